@@ -1,0 +1,43 @@
+// Package series says what a series of Kubernetes events is: what tells two
+// events apart (Key), what state a series is in (State), what an occurrence does
+// to it (Table), and how it looks as an events.k8s.io/v1 Event (Series).
+//
+// # Usage
+//
+// A Table is the desired state of a controller whose actual state is the Events
+// on the API server. An occurrence goes in by Count, which is enough for a series
+// that is running, or by Observe, which returns the entries that have become
+// dirty. A worker takes a dirty entry, asks Begin what there is to write, sends
+// it, and says what became of it:
+//
+//	eff := table.Observe(&key, series.Occurrence{Note: "back-off 10s"}, now)
+//	for _, entry := range eff.Dirty {
+//		write, _, ok := table.Begin(entry, now)
+//		if !ok {
+//			continue
+//		}
+//		// … send write.Series.Event() or write.Series.Patch() …
+//		again, _ := table.Written(entry, write, now)
+//	}
+//
+// Deadlines are for others to keep (package heartbeat does): when one has come,
+// they call Expire or Beat.
+//
+// # Guarantees
+//
+//   - Nothing here starts a goroutine, reads a clock, does I/O or calls code of
+//     the user. The same calls with the same times have the same results.
+//   - What was observed is in a write that Begin returns sooner or later, or in
+//     Effects.Dropped with a reason.
+//   - The writes of an entry are absolute: a later one has all that an earlier
+//     one had. Counts and times in them never go back.
+//   - resourceVersion is no part of a key, and a key has the same Hash in every
+//     process.
+//   - A Table holds at most twice Options.Capacity entries.
+//
+// # Limitations
+//
+//   - A count stays at 2147483647 once it is there.
+//   - Of the notes of a running series one is kept in ten seconds
+//     (Options.NoteInterval).
+package series

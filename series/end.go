@@ -1,0 +1,143 @@
+package series
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Expire ends e if it has been quiet for the window: a singleton is forgotten, a
+// series is Finished and has its closing write to make. It does nothing
+// otherwise, so a deadline that comes early does no harm.
+func (t *Table) Expire(e *Entry, now time.Time) (eff Effects) {
+	at := t.offset(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.done || e.detached || at-t.last(e) < t.opts.Window {
+		return eff
+	}
+	t.end(e, Finished, at, &eff)
+	return eff
+}
+
+// Beat says that the heartbeat of e has come.
+func (t *Table) Beat(e *Entry) (eff Effects) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.done || e.detached || e.state != Ongoing {
+		return eff
+	}
+	e.wantBeat = true
+	t.file(e)
+	eff.Dirty = append(eff.Dirty, e)
+	return eff
+}
+
+// end takes e out of the series that take occurrences. If the server knows all
+// that there is to know of it, it is forgotten; otherwise it waits for its last
+// write, with the given state if it was Ongoing. The table is locked.
+func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
+	s := e.shard
+	s.mu.Lock()
+	s.remove(e)
+	if e.state == Ongoing {
+		e.state = as
+		e.revision++
+	}
+	s.mu.Unlock()
+	t.active.Add(-1)
+	e.detached = true
+	t.detached[e] = struct{}{}
+	t.closing.Add(1)
+	eff.Ended = append(eff.Ended, e)
+	if e.refusal != "" {
+		t.lose(e, e.refusal, eff)
+		return
+	}
+	if e.name == "" {
+		// It takes its name before its successor asks for one.
+		t.nameEntry(e, t.closed.taken(e.key.Hash(), at))
+	}
+	held := at
+	if e.exists {
+		held = e.wroteAt
+	}
+	t.holdBaseName(e, held)
+	if e.need() == writeNothing && !e.inFlight {
+		t.forget(e)
+		return
+	}
+	t.file(e)
+	eff.Dirty = append(eff.Dirty, e)
+	t.boundClosing(eff)
+}
+
+// forget stops tracking e, which must be detached. The table is locked.
+func (t *Table) forget(e *Entry) {
+	e.done = true
+	delete(t.detached, e)
+	t.closing.Add(-1)
+	t.file(e)
+}
+
+// lose gives up what the server does not know of e, which must be detached. The
+// table is locked.
+func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
+	e.shard.mu.Lock()
+	lost := e.lost()
+	e.shard.mu.Unlock()
+	if lost > 0 {
+		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.key, Note: e.note, Count: lost})
+	}
+	t.forget(e)
+}
+
+// makeRoom ends a series so that one with key k can begin, and reports whether
+// it could. The table is locked.
+func (t *Table) makeRoom(k *Key, at time.Duration, eff *Effects) bool {
+	if e := t.lists[placeWritten].longestIdle(t.last); e != nil {
+		t.end(e, Unknown, at, eff)
+		return true
+	}
+	if e := t.lists[placeOngoing].longestIdle(t.last); e != nil {
+		t.end(e, Unknown, at, eff)
+		return true
+	}
+	if k.Type != corev1.EventTypeWarning {
+		return false
+	}
+	e := t.lists[placeUnwritten].longestIdle(t.last)
+	if e == nil {
+		return false
+	}
+	t.discard(e, DropDisplaced, eff)
+	return true
+}
+
+// discard ends a series that takes occurrences without another write. The table
+// is locked.
+func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
+	e.shard.mu.Lock()
+	e.shard.remove(e)
+	e.shard.mu.Unlock()
+	t.active.Add(-1)
+	t.closing.Add(1)
+	e.detached = true
+	eff.Ended = append(eff.Ended, e)
+	t.lose(e, reason, eff)
+}
+
+// boundClosing gives up the longest idle ended series if too many wait for
+// their last write, Normals before Warnings. The table is locked.
+func (t *Table) boundClosing(eff *Effects) {
+	for int(t.closing.Load()) > t.opts.Capacity {
+		e := t.lists[placeClosingNormal].longestIdle(t.last)
+		if e == nil {
+			e = t.lists[placeClosingWarning].longestIdle(t.last)
+		}
+		if e == nil {
+			return // the others are being written
+		}
+		t.lose(e, DropClosingFull, eff)
+	}
+}

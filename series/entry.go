@@ -1,0 +1,94 @@
+package series
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Entry is a series in a Table: what the table hands out and takes back. Its
+// fields belong to the table; outside, an Entry is a handle that can be
+// compared, queued and used as the key of a map.
+//
+// A key can have several entries at a time: one that takes occurrences, and
+// those of earlier series which have ended but have not been written.
+type Entry struct {
+	// These never change.
+	key   Key
+	hash  uint64 // of key, for the table
+	note  string
+	first int64 // wall time of the first occurrence, microseconds since 1970
+
+	// shard guards the fields of this block. A change of state needs the lock of
+	// the table as well, so either of the two is enough to read it.
+	shard       *shard
+	chain       *Entry // the next entry with the same hash
+	state       State
+	count       int32
+	revision    uint64        // how many changes there were
+	last        time.Duration // latest occurrence, since Table.epoch
+	notedAt     time.Duration // when lastNote was looked at
+	lastNote    string
+	annotations map[string]string
+
+	// The lock of the table guards the rest.
+	name        string        // of the Event; empty until the first write begins
+	uniqueNames int           // how many unique names it has had; 0: it has the base name
+	wroteAt     time.Duration // when the server took the latest write, or refused it
+	wroteLast   int64         // what the server knows of last, microseconds since 1970
+	wrote       uint64        // what it knows of revision
+	wroteN      int32         // what it knows of count
+	wroteAs     State         // what it knows of state
+	beats       uint16        // heartbeats written
+	exists      bool          // the Event is on the server, as far as is known
+	existed     bool          // it has been there, so the next create is not the first
+	inFlight    bool          // a write is under way
+	detached    bool          // takes no occurrences any more; waits for its last write
+	done        bool          // not tracked any more
+	wantBeat    bool          // its heartbeat has come
+	flushTo     uint64        // the revision that somebody asked the server to be told
+	refusal     DropReason    // the server does not take it; empty if it does
+
+	place   place         // the idle list that the entry is in
+	pos     int           // its index there
+	stamp   time.Duration // its order there
+	urgency atomic.Int32
+	slot    int32
+}
+
+// Key returns the key of the series. It never changes.
+func (e *Entry) Key() Key { return e.key }
+
+// Slot is room for one number that belongs to whoever keeps entries in a queue
+// of deadlines, and is guarded by whatever guards that queue. It is zero at
+// first.
+func (e *Entry) Slot() *int32 { return &e.slot }
+
+// Urgency says how soon the write that e waits for should be made. It may be
+// called at any time, under any lock.
+func (e *Entry) Urgency() Urgency { return Urgency(e.urgency.Load()) }
+
+// occur counts an occurrence. The shard is locked.
+func (e *Entry) occur(at time.Duration) {
+	if e.count < math.MaxInt32 {
+		e.count++
+	}
+	// Two callers can come with their times in the wrong order.
+	e.last = max(e.last, at)
+	e.revision++
+}
+
+// describe takes the note and the annotations of the latest occurrence. The
+// shard is locked.
+func (e *Entry) describe(o Occurrence, at time.Duration) {
+	if o.Note != "" {
+		e.lastNote, e.notedAt = o.Note, at
+	}
+	if len(o.Annotations) > 0 {
+		e.annotations = mergeAnnotations(e.annotations, o.Annotations)
+	}
+	e.revision++
+}
+
+// lost is the number of occurrences that the server does not know of.
+func (e *Entry) lost() int { return int(e.count) - int(e.wroteN) }

@@ -1,0 +1,85 @@
+package series
+
+// Pending is what of an entry the server did not know when Flush was called.
+type Pending struct {
+	// Entry is the series.
+	Entry *Entry
+
+	revision uint64
+}
+
+// Flush returns every entry of which the server does not know all, and makes
+// each of them one that has something to be written: counts are written that
+// would have waited for a heartbeat. Series that the server refuses are left
+// out.
+//
+// It locks the table for the time of one shard after the other, so it may miss
+// what begins meanwhile.
+func (t *Table) Flush() []Pending {
+	var pending []Pending
+	add := func(e *Entry) {
+		revision := t.revision(e)
+		if e.refusal != "" || e.wrote == revision {
+			return
+		}
+		e.flushTo = revision
+		t.file(e)
+		pending = append(pending, Pending{Entry: e, revision: revision})
+	}
+	t.mu.Lock()
+	for e := range t.detached {
+		add(e)
+	}
+	t.mu.Unlock()
+	for i := range t.shards {
+		t.mu.Lock()
+		for _, e := range t.shards[i].all() {
+			add(e)
+		}
+		t.mu.Unlock()
+	}
+	return pending
+}
+
+// Settled reports whether what was pending is on the server now, or lost.
+func (t *Table) Settled(p Pending) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return p.Entry.done || p.Entry.wrote >= p.revision
+}
+
+// Clear forgets every series and returns what the server did not know, as lost
+// for the given reason.
+func (t *Table) Clear(reason DropReason) (eff Effects) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.shards {
+		for _, e := range t.shards[i].all() {
+			t.discard(e, reason, &eff)
+		}
+	}
+	for e := range t.detached {
+		t.lose(e, reason, &eff)
+	}
+	return eff
+}
+
+// all returns the entries of a shard.
+func (s *shard) all() []*Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*Entry, 0, len(s.entries))
+	for _, first := range s.entries {
+		for e := first; e != nil; e = e.chain {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// revision reads how many changes there were.
+func (t *Table) revision(e *Entry) uint64 {
+	e.shard.mu.Lock()
+	defer e.shard.mu.Unlock()
+	return e.revision
+}

@@ -1,0 +1,84 @@
+package series
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Defaults of Options.
+const (
+	DefaultWindow       = 6 * time.Minute
+	DefaultCapacity     = 65536
+	DefaultNoteInterval = 10 * time.Second
+	DefaultEventTTL     = time.Hour
+)
+
+// Options of a Table. The zero value is the default.
+type Options struct {
+	// Window is how long after an occurrence the next one belongs to the same
+	// series. One that comes exactly a window later does not. If zero,
+	// DefaultWindow.
+	Window time.Duration
+
+	// Capacity is the number of series that take occurrences. As many again may
+	// wait for their last write after they have ended. If zero, DefaultCapacity.
+	Capacity int
+
+	// NoteInterval is how often the note of a running series is looked at, for
+	// formatting it is what an occurrence would otherwise cost most by. If zero,
+	// DefaultNoteInterval.
+	NoteInterval time.Duration
+
+	// EventTTL is how long the API server keeps an Event after its last write,
+	// as kube-apiserver's --event-ttl says. So long the name of a series that has
+	// ended is taken. If zero, DefaultEventTTL.
+	EventTTL time.Duration
+
+	// ClusterNamespace is where Events about cluster-scoped objects are put. The
+	// API server allows "kube-system" and "default"
+	// (legacyValidateEvent in kube-apiserver). If empty, "kube-system", the
+	// NamespaceSystem of the design.
+	ClusterNamespace string
+}
+
+// Validate returns an error that names the first option that cannot be used, and
+// its value.
+func (o Options) Validate() error {
+	switch {
+	case o.Window < 0:
+		return fmt.Errorf("series: Window %v is negative", o.Window)
+	case o.Capacity < 0:
+		return fmt.Errorf("series: Capacity %d is negative", o.Capacity)
+	case o.NoteInterval < 0:
+		return fmt.Errorf("series: NoteInterval %v is negative", o.NoteInterval)
+	case o.EventTTL < 0:
+		return fmt.Errorf("series: EventTTL %v is negative", o.EventTTL)
+	}
+	switch o.ClusterNamespace {
+	case "", metav1.NamespaceSystem, metav1.NamespaceDefault:
+		return nil
+	default:
+		return fmt.Errorf("series: ClusterNamespace is %q; the API server takes %q and %q", o.ClusterNamespace, metav1.NamespaceSystem, metav1.NamespaceDefault)
+	}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Window == 0 {
+		o.Window = DefaultWindow
+	}
+	if o.Capacity == 0 {
+		o.Capacity = DefaultCapacity
+	}
+	if o.NoteInterval == 0 {
+		o.NoteInterval = DefaultNoteInterval
+	}
+	if o.EventTTL == 0 {
+		o.EventTTL = DefaultEventTTL
+	}
+	if o.ClusterNamespace == "" {
+		o.ClusterNamespace = metav1.NamespaceSystem
+	}
+	return o
+}

@@ -1,0 +1,19 @@
+package series
+
+import "time"
+
+// Status is what the deadlines of a tracked series depend on.
+type Status struct {
+	// State of the series.
+	State State
+	// Last is the time of the latest occurrence.
+	Last time.Time
+	// Written is the time of the latest write that the server has accepted.
+	// It is zero while nothing of the series is on the server.
+	Written time.Time
+	// Heartbeats is the number of heartbeats written so far.
+	Heartbeats int
+	// Waiting says that a write of the series is to be made already, so that
+	// a heartbeat would not tell the server anything that this write does not.
+	Waiting bool
+}

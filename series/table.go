@@ -1,0 +1,171 @@
+package series
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// shardCount is a power of two. Hot loops on different keys meet on a lock with
+// a probability of one in this many.
+const shardCount = 64
+
+// Table holds the series of one recorder: which there are, how often each has
+// occurred, and what of it the server knows. It starts no goroutine, reads no
+// clock and calls nobody; whoever uses it brings the time and is told what is to
+// be written. Make one with NewTable.
+//
+// All methods may be called concurrently. Time goes by the monotonic reading of
+// the times that are given, where they have one, so a wall clock that is set
+// neither ends a series nor keeps one.
+type Table struct {
+	opts  Options
+	seed  maphash.Seed
+	epoch time.Time
+
+	// mu guards all that changes when a series begins, ends or is written. It is
+	// taken before the lock of a shard, never after. Counting an occurrence of a
+	// running series takes the lock of its shard alone.
+	//
+	// Invariants, with mu held:
+	//   - an entry is in lists[p] if and only if placeOf says p, and e.place is p
+	//   - active + closing is the number of entries that are not done
+	//   - an entry is in its shard if and only if it is neither detached nor done
+	mu       sync.Mutex
+	lists    [places]idleList
+	detached map[*Entry]struct{} // the entries that are detached and not done
+	closed   *closedNames
+	active   atomic.Int64
+	closing  atomic.Int64
+
+	shards [shardCount]shard
+}
+
+type shard struct {
+	mu      sync.Mutex
+	entries map[uint64]*Entry // by hash; more with the same are chained
+	_       [48]byte          // keeps two shards out of one cache line
+}
+
+// NewTable returns an empty table. now is the present; times before it can be
+// given all the same. Options that Validate refuses lead to a table without use.
+func NewTable(opts Options, now time.Time) *Table {
+	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(map[*Entry]struct{})}
+	t.closed = newClosedNames(t.opts.Capacity)
+	for i := range t.shards {
+		t.shards[i].entries = make(map[uint64]*Entry)
+	}
+	return t
+}
+
+// Len returns the number of series that take occurrences, and of those that have
+// ended and wait for their last write. It is cheap.
+func (t *Table) Len() (active, closing int) {
+	return int(t.active.Load()), int(t.closing.Load())
+}
+
+// Status returns what the deadlines of e depend on. ok is false if e is not
+// tracked any more, or has ended and has no deadlines.
+func (t *Table) Status(e *Entry, now time.Time) (status Status, ok bool) {
+	off := t.offset(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.done || e.detached {
+		return Status{}, false
+	}
+	status = Status{
+		State:      e.state,
+		Last:       now.Add(t.last(e) - off),
+		Heartbeats: int(e.beats),
+		Waiting:    e.need() != writeNothing,
+	}
+	if e.exists || e.refusal != "" {
+		status.Written = now.Add(e.wroteAt - off)
+	}
+	return status, true
+}
+
+func (t *Table) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
+
+func (t *Table) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
+
+// last reads the time of the latest occurrence.
+func (t *Table) last(e *Entry) time.Duration {
+	e.shard.mu.Lock()
+	defer e.shard.mu.Unlock()
+	return e.last
+}
+
+func (s *shard) find(hash uint64, k *Key) *Entry {
+	for e := s.entries[hash]; e != nil; e = e.chain {
+		if e.key == *k {
+			return e
+		}
+	}
+	return nil
+}
+
+func (s *shard) insert(e *Entry) {
+	e.chain = s.entries[e.hash]
+	s.entries[e.hash] = e
+}
+
+func (s *shard) remove(e *Entry) {
+	first := s.entries[e.hash]
+	switch {
+	case first != e:
+		before := first
+		for before.chain != e {
+			before = before.chain
+		}
+		before.chain = e.chain
+	case e.chain != nil:
+		s.entries[e.hash] = e.chain
+	default:
+		delete(s.entries, e.hash)
+	}
+	e.chain = nil
+}
+
+// placeOf says in which list e belongs.
+func (e *Entry) placeOf() place {
+	warning := e.key.Type == corev1.EventTypeWarning
+	switch {
+	case e.done:
+		return nowhere
+	case e.detached && e.inFlight:
+		return nowhere
+	case e.detached && warning:
+		return placeClosingWarning
+	case e.detached:
+		return placeClosingNormal
+	case e.state == Ongoing:
+		return placeOngoing
+	case e.exists:
+		return placeWritten
+	case e.inFlight || warning:
+		return nowhere
+	default:
+		return placeUnwritten
+	}
+}
+
+// file puts e where it belongs after a change. The table is locked.
+func (t *Table) file(e *Entry) {
+	news := e.need() != WriteHeartbeat && e.need() != WriteFlush
+	e.urgency.Store(int32(urgencyOf(e.key.Type, news)))
+	p := e.placeOf()
+	if p == e.place {
+		return
+	}
+	if e.place != nowhere {
+		t.lists[e.place].remove(e)
+	}
+	e.place = p
+	if p != nowhere {
+		t.lists[p].insert(e, t.last(e))
+	}
+}
