@@ -31,7 +31,8 @@ type Drop struct {
 type Effects struct {
 	// Dirty entries have something to be written.
 	Dirty []*Entry
-	// Ended entries take no occurrences and have no deadlines any more.
+	// Ended entries take no occurrences and have no deadlines any more, or have
+	// been given up after that.
 	Ended []*Entry
 	// Dropped is what was lost.
 	Dropped []Drop

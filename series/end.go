@@ -49,11 +49,11 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	e.detached = true
 	t.detached[e] = struct{}{}
 	t.closing.Add(1)
-	eff.Ended = append(eff.Ended, e)
-	if e.refusal != "" {
+	if e.refusal != "" && !e.inFlight {
 		t.lose(e, e.refusal, eff)
 		return
 	}
+	eff.Ended = append(eff.Ended, e)
 	if e.name == "" {
 		// It takes its name before its successor asks for one.
 		t.nameEntry(e, t.closed.taken(e.key.Hash(), at))
@@ -89,6 +89,7 @@ func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
 	if lost > 0 {
 		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.key, Note: e.note, Count: lost})
 	}
+	eff.Ended = append(eff.Ended, e)
 	t.forget(e)
 }
 
@@ -123,7 +124,6 @@ func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
 	t.active.Add(-1)
 	t.closing.Add(1)
 	e.detached = true
-	eff.Ended = append(eff.Ended, e)
 	t.lose(e, reason, eff)
 }
 

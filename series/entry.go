@@ -39,7 +39,7 @@ type Entry struct {
 	wrote       uint64        // what it knows of revision
 	wroteN      int32         // what it knows of count
 	wroteAs     State         // what it knows of state
-	beats       uint16        // heartbeats written
+	beats       uint16        // heartbeats written, or refused
 	exists      bool          // the Event is on the server, as far as is known
 	existed     bool          // it has been there, so the next create is not the first
 	inFlight    bool          // a write is under way

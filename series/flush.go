@@ -26,11 +26,6 @@ func (t *Table) Flush() []Pending {
 		t.file(e)
 		pending = append(pending, Pending{Entry: e, revision: revision})
 	}
-	t.mu.Lock()
-	for e := range t.detached {
-		add(e)
-	}
-	t.mu.Unlock()
 	for i := range t.shards {
 		t.mu.Lock()
 		for _, e := range t.shards[i].all() {
@@ -38,6 +33,13 @@ func (t *Table) Flush() []Pending {
 		}
 		t.mu.Unlock()
 	}
+	// Last, because a series may end between two shards: it is found here then,
+	// and would be in neither the other way round.
+	t.mu.Lock()
+	for e := range t.detached {
+		add(e)
+	}
+	t.mu.Unlock()
 	return pending
 }
 
@@ -46,6 +48,20 @@ func (t *Table) Settled(p Pending) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return p.Entry.done || p.Entry.wrote >= p.revision
+}
+
+// Seal ends the intake: from now on every occurrence is dropped for the given
+// reason. When Seal returns, no occurrence is added to a series any more. The
+// series are still there to be written.
+func (t *Table) Seal(reason DropReason) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		s.sealed = reason
+		s.mu.Unlock()
+	}
 }
 
 // Clear forgets every series and returns what the server did not know, as lost

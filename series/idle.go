@@ -56,16 +56,21 @@ func (l *idleList) remove(e *Entry) { heap.Remove(l, e.pos) }
 //
 // Occurrences do not touch the list, as they must not wait for its lock. So a
 // stamp may be out of date, but only ever too early: the first entry is put
-// right until its stamp is. Each occurrence causes one such correction at most.
+// right until its stamp is. Each occurrence causes one such correction at most,
+// and a call makes one for each entry at most: entries in a hot loop are out of
+// date again at once, and the table is locked here.
 func (l *idleList) longestIdle(last func(*Entry) time.Duration) *Entry {
-	for len(*l) > 0 {
+	if len(*l) == 0 {
+		return nil
+	}
+	for range len(*l) {
 		e := (*l)[0]
 		at := last(e)
 		if at == e.stamp {
-			return e
+			break
 		}
 		e.stamp = at
 		heap.Fix(l, 0)
 	}
-	return nil
+	return (*l)[0]
 }

@@ -23,7 +23,8 @@ func (k *Key) BaseName() string {
 // differs from that by the time of the first occurrence, and n tells names
 // apart that begin at the same time.
 func (k *Key) UniqueName(first time.Time, n int) string {
-	return eventName(k.Regarding.Name, fmt.Sprintf("%s.%x", k.hashSuffix(), first.UnixNano()+int64(n)))
+	// Unsigned, since a time before 1970 would bring a sign into the name.
+	return eventName(k.Regarding.Name, fmt.Sprintf("%s.%x", k.hashSuffix(), uint64(first.UnixNano())+uint64(n)))
 }
 
 // Named reports whether name is one that BaseName or UniqueName could have
@@ -37,7 +38,7 @@ func (k *Key) Named(name string) bool {
 	// A long object name is cut shorter in a unique name than in the base name,
 	// so compare with a unique name of the same time.
 	dot := strings.LastIndexByte(name, '.')
-	if dot < 0 || !isHex(name[dot+1:]) {
+	if dot < 0 || len(name)-dot-1 > hashDigits || !isHex(name[dot+1:]) {
 		return false
 	}
 	return name == eventName(k.Regarding.Name, k.hashSuffix()+name[dot:])

@@ -15,9 +15,10 @@ func (t *Table) Count(k *Key, now time.Time) (e *Entry, counted, wantNote bool) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e = s.find(hash, k)
-	if e == nil || e.state != Ongoing || at-e.last >= t.opts.Window {
+	if e == nil || e.state != Ongoing || at-e.last >= t.opts.Window || s.sealed != "" {
 		return nil, false, false
 	}
+	s.taken++
 	e.occur(at)
 	if at-e.notedAt >= t.opts.NoteInterval {
 		// Whoever comes next finds it noted, so that one caller formats it.
@@ -48,6 +49,12 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 
 	s := t.shard(hash)
 	s.mu.Lock()
+	s.taken++
+	if s.sealed != "" {
+		eff.Dropped = append(eff.Dropped, Drop{Reason: s.sealed, Key: *k, Note: o.Note, Count: 1})
+		s.mu.Unlock()
+		return eff
+	}
 	e := s.find(hash, k)
 	if e != nil && at-e.last < t.opts.Window {
 		e.occur(at)

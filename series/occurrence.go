@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// maxAnnotationBytes is how much a series keeps of its callers' annotations. The
+// MaxAnnotationBytes is how many bytes a series keeps of its callers' annotations. The
 // API server allows 256 KiB for all annotations of an object.
-const maxAnnotationBytes = 64 << 10
+const MaxAnnotationBytes = 64 << 10
 
 // Occurrence is what a caller says of one occurrence beyond its key. The zero
 // value says nothing.
@@ -22,7 +22,7 @@ type Occurrence struct {
 // mergeAnnotations returns old with latest put on top, as the server will have
 // it after both were patched in. Neither is changed: writes in flight share
 // them. Callers whose keys never recur would fill the memory, so past
-// maxAnnotationBytes what is old is forgotten.
+// MaxAnnotationBytes what is old is forgotten.
 func mergeAnnotations(old, latest map[string]string) map[string]string {
 	same := true
 	for k, v := range latest {
@@ -37,7 +37,7 @@ func mergeAnnotations(old, latest map[string]string) map[string]string {
 	merged := make(map[string]string, len(old)+len(latest))
 	maps.Copy(merged, old)
 	maps.Copy(merged, latest)
-	if size(merged) > maxAnnotationBytes {
+	if size(merged) > MaxAnnotationBytes {
 		merged = maps.Clone(latest)
 	}
 	maps.DeleteFunc(merged, func(k, _ string) bool { return strings.HasPrefix(k, AnnotationPrefix) })

@@ -101,6 +101,9 @@ func (t *Table) Refuse(e *Entry, _ Write, reason DropReason, now time.Time) (eff
 	s.mu.Unlock()
 	e.refusal = reason
 	e.exists, e.existed = false, false
+	if e.wantBeat && e.beats < math.MaxUint16 {
+		e.beats++ // so that early heartbeats come to an end here as well
+	}
 	e.wantBeat = false
 	e.wroteAt, e.wroteN = t.offset(now), 0
 	t.file(e)

@@ -47,7 +47,9 @@ type Table struct {
 type shard struct {
 	mu      sync.Mutex
 	entries map[uint64]*Entry // by hash; more with the same are chained
-	_       [48]byte          // keeps two shards out of one cache line
+	taken   uint64            // occurrences that came in
+	sealed  DropReason        // why no more are taken; empty while they are
+	_       [24]byte          // keeps two shards out of one cache line
 }
 
 // NewTable returns an empty table. now is the present; times before it can be
@@ -65,6 +67,19 @@ func NewTable(opts Options, now time.Time) *Table {
 // ended and wait for their last write. It is cheap.
 func (t *Table) Len() (active, closing int) {
 	return int(t.active.Load()), int(t.closing.Load())
+}
+
+// Occurrences returns how many occurrences came in, those included that were
+// dropped for want of room or because the table was sealed.
+func (t *Table) Occurrences() uint64 {
+	var n uint64
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		n += s.taken
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // Status returns what the deadlines of e depend on. ok is false if e is not

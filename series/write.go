@@ -23,9 +23,11 @@ const (
 	WriteFinish
 	// WriteFlush tells the count because somebody asked for it.
 	WriteFlush
+	// WriteKinds is the number of kinds, and one more than the largest.
+	WriteKinds
 )
 
-var writeKindNames = [...]string{"nothing", "create", "recreate", "series", "heartbeat", "finish", "flush"}
+var writeKindNames = [WriteKinds]string{"nothing", "create", "recreate", "series", "heartbeat", "finish", "flush"}
 
 // String returns the name of the kind in lower case.
 func (k WriteKind) String() string {
@@ -93,7 +95,9 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	kind := e.need()
 	if kind == writeNothing {
 		if e.detached && !e.done {
-			t.forget(e)
+			// It ended while it was tried again after a refusal, and that
+			// did not succeed. Otherwise there is nothing to lose.
+			t.lose(e, e.refusal, &eff)
 		}
 		return Write{}, eff, false
 	}
@@ -116,7 +120,10 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	s.mu.Unlock()
 
 	if e.refusal != "" && snapshot.Count < 2 {
+		// As if it had been refused again: the next heartbeat would be due at
+		// once otherwise, and so would the one after that.
 		e.wantBeat = false
+		e.wroteAt = at
 		t.file(e)
 		return Write{}, eff, false
 	}
@@ -124,15 +131,35 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		t.nameEntry(e, t.closed.taken(e.key.Hash(), at))
 	}
 	snapshot.Name = e.name
-	snapshot.Namespace = e.key.Regarding.Namespace
-	if snapshot.Namespace == "" {
-		snapshot.Namespace = t.opts.ClusterNamespace
-	}
+	snapshot.Namespace = t.namespace(&e.key)
 	snapshot.Last = time.UnixMicro(max(last, e.wroteLast, e.first))
 	w.Series = snapshot
 	e.inFlight = true
 	t.file(e)
 	return w, eff, true
+}
+
+// Single returns the series that one occurrence is on its own, under the base
+// name of its key. It does not take the occurrence in.
+func (t *Table) Single(k *Key, o Occurrence, now time.Time) Series {
+	return Series{
+		Key:         *k,
+		Namespace:   t.namespace(k),
+		Name:        k.BaseName(),
+		Note:        o.Note,
+		Annotations: o.Annotations,
+		First:       now,
+		Last:        now,
+		Count:       1,
+	}
+}
+
+// namespace returns where the Event of a key is.
+func (t *Table) namespace(k *Key) string {
+	if k.Regarding.Namespace != "" {
+		return k.Regarding.Namespace
+	}
+	return t.opts.ClusterNamespace
 }
 
 // nameEntry gives e the base name, or the next unique one. The table is locked.

@@ -1,0 +1,236 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// shutdownGrace is how much of the time for a shutdown is kept for ending what
+// cannot be finished.
+const shutdownGrace = time.Second
+
+// Broadcaster takes in events from its recorders, follows the series that they
+// form, and writes those to a sink. Make one with NewBroadcaster or
+// NewBroadcasterWithOptions. All methods may be called concurrently, and at any
+// time: what is emitted before the start waits in the table, what is emitted
+// after Shutdown is counted as dropped.
+type Broadcaster struct {
+	sink    EventSink
+	opts    Options
+	invalid error // what is wrong with the options
+	clock   clock.WithTicker
+
+	table     *series.Table
+	deadlines deadlines
+	gate      *gate
+	watchers  watchers
+	flushes   flushes
+	counters  counters
+	dropLog   logLimit
+	failures  failures
+	limiter   *rate.Limiter
+
+	log    atomic.Pointer[klog.Logger]
+	writer atomic.Pointer[writer] // nil until the start
+
+	mu           sync.Mutex // guards starting and stopping
+	started      bool
+	shuttingDown bool
+	shutDown     chan struct{} // closed when Shutdown has ended
+}
+
+// NewBroadcaster returns a broadcaster with default options. See
+// NewBroadcasterWithOptions.
+func NewBroadcaster(sink EventSink) *Broadcaster {
+	return NewBroadcasterWithOptions(sink, Options{})
+}
+
+// NewBroadcasterWithOptions returns a broadcaster that writes to sink once it is
+// started. It starts no goroutine before that. If the options cannot be used,
+// the start returns the error that Options.Validate gives.
+func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
+	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), shutDown: make(chan struct{})}
+	if b.invalid = opts.Validate(); b.invalid != nil {
+		// It will never write, but it must take in what is emitted.
+		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock}.withDefaults()
+	}
+	b.clock = b.opts.Clock
+	b.table = series.NewTable(b.opts.table(), b.clock.Now())
+	b.gate = newGate(b.clock)
+	b.limiter = newLimiter(b.opts)
+	b.watchers.queue = b.opts.WatcherQueue
+	b.dropLog.interval = logInterval
+	b.failures.limit.interval = logInterval
+	b.deadlines = deadlines{
+		clock:     b.clock,
+		intervals: b.opts.intervals(),
+		table:     b.table,
+		due:       b.due,
+		wake:      make(chan struct{}, 1),
+	}
+	return b
+}
+
+// NewRecorder returns a recorder that emits events in the name of a controller.
+// scheme is asked for the kinds of objects that do not say it themselves; it may
+// be nil if all do. A name that the API server would not take is repaired, which
+// is logged here. The recorder is an AnnotatedEventRecorder as well, and may be
+// used concurrently.
+func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) EventRecorderLogger {
+	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
+	for _, repair := range repairs {
+		b.logger().Info("The API server would not take a name of this recorder", "repair", repair)
+	}
+	return &recorder{source: &source{broadcaster: b, references: references{scheme: scheme}, identity: id}}
+}
+
+// StartRecordingToSink starts to write events to the sink until stopCh is
+// closed. It logs what StartRecordingToSinkWithContext would return.
+//
+// Deprecated: use StartRecordingToSinkWithContext, as with client-go.
+func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
+	ctx := wait.ContextForChannel(stopCh)
+	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot record events")
+	}
+}
+
+// StartRecordingToSinkWithContext starts to write events to the sink, what was
+// emitted before included. It logs to the logger of ctx.
+//
+// When ctx ends, the broadcaster goes on to take in events. It writes what there
+// is for Options.ShutdownTimeout more and stops to write; a later Shutdown makes
+// up for it. So call Shutdown when the last emitter has ended, not when it is
+// asked to end.
+//
+// It returns an error if the options cannot be used, if there is no sink, or if
+// it was started or shut down before.
+func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error {
+	if b.invalid != nil {
+		return fmt.Errorf("events: cannot start: %w", b.invalid)
+	}
+	if b.sink == nil {
+		return errors.New("events: cannot start: no sink")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.shuttingDown:
+		return errShutDown
+	case b.started:
+		return errors.New("events: broadcaster has been started already")
+	}
+	b.started = true
+	logger := klog.FromContext(ctx)
+	b.log.Store(&logger)
+	w := b.startWriter()
+	w.goroutines.Go(func() { b.outlive(ctx, w) })
+	return nil
+}
+
+// outlive stops w some time after ctx has ended.
+func (b *Broadcaster) outlive(ctx context.Context, w *writer) {
+	select {
+	case <-ctx.Done():
+	case <-w.ctx.Done():
+		return
+	}
+	timer := b.clock.NewTimer(b.opts.ShutdownTimeout)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		w.stop()
+	case <-w.ctx.Done():
+	}
+}
+
+// Shutdown ends the intake, writes what the server does not know yet, the
+// current counts of running series included, and stops. It returns after
+// Options.ShutdownTimeout at the latest, and logs and counts what was left then.
+// A second call waits for the first.
+func (b *Broadcaster) Shutdown() {
+	b.mu.Lock()
+	if b.shuttingDown {
+		b.mu.Unlock()
+		<-b.shutDown
+		return
+	}
+	b.shuttingDown = true
+	w := b.writer.Load()
+	if b.started && w.ctx.Err() != nil {
+		w = b.startWriter()
+	}
+	b.mu.Unlock()
+	defer close(b.shutDown)
+
+	logger := b.logger()
+	ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
+	defer cancel()
+	b.table.Seal(DropShutdown)
+	if w != nil {
+		w.hurry.Store(true)
+		// Requests that are cut off take a moment to end, and that is part of the
+		// time too.
+		grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
+		flushing, cancel := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
+		defer cancel()
+		if err := b.Flush(flushing); err != nil {
+			logger.Error(err, "Events were left when the broadcaster was shut down")
+		}
+		w.stop()
+		if err := waitFor(ctx, &w.goroutines); err != nil {
+			logger.Error(err, "A sink does not return")
+		}
+	}
+	b.apply(logger, nil, b.table.Clear(DropShutdown))
+	if err := b.watchers.shutdown(ctx); err != nil {
+		logger.Error(err, "An event handler does not return")
+	}
+}
+
+// due is called when a deadline of a series has come.
+func (b *Broadcaster) due(e *series.Entry, due heartbeat.Due) {
+	switch due {
+	case heartbeat.Heartbeat:
+		b.apply(b.logger(), nil, b.table.Beat(e))
+	case heartbeat.Finish, heartbeat.Forget:
+		b.apply(b.logger(), nil, b.table.Expire(e, b.clock.Now()))
+	}
+}
+
+// apply does what a change to the table means. err is what the server said, if
+// that was the cause.
+func (b *Broadcaster) apply(logger klog.Logger, err error, eff series.Effects) {
+	if w := b.writer.Load(); w != nil {
+		for _, e := range eff.Dirty {
+			w.queue.Add(e)
+		}
+	}
+	if len(eff.Ended) > 0 {
+		b.deadlines.remove(eff.Ended...)
+		b.flushes.check(b.table, eff.Ended...)
+	}
+	b.dropped(logger, err, eff.Dropped...)
+}
+
+// logger returns the logger of the context that the broadcaster was started
+// with.
+func (b *Broadcaster) logger() klog.Logger {
+	if logger := b.log.Load(); logger != nil {
+		return *logger
+	}
+	return klog.Background()
+}

@@ -1,0 +1,55 @@
+package events
+
+import (
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// DropReason says why occurrences were lost; see the constants.
+type DropReason = series.DropReason
+
+// Drop is a loss that is offered to Options.OnDrop.
+type Drop = series.Drop
+
+// The reasons for which occurrences are lost.
+const (
+	// DropTableFull: there was no room for a new series.
+	DropTableFull = series.DropTableFull
+	// DropDisplaced: a Normal that had not been written yet gave way to a Warning.
+	DropDisplaced = series.DropDisplaced
+	// DropClosingFull: too many ended series were waiting for their last write.
+	DropClosingFull = series.DropClosingFull
+	// DropInvalidObject: the regarding object is nil, or its kind is not known.
+	DropInvalidObject DropReason = "InvalidObject"
+	// DropInvalidType: the type is neither Normal nor Warning.
+	DropInvalidType DropReason = "InvalidType"
+	// DropRejected: the API server found the Event malformed.
+	DropRejected DropReason = "Rejected"
+	// DropNamespaceNotFound: the namespace of the Event does not exist.
+	DropNamespaceNotFound DropReason = "NamespaceNotFound"
+	// DropNamespaceTerminating: the namespace of the Event is being deleted.
+	DropNamespaceTerminating DropReason = "NamespaceTerminating"
+	// DropShutdown: it was emitted after Shutdown was called, or could not be
+	// written before its time was over.
+	DropShutdown DropReason = "Shutdown"
+)
+
+// dropped counts losses, offers them to the user and logs them. err is what the
+// server said, if it said anything. No lock may be held.
+func (b *Broadcaster) dropped(logger klog.Logger, err error, drops ...Drop) {
+	for _, drop := range drops {
+		b.counters.dropped(drop)
+		if since, ok := b.dropLog.allow(string(drop.Reason), b.clock.Now()); ok {
+			logger.Error(err, "Dropped events", "reason", drop.Reason, "count", drop.Count, "alsoSinceLastLog", since,
+				"regarding", klog.KRef(drop.Key.Regarding.Namespace, drop.Key.Regarding.Name), "kind", drop.Key.Regarding.Kind,
+				"type", drop.Key.Type, "eventReason", drop.Key.Reason, "action", drop.Key.Action, "note", drop.Note)
+		}
+		if b.opts.OnDrop != nil {
+			func() {
+				defer recoverAndLog(logger, "OnDrop")
+				b.opts.OnDrop(drop)
+			}()
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package events
+
+import (
+	"sync"
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// logInterval is how often a line that could be written for each event is.
+const logInterval = time.Minute
+
+// maxDenied bounds how many namespaces are remembered.
+const maxDenied = 1000
+
+// failures logs that writing does not work, since when, and when it does again:
+// not for each event, but for the whole of it. It may be used concurrently.
+type failures struct {
+	limit logLimit
+
+	mu     sync.Mutex
+	since  time.Time // zero: it works
+	denied map[deniedTo]struct{}
+}
+
+// deniedTo is what the recorder may not do.
+type deniedTo struct{ namespace, verb string }
+
+// note takes in what became of a write.
+func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
+	now := b.clock.Now()
+	switch v.outcome {
+	case denied:
+		f.noteDenied(b, w, err)
+	case pushedBack, troubled:
+		f.mu.Lock()
+		if f.since.IsZero() {
+			f.since = now
+		}
+		since := f.since
+		f.mu.Unlock()
+		if skipped, ok := f.limit.allow(v.outcome.String(), now); ok {
+			until, _ := b.gate.state()
+			b.logger().Error(err, "Cannot write events, will try again", "since", since, "tracked", b.Stats().Tracked,
+				"pausedUntil", until, "alsoSinceLastLog", skipped)
+		}
+	case written:
+		f.mu.Lock()
+		since := f.since
+		f.since = time.Time{}
+		f.mu.Unlock()
+		if !since.IsZero() {
+			b.logger().Info("Events are written again", "failedFor", now.Sub(since))
+		}
+	case gone, taken, refused:
+		// The server is there and answers. What it says of this Event is not
+		// about writing as such.
+	}
+}
+
+func (f *failures) noteDenied(b *Broadcaster, w *series.Write, err error) {
+	to := deniedTo{namespace: w.Series.Namespace, verb: "patch"}
+	if w.Creates() {
+		to.verb = "create"
+	}
+	f.mu.Lock()
+	_, known := f.denied[to]
+	if !known && len(f.denied) < maxDenied {
+		if f.denied == nil {
+			f.denied = make(map[deniedTo]struct{})
+		}
+		f.denied[to] = struct{}{}
+	}
+	full := !known && len(f.denied) >= maxDenied
+	f.mu.Unlock()
+	if !known && !full {
+		b.logger().Error(err, "May not write events, will try again", "namespace", to.namespace, "verb", to.verb, "resource", "events.events.k8s.io")
+	}
+}

@@ -1,0 +1,106 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// What kube-apiserver takes, in bytes: NoteLengthLimit, ActionLengthLimit,
+// ReasonLengthLimit and ReportingInstanceLengthLimit of its
+// pkg/apis/core/validation/events.go.
+const (
+	maxNote     = 1024
+	maxAction   = 128
+	maxReason   = 128
+	maxInstance = 128
+)
+
+const ellipsis = "…"
+
+// unnamed stands in where the API server wants a word and nobody gave one.
+const unnamed = "Unknown"
+
+// cut returns s as valid UTF-8 of at most limit bytes. What is longer is cut
+// between two runes and ends in an ellipsis.
+func cut(s string, limit int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	}
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}
+
+// formatNote returns the note of an event. A note without arguments is taken as
+// it is: "95% full" is text, not a format.
+func formatNote(note string, args []any) string {
+	if len(args) > 0 {
+		note = fmt.Sprintf(note, args...)
+	}
+	return cut(note, maxNote)
+}
+
+// fitReasonAndAction makes what the API server takes of a reason and an action.
+// Both are required: where one is missing, the other stands in.
+func fitReasonAndAction(reason, action string) (string, string) {
+	if reason == "" {
+		reason = action
+	}
+	if reason == "" {
+		reason = unnamed
+	}
+	if action == "" {
+		action = reason
+	}
+	return cut(reason, maxReason), cut(action, maxAction)
+}
+
+// fitType returns the type as the API knows it. ok is false if it does not.
+func fitType(eventtype string) (_ string, ok bool) {
+	switch eventtype {
+	case corev1.EventTypeNormal, corev1.EventTypeWarning:
+		return eventtype, true
+	}
+	return "", false
+}
+
+// fitAnnotations returns a copy of what the API server takes of annotations, and
+// the error that it would have given for the rest. What belongs to this project
+// is left out without a word: an Event that is emitted again carries it.
+func fitAnnotations(annotations map[string]string) (map[string]string, error) {
+	if len(annotations) == 0 {
+		return nil, nil
+	}
+	fit := make(map[string]string, len(annotations))
+	var bad field.ErrorList
+	size := 0
+	path := field.NewPath("metadata", "annotations")
+	for k, v := range annotations {
+		if strings.HasPrefix(k, series.AnnotationPrefix) {
+			continue
+		}
+		if errs := apivalidation.ValidateAnnotations(map[string]string{k: ""}, path); len(errs) > 0 {
+			bad = append(bad, errs...)
+			continue
+		}
+		if size += len(k) + len(v); size > series.MaxAnnotationBytes {
+			bad = append(bad, field.TooLong(path.Key(k), "", series.MaxAnnotationBytes))
+			size -= len(k) + len(v)
+			continue
+		}
+		fit[k] = strings.ToValidUTF8(v, string(utf8.RuneError))
+	}
+	return fit, bad.ToAggregate()
+}

@@ -1,0 +1,150 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// Defaults of Options.
+const (
+	DefaultQPS             = 50
+	DefaultBurst           = 100
+	DefaultWorkers         = 10
+	DefaultRequestTimeout  = 30 * time.Second
+	DefaultShutdownTimeout = 10 * time.Second
+	DefaultWatcherQueue    = 1000
+)
+
+// Options of a Broadcaster. The zero value is the default.
+type Options struct {
+	// ReportingInstance names this process in its Events. If empty, the name of
+	// the reporting controller and the host name, as in client-go.
+	ReportingInstance string
+
+	// HeartbeatInterval is the time between two writes of a series that goes on.
+	// It should be well below EventTTL: a heartbeat keeps the server from
+	// collecting the Event. If zero, 30 minutes.
+	HeartbeatInterval time.Duration
+
+	// FirstHeartbeat makes the first heartbeat of a series come earlier, and
+	// doubles the interval with each until it is HeartbeatInterval, so that users
+	// see the count of a young series for a few more writes. If zero, the first
+	// heartbeat comes after HeartbeatInterval like any other.
+	FirstHeartbeat time.Duration
+
+	// FinishAfter is how long a series has to be quiet to be Finished, and within
+	// which an event is followed by the next one of its series. If zero, 6 minutes.
+	FinishAfter time.Duration
+
+	// NoteInterval is how often the note of a running series is formatted, to be
+	// shown as its last note. If zero, 10 seconds.
+	NoteInterval time.Duration
+
+	// Capacity is the number of series that are followed at a time. As many again
+	// may wait for their last write after they have ended. If zero, 65536.
+	Capacity int
+
+	// EventTTL is for how long the API server keeps an Event: its --event-ttl. If
+	// zero, one hour.
+	EventTTL time.Duration
+
+	// ClusterNamespace is where Events about cluster-scoped objects go:
+	// "kube-system" or "default", as the API server takes no other. If empty,
+	// "kube-system".
+	ClusterNamespace string
+
+	// QPS limits the requests a second. If zero, 50. If negative, there is no
+	// limit. The rate limiter of the client is not asked: see EventSinkImpl.
+	QPS float32
+
+	// Burst is how many requests may be made at once after a quiet time. If
+	// zero, 100.
+	Burst int
+
+	// Workers is how many requests can be under way at a time. If zero, 10.
+	Workers int
+
+	// RequestTimeout ends a request that is not answered. If zero, 30 seconds.
+	RequestTimeout time.Duration
+
+	// ShutdownTimeout bounds Shutdown, and the writing of what was emitted
+	// before the context of StartRecordingToSinkWithContext ended. If zero, 10
+	// seconds.
+	ShutdownTimeout time.Duration
+
+	// WatcherQueue is how many events may wait for one in-process watcher. If
+	// zero, 1000.
+	WatcherQueue int
+
+	// OnDrop, if set, is called with everything that is lost. It may be called
+	// from any goroutine, the one that emits included, and must not block. A
+	// panic in it is caught and logged.
+	OnDrop func(Drop)
+
+	// Clock is where the time comes from. If nil, the real clock. In a
+	// testing/synctest bubble the real clock is what is wanted.
+	Clock clock.WithTicker
+}
+
+// Validate returns an error that names every option that cannot be used, and
+// its value.
+func (o Options) Validate() error {
+	errs := []error{o.intervals().Validate(), o.table().Validate()}
+	for name, value := range map[string]int64{
+		"Burst":           int64(o.Burst),
+		"Workers":         int64(o.Workers),
+		"RequestTimeout":  int64(o.RequestTimeout),
+		"ShutdownTimeout": int64(o.ShutdownTimeout),
+		"WatcherQueue":    int64(o.WatcherQueue),
+	} {
+		if value < 0 {
+			errs = append(errs, fmt.Errorf("events: Options.%s is negative: %d", name, value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) intervals() heartbeat.Intervals {
+	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat, Finish: o.FinishAfter}
+}
+
+func (o Options) table() series.Options {
+	return series.Options{
+		Window:           o.FinishAfter,
+		Capacity:         o.Capacity,
+		NoteInterval:     o.NoteInterval,
+		EventTTL:         o.EventTTL,
+		ClusterNamespace: o.ClusterNamespace,
+	}
+}
+
+func (o Options) withDefaults() Options {
+	if o.QPS == 0 {
+		o.QPS = DefaultQPS
+	}
+	if o.Burst == 0 {
+		o.Burst = DefaultBurst
+	}
+	if o.Workers == 0 {
+		o.Workers = DefaultWorkers
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = DefaultRequestTimeout
+	}
+	if o.ShutdownTimeout == 0 {
+		o.ShutdownTimeout = DefaultShutdownTimeout
+	}
+	if o.WatcherQueue == 0 {
+		o.WatcherQueue = DefaultWatcherQueue
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}

@@ -1,0 +1,117 @@
+package events
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// source is what all recorders of one NewRecorder call share.
+type source struct {
+	broadcaster *Broadcaster
+	references  references
+	identity    identity
+}
+
+// recorder emits events; see NewRecorder.
+type recorder struct {
+	*source
+	logger *klog.Logger // nil: the broadcaster's
+}
+
+// WithLogger returns a recorder that logs to logger what is wrong with the
+// events that it emits.
+func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
+	return &recorder{source: r.source, logger: &logger}
+}
+
+// Eventf emits an event. It does not wait for anything, and does not fail: what
+// cannot be recorded is logged and counted.
+func (r *recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	r.record(regarding, related, nil, eventtype, reason, action, note, args)
+}
+
+// AnnotatedEventf emits an event with annotations. The map is copied.
+func (r *recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
+	r.record(regarding, related, annotations, eventtype, reason, action, note, args)
+}
+
+func (r *recorder) log() klog.Logger {
+	if r.logger != nil {
+		return *r.logger
+	}
+	return r.broadcaster.logger()
+}
+
+func (r *recorder) record(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
+	b := r.broadcaster
+	now := b.clock.Now()
+	key := series.Key{
+		ReportingController: r.identity.controller,
+		ReportingInstance:   r.identity.instance,
+	}
+	key.Reason, key.Action = fitReasonAndAction(reason, action)
+	var valid bool
+	if key.Type, valid = fitType(eventtype); !valid {
+		r.refuse(DropInvalidType, &key, eventtype, nil, note, args)
+		return
+	}
+	var err error
+	if key.Regarding, err = r.references.of(regarding); err != nil {
+		r.refuse(DropInvalidObject, &key, eventtype, err, note, args)
+		return
+	}
+	if related != nil {
+		if key.Related, err = r.references.of(related); err != nil {
+			b.counters.relatedOmitted.Add(1)
+			if _, ok := b.dropLog.allow("related", now); ok {
+				r.log().Error(err, "Recorded an event without its related object", "eventReason", key.Reason, "action", key.Action,
+					"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
+			}
+		}
+	}
+
+	// The hot path: a series that is running, nobody watching, nothing to keep.
+	watched := b.watchers.any()
+	entry, counted, wantNote := b.table.Count(&key, now)
+	if counted && !watched && !wantNote && len(annotations) == 0 {
+		return
+	}
+
+	occurrence := series.Occurrence{Annotations: r.fitAnnotations(annotations, &key)}
+	if !counted || watched || wantNote {
+		occurrence.Note = formatNote(note, args)
+	}
+	if counted {
+		b.table.Describe(entry, occurrence, now)
+	} else {
+		b.apply(r.log(), nil, b.table.Observe(&key, occurrence, now))
+	}
+	if watched {
+		single := b.table.Single(&key, occurrence, now)
+		b.watchers.send(single.Event())
+	}
+}
+
+// refuse drops an event that cannot be recorded.
+func (r *recorder) refuse(reason DropReason, key *series.Key, eventtype string, err error, note string, args []any) {
+	r.broadcaster.counters.refused.Add(1)
+	key.Type = eventtype
+	r.broadcaster.dropped(r.log(), err, Drop{Reason: reason, Key: *key, Note: formatNote(note, args), Count: 1})
+}
+
+// fitAnnotations returns what can be put on an Event of the caller's
+// annotations, and logs and counts what cannot.
+func (r *recorder) fitAnnotations(annotations map[string]string, key *series.Key) map[string]string {
+	fit, err := fitAnnotations(annotations)
+	if err != nil {
+		b := r.broadcaster
+		b.counters.annotationsOmitted.Add(1)
+		if _, ok := b.dropLog.allow("annotations", b.clock.Now()); ok {
+			r.log().Error(err, "Recorded an event without some of its annotations", "eventReason", key.Reason, "action", key.Action,
+				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
+		}
+	}
+	return fit
+}

@@ -1,0 +1,117 @@
+package events
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// Stats are the counters of a Broadcaster at one time. They only ever grow, but
+// for those that say how much there is at the moment. Every occurrence is on the
+// server, or on its way there in a tracked series, or counted in Dropped.
+type Stats struct {
+	// Occurrences is the number of calls that emitted an event, those included
+	// that were dropped.
+	Occurrences uint64
+	// Tracked is the number of series in the table at the moment.
+	Tracked int
+	// Closing is how many of those have ended and wait for their last write.
+	Closing int
+	// Writes is the number of requests to the sink.
+	Writes map[WriteKey]uint64
+	// Dropped is the number of occurrences lost.
+	Dropped map[DropReason]uint64
+	// WatcherDropped is the number of events that in-process watchers did not
+	// get because they were too slow.
+	WatcherDropped uint64
+	// RelatedOmitted is the number of occurrences whose related object could not
+	// be referenced. They were recorded without it.
+	RelatedOmitted uint64
+	// AnnotationsOmitted is the number of occurrences some of whose annotations
+	// the API server would not have taken. They were recorded without them.
+	AnnotationsOmitted uint64
+	// Queue is the number of writes that wait at the moment, without those that
+	// have failed and wait for their next attempt.
+	Queue int
+	// PausedUntil is when the next request may be made after the server has
+	// asked for a pause. It is zero if there is no pause. One that is past means
+	// that the server is being tried.
+	PausedUntil time.Time
+	// Paused is how long the server has had the broadcaster pause in all.
+	Paused time.Duration
+}
+
+// WriteKey says of which writes Stats.Writes counts the requests.
+type WriteKey struct {
+	// Kind is what the write was for: "create", "recreate", "series",
+	// "heartbeat", "finish" or "flush".
+	Kind string
+	// Outcome is what became of it: "written", "pushedBack", "troubled",
+	// "denied", "gone", "taken" or "refused".
+	Outcome string
+}
+
+// Requests returns the number of requests to the sink.
+func (s Stats) Requests() uint64 {
+	var n uint64
+	for _, count := range s.Writes {
+		n += count
+	}
+	return n
+}
+
+// counters are what Stats is made of. They may be used concurrently.
+type counters struct {
+	refused            atomic.Uint64 // occurrences that did not get as far as the table
+	relatedOmitted     atomic.Uint64
+	annotationsOmitted atomic.Uint64
+	writes             [series.WriteKinds][outcomes]atomic.Uint64
+
+	mu    sync.Mutex
+	drops map[DropReason]uint64
+}
+
+func (c *counters) wrote(kind series.WriteKind, o outcome) { c.writes[kind][o].Add(1) }
+
+func (c *counters) dropped(drop Drop) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drops == nil {
+		c.drops = make(map[DropReason]uint64)
+	}
+	c.drops[drop.Reason] += uint64(drop.Count)
+}
+
+// Stats returns the counters. It is cheap enough to be called every second.
+func (b *Broadcaster) Stats() Stats {
+	active, closing := b.table.Len()
+	s := Stats{
+		Occurrences:        b.table.Occurrences() + b.counters.refused.Load(),
+		Tracked:            active + closing,
+		Closing:            closing,
+		Writes:             make(map[WriteKey]uint64),
+		Dropped:            make(map[DropReason]uint64),
+		WatcherDropped:     b.watchers.dropped.Load(),
+		RelatedOmitted:     b.counters.relatedOmitted.Load(),
+		AnnotationsOmitted: b.counters.annotationsOmitted.Load(),
+	}
+	s.PausedUntil, s.Paused = b.gate.state()
+	if w := b.writer.Load(); w != nil {
+		s.Queue = w.queue.Len()
+	}
+	for kind := range b.counters.writes {
+		for o := range b.counters.writes[kind] {
+			if n := b.counters.writes[kind][o].Load(); n > 0 {
+				s.Writes[WriteKey{series.WriteKind(kind).String(), outcome(o).String()}] = n
+			}
+		}
+	}
+	b.counters.mu.Lock()
+	defer b.counters.mu.Unlock()
+	for reason, n := range b.counters.drops {
+		s.Dropped[reason] = n
+	}
+	return s
+}

@@ -1,0 +1,211 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// How a write is tried again: after a second, then after twice as long each
+// time, up to two minutes; each with up to a fifth on top.
+const (
+	retryMin    = time.Second
+	retryMax    = 2 * time.Minute
+	retryJitter = 0.2
+)
+
+// writer brings the server up to what the table says, from its start to its
+// stop. The queue holds the entries that may have something to be written, never
+// what is to be written: that is looked up when their turn has come.
+type writer struct {
+	b      *Broadcaster
+	ctx    context.Context // ends with stop
+	cancel context.CancelFunc
+	queue  workqueue.TypedDelayingInterface[*series.Entry]
+	// backoff knows how often an entry has failed. The queue has no rate limiter
+	// of its own, since that would know no jitter.
+	backoff workqueue.TypedRateLimiter[*series.Entry]
+	// hurry is set when there is little time left, so that what fails is tried
+	// again soon.
+	hurry      atomic.Bool
+	goroutines sync.WaitGroup
+}
+
+func newLimiter(opts Options) *rate.Limiter {
+	if opts.QPS < 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	return rate.NewLimiter(rate.Limit(opts.QPS), opts.Burst)
+}
+
+// startWriter makes a writer and puts everything into its queue that the server
+// does not know. b.mu is held.
+func (b *Broadcaster) startWriter() *writer {
+	w := &writer{b: b}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*series.Entry]{
+		Clock: b.clock,
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[*series.Entry]{Clock: b.clock, Queue: newLanes()}),
+	})
+	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[*series.Entry](retryMin, retryMax)
+	// From here on whoever makes an entry dirty puts it into the queue himself.
+	b.writer.Store(w)
+	for _, p := range b.table.Flush() {
+		w.queue.Add(p.Entry)
+	}
+	w.goroutines.Go(func() { b.deadlines.run(w.ctx) })
+	for range b.opts.Workers {
+		w.goroutines.Go(w.work)
+	}
+	return w
+}
+
+// stop ends the goroutines of w and the requests that are under way. It does not
+// wait.
+func (w *writer) stop() {
+	w.cancel()
+	w.queue.ShutDown()
+}
+
+// work is a worker. It takes its turn with the rate limiter before it takes an
+// entry, so that what waits does so in the queue, which is ordered.
+func (w *writer) work() {
+	for w.throttle() {
+		for made := false; !made; {
+			e, down := w.queue.Get()
+			if down {
+				return
+			}
+			if w.ctx.Err() != nil {
+				w.queue.Done(e)
+				return
+			}
+			made = w.process(e)
+			w.queue.Done(e)
+		}
+	}
+}
+
+// throttle waits for the rate limiter. It returns false if w was stopped.
+func (w *writer) throttle() bool {
+	now := w.b.clock.Now()
+	delay := w.b.limiter.ReserveN(now, 1).DelayFrom(now)
+	if delay <= 0 {
+		return w.ctx.Err() == nil
+	}
+	timer := w.b.clock.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-w.ctx.Done():
+		return false
+	}
+}
+
+// process makes the write that e waits for, if there is one, and reports whether
+// a request was made.
+func (w *writer) process(e *series.Entry) (made bool) {
+	b := w.b
+	p, ok := b.gate.enter(w.ctx)
+	if !ok {
+		return false
+	}
+	write, eff, ok := b.table.Begin(e, b.clock.Now())
+	b.apply(b.logger(), nil, eff)
+	if !ok {
+		b.gate.leave(p, false, verdict{})
+		w.backoff.Forget(e)
+		b.flushes.check(b.table, e)
+		return false
+	}
+	err := w.send(&write)
+	v := classify(err, write.Creates())
+	b.gate.leave(p, true, v)
+	b.counters.wrote(write.Kind, v.outcome)
+	b.failures.note(b, &write, v, err)
+	w.conclude(e, write, v, err)
+	b.flushes.check(b.table, e)
+	return true
+}
+
+// send makes the request of a write. Whatever a sink does, it ends in an error.
+func (w *writer) send(write *series.Write) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("events: sink panicked: %v", r)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(w.ctx, w.b.opts.RequestTimeout)
+	defer cancel()
+	if write.Creates() {
+		_, err = w.b.sink.Create(ctx, write.Series.Event())
+		return err
+	}
+	patch, err := write.Series.Patch()
+	if err != nil {
+		return err
+	}
+	// A sink needs no more of the Event than where it is, but the interface has
+	// it whole, so it gets all that is known.
+	_, err = w.b.sink.Patch(ctx, write.Series.Event(), patch)
+	return err
+}
+
+// conclude tells the table what became of a write, and sees to what follows.
+func (w *writer) conclude(e *series.Entry, write series.Write, v verdict, err error) {
+	b := w.b
+	var eff series.Effects
+	again := false
+	switch v.outcome {
+	case written:
+		again, eff = b.table.Written(e, write, b.clock.Now())
+	case gone:
+		b.table.Gone(e, write)
+		again = true
+	case taken:
+		b.table.Taken(e, write, b.clock.Now())
+		again = true
+	case refused:
+		eff = b.table.Refuse(e, write, v.reason, b.clock.Now())
+	case pushedBack, troubled, denied:
+		eff = b.table.Failed(e, write)
+	}
+	b.apply(b.logger(), err, eff)
+	switch v.outcome {
+	case written, refused:
+		w.backoff.Forget(e)
+		b.deadlines.schedule(e)
+	case troubled:
+		w.retry(e)
+	case denied:
+		w.queue.AddAfter(e, w.delay(wait.Jitter(retryMax, retryJitter)))
+	case pushedBack:
+		// The gate makes it wait.
+		again = true
+	}
+	if again {
+		w.queue.Add(e)
+	}
+}
+
+// retry puts e into the queue again after its back-off.
+func (w *writer) retry(e *series.Entry) {
+	w.queue.AddAfter(e, w.delay(wait.Jitter(w.backoff.When(e), retryJitter)))
+}
+
+// delay shortens a delay when there is little time left.
+func (w *writer) delay(d time.Duration) time.Duration {
+	if w.hurry.Load() {
+		return min(d, retryMin)
+	}
+	return d
+}
