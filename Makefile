@@ -1,0 +1,73 @@
+# Everything that one does with this repository. CI calls these targets too.
+
+GO ?= go
+
+# The newest patch of each supported minor version of client-go that go.mod does
+# not require already.
+CLIENT_GO ?= v0.36.6 v0.37.2
+
+GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# The race detector needs a C compiler. Where there is none, test without it.
+RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+
+# The modules of this repository, the one that users get first.
+MODULES := . test test/controlplane
+
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test unit matrix integration fuzz bench lint fmt clean
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## show it at work on a real API server (needs only Go; compiles one the first time)
+	$(GO) run ./cmd/demo $(DEMO_FLAGS)
+
+test: unit matrix integration ## run all tests
+
+unit: ## run the unit tests
+	$(GO) vet ./...
+	$(GO) test $(RACE) ./...
+
+matrix: $(addprefix matrix-,$(CLIENT_GO)) ## run the unit tests with each supported client-go
+
+# go.mod stays as it is: each version has a go.mod of its own in bin/.
+matrix-%: bin/matrix/%.mod
+	$(GO) vet -modfile=$< ./...
+	$(GO) test -modfile=$< ./...
+
+.PRECIOUS: bin/matrix/%.mod
+bin/matrix/%.mod: go.mod go.sum
+	@mkdir -p $(@D)
+	cp go.mod $(@D)/next-$*.mod
+	cp go.sum $(@D)/next-$*.sum
+	$(GO) get -modfile=$(@D)/next-$*.mod k8s.io/client-go@$* k8s.io/api@$* k8s.io/apimachinery@$*
+	$(GO) mod tidy -modfile=$(@D)/next-$*.mod
+	mv $(@D)/next-$*.sum $(@D)/$*.sum
+	mv $(@D)/next-$*.mod $@
+
+integration: ## run the tests on a real API server
+	cd test/controlplane && $(GO) vet ./... && $(GO) test ./...
+	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
+
+fuzz: ## run each fuzz target for FUZZTIME
+	@for dir in $$(grep -rl --include='*_test.go' 'func Fuzz' . | xargs -n 1 dirname | sort -u); do \
+		for target in $$(grep -rhoE --include='*_test.go' 'func Fuzz[A-Za-z]+' $$dir | awk '{print $$2}' | sort -u); do \
+			$(GO) test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+lint: $(addprefix bin/matrix/,$(addsuffix .mod,$(CLIENT_GO))) ## run golangci-lint on all modules, and with each supported client-go
+	@for module in $(MODULES); do (set -x; cd $$module && $(GOLANGCI_LINT) run ./...) || exit 1; done
+	@for mod in $^; do (set -x; GOFLAGS=-modfile=$(CURDIR)/$$mod $(GOLANGCI_LINT) run ./...) || exit 1; done
+
+fmt: ## format the code
+	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/...
+
+clean: ## remove what was built
+	rm -rf bin
