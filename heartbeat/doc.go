@@ -16,14 +16,16 @@
 //		for n := len(buf); n == len(buf); {
 //			n = queue.PopDue(buf, now)
 //			for _, entry := range buf[:n] {
-//				switch due, next := intervals.Check(statusOf(entry), now); due {
-//				case heartbeat.None: // it occurred again meanwhile
-//					if !next.IsZero() {
-//						queue.Set(entry, next)
-//					}
-//				case heartbeat.Heartbeat: // … write its count
+//				due, next := intervals.Check(statusOf(entry), now)
+//				switch due {
+//				case heartbeat.Heartbeat:
+//					// … have it written: it is Waiting from now on
+//					_, next = intervals.Check(statusOf(entry), now)
 //				case heartbeat.Finish: // … close it
 //				case heartbeat.Forget: // … forget it
+//				}
+//				if !next.IsZero() {
+//					queue.Set(entry, next)
 //				}
 //			}
 //		}
@@ -33,10 +35,11 @@
 //	}
 //
 // A series is checked, and its deadline set, when it begins, when it becomes
-// Ongoing, after each write of it, and when its deadline has come. It is not
-// checked for an occurrence: that can only move the end of a series to a later
-// time, and the deadline that comes too early finds that out. So a hot loop
-// never touches the queue.
+// Ongoing, after each write of it, and when its deadline has come. When that was
+// for a heartbeat, it is checked once more, for its end: the write may be a long
+// time coming. It is not checked for an occurrence, which can only move the end
+// of a series to a later time; the deadline that comes too early finds that out.
+// So a hot loop never touches the queue.
 //
 // # Guarantees
 //
@@ -44,15 +47,16 @@
 //     The same calls with the same times have the same results.
 //   - Nothing is due early: not before its time by the monotonic clock where the
 //     times carry its reading, else by the wall clock.
-//   - A series that is checked at the times that Check returns, and after each
-//     write, gets each heartbeat and its end exactly when they are due. Checked
-//     later, it gets one heartbeat for all that were missed.
+//   - A series that is checked so gets each heartbeat and its end exactly when
+//     they are due. Checked later, it gets one heartbeat for all that were
+//     missed, or its end and none.
 //   - PopDue takes O(log n) for each item that it returns and nothing for those
 //     that are not due; Set and Remove take O(log n), Next and Len O(1).
-//   - A queue takes 16 bytes for each item on a 64-bit machine, and at most
-//     100 KiB beyond them. No operation copies more than 64 KiB, and only
-//     one in 4,096 that make a large queue larger allocates. What leaves the
-//     queue is not kept alive by it.
+//   - A million items that are pointers take 16.1 bytes each on a 64-bit machine.
+//     A queue grows and shrinks in chunks of 64 KiB without moving the rest, so
+//     no operation is slow because the queue is large; nothing but a chunk is
+//     allocated; the room for more is at most one chunk and a half. What has
+//     left the queue is not kept alive by it.
 //
 // # Limitations
 //

@@ -35,8 +35,8 @@ func (d Due) String() string {
 }
 
 // Check says what is due at now for a series with status s. If nothing is, it
-// also says when to look again; the zero time stands for never, and comes as
-// well with everything that is due, since what is done about it changes s.
+// also says when to look again; the zero time stands for never. With what is due
+// the time is zero as well, since it depends on what s becomes by that.
 //
 //   - A singleton is due for Forget when its last occurrence is Finish ago.
 //   - An ongoing series is due for Finish when its last occurrence is Finish

@@ -2,14 +2,14 @@ package heartbeat
 
 const (
 	// arity is the number of children of a node. Four nodes of 16 bytes are one
-	// cache line, so that looking for the earliest child waits for memory once:
-	// at a million items PopDue and Set took about 0.8 µs, against 1.05 µs with
-	// two children.
+	// cache line, so that looking for the earliest child waits for memory once.
+	// To take one of a million items and set it anew (BenchmarkPopDue) took
+	// 0.8 µs, and 1.6 µs with two children.
 	arity = 4
 	// root is the index of the first node. It is such that the children of any
-	// node start at a multiple of arity and do share a cache line (0.95 µs
-	// where they do not). And it is not zero, which in a slot means: not in the
-	// queue.
+	// node start at a multiple of arity and do share a cache line; it took
+	// 1.0 µs where they did not. And it is not zero, which in a slot means: not
+	// in the queue.
 	root = arity - 1
 )
 
@@ -20,6 +20,10 @@ type node[T Item] struct {
 }
 
 // heap is a 4-ary min-heap in which each item knows its index.
+//
+// container/heap is binary, calls Less and Swap through an interface, swaps
+// where it is enough to move, and takes and returns each node as an any: in the
+// same benchmark 1.2 µs, and two allocations.
 type heap[T Item] struct {
 	// The elements before root are padding. They come with the first node.
 	nodes array[node[T]]

@@ -32,34 +32,27 @@ func (l *loop) lastBefore(now time.Time) {
 }
 
 // run lives the given loops in virtual time, as a program with one timer would:
-// it sleeps until the queue's next deadline, and does what is due. Writes take
-// latency.
-func run(t *testing.T, iv Intervals, latency time.Duration, loops []*loop) {
+// it sleeps until the queue's next deadline, and does what is due.
+func run(t *testing.T, iv Intervals, loops []*loop) {
 	t.Helper()
-	type item = *loop
-	var deadlines, writes Queue[item]
+	var queue Queue[*loop]
 	check := func(l *loop, now time.Time) {
-		l.lastBefore(now)
-		due, next := iv.Check(l.Status, now)
-		switch due {
-		case None:
-			if !next.IsZero() {
-				deadlines.Set(l, next)
+		for {
+			l.lastBefore(now)
+			due, next := iv.Check(l.Status, now)
+			if due == None {
+				if !next.IsZero() {
+					queue.Set(l, next)
+				}
+				return
 			}
-			return
-		case Heartbeat:
-			l.Waiting = true
-			// The series can end before the write does.
-			_, again := iv.Check(l.Status, now)
-			require.False(t, again.IsZero())
-		case Finish:
-			l.State = series.Finished
-		case Forget:
-			l.State = series.Unknown
-		}
-		l.did = append(l.did, event{due, now.Sub(start) - l.offset})
-		if due == Heartbeat {
-			writes.Set(l, now.Add(latency))
+			l.did = append(l.did, event{due, now.Sub(start) - l.offset})
+			if due == Heartbeat {
+				l.Written = now
+				l.Heartbeats++
+			} else {
+				l.State = series.Finished
+			}
 		}
 	}
 	for _, l := range loops {
@@ -67,19 +60,10 @@ func run(t *testing.T, iv Intervals, latency time.Duration, loops []*loop) {
 		check(l, l.Written)
 	}
 	buf := make([]*loop, 3)
-	for steps := 0; deadlines.Len()+writes.Len() > 0; steps++ {
+	for steps := 0; queue.Len() > 0; steps++ {
 		require.Less(t, steps, 1_000_000, "it goes round and round")
-		queue, done := &deadlines, false
-		now, ok := deadlines.Next()
-		if at, some := writes.Next(); some && (!ok || at.Before(now)) {
-			now, queue, done = at, &writes, true
-		}
+		now, _ := queue.Next()
 		for _, l := range buf[:queue.PopDue(buf, now)] {
-			if done {
-				l.Waiting = false
-				l.Written = now
-				l.Heartbeats++
-			}
 			check(l, now)
 		}
 	}
@@ -143,7 +127,7 @@ func TestLife(t *testing.T) {
 					offset: time.Duration(i*i) * s,
 				})
 			}
-			run(t, tt.iv, 0, loops)
+			run(t, tt.iv, loops)
 			for _, l := range loops {
 				assert.Equal(t, tt.want, l.did)
 			}
