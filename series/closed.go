@@ -19,7 +19,9 @@ func newClosedNames(limit int) *closedNames {
 
 // add says that the base name of the key with this hash is taken until then.
 func (c *closedNames) add(hash uint64, until time.Duration) {
-	until = max(until, c.until(hash))
+	if before, ok := c.until(hash); ok {
+		until = max(until, before)
+	}
 	if _, ok := c.new[hash]; !ok && len(c.new) >= c.limit {
 		c.new, c.old = make(map[uint64]time.Duration), c.new
 	}
@@ -27,11 +29,14 @@ func (c *closedNames) add(hash uint64, until time.Duration) {
 }
 
 // taken reports whether the base name is taken at now.
-func (c *closedNames) taken(hash uint64, now time.Duration) bool { return now < c.until(hash) }
+func (c *closedNames) taken(hash uint64, now time.Duration) bool {
+	until, ok := c.until(hash)
+	return ok && now < until
+}
 
-func (c *closedNames) until(hash uint64) time.Duration {
-	if until, ok := c.new[hash]; ok {
-		return until
+func (c *closedNames) until(hash uint64) (until time.Duration, ok bool) {
+	if until, ok = c.new[hash]; !ok {
+		until, ok = c.old[hash]
 	}
-	return c.old[hash]
+	return until, ok
 }

@@ -33,7 +33,8 @@
 //     one had. Counts and times in them never go back.
 //   - resourceVersion is no part of a key, and a key has the same Hash in every
 //     process.
-//   - A Table holds at most twice Options.Capacity entries.
+//   - A Table holds at most twice Options.Capacity entries, unless more writes
+//     than that are under way.
 //
 // # Limitations
 //

@@ -32,7 +32,7 @@ type Key struct {
 
 // Hash returns 64 bits that are the same for equal keys in every process and
 // every version: names of Events are made of it. It is the beginning of a
-// SHA-256, so nobody makes two keys collide by choosing object names.
+// SHA-256; a clash costs a longer name and nothing else.
 func (k *Key) Hash() uint64 {
 	// A length goes before each string, so that moving a character from one
 	// field to the next makes another key.

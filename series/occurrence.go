@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// MaxAnnotationBytes is how many bytes a series keeps of its callers' annotations. The
-// API server allows 256 KiB for all annotations of an object.
+// MaxAnnotationBytes is how many bytes a series takes of its callers'
+// annotations. The API server allows 256 KiB for all annotations of an object
+// (TotalAnnotationSizeLimitB).
 const MaxAnnotationBytes = 64 << 10
 
 // Occurrence is what a caller says of one occurrence beyond its key. The zero
@@ -21,26 +22,34 @@ type Occurrence struct {
 
 // mergeAnnotations returns old with latest put on top, as the server will have
 // it after both were patched in. Neither is changed: writes in flight share
-// them. Callers whose keys never recur would fill the memory, so past
-// MaxAnnotationBytes what is old is forgotten.
+// them.
+//
+// Callers whose keys never recur would fill the memory, and in the end the
+// Event, so that the server refused it: a patch takes nothing away. So
+// annotations that would lead past MaxAnnotationBytes are not taken.
 func mergeAnnotations(old, latest map[string]string) map[string]string {
-	same := true
+	same, bytes := true, size(old)
 	for k, v := range latest {
-		if had, ok := old[k]; (!ok || had != v) && !strings.HasPrefix(k, AnnotationPrefix) {
-			same = false
-			break
+		had, ok := old[k]
+		if ok && had == v || strings.HasPrefix(k, AnnotationPrefix) {
+			continue
+		}
+		same = false
+		bytes += len(v) - len(had)
+		if !ok {
+			bytes += len(k)
 		}
 	}
-	if same {
+	if same || bytes > MaxAnnotationBytes {
 		return old
 	}
 	merged := make(map[string]string, len(old)+len(latest))
 	maps.Copy(merged, old)
-	maps.Copy(merged, latest)
-	if size(merged) > MaxAnnotationBytes {
-		merged = maps.Clone(latest)
+	for k, v := range latest {
+		if !strings.HasPrefix(k, AnnotationPrefix) {
+			merged[k] = v
+		}
 	}
-	maps.DeleteFunc(merged, func(k, _ string) bool { return strings.HasPrefix(k, AnnotationPrefix) })
 	return merged
 }
 

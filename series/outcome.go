@@ -100,6 +100,12 @@ func (t *Table) Refuse(e *Entry, _ Write, reason DropReason, now time.Time) (eff
 	e.wrote = e.revision
 	s.mu.Unlock()
 	e.refusal = reason
+	if e.existed {
+		// An Event with the counts so far stands there. What comes now is
+		// counted anew, and in another.
+		t.holdBaseName(e, t.offset(now))
+		t.nameEntry(e, true)
+	}
 	e.exists, e.existed = false, false
 	if e.wantBeat && e.beats < math.MaxUint16 {
 		e.beats++ // so that early heartbeats come to an end here as well

@@ -152,7 +152,6 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 		Namespace: event.Namespace,
 		Name:      event.Name,
 		Note:      event.Note,
-		LastNote:  event.Annotations[AnnotationLastNote],
 		First:     event.EventTime.Time,
 		Last:      event.EventTime.Time,
 		Count:     1,
@@ -190,6 +189,7 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 	}
 	s.Count = event.Series.Count
 	s.Last = event.Series.LastObservedTime.Time
+	s.LastNote = event.Annotations[AnnotationLastNote]
 	s.State = state
 	if !hasState {
 		s.State = Unknown

@@ -1,0 +1,118 @@
+package series
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// setWall returns now as it would be if the wall clock had been set by so many
+// seconds: the monotonic reading is as before. The package time has no way to
+// make such a time, so this reaches into it: seconds are in the first word,
+// above 30 bits of nanoseconds.
+func setWall(t *testing.T, now time.Time, by time.Duration) time.Time {
+	t.Helper()
+	set := now
+	*(*uint64)(unsafe.Pointer(&set)) += uint64(by/time.Second) << 30
+	require.Zero(t, set.Sub(now), "by the monotonic clock")
+	require.Equal(t, by, set.Round(0).Sub(now.Round(0)), "by the wall clock")
+	return set
+}
+
+// A wall clock that is set ends no series and keeps none, and what the server
+// is told does not go back.
+func TestWallClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			begin := time.Now()
+			table := NewTable(Options{}, begin)
+			k := testKey("a")
+			write := func(e *Entry, now time.Time) Write {
+				t.Helper()
+				w, _, ok := table.Begin(e, now)
+				require.True(t, ok)
+				table.Written(e, w, now)
+				assert.False(t, w.Series.Last.Before(w.Series.First), "%s before %s", w.Series.Last, w.Series.First)
+				return w
+			}
+
+			e := table.Observe(k, Occurrence{}, begin).Dirty[0]
+			table.Observe(k, Occurrence{}, begin.Add(time.Minute))
+			before := write(e, begin.Add(time.Minute))
+
+			now := setWall(t, begin.Add(5*time.Minute), by)
+			assert.Empty(t, table.Expire(e, now).Ended)
+			_, counted, _ := table.Count(k, now)
+			assert.True(t, counted)
+			status, ok := table.Status(e, now)
+			require.True(t, ok)
+			assert.Zero(t, now.Sub(status.Last))
+			assert.Equal(t, 4*time.Minute, now.Sub(status.Written))
+			table.Beat(e)
+			after := write(e, now)
+			assert.False(t, after.Series.Last.Before(before.Series.Last))
+			if by > 0 {
+				assert.Equal(t, now.UnixMicro(), after.Series.Last.UnixMicro(), "the new time is believed")
+			} else {
+				assert.Equal(t, before.Series.Last, after.Series.Last)
+			}
+
+			// It is set right again.
+			now = begin.Add(6 * time.Minute)
+			_, counted, _ = table.Count(k, now)
+			assert.True(t, counted)
+			table.Beat(e)
+			assert.False(t, write(e, now).Series.Last.Before(after.Series.Last))
+
+			now = setWall(t, begin.Add(12*time.Minute-1), by)
+			assert.Empty(t, table.Expire(e, now).Ended)
+			now = setWall(t, begin.Add(12*time.Minute), by)
+			assert.Len(t, table.Expire(e, now).Ended, 1)
+			assert.False(t, write(e, now).Series.Last.Before(after.Series.Last))
+			checkInvariants(t, table, 0)
+		})
+	}
+}
+
+// The first write comes after the clock was set back, so that the first
+// occurrence lies in the future. The latest is not before it all the same.
+func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
+	begin := time.Now()
+	table := NewTable(Options{}, begin)
+	k := testKey("a")
+	e := table.Observe(k, Occurrence{}, begin).Dirty[0]
+	now := setWall(t, begin.Add(time.Minute), -time.Hour)
+	table.Observe(k, Occurrence{}, now)
+	w, _, ok := table.Begin(e, now)
+	require.True(t, ok)
+	assert.Equal(t, WriteCreate, w.Kind)
+	assert.EqualValues(t, 2, w.Series.Count)
+	assert.Equal(t, begin.UnixMicro(), w.Series.First.UnixMicro())
+	assert.Equal(t, w.Series.First, w.Series.Last)
+	_, err := FromEvent(w.Series.Event())
+	assert.NoError(t, err)
+}
+
+// Where times have no monotonic reading, a clock that is set back cannot be told
+// from a caller that is late. The series goes on.
+func TestWallClockAlone(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.see("a", "", time.Hour)
+	w.see("a", "", time.Hour)
+	w.begin("a/1", time.Hour)
+	w.written("a/1", time.Hour)
+
+	assert.Equal(t, "counted a/1", w.see("a", "", time.Minute))
+	assert.Empty(t, w.expire("a/1", 10*time.Minute))
+	w.beat("a/1")
+	assert.Equal(t, "heartbeat Ongoing x3 base 1h0m0s to 1h0m0s", w.begin("a/1", 10*time.Minute))
+	w.written("a/1", 10*time.Minute)
+
+	// It is kept for as long as the clock was set back, and not for ever.
+	assert.Empty(t, w.expire("a/1", time.Hour))
+	assert.NotEmpty(t, w.expire("a/1", time.Hour+DefaultWindow))
+	w.check()
+}

@@ -1,0 +1,123 @@
+package series
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// checkInvariants looks at a table from inside: whatever happened to it, this
+// holds. maxInFlight is the largest number of writes that were under way at a
+// time.
+func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
+	t.Helper()
+	table.mu.Lock()
+	defer table.mu.Unlock()
+
+	// Which entries there are.
+	var tracked []*Entry
+	keys := map[Key]bool{}
+	for i := range table.shards {
+		s := &table.shards[i]
+		s.mu.Lock()
+		for hash, first := range s.entries {
+			if first == nil {
+				t.Errorf("shard %d keeps an empty chain", i)
+			}
+			for e := first; e != nil; e = e.chain {
+				if e.shard != s || e.hash != hash || table.shard(hash) != s {
+					t.Errorf("%v is in the wrong shard or chain", e.key)
+				}
+				if e.detached || e.done {
+					t.Errorf("%v has ended and would take occurrences", e.key)
+				}
+				if keys[e.key] {
+					t.Errorf("two entries take occurrences of %v", e.key)
+				}
+				keys[e.key] = true
+				tracked = append(tracked, e)
+			}
+		}
+		s.mu.Unlock()
+	}
+	active := len(tracked)
+	for e := range table.detached {
+		if !e.detached || e.done {
+			t.Errorf("%v is among the detached: detached %t, done %t", e.key, e.detached, e.done)
+		}
+		if e.chain != nil {
+			t.Errorf("%v is detached and still chained", e.key)
+		}
+		tracked = append(tracked, e)
+	}
+
+	// How many there are.
+	gotActive, gotClosing := table.Len()
+	if gotActive != active || gotClosing != len(table.detached) {
+		t.Errorf("Len says %d active and %d closing, there are %d and %d", gotActive, gotClosing, active, len(table.detached))
+	}
+	if active > table.opts.Capacity || len(table.detached) > max(table.opts.Capacity, maxInFlight) {
+		t.Errorf("%d active and %d closing are more than the capacity of %d", active, len(table.detached), table.opts.Capacity)
+	}
+	limit := table.closed.limit
+	if len(table.closed.new) > limit || len(table.closed.old) > limit {
+		t.Errorf("%d and %d closed names are more than %d", len(table.closed.new), len(table.closed.old), limit)
+	}
+
+	// What each is.
+	listed := 0
+	for _, e := range tracked {
+		if e.place != e.placeOf() {
+			t.Errorf("%v is in list %d and belongs to %d", e.key, e.place, e.placeOf())
+		}
+		if e.place != nowhere {
+			listed++
+			if list := table.lists[e.place]; e.pos >= len(list) || list[e.pos] != e {
+				t.Errorf("%v is not at place %d of list %d", e.key, e.pos, e.place)
+			}
+			if e.stamp > e.last {
+				t.Errorf("%v would be taken to have occurred at %v, but did so at %v", e.key, e.stamp, e.last)
+			}
+		}
+		checkEntry(t, e)
+	}
+
+	// And nothing else is in the lists, which are heaps.
+	for p, list := range table.lists {
+		listed -= len(list)
+		for i, e := range list {
+			if parent := list[max(i-1, 0)/2]; parent.stamp > e.stamp {
+				t.Errorf("list %d is no heap at %d", p, i)
+			}
+		}
+	}
+	assert.Zero(t, listed, "the lists have entries twice, or entries that are not tracked")
+	assert.Empty(t, table.lists[nowhere])
+}
+
+func checkEntry(t *testing.T, e *Entry) {
+	t.Helper()
+	switch {
+	case e.state == Singleton && e.count != 1,
+		e.state != Singleton && e.refusal == "" && e.count < 2,
+		e.state.Closed() && !e.detached,
+		e.state == Ongoing && e.detached:
+		t.Errorf("%v is %s with a count of %d, detached %t", e.key, e.state, e.count, e.detached)
+	}
+	switch {
+	case e.wrote > e.revision, e.wroteN > e.count, e.wroteN < 0:
+		t.Errorf("%v: the server knows more than there is: %d of %d, revision %d of %d", e.key, e.wroteN, e.count, e.wrote, e.revision)
+	case e.exists && e.name == "", e.inFlight && e.name == "":
+		t.Errorf("%v is written without a name", e.key)
+	case e.exists && !e.existed:
+		t.Errorf("%v exists and never did", e.key)
+	case e.exists && e.refusal != "":
+		t.Errorf("%v exists and is refused", e.key)
+	case e.detached && !e.inFlight && e.refusal == "" && e.need() == writeNothing:
+		t.Errorf("%v has ended, is written, and is not forgotten", e.key)
+	}
+	news := e.need() != WriteHeartbeat && e.need() != WriteFlush
+	if got, want := e.Urgency(), urgencyOf(e.key.Type, news); got != want {
+		t.Errorf("%v has urgency %d, should have %d", e.key, got, want)
+	}
+}

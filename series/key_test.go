@@ -1,0 +1,108 @@
+package series
+
+import (
+	"hash/maphash"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// fields returns pointers to all that makes a key, in order.
+func (k *Key) fields() []*string {
+	return []*string{
+		&k.Regarding.APIVersion, &k.Regarding.Kind, &k.Regarding.Namespace,
+		&k.Regarding.Name, (*string)(&k.Regarding.UID), &k.Regarding.FieldPath,
+		&k.Related.APIVersion, &k.Related.Kind, &k.Related.Namespace,
+		&k.Related.Name, (*string)(&k.Related.UID), &k.Related.FieldPath,
+		&k.Type, &k.Action, &k.Reason, &k.ReportingController, &k.ReportingInstance,
+	}
+}
+
+// The hash is in the names of Events that other processes have written, and
+// other versions. It must never change.
+func TestHashIsGolden(t *testing.T) {
+	full := &Key{}
+	for i, field := range full.fields() {
+		*field = strings.Repeat(string(rune('a'+i)), i+1)
+	}
+	for _, tt := range []struct {
+		key      *Key
+		hash     uint64
+		baseName string
+	}{
+		{&Key{}, 0x0a88111852095cae, "0a88111852095cae"},
+		{testKey("a"), 0x0bcd9d50f4bc4feb, "pod-a.0bcd9d50f4bc4feb"},
+		{testKey("A"), 0x1890265525580052, "pod-a.1890265525580052"},
+		{full, 0x4184972481f3889f, "dddd.4184972481f3889f"},
+	} {
+		assert.Equal(t, tt.hash, tt.key.Hash())
+		assert.Equal(t, tt.baseName, tt.key.BaseName())
+	}
+}
+
+// Each field counts, and nothing else does.
+func TestEachFieldCounts(t *testing.T) {
+	seed := maphash.MakeSeed()
+	seen := map[uint64]int{testKey("a").Hash(): -1}
+	for i := range testKey("a").fields() {
+		k := testKey("a")
+		*k.fields()[i] += "x"
+		assert.NotContains(t, seen, k.Hash(), "field %d", i)
+		seen[k.Hash()] = i
+		assert.NotEqual(t, testKey("a").FastHash(seed), k.FastHash(seed), "field %d", i)
+		assert.NotEqual(t, *testKey("a"), *k)
+	}
+
+	ref := &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "p", UID: "u", FieldPath: "spec", ResourceVersion: "1",
+	}
+	other := ref.DeepCopy()
+	other.ResourceVersion = "2"
+	assert.Equal(t, ReferenceOf(ref), ReferenceOf(other), "resourceVersion is no part of it")
+
+	back := ReferenceOf(ref).ObjectReference()
+	ref.ResourceVersion = ""
+	assert.Equal(t, *ref, back)
+	assert.True(t, ReferenceOf(nil).IsZero())
+	assert.True(t, ReferenceOf(&corev1.ObjectReference{ResourceVersion: "1"}).IsZero())
+	assert.False(t, ReferenceOf(ref).IsZero())
+}
+
+func FuzzKeyHash(f *testing.F) {
+	f.Add("v1|Pod|ns|name|uid|path||||||Normal|Act|Reason|ctrl|inst", uint8(3))
+	f.Add(strings.Repeat("ab|", 16)+"ab", uint8(0))
+	f.Add("", uint8(16))
+	f.Fuzz(func(t *testing.T, text string, border uint8) {
+		build := func() *Key {
+			k := &Key{}
+			fields := k.fields()
+			for i, part := range strings.SplitN(text, "|", len(fields)) {
+				*fields[i] = strings.Clone(part)
+			}
+			return k
+		}
+		seed := maphash.MakeSeed()
+		k, same := build(), build()
+		if *k != *same || k.Hash() != same.Hash() || k.FastHash(seed) != same.FastHash(seed) {
+			t.Errorf("%+v is not the same as itself", k)
+		}
+
+		// The last byte of a field goes to the next one.
+		fields := same.fields()
+		i := int(border) % (len(fields) - 1)
+		from, to := fields[i], fields[i+1]
+		if *from == "" {
+			return
+		}
+		end := len(*from) - 1
+		*from, *to = (*from)[:end], (*from)[end:]+*to
+		if k.Hash() == same.Hash() || k.FastHash(seed) == same.FastHash(seed) {
+			t.Errorf("%+v has the hash of %+v", k, same)
+		}
+		if k.Named(same.BaseName()) || same.Named(k.BaseName()) {
+			t.Errorf("%+v and %+v share a name", k, same)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package series
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata/scripts lead to into them")
+
+// TestScripts goes through the scripts in testdata/scripts, by a table and by
+// the oracle, which must both do what the script says. A line is
+//
+//	TIME COMMAND [KEY OR ENTRY] ["note" or other arguments] -> what follows
+//
+// The time is that since the beginning. KEY is one letter, in upper case for a
+// Warning; its entries are KEY/1, KEY/2 and so on. "see a x10" is ten
+// occurrences. Invariants are checked after each line.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/scripts/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			got := runScript(t, string(text), false)
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
+				return
+			}
+			require.Equal(t, string(text), got)
+			require.Equal(t, string(text), runScript(t, string(text), true), "the oracle does not agree")
+		})
+	}
+}
+
+// runScript returns script with what follows put behind each line.
+func runScript(t *testing.T, script string, asOracle bool) string {
+	var m machine
+	var w *world
+	begin := func(opts Options) {
+		w = newWorld(t, opts)
+		m = w
+		if asOracle {
+			m = newOracle(opts)
+		}
+	}
+	begin(Options{})
+	var out strings.Builder
+	for number, line := range strings.SplitAfter(script, "\n") {
+		command, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "->")
+		fields := strings.Fields(command)
+		switch {
+		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
+			out.WriteString(line)
+			continue
+		case fields[0] == "options":
+			begin(parseOptions(t, fields[1:]))
+			out.WriteString(line)
+			continue
+		}
+		now, err := time.ParseDuration(fields[0])
+		require.NoError(t, err, "line %d", number+1)
+		result := runCommand(t, m, now, fields[1:])
+		if result == "" {
+			result = "nothing"
+		}
+		fmt.Fprintf(&out, "%-36s -> %s\n", strings.TrimRight(command, " "), result)
+		if !asOracle {
+			w.check()
+		}
+		if t.Failed() {
+			t.Fatalf("after\n%s", out.String())
+		}
+	}
+	return out.String()
+}
+
+func runCommand(t *testing.T, m machine, now time.Duration, words []string) string {
+	t.Helper()
+	arg := func(i int) string {
+		if i < len(words) {
+			return strings.Trim(words[i], `"`)
+		}
+		return ""
+	}
+	switch words[0] {
+	case "see":
+		note, times := "", 1
+		for _, word := range words[2:] {
+			if n, ok := strings.CutPrefix(word, "x"); ok {
+				var err error
+				times, err = strconv.Atoi(n)
+				require.NoError(t, err)
+				continue
+			}
+			note = strings.Trim(word, `"`)
+		}
+		var result string
+		for range times {
+			result = m.see(arg(1), note, now)
+		}
+		return result
+	case "begin":
+		return m.begin(arg(1), now)
+	case "written":
+		return m.written(arg(1), now)
+	case "write": // begin, and written
+		result := m.begin(arg(1), now)
+		return result + " | " + m.written(arg(1), now)
+	case "gone":
+		return m.gone(arg(1))
+	case "taken":
+		return m.taken(arg(1), now)
+	case "failed":
+		return m.failed(arg(1))
+	case "refuse":
+		return m.refuse(arg(1), DropReason(arg(2)), now)
+	case "expire":
+		return m.expire(arg(1), now)
+	case "beat":
+		return m.beat(arg(1))
+	case "flush":
+		return m.flush()
+	case "settled":
+		return m.settled()
+	case "seal":
+		return m.seal(DropReason(arg(1)))
+	case "clear":
+		return m.clear(DropReason(arg(1)))
+	case "status":
+		return m.status(arg(1), now)
+	case "size":
+		return m.size()
+	}
+	t.Fatalf("no such command: %q", words)
+	return ""
+}
+
+func parseOptions(t *testing.T, words []string) (opts Options) {
+	t.Helper()
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		var err error
+		switch name {
+		case "capacity":
+			opts.Capacity, err = strconv.Atoi(value)
+		case "window":
+			opts.Window, err = time.ParseDuration(value)
+		case "ttl":
+			opts.EventTTL, err = time.ParseDuration(value)
+		default:
+			t.Fatalf("no such option: %q", word)
+		}
+		require.NoError(t, err)
+	}
+	return opts
+}
