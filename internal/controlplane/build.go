@@ -1,0 +1,163 @@
+package controlplane
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// interruptGrace is how long the go command may take to end when a build is
+// cancelled.
+const interruptGrace = 10 * time.Second
+
+// Build compiles the control plane into bin/controlplane of the repository that
+// the working directory lies in, and returns the path of the program.
+//
+// The first time takes minutes, and Build reports on progress what it does:
+// where progress is a terminal in a line that it redraws, elsewhere in a line
+// every ten seconds. When there is little or nothing to do it writes nothing. A
+// nil progress is discarded.
+//
+// Several processes may call Build at the same time: one compiles, the others
+// wait for it. (On Windows they all compile.) When ctx ends, so does the build.
+func Build(ctx context.Context, progress io.Writer) (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("controlplane: %w", err)
+	}
+	root, err := findRoot(wd)
+	if err != nil {
+		return "", err
+	}
+	if progress == nil {
+		progress = io.Discard
+	}
+	return build(ctx, root, "go", progress)
+}
+
+// build is Build for a known root and go command.
+func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, err error) {
+	bin := filepath.Join(root, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", fmt.Errorf("controlplane: %w", err)
+	}
+	unlock, err := lock(ctx, filepath.Join(bin, ".controlplane.lock"), func() {
+		fmt.Fprintln(w, "controlplane: another process is building it; waiting")
+	})
+	if err != nil {
+		return "", fmt.Errorf("controlplane: lock: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+
+	module := filepath.Join(root, filepath.FromSlash(moduleDir))
+	gomod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", fmt.Errorf("controlplane: %w", err)
+	}
+	binary := filepath.Join(bin, "controlplane"+exeSuffix)
+	cmd := goTool(ctx, goCommand, module, buildArgs(binary, kubernetesVersion(gomod))...)
+	p := newProgress(w, isTerminal(w))
+	if err := runBuild(cmd, p, func(ctx context.Context) (int, error) {
+		return countPackages(goTool(ctx, goCommand, module, "list", "-deps", "."))
+	}); err != nil {
+		return "", err
+	}
+	return binary, nil
+}
+
+// goTool returns a go command in a directory. Without cgo a clone needs nothing
+// but Go, and a go.work around it that does not know the module does not matter.
+func goTool(ctx context.Context, goCommand, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, goCommand, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Cancel = func() error { return interrupt(cmd.Process) }
+	cmd.WaitDelay = interruptGrace
+	return cmd
+}
+
+// buildArgs returns the arguments of the go command. The symbol table would be
+// a third of the program; the version control state would link it anew at each
+// commit.
+func buildArgs(binary, kubernetesVersion string) []string {
+	ldflags := "-s -w"
+	if kubernetesVersion != "" {
+		ldflags += " -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion
+	}
+	return []string{"build", "-v", "-buildvcs=false", "-ldflags=" + ldflags, "-o", binary, "."}
+}
+
+var kubernetesRequirement = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes\s+(v\S+)`)
+
+// kubernetesVersion returns the version of Kubernetes that a go.mod requires.
+// Only a release of Kubernetes itself has the version compiled in; ours would
+// call itself v0.0.0.
+func kubernetesVersion(gomod []byte) string {
+	if m := kubernetesRequirement.FindSubmatch(gomod); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// runBuild runs "go build -v" and reports on p what it prints. count is called
+// once something is compiled, beside the build, and tells how many packages
+// there are.
+func runBuild(cmd *exec.Cmd, p *progress, count func(context.Context) (int, error)) error {
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("controlplane: go build: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("controlplane: go build: %w", err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	counted := make(chan struct{})
+	close(counted)
+	ticked := make(chan struct{})
+	go func() {
+		defer close(ticked)
+		p.run(ctx)
+	}()
+	messages := &tail{}
+	for scanner := bufio.NewScanner(output); scanner.Scan(); {
+		line := scanner.Text()
+		if !p.line(line) {
+			fmt.Fprintln(messages, line)
+			continue
+		}
+		if count != nil && p.compiling() {
+			counted = make(chan struct{})
+			go func(count func(context.Context) (int, error)) {
+				defer close(counted)
+				if n, err := count(ctx); err == nil { // without it the report just says less
+					p.setTotal(n)
+				}
+			}(count)
+			count = nil
+		}
+	}
+	err = cmd.Wait()
+	cancel()
+	<-ticked
+	<-counted
+	p.end(err == nil)
+	if err != nil {
+		return fmt.Errorf("controlplane: go build in %s: %w\n%s", cmd.Dir, err, messages)
+	}
+	return nil
+}
+
+// countPackages runs "go list" and returns how many packages it lists.
+func countPackages(cmd *exec.Cmd) (int, error) {
+	out, err := cmd.Output()
+	return bytes.Count(out, []byte("\n")), err
+}

@@ -1,0 +1,44 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package controlplane
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLockIsHeldByOneAtATime(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	unlock, err := lock(t.Context(), file, func() { t.Error("nobody else has it") })
+	require.NoError(t, err)
+
+	waiting := make(chan struct{})
+	second := make(chan func() error)
+	go func() {
+		unlock, err := lock(t.Context(), file, func() { close(waiting) })
+		assert.NoError(t, err)
+		second <- unlock
+	}()
+	<-waiting
+	select {
+	case <-second:
+		t.Fatal("two have it")
+	default:
+	}
+	require.NoError(t, unlock())
+	require.NoError(t, (<-second)())
+}
+
+func TestLockGivesUpWithItsContext(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	unlock, err := lock(t.Context(), file, nil)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = lock(ctx, file, cancel)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, unlock())
+}

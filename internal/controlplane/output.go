@@ -1,0 +1,78 @@
+package controlplane
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// tailSize is how much of a log is kept, in bytes.
+const tailSize = 8 << 10
+
+// tail is a writer that keeps the last lines written to it and passes
+// everything on to w, if there is one. It never fails: a log that cannot be
+// written is no reason to stop a server.
+type tail struct {
+	w io.Writer
+
+	mu  sync.Mutex
+	buf []byte
+	cut bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.w != nil {
+		_, _ = t.w.Write(p)
+	}
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - tailSize; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+// String returns the last whole lines.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kept := t.buf
+	if t.cut {
+		_, kept, _ = bytes.Cut(kept, []byte("\n"))
+	}
+	return strings.TrimSpace(string(kept))
+}
+
+// firstLine is a writer that sends the first line written to it, without its
+// end, and swallows the rest.
+type firstLine struct {
+	line chan string // with room for one
+	buf  []byte
+	done bool
+}
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	if f.done {
+		return len(p), nil
+	}
+	f.buf = append(f.buf, p...)
+	if line, _, ok := bytes.Cut(f.buf, []byte("\n")); ok {
+		f.done = true
+		f.line <- strings.TrimSuffix(string(line), "\r")
+	}
+	return len(p), nil
+}
+
+// parseReady takes apart the line that the program prints when it is ready.
+func parseReady(line string) (addr, kubeconfig string, err error) {
+	rest, ok := strings.CutPrefix(line, "ready https://")
+	addr, kubeconfig, found := strings.Cut(rest, " kubeconfig=")
+	if !ok || !found || addr == "" || kubeconfig == "" {
+		return "", "", fmt.Errorf("%q is not a line of the kind \"ready https://HOST:PORT kubeconfig=FILE\"", line)
+	}
+	return addr, kubeconfig, nil
+}

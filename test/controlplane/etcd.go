@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"go.etcd.io/etcd/client/pkg/v3/logutil"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+// etcdServer is an etcd that runs in this process.
+type etcdServer struct {
+	*embed.Etcd
+	logLevel zap.AtomicLevel
+}
+
+// startEtcd starts a single etcd member that keeps its data in dir and serves
+// clients on the port, and waits until it does. The caller closes it.
+func startEtcd(ctx context.Context, dir string, port, verbosity int) (*etcdServer, error) {
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	client := url.URL{Scheme: "http", Host: loopback(port)}
+	cfg.ListenClientUrls = []url.URL{client}
+	cfg.AdvertiseClientUrls = []url.URL{client}
+	// A single member has no peers to talk to. It needs a peer URL as a part of
+	// its identity, but the port behind it may be another at each start.
+	peer := url.URL{Scheme: "http", Host: loopback(0)}
+	cfg.ListenPeerUrls = []url.URL{peer}
+	cfg.AdvertisePeerUrls = []url.URL{peer}
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	// Nobody competes for leadership, so waiting a second for a rival only
+	// delays the start; and etcd keeps no lease shorter than 1.5 elections, which
+	// would stretch a TTL of one second.
+	cfg.TickMs, cfg.ElectionMs = 20, 200
+	cfg.UnsafeNoFsync = true
+	level := zap.NewAtomicLevelAt(zap.ErrorLevel)
+	if verbosity > 0 {
+		level.SetLevel(zap.InfoLevel)
+	}
+	logConfig := logutil.DefaultZapLoggerConfig
+	logConfig.Level = level
+	logger, err := logConfig.Build()
+	if err != nil {
+		return nil, fmt.Errorf("controlplane: etcd log: %w", err)
+	}
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
+
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("controlplane: etcd on %s: %w", client.Host, err)
+	}
+	select {
+	case <-e.Server.ReadyNotify():
+		return &etcdServer{Etcd: e, logLevel: level}, nil
+	case err = <-e.Err():
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	e.Close()
+	return nil, fmt.Errorf("controlplane: etcd on %s: %w", client.Host, err)
+}
+
+// close stops etcd and waits for it.
+func (e *etcdServer) close() {
+	// It reports each of the listeners that it closes itself as an error.
+	e.logLevel.SetLevel(zap.FatalLevel)
+	e.Close()
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWriteFileReplaces(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	for _, content := range []string{"a longer first", "second"} {
+		require.NoError(t, writeFile(name, []byte(content)))
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Equal(t, content, string(data))
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "nothing temporary is left")
+	assert.ErrorIs(t, writeFile(filepath.Join(dir, "no", "file"), nil), os.ErrNotExist)
+}
+
+func TestReadOrCreate(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	broken := errors.New("broken")
+	_, err := readOrCreate(name, func() ([]byte, error) { return nil, broken })
+	require.ErrorIs(t, err, broken)
+	for range 2 {
+		made := false
+		data, err := readOrCreate(name, func() ([]byte, error) {
+			require.False(t, made)
+			made = true
+			return []byte("content"), nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, "content", string(data))
+	}
+}
