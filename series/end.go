@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +51,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	t.detached[e] = struct{}{}
 	t.closing.Add(1)
 	if e.refusal != "" && !e.inFlight {
-		t.lose(e, e.refusal, eff)
+		t.lose(e, "", eff)
 		return
 	}
 	eff.Ended = append(eff.Ended, e)
@@ -80,9 +81,11 @@ func (t *Table) forget(e *Entry) {
 	t.file(e)
 }
 
-// lose gives up what the server does not know of e, which must be detached. The
-// table is locked.
+// lose gives up what the server does not know of e, which must be detached. If
+// the server has refused e, that is the reason, and not the given one. The table
+// is locked.
 func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
+	reason = cmp.Or(e.refusal, reason)
 	e.shard.mu.Lock()
 	lost := e.lost()
 	e.shard.mu.Unlock()

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -416,7 +417,7 @@ func (o *oracle) seal(reason DropReason) string {
 func (o *oracle) clear(reason DropReason) string {
 	eff := effectsText{sorted: true}
 	for _, e := range o.where(isTracked) {
-		o.lose(e, reason, &eff)
+		o.lose(e, cmp.Or(e.refused, reason), &eff)
 	}
 	return eff.String()
 }

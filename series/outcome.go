@@ -87,7 +87,8 @@ func (t *Table) Refuse(e *Entry, _ Write, reason DropReason, now time.Time) (eff
 		return eff
 	}
 	if e.detached {
-		t.lose(e, reason, &eff)
+		e.refusal = reason
+		t.lose(e, "", &eff)
 		return eff
 	}
 	s := e.shard

@@ -97,7 +97,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		if e.detached && !e.done {
 			// It ended while it was tried again after a refusal, and that
 			// did not succeed. Otherwise there is nothing to lose.
-			t.lose(e, e.refusal, &eff)
+			t.lose(e, "", &eff)
 		}
 		return Write{}, eff, false
 	}
