@@ -64,6 +64,14 @@ func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, 
 	}
 	binary := filepath.Join(bin, "controlplane"+exeSuffix)
 	cmd := goTool(ctx, goCommand, module, buildArgs(binary, kubernetesVersion(gomod))...)
+	// A go command that is interrupted may leave its temporary files behind. Here
+	// they are inside the clone, and gone with the next line.
+	temporary, err := os.MkdirTemp(bin, "tmp-")
+	if err != nil {
+		return "", fmt.Errorf("controlplane: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+temporary)
 	p := newProgress(w, isTerminal(w))
 	if err := runBuild(cmd, p, func(ctx context.Context) (int, error) {
 		return countPackages(goTool(ctx, goCommand, module, "list", "-deps", "."))

@@ -38,6 +38,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		removeData = true
 	}
 	if cfg.lifeline {
+		// Whoever started it may be gone, and with it the other ends of its output.
+		// A line that nobody reads must not end it before it has cleaned up.
+		signal.Ignore(syscall.SIGPIPE)
 		ctx = withLifeline(ctx, stdin, exitEventually)
 	}
 

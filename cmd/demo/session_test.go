@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+func TestSessionTakesChanges(t *testing.T) {
+	display := &changes{}
+	s := &session{observer: newTestObserver(), requests: &requests{}, display: display}
+	event := eventOf(pulled, "1", series.Singleton, 1)
+	require.NoError(t, s.take(watch.Event{Type: watch.Added, Object: event}))
+	require.NoError(t, s.take(watch.Event{Type: watch.Modified, Object: event}), "the same again")
+	assert.Equal(t, []step{stepCreated}, display.steps)
+	require.NoError(t, s.take(watch.Event{Type: watch.Deleted, Object: event}))
+	assert.Equal(t, []string{"it was deleted"}, s.observer.find(pulled).faults)
+
+	require.ErrorContains(t, s.take(watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old resource version"}}), "too old")
+	require.ErrorContains(t, s.take(watch.Event{Type: watch.Added, Object: &eventsv1.EventList{}}), "ADDED of a *v1.EventList")
+}
+
+func TestSessionPhase(t *testing.T) {
+	now := time.Now()
+	s := &session{quietFrom: now.Add(2500 * time.Millisecond)}
+	assert.Equal(t, "the controllers emit for another 3s", s.phase(now))
+	assert.Equal(t, "quiet: a series is finished 5s after its last occurrence", s.phase(s.quietFrom))
+	s.over = true
+	assert.Equal(t, "over", s.phase(s.quietFrom))
+}
+
+// changes is a display that remembers what changed.
+type changes struct {
+	display
+	steps []step
+}
+
+func (c *changes) changed(_ snapshot, what step, _ row) { c.steps = append(c.steps, what) }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// thousands writes n with commas, as 12,345.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// plural writes a number of things.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return thousands(n) + " " + thing
+}
+
+// cut makes a line fit a width. A width of 0 is none.
+func cut(line string, width int) string {
+	if width <= 0 {
+		return line
+	}
+	runes := []rune(line)
+	if len(runes) <= width {
+		return line
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+// oneLine replaces everything in a note that would not stay in its line.
+func oneLine(note string) string { return strings.Join(strings.Fields(note), " ") }
+
+// seconds writes a duration in whole seconds.
+func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
