@@ -39,7 +39,8 @@ type Broadcaster struct {
 	watchers  watchers
 	flushes   flushes
 	counters  counters
-	dropLog   logLimit
+	logLimit  logLimit
+	offering  atomic.Int32 // how many calls of OnDrop are under way
 	failures  failures
 	limiter   *rate.Limiter
 
@@ -72,7 +73,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.gate = newGate(b.clock)
 	b.limiter = newLimiter(b.opts)
 	b.watchers.queue = b.opts.WatcherQueue
-	b.dropLog.interval = logInterval
+	b.logLimit.interval = logInterval
 	b.failures.limit.interval = logInterval
 	b.deadlines = deadlines{
 		clock:     b.clock,
@@ -104,7 +105,7 @@ func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController st
 func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
 	ctx := wait.ContextForChannel(stopCh)
 	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot record events")
+		b.logger().Error(err, "Cannot record events")
 	}
 }
 
@@ -125,6 +126,7 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 	if b.sink == nil {
 		return errors.New("events: cannot start: no sink")
 	}
+	logger := guarded(klog.FromContext(ctx))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -134,7 +136,6 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 		return errors.New("events: broadcaster has been started already")
 	}
 	b.started = true
-	logger := klog.FromContext(ctx)
 	b.log.Store(&logger)
 	w := b.startWriter()
 	w.goroutines.Go(func() { b.outlive(ctx, w) })
@@ -152,7 +153,11 @@ func (b *Broadcaster) outlive(ctx context.Context, w *writer) {
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-		w.stop()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.shuttingDown { // or else it has time of its own
+			w.stop()
+		}
 	case <-w.ctx.Done():
 	}
 }
@@ -160,19 +165,18 @@ func (b *Broadcaster) outlive(ctx context.Context, w *writer) {
 // Shutdown ends the intake, writes what the server does not know yet, the
 // current counts of running series included, and stops. It returns after
 // Options.ShutdownTimeout at the latest, and logs and counts what was left then.
-// A second call waits for the first.
+// A second call waits for the first, for as long at most.
 func (b *Broadcaster) Shutdown() {
 	b.mu.Lock()
 	if b.shuttingDown {
 		b.mu.Unlock()
-		<-b.shutDown
+		// Not for ever: it may be called by what the first call waits for.
+		ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
+		defer cancel()
+		_ = waitFor(ctx, b.shutDown)
 		return
 	}
 	b.shuttingDown = true
-	w := b.writer.Load()
-	if b.started && w.ctx.Err() != nil {
-		w = b.startWriter()
-	}
 	b.mu.Unlock()
 	defer close(b.shutDown)
 
@@ -180,30 +184,47 @@ func (b *Broadcaster) Shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
 	defer cancel()
 	b.table.Seal(DropShutdown)
-	if w != nil {
-		w.hurry.Store(true)
-		// Requests that are cut off take a moment to end, and that is part of the
-		// time too.
-		grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
-		flushing, cancel := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
-		defer cancel()
-		if err := b.Flush(flushing); err != nil {
-			logger.Error(err, "Events were left when the broadcaster was shut down")
-		}
-		w.stop()
-		if err := waitFor(ctx, &w.goroutines); err != nil {
-			logger.Error(err, "A sink does not return")
-		}
+	handled := b.watchers.close()
+	if w := b.writer.Load(); w != nil {
+		b.finish(ctx, logger, w)
 	}
 	b.apply(logger, nil, b.table.Clear(DropShutdown))
-	if err := b.watchers.shutdown(ctx); err != nil {
+	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler does not return")
+	}
+}
+
+// finish writes what the server does not know yet and ends the writing, which
+// was w's so far.
+func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, w *writer) {
+	// Requests that are cut off take a moment to end, and that is part of the
+	// time too.
+	grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
+	flushing, cancel := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
+	defer cancel()
+	if w.ctx.Err() != nil {
+		// It was stopped when its context had ended. Its last requests must have
+		// returned before others are made for the same series.
+		if err := waitFor(flushing, ended(&w.goroutines)); err != nil {
+			logger.Error(err, "A sink does not return")
+			return
+		}
+		w = b.startWriter()
+	}
+	w.hurry.Store(true)
+	if err := b.Flush(flushing); err != nil {
+		logger.Error(err, "Events were left when the broadcaster was shut down")
+	}
+	w.stop()
+	if err := waitFor(ctx, ended(&w.goroutines)); err != nil {
+		logger.Error(err, "A sink does not return")
 	}
 }
 
 // due is called when a deadline of a series has come.
 func (b *Broadcaster) due(e *series.Entry, due heartbeat.Due) {
 	switch due {
+	case heartbeat.None:
 	case heartbeat.Heartbeat:
 		b.apply(b.logger(), nil, b.table.Beat(e))
 	case heartbeat.Finish, heartbeat.Forget:
@@ -232,5 +253,5 @@ func (b *Broadcaster) logger() klog.Logger {
 	if logger := b.log.Load(); logger != nil {
 		return *logger
 	}
-	return klog.Background()
+	return guarded(klog.Background())
 }

@@ -31,9 +31,13 @@ type deadlines struct {
 // schedule puts the next deadline of e into the queue.
 func (d *deadlines) schedule(e *series.Entry) {
 	now := d.clock.Now()
+	// Under the lock, so that of two calls at a time the one that read the later
+	// status has the last word.
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	status, ok := d.table.Status(e, now)
 	if !ok {
-		d.remove(e)
+		d.queue.Remove(e)
 		return
 	}
 	due, next := d.intervals.Check(status, now)
@@ -41,14 +45,12 @@ func (d *deadlines) schedule(e *series.Entry) {
 		next = now
 	}
 	if next.IsZero() {
-		d.remove(e)
+		d.queue.Remove(e)
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	first, any := d.queue.Next()
+	first, ok := d.queue.Next()
 	d.queue.Set(e, next)
-	if !any || next.Before(first) {
+	if !ok || next.Before(first) {
 		select {
 		case d.wake <- struct{}{}:
 		default: // the loop will look anyway

@@ -1,6 +1,9 @@
 package events
 
 import (
+	"reflect"
+	"runtime"
+
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/series"
@@ -40,16 +43,47 @@ const (
 func (b *Broadcaster) dropped(logger klog.Logger, err error, drops ...Drop) {
 	for _, drop := range drops {
 		b.counters.dropped(drop)
-		if since, ok := b.dropLog.allow(string(drop.Reason), b.clock.Now()); ok {
+		if since, ok := b.logLimit.allow(string(drop.Reason), b.clock.Now()); ok {
 			logger.Error(err, "Dropped events", "reason", drop.Reason, "count", drop.Count, "alsoSinceLastLog", since,
 				"regarding", klog.KRef(drop.Key.Regarding.Namespace, drop.Key.Regarding.Name), "kind", drop.Key.Regarding.Kind,
 				"type", drop.Key.Type, "eventReason", drop.Key.Reason, "action", drop.Key.Action, "note", drop.Note)
 		}
 		if b.opts.OnDrop != nil {
-			func() {
-				defer recoverAndLog(logger, "OnDrop")
-				b.opts.OnDrop(drop)
-			}()
+			b.offer(logger, drop)
+		}
+	}
+}
+
+// offer calls OnDrop, unless it is OnDrop that has lost something: if it emits
+// events, what becomes of them could go on for ever.
+func (b *Broadcaster) offer(logger klog.Logger, drop Drop) {
+	defer b.offering.Add(-1)
+	if b.offering.Add(1) > 1 && insideOffer() {
+		return
+	}
+	defer b.recoverAndLog(logger, "OnDrop")
+	b.opts.OnDrop(drop)
+}
+
+// insideOffer reports whether offer, by which it must be called, is further up
+// the stack as well.
+func insideOffer() bool {
+	const skip = 3 // runtime.Callers, insideOffer and offer
+	offer := runtime.FuncForPC(reflect.ValueOf((*Broadcaster).offer).Pointer()).Name()
+	pcs := make([]uintptr, 64)
+	n := runtime.Callers(skip, pcs)
+	for n == len(pcs) {
+		pcs = make([]uintptr, 2*len(pcs))
+		n = runtime.Callers(skip, pcs)
+	}
+	frames := runtime.CallersFrames(pcs[:n])
+	for {
+		frame, more := frames.Next()
+		if frame.Function == offer {
+			return true
+		}
+		if !more {
+			return false
 		}
 	}
 }

@@ -20,6 +20,7 @@ type failures struct {
 
 	mu     sync.Mutex
 	since  time.Time // zero: it works
+	logged bool      // that it does not
 	denied map[deniedTo]struct{}
 }
 
@@ -40,16 +41,21 @@ func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
 		since := f.since
 		f.mu.Unlock()
 		if skipped, ok := f.limit.allow(v.outcome.String(), now); ok {
+			f.mu.Lock()
+			f.logged = true
+			f.mu.Unlock()
 			until, _ := b.gate.state()
 			b.logger().Error(err, "Cannot write events, will try again", "since", since, "tracked", b.Stats().Tracked,
 				"pausedUntil", until, "alsoSinceLastLog", skipped)
 		}
 	case written:
 		f.mu.Lock()
-		since := f.since
-		f.since = time.Time{}
+		since, logged := f.since, f.logged
+		f.since, f.logged = time.Time{}, false
 		f.mu.Unlock()
-		if !since.IsZero() {
+		// Where writing fails now and then there would be a line for each event
+		// otherwise.
+		if logged {
 			b.logger().Info("Events are written again", "failedFor", now.Sub(since))
 		}
 	case gone, taken, refused:
@@ -65,15 +71,15 @@ func (f *failures) noteDenied(b *Broadcaster, w *series.Write, err error) {
 	}
 	f.mu.Lock()
 	_, known := f.denied[to]
-	if !known && len(f.denied) < maxDenied {
+	news := !known && len(f.denied) < maxDenied
+	if news {
 		if f.denied == nil {
 			f.denied = make(map[deniedTo]struct{})
 		}
 		f.denied[to] = struct{}{}
 	}
-	full := !known && len(f.denied) >= maxDenied
 	f.mu.Unlock()
-	if !known && !full {
+	if news {
 		b.logger().Error(err, "May not write events, will try again", "namespace", to.namespace, "verb", to.verb, "resource", "events.events.k8s.io")
 	}
 }

@@ -2,11 +2,14 @@ package events
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/eventseries/eventseries/series"
@@ -27,12 +30,33 @@ const ellipsis = "…"
 // unnamed stands in where the API server wants a word and nobody gave one.
 const unnamed = "Unknown"
 
+// valid returns s as valid UTF-8. A protobuf client would send anything else as it
+// is, for others to stumble over, and a JSON client would change it on the way,
+// so that the Event was not the one whose key was hashed.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, string(utf8.RuneError))
+}
+
+// fitReference returns ref in valid UTF-8. The API server looks no further into
+// references.
+func fitReference(ref series.Reference) series.Reference {
+	return series.Reference{
+		APIVersion: valid(ref.APIVersion),
+		Kind:       valid(ref.Kind),
+		Namespace:  valid(ref.Namespace),
+		Name:       valid(ref.Name),
+		UID:        types.UID(valid(string(ref.UID))),
+		FieldPath:  valid(ref.FieldPath),
+	}
+}
+
 // cut returns s as valid UTF-8 of at most limit bytes. What is longer is cut
 // between two runes and ends in an ellipsis.
 func cut(s string, limit int) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	}
+	s = valid(s)
 	if len(s) <= limit {
 		return s
 	}
@@ -43,11 +67,13 @@ func cut(s string, limit int) string {
 	return s[:end] + ellipsis
 }
 
-// formatNote returns the note of an event. A note without arguments is taken as
-// it is: "95% full" is text, not a format.
+// formatNote returns the note of an event. A note without arguments that has a
+// verb is taken as it is: "95% full" is text, not a format. "95%% full" is one.
 func formatNote(note string, args []any) string {
 	if len(args) > 0 {
 		note = fmt.Sprintf(note, args...)
+	} else if !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
+		note = strings.ReplaceAll(note, "%%", "%")
 	}
 	return cut(note, maxNote)
 }
@@ -87,7 +113,8 @@ func fitAnnotations(annotations map[string]string) (map[string]string, error) {
 	var bad field.ErrorList
 	size := 0
 	path := field.NewPath("metadata", "annotations")
-	for k, v := range annotations {
+	// In order, so that it is the same ones each time for which there is no room.
+	for _, k := range slices.Sorted(maps.Keys(annotations)) {
 		if strings.HasPrefix(k, series.AnnotationPrefix) {
 			continue
 		}
@@ -95,12 +122,13 @@ func fitAnnotations(annotations map[string]string) (map[string]string, error) {
 			bad = append(bad, errs...)
 			continue
 		}
+		v := valid(annotations[k])
 		if size += len(k) + len(v); size > series.MaxAnnotationBytes {
 			bad = append(bad, field.TooLong(path.Key(k), "", series.MaxAnnotationBytes))
 			size -= len(k) + len(v)
 			continue
 		}
-		fit[k] = strings.ToValidUTF8(v, string(utf8.RuneError))
+		fit[k] = v
 	}
 	return fit, bad.ToAggregate()
 }

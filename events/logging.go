@@ -1,6 +1,8 @@
 package events
 
 import (
+	"errors"
+
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -14,13 +16,25 @@ import (
 // dropped and counted in Stats.WatcherDropped. stop ends the watching; what waits
 // is handed over still. An error is returned after Shutdown.
 func (b *Broadcaster) StartEventWatcher(handler func(event runtime.Object)) (stop func(), err error) {
-	return b.watchers.add(b.logger(), handler)
+	return b.watch(b.logger, handler)
+}
+
+// watch calls handle with every event, and logs its panics.
+func (b *Broadcaster) watch(logger func() klog.Logger, handle func(runtime.Object)) (stop func(), err error) {
+	if handle == nil {
+		return nil, errors.New("events: event handler is nil")
+	}
+	return b.watchers.add(func(object runtime.Object) {
+		defer b.recoverAndLog(logger(), "event handler")
+		handle(object)
+	})
 }
 
 // StartLogging writes every event that is emitted from now on to logger. Use
 // logger.V(n) to set the verbosity.
 func (b *Broadcaster) StartLogging(logger klog.Logger) (stop func(), err error) {
-	return b.watchers.add(logger, func(object runtime.Object) {
+	logger = guarded(logger)
+	return b.watch(func() klog.Logger { return logger }, func(object runtime.Object) {
 		event, ok := object.(*eventsv1.Event)
 		if !ok {
 			return

@@ -3,8 +3,10 @@ package events
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/heartbeat"
@@ -13,9 +15,12 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultQPS             = 50
-	DefaultBurst           = 100
-	DefaultWorkers         = 10
+	DefaultQPS   = 50
+	DefaultBurst = 100
+	// DefaultWorkers bounds how many requests a server that pushes back gets
+	// before the recorder knows. It is enough for DefaultQPS where an answer takes
+	// 80 ms.
+	DefaultWorkers         = 4
 	DefaultRequestTimeout  = 30 * time.Second
 	DefaultShutdownTimeout = 10 * time.Second
 	DefaultWatcherQueue    = 1000
@@ -67,7 +72,7 @@ type Options struct {
 	// zero, 100.
 	Burst int
 
-	// Workers is how many requests can be under way at a time. If zero, 10.
+	// Workers is how many requests can be under way at a time. If zero, 4.
 	Workers int
 
 	// RequestTimeout ends a request that is not answered. If zero, 30 seconds.
@@ -84,7 +89,8 @@ type Options struct {
 
 	// OnDrop, if set, is called with everything that is lost. It may be called
 	// from any goroutine, the one that emits included, and must not block. A
-	// panic in it is caught and logged.
+	// panic in it is caught and logged. What is lost of the events that it emits
+	// itself is counted, but it is not called with it.
 	OnDrop func(Drop)
 
 	// Clock is where the time comes from. If nil, the real clock. In a
@@ -95,17 +101,49 @@ type Options struct {
 // Validate returns an error that names every option that cannot be used, and
 // its value.
 func (o Options) Validate() error {
-	errs := []error{o.intervals().Validate(), o.table().Validate()}
-	for name, value := range map[string]int64{
-		"Burst":           int64(o.Burst),
-		"Workers":         int64(o.Workers),
-		"RequestTimeout":  int64(o.RequestTimeout),
-		"ShutdownTimeout": int64(o.ShutdownTimeout),
-		"WatcherQueue":    int64(o.WatcherQueue),
+	var errs []error
+	fail := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("events: Options."+format, args...))
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"HeartbeatInterval", o.HeartbeatInterval},
+		{"FirstHeartbeat", o.FirstHeartbeat},
+		{"FinishAfter", o.FinishAfter},
+		{"NoteInterval", o.NoteInterval},
+		{"EventTTL", o.EventTTL},
+		{"RequestTimeout", o.RequestTimeout},
+		{"ShutdownTimeout", o.ShutdownTimeout},
 	} {
-		if value < 0 {
-			errs = append(errs, fmt.Errorf("events: Options.%s is negative: %d", name, value))
+		if d.value < 0 {
+			fail("%s is negative: %v", d.name, d.value)
 		}
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{
+		{"Capacity", o.Capacity},
+		{"Burst", o.Burst},
+		{"Workers", o.Workers},
+		{"WatcherQueue", o.WatcherQueue},
+	} {
+		if n.value < 0 {
+			fail("%s is negative: %d", n.name, n.value)
+		}
+	}
+	if beat := o.intervals().WithDefaults().Heartbeat; o.FirstHeartbeat > beat {
+		fail("FirstHeartbeat is longer than HeartbeatInterval: %v > %v", o.FirstHeartbeat, beat)
+	}
+	if math.IsNaN(float64(o.QPS)) {
+		fail("QPS is %v", o.QPS)
+	}
+	switch o.ClusterNamespace {
+	case "", metav1.NamespaceSystem, metav1.NamespaceDefault:
+	default:
+		fail("ClusterNamespace is %q; the API server takes %q and %q", o.ClusterNamespace, metav1.NamespaceSystem, metav1.NamespaceDefault)
 	}
 	return errors.Join(errs...)
 }

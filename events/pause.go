@@ -13,14 +13,14 @@ import (
 // at most 5 minutes; each with up to a fifth on top, so that the processes which
 // were pushed back together do not come back together.
 const (
-	pauseMin    = 5 * time.Second
+	pauseFirst  = 5 * time.Second
 	pauseMax    = 5 * time.Minute
 	pauseJitter = 0.2
 )
 
 // pauseBackoff returns the sequence of pauses from its beginning.
 func pauseBackoff() wait.Backoff {
-	return wait.Backoff{Duration: pauseMin, Factor: 2, Jitter: pauseJitter, Steps: 1 << 30, Cap: pauseMax}
+	return wait.Backoff{Duration: pauseFirst, Factor: 2, Jitter: pauseJitter, Steps: 1 << 30, Cap: pauseMax}
 }
 
 // gate is what every request passes. A push-back closes it for all; when the
@@ -102,9 +102,10 @@ func (g *gate) leave(p pass, made bool, v verdict) {
 	}
 	switch {
 	case !made:
-	case v.outcome == pushedBack && p.round != g.round:
+	case v.outcome == pushedBack && p.round != g.round && !g.until.IsZero():
 		// It was sent before the pause began, like the one that began it. It says
-		// nothing new, but may ask for more time.
+		// nothing new, but may ask for more time. Where the pause is over already,
+		// it does say something new.
 		g.extend(now, v.retryAfter)
 	case v.outcome == pushedBack:
 		if g.until.IsZero() {

@@ -1,7 +1,11 @@
 package events
 
 import (
+	"fmt"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/series"
@@ -23,6 +27,7 @@ type recorder struct {
 // WithLogger returns a recorder that logs to logger what is wrong with the
 // events that it emits.
 func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
+	logger = guarded(logger)
 	return &recorder{source: r.source, logger: &logger}
 }
 
@@ -54,6 +59,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	key.Reason, key.Action = fitReasonAndAction(reason, action)
 	var valid bool
 	if key.Type, valid = fitType(eventtype); !valid {
+		key.Regarding, _ = r.references.of(regarding) // as far as it can be told
 		r.refuse(DropInvalidType, &key, eventtype, nil, note, args)
 		return
 	}
@@ -65,7 +71,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	if related != nil {
 		if key.Related, err = r.references.of(related); err != nil {
 			b.counters.relatedOmitted.Add(1)
-			if _, ok := b.dropLog.allow("related", now); ok {
+			if _, ok := b.logLimit.allow("related", now); ok {
 				r.log().Error(err, "Recorded an event without its related object", "eventReason", key.Reason, "action", key.Action,
 					"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 			}
@@ -77,6 +83,15 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	entry, counted, wantNote := b.table.Count(&key, now)
 	if counted && !watched && !wantNote && len(annotations) == 0 {
 		return
+	}
+
+	if !counted {
+		// No request can be made for such a namespace, so it would be tried for ever.
+		if wrong := restclient.IsValidPathSegmentName(key.Regarding.Namespace); len(wrong) > 0 {
+			err := fmt.Errorf("events: namespace %q %s", key.Regarding.Namespace, strings.Join(wrong, ", "))
+			r.refuse(DropInvalidObject, &key, eventtype, err, note, args)
+			return
+		}
 	}
 
 	occurrence := series.Occurrence{Annotations: r.fitAnnotations(annotations, &key)}
@@ -108,7 +123,7 @@ func (r *recorder) fitAnnotations(annotations map[string]string, key *series.Key
 	if err != nil {
 		b := r.broadcaster
 		b.counters.annotationsOmitted.Add(1)
-		if _, ok := b.dropLog.allow("annotations", b.clock.Now()); ok {
+		if _, ok := b.logLimit.allow("annotations", b.clock.Now()); ok {
 			r.log().Error(err, "Recorded an event without some of its annotations", "eventReason", key.Reason, "action", key.Action,
 				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 		}

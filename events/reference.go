@@ -40,7 +40,7 @@ type kind struct{ apiVersion, kind string }
 func (r *references) of(obj runtime.Object) (ref series.Reference, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("events: object of type %T cannot be referenced: panic: %v", obj, p)
+			ref, err = series.Reference{}, fmt.Errorf("events: object of type %T cannot be referenced: panic: %v", obj, p)
 		}
 	}()
 	if obj == nil {
@@ -50,7 +50,7 @@ func (r *references) of(obj runtime.Object) (ref series.Reference, err error) {
 		if o == nil {
 			return ref, fmt.Errorf("%w: (%T)(nil)", errNilObject, obj)
 		}
-		return series.ReferenceOf(o), nil
+		return fitReference(series.ReferenceOf(o)), nil
 	}
 	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && v.IsNil() {
 		return ref, fmt.Errorf("%w: (%T)(nil)", errNilObject, obj)
@@ -71,7 +71,7 @@ func (r *references) of(obj runtime.Object) (ref series.Reference, err error) {
 	}
 	if object != nil {
 		ref.Namespace, ref.Name, ref.UID = object.GetNamespace(), object.GetName(), object.GetUID()
-		return ref, nil
+		return fitReference(ref), nil
 	}
 	if _, err := meta.CommonAccessor(obj); err != nil {
 		return series.Reference{}, fmt.Errorf("events: object of type %T has no metadata: %w", obj, err)
@@ -81,7 +81,7 @@ func (r *references) of(obj runtime.Object) (ref series.Reference, err error) {
 
 func (r *references) kindOf(obj runtime.Object) (kind, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Kind != "" && gvk.Version != "" {
+	if !gvk.Empty() {
 		return kind{r.versions.of(gvk.GroupVersion()), gvk.Kind}, nil
 	}
 	t := reflect.TypeOf(obj)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
@@ -96,9 +97,14 @@ func (s *EventSinkImpl) rest() restclient.Interface {
 }
 
 func do(ctx context.Context, request *restclient.Request) (*eventsv1.Event, error) {
-	event := &eventsv1.Event{}
-	if err := request.MaxRetries(0).Throttle(noThrottle).Do(ctx).Into(event); err != nil {
+	// Not Into, which takes an answer that is another object for success.
+	object, err := request.MaxRetries(0).Throttle(noThrottle).Do(ctx).Get()
+	if err != nil {
 		return nil, err
+	}
+	event, ok := object.(*eventsv1.Event)
+	if !ok {
+		return nil, &apierrors.UnexpectedObjectError{Object: object}
 	}
 	return event, nil
 }

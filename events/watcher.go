@@ -8,7 +8,6 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 )
 
 var errShutDown = errors.New("events: broadcaster has been shut down")
@@ -35,10 +34,9 @@ type watcher struct {
 
 // add starts to call handle with each occurrence. stop ends that: what waits is
 // still handed over. It may be called more than once, and by the handler itself.
-func (ws *watchers) add(logger klog.Logger, handle func(runtime.Object)) (stop func(), err error) {
-	if handle == nil {
-		return nil, errors.New("events: event handler is nil")
-	}
+//
+// handle must not panic.
+func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
 	w := &watcher{events: make(chan *eventsv1.Event, ws.queue), handle: handle}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -52,7 +50,7 @@ func (ws *watchers) add(logger klog.Logger, handle func(runtime.Object)) (stop f
 	ws.count.Add(1)
 	ws.done.Go(func() {
 		for event := range w.events {
-			w.call(logger, event)
+			w.handle(event)
 		}
 	})
 	return func() {
@@ -87,31 +85,37 @@ func (ws *watchers) send(event *eventsv1.Event) {
 	}
 }
 
-// shutdown ends all watchers and waits, until ctx ends, for what they had
-// waiting to be handled.
-func (ws *watchers) shutdown(ctx context.Context) error {
+// close ends all watchers for good. What they had waiting is still handled; the
+// channel is closed when it has been.
+func (ws *watchers) close() <-chan struct{} {
 	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	ws.closed = true
 	for w := range ws.all {
 		ws.stop(w)
 	}
-	ws.mu.Unlock()
-	return waitFor(ctx, &ws.done)
+	return ended(&ws.done)
 }
 
-func (w *watcher) call(logger klog.Logger, event *eventsv1.Event) {
-	defer recoverAndLog(logger, "event handler")
-	w.handle(event)
-}
-
-// waitFor waits for a group until ctx ends. The goroutine that it starts lives
-// as long as the group.
-func waitFor(ctx context.Context, group *sync.WaitGroup) error {
+// ended returns a channel that is closed when a group has ended. The goroutine
+// that it starts lives as long as the group.
+func ended(group *sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		group.Wait()
 		close(done)
 	}()
+	return done
+}
+
+// waitFor waits until done is closed or ctx ends. What has been done when ctx
+// ends is done.
+func waitFor(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	default:
+	}
 	select {
 	case <-done:
 		return nil

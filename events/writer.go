@@ -17,7 +17,7 @@ import (
 // How a write is tried again: after a second, then after twice as long each
 // time, up to two minutes; each with up to a fifth on top.
 const (
-	retryMin    = time.Second
+	retryFirst  = time.Second
 	retryMax    = 2 * time.Minute
 	retryJitter = 0.2
 )
@@ -47,7 +47,7 @@ func newLimiter(opts Options) *rate.Limiter {
 }
 
 // startWriter makes a writer and puts everything into its queue that the server
-// does not know. b.mu is held.
+// does not know. The caller sees to it that there is one writer at a time.
 func (b *Broadcaster) startWriter() *writer {
 	w := &writer{b: b}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -55,7 +55,7 @@ func (b *Broadcaster) startWriter() *writer {
 		Clock: b.clock,
 		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[*series.Entry]{Clock: b.clock, Queue: newLanes()}),
 	})
-	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[*series.Entry](retryMin, retryMax)
+	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[*series.Entry](retryFirst, retryMax)
 	// From here on whoever makes an entry dirty puts it into the queue himself.
 	b.writer.Store(w)
 	for _, p := range b.table.Flush() {
@@ -131,7 +131,9 @@ func (w *writer) process(e *series.Entry) (made bool) {
 	v := classify(err, write.Creates())
 	b.gate.leave(p, true, v)
 	b.counters.wrote(write.Kind, v.outcome)
-	b.failures.note(b, &write, v, err)
+	if w.ctx.Err() == nil { // or else it was probably cut off
+		b.failures.note(b, &write, v, err)
+	}
 	w.conclude(e, write, v, err)
 	b.flushes.check(b.table, e)
 	return true
@@ -170,10 +172,8 @@ func (w *writer) conclude(e *series.Entry, write series.Write, v verdict, err er
 		again, eff = b.table.Written(e, write, b.clock.Now())
 	case gone:
 		b.table.Gone(e, write)
-		again = true
 	case taken:
 		b.table.Taken(e, write, b.clock.Now())
-		again = true
 	case refused:
 		eff = b.table.Refuse(e, write, v.reason, b.clock.Now())
 	case pushedBack, troubled, denied:
@@ -186,8 +186,19 @@ func (w *writer) conclude(e *series.Entry, write series.Write, v verdict, err er
 		b.deadlines.schedule(e)
 	case troubled:
 		w.retry(e)
+	case taken:
+		// Another name is tried at once. If that is taken as well, something is
+		// wrong, and it must not become a hot loop.
+		if again = w.backoff.NumRequeues(e) == 0; again {
+			w.backoff.When(e)
+		} else {
+			w.retry(e)
+		}
 	case denied:
 		w.queue.AddAfter(e, w.delay(wait.Jitter(retryMax, retryJitter)))
+	case gone:
+		// It is created anew, which is to be done now.
+		again = true
 	case pushedBack:
 		// The gate makes it wait.
 		again = true
@@ -205,7 +216,7 @@ func (w *writer) retry(e *series.Entry) {
 // delay shortens a delay when there is little time left.
 func (w *writer) delay(d time.Duration) time.Duration {
 	if w.hurry.Load() {
-		return min(d, retryMin)
+		return min(d, retryFirst)
 	}
 	return d
 }

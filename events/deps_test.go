@@ -1,0 +1,75 @@
+package events
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/eventseries/eventseries"
+
+// What is imported here becomes every user's. A controller has client-go anyway,
+// and nothing may come on top of that.
+func TestNothingBeyondClientGoIsImported(t *testing.T) {
+	has := make(map[string]bool)
+	for _, pkg := range deps(t,
+		"k8s.io/client-go/tools/events", // for the interfaces, which have no other name
+		"k8s.io/client-go/kubernetes/typed/events/v1",
+		"k8s.io/client-go/util/workqueue",
+		"k8s.io/klog/v2",
+		"github.com/go-logr/logr",
+		"k8s.io/utils/clock",
+	) {
+		has[pkg] = true
+	}
+	require.NotEmpty(t, has)
+	ours := 0
+	for _, pkg := range deps(t, module+"/events") {
+		if strings.HasPrefix(pkg, module+"/") {
+			ours++
+			continue
+		}
+		assert.True(t, has[pkg], "%s is imported", pkg)
+	}
+	assert.Equal(t, 3, ours, "events, heartbeat and series")
+}
+
+// Imports run one way: events, heartbeat, series.
+func TestImportsRunOneWay(t *testing.T) {
+	for pkg, may := range map[string][]string{
+		"series":    {"series"},
+		"heartbeat": {"heartbeat", "series"},
+		"events":    {"events", "heartbeat", "series"},
+	} {
+		t.Run(pkg, func(t *testing.T) {
+			var got []string
+			for _, dep := range deps(t, module+"/"+pkg) {
+				if name, ok := strings.CutPrefix(dep, module+"/"); ok {
+					got = append(got, name)
+				}
+			}
+			assert.ElementsMatch(t, may, got)
+		})
+	}
+}
+
+// The pure packages know no client: nothing of client-go is in them.
+func TestPurePackagesHaveNoClient(t *testing.T) {
+	for _, dep := range deps(t, module+"/series", module+"/heartbeat") {
+		assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), dep)
+	}
+}
+
+// deps returns the packages that these consist of, without the standard library.
+func deps(t *testing.T, packages ...string) []string {
+	t.Helper()
+	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}, packages...)
+	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	require.NoError(t, err)
+	list := strings.Fields(string(out))
+	require.Subset(t, list, packages)
+	return list
+}

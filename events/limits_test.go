@@ -1,0 +1,215 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		limit    int
+		want     string
+	}{
+		{"empty", "", 10, ""},
+		{"shorter", "abc", 10, "abc"},
+		{"as long", "abcdefghij", 10, "abcdefghij"},
+		{"longer by one", "abcdefghijk", 10, "abcdefg…"},
+		{"much longer", strings.Repeat("x", 5000), 10, "xxxxxxx…"},
+		{"before a rune", "abcdefgäöü", 10, "abcdefg…"},
+		{"inside a rune", "abcdefäöü", 10, "abcdef…"},
+		{"inside a rune of four bytes", "abcd😀😀", 10, "abcd…"},
+		{"invalid", "a\xffb", 10, "a\uFFFDb"},
+		{"invalid and longer once it is not", "\xffa\xffa\xffa", 10, "\uFFFDa\uFFFD…"},
+		{"room for the ellipsis alone", "abcdef", 3, "…"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, cut(tt.in, tt.limit)) })
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("", uint16(0))
+	f.Add("äöü😀", uint16(7))
+	f.Add("\xff\xfe"+strings.Repeat("é", 600), uint16(1024))
+	f.Fuzz(func(t *testing.T, in string, size uint16) {
+		limit := int(size)%2000 + len(ellipsis)
+		out := cut(in, limit)
+		assert.LessOrEqual(t, len(out), limit)
+		assert.True(t, utf8.ValidString(out))
+		assert.Equal(t, out, cut(out, limit), "what fits is left alone")
+		valid := strings.ToValidUTF8(in, string(utf8.RuneError))
+		if len(valid) <= limit {
+			assert.Equal(t, valid, out)
+			return
+		}
+		kept, found := strings.CutSuffix(out, ellipsis)
+		assert.True(t, found)
+		assert.True(t, strings.HasPrefix(valid, kept))
+		// No rune that would have fitted was cut off: one has four bytes at most.
+		assert.Greater(t, len(out), limit-utf8.UTFMax)
+	})
+}
+
+func TestFormatNote(t *testing.T) {
+	for _, tt := range []struct {
+		note string
+		args []any
+		want string
+	}{
+		{"plain", nil, "plain"},
+		{"%d of %s", []any{3, "four"}, "3 of four"},
+		{"%d%%", []any{95}, "95%"},
+		{"too many", []any{1}, "too many%!(EXTRA int=1)"},
+		// Without arguments, what Sprintf would mangle is text.
+		{"95% full", nil, "95% full"},
+		{"at 95%", nil, "at 95%"},
+		{"%", nil, "%"},
+		{"%s", nil, "%s"},
+		{"%%%", nil, "%%%"},
+		{"50%% of 95% full", nil, "50%% of 95% full"},
+		// What it would not mangle was written for it.
+		{"95%% full", nil, "95% full"},
+		{"%%s", nil, "%s"},
+		{"%%%%", nil, "%%"},
+		{strings.Repeat("n", 1024), nil, strings.Repeat("n", 1024)},
+		{strings.Repeat("n", 1025), nil, strings.Repeat("n", 1021) + "…"},
+		{"%s", []any{strings.Repeat("n", 5000)}, strings.Repeat("n", 1021) + "…"},
+		{"%v", []any{panicker{}}, "%!v(PANIC=String method: no string today)"},
+		{"%v", []any{(*panicker)(nil)}, "<nil>"},
+		{"%v", []any{errors.New("bad\xff")}, "bad\uFFFD"},
+	} {
+		t.Run(fmt.Sprintf("%.20s", tt.note), func(t *testing.T) { assert.Equal(t, tt.want, formatNote(tt.note, tt.args)) })
+	}
+}
+
+// A note without arguments that Sprintf understands comes out as Sprintf has it:
+// who moves here from client-go has written it for that.
+func FuzzFormatNote(f *testing.F) {
+	for _, s := range []string{"", "95%", "95%%", "%d", "%%%", "%!", "a %% b % c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, note string) {
+		if len(note) > maxNote || !utf8.ValidString(note) || strings.Contains(note, "%!") {
+			t.Skip()
+		}
+		got := formatNote(note, nil)
+		format := note // vet would want a constant
+		if like := fmt.Sprintf(format, []any{}...); !strings.Contains(like, "%!") && !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
+			assert.Equal(t, like, got)
+		} else {
+			assert.Equal(t, note, got)
+		}
+	})
+}
+
+func TestFitReasonAndAction(t *testing.T) {
+	long := strings.Repeat("r", 129)
+	cutLong := strings.Repeat("r", 125) + "…"
+	for _, tt := range []struct{ reason, action, wantReason, wantAction string }{
+		{"R", "A", "R", "A"},
+		{"R", "", "R", "R"},
+		{"", "A", "A", "A"},
+		{"", "", "Unknown", "Unknown"},
+		{long, "A", cutLong, "A"},
+		{"R", long, "R", cutLong},
+		{long, "", cutLong, cutLong},
+		{long[:128], long[:128], long[:128], long[:128]},
+	} {
+		reason, action := fitReasonAndAction(tt.reason, tt.action)
+		assert.Equal(t, tt.wantReason, reason)
+		assert.Equal(t, tt.wantAction, action)
+	}
+}
+
+func TestFitType(t *testing.T) {
+	for _, eventtype := range []string{"Normal", "Warning"} {
+		got, ok := fitType(eventtype)
+		assert.True(t, ok, eventtype)
+		assert.Equal(t, eventtype, got)
+	}
+	for _, eventtype := range []string{"", "normal", "Error", "Normal "} {
+		_, ok := fitType(eventtype)
+		assert.False(t, ok, eventtype)
+	}
+}
+
+func TestFitAnnotations(t *testing.T) {
+	big := strings.Repeat("x", series.MaxAnnotationBytes-len("example.com/big"))
+	for _, tt := range []struct {
+		name     string
+		in, want map[string]string
+		wantErr  string
+	}{
+		{name: "none"},
+		{name: "fine", in: map[string]string{"a": "1", "Example.com/b": "ä"}, want: map[string]string{"a": "1", "Example.com/b": "ä"}},
+		{name: "our own", in: map[string]string{"a": "1", series.AnnotationState: "Finished"}, want: map[string]string{"a": "1"}},
+		{name: "bad key", in: map[string]string{"a": "1", "no spaces": "2"}, want: map[string]string{"a": "1"}, wantErr: "no spaces"},
+		{name: "empty key", in: map[string]string{"": "1"}, want: map[string]string{}, wantErr: "metadata.annotations"},
+		{name: "as big as can be", in: map[string]string{"example.com/big": big}, want: map[string]string{"example.com/big": big}},
+		{name: "too big by one", in: map[string]string{"example.com/big": big + "x", "a": "1"}, want: map[string]string{"a": "1"}, wantErr: "example.com/big"},
+		// Each time the same are left out, or the annotations would go to and fro.
+		{name: "too big together", in: map[string]string{"example.com/big": big, "example.com/next": "2", "a": "1"}, want: map[string]string{"a": "1", "example.com/next": "2"}, wantErr: "example.com/big"},
+		{name: "invalid value", in: map[string]string{"a": "x\xffy"}, want: map[string]string{"a": "x\uFFFDy"}},
+		{
+			name:    "too big once it is valid",
+			in:      map[string]string{"a": strings.Repeat("\xffa", series.MaxAnnotationBytes/3)},
+			want:    map[string]string{},
+			wantErr: "Too long",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 10 {
+				got, err := fitAnnotations(tt.in)
+				assert.Equal(t, tt.want, got)
+				if tt.wantErr == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, tt.wantErr)
+				}
+			}
+		})
+	}
+}
+
+func FuzzFitAnnotations(f *testing.F) {
+	f.Add("a", "b", "c", "d", uint32(1))
+	f.Add("", "\xff", "example.com/x", "", uint32(300_000))
+	f.Add("UPPER.example.com/x", "1", "a/b/c", "", uint32(70_000))
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string, repeat uint32) {
+		if v2 != "" {
+			v2 = strings.Repeat(v2, int(repeat)%300_000/len(v2)+1)
+		}
+		in := map[string]string{k1: v1, k2: v2}
+		fit, err := fitAnnotations(in)
+		assert.Empty(t, apivalidation.ValidateAnnotations(fit, field.NewPath("metadata", "annotations")))
+		size := 0
+		for k, v := range fit {
+			assert.Contains(t, in, k)
+			assert.True(t, utf8.ValidString(v))
+			size += len(k) + len(v)
+		}
+		assert.LessOrEqual(t, size, series.MaxAnnotationBytes)
+		if err == nil {
+			for k := range in {
+				if !strings.HasPrefix(k, series.AnnotationPrefix) {
+					assert.Contains(t, fit, k, "what is left out is said")
+				}
+			}
+		}
+	})
+}
+
+// panicker is an argument that does not want to be formatted.
+type panicker struct{}
+
+func (panicker) String() string { panic("no string today") }

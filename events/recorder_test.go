@@ -1,0 +1,221 @@
+package events
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+func TestEventCarriesWhatWasEmitted(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		now := time.Now()
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
+		pod := testPod(0)
+		pod.UID = "uid"
+		w.recorder.Eventf(pod, node, "Warning", "FailedScheduling", "Scheduling", "%d of %d nodes", 0, 3)
+		w.flush(t)
+		event := w.server.only(t)
+		assert.Equal(t, "ns", event.Namespace)
+		assert.Equal(t, corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0", UID: "uid"}, event.Regarding)
+		assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}, event.Related)
+		assert.Equal(t, "Warning", event.Type)
+		assert.Equal(t, "FailedScheduling", event.Reason)
+		assert.Equal(t, "Scheduling", event.Action)
+		assert.Equal(t, "0 of 3 nodes", event.Note)
+		assert.Equal(t, controller, event.ReportingController)
+		assert.Equal(t, "tester-1", event.ReportingInstance)
+		assert.True(t, now.Equal(event.EventTime.Time))
+		assert.Nil(t, event.Series)
+		assert.Empty(t, event.Annotations)
+	})
+}
+
+func TestClusterScopedObject(t *testing.T) {
+	for namespace, want := range map[string]string{"": "kube-system", "default": "default"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, Options{ClusterNamespace: namespace})
+			w.start(t)
+			w.recorder.Eventf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, nil, "Normal", "Tested", "Testing", "note")
+			w.broadcaster.Shutdown()
+			if len(w.server.log()) != 1 {
+				t.Fatal("no request")
+			}
+			assert.Equal(t, want, w.server.log()[0].name.Namespace)
+		})
+	}
+}
+
+// What the API server would refuse is repaired before it is sent; the server of
+// these tests refuses it as well.
+func TestWhatIsEmittedIsMadeToFit(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		for _, r := range []struct{ reason, action, note string }{
+			{"", "", ""},
+			{"R", "", "95% full"},
+			{"", "A", strings.Repeat("ä", 5000)},
+			{strings.Repeat("R", 200), strings.Repeat("A", 200), "bad \xff"},
+		} {
+			w.recorder.Eventf(testPod(0), nil, "Normal", r.reason, r.action, r.note)
+		}
+		for _, name := range []string{"", "system:discovery", "UPPER", strings.Repeat("x", 253), "..", "a/b"} {
+			w.recorder.Eventf(&corev1.ObjectReference{Kind: "Thing", Namespace: "ns", Name: name}, nil, "Normal", "Tested", "Testing", "note")
+		}
+		w.flush(t)
+		assert.Len(t, w.server.list(), 10)
+		assert.Empty(t, w.broadcaster.Stats().Dropped)
+	})
+}
+
+func TestWhatCannotBeRecordedIsDropped(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		regarding runtime.Object
+		eventtype string
+		reason    DropReason
+	}{
+		{"no object", nil, "Normal", DropInvalidObject},
+		{"nil Pod", (*corev1.Pod)(nil), "Normal", DropInvalidObject},
+		{"object of no known kind", &widget{ObjectMeta: someMeta}, "Normal", DropInvalidObject},
+		{"object that panics", &grumpyName{widget{TypeMeta: widgetType}}, "Normal", DropInvalidObject},
+		{"no type", testPod(0), "", DropInvalidType},
+		{"wrong type", testPod(0), "Error", DropInvalidType},
+		{"wrong type of nothing", nil, "Error", DropInvalidType},
+		// Such a request could never be made, and would be tried for ever.
+		{"namespace that is no path segment", &corev1.ObjectReference{Namespace: "a/b"}, "Normal", DropInvalidObject},
+		{"namespace above", &corev1.ObjectReference{Namespace: ".."}, "Normal", DropInvalidObject},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, Options{}, func(t *testing.T, w *world) {
+				w.recorder.Eventf(tt.regarding, nil, tt.eventtype, "Tested", "Testing", "note %d", 1)
+				assert.Equal(t, map[DropReason]uint64{tt.reason: 1}, w.broadcaster.Stats().Dropped)
+				assert.EqualValues(t, 1, w.broadcaster.Stats().Occurrences)
+				assert.Len(t, w.logs.with("Dropped events", string(tt.reason), "note 1"), 1)
+				drops := w.dropped()
+				require.Len(t, drops, 1)
+				assert.Equal(t, "note 1", drops[0].Note)
+				assert.Equal(t, tt.eventtype, drops[0].Key.Type)
+				synctest.Wait()
+				assert.Empty(t, w.server.log())
+			})
+		})
+	}
+}
+
+func TestRelatedThatCannotBeReferencedIsLeftOut(t *testing.T) {
+	for name, related := range map[string]runtime.Object{
+		"nil Pod":              (*corev1.Pod)(nil),
+		"nil reference":        (*corev1.ObjectReference)(nil),
+		"of no known kind":     &widget{ObjectMeta: someMeta},
+		"object that panics":   &grumpyName{widget{TypeMeta: widgetType}},
+		"object without a way": &bare{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(t *testing.T, w *world) {
+				for range 5 {
+					w.recorder.Eventf(testPod(0), related, "Normal", "Tested", "Testing", "note")
+				}
+				w.flush(t)
+				event := w.server.only(t)
+				assert.EqualValues(t, 5, countOf(event))
+				assert.Nil(t, event.Related)
+				assert.EqualValues(t, 5, w.broadcaster.Stats().RelatedOmitted)
+				assert.Len(t, w.logs.with("without its related object", "pod-0"), 1)
+			})
+		})
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		recorder, ok := w.recorder.(AnnotatedEventRecorder)
+		require.True(t, ok)
+		emit := func(annotations map[string]string) {
+			recorder.AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
+		}
+		annotations := map[string]string{"a": "1", "b": "1"}
+		emit(annotations)
+		annotations["a"] = "changed by the caller" // before it is written
+		w.flush(t)
+		assert.Equal(t, map[string]string{"a": "1", "b": "1"}, w.server.only(t).Annotations)
+
+		emit(map[string]string{"b": "2"})
+		w.flush(t)
+		want := map[string]string{"a": "1", "b": "2", series.AnnotationState: "Ongoing"}
+		assert.Equal(t, want, w.server.only(t).Annotations)
+
+		// Of a running series as well, though it costs no request of its own.
+		n := len(w.server.log())
+		emit(map[string]string{"c": "3"})
+		emit(nil)
+		synctest.Wait()
+		assert.Len(t, w.server.log(), n)
+		w.flush(t)
+		want["c"] = "3"
+		assert.Equal(t, want, w.server.only(t).Annotations)
+		assert.EqualValues(t, 4, countOf(w.server.only(t)))
+	})
+}
+
+func TestAnnotationsThatTheServerWouldRefuseAreLeftOut(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		annotations := map[string]string{"good": "1", "not good": "2", series.AnnotationState: "Finished"}
+		before := maps.Clone(annotations)
+		for range 3 {
+			w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
+		}
+		w.flush(t)
+		assert.Equal(t, map[string]string{"good": "1", series.AnnotationState: "Ongoing"}, w.server.only(t).Annotations)
+		assert.EqualValues(t, 3, w.broadcaster.Stats().AnnotationsOmitted)
+		assert.Len(t, w.logs.with("without some of its annotations", "not good", "pod-0"), 1)
+		assert.Equal(t, before, annotations, "the caller's map is left alone")
+	})
+}
+
+func TestWithLogger(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var mine logs
+		recorder := w.recorder.WithLogger(mine.logger())
+		recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		assert.Len(t, mine.with("Dropped events"), 1)
+		assert.Empty(t, w.logs.with("Dropped events"))
+		recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
+		w.emit(0)
+		w.flush(t)
+		assert.EqualValues(t, 2, countOf(w.server.only(t)), "it is the same recorder otherwise")
+	})
+}
+
+// The latest note is shown beside the first, and formatted seldom.
+func TestLastNote(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		formatted := 0
+		for i := range 100 {
+			w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %v", counter{i, &formatted})
+			time.Sleep(time.Second)
+		}
+		w.flush(t)
+		event := w.server.only(t)
+		assert.Equal(t, "note 0", event.Note)
+		assert.Equal(t, "note 91", event.Annotations[series.AnnotationLastNote])
+		assert.Equal(t, 11, formatted)
+	})
+}
+
+// counter is an argument that counts how often it is formatted.
+type counter struct {
+	n         int
+	formatted *int
+}
+
+func (c counter) String() string { *c.formatted++; return strconv.Itoa(c.n) }

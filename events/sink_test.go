@@ -1,0 +1,196 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	restclient "k8s.io/client-go/rest"
+)
+
+// transport answers requests without a network.
+type transport struct {
+	answer   func(*http.Request) (code int, header http.Header, body string)
+	requests []string
+}
+
+func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+	}
+	tr.requests = append(tr.requests, strings.TrimSpace(req.Method+" "+req.URL.Path+" "+req.Header.Get("Content-Type")+" "+string(body)))
+	code, header, answer := tr.answer(req)
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", "application/json")
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
+}
+
+const (
+	storedEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`
+	// What priority and fairness answers is text, and what an admission plugin
+	// answers is an object. Both say when to come back.
+	refusalText   = "Too many requests, please try again later."
+	refusalStatus = `{"apiVersion":"v1","kind":"Status","status":"Failure","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":7}}`
+)
+
+// newSink returns a sink whose requests go to tr.
+func newSink(t *testing.T, tr *transport) *EventSinkImpl {
+	t.Helper()
+	// The client's own limit would hold up the second request for hours.
+	config := &restclient.Config{Host: "http://server", QPS: 0.0001, Burst: 1}
+	client, err := typedeventsv1.NewForConfigAndClient(config, &http.Client{Transport: tr})
+	require.NoError(t, err)
+	return &EventSinkImpl{Interface: client}
+}
+
+func someEvent() *eventsv1.Event {
+	return &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+}
+
+func TestSinkRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, storedEvent }}
+		sink := newSink(t, tr)
+		start := time.Now()
+		for _, call := range []func() (*eventsv1.Event, error){
+			func() (*eventsv1.Event, error) { return sink.Create(t.Context(), someEvent()) },
+			func() (*eventsv1.Event, error) {
+				return sink.Patch(t.Context(), someEvent(), []byte(`{"series":null}`))
+			},
+			func() (*eventsv1.Event, error) { return sink.Update(t.Context(), someEvent()) },
+		} {
+			event, err := call()
+			require.NoError(t, err)
+			assert.Equal(t, "7", event.ResourceVersion)
+		}
+		assert.Zero(t, time.Since(start), "the client's limit is left to others")
+		require.Len(t, tr.requests, 3)
+		assert.Regexp(t, `^POST /apis/events.k8s.io/v1/namespaces/ns/events application/json \{.*"name":"x"`, tr.requests[0])
+		assert.Equal(t, `PATCH /apis/events.k8s.io/v1/namespaces/ns/events/x application/merge-patch+json {"series":null}`, tr.requests[1])
+		assert.Regexp(t, `^PUT /apis/events.k8s.io/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, tr.requests[2])
+	})
+}
+
+// A push-back comes back to the broadcaster at once: client-go would wait and try
+// again by itself, and hold a worker all the while.
+func TestSinkDoesNotRetry(t *testing.T) {
+	for _, tt := range []struct {
+		code int
+		body string
+		want verdict
+	}{
+		{429, refusalText, verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
+		{429, refusalStatus, verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
+		{503, "not ready", verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
+		{500, "panic", verdict{outcome: troubled}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := &transport{answer: func(*http.Request) (int, http.Header, string) {
+				return tt.code, http.Header{"Retry-After": {"7"}}, tt.body
+			}}
+			sink := newSink(t, tr)
+			start := time.Now()
+			_, err := sink.Create(t.Context(), someEvent())
+			require.Error(t, err)
+			_, err = sink.Patch(t.Context(), someEvent(), []byte(`{}`))
+			require.Error(t, err)
+			assert.Zero(t, time.Since(start))
+			assert.Len(t, tr.requests, 2)
+			assert.Equal(t, tt.want, classify(err, false))
+		})
+	}
+}
+
+// What is no answer of an API server is trouble, whatever it says.
+func TestSinkAndStrangeAnswers(t *testing.T) {
+	for name, body := range map[string]string{
+		"empty":          "",
+		"no JSON":        "<html>login</html>",
+		"cut off":        storedEvent[:40],
+		"success":        `{"apiVersion":"v1","kind":"Status","status":"Success"}`,
+		"another object": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, body }}
+			_, err := newSink(t, tr).Create(t.Context(), someEvent())
+			require.Error(t, err)
+			assert.Equal(t, verdict{outcome: troubled}, classify(err, true))
+		})
+	}
+}
+
+func TestSinkEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, storedEvent }}
+	_, err := newSink(t, tr).Create(ctx, someEvent())
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A fake clientset has no REST client.
+func TestSinkWithAFakeClientset(t *testing.T) {
+	client := fake.NewClientset()
+	sink := &EventSinkImpl{Interface: client.EventsV1()}
+	event, err := sink.Create(t.Context(), someEvent())
+	require.NoError(t, err)
+	assert.Equal(t, "x", event.Name)
+	_, err = sink.Create(t.Context(), someEvent())
+	require.True(t, apierrors.IsAlreadyExists(err))
+	event, err = sink.Patch(t.Context(), someEvent(), []byte(`{"metadata":{"annotations":{"a":"1"}}}`))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": "1"}, event.Annotations)
+	_, err = sink.Update(t.Context(), someEvent())
+	require.NoError(t, err)
+}
+
+func TestSinkThatCannotBeUsed(t *testing.T) {
+	var none *EventSinkImpl
+	fine := &EventSinkImpl{Interface: fake.NewClientset().EventsV1()}
+	for _, tt := range []struct {
+		sink  *EventSinkImpl
+		event *eventsv1.Event
+		want  string
+	}{
+		{none, someEvent(), "no Interface"},
+		{&EventSinkImpl{}, someEvent(), "no Interface"},
+		{fine, nil, "nil event"},
+		{fine, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, `event "x" without a namespace`},
+	} {
+		_, create := tt.sink.Create(t.Context(), tt.event)
+		_, patch := tt.sink.Patch(t.Context(), tt.event, nil)
+		_, update := tt.sink.Update(t.Context(), tt.event)
+		for _, err := range []error{create, patch, update} {
+			require.ErrorContains(t, err, tt.want)
+		}
+	}
+}
+
+// A sink that cannot work is said, and costs nothing but its retries.
+func TestBroadcasterWithASinkThatCannotBeUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.broadcaster.sink = (*EventSinkImpl)(nil)
+		w.start(t)
+		w.emit(0)
+		time.Sleep(time.Minute)
+		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 1)
+		w.broadcaster.Shutdown()
+		assert.Equal(t, map[DropReason]uint64{DropShutdown: 1}, w.broadcaster.Stats().Dropped)
+		assert.False(t, errors.Is(errNoInterface, errShutDown))
+	})
+}

@@ -1,0 +1,237 @@
+package events
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// seen is a handler that keeps what it gets.
+type seen struct {
+	mu     sync.Mutex
+	events []*eventsv1.Event
+}
+
+func (s *seen) handle(object runtime.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, object.(*eventsv1.Event))
+}
+
+func (s *seen) all() []*eventsv1.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*eventsv1.Event(nil), s.events...)
+}
+
+// watch starts a watcher, which must work.
+func (w *world) watch(t *testing.T, handle func(runtime.Object)) (stop func()) {
+	t.Helper()
+	stop, err := w.broadcaster.StartEventWatcher(handle)
+	require.NoError(t, err)
+	return stop
+}
+
+// A watcher gets each occurrence, those of a running series included, and needs
+// no sink.
+func TestWatcherGetsEveryOccurrence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		var before, one, two seen
+		w.emit(0)
+		w.watch(t, one.handle)
+		w.watch(t, two.handle)
+		for i := range 100 {
+			w.recorder.Eventf(testPod(0), testPod(1), "Warning", "Tested", "Testing", "note %d", i)
+			time.Sleep(time.Second)
+		}
+		assert.Empty(t, before.all())
+		events := one.all()
+		require.Len(t, events, 100)
+		assert.Equal(t, "note 99", events[99].Note)
+		assert.Equal(t, "Warning", events[99].Type)
+		assert.Equal(t, "pod-0", events[99].Regarding.Name)
+		assert.Equal(t, "pod-1", events[99].Related.Name)
+		assert.Equal(t, controller, events[99].ReportingController)
+		assert.NotEmpty(t, events[99].Name)
+		assert.Equal(t, 99*time.Second, events[99].EventTime.Sub(events[0].EventTime.Time))
+		require.Len(t, two.all(), 100)
+
+		// Each has its own.
+		events[0].Note = "scribbled"
+		assert.Equal(t, "note 0", two.all()[0].Note)
+	})
+}
+
+// A watcher sees what cannot be recorded for want of room, but not what is no
+// event at all.
+func TestWatcherSeesWhatIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{Capacity: 1})
+		var s seen
+		w.watch(t, s.handle)
+		w.emit(0)
+		w.emit(1)
+		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		synctest.Wait()
+		assert.Len(t, s.all(), 2)
+		assert.Equal(t, map[DropReason]uint64{DropTableFull: 1, DropInvalidObject: 1}, w.broadcaster.Stats().Dropped)
+	})
+}
+
+func TestSlowWatcherHoldsUpNobody(t *testing.T) {
+	inBubble(t, Options{WatcherQueue: 10}, func(t *testing.T, w *world) {
+		var slow, quick seen
+		w.watch(t, func(o runtime.Object) { time.Sleep(100 * time.Millisecond); slow.handle(o) })
+		w.watch(t, quick.handle)
+		start := time.Now()
+		for i := range 50 {
+			w.emit(i)
+			synctest.Wait() // for the quick one
+		}
+		assert.Zero(t, time.Since(start), "Eventf does not wait")
+		assert.Len(t, quick.all(), 50)
+		w.flush(t)
+		assert.Len(t, w.server.list(), 50)
+		time.Sleep(5 * time.Second)
+		assert.Len(t, slow.all(), 11, "one in hand and ten in the queue")
+		assert.EqualValues(t, 39, w.broadcaster.Stats().WatcherDropped)
+	})
+}
+
+func TestWatcherThatPanics(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var s seen
+		calls := 0
+		w.watch(t, func(runtime.Object) { calls++; panic("cannot handle that") })
+		w.watch(t, s.handle)
+		for range 100 {
+			w.emit(0)
+		}
+		synctest.Wait()
+		assert.Equal(t, 100, calls, "it goes on")
+		assert.Len(t, s.all(), 100)
+		assert.Len(t, w.logs.with("Caught a panic", "event handler", "cannot handle that", "watcher_test.go"), 1, "not one for each")
+	})
+}
+
+func TestWatcherIsStopped(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var s, other seen
+		stop := w.watch(t, func(o runtime.Object) { time.Sleep(time.Second); s.handle(o) })
+		w.watch(t, other.handle)
+		w.emit(0)
+		w.emit(0)
+		stop()
+		stop()
+		w.emit(0)
+		time.Sleep(5 * time.Second)
+		assert.Len(t, s.all(), 2, "what was emitted before is still handed over")
+		assert.Len(t, other.all(), 3)
+		stop()
+	})
+}
+
+func TestWatcherStopsItself(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var stop func()
+		calls := 0
+		stop = w.watch(t, func(runtime.Object) { calls++; stop() })
+		w.emit(0)
+		synctest.Wait()
+		w.emit(0)
+		synctest.Wait()
+		assert.Equal(t, 1, calls)
+		assert.False(t, w.broadcaster.watchers.any(), "no Event is made for nobody")
+	})
+}
+
+func TestWatcherOfNothing(t *testing.T) {
+	w := newWorld(t, Options{})
+	_, err := w.broadcaster.StartEventWatcher(nil)
+	assert.ErrorContains(t, err, "handler is nil")
+}
+
+func TestWatcherAndShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.start(t)
+		var s seen
+		stop := w.watch(t, func(o runtime.Object) { time.Sleep(time.Second); s.handle(o) })
+		w.emit(0)
+		w.emit(1)
+		w.broadcaster.Shutdown()
+		assert.Len(t, s.all(), 2, "Shutdown waits for the handlers")
+		stop()
+
+		_, err := w.broadcaster.StartEventWatcher(s.handle)
+		require.ErrorIs(t, err, errShutDown)
+		_, err = w.broadcaster.StartLogging(w.logs.logger())
+		require.ErrorIs(t, err, errShutDown)
+		w.broadcaster.StartStructuredLogging(0)()
+		assert.Len(t, w.logs.with("Cannot log events", errShutDown.Error()), 1)
+		w.emit(2)
+		synctest.Wait()
+		assert.Len(t, s.all(), 2)
+	})
+}
+
+func TestWatcherThatNeverReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{ShutdownTimeout: 5 * time.Second})
+		w.start(t)
+		forever := make(chan struct{})
+		w.watch(t, func(runtime.Object) { <-forever })
+		w.emit(0)
+		start := time.Now()
+		w.broadcaster.Shutdown()
+		assert.Equal(t, 5*time.Second, time.Since(start))
+		assert.Len(t, w.logs.with("An event handler does not return"), 1)
+		w.assertAccounted(t)
+		close(forever)
+	})
+}
+
+// It waits for itself then, but not for ever.
+func TestWatcherThatShutsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.start(t)
+		w.watch(t, func(runtime.Object) { w.broadcaster.Shutdown() })
+		w.emit(0)
+		time.Sleep(DefaultShutdownTimeout)
+		synctest.Wait()
+		w.assertAccounted(t)
+	})
+}
+
+// Watchers come and go while others emit.
+func TestWatchersConcurrently(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for i := range 200 {
+					w.emit(i % 3)
+				}
+			})
+			wg.Go(func() {
+				for range 50 {
+					stop, err := w.broadcaster.StartEventWatcher(func(runtime.Object) {})
+					assert.NoError(t, err)
+					stop()
+				}
+			})
+		}
+		wg.Wait()
+		w.flush(t)
+		assert.Len(t, w.server.list(), 3)
+		assert.EqualValues(t, 800, w.server.delivered())
+	})
+}
