@@ -1,0 +1,161 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/eventseries/eventseries/events"
+)
+
+func TestNamespaceBeingDeleted(t *testing.T) {
+	Program(t) // A cluster would delete the Events in the namespace whenever it likes.
+	t.Parallel()
+	doomed, other := Namespace(t), Namespace(t)
+	r := startRecording(t, Config(t), events.Options{})
+	recorder := r.recorder()
+	before, after, elsewhere := podIn(doomed, "before"), podIn(doomed, "after"), podIn(other, "elsewhere")
+	emit(recorder, before, 2)
+	emit(recorder, elsewhere, 2)
+	r.flush(t)
+	terminate(t, r.clients, doomed)
+	r.requests.Reset()
+
+	// What is new in the namespace is refused once, and costs nothing more.
+	emit(recorder, after, 1)
+	r.flush(t)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: 1}, r.Stats().Dropped)
+	emit(recorder, after, 1_000)
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+
+	// What is there goes on.
+	emit(recorder, before, 1)
+	r.flush(t)
+	event := eventAbout(t, r.clients, doomed, before.UID)
+	assert.Equal(t, 3, occurrences(event))
+
+	// When that is deleted as well, there is no making it anew.
+	require.NoError(t, r.clients.EventsV1().Events(doomed).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
+	emit(recorder, before, 1)
+	r.flush(t)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: 1 + 4}, r.Stats().Dropped)
+
+	// Other namespaces have nothing to do with it.
+	emit(recorder, elsewhere, 1)
+	emit(recorder, podIn(other, "new"), 1)
+	r.flush(t)
+	assert.Equal(t, 3, occurrences(eventAbout(t, r.clients, other, elsewhere.UID)))
+	assert.Equal(t, 1, occurrences(eventAbout(t, r.clients, other, podIn(other, "new").UID)))
+
+	r.Shutdown()
+	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: 1_001 + 4}, r.Stats().Dropped)
+	r.requireAccounted(t, 1_001+4+3+1)
+}
+
+// terminate deletes a namespace in which something has a finalizer, so that it
+// stays while it is being deleted, and waits until the server refuses what is
+// new in it.
+func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
+	t.Helper()
+	configMaps := clients.CoreV1().ConfigMaps(namespace)
+	_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "held", Finalizers: []string{"example.com/held"},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := cleanupContext()
+		defer cancel()
+		_, err := configMaps.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	})
+	require.NoError(t, clients.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
+	Eventually(t, patience, func(ctx context.Context) error {
+		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
+		if err == nil {
+			return errors.New("the namespace takes new objects")
+		}
+		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return err
+		}
+		return nil
+	})
+}
+
+func TestNamespaceThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	namespace := Namespace(t)
+	r := startRecording(t, Config(t), events.Options{})
+	recorder := r.recorder()
+	emit(recorder, podIn("eventseries-no-such-namespace", "lost"), 1)
+	emit(recorder, podIn(namespace, "found"), 1)
+	r.flush(t)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
+	assert.Equal(t, 2, r.requests.Total(), r.requests)
+	r.requireAccounted(t, 2)
+}
+
+// A controller may be faster than whoever creates the namespace.
+func TestNamespaceThatComesLate(t *testing.T) {
+	t.Parallel()
+	r := startRecording(t, Config(t), events.Options{HeartbeatInterval: time.Second})
+	// A name that no other test has.
+	namespace := "late-" + r.instance
+	recorder, pod := r.recorder(), podIn(namespace, "early")
+	emit(recorder, pod, 1)
+	r.flush(t)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
+
+	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { deleteNamespace(t, r.clients, namespace) })
+	emitted := 1
+	Eventually(t, patience, func(ctx context.Context) error {
+		emit(recorder, pod, 1)
+		emitted++
+		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
+		if err == nil && len(found) == 0 {
+			err = errors.New("no Event")
+		}
+		return err
+	})
+	emit(recorder, pod, 1)
+	emitted++
+	r.flush(t)
+	assert.Equal(t, "Ongoing", state(eventAbout(t, r.clients, namespace, pod.UID)))
+	r.requireAccounted(t, emitted)
+}
+
+// Whatever stands where a namespace should be, it holds up nothing.
+func TestNamespaceThatCannotExist(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"Not_A_Namespace", "with space", "a/b", ".", "..", "%2e", "a?b#c", "größe", "not\xffUTF-8", strings.Repeat("n", 254),
+	} {
+		t.Run(fmt.Sprintf("%.20q", name), func(t *testing.T) {
+			t.Parallel()
+			namespace := Namespace(t)
+			r := startRecording(t, Config(t), events.Options{})
+			recorder := r.recorder()
+			emit(recorder, podIn(name, "nowhere"), 1)
+			emit(recorder, podIn(namespace, "somewhere"), 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			assert.NoError(t, r.Flush(ctx))
+			assert.EqualValues(t, 1, dropped(r.Stats()), r.Stats().Dropped)
+			r.Shutdown()
+			r.requireAccounted(t, 2)
+		})
+	}
+}

@@ -1,0 +1,258 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
+)
+
+// emission is one call of AnnotatedEventf, and the options of who makes it.
+type emission struct {
+	controller, instance string
+	clusterNamespace     string
+
+	regarding, related   *corev1.ObjectReference
+	annotations          map[string]string
+	eventtype            string
+	reason, action, note string
+	args                 []any
+}
+
+// wireRow is one thing to be emitted at the edge of what the API server takes.
+type wireRow struct {
+	name string
+	// emit makes an emission that would be fine into the one to be tried.
+	emit func(*emission)
+	// refused is the field that the server complains about if the Event is sent
+	// as it was emitted. If empty, the server takes it like that.
+	refused string
+	// want makes the Event as it was emitted into the one that is to be on the
+	// server. If nil, that is the same.
+	want func(*eventsv1.Event)
+	// wantName is a pattern for the name of the Event, in which HASH stands for
+	// the hash of the key. If empty, it is the object's name, a dot and the hash.
+	wantName string
+	// omitsAnnotations says that not all annotations are recorded.
+	omitsAnnotations bool
+}
+
+// contentTypes are what clients send. A patch is JSON with both.
+var contentTypes = map[string]string{
+	"json":     runtime.ContentTypeJSON,
+	"protobuf": runtime.ContentTypeProtobuf,
+}
+
+// TestWireRules emits all that the API server might not take, as an Event that
+// is created and patched, and as one that is created as a series. What the table
+// says of each row is proven by sending the same without a recorder.
+func TestWireRules(t *testing.T) {
+	t.Parallel()
+	namespace := Namespace(t)
+	for _, row := range wireRows() {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("raw", func(t *testing.T) { row.tryRaw(t, namespace) })
+			for name, contentType := range contentTypes {
+				t.Run(name, func(t *testing.T) {
+					row.trySingleton(t, namespace, contentType)
+					row.trySeries(t, namespace, contentType)
+				})
+			}
+		})
+	}
+}
+
+// An unknown type is the one thing that is not repaired: nobody can know what
+// was meant.
+func TestUnknownTypeIsDropped(t *testing.T) {
+	t.Parallel()
+	namespace := Namespace(t)
+	row := wireRow{emit: func(e *emission) { e.eventtype = "Error" }, refused: "type"}
+	row.tryRaw(t, namespace)
+	e := row.emission(namespace)
+	r := row.record(t, &e, runtime.ContentTypeJSON)
+	r.start(t)
+	r.emit(&e)
+	r.flush(t)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropInvalidType: 1}, r.Stats().Dropped)
+	assert.Zero(t, r.requests.Total())
+	requireAccounted(t, 1, r.Stats(), nil)
+}
+
+// emission returns what the row emits, about an object that nothing else is
+// about.
+func (row *wireRow) emission(namespace string) emission {
+	e := emission{
+		controller: controller,
+		instance:   "wire-test-0",
+		regarding:  &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "pod"},
+		eventtype:  corev1.EventTypeNormal,
+		reason:     "Tested",
+		action:     "Testing",
+		note:       "it was tested",
+	}
+	row.emit(&e)
+	e.regarding.UID = uuid.NewUUID()
+	return e
+}
+
+// event returns the Event that says what was emitted, as it was emitted.
+func (e *emission) event() *eventsv1.Event {
+	event := &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: e.regarding.Namespace, Annotations: maps.Clone(e.annotations)},
+		ReportingController: e.controller,
+		ReportingInstance:   e.instance,
+		Action:              e.action,
+		Reason:              e.reason,
+		Regarding:           *e.regarding,
+		Related:             e.related,
+		Note:                e.note,
+		Type:                e.eventtype,
+	}
+	if len(e.args) > 0 {
+		event.Note = fmt.Sprintf(e.note, e.args...)
+	}
+	return event
+}
+
+// tryRaw sends what the row emits without a recorder.
+func (row *wireRow) tryRaw(t *testing.T, namespace string) {
+	t.Helper()
+	e := row.emission(namespace)
+	event := e.event()
+	event.EventTime = metav1.NowMicro()
+	event.Name = e.regarding.Name + "." + string(e.regarding.UID[:8])
+	if event.Namespace == "" {
+		event.Namespace = namespace
+	}
+	config := Config(t)
+	config.ContentType = runtime.ContentTypeJSON
+	_, err := ClientsetFor(t, config).EventsV1().Events(event.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
+	if row.refused == "" {
+		require.NoError(t, err)
+		return
+	}
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	require.EqualValues(t, 422, status.Status().Code, err)
+	require.NotNil(t, status.Status().Details)
+	var fields []string
+	for _, cause := range status.Status().Details.Causes {
+		fields = append(fields, cause.Field)
+	}
+	assert.Contains(t, fields, row.refused)
+}
+
+// trySingleton emits it once, and then again.
+func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
+	t.Helper()
+	e := row.emission(namespace)
+	r := row.record(t, &e, contentType)
+	r.start(t)
+	r.emit(&e)
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+	row.requireOnServer(t, r, &e, 1)
+
+	r.emit(&e)
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
+	row.requireOnServer(t, r, &e, 2)
+}
+
+// trySeries emits it twice before anything is written.
+func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
+	t.Helper()
+	e := row.emission(namespace)
+	r := row.record(t, &e, contentType)
+	r.emit(&e)
+	r.emit(&e)
+	r.start(t)
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+	row.requireOnServer(t, r, &e, 2)
+}
+
+// wireRecording is a recording that emits one thing.
+type wireRecording struct {
+	*recording
+	emitter events.EventRecorder
+}
+
+func (row *wireRow) record(t *testing.T, e *emission, contentType string) wireRecording {
+	t.Helper()
+	config := Config(t)
+	config.ContentType = contentType
+	r := newRecording(t, config, events.Options{
+		ReportingInstance: e.instance,
+		ClusterNamespace:  e.clusterNamespace,
+		NoteInterval:      time.Nanosecond, // so that the note of each occurrence is looked at
+	})
+	return wireRecording{recording: r, emitter: r.NewRecorder(scheme.Scheme, e.controller)}
+}
+
+func (r wireRecording) emit(e *emission) {
+	var related runtime.Object // not a nil pointer in an interface
+	if e.related != nil {
+		related = e.related
+	}
+	if e.annotations != nil {
+		r.emitter.(events.AnnotatedEventRecorder).AnnotatedEventf(
+			e.regarding, related, e.annotations, e.eventtype, e.reason, e.action, e.note, e.args...)
+		return
+	}
+	r.emitter.Eventf(e.regarding, related, e.eventtype, e.reason, e.action, e.note, e.args...)
+}
+
+// requireOnServer fails the test unless the one Event about what the row emitted
+// says so, as documented, in both groups, and nothing is lost.
+func (row *wireRow) requireOnServer(t *testing.T, r wireRecording, e *emission, count int) {
+	t.Helper()
+	want := e.event()
+	if row.want != nil {
+		row.want(want)
+	}
+	found, err := eventsAbout(t.Context(), r.clients, want.Namespace, e.regarding.UID)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	got := &found[0]
+	if e.regarding.Namespace == "" {
+		t.Cleanup(func() { deleteEvent(t, r.clients, got) })
+	}
+	if count > 1 {
+		metav1.SetMetaDataAnnotation(&want.ObjectMeta, series.AnnotationState, "Ongoing")
+	}
+	requireEvent(t, want, got)
+	requireSameInCore(t, r.clients, got)
+	assert.Equal(t, count > 1, got.Series != nil)
+	name := row.wantName
+	if name == "" {
+		name = regexp.QuoteMeta(e.regarding.Name) + `\.HASH`
+	}
+	assert.Regexp(t, `^`+strings.Replace(name, "HASH", "[0-9a-f]{16}", 1)+`$`, got.Name)
+	assert.LessOrEqual(t, len(got.Name), 253)
+
+	stats := r.Stats()
+	assert.Empty(t, stats.Dropped)
+	for key := range stats.Writes {
+		assert.Equal(t, "written", key.Outcome)
+	}
+	assert.Equal(t, row.omitsAnnotations, stats.AnnotationsOmitted > 0)
+	requireAccounted(t, count, stats, []eventsv1.Event{*got})
+}
