@@ -106,3 +106,16 @@ func TestDeadlinesMove(t *testing.T) {
 		assert.Zero(t, w.broadcaster.deadlines.queue.Len())
 	})
 }
+
+// What gives way to something else leaves no deadline behind, or a stream of
+// distinct events would make the queue grow.
+func TestDeadlinesGoWithTheirSeries(t *testing.T) {
+	inBubble(t, Options{Capacity: 10}, func(t *testing.T, w *world) {
+		for i := range 100 {
+			w.emit(i)
+			synctest.Wait()
+		}
+		assert.Equal(t, 10, w.broadcaster.Stats().Tracked)
+		assert.Equal(t, 10, w.broadcaster.deadlines.queue.Len())
+	})
+}

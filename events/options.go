@@ -65,7 +65,9 @@ type Options struct {
 	ClusterNamespace string
 
 	// QPS limits the requests a second. If zero, 50. If negative, there is no
-	// limit. The rate limiter of the client is not asked: see EventSinkImpl.
+	// limit. Shutdown is not held to it, since what it has no time for is lost;
+	// Workers limits it. The rate limiter of the client is not asked: see
+	// EventSinkImpl.
 	QPS float32
 
 	// Burst is how many requests may be made at once after a quiet time. If

@@ -31,6 +31,22 @@ func TestShutdownDuringALoad(t *testing.T) {
 	})
 }
 
+// The rate limiter would let 600 through in the time that there is.
+func TestShutdownIsNotHeldToTheRateLimit(t *testing.T) {
+	const emitted = 5000
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		w.start(t)
+		w.server.latency = 2 * time.Millisecond
+		for i := range emitted {
+			w.emit(i)
+		}
+		w.broadcaster.Shutdown()
+		assert.Len(t, w.server.list(), emitted)
+		w.assertAccounted(t)
+	})
+}
+
 // A running series stays Ongoing: the next process may go on with it.
 func TestShutdownWritesCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

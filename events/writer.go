@@ -94,8 +94,12 @@ func (w *writer) work() {
 	}
 }
 
-// throttle waits for the rate limiter. It returns false if w was stopped.
+// throttle waits for the rate limiter, unless there is little time left. It
+// returns false if w was stopped.
 func (w *writer) throttle() bool {
+	if w.hurry.Load() {
+		return w.ctx.Err() == nil
+	}
 	now := w.b.clock.Now()
 	delay := w.b.limiter.ReserveN(now, 1).DelayFrom(now)
 	if delay <= 0 {
