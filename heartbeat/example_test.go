@@ -48,6 +48,7 @@ func Example() {
 				pod.Heartbeats++
 				_, next = intervals.Check(pod.Status, now)
 				queue.Set(pod, next)
+			case heartbeat.Finish, heartbeat.Forget: // that was it
 			}
 			fmt.Println(now.Format(time.TimeOnly), pod.Name, due)
 		}

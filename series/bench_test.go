@@ -25,7 +25,7 @@ func ongoing(b *testing.B, n int) (*Table, []Key) {
 	return table, keys
 }
 
-func makeOngoing(tb testing.TB, table *Table, k *Key) *Entry {
+func makeOngoing(tb testing.TB, table *Table, k *Key) {
 	e := table.Observe(k, Occurrence{Note: "back-off restarting failed container"}, start).Dirty[0]
 	table.Observe(k, Occurrence{Note: "back-off restarting failed container"}, start)
 	w, _, ok := table.Begin(e, start)
@@ -33,7 +33,6 @@ func makeOngoing(tb testing.TB, table *Table, k *Key) *Entry {
 		tb.Fatal("nothing to write")
 	}
 	table.Written(e, w, start)
-	return e
 }
 
 func BenchmarkCount(b *testing.B) {
