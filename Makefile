@@ -22,8 +22,12 @@ FUZZTIME ?= 30s
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What takes minutes the first time goes first and says how far it is, and so does
+# the rest: go run would compile in silence.
 demo: ## show it at work on a real API server (needs only Go; compiles one the first time)
-	$(GO) run ./cmd/demo $(DEMO_FLAGS)
+	@$(GO) run ./internal/controlplane/build
+	@$(GO) build -v -o bin/demo ./cmd/demo
+	@bin/demo $(DEMO_FLAGS)
 
 test: unit matrix integration ## run all tests
 

@@ -65,7 +65,7 @@ func play(ctx context.Context, kubeconfig string, opts options, out *os.File) er
 	}
 	fmt.Fprintf(out, "\n%v\n", found)
 	if !opts.keep {
-		fmt.Fprintln(out, "To look at the Events with kubectl: go run ./cmd/demo -keep")
+		fmt.Fprintln(out, "To look at the Events with kubectl: make demo DEMO_FLAGS=-keep")
 		return found.err()
 	}
 	fmt.Fprintf(out, "The server runs until Ctrl-C. To look at the Events:\n%s", kubectl(kubeconfig))
