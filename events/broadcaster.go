@@ -49,6 +49,7 @@ type Broadcaster struct {
 
 	mu           sync.Mutex // guards starting and stopping
 	started      bool
+	identities   map[identity]struct{} // in whose names events are emitted
 	shuttingDown bool
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
@@ -63,7 +64,7 @@ func NewBroadcaster(sink EventSink) *Broadcaster {
 // started. It starts no goroutine before that. If the options cannot be used,
 // the start returns the error that Options.Validate gives.
 func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
-	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), shutDown: make(chan struct{})}
+	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), identities: make(map[identity]struct{}), shutDown: make(chan struct{})}
 	if b.invalid = opts.Validate(); b.invalid != nil {
 		// It will never write, but it must take in what is emitted.
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock}.withDefaults()
@@ -94,6 +95,14 @@ func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController st
 	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
 	for _, repair := range repairs {
 		b.logger().Info("The API server would not take a name of this recorder", "repair", repair)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.identities[id]; !known {
+		b.identities[id] = struct{}{}
+		if w := b.writer.Load(); w != nil && !b.shuttingDown && w.ctx.Err() == nil {
+			w.goroutines.Go(func() { w.rebuild(id) })
+		}
 	}
 	return &recorder{source: &source{broadcaster: b, references: references{scheme: scheme}, identity: id}}
 }
@@ -141,6 +150,22 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 	w.goroutines.Go(func() { b.outlive(ctx, w) })
 	return nil
 }
+
+// Start is StartRecordingToSinkWithContext for programs that run under a manager
+// of controller-runtime: `mgr.Add(broadcaster)` starts it with the manager, or
+// under Scope SameController when the leader is elected. It returns when ctx
+// ends; Shutdown is still to be called, after the manager has returned.
+func (b *Broadcaster) Start(ctx context.Context) error {
+	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// NeedLeaderElection reports whether the broadcaster is to be started by the
+// leader alone: under Scope SameController.
+func (b *Broadcaster) NeedLeaderElection() bool { return b.opts.Scope == SameController }
 
 // outlive stops w some time after ctx has ended.
 func (b *Broadcaster) outlive(ctx context.Context, w *writer) {

@@ -41,14 +41,15 @@
 //     up to 5 minutes.
 //   - No lock is held while a sink, a handler, a logger or other code of the user
 //     is called.
+//   - A process that is started again goes on in the Events of the one before it:
+//     it finds them by their names, and where it may list, by listing. Under
+//     Options.Scope SameController, so does any other process of the controller.
 //   - The verbs that are needed are create and patch on events.events.k8s.io.
 //
 // # Limitations
 //
 //   - A process that is killed loses what it has not written: of a running series
 //     the occurrences since the last heartbeat.
-//   - A process that is started again does not go on with the series of the one
-//     before it: it begins new Events.
 //   - Of the notes of a running series, one in ten seconds is looked at; the
 //     latest is in the annotation eventseries.dev/last-note.
 package events

@@ -1,6 +1,10 @@
 package events
 
 import (
+	"context"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientevents "k8s.io/client-go/tools/events"
 )
@@ -21,6 +25,15 @@ type (
 	EventSink = clientevents.EventSink
 )
 
+// EventLister is a sink that can read Events back, as *EventSinkImpl can. With
+// one, a broadcaster that is started finds the series that earlier processes
+// left. It is called as EventSink is.
+type EventLister interface {
+	// List returns the Events of a namespace, or of all if that is empty, that
+	// opts selects, in pages as opts asks for.
+	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
+}
+
 // AnnotatedEventRecorder emits events with annotations. Every recorder of this
 // package is one. It has the method set of the interface of that name which
 // client-go has since v0.37.
@@ -36,4 +49,5 @@ var (
 	_ EventRecorderLogger    = (*recorder)(nil)
 	_ AnnotatedEventRecorder = (*recorder)(nil)
 	_ EventSink              = (*EventSinkImpl)(nil)
+	_ EventLister            = (*EventSinkImpl)(nil)
 )

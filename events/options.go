@@ -32,6 +32,19 @@ type Options struct {
 	// the reporting controller and the host name, as in client-go.
 	ReportingInstance string
 
+	// Scope says whose series are gone on with after a restart. If zero,
+	// SameInstance.
+	Scope Scope
+
+	// Namespaces are those whose Events are listed at the start, to find the
+	// series that earlier processes left. If empty, all. Series that are not found
+	// this way are found by their names when they go on.
+	Namespaces []string
+
+	// SkipList says that nothing is listed. Series that nobody goes on with then
+	// stay Ongoing on the server until they expire.
+	SkipList bool
+
 	// HeartbeatInterval is the time between two writes of a series that goes on.
 	// It should be well below EventTTL: a heartbeat keeps the server from
 	// collecting the Event. If zero, 30 minutes.
@@ -100,6 +113,20 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
+// Scope says whose series a process goes on with.
+type Scope uint8
+
+const (
+	// SameInstance: those that bear its own ReportingInstance. A container that
+	// is started again in its Pod goes on; a new Pod begins anew.
+	SameInstance Scope = iota
+	// SameController: those of any process of the controller. A new Pod of a
+	// Deployment, or a new leader, goes on with the series of the one before it.
+	// One process may emit at a time: this is for controllers under leader
+	// election, whose broadcaster is started when the leader is elected.
+	SameController
+)
+
 // Validate returns an error that names every option that cannot be used, and
 // its value.
 func (o Options) Validate() error {
@@ -160,6 +187,8 @@ func (o Options) table() series.Options {
 		Capacity:         o.Capacity,
 		NoteInterval:     o.NoteInterval,
 		EventTTL:         o.EventTTL,
+		Heartbeat:        o.HeartbeatInterval,
+		ShareInstances:   o.Scope == SameController,
 		ClusterNamespace: o.ClusterNamespace,
 	}
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -169,41 +171,59 @@ func TestEventThatIsGoneIsRecreated(t *testing.T) {
 }
 
 // An Event of the same name that somebody else made is left as it is.
-func TestNameThatIsTakenLeadsToAUniqueName(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(once(apierrors.NewAlreadyExists(eventResource, "x")))
+func TestNameThatAStrangerHasLeadsToAUniqueName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		key := keyOf(0)
+		stranger := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: key.BaseName()}, Note: "mine"}
+		w.server.put(stranger)
+		w.start(t)
 		w.emit(0)
 		w.emit(0)
 		w.flush(t)
+		w.broadcaster.Shutdown()
+
 		requests := w.server.log()
-		require.GreaterOrEqual(t, len(requests), 2)
-		assert.Equal(t, []string{"create", "create"}, verbs(requests[:2]))
-		base, unique := requests[0].name.Name, requests[1].name.Name
-		assert.Regexp(t, `^pod-0\.[0-9a-f]{16}$`, base)
-		assert.Regexp(t, `^`+base+`\.[0-9a-f]+$`, unique)
-		event := w.server.only(t)
-		assert.Equal(t, unique, event.Name)
-		assert.EqualValues(t, 2, countOf(event))
-		assert.Zero(t, requests[1].at.Sub(requests[0].at), "at once")
+		assert.Equal(t, []string{"create", "patch", "create"}, verbs(requests))
+		assert.Equal(t, "{}", requests[1].body)
+		assert.Zero(t, requests[2].at.Sub(requests[0].at), "at once")
+		list := w.server.list()
+		require.Len(t, list, 2)
+		assert.Equal(t, stranger, list[0])
+		assert.Regexp(t, `^`+key.BaseName()+`\.[0-9a-f]+$`, list[1].Name)
+		assert.EqualValues(t, 2, countOf(list[1]))
+		assert.Empty(t, w.broadcaster.Stats().Dropped)
 	})
 }
 
-// A server that calls every name taken must not be asked in a hot loop.
+// A server that calls every name taken must not be asked in a hot loop, whether
+// it shows an Event of that name or not.
 func TestNamesThatAreAllTakenAreTriedSeldom(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(always(apierrors.NewAlreadyExists(eventResource, "x")))
-		w.emit(0)
-		time.Sleep(10 * time.Minute)
-		assert.Less(t, len(w.server.log()), 15)
-		names := make(map[string]bool)
-		for _, r := range w.server.log() {
-			names[r.name.Name] = true
-		}
-		assert.Len(t, names, len(w.server.log()), "each is another name")
-		w.server.script(nil)
-		w.flush(t)
-		assert.EqualValues(t, 1, countOf(w.server.only(t)))
-	})
+	for name, look := range map[string]error{
+		"and nothing is there": apierrors.NewNotFound(eventResource, "x"),
+		"and a stranger there": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(t *testing.T, w *world) {
+				w.server.script(func(_ context.Context, r request) error {
+					if r.verb == "create" {
+						return apierrors.NewAlreadyExists(eventResource, "x")
+					}
+					if look == nil {
+						w.server.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: r.name.Namespace, Name: r.name.Name}})
+					}
+					return look
+				})
+				w.emit(0)
+				time.Sleep(10 * time.Minute)
+				assert.Less(t, len(w.server.log()), 30)
+				w.server.script(nil)
+				w.server.remove()
+				w.flush(t)
+				assert.EqualValues(t, 1, countOf(w.server.only(t)))
+			})
+		})
+	}
 }
 
 func TestConflictOnAPatchIsRetried(t *testing.T) {

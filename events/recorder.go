@@ -52,9 +52,9 @@ func (r *recorder) log() klog.Logger {
 func (r *recorder) record(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
 	b := r.broadcaster
 	now := b.clock.Now()
-	key := series.Key{
-		ReportingController: r.identity.controller,
-		ReportingInstance:   r.identity.instance,
+	key := series.Key{ReportingController: r.identity.controller}
+	if b.opts.Scope == SameInstance {
+		key.ReportingInstance = r.identity.instance
 	}
 	key.Reason, key.Action = fitReasonAndAction(reason, action)
 	var valid bool
@@ -94,7 +94,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		}
 	}
 
-	occurrence := series.Occurrence{Annotations: r.fitAnnotations(annotations, &key)}
+	occurrence := series.Occurrence{Instance: r.identity.instance, Annotations: r.fitAnnotations(annotations, &key)}
 	if !counted || watched || wantNote {
 		occurrence.Note = formatNote(note, args)
 	}

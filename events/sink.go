@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -28,6 +32,9 @@ import (
 type EventSinkImpl struct {
 	// Interface is the client to use, such as clientset.EventsV1().
 	Interface typedeventsv1.EventsV1Interface
+
+	once   sync.Once
+	client restclient.Interface // nil if Interface has none
 }
 
 var (
@@ -74,6 +81,21 @@ func (s *EventSinkImpl) Patch(ctx context.Context, event *eventsv1.Event, data [
 	return do(ctx, rest.Patch(types.MergePatchType).Namespace(event.Namespace).Resource("events").Name(event.Name).Body(data))
 }
 
+// List returns the Events of a namespace, or of all if that is empty, that opts
+// selects.
+func (s *EventSinkImpl) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	if s == nil || s.Interface == nil {
+		return nil, errNoInterface
+	}
+	rest := s.rest()
+	if rest == nil {
+		return s.Interface.Events(namespace).List(ctx, opts)
+	}
+	list := &eventsv1.EventList{}
+	return list, rest.Get().Namespace(namespace).Resource("events").VersionedParams(&opts, scheme.ParameterCodec).
+		MaxRetries(0).Throttle(noThrottle).Do(ctx).Into(list)
+}
+
 func (s *EventSinkImpl) check(verb string, event *eventsv1.Event) error {
 	switch {
 	case s == nil || s.Interface == nil:
@@ -86,14 +108,45 @@ func (s *EventSinkImpl) check(verb string, event *eventsv1.Event) error {
 	return nil
 }
 
-// rest returns the REST client, nil if there is none. A fake clientset returns a
-// nil pointer in a non-nil interface.
+// rest returns the REST client, nil if there is none.
 func (s *EventSinkImpl) rest() restclient.Interface {
-	rest := s.Interface.RESTClient()
-	if client, ok := rest.(*restclient.RESTClient); ok && client == nil {
-		return nil
+	s.once.Do(func() {
+		rest := s.Interface.RESTClient()
+		client, ok := rest.(*restclient.RESTClient)
+		if ok && client == nil {
+			return // a fake clientset returns a nil pointer in a non-nil interface
+		}
+		s.client = rest
+		if ok {
+			s.client = ownClient(client)
+		}
+	})
+	return s.client
+}
+
+// ownClient returns a client that talks to the same server with the same
+// credentials and connections, but waits for no rate limiter and understands
+// every Retry-After.
+func ownClient(client *restclient.RESTClient) restclient.Interface {
+	httpClient := http.Client{}
+	if client.Client != nil {
+		httpClient = *client.Client
 	}
-	return rest
+	transport := httpClient.Transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	httpClient.Transport = retryAfterSeconds{transport}
+	own, err := restclient.NewRESTClient(client.Get().URL(), "", restclient.ClientContentConfig{
+		AcceptContentTypes: runtime.ContentTypeJSON,
+		ContentType:        runtime.ContentTypeJSON,
+		GroupVersion:       eventsv1.SchemeGroupVersion,
+		Negotiator:         runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(), eventsv1.SchemeGroupVersion),
+	}, noThrottle, &httpClient)
+	if err != nil {
+		return client // it works as well, if less well
+	}
+	return own
 }
 
 func do(ctx context.Context, request *restclient.Request) (*eventsv1.Event, error) {

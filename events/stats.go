@@ -19,7 +19,8 @@ type Stats struct {
 	Tracked int
 	// Closing is how many of those have ended and wait for their last write.
 	Closing int
-	// Writes is the number of requests to the sink.
+	// Writes is the number of requests to the sink, those included that look for
+	// the Events of earlier processes.
 	Writes map[WriteKey]uint64
 	// Dropped is the number of occurrences lost.
 	Dropped map[DropReason]uint64
@@ -32,6 +33,12 @@ type Stats struct {
 	// AnnotationsOmitted is the number of occurrences some of whose annotations
 	// the API server would not have taken. They were recorded without them.
 	AnnotationsOmitted uint64
+	// Adopted is the number of series that went on in the Event of an earlier
+	// process, found by its name.
+	Adopted uint64
+	// Restored is the number of series of earlier processes that were found by
+	// listing.
+	Restored uint64
 	// Queue is the number of writes that wait at the moment, without those that
 	// have failed and wait for their next attempt.
 	Queue int
@@ -43,17 +50,18 @@ type Stats struct {
 	Paused time.Duration
 }
 
-// WriteKey says of which writes Stats.Writes counts the requests.
+// WriteKey says which requests Stats.Writes counts.
 type WriteKey struct {
-	// Kind is what the write was for: "create", "recreate", "series",
-	// "heartbeat", "finish" or "flush".
+	// Kind is what the request was for: "create", "recreate", "series",
+	// "heartbeat", "finish" or "flush" write a series; "look", "close" and
+	// "successor" see to the Events of earlier series; "list" finds them.
 	Kind string
 	// Outcome is what became of it: "written", "pushedBack", "troubled",
 	// "denied", "gone", "taken" or "refused".
 	Outcome string
 }
 
-// Requests returns the number of requests to the sink.
+// Requests returns the number of all requests to the sink.
 func (s Stats) Requests() uint64 {
 	var n uint64
 	for _, count := range s.Writes {
@@ -67,7 +75,9 @@ type counters struct {
 	refused            atomic.Uint64 // occurrences that did not get as far as the table
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
+	restored           atomic.Uint64
 	writes             [series.WriteKinds][outcomes]atomic.Uint64
+	lists              [outcomes]atomic.Uint64
 
 	mu    sync.Mutex
 	drops map[DropReason]uint64
@@ -96,6 +106,8 @@ func (b *Broadcaster) Stats() Stats {
 		WatcherDropped:     b.watchers.dropped.Load(),
 		RelatedOmitted:     b.counters.relatedOmitted.Load(),
 		AnnotationsOmitted: b.counters.annotationsOmitted.Load(),
+		Adopted:            b.table.Adopted(),
+		Restored:           b.counters.restored.Load(),
 	}
 	s.PausedUntil, s.Paused = b.gate.state()
 	if w := b.writer.Load(); w != nil {
@@ -106,6 +118,11 @@ func (b *Broadcaster) Stats() Stats {
 			if n := b.counters.writes[kind][o].Load(); n > 0 {
 				s.Writes[WriteKey{series.WriteKind(kind).String(), outcome(o).String()}] = n
 			}
+		}
+	}
+	for o := range b.counters.lists {
+		if n := b.counters.lists[o].Load(); n > 0 {
+			s.Writes[WriteKey{"list", outcome(o).String()}] = n
 		}
 	}
 	b.counters.mu.Lock()

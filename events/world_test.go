@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 const controller = "example.com/tester"
@@ -34,7 +36,15 @@ type world struct {
 // bubble its time is virtual.
 func newWorld(t *testing.T, opts Options) *world {
 	t.Helper()
-	w := &world{server: newServer(), logs: &logs{}}
+	s := newServer()
+	return newWorldOn(t, s, s, opts)
+}
+
+// newWorldOn makes a world that writes to a server which others have written to,
+// by a sink that leads to it.
+func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
+	t.Helper()
+	w := &world{server: s, logs: &logs{}}
 	onDrop := opts.OnDrop
 	opts.OnDrop = func(d Drop) {
 		w.mu.Lock()
@@ -47,7 +57,7 @@ func newWorld(t *testing.T, opts Options) *world {
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "tester-1"
 	}
-	w.broadcaster = NewBroadcasterWithOptions(w.server, opts)
+	w.broadcaster = NewBroadcasterWithOptions(sink, opts)
 	logger := w.logs.logger()
 	w.broadcaster.log.Store(&logger)  // for what is logged before it is started
 	t.Cleanup(w.broadcaster.Shutdown) // also where a test ends early
@@ -128,6 +138,18 @@ func testScheme() *runtime.Scheme {
 		panic(err)
 	}
 	return scheme
+}
+
+// keyOf returns the key of what emit emits.
+func keyOf(pod int) *series.Key {
+	return &series.Key{
+		Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: testPod(pod).Name},
+		Type:                corev1.EventTypeNormal,
+		Reason:              "Tested",
+		Action:              "Testing",
+		ReportingController: controller,
+		ReportingInstance:   "tester-1",
+	}
 }
 
 func testPod(i int) *corev1.Pod {

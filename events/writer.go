@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
@@ -62,6 +63,9 @@ func (b *Broadcaster) startWriter() *writer {
 		w.queue.Add(p.Entry)
 	}
 	w.goroutines.Go(func() { b.deadlines.run(w.ctx) })
+	for id := range b.identities {
+		w.goroutines.Go(func() { w.rebuild(id) })
+	}
 	for range b.opts.Workers {
 		w.goroutines.Go(w.work)
 	}
@@ -105,7 +109,12 @@ func (w *writer) throttle() bool {
 	if delay <= 0 {
 		return w.ctx.Err() == nil
 	}
-	timer := w.b.clock.NewTimer(delay)
+	return w.sleep(delay)
+}
+
+// sleep waits. It returns false if w was stopped before.
+func (w *writer) sleep(d time.Duration) bool {
+	timer := w.b.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -131,20 +140,43 @@ func (w *writer) process(e *series.Entry) (made bool) {
 		b.flushes.check(b.table, e)
 		return false
 	}
-	err := w.send(&write)
+	event, err := w.send(&write)
 	v := classify(err, write.Creates())
 	b.gate.leave(p, true, v)
 	b.counters.wrote(write.Kind, v.outcome)
 	if w.ctx.Err() == nil { // or else it was probably cut off
 		b.failures.note(b, &write, v, err)
 	}
-	w.conclude(e, write, v, err)
+	w.conclude(e, write, event, v, err)
 	b.flushes.check(b.table, e)
 	return true
 }
 
-// send makes the request of a write. Whatever a sink does, it ends in an error.
-func (w *writer) send(write *series.Write) (err error) {
+// send makes the request of a write and returns the Event that the sink answers
+// with.
+func (w *writer) send(write *series.Write) (event *eventsv1.Event, err error) {
+	if write.Creates() {
+		err = w.request(func(ctx context.Context) error {
+			event, err = w.b.sink.Create(ctx, write.Series.Event())
+			return err
+		})
+		return event, err
+	}
+	patch, err := write.Patch()
+	if err != nil {
+		return nil, err
+	}
+	err = w.request(func(ctx context.Context) error {
+		// A sink needs no more of the Event than where it is, but the interface
+		// has it whole, so it gets all that is known.
+		event, err = w.b.sink.Patch(ctx, write.Series.Event(), patch)
+		return err
+	})
+	return event, err
+}
+
+// request calls the sink. Whatever a sink does, it ends in an error.
+func (w *writer) request(call func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("events: sink panicked: %v", r)
@@ -152,41 +184,37 @@ func (w *writer) send(write *series.Write) (err error) {
 	}()
 	ctx, cancel := context.WithTimeout(w.ctx, w.b.opts.RequestTimeout)
 	defer cancel()
-	if write.Creates() {
-		_, err = w.b.sink.Create(ctx, write.Series.Event())
-		return err
-	}
-	patch, err := write.Series.Patch()
-	if err != nil {
-		return err
-	}
-	// A sink needs no more of the Event than where it is, but the interface has
-	// it whole, so it gets all that is known.
-	_, err = w.b.sink.Patch(ctx, write.Series.Event(), patch)
-	return err
+	return call(ctx)
 }
 
 // conclude tells the table what became of a write, and sees to what follows.
-func (w *writer) conclude(e *series.Entry, write series.Write, v verdict, err error) {
+func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.Event, v verdict, err error) {
 	b := w.b
 	var eff series.Effects
 	again := false
 	switch v.outcome {
 	case written:
-		again, eff = b.table.Written(e, write, b.clock.Now())
+		if write.Kind == series.WriteLook {
+			again, eff = b.table.Found(e, write, event, b.clock.Now())
+		} else {
+			again, eff = b.table.Written(e, write, b.clock.Now())
+		}
 	case gone:
-		b.table.Gone(e, write)
+		again, eff = b.table.Gone(e, write)
 	case taken:
 		b.table.Taken(e, write, b.clock.Now())
 	case refused:
-		eff = b.table.Refuse(e, write, v.reason, b.clock.Now())
+		again, eff = b.table.Refuse(e, write, v.reason, b.clock.Now())
 	case pushedBack, troubled, denied:
 		eff = b.table.Failed(e, write)
 	}
 	b.apply(b.logger(), err, eff)
 	switch v.outcome {
 	case written, refused:
-		w.backoff.Forget(e)
+		// What has only looked about has not succeeded yet.
+		if write.Kind != series.WriteLook && write.Kind != series.WriteClose {
+			w.backoff.Forget(e)
+		}
 		b.deadlines.schedule(e)
 	case troubled:
 		w.retry(e)
@@ -201,8 +229,7 @@ func (w *writer) conclude(e *series.Entry, write series.Write, v verdict, err er
 	case denied:
 		w.queue.AddAfter(e, w.delay(wait.Jitter(retryMax, retryJitter)))
 	case gone:
-		// It is created anew, which is to be done now.
-		again = true
+		// The table says what is to be done about it.
 	case pushedBack:
 		// The gate makes it wait.
 		again = true

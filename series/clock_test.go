@@ -103,13 +103,13 @@ func TestWallClockAlone(t *testing.T) {
 	w.see("a", "", time.Hour)
 	w.see("a", "", time.Hour)
 	w.begin("a/1", time.Hour)
-	w.written("a/1", time.Hour)
+	w.answer("a/1", time.Hour)
 
 	assert.Equal(t, "counted a/1", w.see("a", "", time.Minute))
 	assert.Empty(t, w.expire("a/1", 10*time.Minute))
 	w.beat("a/1")
 	assert.Equal(t, "heartbeat Ongoing x3 base 1h0m0s to 1h0m0s", w.begin("a/1", 10*time.Minute))
-	w.written("a/1", 10*time.Minute)
+	w.answer("a/1", 10*time.Minute)
 
 	// It is kept for as long as the clock was set back, and not for ever.
 	assert.Empty(t, w.expire("a/1", time.Hour))

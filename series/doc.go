@@ -20,6 +20,11 @@
 //		again, _ := table.Written(entry, write, now)
 //	}
 //
+// An Event that an earlier process wrote may stand under the name that a new series
+// wants. Then the create is Taken, and a WriteLook follows, whose answer goes to
+// Found: the series goes on in that Event, or takes another name. Restore takes in
+// what was found by listing.
+//
 // Deadlines are for others to keep (package heartbeat does): when one has come,
 // they call Expire or Beat.
 //
@@ -31,6 +36,8 @@
 //     Effects.Dropped with a reason.
 //   - The writes of an entry are absolute: a later one has all that an earlier
 //     one had. Counts and times in them never go back.
+//   - One Event is that of one entry at a time. What is not of a key is not
+//     changed for it.
 //   - resourceVersion is no part of a key, and a key has the same Hash in every
 //     process.
 //   - A Table holds at most twice Options.Capacity entries, unless more writes
@@ -41,4 +48,9 @@
 //   - A count stays at 2147483647 once it is there.
 //   - Of the notes of a running series one is kept in ten seconds
 //     (Options.NoteInterval).
+//   - Two processes that write the same series at the same time undo each other's
+//     counts. Who shares series between instances has to see to it that one of
+//     them emits.
+//   - Events are known by their names: one that was deleted, and then made by
+//     somebody else under the same name, is written to as if it was still there.
 package series

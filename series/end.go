@@ -48,8 +48,9 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	s.mu.Unlock()
 	t.active.Add(-1)
 	e.detached = true
-	t.detached[e] = struct{}{}
+	t.detached.insert(e)
 	t.closing.Add(1)
+	t.closed.end(e.hash)
 	if e.refusal != "" && !e.inFlight {
 		t.lose(e, "", eff)
 		return
@@ -57,7 +58,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	eff.Ended = append(eff.Ended, e)
 	if e.name == "" {
 		// It takes its name before its successor asks for one.
-		t.nameEntry(e, t.closed.taken(e.key.Hash(), at))
+		t.nameEntry(e, at)
 	}
 	held := at
 	if e.exists {
@@ -76,7 +77,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 // forget stops tracking e, which must be detached. The table is locked.
 func (t *Table) forget(e *Entry) {
 	e.done = true
-	delete(t.detached, e)
+	t.detached.remove(e)
 	t.closing.Add(-1)
 	t.file(e)
 }
@@ -127,7 +128,31 @@ func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
 	t.active.Add(-1)
 	t.closing.Add(1)
 	e.detached = true
+	t.detached.insert(e)
 	t.lose(e, reason, eff)
+}
+
+// forgetSilent gives up e if it was restored and has not occurred since, and
+// reports whether that was so. All that is known of it stood in an Event that is
+// gone now; to make that anew would bring back what somebody has deleted, or what
+// ended long ago. The table is locked.
+func (t *Table) forgetSilent(e *Entry, eff *Effects) bool {
+	s := e.shard
+	s.mu.Lock()
+	if !e.silent {
+		s.mu.Unlock()
+		return false
+	}
+	if !e.detached {
+		s.remove(e)
+		t.active.Add(-1)
+		t.closing.Add(1)
+		e.detached = true
+		t.detached.insert(e)
+	}
+	s.mu.Unlock()
+	t.lose(e, "", eff) // the server knew all of it
+	return true
 }
 
 // boundClosing gives up the longest idle ended series if too many wait for

@@ -14,40 +14,46 @@ import (
 // those of earlier series which have ended but have not been written.
 type Entry struct {
 	// These never change.
-	key   Key
-	hash  uint64 // of key, for the table
-	note  string
-	first int64 // wall time of the first occurrence, microseconds since 1970
+	key  Key
+	hash uint64 // of key, for the table
 
 	// shard guards the fields of this block. A change of state needs the lock of
 	// the table as well, so either of the two is enough to read it.
 	shard       *shard
-	chain       *Entry // the next entry with the same hash
+	chain       *Entry // the next entry with the same hash; once it is detached, the table guards it
+	note        string
+	first       int64 // wall time of the first occurrence, microseconds since 1970
 	state       State
+	silent      bool // restored, and has not occurred since
 	count       int32
 	revision    uint64        // how many changes there were
 	last        time.Duration // latest occurrence, since Table.epoch
 	notedAt     time.Duration // when lastNote was looked at
 	lastNote    string
 	annotations map[string]string
+	instance    string // the reportingInstance that the Event has
 
 	// The lock of the table guards the rest.
-	name        string        // of the Event; empty until the first write begins
-	uniqueNames int           // how many unique names it has had; 0: it has the base name
-	wroteAt     time.Duration // when the server took the latest write, or refused it
-	wroteLast   int64         // what the server knows of last, microseconds since 1970
-	wrote       uint64        // what it knows of revision
-	wroteN      int32         // what it knows of count
-	wroteAs     State         // what it knows of state
-	beats       uint16        // heartbeats written, or refused
-	exists      bool          // the Event is on the server, as far as is known
-	existed     bool          // it has been there, so the next create is not the first
-	inFlight    bool          // a write is under way
-	detached    bool          // takes no occurrences any more; waits for its last write
-	done        bool          // not tracked any more
-	wantBeat    bool          // its heartbeat has come
-	flushTo     uint64        // the revision that somebody asked the server to be told
-	refusal     DropReason    // the server does not take it; empty if it does
+	name          string        // of the Event; empty until the first write begins
+	uniqueNames   int           // how many unique names it has had; 0: it has the base name
+	wroteAt       time.Duration // when the server took the latest write, or refused it
+	wroteLast     int64         // what the server knows of last, microseconds since 1970
+	wrote         uint64        // what it knows of revision
+	wroteN        int32         // what it knows of count
+	wroteAs       State         // what it knows of state
+	beats         uint16        // heartbeats written, or refused
+	meeting       *meeting      // what stands under the name that it wanted; nil mostly
+	vacated       bool          // the Event that stood in the way was gone when it looked
+	wantSuccessor bool          // the Event under the base name is to lead to this one
+	base          owner         // whose that Event is; of use if this has a unique name
+	exists        bool          // the Event is on the server, as far as is known
+	existed       bool          // it has been there, so the next create is not the first
+	inFlight      bool          // a write is under way
+	detached      bool          // takes no occurrences any more; waits for its last write
+	done          bool          // not tracked any more
+	wantBeat      bool          // its heartbeat has come
+	flushTo       uint64        // the revision that somebody asked the server to be told
+	refusal       DropReason    // the server does not take it; empty if it does
 
 	place   place         // the idle list that the entry is in
 	pos     int           // its index there
@@ -75,6 +81,7 @@ func (e *Entry) occur(at time.Duration) {
 	}
 	// Two callers can come with their times in the wrong order.
 	e.last = max(e.last, at)
+	e.silent = false
 	e.revision++
 }
 

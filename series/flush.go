@@ -36,7 +36,7 @@ func (t *Table) Flush() []Pending {
 	// Last, because a series may end between two shards: it is found here then,
 	// and would be in neither the other way round.
 	t.mu.Lock()
-	for e := range t.detached {
+	for _, e := range t.detached.all() {
 		add(e)
 	}
 	t.mu.Unlock()
@@ -74,7 +74,7 @@ func (t *Table) Clear(reason DropReason) (eff Effects) {
 			t.discard(e, reason, &eff)
 		}
 	}
-	for e := range t.detached {
+	for _, e := range t.detached.all() {
 		t.lose(e, reason, &eff)
 	}
 	return eff
@@ -84,13 +84,7 @@ func (t *Table) Clear(reason DropReason) (eff Effects) {
 func (s *shard) all() []*Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*Entry, 0, len(s.entries))
-	for _, first := range s.entries {
-		for e := first; e != nil; e = e.chain {
-			all = append(all, e)
-		}
-	}
-	return all
+	return s.entries.all()
 }
 
 // revision reads how many changes there were.

@@ -41,23 +41,24 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 		s.mu.Unlock()
 	}
 	active := len(tracked)
-	for e := range table.detached {
+	detached := table.detached.all()
+	for _, e := range detached {
 		if !e.detached || e.done {
 			t.Errorf("%v is among the detached: detached %t, done %t", e.key, e.detached, e.done)
 		}
-		if e.chain != nil {
-			t.Errorf("%v is detached and still chained", e.key)
+		if table.detached.find(e.hash, &e.key) == nil {
+			t.Errorf("%v is detached and not found", e.key)
 		}
 		tracked = append(tracked, e)
 	}
 
 	// How many there are.
 	gotActive, gotClosing := table.Len()
-	if gotActive != active || gotClosing != len(table.detached) {
-		t.Errorf("Len says %d active and %d closing, there are %d and %d", gotActive, gotClosing, active, len(table.detached))
+	if gotActive != active || gotClosing != len(detached) {
+		t.Errorf("Len says %d active and %d closing, there are %d and %d", gotActive, gotClosing, active, len(detached))
 	}
-	if active > table.opts.Capacity || len(table.detached) > max(table.opts.Capacity, maxInFlight) {
-		t.Errorf("%d active and %d closing are more than the capacity of %d", active, len(table.detached), table.opts.Capacity)
+	if active > table.opts.Capacity || len(detached) > max(table.opts.Capacity, maxInFlight) {
+		t.Errorf("%d active and %d closing are more than the capacity of %d", active, len(detached), table.opts.Capacity)
 	}
 	limit := table.closed.limit
 	if len(table.closed.new) > limit || len(table.closed.old) > limit {
@@ -113,11 +114,16 @@ func checkEntry(t *testing.T, e *Entry) {
 		t.Errorf("%v exists and never did", e.key)
 	case e.exists && e.refusal != "":
 		t.Errorf("%v exists and is refused", e.key)
+	case e.meeting != nil && (e.exists || e.meeting.name == "" || e.meeting.step != WriteLook && e.meeting.step != WriteClose):
+		t.Errorf("%v: exists %t and meets %+v", e.key, e.exists, e.meeting)
+	case e.exists && (e.uniqueNames == 0) != (e.name == e.key.BaseName()):
+		t.Errorf("%v has the name %q, the unique name number %d", e.key, e.name, e.uniqueNames)
+	case e.silent && (e.wroteN != e.count && e.refusal == "" || !e.existed && e.refusal == ""):
+		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.key, e.wroteN, e.count)
 	case e.detached && !e.inFlight && e.refusal == "" && e.need() == writeNothing:
 		t.Errorf("%v has ended, is written, and is not forgotten", e.key)
 	}
-	news := e.need() != WriteHeartbeat && e.need() != WriteFlush
-	if got, want := e.Urgency(), urgencyOf(e.key.Type, news); got != want {
+	if got, want := e.Urgency(), urgencyOf(e.key.Type, e.news()); got != want {
 		t.Errorf("%v has urgency %d, should have %d", e.key, got, want)
 	}
 }

@@ -1,6 +1,9 @@
 package series
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Count takes in an occurrence of a series that is Ongoing, which is what
 // happens in a hot loop: it locks one shard, counts, and is done. Nothing is to
@@ -82,6 +85,7 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		hash:        hash,
 		shard:       s,
 		note:        o.Note,
+		instance:    cmp.Or(o.Instance, k.ReportingInstance),
 		annotations: mergeAnnotations(nil, o.Annotations),
 		first:       now.UnixMicro(),
 		count:       1,

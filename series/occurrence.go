@@ -15,6 +15,9 @@ const MaxAnnotationBytes = 64 << 10
 type Occurrence struct {
 	// Note is the text for people. If empty, the series keeps the one it has.
 	Note string
+	// Instance is the reportingInstance of a new Event. If empty, that of the key.
+	// It is of use where instances share their series and keys have none.
+	Instance string
 	// Annotations are put on the Event. The table keeps the map, so it must not
 	// be changed afterwards. Keys that begin with AnnotationPrefix are not taken.
 	Annotations map[string]string

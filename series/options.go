@@ -13,6 +13,7 @@ const (
 	DefaultCapacity     = 65536
 	DefaultNoteInterval = 10 * time.Second
 	DefaultEventTTL     = time.Hour
+	DefaultHeartbeat    = 30 * time.Minute
 )
 
 // Options of a Table. The zero value is the default.
@@ -36,6 +37,15 @@ type Options struct {
 	// ended is taken. If zero, DefaultEventTTL.
 	EventTTL time.Duration
 
+	// Heartbeat is the time between two writes of a running series. The table only
+	// wants to know after which silence a series of an earlier process is dead: a
+	// Heartbeat and a Window. If zero, DefaultHeartbeat.
+	Heartbeat time.Duration
+
+	// ShareInstances says that keys have no ReportingInstance, so that every
+	// process of a controller goes on with the series of the one before it.
+	ShareInstances bool
+
 	// ClusterNamespace is where Events about cluster-scoped objects are put. The
 	// API server allows "kube-system" and "default"
 	// (legacyValidateEvent in kube-apiserver). If empty, "kube-system", the
@@ -53,6 +63,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("series: Capacity %d is negative", o.Capacity)
 	case o.NoteInterval < 0:
 		return fmt.Errorf("series: NoteInterval %v is negative", o.NoteInterval)
+	case o.Heartbeat < 0:
+		return fmt.Errorf("series: Heartbeat %v is negative", o.Heartbeat)
 	case o.EventTTL < 0:
 		return fmt.Errorf("series: EventTTL %v is negative", o.EventTTL)
 	}
@@ -76,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.EventTTL == 0 {
 		o.EventTTL = DefaultEventTTL
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = DefaultHeartbeat
 	}
 	if o.ClusterNamespace == "" {
 		o.ClusterNamespace = metav1.NamespaceSystem

@@ -18,6 +18,7 @@ func TestOptions(t *testing.T) {
 		{Options{Window: -1}, "series: Window -1ns is negative"},
 		{Options{Capacity: -1}, "series: Capacity -1 is negative"},
 		{Options{NoteInterval: -time.Second}, "series: NoteInterval -1s is negative"},
+		{Options{Heartbeat: -time.Minute}, "series: Heartbeat -1m0s is negative"},
 		{Options{EventTTL: -time.Hour}, "series: EventTTL -1h0m0s is negative"},
 		{Options{ClusterNamespace: "x"}, `series: ClusterNamespace is "x"; the API server takes "kube-system" and "default"`},
 	} {
@@ -28,7 +29,8 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	assert.Equal(t, Options{
-		Window: 6 * time.Minute, Capacity: 65536, NoteInterval: 10 * time.Second, EventTTL: time.Hour, ClusterNamespace: "kube-system",
+		Window: 6 * time.Minute, Capacity: 65536, NoteInterval: 10 * time.Second, EventTTL: time.Hour,
+		Heartbeat: 30 * time.Minute, ClusterNamespace: "kube-system",
 	}, Options{}.withDefaults())
 }
 

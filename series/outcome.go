@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Written says that the server has taken w. again is true if e has changed in
-// the meantime so that there is another write to make.
+// Written says that the server has taken w, which was no WriteLook. again is true
+// if e has changed in the meantime so that there is another write to make.
 func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effects) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -14,7 +14,17 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 	if e.done {
 		return false, eff
 	}
+	switch w.Kind {
+	case WriteClose:
+		t.meetNext(e)
+		return t.next(e, &eff), eff
+	case WriteSuccessor:
+		e.wantSuccessor = false
+		t.closed.hold(e.hash, t.offset(now)+t.untilExpired(), ownerUs)
+		return t.next(e, &eff), eff
+	}
 	e.exists, e.existed = true, true
+	e.vacated = false
 	e.refusal = ""
 	e.wrote = w.revision
 	e.wroteAt = t.offset(now)
@@ -26,39 +36,88 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 	}
 	// Whatever it was written for, it had the latest count in it.
 	e.wantBeat = false
+	// Where a process that is started again would look, it is led to this Event;
+	// and the signpost is kept from expiring.
+	if e.uniqueNames > 0 && e.wroteAs == Ongoing && w.Kind != WriteFlush {
+		t.wantSuccessor(e, e.wroteAt)
+	}
 	if e.detached {
 		t.holdBaseName(e, e.wroteAt)
 	}
-	again = e.need() != writeNothing
-	if e.detached && !again {
-		t.forget(e)
-		return false, eff
-	}
-	t.file(e)
-	t.boundClosing(&eff)
-	return again, eff
+	return t.next(e, &eff), eff
 }
 
-// Gone says that the Event which w was to change is not on the server any more.
-// The next write creates it anew.
-func (t *Table) Gone(e *Entry, _ Write) {
+// next sees to e after a request of it has ended, and reports whether there is
+// another to make. The table is locked.
+func (t *Table) next(e *Entry, eff *Effects) (again bool) {
+	again = e.need() != writeNothing
+	if e.detached && !again {
+		if e.refusal != "" {
+			t.lose(e, e.refusal, eff)
+			return false
+		}
+		t.forget(e)
+		return false
+	}
+	t.file(e)
+	t.boundClosing(eff)
+	return again
+}
+
+// Gone says that the Event which w was to change, or to look at, is not on the
+// server any more. again is true if there is a write to make then: mostly, that
+// is to create it anew.
+func (t *Table) Gone(e *Entry, w Write) (again bool, eff Effects) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.inFlight = false
-	e.exists = false
-	e.wrote, e.wroteN = 0, 0
-	t.file(e)
+	if e.done {
+		return false, eff
+	}
+	switch w.Kind {
+	case WriteSuccessor:
+		t.noSignpost(e)
+	case WriteClose:
+		t.meetNext(e)
+	case WriteLook:
+		switch {
+		case e.meeting == nil:
+			t.noSignpost(e)
+		case w.Series.Name == e.name && !e.vacated:
+			// It has just made room, so the name can be had. If that is not so, the
+			// server is not asked a second time: this would never end.
+			e.meeting = nil
+			e.vacated = true
+		default:
+			t.meetNext(e)
+		}
+	default:
+		if t.forgetSilent(e, &eff) {
+			return false, eff
+		}
+		e.exists = false
+		e.wrote, e.wroteN = 0, 0
+	}
+	return t.next(e, &eff), eff
+}
+
+// noSignpost says that no Event has the base name: there is nobody to lead on, and
+// the name is free for what comes later. The table is locked.
+func (t *Table) noSignpost(e *Entry) {
+	e.wantSuccessor = false
+	e.base = ownerUnknown
+	t.closed.release(e.hash)
 }
 
 // Taken says that w could not create its Event, since another has its name. The
-// next write takes another name.
-func (t *Table) Taken(e *Entry, _ Write, now time.Time) {
+// next step is to look at that.
+func (t *Table) Taken(e *Entry, w Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.inFlight = false
 	// Nobody knows when the other was written, so reckon with the latest.
 	t.holdBaseName(e, t.offset(now))
-	t.nameEntry(e, true)
+	e.meeting = &meeting{step: WriteLook, name: w.Series.Name}
 	t.file(e)
 }
 
@@ -78,18 +137,39 @@ func (t *Table) Failed(e *Entry, _ Write) (eff Effects) {
 //
 // A series that takes occurrences goes on to do so, without any write, and is
 // tried again with its next heartbeat: a hot loop of events that are refused is
-// to cost no more than one of events that are not.
-func (t *Table) Refuse(e *Entry, _ Write, reason DropReason, now time.Time) (eff Effects) {
+// to cost no more than one of events that are not. again is true if there is a
+// write to make now: what was refused was not about the series itself.
+func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (again bool, eff Effects) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.inFlight = false
 	if e.done {
-		return eff
+		return false, eff
+	}
+	switch w.Kind {
+	case WriteLook:
+		// Whatever stands there, it is not to be had.
+		if w.Series.Name == e.key.BaseName() {
+			e.base = ownerOther
+			t.closed.belongs(e.hash, ownerOther)
+		}
+		if e.meeting == nil {
+			e.wantSuccessor = false
+		} else {
+			t.meetNext(e)
+		}
+		return t.next(e, &eff), eff
+	case WriteClose:
+		t.meetNext(e)
+		return t.next(e, &eff), eff
+	case WriteSuccessor:
+		e.wantSuccessor = false
+		return t.next(e, &eff), eff
 	}
 	if e.detached {
 		e.refusal = reason
 		t.lose(e, "", &eff)
-		return eff
+		return false, eff
 	}
 	s := e.shard
 	s.mu.Lock()
@@ -105,7 +185,7 @@ func (t *Table) Refuse(e *Entry, _ Write, reason DropReason, now time.Time) (eff
 		// An Event with the counts so far stands there. What comes now is
 		// counted anew, and in another.
 		t.holdBaseName(e, t.offset(now))
-		t.nameEntry(e, true)
+		t.renameEntry(e)
 	}
 	e.exists, e.existed = false, false
 	if e.wantBeat && e.beats < math.MaxUint16 {
@@ -114,5 +194,5 @@ func (t *Table) Refuse(e *Entry, _ Write, reason DropReason, now time.Time) (eff
 	e.wantBeat = false
 	e.wroteAt, e.wroteN = t.offset(now), 0
 	t.file(e)
-	return eff
+	return false, eff
 }

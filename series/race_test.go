@@ -2,8 +2,10 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 )
 
 // dirtyQueue is a work queue as Begin wants it: an entry is handed out to one
@@ -48,17 +51,17 @@ func (q *dirtyQueue) done(e *Entry) {
 	delete(q.atWork, e)
 }
 
-// hammer is a table in the middle of many goroutines, and the books.
+// hammer is a table in the middle of many goroutines, a server, and the books.
 type hammer struct {
 	table *Table
 	queue dirtyQueue
 	clock atomic.Int64 // everybody moves it, so that windows pass
 
-	mu       sync.Mutex
-	known    []*Entry
-	onServer map[*Entry]int
-	sum      int // what is on the server for good
-	dropped  int
+	mu      sync.Mutex
+	known   []*Entry
+	remote  *server
+	dropped int
+	expired int
 }
 
 func (h *hammer) now() time.Time {
@@ -102,42 +105,73 @@ func (h *hammer) work(rng *rand.Rand) bool {
 	if rng != nil {
 		outcome = rng.IntN(10)
 	}
-	// Reading what is to be written must be safe while occurrences come in.
-	if w.Creates() {
-		w.Series.Event()
-	} else if _, err := w.Series.Patch(); err != nil {
-		panic(err)
-	}
-	switch {
-	case outcome == 0 && !w.Creates():
-		h.mu.Lock()
-		delete(h.onServer, e)
-		h.mu.Unlock()
-		h.table.Gone(e, w)
-		h.queue.add(e)
-	case outcome == 0:
-		h.table.Taken(e, w, h.now())
-		h.queue.add(e)
-	case outcome == 1:
-		h.apply(h.table.Failed(e, w))
-		h.queue.add(e)
-	case outcome == 2:
-		h.mu.Lock()
-		h.sum += h.onServer[e]
-		delete(h.onServer, e)
-		h.mu.Unlock()
-		h.apply(h.table.Refuse(e, w, "Malformed", h.now()))
+	var again bool
+	var deleted *stored
+	switch outcome {
+	case 0:
+		eff, again = h.table.Failed(e, w), true
+	case 1:
+		again, eff = h.table.Refuse(e, w, "Malformed", h.now())
+	case 2:
+		if w.Kind < WriteLook && !w.Creates() {
+			h.mu.Lock()
+			deleted = h.remote.lose(w.Series.Name)
+			h.mu.Unlock()
+		}
+		fallthrough
 	default:
 		h.mu.Lock()
-		h.onServer[e] = int(w.Series.Count)
+		// What is to be written is read while occurrences come in.
+		said, ev := h.remote.do(&w)
+		var event *eventsv1.Event
+		if ev != nil {
+			event = ev.event.DeepCopy()
+		}
 		h.mu.Unlock()
-		again, eff := h.table.Written(e, w, h.now())
-		h.apply(eff)
-		if again {
-			h.queue.add(e)
+		switch {
+		case said == exists:
+			h.table.Taken(e, w, h.now())
+			again = true
+		case said == absent:
+			again, eff = h.table.Gone(e, w)
+			if len(eff.Ended) > 0 && deleted != nil {
+				// It was restored and had not occurred: there is no more of it.
+				h.mu.Lock()
+				h.expired += deleted.count()
+				h.mu.Unlock()
+			}
+		case w.Kind == WriteLook:
+			again, eff = h.table.Found(e, w, event, h.now())
+		default:
+			again, eff = h.table.Written(e, w, h.now())
 		}
 	}
+	h.apply(eff)
+	if again {
+		h.queue.add(e)
+	}
 	return true
+}
+
+// restore takes in an Event as it was a moment ago.
+func (h *hammer) restore(rng *rand.Rand) {
+	h.mu.Lock()
+	names := slices.Sorted(maps.Keys(h.remote.events))
+	if len(names) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	event := h.remote.events[names[rng.IntN(len(names))]].event.DeepCopy()
+	h.mu.Unlock()
+	found, err := FromEvent(event)
+	if err != nil {
+		panic(err)
+	}
+	runtime.Gosched()
+	if e, eff := h.table.Restore(found, rng.Float64(), h.now()); e != nil {
+		h.apply(eff)
+		h.apply(Effects{Dirty: []*Entry{e}})
+	}
 }
 
 // look does what others do with entries, whatever these are doing.
@@ -153,7 +187,9 @@ func (h *hammer) look(rng *rand.Rand) {
 	}
 	h.table.Len()
 	e.Urgency()
-	switch rng.IntN(5) {
+	switch rng.IntN(6) {
+	case 5:
+		h.restore(rng)
 	case 0:
 		h.apply(h.table.Expire(e, h.now()))
 	case 1:
@@ -177,10 +213,12 @@ func TestConcurrentUse(t *testing.T) {
 	h := &hammer{
 		// The window is short for this clock and the table too small for the
 		// keys, so series end and make room all the time.
-		table:    NewTable(Options{Capacity: 8, Window: 40 * time.Millisecond, NoteInterval: 5 * time.Millisecond}, start),
-		queue:    dirtyQueue{dirty: map[*Entry]bool{}, atWork: map[*Entry]bool{}},
-		onServer: map[*Entry]int{},
+		table:  NewTable(Options{Capacity: 8, Window: 40 * time.Millisecond, NoteInterval: 5 * time.Millisecond}, start),
+		queue:  dirtyQueue{dirty: map[*Entry]bool{}, atWork: map[*Entry]bool{}},
+		remote: newServer(t),
 	}
+	// What has ended must not come back from a list.
+	h.table.closed = newClosedNames(1 << 20)
 
 	var emitting, others sync.WaitGroup
 	var stop atomic.Bool
@@ -228,12 +266,13 @@ func TestConcurrentUse(t *testing.T) {
 	checkInvariants(t, h.table, 3)
 	active, closing := h.table.Len()
 	assert.Zero(t, active+closing, "all have ended and are written")
-	for _, n := range h.onServer {
-		h.sum += n
+	sum := 0
+	for _, ev := range h.remote.events {
+		sum += ev.count()
 	}
-	assert.Equal(t, emitters*perEmitter, h.sum+h.dropped, "%d on the server, %d dropped", h.sum, h.dropped)
+	assert.Equal(t, emitters*perEmitter, sum+h.dropped+h.expired, "%d on the server, %d dropped, %d expired", sum, h.dropped, h.expired)
 	assert.EqualValues(t, emitters*perEmitter, h.table.Occurrences())
-	assert.Positive(t, h.sum)
+	assert.Positive(t, sum)
 }
 
 // A series that ends while Flush goes through the shards is not missed.

@@ -49,7 +49,7 @@ func TestEveryFiveMinutes(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.see("a", "", 0)
 	w.begin("a/1", 0)
-	w.written("a/1", 0)
+	w.answer("a/1", 0)
 	n := 1
 	for at := 5 * time.Minute; at <= 6*time.Hour; at += 5 * time.Minute {
 		n++
@@ -59,10 +59,10 @@ func TestEveryFiveMinutes(t *testing.T) {
 	require.Equal(t, []string{"a/1"}, w.order)
 	end := 6*time.Hour + DefaultWindow
 	w.begin("a/1", end-1)
-	w.written("a/1", end-1)
+	w.answer("a/1", end-1)
 	assert.NotEmpty(t, w.expire("a/1", end))
 	w.begin("a/1", end)
 	assert.Equal(t, n, int(w.inFlight[w.entry("a/1")].Series.Count))
-	w.written("a/1", end)
+	w.answer("a/1", end)
 	w.check()
 }

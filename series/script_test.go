@@ -22,7 +22,12 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata/sc
 //
 // The time is that since the beginning. KEY is one letter, in upper case for a
 // Warning; its entries are KEY/1, KEY/2 and so on. "see a x10" is ten
-// occurrences. Invariants are checked after each line.
+// occurrences. NAME is "base", or "unique0@10m0s" for the first unique name of a
+// series that began then. Invariants are checked after each line.
+//
+// A write is begun, and then answered by a server that remembers what it was
+// told; or it is "lost", which is when the server has made it and nobody learns
+// of that, or "failed". "kill" begins a new process.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
 	require.NoError(t, err)
@@ -55,6 +60,11 @@ func runScript(t *testing.T, script string, asOracle bool) string {
 	}
 	begin(Options{})
 	var out strings.Builder
+	defer func() {
+		if t.Failed() {
+			t.Logf("after\n%s", out.String())
+		}
+	}()
 	for number, line := range strings.SplitAfter(script, "\n") {
 		command, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "->")
 		fields := strings.Fields(command)
@@ -78,7 +88,7 @@ func runScript(t *testing.T, script string, asOracle bool) string {
 			w.check()
 		}
 		if t.Failed() {
-			t.Fatalf("after\n%s", out.String())
+			t.FailNow()
 		}
 	}
 	return out.String()
@@ -111,15 +121,16 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 		return result
 	case "begin":
 		return m.begin(arg(1), now)
-	case "written":
-		return m.written(arg(1), now)
-	case "write": // begin, and written
+	case "answer":
+		return m.answer(arg(1), now)
+	case "write": // begin, and answer
 		result := m.begin(arg(1), now)
-		return result + " | " + m.written(arg(1), now)
-	case "gone":
-		return m.gone(arg(1))
-	case "taken":
-		return m.taken(arg(1), now)
+		return result + " | " + m.answer(arg(1), now)
+	case "gone": // the Event of the write is deleted, and then answer
+		m.vanish(arg(1))
+		return m.answer(arg(1), now)
+	case "lost":
+		return m.lost(arg(1), now)
 	case "failed":
 		return m.failed(arg(1))
 	case "refuse":
@@ -140,9 +151,52 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 		return m.status(arg(1), now)
 	case "size":
 		return m.size()
+	case "stand": // KEY NAME STATE xCOUNT FIRST LAST [SUCCESSOR]
+		m.stand(arg(1), parseStand(t, words[2:]))
+		return m.server(arg(1))
+	case "stranger": // KEY NAME WHAT
+		m.strange(arg(1), parseNaming(t, arg(2)), strangeness(arg(3)), now)
+		return m.server(arg(1))
+	case "delete": // KEY NAME
+		return m.delete(arg(1), parseNaming(t, arg(2)))
+	case "server":
+		return m.server(arg(1))
+	case "list":
+		return m.list()
+	case "restore": // [SPREAD]
+		spread := 0.0
+		if len(words) > 1 {
+			var err error
+			spread, err = strconv.ParseFloat(words[1], 64)
+			require.NoError(t, err)
+		}
+		return m.restore(spread, now)
+	case "kill":
+		return m.kill(now)
 	}
 	t.Fatalf("no such command: %q", words)
 	return ""
+}
+
+func parseStand(t *testing.T, words []string) (at standText) {
+	t.Helper()
+	require.GreaterOrEqual(t, len(words), 5)
+	at.name = parseNaming(t, words[0])
+	var ok bool
+	at.state, ok = ParseState(words[1])
+	require.True(t, ok, words[1])
+	var err error
+	at.count, err = strconv.Atoi(strings.TrimPrefix(words[2], "x"))
+	require.NoError(t, err)
+	at.first, err = time.ParseDuration(words[3])
+	require.NoError(t, err)
+	at.last, err = time.ParseDuration(words[4])
+	require.NoError(t, err)
+	if len(words) > 5 {
+		successor := parseNaming(t, words[5])
+		at.successor = &successor
+	}
+	return at
 }
 
 func parseOptions(t *testing.T, words []string) (opts Options) {
@@ -155,6 +209,8 @@ func parseOptions(t *testing.T, words []string) (opts Options) {
 			opts.Capacity, err = strconv.Atoi(value)
 		case "window":
 			opts.Window, err = time.ParseDuration(value)
+		case "share":
+			opts.ShareInstances = true
 		case "ttl":
 			opts.EventTTL, err = time.ParseDuration(value)
 		default:

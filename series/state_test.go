@@ -40,8 +40,8 @@ func TestWriteKind(t *testing.T) {
 		assert.NotEmpty(t, kind.String())
 	}
 	assert.Equal(t, "heartbeat", WriteHeartbeat.String())
-	assert.Equal(t, "WriteKind(7)", WriteKinds.String())
-	for _, kind := range []WriteKind{WriteCreate, WriteRecreate, WriteSeries, WriteHeartbeat, WriteFinish, WriteFlush} {
+	assert.Equal(t, "WriteKind(10)", WriteKinds.String())
+	for _, kind := range []WriteKind{WriteCreate, WriteRecreate, WriteSeries, WriteHeartbeat, WriteFinish, WriteFlush, WriteLook, WriteClose, WriteSuccessor} {
 		w := Write{Kind: kind}
 		assert.Equal(t, kind == WriteCreate || kind == WriteRecreate, w.Creates(), kind)
 	}
@@ -65,11 +65,11 @@ func TestUrgencyOfEntries(t *testing.T) {
 		assert.Equal(t, news, e.Urgency(), "create")
 		w.see(key, "", 0)
 		w.begin(key+"/1", 0)
-		w.written(key+"/1", 0)
+		w.answer(key+"/1", 0)
 		w.beat(key + "/1")
 		assert.Equal(t, refresh, e.Urgency(), "heartbeat")
 		w.begin(key+"/1", 0)
-		w.written(key+"/1", 0)
+		w.answer(key+"/1", 0)
 		w.see(key, "", 0)
 		w.flush()
 		assert.Equal(t, refresh, e.Urgency(), "flush")

@@ -11,7 +11,8 @@ type Status struct {
 	// Written is the time of the latest write that the server has accepted.
 	// It is zero while nothing of the series is on the server.
 	Written time.Time
-	// Heartbeats is the number of heartbeats written so far, or refused.
+	// Heartbeats is the number of heartbeats written so far, or refused. Of a
+	// series that was restored nobody knows: it is 65535 then, the largest.
 	Heartbeats int
 	// Waiting says that a write of the series is to be made already, so that
 	// a heartbeat would not tell the server anything that this write does not.

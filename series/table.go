@@ -36,8 +36,9 @@ type Table struct {
 	//   - an entry is in its shard if and only if it is neither detached nor done
 	mu       sync.Mutex
 	lists    [places]idleList
-	detached map[*Entry]struct{} // the entries that are detached and not done
+	detached chains // the entries that are detached and not done
 	closed   *closedNames
+	adopted  atomic.Uint64
 	active   atomic.Int64
 	closing  atomic.Int64
 
@@ -46,19 +47,19 @@ type Table struct {
 
 type shard struct {
 	mu      sync.Mutex
-	entries map[uint64]*Entry // by hash; more with the same are chained
-	taken   uint64            // occurrences that came in
-	sealed  DropReason        // why no more are taken; empty while they are
-	_       [24]byte          // keeps two shards out of one cache line
+	entries chains
+	taken   uint64     // occurrences that came in
+	sealed  DropReason // why no more are taken; empty while they are
+	_       [24]byte   // keeps two shards out of one cache line
 }
 
 // NewTable returns an empty table. now is the present; times before it can be
 // given all the same. Options that Validate refuses lead to a table without use.
 func NewTable(opts Options, now time.Time) *Table {
-	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(map[*Entry]struct{})}
+	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(chains)}
 	t.closed = newClosedNames(t.opts.Capacity)
 	for i := range t.shards {
-		t.shards[i].entries = make(map[uint64]*Entry)
+		t.shards[i].entries = make(chains)
 	}
 	return t
 }
@@ -68,6 +69,10 @@ func NewTable(opts Options, now time.Time) *Table {
 func (t *Table) Len() (active, closing int) {
 	return int(t.active.Load()), int(t.closing.Load())
 }
+
+// Adopted returns how many series went on in the Event of an earlier process that
+// stood under their name.
+func (t *Table) Adopted() uint64 { return t.adopted.Load() }
 
 // Occurrences returns how many occurrences came in, those included that were
 // dropped for want of room or because the table was sealed.
@@ -95,7 +100,7 @@ func (t *Table) Status(e *Entry, now time.Time) (status Status, ok bool) {
 		State:      e.state,
 		Last:       now.Add(t.last(e) - off),
 		Heartbeats: int(e.beats),
-		Waiting:    e.need() != writeNothing,
+		Waiting:    e.waits(),
 	}
 	if e.exists || e.refusal != "" {
 		status.Written = now.Add(e.wroteAt - off)
@@ -114,8 +119,17 @@ func (t *Table) last(e *Entry) time.Duration {
 	return e.last
 }
 
-func (s *shard) find(hash uint64, k *Key) *Entry {
-	for e := s.entries[hash]; e != nil; e = e.chain {
+func (s *shard) find(hash uint64, k *Key) *Entry { return s.entries.find(hash, k) }
+func (s *shard) insert(e *Entry)                 { s.entries.insert(e) }
+func (s *shard) remove(e *Entry)                 { s.entries.remove(e) }
+
+// chains are entries by the hash of their keys. Those with the same hash are
+// chained, the latest first.
+type chains map[uint64]*Entry
+
+// find returns the latest entry with key k.
+func (c chains) find(hash uint64, k *Key) *Entry {
+	for e := c[hash]; e != nil; e = e.chain {
 		if e.key == *k {
 			return e
 		}
@@ -123,13 +137,13 @@ func (s *shard) find(hash uint64, k *Key) *Entry {
 	return nil
 }
 
-func (s *shard) insert(e *Entry) {
-	e.chain = s.entries[e.hash]
-	s.entries[e.hash] = e
+func (c chains) insert(e *Entry) {
+	e.chain = c[e.hash]
+	c[e.hash] = e
 }
 
-func (s *shard) remove(e *Entry) {
-	first := s.entries[e.hash]
+func (c chains) remove(e *Entry) {
+	first := c[e.hash]
 	switch {
 	case first != e:
 		before := first
@@ -138,11 +152,39 @@ func (s *shard) remove(e *Entry) {
 		}
 		before.chain = e.chain
 	case e.chain != nil:
-		s.entries[e.hash] = e.chain
+		c[e.hash] = e.chain
 	default:
-		delete(s.entries, e.hash)
+		delete(c, e.hash)
 	}
 	e.chain = nil
+}
+
+func (c chains) all() []*Entry {
+	all := make([]*Entry, 0, len(c))
+	for _, first := range c {
+		for e := first; e != nil; e = e.chain {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// has reports whether an entry other than e has the Event of k with that name, or
+// will have it. The table is locked.
+func (t *Table) has(hash uint64, k *Key, name string, e *Entry) bool {
+	s := t.shard(hash)
+	s.mu.Lock()
+	other := s.find(hash, k)
+	s.mu.Unlock()
+	if other != nil && other != e && other.name == name {
+		return true
+	}
+	for other := t.detached[hash]; other != nil; other = other.chain {
+		if other != e && other.key == *k && other.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // placeOf says in which list e belongs.
@@ -170,8 +212,7 @@ func (e *Entry) placeOf() place {
 
 // file puts e where it belongs after a change. The table is locked.
 func (t *Table) file(e *Entry) {
-	news := e.need() != WriteHeartbeat && e.need() != WriteFlush
-	e.urgency.Store(int32(urgencyOf(e.key.Type, news)))
+	e.urgency.Store(int32(urgencyOf(e.key.Type, e.news())))
 	p := e.placeOf()
 	if p == e.place {
 		return

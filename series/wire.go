@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -33,6 +34,9 @@ type Series struct {
 	Key Key
 	// State of the series.
 	State State
+	// Instance is the reportingInstance of the Event. If empty, it is that of the
+	// key. Where instances share their series, keys have none.
+	Instance string
 	// Namespace and Name are those of the Event.
 	Namespace, Name string
 	// Note is the note of the first occurrence.
@@ -61,7 +65,7 @@ func (s *Series) Event() *eventsv1.Event {
 		EventTime:           metav1.NewMicroTime(s.First),
 		Series:              s.eventSeries(),
 		ReportingController: s.Key.ReportingController,
-		ReportingInstance:   s.Key.ReportingInstance,
+		ReportingInstance:   cmp.Or(s.Instance, s.Key.ReportingInstance),
 		Action:              s.Key.Action,
 		Reason:              s.Key.Reason,
 		Regarding:           s.Key.Regarding.ObjectReference(),
@@ -149,6 +153,7 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 			ReportingController: event.ReportingController,
 			ReportingInstance:   event.ReportingInstance,
 		},
+		Instance:  event.ReportingInstance,
 		Namespace: event.Namespace,
 		Name:      event.Name,
 		Note:      event.Note,

@@ -1,12 +1,17 @@
 package series
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
 )
 
 // machine is what can go through a history of events: the table (world), and
@@ -18,9 +23,8 @@ import (
 type machine interface {
 	see(key, note string, now time.Duration) string
 	begin(label string, now time.Duration) string
-	written(label string, now time.Duration) string
-	gone(label string) string
-	taken(label string, now time.Duration) string
+	answer(label string, now time.Duration) string
+	lost(label string, now time.Duration) string
 	failed(label string) string
 	refuse(label string, reason DropReason, now time.Duration) string
 	expire(label string, now time.Duration) string
@@ -31,6 +35,16 @@ type machine interface {
 	clear(reason DropReason) string
 	status(label string, now time.Duration) string
 	size() string
+
+	// What other processes do, and what becomes of this one.
+	stand(key string, at standText)
+	strange(key string, name naming, what strangeness, now time.Duration)
+	delete(key string, name naming) string
+	vanish(label string)
+	server(key string) string
+	list() string
+	restore(spread float64, now time.Duration) string
+	kill(now time.Duration) string
 }
 
 // start is the wall time of all tests. It has no monotonic reading, so time
@@ -55,10 +69,16 @@ func testKey(name string) *Key {
 }
 
 // world is a Table with what is around it: a queue of dirty entries, a server
-// that has Events, and books in which every occurrence must be found again.
+// that has Events, and books in which every occurrence must be found again. When
+// its process is killed, another comes with a new table.
 type world struct {
-	t     *testing.T
-	table *Table
+	t      *testing.T
+	opts   Options
+	table  *Table
+	remote *server
+	lives  int // how many processes there were before
+	// forgetful tables have a memory of closed names that is as small as they are.
+	forgetful bool
 
 	entries map[string]*Entry
 	labels  map[*Entry]string
@@ -69,28 +89,80 @@ type world struct {
 	queued   map[*Entry]bool
 	inFlight map[*Entry]Write
 	pending  []Pending
+	listed   []listed
 
-	// The books. An Event is that of an entry; when the server loses it, the
-	// count is the table's again. One that is given up stays as it is.
-	occurrences int
-	onServer    map[*Entry]int
-	abandoned   int
-	dropped     int
+	books       books
+	tends       map[*Entry]*stored // the Events whose counts are part of those of entries
+	unsure      map[*Entry]bool    // the server may know more than the table thinks
+	blind       map[*Entry]bool    // was not let look at what stands in the way
+	disowned    map[*stored]*Entry // whose count is none of its maker's any more
+	settledUp   map[*Entry]bool    // done, and in the books as that
 	maxInFlight int
+	taken       int // occurrences that this table has seen
+}
+
+// books say for each key where its occurrences are.
+type books struct {
+	occurrences account
+	dropped     account // said to be lost
+	doubted     account // said to be lost, but the server has them: an answer was lost
+	doubled     account // are on the server twice: it did not let itself be looked at
+	expired     account // were on the server once
+	killed      account // had not been written
+}
+
+type account map[string]int
+
+// listed is an Event at the time when the server listed it.
+type listed struct {
+	key  string
+	name naming
+	ev   *stored
+	as   *eventsv1.Event
 }
 
 func newWorld(t *testing.T, opts Options) *world {
-	return &world{
-		t:        t,
-		table:    NewTable(opts, start),
-		entries:  map[string]*Entry{},
-		labels:   map[*Entry]string{},
-		keys:     map[Key]string{},
-		series:   map[string]int{},
-		queued:   map[*Entry]bool{},
-		inFlight: map[*Entry]Write{},
-		onServer: map[*Entry]int{},
+	w := &world{
+		t:       t,
+		opts:    opts,
+		remote:  newServer(t),
+		entries: map[string]*Entry{},
+		labels:  map[*Entry]string{},
+		keys:    map[Key]string{},
+		series:  map[string]int{},
+		books:   books{account{}, account{}, account{}, account{}, account{}, account{}},
 	}
+	w.begun(start)
+	return w
+}
+
+// begun has a process begin.
+func (w *world) begun(now time.Time) {
+	w.table = NewTable(w.opts, now)
+	if !w.forgetful {
+		// The oracle does not forget which names are taken.
+		w.table.closed = newClosedNames(1 << 20)
+	}
+	w.order, w.pending, w.listed, w.taken = nil, nil, nil, 0
+	w.queued = map[*Entry]bool{}
+	w.inFlight = map[*Entry]Write{}
+	w.tends = map[*Entry]*stored{}
+	w.unsure = map[*Entry]bool{}
+	w.blind = map[*Entry]bool{}
+	w.disowned = map[*stored]*Entry{}
+	w.settledUp = map[*Entry]bool{}
+}
+
+// key returns the key with a short name, and the instance of this process.
+func (w *world) key(name string) (k *Key, instance string) {
+	k = testKey(name)
+	instance = k.ReportingInstance
+	if w.opts.ShareInstances {
+		k.ReportingInstance = ""
+		instance = fmt.Sprintf("controller-%d", w.lives)
+	}
+	w.keys[*k] = name
+	return k, instance
 }
 
 func (w *world) label(e *Entry) string {
@@ -115,7 +187,11 @@ func (w *world) entry(label string) *Entry {
 
 // apply does with effects what a recorder does, and tells of them.
 func (w *world) apply(eff Effects) string {
-	var text effectsText
+	return w.applySorted(eff, false)
+}
+
+func (w *world) applySorted(eff Effects, sorted bool) string {
+	text := effectsText{sorted: sorted}
 	for _, e := range eff.Dirty {
 		w.queued[e] = true
 		text.dirty = append(text.dirty, w.label(e))
@@ -124,19 +200,88 @@ func (w *world) apply(eff Effects) string {
 		text.ended = append(text.ended, w.label(e))
 	}
 	for _, d := range eff.Dropped {
-		w.dropped += d.Count
-		text.dropped = append(text.dropped, fmt.Sprintf("%s x%d %s", w.keys[d.Key], d.Count, d.Reason))
+		key := w.keys[d.Key]
+		w.books.dropped[key] += d.Count
+		text.dropped = append(text.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
 	}
+	w.settleUp()
 	return text.String()
 }
 
+// tend says whose count has that of ev in it from now on.
+func (w *world) tend(e *Entry, ev *stored) {
+	key := w.keys[e.key]
+	if ev.tender != nil && ev.tender != e && !w.settledUp[ev.tender] {
+		w.t.Errorf("%s and %s tend the same Event", w.label(ev.tender), w.label(e))
+	}
+	if before := w.tends[e]; before != nil && before != ev {
+		w.t.Errorf("%s tends two Events", w.label(e))
+	}
+	if ev.buried {
+		w.books.expired[key] -= ev.count()
+		ev.buried = false
+	}
+	ev.tender = e
+	w.tends[e] = ev
+}
+
+// leave says that nobody tends the Event of e any more. Its count stays where it
+// is: on the server, or gone from there.
+func (w *world) leave(e *Entry) {
+	ev := w.tends[e]
+	if ev == nil {
+		return
+	}
+	delete(w.tends, e)
+	ev.tender = nil
+	if ev.deleted {
+		ev.buried = true
+		w.books.expired[w.keys[e.key]] += ev.count()
+	}
+}
+
+// forgo says that the Event of e has no part in its count any more.
+func (w *world) forgo(e *Entry) {
+	if ev := w.tends[e]; ev != nil {
+		delete(w.tends, e)
+		ev.tender = nil
+	}
+}
+
+// delivered is how much of the count of e is on the server, or has been there as
+// far as e can know.
+func (w *world) delivered(e *Entry) int {
+	if ev := w.tends[e]; ev != nil {
+		return ev.count()
+	}
+	if e.silent {
+		return int(e.count) // another entry closes the same Event
+	}
+	return 0
+}
+
+// settleUp closes the books of entries that have come to their end.
+func (w *world) settleUp() {
+	for e := range w.labels {
+		if !e.done || w.settledUp[e] {
+			continue
+		}
+		w.settledUp[e] = true
+		if e.lost() == 0 && w.delivered(e) != int(e.count) {
+			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.count, w.delivered(e))
+		}
+		w.books.doubted[w.keys[e.key]] += w.delivered(e) - int(e.wroteN)
+		w.leave(e)
+	}
+}
+
 func (w *world) see(key, note string, now time.Duration) string {
-	k := testKey(key)
-	w.keys[*k] = key
-	w.occurrences++
+	k, instance := w.key(key)
+	w.books.occurrences[key]++
+	w.taken++
 	e, counted, wantNote := w.table.Count(k, start.Add(now))
 	if !counted {
-		return w.apply(w.table.Observe(k, Occurrence{Note: note}, start.Add(now)))
+		return w.apply(w.table.Observe(k, Occurrence{Note: note, Instance: instance}, start.Add(now)))
 	}
 	if wantNote {
 		w.table.Describe(e, Occurrence{Note: note}, start.Add(now))
@@ -154,11 +299,14 @@ func (w *world) begin(label string, now time.Duration) string {
 	}
 	w.inFlight[e] = write
 	w.maxInFlight = max(w.maxInFlight, len(w.inFlight))
+	if _, err := write.Patch(); err != nil && !write.Creates() {
+		w.t.Errorf("%s: %s cannot be patched: %v", label, write.Kind, err)
+	}
+	if write.Kind >= WriteLook {
+		return join(requestText(&write), text)
+	}
 	if (write.Series.Count < 2) != (write.Series.State == Singleton) {
 		w.t.Errorf("%s: a series of %d is %s", label, write.Series.Count, write.Series.State)
-	}
-	if _, err := write.Series.Patch(); err != nil && !write.Creates() {
-		w.t.Errorf("%s: %s cannot be patched: %v", label, write.Kind, err)
 	}
 	return join(writeText(write.Kind, &write.Series), text)
 }
@@ -174,37 +322,96 @@ func (w *world) outcome(label string) (*Entry, Write) {
 	return e, write
 }
 
-func (w *world) written(label string, now time.Duration) string {
+// do has the server make a write, and keeps the books.
+func (w *world) do(e *Entry, write *Write) (answer, *stored) {
+	before := 0
+	if ev := w.remote.events[write.Series.Name]; ev != nil && !write.Creates() {
+		before = ev.count()
+	}
+	said, ev := w.remote.do(write)
+	if ev != nil {
+		ev.key = w.keys[e.key]
+	}
+	switch {
+	case said != ok:
+	case e.done:
+		// It was given up before the server took it.
+		w.books.doubted[w.keys[e.key]] += ev.count() - before
+	case write.Creates():
+		if before := w.tends[e]; before != nil && !before.deleted {
+			// It could not learn that it has one already.
+			if !w.blind[e] {
+				w.t.Errorf("%s makes a second Event", w.label(e))
+			}
+			w.books.doubled[w.keys[e.key]] += before.count()
+		}
+		w.forgo(e)
+		w.tend(e, ev)
+	case write.Kind < WriteLook && w.tends[e] != ev && !e.silent:
+		w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
+	}
+	return said, ev
+}
+
+// answer has the server make a write, and tells the table the truth.
+func (w *world) answer(label string, now time.Duration) string {
 	e, write := w.outcome(label)
-	done := e.done
-	again, eff := w.table.Written(e, write, start.Add(now))
-	if !done { // else it is in the books as dropped
-		w.onServer[e] = int(write.Series.Count)
+	said, ev := w.do(e, &write)
+	at := start.Add(now)
+	var again bool
+	var eff Effects
+	text := ""
+	switch {
+	case said == exists:
+		w.table.Taken(e, write, at)
+		text, again = "taken", true
+	case said == absent:
+		again, eff = w.table.Gone(e, write)
+		text = "gone"
+		if !e.done && write.Kind < WriteLook {
+			w.forgo(e)
+		}
+	case write.Kind == WriteLook:
+		again, eff = w.found(e, write, ev, at)
+		text = "found"
+	default:
+		again, eff = w.table.Written(e, write, at)
+		text = "written"
+		if write.Kind < WriteLook {
+			delete(w.unsure, e)
+		}
 	}
 	if again {
 		w.queued[e] = true
-		return join("again", w.apply(eff))
+		text += ", again"
 	}
-	return join("written", w.apply(eff))
+	return join(text, w.apply(eff))
 }
 
-func (w *world) gone(label string) string {
-	e, write := w.outcome(label)
-	if !e.done {
-		delete(w.onServer, e)
-		w.queued[e] = true
+// found tells the table what it has found.
+func (w *world) found(e *Entry, write Write, ev *stored, at time.Time) (again bool, eff Effects) {
+	had, count := e.exists, e.count
+	again, eff = w.table.Found(e, write, ev.event.DeepCopy(), at)
+	if e.exists && !had {
+		if e.count == count && w.disowned[ev] == e {
+			w.books.doubted[w.keys[e.key]] -= ev.count()
+		}
+		w.tend(e, ev)
+		delete(w.unsure, e)
 	}
-	w.table.Gone(e, write)
-	return "gone"
+	return again, eff
 }
 
-func (w *world) taken(label string, now time.Duration) string {
+// lost has the server make a write whose answer does not arrive.
+func (w *world) lost(label string, now time.Duration) string {
 	e, write := w.outcome(label)
+	w.do(e, &write)
 	w.queued[e] = true
-	w.table.Taken(e, write, start.Add(now))
-	return "taken"
+	w.unsure[e] = true
+	return join("lost", w.apply(w.table.Failed(e, write)))
 }
 
+// failed does not reach the server.
 func (w *world) failed(label string) string {
 	e, write := w.outcome(label)
 	w.queued[e] = true
@@ -213,12 +420,24 @@ func (w *world) failed(label string) string {
 
 func (w *world) refuse(label string, reason DropReason, now time.Duration) string {
 	e, write := w.outcome(label)
-	if !e.done {
+	switch {
+	case write.Kind >= WriteLook:
+		w.blind[e] = true
+	case !e.done && !e.detached:
 		// It begins to count anew; what there is stays there.
-		w.abandoned += w.onServer[e]
-		delete(w.onServer, e)
+		w.books.doubted[w.keys[e.key]] += w.delivered(e) - int(e.wroteN)
+		if ev := w.tends[e]; ev != nil && !e.exists {
+			w.disowned[ev] = e
+		}
+		w.leave(e)
 	}
-	return join("refused", w.apply(w.table.Refuse(e, write, reason, start.Add(now))))
+	again, eff := w.table.Refuse(e, write, reason, start.Add(now))
+	text := "refused"
+	if again {
+		w.queued[e] = true
+		text += ", again"
+	}
+	return join(text, w.apply(eff))
 }
 
 func (w *world) expire(label string, now time.Duration) string {
@@ -258,16 +477,7 @@ func (w *world) seal(reason DropReason) string {
 }
 
 func (w *world) clear(reason DropReason) string {
-	eff := w.table.Clear(reason)
-	text := effectsText{sorted: true}
-	for _, e := range eff.Ended {
-		text.ended = append(text.ended, w.label(e))
-	}
-	for _, d := range eff.Dropped {
-		w.dropped += d.Count
-		text.dropped = append(text.dropped, fmt.Sprintf("%s x%d %s", w.keys[d.Key], d.Count, d.Reason))
-	}
-	return text.String()
+	return w.applySorted(w.table.Clear(reason), true)
 }
 
 func (w *world) status(label string, now time.Duration) string {
@@ -275,7 +485,7 @@ func (w *world) status(label string, now time.Duration) string {
 	if !ok {
 		return "none"
 	}
-	written := time.Duration(-1)
+	written := notWritten
 	if !s.Written.IsZero() {
 		written = s.Written.Sub(start)
 	}
@@ -287,12 +497,139 @@ func (w *world) size() string {
 	return fmt.Sprintf("%d active, %d closing", active, closing)
 }
 
+func (w *world) stand(key string, at standText) {
+	k, _ := w.key(key)
+	ev := w.remote.put(at.event(k, "controller-0"), key, "")
+	w.books.occurrences[key] += ev.count()
+	w.listed = nil
+}
+
+func (w *world) strange(key string, name naming, what strangeness, now time.Duration) {
+	k, _ := w.key(key)
+	w.remote.put(strange(k, name, what, now), key, what)
+	w.listed = nil
+}
+
+func (w *world) delete(key string, name naming) string {
+	k, _ := w.key(key)
+	ev := w.remote.lose(name.of(k))
+	if ev == nil {
+		return "nothing there"
+	}
+	if ev.tender == nil {
+		ev.buried = true
+		w.books.expired[key] += ev.count()
+	}
+	return "deleted"
+}
+
+// vanish deletes the Event that the write of an entry is to.
+func (w *world) vanish(label string) {
+	e := w.entry(label)
+	k := e.key
+	if write, ok := w.inFlight[e]; ok {
+		if name, ok := nameOf(&k, write.Series.Name); ok {
+			w.delete(w.keys[k], name)
+		}
+	}
+}
+
+// all returns the Events on the server that have a name of the key, of any key if
+// that is empty, in an order that does not depend on hashes.
+func (w *world) all(key string) (all []listed) {
+	for name, ev := range w.remote.events {
+		if key != "" && key != ev.key {
+			continue
+		}
+		k, _ := w.key(ev.key)
+		name, ok := nameOf(k, name)
+		if !ok {
+			w.t.Errorf("%v is no name for %s", name, ev.key)
+		}
+		all = append(all, listed{ev.key, name, ev, ev.event.DeepCopy()})
+	}
+	slices.SortFunc(all, func(a, b listed) int {
+		return cmp.Or(strings.Compare(a.key, b.key), compareNames(a.name, b.name))
+	})
+	return all
+}
+
+func (w *world) server(key string) string {
+	var events []string
+	for _, at := range w.all(key) {
+		if at.ev.stranger != "" {
+			events = append(events, at.name.String()+" "+string(at.ev.stranger))
+			continue
+		}
+		s, err := FromEvent(at.as)
+		if err != nil {
+			w.t.Errorf("what stands on the server cannot be read: %v", err)
+			continue
+		}
+		k, _ := w.key(key)
+		s.Key = *k
+		text := seriesText(s)
+		if successor, _, ok := strings.Cut(at.as.Annotations[AnnotationSuccessor], " "); ok {
+			name, _ := nameOf(k, successor)
+			text += " -> " + name.String()
+		}
+		events = append(events, text)
+	}
+	if len(events) == 0 {
+		return "nothing"
+	}
+	return strings.Join(events, " | ")
+}
+
+func (w *world) list() string {
+	w.listed = w.all("")
+	return fmt.Sprintf("%d events", len(w.listed))
+}
+
+func (w *world) restore(spread float64, now time.Duration) string {
+	var all []string
+	for i, at := range w.listed {
+		// No order is promised for those that come at the same time.
+		now := now + time.Duration(i)
+		found, err := FromEvent(at.as)
+		if err != nil {
+			continue
+		}
+		e, eff := w.table.Restore(found, spread, start.Add(now))
+		if e == nil {
+			if text := w.apply(eff); text != "" {
+				w.t.Errorf("%s is passed over and has effects: %s", at.name, text)
+			}
+			continue
+		}
+		if at.ev.tender == nil || !e.silent {
+			w.tend(e, at.ev)
+			delete(w.unsure, e)
+		}
+		all = append(all, join(fmt.Sprintf("%s is %s", at.name, w.label(e)), w.apply(eff)))
+	}
+	return strings.Join(all, " | ")
+}
+
+func (w *world) kill(now time.Duration) string {
+	for _, label := range w.order {
+		if e := w.entries[label]; !e.done {
+			w.books.killed[w.keys[e.key]] += int(e.count) - w.delivered(e)
+			w.leave(e)
+		}
+	}
+	w.entries, w.labels = map[string]*Entry{}, map[*Entry]string{}
+	w.lives++
+	w.begun(start.Add(now))
+	return "another process"
+}
+
 // check looks at the table from inside and at the books.
 func (w *world) check() {
 	w.t.Helper()
 	checkInvariants(w.t, w.table, w.maxInFlight)
 
-	open := 0
+	found := account{}
 	for _, e := range w.entries {
 		if e.done {
 			continue
@@ -305,20 +642,27 @@ func (w *world) check() {
 		if waits := e.need() != writeNothing || e.detached; waits && !inFlight && !w.queued[e] {
 			w.t.Errorf("%s waits for a write and is not queued: %s", w.label(e), e.need())
 		}
-		if int(e.wroteN) != w.onServer[e] {
-			w.t.Errorf("%s: the table takes the server to know %d, it knows %d", w.label(e), e.wroteN, w.onServer[e])
+		delivered := w.delivered(e)
+		if int(e.wroteN) > delivered || int(e.wroteN) < delivered && !w.unsure[e] {
+			w.t.Errorf("%s: the table takes the server to know %d, it knows %d", w.label(e), e.wroteN, delivered)
 		}
-		open += e.lost()
+		found[w.keys[e.key]] += int(e.count) - delivered
+		if ev := w.tends[e]; ev != nil && ev.deleted {
+			found[w.keys[e.key]] += delivered // which it does not know yet
+		}
 	}
-	sum := w.abandoned
-	for _, n := range w.onServer {
-		sum += n
+	for _, ev := range w.remote.events {
+		found[ev.key] += ev.count()
 	}
-	if sum+w.dropped+open != w.occurrences {
-		w.t.Errorf("%d occurrences, but %d are on the server, %d dropped and %d still to be written", w.occurrences, sum, w.dropped, open)
+	b := w.books
+	for key, want := range b.occurrences {
+		sum := found[key] + b.expired[key] + b.dropped[key] + b.killed[key] - b.doubted[key] - b.doubled[key]
+		if sum != want {
+			w.t.Errorf("%s: %d occurrences, but in the books are %d: %d on the server or still to be written, %+v", key, want, sum, found[key], b)
+		}
 	}
-	if got := w.table.Occurrences(); got != uint64(w.occurrences) {
-		w.t.Errorf("%d occurrences came in, the table says %d", w.occurrences, got)
+	if got := w.table.Occurrences(); got != uint64(w.taken) {
+		w.t.Errorf("%d occurrences came in, the table says %d", w.taken, got)
 	}
 }
 
@@ -355,7 +699,17 @@ func join(first string, rest ...string) string {
 
 // writeText tells of a write: "create Singleton x1 base 1m0s to 1m0s "note"".
 func writeText(kind WriteKind, s *Series) string {
-	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, s.State, s.Count, nameText(s), sinceStart(s.First), sinceStart(s.Last))
+	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, s.State, s.Count, seriesName(s), sinceStart(s.First), sinceStart(s.Last))
+	return text + noteText(s)
+}
+
+// seriesText tells of an Event: "base Singleton x1 1m0s to 1m0s "note"".
+func seriesText(s *Series) string {
+	text := fmt.Sprintf("%s %s x%d %s to %s", seriesName(s), s.State, s.Count, sinceStart(s.First), sinceStart(s.Last))
+	return text + noteText(s)
+}
+
+func noteText(s *Series) (text string) {
 	if s.Note != "" {
 		text += fmt.Sprintf(" %q", s.Note)
 	}
@@ -365,29 +719,46 @@ func writeText(kind WriteKind, s *Series) string {
 	for _, k := range slices.Sorted(maps.Keys(s.Annotations)) {
 		text += " " + k + "=" + s.Annotations[k]
 	}
+	if s.Key.ReportingInstance == "" {
+		text += " by " + s.Instance
+	}
 	return text
 }
 
-// nameText says what name an Event has: the base name, or which of the unique
-// ones.
-func nameText(s *Series) string {
+// requestText tells of a request that is not about the Event of its entry: "look
+// base".
+func requestText(w *Write) string {
+	name, _ := nameOf(&w.Series.Key, w.Series.Name)
+	text := fmt.Sprintf("%s %s", w.Kind, name)
+	if w.Kind == WriteSuccessor {
+		var patch eventsv1.Event
+		if err := json.Unmarshal(w.patch, &patch); err != nil {
+			return err.Error()
+		}
+		to, _, _ := strings.Cut(patch.Annotations[AnnotationSuccessor], " ")
+		name, _ := nameOf(&w.Series.Key, to)
+		text += " -> " + name.String()
+	}
+	return text
+}
+
+// seriesName says what name an Event has.
+func seriesName(s *Series) string {
 	if s.Namespace != "ns" {
 		return "in " + s.Namespace
 	}
-	if s.Name == s.Key.BaseName() {
-		return "base"
-	}
-	for n := range 100 {
-		if s.Name == s.Key.UniqueName(s.First, n) {
-			return fmt.Sprintf("unique%d", n)
-		}
+	if name, ok := nameOf(&s.Key, s.Name); ok {
+		return name.in(sinceStart(s.First))
 	}
 	return s.Name
 }
 
+// notWritten is no time.
+const notWritten = time.Duration(math.MinInt64)
+
 func statusText(state State, last, written time.Duration, beats int, waiting bool) string {
 	text := fmt.Sprintf("%s, last %s", state, last)
-	if written >= 0 {
+	if written != notWritten {
 		text += fmt.Sprintf(", written %s", written)
 	}
 	if beats > 0 {

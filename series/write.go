@@ -23,11 +23,19 @@ const (
 	WriteFinish
 	// WriteFlush tells the count because somebody asked for it.
 	WriteFlush
+	// WriteLook changes nothing, but has the server answer with the Event that has
+	// the name. The answer is for Found.
+	WriteLook
+	// WriteClose closes the Event of an earlier process as Finished.
+	WriteClose
+	// WriteSuccessor leads from the Event under the base name to the one that is
+	// Ongoing.
+	WriteSuccessor
 	// WriteKinds is the number of kinds, and one more than the largest.
 	WriteKinds
 )
 
-var writeKindNames = [WriteKinds]string{"nothing", "create", "recreate", "series", "heartbeat", "finish", "flush"}
+var writeKindNames = [WriteKinds]string{"nothing", "create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor"}
 
 // String returns the name of the kind in lower case.
 func (k WriteKind) String() string {
@@ -38,26 +46,41 @@ func (k WriteKind) String() string {
 }
 
 // Write is one write to be made: what a series was when Begin looked at it.
-// What became of it must be told to the table, by Written, Gone, Taken, Failed
-// or Refuse, before Begin is called for the same entry again.
+// What became of it must be told to the table, by Written (Found, if it is a
+// WriteLook), Gone, Taken, Failed or Refuse, before Begin is called for the same
+// entry again.
 type Write struct {
 	// Kind says what the write is for.
 	Kind WriteKind
-	// Series is what is to be written.
+	// Series is what is to be written. Its name is that of the Event that the
+	// write is to, whatever it is for.
 	Series Series
+
+	patch []byte // if it is not that of Series
 
 	revision uint64
 }
 
 // Creates reports whether the write is a create, of Series.Event. Otherwise it
-// is a patch, of Series.Patch.
+// is a patch, of Patch.
 func (w *Write) Creates() bool { return w.Kind == WriteCreate || w.Kind == WriteRecreate }
+
+// Patch returns the JSON merge patch to send, if the write is not a create. It is
+// not always that of Series.
+func (w *Write) Patch() ([]byte, error) {
+	if w.patch != nil {
+		return w.patch, nil
+	}
+	return w.Series.Patch()
+}
 
 // need says which write e waits for. The table is locked.
 func (e *Entry) need() WriteKind {
 	switch {
 	case e.done:
 		return writeNothing
+	case e.meeting != nil:
+		return e.meeting.step
 	case e.refusal != "":
 		// It is tried once in a heartbeat, as a series: a patch cannot make a
 		// series of one occurrence.
@@ -77,8 +100,38 @@ func (e *Entry) need() WriteKind {
 		return WriteHeartbeat
 	case e.wrote < e.flushTo:
 		return WriteFlush
+	case e.wantSuccessor && e.state == Ongoing && e.base == ownerUnknown:
+		return WriteLook
+	case e.wantSuccessor && e.state == Ongoing:
+		return WriteSuccessor
 	default:
 		return writeNothing
+	}
+}
+
+// news reports whether the write that e waits for tells people something that
+// they wait for. The table is locked.
+func (e *Entry) news() bool {
+	switch e.need() {
+	case WriteHeartbeat, WriteFlush, WriteSuccessor:
+		return false
+	case WriteLook:
+		return e.meeting != nil
+	default:
+		return true
+	}
+}
+
+// waits reports whether a write that e waits for will tell all that a heartbeat
+// would. The table is locked.
+func (e *Entry) waits() bool {
+	switch e.need() {
+	case writeNothing, WriteSuccessor:
+		return false
+	case WriteLook:
+		return e.meeting != nil
+	default:
+		return true
 	}
 }
 
@@ -107,6 +160,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	snapshot := Series{
 		Key:         e.key,
 		State:       e.state,
+		Instance:    e.instance,
 		Note:        e.note,
 		LastNote:    e.lastNote,
 		Annotations: e.annotations,
@@ -116,10 +170,13 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	// Reckoned back from now, so that a wall clock that was set right since is
 	// believed; but what the server has been told is not taken back.
 	last := now.Add(e.last - at).UnixMicro()
+	if e.silent {
+		last = e.wroteLast
+	}
 	w = Write{Kind: kind, revision: e.revision}
 	s.mu.Unlock()
 
-	if e.refusal != "" && snapshot.Count < 2 {
+	if e.refusal != "" && kind == WriteCreate && snapshot.Count < 2 {
 		// As if it had been refused again: the next heartbeat would be due at
 		// once otherwise, and so would the one after that.
 		e.wantBeat = false
@@ -128,12 +185,26 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		return Write{}, eff, false
 	}
 	if e.name == "" {
-		t.nameEntry(e, t.closed.taken(e.key.Hash(), at))
+		t.nameEntry(e, at)
 	}
 	snapshot.Name = e.name
 	snapshot.Namespace = t.namespace(&e.key)
 	snapshot.Last = time.UnixMicro(max(last, e.wroteLast, e.first))
 	w.Series = snapshot
+	switch kind {
+	case WriteLook:
+		w.Series.Name = e.key.BaseName()
+		if e.meeting != nil {
+			w.Series.Name = e.meeting.name
+		}
+		w.patch = []byte("{}")
+	case WriteClose:
+		w.Series.Name = e.meeting.name
+		w.patch = annotationPatch(AnnotationState, Finished.String())
+	case WriteSuccessor:
+		w.Series.Name = e.key.BaseName()
+		w.patch = annotationPatch(AnnotationSuccessor, e.name+" "+snapshot.First.UTC().Format(time.RFC3339Nano))
+	}
 	e.inFlight = true
 	t.file(e)
 	return w, eff, true
@@ -144,6 +215,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 func (t *Table) Single(k *Key, o Occurrence, now time.Time) Series {
 	return Series{
 		Key:         *k,
+		Instance:    o.Instance,
 		Namespace:   t.namespace(k),
 		Name:        k.BaseName(),
 		Note:        o.Note,
@@ -162,23 +234,44 @@ func (t *Table) namespace(k *Key) string {
 	return t.opts.ClusterNamespace
 }
 
-// nameEntry gives e the base name, or the next unique one. The table is locked.
-func (t *Table) nameEntry(e *Entry, unique bool) {
-	if !unique {
-		e.name = e.key.BaseName()
+// nameEntry gives e its first name: the base name, or a unique one if that is
+// taken, or if an earlier entry has yet to write there. The table is locked.
+func (t *Table) nameEntry(e *Entry, at time.Duration) {
+	base := e.key.BaseName()
+	if t.closed.taken(e.hash, at) || t.has(e.hash, &e.key, base, e) {
+		t.renameEntry(e)
 		return
 	}
-	e.name = e.key.UniqueName(time.UnixMicro(e.first), e.uniqueNames)
-	e.uniqueNames++
+	e.name = base
+}
+
+// renameEntry gives e the next unique name. The table is locked.
+func (t *Table) renameEntry(e *Entry) {
+	// One that was adopted may have any of these names already.
+	for before := e.name; ; {
+		e.name = e.key.UniqueName(time.UnixMicro(e.first), e.uniqueNames)
+		e.uniqueNames++
+		if e.name != before {
+			return
+		}
+	}
 }
 
 // holdBaseName remembers that the base name of e is taken if e has it. The table
 // is locked.
+func (t *Table) holdBaseName(e *Entry, at time.Duration) {
+	if e.uniqueNames > 0 {
+		return
+	}
+	by := ownerUnknown
+	if e.exists {
+		by = ownerUs
+	}
+	t.closed.hold(e.hash, at+t.untilExpired(), by)
+}
+
+// untilExpired is how long an Event stands after its last write.
 //
 // The server is in no hurry to collect: kube-apiserver lets Events of about the
 // same age share a lease, so some stay a little longer than their time.
-func (t *Table) holdBaseName(e *Entry, at time.Duration) {
-	if e.uniqueNames == 0 {
-		t.closed.add(e.key.Hash(), at+t.opts.EventTTL+t.opts.EventTTL/8)
-	}
-}
+func (t *Table) untilExpired() time.Duration { return t.opts.EventTTL + t.opts.EventTTL/8 }

@@ -1,0 +1,128 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// pageSize is how many Events are listed at a time.
+const pageSize = 500
+
+// rebuild lists the Events of a controller and puts what goes on of them back
+// into the table. Nobody waits for it: a series that occurs before it has been
+// listed finds its Event by its name.
+func (w *writer) rebuild(id identity) {
+	lister, ok := w.b.sink.(EventLister)
+	if !ok || w.b.opts.SkipList {
+		return
+	}
+	namespaces := w.b.opts.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		if !w.rebuildNamespace(lister, namespace, id) {
+			return
+		}
+	}
+}
+
+// rebuildNamespace does the part of rebuild for one namespace. It returns false
+// if there is no sense in going on with the next.
+func (w *writer) rebuildNamespace(lister EventLister, namespace string, id identity) bool {
+	b := w.b
+	logger := b.logger().WithValues("reportingController", id.controller, "namespace", namespace)
+	opts := metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("reportingController", id.controller).String(),
+		Limit:         pageSize,
+	}
+	backoff := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: retryJitter, Steps: math.MaxInt32, Cap: retryMax}
+	for {
+		page, v, err := w.list(lister, namespace, opts)
+		switch {
+		case w.ctx.Err() != nil:
+			return false
+		case v.outcome == written:
+			for i := range page.Items {
+				w.restore(&page.Items[i], id)
+			}
+			if page.Continue == "" {
+				return true
+			}
+			opts.Continue = page.Continue
+		case apierrors.IsResourceExpired(err) && opts.Continue != "":
+			// It took too long. What was taken in does no harm a second time.
+			opts.Continue = ""
+		case v.outcome == pushedBack:
+			// The gate makes it wait.
+		case v.outcome == troubled:
+			if !w.sleep(backoff.Step()) {
+				return false
+			}
+		case v.outcome == denied:
+			logger.Info("May not list events, goes on without: series of earlier processes are found by name", "err", err)
+			return false
+		default:
+			logger.Error(err, "Cannot list events, goes on without: series of earlier processes are found by name")
+			return false
+		}
+	}
+}
+
+// list asks for one page. It passes the gate and the rate limiter like a write.
+func (w *writer) list(lister EventLister, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, verdict, error) {
+	if !w.throttle() {
+		return nil, verdict{}, w.ctx.Err()
+	}
+	p, ok := w.b.gate.enter(w.ctx)
+	if !ok {
+		return nil, verdict{}, w.ctx.Err()
+	}
+	var page *eventsv1.EventList
+	err := w.request(func(ctx context.Context) (err error) {
+		page, err = lister.List(ctx, namespace, opts)
+		return err
+	})
+	if err == nil && page == nil {
+		err = errors.New("events: sink lists nothing")
+	}
+	v := classify(err, true)
+	w.b.gate.leave(p, true, v)
+	w.b.counters.lists[v.outcome].Add(1)
+	return page, v, err
+}
+
+// restore puts a listed Event back into the table if it is ours.
+func (w *writer) restore(event *eventsv1.Event, id identity) {
+	b := w.b
+	if event.ReportingController != id.controller {
+		return // a fake clientset does not select
+	}
+	if b.opts.Scope == SameInstance && event.ReportingInstance != id.instance {
+		return
+	}
+	found, err := series.FromEvent(event)
+	if err != nil {
+		return // somebody else's: nothing that this project writes is like that
+	}
+	h := fnv.New32a()
+	h.Write([]byte(event.Name)) // never fails
+	spread := float64(h.Sum32()) / (math.MaxUint32 + 1)
+	entry, eff := b.table.Restore(found, spread, b.clock.Now())
+	if entry == nil {
+		return
+	}
+	b.counters.restored.Add(1)
+	b.apply(b.logger(), nil, eff)
+	b.deadlines.schedule(entry)
+}

@@ -1,0 +1,238 @@
+package series
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+)
+
+// AnnotationSuccessor stands on the Event that has the base name of a key, when
+// a later series of that key is Ongoing under a unique name: the name of that
+// Event, a space, and the time of its first occurrence (RFC 3339). A process that
+// is started again finds it there.
+const AnnotationSuccessor = AnnotationPrefix + "successor"
+
+// meeting is what an entry does about an Event that stands under the name which
+// it wanted. It goes on until the entry has adopted that Event or has another
+// name.
+type meeting struct {
+	// step is WriteLook, or WriteClose.
+	step WriteKind
+	// name of the Event to look at, or to close.
+	name string
+	// next is the name of the Event to look at after that, if any.
+	next string
+}
+
+// standing is what an Event that is on the server is to a series.
+type standing uint8
+
+const (
+	// stranger is of another key, or claims what cannot be.
+	stranger standing = iota
+	// own was made by the entry itself; the answer was lost.
+	own
+	// alive is the same series, begun by an earlier process.
+	alive
+	// dead is an earlier series that has ended, or that nobody tends.
+	dead
+	// inUse is alive, and another entry of the table tends it.
+	inUse
+)
+
+// clockSkew is how far ahead the clock of another process may be.
+const clockSkew = time.Minute
+
+// judge says what found is to the series of key k: a stranger, alive or dead.
+func (t *Table) judge(k *Key, found *Series, now time.Time) standing {
+	switch {
+	case !t.isOf(k, found):
+		return stranger
+	case found.First.Sub(now) > clockSkew || found.Last.Sub(now) > clockSkew || found.Last.Before(found.First):
+		return stranger
+	case t.tended(found, now):
+		return alive
+	default:
+		return dead
+	}
+}
+
+// isOf reports whether found is of key k and could have been written for it.
+func (t *Table) isOf(k *Key, found *Series) bool {
+	theirs := found.Key
+	if t.opts.ShareInstances {
+		theirs.ReportingInstance = ""
+	}
+	return theirs == *k && found.Namespace == t.namespace(k) && k.Named(found.Name)
+}
+
+// judgeFor says what found is to e, own included. The table is locked.
+func (t *Table) judgeFor(e *Entry, found *Series, now time.Time) standing {
+	e.shard.mu.Lock()
+	// It is not ours alone any more if it tells of more than e does: then
+	// somebody else went on with it, or e has begun to count anew.
+	mine := found.First.UnixMicro() == e.first && found.Instance == e.instance && found.Count <= e.count
+	e.shard.mu.Unlock()
+	if mine && t.isOf(&e.key, found) {
+		return own
+	}
+	return t.judge(&e.key, found, now)
+}
+
+// tended reports whether somebody is likely to follow the series that found
+// tells of, or has only just ceased to. The server knows the last occurrence of
+// a running series as of its last heartbeat.
+func (t *Table) tended(found *Series, now time.Time) bool {
+	switch found.State {
+	case Singleton:
+		return now.Sub(found.First) < t.opts.Window
+	case Ongoing:
+		return now.Sub(found.Last) < t.opts.Heartbeat+t.opts.Window
+	default:
+		return false
+	}
+}
+
+// Found takes in the Event that the server answered to w, which was a WriteLook.
+// An Event that is the entry's own, or that of the same series in an earlier
+// process, is adopted: its count is the base on which the entry goes on.
+// Otherwise the entry takes another name, perhaps after one step more. again is
+// true if there is a write to make then.
+func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (again bool, eff Effects) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.inFlight = false
+	if e.done {
+		return false, eff
+	}
+	what := stranger
+	var found *Series
+	if event != nil && event.Name == w.Series.Name {
+		var err error
+		if found, err = FromEvent(event); err == nil {
+			what = t.judgeFor(e, found, now)
+		}
+	}
+	if w.Series.Name == e.key.BaseName() {
+		e.base = ownerUs
+		if what == stranger {
+			e.base = ownerOther
+		}
+		t.closed.belongs(e.hash, e.base)
+	}
+	if what == alive && t.has(e.hash, &e.key, found.Name, e) {
+		what = inUse
+	}
+	switch {
+	case e.meeting == nil:
+		// It wanted to know whether it may lead from there to its own Event.
+		e.wantSuccessor = e.base == ownerUs
+	case what == own:
+		t.adopt(e, found, false, t.offset(now))
+	case what == alive:
+		t.adopt(e, found, true, t.offset(now))
+		t.adopted.Add(1)
+	case what == stranger || what == inUse:
+		e.meeting.next = ""
+		t.meetNext(e)
+	case what == dead:
+		// Only the Event under the base name leads on, and only to one of the same
+		// key, so this comes to an end.
+		next, _, _ := strings.Cut(event.Annotations[AnnotationSuccessor], " ")
+		if found.Name != e.key.BaseName() || next == found.Name || !e.key.Named(next) {
+			next = ""
+		}
+		e.meeting.next = next
+		if found.State == Ongoing {
+			// Nobody else would close it.
+			e.meeting.step = WriteClose
+			break
+		}
+		t.meetNext(e)
+	}
+	return t.next(e, &eff), eff
+}
+
+// meetNext goes on to the next Event of a meeting, or ends it by going out of
+// the way if there is none. The table is locked.
+func (t *Table) meetNext(e *Entry) {
+	if next := e.meeting.next; next != "" {
+		e.meeting = &meeting{step: WriteLook, name: next}
+		return
+	}
+	e.meeting = nil
+	t.renameEntry(e)
+}
+
+// adopt makes found the Event of e. base says whether its occurrences are others
+// than those that e has counted. The table is locked.
+func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
+	s := e.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if base {
+		e.count = int32(min(int64(e.count)+int64(found.Count), math.MaxInt32))
+		if e.state == Singleton && e.detached {
+			e.state = Finished
+		} else if e.state == Singleton {
+			e.state = Ongoing
+		}
+		if e.lastNote == "" {
+			e.lastNote = e.note
+		}
+		e.note = found.Note
+	}
+	e.first = found.First.UnixMicro()
+	e.instance = found.Instance
+	theirs := found.Annotations
+	if size(theirs) > MaxAnnotationBytes {
+		theirs = nil // somebody else's, for the most part; they stay where they are
+	}
+	e.annotations = mergeAnnotations(theirs, e.annotations)
+	e.revision++
+	e.meeting = nil
+	e.vacated = false
+	e.refusal = ""
+	e.name = found.Name
+	if found.Name == e.key.BaseName() {
+		e.uniqueNames = 0
+	} else {
+		e.uniqueNames = max(e.uniqueNames, 1)
+		// Whoever led here may have done so long ago.
+		t.wantSuccessor(e, at)
+	}
+	e.exists, e.existed = true, true
+	e.wroteAt = at
+	e.wroteLast = found.Last.UnixMicro()
+	e.wroteAs = found.State
+	e.wroteN = found.Count
+	if !base && found.Count == e.count && found.State == e.state {
+		e.wrote = e.revision
+		return
+	}
+	// What the server knows of a series that was adopted may be half an hour old.
+	// It is told at once, or the next process would take the series for dead.
+	e.wrote, e.flushTo = 0, e.revision
+}
+
+// wantSuccessor has the Event under the base name lead to that of e, unless it is
+// known to be a stranger's. If it is not known whose it is, that is found out
+// first. The table is locked.
+func (t *Table) wantSuccessor(e *Entry, at time.Duration) {
+	if e.base == ownerUnknown {
+		e.base = t.closed.owner(e.hash, at)
+	}
+	e.wantSuccessor = e.base != ownerOther
+}
+
+// annotationPatch returns the JSON merge patch that sets one annotation.
+func annotationPatch(key, value string) []byte {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	if err != nil {
+		panic(err) // strings can always be marshalled
+	}
+	return patch
+}
