@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,8 +87,47 @@ func asEventWriter(t *testing.T, namespace string) *rest.Config {
 	return config
 }
 
-// TestNameThatIsTaken has two processes of one identity, one after the other,
-// emit the same.
+// TestRestart has two processes of one identity, one after the other, emit the
+// same: the second goes on in the Event of the first.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for name, list := range map[string]bool{"by name": false, "by listing": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := Namespace(t)
+			pod := podIn(namespace, "pod")
+			pod.UID = "uid"
+			before := startRecording(t, Config(t), events.Options{})
+			emit(before.recorder(), pod, 10)
+			before.Shutdown()
+
+			opts := events.Options{ReportingInstance: before.instance, Namespaces: []string{namespace}}
+			r := newRecording(t, Config(t), opts)
+			if list {
+				recorder := r.recorder()
+				require.NoError(t, r.StartRecordingToSinkWithContext(t.Context()))
+				Eventually(t, patience, func(context.Context) error {
+					if r.Stats().Restored != 1 {
+						return errors.New("not restored yet")
+					}
+					return nil
+				})
+				emit(recorder, pod, 10)
+			} else {
+				r = startRecording(t, Config(t), opts)
+				emit(r.recorder(), pod, 10)
+			}
+			r.flush(t)
+			event := eventAbout(t, r.clients, namespace, pod.UID)
+			require.NotNil(t, event.Series)
+			assert.EqualValues(t, 20, event.Series.Count)
+			assert.Equal(t, "Ongoing", event.Annotations[series.AnnotationState])
+			assert.Empty(t, r.Stats().Dropped)
+		})
+	}
+}
+
+// TestNameThatIsTaken has a process meet the Event of a series that has ended.
 func TestNameThatIsTaken(t *testing.T) {
 	t.Parallel()
 	for object, wantName := range map[string]string{
@@ -103,39 +143,40 @@ func TestNameThatIsTaken(t *testing.T) {
 			emit(before.recorder(), pod, 3)
 			before.Shutdown()
 			first := eventAbout(t, before.clients, namespace, pod.UID)
+			finished := []byte(`{"metadata":{"annotations":{"` + series.AnnotationState + `":"Finished"}}}`)
+			_, err := before.clients.EventsV1().Events(namespace).Patch(t.Context(), first.Name, types.MergePatchType, finished, metav1.PatchOptions{})
+			require.NoError(t, err)
 
 			r := startRecording(t, Config(t), events.Options{ReportingInstance: before.instance})
 			emit(r.recorder(), pod, 1)
 			r.flush(t)
 			emit(r.recorder(), pod, 1)
 			r.flush(t)
+			Eventually(t, patience, func(context.Context) error {
+				if requestsOf(r.Stats(), "successor", "written") == 0 {
+					return errors.New("the Event under the base name does not lead to the other yet")
+				}
+				return nil
+			})
 			stats := r.Stats()
 			assert.Equal(t, 1, requestsOf(stats, "create", "taken"))
+			assert.Equal(t, 1, requestsOf(stats, "look", "written"))
 			assert.Equal(t, 1, requestsOf(stats, "create", "written"))
 			assert.Equal(t, 1, requestsOf(stats, "series", "written"))
-			assert.Equal(t, 3, r.requests.Total(), r.requests)
+			assert.Equal(t, 5, r.requests.Total(), r.requests)
 
 			found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
 			require.NoError(t, err)
 			require.Len(t, found, 2)
-			second := theOther(found, first)
-			require.NotNil(t, second, "the first Event is as it was")
+			second := found[0]
+			if second.Name == first.Name {
+				second = found[1]
+			}
 			assert.Regexp(t, wantName, second.Name)
 			assert.LessOrEqual(t, len(second.Name), maxName)
-			requireAccounted(t, 2, stats, []eventsv1.Event{*second})
+			requireAccounted(t, 2, stats, []eventsv1.Event{second})
 		})
 	}
-}
-
-// theOther returns the one of two Events that is not the given one, nil if that one
-// is not there as it was.
-func theOther(events []eventsv1.Event, event *eventsv1.Event) *eventsv1.Event {
-	for i := range events {
-		if assert.ObjectsAreEqual(event, &events[i]) {
-			return &events[1-i]
-		}
-	}
-	return nil
 }
 
 func TestNameThatAStrangerHas(t *testing.T) {

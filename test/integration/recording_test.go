@@ -68,9 +68,11 @@ func newRecording(t *testing.T, config *rest.Config, opts events.Options) *recor
 	return r
 }
 
-// startRecording is newRecording and start.
+// startRecording is newRecording and start. Nothing is listed, since the tests
+// count requests.
 func startRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
+	opts.SkipList = true
 	r := newRecording(t, config, opts)
 	r.start(t)
 	return r
