@@ -33,7 +33,7 @@ func (l *lister) List(_ context.Context, _ string, opts metav1.ListOptions) (*ev
 		return nil, errors.New("not selected: " + opts.FieldSelector)
 	}
 	from, _ := strconv.Atoi(opts.Continue)
-	all := l.server.list()
+	all := l.list()
 	page := &eventsv1.EventList{}
 	for _, event := range all[from:min(from+2, len(all))] {
 		page.Items = append(page.Items, *event)

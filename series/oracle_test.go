@@ -519,6 +519,7 @@ func (o *oracle) written(e *told, w *toldWrite, now time.Duration) {
 		e.sign = false
 		o.holdFor(e.key, now+o.opts.EventTTL*9/8, ownerUs)
 		return
+	default:
 	}
 	e.knows = *w
 	e.exists, e.existed, e.refused, e.at, e.wasFree = true, true, "", now, false
@@ -1150,7 +1151,7 @@ func compareWithOracle(t *testing.T, seed uint64, steps int, forgetful bool) {
 				both("list", machine.list)
 				restoreAt = 1 + rng.IntN(40)
 			}
-		case pick == 99 && rng.IntN(2) == 0:
+		case pick == 99 && rng.IntN(4) < 2:
 			if all := w.all(""); len(all) > 0 {
 				at := all[rng.IntN(len(all))]
 				both(fmt.Sprintf("delete %s %s", at.key, at.name), func(m machine) string { return m.delete(at.key, at.name) })

@@ -22,6 +22,7 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 		e.wantSuccessor = false
 		t.closed.hold(e.hash, t.offset(now)+t.untilExpired(), ownerUs)
 		return t.next(e, &eff), eff
+	default: // it was about the series itself
 	}
 	e.exists, e.existed = true, true
 	e.vacated = false
@@ -165,6 +166,7 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 	case WriteSuccessor:
 		e.wantSuccessor = false
 		return t.next(e, &eff), eff
+	default: // it was about the series itself
 	}
 	if e.detached {
 		e.refusal = reason

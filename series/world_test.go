@@ -360,7 +360,7 @@ func (w *world) answer(label string, now time.Duration) string {
 	at := start.Add(now)
 	var again bool
 	var eff Effects
-	text := ""
+	var text string
 	switch {
 	case said == exists:
 		w.table.Taken(e, write, at)

@@ -204,6 +204,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	case WriteSuccessor:
 		w.Series.Name = e.key.BaseName()
 		w.patch = annotationPatch(AnnotationSuccessor, e.name+" "+snapshot.First.UTC().Format(time.RFC3339Nano))
+	default: // that of the series
 	}
 	e.inFlight = true
 	t.file(e)
