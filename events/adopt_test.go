@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,14 +21,21 @@ import (
 // lister is a server that can be listed, in pages of two.
 type lister struct {
 	*server
-	err   error // what it answers, if that is not nil
-	pages int
+	err   atomic.Pointer[error] // what it answers with; nil: it works
+	pages atomic.Int32
+}
+
+// listerThatFails returns a lister that answers with err.
+func listerThatFails(err error) *lister {
+	l := &lister{server: newServer()}
+	l.err.Store(&err)
+	return l
 }
 
 func (l *lister) List(_ context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	l.pages++
-	if l.err != nil {
-		return nil, l.err
+	l.pages.Add(1)
+	if err := l.err.Load(); err != nil {
+		return nil, *err
 	}
 	if opts.FieldSelector != "reportingController="+controller {
 		return nil, errors.New("not selected: " + opts.FieldSelector)
@@ -98,7 +106,7 @@ func TestRestart(t *testing.T) {
 					assert.Zero(t, s.requestsOf("create")-1, "the list has found it")
 				} else {
 					assert.EqualValues(t, 1, stats.Adopted)
-					assert.Zero(t, s.pages)
+					assert.Zero(t, s.pages.Load())
 				}
 				s.assertNoProblems(t)
 			})
@@ -187,8 +195,9 @@ func TestRestartFindsTheSuccessor(t *testing.T) {
 // The server has done it, but the answer was lost: nothing is counted twice.
 func TestLostAnswers(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var answers atomic.Int32
 		w.server.lose = func(request) error {
-			if len(w.server.requests)%2 == 1 {
+			if answers.Add(1)%2 == 1 {
 				return io.ErrUnexpectedEOF
 			}
 			return nil
@@ -209,6 +218,7 @@ func TestListedSeriesThatIsOver(t *testing.T) {
 		s := &lister{server: newServer()}
 		first := newWorldOn(t, s.server, s, Options{})
 		first.start(t)
+		synctest.Wait() // until it has listed what there is: nothing
 		for pod := range 5 {
 			first.emit(pod)
 			first.emit(pod)
@@ -222,7 +232,7 @@ func TestListedSeriesThatIsOver(t *testing.T) {
 		second.start(t)
 		time.Sleep(series.DefaultWindow)
 		synctest.Wait()
-		assert.Equal(t, 1+3, s.pages)
+		assert.EqualValues(t, 1+3, s.pages.Load())
 		for _, event := range s.list() {
 			assert.Equal(t, series.Finished.String(), stateOf(event))
 			assert.EqualValues(t, 2, countOf(event))
@@ -234,27 +244,27 @@ func TestListedSeriesThatIsOver(t *testing.T) {
 
 func TestListIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &lister{server: newServer(), err: statusError(403, 0)}
+		s := listerThatFails(statusError(403, 0))
 		w := newWorldOn(t, s.server, s, Options{})
 		w.start(t)
 		w.emit(0)
 		w.flush(t)
 		time.Sleep(time.Hour)
-		assert.Equal(t, 1, s.pages, "once is enough")
+		assert.EqualValues(t, 1, s.pages.Load(), "once is enough")
 		assert.EqualValues(t, 1, countOf(s.only(t)))
 	})
 }
 
 func TestListIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &lister{server: newServer(), err: statusError(503, 0)}
+		s := listerThatFails(statusError(503, 0))
 		w := newWorldOn(t, s.server, s, Options{})
 		w.start(t)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Greater(t, s.pages, 5)
-		assert.Less(t, s.pages, 15)
-		s.err = nil
+		assert.Greater(t, s.pages.Load(), int32(5))
+		assert.Less(t, s.pages.Load(), int32(15))
+		s.err.Store(nil)
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
 		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
