@@ -14,7 +14,7 @@ import (
 type roundTripper http.Header
 
 func (h roundTripper) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header(h).Clone()}, nil
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header(h).Clone(), Body: http.NoBody}, nil
 }
 
 func TestRetryAfterSeconds(t *testing.T) {
@@ -36,8 +36,9 @@ func TestRetryAfterSeconds(t *testing.T) {
 			if test.date != "" {
 				header.Set("Date", test.date)
 			}
-			response, err := retryAfterSeconds{roundTripper(header)}.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil))
+			response, err := retryAfterSeconds{roundTripper(header)}.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
 			assert.Equal(t, test.want, response.Header.Get("Retry-After"))
 		})
 	}
