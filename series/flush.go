@@ -11,7 +11,7 @@ type Pending struct {
 // Flush returns every entry of which the server does not know all, and makes
 // each of them one that has something to be written: counts are written that
 // would have waited for a heartbeat. Series that the server refuses are left
-// out.
+// out, unless they are just being tried again: that may succeed.
 //
 // It locks the table for the time of one shard after the other, so it may miss
 // what begins meanwhile.
@@ -19,7 +19,7 @@ func (t *Table) Flush() []Pending {
 	var pending []Pending
 	add := func(e *Entry) {
 		revision := t.revision(e)
-		if e.refusal != "" || e.wrote == revision {
+		if e.refusal != "" && !e.inFlight || e.wrote == revision {
 			return
 		}
 		e.flushTo = revision

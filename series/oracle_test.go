@@ -756,8 +756,8 @@ func (o *oracle) beat(label string) string {
 func (o *oracle) flush() string {
 	clear(o.asked)
 	var labels []string
-	for _, e := range o.where(isTracked, isWelcome) {
-		if e.knows.changes < e.changes {
+	for _, e := range o.where(isTracked) {
+		if (isWelcome(e) || e.writing != nil) && e.knows.changes < e.changes {
 			e.flushTo = e.changes
 			o.asked[e] = e.changes
 			labels = append(labels, e.label)
