@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -194,24 +195,12 @@ func (o Options) table() series.Options {
 }
 
 func (o Options) withDefaults() Options {
-	if o.QPS == 0 {
-		o.QPS = DefaultQPS
-	}
-	if o.Burst == 0 {
-		o.Burst = DefaultBurst
-	}
-	if o.Workers == 0 {
-		o.Workers = DefaultWorkers
-	}
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = DefaultRequestTimeout
-	}
-	if o.ShutdownTimeout == 0 {
-		o.ShutdownTimeout = DefaultShutdownTimeout
-	}
-	if o.WatcherQueue == 0 {
-		o.WatcherQueue = DefaultWatcherQueue
-	}
+	o.QPS = cmp.Or(o.QPS, DefaultQPS)
+	o.Burst = cmp.Or(o.Burst, DefaultBurst)
+	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, DefaultRequestTimeout)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
+	o.WatcherQueue = cmp.Or(o.WatcherQueue, DefaultWatcherQueue)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

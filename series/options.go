@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -77,23 +78,11 @@ func (o Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Window == 0 {
-		o.Window = DefaultWindow
-	}
-	if o.Capacity == 0 {
-		o.Capacity = DefaultCapacity
-	}
-	if o.NoteInterval == 0 {
-		o.NoteInterval = DefaultNoteInterval
-	}
-	if o.EventTTL == 0 {
-		o.EventTTL = DefaultEventTTL
-	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = DefaultHeartbeat
-	}
-	if o.ClusterNamespace == "" {
-		o.ClusterNamespace = metav1.NamespaceSystem
-	}
+	o.Window = cmp.Or(o.Window, DefaultWindow)
+	o.Capacity = cmp.Or(o.Capacity, DefaultCapacity)
+	o.NoteInterval = cmp.Or(o.NoteInterval, DefaultNoteInterval)
+	o.EventTTL = cmp.Or(o.EventTTL, DefaultEventTTL)
+	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, metav1.NamespaceSystem)
 	return o
 }

@@ -54,7 +54,7 @@ func (t *Table) next(e *Entry, eff *Effects) (again bool) {
 	again = e.need() != writeNothing
 	if e.detached && !again {
 		if e.refusal != "" {
-			t.lose(e, e.refusal, eff)
+			t.lose(e, "", eff)
 			return false
 		}
 		t.forget(e)
