@@ -44,9 +44,11 @@ func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
 			f.mu.Lock()
 			f.logged = true
 			f.mu.Unlock()
-			until, _ := b.gate.state()
-			b.logger().Error(err, "Cannot write events, will try again", "since", since, "tracked", b.Stats().Tracked,
-				"pausedUntil", until, "alsoSinceLastLog", skipped)
+			about := []any{"since", since, "tracked", b.Stats().Tracked, "alsoSinceLastLog", skipped}
+			if until, _ := b.gate.state(); !until.IsZero() {
+				about = append(about, "pausedUntil", until)
+			}
+			b.logger().Error(err, "Cannot write events, will try again", about...)
 		}
 	case written:
 		f.mu.Lock()

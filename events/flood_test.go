@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,21 +14,57 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // tally is a sink that only counts, since there is much to count.
 type tally struct {
 	mu         sync.Mutex
+	away       bool           // it answers nothing but errors
 	names      map[string]int // how often each was created
+	warnings   int            // how many of them are Warnings
 	patches    int
-	goroutines int // the most that there were
+	goroutines int    // the most that there were
+	heap       uint64 // the most that there was of it, in bytes, garbage included
+}
+
+// back ends its absence.
+func (s *tally) back() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = false
+}
+
+// sample looks at the process: seldom, as it takes its time.
+func (s *tally) sample() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.look()
+}
+
+// look is sample with the lock held.
+func (s *tally) look() {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	s.heap = max(s.heap, heap[0].Value.Uint64())
+	s.goroutines = max(s.goroutines, runtime.NumGoroutine())
 }
 
 func (s *tally) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.away {
+		return nil, statusError(503, 0)
+	}
 	s.names[event.Name]++
-	s.goroutines = max(s.goroutines, runtime.NumGoroutine())
+	if event.Type == "Warning" {
+		s.warnings++
+	}
+	if len(s.names)%100 == 0 {
+		s.look()
+	}
 	return event, nil
 }
 
@@ -53,6 +90,7 @@ func TestFiftyThousandDistinctEvents(t *testing.T) {
 		for i := range n {
 			recorder.Eventf(testPod(i), nil, "Normal", "Tested", "Testing", "note")
 		}
+		sink.sample()
 		require.NoError(t, b.Flush(t.Context()))
 		assert.Len(t, sink.names, n)
 		assert.Zero(t, sink.patches)
@@ -61,6 +99,8 @@ func TestFiftyThousandDistinctEvents(t *testing.T) {
 		assert.EqualValues(t, n, stats.Requests(), "one each")
 		assert.Empty(t, stats.Dropped)
 		assertBetween(t, 5, 99, sink.goroutines)
+		assertBetween(t, 1<<20, 150_000_000, int(sink.heap))
+		t.Logf("at most %d goroutines and %d MB of heap", sink.goroutines, sink.heap/1e6)
 	})
 }
 
@@ -109,6 +149,44 @@ func TestRandomReasons(t *testing.T) {
 		assert.Equal(t, 36, warnings)
 		dropped := w.broadcaster.Stats().Dropped
 		assert.Positive(t, dropped[DropTableFull]+dropped[DropDisplaced])
+	})
+}
+
+// The same for an hour with the room that there is by default, while the server
+// is away: the worst that a controller can do to its own memory.
+func TestRandomReasonsFillTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const emitted, warnings = 90_000, 900
+		sink := &tally{names: make(map[string]int), away: true}
+		b := NewBroadcasterWithOptions(sink, Options{QPS: 5})
+		logs := &logs{}
+		require.NoError(t, b.StartRecordingToSinkWithContext(klog.NewContext(t.Context(), logs.logger())))
+		defer b.Shutdown()
+		recorder := b.NewRecorder(testScheme(), controller)
+		for i := range emitted {
+			eventtype := "Normal"
+			if i%(emitted/warnings) == 0 {
+				eventtype = "Warning"
+			}
+			recorder.Eventf(testPod(0), nil, eventtype, fmt.Sprint("Reason", i), "Testing", "note")
+			if i%250 == 0 {
+				sink.sample()
+				time.Sleep(10 * time.Second)
+			}
+		}
+		stats := b.Stats()
+		t.Logf("%d series tracked, dropped %v, at most %d goroutines and %d MB of heap", stats.Tracked, stats.Dropped, sink.goroutines, sink.heap/1e6)
+		assertBetween(t, series.DefaultCapacity, 2*series.DefaultCapacity, stats.Tracked)
+		assertBetween(t, 5, 99, sink.goroutines)
+		assertBetween(t, 1<<20, 150_000_000, int(sink.heap))
+
+		assertBetween(t, 2, 2*20, len(logs.with("Dropped events")))
+
+		sink.back()
+		require.NoError(t, b.Flush(t.Context()))
+		assert.Equal(t, warnings, sink.warnings, "Warnings outlive Normals")
+		dropped := b.Stats().Dropped
+		assert.EqualValues(t, emitted, uint64(len(sink.names))+dropped[DropTableFull]+dropped[DropDisplaced])
 	})
 }
 
