@@ -5,66 +5,38 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/eventseries/eventseries/internal/text"
 	"github.com/eventseries/eventseries/series"
 )
 
-// What kube-apiserver takes, in bytes: NoteLengthLimit, ActionLengthLimit,
-// ReasonLengthLimit and ReportingInstanceLengthLimit of its
-// pkg/apis/core/validation/events.go.
+// What kube-apiserver takes, in bytes: ActionLengthLimit, ReasonLengthLimit and
+// ReportingInstanceLengthLimit of its pkg/apis/core/validation/events.go.
 const (
-	maxNote     = 1024
 	maxAction   = 128
 	maxReason   = 128
 	maxInstance = 128
 )
 
-const ellipsis = "…"
-
 // unnamed stands in where the API server wants a word and nobody gave one.
 const unnamed = "Unknown"
-
-// valid returns s as valid UTF-8. A protobuf client would send anything else as it
-// is, for others to stumble over, and a JSON client would change it on the way,
-// so that the Event was not the one whose key was hashed.
-func valid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, string(utf8.RuneError))
-}
 
 // fitReference returns ref in valid UTF-8. The API server looks no further into
 // references.
 func fitReference(ref series.Reference) series.Reference {
 	return series.Reference{
-		APIVersion: valid(ref.APIVersion),
-		Kind:       valid(ref.Kind),
-		Namespace:  valid(ref.Namespace),
-		Name:       valid(ref.Name),
-		UID:        types.UID(valid(string(ref.UID))),
-		FieldPath:  valid(ref.FieldPath),
+		APIVersion: text.Valid(ref.APIVersion),
+		Kind:       text.Valid(ref.Kind),
+		Namespace:  text.Valid(ref.Namespace),
+		Name:       text.Valid(ref.Name),
+		UID:        types.UID(text.Valid(string(ref.UID))),
+		FieldPath:  text.Valid(ref.FieldPath),
 	}
-}
-
-// cut returns s as valid UTF-8 of at most limit bytes. What is longer is cut
-// between two runes and ends in an ellipsis.
-func cut(s string, limit int) string {
-	s = valid(s)
-	if len(s) <= limit {
-		return s
-	}
-	end := limit - len(ellipsis)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + ellipsis
 }
 
 // formatNote returns the note of an event. A note without arguments that has a
@@ -75,7 +47,7 @@ func formatNote(note string, args []any) string {
 	} else if !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
 		note = strings.ReplaceAll(note, "%%", "%")
 	}
-	return cut(note, maxNote)
+	return text.Cut(note, series.MaxNoteBytes)
 }
 
 // fitReasonAndAction makes what the API server takes of a reason and an action.
@@ -90,7 +62,7 @@ func fitReasonAndAction(reason, action string) (string, string) {
 	if action == "" {
 		action = reason
 	}
-	return cut(reason, maxReason), cut(action, maxAction)
+	return text.Cut(reason, maxReason), text.Cut(action, maxAction)
 }
 
 // fitType returns the type as the API knows it. ok is false if it does not.
@@ -122,7 +94,7 @@ func fitAnnotations(annotations map[string]string) (map[string]string, error) {
 			bad = append(bad, errs...)
 			continue
 		}
-		v := valid(annotations[k])
+		v := text.Valid(annotations[k])
 		if size += len(k) + len(v); size > series.MaxAnnotationBytes {
 			bad = append(bad, field.TooLong(path.Key(k), "", series.MaxAnnotationBytes))
 			size -= len(k) + len(v)

@@ -15,51 +15,6 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-func TestCut(t *testing.T) {
-	for _, tt := range []struct {
-		name, in string
-		limit    int
-		want     string
-	}{
-		{"empty", "", 10, ""},
-		{"shorter", "abc", 10, "abc"},
-		{"as long", "abcdefghij", 10, "abcdefghij"},
-		{"longer by one", "abcdefghijk", 10, "abcdefg…"},
-		{"much longer", strings.Repeat("x", 5000), 10, "xxxxxxx…"},
-		{"before a rune", "abcdefgäöü", 10, "abcdefg…"},
-		{"inside a rune", "abcdefäöü", 10, "abcdef…"},
-		{"inside a rune of four bytes", "abcd😀😀", 10, "abcd…"},
-		{"invalid", "a\xffb", 10, "a\uFFFDb"},
-		{"invalid and longer once it is not", "\xffa\xffa\xffa", 10, "\uFFFDa\uFFFD…"},
-		{"room for the ellipsis alone", "abcdef", 3, "…"},
-	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, cut(tt.in, tt.limit)) })
-	}
-}
-
-func FuzzCut(f *testing.F) {
-	f.Add("", uint16(0))
-	f.Add("äöü😀", uint16(7))
-	f.Add("\xff\xfe"+strings.Repeat("é", 600), uint16(1024))
-	f.Fuzz(func(t *testing.T, in string, size uint16) {
-		limit := int(size)%2000 + len(ellipsis)
-		out := cut(in, limit)
-		assert.LessOrEqual(t, len(out), limit)
-		assert.True(t, utf8.ValidString(out))
-		assert.Equal(t, out, cut(out, limit), "what fits is left alone")
-		valid := strings.ToValidUTF8(in, string(utf8.RuneError))
-		if len(valid) <= limit {
-			assert.Equal(t, valid, out)
-			return
-		}
-		kept, found := strings.CutSuffix(out, ellipsis)
-		assert.True(t, found)
-		assert.True(t, strings.HasPrefix(valid, kept))
-		// No rune that would have fitted was cut off: one has four bytes at most.
-		assert.Greater(t, len(out), limit-utf8.UTFMax)
-	})
-}
-
 func TestFormatNote(t *testing.T) {
 	for _, tt := range []struct {
 		note string
@@ -99,7 +54,7 @@ func FuzzFormatNote(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, note string) {
-		if len(note) > maxNote || !utf8.ValidString(note) || strings.Contains(note, "%!") {
+		if len(note) > series.MaxNoteBytes || !utf8.ValidString(note) || strings.Contains(note, "%!") {
 			t.Skip()
 		}
 		got := formatNote(note, nil)

@@ -65,6 +65,15 @@ type Options struct {
 	// shown as its last note. If zero, 10 seconds.
 	NoteInterval time.Duration
 
+	// DistinctNotes is how many series that differ in nothing but their notes are
+	// told apart. As long as fewer than that are tracked of the same regarding and
+	// related objects, type, reason and action, another note begins a series of its
+	// own; from then on the rest share one, whose note begins with
+	// "(combined from similar events): ". It is for controllers that say in the note
+	// what their events differ by, as those of the legacy recorder do; compat sets
+	// it. Each note is formatted then. If zero, the note tells nothing apart.
+	DistinctNotes int
+
 	// Capacity is the number of series that are followed at a time. As many again
 	// may wait for their last write after they have ended. If zero, 65536.
 	Capacity int
@@ -155,6 +164,7 @@ func (o Options) Validate() error {
 		name  string
 		value int
 	}{
+		{"DistinctNotes", o.DistinctNotes},
 		{"Capacity", o.Capacity},
 		{"Burst", o.Burst},
 		{"Workers", o.Workers},
@@ -187,6 +197,7 @@ func (o Options) table() series.Options {
 		Window:           o.FinishAfter,
 		Capacity:         o.Capacity,
 		NoteInterval:     o.NoteInterval,
+		DistinctNotes:    o.DistinctNotes,
 		EventTTL:         o.EventTTL,
 		Heartbeat:        o.HeartbeatInterval,
 		ShareInstances:   o.Scope == SameController,

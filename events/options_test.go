@@ -20,6 +20,7 @@ func TestOptionsValidate(t *testing.T) {
 		FirstHeartbeat:    -2 * time.Second,
 		FinishAfter:       -3 * time.Second,
 		NoteInterval:      -4 * time.Second,
+		DistinctNotes:     -12,
 		Capacity:          -5,
 		EventTTL:          -6 * time.Second,
 		ClusterNamespace:  "here",
@@ -37,6 +38,7 @@ events: Options.NoteInterval is negative: -4s
 events: Options.EventTTL is negative: -6s
 events: Options.RequestTimeout is negative: -9s
 events: Options.ShutdownTimeout is negative: -10s
+events: Options.DistinctNotes is negative: -12
 events: Options.Capacity is negative: -5
 events: Options.Burst is negative: -7
 events: Options.Workers is negative: -8

@@ -78,10 +78,16 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		}
 	}
 
+	formatted := ""
+	if b.opts.DistinctNotes > 0 {
+		formatted = formatNote(note, args)
+		key.Note = formatted
+	}
+
 	// The hot path: a series that is running, nobody watching, nothing to keep.
 	watched := b.watchers.any()
 	entry, counted, wantNote := b.table.Count(&key, now)
-	if counted && !watched && !wantNote && len(annotations) == 0 {
+	if counted && !watched && !wantNote && formatted == "" && len(annotations) == 0 {
 		return
 	}
 
@@ -95,7 +101,10 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	}
 
 	occurrence := series.Occurrence{Instance: r.identity.instance, Annotations: r.fitAnnotations(annotations, &key)}
-	if !counted || watched || wantNote {
+	switch {
+	case b.opts.DistinctNotes > 0:
+		occurrence.Note = formatted
+	case !counted || watched || wantNote:
 		occurrence.Note = formatNote(note, args)
 	}
 	if counted {

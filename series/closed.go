@@ -31,7 +31,7 @@ type closedName struct {
 // but requests: a create that the server refuses, and looks at what stands
 // there.
 //
-// Keys are known by their FastHash, which nobody can make clash from outside.
+// Keys are known by their nameHash, which nobody can make clash from outside.
 type closedNames struct {
 	limit    int // of each half
 	new, old map[uint64]closedName

@@ -50,7 +50,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	e.detached = true
 	t.detached.insert(e)
 	t.closing.Add(1)
-	t.closed.end(e.hash)
+	t.closed.end(t.nameHash(e.hash, &e.key))
 	if e.refusal != "" && !e.inFlight {
 		t.lose(e, "", eff)
 		return

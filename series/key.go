@@ -11,8 +11,8 @@ import (
 //
 // It is the tuple of the design "Make Kubernetes Events useful and safe"
 // (KEP-383) and the type, so that a Warning does not vanish inside a series of
-// Normals. The note is no part of it. Key is comparable; the zero value is the
-// key of nothing.
+// Normals. The note is no part of it, unless Options.DistinctNotes says so. Key is
+// comparable; the zero value is the key of nothing.
 type Key struct {
 	// Regarding is the object that the event is about.
 	Regarding Reference
@@ -28,6 +28,9 @@ type Key struct {
 	ReportingController string
 	// ReportingInstance is the process of that controller.
 	ReportingInstance string
+	// Note is empty, unless Options.DistinctNotes has series of the same tuple told
+	// apart by their notes. Then it is that of the series, or CombinedPrefix.
+	Note string
 }
 
 // Hash returns 64 bits that are the same for equal keys in every process and
@@ -37,6 +40,10 @@ func (k *Key) Hash() uint64 {
 	// A length goes before each string, so that moving a character from one
 	// field to the next makes another key.
 	buf := make([]byte, 0, 512)
+	add := func(s string) {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
+	}
 	for _, s := range [...]string{
 		k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.Namespace,
 		k.Regarding.Name, string(k.Regarding.UID), k.Regarding.FieldPath,
@@ -44,15 +51,28 @@ func (k *Key) Hash() uint64 {
 		k.Related.Name, string(k.Related.UID), k.Related.FieldPath,
 		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance,
 	} {
-		buf = binary.AppendUvarint(buf, uint64(len(s)))
-		buf = append(buf, s...)
+		add(s)
+	}
+	if k.Note != "" {
+		add(k.Note)
 	}
 	sum := sha256.Sum256(buf)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
 // FastHash returns 64 bits that are the same for equal keys under the same
-// seed. It is for tables in memory: it differs from process to process.
+// seed. It is for tables in memory: it differs from process to process. Keys that
+// differ in their Note alone have the same, so that they are found together.
 func (k *Key) FastHash(seed maphash.Seed) uint64 {
+	if k.Note != "" {
+		return maphash.Comparable(seed, k.tuple())
+	}
 	return maphash.Comparable(seed, *k)
+}
+
+// tuple returns k without what tells series of the same tuple apart.
+func (k *Key) tuple() Key {
+	tuple := *k
+	tuple.Note = ""
+	return tuple
 }

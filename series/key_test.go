@@ -55,6 +55,15 @@ func TestEachFieldCounts(t *testing.T) {
 		assert.NotEqual(t, *testKey("a"), *k)
 	}
 
+	// A note makes another series, which is found at the same place.
+	noted := testKey("a")
+	noted.Note = "x"
+	assert.NotContains(t, seen, noted.Hash())
+	assert.Equal(t, testKey("a").FastHash(seed), noted.FastHash(seed))
+	instance := testKey("a")
+	instance.ReportingInstance += "x"
+	assert.NotEqual(t, instance.Hash(), noted.Hash())
+
 	ref := &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "p", UID: "u", FieldPath: "spec", ResourceVersion: "1",
 	}

@@ -62,11 +62,7 @@ func (t *Table) judge(k *Key, found *Series, now time.Time) standing {
 
 // isOf reports whether found is of key k and could have been written for it.
 func (t *Table) isOf(k *Key, found *Series) bool {
-	theirs := found.Key
-	if t.opts.ShareInstances {
-		theirs.ReportingInstance = ""
-	}
-	return theirs == *k && found.Namespace == t.namespace(k) && k.Named(found.Name)
+	return t.keyOf(found) == *k && found.Namespace == t.namespace(k) && k.Named(found.Name)
 }
 
 // judgeFor says what found is to e, own included. The table is locked.
@@ -121,7 +117,7 @@ func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (
 		if what == stranger {
 			e.base = ownerOther
 		}
-		t.closed.belongs(e.hash, e.base)
+		t.closed.belongs(t.nameHash(e.hash, &e.key), e.base)
 	}
 	if what == alive && t.has(e.hash, &e.key, found.Name, e) {
 		what = inUse
@@ -223,7 +219,7 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 // first. The table is locked.
 func (t *Table) wantSuccessor(e *Entry, at time.Duration) {
 	if e.base == ownerUnknown {
-		e.base = t.closed.owner(e.hash, at)
+		e.base = t.closed.owner(t.nameHash(e.hash, &e.key), at)
 	}
 	e.wantSuccessor = e.base != ownerOther
 }

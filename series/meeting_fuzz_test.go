@@ -74,8 +74,9 @@ func (f *foreign) event(t *testing.T) *eventsv1.Event {
 // series of k, and goes on at now.
 func isOurs(k *Key, share bool, event *eventsv1.Event, now time.Time) (ours, goesOn bool) {
 	theirs := Key{
-		ReferenceOf(&event.Regarding), ReferenceOf(event.Related), event.Type, event.Action, event.Reason,
-		event.ReportingController, event.ReportingInstance,
+		Regarding: ReferenceOf(&event.Regarding), Related: ReferenceOf(event.Related), Type: event.Type,
+		Action: event.Action, Reason: event.Reason,
+		ReportingController: event.ReportingController, ReportingInstance: event.ReportingInstance,
 	}
 	if share {
 		theirs.ReportingInstance = ""

@@ -18,6 +18,10 @@ func (t *Table) Count(k *Key, now time.Time) (e *Entry, counted, wantNote bool) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e = s.find(hash, k)
+	if t.opts.DistinctNotes > 0 && (e == nil || at-e.last >= t.opts.Window) {
+		rest := k.combined()
+		e = s.find(hash, &rest)
+	}
 	if e == nil || e.state != Ongoing || at-e.last >= t.opts.Window || s.sealed != "" {
 		return nil, false, false
 	}
@@ -44,6 +48,9 @@ func (t *Table) Describe(e *Entry, o Occurrence, now time.Time) {
 // Within the window of the latest occurrence it belongs to the same series,
 // which becomes Ongoing if it was a singleton. Otherwise it begins a new one;
 // what was there is closed first, and room is made if the table is full.
+//
+// With Options.DistinctNotes, k has the note of the occurrence. If that is one too
+// many, the occurrence belongs to the series that the rest of the tuple shares.
 func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 	hash := k.FastHash(t.seed)
 	at := t.offset(now)
@@ -58,6 +65,8 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		s.mu.Unlock()
 		return eff
 	}
+	own := t.under(s, hash, k, at)
+	k = &own
 	e := s.find(hash, k)
 	if e != nil && at-e.last < t.opts.Window {
 		e.occur(at)
@@ -84,7 +93,7 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		key:         *k,
 		hash:        hash,
 		shard:       s,
-		note:        o.Note,
+		note:        k.noteFor(o.Note),
 		instance:    cmp.Or(o.Instance, k.ReportingInstance),
 		annotations: mergeAnnotations(nil, o.Annotations),
 		first:       now.UnixMicro(),

@@ -149,6 +149,8 @@ func isRefused(e *told) bool { return e.refused != "" }
 func isWelcome(e *told) bool { return e.refused == "" }
 func isTracked(e *told) bool { return !e.over }
 
+func isWarningKey(key string) bool { return strings.ToUpper(tupleOf(key)) == tupleOf(key) }
+
 func longestIdle(entries []*told) *told {
 	if len(entries) == 0 {
 		return nil
@@ -162,6 +164,7 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 		eff.dropped = append(eff.dropped, fmt.Sprintf("%s x1 %s", key, o.sealed))
 		return eff.String()
 	}
+	key, begins := o.under(key, note, now)
 	for _, e := range o.where(isActive, func(e *told) bool { return e.key == key }) {
 		if now-e.last >= o.opts.Window {
 			o.end(e, Finished, now, &eff)
@@ -188,7 +191,7 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 		eff.dirty = append(eff.dirty, e.label)
 		return eff.String()
 	}
-	warning := strings.ToUpper(key) == key
+	warning := isWarningKey(key)
 	if len(o.where(isActive)) >= o.opts.Capacity {
 		if e := longestIdle(o.where(isActive, isLone, isWritten)); e != nil {
 			o.end(e, Unknown, now, &eff)
@@ -202,15 +205,35 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 		}
 	}
 	e := o.enter(key)
-	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), now, now, 1, note, o.instance(), 1
+	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), now, now, 1, begins, o.instance(), 1
 	eff.dirty = append(eff.dirty, e.label)
 	return eff.String()
+}
+
+// under returns the key under which an occurrence counts, and the note of a series
+// that begins with it.
+func (o *oracle) under(tuple, note string, now time.Duration) (key, begins string) {
+	if o.opts.DistinctNotes == 0 {
+		return tuple, note
+	}
+	own, rest := nameWith(tuple, note), nameWith(tuple, "rest")
+	isAlive := func(e *told) bool { return now-e.last < o.opts.Window }
+	has := func(key string) func(*told) bool { return func(e *told) bool { return e.key == key } }
+	distinct := o.where(isActive, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != rest && e.key != own })
+	switch {
+	case len(o.where(isActive, has(own), isAlive)) > 0:
+		return own, note
+	case len(o.where(isActive, has(rest), isAlive)) > 0, len(distinct) >= o.opts.DistinctNotes:
+		return rest, CombinedPrefix + note
+	default:
+		return own, note
+	}
 }
 
 // enter makes an entry.
 func (o *oracle) enter(key string) *told {
 	n := len(o.where(func(e *told) bool { return e.key == key }))
-	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, n+1), warning: strings.ToUpper(key) == key}
+	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, n+1), warning: isWarningKey(key)}
 	e.knows.last = math.MinInt64 // there are times before the beginning
 	o.all = append(o.all, e)
 	return e
@@ -993,6 +1016,9 @@ func compareWithOracle(t *testing.T, seed uint64, steps int, forgetful bool) {
 		EventTTL:     []time.Duration{20 * time.Minute, time.Hour}[rng.IntN(2)],
 	}
 	opts.ShareInstances = rng.IntN(2) == 0
+	if rng.IntN(3) == 0 {
+		opts.DistinctNotes = 1 + rng.IntN(3)
+	}
 	w, o := newWorld(t, opts), newOracle(opts)
 	if forgetful {
 		w.forgetful = true

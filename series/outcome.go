@@ -20,7 +20,7 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 		return t.next(e, &eff), eff
 	case WriteSuccessor:
 		e.wantSuccessor = false
-		t.closed.hold(e.hash, t.offset(now)+t.untilExpired(), ownerUs)
+		t.closed.hold(t.nameHash(e.hash, &e.key), t.offset(now)+t.untilExpired(), ownerUs)
 		return t.next(e, &eff), eff
 	default: // it was about the series itself
 	}
@@ -107,7 +107,7 @@ func (t *Table) Gone(e *Entry, w Write) (again bool, eff Effects) {
 func (t *Table) noSignpost(e *Entry) {
 	e.wantSuccessor = false
 	e.base = ownerUnknown
-	t.closed.release(e.hash)
+	t.closed.release(t.nameHash(e.hash, &e.key))
 }
 
 // Taken says that w could not create its Event, since another has its name. The
@@ -152,7 +152,7 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 		// Whatever stands there, it is not to be had.
 		if w.Series.Name == e.key.BaseName() {
 			e.base = ownerOther
-			t.closed.belongs(e.hash, ownerOther)
+			t.closed.belongs(t.nameHash(e.hash, &e.key), ownerOther)
 		}
 		if e.meeting == nil {
 			e.wantSuccessor = false

@@ -23,10 +23,7 @@ import (
 // send theirs at once. That time is an interval, but not longer than until
 // another process would take the series for dead.
 func (t *Table) Restore(found *Series, spread float64, now time.Time) (_ *Entry, eff Effects) {
-	key := found.Key
-	if t.opts.ShareInstances {
-		key.ReportingInstance = ""
-	}
+	key := t.keyOf(found)
 	what := t.judge(&key, found, now)
 	if what != alive && (what != dead || found.State != Ongoing) {
 		return nil, eff
@@ -41,7 +38,7 @@ func (t *Table) Restore(found *Series, spread float64, now time.Time) (_ *Entry,
 	switch {
 	case sealed:
 		return nil, eff
-	case t.closed.ended(hash) || t.has(hash, &key, found.Name, e):
+	case t.closed.ended(t.nameHash(hash, &key)) || t.has(hash, &key, found.Name, e):
 		// Perhaps found is the one that has ended, as it was before.
 		return nil, eff
 	case what == dead && (e == nil || !e.concerns(found.Name)):

@@ -21,7 +21,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata/sc
 //	TIME COMMAND [KEY OR ENTRY] ["note" or other arguments] -> what follows
 //
 // The time is that since the beginning. KEY is one letter, in upper case for a
-// Warning; its entries are KEY/1, KEY/2 and so on. "see a x10" is ten
+// Warning; its entries are KEY/1, KEY/2 and so on. Where notes tell series apart,
+// KEY:NOTE is the key of one, and KEY:rest what the others share. "see a x10" is ten
 // occurrences. NAME is "base", or "unique0@10m0s" for the first unique name of a
 // series that began then. Invariants are checked after each line.
 //
@@ -211,6 +212,8 @@ func parseOptions(t *testing.T, words []string) (opts Options) {
 			opts.Window, err = time.ParseDuration(value)
 		case "share":
 			opts.ShareInstances = true
+		case "distinct":
+			opts.DistinctNotes, err = strconv.Atoi(value)
 		case "ttl":
 			opts.EventTTL, err = time.ParseDuration(value)
 		default:

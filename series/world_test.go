@@ -52,9 +52,16 @@ type machine interface {
 // cut off.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
 
-// testKey makes the key with a short name. A name in upper case is a Warning.
+// testKey makes the key with a short name. A name in upper case is a Warning. The
+// note that is part of a key stands behind a colon; "a:rest" is what the rest of
+// the tuple shares.
 func testKey(name string) *Key {
+	name, note, _ := strings.Cut(name, ":")
+	if note == "rest" {
+		note = CombinedPrefix
+	}
 	k := &Key{
+		Note:                note,
 		Regarding:           Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-" + strings.ToLower(name), UID: "uid-1"},
 		Type:                "Normal",
 		Action:              "Starting",
@@ -66,6 +73,21 @@ func testKey(name string) *Key {
 		k.Type = "Warning"
 	}
 	return k
+}
+
+// nameWith returns the short name of the key of an occurrence with a note, where
+// notes tell series apart.
+func nameWith(tuple, note string) string {
+	if note == "" {
+		return tuple
+	}
+	return tuple + ":" + note
+}
+
+// tupleOf returns the part of a short name that is not about a note.
+func tupleOf(name string) string {
+	tuple, _, _ := strings.Cut(name, ":")
+	return tuple
 }
 
 // world is a Table with what is around it: a queue of dirty entries, a server
@@ -165,6 +187,9 @@ func (w *world) key(name string) (k *Key, instance string) {
 	return k, instance
 }
 
+// tuple returns the name under which e is in the books.
+func (w *world) tuple(e *Entry) string { return tupleOf(w.keys[e.key]) }
+
 func (w *world) label(e *Entry) string {
 	if _, ok := w.labels[e]; !ok {
 		name := w.keys[e.key]
@@ -201,7 +226,7 @@ func (w *world) applySorted(eff Effects, sorted bool) string {
 	}
 	for _, d := range eff.Dropped {
 		key := w.keys[d.Key]
-		w.books.dropped[key] += d.Count
+		w.books.dropped[tupleOf(key)] += d.Count
 		text.dropped = append(text.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
 	}
 	w.settleUp()
@@ -210,7 +235,7 @@ func (w *world) applySorted(eff Effects, sorted bool) string {
 
 // tend says whose count has that of ev in it from now on.
 func (w *world) tend(e *Entry, ev *stored) {
-	key := w.keys[e.key]
+	key := w.tuple(e)
 	if ev.tender != nil && ev.tender != e && !w.settledUp[ev.tender] {
 		w.t.Errorf("%s and %s tend the same Event", w.label(ev.tender), w.label(e))
 	}
@@ -236,7 +261,7 @@ func (w *world) leave(e *Entry) {
 	ev.tender = nil
 	if ev.deleted {
 		ev.buried = true
-		w.books.expired[w.keys[e.key]] += ev.count()
+		w.books.expired[w.tuple(e)] += ev.count()
 	}
 }
 
@@ -270,14 +295,18 @@ func (w *world) settleUp() {
 		if e.lost() == 0 && w.delivered(e) != int(e.count) {
 			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.count, w.delivered(e))
 		}
-		w.books.doubted[w.keys[e.key]] += w.delivered(e) - int(e.wroteN)
+		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
 		w.leave(e)
 	}
 }
 
 func (w *world) see(key, note string, now time.Duration) string {
-	k, instance := w.key(key)
 	w.books.occurrences[key]++
+	if w.opts.DistinctNotes > 0 {
+		w.key(key + ":rest")
+		key = nameWith(key, note)
+	}
+	k, instance := w.key(key)
 	w.taken++
 	e, counted, wantNote := w.table.Count(k, start.Add(now))
 	if !counted {
@@ -336,14 +365,14 @@ func (w *world) do(e *Entry, write *Write) (answer, *stored) {
 	case said != ok:
 	case e.done:
 		// It was given up before the server took it.
-		w.books.doubted[w.keys[e.key]] += ev.count() - before
+		w.books.doubted[w.tuple(e)] += ev.count() - before
 	case write.Creates():
 		if before := w.tends[e]; before != nil && !before.deleted {
 			// It could not learn that it has one already.
 			if !w.blind[e] {
 				w.t.Errorf("%s makes a second Event", w.label(e))
 			}
-			w.books.doubled[w.keys[e.key]] += before.count()
+			w.books.doubled[w.tuple(e)] += before.count()
 		}
 		w.forgo(e)
 		w.tend(e, ev)
@@ -394,7 +423,7 @@ func (w *world) found(e *Entry, write Write, ev *stored, at time.Time) (again bo
 	again, eff = w.table.Found(e, write, ev.event.DeepCopy(), at)
 	if e.exists && !had {
 		if e.count == count && w.disowned[ev] == e {
-			w.books.doubted[w.keys[e.key]] -= ev.count()
+			w.books.doubted[w.tuple(e)] -= ev.count()
 		}
 		w.tend(e, ev)
 		delete(w.unsure, e)
@@ -425,7 +454,7 @@ func (w *world) refuse(label string, reason DropReason, now time.Duration) strin
 		w.blind[e] = true
 	case !e.done && !e.detached:
 		// It begins to count anew; what there is stays there.
-		w.books.doubted[w.keys[e.key]] += w.delivered(e) - int(e.wroteN)
+		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
 		if ev := w.tends[e]; ev != nil && !e.exists {
 			w.disowned[ev] = e
 		}
@@ -500,7 +529,7 @@ func (w *world) size() string {
 func (w *world) stand(key string, at standText) {
 	k, _ := w.key(key)
 	ev := w.remote.put(at.event(k, "controller-0"), key, "")
-	w.books.occurrences[key] += ev.count()
+	w.books.occurrences[tupleOf(key)] += ev.count()
 	w.listed = nil
 }
 
@@ -518,7 +547,7 @@ func (w *world) delete(key string, name naming) string {
 	}
 	if ev.tender == nil {
 		ev.buried = true
-		w.books.expired[key] += ev.count()
+		w.books.expired[tupleOf(key)] += ev.count()
 	}
 	return "deleted"
 }
@@ -614,7 +643,7 @@ func (w *world) restore(spread float64, now time.Duration) string {
 func (w *world) kill(now time.Duration) string {
 	for _, label := range w.order {
 		if e := w.entries[label]; !e.done {
-			w.books.killed[w.keys[e.key]] += int(e.count) - w.delivered(e)
+			w.books.killed[w.tuple(e)] += int(e.count) - w.delivered(e)
 			w.leave(e)
 		}
 	}
@@ -646,13 +675,13 @@ func (w *world) check() {
 		if int(e.wroteN) > delivered || int(e.wroteN) < delivered && !w.unsure[e] {
 			w.t.Errorf("%s: the table takes the server to know %d, it knows %d", w.label(e), e.wroteN, delivered)
 		}
-		found[w.keys[e.key]] += int(e.count) - delivered
+		found[w.tuple(e)] += int(e.count) - delivered
 		if ev := w.tends[e]; ev != nil && ev.deleted {
-			found[w.keys[e.key]] += delivered // which it does not know yet
+			found[w.tuple(e)] += delivered // which it does not know yet
 		}
 	}
 	for _, ev := range w.remote.events {
-		found[ev.key] += ev.count()
+		found[tupleOf(ev.key)] += ev.count()
 	}
 	b := w.books
 	for key, want := range b.occurrences {

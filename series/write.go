@@ -239,7 +239,7 @@ func (t *Table) namespace(k *Key) string {
 // taken, or if an earlier entry has yet to write there. The table is locked.
 func (t *Table) nameEntry(e *Entry, at time.Duration) {
 	base := e.key.BaseName()
-	if t.closed.taken(e.hash, at) || t.has(e.hash, &e.key, base, e) {
+	if t.closed.taken(t.nameHash(e.hash, &e.key), at) || t.has(e.hash, &e.key, base, e) {
 		t.renameEntry(e)
 		return
 	}
@@ -268,7 +268,7 @@ func (t *Table) holdBaseName(e *Entry, at time.Duration) {
 	if e.exists {
 		by = ownerUs
 	}
-	t.closed.hold(e.hash, at+t.untilExpired(), by)
+	t.closed.hold(t.nameHash(e.hash, &e.key), at+t.untilExpired(), by)
 }
 
 // untilExpired is how long an Event stands after its last write.

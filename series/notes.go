@@ -1,0 +1,88 @@
+package series
+
+import (
+	"hash/maphash"
+	"strings"
+	"time"
+
+	"github.com/eventseries/eventseries/internal/text"
+)
+
+// MaxNoteBytes is how long a note may be: kube-apiserver's NoteLengthLimit.
+const MaxNoteBytes = 1024
+
+// CombinedPrefix begins the note of the series that takes what is not told apart
+// by its note any more. The words are those of the legacy recorder, which people
+// and programs know.
+const CombinedPrefix = "(combined from similar events): "
+
+// combined returns the key of the series that the rest of the tuple of k shares.
+func (k *Key) combined() Key {
+	rest := *k
+	rest.Note = CombinedPrefix
+	return rest
+}
+
+// under returns the key under which an occurrence of k counts: k itself, or that
+// of the series which the rest of its tuple shares. Once there is that one, it
+// takes every note that has no series of its own, for as long as it lives:
+// otherwise a loop with a new note each time would fill the room again each time
+// that the notes before have been forgotten. The shard is locked.
+func (t *Table) under(s *shard, hash uint64, k *Key, at time.Duration) Key {
+	if t.opts.DistinctNotes <= 0 {
+		return *k
+	}
+	distinct, rest := 0, k.combined()
+	for e := s.entries[hash]; e != nil; e = e.chain {
+		alive := at-e.last < t.opts.Window
+		switch {
+		case e.key == *k && alive:
+			return *k
+		case e.key == rest && alive:
+			distinct = t.opts.DistinctNotes
+		case e.key.tuple() == k.tuple() && e.key != *k && e.key != rest:
+			distinct++
+		}
+	}
+	if distinct < t.opts.DistinctNotes {
+		return *k
+	}
+	return rest
+}
+
+// noteFor returns the note of a series of key k that begins with one of the given
+// note.
+func (k *Key) noteFor(note string) string {
+	if k.Note != CombinedPrefix {
+		return note
+	}
+	return text.Cut(CombinedPrefix+note, MaxNoteBytes)
+}
+
+// keyOf returns the key of a series that was found on the server. Whether its note
+// is part of that is known by its name, which carries the hash of the key.
+func (t *Table) keyOf(found *Series) Key {
+	key := found.Key
+	if t.opts.ShareInstances {
+		key.ReportingInstance = ""
+	}
+	if key.Named(found.Name) {
+		return key
+	}
+	if strings.HasPrefix(found.Note, CombinedPrefix) {
+		if rest := key.combined(); rest.Named(found.Name) {
+			return rest
+		}
+	}
+	key.Note = found.Note
+	return key
+}
+
+// nameHash is the hash under which it is known who has the base name of a key.
+// hash is the FastHash of the key.
+func (t *Table) nameHash(hash uint64, k *Key) uint64 {
+	if k.Note == "" {
+		return hash
+	}
+	return hash ^ maphash.String(t.seed, k.Note)
+}
