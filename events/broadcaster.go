@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,19 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 // is logged here. The recorder is an AnnotatedEventRecorder as well, and may be
 // used concurrently.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) EventRecorderLogger {
+	return b.NewRecorderWithOptions(scheme, reportingController, RecorderOptions{})
+}
+
+// RecorderOptions of a recorder. The zero value is the default.
+type RecorderOptions struct {
+	// DistinctNotes is Options.DistinctNotes for the events of this recorder. If
+	// zero, it is that of the broadcaster. If negative, notes tell nothing apart.
+	DistinctNotes int
+}
+
+// NewRecorderWithOptions is NewRecorder for one that differs from others of the
+// broadcaster.
+func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) EventRecorderLogger {
 	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
 	for _, repair := range repairs {
 		b.logger().Info("The API server would not take a name of this recorder", "repair", repair)
@@ -104,7 +118,12 @@ func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController st
 			w.goroutines.Go(func() { w.rebuild(id) })
 		}
 	}
-	return &recorder{source: &source{broadcaster: b, references: references{scheme: scheme}, identity: id}}
+	return &recorder{source: &source{
+		broadcaster:   b,
+		references:    references{scheme: scheme},
+		identity:      id,
+		distinctNotes: max(cmp.Or(opts.DistinctNotes, b.opts.DistinctNotes), 0),
+	}}
 }
 
 // StartRecordingToSink starts to write events to the sink until stopCh is

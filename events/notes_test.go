@@ -36,6 +36,29 @@ func TestDistinctNotes(t *testing.T) {
 	})
 }
 
+// Recorders of one broadcaster can differ in it.
+func TestDistinctNotesOfOneRecorder(t *testing.T) {
+	inBubble(t, Options{DistinctNotes: 1}, func(t *testing.T, w *world) {
+		emit := func(distinct int) {
+			recorder := w.broadcaster.NewRecorderWithOptions(testScheme(), fmt.Sprint(controller, distinct), RecorderOptions{DistinctNotes: distinct})
+			for i := range 5 {
+				recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", i)
+			}
+		}
+		notes := make(map[string][]string)
+		for _, distinct := range []int{-1, 0, 2} {
+			emit(distinct)
+		}
+		w.flush(t)
+		for _, event := range w.server.list() {
+			notes[event.ReportingController] = append(notes[event.ReportingController], fmt.Sprint(event.Note, " x", countOf(event)))
+		}
+		assert.Equal(t, []string{"note 0 x5"}, notes[controller+"-1"])
+		assert.ElementsMatch(t, []string{"note 0 x1", "(combined from similar events): note 1 x4"}, notes[controller+"0"])
+		assert.ElementsMatch(t, []string{"note 0 x1", "note 1 x1", "(combined from similar events): note 2 x3"}, notes[controller+"2"])
+	})
+}
+
 // A hot loop with a new note each time costs few requests, and the latest note can
 // be read on the server.
 func TestHotLoopOfDistinctNotes(t *testing.T) {

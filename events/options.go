@@ -70,8 +70,9 @@ type Options struct {
 	// related objects, type, reason and action, another note begins a series of its
 	// own; from then on the rest share one, whose note begins with
 	// "(combined from similar events): ". It is for controllers that say in the note
-	// what their events differ by, as those of the legacy recorder do; compat sets
-	// it. Each note is formatted then. If zero, the note tells nothing apart.
+	// what their events differ by, as those of the legacy recorder do. Each note is
+	// formatted then. If zero, the note tells nothing apart. A recorder can have a
+	// number of its own: see RecorderOptions.
 	DistinctNotes int
 
 	// Capacity is the number of series that are followed at a time. As many again
@@ -197,7 +198,6 @@ func (o Options) table() series.Options {
 		Window:           o.FinishAfter,
 		Capacity:         o.Capacity,
 		NoteInterval:     o.NoteInterval,
-		DistinctNotes:    o.DistinctNotes,
 		EventTTL:         o.EventTTL,
 		Heartbeat:        o.HeartbeatInterval,
 		ShareInstances:   o.Scope == SameController,

@@ -16,6 +16,8 @@ type source struct {
 	broadcaster *Broadcaster
 	references  references
 	identity    identity
+
+	distinctNotes int
 }
 
 // recorder emits events; see NewRecorder.
@@ -79,7 +81,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	}
 
 	formatted := ""
-	if b.opts.DistinctNotes > 0 {
+	if r.distinctNotes > 0 {
 		formatted = formatNote(note, args)
 		key.Note = formatted
 	}
@@ -100,11 +102,13 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		}
 	}
 
-	occurrence := series.Occurrence{Instance: r.identity.instance, Annotations: r.fitAnnotations(annotations, &key)}
-	switch {
-	case b.opts.DistinctNotes > 0:
-		occurrence.Note = formatted
-	case !counted || watched || wantNote:
+	occurrence := series.Occurrence{
+		Note:          formatted,
+		DistinctNotes: r.distinctNotes,
+		Instance:      r.identity.instance,
+		Annotations:   r.fitAnnotations(annotations, &key),
+	}
+	if r.distinctNotes == 0 && (!counted || watched || wantNote) {
 		occurrence.Note = formatNote(note, args)
 	}
 	if counted {

@@ -11,8 +11,8 @@ import (
 //
 // It is the tuple of the design "Make Kubernetes Events useful and safe"
 // (KEP-383) and the type, so that a Warning does not vanish inside a series of
-// Normals. The note is no part of it, unless Options.DistinctNotes says so. Key is
-// comparable; the zero value is the key of nothing.
+// Normals. The note is no part of it, unless a program asks for that; see
+// Occurrence.DistinctNotes. Key is comparable; the zero value is the key of nothing.
 type Key struct {
 	// Regarding is the object that the event is about.
 	Regarding Reference
@@ -28,8 +28,8 @@ type Key struct {
 	ReportingController string
 	// ReportingInstance is the process of that controller.
 	ReportingInstance string
-	// Note is empty, unless Options.DistinctNotes has series of the same tuple told
-	// apart by their notes. Then it is that of the series, or CombinedPrefix.
+	// Note is empty, unless series of the same tuple are told apart by their notes.
+	// Then it is that of the series, or CombinedPrefix.
 	Note string
 }
 

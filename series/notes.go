@@ -28,8 +28,8 @@ func (k *Key) combined() Key {
 // takes every note that has no series of its own, for as long as it lives:
 // otherwise a loop with a new note each time would fill the room again each time
 // that the notes before have been forgotten. The shard is locked.
-func (t *Table) under(s *shard, hash uint64, k *Key, at time.Duration) Key {
-	if t.opts.DistinctNotes <= 0 {
+func (t *Table) under(s *shard, hash uint64, k *Key, limit int, at time.Duration) Key {
+	if k.Note == "" {
 		return *k
 	}
 	distinct, rest := 0, k.combined()
@@ -39,12 +39,12 @@ func (t *Table) under(s *shard, hash uint64, k *Key, at time.Duration) Key {
 		case e.key == *k && alive:
 			return *k
 		case e.key == rest && alive:
-			distinct = t.opts.DistinctNotes
-		case e.key.tuple() == k.tuple() && e.key != *k && e.key != rest:
+			distinct = limit
+		case e.key.Note != "" && e.key != *k && e.key != rest && e.key.tuple() == k.tuple():
 			distinct++
 		}
 	}
-	if distinct < t.opts.DistinctNotes {
+	if distinct < limit {
 		return *k
 	}
 	return rest

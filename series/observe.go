@@ -18,7 +18,7 @@ func (t *Table) Count(k *Key, now time.Time) (e *Entry, counted, wantNote bool) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e = s.find(hash, k)
-	if t.opts.DistinctNotes > 0 && (e == nil || at-e.last >= t.opts.Window) {
+	if k.Note != "" && (e == nil || at-e.last >= t.opts.Window) {
 		rest := k.combined()
 		e = s.find(hash, &rest)
 	}
@@ -49,8 +49,8 @@ func (t *Table) Describe(e *Entry, o Occurrence, now time.Time) {
 // which becomes Ongoing if it was a singleton. Otherwise it begins a new one;
 // what was there is closed first, and room is made if the table is full.
 //
-// With Options.DistinctNotes, k has the note of the occurrence. If that is one too
-// many, the occurrence belongs to the series that the rest of the tuple shares.
+// If k has a note which is one too many (Occurrence.DistinctNotes), the occurrence
+// belongs to the series that the rest of the tuple shares.
 func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 	hash := k.FastHash(t.seed)
 	at := t.offset(now)
@@ -65,7 +65,7 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		s.mu.Unlock()
 		return eff
 	}
-	own := t.under(s, hash, k, at)
+	own := t.under(s, hash, k, o.DistinctNotes, at)
 	k = &own
 	e := s.find(hash, k)
 	if e != nil && at-e.last < t.opts.Window {

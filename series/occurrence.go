@@ -15,6 +15,12 @@ const MaxAnnotationBytes = 64 << 10
 type Occurrence struct {
 	// Note is the text for people. If empty, the series keeps the one it has.
 	Note string
+	// DistinctNotes is how many series of the same tuple may be told apart by their
+	// notes, which their keys have then. As long as fewer than that are tracked,
+	// another note begins a series of its own; from then on the rest share one, whose
+	// note begins with CombinedPrefix. It is for programs that say in the note what
+	// the events of a tuple differ by, and of no use for a key without a note.
+	DistinctNotes int
 	// Instance is the reportingInstance of a new Event. If empty, that of the key.
 	// It is of use where instances share their series and keys have none.
 	Instance string

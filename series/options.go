@@ -33,13 +33,6 @@ type Options struct {
 	// DefaultNoteInterval.
 	NoteInterval time.Duration
 
-	// DistinctNotes is how many series of the same tuple are told apart by their
-	// notes. As long as fewer than that are tracked, another note begins a series of
-	// its own; from then on the rest share one, whose note begins with
-	// CombinedPrefix. It is for programs that say in the note what the events of a
-	// tuple differ by. If zero, the note tells nothing apart, and keys have none.
-	DistinctNotes int
-
 	// EventTTL is how long the API server keeps an Event after its last write,
 	// as kube-apiserver's --event-ttl says. So long the name of a series that has
 	// ended is taken. If zero, DefaultEventTTL.
@@ -71,8 +64,6 @@ func (o Options) Validate() error {
 		return fmt.Errorf("series: Capacity %d is negative", o.Capacity)
 	case o.NoteInterval < 0:
 		return fmt.Errorf("series: NoteInterval %v is negative", o.NoteInterval)
-	case o.DistinctNotes < 0:
-		return fmt.Errorf("series: DistinctNotes %d is negative", o.DistinctNotes)
 	case o.Heartbeat < 0:
 		return fmt.Errorf("series: Heartbeat %v is negative", o.Heartbeat)
 	case o.EventTTL < 0:

@@ -21,6 +21,9 @@ type oracle struct {
 	all    []*told
 	known  map[string]*toldName // what is known of the base names of keys
 	sealed DropReason
+	// distinct is how many notes are told apart.
+	distinct int
+
 	asked  map[*told]int // what was pending when flush was called last
 	lives  int
 	remote []*toldEvent
@@ -213,17 +216,17 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 // under returns the key under which an occurrence counts, and the note of a series
 // that begins with it.
 func (o *oracle) under(tuple, note string, now time.Duration) (key, begins string) {
-	if o.opts.DistinctNotes == 0 {
+	if o.distinct == 0 || note == "" {
 		return tuple, note
 	}
 	own, rest := nameWith(tuple, note), nameWith(tuple, "rest")
 	isAlive := func(e *told) bool { return now-e.last < o.opts.Window }
 	has := func(key string) func(*told) bool { return func(e *told) bool { return e.key == key } }
-	distinct := o.where(isActive, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != rest && e.key != own })
+	distinct := o.where(isActive, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != tuple && e.key != rest && e.key != own })
 	switch {
 	case len(o.where(isActive, has(own), isAlive)) > 0:
 		return own, note
-	case len(o.where(isActive, has(rest), isAlive)) > 0, len(distinct) >= o.opts.DistinctNotes:
+	case len(o.where(isActive, has(rest), isAlive)) > 0, len(distinct) >= o.distinct:
 		return rest, CombinedPrefix + note
 	default:
 		return own, note
@@ -1016,10 +1019,11 @@ func compareWithOracle(t *testing.T, seed uint64, steps int, forgetful bool) {
 		EventTTL:     []time.Duration{20 * time.Minute, time.Hour}[rng.IntN(2)],
 	}
 	opts.ShareInstances = rng.IntN(2) == 0
-	if rng.IntN(3) == 0 {
-		opts.DistinctNotes = 1 + rng.IntN(3)
-	}
 	w, o := newWorld(t, opts), newOracle(opts)
+	if rng.IntN(3) == 0 {
+		w.distinct = 1 + rng.IntN(3)
+		o.distinct = w.distinct
+	}
 	if forgetful {
 		w.forgetful = true
 		w.begun(start)

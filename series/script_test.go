@@ -52,14 +52,17 @@ func TestScripts(t *testing.T) {
 func runScript(t *testing.T, script string, asOracle bool) string {
 	var m machine
 	var w *world
-	begin := func(opts Options) {
+	begin := func(opts Options, distinct int) {
 		w = newWorld(t, opts)
+		w.distinct = distinct
 		m = w
 		if asOracle {
-			m = newOracle(opts)
+			o := newOracle(opts)
+			o.distinct = distinct
+			m = o
 		}
 	}
-	begin(Options{})
+	begin(Options{}, 0)
 	var out strings.Builder
 	defer func() {
 		if t.Failed() {
@@ -200,7 +203,7 @@ func parseStand(t *testing.T, words []string) (at standText) {
 	return at
 }
 
-func parseOptions(t *testing.T, words []string) (opts Options) {
+func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	t.Helper()
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
@@ -213,7 +216,7 @@ func parseOptions(t *testing.T, words []string) (opts Options) {
 		case "share":
 			opts.ShareInstances = true
 		case "distinct":
-			opts.DistinctNotes, err = strconv.Atoi(value)
+			distinct, err = strconv.Atoi(value)
 		case "ttl":
 			opts.EventTTL, err = time.ParseDuration(value)
 		default:
@@ -221,5 +224,5 @@ func parseOptions(t *testing.T, words []string) (opts Options) {
 		}
 		require.NoError(t, err)
 	}
-	return opts
+	return opts, distinct
 }

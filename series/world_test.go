@@ -99,6 +99,8 @@ type world struct {
 	table  *Table
 	remote *server
 	lives  int // how many processes there were before
+	// distinct is how many notes are told apart.
+	distinct int
 	// forgetful tables have a memory of closed names that is as small as they are.
 	forgetful bool
 
@@ -302,7 +304,7 @@ func (w *world) settleUp() {
 
 func (w *world) see(key, note string, now time.Duration) string {
 	w.books.occurrences[key]++
-	if w.opts.DistinctNotes > 0 {
+	if w.distinct > 0 {
 		w.key(key + ":rest")
 		key = nameWith(key, note)
 	}
@@ -310,7 +312,7 @@ func (w *world) see(key, note string, now time.Duration) string {
 	w.taken++
 	e, counted, wantNote := w.table.Count(k, start.Add(now))
 	if !counted {
-		return w.apply(w.table.Observe(k, Occurrence{Note: note, Instance: instance}, start.Add(now)))
+		return w.apply(w.table.Observe(k, Occurrence{Note: note, DistinctNotes: w.distinct, Instance: instance}, start.Add(now)))
 	}
 	if wantNote {
 		w.table.Describe(e, Occurrence{Note: note}, start.Add(now))
