@@ -40,9 +40,10 @@ func TestNothingBeyondClientGoIsImported(t *testing.T) {
 // Imports run one way: events, heartbeat, series.
 func TestImportsRunOneWay(t *testing.T) {
 	for pkg, may := range map[string][]string{
-		"series":    {"series", "internal/text"},
-		"heartbeat": {"heartbeat", "series", "internal/text"},
-		"events":    {"events", "heartbeat", "series", "internal/text"},
+		"series":          {"series", "internal/text"},
+		"heartbeat":       {"heartbeat", "series", "internal/text"},
+		"internal/direct": {"internal/direct"},
+		"events":          {"events", "heartbeat", "series", "internal/text", "internal/direct"},
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string

@@ -127,9 +127,15 @@ func TestSinkAndStrangeAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, body }}
-			_, err := newSink(t, tr).Create(t.Context(), someEvent())
-			require.Error(t, err)
-			assert.Equal(t, verdict{outcome: troubled}, classify(err, true))
+			sink := newSink(t, tr)
+			_, create := sink.Create(t.Context(), someEvent())
+			_, patch := sink.Patch(t.Context(), someEvent(), []byte(`{}`))
+			_, update := sink.Update(t.Context(), someEvent())
+			_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
+			for _, err := range []error{create, patch, update, list} {
+				require.Error(t, err)
+				assert.Equal(t, verdict{outcome: troubled}, classify(err, true))
+			}
 		})
 	}
 }

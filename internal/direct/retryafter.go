@@ -1,4 +1,4 @@
-package events
+package direct
 
 import (
 	"math"
