@@ -37,13 +37,17 @@ func TestNothingBeyondClientGoIsImported(t *testing.T) {
 	assert.Positive(t, ours)
 }
 
-// Imports run one way: events, heartbeat, series.
+// Imports run one way: compat, events, heartbeat, series.
 func TestImportsRunOneWay(t *testing.T) {
 	for pkg, may := range map[string][]string{
 		"series":          {"series", "internal/text"},
 		"heartbeat":       {"heartbeat", "series", "internal/text"},
 		"internal/direct": {"internal/direct"},
+		"series":          {"series", "internal/text"},
+		"heartbeat":       {"heartbeat", "series", "internal/text"},
+		"internal/direct": {"internal/direct"},
 		"events":          {"events", "heartbeat", "series", "internal/text", "internal/direct"},
+		"compat":          {"compat", "events", "heartbeat", "series", "internal/text", "internal/direct"},
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string
