@@ -120,7 +120,7 @@ func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListO
 	if err != nil {
 		return nil, err
 	}
-	list := &eventsv1.EventList{ListMeta: page.ListMeta}
+	list := &eventsv1.EventList{ListMeta: page.ListMeta, Items: make([]eventsv1.Event, 0, len(page.Items))}
 	for i := range page.Items {
 		if event := &page.Items[i]; selector.reporter.Matches(reporter(event)) {
 			list.Items = append(list.Items, *FromCore(event))

@@ -50,6 +50,17 @@ type recording struct {
 // are made of as well. It is shut down at the end of the test.
 func newRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
+	return newRecordingTo(t, eventsSink, config, opts)
+}
+
+// eventsSink makes the sink that recordings have unless a test says otherwise.
+func eventsSink(clients *kubernetes.Clientset) events.EventSink {
+	return &events.EventSinkImpl{Interface: clients.EventsV1()}
+}
+
+// newRecordingTo is newRecording for a sink that is made by the given function.
+func newRecordingTo(t *testing.T, newSink func(*kubernetes.Clientset) events.EventSink, config *rest.Config, opts events.Options) *recording {
+	t.Helper()
 	if len(opts.Namespaces) == 0 {
 		opts.SkipList = true // the tests count requests
 	}
@@ -60,9 +71,8 @@ func newRecording(t *testing.T, config *rest.Config, opts events.Options) *recor
 	admin.Impersonate = rest.ImpersonationConfig{}
 	config = rest.CopyConfig(config)
 	requests := CountRequests(config)
-	sink := &events.EventSinkImpl{Interface: ClientsetFor(t, config).EventsV1()}
 	r := &recording{
-		Broadcaster: events.NewBroadcasterWithOptions(sink, opts),
+		Broadcaster: events.NewBroadcasterWithOptions(newSink(ClientsetFor(t, config)), opts),
 		requests:    requests,
 		clients:     ClientsetFor(t, admin),
 		instance:    opts.ReportingInstance,

@@ -1,0 +1,154 @@
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eventseries/eventseries/compat"
+)
+
+// generated is how many Events are written in each direction.
+const generated = 200
+
+// TestConversionIsTheServers writes Events through one group and reads them
+// through the other: what the server shows there is what compat makes of them,
+// in all fields, managed ones included. Only apiVersion and kind are not
+// compared, which some clients fill in and some do not.
+func TestConversionIsTheServers(t *testing.T) {
+	t.Parallel()
+	t.Run("events.k8s.io/v1 to core/v1", func(t *testing.T) {
+		t.Parallel()
+		namespace, clients := Namespace(t), Clientset(t)
+		for i := range uint64(generated) {
+			event := generateEvent(rand.New(rand.NewPCG(1, i)), namespace, fmt.Sprintf("event-%d", i))
+			written, err := clients.EventsV1().Events(namespace).Create(t.Context(), event, metav1.CreateOptions{})
+			require.NoError(t, err)
+			read, err := clients.CoreV1().Events(namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
+			require.NoError(t, err)
+			written.TypeMeta, read.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+			require.Equal(t, compat.ToCore(written), read)
+			require.Equal(t, written, compat.FromCore(read))
+
+			// And it is what was sent, but for what the server says of itself.
+			event.ObjectMeta = asSent(event.ObjectMeta, read.ObjectMeta)
+			require.Equal(t, compat.ToCore(event), read)
+		}
+	})
+	t.Run("core/v1 to events.k8s.io/v1", func(t *testing.T) {
+		t.Parallel()
+		namespace, clients := Namespace(t), Clientset(t)
+		old := 0
+		for i := range uint64(generated) {
+			event := generateCoreEvent(rand.New(rand.NewPCG(2, i)), namespace, fmt.Sprintf("event-%d", i))
+			written, err := clients.CoreV1().Events(namespace).Create(t.Context(), event, metav1.CreateOptions{})
+			require.NoError(t, err)
+			read, err := clients.EventsV1().Events(namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
+			require.NoError(t, err)
+			written.TypeMeta, read.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
+			require.Equal(t, compat.FromCore(written), read)
+			require.Equal(t, written, compat.ToCore(read))
+			event.ObjectMeta = asSent(event.ObjectMeta, read.ObjectMeta)
+			require.Equal(t, compat.FromCore(event), read)
+			if read.EventTime.IsZero() {
+				old++
+				require.Nil(t, read.Series, "an Event that was born old")
+			}
+		}
+		assert.Positive(t, old)
+		assert.Less(t, old, generated)
+	})
+}
+
+// asSent returns the metadata that was sent, and of the metadata that was read
+// what the server adds.
+func asSent(sent, read metav1.ObjectMeta) metav1.ObjectMeta {
+	sent.UID = read.UID
+	sent.ResourceVersion = read.ResourceVersion
+	sent.CreationTimestamp = read.CreationTimestamp
+	sent.ManagedFields = read.ManagedFields
+	return sent
+}
+
+// generateEvent makes an Event that events.k8s.io/v1 takes.
+func generateEvent(r *rand.Rand, namespace, name string) *eventsv1.Event {
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   namespace,
+			Name:        name,
+			Annotations: maybe(r, map[string]string{word(r): word(r), "eventseries.dev/state": "Ongoing"}),
+			Labels:      maybe(r, map[string]string{word(r): word(r)}),
+			OwnerReferences: maybe(r, []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: word(r), Name: word(r), UID: types.UID(word(r)), Controller: maybe(r, new(true))},
+			}),
+		},
+		EventTime:           microTime(r),
+		ReportingController: "example.com/" + word(r),
+		ReportingInstance:   word(r),
+		Action:              word(r),
+		Reason:              word(r),
+		Regarding:           reference(r),
+		Note:                maybe(r, strings.Repeat(word(r)+" …", 1+r.IntN(20))),
+		Type:                []string{corev1.EventTypeNormal, corev1.EventTypeWarning}[r.IntN(2)],
+	}
+	event.Regarding.Namespace = namespace
+	related := reference(r)
+	event.Related = maybe(r, &related)
+	event.Series = maybe(r, &eventsv1.EventSeries{Count: 2 + r.Int32N(1<<30), LastObservedTime: microTime(r)})
+	return event
+}
+
+// generateCoreEvent makes an Event that core/v1 takes: one that was born old,
+// without eventTime, or one that has both the new fields and the old ones.
+func generateCoreEvent(r *rand.Rand, namespace, name string) *corev1.Event {
+	event := compat.ToCore(generateEvent(r, namespace, name))
+	event.Source = corev1.EventSource{Component: maybe(r, word(r)), Host: maybe(r, word(r))}
+	event.FirstTimestamp = maybe(r, metav1.NewTime(microTime(r).Truncate(time.Second)))
+	event.LastTimestamp = maybe(r, metav1.NewTime(microTime(r).Truncate(time.Second)))
+	event.Count = maybe(r, r.Int32())
+	if r.IntN(2) == 0 {
+		event.EventTime, event.Series = metav1.MicroTime{}, nil
+		event.ReportingController, event.ReportingInstance = maybe(r, word(r)), maybe(r, word(r))
+		event.Action, event.Type = maybe(r, word(r)), maybe(r, word(r))
+	}
+	return event
+}
+
+func reference(r *rand.Rand) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion:      maybe(r, word(r)+"/v1"),
+		Kind:            maybe(r, word(r)),
+		Namespace:       maybe(r, word(r)),
+		Name:            maybe(r, word(r)),
+		UID:             types.UID(maybe(r, word(r))),
+		ResourceVersion: maybe(r, "42"),
+		FieldPath:       maybe(r, "spec.containers{"+word(r)+"}"),
+	}
+}
+
+// maybe returns a value, or none.
+func maybe[T any](r *rand.Rand, value T) T {
+	if r.IntN(3) == 0 {
+		var none T
+		return none
+	}
+	return value
+}
+
+func word(r *rand.Rand) string {
+	return fmt.Sprintf("w%x", r.Uint32())
+}
+
+// microTime returns a time as it is on the wire.
+func microTime(r *rand.Rand) metav1.MicroTime {
+	return metav1.NewMicroTime(time.UnixMicro(1_700_000_000_000_000 + r.Int64N(1e15)))
+}
