@@ -43,9 +43,6 @@ func TestImportsRunOneWay(t *testing.T) {
 		"series":          {"series", "internal/text"},
 		"heartbeat":       {"heartbeat", "series", "internal/text"},
 		"internal/direct": {"internal/direct"},
-		"series":          {"series", "internal/text"},
-		"heartbeat":       {"heartbeat", "series", "internal/text"},
-		"internal/direct": {"internal/direct"},
 		"events":          {"events", "heartbeat", "series", "internal/text", "internal/direct"},
 		"compat":          {"compat", "events", "heartbeat", "series", "internal/text", "internal/direct"},
 	} {
