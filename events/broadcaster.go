@@ -145,8 +145,8 @@ func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
 // up for it. So call Shutdown when the last emitter has ended, not when it is
 // asked to end.
 //
-// It returns an error if the options cannot be used, if there is no sink, or if
-// it was started or shut down before.
+// It returns an error if the options cannot be used or there is no sink, ErrStarted
+// if it was started before, and ErrShutDown if it was shut down.
 func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error {
 	if b.invalid != nil {
 		return fmt.Errorf("events: cannot start: %w", b.invalid)
@@ -159,9 +159,9 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 	defer b.mu.Unlock()
 	switch {
 	case b.shuttingDown:
-		return errShutDown
+		return ErrShutDown
 	case b.started:
-		return errors.New("events: broadcaster has been started already")
+		return ErrStarted
 	}
 	b.started = true
 	b.log.Store(&logger)

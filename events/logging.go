@@ -14,7 +14,7 @@ import (
 //
 // Up to Options.WatcherQueue events wait for a slow handler; what is more is
 // dropped and counted in Stats.WatcherDropped. stop ends the watching; what waits
-// is handed over still. An error is returned after Shutdown.
+// is handed over still. After Shutdown the error is ErrShutDown.
 func (b *Broadcaster) StartEventWatcher(handler func(event runtime.Object)) (stop func(), err error) {
 	return b.watch(b.logger, handler)
 }

@@ -175,7 +175,7 @@ func TestShutdownBeforeTheStart(t *testing.T) {
 		w.emit(0)
 		w.broadcaster.Shutdown()
 		assert.Equal(t, map[DropReason]uint64{DropShutdown: 2}, w.broadcaster.Stats().Dropped)
-		require.ErrorIs(t, w.broadcaster.StartRecordingToSinkWithContext(t.Context()), errShutDown)
+		require.ErrorIs(t, w.broadcaster.StartRecordingToSinkWithContext(t.Context()), ErrShutDown)
 		w.assertAccounted(t)
 	})
 }

@@ -197,6 +197,6 @@ func TestBroadcasterWithASinkThatCannotBeUsed(t *testing.T) {
 		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 1)
 		w.broadcaster.Shutdown()
 		assert.Equal(t, map[DropReason]uint64{DropShutdown: 1}, w.broadcaster.Stats().Dropped)
-		assert.False(t, errors.Is(errNoInterface, errShutDown))
+		assert.False(t, errors.Is(errNoInterface, ErrShutDown))
 	})
 }

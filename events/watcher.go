@@ -2,15 +2,12 @@ package events
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
-
-var errShutDown = errors.New("events: broadcaster has been shut down")
 
 // watchers hands every occurrence to functions in this process. Each has a
 // bounded queue and a goroutine of its own, so that a slow one holds up neither
@@ -41,7 +38,7 @@ func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {
-		return nil, errShutDown
+		return nil, ErrShutDown
 	}
 	if ws.all == nil {
 		ws.all = make(map[*watcher]struct{})
