@@ -231,3 +231,18 @@ func TestCoreSinkSelects(t *testing.T) {
 	}
 	assert.Equal(t, []string{"one", "other"}, names)
 }
+
+// strangersCoreEvent creates an Event of another controller through core/v1, one
+// that was born old.
+func strangersCoreEvent(t *testing.T, clients kubernetes.Interface, namespace string) {
+	t.Helper()
+	_, err := clients.CoreV1().Events(namespace).Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "stranger"},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "other", UID: "other"},
+		Reason:         "Intruded",
+		Type:           corev1.EventTypeNormal,
+		Source:         corev1.EventSource{Component: "stranger"},
+		Count:          1,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
+)
+
+// eventRateLimit allows 60 writes of Events in a namespace, and hardly any more.
+// It remembers one namespace alone: when there is an Event in another, it has
+// forgotten what it had against the first.
+const eventRateLimit = `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits:
+    - type: Namespace
+      qps: 1
+      burst: 60
+      cacheSize: 1
+`
+
+// TestEventRateLimitPushesBack writes more Events through core/v1 than the
+// admission plugin takes at once, by a user who may create and patch them and
+// nothing else.
+func TestEventRateLimitPushesBack(t *testing.T) {
+	t.Parallel()
+	const n = 100 // more than the burst, less than two of them
+	limits := filepath.Join(t.TempDir(), "admission.yaml")
+	require.NoError(t, os.WriteFile(limits, []byte(eventRateLimit), 0o600))
+	user := controlplane.User{Name: "controller", Token: "controller-token"}
+	server := StartServer(t, controlplane.Options{
+		Users:     []controlplane.User{user},
+		ExtraArgs: []string{"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + limits},
+	})
+	config := ConfigFor(t, server)
+	admin := ClientsetFor(t, config)
+	namespace, other := NamespaceOn(t, admin), NamespaceOn(t, admin)
+	grant(t, admin, "core-event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Name}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	newProbe(t, ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events").waitFor(t, http.StatusNotFound)
+
+	own := ConfigAs(config, user)
+	log := logExchanges(own)
+	// No limit of its own, so that the server's is what binds.
+	r := newRecordingTo(t, coreSink, own, events.Options{QPS: -1})
+	r.clients = admin
+	recorder := r.recorder()
+	want := map[string]int{}
+	emitted := 0
+	occur := func(i, times int) {
+		pod := podIn(namespace, fmt.Sprintf("pod-%d", i))
+		emit(recorder, pod, times)
+		want[pod.Name] += times
+		emitted += times
+	}
+	for i := range n {
+		occur(i, 1+i%3)
+	}
+	r.start(t)
+	waitForPause(t, r)
+	for i := range n / 10 { // it goes on
+		occur(10*i, 1)
+	}
+	strangersCoreEvent(t, admin, other)
+
+	r.flush(t)
+	requirePushedBack(t, r)
+	for _, x := range log.requirePause(t) {
+		assert.Empty(t, x.retryAfter, "the plugin does not say when to come back")
+	}
+	requireCounts(t, r, namespace, want)
+	r.requireAccounted(t, emitted)
+	for _, event := range r.written(t) {
+		requireOldFields(t, admin, &event)
+	}
+}

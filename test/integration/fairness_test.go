@@ -1,0 +1,176 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
+)
+
+// TestPriorityAndFairnessPushesBack has a recorder share a priority level of one
+// seat with somebody who sits on it.
+func TestPriorityAndFairnessPushesBack(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	const group = "crowded"
+	user := controlplane.User{Name: "controller", Token: "controller-token", Groups: []string{group}}
+	neighbour := controlplane.User{Name: "neighbour", Token: "neighbour-token", Groups: []string{group}}
+	// Few enough for one share of them to be one seat.
+	server := StartServer(t, controlplane.Options{
+		Users:     []controlplane.User{user, neighbour},
+		ExtraArgs: []string{"--", "--max-requests-inflight=100", "--max-mutating-requests-inflight=100"},
+	})
+	config := ConfigFor(t, server)
+	admin := ClientsetFor(t, config)
+	namespace := NamespaceOn(t, admin)
+	grant(t, admin, "event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	schema := createLevelOfOneSeat(t, admin, group)
+	eventsURL := "/apis/events.k8s.io/v1/namespaces/" + namespace + "/events"
+	prober := newProbe(t, ConfigAs(config, user), eventsURL)
+	prober.wait(t, http.StatusNotFound, func(header http.Header) error {
+		if uid := header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID); uid != string(schema.UID) {
+			return fmt.Errorf("flow schema %q, not %q", uid, schema.UID)
+		}
+		return nil
+	})
+	release := holdSeat(t, ConfigAs(config, neighbour), eventsURL)
+
+	own := ConfigAs(config, user)
+	log := logExchanges(own)
+	r := newRecording(t, own, events.Options{})
+	r.clients = admin
+	r.start(t)
+	recorder := r.recorder()
+	want := map[string]int{}
+	emitted := 0
+	occur := func(i, times int) {
+		pod := podIn(namespace, fmt.Sprintf("pod-%d", i))
+		emit(recorder, pod, times)
+		want[pod.Name] += times
+		emitted += times
+	}
+	for i := range n {
+		occur(i, 1+i%3)
+	}
+	waitForPause(t, r)
+	for i := range n { // it goes on
+		occur(i, 1)
+	}
+	assert.Empty(t, r.written(t), "nothing has come through")
+	release()
+	widenLevel(t, admin, schema.Name)
+
+	r.flush(t)
+	requirePushedBack(t, r)
+	for _, x := range log.requirePause(t) {
+		assert.NotEmpty(t, x.retryAfter, "the server says when to come back")
+	}
+	requireCounts(t, r, namespace, want)
+	r.requireAccounted(t, emitted)
+}
+
+// createLevelOfOneSeat creates a priority level of one seat that rejects what
+// finds no place, and sends all requests of a group there. Both have the name of
+// the group.
+func createLevelOfOneSeat(t *testing.T, admin kubernetes.Interface, group string) *flowcontrolv1.FlowSchema {
+	t.Helper()
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: new(int32(1)),
+				LendablePercent:          new(int32(0)),
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	all := []string{flowcontrolv1.APIGroupAll} // "*", as of everything
+	schema, err := admin.FlowcontrolV1().FlowSchemas().Create(t.Context(), &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: group},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: group}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return schema
+}
+
+// widenLevel gives a priority level seats for all workers of a recorder: with
+// one seat they would push each other aside for ever.
+func widenLevel(t *testing.T, admin kubernetes.Interface, name string) {
+	t.Helper()
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"spec":{"limited":{"nominalConcurrencyShares":100}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// holdSeat makes a request whose body does not come, so that the server waits
+// for it, again and again until it has a seat. release, which the end of the test
+// calls too, ends it.
+func holdSeat(t *testing.T, config *rest.Config, eventsURL string) (release func()) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	seated := make(chan struct{})
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		// A server asks for the body when it begins to read it, and that is behind
+		// priority and fairness.
+		Got100Continue: sync.OnceFunc(func() { close(seated) }),
+	}))
+	var goroutine sync.WaitGroup
+	goroutine.Go(func() {
+		for ctx.Err() == nil {
+			body, never := io.Pipe()
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+eventsURL, body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Expect", "100-continue")
+			if response, err := client.Do(req); err == nil {
+				_ = response.Body.Close() // it found no seat
+			}
+			_ = never.Close()
+		}
+	})
+	release = sync.OnceFunc(func() {
+		cancel()
+		goroutine.Wait()
+		client.CloseIdleConnections()
+	})
+	t.Cleanup(release)
+	select {
+	case <-seated:
+	case <-time.After(patience):
+		require.Fail(t, "no seat")
+	}
+	return release
+}
