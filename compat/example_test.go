@@ -1,0 +1,55 @@
+package compat_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
+)
+
+// The broadcaster writes through core/v1. Consumers of the old fields see how
+// often it happened.
+func ExampleCoreSink() {
+	ctx := context.Background()
+	clientset := fake.NewClientset()
+	broadcaster := events.NewBroadcaster(&compat.CoreSink{Interface: clientset.CoreV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	recorder := broadcaster.NewRecorder(nil, "example.com/backup-controller")
+	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "db-0"}
+	for range 3 {
+		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "BackupFailed", "BackingUp", "no space left")
+	}
+	broadcaster.Shutdown()
+
+	list, err := clientset.CoreV1().Events("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, event := range list.Items {
+		fmt.Printf("%s (%s): %s x%d\n", event.InvolvedObject.Name, event.Source.Component, event.Message, event.Count)
+	}
+	// Output: db-0 (example.com/backup-controller): no space left x3
+}
+
+// What was read from events.k8s.io/v1 is given to a function for core/v1.
+func ExampleToCore() {
+	show := func(event *corev1.Event) {
+		fmt.Println(event.InvolvedObject.Name, event.Message, event.Series.Count)
+	}
+	show(compat.ToCore(&eventsv1.Event{
+		Regarding: corev1.ObjectReference{Kind: "Pod", Name: "db-0"},
+		Note:      "no space left",
+		Series:    &eventsv1.EventSeries{Count: 57},
+	}))
+	// Output: db-0 no space left 57
+}
