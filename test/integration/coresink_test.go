@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 )
 
 // coreResource is how Requests calls what a compat.CoreSink writes.
@@ -165,6 +168,97 @@ func TestRestartThroughCore(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSuccessorThroughCore has a process meet the Event of a series that has
+// ended: what leads from that Event to the new one changes nothing else in it.
+func TestSuccessorThroughCore(t *testing.T) {
+	t.Parallel()
+	namespace, clients := Namespace(t), Clientset(t)
+	pod := podIn(namespace, "pod")
+	before := newRecordingTo(t, coreSink, Config(t), events.Options{SkipList: true})
+	before.start(t)
+	emit(before.recorder(), pod, 3)
+	before.Shutdown()
+	first := eventAbout(t, clients, namespace, pod.UID)
+	finished := []byte(`{"metadata":{"annotations":{"` + series.AnnotationState + `":"Finished"}}}`)
+	first, err := clients.EventsV1().Events(namespace).Patch(t.Context(), first.Name, types.MergePatchType, finished, metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	after := newRecordingTo(t, coreSink, Config(t), events.Options{ReportingInstance: before.instance, SkipList: true})
+	after.start(t)
+	for range 2 {
+		emit(after.recorder(), pod, 1)
+		after.flush(t)
+	}
+	Eventually(t, patience, func(context.Context) error {
+		if requestsOf(after.Stats(), "successor", "written") == 0 {
+			return errors.New("no successor yet")
+		}
+		return nil
+	})
+	stats := after.Stats()
+	assert.Equal(t, 1, requestsOf(stats, "create", "taken"))
+	assert.Equal(t, 1, requestsOf(stats, "look", "written"))
+	assert.Empty(t, stats.Dropped)
+
+	found, err := eventsAbout(t.Context(), clients, namespace, pod.UID)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	old, next := &found[0], &found[1] // in the order of their names
+	assert.Equal(t, next.Name, strings.Fields(old.Annotations[series.AnnotationSuccessor])[0])
+	requireOldFields(t, clients, old)
+	requireOldFields(t, clients, next)
+	assert.Equal(t, 2, occurrences(next))
+	delete(old.Annotations, series.AnnotationSuccessor)
+	old.ResourceVersion, old.ManagedFields, old.TypeMeta = first.ResourceVersion, first.ManagedFields, first.TypeMeta
+	assert.Equal(t, first, old)
+}
+
+// TestRebuildThroughCore has a process list what nobody tends any more, as both
+// sinks leave it: it is closed, and its old fields say what it was.
+func TestRebuildThroughCore(t *testing.T) {
+	t.Parallel()
+	namespace, clients := Namespace(t), Clientset(t)
+	r := newRecordingTo(t, coreSink, Config(t), events.Options{Namespaces: []string{namespace}})
+	sinks := map[string]events.EventSink{"core": coreSink(clients), "events": eventsSink(clients)}
+	for name, sink := range sinks {
+		left := series.Series{
+			Key: series.Key{
+				Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID("uid-" + name)},
+				Type:                corev1.EventTypeNormal,
+				Action:              "Testing",
+				Reason:              "Tested",
+				ReportingController: controller,
+				ReportingInstance:   r.instance,
+			},
+			State:     series.Ongoing,
+			Namespace: namespace,
+			Note:      "it was tested",
+			First:     time.Now().Add(-3 * time.Hour),
+			Last:      time.Now().Add(-2 * time.Hour),
+			Count:     4242,
+		}
+		left.Name = left.Key.BaseName()
+		_, err := sink.Create(t.Context(), left.Event())
+		require.NoError(t, err)
+	}
+	r.recorder() // it lists for those who have a recorder
+	r.start(t)
+	for name := range sinks {
+		var closed *eventsv1.Event
+		Eventually(t, patience, func(context.Context) error {
+			closed = eventAbout(t, clients, namespace, types.UID("uid-"+name))
+			if got := state(closed); got != "Finished" {
+				return fmt.Errorf("state is %q", got)
+			}
+			return nil
+		})
+		assert.Equal(t, 4242, occurrences(closed))
+		requireOldFields(t, clients, closed)
+	}
+	assert.EqualValues(t, len(sinks), r.Stats().Restored)
+	assert.Zero(t, r.requests.Count("create", coreResource))
 }
 
 // TestCoreSinkSelects lists by each field that events.k8s.io/v1 can select by:
