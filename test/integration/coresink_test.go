@@ -77,9 +77,8 @@ func TestLifeThroughCore(t *testing.T) {
 	assert.Equal(t, emitted, occurrences(finished))
 	requireOldFields(t, r.clients, finished)
 	requireStates(t, history, "", "Ongoing", "Finished")
-	stats := r.Stats()
-	assert.Zero(t, stats.Tracked)
-	assert.Equal(t, 1, requestsOf(stats, "finish", "written"))
+	r.waitForgotten(t)
+	assert.Equal(t, 1, requestsOf(r.Stats(), "finish", "written"))
 
 	// It happens once more: that is a new Event, beside the old one.
 	occur()

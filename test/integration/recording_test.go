@@ -111,6 +111,18 @@ func (r *recording) flush(t *testing.T) {
 	require.NoError(t, r.Flush(ctx))
 }
 
+// waitForgotten waits until no series is tracked: what is on the server already
+// may not have been answered yet.
+func (r *recording) waitForgotten(t *testing.T) {
+	t.Helper()
+	Eventually(t, patience, func(context.Context) error {
+		if n := r.Stats().Tracked; n != 0 {
+			return fmt.Errorf("%d series are tracked", n)
+		}
+		return nil
+	})
+}
+
 // written returns the Events that this recording has on the server, in all
 // namespaces.
 func (r *recording) written(t *testing.T) []eventsv1.Event {
