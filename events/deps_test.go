@@ -44,7 +44,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"heartbeat":       {"heartbeat", "series", "internal/text"},
 		"internal/direct": {"internal/direct"},
 		"events":          {"events", "heartbeat", "series", "internal/text", "internal/direct"},
-		"compat":          {"compat", "events", "heartbeat", "series", "internal/text", "internal/direct"},
+		"compat":          {"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/legacy"},
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string
