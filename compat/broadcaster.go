@@ -15,12 +15,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/legacy"
 )
 
 const (
 	// DefaultDistinctNotes is how many notes of the same tuple are told apart where
 	// Options do not say.
-	DefaultDistinctNotes = 10
+	DefaultDistinctNotes = legacy.DistinctNotes
 
 	// LeaderElection is the reporting controller of events of leader election, whose
 	// component is the identity of a process.
@@ -140,7 +142,7 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 	}
 	stop, err := b.to.StartEventWatcher(func(object runtime.Object) {
 		if event, ok := object.(*eventsv1.Event); ok {
-			handler(toCoreWithOldFields(event))
+			handler(coreevents.ToCoreWithOldFields(event))
 		}
 	})
 	if err != nil {

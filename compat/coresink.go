@@ -2,19 +2,14 @@ package compat
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/direct"
+	"github.com/eventseries/eventseries/internal/coreevents"
 )
 
 // CoreSink writes Events through the core/v1 API: on servers that have no
@@ -32,7 +27,7 @@ import (
 // Requests are made as EventSinkImpl makes them: where Interface has a REST
 // client they are not retried, do not wait for the client's rate limiter, and are
 // JSON; a fake clientset's methods are called. Errors are those of the client, or
-// begin with "compat:".
+// begin with "coreevents:".
 //
 // It may be used concurrently. The zero value is of no use: every call returns
 // an error.
@@ -40,8 +35,8 @@ type CoreSink struct {
 	// Interface is the client to use, such as clientset.CoreV1().
 	Interface typedcorev1.CoreV1Interface
 
-	once   sync.Once
-	events *direct.Resource[*corev1.Event, *corev1.EventList] // nil if Interface has no REST client
+	once sync.Once
+	sink *coreevents.Sink
 }
 
 var (
@@ -49,32 +44,16 @@ var (
 	_ events.EventLister = (*CoreSink)(nil)
 )
 
-var errNoInterface = errors.New("compat: CoreSink has no Interface")
-
 // Create creates event in its namespace, with the old fields, and returns what
 // the server made of it.
 func (s *CoreSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	if err := s.check("create", event); err != nil {
-		return nil, err
-	}
-	core := toCoreWithOldFields(event)
-	if events := s.direct(); events != nil {
-		return answer(events.Create(ctx, core.Namespace, core))
-	}
-	return answer(s.Interface.Events(core.Namespace).Create(ctx, core, metav1.CreateOptions{}))
+	return s.core().Create(ctx, event)
 }
 
 // Update replaces event, old fields included, and returns what the server made
 // of it. The recorder does not use it.
 func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	if err := s.check("update", event); err != nil {
-		return nil, err
-	}
-	core := toCoreWithOldFields(event)
-	if events := s.direct(); events != nil {
-		return answer(events.Update(ctx, core.Namespace, core.Name, core))
-	}
-	return answer(s.Interface.Events(core.Namespace).Update(ctx, core, metav1.UpdateOptions{}))
+	return s.core().Update(ctx, event)
 }
 
 // Patch applies a JSON merge patch (RFC 7386), which is one for events.k8s.io/v1,
@@ -84,17 +63,7 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 // from event. Other patches are sent as they are. It is for metadata and series,
 // which are the same in both groups: no other field is translated.
 func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	if err := s.check("patch", event); err != nil {
-		return nil, err
-	}
-	data, err := patchWithOldFields(event, data)
-	if err != nil {
-		return nil, fmt.Errorf("compat: patch of event %s/%s: %w", event.Namespace, event.Name, err)
-	}
-	if events := s.direct(); events != nil {
-		return answer(events.Patch(ctx, event.Namespace, event.Name, data))
-	}
-	return answer(s.Interface.Events(event.Namespace).Patch(ctx, event.Name, types.MergePatchType, data, metav1.PatchOptions{}))
+	return s.core().Patch(ctx, event, data)
 }
 
 // List returns the Events of a namespace, or of all if that is empty, that opts
@@ -104,62 +73,14 @@ func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 // either. There each page is asked for a second time without that, and what
 // comes is selected here, so that pages are smaller than opts.Limit, or empty.
 func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	if s == nil || s.Interface == nil {
-		return nil, errNoInterface
-	}
-	selector, err := newCoreSelector(opts.FieldSelector)
-	if err != nil {
-		return nil, err
-	}
-	opts.FieldSelector = selector.server.String()
-	page, err := s.list(ctx, namespace, opts)
-	if selector.reduced && apierrors.IsBadRequest(err) {
-		opts.FieldSelector = selector.oldServer.String()
-		page, err = s.list(ctx, namespace, opts)
-	}
-	if err != nil {
-		return nil, err
-	}
-	list := &eventsv1.EventList{ListMeta: page.ListMeta, Items: make([]eventsv1.Event, 0, len(page.Items))}
-	for i := range page.Items {
-		if event := &page.Items[i]; selector.reporter.Matches(reporter(event)) {
-			list.Items = append(list.Items, *FromCore(event))
-		}
-	}
-	return list, nil
+	return s.core().List(ctx, namespace, opts)
 }
 
-func (s *CoreSink) list(ctx context.Context, namespace string, opts metav1.ListOptions) (*corev1.EventList, error) {
-	if events := s.direct(); events != nil {
-		return events.List(ctx, namespace, opts)
+// core returns what does the work, nil for a sink that is nil.
+func (s *CoreSink) core() *coreevents.Sink {
+	if s == nil {
+		return nil
 	}
-	return s.Interface.Events(namespace).List(ctx, opts)
-}
-
-func (s *CoreSink) check(verb string, event *eventsv1.Event) error {
-	switch {
-	case s == nil || s.Interface == nil:
-		return errNoInterface
-	case event == nil:
-		return fmt.Errorf("compat: cannot %s a nil event", verb)
-	case event.Namespace == "":
-		return fmt.Errorf("compat: cannot %s event %q without a namespace", verb, event.Name)
-	}
-	return nil
-}
-
-// direct returns what makes the requests, nil if there is no REST client.
-func (s *CoreSink) direct() *direct.Resource[*corev1.Event, *corev1.EventList] {
-	s.once.Do(func() {
-		s.events = direct.NewResource[*corev1.Event, *corev1.EventList](s.Interface.RESTClient(), corev1.SchemeGroupVersion, "events")
-	})
-	return s.events
-}
-
-// answer is what the server answers, as events.k8s.io/v1 shows it.
-func answer(event *corev1.Event, err error) (*eventsv1.Event, error) {
-	if err != nil {
-		return nil, err
-	}
-	return FromCore(event), nil
+	s.once.Do(func() { s.sink = &coreevents.Sink{Interface: s.Interface} })
+	return s.sink
 }

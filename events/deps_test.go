@@ -43,8 +43,12 @@ func TestImportsRunOneWay(t *testing.T) {
 		"series":          {"series", "internal/text"},
 		"heartbeat":       {"heartbeat", "series", "internal/text"},
 		"internal/direct": {"internal/direct"},
-		"events":          {"events", "heartbeat", "series", "internal/text", "internal/direct"},
-		"compat":          {"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/legacy"},
+		"events": {
+			"events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+		},
+		"compat": {
+			"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+		},
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string

@@ -10,6 +10,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// DistinctNotes is how many messages of the same tuple are told apart where nobody
+// says: legacy callers put what differs into the message.
+const DistinctNotes = 10
+
 // Action says what was done or tried, when an event is about regarding and has
 // that reason. What is empty stands for the reason. It is called by every
 // occurrence, maybe concurrently, so it should be quick.

@@ -1,4 +1,4 @@
-package compat
+package coreevents
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func newCoreSelector(selector string) (coreSelector, error) {
 		})
 	}
 	if err != nil {
-		return coreSelector{}, fmt.Errorf("compat: field selector %q: %w", selector, err)
+		return coreSelector{}, fmt.Errorf("coreevents: field selector %q: %w", selector, err)
 	}
 	s := coreSelector{server: parsed, oldServer: parsed, reporter: fields.Everything()}
 	var others, reporters []fields.Selector

@@ -1,4 +1,4 @@
-package compat
+package coreevents
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestCoreSelector(t *testing.T) {
 		})
 	}
 	_, err := newCoreSelector("a>b")
-	require.ErrorContains(t, err, `compat: field selector "a>b"`)
+	require.ErrorContains(t, err, `coreevents: field selector "a>b"`)
 }
 
 // Every field that events.k8s.io/v1 selects by has the name that core/v1 gives

@@ -1,4 +1,4 @@
-package compat
+package coreevents
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// toCoreWithOldFields is ToCore for writing: the new fields of an Event decide
-// what its old ones say.
-func toCoreWithOldFields(event *eventsv1.Event) *corev1.Event {
+// ToCoreWithOldFields is ToCore for writing: the new fields of an Event decide
+// what its old ones say. An Event without eventTime was born old and is as it is.
+func ToCoreWithOldFields(event *eventsv1.Event) *corev1.Event {
 	core := ToCore(event)
 	if core.EventTime.IsZero() {
 		return core // it was born old

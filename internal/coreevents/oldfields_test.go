@@ -1,4 +1,4 @@
-package compat
+package coreevents
 
 import (
 	"testing"
@@ -54,7 +54,7 @@ func TestOldFieldsOfAnEvent(t *testing.T) {
 			event := aSeries()
 			test.change(event)
 			before := event.DeepCopy()
-			core := toCoreWithOldFields(event)
+			core := ToCoreWithOldFields(event)
 			assert.Equal(t, test.want, old{core.Source, core.FirstTimestamp, core.LastTimestamp, core.Count})
 			assert.Equal(t, before, event)
 			// The rest is the conversion.

@@ -1,4 +1,4 @@
-package compat
+package coreevents
 
 import (
 	"encoding/binary"
