@@ -67,21 +67,27 @@ func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
 }
 
 func (f *failures) noteDenied(b *Broadcaster, w *series.Write, err error) {
-	to := deniedTo{namespace: w.Series.Namespace, verb: "patch"}
+	namespace, verb := w.Series.Namespace, "patch"
 	if w.Creates() {
-		to.verb = "create"
+		verb = "create"
 	}
+	if f.firstDenial(namespace, verb) {
+		b.logger().Error(err, "May not write events, will try again", "namespace", namespace, "verb", verb, "resource", "events.events.k8s.io")
+	}
+}
+
+// firstDenial reports whether it is news that the recorder may not do something
+// in a namespace, or in all if that is empty.
+func (f *failures) firstDenial(namespace, verb string) bool {
+	to := deniedTo{namespace: namespace, verb: verb}
 	f.mu.Lock()
-	_, known := f.denied[to]
-	news := !known && len(f.denied) < maxDenied
-	if news {
-		if f.denied == nil {
-			f.denied = make(map[deniedTo]struct{})
-		}
-		f.denied[to] = struct{}{}
+	defer f.mu.Unlock()
+	if _, known := f.denied[to]; known || len(f.denied) >= maxDenied {
+		return false
 	}
-	f.mu.Unlock()
-	if news {
-		b.logger().Error(err, "May not write events, will try again", "namespace", to.namespace, "verb", to.verb, "resource", "events.events.k8s.io")
+	if f.denied == nil {
+		f.denied = make(map[deniedTo]struct{})
 	}
+	f.denied[to] = struct{}{}
+	return true
 }

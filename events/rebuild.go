@@ -31,15 +31,13 @@ func (w *writer) rebuild(id identity) {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		if !w.rebuildNamespace(lister, namespace, id) {
-			return
-		}
+		w.rebuildNamespace(lister, namespace, id)
 	}
 }
 
-// rebuildNamespace does the part of rebuild for one namespace. It returns false
-// if there is no sense in going on with the next.
-func (w *writer) rebuildNamespace(lister EventLister, namespace string, id identity) bool {
+// rebuildNamespace does the part of rebuild for one namespace. That it cannot be
+// listed says nothing about the next: roles are granted one by one.
+func (w *writer) rebuildNamespace(lister EventLister, namespace string, id identity) {
 	b := w.b
 	logger := b.logger().WithValues("reportingController", id.controller, "namespace", namespace)
 	opts := metav1.ListOptions{
@@ -51,13 +49,13 @@ func (w *writer) rebuildNamespace(lister EventLister, namespace string, id ident
 		page, v, err := w.list(lister, namespace, opts)
 		switch {
 		case w.ctx.Err() != nil:
-			return false
+			return
 		case v.outcome == written:
 			for i := range page.Items {
 				w.restore(&page.Items[i], id)
 			}
 			if page.Continue == "" {
-				return true
+				return
 			}
 			opts.Continue = page.Continue
 		case apierrors.IsResourceExpired(err) && opts.Continue != "":
@@ -67,14 +65,16 @@ func (w *writer) rebuildNamespace(lister EventLister, namespace string, id ident
 			// The gate makes it wait.
 		case v.outcome == troubled:
 			if !w.sleep(backoff.Step()) {
-				return false
+				return
 			}
 		case v.outcome == denied:
-			logger.Info("May not list events, goes on without: series of earlier processes are found by name", "err", err)
-			return false
+			if b.failures.firstDenial(namespace, "list") {
+				logger.Info("May not list events, goes on without: series of earlier processes are found by name", "err", err)
+			}
+			return
 		default:
 			logger.Error(err, "Cannot list events, goes on without: series of earlier processes are found by name")
-			return false
+			return
 		}
 	}
 }
