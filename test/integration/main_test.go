@@ -22,6 +22,9 @@ const useCluster = "EVENTSERIES_USE_CLUSTER"
 const startTimeout = 3 * time.Minute
 
 func TestMain(m *testing.M) {
+	if spec, ok := os.LookupEnv(replicaVariable); ok {
+		os.Exit(runReplica(spec))
+	}
 	code := m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
