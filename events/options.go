@@ -120,7 +120,9 @@ type Options struct {
 	OnDrop func(Drop)
 
 	// Clock is where the time comes from. If nil, the real clock. In a
-	// testing/synctest bubble the real clock is what is wanted.
+	// testing/synctest bubble the real clock is what is wanted. Where its times
+	// have no monotonic reading, as those of time.Now have, an hour by which it is
+	// set ahead is taken for an hour that has passed.
 	Clock clock.WithTicker
 }
 

@@ -3,24 +3,12 @@ package series
 import (
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// setWall returns now as it would be if the wall clock had been set by so many
-// seconds: the monotonic reading is as before. The package time has no way to
-// make such a time, so this reaches into it: seconds are in the first word,
-// above 30 bits of nanoseconds.
-func setWall(t *testing.T, now time.Time, by time.Duration) time.Time {
-	t.Helper()
-	set := now
-	*(*uint64)(unsafe.Pointer(&set)) += uint64(by/time.Second) << 30
-	require.Zero(t, set.Sub(now), "by the monotonic clock")
-	require.Equal(t, by, set.Round(0).Sub(now.Round(0)), "by the wall clock")
-	return set
-}
+	"github.com/eventseries/eventseries/internal/wallclock"
+)
 
 // A wall clock that is set ends no series and keeps none, and what the server
 // is told does not go back.
@@ -43,7 +31,7 @@ func TestWallClockIsSet(t *testing.T) {
 			table.Observe(k, Occurrence{}, begin.Add(time.Minute))
 			before := write(e, begin.Add(time.Minute))
 
-			now := setWall(t, begin.Add(5*time.Minute), by)
+			now := wallclock.Set(begin.Add(5*time.Minute), by)
 			assert.Empty(t, table.Expire(e, now).Ended)
 			_, counted, _ := table.Count(k, now)
 			assert.True(t, counted)
@@ -67,9 +55,9 @@ func TestWallClockIsSet(t *testing.T) {
 			table.Beat(e)
 			assert.False(t, write(e, now).Series.Last.Before(after.Series.Last))
 
-			now = setWall(t, begin.Add(12*time.Minute-1), by)
+			now = wallclock.Set(begin.Add(12*time.Minute-1), by)
 			assert.Empty(t, table.Expire(e, now).Ended)
-			now = setWall(t, begin.Add(12*time.Minute), by)
+			now = wallclock.Set(begin.Add(12*time.Minute), by)
 			assert.Len(t, table.Expire(e, now).Ended, 1)
 			assert.False(t, write(e, now).Series.Last.Before(after.Series.Last))
 			checkInvariants(t, table, 0)
@@ -84,7 +72,7 @@ func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 	table := NewTable(Options{}, begin)
 	k := testKey("a")
 	e := table.Observe(k, Occurrence{}, begin).Dirty[0]
-	now := setWall(t, begin.Add(time.Minute), -time.Hour)
+	now := wallclock.Set(begin.Add(time.Minute), -time.Hour)
 	table.Observe(k, Occurrence{}, now)
 	w, _, ok := table.Begin(e, now)
 	require.True(t, ok)

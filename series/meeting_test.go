@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/wallclock"
 )
 
 // What a series does about what stands under its name is in
@@ -181,7 +183,7 @@ func TestWallClockIsSetAfterAdoption(t *testing.T) {
 		e, _ := table.Restore(found, 0.5, begin)
 		require.NotNil(t, e)
 
-		now := setWall(t, begin.Add(5*time.Minute), by)
+		now := wallclock.Set(begin.Add(5*time.Minute), by)
 		assert.Empty(t, table.Expire(e, now).Ended)
 		_, counted, _ := table.Count(k, now)
 		assert.True(t, counted)
