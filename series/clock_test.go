@@ -84,6 +84,24 @@ func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// The server may have made a write whose answer was lost. The clocks that say the
+// wall time and how much time has passed differ by a little each time that they
+// are read, so the same occurrence must not be told a moment earlier the next
+// time.
+func TestWallClockIsSetAfterALostAnswer(t *testing.T) {
+	begin := time.Now()
+	table := NewTable(Options{}, begin)
+	k := testKey("a")
+	e := table.Observe(k, Occurrence{}, begin).Dirty[0]
+	table.Observe(k, Occurrence{}, begin.Add(time.Minute))
+	lost, _, ok := table.Begin(e, begin.Add(time.Minute))
+	require.True(t, ok)
+	table.Failed(e, lost)
+	again, _, ok := table.Begin(e, setWall(t, begin.Add(time.Minute), -time.Second))
+	require.True(t, ok)
+	assert.Equal(t, lost.Series.Last, again.Series.Last)
+}
+
 // Where times have no monotonic reading, a clock that is set back cannot be told
 // from a caller that is late. The series goes on.
 func TestWallClockAlone(t *testing.T) {

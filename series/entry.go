@@ -37,7 +37,7 @@ type Entry struct {
 	name          string        // of the Event; empty until the first write begins
 	uniqueNames   int           // how many unique names it has had; 0: it has the base name
 	wroteAt       time.Duration // when the server took the latest write, or refused it
-	wroteLast     int64         // what the server knows of last, microseconds since 1970
+	wroteLast     int64         // the time that the server was told last, or may have been; microseconds since 1970
 	wrote         uint64        // what it knows of revision
 	wroteN        int32         // what it knows of count
 	wroteAs       State         // what it knows of state

@@ -31,7 +31,6 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 	e.wroteAt = t.offset(now)
 	e.wroteAs = w.Series.State
 	e.wroteN = w.Series.Count
-	e.wroteLast = w.Series.Last.UnixMicro()
 	if e.wantBeat && e.beats < math.MaxUint16 {
 		e.beats++
 	}

@@ -168,7 +168,8 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		Count:       e.count,
 	}
 	// Reckoned back from now, so that a wall clock that was set right since is
-	// believed; but what the server has been told is not taken back.
+	// believed; but what the server has been told, or may have been if an answer
+	// was lost, is not taken back.
 	last := now.Add(e.last - at).UnixMicro()
 	if e.silent {
 		last = e.wroteLast
@@ -205,6 +206,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		w.Series.Name = e.key.BaseName()
 		w.patch = annotationPatch(AnnotationSuccessor, e.name+" "+snapshot.First.UTC().Format(time.RFC3339Nano))
 	default: // that of the series
+		e.wroteLast = snapshot.Last.UnixMicro()
 	}
 	e.inFlight = true
 	t.file(e)
