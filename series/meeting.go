@@ -25,7 +25,18 @@ type meeting struct {
 	name string
 	// next is the name of the Event to look at after that, if any.
 	next string
+	// unseen is how often the server has refused to show that Event.
+	unseen int
 }
+
+// maxLooks is how often the server is asked to show an Event when it refuses to.
+//
+// What stands there may be the entry's own, if the answer to a create was lost.
+// Then to go out of the way is to write everything a second time. And since a look
+// asks for nothing that could be wrong, it is mostly something between here and
+// the server that refuses it, for a while. But somebody else's Event must not hold
+// a series up for ever.
+const maxLooks = 3
 
 // standing is what an Event that is on the server is to a series.
 type standing uint8

@@ -77,6 +77,7 @@ type told struct {
 	closeIt   bool
 	inTheWay  naming
 	afterThat *naming
+	unseen    int // how often that was not shown
 	wasFree   bool
 
 	sign bool // from the base name, the way here is to be shown
@@ -501,7 +502,7 @@ func (o *oracle) answer(label string, now time.Duration) string {
 	case said == exists:
 		if !e.over {
 			o.hold(e, now)
-			e.meeting, e.closeIt, e.inTheWay, e.afterThat = true, false, w.name, nil
+			e.meeting, e.closeIt, e.inTheWay, e.afterThat, e.unseen = true, false, w.name, nil, 0
 		}
 		return "taken, again"
 	case said == absent:
@@ -590,7 +591,7 @@ func (o *oracle) gone(e *told, w *toldWrite, eff *effectsText) {
 func (o *oracle) goOn(e *told) {
 	e.closeIt = false
 	if e.afterThat != nil {
-		e.inTheWay, e.afterThat = *e.afterThat, nil
+		e.inTheWay, e.afterThat, e.unseen = *e.afterThat, nil, 0
 		return
 	}
 	e.meeting = false
@@ -716,15 +717,22 @@ func (o *oracle) refuse(label string, reason DropReason, now time.Duration) stri
 	switch {
 	case e.over:
 	case w.kind >= WriteLook:
-		if w.kind == WriteLook && !w.name.unique {
+		shy := w.kind == WriteLook && e.meeting
+		if shy {
+			e.unseen++
+			shy = e.unseen < 3
+		}
+		if w.kind == WriteLook && !w.name.unique && !shy {
 			e.base = ownerOther
 			if base := o.base(e.key); base.taken {
 				base.whose = ownerOther
 			}
 		}
-		if e.meeting {
+		switch {
+		case shy:
+		case e.meeting:
 			o.goOn(e)
-		} else {
+		default:
 			e.sign = false
 		}
 		text := "refused"
@@ -1143,6 +1151,8 @@ func compareWithOracle(t *testing.T, seed uint64, steps int, forgetful bool) {
 			}
 			write := w.inFlight[w.entries[label]]
 			switch outcome := rng.IntN(20); {
+			case write.Kind == WriteLook && outcome >= 12:
+				both("refuse "+label, func(m machine) string { return m.refuse(label, "Malformed", now) })
 			case outcome < 2:
 				both("vanish "+label, func(m machine) string { m.vanish(label); return "" })
 				both("answer "+label, func(m machine) string { return m.answer(label, now) })

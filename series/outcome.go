@@ -137,8 +137,9 @@ func (t *Table) Failed(e *Entry, _ Write) (eff Effects) {
 //
 // A series that takes occurrences goes on to do so, without any write, and is
 // tried again with its next heartbeat: a hot loop of events that are refused is
-// to cost no more than one of events that are not. again is true if there is a
-// write to make now: what was refused was not about the series itself.
+// to cost no more than one of events that are not. again is true if there is
+// another write to make: what was refused was not about the series itself. If w
+// was a WriteLook, that should not be at once.
 func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (again bool, eff Effects) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,6 +149,11 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 	}
 	switch w.Kind {
 	case WriteLook:
+		if e.meeting != nil {
+			if e.meeting.unseen++; e.meeting.unseen < maxLooks {
+				return t.next(e, &eff), eff
+			}
+		}
 		// Whatever stands there, it is not to be had.
 		if w.Series.Name == e.key.BaseName() {
 			e.base = ownerOther

@@ -451,9 +451,9 @@ func (w *world) failed(label string) string {
 
 func (w *world) refuse(label string, reason DropReason, now time.Duration) string {
 	e, write := w.outcome(label)
+	met := e.meeting
 	switch {
 	case write.Kind >= WriteLook:
-		w.blind[e] = true
 	case !e.done && !e.detached:
 		// It begins to count anew; what there is stays there.
 		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
@@ -463,6 +463,9 @@ func (w *world) refuse(label string, reason DropReason, now time.Duration) strin
 		w.leave(e)
 	}
 	again, eff := w.table.Refuse(e, write, reason, start.Add(now))
+	if met != nil && e.meeting != met {
+		w.blind[e] = true
+	}
 	text := "refused"
 	if again {
 		w.queued[e] = true
