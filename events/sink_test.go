@@ -124,6 +124,7 @@ func TestSinkAndStrangeAnswers(t *testing.T) {
 		"cut off":        storedEvent[:40],
 		"success":        `{"apiVersion":"v1","kind":"Status","status":"Success"}`,
 		"another object": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`,
+		"another Event":  `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"namespace":"ns","name":"y"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, body }}

@@ -15,7 +15,8 @@
 //   - Bodies are JSON, whatever content type the client is configured for: a merge
 //     patch is JSON anyway, and proxies and people can read it.
 //   - An answer of another type is an error, an *errors.UnexpectedObjectError of
-//     k8s.io/apimachinery. Otherwise errors are those of client-go.
+//     k8s.io/apimachinery; one about another object is an error. Otherwise errors are
+//     those of client-go.
 //   - A Retry-After that is a date is understood as one in seconds is.
 //
 // # Limitations

@@ -64,7 +64,7 @@ func coreEvents(t *testing.T, tr *transport) *Resource[*corev1.Event, *corev1.Ev
 func TestRequests(t *testing.T) {
 	opts := metav1.ListOptions{FieldSelector: "type=Warning", Limit: 500, Continue: "next"}
 
-	core := &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":{"name":"x","resourceVersion":"7"}}`}
+	core := &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`}
 	events := coreEvents(t, core)
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
 	for _, call := range []func() (*corev1.Event, error){
@@ -100,7 +100,7 @@ func TestRequests(t *testing.T) {
 
 // An answer is what was asked for, or an error.
 func TestAnswersOfAnotherType(t *testing.T) {
-	const event, list = `{"apiVersion":"v1","kind":"Event"}`, `{"apiVersion":"v1","kind":"EventList","items":[]}`
+	const event, list = `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`, `{"apiVersion":"v1","kind":"EventList","items":[]}`
 	for name, test := range map[string]struct {
 		body         string
 		object, list bool // whether it is an answer to a patch, and to a list
@@ -140,6 +140,22 @@ func TestAnswersOfAnotherType(t *testing.T) {
 	}
 }
 
+func TestAnswersAboutAnotherObject(t *testing.T) {
+	for _, metadata := range []string{`{"namespace":"ns","name":"y"}`, `{"namespace":"other","name":"x"}`, `{"name":"x"}`, `{}`} {
+		events := coreEvents(t, &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":` + metadata + `}`})
+		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+		for verb, call := range map[string]func() (*corev1.Event, error){
+			"create": func() (*corev1.Event, error) { return events.Create(t.Context(), "ns", event) },
+			"update": func() (*corev1.Event, error) { return events.Update(t.Context(), "ns", "x", event) },
+			"patch":  func() (*corev1.Event, error) { return events.Patch(t.Context(), "ns", "x", nil) },
+		} {
+			got, err := call()
+			require.ErrorContains(t, err, "asked about events ns/x", "%s: %s", verb, metadata)
+			assert.Nil(t, got)
+		}
+	}
+}
+
 // client-go would wait and try again, however long that takes.
 func TestNothingIsTriedAgain(t *testing.T) {
 	tr := &transport{code: 429, header: http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}}
@@ -166,7 +182,7 @@ func TestNoClient(t *testing.T) {
 type stranger struct{ restclient.Interface }
 
 func TestAClientOfAnotherKindIsUsedAsItIs(t *testing.T) {
-	tr := &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":{"name":"x"}}`}
+	tr := &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`}
 	client := stranger{clientset(t, tr).CoreV1().RESTClient()}
 	events := NewResource[*corev1.Event, *corev1.EventList](client, corev1.SchemeGroupVersion, "events")
 	for range 2 { // its limit would stop the second
