@@ -225,6 +225,52 @@ func TestNamesThatAreAllTakenAreTriedSeldom(t *testing.T) {
 	}
 }
 
+// The create was made, its answer was lost, and the server refuses to show what
+// stands there. It is asked again, and the Event is not written twice.
+func TestLookThatIsRefusedAfterALostAnswer(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var lost, looks atomic.Int32
+		w.server.lose = func(r request) error {
+			if r.verb == "create" && lost.Add(1) == 1 {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}
+		w.server.script(func(_ context.Context, r request) error {
+			if r.body == "{}" && looks.Add(1) < 3 {
+				return statusError(405, 0)
+			}
+			return nil
+		})
+		w.emit(0)
+		w.flush(t)
+		assert.EqualValues(t, 1, countOf(w.server.only(t)))
+		assert.Equal(t, []string{"create", "create", "patch", "patch", "patch"}, verbs(w.server.log()))
+		requests := w.server.log()
+		for i := 1; i+1 < len(requests); i++ {
+			assert.Greater(t, requests[i+1].at.Sub(requests[i].at), time.Second, "tried again in no hurry")
+		}
+	})
+}
+
+// Somebody else's Event that is never shown holds a series up for a moment.
+func TestLookThatIsAlwaysRefused(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		key := keyOf(0)
+		w.server.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: key.BaseName()}})
+		w.server.script(func(_ context.Context, r request) error {
+			if r.body == "{}" {
+				return statusError(422, 0)
+			}
+			return nil
+		})
+		w.emit(0)
+		time.Sleep(20 * time.Second)
+		assert.Len(t, w.server.list(), 2)
+		assert.Equal(t, []string{"create", "patch", "patch", "patch", "create"}, verbs(w.server.log()))
+	})
+}
+
 func TestConflictOnAPatchIsRetried(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.emit(0)

@@ -234,7 +234,10 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 		// The gate makes it wait.
 		again = true
 	}
-	if again {
+	switch {
+	case again && v.outcome == refused && write.Kind == series.WriteLook:
+		w.retry(e) // perhaps what refused it goes away
+	case again:
 		w.queue.Add(e)
 	}
 }
