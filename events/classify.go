@@ -61,8 +61,8 @@ func classify(err error, creates bool) verdict {
 
 	s := status.Status()
 	var retryAfter time.Duration
-	if s.Details != nil {
-		retryAfter = time.Duration(s.Details.RetryAfterSeconds) * time.Second
+	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
+		retryAfter = min(time.Duration(s.Details.RetryAfterSeconds)*time.Second, retryAfterMax)
 	}
 	switch {
 	case s.Code == http.StatusTooManyRequests:
@@ -75,6 +75,10 @@ func classify(err error, creates bool) verdict {
 		return verdict{outcome: refused, reason: DropNamespaceTerminating}
 	case s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden:
 		return verdict{outcome: denied}
+	case s.Code == http.StatusNotFound && apierrors.IsUnexpectedServerError(err):
+		// No API server says it like that. It is a proxy that does not find one, or
+		// a server that does not have the API.
+		return verdict{outcome: troubled}
 	case s.Code == http.StatusNotFound && !creates:
 		return verdict{outcome: gone}
 	case s.Code == http.StatusNotFound:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,7 +43,10 @@ func TestClassify(t *testing.T) {
 		{name: "429 with Retry-After", err: statusError(429, 7), want: verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
 		{name: "429 as client-go makes it", err: apierrors.NewTooManyRequests("slow down", 3), want: verdict{outcome: pushedBack, retryAfter: 3 * time.Second}},
 		{name: "429 without details", err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 429}}, want: verdict{outcome: pushedBack}},
+		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: verdict{outcome: pushedBack, retryAfter: retryAfterMax}},
+		{name: "429 with a Retry-After that overflowed", err: statusError(429, math.MinInt32), want: verdict{outcome: pushedBack}},
 		{name: "503 with Retry-After", err: statusError(503, 9), want: verdict{outcome: pushedBack, retryAfter: 9 * time.Second}},
+		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: verdict{outcome: pushedBack, retryAfter: retryAfterMax}},
 
 		// Trouble.
 		{name: "503", err: statusError(503, 0), want: troubled},
@@ -63,6 +67,9 @@ func TestClassify(t *testing.T) {
 		{name: "unexpected EOF", err: io.ErrUnexpectedEOF, want: troubled},
 		{name: "no such host", err: urlError(&net.DNSError{Err: "no such host"}), want: troubled},
 		{name: "anything else", err: errors.New("sink on fire"), want: troubled},
+
+		// What has not come from an API server says nothing about Events.
+		{name: "404 of a proxy", err: apierrors.NewGenericServerResponse(404, "post", eventResource, "", "default backend - 404", 0, true), want: troubled},
 
 		// The Event is gone, or there before us.
 		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: verdict{outcome: gone}},

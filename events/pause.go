@@ -18,6 +18,12 @@ const (
 	pauseJitter = 0.2
 )
 
+// retryAfterMax is for how long a server is left alone because it says so. None
+// that means it asks for more than minutes, and one that is broken, or whose clock
+// is, must not silence the recorder for good. Events are gone from the server
+// after as long by default, and a request an hour burdens nobody.
+const retryAfterMax = time.Hour
+
 // pauseBackoff returns the sequence of pauses from its beginning.
 func pauseBackoff() wait.Backoff {
 	return wait.Backoff{Duration: pauseFirst, Factor: 2, Jitter: pauseJitter, Steps: 1 << 30, Cap: pauseMax}

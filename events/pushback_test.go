@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -59,12 +60,15 @@ func TestRetryAfterWinsWhereItIsLonger(t *testing.T) {
 		{429, 1, 5 * time.Second, 6 * time.Second},
 		{503, 1, 5 * time.Second, 6 * time.Second},
 		{429, -1, 5 * time.Second, 6 * time.Second},
+		// A server that wants to be left alone for ever does not get that.
+		{429, 1_000_000_000, time.Hour, time.Hour},
+		{503, math.MaxInt32, time.Hour, time.Hour},
 	} {
 		t.Run(fmt.Sprintf("%d after %ds", tt.code, tt.retryAfter), func(t *testing.T) {
 			inBubble(t, Options{}, func(t *testing.T, w *world) {
 				w.server.script(once(statusError(tt.code, tt.retryAfter)))
 				w.emit(0)
-				time.Sleep(2 * time.Minute)
+				time.Sleep(2 * time.Hour)
 				requests := w.server.log()
 				require.Len(t, requests, 2)
 				assertBetween(t, tt.low, tt.high, requests[1].at.Sub(requests[0].at))

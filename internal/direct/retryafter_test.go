@@ -25,6 +25,12 @@ func TestRetryAfterSeconds(t *testing.T) {
 		"seconds":              {"17", in(0), "17"},
 		"a date":               {in(90 * time.Second), in(0), "90"},
 		"a date that is past":  {in(-time.Hour), in(0), "0"},
+		"a very late date":     {"Fri, 31 Dec 9999 23:59:59 GMT", in(0), "2147483647"},
+		"a very early clock":   {in(0), "Mon, 01 Jan 0001 00:00:00 GMT", "2147483647"},
+		"very many seconds":    {"1000000000", in(0), "1000000000"},
+		"more than int32 has":  {"4294967301", in(0), "2147483647"},
+		"more than int64 has":  {"99999999999999999999", in(0), "2147483647"},
+		"less than nothing":    {"-1", in(0), "0"},
 		"neither":              {"soon", in(0), "soon"},
 		"a date, and no clock": {"Fri, 02 Jan 1970 00:00:00 GMT", "", "0"},
 	} {
