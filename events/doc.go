@@ -38,7 +38,7 @@
 //   - No Event is refused by the API server for its form: what is too long, has
 //     the wrong form or is missing is repaired before it is sent.
 //   - When the server pushes back (429), all writing pauses: 5 seconds at first,
-//     up to 5 minutes.
+//     up to 5 minutes, or for as long as it says (Retry-After), up to an hour.
 //   - No lock is held while a sink, a handler, a logger or other code of the user
 //     is called.
 //   - A process that is started again goes on in the Events of the one before it:
@@ -52,4 +52,11 @@
 //     the occurrences since the last heartbeat.
 //   - Of the notes of a running series, one in ten seconds is looked at; the
 //     latest is in the annotation eventseries.dev/last-note.
+//   - A sink that does not return when its context ends holds up the series that it
+//     was called for until it does, since what it does late must not come after
+//     what is newer. If it does so to twice as many calls as Options.Workers,
+//     nothing is written until one of them returns. EventSinkImpl returns.
+//   - A request can be given up by the client and yet be carried out by the server,
+//     even after the next one for the same Event. The count on the server is the
+//     older one then, until the series is written again.
 package events

@@ -98,7 +98,9 @@ type Options struct {
 	// zero, 100.
 	Burst int
 
-	// Workers is how many requests can be under way at a time. If zero, 4.
+	// Workers is how many requests can be under way at a time. Calls of a sink
+	// that do not return although their contexts have ended are not counted, but
+	// there can only be as many again of them. If zero, 4.
 	Workers int
 
 	// RequestTimeout ends a request that is not answered. If zero, 30 seconds.

@@ -89,10 +89,12 @@ func (w *writer) list(lister EventLister, namespace string, opts metav1.ListOpti
 		return nil, verdict{}, w.ctx.Err()
 	}
 	var page *eventsv1.EventList
+	call := w.watch(&p, false)
 	err := w.request(func(ctx context.Context) (err error) {
 		page, err = lister.List(ctx, namespace, opts)
 		return err
 	})
+	call.end()
 	if err == nil && page == nil {
 		err = errors.New("events: sink lists nothing")
 	}

@@ -37,6 +37,7 @@ type writer struct {
 	// hurry is set when there is little time left, so that what fails is tried
 	// again soon.
 	hurry      atomic.Bool
+	replaced   atomic.Int64 // how many workers are, whose calls do not return
 	goroutines sync.WaitGroup
 }
 
@@ -92,8 +93,12 @@ func (w *writer) work() {
 				w.queue.Done(e)
 				return
 			}
-			made = w.process(e)
+			var replaced bool
+			made, replaced = w.process(e)
 			w.queue.Done(e)
+			if replaced {
+				return
+			}
 		}
 	}
 }
@@ -125,12 +130,13 @@ func (w *writer) sleep(d time.Duration) bool {
 }
 
 // process makes the write that e waits for, if there is one, and reports whether
-// a request was made.
-func (w *writer) process(e *series.Entry) (made bool) {
+// a request was made, and whether that took so long that another worker has taken
+// the place of this one.
+func (w *writer) process(e *series.Entry) (made, replaced bool) {
 	b := w.b
 	p, ok := b.gate.enter(w.ctx)
 	if !ok {
-		return false
+		return false, false
 	}
 	write, eff, ok := b.table.Begin(e, b.clock.Now())
 	b.apply(b.logger(), nil, eff)
@@ -138,9 +144,11 @@ func (w *writer) process(e *series.Entry) (made bool) {
 		b.gate.leave(p, false, verdict{})
 		w.backoff.Forget(e)
 		b.flushes.check(b.table, e)
-		return false
+		return false, false
 	}
+	call := w.watch(&p, true)
 	event, err := w.send(&write)
+	replaced = call.end()
 	v := classify(err, write.Creates())
 	b.gate.leave(p, true, v)
 	b.counters.wrote(write.Kind, v.outcome)
@@ -149,7 +157,7 @@ func (w *writer) process(e *series.Entry) (made bool) {
 	}
 	w.conclude(e, write, event, v, err)
 	b.flushes.check(b.table, e)
-	return true
+	return true, replaced
 }
 
 // send makes the request of a write and returns the Event that the sink answers
