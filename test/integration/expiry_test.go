@@ -67,16 +67,27 @@ func TestEventGoesWhileItsSeriesGoesOn(t *testing.T) {
 		return anew
 	}
 
+	// The answer comes a moment after the Event can be seen.
+	requireRecreated := func(want int) {
+		t.Helper()
+		Eventually(t, patience, func(context.Context) error {
+			if got := requestsOf(r.Stats(), "recreate", "written"); got != want {
+				return fmt.Errorf("recreated %d times, not %d", got, want)
+			}
+			return nil
+		})
+	}
+
 	second := untilAnew()
 	assert.Greater(t, occurrences(second), occurrences(original))
+	requireRecreated(1)
 	assert.Equal(t, 1, requestsOf(r.Stats(), "heartbeat", "gone"))
-	assert.Equal(t, 1, requestsOf(r.Stats(), "recreate", "written"))
 
 	err := r.clients.EventsV1().Events(namespace).Delete(t.Context(), second.Name, metav1.DeleteOptions{})
 	require.NoError(t, err)
 	third := untilAnew()
 	assert.Greater(t, occurrences(third), occurrences(second))
-	assert.Equal(t, 2, requestsOf(r.Stats(), "recreate", "written"))
+	requireRecreated(2)
 
 	// It stops, and the Event expires once more before its series is finished.
 	var finished *eventsv1.Event
