@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -87,7 +88,7 @@ func (s *apiServer) stop() error {
 // apiServerArgs returns the kube-apiserver's flags.
 func apiServerArgs(cfg config, dir string, p ports, creds credentials) []string {
 	args := []string{
-		"--etcd-servers=http://" + loopback(p.Etcd),
+		"--etcd-servers=http://" + cmp.Or(cfg.etcdEndpoint, loopback(p.Etcd)),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(p.API),

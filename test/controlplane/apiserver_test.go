@@ -25,6 +25,9 @@ func TestAPIServerArgs(t *testing.T) {
 	}
 	assert.Equal(t, "--event-ttl=5s", args[len(args)-1], "what is given explicitly comes last and wins")
 
+	assert.Contains(t, apiServerArgs(config{etcdEndpoint: "127.0.0.1:9"}, "dir", ports{Etcd: 8}, credentials{}),
+		"--etcd-servers=http://127.0.0.1:9")
+
 	plain := apiServerArgs(config{}, "dir", ports{}, credentials{})
 	for _, arg := range plain {
 		assert.False(t, strings.HasPrefix(arg, "--enable-admission") || strings.HasPrefix(arg, "--admission"), arg)

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 )
@@ -15,6 +16,8 @@ type config struct {
 	// port and etcdPort are 0 for the ports that dataDir was served on before,
 	// or free ones when there was no before.
 	port, etcdPort int
+	// etcdEndpoint is empty for the address that etcd itself listens on.
+	etcdEndpoint string
 	// kubeconfig is empty for a file in dataDir.
 	kubeconfig string
 	eventTTL   time.Duration
@@ -44,6 +47,7 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	fs.StringVar(&cfg.dataDir, "data-dir", "", "`directory` of etcd's data, certificates and tokens; empty: a temporary one that is removed at the end")
 	fs.IntVar(&cfg.port, "port", 0, "`port` of the API server; 0: the one that --data-dir had before, else a free one")
 	fs.IntVar(&cfg.etcdPort, "etcd-port", 0, "`port` of etcd; 0: the one that --data-dir had before, else a free one")
+	fs.StringVar(&cfg.etcdEndpoint, "etcd-endpoint", "", "`host:port` at which the API server looks for etcd, such as that of a proxy in front of it; empty: 127.0.0.1 and etcd's port")
 	fs.StringVar(&cfg.kubeconfig, "kubeconfig", "", "`file` that is written when the server is ready; empty: kubeconfig in --data-dir")
 	fs.DurationVar(&cfg.eventTTL, "event-ttl", time.Hour, "how long etcd keeps an Event after its last write")
 	fs.Func("user", "`name:token[:group,...]` of a further user, without permissions until RBAC grants some; repeatable", func(s string) error {
@@ -81,6 +85,11 @@ func (c config) validate() error {
 	}
 	if c.port != 0 && c.port == c.etcdPort {
 		return fmt.Errorf("controlplane: --port and --etcd-port are both %d", c.port)
+	}
+	if c.etcdEndpoint != "" {
+		if _, _, err := net.SplitHostPort(c.etcdEndpoint); err != nil {
+			return fmt.Errorf("controlplane: --etcd-endpoint=%s is not host:port: %w", c.etcdEndpoint, err)
+		}
 	}
 	if c.eventTTL < time.Second {
 		return fmt.Errorf("controlplane: --event-ttl=%v is shorter than the second that etcd counts in", c.eventTTL)

@@ -12,12 +12,12 @@ import (
 )
 
 func TestParseFlags(t *testing.T) {
-	cfg, err := parseFlags(strings.Fields("--data-dir d --port 1 --etcd-port=2 --kubeconfig k --event-ttl 10s"+
+	cfg, err := parseFlags(strings.Fields("--data-dir d --port 1 --etcd-port=2 --etcd-endpoint 127.0.0.1:3 --kubeconfig k --event-ttl 10s"+
 		" --user ann:a --user bob:b:devs,system:masters --enable-admission-plugins EventRateLimit"+
 		" --admission-control-config-file f -v 3 --lifeline --remove-orphaned-data -- --max-requests-inflight=7 -v 4"), io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, config{
-		dataDir: "d", port: 1, etcdPort: 2, kubeconfig: "k", eventTTL: 10 * time.Second,
+		dataDir: "d", port: 1, etcdPort: 2, etcdEndpoint: "127.0.0.1:3", kubeconfig: "k", eventTTL: 10 * time.Second,
 		users: []user{
 			{name: "ann", token: "a"},
 			{name: "bob", token: "b", groups: []string{"devs", "system:masters"}},
@@ -39,6 +39,7 @@ func TestParseFlagsRefuses(t *testing.T) {
 		"--port=70000":               "--port=70000",
 		"--etcd-port=-1":             "--etcd-port=-1",
 		"--port=7 --etcd-port=7":     "both 7",
+		"--etcd-endpoint=proxy":      "proxy",
 		"--event-ttl=999ms":          "999ms",
 		"--remove-orphaned-data":     "--lifeline",
 		"--user=ann":                 "name:token",
