@@ -16,8 +16,12 @@ MODULES := . test test/controlplane
 
 FUZZTIME ?= 30s
 
+# 0 takes any seed. It is printed.
+CHAOS_SEED ?= 0
+CHAOS_DURATION ?= 10m
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration fuzz bench lint fmt clean
+.PHONY: help demo test unit matrix integration chaos fuzz bench lint fmt clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +62,11 @@ integration: ## run the tests on a real API server
 	$(GO) run ./internal/controlplane/build
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
+
+# Each wait in it has a bound of its own.
+chaos: ## kill, pause and cut off a server for CHAOS_DURATION, as CHAOS_SEED says
+	$(GO) run ./internal/controlplane/build
+	cd test && $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION)
 
 fuzz: ## run each fuzz target for FUZZTIME
 	@for dir in $$(grep -rl --include='*_test.go' 'func Fuzz' . | xargs -n 1 dirname | sort -u); do \

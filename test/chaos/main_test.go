@@ -1,0 +1,14 @@
+package chaos
+
+import (
+	"os"
+	"testing"
+)
+
+// TestMain makes an emitter of this program where it was started as one.
+func TestMain(m *testing.M) {
+	if variable, ok := os.LookupEnv(emitterVariable); ok {
+		os.Exit(runEmitter(variable, os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
