@@ -153,8 +153,9 @@ func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (
 			next = ""
 		}
 		e.meeting.next = next
-		if found.State == Ongoing {
-			// Nobody else would close it.
+		if found.State == Ongoing && !t.has(e.hash, &e.key, found.Name, e) {
+			// Nobody else would close it. One that another entry tends only looks
+			// dead, because the server has heard nothing of it for long.
 			e.meeting.step = WriteClose
 			break
 		}

@@ -646,7 +646,7 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 			next := *ev.successor
 			e.afterThat = &next
 		}
-		if ev.state == Ongoing {
+		if ev.state == Ongoing && !o.has(e, ev) {
 			e.closeIt = true
 			return
 		}
