@@ -50,7 +50,7 @@ func (e *emission) start(end kind) error {
 	case hurryEmitter:
 		config.Shutdown = hurriedShutdown
 	case flushEmitter:
-		config.Flush = true
+		config.Flush, config.Patience = true, patientShutdown
 	}
 	l, err := startLife(config)
 	if err != nil {

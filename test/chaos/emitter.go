@@ -26,6 +26,9 @@ const (
 	heartbeatInterval = 2 * time.Second
 	finishAfter       = 3 * time.Second
 	requestTimeout    = 3 * time.Second
+	// A life is short. With the default limit it would spend most of it with
+	// finding what the one before it has left.
+	requestsPerSecond = 200
 	// hurriedShutdown is a timeout in which not all can be written.
 	hurriedShutdown = 300 * time.Millisecond
 )
@@ -36,7 +39,7 @@ const (
 	// emitting goroutines of an emitter.
 	emittingGoroutines = 3
 	// How long an emitter waits from one flush to the next.
-	flushAtLeast, flushAtMost = 500 * time.Millisecond, 4 * time.Second
+	flushAtLeast, flushAtMost = 200 * time.Millisecond, 2 * time.Second
 	// flushTimeout is when it gives up a flush, to try again with more.
 	flushTimeout = 5 * time.Second
 )
@@ -56,9 +59,10 @@ type emitterConfig struct {
 	Scope         events.Scope
 	SkipList      bool
 	Shutdown      time.Duration // the timeout
-	// Flush says that there must be nothing left to be written when it is shut
-	// down.
-	Flush bool
+	// Flush says that it is flushed before it is shut down, which must succeed
+	// within Patience.
+	Flush    bool
+	Patience time.Duration
 }
 
 // exitOrphaned ends an emitter whose parent is gone.
@@ -104,6 +108,7 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		FinishAfter:       finishAfter,
 		NoteInterval:      finishAfter / 10,
 		RequestTimeout:    requestTimeout,
+		QPS:               requestsPerSecond,
 		ShutdownTimeout:   config.Shutdown,
 		OnDrop:            e.dropped,
 	})
@@ -154,7 +159,7 @@ func (e *emitter) run(stop <-chan struct{}) error {
 	flusher.Wait()
 
 	if e.config.Flush {
-		ctx, cancel := context.WithTimeout(context.Background(), patientShutdown)
+		ctx, cancel := context.WithTimeout(context.Background(), e.config.Patience)
 		defer cancel()
 		if err := e.flush(ctx); err != nil {
 			e.reports.write(report{Failed: err.Error()})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -130,8 +131,9 @@ func (l *life) kill() error {
 		return fmt.Errorf("chaos: kill emitter: %w", err)
 	}
 	<-l.done
-	if exit := new(exec.ExitError); errors.As(l.err, &exit) && exit.ExitCode() == -1 {
-		return nil // by a signal
+	// By a signal, where there are signals.
+	if exit := new(exec.ExitError); errors.As(l.err, &exit) && (exit.ExitCode() == -1 || runtime.GOOS == "windows") {
+		return nil
 	}
 	return fmt.Errorf("chaos: emitter ended by itself: %w: %s", l.err, &l.log)
 }

@@ -3,6 +3,8 @@ package chaos
 import (
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // TestMain makes an emitter of this program where it was started as one.
@@ -10,5 +12,5 @@ func TestMain(m *testing.M) {
 	if variable, ok := os.LookupEnv(emitterVariable); ok {
 		os.Exit(runEmitter(variable, os.Stdin, os.Stdout))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }

@@ -82,13 +82,13 @@ type schedule struct {
 func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
 	s := schedule{
 		server: plan(rand.New(rand.NewPCG(seed, 1)), duration, serverKinds, pace{
-			gap: span{time.Second, 8 * time.Second}, lasts: span{500 * time.Millisecond, 5 * time.Second}}),
+			gap: span{time.Second, 9 * time.Second}, lasts: span{500 * time.Millisecond, 5 * time.Second}}),
 		network: plan(rand.New(rand.NewPCG(seed, 2)), duration, networkKinds, pace{
-			gap: span{500 * time.Millisecond, 7 * time.Second}, lasts: span{500 * time.Millisecond, 6 * time.Second}}),
+			gap: span{time.Second, 8 * time.Second}, lasts: span{500 * time.Millisecond, 6 * time.Second}}),
 	}
 	for i := range emitters {
 		s.emitters = append(s.emitters, plan(rand.New(rand.NewPCG(seed, uint64(10+i))), duration, emitterKinds, pace{
-			gap: span{2 * time.Second, 15 * time.Second}, lasts: span{0, 4 * time.Second}, long: 2 * (heartbeatInterval + finishAfter)}))
+			gap: span{4 * time.Second, 22 * time.Second}, lasts: span{0, 4 * time.Second}, long: 2 * (heartbeatInterval + finishAfter)}))
 	}
 	return s
 }

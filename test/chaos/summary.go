@@ -78,7 +78,7 @@ func (s *summary) String() string {
 	}
 	row("series adopted by name, by list", "%d, %d", adopted, restored)
 	row("dropped", "%d %v", dropped, drops)
-	row("not known to be on the server", "%d (killed, or cut off)", high-low)
+	row("left open by kills and cut-offs", "%d", high-low)
 	row("Events, changes seen", "%d, %d", s.events, s.changes)
 	row("differences, regressions", "%d, %d", s.differences, s.regressions)
 	return text.String()
