@@ -21,6 +21,8 @@ type account struct {
 	// batches is the number of batches that it has emitted, flushed that of those
 	// that are known to be on the server.
 	batches, flushed int
+	// lasted is how long it lived, as far as it has told.
+	lasted time.Duration
 
 	pending []sentBatch // not flushed; the first is flushed+1
 }
@@ -51,6 +53,7 @@ func newAccount(keys int) *account { return &account{keys: make([]keyAccount, ke
 
 // add takes in a report.
 func (a *account) add(r report) {
+	a.lasted = r.At
 	if r.Stats != nil {
 		a.stats = *r.Stats
 	}
@@ -125,6 +128,21 @@ func (a *account) dropped() (n int64) {
 		n += k.dropped
 	}
 	return n
+}
+
+// String says it in a line.
+func (a *account) String() string {
+	var low, high int64
+	for key := range a.keys {
+		l, h, _ := a.bounds(key)
+		low, high = low+l, high+h
+	}
+	end := "was killed"
+	if a.ended {
+		end = "was shut down"
+	}
+	return fmt.Sprintf("%s after %.1fs: %d of %d batches flushed; of %d occurrences %d dropped, %d to %d on the server",
+		end, a.lasted.Seconds(), a.flushed, a.batches, a.taken(), a.dropped(), low, high)
 }
 
 // bounds returns how many occurrences of a key this life has put on the server,

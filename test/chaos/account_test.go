@@ -61,6 +61,7 @@ func TestBoundsOfAKill(t *testing.T) {
 	assert.EqualValues(t, 1, low)
 	assert.EqualValues(t, 1, high)
 	assert.Empty(t, a.check(), "its last stats are old")
+	assert.Equal(t, "was killed after 0.0s: 1 of 3 batches flushed; of 13 occurrences 0 dropped, 4 to 13 on the server", a.String())
 
 	a.add(report{Seq: 3, Flushed: true})
 	low, _, _ = a.bounds(0)

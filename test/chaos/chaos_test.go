@@ -77,6 +77,7 @@ func TestChaos(t *testing.T) {
 			result.lives[k] += n
 		}
 		for i, l := range e.lives {
+			t.Logf("emitter %d, life %d, %v", e.number, i, l.account)
 			assert.Empty(t, l.account.check(), "emitter %d, life %d", e.number, i)
 			assert.NoError(t, l.broken())
 		}

@@ -41,7 +41,7 @@ const (
 	// How long an emitter waits from one flush to the next.
 	flushAtLeast, flushAtMost = 200 * time.Millisecond, 2 * time.Second
 	// flushTimeout is when it gives up a flush, to try again with more.
-	flushTimeout = 5 * time.Second
+	flushTimeout = 3 * time.Second
 )
 
 // emitterVariable holds the emitterConfig of a process that is to be an emitter.

@@ -81,14 +81,11 @@ type schedule struct {
 // schedule, and a longer one begins like a shorter one.
 func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
 	s := schedule{
-		server: plan(rand.New(rand.NewPCG(seed, 1)), duration, serverKinds, pace{
-			gap: span{time.Second, 9 * time.Second}, lasts: span{500 * time.Millisecond, 5 * time.Second}}),
-		network: plan(rand.New(rand.NewPCG(seed, 2)), duration, networkKinds, pace{
-			gap: span{time.Second, 8 * time.Second}, lasts: span{500 * time.Millisecond, 6 * time.Second}}),
+		server:  plan(rand.New(rand.NewPCG(seed, 1)), duration, serverKinds, serverPace),
+		network: plan(rand.New(rand.NewPCG(seed, 2)), duration, networkKinds, networkPace),
 	}
 	for i := range emitters {
-		s.emitters = append(s.emitters, plan(rand.New(rand.NewPCG(seed, uint64(10+i))), duration, emitterKinds, pace{
-			gap: span{4 * time.Second, 22 * time.Second}, lasts: span{0, 4 * time.Second}, long: 2 * (heartbeatInterval + finishAfter)}))
+		s.emitters = append(s.emitters, plan(rand.New(rand.NewPCG(seed, uint64(10+i))), duration, emitterKinds, emitterPace))
 	}
 	return s
 }
@@ -102,22 +99,51 @@ func (s span) draw(rng *rand.Rand) time.Duration {
 
 // pace is how fast a list of steps goes.
 type pace struct {
-	gap, lasts span
+	// brisk is the time between two steps until there has been one of each kind,
+	// calm that after. All must go well for a while now and then, or else nothing
+	// is known of what a process that is killed has written.
+	brisk, calm span
+	// lasts is how long a step does.
+	lasts span
 	// long, if not zero, is how long one in eight steps lasts.
 	long time.Duration
 }
+
+var (
+	serverPace = pace{
+		brisk: span{time.Second, 7 * time.Second},
+		calm:  span{3 * time.Second, 20 * time.Second},
+		lasts: span{500 * time.Millisecond, 5 * time.Second},
+	}
+	networkPace = pace{
+		brisk: span{time.Second, 6 * time.Second},
+		calm:  span{3 * time.Second, 18 * time.Second},
+		lasts: span{500 * time.Millisecond, 6 * time.Second},
+	}
+	emitterPace = pace{
+		brisk: span{4 * time.Second, 16 * time.Second},
+		calm:  span{8 * time.Second, 40 * time.Second},
+		lasts: span{0, 4 * time.Second},
+		// What was left is dead when the next life comes.
+		long: 2 * (heartbeatInterval + finishAfter),
+	}
+)
 
 // plan makes one list of steps. All kinds have come before the list of them begins
 // anew, in another order.
 func plan(rng *rand.Rand, duration time.Duration, kinds []kind, p pace) []step {
 	var steps []step
 	var deck []kind
+	gap := p.brisk
 	for now := time.Duration(0); ; {
 		if len(deck) == 0 {
+			if len(steps) > 0 {
+				gap = p.calm
+			}
 			deck = slices.Clone(kinds)
 			rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 		}
-		s := step{at: now + p.gap.draw(rng), lasts: p.lasts.draw(rng), kind: deck[0]}
+		s := step{at: now + gap.draw(rng), lasts: p.lasts.draw(rng), kind: deck[0]}
 		deck = deck[1:]
 		if rng.IntN(8) == 0 && p.long > 0 {
 			s.lasts = p.long
