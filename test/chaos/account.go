@@ -33,6 +33,9 @@ type keyAccount struct {
 	taken int64
 	// flushed is how many of those a Flush has put on the server, or dropped.
 	flushed int64
+	// sent and acked are how many it has added to each Event, by name: at most, and
+	// as far as the server has acknowledged it.
+	sent, acked map[string]int64
 	// dropped is how many are counted as dropped, and cutOff how many of those
 	// because the time for the shutdown was over.
 	dropped, cutOff int64
@@ -70,6 +73,10 @@ func (a *account) add(r report) {
 			a.pending = a.pending[1:]
 			a.flushed++
 		}
+	case r.Sent != nil:
+		a.added(r.Sent, func(k *keyAccount) *map[string]int64 { return &k.sent })
+	case r.Acked != nil:
+		a.added(r.Acked, func(k *keyAccount) *map[string]int64 { return &k.acked })
 	case r.Dropped != nil:
 		k := &a.keys[r.Dropped.Key]
 		k.dropped += int64(r.Dropped.Count)
@@ -114,6 +121,27 @@ func (a *account) done(r report) {
 	}
 }
 
+// added takes in what was sent or acknowledged. Of requests that cross, the one
+// with more counts.
+func (a *account) added(what *addition, to func(*keyAccount) *map[string]int64) {
+	if what.Key < 0 || what.Key >= len(a.keys) || what.Count < 0 {
+		a.failures = append(a.failures, fmt.Sprintf("it wrote %+v", *what))
+		return
+	}
+	counts := to(&a.keys[what.Key])
+	if *counts == nil {
+		*counts = make(map[string]int64)
+	}
+	(*counts)[what.Event] = max((*counts)[what.Event], what.Count)
+}
+
+func sum(counts map[string]int64) (n int64) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
 // taken returns how many occurrences were to be emitted, of all keys.
 func (a *account) taken() (n int64) {
 	for _, k := range a.keys {
@@ -149,16 +177,23 @@ func (a *account) String() string {
 // at least and at most, and in how many Events at most.
 func (a *account) bounds(key int) (low, high int64, begun int) {
 	k := a.keys[key]
-	if !a.ended {
+	if a.ended {
+		low, high = k.taken-k.dropped, k.taken-k.dropped+k.cutOff
+	} else {
 		// What it dropped is not known to be among what was not flushed.
-		return max(k.flushed-k.dropped, 0), k.taken, k.begun
+		low, high = max(k.flushed-k.dropped, 0), k.taken
 	}
-	return k.taken - k.dropped, k.taken - k.dropped + k.cutOff, k.begun
+	return max(low, sum(k.acked)), min(high, sum(k.sent)), k.begun
 }
 
 // check returns what does not add up within this life.
 func (a *account) check() []string {
 	wrong := a.failures
+	for key := range a.keys {
+		if low, high, _ := a.bounds(key); low > high {
+			wrong = append(wrong, fmt.Sprintf("key %d: at least %d must be on the server, but at most %d can: %+v", key, low, high, a.keys[key]))
+		}
+	}
 	if !a.ended {
 		return wrong
 	}

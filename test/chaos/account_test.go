@@ -9,6 +9,14 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
+func sends(key int, event string, count int64) report {
+	return report{Sent: &addition{Key: key, Event: event, Count: count}}
+}
+
+func acks(key int, event string, count int64) report {
+	return report{Acked: &addition{Key: key, Event: event, Count: count}}
+}
+
 // accountOf takes in reports about two keys.
 func accountOf(reports ...report) *account {
 	a := newAccount(2)
@@ -24,6 +32,8 @@ func TestBoundsOfAShutdown(t *testing.T) {
 		report{Seq: 1, Done: true},
 		report{Seq: 2, Batch: []burst{{0, 4}}},
 		report{Seq: 2, Done: true},
+		sends(0, "first", 3), acks(0, "first", 3), sends(0, "first", 4), acks(0, "first", 4), sends(0, "second", 1), acks(0, "second", 1),
+		sends(1, "third", 1),
 		report{Dropped: &loss{Key: 1, Count: 1, Reason: events.DropShutdown}},
 		report{Dropped: &loss{Key: 0, Count: 2, Reason: events.DropRejected}},
 		report{Stats: &stats{Occurrences: 8, Dropped: map[string]uint64{"Shutdown": 1, "Rejected": 2}}},
@@ -49,23 +59,36 @@ func TestBoundsOfAKill(t *testing.T) {
 	a := accountOf(
 		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}}},
 		report{Seq: 1, Done: true},
+		sends(0, "first", 1), acks(0, "first", 1),
+		sends(1, "other", 1),
 		report{Seq: 2, Batch: []burst{{0, 4}}},
 		report{Seq: 2, Done: true},
 		report{Seq: 1, Flushed: true},
+		sends(0, "first", 7),
 		report{Seq: 3, Batch: []burst{{0, 5}}},
 	)
-	low, high, _ := a.bounds(0)
-	assert.EqualValues(t, 3, low)
-	assert.EqualValues(t, 12, high)
-	low, high, _ = a.bounds(1)
-	assert.EqualValues(t, 1, low)
-	assert.EqualValues(t, 1, high)
+	bounds := func(key int) (all [2]int64) {
+		all[0], all[1], _ = a.bounds(key)
+		return all
+	}
+	assert.Equal(t, [2]int64{3, 7}, bounds(0), "flushed, and sent")
+	assert.Equal(t, [2]int64{1, 1}, bounds(1))
+	assert.Equal(t, "was killed after 0.0s: 1 of 3 batches flushed; of 13 occurrences 0 dropped, 4 to 8 on the server", a.String())
 	assert.Empty(t, a.check(), "its last stats are old")
-	assert.Equal(t, "was killed after 0.0s: 1 of 3 batches flushed; of 13 occurrences 0 dropped, 4 to 13 on the server", a.String())
 
+	a.add(acks(0, "first", 7))
+	assert.Equal(t, [2]int64{7, 7}, bounds(0), "acknowledged, and sent")
+	a.add(sends(0, "second", 9))
+	assert.Equal(t, [2]int64{7, 12}, bounds(0), "acknowledged, and emitted")
+	assert.Empty(t, a.check())
 	a.add(report{Seq: 3, Flushed: true})
-	low, _, _ = a.bounds(0)
-	assert.EqualValues(t, 12, low)
+	assert.Equal(t, [2]int64{12, 12}, bounds(0))
+	a.add(acks(0, "second", 9))
+	assert.Len(t, a.check(), 1, "more was acknowledged than there was")
+}
+
+func TestWritesThatCannotBe(t *testing.T) {
+	assert.Len(t, accountOf(sends(-1, "e", 1), sends(2, "e", 1), acks(0, "e", -1)).check(), 3)
 }
 
 func TestSeriesThatCanHaveBegun(t *testing.T) {

@@ -13,14 +13,15 @@
 //
 // # The accounts
 //
-// An emitter says what it is about to emit before it does so, and which of that a
-// Flush has put on the server, through a pipe that outlives it. So at the end
-// there are two bounds for each key, between which the sum of the counts of all its
-// Events on the server must lie. They are the same for a process that was shut
-// down and dropped nothing. They differ
+// An emitter says what it is about to emit before it does so, which of that a
+// Flush has put on the server, what it is about to send, and what of that the
+// server has acknowledged; all through a pipe that outlives it. So at the end there
+// are two bounds for each key, between which the sum of the counts of all its Events
+// on the server must lie. They are the same for a process that was shut down and
+// dropped nothing. They differ
 //
-//   - for one that was killed: it may have written what was emitted since its last
-//     Flush, or not;
+//   - for one that was killed: of what it had sent, the server may have written
+//     what it has not acknowledged, or not;
 //   - for one that ran out of time at its shutdown: of what it counts as dropped,
 //     the request that was cut off may have been done all the same.
 //

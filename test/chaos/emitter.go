@@ -99,7 +99,7 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		return fmt.Errorf("chaos: clients: %w", err)
 	}
 	e := &emitter{config: config, reports: r}
-	e.broadcaster = events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clients.EventsV1()}, events.Options{
+	e.broadcaster = events.NewBroadcasterWithOptions(newAccountingSink(&events.EventSinkImpl{Interface: clients.EventsV1()}, r), events.Options{
 		ReportingInstance: config.Instance,
 		Scope:             config.Scope,
 		Namespaces:        []string{config.Namespace},

@@ -22,9 +22,9 @@ func TestCompare(t *testing.T) {
 	// Of key 1 of emitter 1, the first life put 3 to 5 on the server and the
 	// second one 2; each can have begun a series.
 	first := newAccount(keysPerEmitter)
-	first.keys[1] = keyAccount{taken: 5, flushed: 3, begun: 1}
+	first.keys[1] = keyAccount{taken: 5, flushed: 3, sent: map[string]int64{"e": 5}, begun: 1}
 	second := newAccount(keysPerEmitter)
-	second.keys[1] = keyAccount{taken: 2, begun: 1}
+	second.keys[1] = keyAccount{taken: 2, sent: map[string]int64{"e": 2}, begun: 1}
 	second.ended = true
 	l := ledger{{newAccount(keysPerEmitter)}, {first, second}}
 
@@ -54,7 +54,7 @@ func TestCompare(t *testing.T) {
 
 func TestDifferenceTellsAllThatIsKnown(t *testing.T) {
 	killed := newAccount(keysPerEmitter)
-	killed.keys[3] = keyAccount{taken: 5, flushed: 4, begun: 1}
+	killed.keys[3] = keyAccount{taken: 5, flushed: 4, sent: map[string]int64{"e": 5}, begun: 1}
 	wrong := ledger{{killed}}.compare([]eventsv1.Event{eventOf(0, 3, 2)})
 	require.Len(t, wrong, 1)
 	text := wrong[0].String()

@@ -22,6 +22,9 @@ type report struct {
 	// Flushed says that all batches up to Seq are on the server.
 	Flushed bool `json:"flushed,omitempty"`
 	Seq     int  `json:"seq,omitempty"`
+	// Sent is what it is about to have written, Acked what the server has written.
+	Sent  *addition `json:"sent,omitempty"`
+	Acked *addition `json:"acked,omitempty"`
 	// Dropped is a loss that was offered to Options.OnDrop.
 	Dropped *loss `json:"dropped,omitempty"`
 	// Stats are the recorder's.
@@ -30,6 +33,13 @@ type report struct {
 	Failed string `json:"failed,omitempty"`
 	// Ended says that this is the last line, after a shutdown.
 	Ended bool `json:"ended,omitempty"`
+}
+
+// addition is what a process has added to the count of an Event.
+type addition struct {
+	Key   int    `json:"key"`
+	Event string `json:"event"`
+	Count int64  `json:"count"`
 }
 
 // loss is what was dropped of a key.

@@ -17,6 +17,8 @@ func TestReportsAreReadAsTheyWereWritten(t *testing.T) {
 		{Seq: 1, Batch: []burst{{Key: 0, Count: 2}, {Key: 3, Count: 1}}},
 		{Seq: 1, Done: true},
 		{Seq: 1, Flushed: true},
+		{Sent: &addition{Key: 1, Event: "e", Count: 2}},
+		{Acked: &addition{Key: 1, Event: "e", Count: 2}},
 		{Dropped: &loss{Key: 3, Count: 7, Reason: events.DropShutdown}},
 		{Stats: statsOf(events.Stats{
 			Occurrences: 3, Adopted: 1, Restored: 2,
@@ -40,7 +42,7 @@ func TestReportsAreReadAsTheyWereWritten(t *testing.T) {
 		got = append(got, line)
 	}))
 	assert.Equal(t, want, got)
-	assert.Equal(t, map[string]uint64{"written create": 1, "written look": 2}, got[4].Stats.Writes)
+	assert.Equal(t, map[string]uint64{"written create": 1, "written look": 2}, got[6].Stats.Writes)
 }
 
 func TestReportThatIsNone(t *testing.T) {
