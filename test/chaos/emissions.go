@@ -84,10 +84,15 @@ func (e *emission) latest() *life {
 	return e.lives[len(e.lives)-1]
 }
 
-// run begins the first life and does what the schedule says. It returns with a
-// life that goes on, and is to end as stopEmitter.
+// run begins the first life and does what the schedule says. The end of a life may
+// have to wait for the end of a fault; what was to come meanwhile is left out, or
+// the lives after it would be none. It returns with a life that goes on, and is to
+// end as stopEmitter.
 func (e *emission) run(ctx context.Context, begin time.Time, steps []step) error {
 	for _, s := range steps {
+		if time.Since(begin) > s.at {
+			continue
+		}
 		if err := e.start(s.kind); err != nil {
 			return err
 		}
