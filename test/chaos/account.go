@@ -49,7 +49,6 @@ type keyAccount struct {
 type sentBatch struct {
 	at     time.Duration
 	bursts []burst
-	done   bool
 }
 
 func newAccount(keys int) *account { return &account{keys: make([]keyAccount, keys)} }
@@ -135,6 +134,7 @@ func (a *account) added(what *addition, to func(*keyAccount) *map[string]int64) 
 	(*counts)[what.Event] = max((*counts)[what.Event], what.Count)
 }
 
+// sum adds up counts.
 func sum(counts map[string]int64) (n int64) {
 	for _, count := range counts {
 		n += count

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ func TestBoundsOfAKill(t *testing.T) {
 	assert.Empty(t, a.check())
 	a.add(report{Seq: 3, Flushed: true})
 	assert.Equal(t, [2]int64{12, 12}, bounds(0))
-	a.add(acks(0, "second", 9))
+	a.add(acks(1, "other", 2))
 	assert.Len(t, a.check(), 1, "more was acknowledged than there was")
 }
 
@@ -106,13 +107,13 @@ func TestSeriesThatCanHaveBegun(t *testing.T) {
 		{At: second(2), Seq: 1, Done: true},
 	}
 	assert.Equal(t, 1, begun(first...))
-	soon := append(first,
-		report{At: second(window - 1), Seq: 2, Batch: []burst{{0, 2}}},
-		report{At: second(window), Seq: 2, Done: true})
+	soon := slices.Concat(first, []report{
+		{At: second(window - 1), Seq: 2, Batch: []burst{{0, 2}}},
+		{At: second(window), Seq: 2, Done: true}})
 	assert.Equal(t, 1, begun(soon...))
-	late := append(first,
-		report{At: second(window), Seq: 2, Batch: []burst{{0, 2}}},
-		report{At: second(window + 1), Seq: 2, Done: true})
+	late := slices.Concat(first, []report{
+		{At: second(window), Seq: 2, Batch: []burst{{0, 2}}},
+		{At: second(window + 1), Seq: 2, Done: true}})
 	assert.Equal(t, 2, begun(late...), "from the begin of the one to the end of the other it was long enough")
 	slow := []report{
 		{At: second(1), Seq: 1, Batch: []burst{{0, 3}}},

@@ -51,6 +51,7 @@ func (e *emission) start(end kind) error {
 		config.Shutdown = hurriedShutdown
 	case flushEmitter:
 		config.Flush, config.Patience = true, patientShutdown
+	default: // it has the time that it needs, or none
 	}
 	l, err := startLife(config)
 	if err != nil {

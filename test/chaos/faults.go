@@ -101,6 +101,7 @@ func (f *faults) proxyStep(ctx context.Context, proxy *faultproxy.Proxy, s step)
 		for time.Until(end) > resetEvery && until(ctx, time.Now().Add(resetEvery)) {
 			proxy.Reset()
 		}
+	default: // the fault is all there is
 	}
 	until(ctx, end)
 }

@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -210,6 +209,3 @@ func (s schedule) count() map[kind]int {
 	}
 	return counts
 }
-
-// kindsOf returns the kinds of a map in a fixed order.
-func kindsOf(counts map[kind]int) []kind { return slices.Sorted(maps.Keys(counts)) }

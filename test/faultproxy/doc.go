@@ -24,8 +24,6 @@
 //
 // # Limitations
 //
-//   - A half-closed connection stays half open only until the other side is
-//     done; that is not told apart from a whole one.
 //   - Connections that are refused are accepted and reset at once, so that
 //     nobody else can take the port. A client sees that as a reset, not as
 //     "connection refused".
