@@ -37,8 +37,12 @@ func newPattern(seed uint64, emitter, life, keys int) *pattern {
 		keys: make([]phase, keys),
 	}
 	for i := range p.keys {
-		// Not all at once, and not all quiet.
-		p.keys[i] = phase{left: p.rng.IntN(batches(finishAfter)), loops: p.rng.IntN(2) == 0}
+		// Half of them go on with what the life before has left.
+		if p.rng.IntN(2) == 0 {
+			p.keys[i] = p.draw(true)
+		} else {
+			p.keys[i] = phase{left: p.rng.IntN(batches(finishAfter))}
+		}
 	}
 	return p
 }
@@ -55,7 +59,7 @@ func (p *pattern) next() []burst {
 			*k = p.draw(!k.loops)
 		}
 		k.left--
-		if k.loops && k.every > 0 && k.left%k.every == 0 {
+		if k.loops && k.left%k.every == 0 {
 			batch = append(batch, burst{Key: key, Count: k.count})
 		}
 	}
