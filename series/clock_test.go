@@ -97,7 +97,7 @@ func TestWallClockIsSetAfterALostAnswer(t *testing.T) {
 	lost, _, ok := table.Begin(e, begin.Add(time.Minute))
 	require.True(t, ok)
 	table.Failed(e, lost)
-	again, _, ok := table.Begin(e, setWall(t, begin.Add(time.Minute), -time.Second))
+	again, _, ok := table.Begin(e, wallclock.Set(begin.Add(time.Minute), -time.Second))
 	require.True(t, ok)
 	assert.Equal(t, lost.Series.Last, again.Series.Last)
 }
