@@ -118,7 +118,7 @@ func TestFaults(t *testing.T) {
 		}
 		w := newFaultyWorld(t, f, row.opts)
 		w.emit(distinct, 1)
-		w.emit(loops, 9)
+		w.emit(inLoops, 9)
 		flushThrough(t, w.r)
 		w.requireDelivered(t)
 
@@ -163,7 +163,7 @@ func TestFaultsOfConnections(t *testing.T) {
 		row.set(&f.connections)
 		w := newFaultyWorld(t, f, events.Options{Workers: 8})
 		w.emit(distinct, 1)
-		w.emit(loops, 9)
+		w.emit(inLoops, 9)
 		flushThrough(t, w.r)
 		w.requireDelivered(t)
 
@@ -329,8 +329,8 @@ type faultyWorld struct {
 const (
 	// distinct is how many Pods of a faultyWorld there are events about.
 	distinct = 6
-	// loops is how many of them are in a loop.
-	loops = 2
+	// inLoops is how many of them are in a loop.
+	inLoops = 2
 )
 
 func newFaultyWorld(t *testing.T, f *front, opts events.Options) *faultyWorld {
