@@ -62,7 +62,8 @@ func (c *connectionFaults) due(left *atomic.Int32) bool {
 // listens.
 func (c *connectionFaults) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if c.due(&c.refused) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		var config net.ListenConfig
+		listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}

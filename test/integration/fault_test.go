@@ -46,8 +46,8 @@ func page(code int, retryAfter string) fault {
 // retryAt is a Retry-After with the date that is so far ahead. It is made when
 // the answer is.
 func retryAt(ahead time.Duration, answer func(retryAfter string) fault) fault {
-	return func(w http.ResponseWriter, r *http.Request, real http.Handler) {
-		answer(time.Now().Add(ahead).UTC().Format(http.TimeFormat))(w, r, real)
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answer(time.Now().Add(ahead).UTC().Format(http.TimeFormat))(w, r, server)
 	}
 }
 
@@ -80,31 +80,31 @@ func silence(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 // done has the real server do what it was asked, and then does something else
 // than answer what that did.
 func done(answer fault) fault {
-	return func(w http.ResponseWriter, r *http.Request, real http.Handler) {
-		carryOut(r, real)
-		answer(w, r, real)
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		carryOut(r, server)
+		answer(w, r, server)
 	}
 }
 
 // half has the real server do what it was asked, and ends in the middle of its
 // answer the way that end does.
 func half(end fault) fault {
-	return func(w http.ResponseWriter, r *http.Request, real http.Handler) {
-		answer := carryOut(r, real)
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answer := carryOut(r, server)
 		text := answer.Body.String()
 		maps.Copy(w.Header(), answer.Header())
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 		w.WriteHeader(answer.Code)
 		_, _ = w.Write([]byte(text[:len(text)/2])) // the client may be gone
 		_ = http.NewResponseController(w).Flush()
-		end(w, r, real)
+		end(w, r, server)
 	}
 }
 
 // carryOut has a request carried out although its client may go away.
-func carryOut(r *http.Request, real http.Handler) *httptest.ResponseRecorder {
+func carryOut(r *http.Request, server http.Handler) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
-	real.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
+	server.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
 	return answer
 }
 

@@ -63,8 +63,8 @@ type attempt struct {
 // script says what to do instead of handing a call on, nil if nothing.
 type script func(call) fault
 
-// fault answers a request, or does not. real is the server that was meant.
-type fault func(w http.ResponseWriter, r *http.Request, real http.Handler)
+// fault answers a request, or does not. server is the one that was meant.
+type fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
 
 // newFront starts a front that has no faults yet. It speaks HTTP/2 like the real
 // server unless it is told to speak HTTP/1.1.
