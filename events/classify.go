@@ -24,6 +24,8 @@ const (
 	denied
 	// gone: the Event that was to be patched is not there.
 	gone
+	// changed: the Event that was to be patched is not as it was.
+	changed
 	// taken: an Event of the name that was to be created is there.
 	taken
 	// refused: the server does not want it and never will.
@@ -31,7 +33,7 @@ const (
 	outcomes
 )
 
-var outcomeNames = [outcomes]string{"written", "pushedBack", "troubled", "denied", "gone", "taken", "refused"}
+var outcomeNames = [outcomes]string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"}
 
 // String returns the name of the outcome.
 func (o outcome) String() string { return outcomeNames[o] }
@@ -85,8 +87,9 @@ func classify(err error, creates bool) verdict {
 		return verdict{outcome: refused, reason: DropNamespaceNotFound}
 	case s.Code == http.StatusConflict && creates && s.Reason == metav1.StatusReasonAlreadyExists:
 		return verdict{outcome: taken}
+	case s.Code == http.StatusConflict && !creates:
+		return verdict{outcome: changed}
 	case s.Code == http.StatusConflict:
-		// Two patches met; the next attempt is as good as any.
 		return verdict{outcome: troubled}
 	default:
 		return verdict{outcome: refused, reason: DropRejected}

@@ -75,8 +75,9 @@ func TestClassify(t *testing.T) {
 		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: verdict{outcome: gone}},
 		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: verdict{outcome: refused, reason: DropNamespaceNotFound}},
 		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: create, want: verdict{outcome: taken}},
-		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: troubled},
-		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), want: troubled},
+		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: verdict{outcome: changed}},
+		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: create, want: troubled},
+		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: patch, want: verdict{outcome: changed}},
 
 		// Credentials and RBAC.
 		{name: "401", err: apierrors.NewUnauthorized("expired"), want: verdict{outcome: denied}},

@@ -41,6 +41,9 @@
 //     up to 5 minutes, or for as long as it says (Retry-After), up to an hour.
 //   - No lock is held while a sink, a handler, a logger or other code of the user
 //     is called.
+//   - Where processes share their series (Options.Scope), each write says which
+//     version of the Event it is about, so that nobody undoes what another has
+//     counted.
 //   - A process that is started again goes on in the Events of the one before it:
 //     it finds them by their names, and where it may list, by listing. Under
 //     Options.Scope SameController, so does any other process of the controller.

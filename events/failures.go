@@ -60,7 +60,7 @@ func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
 		if logged {
 			b.logger().Info("Events are written again", "failedFor", now.Sub(since))
 		}
-	case gone, taken, refused:
+	case gone, changed, taken, refused:
 		// The server is there and answers. What it says of this Event is not
 		// about writing as such.
 	}

@@ -137,8 +137,10 @@ const (
 	SameInstance Scope = iota
 	// SameController: those of any process of the controller. A new Pod of a
 	// Deployment, or a new leader, goes on with the series of the one before it.
-	// One process may emit at a time: this is for controllers under leader
-	// election, whose broadcaster is started when the leader is elected.
+	// It is for controllers under leader election, whose broadcaster is started when
+	// the leader is elected, so that one process emits at a time. When two write to
+	// the same Event all the same, such as a leader that shuts down after it has lost
+	// its lease, their counts are added up. That costs two requests each time.
 	SameController
 )
 

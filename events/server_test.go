@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,6 +44,7 @@ type server struct {
 	mu       sync.Mutex
 	requests []request
 	events   map[types.NamespacedName]*eventsv1.Event
+	version  int // the latest resourceVersion
 	written  map[types.NamespacedName]time.Time
 	busy     map[types.NamespacedName]bool
 	counts   map[birth]int32 // the count that was last written
@@ -117,7 +120,8 @@ func (s *server) Patch(ctx context.Context, old *eventsv1.Event, data []byte) (*
 		// kube-apiserver refuses a change of anything else.
 		var patch struct {
 			Metadata struct {
-				Annotations map[string]*string `json:"annotations"`
+				ResourceVersion string             `json:"resourceVersion"`
+				Annotations     map[string]*string `json:"annotations"`
 			} `json:"metadata"`
 			Series *eventsv1.EventSeries `json:"series"`
 		}
@@ -126,6 +130,9 @@ func (s *server) Patch(ctx context.Context, old *eventsv1.Event, data []byte) (*
 		if err := decoder.Decode(&patch); err != nil {
 			s.problem("patch of %v: %v", name, err)
 			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if v := patch.Metadata.ResourceVersion; v != "" && v != stored.ResourceVersion {
+			return nil, apierrors.NewConflict(eventResource, name.Name, fmt.Errorf("version %s, not %s", stored.ResourceVersion, v))
 		}
 		event := stored.DeepCopy()
 		for k, v := range patch.Metadata.Annotations {
@@ -198,6 +205,10 @@ func (s *server) carryOut(name types.NamespacedName, do func(types.NamespacedNam
 	event, err := do(name)
 	if err != nil {
 		return nil, err
+	}
+	if before := s.events[name]; before == nil || !equality.Semantic.DeepEqual(before, event) {
+		s.version++
+		event.ResourceVersion = strconv.Itoa(s.version)
 	}
 	s.events[name], s.written[name] = event, time.Now()
 	if s.strangers[name] {

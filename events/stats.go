@@ -57,7 +57,7 @@ type WriteKey struct {
 	// "successor" see to the Events of earlier series; "list" finds them.
 	Kind string
 	// Outcome is what became of it: "written", "pushedBack", "troubled",
-	// "denied", "gone", "taken" or "refused".
+	// "denied", "gone", "changed", "taken" or "refused".
 	Outcome string
 }
 

@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -52,7 +53,8 @@ func newLimiter(opts Options) *rate.Limiter {
 // does not know. The caller sees to it that there is one writer at a time.
 func (b *Broadcaster) startWriter() *writer {
 	w := &writer{b: b}
-	w.ctx, w.cancel = context.WithCancel(context.Background())
+	// client-go logs to the logger of the context as well.
+	w.ctx, w.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	w.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*series.Entry]{
 		Clock: b.clock,
 		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[*series.Entry]{Clock: b.clock, Queue: newLanes()}),
@@ -205,12 +207,18 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 		if write.Kind == series.WriteLook {
 			again, eff = b.table.Found(e, write, event, b.clock.Now())
 		} else {
+			if event != nil {
+				write.Version = event.ResourceVersion
+			}
 			again, eff = b.table.Written(e, write, b.clock.Now())
 		}
 	case gone:
 		again, eff = b.table.Gone(e, write)
+	case changed:
+		again, eff = b.table.Changed(e, write)
 	case taken:
 		b.table.Taken(e, write, b.clock.Now())
+		again = true
 	case refused:
 		again, eff = b.table.Refuse(e, write, v.reason, b.clock.Now())
 	case pushedBack, troubled, denied:
@@ -226,10 +234,10 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 		b.deadlines.schedule(e)
 	case troubled:
 		w.retry(e)
-	case taken:
-		// Another name is tried at once. If that is taken as well, something is
-		// wrong, and it must not become a hot loop.
-		if again = w.backoff.NumRequeues(e) == 0; again {
+	case taken, changed:
+		// What is there is looked at at once. If that did not help, something is wrong,
+		// or somebody else is as quick, and it must not become a hot loop.
+		if again = again && w.backoff.NumRequeues(e) == 0; again {
 			w.backoff.When(e)
 		} else {
 			w.retry(e)

@@ -48,9 +48,10 @@
 //   - A count stays at 2147483647 once it is there.
 //   - Of the notes of a running series one is kept in ten seconds
 //     (Options.NoteInterval).
-//   - Two processes that write the same series at the same time undo each other's
-//     counts. Who shares series between instances has to see to it that one of
-//     them emits.
+//   - Where instances share their series, what two of them write to one Event at the
+//     same time is added up, which takes two requests more each time. If the answer to
+//     a write is lost as well, some of it can be counted twice. It is for changes of
+//     the leader, not for two that emit side by side.
 //   - Events are known by their names: one that was deleted, and then made by
 //     somebody else under the same name, is written to as if it was still there.
 package series

@@ -31,7 +31,7 @@ type Entry struct {
 	notedAt     time.Duration // when lastNote was looked at
 	lastNote    string
 	annotations map[string]string
-	instance    string // the reportingInstance that the Event has
+	shared      *shared // nil unless instances share their series
 
 	// The lock of the table guards the rest.
 	name          string        // of the Event; empty until the first write begins
@@ -60,6 +60,23 @@ type Entry struct {
 	stamp   time.Duration // its order there
 	urgency atomic.Int32
 	slot    int32
+}
+
+// shared is what an entry knows of an Event that other processes write to as well.
+type shared struct {
+	instance string // the reportingInstance that the Event has
+
+	// The lock of the table guards the rest.
+	version string // the resourceVersion that the Event had, as far as is known
+	tried   int32  // the count in the latest patch, whose answer may have been lost
+}
+
+// instance returns the reportingInstance of the Event. The shard is locked.
+func (e *Entry) instance() string {
+	if e.shared != nil {
+		return e.shared.instance
+	}
+	return e.key.ReportingInstance
 }
 
 // Key returns the key of the series. It never changes.

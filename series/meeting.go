@@ -25,6 +25,9 @@ type meeting struct {
 	name string
 	// next is the name of the Event to look at after that, if any.
 	next string
+	// changed is set if the Event is the entry's own, and somebody else has written
+	// to it.
+	changed bool
 	// unseen is how often the server has refused to show that Event.
 	unseen int
 }
@@ -81,7 +84,7 @@ func (t *Table) judgeFor(e *Entry, found *Series, now time.Time) standing {
 	e.shard.mu.Lock()
 	// It is not ours alone any more if it tells of more than e does: then
 	// somebody else went on with it, or e has begun to count anew.
-	mine := found.First.UnixMicro() == e.first && found.Instance == e.instance && found.Count <= e.count
+	mine := found.First.UnixMicro() == e.first && found.Instance == e.instance() && found.Count <= e.count
 	e.shard.mu.Unlock()
 	if mine && t.isOf(&e.key, found) {
 		return own
@@ -132,6 +135,16 @@ func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (
 	}
 	if what == alive && t.has(e.hash, &e.key, found.Name, e) {
 		what = inUse
+	}
+	if e.meeting != nil && e.meeting.changed {
+		if t.isSame(e, found) {
+			t.merge(e, found, now, &eff)
+			return !e.done && t.next(e, &eff), eff
+		}
+		// What is there now has taken the place of that Event, which is gone.
+		e.meeting.changed = false
+		e.exists = false
+		e.wrote, e.wroteN = 0, 0
 	}
 	switch {
 	case e.meeting == nil:
@@ -194,7 +207,9 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 		e.note = found.Note
 	}
 	e.first = found.First.UnixMicro()
-	e.instance = found.Instance
+	if e.shared != nil {
+		e.shared.instance, e.shared.version = found.Instance, found.Version
+	}
 	theirs := found.Annotations
 	if size(theirs) > MaxAnnotationBytes {
 		theirs = nil // somebody else's, for the most part; they stay where they are

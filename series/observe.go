@@ -1,9 +1,6 @@
 package series
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // Count takes in an occurrence of a series that is Ongoing, which is what
 // happens in a hot loop: it locks one shard, counts, and is done. Nothing is to
@@ -94,13 +91,15 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		hash:        hash,
 		shard:       s,
 		note:        k.noteFor(o.Note),
-		instance:    cmp.Or(o.Instance, k.ReportingInstance),
 		annotations: mergeAnnotations(nil, o.Annotations),
 		first:       now.UnixMicro(),
 		count:       1,
 		revision:    1,
 		last:        at,
 		notedAt:     at,
+	}
+	if t.opts.ShareInstances {
+		e.shared = &shared{instance: o.Instance}
 	}
 	s.mu.Lock()
 	s.insert(e)

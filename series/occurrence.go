@@ -21,8 +21,8 @@ type Occurrence struct {
 	// note begins with CombinedPrefix. It is for programs that say in the note what
 	// the events of a tuple differ by, and of no use for a key without a note.
 	DistinctNotes int
-	// Instance is the reportingInstance of a new Event. If empty, that of the key.
-	// It is of use where instances share their series and keys have none.
+	// Instance is the reportingInstance of a new Event, where instances share their
+	// series and keys have none. Otherwise it is that of the key.
 	Instance string
 	// Annotations are put on the Event. The table keeps the map, so it must not
 	// be changed afterwards. Keys that begin with AnnotationPrefix are not taken.

@@ -27,6 +27,7 @@ type oracle struct {
 	asked  map[*told]int // what was pending when flush was called last
 	lives  int
 	remote []*toldEvent
+	writes int // by anybody, which changed something on the server
 	listed []toldEvent
 }
 
@@ -82,6 +83,12 @@ type told struct {
 
 	sign bool // from the base name, the way here is to be shown
 	base owner
+
+	// What is known of an Event that others write to as well.
+	version int
+	tried   int           // the count in the latest patch
+	told    time.Duration // the latest time that the server was told, or may have been
+	merges  bool          // it looks at its own Event, which somebody else has written to
 }
 
 // toldWrite is a request, or what the server knows after it.
@@ -93,6 +100,7 @@ type toldWrite struct {
 	count   int
 	changes int
 	last    time.Duration
+	before  int // the version that the Event must have, if any
 }
 
 // toldEvent is an Event on the server.
@@ -106,6 +114,7 @@ type toldEvent struct {
 	note, now   string
 	instance    string
 	successor   *naming
+	version     int
 }
 
 func newOracle(opts Options) *oracle {
@@ -403,6 +412,12 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		key: e.key, name: *e.name, state: e.state, count: e.count,
 		first: e.first, last: last, note: e.note, now: e.now, instance: e.instance,
 	}
+	if kind < WriteLook {
+		e.told = last
+	}
+	if o.opts.ShareInstances && kind < WriteLook && kind != WriteCreate && kind != WriteRecreate {
+		e.writing.before, e.tried = e.version, e.count
+	}
 	var text string
 	switch kind {
 	case WriteLook, WriteClose:
@@ -466,11 +481,24 @@ func (o *oracle) do(key string, w *toldWrite) answer {
 		if made.count == 1 || made.now == made.note {
 			made.now = ""
 		}
+		o.writes++
+		made.version = o.writes
 		o.remote = append(o.remote, &made)
 		return ok
 	case ev == nil:
 		return absent
+	case w.before != 0 && w.before != ev.version:
+		return moved
 	}
+	was := *ev
+	defer func() {
+		leads := ev.successor != nil && (was.successor == nil || *was.successor != *ev.successor)
+		was.successor = ev.successor
+		if *ev != was || leads {
+			o.writes++
+			ev.version = o.writes
+		}
+	}()
 	switch w.kind {
 	case WriteLook:
 	case WriteClose:
@@ -505,6 +533,11 @@ func (o *oracle) answer(label string, now time.Duration) string {
 			e.meeting, e.closeIt, e.inTheWay, e.afterThat, e.unseen = true, false, w.name, nil, 0
 		}
 		return "taken, again"
+	case said == moved:
+		text = "changed"
+		if !e.over {
+			e.meeting, e.merges, e.closeIt, e.inTheWay, e.afterThat, e.unseen = true, true, false, *e.name, nil, 0
+		}
 	case said == absent:
 		text = "gone"
 		if !e.over {
@@ -513,7 +546,7 @@ func (o *oracle) answer(label string, now time.Duration) string {
 	case w.kind == WriteLook:
 		text = "found"
 		if !e.over {
-			o.found(e, o.on(e.key, w.name), now)
+			o.found(e, o.on(e.key, w.name), now, &eff)
 		}
 	default:
 		text = "written"
@@ -549,6 +582,7 @@ func (o *oracle) written(e *told, w *toldWrite, now time.Duration) {
 	default:
 	}
 	e.knows = *w
+	e.version = o.on(e.key, w.name).version
 	e.exists, e.existed, e.refused, e.at, e.wasFree = true, true, "", now, false
 	if e.beatDue {
 		e.beats = min(e.beats+1, math.MaxUint16)
@@ -575,16 +609,25 @@ func (o *oracle) gone(e *told, w *toldWrite, eff *effectsText) {
 	case w.kind == WriteSuccessor, w.kind == WriteLook && !e.meeting:
 		e.sign, e.base = false, ownerUnknown
 		o.base(e.key).taken, o.base(e.key).whose = false, ownerUnknown
+	case w.kind == WriteLook && e.merges:
+		e.meeting, e.merges = false, false
+		o.vanished(e, eff)
 	case w.kind == WriteLook && w.name == *e.name && !e.wasFree:
 		e.meeting, e.wasFree = false, true
 	case w.kind == WriteLook, w.kind == WriteClose:
 		o.goOn(e)
-	case e.silent:
-		o.lose(e, "", eff)
 	default:
-		e.exists = false
-		e.knows = toldWrite{last: e.knows.last}
+		o.vanished(e, eff)
 	}
+}
+
+func (o *oracle) vanished(e *told, eff *effectsText) {
+	if e.silent {
+		o.lose(e, "", eff)
+		return
+	}
+	e.exists = false
+	e.knows = toldWrite{last: e.knows.last}
 }
 
 // goOn leaves the Event that is in the way.
@@ -616,7 +659,7 @@ func isMadeBy(e *told, ev *toldEvent) bool {
 	return ev.strange == "" && ev.first == e.first && ev.instance == e.instance && ev.count <= e.count
 }
 
-func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
+func (o *oracle) found(e *told, ev *toldEvent, now time.Duration, eff *effectsText) {
 	mine := isMadeBy(e, ev)
 	possible := mine || o.possible(ev, now)
 	if !ev.name.unique {
@@ -627,6 +670,15 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 		if base := o.base(e.key); base.taken {
 			base.whose = e.base
 		}
+	}
+	if e.merges {
+		e.merges = false
+		if ev.strange == "" && ev.first == e.first && ev.instance == e.instance {
+			o.merge(e, ev, now, eff)
+			return
+		}
+		e.exists = false
+		e.knows = toldWrite{last: e.knows.last, state: e.knows.state}
 	}
 	switch {
 	case !e.meeting:
@@ -654,6 +706,28 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 	}
 }
 
+// merge adds what others have written to what e has.
+func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration, eff *effectsText) {
+	theirs := max(ev.count-e.knows.count, 0)
+	if ev.count == e.tried && ev.last == e.told {
+		theirs = 0
+	}
+	e.count += theirs
+	if theirs > 0 && e.closing && e.state == Finished && ev.state == Ongoing {
+		e.state = Ongoing
+	}
+	e.changes++
+	e.meeting, e.told = false, max(e.told, ev.last)
+	e.version, e.flushTo = ev.version, e.changes
+	e.knows = toldWrite{state: ev.state, count: ev.count, last: max(e.knows.last, ev.last)}
+	if ev.count >= e.count && ev.state == e.state {
+		e.knows.changes = e.changes
+	}
+	if !e.closing && (ev.state == Finished || ev.state == Unknown) {
+		o.end(e, ev.state, now, eff)
+	}
+}
+
 // has reports whether another entry than e has ev.
 func (o *oracle) has(e *told, ev *toldEvent) bool {
 	others := o.where(isTracked, func(other *told) bool {
@@ -676,7 +750,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, others bool, now time.Duration) {
 		}
 		e.note = ev.note
 	}
-	e.first, e.instance = ev.first, ev.instance
+	e.first, e.instance, e.version, e.told = ev.first, ev.instance, ev.version, ev.last
 	e.changes++
 	e.meeting, e.closeIt, e.refused, e.wasFree = false, false, "", false
 	name := ev.name
@@ -714,9 +788,10 @@ func (o *oracle) refuse(label string, reason DropReason, now time.Duration) stri
 	w := *e.writing
 	e.writing = nil
 	var eff effectsText
+	cannotMerge := w.kind == WriteLook && e.merges && e.unseen == 2
 	switch {
 	case e.over:
-	case w.kind >= WriteLook:
+	case w.kind >= WriteLook && !cannotMerge:
 		shy := w.kind == WriteLook && e.meeting
 		if shy {
 			e.unseen++
@@ -753,7 +828,7 @@ func (o *oracle) refuse(label string, reason DropReason, now time.Duration) stri
 		if lost := e.count - e.knows.count; lost > 0 {
 			eff.dropped = append(eff.dropped, fmt.Sprintf("%s x%d %s", e.key, lost, reason))
 		}
-		e.refused, e.at = reason, now
+		e.refused, e.at, e.meeting, e.merges = reason, now, false, false
 		e.state, e.count = Ongoing, 0
 		if e.existed {
 			o.hold(e, now)
@@ -846,16 +921,33 @@ func (o *oracle) size() string {
 }
 
 func (o *oracle) stand(key string, at standText) {
+	o.writes++
 	o.remote = append(o.remote, &toldEvent{
-		key: key, name: at.name, state: at.state, count: at.count, first: micros(at.first), last: micros(at.last),
+		version: o.writes,
+		key:     key, name: at.name, state: at.state, count: at.count, first: micros(at.first), last: micros(at.last),
 		note: "before", instance: "controller-0", successor: at.successor,
 	})
 	o.listed = nil
 }
 
 func (o *oracle) strange(key string, name naming, what strangeness, _ time.Duration) {
-	o.remote = append(o.remote, &toldEvent{key: key, name: name, strange: what})
+	o.writes++
+	o.remote = append(o.remote, &toldEvent{key: key, name: name, strange: what, version: o.writes})
 	o.listed = nil
+}
+
+func (o *oracle) meddle(key string, name naming, n int, state State, now time.Duration) string {
+	ev := o.on(key, name)
+	if ev == nil || ev.strange != "" {
+		return "nothing there"
+	}
+	o.writes++
+	ev.version = o.writes
+	ev.count += n
+	ev.state = state
+	ev.last = max(ev.last, micros(now), ev.first)
+	o.listed = nil
+	return "changed"
 }
 
 func (o *oracle) delete(key string, name naming) string {
@@ -1198,6 +1290,17 @@ func compareWithOracle(t *testing.T, seed uint64, steps int, forgetful bool) {
 			}
 		case pick == 99:
 			restoreAt = 1
+		}
+		// Other processes write as well, where instances share their series. What they
+		// write between a lost answer and the next look cannot be told from one's own.
+		if all := w.all(""); opts.ShareInstances && len(all) > 0 && rng.IntN(15) == 0 {
+			at := all[rng.IntN(len(all))]
+			if at.ev.tender == nil || !w.unsure[at.ev.tender] {
+				n, state := 1+rng.IntN(5), []State{Ongoing, Ongoing, Ongoing, Finished}[rng.IntN(4)]
+				both(fmt.Sprintf("meddle %s %s x%d %s", at.key, at.name, n, state), func(m machine) string {
+					return m.meddle(at.key, at.name, n, state, now)
+				})
+			}
 		}
 		if restoreAt--; restoreAt == 0 {
 			spread := rng.Float64()

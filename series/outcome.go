@@ -31,6 +31,9 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 	e.wroteAt = t.offset(now)
 	e.wroteAs = w.Series.State
 	e.wroteN = w.Series.Count
+	if e.shared != nil {
+		e.shared.version = w.Version
+	}
 	if e.wantBeat && e.beats < math.MaxUint16 {
 		e.beats++
 	}
@@ -83,6 +86,9 @@ func (t *Table) Gone(e *Entry, w Write) (again bool, eff Effects) {
 		switch {
 		case e.meeting == nil:
 			t.noSignpost(e)
+		case e.meeting.changed:
+			e.meeting = nil
+			return t.vanished(e)
 		case w.Series.Name == e.name && !e.vacated:
 			// It has just made room, so the name can be had. If that is not so, the
 			// server is not asked a second time: this would never end.
@@ -92,12 +98,18 @@ func (t *Table) Gone(e *Entry, w Write) (again bool, eff Effects) {
 			t.meetNext(e)
 		}
 	default:
-		if t.forgetSilent(e, &eff) {
-			return false, eff
-		}
-		e.exists = false
-		e.wrote, e.wroteN = 0, 0
+		return t.vanished(e)
 	}
+	return t.next(e, &eff), eff
+}
+
+// vanished says that the Event of e is gone. The table is locked.
+func (t *Table) vanished(e *Entry) (again bool, eff Effects) {
+	if t.forgetSilent(e, &eff) {
+		return false, eff
+	}
+	e.exists = false
+	e.wrote, e.wroteN = 0, 0
 	return t.next(e, &eff), eff
 }
 
@@ -152,6 +164,11 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 		if e.meeting != nil {
 			if e.meeting.unseen++; e.meeting.unseen < maxLooks {
 				return t.next(e, &eff), eff
+			}
+			if e.meeting.changed {
+				// It cannot go on there without undoing what others have written.
+				e.meeting = nil
+				break
 			}
 		}
 		// Whatever stands there, it is not to be had.

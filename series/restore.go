@@ -74,6 +74,9 @@ func (e *Entry) concerns(name string) bool {
 // table is locked.
 func (t *Table) restored(s *shard, hash uint64, k *Key, found *Series, at time.Duration) *Entry {
 	e := &Entry{key: *k, hash: hash, shard: s, note: found.Note, silent: true, state: found.State, count: found.Count}
+	if t.opts.ShareInstances {
+		e.shared = &shared{}
+	}
 	// The note is an old one, so that of the next occurrence is looked at.
 	e.notedAt = at - t.opts.NoteInterval
 	t.adopt(e, found, false, at)

@@ -161,6 +161,13 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 	case "stranger": // KEY NAME WHAT
 		m.strange(arg(1), parseNaming(t, arg(2)), strangeness(arg(3)), now)
 		return m.server(arg(1))
+	case "meddle": // KEY NAME xCOUNT STATE
+		n, err := strconv.Atoi(strings.TrimPrefix(arg(3), "x"))
+		require.NoError(t, err)
+		state, ok := ParseState(arg(4))
+		require.True(t, ok, arg(4))
+		m.meddle(arg(1), parseNaming(t, arg(2)), n, state, now)
+		return m.server(arg(1))
 	case "delete": // KEY NAME
 		return m.delete(arg(1), parseNaming(t, arg(2)))
 	case "server":

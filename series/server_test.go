@@ -19,8 +19,9 @@ import (
 // server is as much of an API server as a table needs: it has Events by name,
 // and what is sent to it is what a recorder would send.
 type server struct {
-	t      *testing.T
-	events map[string]*stored
+	t       *testing.T
+	events  map[string]*stored
+	version int // the latest resourceVersion
 }
 
 // stored is one Event on a server, from its creation to its deletion.
@@ -29,6 +30,10 @@ type stored struct {
 	key      string      // short name of the key whose name it has
 	stranger strangeness // empty if it is of that key; otherwise nobody may change it
 	deleted  bool
+
+	// meddled is how much of the count others have written without the knowledge of
+	// the entry that tends it.
+	meddled int
 
 	// For the books: the entry whose count has this Event's in it, and whether the
 	// count is among those that expired.
@@ -55,6 +60,7 @@ type answer string
 const (
 	ok     answer = "ok"
 	exists answer = "exists"
+	moved  answer = "changed"
 	absent answer = "absent"
 )
 
@@ -71,6 +77,7 @@ func (s *server) do(w *Write) (answer, *stored) {
 			s.t.Errorf("%+v is no Event", ev.event)
 		}
 		s.events[w.Series.Name] = ev
+		s.touch(ev)
 		return ok, ev
 	case ev == nil:
 		return absent, nil
@@ -81,12 +88,43 @@ func (s *server) do(w *Write) (answer, *stored) {
 		return absent, nil
 	}
 	before := ev.event
+	if w.before != "" && w.before != before.ResourceVersion {
+		return moved, ev
+	}
 	ev.event = &eventsv1.Event{}
 	merged, err := json.Marshal(mergePatch(asAny(s.t, toJSON(s.t, before)), asAny(s.t, string(patch))))
 	require.NoError(s.t, err)
 	require.NoError(s.t, json.Unmarshal(merged, ev.event))
 	s.compare(w, before, ev)
+	if toJSON(s.t, before) != toJSON(s.t, ev.event) {
+		s.touch(ev)
+	}
 	return ok, ev
+}
+
+// touch gives an Event that has changed a new resourceVersion.
+func (s *server) touch(ev *stored) {
+	s.version++
+	ev.event.ResourceVersion = strconv.Itoa(s.version)
+}
+
+// meddle has another process go on in an Event.
+func (s *server) meddle(ev *stored, n int, state State, at time.Time) {
+	count := ev.count() + n
+	last := metav1.NewMicroTime(at.Truncate(time.Microsecond))
+	if ev.event.Series != nil && last.Before(&ev.event.Series.LastObservedTime) {
+		last = ev.event.Series.LastObservedTime
+	}
+	if last.Before(&ev.event.EventTime) {
+		last = ev.event.EventTime
+	}
+	ev.event = ev.event.DeepCopy()
+	ev.event.Series = &eventsv1.EventSeries{Count: int32(count), LastObservedTime: last}
+	metav1.SetMetaDataAnnotation(&ev.event.ObjectMeta, AnnotationState, state.String())
+	s.touch(ev)
+	if ev.tender != nil {
+		ev.meddled += n
+	}
 }
 
 // compare complains about a patch that no recorder should send.
@@ -134,6 +172,7 @@ func (s *server) put(event *eventsv1.Event, key string, what strangeness) *store
 	require.NotContains(s.t, s.events, event.Name, "there is one already")
 	ev := &stored{event: received(s.t, event), key: key, stranger: what}
 	s.events[event.Name] = ev
+	s.touch(ev)
 	return ev
 }
 

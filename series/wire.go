@@ -39,6 +39,9 @@ type Series struct {
 	Instance string
 	// Namespace and Name are those of the Event.
 	Namespace, Name string
+	// Version is the resourceVersion of the Event, as far as it is known. No Event
+	// and no patch is made of it.
+	Version string
 	// Note is the note of the first occurrence.
 	Note string
 	// LastNote is the latest note that was looked at, empty if that was never
@@ -92,7 +95,11 @@ func (s *Series) Event() *eventsv1.Event {
 //
 // There must have been two occurrences: kube-apiserver refuses a series with a
 // count below 2 (validateV1EventSeries).
-func (s *Series) Patch() ([]byte, error) {
+func (s *Series) Patch() ([]byte, error) { return s.patch("") }
+
+// patch is Patch for the given resourceVersion of the Event alone, if there is
+// one: the API server answers with a conflict where it has another.
+func (s *Series) patch(version string) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
 	}
@@ -113,10 +120,12 @@ func (s *Series) Patch() ([]byte, error) {
 
 	var patch struct {
 		Metadata struct {
-			Annotations map[string]*string `json:"annotations"`
+			ResourceVersion string             `json:"resourceVersion,omitempty"`
+			Annotations     map[string]*string `json:"annotations"`
 		} `json:"metadata"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
+	patch.Metadata.ResourceVersion = version
 	patch.Metadata.Annotations = annotations
 	patch.Series = s.eventSeries()
 	return json.Marshal(patch)
@@ -156,6 +165,7 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 		Instance:  event.ReportingInstance,
 		Namespace: event.Namespace,
 		Name:      event.Name,
+		Version:   event.ResourceVersion,
 		Note:      event.Note,
 		First:     event.EventTime.Time,
 		Last:      event.EventTime.Time,

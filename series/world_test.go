@@ -42,6 +42,7 @@ type machine interface {
 	delete(key string, name naming) string
 	vanish(label string)
 	server(key string) string
+	meddle(key string, name naming, n int, state State, now time.Duration) string
 	list() string
 	restore(spread float64, now time.Duration) string
 	kill(now time.Duration) string
@@ -263,15 +264,16 @@ func (w *world) leave(e *Entry) {
 	ev.tender = nil
 	if ev.deleted {
 		ev.buried = true
-		w.books.expired[w.tuple(e)] += ev.count()
+		w.books.expired[w.tuple(e)] += ev.count() - ev.meddled
 	}
+	ev.meddled = 0
 }
 
 // forgo says that the Event of e has no part in its count any more.
 func (w *world) forgo(e *Entry) {
 	if ev := w.tends[e]; ev != nil {
 		delete(w.tends, e)
-		ev.tender = nil
+		ev.tender, ev.meddled = nil, 0
 	}
 }
 
@@ -279,7 +281,7 @@ func (w *world) forgo(e *Entry) {
 // far as e can know.
 func (w *world) delivered(e *Entry) int {
 	if ev := w.tends[e]; ev != nil {
-		return ev.count()
+		return ev.count() - ev.meddled
 	}
 	if e.silent {
 		return int(e.count) // another entry closes the same Event
@@ -396,16 +398,21 @@ func (w *world) answer(label string, now time.Duration) string {
 	case said == exists:
 		w.table.Taken(e, write, at)
 		text, again = "taken", true
+	case said == moved:
+		again, eff = w.table.Changed(e, write)
+		text = "changed"
 	case said == absent:
+		own := write.Kind < WriteLook || e.meeting != nil && e.meeting.changed
 		again, eff = w.table.Gone(e, write)
 		text = "gone"
-		if !e.done && write.Kind < WriteLook {
+		if !e.done && own {
 			w.forgo(e)
 		}
 	case write.Kind == WriteLook:
 		again, eff = w.found(e, write, ev, at)
 		text = "found"
 	default:
+		write.Version = ev.event.ResourceVersion
 		again, eff = w.table.Written(e, write, at)
 		text = "written"
 		if write.Kind < WriteLook {
@@ -421,13 +428,22 @@ func (w *world) answer(label string, now time.Duration) string {
 
 // found tells the table what it has found.
 func (w *world) found(e *Entry, write Write, ev *stored, at time.Time) (again bool, eff Effects) {
-	had, count := e.exists, e.count
+	merges := e.meeting != nil && e.meeting.changed
+	same := w.tends[e] == ev
+	if merges && !same {
+		w.forgo(e) // what it had is gone
+	}
+	had, count := e.exists && !merges, e.count
 	again, eff = w.table.Found(e, write, ev.event.DeepCopy(), at)
 	if e.exists && !had {
 		if e.count == count && w.disowned[ev] == e {
 			w.books.doubted[w.tuple(e)] -= ev.count()
 		}
-		w.tend(e, ev)
+		if merges && same {
+			ev.meddled = 0
+		} else {
+			w.tend(e, ev)
+		}
 		delete(w.unsure, e)
 	}
 	return again, eff
@@ -452,8 +468,9 @@ func (w *world) failed(label string) string {
 func (w *world) refuse(label string, reason DropReason, now time.Duration) string {
 	e, write := w.outcome(label)
 	met := e.meeting
+	cannotMerge := met != nil && met.changed && met.unseen == maxLooks-1
 	switch {
-	case write.Kind >= WriteLook:
+	case write.Kind >= WriteLook && !cannotMerge:
 	case !e.done && !e.detached:
 		// It begins to count anew; what there is stays there.
 		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
@@ -544,6 +561,18 @@ func (w *world) strange(key string, name naming, what strangeness, now time.Dura
 	w.listed = nil
 }
 
+func (w *world) meddle(key string, name naming, n int, state State, now time.Duration) string {
+	k, _ := w.key(key)
+	ev := w.remote.events[name.of(k)]
+	if ev == nil || ev.stranger != "" {
+		return "nothing there"
+	}
+	w.remote.meddle(ev, n, state, start.Add(now))
+	w.books.occurrences[tupleOf(key)] += n
+	w.listed = nil
+	return "changed"
+}
+
 func (w *world) delete(key string, name naming) string {
 	k, _ := w.key(key)
 	ev := w.remote.lose(name.of(k))
@@ -553,6 +582,8 @@ func (w *world) delete(key string, name naming) string {
 	if ev.tender == nil {
 		ev.buried = true
 		w.books.expired[tupleOf(key)] += ev.count()
+	} else {
+		w.books.expired[tupleOf(key)] += ev.meddled
 	}
 	return "deleted"
 }

@@ -47,7 +47,7 @@ func (k WriteKind) String() string {
 
 // Write is one write to be made: what a series was when Begin looked at it.
 // What became of it must be told to the table, by Written (Found, if it is a
-// WriteLook), Gone, Taken, Failed or Refuse, before Begin is called for the same
+// WriteLook), Gone, Taken, Changed, Failed or Refuse, before Begin is called for the same
 // entry again.
 type Write struct {
 	// Kind says what the write is for.
@@ -55,8 +55,14 @@ type Write struct {
 	// Series is what is to be written. Its name is that of the Event that the
 	// write is to, whatever it is for.
 	Series Series
+	// Version is the resourceVersion that the Event has after the write. Whoever
+	// makes the write fills it in before he tells the table, if he knows it. It is of
+	// use where instances share their series.
+	Version string
 
 	patch []byte // if it is not that of Series
+	// before is the resourceVersion that the Event must have for the write, if any.
+	before string
 
 	revision uint64
 }
@@ -71,7 +77,7 @@ func (w *Write) Patch() ([]byte, error) {
 	if w.patch != nil {
 		return w.patch, nil
 	}
-	return w.Series.Patch()
+	return w.Series.patch(w.before)
 }
 
 // need says which write e waits for. The table is locked.
@@ -160,7 +166,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	snapshot := Series{
 		Key:         e.key,
 		State:       e.state,
-		Instance:    e.instance,
+		Instance:    e.instance(),
 		Note:        e.note,
 		LastNote:    e.lastNote,
 		Annotations: e.annotations,
@@ -207,6 +213,9 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		w.patch = annotationPatch(AnnotationSuccessor, e.name+" "+snapshot.First.UTC().Format(time.RFC3339Nano))
 	default: // that of the series
 		e.wroteLast = snapshot.Last.UnixMicro()
+		if e.shared != nil && !w.Creates() {
+			w.before, e.shared.tried = e.shared.version, snapshot.Count
+		}
 	}
 	e.inFlight = true
 	t.file(e)
