@@ -162,7 +162,12 @@ func (b *Broadcaster) StartLogging(logf func(format string, args ...any)) watch.
 // StartStructuredLogging logs every event at a verbosity of klog until the result
 // is stopped.
 func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interface {
-	return newWatching(b.to.StartStructuredLogging(verbosity))
+	stop, err := b.to.StartLogging(klog.Background().V(int(verbosity)))
+	if err != nil {
+		b.logger().Error(err, "Cannot log events")
+		stop = func() {}
+	}
+	return newWatching(stop)
 }
 
 // Shutdown shuts the events.Broadcaster down, which writes what the server does not

@@ -19,7 +19,7 @@ import (
 // EventBroadcasterAdapter hands out recorders of both kinds.
 //
 // Deprecated: as in client-go. Package compat has more for legacy recorders.
-type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter
+type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // for those who have it
 
 // adapter is a broadcaster for client-go's types.
 type adapter struct {

@@ -235,7 +235,7 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 	case troubled:
 		w.retry(e)
 	case taken, changed:
-		// What is there is looked at at once. If that did not help, something is wrong,
+		// The entry looks at once what is there. If that did not help, something is wrong,
 		// or somebody else is as quick, and it must not become a hot loop.
 		if again = again && w.backoff.NumRequeues(e) == 0; again {
 			w.backoff.When(e)
