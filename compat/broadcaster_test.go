@@ -154,6 +154,34 @@ func TestCronJobThroughTheAdapter(t *testing.T) {
 	})
 }
 
+// The same by a controller that has moved to the new interface, and names the job
+// as the related object.
+func TestCronJobWithRelatedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newLegacyWorld(t, Options{})
+		recorder := w.broadcaster.Events().NewRecorder(scheme.Scheme, "tester")
+		cronJob := object("CronJob", "backup")
+		for minute := range 60 {
+			job := object("Job", fmt.Sprintf("backup-%d", minute))
+			cronJob.ResourceVersion = fmt.Sprint(minute)
+			for _, action := range []string{"CreateJob", "CompleteJob", "DeleteJob"} {
+				recorder.Eventf(cronJob, job, corev1.EventTypeNormal, "ScheduleReached", action, "job %s", job.Name)
+			}
+			time.Sleep(time.Minute)
+		}
+		jobs := make(map[string]int)
+		for _, event := range w.written(t) {
+			require.NotNil(t, event.Related)
+			jobs[event.Related.Name] += occurrences(&event)
+		}
+		assert.Len(t, jobs, 60)
+		for name, n := range jobs {
+			assert.Equal(t, 3, n, name)
+		}
+		assert.Empty(t, w.broadcaster.Events().Stats().Dropped)
+	})
+}
+
 // The sample of the legacy design: 26 occurrences make 11 Events, as core/v1 shows
 // them.
 func TestSampleOfTheLegacyDesign(t *testing.T) {

@@ -3,11 +3,15 @@ package compat_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -39,6 +43,61 @@ func ExampleCoreSink() {
 		fmt.Printf("%s (%s): %s x%d\n", event.InvolvedObject.Name, event.Source.Component, event.Message, event.Count)
 	}
 	// Output: db-0 (example.com/backup-controller): no space left x3
+}
+
+// A controller of the legacy recorder: the line that makes the broadcaster is
+// another, and the rest is as it was.
+func ExampleNewBroadcaster() {
+	ctx := context.Background()
+	clientset := fake.NewClientset()
+	broadcaster := compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}) // was record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
+	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "backup-controller"})
+
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db-0"}}
+	for range 3 {
+		recorder.Eventf(pod, corev1.EventTypeWarning, "BackupFailed", "no space left on %s", "disk-1")
+	}
+	broadcaster.Shutdown()
+
+	list, err := clientset.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, event := range list.Items {
+		fmt.Printf("%s: %s x%d, says %s\n", event.Regarding.Name, event.Note, event.Series.Count, event.ReportingController)
+	}
+	// Output: db-0: no space left on disk-1 x3, says backup-controller
+}
+
+// Call sites move one by one: both kinds of recorders share a broadcaster.
+func ExampleNewBroadcasterFor() {
+	clientset := fake.NewClientset()
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	legacy := compat.NewBroadcasterFor(broadcaster, compat.Options{
+		Action: func(_ runtime.Object, reason string) string { return strings.TrimSuffix(reason, "Failed") },
+	})
+	legacy.StartRecordingToSink(nil)
+
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db-0"}}
+	legacy.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "backup-controller"}).
+		Event(pod, corev1.EventTypeWarning, "BackupFailed", "no space left")
+	broadcaster.NewRecorder(scheme.Scheme, "backup-controller").
+		Eventf(pod, nil, corev1.EventTypeWarning, "NoSpace", "Backup", "no space left on %s", "disk-1")
+	broadcaster.Shutdown()
+
+	list, err := clientset.EventsV1().Events("default").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, event := range list.Items {
+		fmt.Println(event.Action, event.Reason)
+	}
+	// Unordered output:
+	// Backup BackupFailed
+	// Backup NoSpace
 }
 
 // What was read from events.k8s.io/v1 is given to a function for core/v1.
