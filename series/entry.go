@@ -2,6 +2,7 @@ package series
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -67,8 +68,34 @@ type shared struct {
 	instance string // the reportingInstance that the Event has
 
 	// The lock of the table guards the rest.
-	version string // the resourceVersion that the Event had, as far as is known
-	tried   int32  // the count in the latest patch, whose answer may have been lost
+	version string    // the resourceVersion that the Event had, as far as is known
+	tried   []attempt // the patches of that version that were sent, the latest of them
+}
+
+// attempt is a patch whose answer may have been lost. Of those for the same
+// resourceVersion, the server has made one at most.
+type attempt struct {
+	count int32
+	last  int64 // microseconds since 1970
+}
+
+// maxAttempts is how many attempts are remembered. There are few: after one that
+// failed comes a look.
+const maxAttempts = 8
+
+// try remembers a patch that is about to be sent.
+func (s *shared) try(a attempt) {
+	if len(s.tried) == maxAttempts {
+		s.tried = slices.Delete(s.tried, 0, 1)
+	}
+	s.tried = append(s.tried, a)
+}
+
+// knows says which version the Event has now.
+func (s *shared) knows(version string) {
+	if s.version != version {
+		s.version, s.tried = version, nil
+	}
 }
 
 // instance returns the reportingInstance of the Event. The shard is locked.

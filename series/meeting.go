@@ -26,7 +26,7 @@ type meeting struct {
 	// next is the name of the Event to look at after that, if any.
 	next string
 	// changed is set if the Event is the entry's own, and somebody else has written
-	// to it.
+	// to it, or may have.
 	changed bool
 	// unseen is how often the server has refused to show that Event.
 	unseen int
@@ -208,7 +208,8 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 	}
 	e.first = found.First.UnixMicro()
 	if e.shared != nil {
-		e.shared.instance, e.shared.version = found.Instance, found.Version
+		e.shared.instance = found.Instance
+		e.shared.knows(found.Version)
 	}
 	theirs := found.Annotations
 	if size(theirs) > MaxAnnotationBytes {

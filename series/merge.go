@@ -2,6 +2,7 @@ package series
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -18,12 +19,18 @@ func (t *Table) Changed(e *Entry, w Write) (again bool, eff Effects) {
 		return false, eff
 	}
 	if w.before != "" {
-		e.meeting = &meeting{step: WriteLook, name: e.name, changed: true}
+		t.lookForChanges(e)
 		return t.next(e, &eff), eff
 	}
 	t.file(e)
 	t.boundClosing(&eff)
 	return false, eff
+}
+
+// lookForChanges has e look at its own Event before it writes to it again. The
+// table is locked.
+func (t *Table) lookForChanges(e *Entry) {
+	e.meeting = &meeting{step: WriteLook, name: e.name, changed: true}
 }
 
 // isSame reports whether found, which may be nil, is the Event that e has written
@@ -41,13 +48,13 @@ func (t *Table) isSame(e *Entry, found *Series) bool {
 // occurrences are added to its own, so that nothing of either is undone. The table
 // is locked.
 //
-// It cannot be told how much of found is theirs if an answer to e was lost and
-// then they have written. What was lost is counted twice then.
+// It cannot be told how much of found is theirs if an answer to e was lost, and they
+// have written before e has looked. What was lost is counted twice then.
 func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
 	s := e.shard
 	s.mu.Lock()
 	theirs := int64(found.Count) - int64(e.wroteN)
-	if found.Count == e.shared.tried && found.Last.UnixMicro() == e.wroteLast {
+	if slices.Contains(e.shared.tried, attempt{count: found.Count, last: found.Last.UnixMicro()}) {
 		theirs = 0 // it was this process, and the answer was lost
 	}
 	if theirs > 0 {
@@ -60,7 +67,7 @@ func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
 	}
 	s.mu.Unlock()
 	e.meeting = nil
-	e.shared.version = found.Version
+	e.shared.knows(found.Version)
 	e.wroteN, e.wroteAs = found.Count, found.State
 	e.wroteLast = max(e.wroteLast, found.Last.UnixMicro())
 	e.wrote, e.flushTo = 0, e.revision

@@ -86,9 +86,8 @@ type told struct {
 
 	// What is known of an Event that others write to as well.
 	version int
-	tried   int           // the count in the latest patch
-	told    time.Duration // the latest time that the server was told, or may have been
-	merges  bool          // it looks at its own Event, which somebody else has written to
+	tried   []toldWrite // the patches of that version
+	merges  bool        // it looks at its own Event, which somebody else has written to
 }
 
 // toldWrite is a request, or what the server knows after it.
@@ -412,11 +411,9 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		key: e.key, name: *e.name, state: e.state, count: e.count,
 		first: e.first, last: last, note: e.note, now: e.now, instance: e.instance,
 	}
-	if kind < WriteLook {
-		e.told = last
-	}
 	if o.opts.ShareInstances && kind < WriteLook && kind != WriteCreate && kind != WriteRecreate {
-		e.writing.before, e.tried = e.version, e.count
+		e.writing.before = e.version
+		e.tried = append(e.tried, *e.writing)
 	}
 	var text string
 	switch kind {
@@ -536,7 +533,7 @@ func (o *oracle) answer(label string, now time.Duration) string {
 	case said == moved:
 		text = "changed"
 		if !e.over {
-			e.meeting, e.merges, e.closeIt, e.inTheWay, e.afterThat, e.unseen = true, true, false, *e.name, nil, 0
+			o.lookForChanges(e)
 		}
 	case said == absent:
 		text = "gone"
@@ -582,7 +579,7 @@ func (o *oracle) written(e *told, w *toldWrite, now time.Duration) {
 	default:
 	}
 	e.knows = *w
-	e.version = o.on(e.key, w.name).version
+	e.isAt(o.on(e.key, w.name).version)
 	e.exists, e.existed, e.refused, e.at, e.wasFree = true, true, "", now, false
 	if e.beatDue {
 		e.beats = min(e.beats+1, math.MaxUint16)
@@ -706,10 +703,22 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration, eff *effectsTe
 	}
 }
 
+// isAt says which version the Event has.
+func (e *told) isAt(version int) {
+	if e.version != version {
+		e.version, e.tried = version, nil
+	}
+}
+
+// lookForChanges has e look at its own Event.
+func (o *oracle) lookForChanges(e *told) {
+	e.meeting, e.merges, e.closeIt, e.inTheWay, e.afterThat, e.unseen = true, true, false, *e.name, nil, 0
+}
+
 // merge adds what others have written to what e has.
 func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration, eff *effectsText) {
 	theirs := max(ev.count-e.knows.count, 0)
-	if ev.count == e.tried && ev.last == e.told {
+	if slices.ContainsFunc(e.tried, func(w toldWrite) bool { return w.count == ev.count && w.event.last == ev.last }) {
 		theirs = 0
 	}
 	e.count += theirs
@@ -717,8 +726,9 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration, eff *effectsTe
 		e.state = Ongoing
 	}
 	e.changes++
-	e.meeting, e.told = false, max(e.told, ev.last)
-	e.version, e.flushTo = ev.version, e.changes
+	e.meeting = false
+	e.flushTo = e.changes
+	e.isAt(ev.version)
 	e.knows = toldWrite{state: ev.state, count: ev.count, last: max(e.knows.last, ev.last)}
 	if ev.count >= e.count && ev.state == e.state {
 		e.knows.changes = e.changes
@@ -750,7 +760,8 @@ func (o *oracle) adopt(e *told, ev *toldEvent, others bool, now time.Duration) {
 		}
 		e.note = ev.note
 	}
-	e.first, e.instance, e.version, e.told = ev.first, ev.instance, ev.version, ev.last
+	e.first, e.instance = ev.first, ev.instance
+	e.isAt(ev.version)
 	e.changes++
 	e.meeting, e.closeIt, e.refused, e.wasFree = false, false, "", false
 	name := ev.name
@@ -777,7 +788,11 @@ func (o *oracle) lost(label string, now time.Duration) string {
 }
 
 func (o *oracle) failed(label string) string {
-	o.find(label).writing = nil
+	e := o.find(label)
+	if e.writing.before != 0 && !e.over {
+		o.lookForChanges(e)
+	}
+	e.writing = nil
 	var eff effectsText
 	o.bound(&eff)
 	return join("failed", eff.String())

@@ -32,7 +32,7 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 	e.wroteAs = w.Series.State
 	e.wroteN = w.Series.Count
 	if e.shared != nil {
-		e.shared.version = w.Version
+		e.shared.knows(w.Version)
 	}
 	if e.wantBeat && e.beats < math.MaxUint16 {
 		e.beats++
@@ -135,10 +135,15 @@ func (t *Table) Taken(e *Entry, w Write, now time.Time) {
 
 // Failed says that w has not been made, or that nobody knows. It is to be tried
 // again.
-func (t *Table) Failed(e *Entry, _ Write) (eff Effects) {
+func (t *Table) Failed(e *Entry, w Write) (eff Effects) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.inFlight = false
+	if w.before != "" && !e.done {
+		// Perhaps it has been made. If it was sent again with more, nobody could tell
+		// it from what others write.
+		t.lookForChanges(e)
+	}
 	t.file(e)
 	t.boundClosing(&eff)
 	return eff

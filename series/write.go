@@ -214,7 +214,8 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	default: // that of the series
 		e.wroteLast = snapshot.Last.UnixMicro()
 		if e.shared != nil && !w.Creates() {
-			w.before, e.shared.tried = e.shared.version, snapshot.Count
+			w.before = e.shared.version
+			e.shared.try(attempt{count: snapshot.Count, last: e.wroteLast})
 		}
 	}
 	e.inFlight = true
