@@ -174,8 +174,12 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 // of controller-runtime: `mgr.Add(broadcaster)` starts it with the manager, or
 // under Scope SameController when the leader is elected. It returns when ctx
 // ends; Shutdown is still to be called, after the manager has returned.
+//
+// It is no error if the broadcaster was started before, as it is by the events of
+// leader election when these go to it through compat. Then ctx ends nothing but
+// the wait.
 func (b *Broadcaster) Start(ctx context.Context) error {
-	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
+	if err := b.StartRecordingToSinkWithContext(ctx); err != nil && !errors.Is(err, ErrStarted) {
 		return err
 	}
 	<-ctx.Done()
