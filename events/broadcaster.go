@@ -104,8 +104,9 @@ type RecorderOptions struct {
 }
 
 // NewRecorderWithOptions is NewRecorder for one that differs from others of the
-// broadcaster.
-func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) EventRecorderLogger {
+// broadcaster, or whose annotations are wanted without a type assertion: the type
+// that NewRecorder returns is client-go's.
+func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
 	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
 	for _, repair := range repairs {
 		b.logger().Info("The API server would not take a name of this recorder", "repair", repair)

@@ -44,10 +44,16 @@ type AnnotatedEventRecorder interface {
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
+// Recorder is what every recorder of this package is. It can be used as the
+// EventRecorder of controller-runtime's package recorder.
+type Recorder interface {
+	EventRecorderLogger
+	AnnotatedEventRecorder
+}
+
 var (
-	_ EventBroadcaster       = (*Broadcaster)(nil)
-	_ EventRecorderLogger    = (*recorder)(nil)
-	_ AnnotatedEventRecorder = (*recorder)(nil)
-	_ EventSink              = (*EventSinkImpl)(nil)
-	_ EventLister            = (*EventSinkImpl)(nil)
+	_ EventBroadcaster = (*Broadcaster)(nil)
+	_ Recorder         = (*recorder)(nil)
+	_ EventSink        = (*EventSinkImpl)(nil)
+	_ EventLister      = (*EventSinkImpl)(nil)
 )
