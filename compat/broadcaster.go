@@ -114,15 +114,8 @@ func controllerOf(component string) string {
 // goes on for events.Options.ShutdownTimeout with what there is. It cannot be
 // started a second time.
 func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.recordings++
-	if b.stop == nil {
-		var ctx context.Context
-		ctx, b.stop = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
-		if err := b.to.StartRecordingToSinkWithContext(ctx); err != nil && !errors.Is(err, events.ErrStarted) {
-			b.logger().Error(err, "Cannot record events")
-		}
+	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) {
+		b.logger().Error(err, "Cannot record events")
 	}
 	return newWatching(func() {
 		b.mu.Lock()
@@ -131,6 +124,19 @@ func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 			b.stop()
 		}
 	})
+}
+
+// startRecording counts a recording, and starts the writing with the first.
+func (b *Broadcaster) startRecording() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.recordings++
+	if b.stop != nil {
+		return nil
+	}
+	var ctx context.Context
+	ctx, b.stop = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
+	return b.to.StartRecordingToSinkWithContext(ctx)
 }
 
 // StartEventWatcher calls handler with every event, as core/v1 shows a new one,

@@ -305,6 +305,22 @@ func TestBroadcasterThatRunsAlready(t *testing.T) {
 	})
 }
 
+// A logger may use the broadcaster that it logs for.
+func TestNoLoggerIsCalledUnderTheLock(t *testing.T) {
+	var broadcaster *Broadcaster
+	logged := 0
+	logger := funcr.New(func(string, string) {
+		logged++
+		if assert.True(t, broadcaster.mu.TryLock()) {
+			broadcaster.mu.Unlock()
+		}
+	}, funcr.Options{})
+	broadcaster = NewBroadcasterFor(events.NewBroadcaster(nil), Options{Context: klog.NewContext(t.Context(), logger)})
+	broadcaster.StartRecordingToSink(nil).Stop()
+	assert.Equal(t, 1, logged, "there is no sink")
+	broadcaster.Shutdown()
+}
+
 func TestContextEndsTheBroadcaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
