@@ -1,0 +1,61 @@
+package controllerruntime_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/controllerruntime"
+)
+
+// A program with a manager whose recorders are those of this project. What runs
+// under the manager asks it for a recorder, as before.
+func ExampleNewManager() {
+	clientset := fake.NewClientset()                                  // or kubernetes.NewForConfig
+	config := &rest.Config{Host: "https://not.asked.in.this.example"} // or ctrl.GetConfigOrDie()
+
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}}, broadcaster)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ctx, cancel := context.WithCancel(context.Background()) // or ctrl.SetupSignalHandler()
+	recorder := mgr.GetEventRecorder("example.com/backup-controller")
+	err = mgr.Add(manager.RunnableFunc(func(context.Context) error {
+		defer cancel()
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-0"}}
+		for range 1000 { // a hot loop
+			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "NoSpaceLeft", "BackUp", "the volume is full")
+		}
+		return nil
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := mgr.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	list, err := clientset.EventsV1().Events("shop").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, event := range list.Items {
+		fmt.Printf("%s %s: %s (x%d)\n", event.ReportingController, event.Regarding.Name, event.Note, event.Series.Count)
+	}
+	// Output:
+	// example.com/backup-controller db-0: the volume is full (x1000)
+}
