@@ -6,6 +6,11 @@ GO ?= go
 # not require already.
 CLIENT_GO ?= v0.36.6 v0.37.2
 
+# The oldest supported controller-runtime, and the client-go that it is made for.
+# test/go.mod requires the newest.
+CONTROLLER_RUNTIME ?= v0.23.0
+CONTROLLER_RUNTIME_CLIENT_GO ?= v0.35.0
+
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # The race detector needs a C compiler. Where there is none, test without it.
@@ -21,7 +26,7 @@ CHAOS_SEED ?= 0
 CHAOS_DURATION ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration chaos fuzz bench lint fmt clean
+.PHONY: help demo test unit matrix integration managers chaos fuzz bench lint fmt clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +38,7 @@ demo: ## show it at work on a real API server (needs only Go; compiles one the f
 	@$(GO) build -v -o bin/demo ./cmd/demo
 	@bin/demo $(DEMO_FLAGS)
 
-test: unit matrix integration ## run all tests
+test: unit matrix integration managers ## run all tests
 
 unit: ## run the unit tests
 	$(GO) vet ./...
@@ -62,6 +67,23 @@ integration: ## run the tests on a real API server
 	$(GO) run ./internal/controlplane/build
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
+
+# The package is part of the tests of integration, with the newest.
+managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the tests of managers with the oldest controller-runtime
+	$(GO) run ./internal/controlplane/build
+	cd test && $(GO) vet -modfile=../$< -tags controller_runtime_v0_24 ./controllerruntime
+	cd test && $(GO) test -modfile=../$< -tags controller_runtime_v0_24 $(RACE) ./controllerruntime
+
+.PRECIOUS: bin/matrix/controller-runtime-%.mod
+bin/matrix/controller-runtime-%.mod: test/go.mod test/go.sum
+	@mkdir -p $(@D)
+	cp test/go.mod $(@D)/next-controller-runtime-$*.mod
+	cp test/go.sum $(@D)/next-controller-runtime-$*.sum
+	cd test && $(GO) get -modfile=../$(@D)/next-controller-runtime-$*.mod sigs.k8s.io/controller-runtime@$* \
+		$(addsuffix @$(CONTROLLER_RUNTIME_CLIENT_GO),k8s.io/client-go k8s.io/api k8s.io/apimachinery)
+	cd test && $(GO) mod tidy -modfile=../$(@D)/next-controller-runtime-$*.mod
+	mv $(@D)/next-controller-runtime-$*.sum $(@D)/controller-runtime-$*.sum
+	mv $(@D)/next-controller-runtime-$*.mod $@
 
 # Each wait in it has a bound of its own.
 chaos: ## kill, pause and cut off a server for CHAOS_DURATION, as CHAOS_SEED says
