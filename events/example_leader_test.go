@@ -1,0 +1,75 @@
+package events_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/eventseries/eventseries/events"
+)
+
+// Replicas of a controller elect a leader. Under SameController the next leader goes
+// on with the series of the one before it: there is one Event, and one count.
+func Example_leaderElection() {
+	clientset := fake.NewClientset() // or kubernetes.NewForConfig
+	for _, replica := range []string{"scheduler-0", "scheduler-1"} {
+		lead(clientset, replica)
+	}
+
+	list, err := clientset.EventsV1().Events("shop").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, event := range list.Items {
+		fmt.Printf("%s (x%d), first seen by %s\n", event.Note, event.Series.Count, event.ReportingInstance)
+	}
+	// Output:
+	// no node has room (x2000), first seen by scheduler-0
+}
+
+// lead is the program of a replica, which ends when it has done its work.
+func lead(clientset kubernetes.Interface, replica string) {
+	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clientset.EventsV1()}, events.Options{
+		Scope:             events.SameController,
+		ReportingInstance: replica,
+	})
+	defer broadcaster.Shutdown()
+	recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/scheduler")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: "shop", Name: "scheduler"},
+			Client:     clientset.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: replica},
+		},
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				defer close(done)
+				// Not before: who does not lead has nothing to write. A manager of
+				// controller-runtime does it, after mgr.Add(broadcaster).
+				if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+					fmt.Println(err)
+				}
+				for range 1000 { // a hot loop
+					recorder.Eventf(pod, nil, corev1.EventTypeWarning, "NoRoom", "Schedule", "no node has room")
+				}
+				cancel()
+			},
+			OnStoppedLeading: func() {},
+		},
+	})
+	<-done
+}
