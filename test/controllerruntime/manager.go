@@ -41,7 +41,8 @@ func (m *Manager) GetEventRecorderFor(name string) record.EventRecorder {
 	return m.legacy.NewRecorder(m.GetScheme(), corev1.EventSource{Component: name})
 }
 
-// Start runs the manager. When it returns, all that was emitted has been written.
+// Start runs the manager. What was emitted has been written when it returns, unless
+// the server takes longer for it than events.Options.ShutdownTimeout.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.broadcaster.Shutdown()
 	return m.Manager.Start(ctx)

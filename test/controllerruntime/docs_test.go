@@ -1,0 +1,32 @@
+package controllerruntime
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var quotation = regexp.MustCompile("(?s)<!-- from: (\\S+) -->\n\n```go\n(.*?)```")
+
+// What the documentation quotes is what is tested.
+func TestDocumentationQuotesTheCode(t *testing.T) {
+	root := filepath.Join("..", "..")
+	page, err := os.ReadFile(filepath.Join(root, "docs", "manager.md"))
+	require.NoError(t, err)
+	var quoted []string
+	for _, match := range quotation.FindAllStringSubmatch(string(page), -1) {
+		file, quote := match[1], match[2]
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		require.NoError(t, err)
+		_, code, ok := strings.Cut(string(source), "package controllerruntime\n\n")
+		require.True(t, ok, file)
+		assert.Equal(t, code, quote, file)
+		quoted = append(quoted, filepath.Base(file))
+	}
+	assert.Equal(t, []string{"manager.go", "recorder.go", "recorder_v0_24.go"}, quoted)
+}
