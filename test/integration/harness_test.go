@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
@@ -29,6 +31,17 @@ func Config(t *testing.T) *rest.Config {
 	config, err := shared.get()
 	require.NoError(t, err)
 	return rest.CopyConfig(config)
+}
+
+// kubeconfig returns the path of the kubeconfig of the shared server, for other
+// programs.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	Config(t) // starts the server
+	if shared.server == nil {
+		return os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	}
+	return shared.server.Kubeconfig()
 }
 
 // Clientset returns clients for the shared server.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -57,11 +56,7 @@ type replica struct {
 // the test.
 func startReplica(t *testing.T, spec replicaSpec) *replica {
 	t.Helper()
-	Config(t) // starts the server
-	spec.Kubeconfig = os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
-	if shared.server != nil {
-		spec.Kubeconfig = shared.server.Kubeconfig()
-	}
+	spec.Kubeconfig = kubeconfig(t)
 	value, err := json.Marshal(spec)
 	require.NoError(t, err)
 	program, err := os.Executable()
