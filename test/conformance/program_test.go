@@ -1,0 +1,176 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+
+	eventseries "github.com/eventseries/eventseries/events"
+)
+
+const controller = "example.com/conformance"
+
+// makers make the broadcasters that are compared, each with the sink of its own
+// package. What both do alike is tested with both.
+var makers = map[string]func(*fake.Clientset, func(events.EventSink) events.EventSink) events.EventBroadcaster{
+	"client-go": func(clients *fake.Clientset, wrap func(events.EventSink) events.EventSink) events.EventBroadcaster {
+		return events.NewBroadcaster(wrap(&events.EventSinkImpl{Interface: clients.EventsV1()}))
+	},
+	"eventseries": func(clients *fake.Clientset, wrap func(events.EventSink) events.EventSink) events.EventBroadcaster {
+		return eventseries.NewBroadcaster(wrap(&eventseries.EventSinkImpl{Interface: clients.EventsV1()}))
+	},
+}
+
+// program is a program that records events on a fake server, in virtual time.
+type program struct {
+	clients     *fake.Clientset
+	sink        *sink
+	broadcaster events.EventBroadcaster
+	recorder    events.EventRecorderLogger
+}
+
+// withBoth runs a test with a program of client-go's and one of ours.
+func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
+	t.Helper()
+	for name := range makers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, startProgram(t, name)) })
+		})
+	}
+}
+
+// withOurs runs a test with a program of ours, for what is different on purpose.
+func withOurs(t *testing.T, test func(t *testing.T, p *program)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, startProgram(t, "eventseries")) })
+}
+
+// startProgram makes a program whose writing has been started. It is shut down at
+// the end of the test, and a goroutine that is left then fails the test.
+func startProgram(t *testing.T, name string) *program {
+	t.Helper()
+	p := newProgram(t, name)
+	require.NoError(t, p.broadcaster.StartRecordingToSinkWithContext(t.Context()))
+	return p
+}
+
+func newProgram(t *testing.T, name string) *program {
+	t.Helper()
+	p := &program{clients: fake.NewClientset()}
+	p.broadcaster = makers[name](p.clients, func(to events.EventSink) events.EventSink {
+		p.sink = &sink{to: to}
+		return p.sink
+	})
+	t.Cleanup(p.broadcaster.Shutdown)
+	p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, controller)
+	return p
+}
+
+// emit emits an event and waits until what it leads to has been done.
+func (p *program) emit(regarding *corev1.ObjectReference, action string) {
+	p.recorder.Eventf(regarding, nil, corev1.EventTypeNormal, "Tested", action, "note")
+	synctest.Wait()
+}
+
+// stored returns what is on the server.
+func (p *program) stored(t *testing.T) []eventsv1.Event {
+	t.Helper()
+	list, err := p.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return list.Items
+}
+
+// only returns the only Event on the server.
+func (p *program) only(t *testing.T) *eventsv1.Event {
+	t.Helper()
+	stored := p.stored(t)
+	require.Len(t, stored, 1)
+	return &stored[0]
+}
+
+// sink keeps what it is called with.
+type sink struct {
+	to events.EventSink
+
+	mu    sync.Mutex
+	calls []call
+	fail  func(c call) error // may be nil
+}
+
+type call struct {
+	verb  string
+	event *eventsv1.Event
+	patch string
+	at    time.Time
+}
+
+func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	if err := s.called("create", event, nil); err != nil {
+		return nil, err
+	}
+	return s.to.Create(ctx, event)
+}
+
+func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	if err := s.called("update", event, nil); err != nil {
+		return nil, err
+	}
+	return s.to.Update(ctx, event)
+}
+
+func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	if err := s.called("patch", event, data); err != nil {
+		return nil, err
+	}
+	return s.to.Patch(ctx, event, data)
+}
+
+func (s *sink) called(verb string, event *eventsv1.Event, data []byte) error {
+	c := call{verb: verb, event: event.DeepCopy(), patch: string(data), at: time.Now()}
+	s.mu.Lock()
+	s.calls = append(s.calls, c)
+	fail := s.fail
+	s.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(c)
+}
+
+// failWith makes the sink answer with what fail returns, if that is an error.
+func (s *sink) failWith(fail func(c call) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = fail
+}
+
+// all returns the calls so far.
+func (s *sink) all() []call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]call(nil), s.calls...)
+}
+
+// verbs returns the verbs of the calls so far.
+func (s *sink) verbs() []string {
+	var verbs []string
+	for _, c := range s.all() {
+		verbs = append(verbs, c.verb)
+	}
+	return verbs
+}
+
+// pod returns a reference to a Pod.
+func pod(name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name, UID: "uid-1"}
+}
