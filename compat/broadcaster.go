@@ -166,14 +166,15 @@ func (b *Broadcaster) StartLogging(logf func(format string, args ...any)) watch.
 }
 
 // StartStructuredLogging logs every event at a verbosity of klog until the result
-// is stopped.
+// is stopped, to the logger of Options.Context if there is one, and under the names
+// that core/v1 has.
 func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interface {
-	stop, err := b.to.StartLogging(klog.Background().V(int(verbosity)))
-	if err != nil {
-		b.logger().Error(err, "Cannot log events")
-		stop = func() {}
-	}
-	return newWatching(stop)
+	logger := b.logger().V(int(verbosity))
+	return b.StartEventWatcher(func(event *corev1.Event) {
+		object := &event.InvolvedObject
+		logger.Info("Event occurred", "object", klog.KRef(object.Namespace, object.Name), "fieldPath", object.FieldPath,
+			"kind", object.Kind, "apiVersion", object.APIVersion, "type", event.Type, "reason", event.Reason, "message", event.Message)
+	})
 }
 
 // Shutdown shuts the events.Broadcaster down, which writes what the server does not

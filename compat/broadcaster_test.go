@@ -374,6 +374,33 @@ func TestLegacyWatchers(t *testing.T) {
 	})
 }
 
+// The logger is that of the context, as with record.WithContext, and the line has
+// the words of core/v1, which people search their logs for.
+func TestLegacyStructuredLogging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var lines []string
+		logger := funcr.New(func(_, args string) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, args)
+		}, funcr.Options{Verbosity: 3})
+		w := newLegacyWorld(t, Options{Context: klog.NewContext(context.Background(), logger)})
+		w.broadcaster.StartStructuredLogging(3)
+		w.broadcaster.StartStructuredLogging(4)
+		about := object("Pod", "a")
+		about.FieldPath = "spec.containers{main}"
+		w.recorder.Event(about, corev1.EventTypeWarning, "Tested", "note")
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, lines, 1, "as verbose as the logger")
+		for _, word := range []string{`"Event occurred"`, `"fieldPath"="spec.containers{main}"`, `"message"="note"`} {
+			assert.Contains(t, lines[0], word)
+		}
+	})
+}
+
 // An identity of leader election is no name of a controller.
 func TestLeaderElectionIsOneController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
