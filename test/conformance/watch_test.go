@@ -147,6 +147,7 @@ func TestEndOfTheContext(t *testing.T) {
 		p.emit(pod("b"), "Testing")
 		assert.Len(t, p.stored(t), 2, "for a while it is written at once")
 		time.Sleep(eventseries.DefaultShutdownTimeout)
+		synctest.Wait()
 		p.emit(pod("c"), "Testing")
 		assert.Len(t, p.stored(t), 2)
 		p.broadcaster.Shutdown()
