@@ -3,6 +3,7 @@ package events
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,4 +111,28 @@ func TestTwoLeaders(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Occurrences go on coming in while what others have counted is added.
+func TestLeadersInALoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, one, two := leaders(t)
+		const loops, each = 50, 40
+		var emitters sync.WaitGroup
+		for _, w := range []*world{one, two} {
+			for range 2 {
+				emitters.Go(func() {
+					for range loops {
+						w.emitTimes(each)
+						assert.NoError(t, w.broadcaster.Flush(t.Context()))
+					}
+				})
+			}
+		}
+		emitters.Wait()
+		one.broadcaster.Shutdown()
+		two.broadcaster.Shutdown()
+		assert.EqualValues(t, 4*loops*each, s.delivered())
+		assert.EqualValues(t, 4*loops*each, countOf(s.only(t)))
+	})
 }

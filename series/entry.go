@@ -69,11 +69,12 @@ type shared struct {
 
 	// The lock of the table guards the rest.
 	version string    // the resourceVersion that the Event had, as far as is known
-	tried   []attempt // the patches of that version that were sent, the latest of them
+	tried   []attempt // the patches of that version that have failed, the latest of them
 }
 
-// attempt is a patch whose answer may have been lost. Of those for the same
-// resourceVersion, the server has made one at most.
+// attempt is a patch that has failed, and has been made all the same if it was the
+// answer that was lost. Of those for the same resourceVersion, the server has made
+// one at most.
 type attempt struct {
 	count int32
 	last  int64 // microseconds since 1970
@@ -83,8 +84,8 @@ type attempt struct {
 // failed comes a look.
 const maxAttempts = 8
 
-// try remembers a patch that is about to be sent.
-func (s *shared) try(a attempt) {
+// remember remembers an attempt.
+func (s *shared) remember(a attempt) {
 	if len(s.tried) == maxAttempts {
 		s.tried = slices.Delete(s.tried, 0, 1)
 	}

@@ -65,7 +65,6 @@ func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
 		// It is quiet here, but not there.
 		e.state = Ongoing
 	}
-	s.mu.Unlock()
 	e.meeting = nil
 	e.shared.knows(found.Version)
 	e.wroteN, e.wroteAs = found.Count, found.State
@@ -74,6 +73,7 @@ func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
 	if found.Count >= e.count && found.State == e.state {
 		e.wrote = e.revision // there is nothing to add
 	}
+	s.mu.Unlock()
 	if found.State.Closed() && !e.detached {
 		// It is over. What occurs from now on is something new.
 		t.end(e, found.State, t.offset(now), eff)

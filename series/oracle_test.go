@@ -86,7 +86,7 @@ type told struct {
 
 	// What is known of an Event that others write to as well.
 	version int
-	tried   []toldWrite // the patches of that version
+	tried   []toldWrite // the patches of that version that have failed
 	merges  bool        // it looks at its own Event, which somebody else has written to
 }
 
@@ -413,7 +413,6 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	}
 	if o.opts.ShareInstances && kind < WriteLook && kind != WriteCreate && kind != WriteRecreate {
 		e.writing.before = e.version
-		e.tried = append(e.tried, *e.writing)
 	}
 	var text string
 	switch kind {
@@ -790,6 +789,7 @@ func (o *oracle) lost(label string, now time.Duration) string {
 func (o *oracle) failed(label string) string {
 	e := o.find(label)
 	if e.writing.before != 0 && !e.over {
+		e.tried = append(e.tried, *e.writing)
 		o.lookForChanges(e)
 	}
 	e.writing = nil

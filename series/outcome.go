@@ -142,6 +142,7 @@ func (t *Table) Failed(e *Entry, w Write) (eff Effects) {
 	if w.before != "" && !e.done {
 		// Perhaps it has been made. If it was sent again with more, nobody could tell
 		// it from what others write.
+		e.shared.remember(attempt{count: w.Series.Count, last: w.Series.Last.UnixMicro()})
 		t.lookForChanges(e)
 	}
 	t.file(e)

@@ -215,7 +215,6 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		e.wroteLast = snapshot.Last.UnixMicro()
 		if e.shared != nil && !w.Creates() {
 			w.before = e.shared.version
-			e.shared.try(attempt{count: snapshot.Count, last: e.wroteLast})
 		}
 	}
 	e.inFlight = true
