@@ -119,8 +119,8 @@ func newReplicaProgram(spec string) (*replicaProgram, error) {
 
 // do does what the test says:
 //
-//	emit N          N occurrences
-//	loop N          N times: an occurrence, and a minute passes
+//	emit N          as many occurrences
+//	loop N          as many times an occurrence, and a minute that passes
 //	wait D          the duration D passes
 //	until denied    waits until the list at the start was refused
 //	until restored  waits until it has brought back a series
