@@ -50,9 +50,9 @@ func formatNote(note string, args []any) string {
 	return text.Cut(note, series.MaxNoteBytes)
 }
 
-// fitReasonAndAction makes what the API server takes of a reason and an action.
-// Both are required: where one is missing, the other stands in.
-func fitReasonAndAction(reason, action string) (string, string) {
+// reasonAndAction returns both. Both are required: where one is missing, the other
+// stands in.
+func reasonAndAction(reason, action string) (string, string) {
 	if reason == "" {
 		reason = action
 	}
@@ -62,7 +62,17 @@ func fitReasonAndAction(reason, action string) (string, string) {
 	if action == "" {
 		action = reason
 	}
-	return text.Cut(reason, maxReason), text.Cut(action, maxAction)
+	return reason, action
+}
+
+// fitKey makes what the API server takes of the words of a caller, and reports
+// whether that is something else. A key that is tracked fits, so those that are
+// found in the table need not be looked at: that takes 200 ns.
+func fitKey(k *series.Key) (changed bool) {
+	before := *k
+	k.Regarding, k.Related = fitReference(k.Regarding), fitReference(k.Related)
+	k.Reason, k.Action = text.Cut(k.Reason, maxReason), text.Cut(k.Action, maxAction)
+	return *k != before
 }
 
 // fitType returns the type as the API knows it. ok is false if it does not.

@@ -67,7 +67,7 @@ func FuzzFormatNote(f *testing.F) {
 	})
 }
 
-func TestFitReasonAndAction(t *testing.T) {
+func TestFitKey(t *testing.T) {
 	long := strings.Repeat("r", 129)
 	cutLong := strings.Repeat("r", 125) + "…"
 	for _, tt := range []struct{ reason, action, wantReason, wantAction string }{
@@ -79,11 +79,25 @@ func TestFitReasonAndAction(t *testing.T) {
 		{"R", long, "R", cutLong},
 		{long, "", cutLong, cutLong},
 		{long[:128], long[:128], long[:128], long[:128]},
+		{"R\xff", "A", "R\ufffd", "A"},
 	} {
-		reason, action := fitReasonAndAction(tt.reason, tt.action)
-		assert.Equal(t, tt.wantReason, reason)
-		assert.Equal(t, tt.wantAction, action)
+		var key series.Key
+		key.Reason, key.Action = reasonAndAction(tt.reason, tt.action)
+		changed := fitKey(&key)
+		assert.Equal(t, tt.wantReason, key.Reason)
+		assert.Equal(t, tt.wantAction, key.Action)
+		assert.Equal(t, strings.ContainsAny(tt.wantReason+tt.wantAction, "…\ufffd"), changed, "%q, %q", tt.reason, tt.action)
+		assert.False(t, fitKey(&key), "it fits now")
 	}
+}
+
+// Each word of a reference is looked at.
+func TestFitKeyReferences(t *testing.T) {
+	bad := series.Reference{APIVersion: "a\xff", Kind: "b\xff", Namespace: "c\xff", Name: "d\xff", UID: "e\xff", FieldPath: "f\xff"}
+	good := series.Reference{APIVersion: "a\ufffd", Kind: "b\ufffd", Namespace: "c\ufffd", Name: "d\ufffd", UID: "e\ufffd", FieldPath: "f\ufffd"}
+	key := series.Key{Regarding: bad, Related: bad}
+	assert.True(t, fitKey(&key))
+	assert.Equal(t, series.Key{Regarding: good, Related: good}, key)
 }
 
 func TestFitType(t *testing.T) {

