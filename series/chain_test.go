@@ -14,7 +14,7 @@ func TestChain(t *testing.T) {
 		s := &shard{entries: map[uint64]*Entry{}}
 		entries := make([]*Entry, 3)
 		for i, name := range []string{"a", "b", "c"} {
-			entries[i] = &Entry{key: *testKey(name), hash: 42, shard: s}
+			entries[i] = &Entry{key: compact(testKey(name)), hash: 42, shard: s}
 			s.insert(entries[i])
 		}
 		assert.Nil(t, s.find(42, testKey("d")))
@@ -30,7 +30,8 @@ func TestChain(t *testing.T) {
 				if gone[j] {
 					e = nil
 				}
-				require.Same(t, e, s.find(42, &entries[j].key))
+				k := entries[j].Key()
+				require.Same(t, e, s.find(42, &k))
 			}
 		}
 		assert.Empty(t, s.entries)
@@ -42,7 +43,7 @@ func TestClash(t *testing.T) {
 	table := NewTable(Options{}, start)
 	a, b := testKey("a"), testKey("b")
 	hash := a.FastHash(table.seed)
-	other := &Entry{key: *b, hash: hash, shard: table.shard(hash), state: Ongoing, count: 7}
+	other := &Entry{key: compact(b), hash: hash, shard: table.shard(hash), state: Ongoing, count: 7}
 	other.shard.insert(other) // as if b hashed to the same
 	e := table.Observe(a, Occurrence{}, start).Dirty[0]
 	table.Observe(a, Occurrence{}, start)

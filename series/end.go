@@ -1,7 +1,6 @@
 package series
 
 import (
-	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,13 +49,13 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	e.detached = true
 	t.detached.insert(e)
 	t.closing.Add(1)
-	t.closed.end(t.nameHash(e.hash, &e.key))
-	if e.refusal != "" && !e.inFlight {
+	t.closed.end(t.nameHashOf(e))
+	if e.refusal != nil && !e.inFlight {
 		t.lose(e, "", eff)
 		return
 	}
 	eff.Ended = append(eff.Ended, e)
-	if e.name == "" {
+	if !e.named {
 		// It takes its name before its successor asks for one.
 		t.nameEntry(e, at)
 	}
@@ -86,12 +85,14 @@ func (t *Table) forget(e *Entry) {
 // the server has refused e, that is the reason, and not the given one. The table
 // is locked.
 func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
-	reason = cmp.Or(e.refusal, reason)
+	if e.refusal != nil {
+		reason = *e.refusal
+	}
 	e.shard.mu.Lock()
 	lost := e.lost()
 	e.shard.mu.Unlock()
 	if lost > 0 {
-		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.key, Note: e.note, Count: lost})
+		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})
 	}
 	eff.Ended = append(eff.Ended, e)
 	t.forget(e)

@@ -14,29 +14,31 @@ import (
 // A key can have several entries at a time: one that takes occurrences, and
 // those of earlier series which have ended but have not been written.
 type Entry struct {
-	// These never change.
-	key  Key
-	hash uint64 // of key, for the table
+	// These never change. What counting an occurrence looks at comes first, so that it
+	// is in as few cache lines as possible.
+	key   compactKey
+	shard *shard
 
 	// shard guards the fields of this block. A change of state needs the lock of
 	// the table as well, so either of the two is enough to read it.
-	shard       *shard
-	chain       *Entry // the next entry with the same hash; once it is detached, the table guards it
-	note        string
-	first       int64 // wall time of the first occurrence, microseconds since 1970
-	state       State
-	silent      bool // restored, and has not occurred since
-	count       int32
-	revision    uint64        // how many changes there were
+	chain       *Entry        // the next entry with the same hash; once it is detached, the table guards it
 	last        time.Duration // latest occurrence, since Table.epoch
 	notedAt     time.Duration // when lastNote was looked at
+	revision    uint64        // how many changes there were
+	count       int32
+	state       State
+	silent      bool // restored, and has not occurred since
+	note        string
+	first       int64 // wall time of the first occurrence, microseconds since 1970
 	lastNote    string
 	annotations map[string]string
 	shared      *shared // nil unless instances share their series
 
 	// The lock of the table guards the rest.
-	name          string        // of the Event; empty until the first write begins
-	uniqueNames   int           // how many unique names it has had; 0: it has the base name
+	hash          uint64        // of key; never changes
+	uniqueName    string        // of the Event; empty if that has the base name
+	uniqueNames   int32         // how many unique names it has had; 0: it has the base name
+	named         bool          // the Event has a name: its first write has begun
 	wroteAt       time.Duration // when the server took the latest write, or refused it
 	wroteLast     int64         // the time that the server was told last, or may have been; microseconds since 1970
 	wrote         uint64        // what it knows of revision
@@ -54,10 +56,10 @@ type Entry struct {
 	done          bool          // not tracked any more
 	wantBeat      bool          // its heartbeat has come
 	flushTo       uint64        // the revision that somebody asked the server to be told
-	refusal       DropReason    // the server does not take it; empty if it does
+	refusal       *DropReason   // why the server does not take it; nil if it does
 
 	place   place         // the idle list that the entry is in
-	pos     int           // its index there
+	pos     int32         // its index there
 	stamp   time.Duration // its order there
 	urgency atomic.Int32
 	slot    int32
@@ -104,11 +106,38 @@ func (e *Entry) instance() string {
 	if e.shared != nil {
 		return e.shared.instance
 	}
-	return e.key.ReportingInstance
+	return e.key.shared.Value().instance
 }
 
 // Key returns the key of the series. It never changes.
-func (e *Entry) Key() Key { return e.key }
+func (e *Entry) Key() Key { return e.key.full() }
+
+// name returns the name of the Event. It is empty until the first write begins. The
+// base name is made anew each time: it is asked for with each write, and takes a
+// microsecond then, and 64 bytes if it is kept.
+func (e *Entry) name() string {
+	switch {
+	case !e.named:
+		return ""
+	case e.uniqueName != "":
+		return e.uniqueName
+	default:
+		return e.baseName()
+	}
+}
+
+// rename gives the Event a name.
+func (e *Entry) rename(name string) {
+	e.named = true
+	if e.uniqueName = name; name == e.baseName() {
+		e.uniqueName = ""
+	}
+}
+
+func (e *Entry) baseName() string {
+	k := e.Key()
+	return k.BaseName()
+}
 
 // Slot is room for one number that belongs to whoever keeps entries in a queue
 // of deadlines, and is guarded by whatever guards that queue. It is zero at

@@ -19,7 +19,7 @@ func (t *Table) Flush() []Pending {
 	var pending []Pending
 	add := func(e *Entry) {
 		revision := t.revision(e)
-		if e.refusal != "" && !e.inFlight || e.wrote == revision {
+		if e.refusal != nil && !e.inFlight || e.wrote == revision {
 			return
 		}
 		e.flushTo = revision

@@ -27,12 +27,12 @@ func (l idleList) Len() int           { return len(l) }
 func (l idleList) Less(i, j int) bool { return l[i].stamp < l[j].stamp }
 func (l idleList) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
-	l[i].pos, l[j].pos = i, j
+	l[i].pos, l[j].pos = int32(i), int32(j)
 }
 
 func (l *idleList) Push(x any) {
 	e := x.(*Entry)
-	e.pos = len(*l)
+	e.pos = int32(len(*l))
 	*l = append(*l, e)
 }
 
@@ -49,7 +49,7 @@ func (l *idleList) insert(e *Entry, stamp time.Duration) {
 	heap.Push(l, e)
 }
 
-func (l *idleList) remove(e *Entry) { heap.Remove(l, e.pos) }
+func (l *idleList) remove(e *Entry) { heap.Remove(l, int(e.pos)) }
 
 // longestIdle returns the entry that has been idle longest, nil if there is
 // none. last returns the time of an entry's latest occurrence.

@@ -26,15 +26,15 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 			}
 			for e := first; e != nil; e = e.chain {
 				if e.shard != s || e.hash != hash || table.shard(hash) != s {
-					t.Errorf("%v is in the wrong shard or chain", e.key)
+					t.Errorf("%v is in the wrong shard or chain", e.Key())
 				}
 				if e.detached || e.done {
-					t.Errorf("%v has ended and would take occurrences", e.key)
+					t.Errorf("%v has ended and would take occurrences", e.Key())
 				}
-				if keys[e.key] {
-					t.Errorf("two entries take occurrences of %v", e.key)
+				if keys[e.Key()] {
+					t.Errorf("two entries take occurrences of %v", e.Key())
 				}
-				keys[e.key] = true
+				keys[e.Key()] = true
 				tracked = append(tracked, e)
 			}
 		}
@@ -44,10 +44,10 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 	detached := table.detached.all()
 	for _, e := range detached {
 		if !e.detached || e.done {
-			t.Errorf("%v is among the detached: detached %t, done %t", e.key, e.detached, e.done)
+			t.Errorf("%v is among the detached: detached %t, done %t", e.Key(), e.detached, e.done)
 		}
-		if table.detached.find(e.hash, &e.key) == nil {
-			t.Errorf("%v is detached and not found", e.key)
+		if k := e.Key(); table.detached.find(e.hash, &k) == nil {
+			t.Errorf("%v is detached and not found", e.Key())
 		}
 		tracked = append(tracked, e)
 	}
@@ -69,15 +69,15 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 	listed := 0
 	for _, e := range tracked {
 		if e.place != e.placeOf() {
-			t.Errorf("%v is in list %d and belongs to %d", e.key, e.place, e.placeOf())
+			t.Errorf("%v is in list %d and belongs to %d", e.Key(), e.place, e.placeOf())
 		}
 		if e.place != nowhere {
 			listed++
-			if list := table.lists[e.place]; e.pos >= len(list) || list[e.pos] != e {
-				t.Errorf("%v is not at place %d of list %d", e.key, e.pos, e.place)
+			if list := table.lists[e.place]; int(e.pos) >= len(list) || list[e.pos] != e {
+				t.Errorf("%v is not at place %d of list %d", e.Key(), e.pos, e.place)
 			}
 			if e.stamp > e.last {
-				t.Errorf("%v would be taken to have occurred at %v, but did so at %v", e.key, e.stamp, e.last)
+				t.Errorf("%v would be taken to have occurred at %v, but did so at %v", e.Key(), e.stamp, e.last)
 			}
 		}
 		checkEntry(t, e)
@@ -100,30 +100,30 @@ func checkEntry(t *testing.T, e *Entry) {
 	t.Helper()
 	switch {
 	case e.state == Singleton && e.count != 1,
-		e.state != Singleton && e.refusal == "" && e.count < 2,
+		e.state != Singleton && e.refusal == nil && e.count < 2,
 		e.state.Closed() && !e.detached,
 		e.state == Ongoing && e.detached && e.shared == nil: // or it goes on elsewhere
-		t.Errorf("%v is %s with a count of %d, detached %t", e.key, e.state, e.count, e.detached)
+		t.Errorf("%v is %s with a count of %d, detached %t", e.Key(), e.state, e.count, e.detached)
 	}
 	switch {
 	case e.wrote > e.revision, e.wroteN > e.count, e.wroteN < 0:
-		t.Errorf("%v: the server knows more than there is: %d of %d, revision %d of %d", e.key, e.wroteN, e.count, e.wrote, e.revision)
-	case e.exists && e.name == "", e.inFlight && e.name == "":
-		t.Errorf("%v is written without a name", e.key)
+		t.Errorf("%v: the server knows more than there is: %d of %d, revision %d of %d", e.Key(), e.wroteN, e.count, e.wrote, e.revision)
+	case e.exists && !e.named, e.inFlight && !e.named:
+		t.Errorf("%v is written without a name", e.Key())
 	case e.exists && !e.existed:
-		t.Errorf("%v exists and never did", e.key)
-	case e.exists && e.refusal != "":
-		t.Errorf("%v exists and is refused", e.key)
+		t.Errorf("%v exists and never did", e.Key())
+	case e.exists && e.refusal != nil:
+		t.Errorf("%v exists and is refused", e.Key())
 	case e.meeting != nil && (e.exists != e.meeting.changed || e.meeting.name == "" || e.meeting.step != WriteLook && e.meeting.step != WriteClose):
-		t.Errorf("%v: exists %t and meets %+v", e.key, e.exists, e.meeting)
-	case e.exists && (e.uniqueNames == 0) != (e.name == e.key.BaseName()):
-		t.Errorf("%v has the name %q, the unique name number %d", e.key, e.name, e.uniqueNames)
-	case e.silent && (e.wroteN != e.count && e.refusal == "" || !e.existed && e.refusal == ""):
-		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.key, e.wroteN, e.count)
-	case e.detached && !e.inFlight && e.refusal == "" && e.need() == writeNothing:
-		t.Errorf("%v has ended, is written, and is not forgotten", e.key)
+		t.Errorf("%v: exists %t and meets %+v", e.Key(), e.exists, e.meeting)
+	case e.exists && (e.uniqueNames == 0) != (e.name() == e.baseName()):
+		t.Errorf("%v has the name %q, the unique name number %d", e.Key(), e.name(), e.uniqueNames)
+	case e.silent && (e.wroteN != e.count && e.refusal == nil || !e.existed && e.refusal == nil):
+		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), e.wroteN, e.count)
+	case e.detached && !e.inFlight && e.refusal == nil && e.need() == writeNothing:
+		t.Errorf("%v has ended, is written, and is not forgotten", e.Key())
 	}
-	if got, want := e.Urgency(), urgencyOf(e.key.Type, e.news()); got != want {
-		t.Errorf("%v has urgency %d, should have %d", e.key, got, want)
+	if got, want := e.Urgency(), urgencyOf(e.Key().Type, e.news()); got != want {
+		t.Errorf("%v has urgency %d, should have %d", e.Key(), got, want)
 	}
 }

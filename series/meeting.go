@@ -86,10 +86,11 @@ func (t *Table) judgeFor(e *Entry, found *Series, now time.Time) standing {
 	// somebody else went on with it, or e has begun to count anew.
 	mine := found.First.UnixMicro() == e.first && found.Instance == e.instance() && found.Count <= e.count
 	e.shard.mu.Unlock()
-	if mine && t.isOf(&e.key, found) {
+	k := e.Key()
+	if mine && t.isOf(&k, found) {
 		return own
 	}
-	return t.judge(&e.key, found, now)
+	return t.judge(&k, found, now)
 }
 
 // tended reports whether somebody is likely to follow the series that found
@@ -126,14 +127,15 @@ func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (
 			what = t.judgeFor(e, found, now)
 		}
 	}
-	if w.Series.Name == e.key.BaseName() {
+	k := e.Key()
+	if w.Series.Name == k.BaseName() {
 		e.base = ownerUs
 		if what == stranger {
 			e.base = ownerOther
 		}
-		t.closed.belongs(t.nameHash(e.hash, &e.key), e.base)
+		t.closed.belongs(t.nameHashOf(e), e.base)
 	}
-	if what == alive && t.has(e.hash, &e.key, found.Name, e) {
+	if what == alive && t.has(e.hash, &k, found.Name, e) {
 		what = inUse
 	}
 	if e.meeting != nil && e.meeting.changed {
@@ -162,11 +164,11 @@ func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (
 		// Only the Event under the base name leads on, and only to one of the same
 		// key, so this comes to an end.
 		next, _, _ := strings.Cut(event.Annotations[AnnotationSuccessor], " ")
-		if found.Name != e.key.BaseName() || next == found.Name || !e.key.Named(next) {
+		if found.Name != k.BaseName() || next == found.Name || !k.Named(next) {
 			next = ""
 		}
 		e.meeting.next = next
-		if found.State == Ongoing && !t.has(e.hash, &e.key, found.Name, e) {
+		if found.State == Ongoing && !t.has(e.hash, &k, found.Name, e) {
 			// Nobody else would close it. One that another entry tends only looks
 			// dead, because the server has heard nothing of it for long.
 			e.meeting.step = WriteClose
@@ -219,9 +221,9 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 	e.revision++
 	e.meeting = nil
 	e.vacated = false
-	e.refusal = ""
-	e.name = found.Name
-	if found.Name == e.key.BaseName() {
+	e.refusal = nil
+	e.rename(found.Name)
+	if e.uniqueName == "" {
 		e.uniqueNames = 0
 	} else {
 		e.uniqueNames = max(e.uniqueNames, 1)
@@ -247,7 +249,7 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 // first. The table is locked.
 func (t *Table) wantSuccessor(e *Entry, at time.Duration) {
 	if e.base == ownerUnknown {
-		e.base = t.closed.owner(t.nameHash(e.hash, &e.key), at)
+		e.base = t.closed.owner(t.nameHashOf(e), at)
 	}
 	e.wantSuccessor = e.base != ownerOther
 }

@@ -30,13 +30,14 @@ func (t *Table) Changed(e *Entry, w Write) (again bool, eff Effects) {
 // lookForChanges has e look at its own Event before it writes to it again. The
 // table is locked.
 func (t *Table) lookForChanges(e *Entry) {
-	e.meeting = &meeting{step: WriteLook, name: e.name, changed: true}
+	e.meeting = &meeting{step: WriteLook, name: e.name(), changed: true}
 }
 
 // isSame reports whether found, which may be nil, is the Event that e has written
 // to before. The table is locked.
 func (t *Table) isSame(e *Entry, found *Series) bool {
-	if found == nil || !t.isOf(&e.key, found) {
+	k := e.Key()
+	if found == nil || !t.isOf(&k, found) {
 		return false
 	}
 	e.shard.mu.Lock()

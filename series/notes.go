@@ -36,11 +36,11 @@ func (t *Table) under(s *shard, hash uint64, k *Key, limit int, at time.Duration
 	for e := s.entries[hash]; e != nil; e = e.chain {
 		alive := at-e.last < t.opts.Window
 		switch {
-		case e.key == *k && alive:
+		case e.key.is(k) && alive:
 			return *k
-		case e.key == rest && alive:
+		case e.key.is(&rest) && alive:
 			distinct = limit
-		case e.key.Note != "" && e.key != *k && e.key != rest && e.key.tuple() == k.tuple():
+		case e.key.note() != "" && !e.key.is(k) && !e.key.is(&rest) && e.key.isOfTuple(k):
 			distinct++
 		}
 	}
@@ -80,9 +80,14 @@ func (t *Table) keyOf(found *Series) Key {
 
 // nameHash is the hash under which it is known who has the base name of a key.
 // hash is the FastHash of the key.
-func (t *Table) nameHash(hash uint64, k *Key) uint64 {
-	if k.Note == "" {
+func (t *Table) nameHash(hash uint64, k *Key) uint64 { return t.hashWithNote(hash, k.Note) }
+
+// nameHashOf is the nameHash of the key of e.
+func (t *Table) nameHashOf(e *Entry) uint64 { return t.hashWithNote(e.hash, e.key.note()) }
+
+func (t *Table) hashWithNote(hash uint64, note string) uint64 {
+	if note == "" {
 		return hash
 	}
-	return hash ^ maphash.String(t.seed, k.Note)
+	return hash ^ maphash.String(t.seed, note)
 }

@@ -20,13 +20,13 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 		return t.next(e, &eff), eff
 	case WriteSuccessor:
 		e.wantSuccessor = false
-		t.closed.hold(t.nameHash(e.hash, &e.key), t.offset(now)+t.untilExpired(), ownerUs)
+		t.closed.hold(t.nameHashOf(e), t.offset(now)+t.untilExpired(), ownerUs)
 		return t.next(e, &eff), eff
 	default: // it was about the series itself
 	}
 	e.exists, e.existed = true, true
 	e.vacated = false
-	e.refusal = ""
+	e.refusal = nil
 	e.wrote = w.revision
 	e.wroteAt = t.offset(now)
 	e.wroteAs = w.Series.State
@@ -55,7 +55,7 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 func (t *Table) next(e *Entry, eff *Effects) (again bool) {
 	again = e.need() != writeNothing
 	if e.detached && !again {
-		if e.refusal != "" {
+		if e.refusal != nil {
 			t.lose(e, "", eff)
 			return false
 		}
@@ -89,7 +89,7 @@ func (t *Table) Gone(e *Entry, w Write) (again bool, eff Effects) {
 		case e.meeting.changed:
 			e.meeting = nil
 			return t.vanished(e)
-		case w.Series.Name == e.name && !e.vacated:
+		case w.Series.Name == e.name() && !e.vacated:
 			// It has just made room, so the name can be had. If that is not so, the
 			// server is not asked a second time: this would never end.
 			e.meeting = nil
@@ -118,7 +118,7 @@ func (t *Table) vanished(e *Entry) (again bool, eff Effects) {
 func (t *Table) noSignpost(e *Entry) {
 	e.wantSuccessor = false
 	e.base = ownerUnknown
-	t.closed.release(t.nameHash(e.hash, &e.key))
+	t.closed.release(t.nameHashOf(e))
 }
 
 // Taken says that w could not create its Event, since another has its name. The
@@ -178,9 +178,9 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 			}
 		}
 		// Whatever stands there, it is not to be had.
-		if w.Series.Name == e.key.BaseName() {
+		if w.Series.Name == e.baseName() {
 			e.base = ownerOther
-			t.closed.belongs(t.nameHash(e.hash, &e.key), ownerOther)
+			t.closed.belongs(t.nameHashOf(e), ownerOther)
 		}
 		if e.meeting == nil {
 			e.wantSuccessor = false
@@ -197,20 +197,20 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 	default: // it was about the series itself
 	}
 	if e.detached {
-		e.refusal = reason
+		e.refusal = &reason
 		t.lose(e, "", &eff)
 		return false, eff
 	}
 	s := e.shard
 	s.mu.Lock()
 	if lost := e.lost(); lost > 0 {
-		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.key, Note: e.note, Count: lost})
+		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})
 	}
 	e.count = 0
 	e.state = Ongoing
 	e.wrote = e.revision
 	s.mu.Unlock()
-	e.refusal = reason
+	e.refusal = &reason
 	if e.existed {
 		// An Event with the counts so far stands there. What comes now is
 		// counted anew, and in another.

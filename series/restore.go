@@ -60,20 +60,20 @@ func (t *Table) Restore(found *Series, spread float64, now time.Time) (_ *Entry,
 // with the given name. It cannot if it has had one, or is about to look at what
 // there is, or may have one without knowing. The table is locked.
 func (e *Entry) canAdopt(name string) bool {
-	return !e.existed && !e.inFlight && e.meeting == nil && e.refusal == "" && (e.name == "" || e.name == name)
+	return !e.existed && !e.inFlight && e.meeting == nil && e.refusal == nil && (!e.named || e.name() == name)
 }
 
 // concerns reports whether e has, or will meet, the Event with the given name. The
 // table is locked.
 func (e *Entry) concerns(name string) bool {
-	return e.name == name || e.name == "" && name == e.key.BaseName() ||
+	return e.name() == name || !e.named && name == e.baseName() ||
 		e.meeting != nil && (e.meeting.name == name || e.meeting.next == name)
 }
 
 // restored returns an entry for found that knows no more than the server does. The
 // table is locked.
 func (t *Table) restored(s *shard, hash uint64, k *Key, found *Series, at time.Duration) *Entry {
-	e := &Entry{key: *k, hash: hash, shard: s, note: found.Note, silent: true, state: found.State, count: found.Count}
+	e := &Entry{key: compact(k), hash: hash, shard: s, note: found.Note, silent: true, state: found.State, count: found.Count}
 	if t.opts.ShareInstances {
 		e.shared = &shared{}
 	}

@@ -102,7 +102,7 @@ func (t *Table) Status(e *Entry, now time.Time) (status Status, ok bool) {
 		Heartbeats: int(e.beats),
 		Waiting:    e.waits(),
 	}
-	if e.exists || e.refusal != "" {
+	if e.exists || e.refusal != nil {
 		status.Written = now.Add(e.wroteAt - off)
 	}
 	return status, true
@@ -130,7 +130,7 @@ type chains map[uint64]*Entry
 // find returns the latest entry with key k.
 func (c chains) find(hash uint64, k *Key) *Entry {
 	for e := c[hash]; e != nil; e = e.chain {
-		if e.key == *k {
+		if e.key.is(k) {
 			return e
 		}
 	}
@@ -176,11 +176,11 @@ func (t *Table) has(hash uint64, k *Key, name string, e *Entry) bool {
 	s.mu.Lock()
 	other := s.find(hash, k)
 	s.mu.Unlock()
-	if other != nil && other != e && other.name == name {
+	if other != nil && other != e && other.name() == name {
 		return true
 	}
 	for other := t.detached[hash]; other != nil; other = other.chain {
-		if other != e && other.key == *k && other.name == name {
+		if other != e && other.key.is(k) && other.name() == name {
 			return true
 		}
 	}
@@ -189,7 +189,7 @@ func (t *Table) has(hash uint64, k *Key, name string, e *Entry) bool {
 
 // placeOf says in which list e belongs.
 func (e *Entry) placeOf() place {
-	warning := e.key.Type == corev1.EventTypeWarning
+	warning := e.key.eventType() == corev1.EventTypeWarning
 	switch {
 	case e.done:
 		return nowhere
@@ -212,7 +212,7 @@ func (e *Entry) placeOf() place {
 
 // file puts e where it belongs after a change. The table is locked.
 func (t *Table) file(e *Entry) {
-	e.urgency.Store(int32(urgencyOf(e.key.Type, e.news())))
+	e.urgency.Store(int32(urgencyOf(e.key.eventType(), e.news())))
 	p := e.placeOf()
 	if p == e.place {
 		return

@@ -191,11 +191,11 @@ func (w *world) key(name string) (k *Key, instance string) {
 }
 
 // tuple returns the name under which e is in the books.
-func (w *world) tuple(e *Entry) string { return tupleOf(w.keys[e.key]) }
+func (w *world) tuple(e *Entry) string { return tupleOf(w.keys[e.Key()]) }
 
 func (w *world) label(e *Entry) string {
 	if _, ok := w.labels[e]; !ok {
-		name := w.keys[e.key]
+		name := w.keys[e.Key()]
 		w.series[name]++
 		w.labels[e] = fmt.Sprintf("%s/%d", name, w.series[name])
 		w.entries[w.labels[e]] = e
@@ -363,7 +363,7 @@ func (w *world) do(e *Entry, write *Write) (answer, *stored) {
 	}
 	said, ev := w.remote.do(write)
 	if ev != nil {
-		ev.key = w.keys[e.key]
+		ev.key = w.keys[e.Key()]
 	}
 	switch {
 	case said != ok:
@@ -591,7 +591,7 @@ func (w *world) delete(key string, name naming) string {
 // vanish deletes the Event that the write of an entry is to.
 func (w *world) vanish(label string) {
 	e := w.entry(label)
-	k := e.key
+	k := e.Key()
 	if write, ok := w.inFlight[e]; ok {
 		if name, ok := nameOf(&k, write.Series.Name); ok {
 			w.delete(w.keys[k], name)

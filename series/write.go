@@ -87,7 +87,7 @@ func (e *Entry) need() WriteKind {
 		return writeNothing
 	case e.meeting != nil:
 		return e.meeting.step
-	case e.refusal != "":
+	case e.refusal != nil:
 		// It is tried once in a heartbeat, as a series: a patch cannot make a
 		// series of one occurrence.
 		if e.wantBeat && e.state == Ongoing {
@@ -164,7 +164,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	s := e.shard
 	s.mu.Lock()
 	snapshot := Series{
-		Key:         e.key,
+		Key:         e.Key(),
 		State:       e.state,
 		Instance:    e.instance(),
 		Note:        e.note,
@@ -183,7 +183,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	w = Write{Kind: kind, revision: e.revision}
 	s.mu.Unlock()
 
-	if e.refusal != "" && kind == WriteCreate && snapshot.Count < 2 {
+	if e.refusal != nil && kind == WriteCreate && snapshot.Count < 2 {
 		// As if it had been refused again: the next heartbeat would be due at
 		// once otherwise, and so would the one after that.
 		e.wantBeat = false
@@ -191,16 +191,16 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		t.file(e)
 		return Write{}, eff, false
 	}
-	if e.name == "" {
+	if !e.named {
 		t.nameEntry(e, at)
 	}
-	snapshot.Name = e.name
-	snapshot.Namespace = t.namespace(&e.key)
+	snapshot.Name = e.name()
+	snapshot.Namespace = t.namespace(&snapshot.Key)
 	snapshot.Last = time.UnixMicro(max(last, e.wroteLast, e.first))
 	w.Series = snapshot
 	switch kind {
 	case WriteLook:
-		w.Series.Name = e.key.BaseName()
+		w.Series.Name = snapshot.Key.BaseName()
 		if e.meeting != nil {
 			w.Series.Name = e.meeting.name
 		}
@@ -209,8 +209,8 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		w.Series.Name = e.meeting.name
 		w.patch = annotationPatch(AnnotationState, Finished.String())
 	case WriteSuccessor:
-		w.Series.Name = e.key.BaseName()
-		w.patch = annotationPatch(AnnotationSuccessor, e.name+" "+snapshot.First.UTC().Format(time.RFC3339Nano))
+		w.Series.Name = snapshot.Key.BaseName()
+		w.patch = annotationPatch(AnnotationSuccessor, snapshot.Name+" "+snapshot.First.UTC().Format(time.RFC3339Nano))
 	default: // that of the series
 		e.wroteLast = snapshot.Last.UnixMicro()
 		if e.shared != nil && !w.Creates() {
@@ -249,21 +249,23 @@ func (t *Table) namespace(k *Key) string {
 // nameEntry gives e its first name: the base name, or a unique one if that is
 // taken, or if an earlier entry has yet to write there. The table is locked.
 func (t *Table) nameEntry(e *Entry, at time.Duration) {
-	base := e.key.BaseName()
-	if t.closed.taken(t.nameHash(e.hash, &e.key), at) || t.has(e.hash, &e.key, base, e) {
+	k := e.Key()
+	base := k.BaseName()
+	if t.closed.taken(t.nameHashOf(e), at) || t.has(e.hash, &k, base, e) {
 		t.renameEntry(e)
 		return
 	}
-	e.name = base
+	e.rename(base)
 }
 
 // renameEntry gives e the next unique name. The table is locked.
 func (t *Table) renameEntry(e *Entry) {
 	// One that was adopted may have any of these names already.
-	for before := e.name; ; {
-		e.name = e.key.UniqueName(time.UnixMicro(e.first), e.uniqueNames)
+	k := e.Key()
+	for before := e.name(); ; {
+		e.rename(k.UniqueName(time.UnixMicro(e.first), int(e.uniqueNames)))
 		e.uniqueNames++
-		if e.name != before {
+		if e.uniqueName != before {
 			return
 		}
 	}
@@ -279,7 +281,7 @@ func (t *Table) holdBaseName(e *Entry, at time.Duration) {
 	if e.exists {
 		by = ownerUs
 	}
-	t.closed.hold(t.nameHash(e.hash, &e.key), at+t.untilExpired(), by)
+	t.closed.hold(t.nameHashOf(e), at+t.untilExpired(), by)
 }
 
 // untilExpired is how long an Event stands after its last write.

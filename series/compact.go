@@ -1,0 +1,118 @@
+package series
+
+import (
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// compactKey is a Key as an Entry keeps it: what many series have in common is
+// held once for all of them, and what few have, apart. It takes 56 bytes where a
+// Key takes 288.
+type compactKey struct {
+	shared    unique.Handle[sharedWords]
+	namespace unique.Handle[string] // of the regarding object
+	name      string
+	uid       types.UID
+	rare      *rareWords // nil mostly
+}
+
+// sharedWords are the words of a key of which a program has few.
+type sharedWords struct {
+	regarding, related objectKind
+
+	eventType, action, reason, controller, instance string
+}
+
+type objectKind struct{ apiVersion, kind, fieldPath string }
+
+// rareWords are the words of a key that most do not have.
+type rareWords struct {
+	relatedNamespace unique.Handle[string]
+	relatedName      string
+	relatedUID       types.UID
+	note             string
+}
+
+func compact(k *Key) compactKey {
+	c := compactKey{
+		shared:    unique.Make(sharedWordsOf(k)),
+		namespace: unique.Make(k.Regarding.Namespace),
+		name:      k.Regarding.Name,
+		uid:       k.Regarding.UID,
+	}
+	if k.Related.Namespace != "" || k.Related.Name != "" || k.Related.UID != "" || k.Note != "" {
+		c.rare = &rareWords{
+			relatedNamespace: unique.Make(k.Related.Namespace),
+			relatedName:      k.Related.Name,
+			relatedUID:       k.Related.UID,
+			note:             k.Note,
+		}
+	}
+	return c
+}
+
+func sharedWordsOf(k *Key) sharedWords {
+	return sharedWords{
+		regarding:  objectKind{k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.FieldPath},
+		related:    objectKind{k.Related.APIVersion, k.Related.Kind, k.Related.FieldPath},
+		eventType:  k.Type,
+		action:     k.Action,
+		reason:     k.Reason,
+		controller: k.ReportingController,
+		instance:   k.ReportingInstance,
+	}
+}
+
+// is reports whether it is the compact form of k.
+func (c *compactKey) is(k *Key) bool { return c.note() == k.Note && c.isOfTuple(k) }
+
+// isOfTuple reports whether it is the compact form of k or of another key of the
+// same tuple.
+func (c *compactKey) isOfTuple(k *Key) bool {
+	if c.name != k.Regarding.Name || c.uid != k.Regarding.UID || c.namespace.Value() != k.Regarding.Namespace {
+		return false
+	}
+	if c.shared.Value() != sharedWordsOf(k) {
+		return false
+	}
+	if r := c.rare; r != nil {
+		return r.relatedName == k.Related.Name && r.relatedUID == k.Related.UID && r.relatedNamespace.Value() == k.Related.Namespace
+	}
+	return k.Related.Name == "" && k.Related.UID == "" && k.Related.Namespace == ""
+}
+
+// eventType returns the type that events of the key have.
+func (c *compactKey) eventType() string { return c.shared.Value().eventType }
+
+// note returns what tells the key from others of its tuple, if anything.
+func (c *compactKey) note() string {
+	if c.rare == nil {
+		return ""
+	}
+	return c.rare.note
+}
+
+// full returns the key.
+func (c *compactKey) full() Key {
+	s := c.shared.Value()
+	k := Key{
+		Regarding: Reference{
+			APIVersion: s.regarding.apiVersion, Kind: s.regarding.kind, FieldPath: s.regarding.fieldPath,
+			Namespace: c.namespace.Value(), Name: c.name, UID: c.uid,
+		},
+		Related: Reference{
+			APIVersion: s.related.apiVersion, Kind: s.related.kind, FieldPath: s.related.fieldPath,
+		},
+		Type:                s.eventType,
+		Action:              s.action,
+		Reason:              s.reason,
+		ReportingController: s.controller,
+		ReportingInstance:   s.instance,
+	}
+	if r := c.rare; r != nil {
+		k.Related.Namespace, k.Related.Name, k.Related.UID = r.relatedNamespace.Value(), r.relatedName, r.relatedUID
+		k.Note = r.note
+	}
+	return k
+}
