@@ -14,7 +14,7 @@ func TestChain(t *testing.T) {
 		s := &shard{entries: map[uint64]*Entry{}}
 		entries := make([]*Entry, 3)
 		for i, name := range []string{"a", "b", "c"} {
-			entries[i] = &Entry{key: compact(testKey(name)), hash: 42, shard: s}
+			entries[i] = &Entry{key: make(vocabulary).compact(testKey(name)), hash: 42, shard: s}
 			s.insert(entries[i])
 		}
 		assert.Nil(t, s.find(42, testKey("d")))
@@ -43,7 +43,7 @@ func TestClash(t *testing.T) {
 	table := NewTable(Options{}, start)
 	a, b := testKey("a"), testKey("b")
 	hash := a.FastHash(table.seed)
-	other := &Entry{key: compact(b), hash: hash, shard: table.shard(hash), state: Ongoing, count: 7}
+	other := &Entry{key: table.words.compact(b), hash: hash, shard: table.shard(hash), state: Ongoing, count: 7}
 	other.shard.insert(other) // as if b hashed to the same
 	e := table.Observe(a, Occurrence{}, start).Dirty[0]
 	table.Observe(a, Occurrence{}, start)

@@ -76,6 +76,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 // forget stops tracking e, which must be detached. The table is locked.
 func (t *Table) forget(e *Entry) {
 	e.done = true
+	t.words.release(&e.key)
 	t.detached.remove(e)
 	t.closing.Add(-1)
 	t.file(e)

@@ -106,7 +106,7 @@ func (e *Entry) instance() string {
 	if e.shared != nil {
 		return e.shared.instance
 	}
-	return e.key.shared.Value().instance
+	return e.key.shared.instance
 }
 
 // Key returns the key of the series. It never changes.

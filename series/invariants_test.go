@@ -52,6 +52,18 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 		tracked = append(tracked, e)
 	}
 
+	// What they have in common.
+	uses := map[*sharedWords]int{}
+	for _, e := range tracked {
+		uses[e.key.shared]++
+	}
+	for _, words := range table.words {
+		if words.uses != uses[words] {
+			t.Errorf("%+v are used by %d entries, not %d", words.words, uses[words], words.uses)
+		}
+	}
+	assert.Len(t, table.words, len(uses))
+
 	// How many there are.
 	gotActive, gotClosing := table.Len()
 	if gotActive != active || gotClosing != len(detached) {

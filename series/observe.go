@@ -87,7 +87,7 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		return eff
 	}
 	e = &Entry{
-		key:         compact(k),
+		key:         t.words.compact(k),
 		hash:        hash,
 		shard:       s,
 		note:        k.noteFor(o.Note),

@@ -73,7 +73,7 @@ func (e *Entry) concerns(name string) bool {
 // restored returns an entry for found that knows no more than the server does. The
 // table is locked.
 func (t *Table) restored(s *shard, hash uint64, k *Key, found *Series, at time.Duration) *Entry {
-	e := &Entry{key: compact(k), hash: hash, shard: s, note: found.Note, silent: true, state: found.State, count: found.Count}
+	e := &Entry{key: t.words.compact(k), hash: hash, shard: s, note: found.Note, silent: true, state: found.State, count: found.Count}
 	if t.opts.ShareInstances {
 		e.shared = &shared{}
 	}

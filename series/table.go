@@ -38,6 +38,7 @@ type Table struct {
 	lists    [places]idleList
 	detached chains // the entries that are detached and not done
 	closed   *closedNames
+	words    vocabulary // of the entries that are not done
 	adopted  atomic.Uint64
 	active   atomic.Int64
 	closing  atomic.Int64
@@ -56,7 +57,7 @@ type shard struct {
 // NewTable returns an empty table. now is the present; times before it can be
 // given all the same. Options that Validate refuses lead to a table without use.
 func NewTable(opts Options, now time.Time) *Table {
-	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(chains)}
+	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(chains), words: make(vocabulary)}
 	t.closed = newClosedNames(t.opts.Capacity)
 	for i := range t.shards {
 		t.shards[i].entries = make(chains)
