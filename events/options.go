@@ -48,7 +48,8 @@ type Options struct {
 
 	// HeartbeatInterval is the time between two writes of a series that goes on.
 	// It should be well below EventTTL: a heartbeat keeps the server from
-	// collecting the Event. If zero, 30 minutes.
+	// collecting the Event. Where thousands of series begin together, their
+	// heartbeats are spread: the first ones come sooner. If zero, 30 minutes.
 	HeartbeatInterval time.Duration
 
 	// FirstHeartbeat makes the first heartbeat of a series come earlier, and

@@ -74,7 +74,7 @@ func TestWarningBeforeAFloodOfNormals(t *testing.T) {
 // than a second.
 func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
 	const n = 5000
-	inBubble(t, Options{QPS: -1, Workers: 1, HeartbeatInterval: 5 * time.Minute}, func(t *testing.T, w *world) {
+	inBubble(t, Options{QPS: -1, Workers: 1, HeartbeatInterval: 5 * time.Minute, RequestTimeout: 10 * time.Minute}, func(t *testing.T, w *world) {
 		for range 2 {
 			for i := range n {
 				w.emit(i)
@@ -82,12 +82,14 @@ func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
 		}
 		w.flush(t)
 		written := w.server.requestsOf("create") + w.server.requestsOf("patch")
-		time.Sleep(4 * time.Minute)
+		w.server.slow(5 * time.Minute) // the first of them holds up the others, until all are due
+		time.Sleep(2 * time.Minute)
+		w.server.slow(5 * time.Millisecond)
+		time.Sleep(2 * time.Minute)
 		for i := range n {
 			w.emit(i)
 		}
-		w.server.slow(5 * time.Millisecond)
-		time.Sleep(time.Minute + time.Second)
+		time.Sleep(time.Minute + 40*time.Second)
 		require.Less(t, len(w.server.log()), written+n/2, "most heartbeats are still to come")
 		require.Greater(t, w.broadcaster.Stats().Queue, n/2)
 
@@ -96,7 +98,7 @@ func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
 		time.Sleep(time.Second)
 		assertWritten(t, w, "pod-9999.", warned, time.Second)
 		time.Sleep(time.Minute)
-		assert.EqualValues(t, n, w.broadcaster.Stats().Writes[WriteKey{"heartbeat", "written"}])
+		assert.GreaterOrEqual(t, w.broadcaster.Stats().Writes[WriteKey{"heartbeat", "written"}], uint64(n))
 		w.server.slow(0)
 	})
 }

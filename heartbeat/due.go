@@ -40,7 +40,8 @@ func (d Due) String() string {
 //
 //   - A singleton is due for Forget when its last occurrence is Finish ago.
 //   - An ongoing series is due for Finish when its last occurrence is Finish
-//     ago, and otherwise for Heartbeat when its last write is an interval ago.
+//     ago, and otherwise for Heartbeat when its last write is an interval ago, or
+//     where that is the full interval, Status.Lead less.
 //     A heartbeat needs an earlier write, and is not due while another write
 //     is waiting; after that write the series is to be checked anew.
 //   - A series that is closed is never due for anything.
@@ -76,7 +77,11 @@ func (iv Intervals) Check(s series.Status, now time.Time) (Due, time.Time) {
 			return Finish, time.Time{}
 		}
 		if !s.Waiting && !s.Written.IsZero() {
-			beat := iv.untilHeartbeat(s.Heartbeats) - elapsed(s.Written, now)
+			interval := iv.untilHeartbeat(s.Heartbeats)
+			if interval == iv.Heartbeat {
+				interval -= min(max(s.Lead, 0), interval) // early ones are few, and people wait for them
+			}
+			beat := interval - elapsed(s.Written, now)
 			if beat <= 0 {
 				return Heartbeat, time.Time{}
 			}

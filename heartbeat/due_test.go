@@ -43,6 +43,7 @@ func TestCheck(t *testing.T) {
 		last, written *time.Duration
 		beats         int
 		waiting       bool
+		lead          time.Duration
 		now           time.Duration
 
 		want Due
@@ -77,6 +78,13 @@ func TestCheck(t *testing.T) {
 		{name: "heartbeat, waiting", state: ongoing, last: at(30 * m), written: at(0), waiting: true, now: 30 * m, next: at(36 * m)},
 		{name: "heartbeat, never written", state: ongoing, last: at(30 * m), now: 30 * m, next: at(36 * m)},
 
+		{name: "lead, one ns before", state: ongoing, last: at(20 * m), written: at(0), lead: 10 * m, now: 20*m - 1, next: at(20 * m)},
+		{name: "lead, at", state: ongoing, last: at(20 * m), written: at(0), lead: 10 * m, now: 20 * m, want: Heartbeat},
+		{name: "lead is all", state: ongoing, last: at(0), written: at(0), lead: 30 * m, now: 0, want: Heartbeat},
+		{name: "lead is negative", state: ongoing, last: at(29 * m), written: at(0), lead: -10 * m, now: 29 * m, next: at(30 * m)},
+		{name: "no lead of an early one", iv: early, state: ongoing, last: at(0), written: at(0), lead: 10 * m, now: 1*m - 1, next: at(1 * m)},
+		{name: "lead after early ones", iv: early, state: ongoing, last: at(20 * m), written: at(0), beats: 9, lead: 10 * m, now: 20 * m, want: Heartbeat},
+
 		{name: "next is the finish", state: ongoing, last: at(23 * m), written: at(0), now: 23 * m, next: at(29 * m)},
 		{name: "next is both", state: ongoing, last: at(24 * m), written: at(0), now: 25 * m, next: at(30 * m)},
 		{name: "next is the heartbeat", state: ongoing, last: at(25 * m), written: at(0), now: 25 * m, next: at(30 * m)},
@@ -110,7 +118,7 @@ func TestCheck(t *testing.T) {
 		{name: "no such state", state: 77, last: at(0), written: at(0), now: 60 * m},
 	} {
 		t.Run(fmt.Sprintf("%v/%s", tt.state, tt.name), func(t *testing.T) {
-			s := series.Status{State: tt.state, Heartbeats: tt.beats, Waiting: tt.waiting}
+			s := series.Status{State: tt.state, Heartbeats: tt.beats, Waiting: tt.waiting, Lead: tt.lead}
 			if tt.last != nil {
 				s.Last = start.Add(*tt.last)
 			}
@@ -178,6 +186,7 @@ func TestCheckHolds(t *testing.T) {
 			Written:    moment(),
 			Heartbeats: int(rng.Uint64()),
 			Waiting:    rng.IntN(2) == 0,
+			Lead:       duration(),
 		}
 		if rng.IntN(2) == 0 {
 			s.Heartbeats = rng.IntN(70)

@@ -28,6 +28,7 @@ func (t *Table) Beat(e *Entry) (eff Effects) {
 		return eff
 	}
 	e.wantBeat = true
+	t.unplan(e)
 	t.file(e)
 	eff.Dirty = append(eff.Dirty, e)
 	return eff
@@ -39,16 +40,12 @@ func (t *Table) Beat(e *Entry) (eff Effects) {
 func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	s := e.shard
 	s.mu.Lock()
-	s.remove(e)
+	t.detach(e)
 	if e.state == Ongoing {
 		e.state = as
 		e.revision++
 	}
 	s.mu.Unlock()
-	t.active.Add(-1)
-	e.detached = true
-	t.detached.insert(e)
-	t.closing.Add(1)
 	t.closed.end(t.nameHashOf(e))
 	if e.refusal != nil && !e.inFlight {
 		t.lose(e, "", eff)
@@ -71,6 +68,16 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 	t.file(e)
 	eff.Dirty = append(eff.Dirty, e)
 	t.boundClosing(eff)
+}
+
+// detach has e take no occurrences any more. The table and the shard are locked.
+func (t *Table) detach(e *Entry) {
+	e.shard.remove(e)
+	t.active.Add(-1)
+	e.detached = true
+	t.detached.insert(e)
+	t.closing.Add(1)
+	t.unplan(e)
 }
 
 // forget stops tracking e, which must be detached. The table is locked.
@@ -125,12 +132,8 @@ func (t *Table) makeRoom(k *Key, at time.Duration, eff *Effects) bool {
 // is locked.
 func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
 	e.shard.mu.Lock()
-	e.shard.remove(e)
+	t.detach(e)
 	e.shard.mu.Unlock()
-	t.active.Add(-1)
-	t.closing.Add(1)
-	e.detached = true
-	t.detached.insert(e)
 	t.lose(e, reason, eff)
 }
 
@@ -146,11 +149,7 @@ func (t *Table) forgetSilent(e *Entry, eff *Effects) bool {
 		return false
 	}
 	if !e.detached {
-		s.remove(e)
-		t.active.Add(-1)
-		t.closing.Add(1)
-		e.detached = true
-		t.detached.insert(e)
+		t.detach(e)
 	}
 	s.mu.Unlock()
 	t.lose(e, "", eff) // the server knew all of it

@@ -45,6 +45,7 @@ type Entry struct {
 	wroteN        int32         // what it knows of count
 	wroteAs       State         // what it knows of state
 	beats         uint16        // heartbeats written, or refused
+	beat          booking       // when the next one is due
 	meeting       *meeting      // what stands under the name that it wanted; nil mostly
 	vacated       bool          // the Event that stood in the way was gone when it looked
 	wantSuccessor bool          // the Event under the base name is to lead to this one

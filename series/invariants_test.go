@@ -64,6 +64,22 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 	}
 	assert.Len(t, table.words, len(uses))
 
+	// When their heartbeats are due.
+	beats, slots := 0, make([]int32, len(table.beats.slots))
+	for _, e := range tracked {
+		if e.beat.slot > 0 {
+			beats++
+			slots[e.beat.slot-1]++
+		}
+		canBeat := e.state == Ongoing && !e.detached && !e.wantBeat
+		knownAsOngoing := e.exists && e.wroteAs == Ongoing || e.refusal != nil
+		if planned := e.beat.slot > 0; planned && !canBeat || !planned && canBeat && knownAsOngoing {
+			t.Errorf("%v has the heartbeat %+v: can have one %t, is known as ongoing %t", e.Key(), e.beat, canBeat, knownAsOngoing)
+		}
+	}
+	assert.Equal(t, slots, table.beats.slots[:])
+	assert.Equal(t, beats, table.beats.total)
+
 	// How many there are.
 	gotActive, gotClosing := table.Len()
 	if gotActive != active || gotClosing != len(detached) {

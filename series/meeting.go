@@ -154,8 +154,10 @@ func (t *Table) Found(e *Entry, w Write, event *eventsv1.Event, now time.Time) (
 		e.wantSuccessor = e.base == ownerUs
 	case what == own:
 		t.adopt(e, found, false, t.offset(now))
+		t.plan(e)
 	case what == alive:
 		t.adopt(e, found, true, t.offset(now))
+		t.plan(e)
 		t.adopted.Add(1)
 	case what == stranger || what == inUse:
 		e.meeting.next = ""

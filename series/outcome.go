@@ -39,6 +39,7 @@ func (t *Table) Written(e *Entry, w Write, now time.Time) (again bool, eff Effec
 	}
 	// Whatever it was written for, it had the latest count in it.
 	e.wantBeat = false
+	t.plan(e)
 	// Where a process that is started again would look, it is led to this Event;
 	// and the signpost is kept from expiring.
 	if e.uniqueNames > 0 && e.wroteAs == Ongoing && w.Kind != WriteFlush {
@@ -223,6 +224,7 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 	}
 	e.wantBeat = false
 	e.wroteAt, e.wroteN = t.offset(now), 0
+	t.plan(e)
 	t.file(e)
 	return false, eff
 }

@@ -51,6 +51,7 @@ func (t *Table) Restore(found *Series, spread float64, now time.Time) (_ *Entry,
 		return nil, eff
 	}
 	t.adopt(e, found, t.judgeFor(e, found, now) != own, t.offset(now))
+	t.plan(e)
 	t.file(e)
 	eff.Dirty = append(eff.Dirty, e)
 	return e, eff
@@ -101,6 +102,7 @@ func (t *Table) restoreAlive(s *shard, hash uint64, k *Key, found *Series, sprea
 		e.last = at
 		left := min(t.opts.Heartbeat, t.opts.Heartbeat+t.opts.Window-now.Sub(found.Last))
 		e.wroteAt = at - t.opts.Heartbeat + left - time.Duration(spread*float64(left))
+		e.beat = t.beats.bookAt(e.wroteAt + t.opts.Heartbeat)
 		// Its early heartbeats are over, as far as anybody knows.
 		e.beats = math.MaxUint16
 	}

@@ -14,6 +14,9 @@ type Status struct {
 	// Heartbeats is the number of heartbeats written so far, or refused. Of a
 	// series that was restored nobody knows: it is 65535 then, the largest.
 	Heartbeats int
+	// Lead is how much sooner than the full interval after Written the next heartbeat
+	// is due, so that those of many series do not come together.
+	Lead time.Duration
 	// Waiting says that a write of the series is to be made already, so that
 	// a heartbeat would not tell the server anything that this write does not.
 	Waiting bool

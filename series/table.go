@@ -34,11 +34,13 @@ type Table struct {
 	//   - an entry is in lists[p] if and only if placeOf says p, and e.place is p
 	//   - active + closing is the number of entries that are not done
 	//   - an entry is in its shard if and only if it is neither detached nor done
+	//   - beats has the place of each entry whose beat is not zero, and no other
 	mu       sync.Mutex
 	lists    [places]idleList
 	detached chains // the entries that are detached and not done
 	closed   *closedNames
 	words    vocabulary // of the entries that are not done
+	beats    *calendar
 	adopted  atomic.Uint64
 	active   atomic.Int64
 	closing  atomic.Int64
@@ -59,6 +61,7 @@ type shard struct {
 func NewTable(opts Options, now time.Time) *Table {
 	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(chains), words: make(vocabulary)}
 	t.closed = newClosedNames(t.opts.Capacity)
+	t.beats = newCalendar(t.opts.Heartbeat)
 	for i := range t.shards {
 		t.shards[i].entries = make(chains)
 	}
@@ -101,6 +104,7 @@ func (t *Table) Status(e *Entry, now time.Time) (status Status, ok bool) {
 		State:      e.state,
 		Last:       now.Add(t.last(e) - off),
 		Heartbeats: int(e.beats),
+		Lead:       t.beats.lead(e.beat),
 		Waiting:    e.waits(),
 	}
 	if e.exists || e.refusal != nil {

@@ -188,6 +188,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		// once otherwise, and so would the one after that.
 		e.wantBeat = false
 		e.wroteAt = at
+		t.plan(e)
 		t.file(e)
 		return Write{}, eff, false
 	}
