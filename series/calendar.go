@@ -42,7 +42,7 @@ func (c *calendar) book(latest time.Duration) booking {
 	last := c.number(latest)
 	limit := c.limit()
 	for early := range int64(slotsPerBeat) {
-		if c.slots[index(last-early)] < limit {
+		if c.slots[slotOf(last-early)] < limit {
 			return c.enter(last-early, uint8(early))
 		}
 	}
@@ -54,7 +54,7 @@ func (c *calendar) book(latest time.Duration) booking {
 func (c *calendar) bookAt(at time.Duration) booking { return c.enter(c.number(at), 0) }
 
 func (c *calendar) enter(number int64, early uint8) booking {
-	i := index(number)
+	i := slotOf(number)
 	c.slots[i]++
 	c.total++
 	return booking{slot: i + 1, early: early}
@@ -77,8 +77,8 @@ func (c *calendar) limit() int32 {
 
 func (c *calendar) number(at time.Duration) int64 { return int64(at / c.width) }
 
-// index is where the slot of a number is. Those of the next interval all differ.
-func index(number int64) uint16 { return uint16(number & (2*slotsPerBeat - 1)) }
+// slotOf is where the slot of a number is. Those of the next interval all differ.
+func slotOf(number int64) uint16 { return uint16(number & (2*slotsPerBeat - 1)) }
 
 // lead returns how long before its interval has passed a heartbeat with this booking
 // is due.

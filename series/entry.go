@@ -21,7 +21,6 @@ type Entry struct {
 
 	// shard guards the fields of this block. A change of state needs the lock of
 	// the table as well, so either of the two is enough to read it.
-	chain       *Entry        // the next entry with the same hash; once it is detached, the table guards it
 	last        time.Duration // latest occurrence, since Table.epoch
 	notedAt     time.Duration // when lastNote was looked at
 	revision    uint64        // how many changes there were

@@ -20,27 +20,24 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 	for i := range table.shards {
 		s := &table.shards[i]
 		s.mu.Lock()
-		for hash, first := range s.entries {
-			if first == nil {
-				t.Errorf("shard %d keeps an empty chain", i)
+		checkIndex(t, &s.entries)
+		for _, e := range s.entries.all() {
+			if e.shard != s || table.shard(e.hash) != s {
+				t.Errorf("%v is in the wrong shard", e.Key())
 			}
-			for e := first; e != nil; e = e.chain {
-				if e.shard != s || e.hash != hash || table.shard(hash) != s {
-					t.Errorf("%v is in the wrong shard or chain", e.Key())
-				}
-				if e.detached || e.done {
-					t.Errorf("%v has ended and would take occurrences", e.Key())
-				}
-				if keys[e.Key()] {
-					t.Errorf("two entries take occurrences of %v", e.Key())
-				}
-				keys[e.Key()] = true
-				tracked = append(tracked, e)
+			if e.detached || e.done {
+				t.Errorf("%v has ended and would take occurrences", e.Key())
 			}
+			if keys[e.Key()] {
+				t.Errorf("two entries take occurrences of %v", e.Key())
+			}
+			keys[e.Key()] = true
+			tracked = append(tracked, e)
 		}
 		s.mu.Unlock()
 	}
 	active := len(tracked)
+	checkIndex(t, &table.detached)
 	detached := table.detached.all()
 	for _, e := range detached {
 		if !e.detached || e.done {

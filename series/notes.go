@@ -33,7 +33,7 @@ func (t *Table) under(s *shard, hash uint64, k *Key, limit int, at time.Duration
 		return *k
 	}
 	distinct, rest := 0, k.combined()
-	for e := s.entries[hash]; e != nil; e = e.chain {
+	for e := range s.entries.with(hash) {
 		alive := at-e.last < t.opts.Window
 		switch {
 		case e.key.is(k) && alive:

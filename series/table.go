@@ -37,7 +37,7 @@ type Table struct {
 	//   - beats has the place of each entry whose beat is not zero, and no other
 	mu       sync.Mutex
 	lists    [places]idleList
-	detached chains // the entries that are detached and not done
+	detached index // the entries that are detached and not done
 	closed   *closedNames
 	words    vocabulary // of the entries that are not done
 	beats    *calendar
@@ -50,21 +50,18 @@ type Table struct {
 
 type shard struct {
 	mu      sync.Mutex
-	entries chains
+	entries index
 	taken   uint64     // occurrences that came in
 	sealed  DropReason // why no more are taken; empty while they are
-	_       [24]byte   // keeps two shards out of one cache line
+	_       [64]byte   // keeps two shards out of one cache line
 }
 
 // NewTable returns an empty table. now is the present; times before it can be
 // given all the same. Options that Validate refuses lead to a table without use.
 func NewTable(opts Options, now time.Time) *Table {
-	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, detached: make(chains), words: make(vocabulary)}
+	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, words: make(vocabulary)}
 	t.closed = newClosedNames(t.opts.Capacity)
 	t.beats = newCalendar(t.opts.Heartbeat)
-	for i := range t.shards {
-		t.shards[i].entries = make(chains)
-	}
 	return t
 }
 
@@ -128,52 +125,6 @@ func (s *shard) find(hash uint64, k *Key) *Entry { return s.entries.find(hash, k
 func (s *shard) insert(e *Entry)                 { s.entries.insert(e) }
 func (s *shard) remove(e *Entry)                 { s.entries.remove(e) }
 
-// chains are entries by the hash of their keys. Those with the same hash are
-// chained, the latest first.
-type chains map[uint64]*Entry
-
-// find returns the latest entry with key k.
-func (c chains) find(hash uint64, k *Key) *Entry {
-	for e := c[hash]; e != nil; e = e.chain {
-		if e.key.is(k) {
-			return e
-		}
-	}
-	return nil
-}
-
-func (c chains) insert(e *Entry) {
-	e.chain = c[e.hash]
-	c[e.hash] = e
-}
-
-func (c chains) remove(e *Entry) {
-	first := c[e.hash]
-	switch {
-	case first != e:
-		before := first
-		for before.chain != e {
-			before = before.chain
-		}
-		before.chain = e.chain
-	case e.chain != nil:
-		c[e.hash] = e.chain
-	default:
-		delete(c, e.hash)
-	}
-	e.chain = nil
-}
-
-func (c chains) all() []*Entry {
-	all := make([]*Entry, 0, len(c))
-	for _, first := range c {
-		for e := first; e != nil; e = e.chain {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // has reports whether an entry other than e has the Event of k with that name, or
 // will have it. The table is locked.
 func (t *Table) has(hash uint64, k *Key, name string, e *Entry) bool {
@@ -184,7 +135,7 @@ func (t *Table) has(hash uint64, k *Key, name string, e *Entry) bool {
 	if other != nil && other != e && other.name() == name {
 		return true
 	}
-	for other := t.detached[hash]; other != nil; other = other.chain {
+	for other := range t.detached.with(hash) {
 		if other != e && other.key.is(k) && other.name() == name {
 			return true
 		}

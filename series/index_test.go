@@ -1,0 +1,108 @@
+package series
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// checkIndex looks at an index from inside.
+func checkIndex(t *testing.T, x *index) {
+	t.Helper()
+	n := 0
+	for i, s := range x.slots {
+		if s.entry == nil {
+			continue
+		}
+		n++
+		if s.hash != s.entry.hash {
+			t.Errorf("%v is under another hash", s.entry.Key())
+		}
+		for at := x.home(s.hash); at != i; at = x.next(at) {
+			if x.slots[at].entry == nil {
+				t.Errorf("%v is behind a gap", s.entry.Key())
+			}
+		}
+	}
+	assert.Equal(t, n, x.n)
+	switch slots := len(x.slots); {
+	case n == 0:
+		assert.Zero(t, slots)
+	case slots&(slots-1) != 0, 4*n > 3*slots, slots > minSlots && 8*n < slots:
+		t.Errorf("%d slots for %d entries", slots, n)
+	}
+}
+
+// An index behaves as a map does, whatever the hashes are: many of them are the same
+// here, or have the same home, also at the end of the slots.
+func TestIndex(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var x index
+		words := make(vocabulary)
+		want := map[string]*Entry{}
+		for step := range 2000 {
+			name := string(rune('a'+rng.IntN(26))) + string(rune('a'+rng.IntN(1+int(seed))))
+			k := testKey(name)
+			hash := uint64(name[0]) * shardCount * (seed % 3) // 26 hashes, or one
+			if seed%4 == 3 {
+				hash = -hash
+			}
+			e := want[name]
+			require.Same(t, e, x.find(hash, k), "seed %d, step %d", seed, step)
+			// It grows in the first half and shrinks in the second.
+			switch grows := rng.IntN(2000) > step; {
+			case e == nil && grows:
+				e = &Entry{key: words.compact(k), hash: hash}
+				x.insert(e)
+				want[name] = e
+			case e != nil && !grows:
+				x.remove(e)
+				delete(want, name)
+			}
+			if step%50 == 0 {
+				checkIndex(t, &x)
+				assert.Len(t, x.all(), len(want))
+				var same []*Entry
+				for _, e := range want {
+					if e.hash == hash {
+						same = append(same, e)
+					}
+				}
+				var with []*Entry
+				for e := range x.with(hash) {
+					with = append(with, e)
+				}
+				assert.ElementsMatch(t, same, with)
+			}
+		}
+		for name, e := range want {
+			x.remove(e)
+			assert.Nil(t, x.find(e.hash, testKey(name)))
+		}
+		assert.Zero(t, x)
+	}
+}
+
+// Two keys that clash in the table are counted each for itself.
+func TestClash(t *testing.T) {
+	table := NewTable(Options{}, start)
+	a, b := testKey("a"), testKey("b")
+	hash := a.FastHash(table.seed)
+	other := &Entry{key: table.words.compact(b), hash: hash, shard: table.shard(hash), state: Ongoing, count: 7}
+	other.shard.entries.insert(other) // as if b hashed to the same
+	e := table.Observe(a, Occurrence{}, start).Dirty[0]
+	table.Observe(a, Occurrence{}, start)
+	got, counted, _ := table.Count(a, start)
+	require.True(t, counted)
+	assert.Same(t, e, got)
+	assert.EqualValues(t, 3, e.count)
+	assert.EqualValues(t, 7, other.count)
+	assert.Same(t, other, e.shard.entries.find(hash, b))
+
+	table.Expire(e, start.Add(DefaultWindow))
+	assert.Nil(t, e.shard.entries.find(hash, a))
+	assert.Same(t, other, e.shard.entries.find(hash, b))
+}
