@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // The service account and the namespace that the manifests in docs/rbac name.
@@ -87,11 +89,11 @@ func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]s
 		}
 	}
 	t.Cleanup(func() {
-		ctx, cancel := cleanupContext()
+		ctx, cancel := apiserver.CleanupContext()
 		defer cancel()
 		g.delete(ctx, t)
 	})
-	Eventually(t, patience, func(ctx context.Context) error { return a.hasAll(ctx, g) })
+	apiserver.Eventually(t, patience, func(ctx context.Context) error { return a.hasAll(ctx, g) })
 	return g
 }
 
@@ -188,7 +190,7 @@ func (g *granted) delete(ctx context.Context, t *testing.T) {
 func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
 	t.Helper()
 	g.delete(t.Context(), t)
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		for _, verb := range verbs {
 			if ok, err := a.may(ctx, g.clients, permission{verb, eventsResource, a.namespace}); ok || err != nil {
 				return fmt.Errorf("may %s: %v, %w", verb, ok, err)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // stopWithin is how long a clean stop may take.
@@ -33,7 +34,7 @@ const stopWithin = 15 * time.Second
 // output, without the package that
 // otherwise starts it.
 func TestProgram(t *testing.T) {
-	binary := Program(t)
+	binary := apiserver.Program(t)
 	dir := t.TempDir()
 	kubeconfig := filepath.Join(dir, "a kubeconfig")
 	port, etcdPort := freePort(t), freePort(t)
@@ -46,9 +47,9 @@ func TestProgram(t *testing.T) {
 	for start := range 2 {
 		p := runProgram(t, binary, args...)
 		p.waitFor(t, "\n")
-		config, err := loadConfig(kubeconfig)
+		config, err := apiserver.Load(kubeconfig)
 		require.NoError(t, err, "the kubeconfig is there when the line is")
-		clients := ClientsetFor(t, config)
+		clients := apiserver.ClientsetFor(t, config)
 		if start == 0 {
 			createConfigMap(t, clients, "before")
 			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort)))
@@ -67,7 +68,7 @@ func TestProgram(t *testing.T) {
 
 func TestProgramEndsWithItsLifeline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	p := runProgram(t, Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data")
+	p := runProgram(t, apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data")
 	p.waitFor(t, "\n")
 	require.NoError(t, p.stdin.Close())
 	require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
@@ -82,7 +83,7 @@ func TestProgramRefusesAWrongCommandLine(t *testing.T) {
 		{"stray"},
 		{"--no-such-flag"},
 	} {
-		p := runProgram(t, Program(t), args...)
+		p := runProgram(t, apiserver.Program(t), args...)
 		var exit *exec.ExitError
 		require.ErrorAs(t, p.wait(t, stopWithin), &exit, "%q", args)
 		assert.Equal(t, 2, exit.ExitCode(), "%q", args)
@@ -92,7 +93,7 @@ func TestProgramRefusesAWrongCommandLine(t *testing.T) {
 }
 
 func TestServerServesWhatTheRecorderNeeds(t *testing.T) {
-	clients := Clientset(t)
+	clients := apiserver.Clientset(t)
 	for _, version := range []string{
 		"v1", "events.k8s.io/v1", "coordination.k8s.io/v1", "rbac.authorization.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1",
 	} {
@@ -103,7 +104,7 @@ func TestServerServesWhatTheRecorderNeeds(t *testing.T) {
 		_, err := clients.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
 		assert.NoError(t, err, "events about cluster-scoped objects have to go somewhere")
 	}
-	if !onCluster() {
+	if !apiserver.OnCluster() {
 		version, err := clients.Discovery().ServerVersion()
 		require.NoError(t, err)
 		assert.Regexp(t, `^v1\.\d+\.\d+$`, version.GitVersion)
@@ -111,12 +112,12 @@ func TestServerServesWhatTheRecorderNeeds(t *testing.T) {
 }
 
 func TestServerSurvivesStopAndKill(t *testing.T) {
-	server := StartServer(t, controlplane.Options{})
-	clients := ClientsetFor(t, ConfigFor(t, server))
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
 	createConfigMap(t, clients, "before")
 	addr, pid := server.Addr(), server.PID()
 
-	Restart(t, server)
+	apiserver.Restart(t, server)
 	assert.Equal(t, addr, server.Addr())
 	assert.NotEqual(t, pid, server.PID())
 	requireConfigMap(t, clients, "before") // by the client of before, so the certificate and the token are the same
@@ -125,15 +126,15 @@ func TestServerSurvivesStopAndKill(t *testing.T) {
 	require.NoError(t, server.Kill())
 	_, err := clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
-	Restart(t, server)
+	apiserver.Restart(t, server)
 	assert.Equal(t, addr, server.Addr())
 	requireConfigMap(t, clients, "before")
 	requireConfigMap(t, clients, "killed")
 }
 
 func TestServerPauses(t *testing.T) {
-	server := StartServer(t, controlplane.Options{})
-	clients := ClientsetFor(t, ConfigFor(t, server))
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
 	get := func(ctx context.Context) error {
 		_, err := clients.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
 		return err
@@ -143,15 +144,15 @@ func TestServerPauses(t *testing.T) {
 	defer cancel()
 	require.ErrorIs(t, get(ctx), context.DeadlineExceeded)
 	require.NoError(t, server.Resume())
-	Eventually(t, time.Minute, get)
+	apiserver.Eventually(t, time.Minute, get)
 	require.NoError(t, server.Pause())
 	require.NoError(t, server.Stop(), "a paused server stops as well")
 }
 
 func TestServerForgetsEventsAfterTheirTTL(t *testing.T) {
 	const ttl = 3 * time.Second
-	server := StartServer(t, controlplane.Options{EventTTL: ttl})
-	events := ClientsetFor(t, ConfigFor(t, server)).EventsV1().Events("default")
+	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
+	events := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server)).EventsV1().Events("default")
 	begin := time.Now()
 	event, err := events.Create(t.Context(), &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{GenerateName: "short-lived-"},
@@ -164,7 +165,7 @@ func TestServerForgetsEventsAfterTheirTTL(t *testing.T) {
 		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "pod"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	Eventually(t, time.Minute, func(ctx context.Context) error {
+	apiserver.Eventually(t, time.Minute, func(ctx context.Context) error {
 		switch _, err := events.Get(ctx, event.Name, metav1.GetOptions{}); {
 		case err == nil:
 			return fmt.Errorf("%s is still there", event.Name)
@@ -182,9 +183,9 @@ func TestServerForgetsEventsAfterTheirTTL(t *testing.T) {
 func TestServerKnowsFurtherUsers(t *testing.T) {
 	alone := controlplane.User{Name: "alone", Token: "token-of-alone"}
 	dev := controlplane.User{Name: "dev", Token: "token-of-dev", Groups: []string{"devs", "testers"}}
-	server := StartServer(t, controlplane.Options{Users: []controlplane.User{alone, dev}})
-	config := ConfigFor(t, server)
-	admin := ClientsetFor(t, config)
+	server := apiserver.Start(t, controlplane.Options{Users: []controlplane.User{alone, dev}})
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
 	_, err := admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "see-pods"},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}},
@@ -198,10 +199,10 @@ func TestServerKnowsFurtherUsers(t *testing.T) {
 	require.NoError(t, err)
 
 	list := func(u controlplane.User) error {
-		_, err := ClientsetFor(t, ConfigAs(config, u)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+		_, err := apiserver.ClientsetFor(t, apiserver.ConfigAs(config, u)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 		return err
 	}
-	Eventually(t, time.Minute, func(context.Context) error { return list(dev) })
+	apiserver.Eventually(t, time.Minute, func(context.Context) error { return list(dev) })
 	assert.True(t, apierrors.IsForbidden(list(alone)))
 	assert.True(t, apierrors.IsUnauthorized(list(controlplane.User{Token: "nobody's"})))
 }
@@ -219,11 +220,11 @@ plugins:
     limits:
     - {type: Server, qps: 1, burst: 3}
 `), 0o600))
-	server := StartServer(t, controlplane.Options{ExtraArgs: []string{
+	server := apiserver.Start(t, controlplane.Options{ExtraArgs: []string{
 		"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + file,
 		"--", "--max-requests-inflight=100",
 	}})
-	events := ClientsetFor(t, ConfigFor(t, server)).CoreV1().Events("default")
+	events := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server)).CoreV1().Events("default")
 	var err error
 	for i := 0; i < 20 && err == nil; i++ {
 		_, err = events.Create(t.Context(), &corev1.Event{
@@ -235,9 +236,9 @@ plugins:
 }
 
 func TestNamespacesAreOfTheirOwn(t *testing.T) {
-	first, second := Namespace(t), Namespace(t)
+	first, second := apiserver.Namespace(t), apiserver.Namespace(t)
 	assert.NotEqual(t, first, second)
-	_, err := Clientset(t).CoreV1().Namespaces().Get(t.Context(), second, metav1.GetOptions{})
+	_, err := apiserver.Clientset(t).CoreV1().Namespaces().Get(t.Context(), second, metav1.GetOptions{})
 	assert.NoError(t, err)
 }
 
@@ -271,7 +272,7 @@ func runProgram(t *testing.T, binary string, args ...string) *runningProgram {
 // waitFor waits until the program has printed s.
 func (p *runningProgram) waitFor(t *testing.T, s string) {
 	t.Helper()
-	Eventually(t, startTimeout, func(context.Context) error {
+	apiserver.Eventually(t, apiserver.StartTimeout, func(context.Context) error {
 		select {
 		case <-p.done:
 			t.Fatalf("the program ended (%v): %s", p.err, &p.stderr)

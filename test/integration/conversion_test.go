@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // generated is how many Events are written in each direction.
@@ -28,7 +29,7 @@ func TestConversionIsTheServers(t *testing.T) {
 	t.Parallel()
 	t.Run("events.k8s.io/v1 to core/v1", func(t *testing.T) {
 		t.Parallel()
-		namespace, clients := Namespace(t), Clientset(t)
+		namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 		for i := range uint64(generated) {
 			event := generateEvent(rand.New(rand.NewPCG(1, i)), namespace, fmt.Sprintf("event-%d", i))
 			written, err := clients.EventsV1().Events(namespace).Create(t.Context(), event, metav1.CreateOptions{})
@@ -46,7 +47,7 @@ func TestConversionIsTheServers(t *testing.T) {
 	})
 	t.Run("core/v1 to events.k8s.io/v1", func(t *testing.T) {
 		t.Parallel()
-		namespace, clients := Namespace(t), Clientset(t)
+		namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 		old := 0
 		for i := range uint64(generated) {
 			event := generateCoreEvent(rand.New(rand.NewPCG(2, i)), namespace, fmt.Sprintf("event-%d", i))

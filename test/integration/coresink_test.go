@@ -19,6 +19,7 @@ import (
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // coreResource is how Requests calls what a compat.CoreSink writes.
@@ -34,8 +35,8 @@ func coreSink(clients *kubernetes.Clientset) events.EventSink {
 func TestLifeThroughCore(t *testing.T) {
 	t.Parallel()
 	const interval, finish = time.Second, 4 * time.Second
-	namespace := Namespace(t)
-	r := newRecordingTo(t, coreSink, Config(t), events.Options{SkipList: true, HeartbeatInterval: interval, FinishAfter: finish})
+	namespace := apiserver.Namespace(t)
+	r := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{SkipList: true, HeartbeatInterval: interval, FinishAfter: finish})
 	r.start(t)
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder(), podIn(namespace, "crashing")
@@ -57,7 +58,7 @@ func TestLifeThroughCore(t *testing.T) {
 	requireOldFields(t, r.clients, ongoing)
 	assert.Equal(t, "create events: 1, patch events: 1", r.requests.String())
 
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		occur()
 		if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 2 {
 			return fmt.Errorf("%d heartbeats", beats)
@@ -67,7 +68,7 @@ func TestLifeThroughCore(t *testing.T) {
 	requireOldFields(t, r.clients, eventAbout(t, r.clients, namespace, pod.UID))
 
 	var finished *eventsv1.Event
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		finished = eventAbout(t, r.clients, namespace, pod.UID)
 		if got := state(finished); got != "Finished" {
 			return fmt.Errorf("state is %q", got)
@@ -120,22 +121,22 @@ func TestRestartThroughCore(t *testing.T) {
 		for way, list := range map[string]bool{"by name": false, "by listing": true} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				t.Parallel()
-				namespace := Namespace(t)
+				namespace := apiserver.Namespace(t)
 				pod := podIn(namespace, "pod")
-				clients := Clientset(t)
+				clients := apiserver.Clientset(t)
 				strangersEvent(t, clients, namespace, "stranger")
-				before := newRecordingTo(t, sinks.before, Config(t), events.Options{SkipList: true})
+				before := newRecordingTo(t, sinks.before, apiserver.Config(t), events.Options{SkipList: true})
 				before.start(t)
 				emit(before.recorder(), pod, 10)
 				before.Shutdown()
 				first := eventAbout(t, clients, namespace, pod.UID)
 
 				opts := events.Options{ReportingInstance: before.instance, Namespaces: []string{namespace}, SkipList: !list}
-				after := newRecordingTo(t, sinks.after, Config(t), opts)
+				after := newRecordingTo(t, sinks.after, apiserver.Config(t), opts)
 				recorder := after.recorder()
 				after.start(t)
 				if list {
-					Eventually(t, patience, func(context.Context) error {
+					apiserver.Eventually(t, patience, func(context.Context) error {
 						if after.Stats().Restored != 1 {
 							return errors.New("not restored yet")
 						}
@@ -173,9 +174,9 @@ func TestRestartThroughCore(t *testing.T) {
 // ended: what leads from that Event to the new one changes nothing else in it.
 func TestSuccessorThroughCore(t *testing.T) {
 	t.Parallel()
-	namespace, clients := Namespace(t), Clientset(t)
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	pod := podIn(namespace, "pod")
-	before := newRecordingTo(t, coreSink, Config(t), events.Options{SkipList: true})
+	before := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{SkipList: true})
 	before.start(t)
 	emit(before.recorder(), pod, 3)
 	before.Shutdown()
@@ -184,13 +185,13 @@ func TestSuccessorThroughCore(t *testing.T) {
 	first, err := clients.EventsV1().Events(namespace).Patch(t.Context(), first.Name, types.MergePatchType, finished, metav1.PatchOptions{})
 	require.NoError(t, err)
 
-	after := newRecordingTo(t, coreSink, Config(t), events.Options{ReportingInstance: before.instance, SkipList: true})
+	after := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{ReportingInstance: before.instance, SkipList: true})
 	after.start(t)
 	for range 2 {
 		emit(after.recorder(), pod, 1)
 		after.flush(t)
 	}
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if requestsOf(after.Stats(), "successor", "written") == 0 {
 			return errors.New("no successor yet")
 		}
@@ -218,8 +219,8 @@ func TestSuccessorThroughCore(t *testing.T) {
 // sinks leave it: it is closed, and its old fields say what it was.
 func TestRebuildThroughCore(t *testing.T) {
 	t.Parallel()
-	namespace, clients := Namespace(t), Clientset(t)
-	r := newRecordingTo(t, coreSink, Config(t), events.Options{Namespaces: []string{namespace}})
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+	r := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{Namespaces: []string{namespace}})
 	sinks := map[string]events.EventSink{"core": coreSink(clients), "events": eventsSink(clients)}
 	for name, sink := range sinks {
 		left := series.Series{
@@ -246,7 +247,7 @@ func TestRebuildThroughCore(t *testing.T) {
 	r.start(t)
 	for name := range sinks {
 		var closed *eventsv1.Event
-		Eventually(t, patience, func(context.Context) error {
+		apiserver.Eventually(t, patience, func(context.Context) error {
 			closed = eventAbout(t, clients, namespace, types.UID("uid-"+name))
 			if got := state(closed); got != "Finished" {
 				return fmt.Errorf("state is %q", got)
@@ -264,7 +265,7 @@ func TestRebuildThroughCore(t *testing.T) {
 // through core/v1 the same Events are selected.
 func TestCoreSinkSelects(t *testing.T) {
 	t.Parallel()
-	namespace, clients := Namespace(t), Clientset(t)
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	event := strangersEvent(t, clients, namespace, "one")
 	other := event.DeepCopy()
 	other.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "other"}

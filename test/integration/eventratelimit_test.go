@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // eventRateLimit allows 60 writes of Events in a namespace, and hardly any more.
@@ -42,38 +42,31 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 	limits := filepath.Join(t.TempDir(), "admission.yaml")
 	require.NoError(t, os.WriteFile(limits, []byte(eventRateLimit), 0o600))
 	user := controlplane.User{Name: "controller", Token: "controller-token"}
-	server := StartServer(t, controlplane.Options{
+	server := apiserver.Start(t, controlplane.Options{
 		Users:     []controlplane.User{user},
 		ExtraArgs: []string{"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + limits},
 	})
-	config := ConfigFor(t, server)
-	admin := ClientsetFor(t, config)
-	namespace, other := NamespaceOn(t, admin), NamespaceOn(t, admin)
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
+	namespace, other := apiserver.NamespaceOn(t, admin), apiserver.NamespaceOn(t, admin)
 	grant(t, admin, "core-event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Name}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
-	newProbe(t, ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events").waitFor(t, http.StatusNotFound)
+	newProbe(t, apiserver.ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events").waitFor(t, http.StatusNotFound)
 
-	own := ConfigAs(config, user)
+	own := apiserver.ConfigAs(config, user)
 	log := logExchanges(own)
 	// No limit of its own, so that the server's is what binds.
 	r := newRecordingTo(t, coreSink, own, events.Options{QPS: -1})
 	r.clients = admin
 	recorder := r.recorder()
-	want := map[string]int{}
-	emitted := 0
-	occur := func(i, times int) {
-		pod := podIn(namespace, fmt.Sprintf("pod-%d", i))
-		emit(recorder, pod, times)
-		want[pod.Name] += times
-		emitted += times
-	}
+	sent := newTally(namespace, recorder)
 	for i := range n {
-		occur(i, 1+i%3)
+		sent.occur(i, 1+i%3)
 	}
 	r.start(t)
 	waitForPause(t, r)
 	for i := range n / 10 { // it goes on
-		occur(10*i, 1)
+		sent.occur(10*i, 1)
 	}
 	strangersCoreEvent(t, admin, other)
 
@@ -82,8 +75,8 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 	for _, x := range log.requirePause(t) {
 		assert.Empty(t, x.retryAfter, "the plugin does not say when to come back")
 	}
-	requireCounts(t, r, namespace, want)
-	r.requireAccounted(t, emitted)
+	requireCounts(t, r, namespace, sent.counts)
+	r.requireAccounted(t, sent.emitted)
 	for _, event := range r.written(t) {
 		requireOldFields(t, admin, &event)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestEventGoesWhileItsSeriesGoesOn has the Event expire, deletes the next one,
@@ -25,9 +26,9 @@ func TestEventGoesWhileItsSeriesGoesOn(t *testing.T) {
 	t.Parallel()
 	// A heartbeat that comes later than the Event lives.
 	const ttl, interval, finish = 4 * time.Second, 7 * time.Second, 8 * time.Second
-	server := StartServer(t, controlplane.Options{EventTTL: ttl})
-	config := ConfigFor(t, server)
-	namespace := NamespaceOn(t, ClientsetFor(t, config))
+	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
+	config := apiserver.ConfigOf(t, server)
+	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
 	r := startRecording(t, config, events.Options{HeartbeatInterval: interval, FinishAfter: finish})
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder().(events.AnnotatedEventRecorder), podIn(namespace, "looping")
@@ -47,7 +48,7 @@ func TestEventGoesWhileItsSeriesGoesOn(t *testing.T) {
 	untilAnew := func() *eventsv1.Event {
 		t.Helper()
 		var anew *eventsv1.Event
-		Eventually(t, patience, func(ctx context.Context) error {
+		apiserver.Eventually(t, patience, func(ctx context.Context) error {
 			occur()
 			found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
 			if err != nil {
@@ -70,7 +71,7 @@ func TestEventGoesWhileItsSeriesGoesOn(t *testing.T) {
 	// The answer comes a moment after the Event can be seen.
 	requireRecreated := func(want int) {
 		t.Helper()
-		Eventually(t, patience, func(context.Context) error {
+		apiserver.Eventually(t, patience, func(context.Context) error {
 			if got := requestsOf(r.Stats(), "recreate", "written"); got != want {
 				return fmt.Errorf("recreated %d times, not %d", got, want)
 			}
@@ -91,7 +92,7 @@ func TestEventGoesWhileItsSeriesGoesOn(t *testing.T) {
 
 	// It stops, and the Event expires once more before its series is finished.
 	var finished *eventsv1.Event
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
 		if err != nil {
 			return err
@@ -120,8 +121,8 @@ func TestEventGoesWhileItsSeriesGoesOn(t *testing.T) {
 // TestSingletonThatIsGoneBecomesASeries deletes an Event before it happens again.
 func TestSingletonThatIsGoneBecomesASeries(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	recorder, pod := r.recorder(), podIn(namespace, "deleted")
 	emit(recorder, pod, 1)
 	r.flush(t)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestFailOver has two replicas of a controller compete for a Lease. The leader
@@ -27,7 +28,7 @@ func TestFailOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			namespace, clients := Namespace(t), Clientset(t)
+			namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 			a := accountIn(namespace)
 			a.grant(t, clients, roles...)
 			history := watchEvents(t, clients, namespace)
@@ -54,7 +55,7 @@ func TestFailOver(t *testing.T) {
 			assert.Equal(t, "replica-1", event.ReportingInstance, "that is immutable")
 			assert.Equal(t, "Ongoing", state(event), "there may be a third")
 			var known int // to the server when the leader died
-			Eventually(t, patience, func(context.Context) error {
+			apiserver.Eventually(t, patience, func(context.Context) error {
 				all := loops(history)
 				if last := occurrences(all[len(all)-1].event); last != occurrences(event) {
 					return fmt.Errorf("the watch has come to %d of %d", last, occurrences(event))
@@ -92,7 +93,7 @@ func loops(h *history) (changes []change) {
 // untilWritten waits until the server has told of that many writes of a replica.
 func untilWritten(t *testing.T, h *history, replica string, writes int) {
 	t.Helper()
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		n := 0
 		for _, c := range loops(h) {
 			if c.event.Annotations[replicaAnnotation] == replica {
@@ -110,8 +111,8 @@ func untilWritten(t *testing.T, h *history, replica string, writes int) {
 // which it says in the core group.
 func requireElectionEvents(t *testing.T, namespace string, leaders ...string) {
 	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) error {
-		list, err := Clientset(t).CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=LeaderElection"})
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+		list, err := apiserver.Clientset(t).CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=LeaderElection"})
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestPriorityAndFairnessPushesBack has a recorder share a priority level of one
@@ -32,46 +33,39 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 	user := controlplane.User{Name: "controller", Token: "controller-token", Groups: []string{group}}
 	neighbour := controlplane.User{Name: "neighbour", Token: "neighbour-token", Groups: []string{group}}
 	// Few enough for one share of them to be one seat.
-	server := StartServer(t, controlplane.Options{
+	server := apiserver.Start(t, controlplane.Options{
 		Users:     []controlplane.User{user, neighbour},
 		ExtraArgs: []string{"--", "--max-requests-inflight=100", "--max-mutating-requests-inflight=100"},
 	})
-	config := ConfigFor(t, server)
-	admin := ClientsetFor(t, config)
-	namespace := NamespaceOn(t, admin)
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
+	namespace := apiserver.NamespaceOn(t, admin)
 	grant(t, admin, "event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
 		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
 	schema := createLevelOfOneSeat(t, admin, group)
 	eventsURL := "/apis/events.k8s.io/v1/namespaces/" + namespace + "/events"
-	prober := newProbe(t, ConfigAs(config, user), eventsURL)
+	prober := newProbe(t, apiserver.ConfigAs(config, user), eventsURL)
 	prober.wait(t, http.StatusNotFound, func(header http.Header) error {
 		if uid := header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID); uid != string(schema.UID) {
 			return fmt.Errorf("flow schema %q, not %q", uid, schema.UID)
 		}
 		return nil
 	})
-	release := holdSeat(t, ConfigAs(config, neighbour), eventsURL)
+	release := holdSeat(t, apiserver.ConfigAs(config, neighbour), eventsURL)
 
-	own := ConfigAs(config, user)
+	own := apiserver.ConfigAs(config, user)
 	log := logExchanges(own)
 	r := newRecording(t, own, events.Options{})
 	r.clients = admin
 	r.start(t)
 	recorder := r.recorder()
-	want := map[string]int{}
-	emitted := 0
-	occur := func(i, times int) {
-		pod := podIn(namespace, fmt.Sprintf("pod-%d", i))
-		emit(recorder, pod, times)
-		want[pod.Name] += times
-		emitted += times
-	}
+	sent := newTally(namespace, recorder)
 	for i := range n {
-		occur(i, 1+i%3)
+		sent.occur(i, 1+i%3)
 	}
 	waitForPause(t, r)
 	for i := range n { // it goes on
-		occur(i, 1)
+		sent.occur(i, 1)
 	}
 	assert.Empty(t, r.written(t), "nothing has come through")
 	release()
@@ -82,8 +76,8 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 	for _, x := range log.requirePause(t) {
 		assert.NotEmpty(t, x.retryAfter, "the server says when to come back")
 	}
-	requireCounts(t, r, namespace, want)
-	r.requireAccounted(t, emitted)
+	requireCounts(t, r, namespace, sent.counts)
+	r.requireAccounted(t, sent.emitted)
 }
 
 // createLevelOfOneSeat creates a priority level of one seat that rejects what

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // The tests in this file put a front with faults before the real server. What
@@ -201,13 +202,13 @@ func TestFaultsDuringALoop(t *testing.T) {
 		f.follow(everyOther(row.answer))
 		row.opts.HeartbeatInterval = time.Second
 		row.opts.FinishAfter = 5 * time.Second
-		namespace := Namespace(t)
+		namespace := apiserver.Namespace(t)
 		r := recordThrough(t, f, row.opts)
 		history := watchEvents(t, r.clients, namespace)
 		recorder, pod := r.recorder(), podIn(namespace, "crashing")
 
 		emitted := 0
-		Eventually(t, longPatience, func(context.Context) error {
+		apiserver.Eventually(t, longPatience, func(context.Context) error {
 			emit(recorder, pod, 1)
 			emitted++
 			if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 1 {
@@ -215,7 +216,7 @@ func TestFaultsDuringALoop(t *testing.T) {
 			}
 			return nil
 		})
-		Eventually(t, longPatience, func(context.Context) error {
+		apiserver.Eventually(t, longPatience, func(context.Context) error {
 			if n := r.Stats().Tracked; n > 0 {
 				return fmt.Errorf("%d series", n)
 			}
@@ -245,19 +246,19 @@ func TestOccurrencesWhileASeriesCannotBeClosed(t *testing.T) {
 		}
 		return done(status(500, ""))
 	})
-	namespace := Namespace(t)
+	namespace := apiserver.Namespace(t)
 	r := recordThrough(t, f, events.Options{FinishAfter: 3 * time.Second})
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder(), podIn(namespace, "crashing")
 	emit(recorder, pod, 10)
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if calls, _ := f.log(); faultyCalls(calls, "finish") < 2 {
 			return fmt.Errorf("the series has not been closed twice: %v", calls)
 		}
 		return nil
 	})
 	emit(recorder, pod, 5)
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
 		if err == nil && len(found) < 2 {
 			err = fmt.Errorf("%d Events", len(found))
@@ -302,7 +303,7 @@ func TestManyEventsDuringAFault(t *testing.T) {
 		f := newFront(t, false)
 		f.follow(first(row.faults, row.answer))
 		row.opts.QPS = -1
-		namespace := Namespace(t)
+		namespace := apiserver.Namespace(t)
 		r := recordThrough(t, f, row.opts)
 		recorder := r.recorder()
 		for i := range n {
@@ -335,7 +336,7 @@ const (
 
 func newFaultyWorld(t *testing.T, f *front, opts events.Options) *faultyWorld {
 	t.Helper()
-	w := &faultyWorld{namespace: Namespace(t)}
+	w := &faultyWorld{namespace: apiserver.Namespace(t)}
 	w.r = recordThrough(t, f, opts)
 	w.history = watchEvents(t, w.r.clients, w.namespace)
 	w.recorder = w.r.recorder()
@@ -346,7 +347,7 @@ func newFaultyWorld(t *testing.T, f *front, opts events.Options) *faultyWorld {
 func recordThrough(t *testing.T, f *front, opts events.Options) *recording {
 	t.Helper()
 	r := startRecording(t, f.config(), opts)
-	r.clients = Clientset(t) // past the front
+	r.clients = apiserver.Clientset(t) // past the front
 	return r
 }
 
@@ -397,7 +398,7 @@ func (w *faultyWorld) requireDelivered(t *testing.T) {
 // requireSeen waits until a history has come to a count of an Event.
 func requireSeen(t *testing.T, h *history, name string, count int) {
 	t.Helper()
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		latest := 0
 		for _, c := range h.all() {
 			if c.event.Name == name {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // front is an HTTPS server in front of the shared one, which hands on what it is
@@ -70,7 +71,7 @@ type fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
 // server unless it is told to speak HTTP/1.1.
 func newFront(t *testing.T, http1 bool) *front {
 	t.Helper()
-	config := Config(t)
+	config := apiserver.Config(t)
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
 	target, err := url.Parse(config.Host)

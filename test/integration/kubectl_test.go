@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestKubectl looks at Events with each command of kubectl that shows them.
@@ -103,7 +105,7 @@ func runKubectl(t *testing.T, program string, args ...string) string {
 	defer cancel()
 	home := t.TempDir()
 	var stdout, stderr bytes.Buffer
-	args = append([]string{"--kubeconfig=" + kubeconfig(t), "--cache-dir=" + home}, args...)
+	args = append([]string{"--kubeconfig=" + apiserver.Kubeconfig(t), "--cache-dir=" + home}, args...)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

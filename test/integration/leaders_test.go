@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // A leader that has lost its lease shuts down while the next one goes on in the
 // same Event: what each has counted is there in the end, and no count goes back.
 func TestDeposedLeaderShutsDown(t *testing.T) {
 	t.Parallel()
-	config, namespace := Config(t), Namespace(t)
+	config, namespace := apiserver.Config(t), apiserver.Namespace(t)
 	opts := events.Options{Scope: events.SameController}
 	deposed, leader := startRecording(t, config, opts), startRecording(t, config, opts)
 	history := watchEvents(t, leader.clients, namespace)
@@ -39,7 +40,7 @@ func TestDeposedLeaderShutsDown(t *testing.T) {
 // Two that write at the same time are as exact, if slower.
 func TestTwoLeadersAtOnce(t *testing.T) {
 	t.Parallel()
-	config, namespace := Config(t), Namespace(t)
+	config, namespace := apiserver.Config(t), apiserver.Namespace(t)
 	const rounds, each = 20, 7
 	var leaders sync.WaitGroup
 	var all []*recording

@@ -17,6 +17,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestLifeOfASeries goes with one series through all of its states, with real
@@ -24,8 +25,8 @@ import (
 func TestLifeOfASeries(t *testing.T) {
 	t.Parallel()
 	const interval, finish = time.Second, 4 * time.Second
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finish})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finish})
 	history := watchEvents(t, r.clients, namespace)
 	recorder := r.recorder()
 	pod := podIn(namespace, "crashing")
@@ -74,7 +75,7 @@ func TestLifeOfASeries(t *testing.T) {
 	requireSameInCore(t, r.clients, ongoing)
 	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
 
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		occur()
 		if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 2 {
 			return fmt.Errorf("%d heartbeats", beats)
@@ -90,7 +91,7 @@ func TestLifeOfASeries(t *testing.T) {
 
 	// It stops.
 	var finished *eventsv1.Event
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		finished = eventAbout(t, r.clients, namespace, pod.UID)
 		if got := state(finished); got != "Finished" {
 			return fmt.Errorf("state is %q", got)
@@ -192,7 +193,7 @@ func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *events
 // given states one after the other, and its count never went down.
 func requireStates(t *testing.T, h *history, want ...string) {
 	t.Helper()
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		var got []string
 		for _, c := range h.all() {
 			if s := state(c.event); len(got) == 0 || got[len(got)-1] != s {

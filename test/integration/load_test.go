@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // The heartbeat comes after half an hour by default, so it comes in none of
@@ -18,8 +19,8 @@ import (
 
 func TestHotLoopCostsTwoRequests(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	recorder, pod := r.recorder(), podIn(namespace, "hot")
 
 	emit(recorder, pod, 1)
@@ -42,8 +43,8 @@ func TestHotLoopCostsTwoRequests(t *testing.T) {
 func TestHotLoopInManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 8, 1_250
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	recorder, pod := r.recorder(), podIn(namespace, "hot")
 
 	var emitters sync.WaitGroup
@@ -65,8 +66,8 @@ func TestHotLoopInManyGoroutines(t *testing.T) {
 func TestResourceVersionIsNoPartOfTheKey(t *testing.T) {
 	t.Parallel()
 	const n = 1_000
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	recorder, pod := r.recorder(), podIn(namespace, "updated")
 	for i := range n {
 		pod.ResourceVersion = strconv.Itoa(i + 1)
@@ -83,8 +84,8 @@ func TestResourceVersionIsNoPartOfTheKey(t *testing.T) {
 func TestManySeriesAtOnce(t *testing.T) {
 	t.Parallel()
 	const n, goroutines = 2_000, 4
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{QPS: -1})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{QPS: -1})
 	recorder := r.recorder()
 	want := make(map[string]int, n)
 	total := 0

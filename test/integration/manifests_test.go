@@ -12,13 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestManifests applies the files as they are, in each of the ways that their
 // README tells of, and asks the server what that permits: this and no more.
 func TestManifests(t *testing.T) {
-	server := StartServer(t, controlplane.Options{})
-	clients := ClientsetFor(t, ConfigFor(t, server))
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
 	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
 	}, metav1.CreateOptions{})
@@ -50,7 +51,7 @@ func TestManifests(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			a := account{namespace: own}
 			a.grant(t, clients, row.files)
-			Eventually(t, patience, func(ctx context.Context) error {
+			apiserver.Eventually(t, patience, func(ctx context.Context) error {
 				var got []permission
 				for _, p := range everyPermission(own, system, other) {
 					ok, err := a.may(ctx, clients, p)

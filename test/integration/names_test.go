@@ -20,13 +20,14 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestCreateAndPatchAreEnough runs a recorder that may do nothing else, and sees
 // what else can be found out with these two.
 func TestCreateAndPatchAreEnough(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
+	namespace := apiserver.Namespace(t)
 	config := asEventWriter(t, namespace)
 	r := startRecording(t, config, events.Options{})
 	recorder, pod := r.recorder(), podIn(namespace, "pod")
@@ -38,7 +39,7 @@ func TestCreateAndPatchAreEnough(t *testing.T) {
 	assert.Equal(t, 10, occurrences(event))
 	r.requireAccounted(t, 10)
 
-	writer := ClientsetFor(t, config).EventsV1().Events(namespace)
+	writer := apiserver.ClientsetFor(t, config).EventsV1().Events(namespace)
 	_, err := writer.Get(t.Context(), event.Name, metav1.GetOptions{})
 	require.True(t, apierrors.IsForbidden(err), "get: %v", err)
 	_, err = writer.List(t.Context(), metav1.ListOptions{})
@@ -61,7 +62,7 @@ func TestCreateAndPatchAreEnough(t *testing.T) {
 // create and patch Events in a namespace and do nothing else.
 func asEventWriter(t *testing.T, namespace string) *rest.Config {
 	t.Helper()
-	clients := Clientset(t)
+	clients := apiserver.Clientset(t)
 	user := "event-writer-of-" + namespace
 	_, err := clients.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "event-writer"},
@@ -74,10 +75,10 @@ func asEventWriter(t *testing.T, namespace string) *rest.Config {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	config := Config(t)
+	config := apiserver.Config(t)
 	config.Impersonate.UserName = user
-	writer := ClientsetFor(t, config).EventsV1().Events(namespace)
-	Eventually(t, patience, func(ctx context.Context) error {
+	writer := apiserver.ClientsetFor(t, config).EventsV1().Events(namespace)
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		_, err := writer.Patch(ctx, "no-such-event", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -94,19 +95,19 @@ func TestRestart(t *testing.T) {
 	for name, list := range map[string]bool{"by name": false, "by listing": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			namespace := Namespace(t)
+			namespace := apiserver.Namespace(t)
 			pod := podIn(namespace, "pod")
 			pod.UID = "uid"
-			before := startRecording(t, Config(t), events.Options{})
+			before := startRecording(t, apiserver.Config(t), events.Options{})
 			emit(before.recorder(), pod, 10)
 			before.Shutdown()
 
 			opts := events.Options{ReportingInstance: before.instance, Namespaces: []string{namespace}}
-			r := newRecording(t, Config(t), opts)
+			r := newRecording(t, apiserver.Config(t), opts)
 			if list {
 				recorder := r.recorder()
 				require.NoError(t, r.StartRecordingToSinkWithContext(t.Context()))
-				Eventually(t, patience, func(context.Context) error {
+				apiserver.Eventually(t, patience, func(context.Context) error {
 					if r.Stats().Restored != 1 {
 						return errors.New("not restored yet")
 					}
@@ -114,7 +115,7 @@ func TestRestart(t *testing.T) {
 				})
 				emit(recorder, pod, 10)
 			} else {
-				r = startRecording(t, Config(t), opts)
+				r = startRecording(t, apiserver.Config(t), opts)
 				emit(r.recorder(), pod, 10)
 			}
 			r.flush(t)
@@ -136,10 +137,10 @@ func TestNameThatIsTaken(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("object name of %d bytes", len(object)), func(t *testing.T) {
 			t.Parallel()
-			namespace := Namespace(t)
+			namespace := apiserver.Namespace(t)
 			pod := podIn(namespace, object)
 			pod.UID = "uid"
-			before := startRecording(t, Config(t), events.Options{})
+			before := startRecording(t, apiserver.Config(t), events.Options{})
 			emit(before.recorder(), pod, 3)
 			before.Shutdown()
 			first := eventAbout(t, before.clients, namespace, pod.UID)
@@ -147,12 +148,12 @@ func TestNameThatIsTaken(t *testing.T) {
 			_, err := before.clients.EventsV1().Events(namespace).Patch(t.Context(), first.Name, types.MergePatchType, finished, metav1.PatchOptions{})
 			require.NoError(t, err)
 
-			r := startRecording(t, Config(t), events.Options{ReportingInstance: before.instance})
+			r := startRecording(t, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
 			emit(r.recorder(), pod, 1)
 			r.flush(t)
 			emit(r.recorder(), pod, 1)
 			r.flush(t)
-			Eventually(t, patience, func(context.Context) error {
+			apiserver.Eventually(t, patience, func(context.Context) error {
 				if requestsOf(r.Stats(), "successor", "written") == 0 {
 					return errors.New("the Event under the base name does not lead to the other yet")
 				}
@@ -181,8 +182,8 @@ func TestNameThatIsTaken(t *testing.T) {
 
 func TestNameThatAStrangerHas(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	pod := podIn(namespace, "pod")
 	key := series.Key{
 		Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID},

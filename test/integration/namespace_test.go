@@ -17,13 +17,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 func TestNamespaceBeingDeleted(t *testing.T) {
-	Program(t) // A cluster would delete the Events in the namespace whenever it likes.
+	apiserver.Program(t) // A cluster would delete the Events in the namespace whenever it likes.
 	t.Parallel()
-	doomed, other := Namespace(t), Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	doomed, other := apiserver.Namespace(t), apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	recorder := r.recorder()
 	before, after, elsewhere := podIn(doomed, "before"), podIn(doomed, "after"), podIn(other, "elsewhere")
 	emit(recorder, before, 2)
@@ -75,13 +76,13 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := cleanupContext()
+		ctx, cancel := apiserver.CleanupContext()
 		defer cancel()
 		_, err := configMaps.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	})
 	require.NoError(t, clients.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
 		if err == nil {
 			return errors.New("the namespace takes new objects")
@@ -95,8 +96,8 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 
 func TestNamespaceThatDoesNotExist(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	recorder := r.recorder()
 	emit(recorder, podIn("eventseries-no-such-namespace", "lost"), 1)
 	emit(recorder, podIn(namespace, "found"), 1)
@@ -109,7 +110,7 @@ func TestNamespaceThatDoesNotExist(t *testing.T) {
 // A controller may be faster than whoever creates the namespace.
 func TestNamespaceThatComesLate(t *testing.T) {
 	t.Parallel()
-	r := startRecording(t, Config(t), events.Options{HeartbeatInterval: time.Second})
+	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second})
 	// A name that no other test has.
 	namespace := "late-" + r.instance
 	recorder, pod := r.recorder(), podIn(namespace, "early")
@@ -119,9 +120,9 @@ func TestNamespaceThatComesLate(t *testing.T) {
 
 	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	t.Cleanup(func() { deleteNamespace(t, r.clients, namespace) })
+	t.Cleanup(func() { apiserver.DeleteNamespace(t, r.clients, namespace) })
 	emitted := 1
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		emit(recorder, pod, 1)
 		emitted++
 		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
@@ -145,8 +146,8 @@ func TestNamespaceThatCannotExist(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.20q", name), func(t *testing.T) {
 			t.Parallel()
-			namespace := Namespace(t)
-			r := startRecording(t, Config(t), events.Options{})
+			namespace := apiserver.Namespace(t)
+			r := startRecording(t, apiserver.Config(t), events.Options{})
 			recorder := r.recorder()
 			emit(recorder, podIn(name, "nowhere"), 1)
 			emit(recorder, podIn(namespace, "somewhere"), 1)

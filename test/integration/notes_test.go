@@ -13,12 +13,13 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 func TestLastNote(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{NoteInterval: time.Nanosecond})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{NoteInterval: time.Nanosecond})
 	recorder, pod := r.recorder(), podIn(namespace, "noted")
 	notes := []struct {
 		emitted string
@@ -47,8 +48,8 @@ func TestLastNote(t *testing.T) {
 
 func TestLatestAnnotationsAreMerged(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	pod := podIn(namespace, "annotated")
 	for i, step := range []struct{ emitted, want map[string]string }{
 		{map[string]string{"a": "1"}, map[string]string{"a": "1"}},
@@ -69,8 +70,8 @@ func TestLatestAnnotationsAreMerged(t *testing.T) {
 func TestAnnotationsThatPileUp(t *testing.T) {
 	t.Parallel()
 	const n = 20
-	namespace := Namespace(t)
-	r := startRecording(t, Config(t), events.Options{})
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
 	pod := podIn(namespace, "annotated")
 	value := strings.Repeat("a", 30<<10)
 	for i := range n {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // In this file recorders of several kinds write to one server side by side, as in a
@@ -66,8 +67,8 @@ func TestOldAndNewSideBySide(t *testing.T) {
 			}
 			t.Run(oldName+" and "+newName, func(t *testing.T) {
 				t.Parallel()
-				clients := Clientset(t)
-				namespace := Namespace(t)
+				clients := apiserver.Clientset(t)
+				namespace := apiserver.Namespace(t)
 				regarding, part := podAndPart(t, namespace)
 
 				older := newOld(clients)
@@ -83,7 +84,7 @@ func TestOldAndNewSideBySide(t *testing.T) {
 					Eventf(regarding, part, corev1.EventTypeNormal, "Killed", "Killing", "no memory")
 
 				want := []string{"Killed by example.com/new", "Started by old"}
-				Eventually(t, patience, func(ctx context.Context) error {
+				apiserver.Eventually(t, patience, func(ctx context.Context) error {
 					list, err := clients.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
 					if err != nil {
 						return err
@@ -122,8 +123,8 @@ func same(want []string, got map[string]bool, n int) error {
 // a series that begins with a count of two.
 func TestSeriesThroughClientGosInterface(t *testing.T) {
 	t.Parallel()
-	clients := Clientset(t)
-	namespace := Namespace(t)
+	clients := apiserver.Clientset(t)
+	namespace := apiserver.Namespace(t)
 	regarding, part := podAndPart(t, namespace)
 	broadcaster := newMakers["eventseries"](clients)
 	t.Cleanup(broadcaster.Shutdown)
@@ -132,7 +133,7 @@ func TestSeriesThroughClientGosInterface(t *testing.T) {
 	for range 2 {
 		recorder.Eventf(regarding, part, corev1.EventTypeNormal, "Killed", "Killing", "no memory")
 	}
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		found, err := eventsAbout(ctx, clients, namespace, regarding.UID)
 		if err != nil {
 			return err
@@ -154,15 +155,15 @@ func TestSeriesThroughClientGosInterface(t *testing.T) {
 // same object.
 func TestAdapterOfClientGosInterface(t *testing.T) {
 	t.Parallel()
-	clients := Clientset(t)
-	namespace := Namespace(t)
+	clients := apiserver.Clientset(t)
+	namespace := apiserver.Namespace(t)
 	regarding, _ := podAndPart(t, namespace)
 	var adapter clientevents.EventBroadcasterAdapter = events.NewEventBroadcasterAdapterWithContext(t.Context(), clients)
 	t.Cleanup(adapter.Shutdown)
 	adapter.StartRecordingToSink(t.Context().Done())
 	adapter.NewRecorder("example.com/new").Eventf(regarding, nil, corev1.EventTypeNormal, "Killed", "Killing", "no memory")
 	adapter.DeprecatedNewLegacyRecorder("old").Event(regarding, corev1.EventTypeNormal, "Started", "it runs")
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		found, err := eventsAbout(ctx, clients, namespace, regarding.UID)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // In this file people look at Events: what the server prints of them, for kubectl
@@ -35,7 +36,7 @@ type printed struct {
 // They happened some minutes ago.
 func recordPrinted(t *testing.T, newSink func(*kubernetes.Clientset) events.EventSink) (namespace string, all map[string]printed) {
 	t.Helper()
-	namespace = Namespace(t)
+	namespace = apiserver.Namespace(t)
 	now := time.Now()
 	all = map[string]printed{
 		"looping": {state: "Ongoing", count: 57, first: now.Add(-8 * time.Minute), last: now.Add(-5 * time.Minute)},
@@ -45,7 +46,7 @@ func recordPrinted(t *testing.T, newSink func(*kubernetes.Clientset) events.Even
 	for name, p := range all {
 		// A clock of its own: what is quiet for long enough is finished.
 		clock := clocktesting.NewFakeClock(p.first)
-		r := newRecordingTo(t, newSink, Config(t), events.Options{SkipList: true, Clock: clock})
+		r := newRecordingTo(t, newSink, apiserver.Config(t), events.Options{SkipList: true, Clock: clock})
 		r.start(t)
 		p.pod = createPod(t, r.clients, namespace, name)
 		all[name] = p
@@ -75,7 +76,7 @@ func createPod(t *testing.T, clients kubernetes.Interface, namespace, name strin
 	t.Helper()
 	var pod *corev1.Pod
 	// On a cluster the namespace has its service account a moment later.
-	Eventually(t, patience, func(ctx context.Context) (err error) {
+	apiserver.Eventually(t, patience, func(ctx context.Context) (err error) {
 		pod, err = clients.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.PodSpec{
@@ -148,7 +149,7 @@ func TestPrintedColumns(t *testing.T) {
 		t.Run("written through "+written, func(t *testing.T) {
 			t.Parallel()
 			namespace, all := recordPrinted(t, newSink)
-			clients := Clientset(t)
+			clients := apiserver.Clientset(t)
 			for read, client := range map[string]rest.Interface{
 				"events.k8s.io": clients.EventsV1().RESTClient(),
 				"core":          clients.CoreV1().RESTClient(),

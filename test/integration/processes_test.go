@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // restartTime is how long a process is away before the next one is there.
@@ -49,7 +50,7 @@ func eachWay(t *testing.T, test func(t *testing.T, s *succession)) {
 	for _, name := range slices.Sorted(maps.Keys(ways)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &succession{way: ways[name], namespace: Namespace(t), clients: Clientset(t)}
+			s := &succession{way: ways[name], namespace: apiserver.Namespace(t), clients: apiserver.Clientset(t)}
 			s.account = accountIn(s.namespace)
 			s.account.grant(t, s.clients, mayWrite)
 			if s.list {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // firstPause is how long a broadcaster leaves the server alone at least after
@@ -94,7 +95,7 @@ func (l *exchanges) requirePause(t *testing.T) (pushBacks []exchange) {
 // waitForPause waits until a broadcaster has been pushed back.
 func waitForPause(t *testing.T, r *recording) {
 	t.Helper()
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if r.Stats().PausedUntil.IsZero() {
 			return errors.New("no pause")
 		}
@@ -193,7 +194,7 @@ func (p probe) waitFor(t *testing.T, code int) {
 // wait is waitFor with a look at the header.
 func (p probe) wait(t *testing.T, code int, check func(http.Header) error) {
 	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		got, header, err := p.patch(ctx)
 		switch {
 		case err != nil:

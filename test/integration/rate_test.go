@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // creates notes when a client sends its creates.
@@ -32,8 +33,8 @@ func (c *creates) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestRateLimitIsTheBroadcastersOwn(t *testing.T) {
 	t.Parallel()
 	const n = events.DefaultBurst + 100
-	namespace := Namespace(t)
-	config := Config(t)
+	namespace := apiserver.Namespace(t)
+	config := apiserver.Config(t)
 	config.QPS, config.Burst = 0, 0 // client-go's defaults: 5 a second, after 10 at once
 	const withTheClients = (n - 10) / 5 * time.Second
 	sent := &creates{}

@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // In this file the server is real and the recorder's time is the test's, which
@@ -55,7 +56,7 @@ func (r *recording) startLogging(t *testing.T) (lines func(words ...string) []st
 // eventuallyLater is Eventually for what takes the recorder's time as well.
 func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(context.Context) error) {
 	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		err := check(ctx)
 		if err != nil {
 			clock.Step(step)
@@ -67,7 +68,7 @@ func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(con
 // untilDenied waits until requests of a kind were denied that many times.
 func (r *recording) untilDenied(t *testing.T, kind string, times int) {
 	t.Helper()
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if n := requestsOf(r.Stats(), kind, "denied"); n < times {
 			return fmt.Errorf("%d requests of kind %s were denied", n, kind)
 		}
@@ -79,7 +80,7 @@ func (r *recording) untilDenied(t *testing.T, kind string, times int) {
 func TestPermissionComesLate(t *testing.T) {
 	t.Parallel()
 	const news = 200
-	admin, namespace, clock := Config(t), Namespace(t), newClock()
+	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
 	r := newRecording(t, a.config(admin), events.Options{Clock: clock, QPS: -1})
 	logged := r.startLogging(t)
@@ -122,9 +123,9 @@ func TestPermissionComesLate(t *testing.T) {
 // Roles are taken away by mistake, and come back.
 func TestPermissionGoesAndComesBack(t *testing.T) {
 	t.Parallel()
-	admin, namespace, clock := Config(t), Namespace(t), newClock()
+	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
-	clients := ClientsetFor(t, admin)
+	clients := apiserver.ClientsetFor(t, admin)
 	permission := a.grant(t, clients, mayWrite)
 	r := newRecording(t, a.config(admin), events.Options{Clock: clock})
 	logged := r.startLogging(t)
@@ -191,9 +192,9 @@ func TestPermissionGoesAndComesBack(t *testing.T) {
 // series, by a user who may create and patch, and nothing else.
 func TestLifeWithTheLeastPermissions(t *testing.T) {
 	t.Parallel()
-	admin, namespace, clock := Config(t), Namespace(t), newClock()
+	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
-	clients := ClientsetFor(t, admin)
+	clients := apiserver.ClientsetFor(t, admin)
 	a.grant(t, clients, mayWrite)
 	r := newRecording(t, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
 	logged := r.startLogging(t)
@@ -243,7 +244,7 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	}
 	require.NotNil(t, second)
 	assert.Equal(t, "Ongoing", state(second))
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		event, err := clients.EventsV1().Events(namespace).Get(ctx, first.Name, metav1.GetOptions{})
 		if err == nil && !strings.HasPrefix(event.Annotations["eventseries.dev/successor"], second.Name+" ") {
 			err = fmt.Errorf("%s leads nowhere: %v", first.Name, event.Annotations)
@@ -269,9 +270,9 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 // TestControllerOfOneNamespace has a namespaced role, and is asked for more.
 func TestControllerOfOneNamespace(t *testing.T) {
 	t.Parallel()
-	admin, namespace, other, clock := Config(t), Namespace(t), Namespace(t), newClock()
+	admin, namespace, other, clock := apiserver.Config(t), apiserver.Namespace(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
-	clients := ClientsetFor(t, admin)
+	clients := apiserver.ClientsetFor(t, admin)
 	a.grant(t, clients, mayWriteAndListInOne)
 	// An earlier process of the same name has left a series.
 	opts := events.Options{Clock: clock, ReportingInstance: "backup-" + namespace, SkipList: true, ShutdownTimeout: 2 * time.Second}
@@ -302,7 +303,7 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, left.UID)))
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, podIn(namespace, "own").UID)))
 	for _, namespace := range []string{other, metav1.NamespaceSystem} {
-		Eventually(t, patience, func(context.Context) error {
+		apiserver.Eventually(t, patience, func(context.Context) error {
 			if n := len(logged("May not write events", "create", namespace)); n != 1 {
 				return fmt.Errorf("%s is mentioned %d times", namespace, n)
 			}
@@ -334,9 +335,9 @@ func TestClusterScopedWithTheClusterRole(t *testing.T) {
 	for _, where := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			admin, namespace := Config(t), Namespace(t)
+			admin, namespace := apiserver.Config(t), apiserver.Namespace(t)
 			a := accountIn(namespace)
-			a.grant(t, ClientsetFor(t, admin), mayWrite)
+			a.grant(t, apiserver.ClientsetFor(t, admin), mayWrite)
 			r := startRecording(t, a.config(admin), events.Options{ClusterNamespace: where})
 			node := nodeOf(namespace)
 			emit(r.recorder(), node, 2)

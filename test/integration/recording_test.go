@@ -22,6 +22,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 const (
@@ -72,9 +73,9 @@ func newRecordingTo(t *testing.T, newSink func(*kubernetes.Clientset) events.Eve
 	config = rest.CopyConfig(config)
 	requests := CountRequests(config)
 	r := &recording{
-		Broadcaster: events.NewBroadcasterWithOptions(newSink(ClientsetFor(t, config)), opts),
+		Broadcaster: events.NewBroadcasterWithOptions(newSink(apiserver.ClientsetFor(t, config)), opts),
 		requests:    requests,
-		clients:     ClientsetFor(t, admin),
+		clients:     apiserver.ClientsetFor(t, admin),
 		instance:    opts.ReportingInstance,
 	}
 	t.Cleanup(r.Shutdown)
@@ -115,7 +116,7 @@ func (r *recording) flush(t *testing.T) {
 // may not have been answered yet.
 func (r *recording) waitForgotten(t *testing.T) {
 	t.Helper()
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if n := r.Stats().Tracked; n != 0 {
 			return fmt.Errorf("%d series are tracked", n)
 		}
@@ -231,7 +232,7 @@ func repeat(t *testing.T, every time.Duration, f func()) (stop func()) {
 func eventAbout(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) *eventsv1.Event {
 	t.Helper()
 	var event *eventsv1.Event
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		found, err := eventsAbout(ctx, clients, namespace, uid)
 		if err == nil && len(found) != 1 {
 			err = fmt.Errorf("%d Events about %s", len(found), uid)

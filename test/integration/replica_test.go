@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // replicaVariable, where it is set, makes this program a replica of a small
@@ -56,7 +57,7 @@ type replica struct {
 // the test.
 func startReplica(t *testing.T, spec replicaSpec) *replica {
 	t.Helper()
-	spec.Kubeconfig = kubeconfig(t)
+	spec.Kubeconfig = apiserver.Kubeconfig(t)
 	value, err := json.Marshal(spec)
 	require.NoError(t, err)
 	program, err := os.Executable()
@@ -133,7 +134,7 @@ func (r *replica) do(t *testing.T, format string, args ...any) string {
 // eventually has the replica's time pass until check returns nil.
 func (r *replica) eventually(t *testing.T, check func(context.Context) error) {
 	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) error {
+	apiserver.Eventually(t, patience, func(ctx context.Context) error {
 		err := check(ctx)
 		if err != nil {
 			r.do(t, "wait %v", step)

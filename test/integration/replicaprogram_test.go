@@ -24,6 +24,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // This file is what runs in a replica's process.
@@ -92,7 +93,7 @@ func newReplicaProgram(spec string) (*replicaProgram, error) {
 	if err := json.Unmarshal([]byte(spec), &p.spec); err != nil {
 		return nil, err
 	}
-	config, err := loadConfig(p.spec.Kubeconfig)
+	config, err := apiserver.Load(p.spec.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping
 func (p *replicaProgram) until(holds func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ticker := time.NewTicker(pollInterval)
+	ticker := time.NewTicker(apiserver.PollInterval)
 	defer ticker.Stop()
 	for !holds() {
 		select {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // Requests counts the requests of a client by verb and resource. It may be used
@@ -160,9 +162,9 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestCountRequests(t *testing.T) {
-	config := Config(t)
+	config := apiserver.Config(t)
 	requests := CountRequests(config)
-	clients := ClientsetFor(t, config)
+	clients := apiserver.ClientsetFor(t, config)
 	for range 3 {
 		_, err := clients.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestServerIsKilledInALoop kills the server under a loop, lets new things happen
@@ -19,9 +20,9 @@ import (
 func TestServerIsKilledInALoop(t *testing.T) {
 	t.Parallel()
 	const news = 20
-	server := StartServer(t, controlplane.Options{})
-	config := ConfigFor(t, server)
-	namespace := NamespaceOn(t, ClientsetFor(t, config))
+	server := apiserver.Start(t, controlplane.Options{})
+	config := apiserver.ConfigOf(t, server)
+	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
 	// Heartbeats are so short that the server is asked all the time.
 	r := startRecording(t, config, events.Options{HeartbeatInterval: 200 * time.Millisecond})
 	recorder, pod := r.recorder(), podIn(namespace, "looping")
@@ -30,7 +31,7 @@ func TestServerIsKilledInALoop(t *testing.T) {
 		emit(recorder, pod, 1)
 		emitted++
 	})
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if requestsOf(r.Stats(), "heartbeat", "written") == 0 {
 			return errors.New("no heartbeat")
 		}
@@ -41,14 +42,14 @@ func TestServerIsKilledInALoop(t *testing.T) {
 	for i := range news {
 		emit(recorder, podIn(namespace, fmt.Sprintf("new-%d", i)), 2)
 	}
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		// The loop, and one of what is new at least.
 		if requestsOf(r.Stats(), "heartbeat", "troubled") == 0 || requestsOf(r.Stats(), "create", "troubled") == 0 {
 			return errors.New("nothing has failed")
 		}
 		return nil
 	})
-	Restart(t, server)
+	apiserver.Restart(t, server)
 	begin := time.Now()
 	stop()
 	r.flush(t)

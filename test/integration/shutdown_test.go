@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // The tests in this file do not run beside others, whose goroutines would look
@@ -18,9 +19,9 @@ import (
 
 func TestShutdownWritesWhatIsLeft(t *testing.T) {
 	const n = 500
-	namespace := Namespace(t) // opens the connection that all clients share
+	namespace := apiserver.Namespace(t) // opens the connection that all clients share
 	leaks := goleak.IgnoreCurrent()
-	r := startRecording(t, Config(t), events.Options{ShutdownTimeout: patience})
+	r := startRecording(t, apiserver.Config(t), events.Options{ShutdownTimeout: patience})
 	recorder := r.recorder()
 	for i := range n {
 		emit(recorder, podIn(namespace, fmt.Sprintf("pod-%d", i)), 1)
@@ -48,9 +49,9 @@ func TestShutdownWritesWhatIsLeft(t *testing.T) {
 
 func TestEmittingWhileShuttingDown(t *testing.T) {
 	const emitters = 4
-	namespace := Namespace(t)
+	namespace := apiserver.Namespace(t)
 	leaks := goleak.IgnoreCurrent()
-	r := startRecording(t, Config(t), events.Options{ShutdownTimeout: patience})
+	r := startRecording(t, apiserver.Config(t), events.Options{ShutdownTimeout: patience})
 	recorder := r.recorder()
 	var emitted [emitters]int
 	var stops [emitters]func()
@@ -61,7 +62,7 @@ func TestEmittingWhileShuttingDown(t *testing.T) {
 			emitted[g]++
 		})
 	}
-	Eventually(t, patience, func(context.Context) error {
+	apiserver.Eventually(t, patience, func(context.Context) error {
 		if n := r.requests.Count("create", eventsResource); n < emitters {
 			return fmt.Errorf("%d creates", n)
 		}
@@ -87,9 +88,9 @@ func TestEmittingWhileShuttingDown(t *testing.T) {
 
 // In a program of controller-runtime the context ends before the reconcilers do.
 func TestEmittingAfterTheContextHasEnded(t *testing.T) {
-	namespace := Namespace(t)
+	namespace := apiserver.Namespace(t)
 	leaks := goleak.IgnoreCurrent()
-	r := newRecording(t, Config(t), events.Options{ShutdownTimeout: patience})
+	r := newRecording(t, apiserver.Config(t), events.Options{ShutdownTimeout: patience})
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, r.StartRecordingToSinkWithContext(ctx))
 	recorder, pod := r.recorder(), podIn(namespace, "late")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // emission is one call of AnnotatedEventf, and the options of who makes it.
@@ -63,7 +64,7 @@ var contentTypes = map[string]string{
 // says of each row is proven by sending the same without a recorder.
 func TestWireRules(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
+	namespace := apiserver.Namespace(t)
 	for _, row := range wireRows() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +83,7 @@ func TestWireRules(t *testing.T) {
 // was meant.
 func TestUnknownTypeIsDropped(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
+	namespace := apiserver.Namespace(t)
 	row := wireRow{emit: func(e *emission) { e.eventtype = "Error" }, refused: "type"}
 	row.tryRaw(t, namespace)
 	e := row.emission(namespace)
@@ -141,9 +142,9 @@ func (row *wireRow) tryRaw(t *testing.T, namespace string) {
 	if event.Namespace == "" {
 		event.Namespace = namespace
 	}
-	config := Config(t)
+	config := apiserver.Config(t)
 	config.ContentType = runtime.ContentTypeJSON
-	_, err := ClientsetFor(t, config).EventsV1().Events(event.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
+	_, err := apiserver.ClientsetFor(t, config).EventsV1().Events(event.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
 	if row.refused == "" {
 		require.NoError(t, err)
 		return
@@ -197,7 +198,7 @@ type wireRecording struct {
 
 func (row *wireRow) record(t *testing.T, e *emission, contentType string) wireRecording {
 	t.Helper()
-	config := Config(t)
+	config := apiserver.Config(t)
 	config.ContentType = contentType
 	r := newRecording(t, config, events.Options{
 		ReportingInstance: e.instance,

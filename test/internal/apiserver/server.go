@@ -38,15 +38,15 @@ import (
 const UseCluster = "EVENTSERIES_USE_CLUSTER"
 
 const (
-	// startTimeout bounds a start. It takes a few seconds, more while other packages
+	// StartTimeout bounds a start. It takes a few seconds, more while other packages
 	// are compiled.
-	startTimeout = 3 * time.Minute
+	StartTimeout = 3 * time.Minute
 
 	// cleanupTimeout bounds what is done to the server after the end of a test.
 	cleanupTimeout = 30 * time.Second
 
-	// pollInterval is the time between two looks at the server.
-	pollInterval = 50 * time.Millisecond
+	// PollInterval is the time between two looks at the server.
+	PollInterval = 50 * time.Millisecond
 )
 
 // server is the one that was started; nil if none was.
@@ -54,25 +54,27 @@ var server *controlplane.Server
 
 // shared returns a configuration for the server, which it starts the first time.
 var shared = sync.OnceValues(func() (*rest.Config, error) {
-	if os.Getenv(UseCluster) == "1" {
-		return load(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+	if OnCluster() {
+		return Load(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	}
-	ctx := context.Background()
-	binary, err := controlplane.Build(ctx, os.Stderr)
+	binary, err := program()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), StartTimeout)
 	defer cancel()
 	if server, err = controlplane.Start(ctx, controlplane.Options{Binary: binary}); err != nil {
 		return nil, err
 	}
-	return load(server.Kubeconfig())
+	return Load(server.Kubeconfig())
 })
 
-// load reads a kubeconfig. The client's own rate limit is switched off: it would
-// slow the tests down.
-func load(kubeconfig string) (*rest.Config, error) {
+// OnCluster reports whether the tests run on a cluster of the user's.
+func OnCluster() bool { return os.Getenv(UseCluster) == "1" }
+
+// Load reads a kubeconfig. The client's own rate limit is switched off: it would
+// hide how many requests there are, and slow the tests down.
+func Load(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %q: %w", kubeconfig, err)
@@ -99,10 +101,26 @@ func Config(t *testing.T) *rest.Config {
 	return rest.CopyConfig(config)
 }
 
+// Kubeconfig returns the path of the kubeconfig of the server, for other programs.
+func Kubeconfig(t *testing.T) string {
+	t.Helper()
+	Config(t) // starts the server
+	if server == nil {
+		return os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	}
+	return server.Kubeconfig()
+}
+
 // Clientset returns clients of an administrator of the server.
 func Clientset(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
-	clients, err := kubernetes.NewForConfig(Config(t))
+	return ClientsetFor(t, Config(t))
+}
+
+// ClientsetFor returns clients for a configuration.
+func ClientsetFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return clients
 }
@@ -111,20 +129,36 @@ func Clientset(t *testing.T) *kubernetes.Clientset {
 // the test.
 func Namespace(t *testing.T) string {
 	t.Helper()
-	namespaces := Clientset(t).CoreV1().Namespaces()
-	namespace, err := namespaces.Create(t.Context(), &corev1.Namespace{
+	return NamespaceOn(t, Clientset(t))
+}
+
+// NamespaceOn is Namespace for any server.
+func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
+	t.Helper()
+	namespace, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "eventseries-"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		err := namespaces.Delete(ctx, namespace.Name, metav1.DeleteOptions{})
-		if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			require.NoError(t, err)
-		}
-	})
+	t.Cleanup(func() { DeleteNamespace(t, clients, namespace.Name) })
 	return namespace.Name
+}
+
+// DeleteNamespace deletes a namespace at the end of a test, if the test has not
+// deleted it.
+func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
+	t.Helper()
+	ctx, cancel := CleanupContext()
+	defer cancel()
+	err := clients.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		require.NoError(t, err)
+	}
+}
+
+// CleanupContext bounds what is done after the end of a test, whose own context has
+// ended then.
+func CleanupContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), cleanupTimeout)
 }
 
 // Eventually calls check until it returns nil, and fails the test with its last
@@ -133,7 +167,7 @@ func Eventually(t *testing.T, within time.Duration, check func(context.Context) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	ticker := time.NewTicker(pollInterval)
+	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()
 	for {
 		err := check(ctx)
