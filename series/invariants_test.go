@@ -82,6 +82,15 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 	if gotActive != active || gotClosing != len(detached) {
 		t.Errorf("Len says %d active and %d closing, there are %d and %d", gotActive, gotClosing, active, len(detached))
 	}
+	ongoing := 0
+	for _, e := range tracked {
+		if !e.detached && e.state == Ongoing {
+			ongoing++
+		}
+	}
+	if n := len(table.lists[placeOngoing]); n != ongoing {
+		t.Errorf("%d series are filed as ongoing, %d are", n, ongoing)
+	}
 	if active > table.opts.Capacity || len(detached) > max(table.opts.Capacity, maxInFlight) {
 		t.Errorf("%d active and %d closing are more than the capacity of %d", active, len(detached), table.opts.Capacity)
 	}

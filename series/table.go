@@ -71,6 +71,17 @@ func (t *Table) Len() (active, closing int) {
 	return int(t.active.Load()), int(t.closing.Load())
 }
 
+// ByState returns the number of series that take occurrences, by whether they have
+// occurred once or go on, and of those that have ended and wait for their last
+// write. Other than Len it waits for the table.
+func (t *Table) ByState() (singletons, ongoing, closing int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ongoing = len(t.lists[placeOngoing])
+	active, closing := t.Len()
+	return active - ongoing, ongoing, closing
+}
+
 // Adopted returns how many series went on in the Event of an earlier process that
 // stood under their name.
 func (t *Table) Adopted() uint64 { return t.adopted.Load() }
