@@ -284,9 +284,10 @@ func (b *Broadcaster) due(e *series.Entry, due heartbeat.Due) {
 // apply does what a change to the table means. err is what the server said, if
 // that was the cause.
 func (b *Broadcaster) apply(logger klog.Logger, err error, eff series.Effects) {
-	if w := b.writer.Load(); w != nil {
+	if w := b.writer.Load(); w != nil && len(eff.Dirty) > 0 {
+		now := b.clock.Now()
 		for _, e := range eff.Dirty {
-			w.queue.Add(e)
+			w.add(e, now)
 		}
 	}
 	if len(eff.Ended) > 0 {

@@ -24,8 +24,9 @@ func (b *Broadcaster) Flush(ctx context.Context) error {
 	}
 	f := b.flushes.add(pending)
 	defer b.flushes.remove(f)
+	now := b.clock.Now()
 	for _, p := range pending {
-		w.queue.Add(p.Entry)
+		w.add(p.Entry, now)
 	}
 	// Some may have been written before the flush was there to notice.
 	b.flushes.checkAll(b.table)

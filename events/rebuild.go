@@ -90,6 +90,7 @@ func (w *writer) list(lister EventLister, namespace string, opts metav1.ListOpti
 	}
 	var page *eventsv1.EventList
 	call := w.watch(&p, false)
+	begun := w.b.clock.Now()
 	err := w.request(func(ctx context.Context) (err error) {
 		page, err = lister.List(ctx, namespace, opts)
 		return err
@@ -100,7 +101,7 @@ func (w *writer) list(lister EventLister, namespace string, opts metav1.ListOpti
 	}
 	v := classify(err, true)
 	w.b.gate.leave(p, true, v)
-	w.b.counters.lists[v.outcome].Add(1)
+	w.b.counters.listed(v.outcome, w.b.clock.Since(begun))
 	return page, v, err
 }
 

@@ -5,11 +5,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 func TestStats(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		assert.Equal(t, Stats{Writes: map[WriteKey]uint64{}, Dropped: map[DropReason]uint64{}}, w.broadcaster.Stats())
+		assert.Equal(t, Stats{
+			Capacity:  series.DefaultCapacity,
+			Writes:    map[WriteKey]uint64{},
+			Durations: map[string]Histogram{},
+			Dropped:   map[DropReason]uint64{},
+		}, w.broadcaster.Stats())
 		for range 3 {
 			w.emit(0)
 			w.emit(1)
@@ -17,23 +24,34 @@ func TestStats(t *testing.T) {
 		}
 		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		w.flush(t)
+		w.emit(2)
+		w.flush(t)
+		stats := w.broadcaster.Stats()
+		assert.EqualValues(t, 3, stats.Durations["create"].Count)
+		assert.EqualValues(t, 4, stats.Durations["patch"].Count)
+		stats.Durations = nil
 		assert.Equal(t, Stats{
-			Occurrences: 7,
-			Tracked:     2,
-			Writes:      map[WriteKey]uint64{{"create", "written"}: 2, {"series", "written"}: 2, {"flush", "written"}: 2},
-			Dropped:     map[DropReason]uint64{DropInvalidObject: 1},
-		}, w.broadcaster.Stats())
-		assert.EqualValues(t, 6, w.broadcaster.Stats().Requests())
+			Occurrences:     8,
+			Tracked:         3,
+			Singletons:      1,
+			Ongoing:         2,
+			Capacity:        series.DefaultCapacity,
+			Writes:          map[WriteKey]uint64{{"create", "written"}: 3, {"series", "written"}: 2, {"flush", "written"}: 2},
+			Dropped:         map[DropReason]uint64{DropInvalidObject: 1},
+			DistinctReasons: 1,
+			DistinctActions: 1,
+		}, stats)
+		assert.EqualValues(t, 7, stats.Requests())
 
 		time.Sleep(10 * time.Minute)
-		stats := w.broadcaster.Stats()
+		stats = w.broadcaster.Stats()
 		assert.Zero(t, stats.Tracked)
 		assert.EqualValues(t, 2, stats.Writes[WriteKey{"finish", "written"}])
 
 		// What is handed out is a copy.
 		stats.Writes[WriteKey{"create", "written"}] = 1000
 		stats.Dropped[DropRejected] = 1000
-		assert.EqualValues(t, 2, w.broadcaster.Stats().Writes[WriteKey{"create", "written"}])
+		assert.EqualValues(t, 3, w.broadcaster.Stats().Writes[WriteKey{"create", "written"}])
 		assert.NotContains(t, w.broadcaster.Stats().Dropped, DropRejected)
 	})
 }

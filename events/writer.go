@@ -35,6 +35,7 @@ type writer struct {
 	// backoff knows how often an entry has failed. The queue has no rate limiter
 	// of its own, since that would know no jitter.
 	backoff workqueue.TypedRateLimiter[*series.Entry]
+	backlog backlog // what is in the queue, or will be again
 	// hurry is set when there is little time left, so that what fails is tried
 	// again soon.
 	hurry      atomic.Bool
@@ -62,8 +63,9 @@ func (b *Broadcaster) startWriter() *writer {
 	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[*series.Entry](retryFirst, retryMax)
 	// From here on whoever makes an entry dirty puts it into the queue himself.
 	b.writer.Store(w)
+	now := b.clock.Now()
 	for _, p := range b.table.Flush() {
-		w.queue.Add(p.Entry)
+		w.add(p.Entry, now)
 	}
 	w.goroutines.Go(func() { b.deadlines.run(w.ctx) })
 	for id := range b.identities {
@@ -73,6 +75,12 @@ func (b *Broadcaster) startWriter() *writer {
 		w.goroutines.Go(w.work)
 	}
 	return w
+}
+
+// add puts e, which has something to be written, into the queue.
+func (w *writer) add(e *series.Entry, now time.Time) {
+	w.backlog.add(e, now)
+	w.queue.Add(e)
 }
 
 // stop ends the goroutines of w and the requests that are under way. It does not
@@ -140,24 +148,29 @@ func (w *writer) process(e *series.Entry) (made, replaced bool) {
 	if !ok {
 		return false, false
 	}
+	w.backlog.begin(e)
 	write, eff, ok := b.table.Begin(e, b.clock.Now())
 	b.apply(b.logger(), nil, eff)
 	if !ok {
+		w.backlog.end(e, false, false, b.clock.Now())
 		b.gate.leave(p, false, verdict{})
 		w.backoff.Forget(e)
 		b.flushes.check(b.table, e)
 		return false, false
 	}
 	call := w.watch(&p, true)
+	sent := b.clock.Now()
 	event, err := w.send(&write)
+	answered := b.clock.Now()
 	replaced = call.end()
 	v := classify(err, write.Creates())
 	b.gate.leave(p, true, v)
-	b.counters.wrote(write.Kind, v.outcome)
+	b.counters.wrote(&write, v.outcome, answered.Sub(sent))
 	if w.ctx.Err() == nil { // or else it was probably cut off
 		b.failures.note(b, &write, v, err)
 	}
-	w.conclude(e, write, event, v, err)
+	again := w.conclude(e, write, event, v, err)
+	w.backlog.end(e, again, v.outcome != written || looksAbout(&write), answered)
 	b.flushes.check(b.table, e)
 	return true, replaced
 }
@@ -197,11 +210,11 @@ func (w *writer) request(call func(context.Context) error) (err error) {
 	return call(ctx)
 }
 
-// conclude tells the table what became of a write, and sees to what follows.
-func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.Event, v verdict, err error) {
+// conclude tells the table what became of a write, and sees to what follows. It
+// reports whether e comes into the queue again.
+func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.Event, v verdict, err error) (again bool) {
 	b := w.b
 	var eff series.Effects
-	again := false
 	switch v.outcome {
 	case written:
 		if write.Kind == series.WriteLook {
@@ -227,23 +240,24 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 	b.apply(b.logger(), err, eff)
 	switch v.outcome {
 	case written, refused:
-		// What has only looked about has not succeeded yet.
-		if write.Kind != series.WriteLook && write.Kind != series.WriteClose {
+		if !looksAbout(&write) {
 			w.backoff.Forget(e)
 		}
 		b.deadlines.schedule(e)
 	case troubled:
 		w.retry(e)
+		return true
 	case taken, changed:
 		// The entry looks at once what is there. If that did not help, something is wrong,
 		// or somebody else is as quick, and it must not become a hot loop.
-		if again = again && w.backoff.NumRequeues(e) == 0; again {
-			w.backoff.When(e)
-		} else {
+		if !again || w.backoff.NumRequeues(e) > 0 {
 			w.retry(e)
+			return true
 		}
+		w.backoff.When(e)
 	case denied:
 		w.queue.AddAfter(e, w.delay(wait.Jitter(retryMax, retryJitter)))
+		return true
 	case gone:
 		// The table says what is to be done about it.
 	case pushedBack:
@@ -256,6 +270,13 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 	case again:
 		w.queue.Add(e)
 	}
+	return again
+}
+
+// looksAbout reports whether a write is no more than a step on the way to what its
+// series waits for.
+func looksAbout(w *series.Write) bool {
+	return w.Kind == series.WriteLook || w.Kind == series.WriteClose
 }
 
 // retry puts e into the queue again after its back-off.

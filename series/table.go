@@ -82,6 +82,9 @@ func (t *Table) ByState() (singletons, ongoing, closing int) {
 	return active - ongoing, ongoing, closing
 }
 
+// Capacity returns how many series can take occurrences at a time.
+func (t *Table) Capacity() int { return t.opts.Capacity }
+
 // Adopted returns how many series went on in the Event of an earlier process that
 // stood under their name.
 func (t *Table) Adopted() uint64 { return t.adopted.Load() }
