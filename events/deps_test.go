@@ -37,6 +37,22 @@ func TestNothingBeyondClientGoIsImported(t *testing.T) {
 	assert.Positive(t, ours)
 }
 
+// Whoever has no use for metrics does not get Prometheus' client.
+func TestMetricsAloneImportPrometheus(t *testing.T) {
+	const metrics, prometheus = module + "/events/metrics", "github.com/prometheus/client_golang/prometheus"
+	var others []string
+	for _, pkg := range goList(t, module+"/...") {
+		if pkg != metrics {
+			others = append(others, pkg)
+		}
+	}
+	require.Contains(t, others, module+"/events")
+	for _, dep := range deps(t, others...) {
+		assert.False(t, strings.HasPrefix(dep, "github.com/prometheus/"), dep)
+	}
+	assert.Contains(t, deps(t, metrics), prometheus)
+}
+
 // Imports run one way: compat, events, heartbeat, series.
 func TestImportsRunOneWay(t *testing.T) {
 	for pkg, may := range map[string][]string{
@@ -45,6 +61,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		"internal/direct": {"internal/direct"},
 		"events": {
 			"events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+		},
+		"events/metrics": {
+			"events/metrics", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 		},
 		"compat": {
 			"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
@@ -72,10 +91,15 @@ func TestPurePackagesHaveNoClient(t *testing.T) {
 // deps returns the packages that these consist of, without the standard library.
 func deps(t *testing.T, packages ...string) []string {
 	t.Helper()
-	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}, packages...)
-	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	found := goList(t, append([]string{"-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}, packages...)...)
+	require.Subset(t, found, packages)
+	return found
+}
+
+// goList runs go list.
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...).Output()
 	require.NoError(t, err)
-	list := strings.Fields(string(out))
-	require.Subset(t, list, packages)
-	return list
+	return strings.Fields(string(out))
 }
