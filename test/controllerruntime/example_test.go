@@ -10,9 +10,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/metrics"
 	"github.com/eventseries/eventseries/test/controllerruntime"
 )
 
@@ -58,4 +60,36 @@ func ExampleNewManager() {
 	}
 	// Output:
 	// example.com/backup-controller db-0: the volume is full (x1000)
+}
+
+// The manager serves what is registered with controller-runtime's registry, at the
+// address of ctrl.Options.Metrics.
+func ExampleNewManager_metrics() {
+	clientset := fake.NewClientset() // or kubernetes.NewForConfig
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	collector := metrics.NewCollector(broadcaster, metrics.Options{})
+	ctrlmetrics.Registry.MustRegister(collector)
+	defer ctrlmetrics.Registry.Unregister(collector) // in a program, nobody does
+
+	config := &rest.Config{Host: "https://not.asked.in.this.example"} // or ctrl.GetConfigOrDie()
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}}, broadcaster)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-0"}}
+	mgr.GetEventRecorder("example.com/backup-controller").Eventf(pod, nil, corev1.EventTypeNormal, "Started", "BackUp", "it has started")
+
+	families, err := ctrlmetrics.Registry.Gather()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range families {
+		if f.GetName() == "eventseries_occurrences_total" {
+			fmt.Println(f.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	// Output:
+	// 1
 }
