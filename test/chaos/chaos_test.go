@@ -44,6 +44,8 @@ const (
 var (
 	seedFlag     = flag.Uint64("chaos.seed", defaultSeed, "the seed of the schedule; 0: any")
 	durationFlag = flag.Duration("chaos.duration", defaultDuration, "how long there are faults")
+	pushBackFlag = flag.Bool("chaos.pushback", false, "have the server push back (429) now and then")
+	metricsFlag  = flag.String("chaos.metrics", "", "a file for the metrics of all emitters over the run: OpenMetrics, compressed by gzip")
 )
 
 // TestChaos is what this package is for; see its documentation.
@@ -59,6 +61,9 @@ func TestChaos(t *testing.T) {
 		seed = uint64(rand.Uint32())
 	}
 	plan := newSchedule(seed, emitters, *durationFlag)
+	if *pushBackFlag {
+		plan = plan.withPushBacks(seed, *durationFlag)
+	}
 	// Where it is shown at once, whoever waits wants to know what for.
 	t.Logf("seed %d for %v; again with: make chaos CHAOS_SEED=%d CHAOS_DURATION=%v\n%v", seed, *durationFlag, seed, *durationFlag, plan)
 
@@ -66,6 +71,9 @@ func TestChaos(t *testing.T) {
 	w := newWorld(t, seed)
 	w.run(plan)
 	found := w.conclude()
+	if *metricsFlag != "" {
+		assert.NoError(t, record(*metricsFlag, w.emissions))
+	}
 
 	result := summary{
 		seed: seed, faults: *durationFlag, elapsed: time.Since(begin), schedule: plan,
@@ -104,6 +112,7 @@ type world struct {
 	config    emitterConfig
 	clients   *kubernetes.Clientset // not through the proxy
 	faults    *faults
+	pushBacks *pushBacks // nil if there are none
 	watch     *watch
 	emissions []*emission
 	found     []eventsv1.Event // in the end
@@ -123,6 +132,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	defer cancel()
 	server, err := controlplane.Start(starting, controlplane.Options{
 		Binary: binary, EtcdPort: etcdPort, ExtraArgs: []string{"--etcd-endpoint=" + etcd.Addr()},
+		Users: []controlplane.User{controllerUser},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
@@ -139,11 +149,19 @@ func newWorld(t *testing.T, seed uint64) *world {
 	require.NoError(t, err)
 
 	w := &world{
-		t:       t,
-		dir:     filepath.Dir(binary),
-		config:  emitterConfig{Seed: seed, Kubeconfig: server.Kubeconfig(), Host: "https://" + network.Addr(), Namespace: namespace},
+		t:   t,
+		dir: filepath.Dir(binary),
+		config: emitterConfig{
+			Seed: seed, Kubeconfig: server.Kubeconfig(), Host: "https://" + network.Addr(), Namespace: namespace,
+			Metrics: *metricsFlag != "",
+		},
 		clients: clients,
 		faults:  &faults{server: server, network: network, etcd: etcd, log: t.Logf},
+	}
+	if *pushBackFlag {
+		w.config.Token = controllerUser.Token
+		w.pushBacks = &pushBacks{clients: clients}
+		require.NoError(t, w.pushBacks.prepare(t.Context()))
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var watcher sync.WaitGroup
@@ -181,6 +199,9 @@ func (w *world) run(plan schedule) {
 	}
 	goOn(func() error { return w.faults.runServer(ctx, begin, plan.server) })
 	goOn(func() error { return w.faults.runNetwork(ctx, begin, plan.network) })
+	if w.pushBacks != nil {
+		goOn(func() error { return w.pushBacks.run(ctx, begin, plan.pushBack) })
+	}
 	running.Wait()
 	if w.t.Failed() {
 		w.t.FailNow()

@@ -11,6 +11,10 @@
 // occurrences meanwhile; they are stopped, killed, and started again. The short
 // run that is part of the integration tests has the same faults.
 //
+// With -chaos.pushback the server answers with 429 now and then as well, by its own
+// priority and fairness. With -chaos.metrics=FILE the emitters tell their metrics, and
+// what a Prometheus would have scraped of them is written there.
+//
 // # The accounts
 //
 // An emitter says what it is about to emit before it does so, which of that a

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/eventseries/eventseries/events"
@@ -53,11 +54,13 @@ type emitterConfig struct {
 	Seed          uint64
 	Kubeconfig    string
 	Host          string // where to find the server, other than in Kubeconfig
+	Token         string // of a user other than that in Kubeconfig; empty: that one
 	Namespace     string
 	Controller    string
 	Instance      string
 	Scope         events.Scope
 	SkipList      bool
+	Metrics       bool          // they are wanted
 	Shutdown      time.Duration // the timeout
 	// Flush says that it is flushed before it is shut down, which must succeed
 	// within Patience.
@@ -94,6 +97,11 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		return fmt.Errorf("chaos: kubeconfig %q: %w", config.Kubeconfig, err)
 	}
 	rest.Host = config.Host
+	if config.Token != "" {
+		host := rest.Host
+		rest = restclient.AnonymousClientConfig(rest)
+		rest.Host, rest.BearerToken = host, config.Token
+	}
 	clients, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return fmt.Errorf("chaos: clients: %w", err)
@@ -154,6 +162,9 @@ func (e *emitter) run(stop <-chan struct{}) error {
 	flushing, cancel := context.WithCancel(context.Background())
 	var flusher sync.WaitGroup
 	flusher.Go(func() { e.flushNowAndThen(flushing) })
+	if e.config.Metrics {
+		flusher.Go(func() { scrapes(flushing, e.broadcaster, e.reports) })
+	}
 	e.emitUntil(stop)
 	cancel()
 	flusher.Wait()

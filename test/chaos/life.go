@@ -27,6 +27,7 @@ const (
 
 // life is a process that emits, seen from outside.
 type life struct {
+	begin time.Time
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	log   tail
@@ -66,6 +67,7 @@ func startLife(config emitterConfig) (*life, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chaos: emitter: %w", err)
 	}
+	l.begin = time.Now()
 	if err := l.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("chaos: emitter: %w", err)
 	}

@@ -30,6 +30,8 @@ type report struct {
 	Dropped *loss `json:"dropped,omitempty"`
 	// Stats are the recorder's.
 	Stats *stats `json:"stats,omitempty"`
+	// Metrics are those of the recorder, as Prometheus would be told.
+	Metrics string `json:"metrics,omitempty"`
 	// Failed is what went wrong that must not.
 	Failed string `json:"failed,omitempty"`
 	// Ended says that this is the last line, after a shutdown.

@@ -25,6 +25,7 @@ func TestReportsAreReadAsTheyWereWritten(t *testing.T) {
 			Dropped: map[events.DropReason]uint64{events.DropShutdown: 7},
 			Writes:  map[events.WriteKey]uint64{{Kind: "create", Outcome: "written"}: 1, {Kind: "look", Outcome: "written"}: 2},
 		})},
+		{Metrics: "a 1\n"},
 		{Failed: "flush"},
 		{Ended: true},
 	}

@@ -20,6 +20,8 @@ const (
 	slowEtcd    kind = "etcd slow"
 	holdEtcd    kind = "etcd cut off"
 	resetEtcd   kind = "etcd reset"
+	// pushBack comes where it is asked for, beside all others.
+	pushBack kind = "server pushes back"
 )
 
 // What happens to the network between the server and the emitters.
@@ -73,6 +75,7 @@ func (s step) String() string {
 type schedule struct {
 	server   []step // the server and its etcd
 	network  []step
+	pushBack []step // none, mostly
 	emitters [][]step
 }
 
@@ -86,6 +89,12 @@ func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
 	for i := range emitters {
 		s.emitters = append(s.emitters, plan(rand.New(rand.NewPCG(seed, uint64(10+i))), duration, emitterKinds, emitterPace))
 	}
+	return s
+}
+
+// withPushBacks returns s with push-backs of the server.
+func (s schedule) withPushBacks(seed uint64, duration time.Duration) schedule {
+	s.pushBack = plan(rand.New(rand.NewPCG(seed, 3)), duration, []kind{pushBack}, pushBackPace)
 	return s
 }
 
@@ -118,6 +127,11 @@ var (
 		brisk: span{time.Second, 6 * time.Second},
 		calm:  span{3 * time.Second, 18 * time.Second},
 		lasts: span{500 * time.Millisecond, 6 * time.Second},
+	}
+	pushBackPace = pace{
+		brisk: span{10 * time.Second, 20 * time.Second},
+		calm:  span{20 * time.Second, 40 * time.Second},
+		lasts: span{3 * time.Second, 8 * time.Second},
 	}
 	emitterPace = pace{
 		brisk: span{4 * time.Second, 16 * time.Second},
@@ -188,6 +202,7 @@ func (s schedule) String() string {
 	}
 	add("", s.server)
 	add("", s.network)
+	add("", s.pushBack)
 	for i, steps := range s.emitters {
 		add(fmt.Sprintf(", emitter %d", i), steps)
 	}
@@ -202,7 +217,7 @@ func (s schedule) String() string {
 // count returns how often each kind of step is in the schedule.
 func (s schedule) count() map[kind]int {
 	counts := make(map[kind]int)
-	for _, steps := range slices.Concat([][]step{s.server, s.network}, s.emitters) {
+	for _, steps := range slices.Concat([][]step{s.server, s.network, s.pushBack}, s.emitters) {
 		for _, s := range steps {
 			counts[s.kind]++
 		}

@@ -39,6 +39,19 @@ func TestScheduleKeepsToItsTime(t *testing.T) {
 	}
 }
 
+// What is asked for comes beside what there is.
+func TestScheduleWithPushBacks(t *testing.T) {
+	const duration = 3 * time.Minute
+	without := newSchedule(7, 3, duration)
+	with := without.withPushBacks(7, duration)
+	assert.Greater(t, len(with.pushBack), 2)
+	assert.Equal(t, len(with.pushBack), with.count()[pushBack])
+	assert.Contains(t, with.String(), string(pushBack))
+	assert.Equal(t, with, without.withPushBacks(7, duration))
+	with.pushBack = nil
+	assert.Equal(t, without, with)
+}
+
 // The short run of the integration tests must have everything in it.
 func TestShortScheduleHasAllFaults(t *testing.T) {
 	counts := newSchedule(defaultSeed, emitters, defaultDuration).count()

@@ -65,7 +65,7 @@ func (s *summary) String() string {
 	row("occurrences, keys", "%d, %d", taken, keys)
 	row("emitters, processes", "%d, %d", len(s.accounts), lives)
 	counts := s.schedule.count()
-	for _, k := range slices.Concat(serverKinds, networkKinds) {
+	for _, k := range slices.Concat(serverKinds, networkKinds, []kind{pushBack}) {
 		row(string(k), "%d", counts[k])
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.lives)) {
