@@ -24,7 +24,7 @@ import (
 )
 
 // scrapeInterval is how often an emitter tells its metrics, where they are wanted.
-// It is to the times of these recorders what half a minute is to the usual ones.
+// It is to the times of these recorders what a minute is to the usual ones, about.
 const scrapeInterval = 2 * time.Second
 
 // scrapes reports the metrics of a broadcaster now and then until ctx ends. They go

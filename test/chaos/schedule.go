@@ -128,10 +128,11 @@ var (
 		calm:  span{3 * time.Second, 18 * time.Second},
 		lasts: span{500 * time.Millisecond, 6 * time.Second},
 	}
+	// Pauses become longer each time, so some of these last for several.
 	pushBackPace = pace{
 		brisk: span{10 * time.Second, 20 * time.Second},
 		calm:  span{20 * time.Second, 40 * time.Second},
-		lasts: span{3 * time.Second, 8 * time.Second},
+		lasts: span{3 * time.Second, 25 * time.Second},
 	}
 	emitterPace = pace{
 		brisk: span{4 * time.Second, 16 * time.Second},
