@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -50,5 +51,19 @@ func TestStatsDurations(t *testing.T) {
 		assert.Equal(t, []Bucket{{250 * time.Millisecond, 0}, {500 * time.Millisecond, 1}}, got["create"].Buckets[3:5])
 		assert.EqualValues(t, 1, got["patch"].Count)
 		assert.Equal(t, 10*time.Second, got["patch"].Sum)
+	})
+}
+
+// So is listing.
+func TestStatsDurationsOfLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		w := newWorldOn(t, s, listFunc{server: s, answer: func() error { time.Sleep(2 * time.Second); return nil }}, Options{})
+		w.start(t)
+		time.Sleep(time.Minute)
+		got := w.broadcaster.Stats().Durations["list"]
+		assert.EqualValues(t, 1, got.Count)
+		assert.Equal(t, 2*time.Second, got.Sum)
+		w.broadcaster.Shutdown()
 	})
 }
