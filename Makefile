@@ -17,7 +17,7 @@ GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 # The modules of this repository, the one that users get first.
-MODULES := . test test/controlplane
+MODULES := . test test/controlplane test/monitoring
 
 FUZZTIME ?= 30s
 
@@ -25,8 +25,12 @@ FUZZTIME ?= 30s
 CHAOS_SEED ?= 0
 CHAOS_DURATION ?= 10m
 
+# The run whose metrics are recorded.
+RECORDING_SEED ?= 3
+RECORDING_DURATION ?= 3m
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration managers chaos fuzz bench lint fmt clean
+.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench lint fmt clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +42,7 @@ demo: ## show it at work on a real API server (needs only Go; compiles one the f
 	@$(GO) build -v -o bin/demo ./cmd/demo
 	@bin/demo $(DEMO_FLAGS)
 
-test: unit matrix integration managers ## run all tests
+test: unit matrix integration managers monitoring ## run all tests
 
 unit: ## run the unit tests
 	$(GO) vet ./...
@@ -85,6 +89,20 @@ bin/matrix/controller-runtime-%.mod: test/go.mod test/go.sum
 	mv $(@D)/next-controller-runtime-$*.sum $(@D)/controller-runtime-$*.sum
 	mv $(@D)/next-controller-runtime-$*.mod $@
 
+# Not with the race detector: there is nothing concurrent in it, and Prometheus would
+# be compiled twice.
+monitoring: ## test the dashboard and the alert rules
+	cd test/monitoring && $(GO) vet ./... && $(GO) test ./...
+
+dashboard: ## write the dashboard and its picture into docs/monitoring
+	cd test/monitoring && $(GO) run ./cmd/dashboard $(CURDIR)
+
+recording: ## record the metrics of a chaos run for dashboard
+	$(GO) run ./internal/controlplane/build
+	cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(RECORDING_SEED) -chaos.duration=$(RECORDING_DURATION) \
+		-chaos.pushback -chaos.metrics=$(CURDIR)/test/monitoring/testdata/chaos.om.gz
+	$(MAKE) dashboard
+
 # Each wait in it has a bound of its own.
 chaos: ## kill, pause and cut off a server for CHAOS_DURATION, as CHAOS_SEED says
 	$(GO) run ./internal/controlplane/build
@@ -105,7 +123,7 @@ lint: $(addprefix bin/matrix/,$(addsuffix .mod,$(CLIENT_GO))) ## run golangci-li
 	@for mod in $^; do (set -x; GOFLAGS=-modfile=$(CURDIR)/$$mod $(GOLANGCI_LINT) run ./...) || exit 1; done
 
 fmt: ## format the code
-	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/...
+	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/... ./test/monitoring/...
 
 clean: ## remove what was built
 	rm -rf bin
