@@ -1,7 +1,6 @@
 package events
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -39,15 +38,9 @@ func fitReference(ref series.Reference) series.Reference {
 	}
 }
 
-// formatNote returns the note of an event. A note without arguments that has a
-// verb is taken as it is: "95% full" is text, not a format. "95%% full" is one.
+// formatNote returns the note of an event, as long as the API server takes it.
 func formatNote(note string, args []any) string {
-	if len(args) > 0 {
-		note = fmt.Sprintf(note, args...)
-	} else if !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
-		note = strings.ReplaceAll(note, "%%", "%")
-	}
-	return text.Cut(note, series.MaxNoteBytes)
+	return text.Cut(text.Format(note, args), series.MaxNoteBytes)
 }
 
 // reasonAndAction returns both. Both are required: where one is missing, the other

@@ -1,7 +1,9 @@
-// Package text makes strings fit where the API server takes only so much.
+// Package text makes notes of formats, and strings fit where the API server takes
+// only so much.
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,4 +32,16 @@ func Cut(s string, limit int) string {
 		end--
 	}
 	return s[:end] + ellipsis
+}
+
+// Format returns a note with its arguments. A note without arguments that has a
+// verb is taken as it is: "95% full" is text, not a format. "95%% full" is one.
+func Format(note string, args []any) string {
+	if len(args) > 0 {
+		return fmt.Sprintf(note, args...)
+	}
+	if !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
+		return strings.ReplaceAll(note, "%%", "%")
+	}
+	return note
 }

@@ -30,6 +30,23 @@ func TestCut(t *testing.T) {
 	}
 }
 
+func TestFormat(t *testing.T) {
+	for _, tt := range []struct {
+		note string
+		args []any
+		want string
+	}{
+		{"95% full", nil, "95% full"},
+		{"95%% full", nil, "95% full"},
+		{"95%% full, %d left", nil, "95%% full, %d left"},
+		{"%d%% full", []any{95}, "95% full"},
+		{"plain", []any{1}, "plain%!(EXTRA int=1)"},
+		{"", nil, ""},
+	} {
+		t.Run(tt.note, func(t *testing.T) { assert.Equal(t, tt.want, Format(tt.note, tt.args)) })
+	}
+}
+
 func FuzzCut(f *testing.F) {
 	f.Add("", uint16(0))
 	f.Add("äöü😀", uint16(7))

@@ -1,0 +1,47 @@
+package eventstest
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/eventseries/eventseries"
+
+// Programs import this package in their tests alone, but what it imports comes into
+// their go.sum, and no matter what they assert with, it must not be forced on them.
+func TestNothingBeyondClientGoIsImported(t *testing.T) {
+	has := make(map[string]bool)
+	for _, pkg := range deps(t, module+"/events", "k8s.io/client-go/tools/reference") {
+		has[pkg] = true
+	}
+	for _, pkg := range deps(t, module+"/events/eventstest") {
+		if pkg != module+"/events/eventstest" {
+			assert.True(t, has[pkg], "%s is imported", pkg)
+		}
+		assert.NotContains(t, pkg, "testify")
+	}
+}
+
+// It is for tests: nothing that is not a test has it in it.
+func TestNothingImportsIt(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}} {{.Deps}}", module+"/...").Output()
+	require.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		assert.NotContains(t, line[strings.IndexByte(line, ' '):], module+"/events/eventstest", "%s", line)
+	}
+}
+
+// deps returns the packages that these consist of, without the standard library.
+func deps(t *testing.T, packages ...string) []string {
+	t.Helper()
+	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}, packages...)
+	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	require.NoError(t, err)
+	list := strings.Fields(string(out))
+	require.Subset(t, list, packages)
+	return list
+}

@@ -1,0 +1,194 @@
+package eventstest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// valid returns an Event that the server takes.
+func valid() *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: "shop", Name: "cart-7.0123456789abcdef"},
+		EventTime:           metav1.NewMicroTime(noon),
+		ReportingController: "example.com/scheduler",
+		ReportingInstance:   "scheduler-0",
+		Action:              "Schedule",
+		Reason:              "Bound",
+		Regarding:           podRef,
+		Related:             nodeRef.DeepCopy(),
+		Note:                "bound to worker-2",
+		Type:                corev1.EventTypeNormal,
+	}
+}
+
+// The real server is asked the same in test/integration.
+func TestValidate(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*eventsv1.Event)
+		want   []string // the problems; none: it is fine
+	}{
+		"fine":               {change: func(*eventsv1.Event) {}},
+		"note of 1024 bytes": {change: func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 512) }},
+		"note of 1025 bytes": {
+			change: func(e *eventsv1.Event) { e.Note = strings.Repeat("n", 1025) },
+			want:   []string{`note: "` + strings.Repeat("n", 77) + `…": must have at most 1024 bytes, has 1025`},
+		},
+		"no reason": {
+			change: func(e *eventsv1.Event) { e.Reason = "" },
+			want:   []string{`reason: "": is required`},
+		},
+		"long action": {
+			change: func(e *eventsv1.Event) { e.Action = strings.Repeat("A", 129) },
+			want:   []string{`action: "` + strings.Repeat("A", 77) + `…": must have at most 128 bytes, has 129`},
+		},
+		"no instance": {
+			change: func(e *eventsv1.Event) { e.ReportingInstance = "" },
+			want:   []string{`reportingInstance: "": is required`},
+		},
+		"type": {
+			change: func(e *eventsv1.Event) { e.Type = "Error" },
+			want:   []string{`type: "Error": must be Normal or Warning`},
+		},
+		"cluster-scoped": {change: func(e *eventsv1.Event) { e.Regarding, e.Namespace = nodeRef, "kube-system" }},
+		"cluster-scoped elsewhere": {
+			change: func(e *eventsv1.Event) { e.Regarding = nodeRef },
+			want:   []string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "kube-system" or "default", is in "shop"`},
+		},
+		"series": {change: func(e *eventsv1.Event) {
+			e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NewMicroTime(noon)}
+		}},
+		"series of one": {
+			change: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1} },
+			want:   []string{`series.count: "1": must be at least 2`, `series.lastObservedTime: "": is required`},
+		},
+		"old fields": {
+			change: func(e *eventsv1.Event) {
+				e.DeprecatedCount, e.DeprecatedSource = 1, corev1.EventSource{Component: "scheduler"}
+				e.DeprecatedFirstTimestamp, e.DeprecatedLastTimestamp = metav1.NewTime(noon), metav1.NewTime(noon)
+			},
+			want: []string{
+				`deprecatedFirstTimestamp: "` + noon.String() + `": must not be set`, `deprecatedLastTimestamp: "` + noon.String() + `": must not be set`,
+				`deprecatedCount: "1": must not be set`, `deprecatedSource: "scheduler": must not be set`,
+			},
+		},
+		"no time": {
+			change: func(e *eventsv1.Event) { e.EventTime, e.ReportingInstance = metav1.MicroTime{}, "" },
+			want:   []string{`eventTime: "": is required`},
+		},
+		"no time and another namespace": {
+			change: func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "other" },
+			want:   []string{`regarding.namespace: "other": must be that of the Event, "shop"`, `eventTime: "": is required`},
+		},
+		"no time and cluster-scoped": {
+			change: func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "" },
+			want:   []string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "default", is in "shop"`, `eventTime: "": is required`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			event := valid()
+			row.change(event)
+			var got []string
+			for _, problem := range Validate(event) {
+				assert.Equal(t, ClassRules, problem.Class)
+				assert.False(t, problem.Lost)
+				got = append(got, problem.String())
+			}
+			assert.Equal(t, row.want, got)
+		})
+	}
+}
+
+// What apimachinery says in words of its own.
+func TestValidateLooksAtNames(t *testing.T) {
+	for field, change := range map[string]func(*eventsv1.Event){
+		"metadata.name":         func(e *eventsv1.Event) { e.Name = "system:discovery.1" },
+		"metadata.annotations":  func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} },
+		"metadata.labels":       func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} },
+		"metadata.generateName": func(e *eventsv1.Event) { e.GenerateName = "Upper" },
+		"reportingController":   func(e *eventsv1.Event) { e.ReportingController = "host-0_" + strings.Repeat("0", 64) },
+	} {
+		event := valid()
+		change(event)
+		problems := Validate(event)
+		require.Len(t, problems, 1, field)
+		assert.Equal(t, field, problems[0].Field)
+		assert.NotEmpty(t, problems[0].Detail)
+	}
+}
+
+func TestValidateUpdate(t *testing.T) {
+	later := metav1.NewMicroTime(noon.Add(time.Minute))
+	for name, row := range map[string]struct {
+		change func(*eventsv1.Event)
+		want   string // the field; empty: it is fine
+	}{
+		"nothing":         {change: func(*eventsv1.Event) {}},
+		"series":          {change: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: later} }},
+		"annotations":     {change: func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": "1"} }},
+		"nanoseconds":     {change: func(e *eventsv1.Event) { e.EventTime = metav1.NewMicroTime(noon.Add(time.Nanosecond)) }},
+		"series of one":   {change: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1, LastObservedTime: later} }, want: "series.count"},
+		"regarding":       {change: func(e *eventsv1.Event) { e.Regarding.Name = "other" }, want: "regarding"},
+		"related":         {change: func(e *eventsv1.Event) { e.Related = nil }, want: "related"},
+		"type":            {change: func(e *eventsv1.Event) { e.Type = "Warning" }, want: "type"},
+		"reason":          {change: func(e *eventsv1.Event) { e.Reason = "Other" }, want: "reason"},
+		"action":          {change: func(e *eventsv1.Event) { e.Action = "Other" }, want: "action"},
+		"note":            {change: func(e *eventsv1.Event) { e.Note = "other" }, want: "note"},
+		"eventTime":       {change: func(e *eventsv1.Event) { e.EventTime = later }, want: "eventTime"},
+		"controller":      {change: func(e *eventsv1.Event) { e.ReportingController = "other" }, want: "reportingController"},
+		"instance":        {change: func(e *eventsv1.Event) { e.ReportingInstance = "other" }, want: "reportingInstance"},
+		"count":           {change: func(e *eventsv1.Event) { e.DeprecatedCount = 1 }, want: "deprecatedCount"},
+		"source":          {change: func(e *eventsv1.Event) { e.DeprecatedSource.Host = "h" }, want: "deprecatedSource"},
+		"firstTimestamp":  {change: func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp = metav1.Now() }, want: "deprecatedFirstTimestamp"},
+		"lastTimestamp":   {change: func(e *eventsv1.Event) { e.DeprecatedLastTimestamp = metav1.Now() }, want: "deprecatedLastTimestamp"},
+		"annotation keys": {change: func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": "1"} }, want: "metadata.annotations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := valid()
+			old.ResourceVersion = "1"
+			event := old.DeepCopy()
+			row.change(event)
+			var got []string
+			for _, problem := range rules(validateUpdate(event, old)) {
+				got = append(got, problem.Field)
+			}
+			if row.want == "" {
+				assert.Empty(t, got)
+			} else {
+				assert.Equal(t, []string{row.want}, got)
+			}
+		})
+	}
+}
+
+// No Event whatever makes it panic.
+func FuzzValidate(f *testing.F) {
+	f.Add("shop", "cart-7", "example.com/scheduler", "Bound", "note", int32(2), int64(1))
+	f.Add("", "", "", "", "\xff", int32(-1), int64(0))
+	f.Fuzz(func(t *testing.T, namespace, name, controller, word, note string, count int32, nanos int64) {
+		event := valid()
+		event.Namespace, event.Name, event.ReportingController, event.Reason, event.Action, event.Note = namespace, name, controller, word, word, note
+		event.Annotations = map[string]string{word: note}
+		event.Series = &eventsv1.EventSeries{Count: count}
+		if nanos != 0 {
+			event.Series.LastObservedTime = metav1.NewMicroTime(time.Unix(0, nanos))
+		}
+		problems := Validate(event)
+		if count < 2 {
+			assert.NotEmpty(t, problems)
+		}
+		for _, problem := range append(problems, Lint(event)...) {
+			assert.NotEmpty(t, problem.Field)
+			assert.NotEmpty(t, problem.Detail)
+		}
+		if len(problems) == 0 {
+			assert.Empty(t, Validate(event.DeepCopy()))
+		}
+	})
+}
