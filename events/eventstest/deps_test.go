@@ -15,7 +15,11 @@ const module = "github.com/eventseries/eventseries"
 // their go.sum, and no matter what they assert with, it must not be forced on them.
 func TestNothingBeyondClientGoIsImported(t *testing.T) {
 	has := make(map[string]bool)
-	for _, pkg := range deps(t, module+"/events", "k8s.io/client-go/tools/reference") {
+	for _, pkg := range deps(t,
+		module+"/events",
+		// Other packages of the same modules, which import nothing else.
+		"k8s.io/client-go/tools/reference", "k8s.io/apimachinery/pkg/util/rand", "github.com/go-logr/logr/testr",
+	) {
 		has[pkg] = true
 	}
 	for _, pkg := range deps(t, module+"/events/eventstest") {
