@@ -1,6 +1,7 @@
 package eventstest
 
 import (
+	"errors"
 	"fmt"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -12,7 +13,11 @@ import (
 // applyPatch returns what a JSON merge patch makes of an Event.
 func applyPatch(event *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
 	var changes map[string]any
-	if err := json.Unmarshal(patch, &changes); err != nil {
+	err := json.Unmarshal(patch, &changes)
+	if err == nil && changes == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	current, err := json.Marshal(event)

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
 )
 
 // create is Create with the lock held. It keeps event.
@@ -23,7 +22,7 @@ func (s *Server) create(event *eventsv1.Event) (*eventsv1.Event, error) {
 		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	if event.Name == "" && event.GenerateName != "" {
-		event.Name = event.GenerateName + rand.String(5)
+		event.Name = generateName(event)
 	}
 	if errs := validateCreate(event); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(eventKind, event.Name, errs)
@@ -52,10 +51,11 @@ func (s *Server) replace(old *stored, event *eventsv1.Event) (*eventsv1.Event, e
 			event.Namespace, event.Name, was.Namespace, was.Name))
 	case event.ResourceVersion != "" && event.ResourceVersion != was.ResourceVersion:
 		return nil, apierrors.NewConflict(eventResource, event.Name, fmt.Errorf("the resourceVersion is %s, not %s", was.ResourceVersion, event.ResourceVersion))
-	case event.UID != "" && event.UID != was.UID:
-		return nil, apierrors.NewConflict(eventResource, event.Name, fmt.Errorf("the uid is %s, not %s", was.UID, event.UID))
 	}
-	event.ResourceVersion, event.UID = was.ResourceVersion, was.UID
+	event.ResourceVersion = was.ResourceVersion
+	if event.UID == "" {
+		event.UID = was.UID
+	}
 	if event.CreationTimestamp.IsZero() {
 		event.CreationTimestamp = was.CreationTimestamp
 	}

@@ -7,6 +7,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -29,8 +30,16 @@ const (
 // The server calls some fields by the names that they have in core/v1: it says
 // "message" for note and "involvedObject.namespace" for regarding.namespace.
 func Validate(event *eventsv1.Event) []Problem {
+	if event.Name == "" && event.GenerateName != "" {
+		named := *event
+		named.Name = generateName(event) // as the server does before it looks
+		event = &named
+	}
 	return rules(validateCreate(event))
 }
+
+// generateName returns a name of the kind that the server makes up.
+func generateName(event *eventsv1.Event) string { return event.GenerateName + rand.String(5) }
 
 // rules turns the errors of a validation into problems.
 func rules(errs field.ErrorList) []Problem {
