@@ -65,6 +65,10 @@ func TestImportsRunOneWay(t *testing.T) {
 		"events/metrics": {
 			"events/metrics", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 		},
+		"events/eventstest": {
+			"events/eventstest", "events", "heartbeat", "series",
+			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+		},
 		"compat": {
 			"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 		},

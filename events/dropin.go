@@ -8,7 +8,8 @@ import (
 )
 
 // FakeRecorder writes events into a channel of strings. It is client-go's, for
-// tests that have it; it blocks when the channel is full.
+// tests that have it; it blocks when the channel is full. Package eventstest has a
+// recorder that does not, and that can be asked what was emitted.
 type FakeRecorder = clientevents.FakeRecorder
 
 // NewFakeRecorder returns a FakeRecorder whose channel has room for bufferSize
