@@ -2,6 +2,8 @@ package eventstest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,16 +45,10 @@ func NewBroadcaster(t *testing.T) *Broadcaster {
 // cannot be used fail the test at once.
 func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	t.Helper()
-	if opts.Clock != nil {
-		t.Fatal("eventstest: Options.Clock is set, but a Broadcaster has a time of its own")
+	opts, err := prepare(opts)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := opts.Validate(); err != nil {
-		t.Fatalf("eventstest: %v", err)
-	}
-	if opts.Workers == 0 {
-		opts.Workers = 1
-	}
-	opts.SkipList = true
 	b := &Broadcaster{}
 	b.server.TTL = opts.EventTTL
 	var startErr error
@@ -68,6 +64,21 @@ func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 		t.Fatalf("eventstest: %v", startErr)
 	}
 	return b
+}
+
+// prepare makes opts those of a Broadcaster.
+func prepare(opts events.Options) (events.Options, error) {
+	if opts.Clock != nil {
+		return opts, errors.New("eventstest: Options.Clock is set, but a Broadcaster has a time of its own")
+	}
+	if err := opts.Validate(); err != nil {
+		return opts, fmt.Errorf("eventstest: %w", err)
+	}
+	if opts.Workers == 0 {
+		opts.Workers = 1
+	}
+	opts.SkipList = true
+	return opts, nil
 }
 
 // NewRecorder returns a recorder of the broadcaster, as events.Broadcaster does.

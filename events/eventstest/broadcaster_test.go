@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
@@ -241,4 +242,17 @@ func TestProblemsAreSeenInDrops(t *testing.T) {
 	b := NewBroadcasterWithOptions(t, events.Options{OnDrop: func(d events.Drop) { dropped += d.Count }})
 	b.NewRecorder(scheme.Scheme, controller).Eventf(nil, nil, corev1.EventTypeNormal, "Pulled", "Pull", "")
 	assert.Equal(t, 1, dropped, "it was called before Eventf returned")
+}
+
+func TestPrepare(t *testing.T) {
+	opts, err := prepare(events.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, events.Options{Workers: 1, SkipList: true}, opts)
+	opts, err = prepare(events.Options{Workers: 3, FinishAfter: time.Minute})
+	require.NoError(t, err)
+	assert.Equal(t, events.Options{Workers: 3, FinishAfter: time.Minute, SkipList: true}, opts)
+	_, err = prepare(events.Options{Clock: clock.RealClock{}})
+	require.ErrorContains(t, err, "eventstest: Options.Clock is set")
+	_, err = prepare(events.Options{Capacity: -1})
+	require.ErrorContains(t, err, "Capacity is negative: -1")
 }
