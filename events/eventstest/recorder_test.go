@@ -127,8 +127,10 @@ func TestRecorderFailsTheTestAtOnce(t *testing.T) {
 		"nil reference": {emit: func(r events.Recorder) {
 			r.Eventf((*corev1.ObjectReference)(nil), nil, "Normal", "Bound", "Schedule", "")
 		}, field: "regarding", lost: true},
-		"unknown kind":     {emit: func(r events.Recorder) { r.Eventf(unknown, nil, "Normal", "Bound", "Schedule", "") }, field: "regarding", lost: true},
-		"panicking object": {emit: func(r events.Recorder) { r.Eventf(&panicker{}, nil, "Normal", "Bound", "Schedule", "") }, field: "regarding", lost: true},
+		"unknown kind": {emit: func(r events.Recorder) { r.Eventf(unknown, nil, "Normal", "Bound", "Schedule", "") }, field: "regarding", lost: true},
+		"panicking object": {emit: func(r events.Recorder) {
+			r.Eventf(&panicker{corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}}, nil, "Normal", "Bound", "Schedule", "")
+		}, field: "regarding", lost: true},
 		"related is nil":   {emit: func(r events.Recorder) { r.Eventf(pod, (*corev1.Node)(nil), "Normal", "Bound", "Schedule", "") }, field: "related", class: ClassRecorder},
 		"type":             {emit: func(r events.Recorder) { r.Eventf(pod, nil, "Error", "Bound", "Schedule", "") }, field: "type", lost: true},
 		"no type":          {emit: func(r events.Recorder) { r.Eventf(pod, nil, "", "Bound", "Schedule", "") }, field: "type", lost: true},

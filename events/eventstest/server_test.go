@@ -67,6 +67,8 @@ func TestServerStoresWhatArrives(t *testing.T) {
 	sent.Regarding.Name = "changed"
 	assert.Equal(t, "caf\uFFFD", s.Events()[0].Note, "nobody shares its memory")
 	assert.Equal(t, podRef.Name, s.Events()[0].Regarding.Name)
+	s.Events()[0].Related.Name = "changed"
+	assert.Equal(t, nodeRef.Name, s.Events()[0].Related.Name)
 }
 
 func TestServerRefuses(t *testing.T) {

@@ -92,14 +92,7 @@ var errSkipped = errors.New("not to be tested")
 func TestSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	t.Helper()
 	for _, rule := range sinkRules {
-		t.Run(rule.name, func(t *testing.T) {
-			switch err := rule.test(t.Context(), newSink(t)); {
-			case errors.Is(err, errSkipped):
-				t.Skip(err)
-			case err != nil:
-				t.Error(err)
-			}
-		})
+		t.Run(rule.name, func(t *testing.T) { rule.report(t, newSink(t)) })
 	}
 }
 
@@ -119,6 +112,18 @@ func CheckSink(ctx context.Context, sink SinkUnderTest) error {
 type sinkRule struct {
 	name  string
 	check func(ctx context.Context, s *sinkTest) error
+}
+
+// report fails the test if sink does not keep to the rule, and skips it if that
+// cannot be tested.
+func (r sinkRule) report(tb testing.TB, sink SinkUnderTest) {
+	tb.Helper()
+	switch err := r.test(tb.Context(), sink); {
+	case errors.Is(err, errSkipped):
+		tb.Skip(err)
+	case err != nil:
+		tb.Error(err)
+	}
 }
 
 // test returns an error if sink does not keep to the rule.

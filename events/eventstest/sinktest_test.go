@@ -92,11 +92,17 @@ func changed(change func(*eventsv1.Event)) func() *brokenSink {
 // brokenSinks has, for each rule, sinks that break it.
 var brokenSinks = map[string]map[string]func() *brokenSink{
 	"Create writes the whole Event": {
-		"no related object":  changed(func(e *eventsv1.Event) { e.Related = nil }),
-		"no annotations":     changed(func(e *eventsv1.Event) { e.Annotations = nil }),
-		"no field path":      changed(func(e *eventsv1.Event) { e.Regarding.FieldPath = "" }),
-		"no instance":        changed(func(e *eventsv1.Event) { e.ReportingInstance = "other" }),
-		"long notes are cut": changed(func(e *eventsv1.Event) { e.Note = e.Note[:min(len(e.Note), 1000)] }),
+		"no related object":   changed(func(e *eventsv1.Event) { e.Related = nil }),
+		"no annotations":      changed(func(e *eventsv1.Event) { e.Annotations = nil }),
+		"no field path":       changed(func(e *eventsv1.Event) { e.Regarding.FieldPath = "" }),
+		"no regarding object": changed(func(e *eventsv1.Event) { e.Regarding.Name = "" }),
+		"another reason":      changed(func(e *eventsv1.Event) { e.Reason = "Other" }),
+		"another action":      changed(func(e *eventsv1.Event) { e.Action = "Other" }),
+		"another type":        changed(func(e *eventsv1.Event) { e.Type = "Normal" }),
+		"another controller":  changed(func(e *eventsv1.Event) { e.ReportingController = "other" }),
+		"another name":        changed(func(e *eventsv1.Event) { e.Name += "x" }),
+		"no instance":         changed(func(e *eventsv1.Event) { e.ReportingInstance = "other" }),
+		"long notes are cut":  changed(func(e *eventsv1.Event) { e.Note = e.Note[:min(len(e.Note), 1000)] }),
 		"long names are not taken": func() *brokenSink {
 			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 				if len(event.Name) > 63 {
@@ -180,6 +186,14 @@ var brokenSinks = map[string]map[string]func() *brokenSink{
 					return s.Patch(ctx, event, data)
 				},
 			}
+		},
+		"patches elsewhere are left out": func() *brokenSink {
+			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+				if event.Namespace != "default" {
+					data = []byte(`{}`)
+				}
+				return s.Patch(ctx, event, data)
+			}}
 		},
 		"patches go to another": func() *brokenSink {
 			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
@@ -506,6 +520,27 @@ func TestSinksThatCanDoLess(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	assert.Equal(t, 5, skipped)
+}
+
+// What TestSink does with each rule.
+func TestRulesAreReported(t *testing.T) {
+	inner := &tb{}
+	for _, rule := range sinkRules {
+		rule.report(inner, goodSink())
+	}
+	inner.assertPassed(t)
+	broken := brokenSinks["Create takes a series"]["series are dropped"]()
+	broken.Server = &Server{}
+	for _, rule := range sinkRules {
+		rule.report(inner, SinkUnderTest{Sink: broken})
+		reported := inner.take()
+		switch rule.name {
+		case "Create takes a series":
+			assert.Contains(t, reported, `sink breaks the rule "Create takes a series"`)
+		case "a call returns when its context ends":
+			assert.Equal(t, "skipped: not to be tested: SinkUnderTest.Stall is not set", reported)
+		}
+	}
 }
 
 func TestCheckSinkSaysAll(t *testing.T) {

@@ -1,6 +1,7 @@
 package eventstest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -26,6 +27,12 @@ func (t *tb) Errorf(format string, args ...any) {
 	defer t.mu.Unlock()
 	t.failures = append(t.failures, fmt.Sprintf(format, args...))
 }
+
+func (t *tb) Error(args ...any) { t.Errorf("%s", fmt.Sprint(args...)) }
+
+func (t *tb) Skip(args ...any) { t.Errorf("skipped: %s", fmt.Sprint(args...)) }
+
+func (t *tb) Context() context.Context { return context.Background() }
 
 func (t *tb) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
 
