@@ -36,8 +36,8 @@ func Lint(event *eventsv1.Event) []Problem {
 // lint is Lint. legacy says that the caller could not give an action, and its
 // reason stands in.
 func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
-	add := func(field, value, format string, args ...any) {
-		problems = append(problems, Problem{Class: ClassStyle, Field: field, Value: value, Detail: fmt.Sprintf(format, args...)})
+	add := func(field, value, detail string) {
+		problems = append(problems, Problem{Class: ClassStyle, Field: field, Value: value, Detail: detail})
 	}
 	const camel = "must be UpperCamelCase, a word from a small fixed set"
 	if event.Reason != "" && !upperCamelCase.MatchString(event.Reason) {

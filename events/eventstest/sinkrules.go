@@ -557,7 +557,7 @@ func (s *sinkTest) stalled(ctx context.Context, name string, call func(context.C
 		return nil
 	case <-timer.C:
 		resume()
-		<-returned // or it would be left behind
+		_ = <-returned // or it would be left behind
 		return fmt.Errorf("%s does not return within %v of the end of its context", name, returnGrace)
 	}
 }

@@ -299,7 +299,7 @@ var brokenSinks = map[string]map[string]func() *brokenSink{
 			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 				patched, err := s.Patch(ctx, event, data)
 				if apierrors.IsNotFound(err) {
-					err = fmt.Errorf("not found: %v", err)
+					err = errors.New("not found")
 				}
 				return patched, err
 			}}
