@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/eventseries/eventseries/events/eventstest"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // ruleRows are Events at the edge of what the server takes, one change away from
@@ -136,7 +137,7 @@ func ruleEvent(namespace string) *eventsv1.Event {
 // fields that they name, and nowhere else.
 func TestValidateAgreesWithTheServer(t *testing.T) {
 	t.Parallel()
-	namespace, clients := Namespace(t), Clientset(t)
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	memory := &eventstest.Server{}
 	taken := 0
 	for name, change := range ruleRows() {
@@ -174,8 +175,8 @@ func TestValidateAgreesWithTheServer(t *testing.T) {
 // TestServerInMemoryPatchesAsTheServerDoes sends patches to both.
 func TestServerInMemoryPatchesAsTheServerDoes(t *testing.T) {
 	t.Parallel()
-	namespace := Namespace(t)
-	server, memory := eventsSink(Clientset(t)), &eventstest.Server{}
+	namespace := apiserver.Namespace(t)
+	server, memory := eventsSink(apiserver.Clientset(t)), &eventstest.Server{}
 	for name, patch := range map[string]string{
 		"empty":                  `{}`,
 		"null":                   `null`,

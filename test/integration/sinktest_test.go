@@ -13,18 +13,19 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/eventstest"
 	"github.com/eventseries/eventseries/test/faultproxy"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // TestSinks runs the conformance suite with each sink of this project on the real
 // server, over a network that can hold back what is sent.
 func TestSinks(t *testing.T) {
 	t.Parallel()
-	namespaces := [2]string{Namespace(t), Namespace(t)}
+	namespaces := [2]string{apiserver.Namespace(t), apiserver.Namespace(t)}
 	for name, newSink := range map[string]func(*kubernetes.Clientset) events.EventSink{"events": eventsSink, "core": coreSink} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eventstest.TestSink(t, func(t *testing.T) eventstest.SinkUnderTest {
-				config := Config(t)
+				config := apiserver.Config(t)
 				server, err := url.Parse(config.Host)
 				require.NoError(t, err)
 				network, err := faultproxy.Listen(t.Context(), server.Host)
@@ -36,7 +37,7 @@ func TestSinks(t *testing.T) {
 				server.Host = network.Addr()
 				config.Host = server.String()
 				return eventstest.SinkUnderTest{
-					Sink:       newSink(ClientsetFor(t, config)),
+					Sink:       newSink(apiserver.ClientsetFor(t, config)),
 					Namespaces: namespaces,
 					Stall: func() (resume func()) {
 						network.Set(faultproxy.Fault{HoldRequests: true})
