@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// floor is the least that any recorder must do for an occurrence: hash the strings
+// of its key, find an entry in a map behind a lock, add one. It does not read the
+// time, checks nothing, forgets nothing, and writes nothing.
+//
+// It asks the object for its namespace, name and UID as a recorder has to, through
+// the object's own methods. What follows from the object's type, and what the
+// caller says, it is given as it is.
+type floor struct {
+	mu     sync.Mutex
+	counts map[floorKey]*floorEntry
+
+	clock bool // whether it also reads the time
+}
+
+type floorKey struct {
+	regarding, related                              floorReference
+	eventtype, reason, action, controller, instance string
+}
+
+type floorReference struct{ apiVersion, kind, namespace, name, uid, fieldPath string }
+
+type floorEntry struct {
+	count int
+	last  time.Time
+}
+
+func (f *floor) eventf(s *subject) {
+	k := floorKey{
+		regarding:  referenceTo(s.regarding),
+		eventtype:  corev1.EventTypeWarning,
+		reason:     reason,
+		action:     action,
+		controller: controller,
+		instance:   "backup-0",
+	}
+	if s.related != nil {
+		k.related = referenceTo(s.related)
+	}
+	var now time.Time
+	if f.clock {
+		now = time.Now()
+	}
+	f.mu.Lock()
+	e := f.counts[k]
+	if e == nil {
+		e = &floorEntry{}
+		f.counts[k] = e
+	}
+	e.count++
+	if f.clock {
+		e.last = now
+	}
+	f.mu.Unlock()
+}
+
+func referenceTo(o *object) floorReference {
+	switch to := o.Object.(type) {
+	case *corev1.ObjectReference:
+		return floorReference{to.APIVersion, to.Kind, to.Namespace, to.Name, string(to.UID), to.FieldPath}
+	case metav1.Object:
+		return floorReference{o.apiVersion, o.kind, to.GetNamespace(), to.GetName(), string(to.GetUID()), ""}
+	default:
+		return floorReference{}
+	}
+}
