@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/events"
+)
+
+// Loop is what a hot loop sends: one event about one object, again and again.
+type Loop struct {
+	Recorder string `json:"recorder"`
+	// Updated says that the loop also updates its object each time, as controllers
+	// do that keep a status: the resourceVersion is another one then.
+	Updated     bool          `json:"updated"`
+	Every       time.Duration `json:"every"`
+	Duration    time.Duration `json:"duration"`
+	Occurrences int           `json:"occurrences"`
+	// Sent is how many requests had been sent by the end of each minute.
+	Sent []int `json:"sent"`
+	// Requests and Bytes are those of the whole, the requests after the end of the
+	// loop included that tell the server of it. Bytes are the bodies sent.
+	Requests int `json:"requests"`
+	Bytes    int `json:"bytes"`
+	// Hourly is how many requests were sent in the second hour.
+	Hourly int `json:"hourly"`
+	// Create, Series, Heartbeat and Last are the bodies of the first create, the
+	// write that made it a series, the middle one of those that followed while it
+	// went on, and the last one. -1 stands for none.
+	Create    int  `json:"create"`
+	Protobuf  bool `json:"protobuf"` // whether creates are sent so; all else is JSON
+	Series    int  `json:"series"`
+	Heartbeat int  `json:"heartbeat"`
+	Last      int  `json:"last"`
+}
+
+// afterLoop is how long the requests are watched after the end of a loop.
+const afterLoop = 20 * time.Minute
+
+// MeasureLoop has a recorder, with its own sink and clientset, record a hot loop in
+// virtual time.
+func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.Duration) Loop {
+	t.Helper()
+	var sent []request
+	occurrences := 0
+	synctest.Test(t, func(*testing.T) {
+		w := newWire()
+		emit, shutdown := newProgram(name, w.clients())
+		s := newSubject("typed", false, 1)
+		pod, _ := s.regarding.Object.(*corev1.Pod)
+		for time.Since(w.began) < duration {
+			if updated {
+				pod.ResourceVersion = fmt.Sprint(4711 + occurrences)
+			}
+			emit(pod)
+			occurrences++
+			time.Sleep(every)
+		}
+		time.Sleep(afterLoop)
+		sent = w.all()
+		shutdown()
+	})
+	l := Loop{Recorder: name, Updated: updated, Every: every, Duration: duration, Occurrences: occurrences}
+	l.count(sent)
+	return l
+}
+
+// newProgram starts a recorder as a program does that takes it as it is.
+func newProgram(name string, clients kubernetes.Interface) (emit func(runtime.Object), shutdown func()) {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	if name == ToolsOld {
+		b := record.NewBroadcaster(record.WithContext(ctx))
+		b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
+		r := b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
+		return func(o runtime.Object) { r.Eventf(o, corev1.EventTypeWarning, reason, note, noteArgs...) }, cancel
+	}
+	var b clientevents.EventBroadcaster
+	if name == Ours {
+		b = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
+	} else {
+		b = clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
+	}
+	must(b.StartRecordingToSinkWithContext(ctx))
+	r := b.NewRecorder(scheme.Scheme, controller).WithLogger(logr.Discard())
+	return func(o runtime.Object) { r.Eventf(o, nil, corev1.EventTypeWarning, reason, action, note, noteArgs...) },
+		func() {
+			cancel()
+			b.Shutdown()
+		}
+}
+
+// count fills in what was sent. What is listed at the start is counted as a request
+// like any other.
+func (l *Loop) count(sent []request) {
+	l.Sent = make([]int, int(l.Duration/time.Minute)+1)
+	l.Create, l.Series, l.Heartbeat, l.Last = -1, -1, -1, -1
+	var heartbeats []int
+	for _, r := range sent {
+		l.Requests++
+		l.Bytes += r.body
+		for m := int(math.Ceil(r.at.Minutes())); m < len(l.Sent); m++ {
+			l.Sent[m]++
+		}
+		if hour := r.at / time.Hour; hour == 1 && r.at < l.Duration {
+			l.Hourly++
+		}
+		switch {
+		case r.verb == "create" && l.Create < 0:
+			l.Create, l.Protobuf = r.body, !r.json
+		case r.verb != "patch":
+		case l.Series < 0:
+			l.Series = r.body
+		case r.at < l.Duration:
+			heartbeats = append(heartbeats, r.body)
+		}
+		if r.at >= l.Duration && r.verb == "patch" {
+			l.Last = r.body
+		}
+	}
+	if len(heartbeats) > 0 {
+		l.Heartbeat = heartbeats[len(heartbeats)/2]
+	}
+}
