@@ -37,5 +37,5 @@ func heapOf(name string, series int, subject func(i int) *subject) (bytes float6
 	defer d.close()
 	d.begin(series, subject)
 	bytes = float64(liveHeap()-before) / float64(series)
-	return bytes, d.tracked()
+	return bytes, d.tracked(series)
 }

@@ -44,8 +44,8 @@ type recorder interface {
 	settle(n int64)
 	// writes says whether it writes anything. Not the floor.
 	writes() bool
-	// tracked is how many series it knows.
-	tracked() int
+	// tracked is how many it still knows of so many series that have begun.
+	tracked(begun int) int
 	// close ends it.
 	close()
 }
@@ -138,7 +138,7 @@ func (*floor) settle(int64) {}
 func (*floor) writes() bool { return false }
 func (*floor) close()       {}
 
-func (f *floor) tracked() int {
+func (f *floor) tracked(int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.counts)
@@ -169,7 +169,7 @@ func (r *ours) eventf(s *subject) {
 func (*ours) batch() int     { return 0 }
 func (*ours) settle(int64)   {}
 func (*ours) writes() bool   { return true }
-func (r *ours) tracked() int { return r.Stats().Tracked }
+func (r *ours) tracked(int) int { return r.Stats().Tracked }
 func (r *ours) close()       { r.Shutdown() }
 
 // toolsEvents is client-go's tools/events. An event passes three goroutines before
@@ -237,7 +237,7 @@ func (r *toolsEvents) counted() (n int64) {
 
 func (*toolsEvents) writes() bool { return true }
 
-func (r *toolsEvents) tracked() int {
+func (r *toolsEvents) tracked(int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cache.Len()
@@ -311,8 +311,7 @@ func (r *toolsRecord) settle(n int64) {
 
 func (*toolsRecord) writes() bool { return true }
 
-// tracked is at most the size of its cache.
-func (r *toolsRecord) tracked() int { return int(min(r.taken.Load()/2, legacyCache)) }
+func (*toolsRecord) tracked(begun int) int { return min(begun, legacyCache) }
 
 func (r *toolsRecord) close() { r.Shutdown() }
 
