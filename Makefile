@@ -30,7 +30,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench lint fmt clean
+.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench simulation report microbench lint fmt clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,11 +66,13 @@ bin/matrix/%.mod: go.mod go.sum
 	mv $(@D)/next-$*.mod $@
 
 # The control plane is compiled first, since go test shows nothing of it until it
-# is done. Without cgo, as the tests use it: otherwise it is compiled twice.
+# is done. Without cgo, as the tests use it: otherwise it is compiled twice. What the
+# benchmarks guard cannot be seen under the race detector.
 integration: ## run the tests on a real API server
 	$(GO) run ./internal/controlplane/build
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
+	cd test && $(GO) test -run '^TestGuard' ./bench
 
 # The package is part of the tests of integration, with the newest.
 managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the tests of managers with the oldest controller-runtime
@@ -115,7 +117,25 @@ fuzz: ## run each fuzz target for FUZZTIME
 		done; \
 	done
 
-bench: ## run the benchmarks
+# The results of all parts are in one file. What is not run leaves those of its last run.
+RESULTS := $(CURDIR)/docs/benchmarks/results.json
+SUITE = cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench -suite.results=$(RESULTS)
+
+bench: ## compare with client-go's recorders, and write docs/benchmarks.md
+	$(GO) run ./internal/controlplane/build
+	@mkdir -p $(dir $(RESULTS))
+	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,flood,loop,start
+	@$(MAKE) report
+
+simulation: ## follow up to a million series for three virtual hours, and write docs/benchmarks.md
+	@mkdir -p $(dir $(RESULTS))
+	$(SUITE) -suite.parts=simulation
+	@$(MAKE) report
+
+report: ## write docs/benchmarks.md and its pictures, from the last results
+	cd test && $(GO) run ./bench/report -results $(RESULTS) -docs ../docs
+
+microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 lint: $(addprefix bin/matrix/,$(addsuffix .mod,$(CLIENT_GO))) ## run golangci-lint on all modules, and with each supported client-go

@@ -166,11 +166,11 @@ func (r *ours) eventf(s *subject) {
 	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
 }
 
-func (*ours) batch() int     { return 0 }
-func (*ours) settle(int64)   {}
-func (*ours) writes() bool   { return true }
+func (*ours) batch() int        { return 0 }
+func (*ours) settle(int64)      {}
+func (*ours) writes() bool      { return true }
 func (r *ours) tracked(int) int { return r.Stats().Tracked }
-func (r *ours) close()       { r.Shutdown() }
+func (r *ours) close()          { r.Shutdown() }
 
 // toolsEvents is client-go's tools/events. An event passes three goroutines before
 // it is in the cache, through a queue of 1,000 that drops what it has no room for.
