@@ -115,7 +115,7 @@ var (
 	// seconds are two hundred thousand occurrences a second.
 	whole = size{
 		rounds: DefaultRounds, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
-		fresh: 20_000, floodSeries: 100_000, floodCalls: 1_000_000, loopEvery: time.Second,
+		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, loopEvery: time.Second,
 		startEvents: 100_000, startAdopted: 10_000, simulatedEvery: 5 * time.Second, rebuilt: 100_000,
 	}
 	// small is enough to see that everything works.

@@ -22,16 +22,20 @@ var colors = map[string]color.Color{
 func pictures(r *bench.Results) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for _, p := range []struct {
-		name   string
-		height float64
-		chart  chart.Chart
+		name     string
+		measured bool
+		height   float64
+		draw     func(*bench.Results) chart.Chart
 	}{
-		{"occurrence", 230, occurrencePicture(r)},
-		{"loop", chart.Height, loopPicture(r)},
-		{"heap", chart.Height, heapPicture(r)},
-		{"writes", chart.Height, writesPicture(r)},
+		{"occurrence", len(r.Hot) > 0, 230, occurrencePicture},
+		{"loop", len(r.Loop) > 0, chart.Height, loopPicture},
+		{"heap", len(r.Heap) > 0, chart.Height, heapPicture},
+		{"writes", len(r.Simulation) > 0, chart.Height, writesPicture},
 	} {
-		svg, err := chart.SVG(p.chart, chart.Width, p.height)
+		if !p.measured {
+			continue
+		}
+		svg, err := chart.SVG(p.draw(r), chart.Width, p.height)
 		if err != nil {
 			return nil, fmt.Errorf("picture %s: %w", p.name, err)
 		}
