@@ -18,7 +18,7 @@
 //     wall time does.
 //   - Sinks are in memory and do the same for all: they count and return.
 //   - No recorder is held back by a rate limit of its client.
-//   - The floor is the least that any recorder must do. See NewFloor.
+//   - The floor is the least that any recorder must do. See floor.
 //
 // Limitations: one kind of machine. Nothing is said about servers, but for the
 // part that starts on a real one.

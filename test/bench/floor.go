@@ -73,3 +73,14 @@ func referenceTo(o *object) floorReference {
 		return floorReference{}
 	}
 }
+
+func (*floor) batch() int   { return 0 }
+func (*floor) settle(int64) {}
+func (*floor) writes() bool { return false }
+func (*floor) close()       {}
+
+func (f *floor) tracked(int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.counts)
+}

@@ -89,6 +89,14 @@ func makeObject(form, kind string, n names) *object {
 // subject is what an event is about: related may be nil.
 type subject struct{ regarding, related *object }
 
+// about returns the objects as recorders take them: without a related one, nil.
+func (s *subject) about() (regarding, related runtime.Object) {
+	if s.related != nil {
+		related = s.related.Object
+	}
+	return s.regarding.Object, related
+}
+
 // newSubject returns the i-th subject in a form.
 func newSubject(form string, related bool, i int) subject {
 	s := subject{regarding: makeObject(form, "Pod", podNames(i))}

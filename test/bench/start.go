@@ -95,9 +95,6 @@ func (s *Start) create(sink events.EventSink, opts events.Options, subjects []su
 	return time.Since(begin)
 }
 
-// patience bounds how long anything on the server is waited for.
-const patience = 5 * time.Minute
-
 // measure lists what is there. opts.Capacity is how much that is.
 func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Options) {
 	t.Helper()
