@@ -72,7 +72,7 @@ func Simulate(t *testing.T, opts SimulationOptions) Simulation {
 	t.Helper()
 	begin := time.Now()
 	result := Simulation{Series: opts.Series, Duration: opts.Duration, Rebuilt: opts.Rebuilt}
-	s := &simulation{opts: opts, subjects: references(opts.Series), stride: strideFor(opts.Series)}
+	s := &simulation{opts: opts, subjects: references(opts.Series)}
 	before := liveHeap()
 	synctest.Test(t, func(*testing.T) {
 		to := newMinutes(opts.Rebuilt)
@@ -123,10 +123,9 @@ const beginning = time.Minute
 type simulation struct {
 	opts     SimulationOptions
 	subjects []subject
-	stride   int
 	recorder *ours
 
-	place             int // of the next occurrence, in the order of the stride
+	place             int // of the next occurrence among the subjects
 	emitted, steady   int64
 	emitting, between time.Duration
 	peak              uint64
@@ -179,10 +178,10 @@ func (s *simulation) second(n int) {
 	for i := range s.opts.Emitters {
 		from, to := i*n/s.opts.Emitters, (i+1)*n/s.opts.Emitters
 		emitters.Go(func() {
-			at := (s.place + from) * s.stride % s.opts.Series
+			at := (s.place + from) % s.opts.Series
 			for range to - from {
 				s.recorder.eventf(&s.subjects[at])
-				at = (at + s.stride) % s.opts.Series
+				at = (at + 1) % s.opts.Series
 			}
 		})
 	}
