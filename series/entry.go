@@ -165,6 +165,9 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 	if o.Note != "" {
 		e.lastNote, e.notedAt = o.Note, at
 	}
+	if e.lastNote == e.note {
+		e.lastNote = e.note // mostly it is the same, and need not be in memory twice
+	}
 	if len(o.Annotations) > 0 {
 		e.annotations = mergeAnnotations(e.annotations, o.Annotations)
 	}
