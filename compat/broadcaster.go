@@ -17,6 +17,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/coreevents"
 	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/safelog"
 )
 
 const (
@@ -183,9 +184,9 @@ func (b *Broadcaster) Shutdown() { b.to.Shutdown() }
 
 func (b *Broadcaster) logger() klog.Logger {
 	if b.opts.Context != nil {
-		return klog.FromContext(b.opts.Context)
+		return safelog.Guard(klog.FromContext(b.opts.Context))
 	}
-	return klog.Background()
+	return safelog.Guard(klog.Background())
 }
 
 // watching is what the legacy interface calls the end of something that was

@@ -48,7 +48,7 @@ func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernete
 	if apierrors.IsNotFound(err) {
 		sink = &coreevents.Sink{Interface: client.CoreV1()}
 	}
-	a := &adapter{broadcaster: NewBroadcaster(sink), logger: klog.FromContext(ctx)}
+	a := &adapter{broadcaster: NewBroadcaster(sink), logger: guarded(klog.FromContext(ctx))}
 	context.AfterFunc(ctx, a.Shutdown)
 	return a
 }

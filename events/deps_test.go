@@ -61,6 +61,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"internal/direct": {"internal/direct"},
 		"events": {
 			"events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"internal/safelog",
 		},
 		"events/metrics": {
 			"events/metrics", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
@@ -71,6 +72,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		},
 		"compat": {
 			"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"internal/safelog",
 		},
 	} {
 		t.Run(pkg, func(t *testing.T) {

@@ -48,25 +48,3 @@ func TestStartStructuredLogging(t *testing.T) {
 		assert.Len(t, lines, 1)
 	})
 }
-
-// The guard around a logger leaves it as it is otherwise.
-func TestGuardedLogger(t *testing.T) {
-	var lines []string
-	logger := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) },
-		funcr.Options{Verbosity: 1, LogCaller: funcr.All})
-	g := guarded(logger)
-	assert.Equal(t, g, guarded(g), "once is enough")
-	g.WithName("name").WithValues("k", "v").V(1).Info("one")
-	g.Error(nil, "two")
-	g.V(2).Info("three")
-	require.Len(t, lines, 2)
-	assert.Contains(t, lines[0], `"msg"="one" "k"="v"`)
-	assert.Contains(t, lines[0], "name")
-	for _, line := range lines {
-		assert.Contains(t, line, "logging_test.go", "the caller is the caller still")
-	}
-	assert.NotPanics(t, func() {
-		guarded(klog.Logger{}).Info("no sink")
-		guarded(klog.New(badLogger{func() { panic("no log today") }})).WithName("x").WithValues("k", "v").Info("bad")
-	})
-}

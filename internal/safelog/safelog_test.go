@@ -1,0 +1,138 @@
+package safelog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+)
+
+// The guard around a logger leaves it as it is otherwise.
+func TestGuard(t *testing.T) {
+	var lines []string
+	logger := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) },
+		funcr.Options{Verbosity: 1, LogCaller: funcr.All})
+	g := Guard(logger)
+	assert.Equal(t, g, Guard(g), "once is enough")
+	g.WithName("name").WithValues("k", "v").V(1).Info("one")
+	g.Error(nil, "two", "count", 2, "stack", Verbatim("a\nb"),
+		"at", time.Date(2026, 1, 2, 13, 0, 0, 1_500_000, time.FixedZone("", 3600)))
+	g.V(2).Info("three")
+	require.Len(t, lines, 2)
+	assert.Contains(t, lines[0], `"msg"="one" "k"="v"`)
+	assert.Contains(t, lines[0], "name")
+	assert.Contains(t, lines[1], `"error"=null "count"=2 "stack"="a\nb" "at"="2026-01-02T12:00:00.001Z"`)
+	for _, line := range lines {
+		assert.Contains(t, line, "safelog_test.go", "the caller is the caller still")
+	}
+}
+
+// badSink panics when it is asked to log.
+type badSink struct{ klog.LogSink }
+
+func (badSink) Enabled(int) bool                 { return true }
+func (badSink) Info(int, string, ...any)         { panic("no log today") }
+func (badSink) Error(error, string, ...any)      { panic("no log today") }
+func (s badSink) WithValues(...any) klog.LogSink { return s }
+func (s badSink) WithName(string) klog.LogSink   { return s }
+
+func TestGuardKeepsPanics(t *testing.T) {
+	bad := Guard(klog.New(badSink{klog.Background().GetSink()})).WithName("x").WithValues("k", "v")
+	assert.NotPanics(t, func() {
+		Guard(klog.Logger{}).Info("no sink")
+		bad.Info("bad")
+		bad.Error(errors.New("e"), "bad")
+	})
+}
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                              "",
+		"plain, with \"quotes\" and \\": "plain, with \"quotes\" and \\",
+		"größer 世界 …":                   "größer 世界 …",
+		"a\nb\r\tc":                     `a\nb\r\tc`,
+		"\x1b[2Jgone\x00\x7f":           `\x1b[2Jgone\x00\x7f`,
+		"not \xff UTF-8":                `not \xff UTF-8`,
+		"the rune itself \uFFFD":        "the rune itself \uFFFD",
+		"rtl \u202e over":               `rtl \u202e over`,
+		"line\u2028separator":           `line\u2028separator`,
+	} {
+		assert.Equal(t, want, Escape(in), "%q", in)
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add("a\nb\x1b[31m\xff\u202e\"\\")
+	f.Fuzz(func(t *testing.T, s string) {
+		escaped := Escape(s)
+		assert.True(t, utf8.ValidString(escaped))
+		for _, r := range escaped {
+			assert.True(t, strconv.IsPrint(r), "%q", r)
+		}
+		assert.Equal(t, escaped, Escape(escaped), "there is nothing more to do")
+		quoted := escapeQuoted(s)
+		back, err := strconv.Unquote(`"` + quoted + `"`)
+		assert.NoError(t, err, "it is what can be between quotation marks")
+		assert.Equal(t, s, back)
+	})
+}
+
+func TestEscapedErrorIsTheError(t *testing.T) {
+	cause := errors.New("a\nb")
+	var seen error
+	sink := errorSink{klog.Background().GetSink(), &seen}
+	Guard(klog.New(sink)).Error(fmt.Errorf("wrapped: %w", cause), "message")
+	assert.ErrorIs(t, seen, cause)
+	assert.EqualError(t, seen, `wrapped: a\nb`)
+	Guard(klog.New(sink)).Error(nil, "message")
+	assert.NoError(t, seen)
+}
+
+// errorSink keeps the error that it is given.
+type errorSink struct {
+	klog.LogSink
+	seen *error
+}
+
+func (s errorSink) Error(err error, _ string, _ ...any) { *s.seen = err }
+
+// A line of klog's text format begins with the severity and the date.
+var klogLine = regexp.MustCompile(`^[IWEF]\d{4} `)
+
+// Whatever is in a value, klog's text format makes one line of it, of printable
+// characters, in which it stays a value.
+func TestHostileValuesInKlogsTextFormat(t *testing.T) {
+	const hostile = "x\nE0101 00:00:00.000000       1 forged.go:1] \"All is lost\"\r\x1b[2J\u202e\" forged=\"yes\n >"
+	for name, value := range map[string]any{
+		"string":     hostile,
+		"error":      errors.New(hostile),
+		"object":     klog.KRef(hostile, hostile),
+		"namespaced": klog.KRef("ns", hostile),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			logger := Guard(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out))))
+			logger.Info("info", "value", value)
+			logger.WithValues("value", value).Info("with values")
+			logger.Error(errors.New(hostile), "error", "value", value)
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			require.Len(t, lines, 3, out.String())
+			for _, line := range lines {
+				assert.Regexp(t, klogLine, line)
+				assert.Equal(t, Escape(line), line, "printable")
+				assert.NotContains(t, line, ` forged="yes`)
+			}
+		})
+	}
+}
