@@ -41,6 +41,7 @@ type Broadcaster struct {
 	flushes   flushes
 	counters  counters
 	logLimit  logLimit
+	dropLog   dropLog
 	offering  atomic.Int32 // how many calls of OnDrop are under way
 	failures  failures
 	limiter   *rate.Limiter
@@ -76,6 +77,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.limiter = newLimiter(b.opts)
 	b.watchers.queue = b.opts.WatcherQueue
 	b.logLimit.interval = logInterval
+	b.dropLog = newDropLog(logInterval)
 	b.failures.limit.interval = logInterval
 	b.deadlines = deadlines{
 		clock:     b.clock,
@@ -109,7 +111,7 @@ type RecorderOptions struct {
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
 	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
 	for _, repair := range repairs {
-		b.logger().Info("The API server would not take a name of this recorder", "repair", repair)
+		b.logger().Info("Repaired a name that the API server would not take", "field", repair.field, "name", repair.given, "becomes", repair.used)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,6 +158,14 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 		return errors.New("events: cannot start: no sink")
 	}
 	logger := guarded(klog.FromContext(ctx))
+	if err := b.start(ctx, logger); err != nil {
+		return err
+	}
+	logger.V(2).Info("Recording events", "scope", b.opts.Scope.String(), "sink", fmt.Sprintf("%T", b.sink))
+	return nil
+}
+
+func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -238,9 +248,14 @@ func (b *Broadcaster) Shutdown() {
 		b.finish(ctx, logger, w)
 	}
 	b.apply(logger, nil, b.table.Clear(DropShutdown))
+	for _, losses := range b.dropLog.take(b.clock.Now(), true) {
+		losses.write(logger)
+	}
 	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler does not return")
 	}
+	stats := b.Stats()
+	logger.V(2).Info("Stopped recording events", "occurrences", stats.Occurrences, "requests", stats.Requests(), "dropped", stats.Dropped)
 }
 
 // finish writes what the server does not know yet and ends the writing, which

@@ -41,16 +41,17 @@ const (
 // dropped counts losses, offers them to the user and logs them. err is what the
 // server said, if it said anything. No lock may be held.
 func (b *Broadcaster) dropped(logger klog.Logger, err error, drops ...Drop) {
+	if len(drops) == 0 {
+		return
+	}
 	for _, drop := range drops {
 		b.counters.dropped(drop)
-		if since, ok := b.logLimit.allow(string(drop.Reason), b.clock.Now()); ok {
-			logger.Error(err, "Dropped events", "reason", drop.Reason, "count", drop.Count, "alsoSinceLastLog", since,
-				"regarding", klog.KRef(drop.Key.Regarding.Namespace, drop.Key.Regarding.Name), "kind", drop.Key.Regarding.Kind,
-				"type", drop.Key.Type, "eventReason", drop.Key.Reason, "action", drop.Key.Action, "note", drop.Note)
-		}
 		if b.opts.OnDrop != nil {
 			b.offer(logger, drop)
 		}
+	}
+	for _, l := range b.dropLog.add(b.clock.Now(), err, drops) {
+		l.write(logger)
 	}
 }
 

@@ -14,12 +14,18 @@ type identity struct {
 	controller, instance string
 }
 
+// repair is what had to be changed of a name.
+type repair struct {
+	field       string // of the Event
+	given, used string
+}
+
 // newIdentity makes an identity that the API server takes, of whatever the
 // program calls itself. repairs says what had to be changed for it.
-func newIdentity(controller, instance string) (id identity, repairs []string) {
+func newIdentity(controller, instance string) (id identity, repairs []repair) {
 	id.controller = qualifiedName(controller)
 	if id.controller != controller {
-		repairs = append(repairs, fmt.Sprintf("reportingController %q becomes %q", controller, id.controller))
+		repairs = append(repairs, repair{"reportingController", controller, id.controller})
 	}
 	if instance == "" {
 		host, err := os.Hostname()
@@ -30,7 +36,7 @@ func newIdentity(controller, instance string) (id identity, repairs []string) {
 	}
 	id.instance = shorten(strings.ToValidUTF8(instance, "-"), maxInstance)
 	if id.instance != instance {
-		repairs = append(repairs, fmt.Sprintf("reportingInstance %q becomes %q", instance, id.instance))
+		repairs = append(repairs, repair{"reportingInstance", instance, id.instance})
 	}
 	return id, repairs
 }

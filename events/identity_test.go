@@ -116,12 +116,12 @@ func TestBadNameIsLoggedOnce(t *testing.T) {
 		}
 		r.WithLogger(klog.Background()).Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
 		w.flush(t)
-		assert.Len(t, w.logs.with("would not take a name of this recorder", "two words", "two-words"), 1)
+		assert.Len(t, w.logs.with("Repaired a name", "two words", "two-words"), 1)
 		list := w.server.list()
 		assert.Len(t, list, 10)
 		assert.Equal(t, "two-words", list[0].ReportingController)
 
 		w.broadcaster.NewRecorder(testScheme(), controller)
-		assert.Len(t, w.logs.with("would not take a name of this recorder"), 1)
+		assert.Len(t, w.logs.with("Repaired a name"), 1)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // StartEventWatcher calls handler with every event that is emitted from now on,
@@ -57,4 +59,18 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) func() {
 		return func() {}
 	}
 	return stop
+}
+
+// logRequest writes a line for a request, where somebody wants to see each.
+func (b *Broadcaster) logRequest(w *series.Write, v verdict, err error) {
+	logger := b.logger().V(4)
+	if !logger.Enabled() {
+		return
+	}
+	about := []any{"kind", w.Kind.String(), "outcome", v.outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
+		"count", w.Series.Count}
+	if err != nil {
+		about = append(about, "err", err)
+	}
+	logger.Info("Sent an event", about...)
 }

@@ -145,6 +145,18 @@ const (
 	SameController
 )
 
+// String returns the name of the scope.
+func (s Scope) String() string {
+	switch s {
+	case SameInstance:
+		return "SameInstance"
+	case SameController:
+		return "SameController"
+	default:
+		return fmt.Sprintf("Scope(%d)", uint8(s))
+	}
+}
+
 // Validate returns an error that names every option that cannot be used, and
 // its value.
 func (o Options) Validate() error {

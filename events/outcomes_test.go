@@ -352,21 +352,6 @@ func TestRefusedLoop(t *testing.T) {
 	})
 }
 
-// Whatever is dropped ten thousand times is logged once in a minute.
-func TestDropsAreLoggedOnceInAMinute(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		for range 150 {
-			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
-			w.recorder.Eventf(testPod(0), nil, "Strange", "Tested", "Testing", "note")
-			time.Sleep(time.Second)
-		}
-		assert.Len(t, w.logs.with("Dropped events", string(DropInvalidObject)), 3)
-		assert.Len(t, w.logs.with("Dropped events", string(DropInvalidType), `"regarding"={"name"="pod-0"`), 3)
-		assert.Len(t, w.logs.with("Dropped events", string(DropInvalidType), `"alsoSinceLastLog"=59`), 2)
-		assert.Equal(t, map[DropReason]uint64{DropInvalidObject: 150, DropInvalidType: 150}, w.broadcaster.Stats().Dropped)
-	})
-}
-
 // A sink that fails now and then must not have a line of log for each time that
 // it does not.
 func TestRecoveryIsNotLoggedForEachEvent(t *testing.T) {

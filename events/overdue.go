@@ -23,16 +23,19 @@ type overdue struct {
 	pass   *pass
 	worker bool // it is a worker that makes the call
 	timer  *time.Timer
+	begun  time.Time
 
 	mu       sync.Mutex
 	returned bool
 	replaced bool
+	expired  bool
+	logged   bool
 }
 
 // watch watches over a call that is made next. worker says whether it is a worker
 // that makes it, and can be replaced.
 func (w *writer) watch(p *pass, worker bool) *overdue {
-	o := &overdue{w: w, pass: p, worker: worker}
+	o := &overdue{w: w, pass: p, worker: worker, begun: w.b.clock.Now()}
 	// Real time, like the context of the request.
 	o.timer = time.AfterFunc(w.b.opts.RequestTimeout+overdueGrace, o.expire)
 	return o
@@ -48,21 +51,30 @@ func (o *overdue) expire() {
 	}
 	w.b.gate.leave(*o.pass, true, verdict{outcome: troubled})
 	o.pass.probe = false // or else it would be given back twice
-	if !o.worker {
-		return
-	}
-	if w.replaced.Add(1) > int64(w.b.opts.Workers) {
-		w.replaced.Add(-1)
-		return
-	}
-	o.replaced = true
-	// The worker that is replaced is one of these goroutines, so nobody has seen the
-	// end of them.
-	w.goroutines.Go(func() {
-		if _, ok := w.b.logLimit.allow("overdue", w.b.clock.Now()); ok {
-			w.b.logger().Error(nil, "A call of the sink does not return, although its context has ended")
+	o.expired = true
+	calls := w.overdue.Add(1)
+	suppressed, ok := w.b.logLimit.allow("overdue", w.b.clock.Now())
+	o.logged = ok
+	if o.worker {
+		o.replaced = w.replaced.Add(1) <= int64(w.b.opts.Workers)
+		if !o.replaced {
+			w.replaced.Add(-1)
 		}
-		w.work()
+	}
+	if !o.replaced && !o.logged {
+		return
+	}
+	replaced := o.replaced
+	// Whoever makes the call is one of these goroutines, so nobody has seen the end of
+	// them.
+	w.goroutines.Go(func() {
+		if ok {
+			w.b.logger().Error(nil, "A call of the sink does not return, although its context has ended", "since", o.begun,
+				"calls", calls, "workersReplaced", w.replaced.Load(), "waiting", w.b.table.Waiting(), "suppressed", suppressed)
+		}
+		if replaced {
+			w.work()
+		}
 	})
 }
 
@@ -71,10 +83,18 @@ func (o *overdue) expire() {
 func (o *overdue) end() (replaced bool) {
 	o.timer.Stop()
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.returned = true
-	if o.replaced {
+	expired := o.expired
+	replaced, logged := o.replaced, o.logged
+	o.mu.Unlock()
+	if replaced {
 		o.w.replaced.Add(-1)
 	}
-	return o.replaced
+	if expired {
+		calls := o.w.overdue.Add(-1)
+		if logged {
+			o.w.b.logger().Info("A call of the sink has returned after all", "after", o.w.b.clock.Since(o.begun), "calls", calls)
+		}
+	}
+	return replaced
 }

@@ -46,7 +46,7 @@ func TestSinkThatDoesNotReturnHoldsUpNobodyElse(t *testing.T) {
 		assert.Empty(t, w.server.list(), "every worker has one")
 		time.Sleep(time.Second)
 		assert.Len(t, w.server.list(), 20-DefaultWorkers)
-		assert.Len(t, w.logs.with("A call of the sink does not return"), 1)
+		assert.Len(t, w.logs.with("A call of the sink does not return", `"since"="2000-01-01T00:00:00.000Z"`, `"waiting"=`), 1)
 
 		// Its series waits for it: what it does late would come out of order.
 		for i := range 20 {
@@ -57,6 +57,8 @@ func TestSinkThatDoesNotReturnHoldsUpNobodyElse(t *testing.T) {
 		w.flush(t)
 		assert.Len(t, w.server.list(), 20)
 		w.server.assertNoProblems(t)
+		assert.Len(t, w.logs.with("A call of the sink has returned after all", `"after"="1h`), 1)
+		assert.Zero(t, w.broadcaster.writer.Load().overdue.Load())
 	})
 }
 

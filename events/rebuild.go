@@ -45,16 +45,21 @@ func (w *writer) rebuildNamespace(lister EventLister, namespace string, id ident
 		Limit:         pageSize,
 	}
 	backoff := wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: retryJitter, Steps: math.MaxInt32, Cap: retryMax}
+	listed := 0
 	for {
 		page, v, err := w.list(lister, namespace, opts)
-		switch {
-		case w.ctx.Err() != nil:
+		if w.ctx.Err() != nil { // it was probably cut off
 			return
+		}
+		b.failures.noteList(b, v, err)
+		switch {
 		case v.outcome == written:
 			for i := range page.Items {
 				w.restore(&page.Items[i], id)
 			}
+			listed += len(page.Items)
 			if page.Continue == "" {
+				logger.V(2).Info("Listed the events of earlier processes", "events", listed)
 				return
 			}
 			opts.Continue = page.Continue
@@ -68,7 +73,7 @@ func (w *writer) rebuildNamespace(lister EventLister, namespace string, id ident
 				return
 			}
 		case v.outcome == denied:
-			if b.failures.firstDenial(namespace, "list") {
+			if _, news := b.failures.deny(permission{namespace, "list"}, b.clock.Now()); news {
 				logger.Info("May not list events, goes on without: series of earlier processes are found by name", "err", err)
 			}
 			return

@@ -39,7 +39,8 @@ type writer struct {
 	// hurry is set when there is little time left, so that what fails is tried
 	// again soon.
 	hurry      atomic.Bool
-	replaced   atomic.Int64 // how many workers are, whose calls do not return
+	overdue    atomic.Int64 // how many calls do not return
+	replaced   atomic.Int64 // how many workers are, for that reason
 	goroutines sync.WaitGroup
 }
 
@@ -68,6 +69,7 @@ func (b *Broadcaster) startWriter() *writer {
 		w.add(p.Entry, now)
 	}
 	w.goroutines.Go(func() { b.deadlines.run(w.ctx) })
+	w.goroutines.Go(w.logDrops)
 	for id := range b.identities {
 		w.goroutines.Go(func() { w.rebuild(id) })
 	}
@@ -166,6 +168,7 @@ func (w *writer) process(e *series.Entry) (made, replaced bool) {
 	v := classify(err, write.Creates())
 	b.gate.leave(p, true, v)
 	b.counters.wrote(&write, v.outcome, answered.Sub(sent))
+	b.logRequest(&write, v, err)
 	if w.ctx.Err() == nil { // or else it was probably cut off
 		b.failures.note(b, &write, v, err)
 	}
