@@ -82,7 +82,7 @@ func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]s
 	t.Helper()
 	g := &granted{clients: clients}
 	for _, file := range slices.Concat(files...) {
-		for _, object := range readManifests(t, file) {
+		for _, object := range readManifests(t, "rbac/"+file) {
 			a.adapt(object)
 			require.NoError(t, g.create(t.Context(), object), file)
 			g.objects = append(g.objects, object)
@@ -97,11 +97,11 @@ func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]s
 	return g
 }
 
-// readManifests returns the objects in a file of docs/rbac. A field that the API
+// readManifests returns the objects in a file of docs. A field that the API
 // does not have fails the test.
 func readManifests(t *testing.T, file string) []runtime.Object {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "rbac", file))
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(file)))
 	require.NoError(t, err)
 	var objects []runtime.Object
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
