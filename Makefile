@@ -13,6 +13,12 @@ CONTROLLER_RUNTIME_CLIENT_GO ?= v0.35.0
 
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# Both ask a server: the one for what is known of vulnerabilities, the other for
+# modules that are not in the cache.
+GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+GO_LICENSES ?= $(GO) run github.com/google/go-licenses@v1.6.0
+LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
+
 # The race detector needs a C compiler. Where there is none, test without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
@@ -30,7 +36,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench simulation report microbench lint fmt clean
+.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench simulation report microbench lint fmt vuln licenses clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -147,6 +153,13 @@ lint: $(addprefix bin/matrix/,$(addsuffix .mod,$(CLIENT_GO))) ## run golangci-li
 
 fmt: ## format the code
 	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/... ./test/monitoring/...
+
+# What users get: the module of the root. The others are for tests.
+vuln: ## look for known vulnerabilities
+	$(GOVULNCHECK) ./...
+
+licenses: ## look at the licences of all that users get
+	$(GO_LICENSES) check ./... --allowed_licenses=$(LICENSES)
 
 clean: ## remove what was built
 	rm -rf bin
