@@ -11,7 +11,7 @@ import (
 // Pod is a loop that a program keeps track of: what Check wants to know of it,
 // and its place in the queue.
 type Pod struct {
-	Name string
+	Name string // for the output
 	series.Status
 	slot int32
 }

@@ -12,12 +12,12 @@ import (
 // resourceVersion with every report, and no two reports would ever be the same.
 // The zero value refers to nothing.
 type Reference struct {
-	APIVersion string
-	Kind       string
-	Namespace  string
-	Name       string
-	UID        types.UID
-	FieldPath  string
+	APIVersion string    // group and version, such as "apps/v1"
+	Kind       string    // such as "Pod"
+	Namespace  string    // empty for what is cluster-scoped
+	Name       string    // of the object
+	UID        types.UID // of the object, empty if it is not known
+	FieldPath  string    // the part of the object that is meant, if not all of it
 }
 
 // ReferenceOf returns what counts of ref. A nil ref gives the zero Reference.

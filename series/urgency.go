@@ -8,10 +8,10 @@ import corev1 "k8s.io/api/core/v1"
 type Urgency uint8
 
 const (
-	NewsWarning Urgency = iota // something new, or an end, of type Warning
-	NewsNormal
-	RefreshWarning // a heartbeat
-	RefreshNormal
+	NewsWarning    Urgency = iota // something new, or an end, of type Warning
+	NewsNormal                    // the same of type Normal
+	RefreshWarning                // a heartbeat of type Warning
+	RefreshNormal                 // the same of type Normal
 	// Urgencies is the number of them.
 	Urgencies
 )

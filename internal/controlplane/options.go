@@ -42,9 +42,9 @@ type Options struct {
 
 // User is somebody who authenticates with a bearer token.
 type User struct {
-	Name   string // without a colon
-	Token  string // without a colon
-	Groups []string
+	Name   string   // without a colon
+	Token  string   // without a colon
+	Groups []string // beside system:authenticated
 }
 
 // args returns the program's arguments for a start on dir, which is removed by

@@ -1,0 +1,55 @@
+package controllerruntime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
+)
+
+// notAsked is for managers that are made and not started.
+var notAsked = &rest.Config{Host: "https://not.asked.in.this.test"}
+
+// The lines that the pages show, for a manager that has been made.
+
+func TestManagerInOneLine(t *testing.T) {
+	config, clientset := notAsked, fake.NewClientset()
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	mgr, err := NewManager(config, ctrl.Options{}, broadcaster) // was ctrl.NewManager
+	require.NoError(t, err)
+	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
+	mgr.GetEventRecorder("backup-controller").Eventf(&corev1.Node{}, nil, "Normal", "Tested", "Testing", "note")
+	broadcaster.Shutdown()
+	assert.EqualValues(t, 1, broadcaster.Stats().Occurrences)
+	assert.Empty(t, broadcaster.Stats().Dropped)
+}
+
+func TestLegacyRecordersInOneLine(t *testing.T) {
+	config, clientset := notAsked, fake.NewClientset()
+	//nolint:staticcheck // this is what is tested
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		EventBroadcaster: compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}),
+	})
+	require.NoError(t, err)
+	assert.NotNil(t, mgr)
+}
+
+func TestRecorderBesideTheManager(t *testing.T) {
+	clientset := fake.NewClientset()
+	mgr, err := ctrl.NewManager(notAsked, ctrl.Options{})
+	require.NoError(t, err)
+	var reconciler struct{ Recorder events.EventRecorder }
+
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	defer broadcaster.Shutdown()
+	reconciler.Recorder = broadcaster.NewRecorder(mgr.GetScheme(), "backup-controller")
+	reconciler.Recorder.Eventf(&corev1.Node{}, nil, "Normal", "Tested", "Testing", "note")
+	assert.EqualValues(t, 1, broadcaster.Stats().Occurrences)
+}

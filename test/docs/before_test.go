@@ -1,0 +1,38 @@
+package docs
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+import "k8s.io/client-go/tools/events"
+
+// before is what programs have before they move: client-go's recorders.
+type before struct {
+	events.EventRecorder
+}
+
+func (before) legacyRecorder(clientset kubernetes.Interface, scheme *runtime.Scheme) (record.EventBroadcaster, record.EventRecorder) {
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
+	recorder := broadcaster.NewRecorder(scheme, corev1.EventSource{Component: "backup-controller"})
+	return broadcaster, recorder
+}
+
+func (before) jobCreated(recorder record.EventRecorder, cronJob *batchv1.CronJob, job *batchv1.Job) {
+	recorder.Eventf(cronJob, corev1.EventTypeNormal, "SuccessfulCreate", "Created job %v", job.Name)
+}
+
+func TestBefore(t *testing.T) {
+	broadcaster, recorder := before{}.legacyRecorder(fake.NewClientset(), clientgoscheme.Scheme)
+	before{}.jobCreated(recorder, cronJob, job)
+	broadcaster.Shutdown()
+}

@@ -1,0 +1,52 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/eventseries/eventseries/compat"
+)
+
+import "github.com/eventseries/eventseries/events"
+
+func reportFailedSnapshot(ctx context.Context, clientset kubernetes.Interface, scheme *runtime.Scheme, backup *batchv1.Job, volume *corev1.PersistentVolumeClaim, err error) error {
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return err
+	}
+	defer broadcaster.Shutdown() // after the last event: what is left is written
+
+	recorder := broadcaster.NewRecorder(scheme, "example.com/backup-controller")
+	recorder.Eventf(backup, volume, corev1.EventTypeWarning, "SnapshotFailed", "Snapshotting",
+		"snapshot of %s failed: %v", volume.Name, err)
+	return nil
+}
+
+func TestReadme(t *testing.T) {
+	clientset := fake.NewClientset()
+	require.NoError(t, reportFailedSnapshot(t.Context(), clientset, clientgoscheme.Scheme, job, volume, errors.New("no space")))
+	list := written(t, clientset)
+	require.Len(t, list, 1)
+	assert.Equal(t, "snapshot of data-0 failed: no space", list[0].Note)
+	assert.Equal(t, "data-0", list[0].Related.Name)
+}
+
+func TestReadmeLegacy(t *testing.T) {
+	clientset := fake.NewClientset()
+	broadcaster := compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}) // was record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(nil)
+	broadcaster.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "backup-controller"}).
+		Event(job, corev1.EventTypeWarning, "SnapshotFailed", "no space")
+	broadcaster.Shutdown()
+	assert.Len(t, written(t, clientset), 1)
+}
