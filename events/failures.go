@@ -62,6 +62,7 @@ func (s *spell) ended() bool { return s.since.IsZero() }
 
 // note takes in what became of a write.
 func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
+	b.logRequest(w, v, err)
 	now := b.clock.Now()
 	asked := permission{w.Series.Namespace, "patch"}
 	if w.Creates() {

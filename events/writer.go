@@ -168,7 +168,6 @@ func (w *writer) process(e *series.Entry) (made, replaced bool) {
 	v := classify(err, write.Creates())
 	b.gate.leave(p, true, v)
 	b.counters.wrote(&write, v.outcome, answered.Sub(sent))
-	b.logRequest(&write, v, err)
 	if w.ctx.Err() == nil { // or else it was probably cut off
 		b.failures.note(b, &write, v, err)
 	}
