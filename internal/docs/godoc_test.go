@@ -2,11 +2,13 @@ package docs
 
 import (
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Everything that is exported has a comment, in all modules, tests included.
@@ -14,7 +16,7 @@ func TestExportedIdentifiersHaveComments(t *testing.T) {
 	n := 0
 	for _, f := range sources(t, "") {
 		for _, decl := range f.file.Decls {
-			n += exported(decl, func(node ast.Node, name string) {
+			n += exported(f, decl, func(node ast.Node, name string) {
 				t.Errorf("%s: %s has no comment", f.at(node.Pos()), name)
 			})
 		}
@@ -25,7 +27,7 @@ func TestExportedIdentifiersHaveComments(t *testing.T) {
 // exported calls missing for each exported identifier of a declaration that has no
 // comment, and returns how many there are in all. Functions that the go command
 // calls need none, and methods that no document shows.
-func exported(decl ast.Decl, missing func(node ast.Node, name string)) (n int) {
+func exported(f *source, decl ast.Decl, missing func(node ast.Node, name string)) (n int) {
 	check := func(node ast.Node, name string, comments ...*ast.CommentGroup) {
 		if !ast.IsExported(name) {
 			return
@@ -53,7 +55,7 @@ func exported(decl ast.Decl, missing func(node ast.Node, name string)) (n int) {
 			case *ast.TypeSpec:
 				check(s, s.Name.Name, s.Doc, d.Doc)
 				if ast.IsExported(s.Name.Name) {
-					n += exportedMembers(s, missing)
+					n += exportedMembers(f, s, missing)
 				}
 			case *ast.ValueSpec:
 				for _, name := range s.Names {
@@ -65,8 +67,10 @@ func exported(decl ast.Decl, missing func(node ast.Node, name string)) (n int) {
 	return n
 }
 
-// exportedMembers is exported for the fields and methods of a type.
-func exportedMembers(s *ast.TypeSpec, missing func(node ast.Node, name string)) (n int) {
+// exportedMembers is exported for the fields and methods of a type. A comment is for
+// those as well that follow it line by line, and the type's own for those on its
+// line.
+func exportedMembers(f *source, s *ast.TypeSpec, missing func(node ast.Node, name string)) (n int) {
 	var fields *ast.FieldList
 	switch typ := s.Type.(type) {
 	case *ast.StructType:
@@ -76,13 +80,18 @@ func exportedMembers(s *ast.TypeSpec, missing func(node ast.Node, name string)) 
 	default:
 		return 0
 	}
+	covered := f.line(s.Pos()) // the last line that a comment is for
 	for _, field := range fields.List {
+		first := f.line(field.Pos())
+		if strings.TrimSpace(field.Doc.Text()+field.Comment.Text()) != "" || first == covered || first == covered+1 && first != f.line(s.Pos())+1 {
+			covered = f.line(field.End())
+		}
 		for _, name := range field.Names {
 			if !name.IsExported() {
 				continue
 			}
 			n++
-			if strings.TrimSpace(field.Doc.Text()+field.Comment.Text()) == "" {
+			if covered < first {
 				missing(field, s.Name.Name+"."+name.Name)
 			}
 		}
@@ -150,4 +159,31 @@ func TestPackageComments(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, public, 4)
+}
+
+func TestExported(t *testing.T) {
+	for code, want := range map[string][]string{
+		"// A is.\ntype A struct {\n\tB, C int\n\td int\n}":                 {"A.B", "A.C"},
+		"// A is.\ntype A struct{ B int }":                                  nil,
+		"// A is.\ntype A struct {\n\t// B is, and C.\n\tB int\n\tC int\n}": nil,
+		"// A is.\ntype A struct {\n\tB int // is\n\n\tC int\n}":            {"A.C"},
+		"// A is.\ntype A interface {\n\tB()\n\t// C does.\n\tC()\n}":       {"A.B"},
+		"type A int":                               {"A"},
+		"// A does.\nfunc A() {}\nfunc B() {}":     {"B"},
+		"func (a A) B() {}\nfunc (a *A) c() {}":    {"B"},
+		"func (a a) B() {}\nfunc TestA() {}":       nil,
+		"const A, b = 1, 2":                        {"A"},
+		"// Both are.\nvar (\n\tA = 1\n\tB = 2\n)": nil,
+		"const (\n\tA = 1 // is\n\tB = 2\n)":       {"B"},
+	} {
+		f := &source{fset: token.NewFileSet()}
+		var err error
+		f.file, err = parser.ParseFile(f.fset, "x.go", "package x\n\n"+code, parser.ParseComments)
+		require.NoError(t, err)
+		var got []string
+		for _, decl := range f.file.Decls {
+			exported(f, decl, func(_ ast.Node, name string) { got = append(got, name) })
+		}
+		assert.Equal(t, want, got, code)
+	}
 }

@@ -47,6 +47,9 @@ func sources(t *testing.T, module string) (all []*source) {
 // at returns a position for people.
 func (s *source) at(pos token.Pos) string { return s.fset.Position(pos).String() }
 
+// line returns the line of a position.
+func (s *source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
+
 // text returns what a node looks like.
 func (s *source) text(node ast.Node) string {
 	var b strings.Builder
