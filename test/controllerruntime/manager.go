@@ -26,6 +26,11 @@ type Manager struct {
 func NewManager(config *rest.Config, options ctrl.Options, broadcaster *events.Broadcaster) (*Manager, error) {
 	legacy := compat.NewBroadcasterFor(broadcaster, compat.Options{})
 	options.EventBroadcaster = legacy //nolint:staticcheck // leader election knows no other
+	if options.BaseContext == nil {
+		// It is what mgr.Add starts the broadcaster with. Without a logger in it, the
+		// broadcaster would log to klog's.
+		options.BaseContext = func() context.Context { return ctrl.LoggerInto(context.Background(), ctrl.Log) }
+	}
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, err
