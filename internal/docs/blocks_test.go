@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func (b *block) check(read func(path string) string) error {
 			paragraph = append(paragraph, text)
 			continue
 		}
-		if len(paragraph) > 0 && !has(paragraph) {
+		if len(paragraph) > 0 && !has(trimmed(paragraph)) {
 			return fmt.Errorf("before line %d of it: not in %v:\n%s", i+1, b.from, strings.Join(paragraph, "\n"))
 		}
 		paragraph = nil
@@ -65,15 +66,18 @@ func (b *block) check(read func(path string) string) error {
 	return nil
 }
 
-// trimmed returns the lines that are not empty, without indentation.
+// trimmed returns the lines that are not empty, without indentation, and with a
+// single import as it is among others.
 func trimmed(lines []string) (all []string) {
 	for _, text := range lines {
 		if text = strings.TrimSpace(text); text != "" {
-			all = append(all, text)
+			all = append(all, singleImport.ReplaceAllString(text, "$1"))
 		}
 	}
 	return all
 }
+
+var singleImport = regexp.MustCompile(`^import ((?:\w+ )?"[^"]+")$`)
 
 // contains reports whether part is in all, in one piece.
 func contains(all, part []string) bool {
@@ -87,7 +91,7 @@ func contains(all, part []string) bool {
 
 func TestCheckOfABlock(t *testing.T) {
 	files := map[string]string{
-		"a.go": "package a\n\nfunc A() {\n\tfirst()\n\n\t// why\n\tsecond()\n}\n",
+		"a.go": "package a\n\nimport (\n\t\"fmt\"\n)\n\nfunc A() {\n\tfirst()\n\n\t// why\n\tsecond()\n}\n",
 		"b.go": "package b\n\nfunc B() {\n\tthird()\n}\n",
 	}
 	for text, ok := range map[string]bool{
@@ -99,6 +103,8 @@ func TestCheckOfABlock(t *testing.T) {
 		"first()\nsecond()":                     false, // there is something in between
 		"fourth()":                              false,
 		"first()\n\nfourth()":                   false,
+		"import \"fmt\"\n\nfirst()":             true,
+		"import \"io\"":                         false,
 		"first() // and":                        false,
 		"second()\nthird()":                     false,
 		"":                                      false,

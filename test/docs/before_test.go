@@ -10,10 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 )
-
-import "k8s.io/client-go/tools/events"
 
 // before is what programs have before they move: client-go's recorders.
 type before struct {

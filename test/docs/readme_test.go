@@ -15,9 +15,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
 )
-
-import "github.com/eventseries/eventseries/events"
 
 func reportFailedSnapshot(ctx context.Context, clientset kubernetes.Interface, scheme *runtime.Scheme, backup *batchv1.Job, volume *corev1.PersistentVolumeClaim, err error) error {
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
