@@ -65,6 +65,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		},
 		"events/metrics": {
 			"events/metrics", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"internal/safelog",
 		},
 		"events/eventstest": {
 			"events/eventstest", "events", "heartbeat", "series",

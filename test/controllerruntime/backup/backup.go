@@ -10,8 +10,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/metrics"
 )
 
 // Reconciler backs up ConfigMaps, or tries to.
@@ -38,6 +40,7 @@ func Run(ctx context.Context, mgr ctrl.Manager, clientset kubernetes.Interface) 
 	if err := mgr.Add(broadcaster); err != nil {
 		return err
 	}
+	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 	reconciler := &Reconciler{mgr.GetClient(), broadcaster.NewRecorder(mgr.GetScheme(), "example.com/backup-controller")}
 	if err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler); err != nil {
 		return err

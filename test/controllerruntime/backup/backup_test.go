@@ -3,6 +3,9 @@ package backup
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -40,8 +43,9 @@ func TestRun(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "orders"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
+	metricsAddress := freeAddress(t)
 	mgr, err := ctrl.NewManager(apiserver.Config(t), ctrl.Options{
-		Metrics: server.Options{BindAddress: "0"},
+		Metrics: server.Options{BindAddress: metricsAddress},
 		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	require.NoError(t, err)
@@ -56,6 +60,9 @@ func TestRun(t *testing.T) {
 		}
 		return err
 	})
+	text := get(t, "http://"+metricsAddress+"/metrics")
+	assert.Contains(t, text, `eventseries_series{state="ongoing"} 1`)
+	assert.Contains(t, text, `eventseries_writes_total{kind="series",outcome="written"} 1`)
 	cancel()
 	require.NoError(t, <-ended)
 	found, err := written(context.Background(), clients, namespace)
@@ -73,4 +80,26 @@ func written(ctx context.Context, clients kubernetes.Interface, namespace string
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// freeAddress returns an address of this machine on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// get returns what is served under a URL.
+func get(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(body)
 }
