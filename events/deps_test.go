@@ -69,7 +69,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		},
 		"events/eventstest": {
 			"events/eventstest", "events", "heartbeat", "series",
-			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog",
 		},
 		"compat": {
 			"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",

@@ -3,6 +3,7 @@ package docs
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,4 +35,11 @@ func TestBefore(t *testing.T) {
 	broadcaster, recorder := before{}.legacyRecorder(fake.NewClientset(), clientgoscheme.Scheme)
 	before{}.jobCreated(recorder, cronJob, job)
 	broadcaster.Shutdown()
+}
+
+func TestFakeRecorder(t *testing.T) {
+	recorder := events.NewFakeRecorder(100)
+	reconciler := &Reconciler{Recorder: recorder}
+	reconcile(t, reconciler)
+	require.Contains(t, <-recorder.Events, "Warning QuotaExceeded")
 }
