@@ -54,7 +54,8 @@ func exported(f *source, decl ast.Decl, missing func(node ast.Node, name string)
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
 				check(s, s.Name.Name, s.Doc, d.Doc)
-				if ast.IsExported(s.Name.Name) {
+				// In the modules of tests the comment of the type is for all of it.
+				if ast.IsExported(s.Name.Name) && f.module == "." {
 					n += exportedMembers(f, s, missing)
 				}
 			case *ast.ValueSpec:
@@ -177,7 +178,7 @@ func TestExported(t *testing.T) {
 		"// Both are.\nvar (\n\tA = 1\n\tB = 2\n)": nil,
 		"const (\n\tA = 1 // is\n\tB = 2\n)":       {"B"},
 	} {
-		f := &source{fset: token.NewFileSet()}
+		f := &source{module: ".", fset: token.NewFileSet()}
 		var err error
 		f.file, err = parser.ParseFile(f.fset, "x.go", "package x\n\n"+code, parser.ParseComments)
 		require.NoError(t, err)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 // flood is how many requests are made at a time to fill a server that has 40
@@ -35,11 +36,11 @@ const flood = 90
 // and no other: without the manifest they do.
 func TestFlowControlManifest(t *testing.T) {
 	t.Parallel()
-	server := StartServer(t, controlplane.Options{
+	server := apiserver.Start(t, controlplane.Options{
 		ExtraArgs: []string{"--", "--max-requests-inflight=20", "--max-mutating-requests-inflight=20"},
 	})
-	config := ConfigFor(t, server)
-	admin := ClientsetFor(t, config)
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
 	_, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
 	}, metav1.CreateOptions{})
@@ -48,7 +49,7 @@ func TestFlowControlManifest(t *testing.T) {
 	a.grant(t, admin, mayWrite, mayList)
 	grant(t, admin, "reconciler", []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: manifestAccount}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create"}})
-	namespace := NamespaceOn(t, admin)
+	namespace := apiserver.NamespaceOn(t, admin)
 	eventsURL := "/apis/events.k8s.io/v1/namespaces/" + namespace + "/events"
 	reconciles := func(within time.Duration) error { return reconcile(t, a.config(config), namespace, within) }
 	require.NoError(t, reconciles(patience))
@@ -56,7 +57,7 @@ func TestFlowControlManifest(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		release := floodEvents(t, a.config(config), eventsURL)
 		defer release()
-		Eventually(t, patience, func(ctx context.Context) error {
+		apiserver.Eventually(t, patience, func(ctx context.Context) error {
 			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", `priority_level="workload-low"`, 10)
 		})
 		assert.Error(t, reconciles(2*time.Second), "events have the seats")
@@ -81,7 +82,7 @@ func TestFlowControlManifest(t *testing.T) {
 	r.flush(t)
 	emit(recorder, pod, 1)
 	r.flush(t)
-	Eventually(t, patience, func(context.Context) error { return sorted.has("list", "create", "patch") })
+	apiserver.Eventually(t, patience, func(context.Context) error { return sorted.has("list", "create", "patch") })
 	sorted.requireAll(t, schema, level)
 	dispatched, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_dispatched_requests_total", `flow_schema="eventseries"`)
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestFlowControlManifest(t *testing.T) {
 		release := floodEvents(t, a.config(config), eventsURL)
 		defer release()
 		const own = `priority_level="eventseries"`
-		Eventually(t, patience, func(ctx context.Context) error {
+		apiserver.Eventually(t, patience, func(ctx context.Context) error {
 			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", own, 10)
 		})
 		seats, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_current_executing_seats", own)
