@@ -557,8 +557,8 @@ func (s *sinkTest) stalled(ctx context.Context, name string, call func(context.C
 		return nil
 	case <-timer.C:
 		resume()
-		_ = <-returned // or it would be left behind
-		return fmt.Errorf("%s does not return within %v of the end of its context", name, returnGrace)
+		err := <-returned // or it would be left behind
+		return fmt.Errorf("%s does not return within %v of the end of its context (when there was an answer, it returned: %w)", name, returnGrace, orNil(err))
 	}
 }
 
