@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -35,12 +34,7 @@ const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	code := m.Run()
-	if err := apiserver.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(apiserver.Main(m))
 }
 
 // world is a namespace of a real server.

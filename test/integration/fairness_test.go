@@ -1,14 +1,9 @@
 package integration
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
@@ -51,7 +45,7 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 		}
 		return nil
 	})
-	release := holdSeat(t, apiserver.ConfigAs(config, neighbour), eventsURL)
+	release := holdSeats(t, apiserver.ConfigAs(config, neighbour), eventsURL, 1)
 
 	own := apiserver.ConfigAs(config, user)
 	log := logExchanges(own)
@@ -123,48 +117,4 @@ func widenLevel(t *testing.T, admin kubernetes.Interface, name string) {
 	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Patch(t.Context(), name, types.MergePatchType,
 		[]byte(`{"spec":{"limited":{"nominalConcurrencyShares":100}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-}
-
-// holdSeat makes a request whose body does not come, so that the server waits
-// for it, again and again until it has a seat. release, which the end of the test
-// calls too, ends it.
-func holdSeat(t *testing.T, config *rest.Config, eventsURL string) (release func()) {
-	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	require.NoError(t, err)
-	seated := make(chan struct{})
-	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		// A server asks for the body when it begins to read it, and that is behind
-		// priority and fairness.
-		Got100Continue: sync.OnceFunc(func() { close(seated) }),
-	}))
-	var goroutine sync.WaitGroup
-	goroutine.Go(func() {
-		for ctx.Err() == nil {
-			body, never := io.Pipe()
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+eventsURL, body)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("Expect", "100-continue")
-			if response, err := client.Do(req); err == nil {
-				_ = response.Body.Close() // it found no seat
-			}
-			_ = never.Close()
-		}
-	})
-	release = sync.OnceFunc(func() {
-		cancel()
-		goroutine.Wait()
-		client.CloseIdleConnections()
-	})
-	t.Cleanup(release)
-	select {
-	case <-seated:
-	case <-time.After(patience):
-		require.Fail(t, "no seat")
-	}
-	return release
 }

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +53,7 @@ func TestFlowControlManifest(t *testing.T) {
 	require.NoError(t, reconciles(patience))
 
 	t.Run("without", func(t *testing.T) {
-		release := floodEvents(t, a.config(config), eventsURL)
+		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
 		apiserver.Eventually(t, patience, func(ctx context.Context) error {
 			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", `priority_level="workload-low"`, 10)
@@ -92,7 +90,7 @@ func TestFlowControlManifest(t *testing.T) {
 	others.requireNone(t, schema, level)
 
 	t.Run("with", func(t *testing.T) {
-		release := floodEvents(t, a.config(config), eventsURL)
+		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
 		const own = `priority_level="eventseries"`
 		apiserver.Eventually(t, patience, func(ctx context.Context) error {
@@ -149,52 +147,6 @@ func reconcile(t *testing.T, config *rest.Config, namespace string, within time.
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "reconciled-"},
 	}, metav1.CreateOptions{})
 	return err
-}
-
-// floodEvents makes creates of Events whose bodies do not come, so that each keeps
-// its seat or its place in a queue until release, which the end of the test calls
-// too. It returns when one is seated.
-func floodEvents(t *testing.T, config *rest.Config, eventsURL string) (release func()) {
-	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	require.NoError(t, err)
-	seated := make(chan struct{})
-	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		// A server asks for the body when it begins to read it, and that is behind
-		// priority and fairness.
-		Got100Continue: sync.OnceFunc(func() { close(seated) }),
-	}))
-	var goroutines sync.WaitGroup
-	for range flood {
-		goroutines.Go(func() {
-			for ctx.Err() == nil {
-				body, never := io.Pipe()
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+eventsURL, body)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				req.Header.Set("Content-Type", "application/json")
-				req.Header.Set("Expect", "100-continue")
-				if response, err := client.Do(req); err == nil {
-					_ = response.Body.Close() // there was no place for it
-				}
-				_ = never.Close()
-			}
-		})
-	}
-	release = sync.OnceFunc(func() {
-		cancel()
-		goroutines.Wait()
-		client.CloseIdleConnections()
-	})
-	t.Cleanup(release)
-	select {
-	case <-seated:
-	case <-time.After(patience):
-		require.Fail(t, "no seat")
-	}
-	return release
 }
 
 // serverMetric returns the sum of a metric of the API server over the series that

@@ -28,12 +28,7 @@ const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	code := m.Run()
-	if err := apiserver.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(apiserver.Main(m))
 }
 
 // The controller is in a loop, and that is one Event on the server.

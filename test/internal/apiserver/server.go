@@ -1,17 +1,13 @@
 // Package apiserver is for tests of a package that have one API server in common:
 // the control plane of this repository, or the cluster that the user has chosen.
 //
-//	func TestMain(m *testing.M) {
-//		code := m.Run()
-//		if err := apiserver.Stop(); err != nil { … }
-//		os.Exit(code)
-//	}
+//	func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Leaks)) }
 //
 //	func TestSomething(t *testing.T) {
 //		config := apiserver.Config(t)
 //		namespace := apiserver.Namespace(t)
 //
-// Everything may be used concurrently, except for Stop.
+// Everything may be used concurrently, except for Main.
 package apiserver
 
 import (
@@ -44,6 +40,9 @@ const (
 
 	// cleanupTimeout bounds what is done to the server after the end of a test.
 	cleanupTimeout = 30 * time.Second
+
+	// leakTimeout bounds how long goroutines may take to end after the tests.
+	leakTimeout = time.Minute
 
 	// PollInterval is the time between two looks at the server.
 	PollInterval = 50 * time.Millisecond
@@ -83,9 +82,8 @@ func Load(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Stop stops the server if a test has started it. It is for TestMain: no test may
-// run any more.
-func Stop() error {
+// stop stops the server if a test has started it. No test may run any more.
+func stop() error {
 	if server == nil {
 		return nil
 	}
