@@ -124,8 +124,8 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 func (r *recorder) omitRelated(key *series.Key, err error) {
 	b := r.broadcaster
 	b.counters.relatedOmitted.Add(1)
-	if _, ok := b.logLimit.allow("related", b.clock.Now()); ok {
-		r.log().Error(err, "Recorded an event without its related object", "eventReason", key.Reason, "action", key.Action,
+	if suppressed, ok := b.logLimit.allow("related", b.clock.Now()); ok {
+		r.log().Error(err, "Recorded an event without its related object", "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 	}
 }
@@ -145,8 +145,8 @@ func (r *recorder) fitAnnotations(annotations map[string]string, key *series.Key
 	if err != nil {
 		b := r.broadcaster
 		b.counters.annotationsOmitted.Add(1)
-		if _, ok := b.logLimit.allow("annotations", b.clock.Now()); ok {
-			r.log().Error(err, "Recorded an event without some of its annotations", "eventReason", key.Reason, "action", key.Action,
+		if suppressed, ok := b.logLimit.allow("annotations", b.clock.Now()); ok {
+			r.log().Error(err, "Recorded an event without some of its annotations", "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
 				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 		}
 	}

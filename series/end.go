@@ -38,7 +38,7 @@ func (t *Table) Beat(e *Entry) (eff Effects) {
 // that there is to know of it, it is forgotten; otherwise it waits for its last
 // write, with the given state if it was Ongoing. The table is locked.
 func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
-	s := e.shard
+	s := t.shard(e.hash)
 	s.mu.Lock()
 	t.detach(e)
 	if e.state == Ongoing {
@@ -72,7 +72,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 
 // detach has e take no occurrences any more. The table and the shard are locked.
 func (t *Table) detach(e *Entry) {
-	e.shard.remove(e)
+	t.shard(e.hash).remove(e)
 	t.active.Add(-1)
 	e.detached = true
 	t.detached.insert(e)
@@ -96,9 +96,9 @@ func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
 	if e.refusal != nil {
 		reason = *e.refusal
 	}
-	e.shard.mu.Lock()
+	t.shard(e.hash).mu.Lock()
 	lost := e.lost()
-	e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Unlock()
 	if lost > 0 {
 		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})
 	}
@@ -131,9 +131,9 @@ func (t *Table) makeRoom(k *Key, at time.Duration, eff *Effects) bool {
 // discard ends a series that takes occurrences without another write. The table
 // is locked.
 func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
-	e.shard.mu.Lock()
+	t.shard(e.hash).mu.Lock()
 	t.detach(e)
-	e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Unlock()
 	t.lose(e, reason, eff)
 }
 
@@ -142,7 +142,7 @@ func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
 // gone now; to make that anew would bring back what somebody has deleted, or what
 // ended long ago. The table is locked.
 func (t *Table) forgetSilent(e *Entry, eff *Effects) bool {
-	s := e.shard
+	s := t.shard(e.hash)
 	s.mu.Lock()
 	if !e.silent {
 		s.mu.Unlock()

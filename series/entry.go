@@ -13,56 +13,61 @@ import (
 //
 // A key can have several entries at a time: one that takes occurrences, and
 // those of earlier series which have ended but have not been written.
+//
+// The fields are in an order that wastes no room: with 256 bytes, an Entry is in
+// whole cache lines, and counting an occurrence needs the first two of them.
 type Entry struct {
-	// These never change. What counting an occurrence looks at comes first, so that it
-	// is in as few cache lines as possible.
-	key   compactKey
-	shard *shard
+	// These never change.
+	key  compactKey
+	hash uint64 // of key
 
-	// shard guards the fields of this block. A change of state needs the lock of
+	// The shard guards the fields of this block. A change of state needs the lock of
 	// the table as well, so either of the two is enough to read it.
-	last        time.Duration // latest occurrence, since Table.epoch
-	notedAt     time.Duration // when lastNote was looked at
-	revision    uint64        // how many changes there were
-	count       int32
-	state       State
-	silent      bool // restored, and has not occurred since
+	last     time.Duration // latest occurrence, since Table.epoch
+	notedAt  time.Duration // when lastNote was looked at
+	revision uint64        // how many changes there were
+	count    int32
+	state    State
+	silent   bool // restored, and has not occurred since
+
+	// The lock of the table guards this block.
+	named   bool  // the Event has a name: its first write has begun
+	wroteAs State // what it knows of state
+
+	// The shard again.
 	note        string
-	first       int64 // wall time of the first occurrence, microseconds since 1970
 	lastNote    string
+	first       int64 // wall time of the first occurrence, microseconds since 1970
 	annotations map[string]string
 	shared      *shared // nil unless instances share their series
 
-	// The lock of the table guards the rest.
-	hash          uint64        // of key; never changes
-	uniqueName    string        // of the Event; empty if that has the base name
-	uniqueNames   int32         // how many unique names it has had; 0: it has the base name
-	named         bool          // the Event has a name: its first write has begun
-	wroteAt       time.Duration // when the server took the latest write, or refused it
-	wroteLast     int64         // the time that the server was told last, or may have been; microseconds since 1970
+	// The lock of the table guards the rest. "It" is the server.
+	uniqueName    *string       // of the Event; nil if that has the base name
+	wroteAt       time.Duration // when it took the latest write, or refused it
+	wroteLast     int64         // the time that it was told last, or may have been; microseconds since 1970
 	wrote         uint64        // what it knows of revision
-	wroteN        int32         // what it knows of count
-	wroteAs       State         // what it knows of state
-	beats         uint16        // heartbeats written, or refused
-	beat          booking       // when the next one is due
-	meeting       *meeting      // what stands under the name that it wanted; nil mostly
-	vacated       bool          // the Event that stood in the way was gone when it looked
+	flushTo       uint64        // the revision that somebody asked it to be told
+	refusal       *DropReason   // why it does not take the series; nil if it does
+	meeting       *meeting      // what stands under the name that was wanted; nil mostly
+	stamp         time.Duration // the order in the idle list
+	pos           int32         // the index there
+	place         place         // the idle list that the entry is in
+	vacated       bool          // the Event that stood in the way was gone when it was looked at
 	wantSuccessor bool          // the Event under the base name is to lead to this one
 	base          owner         // whose that Event is; of use if this has a unique name
+	wroteN        int32         // what it knows of count
+	beat          booking       // when the next heartbeat is due
+	beats         uint16        // heartbeats written, or refused
 	exists        bool          // the Event is on the server, as far as is known
 	existed       bool          // it has been there, so the next create is not the first
 	inFlight      bool          // a write is under way
 	detached      bool          // takes no occurrences any more; waits for its last write
 	done          bool          // not tracked any more
 	wantBeat      bool          // its heartbeat has come
-	flushTo       uint64        // the revision that somebody asked the server to be told
-	refusal       *DropReason   // why the server does not take it; nil if it does
+	uniqueNames   int32         // how many unique names it has had; 0: it has the base name
 
-	place   place         // the idle list that the entry is in
-	pos     int32         // its index there
-	stamp   time.Duration // its order there
 	urgency atomic.Int32
-	slot    int32
+	slot    int32 // see Slot
 }
 
 // shared is what an entry knows of an Event that other processes write to as well.
@@ -119,8 +124,8 @@ func (e *Entry) name() string {
 	switch {
 	case !e.named:
 		return ""
-	case e.uniqueName != "":
-		return e.uniqueName
+	case e.uniqueName != nil:
+		return *e.uniqueName
 	default:
 		return e.baseName()
 	}
@@ -128,9 +133,10 @@ func (e *Entry) name() string {
 
 // rename gives the Event a name.
 func (e *Entry) rename(name string) {
-	e.named = true
-	if e.uniqueName = name; name == e.baseName() {
-		e.uniqueName = ""
+	e.named, e.uniqueName = true, nil
+	if name != e.baseName() {
+		unique := name
+		e.uniqueName = &unique
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *shard) all() []*Entry {
 
 // revision reads how many changes there were.
 func (t *Table) revision(e *Entry) uint64 {
-	e.shard.mu.Lock()
-	defer e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Lock()
+	defer t.shard(e.hash).mu.Unlock()
 	return e.revision
 }

@@ -91,8 +91,8 @@ func TestClash(t *testing.T) {
 	table := NewTable(Options{}, start)
 	a, b := testKey("a"), testKey("b")
 	hash := a.FastHash(table.seed)
-	other := &Entry{key: table.words.compact(b), hash: hash, shard: table.shard(hash), state: Ongoing, count: 7}
-	other.shard.entries.insert(other) // as if b hashed to the same
+	other := &Entry{key: table.words.compact(b), hash: hash, state: Ongoing, count: 7}
+	table.shard(hash).entries.insert(other) // as if b hashed to the same
 	e := table.Observe(a, Occurrence{}, start).Dirty[0]
 	table.Observe(a, Occurrence{}, start)
 	got, counted, _ := table.Count(a, start)
@@ -100,9 +100,9 @@ func TestClash(t *testing.T) {
 	assert.Same(t, e, got)
 	assert.EqualValues(t, 3, e.count)
 	assert.EqualValues(t, 7, other.count)
-	assert.Same(t, other, e.shard.entries.find(hash, b))
+	assert.Same(t, other, table.shard(hash).entries.find(hash, b))
 
 	table.Expire(e, start.Add(DefaultWindow))
-	assert.Nil(t, e.shard.entries.find(hash, a))
-	assert.Same(t, other, e.shard.entries.find(hash, b))
+	assert.Nil(t, table.shard(hash).entries.find(hash, a))
+	assert.Same(t, other, table.shard(hash).entries.find(hash, b))
 }

@@ -81,11 +81,11 @@ func (t *Table) isOf(k *Key, found *Series) bool {
 
 // judgeFor says what found is to e, own included. The table is locked.
 func (t *Table) judgeFor(e *Entry, found *Series, now time.Time) standing {
-	e.shard.mu.Lock()
+	t.shard(e.hash).mu.Lock()
 	// It is not ours alone any more if it tells of more than e does: then
 	// somebody else went on with it, or e has begun to count anew.
 	mine := found.First.UnixMicro() == e.first && found.Instance == e.instance() && found.Count <= e.count
-	e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Unlock()
 	k := e.Key()
 	if mine && t.isOf(&k, found) {
 		return own
@@ -195,7 +195,7 @@ func (t *Table) meetNext(e *Entry) {
 // adopt makes found the Event of e. base says whether its occurrences are others
 // than those that e has counted. The table is locked.
 func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
-	s := e.shard
+	s := t.shard(e.hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if base {
@@ -225,7 +225,7 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 	e.vacated = false
 	e.refusal = nil
 	e.rename(found.Name)
-	if e.uniqueName == "" {
+	if e.uniqueName == nil {
 		e.uniqueNames = 0
 	} else {
 		e.uniqueNames = max(e.uniqueNames, 1)

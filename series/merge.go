@@ -40,8 +40,8 @@ func (t *Table) isSame(e *Entry, found *Series) bool {
 	if found == nil || !t.isOf(&k, found) {
 		return false
 	}
-	e.shard.mu.Lock()
-	defer e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Lock()
+	defer t.shard(e.hash).mu.Unlock()
 	return found.First.UnixMicro() == e.first && found.Instance == e.instance()
 }
 
@@ -52,7 +52,7 @@ func (t *Table) isSame(e *Entry, found *Series) bool {
 // It cannot be told how much of found is theirs if an answer to e was lost, and they
 // have written before e has looked. What was lost is counted twice then.
 func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
-	s := e.shard
+	s := t.shard(e.hash)
 	s.mu.Lock()
 	theirs := int64(found.Count) - int64(e.wroteN)
 	if slices.Contains(e.shared.tried, attempt{count: found.Count, last: found.Last.UnixMicro()}) {

@@ -35,8 +35,8 @@ func (t *Table) Count(k *Key, now time.Time) (e *Entry, counted, wantNote bool) 
 // Describe gives the note or the annotations of the latest occurrence to a
 // series, to go out with its next write.
 func (t *Table) Describe(e *Entry, o Occurrence, now time.Time) {
-	e.shard.mu.Lock()
-	defer e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Lock()
+	defer t.shard(e.hash).mu.Unlock()
 	e.describe(o, t.offset(now))
 }
 
@@ -89,7 +89,6 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 	e = &Entry{
 		key:         t.words.compact(k),
 		hash:        hash,
-		shard:       s,
 		note:        k.noteFor(o.Note),
 		annotations: mergeAnnotations(nil, o.Annotations),
 		first:       now.UnixMicro(),

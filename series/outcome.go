@@ -202,7 +202,7 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 		t.lose(e, "", &eff)
 		return false, eff
 	}
-	s := e.shard
+	s := t.shard(e.hash)
 	s.mu.Lock()
 	if lost := e.lost(); lost > 0 {
 		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})

@@ -42,7 +42,7 @@ func (t *Table) Restore(found *Series, spread float64, now time.Time) (_ *Entry,
 		// Perhaps found is the one that has ended, as it was before.
 		return nil, eff
 	case what == dead && (e == nil || !e.concerns(found.Name)):
-		return t.restoreDead(s, hash, &key, found, now, &eff), eff
+		return t.restoreDead(hash, &key, found, now, &eff), eff
 	case what == dead:
 		return nil, eff
 	case e == nil:
@@ -73,8 +73,8 @@ func (e *Entry) concerns(name string) bool {
 
 // restored returns an entry for found that knows no more than the server does. The
 // table is locked.
-func (t *Table) restored(s *shard, hash uint64, k *Key, found *Series, at time.Duration) *Entry {
-	e := &Entry{key: t.words.compact(k), hash: hash, shard: s, note: found.Note, silent: true, state: found.State, count: found.Count}
+func (t *Table) restored(hash uint64, k *Key, found *Series, at time.Duration) *Entry {
+	e := &Entry{key: t.words.compact(k), hash: hash, note: found.Note, silent: true, state: found.State, count: found.Count}
 	if t.opts.ShareInstances {
 		e.shared = &shared{}
 	}
@@ -94,7 +94,7 @@ func (t *Table) restoreAlive(s *shard, hash uint64, k *Key, found *Series, sprea
 		return nil
 	}
 	at := t.offset(now)
-	e := t.restored(s, hash, k, found, at)
+	e := t.restored(hash, k, found, at)
 	if e.state == Singleton {
 		e.last = at - now.Sub(found.First)
 		e.wroteAt = e.last
@@ -116,12 +116,12 @@ func (t *Table) restoreAlive(s *shard, hash uint64, k *Key, found *Series, sprea
 
 // restoreDead has found closed, if there is room among what this table has to
 // close itself. The table is locked.
-func (t *Table) restoreDead(s *shard, hash uint64, k *Key, found *Series, now time.Time, eff *Effects) *Entry {
+func (t *Table) restoreDead(hash uint64, k *Key, found *Series, now time.Time, eff *Effects) *Entry {
 	if t.closing.Load() >= int64(t.opts.Capacity) {
 		return nil
 	}
 	at := t.offset(now)
-	e := t.restored(s, hash, k, found, at)
+	e := t.restored(hash, k, found, at)
 	// Should there be too many to close, it is the first that goes.
 	e.last = at - min(now.Sub(found.Last), longAgo)
 	e.state = Finished

@@ -130,8 +130,8 @@ func (t *Table) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
 
 // last reads the time of the latest occurrence.
 func (t *Table) last(e *Entry) time.Duration {
-	e.shard.mu.Lock()
-	defer e.shard.mu.Unlock()
+	t.shard(e.hash).mu.Lock()
+	defer t.shard(e.hash).mu.Unlock()
 	return e.last
 }
 

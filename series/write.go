@@ -161,7 +161,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		return Write{}, eff, false
 	}
 
-	s := e.shard
+	s := t.shard(e.hash)
 	s.mu.Lock()
 	snapshot := Series{
 		Key:         e.Key(),
@@ -266,7 +266,7 @@ func (t *Table) renameEntry(e *Entry) {
 	for before := e.name(); ; {
 		e.rename(k.UniqueName(time.UnixMicro(e.first), int(e.uniqueNames)))
 		e.uniqueNames++
-		if e.uniqueName != before {
+		if e.name() != before {
 			return
 		}
 	}

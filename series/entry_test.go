@@ -1,0 +1,18 @@
+package series
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An entry is in four cache lines, and counting an occurrence needs two of them.
+func TestEntryIsSmall(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("words are of another size")
+	}
+	var e Entry
+	assert.LessOrEqual(t, unsafe.Sizeof(e), uintptr(256))
+	assert.LessOrEqual(t, unsafe.Offsetof(e.silent), uintptr(127))
+}
