@@ -38,7 +38,7 @@ func checkIndex(t *testing.T, x *index) {
 // An index behaves as a map does, whatever the hashes are: many of them are the same
 // here, or have the same home, also at the end of the slots.
 func TestIndex(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var x index
 		words := make(vocabulary)
@@ -51,7 +51,9 @@ func TestIndex(t *testing.T) {
 				hash = -hash
 			}
 			e := want[name]
-			require.Same(t, e, x.find(hash, k), "seed %d, step %d", seed, step)
+			if got := x.find(hash, k); got != e {
+				require.Same(t, e, got, "seed %d, step %d", seed, step)
+			}
 			// It grows in the first half and shrinks in the second.
 			switch grows := rng.IntN(2000) > step; {
 			case e == nil && grows:
