@@ -80,7 +80,7 @@ func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
 	case written:
 		if over, ok := f.endOf(&f.writing); ok {
 			b.logger().Info("Events are written again", "failedFor", now.Sub(over.since),
-				"failedRequests", over.requests, "waiting", b.table.Waiting())
+				"failedRequests", over.requests, "waiting", b.waitingSeries())
 		}
 	case gone, changed, taken, refused:
 		// The server is there and answers. What it says of this Event is not
@@ -120,7 +120,7 @@ func (f *failures) noteFailure(b *Broadcaster, s *spell, what string, o outcome,
 	if !ok {
 		return nil, false
 	}
-	about = []any{"since", since, "failedRequests", requests, "waiting", b.table.Waiting(), "suppressed", suppressed}
+	about = []any{"since", since, "failedRequests", requests, "waiting", b.waitingSeries(), "suppressed", suppressed}
 	if until, _ := b.gate.state(); !until.IsZero() {
 		about = append(about, "pausedUntil", until)
 	}
@@ -140,7 +140,7 @@ func (f *failures) endOf(s *spell) (over spell, ok bool) {
 func (f *failures) noteDenied(b *Broadcaster, asked permission, now time.Time, err error) {
 	if since, news := f.deny(asked, now); news {
 		b.logger().Error(err, "May not write events, will try again", "namespace", asked.namespace, "verb", asked.verb,
-			"resource", "events.events.k8s.io", "since", since, "waiting", b.table.Waiting())
+			"resource", "events.events.k8s.io", "since", since, "waiting", b.waitingSeries())
 	}
 }
 
@@ -185,6 +185,6 @@ func (f *failures) notePermitted(b *Broadcaster, asked permission, now time.Time
 	f.mu.Unlock()
 	if logged {
 		b.logger().Info("May write events again", "namespace", asked.namespace, "verb", asked.verb,
-			"deniedFor", now.Sub(over.since), "deniedRequests", over.requests, "waiting", b.table.Waiting())
+			"deniedFor", now.Sub(over.since), "deniedRequests", over.requests, "waiting", b.waitingSeries())
 	}
 }

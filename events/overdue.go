@@ -70,7 +70,7 @@ func (o *overdue) expire() {
 	w.goroutines.Go(func() {
 		if ok {
 			w.b.logger().Error(nil, "A call of the sink does not return, although its context has ended", "since", o.begun,
-				"calls", calls, "workersReplaced", w.replaced.Load(), "waiting", w.b.table.Waiting(), "suppressed", suppressed)
+				"calls", calls, "workersReplaced", w.replaced.Load(), "waiting", w.b.waitingSeries(), "suppressed", suppressed)
 		}
 		if replaced {
 			w.work()

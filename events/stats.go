@@ -213,3 +213,9 @@ func (b *Broadcaster) waiting() (queue, series int, longest time.Duration) {
 	}
 	return w.queue.Len(), series, longest
 }
+
+// waitingSeries returns Stats.Waiting.
+func (b *Broadcaster) waitingSeries() int {
+	_, series, _ := b.waiting()
+	return series
+}

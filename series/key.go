@@ -65,8 +65,8 @@ func (k *Key) Hash() uint64 {
 // differ in their Note alone have the same, so that they are found together.
 //
 // The strings are hashed each for itself, since a processor does several at a time
-// then: 40 ns for a usual key. maphash.Comparable of the whole takes 140 ns, as it
-// puts the hash of one string into that of the next.
+// then. maphash.Comparable of the whole puts the hash of one into that of the next:
+// with it, counting an occurrence in the table took 140 ns and not 115.
 func (k *Key) FastHash(seed maphash.Seed) uint64 {
 	h := k.Regarding.fastHash(seed, 0)
 	h = k.Related.fastHash(seed, h)
