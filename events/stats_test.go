@@ -2,6 +2,7 @@ package events
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -26,6 +27,7 @@ func TestStats(t *testing.T) {
 		w.flush(t)
 		w.emit(2)
 		w.flush(t)
+		synctest.Wait() // the worker has yet to put down what it has written
 		stats := w.broadcaster.Stats()
 		assert.EqualValues(t, 3, stats.Durations["create"].Count)
 		assert.EqualValues(t, 4, stats.Durations["patch"].Count)
