@@ -120,10 +120,15 @@ func TestPermissionThatComesLate(t *testing.T) {
 		w.emit(0)
 		synctest.Wait()
 		forbidden := apierrors.NewForbidden(eventResource, "x", errors.New("no role"))
-		w.server.script(always(forbidden))
+		emitted := make(chan struct{}) // both, before either is answered
+		w.server.script(func(context.Context, request) error {
+			<-emitted
+			return forbidden
+		})
 		begin := time.Now()
 		w.emit(0) // a patch
 		w.emit(1) // a create
+		close(emitted)
 		synctest.Wait()
 		for _, verb := range []string{"patch", "create"} {
 			assert.Len(t, w.logs.with("May not write events", fmt.Sprintf(`"verb"=%q`, verb), fmt.Sprintf(`"since"=%q`, logTime(begin)), `"waiting"=2`), 1)
