@@ -13,7 +13,7 @@ func (t *Table) Expire(e *Entry, now time.Time) (eff Effects) {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.done || e.detached || at-t.last(e) < t.opts.Window {
+	if e.done || e.detached || at-e.last() < t.opts.Window {
 		return eff
 	}
 	t.end(e, Finished, at, &eff)
@@ -38,8 +38,7 @@ func (t *Table) Beat(e *Entry) (eff Effects) {
 // that there is to know of it, it is forgotten; otherwise it waits for its last
 // write, with the given state if it was Ongoing. The table is locked.
 func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
-	s := t.shard(e.hash)
-	s.mu.Lock()
+	s := t.lock(e)
 	t.detach(e)
 	if e.state == Ongoing {
 		e.state = as
@@ -73,6 +72,7 @@ func (t *Table) end(e *Entry, as State, at time.Duration, eff *Effects) {
 // detach has e take no occurrences any more. The table and the shard are locked.
 func (t *Table) detach(e *Entry) {
 	t.shard(e.hash).remove(e)
+	e.add(e.tally.close())
 	t.active.Add(-1)
 	e.detached = true
 	t.detached.insert(e)
@@ -96,9 +96,9 @@ func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
 	if e.refusal != nil {
 		reason = *e.refusal
 	}
-	t.shard(e.hash).mu.Lock()
+	s := t.lock(e)
 	lost := e.lost()
-	t.shard(e.hash).mu.Unlock()
+	s.mu.Unlock()
 	if lost > 0 {
 		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})
 	}
@@ -109,18 +109,18 @@ func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
 // makeRoom ends a series so that one with key k can begin, and reports whether
 // it could. The table is locked.
 func (t *Table) makeRoom(k *Key, at time.Duration, eff *Effects) bool {
-	if e := t.lists[placeWritten].longestIdle(t.last); e != nil {
+	if e := t.lists[placeWritten].longestIdle((*Entry).last); e != nil {
 		t.end(e, Unknown, at, eff)
 		return true
 	}
-	if e := t.lists[placeOngoing].longestIdle(t.last); e != nil {
+	if e := t.lists[placeOngoing].longestIdle((*Entry).last); e != nil {
 		t.end(e, Unknown, at, eff)
 		return true
 	}
 	if k.Type != corev1.EventTypeWarning {
 		return false
 	}
-	e := t.lists[placeUnwritten].longestIdle(t.last)
+	e := t.lists[placeUnwritten].longestIdle((*Entry).last)
 	if e == nil {
 		return false
 	}
@@ -131,9 +131,9 @@ func (t *Table) makeRoom(k *Key, at time.Duration, eff *Effects) bool {
 // discard ends a series that takes occurrences without another write. The table
 // is locked.
 func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
-	t.shard(e.hash).mu.Lock()
+	s := t.lock(e)
 	t.detach(e)
-	t.shard(e.hash).mu.Unlock()
+	s.mu.Unlock()
 	t.lose(e, reason, eff)
 }
 
@@ -142,9 +142,11 @@ func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
 // gone now; to make that anew would bring back what somebody has deleted, or what
 // ended long ago. The table is locked.
 func (t *Table) forgetSilent(e *Entry, eff *Effects) bool {
-	s := t.shard(e.hash)
-	s.mu.Lock()
+	s := t.lock(e)
+	// What occurs from here on would not be looked at.
+	e.add(e.tally.close())
 	if !e.silent {
+		s.open(e)
 		s.mu.Unlock()
 		return false
 	}
@@ -160,9 +162,9 @@ func (t *Table) forgetSilent(e *Entry, eff *Effects) bool {
 // their last write, Normals before Warnings. The table is locked.
 func (t *Table) boundClosing(eff *Effects) {
 	for int(t.closing.Load()) > t.opts.Capacity {
-		e := t.lists[placeClosingNormal].longestIdle(t.last)
+		e := t.lists[placeClosingNormal].longestIdle((*Entry).last)
 		if e == nil {
-			e = t.lists[placeClosingWarning].longestIdle(t.last)
+			e = t.lists[placeClosingWarning].longestIdle((*Entry).last)
 		}
 		if e == nil {
 			return // the others are being written

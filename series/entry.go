@@ -21,11 +21,15 @@ type Entry struct {
 	key  compactKey
 	hash uint64 // of key
 
-	// The shard guards the fields of this block. A change of state needs the lock of
-	// the table as well, so either of the two is enough to read it.
-	last     time.Duration // latest occurrence, since Table.epoch
-	notedAt  time.Duration // when lastNote was looked at
-	revision uint64        // how many changes there were
+	// Whoever counts an occurrence changes these, without any lock. They begin a cache
+	// line, so that he does not take away the one with the key from others.
+	tally   tally
+	notedAt atomic.Int64 // when lastNote was looked at, nanoseconds since Table.epoch
+
+	// The shard guards the fields of this block; what of them depends on the tally,
+	// only Table.lock brings up to date. A change of state needs the lock of the table
+	// as well, so either of the two is enough to read it.
+	revision uint64 // how many changes there were
 	count    int32
 	state    State
 	silent   bool // restored, and has not occurred since
@@ -114,6 +118,10 @@ func (e *Entry) instance() string {
 	return e.key.shared.instance
 }
 
+// last returns when the latest occurrence was, since Table.epoch. It may be called at
+// any time, under any lock.
+func (e *Entry) last() time.Duration { return e.tally.last() }
+
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() Key { return e.key.full() }
 
@@ -156,20 +164,26 @@ func (e *Entry) Urgency() Urgency { return Urgency(e.urgency.Load()) }
 
 // occur counts an occurrence. The shard is locked.
 func (e *Entry) occur(at time.Duration) {
-	if e.count < math.MaxInt32 {
-		e.count++
+	e.tally.occurred(at)
+	e.add(1)
+}
+
+// add adds so many occurrences. The shard is locked.
+func (e *Entry) add(n int) {
+	if n == 0 {
+		return
 	}
-	// Two callers can come with their times in the wrong order.
-	e.last = max(e.last, at)
+	e.count = int32(min(int64(e.count)+int64(n), math.MaxInt32))
 	e.silent = false
-	e.revision++
+	e.revision += uint64(n)
 }
 
 // describe takes the note and the annotations of the latest occurrence. The
 // shard is locked.
 func (e *Entry) describe(o Occurrence, at time.Duration) {
 	if o.Note != "" {
-		e.lastNote, e.notedAt = o.Note, at
+		e.lastNote = o.Note
+		e.notedAt.Store(int64(at))
 	}
 	if e.lastNote == e.note {
 		e.lastNote = e.note // mostly it is the same, and need not be in memory twice

@@ -18,23 +18,24 @@ func TestLongestIdle(t *testing.T) {
 	assert.Nil(t, none)
 
 	rng := rand.New(rand.NewPCG(1, 2))
-	last := func(e *Entry) time.Duration { return e.last }
 	var entries []*Entry
 	for i := range 200 {
-		e := &Entry{last: time.Duration(i)}
+		e := &Entry{}
+		e.tally.occurred(time.Duration(i) * time.Microsecond)
 		entries = append(entries, e)
-		list.insert(e, e.last)
+		list.insert(e, e.last())
 	}
 	for len(entries) > 0 {
 		for range 20 {
-			entries[rng.IntN(len(entries))].last += time.Duration(rng.IntN(100))
+			e := entries[rng.IntN(len(entries))]
+			e.tally.occurred(e.last() + time.Duration(rng.IntN(100))*time.Microsecond)
 		}
-		want := entries[0].last
+		want := entries[0].last()
 		for _, e := range entries {
-			want = min(want, e.last)
+			want = min(want, e.last())
 		}
-		e := list.longestIdle(last)
-		require.Equal(t, want, e.last)
+		e := list.longestIdle((*Entry).last)
+		require.Equal(t, want, e.last())
 		list.remove(e)
 		for i := range entries {
 			if entries[i] == e {
@@ -55,8 +56,7 @@ func TestLongestIdleInHotLoops(t *testing.T) {
 	looks := 0
 	e := list.longestIdle(func(e *Entry) time.Duration {
 		looks++
-		e.last += time.Hour + time.Duration(looks)
-		return e.last
+		return time.Hour + time.Duration(looks)
 	})
 	assert.NotNil(t, e)
 	assert.LessOrEqual(t, looks, 100)
@@ -110,5 +110,5 @@ func TestFloodIsBounded(t *testing.T) {
 	for p := range table.lists {
 		assert.Empty(t, table.lists[p])
 	}
-	assert.Empty(t, table.detached)
+	assert.Zero(t, table.detached.n)
 }

@@ -60,6 +60,9 @@ func (t *Table) Seal(reason DropReason) {
 		s := &t.shards[i]
 		s.mu.Lock()
 		s.sealed = reason
+		for _, e := range s.entries.all() {
+			e.add(e.tally.close())
+		}
 		s.mu.Unlock()
 	}
 }
@@ -89,7 +92,7 @@ func (s *shard) all() []*Entry {
 
 // revision reads how many changes there were.
 func (t *Table) revision(e *Entry) uint64 {
-	t.shard(e.hash).mu.Lock()
-	defer t.shard(e.hash).mu.Unlock()
+	s := t.lock(e)
+	defer s.mu.Unlock()
 	return e.revision
 }

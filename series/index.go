@@ -1,22 +1,29 @@
 package series
 
-import "iter"
+import (
+	"iter"
+	"sync/atomic"
+)
 
 // index finds entries by the hashes of their keys, of which several can be the same.
-// The zero value is empty.
+// The zero value is empty. Changes, and all methods but find, need a lock.
 //
 // It is a hash table with open addressing: a lookup reads one place in memory where a
 // map of Go's reads three, and that is what it takes when there are too many series
 // for the caches. With a million that occur in turn, an occurrence takes 400 ns and
-// not 480. And it shrinks again when a flood is over, as a map does not.
+// not 480. It can be searched while it is changed, as a map cannot, and it shrinks
+// again when a flood is over.
 type index struct {
-	slots []slot // a power of two of them, or none
-	n     int    // how many are taken, at most three in four
+	slots atomic.Pointer[slots] // nil if it is empty
+	n     int                   // how many are taken, at most three in four
 }
 
+// slots are a power of two.
+type slots []slot
+
 type slot struct {
-	hash  uint64
-	entry *Entry
+	hash  atomic.Uint64
+	entry atomic.Pointer[Entry]
 }
 
 // minSlots is how many slots there are if there are any.
@@ -24,24 +31,40 @@ const minSlots = 8
 
 // home is where the search for a hash begins. The bits below say which shard it is,
 // and are the same in all of an index.
-func (x *index) home(hash uint64) int { return int(hash/shardCount) & (len(x.slots) - 1) }
+func (s slots) home(hash uint64) int { return int(hash/shardCount) & (len(s) - 1) }
 
-func (x *index) next(i int) int { return (i + 1) & (len(x.slots) - 1) }
+func (s slots) next(i int) int { return (i + 1) & (len(s) - 1) }
+
+// table returns the slots, of which there may be none.
+func (x *index) table() slots {
+	if s := x.slots.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
 
 // find returns an entry with key k, nil if there is none.
+//
+// It may be called while the index is changed. It may miss an entry then which is
+// just being moved, and find one which is just being taken out.
 func (x *index) find(hash uint64, k *Key) *Entry {
-	if x.n == 0 {
+	s := x.table()
+	if len(s) == 0 {
 		return nil
 	}
-	for i := x.home(hash); ; i = x.next(i) {
-		s := &x.slots[i]
-		if s.entry == nil {
+	i := s.home(hash)
+	for range s { // changes could lead it round and round otherwise
+		e := s[i].entry.Load()
+		if e == nil {
 			return nil
 		}
-		if s.hash == hash && s.entry.key.is(k) {
-			return s.entry
+		// Should the hash be that of another entry already, the key tells.
+		if s[i].hash.Load() == hash && e.key.is(k) {
+			return e
 		}
+		i = s.next(i)
 	}
+	return nil
 }
 
 // with returns the entries with this hash.
@@ -50,8 +73,9 @@ func (x *index) with(hash uint64) iter.Seq[*Entry] {
 		if x.n == 0 {
 			return
 		}
-		for i := x.home(hash); x.slots[i].entry != nil; i = x.next(i) {
-			if x.slots[i].hash == hash && !yield(x.slots[i].entry) {
+		s := x.table()
+		for i := s.home(hash); s[i].entry.Load() != nil; i = s.next(i) {
+			if s[i].hash.Load() == hash && !yield(s[i].entry.Load()) {
 				return
 			}
 		}
@@ -61,8 +85,9 @@ func (x *index) with(hash uint64) iter.Seq[*Entry] {
 // all returns all entries.
 func (x *index) all() []*Entry {
 	all := make([]*Entry, 0, x.n)
-	for i := range x.slots {
-		if e := x.slots[i].entry; e != nil {
+	s := x.table()
+	for i := range s {
+		if e := s[i].entry.Load(); e != nil {
 			all = append(all, e)
 		}
 	}
@@ -71,51 +96,63 @@ func (x *index) all() []*Entry {
 
 // insert adds e, which must not be there yet.
 func (x *index) insert(e *Entry) {
-	if 4*(x.n+1) > 3*len(x.slots) {
-		x.resize(max(2*len(x.slots), minSlots))
+	if s := x.table(); 4*(x.n+1) > 3*len(s) {
+		x.resize(max(2*len(s), minSlots))
 	}
-	x.put(slot{e.hash, e})
+	x.table().put(e.hash, e)
 	x.n++
 }
 
-func (x *index) put(s slot) {
-	i := x.home(s.hash)
-	for x.slots[i].entry != nil {
-		i = x.next(i)
+func (s slots) put(hash uint64, e *Entry) {
+	i := s.home(hash)
+	for s[i].entry.Load() != nil {
+		i = s.next(i)
 	}
-	x.slots[i] = s
+	s[i].set(hash, e)
+}
+
+func (s *slot) set(hash uint64, e *Entry) {
+	s.hash.Store(hash)
+	s.entry.Store(e)
 }
 
 // remove takes e out, which must be there.
 func (x *index) remove(e *Entry) {
-	gap := x.home(e.hash)
-	for x.slots[gap].entry != e {
-		gap = x.next(gap)
+	s := x.table()
+	gap := s.home(e.hash)
+	for s[gap].entry.Load() != e {
+		gap = s.next(gap)
 	}
 	// What comes after it is moved up, so that a search does not end at the gap. It
 	// must not come before its own home by that.
-	for i := x.next(gap); x.slots[i].entry != nil; i = x.next(i) {
-		home := x.home(x.slots[i].hash)
-		if (i-home)&(len(x.slots)-1) >= (i-gap)&(len(x.slots)-1) {
-			x.slots[gap], gap = x.slots[i], i
+	for i := s.next(gap); ; i = s.next(i) {
+		e := s[i].entry.Load()
+		if e == nil {
+			break
+		}
+		hash := s[i].hash.Load()
+		if home := s.home(hash); (i-home)&(len(s)-1) >= (i-gap)&(len(s)-1) {
+			s[gap].set(hash, e)
+			gap = i
 		}
 	}
-	x.slots[gap] = slot{}
+	s[gap].entry.Store(nil)
 	x.n--
 	switch {
 	case x.n == 0:
-		x.slots = nil
-	case len(x.slots) > minSlots && 8*x.n < len(x.slots):
-		x.resize(len(x.slots) / 2)
+		x.slots.Store(nil)
+	case len(s) > minSlots && 8*x.n < len(s):
+		x.resize(len(s) / 2)
 	}
 }
 
-func (x *index) resize(slots int) {
-	old := x.slots
-	x.slots = make([]slot, slots)
-	for _, s := range old {
-		if s.entry != nil {
-			x.put(s)
+func (x *index) resize(n int) {
+	resized := make(slots, n)
+	old := x.table()
+	for i := range old {
+		if e := old[i].entry.Load(); e != nil {
+			resized.put(old[i].hash.Load(), e)
 		}
 	}
+	x.slots.Store(&resized)
 }

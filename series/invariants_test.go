@@ -1,6 +1,7 @@
 package series
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,6 +29,9 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 			if e.detached || e.done {
 				t.Errorf("%v has ended and would take occurrences", e.Key())
 			}
+			if open, want := e.tally.word.Load() >= tallyOpen, e.state == Ongoing && s.sealed == ""; open != want {
+				t.Errorf("%v is %s, and its tally is open: %t", e.Key(), e.state, open)
+			}
 			if keys[e.Key()] {
 				t.Errorf("two entries take occurrences of %v", e.Key())
 			}
@@ -40,6 +44,9 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 	checkIndex(t, &table.detached)
 	detached := table.detached.all()
 	for _, e := range detached {
+		if e.tally.word.Load() >= tallyOpen {
+			t.Errorf("%v is detached and has an open tally", e.Key())
+		}
 		if !e.detached || e.done {
 			t.Errorf("%v is among the detached: detached %t, done %t", e.Key(), e.detached, e.done)
 		}
@@ -110,8 +117,8 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 			if list := table.lists[e.place]; int(e.pos) >= len(list) || list[e.pos] != e {
 				t.Errorf("%v is not at place %d of list %d", e.Key(), e.pos, e.place)
 			}
-			if e.stamp > e.last {
-				t.Errorf("%v would be taken to have occurred at %v, but did so at %v", e.Key(), e.stamp, e.last)
+			if e.stamp > e.last() {
+				t.Errorf("%v would be taken to have occurred at %v, but did so at %v", e.Key(), e.stamp, e.last())
 			}
 		}
 		checkEntry(t, e)
@@ -133,15 +140,15 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 func checkEntry(t *testing.T, e *Entry) {
 	t.Helper()
 	switch {
-	case e.state == Singleton && e.count != 1,
-		e.state != Singleton && e.refusal == nil && e.count < 2,
+	case e.state == Singleton && e.counted() != 1,
+		e.state != Singleton && e.refusal == nil && e.counted() < 2,
 		e.state.Closed() && !e.detached,
 		e.state == Ongoing && e.detached && e.shared == nil: // or it goes on elsewhere
-		t.Errorf("%v is %s with a count of %d, detached %t", e.Key(), e.state, e.count, e.detached)
+		t.Errorf("%v is %s with a count of %d, detached %t", e.Key(), e.state, e.counted(), e.detached)
 	}
 	switch {
-	case e.wrote > e.revision, e.wroteN > e.count, e.wroteN < 0:
-		t.Errorf("%v: the server knows more than there is: %d of %d, revision %d of %d", e.Key(), e.wroteN, e.count, e.wrote, e.revision)
+	case e.wrote > e.revision, int(e.wroteN) > e.counted(), e.wroteN < 0:
+		t.Errorf("%v: the server knows more than there is: %d of %d, revision %d of %d", e.Key(), e.wroteN, e.counted(), e.wrote, e.revision)
 	case e.exists && !e.named, e.inFlight && !e.named:
 		t.Errorf("%v is written without a name", e.Key())
 	case e.exists && !e.existed:
@@ -152,12 +159,23 @@ func checkEntry(t *testing.T, e *Entry) {
 		t.Errorf("%v: exists %t and meets %+v", e.Key(), e.exists, e.meeting)
 	case e.exists && (e.uniqueNames == 0) != (e.name() == e.baseName()):
 		t.Errorf("%v has the name %q, the unique name number %d", e.Key(), e.name(), e.uniqueNames)
-	case e.silent && (e.wroteN != e.count && e.refusal == nil || !e.existed && e.refusal == nil):
-		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), e.wroteN, e.count)
+	case e.isSilent() && (int(e.wroteN) != e.counted() && e.refusal == nil || !e.existed && e.refusal == nil):
+		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), e.wroteN, e.counted())
 	case e.detached && !e.inFlight && e.refusal == nil && e.need() == writeNothing:
 		t.Errorf("%v has ended, is written, and is not forgotten", e.Key())
+	}
+	if word := e.tally.word.Load(); word < tallyOpen && countOf(word) != 0 {
+		t.Errorf("%v has counted %d occurrences with a closed tally", e.Key(), countOf(word))
 	}
 	if got, want := e.Urgency(), urgencyOf(e.Key().Type, e.news()); got != want {
 		t.Errorf("%v has urgency %d, should have %d", e.Key(), got, want)
 	}
 }
+
+// counted is the count that there is of e, if nobody is just changing it.
+func (e *Entry) counted() int {
+	return min(int(e.count)+countOf(e.tally.word.Load()), math.MaxInt32)
+}
+
+// isSilent reports whether e was restored and has not occurred since.
+func (e *Entry) isSilent() bool { return e.silent && countOf(e.tally.word.Load()) == 0 }

@@ -81,11 +81,11 @@ func (t *Table) isOf(k *Key, found *Series) bool {
 
 // judgeFor says what found is to e, own included. The table is locked.
 func (t *Table) judgeFor(e *Entry, found *Series, now time.Time) standing {
-	t.shard(e.hash).mu.Lock()
+	s := t.lock(e)
 	// It is not ours alone any more if it tells of more than e does: then
 	// somebody else went on with it, or e has begun to count anew.
 	mine := found.First.UnixMicro() == e.first && found.Instance == e.instance() && found.Count <= e.count
-	t.shard(e.hash).mu.Unlock()
+	s.mu.Unlock()
 	k := e.Key()
 	if mine && t.isOf(&k, found) {
 		return own
@@ -195,8 +195,7 @@ func (t *Table) meetNext(e *Entry) {
 // adopt makes found the Event of e. base says whether its occurrences are others
 // than those that e has counted. The table is locked.
 func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
-	s := t.shard(e.hash)
-	s.mu.Lock()
+	s := t.lock(e)
 	defer s.mu.Unlock()
 	if base {
 		e.count = int32(min(int64(e.count)+int64(found.Count), math.MaxInt32))
@@ -204,6 +203,7 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 			e.state = Finished
 		} else if e.state == Singleton {
 			e.state = Ongoing
+			s.open(e)
 		}
 		if e.lastNote == "" {
 			e.lastNote = e.note

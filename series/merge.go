@@ -52,8 +52,7 @@ func (t *Table) isSame(e *Entry, found *Series) bool {
 // It cannot be told how much of found is theirs if an answer to e was lost, and they
 // have written before e has looked. What was lost is counted twice then.
 func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
-	s := t.shard(e.hash)
-	s.mu.Lock()
+	s := t.lock(e)
 	theirs := int64(found.Count) - int64(e.wroteN)
 	if slices.Contains(e.shared.tried, attempt{count: found.Count, last: found.Last.UnixMicro()}) {
 		theirs = 0 // it was this process, and the answer was lost

@@ -34,7 +34,7 @@ func (t *Table) under(s *shard, hash uint64, k *Key, limit int, at time.Duration
 	}
 	distinct, rest := 0, k.combined()
 	for e := range s.entries.with(hash) {
-		alive := at-e.last < t.opts.Window
+		alive := at-e.last() < t.opts.Window
 		switch {
 		case e.key.is(k) && alive:
 			return *k

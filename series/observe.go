@@ -3,8 +3,12 @@ package series
 import "time"
 
 // Count takes in an occurrence of a series that is Ongoing, which is what
-// happens in a hot loop: it locks one shard, counts, and is done. Nothing is to
-// be written then, and nothing is allocated.
+// happens in a hot loop: it finds the series, counts, and is done. Nothing is to be
+// written then, and nothing is allocated.
+//
+// It takes no lock: two goroutines that emit the same event would wait for each
+// other so much that they counted 0.8 times as many as one of them alone. Without,
+// they count 1.3 times as many.
 //
 // counted is false if there is no such series; Observe does the rest then.
 // If wantNote is true, the note of this occurrence should be given to Describe.
@@ -12,31 +16,48 @@ func (t *Table) Count(k *Key, now time.Time) (e *Entry, counted, wantNote bool) 
 	hash := k.FastHash(t.seed)
 	at := t.offset(now)
 	s := t.shard(hash)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e = s.find(hash, k)
-	if k.Note != "" && (e == nil || at-e.last >= t.opts.Window) {
-		rest := k.combined()
-		e = s.find(hash, &rest)
+	if k.Note == "" {
+		e = s.find(hash, k)
+	} else {
+		e = s.findWithNote(hash, k, at, t.opts.Window)
 	}
-	if e == nil || e.state != Ongoing || at-e.last >= t.opts.Window || s.sealed != "" {
+	if e == nil {
 		return nil, false, false
 	}
-	s.taken++
-	e.occur(at)
-	if at-e.notedAt >= t.opts.NoteInterval {
+	n, counted := e.tally.count(at, t.opts.Window)
+	if !counted {
+		return nil, false, false
+	}
+	s.taken.Add(1)
+	if n == tallyEnough {
+		t.lock(e).mu.Unlock() // which takes them over
+	}
+	if noted := e.notedAt.Load(); int64(at)-noted >= int64(t.opts.NoteInterval) {
 		// Whoever comes next finds it noted, so that one caller formats it.
-		e.notedAt = at
-		wantNote = true
+		wantNote = e.notedAt.CompareAndSwap(noted, int64(at))
 	}
 	return e, true, wantNote
+}
+
+// findWithNote returns the entry in which an occurrence of k, which has a note, may
+// count: its own, or that which it shares with the rest of its tuple. It takes the
+// lock, so that its own is not overlooked while the index changes.
+func (s *shard) findWithNote(hash uint64, k *Key, at, window time.Duration) *Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.find(hash, k)
+	if e != nil && at-e.last() < window {
+		return e
+	}
+	rest := k.combined()
+	return s.find(hash, &rest)
 }
 
 // Describe gives the note or the annotations of the latest occurrence to a
 // series, to go out with its next write.
 func (t *Table) Describe(e *Entry, o Occurrence, now time.Time) {
-	t.shard(e.hash).mu.Lock()
-	defer t.shard(e.hash).mu.Unlock()
+	s := t.lock(e)
+	defer s.mu.Unlock()
 	e.describe(o, t.offset(now))
 }
 
@@ -56,7 +77,7 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 
 	s := t.shard(hash)
 	s.mu.Lock()
-	s.taken++
+	s.taken.Add(1)
 	if s.sealed != "" {
 		eff.Dropped = append(eff.Dropped, Drop{Reason: s.sealed, Key: *k, Note: o.Note, Count: 1})
 		s.mu.Unlock()
@@ -65,11 +86,12 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 	own := t.under(s, hash, k, o.DistinctNotes, at)
 	k = &own
 	e := s.find(hash, k)
-	if e != nil && at-e.last < t.opts.Window {
+	if e != nil && at-e.last() < t.opts.Window {
 		e.occur(at)
 		e.describe(o, at)
 		started := e.state == Singleton
 		e.state = Ongoing
+		s.open(e)
 		s.mu.Unlock()
 		if started {
 			t.file(e)
@@ -94,9 +116,9 @@ func (t *Table) Observe(k *Key, o Occurrence, now time.Time) (eff Effects) {
 		first:       now.UnixMicro(),
 		count:       1,
 		revision:    1,
-		last:        at,
-		notedAt:     at,
 	}
+	e.tally.occurred(at)
+	e.notedAt.Store(int64(at))
 	if t.opts.ShareInstances {
 		e.shared = &shared{instance: o.Instance}
 	}

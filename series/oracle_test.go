@@ -195,7 +195,7 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 		e.state = Ongoing
 		e.silent = false
 		e.count++
-		e.last = max(e.last, now)
+		e.last = max(e.last, cut(now))
 		e.changes++
 		if was == Ongoing {
 			return "counted " + e.label
@@ -217,7 +217,7 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 		}
 	}
 	e := o.enter(key)
-	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), now, now, 1, begins, o.instance(), 1
+	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), cut(now), now, 1, begins, o.instance(), 1
 	eff.dirty = append(eff.dirty, e.label)
 	return eff.String()
 }
@@ -449,6 +449,9 @@ func (o *oracle) text(ev *toldEvent, stateFirst bool) string {
 	}
 	return text
 }
+
+// cut is when an occurrence was, as far as a table knows.
+func cut(d time.Duration) time.Duration { return micros(d) - frac }
 
 // micros cuts a time off as an Event does.
 func micros(d time.Duration) time.Duration {
@@ -1021,7 +1024,7 @@ func (o *oracle) restore(spread float64, now time.Duration) string {
 	var all []string
 	for i := range o.listed {
 		ev := &o.listed[i]
-		now := now + time.Duration(i)
+		now := now + time.Duration(i)*time.Microsecond
 		if text := o.restoreOne(ev, spread, now); text != "" {
 			all = append(all, fmt.Sprintf("%s is %s", ev.name, text))
 		}
@@ -1071,14 +1074,14 @@ func (o *oracle) restoreOne(ev *toldEvent, spread float64, now time.Duration) st
 	age := now + frac - ev.last
 	switch {
 	case !alive:
-		e.closing, e.state, e.last = true, Finished, now-age
+		e.closing, e.state, e.last = true, Finished, cut(now-age)
 		e.changes++
 		o.hold(e, now)
 		eff.dirty = append(eff.dirty, e.label)
 	case ev.state == Singleton:
-		e.last, e.at = now-age, now-age
+		e.last, e.at = cut(now-age), now-age
 	default:
-		e.last, e.beats = now, math.MaxUint16
+		e.last, e.beats = cut(now), math.MaxUint16
 		left := min(o.opts.Heartbeat, o.opts.Heartbeat+o.opts.Window-age)
 		e.at = now + left - time.Duration(spread*float64(left)) - o.opts.Heartbeat
 	}
@@ -1224,9 +1227,9 @@ func compareWithOracle(t *testing.T, seed uint64, steps int, forgetful bool) {
 
 	restoreAt := 0 // how many steps from here
 	for range steps {
-		// The nanosecond keeps two occurrences from having the same time, for
+		// The microsecond keeps two occurrences from having the same time, for
 		// which no order is promised.
-		now += 1 + time.Duration(rng.Int64N(int64(20*time.Second)))
+		now += time.Microsecond + time.Duration(rng.Int64N(int64(20*time.Second)))
 		switch rng.IntN(60) {
 		case 0:
 			now += opts.Window

@@ -202,14 +202,14 @@ func (t *Table) Refuse(e *Entry, w Write, reason DropReason, now time.Time) (aga
 		t.lose(e, "", &eff)
 		return false, eff
 	}
-	s := t.shard(e.hash)
-	s.mu.Lock()
+	s := t.lock(e)
 	if lost := e.lost(); lost > 0 {
 		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})
 	}
 	e.count = 0
 	e.state = Ongoing
 	e.wrote = e.revision
+	s.open(e)
 	s.mu.Unlock()
 	e.refusal = &reason
 	if e.existed {

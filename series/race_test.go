@@ -315,7 +315,7 @@ func TestSealWhileCounting(t *testing.T) {
 	var dropped atomic.Int64
 	for range 4 {
 		wg.Go(func() {
-			for range 1000 {
+			for range 3000 { // more than a tally has room for
 				if _, counted, _ := table.Count(k, start); !counted {
 					dropped.Add(int64(len(table.Observe(k, Occurrence{}, start).Dropped)))
 				}
@@ -328,6 +328,64 @@ func TestSealWhileCounting(t *testing.T) {
 	wg.Wait()
 	table.Written(e, w, start)
 	assert.Empty(t, table.Flush(), "nothing came in after Seal had returned")
-	assert.EqualValues(t, 4002, int64(w.Series.Count)+dropped.Load())
-	assert.EqualValues(t, 4002, table.Occurrences())
+	assert.EqualValues(t, 12002, int64(w.Series.Count)+dropped.Load())
+	assert.EqualValues(t, 12002, table.Occurrences())
+}
+
+// A series that was restored is not given up as one that has not occurred when it
+// occurs just then.
+func TestGoneWhileCounting(t *testing.T) {
+	table := NewTable(Options{}, start)
+	var keys []*Key
+	var entries []*Entry
+	var beats []Write
+	for i := range 2000 {
+		k := testKey("a")
+		k.Regarding.Name = fmt.Sprint("pod-", i)
+		found := &Series{
+			Key: *k, Namespace: k.Regarding.Namespace, Name: k.BaseName(), Instance: "controller-0",
+			State: Ongoing, First: start.Add(-time.Hour), Last: start.Add(-time.Minute), Count: 10,
+		}
+		e, _ := table.Restore(found, 0, start)
+		require.NotNil(t, e)
+		table.Beat(e)
+		w, _, ok := table.Begin(e, start)
+		require.True(t, ok)
+		keys, entries, beats = append(keys, k), append(entries, e), append(beats, w)
+	}
+	var wg sync.WaitGroup
+	var at atomic.Int64 // both come to the same entry at about the same time
+	wg.Go(func() {
+		for i, k := range keys {
+			for at.Load() < int64(i+1) {
+				runtime.Gosched()
+			}
+			if _, counted, _ := table.Count(k, start); !counted {
+				table.Observe(k, Occurrence{}, start)
+			}
+		}
+	})
+	occurred := 0
+	for i, e := range entries {
+		at.Store(int64(i + 1))
+		for range i % 4096 {
+			at.Load() // sometimes it is the one that comes first
+		}
+		again, eff := table.Gone(e, beats[i])
+		assert.Empty(t, eff.Dropped)
+		if again {
+			occurred++
+		}
+	}
+	wg.Wait()
+	checkInvariants(t, table, 0)
+	fresh := 0
+	for i := range table.shards {
+		for _, e := range table.shards[i].all() {
+			if e.counted() == 1 {
+				fresh++
+			}
+		}
+	}
+	assert.Equal(t, len(keys), occurred+fresh, "%d go on, %d began anew", occurred, fresh)
 }

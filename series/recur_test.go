@@ -53,13 +53,13 @@ func TestEveryFiveMinutes(t *testing.T) {
 	n := 1
 	for at := 5 * time.Minute; at <= 6*time.Hour; at += 5 * time.Minute {
 		n++
-		w.expire("a/1", at-1)
+		w.expire("a/1", at-time.Microsecond)
 		w.see("a", "", at)
 	}
 	require.Equal(t, []string{"a/1"}, w.order)
 	end := 6*time.Hour + DefaultWindow
-	w.begin("a/1", end-1)
-	w.answer("a/1", end-1)
+	w.begin("a/1", end-time.Microsecond)
+	w.answer("a/1", end-time.Microsecond)
 	assert.NotEmpty(t, w.expire("a/1", end))
 	w.begin("a/1", end)
 	assert.Equal(t, n, int(w.inFlight[w.entry("a/1")].Series.Count))

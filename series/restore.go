@@ -79,7 +79,7 @@ func (t *Table) restored(hash uint64, k *Key, found *Series, at time.Duration) *
 		e.shared = &shared{}
 	}
 	// The note is an old one, so that of the next occurrence is looked at.
-	e.notedAt = at - t.opts.NoteInterval
+	e.notedAt.Store(int64(at - t.opts.NoteInterval))
 	t.adopt(e, found, false, at)
 	e.lastNote = found.LastNote
 	// Nothing is to be written: that the process is new is no news.
@@ -96,10 +96,11 @@ func (t *Table) restoreAlive(s *shard, hash uint64, k *Key, found *Series, sprea
 	at := t.offset(now)
 	e := t.restored(hash, k, found, at)
 	if e.state == Singleton {
-		e.last = at - now.Sub(found.First)
-		e.wroteAt = e.last
+		first := at - now.Sub(found.First)
+		e.tally.occurred(first)
+		e.wroteAt = first
 	} else {
-		e.last = at
+		e.tally.occurred(at)
 		left := min(t.opts.Heartbeat, t.opts.Heartbeat+t.opts.Window-now.Sub(found.Last))
 		e.wroteAt = at - t.opts.Heartbeat + left - time.Duration(spread*float64(left))
 		e.beat = t.beats.bookAt(e.wroteAt + t.opts.Heartbeat)
@@ -108,6 +109,7 @@ func (t *Table) restoreAlive(s *shard, hash uint64, k *Key, found *Series, sprea
 	}
 	s.mu.Lock()
 	s.insert(e)
+	s.open(e)
 	s.mu.Unlock()
 	t.active.Add(1)
 	t.file(e)
@@ -123,7 +125,7 @@ func (t *Table) restoreDead(hash uint64, k *Key, found *Series, now time.Time, e
 	at := t.offset(now)
 	e := t.restored(hash, k, found, at)
 	// Should there be too many to close, it is the first that goes.
-	e.last = at - min(now.Sub(found.Last), longAgo)
+	e.tally.occurred(at - min(now.Sub(found.Last), longAgo))
 	e.state = Finished
 	e.revision++
 	e.detached = true

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shardCount is a power of two. Hot loops on different keys meet on a lock with
+// shardCount is a power of two. Hot loops on different keys meet in a shard with
 // a probability of one in this many.
 const shardCount = 64
 
@@ -28,13 +28,15 @@ type Table struct {
 
 	// mu guards all that changes when a series begins, ends or is written. It is
 	// taken before the lock of a shard, never after. Counting an occurrence of a
-	// running series takes the lock of its shard alone.
+	// running series takes no lock.
 	//
 	// Invariants, with mu held:
 	//   - an entry is in lists[p] if and only if placeOf says p, and e.place is p
 	//   - active + closing is the number of entries that are not done
 	//   - an entry is in its shard if and only if it is neither detached nor done
 	//   - beats has the place of each entry whose beat is not zero, and no other
+	//   - the tally of an entry is open if and only if the entry is Ongoing and not
+	//     detached, and its shard is not sealed; one that is closed has counted nothing
 	mu       sync.Mutex
 	lists    [places]idleList
 	detached index // the entries that are detached and not done
@@ -51,15 +53,24 @@ type Table struct {
 type shard struct {
 	mu      sync.Mutex
 	entries index
-	taken   uint64     // occurrences that came in
-	sealed  DropReason // why no more are taken; empty while they are
-	_       [64]byte   // keeps two shards out of one cache line
+	sealed  DropReason // why no more occurrences are taken; empty while they are
+
+	// Each occurrence changes this. It is in a cache line of its own, so that
+	// those who search entries keep that which they need.
+	_     [cacheLine]byte
+	taken atomic.Uint64 // occurrences that came in
+	_     [cacheLine]byte
 }
+
+const cacheLine = 64
 
 // NewTable returns an empty table. now is the present; times before it can be
 // given all the same. Options that Validate refuses lead to a table without use.
 func NewTable(opts Options, now time.Time) *Table {
-	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), epoch: now, words: make(vocabulary)}
+	t := &Table{opts: opts.withDefaults(), seed: maphash.MakeSeed(), words: make(vocabulary)}
+	// A whole microsecond, as a tally leaves out what is less. Truncate would take
+	// the monotonic reading away.
+	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.closed = newClosedNames(t.opts.Capacity)
 	t.beats = newCalendar(t.opts.Heartbeat)
 	return t
@@ -94,10 +105,7 @@ func (t *Table) Adopted() uint64 { return t.adopted.Load() }
 func (t *Table) Occurrences() uint64 {
 	var n uint64
 	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		n += s.taken
-		s.mu.Unlock()
+		n += t.shards[i].taken.Load()
 	}
 	return n
 }
@@ -113,7 +121,7 @@ func (t *Table) Status(e *Entry, now time.Time) (status Status, ok bool) {
 	}
 	status = Status{
 		State:      e.state,
-		Last:       now.Add(t.last(e) - off),
+		Last:       now.Add(e.last() - off),
 		Heartbeats: int(e.beats),
 		Lead:       t.beats.lead(e.beat),
 		Waiting:    e.waits(),
@@ -128,11 +136,21 @@ func (t *Table) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
 
 func (t *Table) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
 
-// last reads the time of the latest occurrence.
-func (t *Table) last(e *Entry) time.Duration {
-	t.shard(e.hash).mu.Lock()
-	defer t.shard(e.hash).mu.Unlock()
-	return e.last
+// lock locks the shard of e, which it returns, and takes over what the tally of e has
+// counted.
+func (t *Table) lock(e *Entry) *shard {
+	s := t.shard(e.hash)
+	s.mu.Lock()
+	e.add(e.tally.take())
+	return s
+}
+
+// open has occurrences of e counted without a lock from now on, if e is such a
+// series. The shard is locked.
+func (s *shard) open(e *Entry) {
+	if e.state == Ongoing && !e.detached && s.sealed == "" {
+		e.tally.open()
+	}
 }
 
 func (s *shard) find(hash uint64, k *Key) *Entry { return s.entries.find(hash, k) }
@@ -192,6 +210,6 @@ func (t *Table) file(e *Entry) {
 	}
 	e.place = p
 	if p != nowhere {
-		t.lists[p].insert(e, t.last(e))
+		t.lists[p].insert(e, e.last())
 	}
 }

@@ -283,8 +283,8 @@ func (w *world) delivered(e *Entry) int {
 	if ev := w.tends[e]; ev != nil {
 		return ev.count() - ev.meddled
 	}
-	if e.silent {
-		return int(e.count) // another entry closes the same Event
+	if e.isSilent() {
+		return e.counted() // another entry closes the same Event
 	}
 	return 0
 }
@@ -296,8 +296,8 @@ func (w *world) settleUp() {
 			continue
 		}
 		w.settledUp[e] = true
-		if e.lost() == 0 && w.delivered(e) != int(e.count) {
-			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.count, w.delivered(e))
+		if e.lost() == 0 && w.delivered(e) != e.counted() {
+			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.counted(), w.delivered(e))
 		}
 		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
 		w.leave(e)
@@ -380,7 +380,7 @@ func (w *world) do(e *Entry, write *Write) (answer, *stored) {
 		}
 		w.forgo(e)
 		w.tend(e, ev)
-	case write.Kind < WriteLook && w.tends[e] != ev && !e.silent:
+	case write.Kind < WriteLook && w.tends[e] != ev && !e.isSilent():
 		w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
 	}
 	return said, ev
@@ -433,10 +433,10 @@ func (w *world) found(e *Entry, write Write, ev *stored, at time.Time) (again bo
 	if merges && !same {
 		w.forgo(e) // what it had is gone
 	}
-	had, count := e.exists && !merges, e.count
+	had, count := e.exists && !merges, e.counted()
 	again, eff = w.table.Found(e, write, ev.event.DeepCopy(), at)
 	if e.exists && !had {
-		if e.count == count && w.disowned[ev] == e {
+		if e.counted() == count && w.disowned[ev] == e {
 			w.books.doubted[w.tuple(e)] -= ev.count()
 		}
 		if merges && same {
@@ -655,7 +655,7 @@ func (w *world) restore(spread float64, now time.Duration) string {
 	var all []string
 	for i, at := range w.listed {
 		// No order is promised for those that come at the same time.
-		now := now + time.Duration(i)
+		now := now + time.Duration(i)*time.Microsecond
 		found, err := FromEvent(at.as)
 		if err != nil {
 			continue
@@ -667,7 +667,7 @@ func (w *world) restore(spread float64, now time.Duration) string {
 			}
 			continue
 		}
-		if at.ev.tender == nil || !e.silent {
+		if at.ev.tender == nil || !e.isSilent() {
 			w.tend(e, at.ev)
 			delete(w.unsure, e)
 		}
@@ -679,7 +679,7 @@ func (w *world) restore(spread float64, now time.Duration) string {
 func (w *world) kill(now time.Duration) string {
 	for _, label := range w.order {
 		if e := w.entries[label]; !e.done {
-			w.books.killed[w.tuple(e)] += int(e.count) - w.delivered(e)
+			w.books.killed[w.tuple(e)] += e.counted() - w.delivered(e)
 			w.leave(e)
 		}
 	}
@@ -711,7 +711,7 @@ func (w *world) check() {
 		if int(e.wroteN) > delivered || int(e.wroteN) < delivered && !w.unsure[e] {
 			w.t.Errorf("%s: the table takes the server to know %d, it knows %d", w.label(e), e.wroteN, delivered)
 		}
-		found[w.tuple(e)] += int(e.count) - delivered
+		found[w.tuple(e)] += e.counted() - delivered
 		if ev := w.tends[e]; ev != nil && ev.deleted {
 			found[w.tuple(e)] += delivered // which it does not know yet
 		}
@@ -822,7 +822,7 @@ func seriesName(s *Series) string {
 const notWritten = time.Duration(math.MinInt64)
 
 func statusText(state State, last, written time.Duration, beats int, waiting bool) string {
-	text := fmt.Sprintf("%s, last %s", state, last)
+	text := fmt.Sprintf("%s, last %s", state, micros(last))
 	if written != notWritten {
 		text += fmt.Sprintf(", written %s", written)
 	}

@@ -148,7 +148,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !e.done && !e.detached && e.state == Ongoing && at-t.last(e) >= t.opts.Window {
+	if !e.done && !e.detached && e.state == Ongoing && at-e.last() >= t.opts.Window {
 		t.end(e, Finished, at, &eff)
 	}
 	kind := e.need()
@@ -161,8 +161,7 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		return Write{}, eff, false
 	}
 
-	s := t.shard(e.hash)
-	s.mu.Lock()
+	s := t.lock(e)
 	snapshot := Series{
 		Key:         e.Key(),
 		State:       e.state,
@@ -175,8 +174,9 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 	}
 	// Reckoned back from now, so that a wall clock that was set right since is
 	// believed; but what the server has been told, or may have been if an answer
-	// was lost, is not taken back.
-	last := now.Add(e.last - at).UnixMicro()
+	// was lost, is not taken back. What occurs at this moment may be in the time and
+	// not in the count, and is in the next write.
+	last := now.Add(e.last() - at).UnixMicro()
 	if e.silent {
 		last = e.wroteLast
 	}
