@@ -5,24 +5,33 @@ import "time"
 // Scale is what an occurrence costs when so many series go on, in CPU.
 type Scale struct {
 	Series int `json:"series"`
-	// RoundRobin emits about one after the other, in the order in which their
-	// objects are in memory; Random in none.
+	// Hot emits about a few of them again and again. RoundRobin emits about all, one
+	// after the other, in the order in which their objects are in memory; Random in
+	// none.
+	Hot        []Cost `json:"hot"`
 	RoundRobin []Cost `json:"roundRobin"`
 	Random     []Cost `json:"random"`
 }
+
+// hotSeries is how many series are in a hot loop, however many there are.
+const hotSeries = 100
 
 // MeasureScale measures ours and the floor with so many ongoing series. The objects
 // are as many, so what it costs to look at them is part of it.
 func MeasureScale(series, rounds int, long time.Duration) Scale {
 	subjects := references(series)
-	var inOrder, inNone []turn
+	var few, inOrder, inNone []turn
 	for _, name := range []string{Ours, Floor} {
 		d := newRecorder(name, series)
 		defer d.close()
 		d.begin(series, func(i int) *subject { return &subjects[i] })
 		// Each goes on where it was, so that a turn meets other series than the one
 		// before.
-		forward, around := 0, 0
+		hot, forward, around := 0, 0, 0
+		again := func() *subject {
+			hot = (hot + 1) % hotSeries
+			return &subjects[hot*series/hotSeries]
+		}
 		robin := func() *subject {
 			forward = (forward + 1) % series
 			return &subjects[forward]
@@ -33,10 +42,14 @@ func MeasureScale(series, rounds int, long time.Duration) Scale {
 			return &subjects[around]
 		}
 		n := calibrate(func(n int) { d.emit(n, random) }, long)
+		few = append(few, turn{recorder: name, n: n, run: func(n int) { d.emit(n, again) }})
 		inOrder = append(inOrder, turn{recorder: name, n: n, run: func(n int) { d.emit(n, robin) }})
 		inNone = append(inNone, turn{recorder: name, n: n, run: func(n int) { d.emit(n, random) }})
 	}
-	return Scale{Series: series, RoundRobin: interleave(rounds, inOrder), Random: interleave(rounds, inNone)}
+	return Scale{
+		Series: series,
+		Hot:    interleave(rounds, few), RoundRobin: interleave(rounds, inOrder), Random: interleave(rounds, inNone),
+	}
 }
 
 // strideFor returns a step that reaches every one of n places before it comes back
