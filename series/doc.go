@@ -46,6 +46,8 @@
 // # Limitations
 //
 //   - A count stays at 2147483647 once it is there.
+//   - The time of an occurrence is rounded down to microseconds, which is what an
+//     Event has. So a window can be over up to a microsecond early.
 //   - Of the notes of a running series one is kept in ten seconds
 //     (Options.NoteInterval).
 //   - Where instances share their series, what two of them write to one Event at the
