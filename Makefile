@@ -147,9 +147,10 @@ report: ## write docs/benchmarks.md and its pictures, from the last results
 microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-lint: $(addprefix bin/matrix/,$(addsuffix .mod,$(CLIENT_GO))) ## run golangci-lint on all modules, and with each supported client-go
+# With the newest client-go. With the others make matrix vets: golangci-lint cannot be
+# given another go.mod, since it also runs go list outside of modules.
+lint: ## run golangci-lint on all modules
 	@for module in $(MODULES); do (set -x; cd $$module && CGO_ENABLED=0 $(GOLANGCI_LINT) run ./...) || exit 1; done
-	@for mod in $^; do (set -x; GOFLAGS=-modfile=$(CURDIR)/$$mod $(GOLANGCI_LINT) run ./...) || exit 1; done
 
 fmt: ## format the code
 	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/... ./test/monitoring/...

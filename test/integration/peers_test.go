@@ -158,6 +158,7 @@ func TestAdapterOfClientGosInterface(t *testing.T) {
 	clients := apiserver.Clientset(t)
 	namespace := apiserver.Namespace(t)
 	regarding, _ := podAndPart(t, namespace)
+	//nolint:staticcheck // this is what is tested
 	var adapter clientevents.EventBroadcasterAdapter = events.NewEventBroadcasterAdapterWithContext(t.Context(), clients)
 	t.Cleanup(adapter.Shutdown)
 	adapter.StartRecordingToSink(t.Context().Done())
