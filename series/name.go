@@ -1,6 +1,8 @@
 package series
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -45,7 +47,7 @@ func (k *Key) Named(name string) bool {
 }
 
 func (k *Key) hashSuffix() string {
-	return fmt.Sprintf("%0*x", hashDigits, k.Hash())
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, k.Hash()))
 }
 
 func isHex(s string) bool {

@@ -192,10 +192,11 @@ func (t *Table) Begin(e *Entry, now time.Time) (w Write, eff Effects, ok bool) {
 		t.file(e)
 		return Write{}, eff, false
 	}
-	if !e.named {
-		t.nameEntry(e, at)
+	if e.named {
+		snapshot.Name = e.name()
+	} else {
+		snapshot.Name = t.nameEntry(e, at)
 	}
-	snapshot.Name = e.name()
 	snapshot.Namespace = t.namespace(&snapshot.Key)
 	snapshot.Last = time.UnixMicro(max(last, e.wroteLast, e.first))
 	w.Series = snapshot
@@ -247,27 +248,28 @@ func (t *Table) namespace(k *Key) string {
 	return t.opts.ClusterNamespace
 }
 
-// nameEntry gives e its first name: the base name, or a unique one if that is
-// taken, or if an earlier entry has yet to write there. The table is locked.
-func (t *Table) nameEntry(e *Entry, at time.Duration) {
+// nameEntry gives e its first name, and returns it: the base name, or a unique one if
+// that is taken, or if an earlier entry has yet to write there. The table is locked.
+func (t *Table) nameEntry(e *Entry, at time.Duration) string {
 	k := e.Key()
 	base := k.BaseName()
 	if t.closed.taken(t.nameHashOf(e), at) || t.has(e.hash, &k, base, e) {
-		t.renameEntry(e)
-		return
+		return t.renameEntry(e)
 	}
-	e.rename(base)
+	e.named = true
+	return base
 }
 
-// renameEntry gives e the next unique name. The table is locked.
-func (t *Table) renameEntry(e *Entry) {
+// renameEntry gives e the next unique name, and returns it. The table is locked.
+func (t *Table) renameEntry(e *Entry) string {
 	// One that was adopted may have any of these names already.
 	k := e.Key()
 	for before := e.name(); ; {
-		e.rename(k.UniqueName(time.UnixMicro(e.first), int(e.uniqueNames)))
+		name := k.UniqueName(time.UnixMicro(e.first), int(e.uniqueNames))
 		e.uniqueNames++
-		if e.name() != before {
-			return
+		if name != before {
+			e.rename(name)
+			return name
 		}
 	}
 }
