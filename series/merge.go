@@ -74,6 +74,9 @@ func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
 		e.wrote = e.revision // there is nothing to add
 	}
 	s.mu.Unlock()
+	if e.beat == (booking{}) {
+		t.plan(e) // perhaps it was a singleton, and others have made a series of it
+	}
 	if found.State.Closed() && !e.detached {
 		// It is over. What occurs from now on is something new.
 		t.end(e, found.State, t.offset(now), eff)
