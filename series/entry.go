@@ -173,10 +173,13 @@ func (e *Entry) add(n int) {
 	if n == 0 {
 		return
 	}
-	e.count = int32(min(int64(e.count)+int64(n), math.MaxInt32))
+	e.raise(int64(n))
 	e.silent = false
 	e.revision += uint64(n)
 }
+
+// raise raises the count, as far as the API has room for it. The shard is locked.
+func (e *Entry) raise(n int64) { e.count = int32(min(int64(e.count)+n, math.MaxInt32)) }
 
 // describe takes the note and the annotations of the latest occurrence. The
 // shard is locked.

@@ -2,7 +2,6 @@ package series
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 	"time"
 
@@ -198,7 +197,7 @@ func (t *Table) adopt(e *Entry, found *Series, base bool, at time.Duration) {
 	s := t.lock(e)
 	defer s.mu.Unlock()
 	if base {
-		e.count = int32(min(int64(e.count)+int64(found.Count), math.MaxInt32))
+		e.raise(int64(found.Count))
 		if e.state == Singleton && e.detached {
 			e.state = Finished
 		} else if e.state == Singleton {

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -58,7 +57,7 @@ func (t *Table) merge(e *Entry, found *Series, now time.Time, eff *Effects) {
 		theirs = 0 // it was this process, and the answer was lost
 	}
 	if theirs > 0 {
-		e.count = int32(min(int64(e.count)+theirs, math.MaxInt32))
+		e.raise(theirs)
 	}
 	e.revision++
 	if theirs > 0 && e.detached && e.state == Finished && found.State == Ongoing {
