@@ -15,6 +15,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -93,7 +94,7 @@ func TestRestart(t *testing.T) {
 				second.start(t)
 				synctest.Wait()
 				second.loop(10, time.Second)
-				time.Sleep(series.DefaultWindow)
+				time.Sleep(tracker.DefaultWindow)
 				synctest.Wait()
 
 				event := s.only(t)
@@ -148,7 +149,7 @@ func TestRestartAfterTheSeriesIsDead(t *testing.T) {
 		first.loop(10, time.Second)
 		first.flush(t)
 		first.kill()
-		time.Sleep(series.DefaultHeartbeat + series.DefaultWindow)
+		time.Sleep(tracker.DefaultHeartbeat + tracker.DefaultWindow)
 
 		second := newWorldOn(t, s, s, Options{})
 		second.start(t)
@@ -230,7 +231,7 @@ func TestListedSeriesThatIsOver(t *testing.T) {
 
 		second := newWorldOn(t, s.server, s, Options{})
 		second.start(t)
-		time.Sleep(series.DefaultWindow)
+		time.Sleep(tracker.DefaultWindow)
 		synctest.Wait()
 		assert.EqualValues(t, 1+3, s.pages.Load())
 		for _, event := range s.list() {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // backlog knows which series have something to be written, and since when: in the
@@ -15,13 +15,13 @@ import (
 type backlog struct {
 	mu      sync.Mutex
 	order   list.List // of *arrears
-	entries map[*series.Entry]*list.Element
+	entries map[*tracker.Entry]*list.Element
 	largest int // how many there have been since there were none
 }
 
 // arrears is one series of a backlog.
 type arrears struct {
-	entry *series.Entry
+	entry *tracker.Entry
 	since time.Time
 	busy  bool // the write is under way
 	more  bool // and something has been added since that began
@@ -32,7 +32,7 @@ type arrears struct {
 const backlogKeep = 1000
 
 // add says that there is something to be written of e.
-func (b *backlog) add(e *series.Entry, now time.Time) {
+func (b *backlog) add(e *tracker.Entry, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known, ok := b.entries[e]; ok {
@@ -42,16 +42,16 @@ func (b *backlog) add(e *series.Entry, now time.Time) {
 	b.insert(e, now)
 }
 
-func (b *backlog) insert(e *series.Entry, now time.Time) {
+func (b *backlog) insert(e *tracker.Entry, now time.Time) {
 	if b.entries == nil {
-		b.entries = make(map[*series.Entry]*list.Element)
+		b.entries = make(map[*tracker.Entry]*list.Element)
 	}
 	b.entries[e] = b.order.PushBack(&arrears{entry: e, since: now})
 	b.largest = max(b.largest, len(b.entries))
 }
 
 // begin says that somebody sees to e.
-func (b *backlog) begin(e *series.Entry) {
+func (b *backlog) begin(e *tracker.Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known, ok := b.entries[e]; ok {
@@ -62,7 +62,7 @@ func (b *backlog) begin(e *series.Entry) {
 
 // end says what came of it: whether e is to be seen to again, and if so, whether
 // that is because nothing has been achieved.
-func (b *backlog) end(e *series.Entry, again, failed bool, now time.Time) {
+func (b *backlog) end(e *tracker.Entry, again, failed bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.entries[e]

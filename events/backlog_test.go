@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 func TestBacklog(t *testing.T) {
@@ -18,7 +17,7 @@ func TestBacklog(t *testing.T) {
 		assert.Equal(t, n, gotN)
 		assert.Equal(t, since, got)
 	}
-	first, second := new(series.Entry), new(series.Entry)
+	first, second := new(tracker.Entry), new(tracker.Entry)
 
 	check(0, time.Time{})
 	b.end(first, false, false, at(0)) // nobody knows it
@@ -55,7 +54,7 @@ func TestBacklog(t *testing.T) {
 // What an outage has made large is given back.
 func TestBacklogShrinks(t *testing.T) {
 	var b backlog
-	entries := make([]series.Entry, backlogKeep+1)
+	entries := make([]tracker.Entry, backlogKeep+1)
 	for i := range entries {
 		b.add(&entries[i], time.Time{})
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/heartbeat"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // shutdownGrace is how much of the time for a shutdown is kept for ending what
@@ -34,7 +34,7 @@ type Broadcaster struct {
 	invalid error // what is wrong with the options
 	clock   clock.WithTicker
 
-	table     *series.Table
+	table     *tracker.Table
 	deadlines deadlines
 	gate      *gate
 	watchers  watchers
@@ -72,7 +72,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock}.withDefaults()
 	}
 	b.clock = b.opts.Clock
-	b.table = series.NewTable(b.opts.table(), b.clock.Now())
+	b.table = tracker.NewTable(b.opts.table(), b.clock.Now())
 	b.gate = newGate(b.clock)
 	b.limiter = newLimiter(b.opts)
 	b.watchers.queue = b.opts.WatcherQueue
@@ -286,7 +286,7 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, w *writer)
 }
 
 // due is called when a deadline of a series has come.
-func (b *Broadcaster) due(e *series.Entry, due heartbeat.Due) {
+func (b *Broadcaster) due(e *tracker.Entry, due heartbeat.Due) {
 	switch due {
 	case heartbeat.None:
 	case heartbeat.Heartbeat:
@@ -298,7 +298,7 @@ func (b *Broadcaster) due(e *series.Entry, due heartbeat.Due) {
 
 // apply does what a change to the table means. err is what the server said, if
 // that was the cause.
-func (b *Broadcaster) apply(logger klog.Logger, err error, eff series.Effects) {
+func (b *Broadcaster) apply(logger klog.Logger, err error, eff tracker.Effects) {
 	if w := b.writer.Load(); w != nil && len(eff.Dirty) > 0 {
 		now := b.clock.Now()
 		for _, e := range eff.Dirty {

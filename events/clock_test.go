@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/internal/wallclock"
 	"github.com/eventseries/eventseries/series"
 )
@@ -132,7 +133,7 @@ func ninetyMinutes(w *world, at func(minute int)) {
 		}
 		time.Sleep(time.Second)
 	}
-	time.Sleep(series.DefaultWindow)
+	time.Sleep(tracker.DefaultWindow)
 }
 
 // A wall clock that is set closes nothing early and keeps nothing longer: each
@@ -225,7 +226,7 @@ func TestMachineIsSuspended(t *testing.T) {
 				list := w.server.list()
 				assert.Equal(t, []string{"Ongoing x39", "Finished x2", "Finished x2"}, statesOf(t, w), "as of the heartbeat")
 				assert.Equal(t, first.UnixMicro(), list[0].EventTime.UnixMicro())
-				time.Sleep(series.DefaultWindow)
+				time.Sleep(tracker.DefaultWindow)
 				synctest.Wait()
 				assert.Equal(t, []string{"Finished x40", "Finished x2", "Finished x2"}, statesOf(t, w))
 				assert.Zero(t, w.broadcaster.Stats().Tracked)
@@ -273,7 +274,7 @@ func TestClockWithoutMonotonicTimeIsSet(t *testing.T) {
 				assert.Len(t, w.server.list(), row.wantEvents+1)
 				for w.broadcaster.Stats().Tracked > 0 {
 					time.Sleep(time.Minute)
-					require.LessOrEqual(t, time.Since(last), row.wantKept+2*series.DefaultWindow, "it is not kept for ever")
+					require.LessOrEqual(t, time.Since(last), row.wantKept+2*tracker.DefaultWindow, "it is not kept for ever")
 				}
 				synctest.Wait()
 				for _, event := range w.server.list() {

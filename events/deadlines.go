@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/heartbeat"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // dueBatch is how many deadlines are taken at once, so that the lock is not held
@@ -19,17 +19,17 @@ const dueBatch = 256
 type deadlines struct {
 	clock     clock.Clock
 	intervals heartbeat.Intervals
-	table     *series.Table
+	table     *tracker.Table
 	// due is called for each deadline that has come, without a lock.
-	due func(*series.Entry, heartbeat.Due)
+	due func(*tracker.Entry, heartbeat.Due)
 
 	mu    sync.Mutex
-	queue heartbeat.Queue[*series.Entry]
+	queue heartbeat.Queue[*tracker.Entry]
 	wake  chan struct{} // has room for one
 }
 
 // schedule puts the next deadline of e into the queue.
-func (d *deadlines) schedule(e *series.Entry) {
+func (d *deadlines) schedule(e *tracker.Entry) {
 	now := d.clock.Now()
 	// Under the lock, so that of two calls at a time the one that read the later
 	// status has the last word.
@@ -59,7 +59,7 @@ func (d *deadlines) schedule(e *series.Entry) {
 }
 
 // remove takes the deadlines of entries out of the queue.
-func (d *deadlines) remove(entries ...*series.Entry) {
+func (d *deadlines) remove(entries ...*tracker.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range entries {
@@ -69,7 +69,7 @@ func (d *deadlines) remove(entries ...*series.Entry) {
 
 // run calls due for what is due until ctx ends.
 func (d *deadlines) run(ctx context.Context) {
-	var batch [dueBatch]*series.Entry
+	var batch [dueBatch]*tracker.Entry
 	for ctx.Err() == nil {
 		n, next := d.pop(batch[:])
 		for _, e := range batch[:n] {
@@ -98,7 +98,7 @@ func (d *deadlines) run(ctx context.Context) {
 
 // pop takes what is due into batch, and says when to come back if that is
 // nothing. next is zero if there is no deadline at all.
-func (d *deadlines) pop(batch []*series.Entry) (n int, next time.Time) {
+func (d *deadlines) pop(batch []*tracker.Entry) (n int, next time.Time) {
 	now := d.clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,7 +109,7 @@ func (d *deadlines) pop(batch []*series.Entry) (n int, next time.Time) {
 
 // look sees whether a deadline that has come still holds: occurrences move it
 // without telling.
-func (d *deadlines) look(e *series.Entry) {
+func (d *deadlines) look(e *tracker.Entry) {
 	now := d.clock.Now()
 	status, ok := d.table.Status(e, now)
 	if !ok {

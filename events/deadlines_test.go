@@ -12,11 +12,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/heartbeat"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // runDeadlines runs a loop of deadlines until the test ends.
-func runDeadlines(t *testing.T, es *entries, intervals heartbeat.Intervals, due func(*series.Entry, heartbeat.Due)) *deadlines {
+func runDeadlines(t *testing.T, es *entries, intervals heartbeat.Intervals, due func(*tracker.Entry, heartbeat.Due)) *deadlines {
 	t.Helper()
 	d := &deadlines{clock: clock.RealClock{}, intervals: intervals, table: es.table, due: due, wake: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,11 +31,11 @@ func TestDeadlinesEarlierOneWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		es := newEntries()
 		es.now = time.Now()
-		es.table = series.NewTable(series.Options{}, es.now)
+		es.table = tracker.NewTable(tracker.Options{}, es.now)
 		start := es.now
 		var got []string
 		var d *deadlines
-		d = runDeadlines(t, es, heartbeat.Intervals{First: time.Minute}, func(e *series.Entry, due heartbeat.Due) {
+		d = runDeadlines(t, es, heartbeat.Intervals{First: time.Minute}, func(e *tracker.Entry, due heartbeat.Due) {
 			got = append(got, fmt.Sprint(e.Key().Regarding.Name, " ", due, " ", time.Since(start)))
 			d.remove(e)
 			es.table.Expire(e, time.Now().Add(time.Hour)) // ends it, whatever was due
@@ -59,11 +59,11 @@ func TestDeadlinesBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		es := newEntries()
 		es.now = time.Now()
-		es.table = series.NewTable(series.Options{}, es.now)
+		es.table = tracker.NewTable(tracker.Options{}, es.now)
 		const n = 3*dueBatch + 1
 		calls, free := 0, 0
 		var d *deadlines
-		d = runDeadlines(t, es, heartbeat.Intervals{}, func(e *series.Entry, due heartbeat.Due) {
+		d = runDeadlines(t, es, heartbeat.Intervals{}, func(e *tracker.Entry, due heartbeat.Due) {
 			assert.Equal(t, heartbeat.Forget, due)
 			calls++
 			if d.mu.TryLock() {

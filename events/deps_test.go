@@ -56,23 +56,24 @@ func TestMetricsAloneImportPrometheus(t *testing.T) {
 // Imports run one way: compat, events, heartbeat, series.
 func TestImportsRunOneWay(t *testing.T) {
 	for pkg, may := range map[string][]string{
-		"series":          {"series", "internal/text"},
-		"heartbeat":       {"heartbeat", "series", "internal/text"},
-		"internal/direct": {"internal/direct"},
+		"series":           {"series"},
+		"internal/tracker": {"internal/tracker", "series", "internal/text"},
+		"heartbeat":        {"heartbeat", "internal/tracker", "series", "internal/text"},
+		"internal/direct":  {"internal/direct"},
 		"events": {
-			"events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 			"internal/safelog",
 		},
 		"events/metrics": {
-			"events/metrics", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"events/metrics", "events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 			"internal/safelog",
 		},
 		"events/eventstest": {
-			"events/eventstest", "events", "heartbeat", "series",
+			"events/eventstest", "events", "heartbeat", "internal/tracker", "series",
 			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog",
 		},
 		"compat": {
-			"compat", "events", "heartbeat", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"compat", "events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 			"internal/safelog",
 		},
 	} {

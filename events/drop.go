@@ -4,25 +4,24 @@ import (
 	"reflect"
 	"runtime"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // DropReason says why occurrences were lost; see the constants.
-type DropReason = series.DropReason
+type DropReason = tracker.DropReason
 
 // Drop is a loss that is offered to Options.OnDrop.
-type Drop = series.Drop
+type Drop = tracker.Drop
 
 // The reasons for which occurrences are lost.
 const (
 	// DropTableFull: there was no room for a new series.
-	DropTableFull = series.DropTableFull
+	DropTableFull = tracker.DropTableFull
 	// DropDisplaced: a Normal that had not been written yet gave way to a Warning.
-	DropDisplaced = series.DropDisplaced
+	DropDisplaced = tracker.DropDisplaced
 	// DropClosingFull: too many ended series were waiting for their last write.
-	DropClosingFull = series.DropClosingFull
+	DropClosingFull = tracker.DropClosingFull
 	// DropInvalidObject: the regarding object is nil, or its kind is not known.
 	DropInvalidObject DropReason = "InvalidObject"
 	// DropInvalidType: the type is neither Normal nor Warning.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // logInterval is how often a line that could be written for each event is.
@@ -61,7 +61,7 @@ func (s *spell) end() (over spell, ok bool) {
 func (s *spell) ended() bool { return s.since.IsZero() }
 
 // note takes in what became of a write.
-func (f *failures) note(b *Broadcaster, w *series.Write, v verdict, err error) {
+func (f *failures) note(b *Broadcaster, w *tracker.Write, v verdict, err error) {
 	b.logRequest(w, v, err)
 	now := b.clock.Now()
 	asked := permission{w.Series.Namespace, "patch"}

@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // tally is a sink that only counts, since there is much to count.
@@ -180,7 +179,7 @@ func TestRandomReasonsFillTheTable(t *testing.T) {
 		}
 		stats := b.Stats()
 		t.Logf("%d series tracked, dropped %v, at most %d goroutines and %d MB of heap", stats.Tracked, stats.Dropped, sink.goroutines, sink.heap/1e6)
-		assertBetween(t, series.DefaultCapacity, 2*series.DefaultCapacity, stats.Tracked)
+		assertBetween(t, tracker.DefaultCapacity, 2*tracker.DefaultCapacity, stats.Tracked)
 		assertBetween(t, 5, 99, sink.goroutines)
 		assertBetween(t, 1<<20, 150_000_000, int(sink.heap))
 

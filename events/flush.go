@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // Flush returns when everything that was emitted before it was called is on the
@@ -50,12 +50,12 @@ type flushes struct {
 }
 
 type flush struct {
-	pending map[*series.Entry]series.Pending
+	pending map[*tracker.Entry]tracker.Pending
 	done    chan struct{} // closed when nothing is pending
 }
 
-func (fs *flushes) add(pending []series.Pending) *flush {
-	f := &flush{pending: make(map[*series.Entry]series.Pending, len(pending)), done: make(chan struct{})}
+func (fs *flushes) add(pending []tracker.Pending) *flush {
+	f := &flush{pending: make(map[*tracker.Entry]tracker.Pending, len(pending)), done: make(chan struct{})}
 	for _, p := range pending {
 		f.pending[p.Entry] = p
 	}
@@ -81,7 +81,7 @@ func (fs *flushes) left(f *flush) int {
 }
 
 // check looks at entries of which a write has ended, or which were lost.
-func (fs *flushes) check(table *series.Table, entries ...*series.Entry) {
+func (fs *flushes) check(table *tracker.Table, entries ...*tracker.Entry) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for f := range fs.waiting {
@@ -94,7 +94,7 @@ func (fs *flushes) check(table *series.Table, entries ...*series.Entry) {
 }
 
 // checkAll looks at all entries that somebody waits for.
-func (fs *flushes) checkAll(table *series.Table) {
+func (fs *flushes) checkAll(table *tracker.Table) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for f := range fs.waiting {
@@ -105,7 +105,7 @@ func (fs *flushes) checkAll(table *series.Table) {
 }
 
 // settle strikes p off if the server knows it. The lock is held.
-func (fs *flushes) settle(table *series.Table, f *flush, p series.Pending) {
+func (fs *flushes) settle(table *tracker.Table, f *flush, p tracker.Pending) {
 	if !table.Settled(p) {
 		return
 	}

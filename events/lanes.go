@@ -1,31 +1,30 @@
 package events
 
 import (
+	"github.com/eventseries/eventseries/internal/tracker"
 	"k8s.io/client-go/util/workqueue"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // lanes is the storage of the work queue. It orders what waits by urgency, first
 // come, first served within one urgency. The work queue guards it, and sees to
 // it that an entry is in it once.
 type lanes struct {
-	lane  [series.Urgencies]workqueue.Queue[*series.Entry]
-	where map[*series.Entry]series.Urgency
+	lane  [tracker.Urgencies]workqueue.Queue[*tracker.Entry]
+	where map[*tracker.Entry]tracker.Urgency
 }
 
-var _ workqueue.Queue[*series.Entry] = (*lanes)(nil)
+var _ workqueue.Queue[*tracker.Entry] = (*lanes)(nil)
 
 func newLanes() *lanes {
-	l := &lanes{where: make(map[*series.Entry]series.Urgency)}
+	l := &lanes{where: make(map[*tracker.Entry]tracker.Urgency)}
 	for i := range l.lane {
-		l.lane[i] = workqueue.DefaultQueue[*series.Entry]()
+		l.lane[i] = workqueue.DefaultQueue[*tracker.Entry]()
 	}
 	return l
 }
 
 // Push adds an entry.
-func (l *lanes) Push(e *series.Entry) {
+func (l *lanes) Push(e *tracker.Entry) {
 	u := e.Urgency()
 	l.where[e] = u
 	l.lane[u].Push(e)
@@ -33,7 +32,7 @@ func (l *lanes) Push(e *series.Entry) {
 
 // Touch is called when an entry that waits is added again. If it has become more
 // urgent it goes to a faster lane; what it leaves behind is passed over later.
-func (l *lanes) Touch(e *series.Entry) {
+func (l *lanes) Touch(e *tracker.Entry) {
 	if was, ok := l.where[e]; ok && e.Urgency() < was {
 		l.Push(e)
 	}
@@ -44,11 +43,11 @@ func (l *lanes) Len() int { return len(l.where) }
 
 // Pop returns the first entry of the most urgent lane that has one. There must
 // be one.
-func (l *lanes) Pop() *series.Entry {
+func (l *lanes) Pop() *tracker.Entry {
 	for u := range l.lane {
 		for l.lane[u].Len() > 0 {
 			e := l.lane[u].Pop()
-			if at, ok := l.where[e]; ok && at == series.Urgency(u) {
+			if at, ok := l.where[e]; ok && at == tracker.Urgency(u) {
 				delete(l.where, e)
 				return e
 			}

@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
 // entries makes entries that wait for something.
 type entries struct {
-	table *series.Table
+	table *tracker.Table
 	now   time.Time
 }
 
 func newEntries() *entries {
 	now := time.Unix(1e9, 0)
-	return &entries{table: series.NewTable(series.Options{}, now), now: now}
+	return &entries{table: tracker.NewTable(tracker.Options{}, now), now: now}
 }
 
 func (es *entries) key(eventtype, name string) *series.Key {
@@ -27,31 +28,31 @@ func (es *entries) key(eventtype, name string) *series.Key {
 }
 
 // news returns an entry that waits to be created.
-func (es *entries) news(t *testing.T, eventtype, name string) *series.Entry {
+func (es *entries) news(t *testing.T, eventtype, name string) *tracker.Entry {
 	t.Helper()
-	dirty := es.table.Observe(es.key(eventtype, name), series.Occurrence{}, es.now).Dirty
+	dirty := es.table.Observe(es.key(eventtype, name), tracker.Occurrence{}, es.now).Dirty
 	require.Len(t, dirty, 1)
 	return dirty[0]
 }
 
 // series returns an entry that is Ongoing and has been written.
-func (es *entries) series(t *testing.T, eventtype, name string) *series.Entry {
+func (es *entries) series(t *testing.T, eventtype, name string) *tracker.Entry {
 	t.Helper()
 	e := es.news(t, eventtype, name)
-	es.table.Observe(es.key(eventtype, name), series.Occurrence{}, es.now)
+	es.table.Observe(es.key(eventtype, name), tracker.Occurrence{}, es.now)
 	es.write(t, e)
 	return e
 }
 
 // heartbeat returns an entry that waits for its heartbeat.
-func (es *entries) heartbeat(t *testing.T, eventtype, name string) *series.Entry {
+func (es *entries) heartbeat(t *testing.T, eventtype, name string) *tracker.Entry {
 	t.Helper()
 	e := es.series(t, eventtype, name)
 	es.table.Beat(e)
 	return e
 }
 
-func (es *entries) write(t *testing.T, e *series.Entry) {
+func (es *entries) write(t *testing.T, e *tracker.Entry) {
 	t.Helper()
 	w, _, ok := es.table.Begin(e, es.now)
 	require.True(t, ok)
@@ -60,7 +61,7 @@ func (es *entries) write(t *testing.T, e *series.Entry) {
 }
 
 // finish ends a series, so that its heartbeat becomes news.
-func (es *entries) finish(t *testing.T, e *series.Entry) {
+func (es *entries) finish(t *testing.T, e *tracker.Entry) {
 	t.Helper()
 	require.Contains(t, es.table.Expire(e, es.now.Add(time.Hour)).Dirty, e)
 }
@@ -76,7 +77,7 @@ func TestLanesOrder(t *testing.T) {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	es := newEntries()
 	l := newLanes()
-	for _, e := range []*series.Entry{
+	for _, e := range []*tracker.Entry{
 		es.heartbeat(t, normal, "7"), es.news(t, normal, "3"), es.heartbeat(t, warning, "5"), es.news(t, warning, "1"),
 		es.news(t, warning, "2"), es.heartbeat(t, warning, "6"), es.news(t, normal, "4"), es.heartbeat(t, normal, "8"),
 	} {
@@ -122,10 +123,10 @@ func TestLanesTouchDoesNotLower(t *testing.T) {
 	e := es.news(t, corev1.EventTypeWarning, "e")
 	l.Push(e)
 	es.write(t, e)
-	es.table.Observe(es.key(corev1.EventTypeWarning, "e"), series.Occurrence{}, es.now)
+	es.table.Observe(es.key(corev1.EventTypeWarning, "e"), tracker.Occurrence{}, es.now)
 	es.write(t, e)
 	es.table.Beat(e)
-	require.Equal(t, series.RefreshWarning, e.Urgency())
+	require.Equal(t, tracker.RefreshWarning, e.Urgency())
 	l.Touch(e)
 	l.Push(es.news(t, corev1.EventTypeNormal, "f"))
 	assert.Equal(t, []string{"e", "f"}, drain(l), "it has waited long enough")

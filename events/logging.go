@@ -3,11 +3,10 @@ package events
 import (
 	"errors"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // StartEventWatcher calls handler with every event that is emitted from now on,
@@ -62,7 +61,7 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) func() {
 }
 
 // logRequest writes a line for a request, where somebody wants to see each.
-func (b *Broadcaster) logRequest(w *series.Write, v verdict, err error) {
+func (b *Broadcaster) logRequest(w *tracker.Write, v verdict, err error) {
 	logger := b.logger().V(4)
 	if !logger.Enabled() {
 		return

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/heartbeat"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // Defaults of Options.
@@ -212,8 +212,8 @@ func (o Options) intervals() heartbeat.Intervals {
 	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat, Finish: o.FinishAfter}
 }
 
-func (o Options) table() series.Options {
-	return series.Options{
+func (o Options) table() tracker.Options {
+	return tracker.Options{
 		Window:           o.FinishAfter,
 		Capacity:         o.Capacity,
 		NoteInterval:     o.NoteInterval,

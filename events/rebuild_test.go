@@ -10,6 +10,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -46,7 +47,7 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 
 				second := newWorldOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
 				second.start(t)
-				time.Sleep(series.DefaultWindow)
+				time.Sleep(tracker.DefaultWindow)
 				synctest.Wait()
 				assert.Equal(t, []string{"secret", "ns", "kube-system"}, s.asked)
 				assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)

@@ -8,6 +8,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -100,7 +101,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		}
 	}
 
-	occurrence := series.Occurrence{
+	occurrence := tracker.Occurrence{
 		Note:          formatted,
 		DistinctNotes: r.distinctNotes,
 		Instance:      r.identity.instance,

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // Stats are the counters of a Broadcaster at one time. They only ever grow, but
@@ -100,7 +100,7 @@ type counters struct {
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
-	writes             [series.WriteKinds][outcomes]atomic.Uint64
+	writes             [tracker.WriteKinds][outcomes]atomic.Uint64
 	lists              [outcomes]atomic.Uint64
 	durations          [len(verbNames)]durations
 	reasons, actions   distinct
@@ -121,14 +121,14 @@ const (
 var verbNames = [...]string{"create", "patch", "list"}
 
 // wrote counts a request that took so long.
-func (c *counters) wrote(w *series.Write, o outcome, took time.Duration) {
+func (c *counters) wrote(w *tracker.Write, o outcome, took time.Duration) {
 	c.writes[w.Kind][o].Add(1)
 	verb := verbPatch
 	if w.Creates() {
 		verb = verbCreate
 	}
 	c.durations[verb].observe(took)
-	if w.Kind == series.WriteCreate {
+	if w.Kind == tracker.WriteCreate {
 		// Here and not where events are emitted: a hot loop never gets here.
 		c.reasons.add(w.Series.Key.Reason)
 		c.actions.add(w.Series.Key.Action)
@@ -178,7 +178,7 @@ func (b *Broadcaster) Stats() Stats {
 	for kind := range b.counters.writes {
 		for o := range b.counters.writes[kind] {
 			if n := b.counters.writes[kind][o].Load(); n > 0 {
-				s.Writes[WriteKey{series.WriteKind(kind).String(), outcome(o).String()}] = n
+				s.Writes[WriteKey{tracker.WriteKind(kind).String(), outcome(o).String()}] = n
 			}
 		}
 	}

@@ -5,15 +5,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 func TestStats(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		assert.Equal(t, Stats{
-			Capacity:  series.DefaultCapacity,
+			Capacity:  tracker.DefaultCapacity,
 			Writes:    map[WriteKey]uint64{},
 			Durations: map[string]Histogram{},
 			Dropped:   map[DropReason]uint64{},
@@ -37,7 +36,7 @@ func TestStats(t *testing.T) {
 			Tracked:         3,
 			Singletons:      1,
 			Ongoing:         2,
-			Capacity:        series.DefaultCapacity,
+			Capacity:        tracker.DefaultCapacity,
 			Writes:          map[WriteKey]uint64{{"create", "written"}: 3, {"series", "written"}: 2, {"flush", "written"}: 2},
 			Dropped:         map[DropReason]uint64{DropInvalidObject: 1},
 			DistinctReasons: 1,

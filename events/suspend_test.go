@@ -7,11 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // The tests in this file are about a process that does not run for an hour while
@@ -144,7 +143,7 @@ func TestManyLoopsAreStopped(t *testing.T) {
 		w.flush(t)
 		assert.LessOrEqual(t, w.broadcaster.Stats().Requests()-before, uint64(4*loops), "a closing write, a create, a series and a signpost each")
 		assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"heartbeat", "written"}])
-		clock.Step(series.DefaultWindow)
+		clock.Step(tracker.DefaultWindow)
 		synctest.Wait()
 		assert.Zero(t, w.broadcaster.Stats().Tracked)
 		for _, event := range w.server.list() {

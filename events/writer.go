@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // How a write is tried again: after a second, then after twice as long each
@@ -31,10 +30,10 @@ type writer struct {
 	b      *Broadcaster
 	ctx    context.Context // ends with stop
 	cancel context.CancelFunc
-	queue  workqueue.TypedDelayingInterface[*series.Entry]
+	queue  workqueue.TypedDelayingInterface[*tracker.Entry]
 	// backoff knows how often an entry has failed. The queue has no rate limiter
 	// of its own, since that would know no jitter.
-	backoff workqueue.TypedRateLimiter[*series.Entry]
+	backoff workqueue.TypedRateLimiter[*tracker.Entry]
 	backlog backlog // what is in the queue, or will be again
 	// hurry is set when there is little time left, so that what fails is tried
 	// again soon.
@@ -57,11 +56,11 @@ func (b *Broadcaster) startWriter() *writer {
 	w := &writer{b: b}
 	// client-go logs to the logger of the context as well.
 	w.ctx, w.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
-	w.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*series.Entry]{
+	w.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[*tracker.Entry]{
 		Clock: b.clock,
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[*series.Entry]{Clock: b.clock, Queue: newLanes()}),
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[*tracker.Entry]{Clock: b.clock, Queue: newLanes()}),
 	})
-	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[*series.Entry](retryFirst, retryMax)
+	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[*tracker.Entry](retryFirst, retryMax)
 	// From here on whoever makes an entry dirty puts it into the queue himself.
 	b.writer.Store(w)
 	now := b.clock.Now()
@@ -80,7 +79,7 @@ func (b *Broadcaster) startWriter() *writer {
 }
 
 // add puts e, which has something to be written, into the queue.
-func (w *writer) add(e *series.Entry, now time.Time) {
+func (w *writer) add(e *tracker.Entry, now time.Time) {
 	w.backlog.add(e, now)
 	w.queue.Add(e)
 }
@@ -144,7 +143,7 @@ func (w *writer) sleep(d time.Duration) bool {
 // process makes the write that e waits for, if there is one, and reports whether
 // a request was made, and whether that took so long that another worker has taken
 // the place of this one.
-func (w *writer) process(e *series.Entry) (made, replaced bool) {
+func (w *writer) process(e *tracker.Entry) (made, replaced bool) {
 	b := w.b
 	p, ok := b.gate.enter(w.ctx)
 	if !ok {
@@ -179,7 +178,7 @@ func (w *writer) process(e *series.Entry) (made, replaced bool) {
 
 // send makes the request of a write and returns the Event that the sink answers
 // with.
-func (w *writer) send(write *series.Write) (event *eventsv1.Event, err error) {
+func (w *writer) send(write *tracker.Write) (event *eventsv1.Event, err error) {
 	if write.Creates() {
 		err = w.request(func(ctx context.Context) error {
 			event, err = w.b.sink.Create(ctx, write.Series.Event())
@@ -214,12 +213,12 @@ func (w *writer) request(call func(context.Context) error) (err error) {
 
 // conclude tells the table what became of a write, and sees to what follows. It
 // reports whether e comes into the queue again.
-func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.Event, v verdict, err error) (again bool) {
+func (w *writer) conclude(e *tracker.Entry, write tracker.Write, event *eventsv1.Event, v verdict, err error) (again bool) {
 	b := w.b
-	var eff series.Effects
+	var eff tracker.Effects
 	switch v.outcome {
 	case written:
-		if write.Kind == series.WriteLook {
+		if write.Kind == tracker.WriteLook {
 			again, eff = b.table.Found(e, write, event, b.clock.Now())
 		} else {
 			if event != nil {
@@ -267,7 +266,7 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 		again = true
 	}
 	switch {
-	case again && v.outcome == refused && write.Kind == series.WriteLook:
+	case again && v.outcome == refused && write.Kind == tracker.WriteLook:
 		w.retry(e) // perhaps what refused it goes away
 	case again:
 		w.queue.Add(e)
@@ -277,12 +276,12 @@ func (w *writer) conclude(e *series.Entry, write series.Write, event *eventsv1.E
 
 // looksAbout reports whether a write is no more than a step on the way to what its
 // series waits for.
-func looksAbout(w *series.Write) bool {
-	return w.Kind == series.WriteLook || w.Kind == series.WriteClose
+func looksAbout(w *tracker.Write) bool {
+	return w.Kind == tracker.WriteLook || w.Kind == tracker.WriteClose
 }
 
 // retry puts e into the queue again after its back-off.
-func (w *writer) retry(e *series.Entry) {
+func (w *writer) retry(e *tracker.Entry) {
 	w.queue.AddAfter(e, w.delay(wait.Jitter(w.backoff.When(e), retryJitter)))
 }
 

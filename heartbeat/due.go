@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -59,7 +60,7 @@ func (d Due) String() string {
 // Check has no side effects and can be called concurrently. It never panics,
 // even for intervals that Validate refuses; those it takes as WithDefaults
 // does.
-func (iv Intervals) Check(s series.Status, now time.Time) (Due, time.Time) {
+func (iv Intervals) Check(s tracker.Status, now time.Time) (Due, time.Time) {
 	iv = iv.WithDefaults()
 	switch s.State {
 	case series.Singleton:

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -118,7 +119,7 @@ func TestCheck(t *testing.T) {
 		{name: "no such state", state: 77, last: at(0), written: at(0), now: 60 * m},
 	} {
 		t.Run(fmt.Sprintf("%v/%s", tt.state, tt.name), func(t *testing.T) {
-			s := series.Status{State: tt.state, Heartbeats: tt.beats, Waiting: tt.waiting, Lead: tt.lead}
+			s := tracker.Status{State: tt.state, Heartbeats: tt.beats, Waiting: tt.waiting, Lead: tt.lead}
 			if tt.last != nil {
 				s.Last = start.Add(*tt.last)
 			}
@@ -141,7 +142,7 @@ func TestCheck(t *testing.T) {
 func TestCheckKeepsMonotonicReading(t *testing.T) {
 	now := time.Now()
 	require.True(t, hasMonotonic(now))
-	for _, s := range []series.Status{
+	for _, s := range []tracker.Status{
 		{State: series.Singleton, Last: now},
 		{State: series.Singleton, Last: now.Round(0)},
 		{State: series.Ongoing, Last: now, Written: now},
@@ -180,7 +181,7 @@ func TestCheckHolds(t *testing.T) {
 	}
 	for range 20_000 {
 		iv := Intervals{Heartbeat: duration(), First: duration(), Finish: duration()}
-		s := series.Status{
+		s := tracker.Status{
 			State:      series.State(rng.IntN(5)),
 			Last:       moment(),
 			Written:    moment(),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -12,7 +13,7 @@ import (
 // and its place in the queue.
 type Pod struct {
 	Name string // for the output
-	series.Status
+	tracker.Status
 	slot int32
 }
 
@@ -22,8 +23,8 @@ func (p *Pod) Slot() *int32 { return &p.slot }
 func Example() {
 	intervals := heartbeat.Intervals{First: 10 * time.Minute}
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	web := &Pod{Name: "web", Status: series.Status{State: series.Ongoing, Last: began, Written: began}}
-	job := &Pod{Name: "job", Status: series.Status{State: series.Singleton, Last: began}}
+	web := &Pod{Name: "web", Status: tracker.Status{State: series.Ongoing, Last: began, Written: began}}
+	job := &Pod{Name: "job", Status: tracker.Status{State: series.Singleton, Last: began}}
 
 	var queue heartbeat.Queue[*Pod]
 	for _, pod := range []*Pod{web, job} {
@@ -62,7 +63,7 @@ func Example() {
 
 func ExampleIntervals_Check() {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	status := series.Status{State: series.Ongoing, Last: began.Add(25 * time.Minute), Written: began}
+	status := tracker.Status{State: series.Ongoing, Last: began.Add(25 * time.Minute), Written: began}
 
 	var intervals heartbeat.Intervals // heartbeats every 30 minutes, finished after 6
 	for _, minutes := range []time.Duration{26, 30, 31} {

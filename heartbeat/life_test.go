@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
 // loop is a series that occurs at regular intervals until it ends.
 type loop struct {
 	item
-	series.Status
+	tracker.Status
 	every, until time.Duration
 	offset       time.Duration // when it became a series
 	did          []event
@@ -121,7 +122,7 @@ func TestLife(t *testing.T) {
 			var loops []*loop
 			for i := range 100 {
 				loops = append(loops, &loop{
-					Status: series.Status{State: series.Ongoing},
+					Status: tracker.Status{State: series.Ongoing},
 					every:  tt.every,
 					until:  tt.until,
 					offset: time.Duration(i*i) * s,

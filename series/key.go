@@ -95,10 +95,3 @@ func mix(h uint64, seed maphash.Seed, s string) uint64 {
 	}
 	return h * factor
 }
-
-// tuple returns k without what tells series of the same tuple apart.
-func (k *Key) tuple() Key {
-	tuple := *k
-	tuple.Note = ""
-	return tuple
-}

@@ -22,6 +22,25 @@ const (
 	// gone since events.k8s.io/v1.
 	AnnotationState = AnnotationPrefix + "state"
 
+	// AnnotationSuccessor stands on the Event that has the base name of a key, when
+	// a later series of that key is Ongoing under a unique name: the name of that
+	// Event, a space, and the time of its first occurrence (RFC 3339). A process that
+	// is started again finds it there.
+	AnnotationSuccessor = AnnotationPrefix + "successor"
+
+	// MaxNoteBytes is how long a note may be: kube-apiserver's NoteLengthLimit.
+	MaxNoteBytes = 1024
+
+	// MaxAnnotationBytes is how many bytes a series takes of its callers'
+	// annotations. The API server allows 256 KiB for all annotations of an object
+	// (TotalAnnotationSizeLimitB).
+	MaxAnnotationBytes = 64 << 10
+
+	// CombinedPrefix begins the note of the series that takes what is not told apart
+	// by its note any more. The words are those of the legacy recorder, which people
+	// and programs know.
+	CombinedPrefix = "(combined from similar events): "
+
 	// AnnotationLastNote holds the note of the latest occurrence, where it
 	// differs from `note`, which the API server does not let anybody change.
 	AnnotationLastNote = AnnotationPrefix + "last-note"
@@ -95,11 +114,11 @@ func (s *Series) Event() *eventsv1.Event {
 //
 // There must have been two occurrences: kube-apiserver refuses a series with a
 // count below 2 (validateV1EventSeries).
-func (s *Series) Patch() ([]byte, error) { return s.patch("") }
+func (s *Series) Patch() ([]byte, error) { return s.PatchOf("") }
 
-// patch is Patch for the given resourceVersion of the Event alone, if there is
+// PatchOf is Patch for the given resourceVersion of the Event alone, if there is
 // one: the API server answers with a conflict where it has another.
-func (s *Series) patch(version string) ([]byte, error) {
+func (s *Series) PatchOf(version string) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
 	}

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 const page = "../../docs/metrics.md"
@@ -81,7 +80,7 @@ func TestDocumentationHasAllWords(t *testing.T) {
 		}
 	}
 	expect := []string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused", "list"}
-	for kind := range series.WriteKinds {
+	for kind := range tracker.WriteKinds {
 		if kind != 0 {
 			expect = append(expect, kind.String())
 		}

@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // family is a metric with all its label values.
@@ -132,7 +132,7 @@ func readDropped(s *events.Stats, to *sender) {
 // there was: most of what there could be never is.
 func readWrites(s *events.Stats, to *sender) {
 	all := make(map[events.WriteKey]uint64)
-	for kind := range series.WriteKinds {
+	for kind := range tracker.WriteKinds {
 		if kind != 0 {
 			all[events.WriteKey{Kind: kind.String(), Outcome: "written"}] = 0
 		}

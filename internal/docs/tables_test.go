@@ -26,7 +26,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 	assert.Equal(t, fields, documented)
 }
 
-var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|series\.Drop(\w+))$`)
+var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|tracker\.Drop(\w+))$`)
 
 // The table of drops has each reason.
 func TestDropsAreDocumented(t *testing.T) {
