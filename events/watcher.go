@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// watcherQueue is how many events can wait for one watcher.
+const watcherQueue = 1000
+
 // watchers hands every occurrence to functions in this process. Each has a
 // bounded queue and a goroutine of its own, so that a slow one holds up neither
 // who emits nor the others: what does not fit into its queue is dropped.
 type watchers struct {
-	queue int // room for each
-
 	count   atomic.Int32 // of all, so that nobody makes an Event for none
 	dropped atomic.Uint64
 
@@ -34,7 +35,7 @@ type watcher struct {
 //
 // handle must not panic.
 func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
-	w := &watcher{events: make(chan *eventsv1.Event, ws.queue), handle: handle}
+	w := &watcher{events: make(chan *eventsv1.Event, watcherQueue), handle: handle}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {

@@ -1,87 +1,71 @@
 package heartbeat
 
-import "time"
+import (
+	"container/heap"
+	"time"
+)
 
-// Item is what can stand in a Queue: usually a pointer to a struct that has a
-// field for its place in the queue.
-type Item interface {
-	comparable
-
-	// Slot returns where the Queue keeps the item's place. It must be the same
-	// address each time, must belong to this item alone and is zero while the
-	// item is in no queue. Only the Queue may write to it.
-	Slot() *int32
+// queue is a priority queue of items, the earliest first. Each item knows its
+// index, so that it can move and leave in O(log n).
+type queue[T any] struct {
+	nodes []node[T]
+	index func(T) *int32 // where an item keeps its index in nodes, plus one; zero: not in the queue
 }
 
-// Queue holds one deadline for each of its items and yields those that have
-// come, the earliest first. Items with the same deadline come in any order.
-//
-// The zero value is an empty queue that is ready for use. A Queue must not be
-// copied after its first use, and it is not safe for concurrent use: it
-// belongs behind the lock of whoever owns the items.
-//
-// Within the queue a deadline is the distance to the first one that was ever
-// set. Distances are measured by the monotonic clock where the times carry its
-// reading, so a wall clock that jumps moves no deadline. Times more than 292
-// years from that first one are taken as that far.
-type Queue[T Item] struct {
-	epoch time.Time
-	heap  heap[T]
+type node[T any] struct {
+	at   time.Duration
+	item T
 }
 
-// Len returns the number of items in the queue.
-func (q *Queue[T]) Len() int { return q.heap.len() }
+// The functions Push, Pop, and Remove of container/heap box each node in an
+// interface, which allocates. The methods below need heap.Fix alone.
+var _ heap.Interface = (*queue[struct{}])(nil)
 
-// Set gives item the deadline at: an item that is not in the queue comes in,
-// one that is there moves, to an earlier or a later time. It takes O(log n).
-//
-// Set panics if the item is in another queue.
-func (q *Queue[T]) Set(item T, at time.Time) {
-	if q.epoch.IsZero() {
-		q.epoch = at
+func (q *queue[T]) Len() int           { return len(q.nodes) }
+func (q *queue[T]) Less(i, j int) bool { return q.nodes[i].at < q.nodes[j].at }
+func (q *queue[T]) Push(x any)         { q.add(x.(node[T])) }
+func (q *queue[T]) Pop() any           { return q.remove(q.nodes[len(q.nodes)-1].item) }
+
+func (q *queue[T]) Swap(i, j int) {
+	q.nodes[i], q.nodes[j] = q.nodes[j], q.nodes[i]
+	*q.index(q.nodes[i].item), *q.index(q.nodes[j].item) = int32(i)+1, int32(j)+1
+}
+
+func (q *queue[T]) add(n node[T]) {
+	q.nodes = append(q.nodes, n)
+	*q.index(n.item) = int32(len(q.nodes))
+	heap.Fix(q, len(q.nodes)-1)
+}
+
+// at returns the node of item, which must be in the queue.
+func (q *queue[T]) at(item T) *node[T] { return &q.nodes[*q.index(item)-1] }
+
+// move changes the time of item, which must be in the queue.
+func (q *queue[T]) move(item T, at time.Duration) {
+	i := int(*q.index(item)) - 1
+	q.nodes[i].at = at
+	heap.Fix(q, i)
+}
+
+// minRoom is the capacity below which a queue does not shrink.
+const minRoom = 64
+
+// remove removes item, which must be in the queue, and returns its node.
+func (q *queue[T]) remove(item T) node[T] {
+	i, last := int(*q.index(item))-1, len(q.nodes)-1
+	removed := q.nodes[i]
+	q.Swap(i, last)
+	*q.index(item) = 0
+	q.nodes[last] = node[T]{} // do not keep the item alive
+	q.nodes = q.nodes[:last]
+	if i < last {
+		heap.Fix(q, i)
 	}
-	q.heap.set(node[T]{at: q.sinceEpoch(at), item: item})
+	if room := cap(q.nodes); room > minRoom && last < room/4 {
+		q.nodes = append(make([]node[T], 0, room/2), q.nodes...)
+	}
+	return removed
 }
 
-// Remove takes item out of the queue. It does nothing if the item is in none.
-// It takes O(log n).
-//
-// Remove panics if the item is in another queue.
-func (q *Queue[T]) Remove(item T) {
-	if i := q.heap.find(item); i != 0 {
-		q.heap.remove(i)
-	}
-}
-
-// PopDue moves items whose deadline is at or before now from the queue into
-// buf, the earliest first, and returns how many. It stops when buf is full, so
-// the length of buf bounds how long the call takes; if the result is len(buf),
-// there may be more. It takes O(log n) for each item, and O(1) if none is due.
-func (q *Queue[T]) PopDue(buf []T, now time.Time) int {
-	if q.Len() == 0 {
-		return 0
-	}
-	limit := q.sinceEpoch(now)
-	n := 0
-	for n < len(buf) && q.Len() > 0 {
-		first := q.heap.first()
-		if first.at > limit {
-			break
-		}
-		buf[n] = first.item
-		n++
-		q.heap.remove(root)
-	}
-	return n
-}
-
-// Next returns the earliest deadline in the queue, which may have passed; ok
-// is false if the queue is empty. It takes O(1).
-func (q *Queue[T]) Next() (at time.Time, ok bool) {
-	if q.Len() == 0 {
-		return time.Time{}, false
-	}
-	return q.epoch.Add(time.Duration(q.heap.first().at)), true
-}
-
-func (q *Queue[T]) sinceEpoch(t time.Time) int64 { return int64(t.Sub(q.epoch)) }
+// first returns the earliest node. The queue must not be empty.
+func (q *queue[T]) first() node[T] { return q.nodes[0] }

@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 	} {
 		k := testKey("a")
 		k.Regarding.Name = tt.object
-		digits := fmt.Sprintf("%016x", k.Hash())
+		digits := fmt.Sprintf("%016x", k.hash())
 		assert.Equal(t, strings.ReplaceAll(tt.base, hash, digits), k.BaseName(), tt.object)
 		if tt.unique != "" {
 			assert.Equal(t, strings.ReplaceAll(tt.unique, hash, digits), k.UniqueName(first, 0), tt.object)

@@ -48,7 +48,6 @@ func newSession(clients *clients, counted *requests, display display) *session {
 		broadcaster: events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clients.recording}, events.Options{
 			HeartbeatInterval: heartbeatInterval,
 			FinishAfter:       finishAfter,
-			NoteInterval:      noteInterval,
 			ShutdownTimeout:   shutdownTimeout,
 		}),
 		loops:    loops,

@@ -20,6 +20,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/legacy"
 	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -306,8 +307,8 @@ func omissions(event Event) (problems []Problem) {
 			add(path, value, "is not UTF-8; what is not is replaced")
 		}
 	}
-	if size > series.MaxAnnotationBytes {
-		add("metadata.annotations", "", fmt.Sprintf("have %d bytes; what does not fit into %d is left out", size, series.MaxAnnotationBytes))
+	if size > tracker.MaxAnnotationBytes {
+		add("metadata.annotations", "", fmt.Sprintf("have %d bytes; what does not fit into %d is left out", size, tracker.MaxAnnotationBytes))
 	}
 	return problems
 }

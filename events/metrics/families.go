@@ -132,7 +132,7 @@ func readDropped(s *events.Stats, to *sender) {
 // there was: most of what there could be never is.
 func readWrites(s *events.Stats, to *sender) {
 	all := make(map[events.WriteKey]uint64)
-	for kind := range tracker.WriteKinds {
+	for kind := range tracker.Kinds {
 		if kind != 0 {
 			all[events.WriteKey{Kind: kind.String(), Outcome: "written"}] = 0
 		}
