@@ -69,7 +69,7 @@ func TestImportsRunOneWay(t *testing.T) {
 			"internal/safelog",
 		},
 		"events/eventstest": {
-			"events/eventstest", "events", "heartbeat", "internal/tracker", "series",
+			"events/eventstest", "events", "heartbeat", "internal/tracker", "series", "internal/fakeapi",
 			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog",
 		},
 		"compat": {

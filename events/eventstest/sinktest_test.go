@@ -357,7 +357,7 @@ var brokenSinks = map[string]map[string]func() *brokenSink{
 		"looks first and creates then": func() *brokenSink {
 			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 				if _, err := s.Patch(ctx, event, []byte(`{}`)); err == nil {
-					return nil, apierrors.NewAlreadyExists(eventResource, event.Name)
+					return nil, apierrors.NewAlreadyExists(eventsv1.Resource("events"), event.Name)
 				}
 				time.Sleep(time.Second)
 				return s.Update(ctx, event)

@@ -1,4 +1,4 @@
-package eventstest
+package fakeapi
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selection returns what a list selects by its fields and labels. The error is that
-// of kube-apiserver for a field that nobody can select by.
-func selection(opts metav1.ListOptions) (func(*eventsv1.Event) bool, error) {
+// selector returns whether the selectors of opts match an Event. For a field that
+// kube-apiserver cannot select by, it returns kube-apiserver's error.
+func selector(opts metav1.ListOptions) (func(*eventsv1.Event) bool, error) {
 	byField, err := fields.ParseSelector(opts.FieldSelector)
 	if err != nil {
 		return nil, err
@@ -31,9 +31,9 @@ func selection(opts metav1.ListOptions) (func(*eventsv1.Event) bool, error) {
 	}, nil
 }
 
-// selectable returns the fields of an Event that can be selected by: those of
-// ToSelectableFields of kube-apiserver's pkg/registry/core/event, as
-// events.k8s.io/v1 calls them.
+// selectable returns the fields that lists can select by. They come from
+// ToSelectableFields in kube-apiserver's pkg/registry/core/event, with their names in
+// events.k8s.io/v1.
 func selectable(event *eventsv1.Event) fields.Set {
 	return fields.Set{
 		"metadata.name":             event.Name,

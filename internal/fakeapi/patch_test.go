@@ -1,4 +1,4 @@
-package eventstest
+package fakeapi
 
 import (
 	"testing"
@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// The examples of RFC 7386, appendix A, whose patch is an object: another one is
-// no patch of an Event.
+// These are the examples of RFC 7386, appendix A, in which the patch is an object.
 func TestMerge(t *testing.T) {
 	for _, row := range []struct{ target, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
@@ -34,7 +33,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Whatever is sent as a patch, the answer is an Event or an error of the API.
+// Any patch returns an Event or an API error.
 func FuzzApplyPatch(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `null`, `[]`, `1`, ``, `{`, `{"note":1}`, `{"metadata":null}`, `{"series":{"count":2}}`, `{"metadata":{"annotations":{"a":null}}}`,
@@ -46,7 +45,7 @@ func FuzzApplyPatch(f *testing.F) {
 		event := valid()
 		before := event.DeepCopy()
 		patched, err := applyPatch(event, patch)
-		assert.Equal(t, before, event, "it is a copy that is patched")
+		assert.Equal(t, before, event, "a copy is patched")
 		if err != nil {
 			assert.True(t, apierrors.IsBadRequest(err) || apierrors.IsInvalid(err), err)
 			assert.Nil(t, patched)
@@ -54,6 +53,6 @@ func FuzzApplyPatch(f *testing.F) {
 		}
 		again, err := applyPatch(patched, patch)
 		require.NoError(t, err)
-		assert.Equal(t, patched, again, "a merge patch can be sent twice")
+		assert.Equal(t, patched, again, "a merge patch is idempotent")
 	})
 }

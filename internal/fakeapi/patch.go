@@ -1,4 +1,4 @@
-package eventstest
+package fakeapi
 
 import (
 	"errors"
@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// applyPatch returns what a JSON merge patch makes of an Event.
+// applyPatch returns a copy of event with a JSON merge patch applied. The error is
+// BadRequest or Invalid.
 func applyPatch(event *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
 	var changes map[string]any
 	err := json.Unmarshal(patch, &changes)
 	if err == nil && changes == nil {
-		err = errors.New("it is null")
+		err = errors.New("patch is null")
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
@@ -34,15 +35,15 @@ func applyPatch(event *eventsv1.Event, patch []byte) (*eventsv1.Event, error) {
 	}
 	patched := &eventsv1.Event{}
 	if err := json.Unmarshal(merged, patched); err != nil {
-		return nil, apierrors.NewInvalid(eventKind, event.Name, field.ErrorList{
+		return nil, apierrors.NewInvalid(kind, event.Name, field.ErrorList{
 			field.Invalid(field.NewPath("patch"), string(patch), err.Error()),
 		})
 	}
 	return patched, nil
 }
 
-// merge is MergePatch of RFC 7386, section 2, for a patch that is an object. It
-// changes target.
+// merge implements MergePatch of RFC 7386, section 2, for patches that are objects. It
+// modifies target.
 func merge(target, patch map[string]any) map[string]any {
 	if target == nil {
 		target = make(map[string]any)
@@ -52,7 +53,7 @@ func merge(target, patch map[string]any) map[string]any {
 		case nil:
 			delete(target, name)
 		case map[string]any:
-			object, _ := target[name].(map[string]any) // what is no object is replaced
+			object, _ := target[name].(map[string]any) // nil if the target has no object here
 			target[name] = merge(object, value)
 		default:
 			target[name] = value

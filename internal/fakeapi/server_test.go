@@ -1,0 +1,375 @@
+package fakeapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// valid returns an Event that the server accepts.
+func valid() *eventsv1.Event {
+	event := &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: "shop", Name: "cart-7.0"},
+		EventTime:           metav1.NewMicroTime(noon),
+		ReportingController: "example.com/scheduler",
+		ReportingInstance:   "scheduler-0",
+		Action:              "Schedule",
+		Reason:              "Bound",
+		Note:                "bound to worker-2",
+		Type:                "Normal",
+	}
+	event.Regarding.Kind, event.Regarding.Namespace, event.Regarding.Name = "Pod", "shop", "cart-7"
+	event.Related = event.Regarding.DeepCopy()
+	return event
+}
+
+// newServer returns a server at noon, and the one Event that it has.
+func newServer(t *testing.T) (*Server, *clocktesting.FakePassiveClock, *eventsv1.Event) {
+	t.Helper()
+	clock := clocktesting.NewFakePassiveClock(noon)
+	s := &Server{Clock: clock}
+	event, err := s.Create(t.Context(), valid())
+	require.NoError(t, err)
+	return s, clock, event
+}
+
+func TestCreate(t *testing.T) {
+	s, _, event := newServer(t)
+	want := valid()
+	want.ResourceVersion, want.UID, want.CreationTimestamp = "1", "00000000-0000-4000-8000-000000000001", metav1.NewTime(noon)
+	want.EventTime = event.EventTime // the same time, as it is read from JSON
+	assert.True(t, event.EventTime.Equal(&metav1.MicroTime{Time: noon}))
+	assert.Equal(t, want, event)
+	assert.Equal(t, []eventsv1.Event{*want}, s.Events())
+	assert.Equal(t, want, s.Get("shop", want.Name))
+	assert.Nil(t, s.Get("other", want.Name))
+
+	_, err := s.Create(t.Context(), valid())
+	assert.True(t, apierrors.IsAlreadyExists(err), err)
+	elsewhere := valid()
+	elsewhere.Namespace = "other"
+	_, err = s.Create(t.Context(), elsewhere)
+	require.NoError(t, err)
+	generated := valid()
+	generated.Name, generated.GenerateName = "", "cart-7-"
+	event, err = s.Create(t.Context(), generated)
+	require.NoError(t, err)
+	assert.Regexp(t, `^cart-7-[a-z0-9]{5}$`, event.Name)
+	assert.Len(t, s.Events(), 3)
+}
+
+func TestRequestsTravelAsJSON(t *testing.T) {
+	s := &Server{}
+	sent := valid()
+	sent.EventTime = metav1.NewMicroTime(noon.Add(1234567 * time.Nanosecond))
+	sent.Note = "caf\xe9"
+	event, err := s.Create(t.Context(), sent)
+	require.NoError(t, err)
+	assert.Equal(t, noon.Add(1234*time.Microsecond), event.EventTime.UTC())
+	assert.Equal(t, "caf\uFFFD", event.Note)
+	assert.Equal(t, "caf\xe9", sent.Note)
+
+	event.Note = "changed"
+	sent.Regarding.Name = "changed"
+	s.Events()[0].Related.Name = "changed"
+	stored := s.Get(event.Namespace, event.Name)
+	assert.Equal(t, "caf\uFFFD", stored.Note, "nobody shares its memory")
+	assert.Equal(t, "cart-7", stored.Regarding.Name)
+	assert.Equal(t, "cart-7", stored.Related.Name)
+}
+
+func TestInvalidRequestsAreRejected(t *testing.T) {
+	s, _, event := newServer(t)
+	wrong := valid()
+	wrong.Type = "Error"
+	_, err := s.Create(t.Context(), wrong)
+	require.True(t, apierrors.IsInvalid(err), err)
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	assert.Equal(t, "type", status.Status().Details.Causes[0].Field)
+	_, err = s.Create(t.Context(), event)
+	require.ErrorContains(t, err, "resourceVersion should not be set")
+
+	for patch, is := range map[string]func(error) bool{
+		`{"note":"other"}`:             apierrors.IsInvalid,
+		`{"metadata":{"uid":"other"}}`: apierrors.IsInvalid,
+		`{"series":{"count":1,"lastObservedTime":"2026-03-01T12:00:00.000000Z"}}`: apierrors.IsInvalid,
+		`{"metadata":{"name":"other"}}`:                                           apierrors.IsBadRequest,
+		`{"metadata":{"namespace":"other"}}`:                                      apierrors.IsBadRequest,
+		`no JSON`:                                                                 apierrors.IsBadRequest,
+		`null`:                                                                    apierrors.IsBadRequest,
+		`{"metadata":{"resourceVersion":"77"}}`:                                   apierrors.IsConflict,
+	} {
+		_, err = s.Patch(t.Context(), event, []byte(patch))
+		assert.True(t, is(err), "%s: %v", patch, err)
+	}
+	_, err = s.Patch(t.Context(), &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "none"}}, []byte(`{}`))
+	assert.True(t, apierrors.IsNotFound(err), err)
+
+	for _, call := range []func(context.Context, *eventsv1.Event) (*eventsv1.Event, error){
+		s.Create, s.Update, func(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) { return s.Patch(ctx, e, nil) },
+	} {
+		_, err = call(t.Context(), nil)
+		require.ErrorContains(t, err, "a nil Event")
+		_, err = call(t.Context(), &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}})
+		require.ErrorContains(t, err, `Event "x" without a namespace`)
+	}
+	assert.Equal(t, []eventsv1.Event{*event}, s.Events(), "nothing has changed")
+}
+
+func TestPatch(t *testing.T) {
+	s, _, event := newServer(t)
+	looked, err := s.Patch(t.Context(), event, []byte(`{}`))
+	require.NoError(t, err)
+	assert.Equal(t, event, looked)
+
+	patched, err := s.Patch(t.Context(), event, []byte(`{"metadata":{"resourceVersion":"1","annotations":{"a":"1","b":"2"}},
+		"series":{"count":7,"lastObservedTime":"2026-03-01T12:01:00.000000Z"}}`))
+	require.NoError(t, err)
+	assert.Equal(t, "2", patched.ResourceVersion)
+	assert.EqualValues(t, 7, patched.Series.Count)
+	patched, err = s.Patch(t.Context(), event, []byte(`{"metadata":{"annotations":{"a":null,"c":"3"}}}`))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"b": "2", "c": "3"}, patched.Annotations)
+	assert.EqualValues(t, 7, patched.Series.Count)
+	assert.Equal(t, event.Note, patched.Note)
+}
+
+func TestUpdate(t *testing.T) {
+	s, _, event := newServer(t)
+	event.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NewMicroTime(noon)}
+	updated, err := s.Update(t.Context(), event)
+	require.NoError(t, err)
+	assert.Equal(t, "2", updated.ResourceVersion)
+	_, err = s.Update(t.Context(), event)
+	assert.True(t, apierrors.IsConflict(err), err)
+	other := valid()
+	other.Name = "other"
+	_, err = s.Update(t.Context(), other)
+	require.NoError(t, err)
+	assert.Len(t, s.Events(), 2)
+	require.NoError(t, s.Delete("shop", "other"))
+	assert.Len(t, s.Events(), 1)
+	assert.True(t, apierrors.IsNotFound(s.Delete("shop", "other")))
+}
+
+func TestEventsExpireAfterTheTTL(t *testing.T) {
+	for name, row := range map[string]struct {
+		patch string // sent after half the TTL; empty: none
+		alive bool   // after the TTL
+	}{
+		"untouched":   {},
+		"empty patch": {patch: `{}`},
+		"no change":   {patch: `{"note":"bound to worker-2"}`},
+		"change":      {patch: `{"metadata":{"annotations":{"a":"1"}}}`, alive: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clock, event := newServer(t)
+			s.TTL = time.Hour
+			if row.patch != "" {
+				clock.SetTime(noon.Add(30 * time.Minute))
+				_, err := s.Patch(t.Context(), event, []byte(row.patch))
+				require.NoError(t, err)
+			}
+			clock.SetTime(noon.Add(time.Hour - time.Nanosecond))
+			assert.Len(t, s.Events(), 1)
+			clock.SetTime(noon.Add(time.Hour))
+			_, err := s.Patch(t.Context(), event, []byte(`{}`))
+			assert.Equal(t, row.alive, err == nil)
+			assert.Equal(t, row.alive, len(s.Events()) == 1)
+			_, err = s.Create(t.Context(), valid())
+			assert.Equal(t, row.alive, apierrors.IsAlreadyExists(err))
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	s := &Server{}
+	for i := range 5 {
+		event := valid()
+		event.Name = fmt.Sprint("cart-", i)
+		event.Labels = map[string]string{"odd": fmt.Sprint(i % 2)}
+		if i == 4 {
+			event.Namespace, event.Reason = "other", "Other"
+		}
+		_, err := s.Create(t.Context(), event)
+		require.NoError(t, err)
+	}
+	names := func(list *eventsv1.EventList) (names []string) {
+		for _, event := range list.Items {
+			names = append(names, strings.TrimPrefix(event.Name, "cart-"))
+		}
+		return names
+	}
+	for _, row := range []struct {
+		namespace, fields, labels string
+		want                      []string
+	}{
+		{want: []string{"4", "0", "1", "2", "3"}}, // by namespace and name
+		{namespace: "shop", want: []string{"0", "1", "2", "3"}},
+		{namespace: "none"},
+		{fields: "reason=Other", want: []string{"4"}},
+		{fields: "reportingController=example.com/scheduler,reason!=Other", want: []string{"0", "1", "2", "3"}},
+		{fields: "reportingController=example.com/other"},
+		{namespace: "shop", labels: "odd=1", want: []string{"1", "3"}},
+	} {
+		list, err := s.List(t.Context(), row.namespace, metav1.ListOptions{FieldSelector: row.fields, LabelSelector: row.labels})
+		require.NoError(t, err)
+		assert.Equal(t, row.want, names(list), "%+v", row)
+	}
+
+	var pages [][]string
+	opts := metav1.ListOptions{Limit: 2}
+	for {
+		page, err := s.List(t.Context(), "", opts)
+		require.NoError(t, err)
+		pages = append(pages, names(page))
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	assert.Equal(t, [][]string{{"4", "0"}, {"1", "2"}, {"3"}}, pages)
+
+	for _, opts := range []metav1.ListOptions{{FieldSelector: "reportingInstance=x"}, {FieldSelector: "x"}, {LabelSelector: "=,"}, {Continue: "%"}} {
+		_, err := s.List(t.Context(), "", opts)
+		assert.True(t, apierrors.IsBadRequest(err), "%+v: %v", opts, err)
+	}
+}
+
+func TestHooks(t *testing.T) {
+	s, clock, event := newServer(t)
+	clock.SetTime(noon.Add(time.Second))
+	_, _ = s.List(t.Context(), "shop", metav1.ListOptions{})
+	s.Before(func(_ context.Context, r Request) error {
+		if r.Verb == "patch" {
+			return apierrors.NewTooManyRequests("slow down", 7)
+		}
+		return nil
+	})
+	_, err := s.Patch(t.Context(), event, []byte(`{"note":""}`))
+	require.True(t, apierrors.IsTooManyRequests(err), err)
+	_, err = s.Update(t.Context(), event)
+	require.NoError(t, err)
+	s.Before(nil)
+
+	var answers []error
+	s.After(func(_ context.Context, r Request) error {
+		answers = append(answers, r.Err)
+		return errors.New("connection reset")
+	})
+	_, err = s.Patch(t.Context(), event, []byte(`{"metadata":{"annotations":{"a":"1"}}}`))
+	require.EqualError(t, err, "connection reset")
+	assert.Equal(t, "1", s.Events()[0].Annotations["a"], "the request took effect")
+	_, err = s.Create(t.Context(), valid())
+	require.EqualError(t, err, "connection reset")
+	require.Len(t, answers, 2)
+	require.NoError(t, answers[0])
+	require.True(t, apierrors.IsAlreadyExists(answers[1]))
+	s.After(nil)
+	_, err = s.Patch(t.Context(), event, []byte(`{}`))
+	require.NoError(t, err)
+
+	var log []string
+	for _, r := range s.Requests() {
+		log = append(log, r.String())
+	}
+	assert.Equal(t, []string{
+		"12:00:00 create shop/cart-7.0",
+		"12:00:01 list shop/",
+		"12:00:01 patch shop/cart-7.0: slow down",
+		"12:00:01 update shop/cart-7.0",
+		"12:00:01 patch shop/cart-7.0: connection reset",
+		"12:00:01 create shop/cart-7.0: connection reset",
+		"12:00:01 patch shop/cart-7.0",
+	}, log)
+	assert.Equal(t, `{"note":""}`, s.Requests()[2].Body)
+	assert.Contains(t, s.Requests()[0].Body, `"note":"bound to worker-2"`)
+}
+
+func TestOnChangeSeesEveryChange(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(noon)
+	var log []string
+	versionOf := func(event *eventsv1.Event) string {
+		if event == nil {
+			return "none"
+		}
+		return event.ResourceVersion
+	}
+	s := &Server{Clock: clock, TTL: time.Hour, OnChange: func(verb string, before, after *eventsv1.Event) {
+		log = append(log, fmt.Sprint(verb, " ", versionOf(before), " to ", versionOf(after)))
+	}}
+	event, err := s.Create(t.Context(), valid())
+	require.NoError(t, err)
+	for _, patch := range []string{`{}`, `{"metadata":{"annotations":{"a":"1"}}}`} {
+		_, err = s.Patch(t.Context(), event, []byte(patch))
+		require.NoError(t, err)
+	}
+	strange := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: event.Name}, Note: "no checks"}
+	put := s.Put(strange)
+	assert.Equal(t, s.Get("shop", event.Name), put)
+	assert.Equal(t, event.UID, put.UID, "it is still the same Event")
+	assert.Empty(t, strange.ResourceVersion, "it stores a copy")
+	_, err = s.Update(t.Context(), event)
+	require.True(t, apierrors.IsConflict(err), err)
+	require.NoError(t, s.Delete("shop", event.Name))
+	assert.NotEqual(t, event.UID, s.Put(strange).UID, "it is another Event")
+	clock.SetTime(noon.Add(time.Hour))
+	assert.Empty(t, s.Events())
+	assert.Equal(t, []string{"create none to 1", "patch 1 to 2", "put 2 to 3", "delete 3 to none", "put none to 4", "expire 4 to none"}, log)
+}
+
+// A server carries out a request that it has received, whether or not the client waits.
+func TestEndedContext(t *testing.T) {
+	s, _, event := newServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Before(func(context.Context, Request) error { cancel(); return nil })
+	_, err := s.Patch(ctx, event, []byte(`{"metadata":{"annotations":{"a":"1"}}}`))
+	require.NoError(t, err)
+	assert.Equal(t, "1", s.Events()[0].Annotations["a"])
+	_, err = s.List(ctx, "", metav1.ListOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Len(t, s.Requests(), 2, "a client does not send the last one")
+}
+
+func TestConcurrentRequests(t *testing.T) {
+	s := &Server{}
+	var wg sync.WaitGroup
+	var won [10]atomic.Int32
+	for range 8 {
+		wg.Go(func() {
+			for i := range won {
+				event := valid()
+				event.Name = fmt.Sprint("cart-", i)
+				_, err := s.Create(t.Context(), event)
+				if err == nil {
+					won[i].Add(1)
+				} else {
+					assert.True(t, apierrors.IsAlreadyExists(err), err)
+				}
+				_, err = s.Patch(t.Context(), event, []byte(`{"metadata":{"annotations":{"a":"1"}}}`))
+				assert.NoError(t, err)
+				s.Events()
+				s.Requests()
+				s.Before(nil)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range won {
+		assert.EqualValues(t, 1, won[i].Load())
+	}
+}
