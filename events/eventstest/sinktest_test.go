@@ -48,12 +48,6 @@ func TestEventSinkImplOnAFakeClientsetIsASink(t *testing.T) {
 	assert.NoError(t, CheckSink(t.Context(), newSink(t)))
 }
 
-// brokenSink is a Server that breaks a rule: breakIt handles its calls.
-type brokenSink struct {
-	*Server
-	breakIt func(*call)
-}
-
 // call is a call of a brokenSink: its arguments, and what it returns.
 type call struct {
 	s         *Server
@@ -81,77 +75,88 @@ func (c *call) forward() {
 	}
 }
 
-// patch sends another patch of the same Event before the call.
+// patch sends another patch of the same Event.
 func (c *call) patch(data string) *eventsv1.Event {
 	event, _ := c.s.Patch(c.ctx, c.event, []byte(data))
 	return event
 }
 
-// replace replaces a part of the patch.
-func (c *call) replace(old, new string) {
-	c.data = []byte(strings.ReplaceAll(string(c.data), old, new))
-	c.forward()
-}
+func (c *call) isLook() bool { return string(c.data) == `{}` }
 
-func (b *brokenSink) call(c *call) *call {
-	c.s = b.Server
-	b.breakIt(c)
-	return c
+// brokenSink is a Server that breaks a rule: handle makes its calls.
+type brokenSink struct {
+	*Server
+	handle func(*call)
 }
 
 func (b *brokenSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	c := b.call(&call{verb: "create", ctx: ctx, event: event})
+	c := call{s: b.Server, verb: "create", ctx: ctx, event: event}
+	b.handle(&c)
 	return c.got, c.err
 }
 
 func (b *brokenSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	c := b.call(&call{verb: "patch", ctx: ctx, event: event, data: data})
+	c := call{s: b.Server, verb: "patch", ctx: ctx, event: event, data: data}
+	b.handle(&c)
 	return c.got, c.err
 }
 
 func (b *brokenSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	c := b.call(&call{verb: "list", ctx: ctx, namespace: namespace, opts: opts})
+	c := call{s: b.Server, verb: "list", ctx: ctx, namespace: namespace, opts: opts}
+	b.handle(&c)
 	return c.list, c.err
 }
 
-// on breaks the calls of one verb.
-func on(verb string, breakIt func(*call)) func(*call) {
+// instead replaces the calls of one verb.
+func instead(verb string, do func(*call)) func(*call) {
 	return func(c *call) {
 		if c.verb == verb {
-			breakIt(c)
+			do(c)
 		} else {
 			c.forward()
 		}
 	}
 }
 
-// altered alters the Event of a call.
-func altered(verb string, alter func(*eventsv1.Event)) func(*call) {
-	return on(verb, func(c *call) {
+// before changes the arguments of the calls of one verb.
+func before(verb string, change func(*call)) func(*call) {
+	return instead(verb, func(c *call) {
 		c.event = c.event.DeepCopy()
-		alter(c.event)
+		change(c)
 		c.forward()
 	})
 }
 
-// answered alters the response of a call.
-func answered(verb string, alter func(*call)) func(*call) {
-	return on(verb, func(c *call) {
+// after changes what the calls of one verb return.
+func after(verb string, change func(*call)) func(*call) {
+	return instead(verb, func(c *call) {
 		c.forward()
-		alter(c)
+		change(c)
 	})
 }
 
-// detached makes the calls of one verb without the end of their context.
-func detached(verb string) func(*call) {
-	return on(verb, func(c *call) {
-		c.ctx = context.WithoutCancel(c.ctx)
-		c.forward()
+// afterError is after for calls that return an error.
+func afterError(verb string, is func(error) bool, change func(*call)) func(*call) {
+	return after(verb, func(c *call) {
+		if is(c.err) {
+			change(c)
+		}
 	})
 }
 
-// omittedAfterContext does nothing, without an error, when the context has ended.
-func omittedAfterContext(c *call) {
+// replace replaces a part of each patch.
+func replace(old, new string) func(*call) {
+	return before("patch", func(c *call) { c.data = []byte(strings.ReplaceAll(string(c.data), old, new)) })
+}
+
+func toDefault(c *call) { c.event.Namespace, c.event.Regarding.Namespace = "default", "default" }
+
+func withoutCancel(c *call) { c.ctx = context.WithoutCancel(c.ctx) }
+
+func otherError(c *call) { c.err = errors.New("other") }
+
+// omitLate does nothing, without an error, when the context has ended.
+func omitLate(c *call) {
 	if c.got = c.event; c.ctx.Err() == nil {
 		c.forward()
 	}
@@ -161,147 +166,123 @@ func omittedAfterContext(c *call) {
 func brokenSinks() map[string]map[string]func(*call) {
 	looks := 0
 	var busy sync.Mutex
-	toDefault := func(e *eventsv1.Event) { e.Namespace, e.Regarding.Namespace = "default", "default" }
 	return map[string]map[string]func(*call){
 		"Create writes the whole Event": {
-			"no related object":   altered("create", func(e *eventsv1.Event) { e.Related = nil }),
-			"no labels":           altered("create", func(e *eventsv1.Event) { e.Labels = nil }),
-			"no annotations":      altered("create", func(e *eventsv1.Event) { e.Annotations = nil }),
-			"no field path":       altered("create", func(e *eventsv1.Event) { e.Regarding.FieldPath = "" }),
-			"no regarding object": altered("create", func(e *eventsv1.Event) { e.Regarding.Name = "" }),
-			"other reason":        altered("create", func(e *eventsv1.Event) { e.Reason = "Other" }),
-			"other action":        altered("create", func(e *eventsv1.Event) { e.Action = "Other" }),
-			"other type":          altered("create", func(e *eventsv1.Event) { e.Type = "Normal" }),
-			"other controller":    altered("create", func(e *eventsv1.Event) { e.ReportingController = "other" }),
-			"other name":          altered("create", func(e *eventsv1.Event) { e.Name += "x" }),
-			"other instance":      altered("create", func(e *eventsv1.Event) { e.ReportingInstance = "other" }),
-			"long notes are cut":  altered("create", func(e *eventsv1.Event) { e.Note = e.Note[:min(len(e.Note), 1000)] }),
-			"long names are rejected": on("create", func(c *call) {
+			"no related object":   before("create", func(c *call) { c.event.Related = nil }),
+			"no labels":           before("create", func(c *call) { c.event.Labels = nil }),
+			"no annotations":      before("create", func(c *call) { c.event.Annotations = nil }),
+			"no field path":       before("create", func(c *call) { c.event.Regarding.FieldPath = "" }),
+			"no regarding object": before("create", func(c *call) { c.event.Regarding.Name = "" }),
+			"other reason":        before("create", func(c *call) { c.event.Reason = "Other" }),
+			"other action":        before("create", func(c *call) { c.event.Action = "Other" }),
+			"other type":          before("create", func(c *call) { c.event.Type = "Normal" }),
+			"other controller":    before("create", func(c *call) { c.event.ReportingController = "other" }),
+			"other name":          before("create", func(c *call) { c.event.Name += "x" }),
+			"other instance":      before("create", func(c *call) { c.event.ReportingInstance = "other" }),
+			"long notes are cut":  before("create", func(c *call) { c.event.Note = c.event.Note[:min(len(c.event.Note), 1000)] }),
+			"long names are rejected": instead("create", func(c *call) {
 				if c.err = apierrors.NewBadRequest("the name is too long"); len(c.event.Name) <= 63 {
 					c.forward()
 				}
 			}),
 		},
 		"times keep their microseconds": {
-			"eventTime in seconds":             altered("create", func(e *eventsv1.Event) { e.EventTime.Time = e.EventTime.Truncate(time.Second) }),
-			"lastObservedTime in milliseconds": on("patch", func(c *call) { c.replace(`023Z"`, `000Z"`) }),
+			"eventTime in seconds":             before("create", func(c *call) { c.event.EventTime.Time = c.event.EventTime.Truncate(time.Second) }),
+			"lastObservedTime in milliseconds": replace(`023Z"`, `000Z"`),
 		},
 		"Create accepts a series": {
-			"series are dropped": altered("create", func(e *eventsv1.Event) { e.Series = nil }),
+			"series are dropped": before("create", func(c *call) { c.event.Series = nil }),
 		},
 		"Create returns the Event": {
-			"no Event":      answered("create", func(c *call) { c.got = nil }),
-			"the argument":  answered("create", func(c *call) { c.got = c.event }),
-			"other version": answered("create", func(c *call) { c.got.ResourceVersion += "0" }),
+			"no Event":      after("create", func(c *call) { c.got = nil }),
+			"the argument":  after("create", func(c *call) { c.got = c.event }),
+			"other version": after("create", func(c *call) { c.got.ResourceVersion += "0" }),
 		},
 		"Create of an existing name returns AlreadyExists": {
-			"the Event is replaced": on("create", func(c *call) {
-				_ = c.s.Delete(c.event.Namespace, c.event.Name)
-				c.forward()
+			"the Event is replaced": before("create", func(c *call) { _ = c.s.Delete(c.event.Namespace, c.event.Name) }),
+			"the existing Event is returned": afterError("create", apierrors.IsAlreadyExists, func(c *call) {
+				c.got, c.err = c.patch(`{}`), nil
 			}),
-			"the existing Event is returned": answered("create", func(c *call) {
-				if apierrors.IsAlreadyExists(c.err) {
-					c.got, c.err = c.patch(`{}`), nil
-				}
-			}),
-			"other error": answered("create", func(c *call) {
-				if apierrors.IsAlreadyExists(c.err) {
-					c.err = errors.New("exists")
-				}
-			}),
+			"other error": afterError("create", apierrors.IsAlreadyExists, otherError),
 		},
 		"namespaces are separate": {
-			"all in one": func(c *call) { altered(c.verb, toDefault)(c) },
-			"patches elsewhere are omitted": on("patch", func(c *call) {
+			"all in one": func(c *call) { before(c.verb, toDefault)(c) },
+			"patches elsewhere are omitted": before("patch", func(c *call) {
 				if c.event.Namespace != "default" {
 					c.data = []byte(`{}`)
 				}
-				c.forward()
 			}),
-			"patches go to another": altered("patch", toDefault),
+			"patches go to another": before("patch", toDefault),
 		},
 		"an empty patch returns the Event": {
-			"it is not sent": on("patch", func(c *call) {
-				if c.got = c.event; string(c.data) != `{}` {
+			"it is not sent": instead("patch", func(c *call) {
+				if c.got = c.event; !c.isLook() {
 					c.forward()
 				}
 			}),
-			"no Event": answered("patch", func(c *call) { c.got = nil }),
-			"it is a write": on("patch", func(c *call) {
-				if string(c.data) == `{}` {
+			"no Event": after("patch", func(c *call) { c.got = nil }),
+			"it is a write": before("patch", func(c *call) {
+				if c.isLook() {
 					looks++
-					c.patch(fmt.Sprintf(`{"metadata":{"labels":{"looks":"%d"}}}`, looks))
+					c.patch(fmt.Sprintf(`{"metadata":{"finalizers":["example.com/look-%d"]}}`, looks))
 				}
-				c.forward()
 			}),
 		},
 		"a patch sets the series": {
-			"only the first": on("patch", func(c *call) {
+			"only the first": instead("patch", func(c *call) {
 				if c.got = c.patch(`{}`); c.got == nil || c.got.Series == nil {
 					c.forward()
 				}
 			}),
-			"the old Event is returned": on("patch", func(c *call) {
+			"the old Event is returned": instead("patch", func(c *call) {
 				before := c.patch(`{}`)
 				c.forward()
 				c.got = before
 			}),
 		},
 		"a patch merges labels and annotations": {
-			"annotations are replaced": on("patch", func(c *call) {
+			"annotations are replaced": before("patch", func(c *call) {
 				if strings.Contains(string(c.data), `"annotations"`) {
 					c.patch(`{"metadata":{"annotations":null}}`)
 				}
-				c.forward()
 			}),
-			"labels are ignored":      on("patch", func(c *call) { c.replace(`"labels"`, `"other"`) }),
-			"null is an empty string": on("patch", func(c *call) { c.replace("null", `""`) }),
+			"labels are ignored":      replace(`"labels"`, `"other"`),
+			"null is an empty string": replace("null", `""`),
 		},
 		"a patch is idempotent": {
-			"a patch without changes is rejected": on("patch", func(c *call) {
+			"a patch without changes is rejected": instead("patch", func(c *call) {
 				before := c.patch(`{}`)
 				c.forward()
-				if c.err == nil && string(c.data) != `{}` && before.ResourceVersion == c.got.ResourceVersion {
+				if c.err == nil && !c.isLook() && before.ResourceVersion == c.got.ResourceVersion {
 					c.err = apierrors.NewBadRequest("nothing has changed")
 				}
 			}),
 		},
 		"a patch changes nothing else": {
-			"annotations of the Event are written": on("patch", func(c *call) {
+			"annotations of the Event are written": before("patch", func(c *call) {
 				for key, value := range c.event.Annotations {
 					c.patch(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
 				}
-				c.forward()
 			}),
 		},
 		"a patch of a missing Event returns NotFound": {
-			"it is created": answered("patch", func(c *call) {
-				if apierrors.IsNotFound(c.err) {
-					c.got, c.err = c.s.Create(c.ctx, c.event)
-				}
-			}),
-			"other error": answered("patch", func(c *call) {
-				if apierrors.IsNotFound(c.err) {
-					c.err = errors.New("not found")
-				}
-			}),
+			"it is created": afterError("patch", apierrors.IsNotFound, func(c *call) { c.got, c.err = c.s.Create(c.ctx, c.event) }),
+			"other error":   afterError("patch", apierrors.IsNotFound, otherError),
 		},
 		"a patch with a stale resourceVersion returns Conflict": {
-			"the version is ignored": on("patch", func(c *call) { c.replace(`"resourceVersion"`, `"other"`) }),
-			"it is retried": answered("patch", func(c *call) {
-				if apierrors.IsConflict(c.err) {
-					c.patch(strings.ReplaceAll(string(c.data), `"resourceVersion"`, `"other"`))
-				}
+			"the version is ignored": replace(`"resourceVersion"`, `"other"`),
+			"it is retried": afterError("patch", apierrors.IsConflict, func(c *call) {
+				c.patch(strings.ReplaceAll(string(c.data), `"resourceVersion"`, `"other"`))
 			}),
-			"no version matches": on("patch", func(c *call) { c.replace(`"resourceVersion":"`, `"resourceVersion":"0`) }),
+			"no version matches": replace(`"resourceVersion":"`, `"resourceVersion":"0`),
 		},
 		"calls do not modify their arguments": {
-			"Create fills in":            answered("create", func(c *call) { c.event.ResourceVersion = c.got.ResourceVersion }),
-			"Patch fills in":             answered("patch", func(c *call) { c.event.Series = c.got.Series }),
-			"Patch overwrites the patch": answered("patch", func(c *call) { clear(c.data) }),
+			"Create fills in":            after("create", func(c *call) { c.event.ResourceVersion = c.got.ResourceVersion }),
+			"Patch fills in":             after("patch", func(c *call) { c.event.Series = c.got.Series }),
+			"Patch overwrites the patch": after("patch", func(c *call) { clear(c.data) }),
 		},
 		"calls are safe for concurrent use": {
-			"Create looks first and writes later": on("create", func(c *call) {
+			"Create looks first and writes later": instead("create", func(c *call) {
 				if c.patch(`{}`) != nil {
 					c.err = apierrors.NewAlreadyExists(eventsv1.Resource("events"), c.event.Name)
 					return
@@ -309,7 +290,7 @@ func brokenSinks() map[string]map[string]func(*call) {
 				time.Sleep(time.Second)
 				c.got, c.err = c.s.Update(c.ctx, c.event)
 			}),
-			"one call at a time": on("create", func(c *call) {
+			"one call at a time": instead("create", func(c *call) {
 				if !busy.TryLock() {
 					c.err = errors.New("busy")
 					return
@@ -320,47 +301,46 @@ func brokenSinks() map[string]map[string]func(*call) {
 			}),
 		},
 		"a call after the end of its context takes effect or returns an error": {
-			"Create is omitted": on("create", omittedAfterContext),
-			"Patch is omitted":  on("patch", omittedAfterContext),
+			"Create is omitted": instead("create", omitLate),
+			"Patch is omitted":  instead("patch", omitLate),
 		},
 		"a call returns when its context ends": {
-			"Create does not": detached("create"),
-			"Patch does not":  detached("patch"),
-			"List does not":   detached("list"),
-			"List returns no error": answered("list", func(c *call) {
+			"Create does not": before("create", withoutCancel),
+			"Patch does not":  before("patch", withoutCancel),
+			"List does not":   before("list", withoutCancel),
+			"List returns no error": after("list", func(c *call) {
 				if c.ctx.Err() != nil {
 					c.list, c.err = &eventsv1.EventList{}, nil
 				}
 			}),
 		},
 		"List returns every selected Event": {
-			"only those of one namespace": on("list", func(c *call) { c.namespace = "default"; c.forward() }),
-			"only those of all namespaces": on("list", func(c *call) {
+			"only those of one namespace": before("list", func(c *call) { c.namespace = "default" }),
+			"only those of all namespaces": instead("list", func(c *call) {
 				if c.list = (&eventsv1.EventList{}); c.namespace == "" {
 					c.forward()
 				}
 			}),
-			"by another field": on("list", func(c *call) {
+			"by another field": before("list", func(c *call) {
 				c.opts.FieldSelector = strings.ReplaceAll(c.opts.FieldSelector, "reportingController", "reason")
-				c.forward()
 			}),
-			"nothing": on("list", func(*call) {}),
+			"nothing": instead("list", func(*call) {}),
 		},
 		"List returns whole Events": {
-			"only metadata": answered("list", func(c *call) {
+			"only metadata": after("list", func(c *call) {
 				for i := range c.list.Items {
 					c.list.Items[i] = eventsv1.Event{ObjectMeta: c.list.Items[i].ObjectMeta}
 				}
 			}),
-			"no version": answered("list", func(c *call) {
+			"no version": after("list", func(c *call) {
 				for i := range c.list.Items {
 					c.list.Items[i].ResourceVersion = ""
 				}
 			}),
 		},
 		"List has a last page": {
-			"only the first page":      answered("list", func(c *call) { c.list.Continue = "" }),
-			"the first page, repeated": on("list", func(c *call) { c.opts.Continue = ""; c.forward() }),
+			"only the first page":      after("list", func(c *call) { c.list.Continue = "" }),
+			"the first page, repeated": before("list", func(c *call) { c.opts.Continue = "" }),
 		},
 	}
 }
@@ -370,11 +350,11 @@ func TestBrokenSinksAreFound(t *testing.T) {
 	assert.Len(t, all, len(sinkRules))
 	for _, rule := range sinkRules {
 		assert.NotEmpty(t, all[rule.name], "no sink breaks the rule %q", rule.name)
-		for name, breakIt := range all[rule.name] {
+		for name, handle := range all[rule.name] {
 			t.Run(rule.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					good := goodSink()
-					broken := &brokenSink{Server: good.Sink.(*Server), breakIt: breakIt}
+					broken := &brokenSink{Server: good.Sink.(*Server), handle: handle}
 					err := rule.test(t.Context(), SinkUnderTest{Sink: broken, Stall: good.Stall})
 					require.ErrorContains(t, err, fmt.Sprintf("eventstest: sink breaks the rule %q: ", rule.name))
 					t.Log(err)
@@ -400,7 +380,7 @@ func TestRulesThatDoNotApplyAreSkipped(t *testing.T) {
 
 func TestViolationsAreReported(t *testing.T) {
 	const broken = "Create accepts a series"
-	sink := SinkUnderTest{Sink: &brokenSink{Server: &Server{}, breakIt: brokenSinks()[broken]["series are dropped"]}}
+	sink := SinkUnderTest{Sink: &brokenSink{Server: &Server{}, handle: brokenSinks()[broken]["series are dropped"]}}
 	inner := &tb{}
 	for _, rule := range sinkRules {
 		rule.report(inner, goodSink())
