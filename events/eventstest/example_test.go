@@ -53,7 +53,7 @@ func ExampleRecorder_Expect() {
 	// Output:
 	// eventstest: no such event
 	//   want: reason "InUseElsewhere", regarding PersistentVolumeClaim shop/data-0 (v1), note contains "node-4"
-	//   nearest is #1, which differs in
+	//   closest is #1, which differs in
 	//     note  want: contains "node-4"
 	//            got: "still attached to node-3"
 	//   recorded (1):

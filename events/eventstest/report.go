@@ -27,7 +27,7 @@ func missed(m matcher, recorded []Event) string {
 	}
 	if matching < 0 {
 		if at, differ := nearest(m, recorded); at >= 0 {
-			fmt.Fprintf(&b, "  nearest is #%d, which differs in\n", at+1)
+			fmt.Fprintf(&b, "  closest is #%d, which differs in\n", at+1)
 			width := 0
 			for _, d := range differ {
 				width = max(width, len(d.field))
