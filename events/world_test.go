@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ import (
 
 const controller = "example.com/tester"
 
-// world is a broadcaster, what it writes to, and a recorder of it.
+// world is a broadcaster with its server and a recorder.
 type world struct {
 	server      *server
 	broadcaster *Broadcaster
@@ -32,16 +33,15 @@ type world struct {
 	drops []Drop
 }
 
-// newWorld makes a world whose broadcaster has not been started. In a synctest
-// bubble its time is virtual.
+// newWorld returns a world whose broadcaster has not started yet.
 func newWorld(t *testing.T, opts Options) *world {
 	t.Helper()
 	s := newServer()
 	return newWorldOn(t, s, s, opts)
 }
 
-// newWorldOn makes a world that writes to a server which others have written to,
-// by a sink that leads to it.
+// newWorldOn returns a world on a server that others may have written to. Its sink leads
+// to that server.
 func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 	t.Helper()
 	w := &world{server: s, logs: &logs{}}
@@ -59,14 +59,14 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 	}
 	w.broadcaster = NewBroadcasterWithOptions(sink, opts)
 	logger := w.logs.logger()
-	w.broadcaster.log.Store(&logger)  // for what is logged before it is started
-	t.Cleanup(w.broadcaster.Shutdown) // also where a test ends early
+	w.broadcaster.log.Store(&logger) // for the logs before the start
+	t.Cleanup(w.broadcaster.Shutdown)
 	w.recorder = w.broadcaster.NewRecorder(testScheme(), controller)
 	return w
 }
 
-// inBubble runs test in virtual time with a broadcaster that has been started.
-// Then it is shut down, and every occurrence must be accounted for.
+// inBubble runs test in virtual time with a started broadcaster. It then shuts the
+// broadcaster down, and accounts for every occurrence.
 func inBubble(t *testing.T, opts Options, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,36 +84,35 @@ func (w *world) start(t *testing.T) {
 	w.startUntil(context.Background(), t)
 }
 
-// startUntil starts the broadcaster with a context that may end.
+// startUntil starts the broadcaster until ctx ends.
 func (w *world) startUntil(ctx context.Context, t *testing.T) {
 	t.Helper()
 	require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(ctx, w.logs.logger())))
 }
 
-// emit emits an event about the pod of this number.
+// emit emits a Normal event about the pod with this number.
 func (w *world) emit(pod int) { w.emitAs(corev1.EventTypeNormal, pod) }
 
-// emitAs emits an event of the given type about the pod of this number.
+// emitAs emits an event about the pod with this number.
 func (w *world) emitAs(eventtype string, pod int) {
 	w.recorder.Eventf(testPod(pod), nil, eventtype, "Tested", "Testing", "note")
 }
 
-// flush waits until the server knows everything.
+// flush writes everything.
 func (w *world) flush(t *testing.T) {
 	t.Helper()
 	require.NoError(t, w.broadcaster.Flush(t.Context()))
 }
 
-// dropped returns the losses that OnDrop was told of.
+// dropped returns the drops that OnDrop reported.
 func (w *world) dropped() []Drop {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]Drop(nil), w.drops...)
+	return slices.Clone(w.drops)
 }
 
-// assertAccounted fails the test unless every occurrence is on the server or was
-// dropped, by all that is known. The broadcaster must have been flushed or shut
-// down.
+// assertAccounted fails the test unless each occurrence was delivered or dropped, and
+// the statistics, OnDrop and the server agree. Flush or shut down the broadcaster first.
 func (w *world) assertAccounted(t *testing.T) {
 	t.Helper()
 	w.server.assertNoProblems(t)
@@ -127,11 +126,11 @@ func (w *world) assertAccounted(t *testing.T) {
 	for _, d := range w.dropped() {
 		told[d.Reason] += uint64(d.Count)
 	}
-	assert.Equal(t, stats.Dropped, told, "OnDrop is told of everything that is counted")
+	assert.Equal(t, stats.Dropped, told, "OnDrop reports all drops")
 	assert.Equal(t, uint64(len(w.server.log())), stats.Requests(), "requests")
 }
 
-// testScheme returns a scheme that knows core/v1 and nothing else.
+// testScheme returns a scheme with core/v1.
 func testScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -140,7 +139,7 @@ func testScheme() *runtime.Scheme {
 	return scheme
 }
 
-// keyOf returns the key of what emit emits.
+// keyOf returns the key of the series that emit emits.
 func keyOf(pod int) *series.Key {
 	return &series.Key{
 		Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: testPod(pod).Name},
@@ -156,7 +155,7 @@ func testPod(i int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("pod-%d", i)}}
 }
 
-// logs keeps what is logged.
+// logs records log lines.
 type logs struct {
 	mu    sync.Mutex
 	lines []string
@@ -174,15 +173,7 @@ func (l *logs) logger() klog.Logger {
 func (l *logs) with(words ...string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []string
-line:
-	for _, line := range l.lines {
-		for _, word := range words {
-			if !strings.Contains(line, word) {
-				continue line
-			}
-		}
-		found = append(found, line)
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
+	})
 }
