@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// valid returns an Event that the server takes.
+// valid returns an Event without problems.
 func valid() *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "shop", Name: "cart-7.0123456789abcdef"},
@@ -28,67 +28,51 @@ func valid() *eventsv1.Event {
 	}
 }
 
-// The real server is asked the same in test/integration.
+// Tests in test/integration compare this with the real server.
 func TestValidate(t *testing.T) {
+	long := strings.Repeat("x", 129)
 	for name, row := range map[string]struct {
 		change func(*eventsv1.Event)
-		want   []string // the problems; none: it is fine
+		want   []string // the problems
 	}{
-		"fine":               {change: func(*eventsv1.Event) {}},
+		"valid":              {change: func(*eventsv1.Event) {}},
 		"note of 1024 bytes": {change: func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 512) }},
 		"note of 1025 bytes": {
-			change: func(e *eventsv1.Event) { e.Note = strings.Repeat("n", 1025) },
-			want:   []string{`note: "` + strings.Repeat("n", 77) + `…": must have at most 1024 bytes, has 1025`},
+			func(e *eventsv1.Event) { e.Note = strings.Repeat("n", 1025) },
+			[]string{`note: "` + strings.Repeat("n", 77) + `…": must have at most 1024 bytes, has 1025`},
 		},
-		"no reason": {
-			change: func(e *eventsv1.Event) { e.Reason = "" },
-			want:   []string{`reason: "": is required`},
-		},
-		"long action": {
-			change: func(e *eventsv1.Event) { e.Action = strings.Repeat("A", 129) },
-			want:   []string{`action: "` + strings.Repeat("A", 77) + `…": must have at most 128 bytes, has 129`},
-		},
-		"no instance": {
-			change: func(e *eventsv1.Event) { e.ReportingInstance = "" },
-			want:   []string{`reportingInstance: "": is required`},
-		},
-		"type": {
-			change: func(e *eventsv1.Event) { e.Type = "Error" },
-			want:   []string{`type: "Error": must be Normal or Warning`},
-		},
+		"no reason":      {func(e *eventsv1.Event) { e.Reason = "" }, []string{`reason: "": is required`}},
+		"long action":    {func(e *eventsv1.Event) { e.Action = long }, []string{`action: "` + long[:77] + `…": must have at most 128 bytes, has 129`}},
+		"no instance":    {func(e *eventsv1.Event) { e.ReportingInstance = "" }, []string{`reportingInstance: "": is required`}},
+		"type":           {func(e *eventsv1.Event) { e.Type = "Error" }, []string{`type: "Error": must be Normal or Warning`}},
 		"cluster-scoped": {change: func(e *eventsv1.Event) { e.Regarding, e.Namespace = nodeRef, "kube-system" }},
 		"cluster-scoped elsewhere": {
-			change: func(e *eventsv1.Event) { e.Regarding = nodeRef },
-			want:   []string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "kube-system" or "default", is in "shop"`},
+			func(e *eventsv1.Event) { e.Regarding = nodeRef },
+			[]string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "kube-system" or "default", is in "shop"`},
 		},
-		"series": {change: func(e *eventsv1.Event) {
-			e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NewMicroTime(noon)}
-		}},
+		"series": {change: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: e.EventTime} }},
 		"series of one": {
-			change: func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1} },
-			want:   []string{`series.count: "1": must be at least 2`, `series.lastObservedTime: "": is required`},
+			func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1} },
+			[]string{`series.count: "1": must be at least 2`, `series.lastObservedTime: "": is required`},
 		},
-		"old fields": {
-			change: func(e *eventsv1.Event) {
+		"deprecated fields": {
+			func(e *eventsv1.Event) {
 				e.DeprecatedCount, e.DeprecatedSource = 1, corev1.EventSource{Component: "scheduler"}
 				e.DeprecatedFirstTimestamp, e.DeprecatedLastTimestamp = metav1.NewTime(noon), metav1.NewTime(noon)
 			},
-			want: []string{
+			[]string{
 				`deprecatedFirstTimestamp: "` + noon.String() + `": must not be set`, `deprecatedLastTimestamp: "` + noon.String() + `": must not be set`,
 				`deprecatedCount: "1": must not be set`, `deprecatedSource: "scheduler": must not be set`,
 			},
 		},
-		"no time": {
-			change: func(e *eventsv1.Event) { e.EventTime, e.ReportingInstance = metav1.MicroTime{}, "" },
-			want:   []string{`eventTime: "": is required`},
-		},
+		"no time": {func(e *eventsv1.Event) { e.EventTime, e.ReportingInstance = metav1.MicroTime{}, "" }, []string{`eventTime: "": is required`}},
 		"no time and another namespace": {
-			change: func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "other" },
-			want:   []string{`regarding.namespace: "other": must be that of the Event, "shop"`, `eventTime: "": is required`},
+			func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "other" },
+			[]string{`regarding.namespace: "other": must be that of the Event, "shop"`, `eventTime: "": is required`},
 		},
 		"no time and cluster-scoped": {
-			change: func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "" },
-			want:   []string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "default", is in "shop"`, `eventTime: "": is required`},
+			func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "" },
+			[]string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "default", is in "shop"`, `eventTime: "": is required`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +89,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What apimachinery says in words of its own.
-func TestValidateLooksAtNames(t *testing.T) {
+// The details of these problems come from apimachinery.
+func TestValidateNames(t *testing.T) {
 	for field, change := range map[string]func(*eventsv1.Event){
 		"metadata.name":         func(e *eventsv1.Event) { e.Name = "system:discovery.1" },
 		"metadata.annotations":  func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} },
@@ -123,7 +107,6 @@ func TestValidateLooksAtNames(t *testing.T) {
 	}
 }
 
-// No Event whatever makes it panic.
 func FuzzValidate(f *testing.F) {
 	f.Add("shop", "cart-7", "example.com/scheduler", "Bound", "note", int32(2), int64(1))
 	f.Add("", "", "", "", "\xff", int32(-1), int64(0))
