@@ -306,13 +306,8 @@ func omissions(event Event) (problems []Problem) {
 			add(path, value, invalidUTF8)
 		}
 	}
-<<<<<<< HEAD
 	if size > tracker.MaxAnnotationBytes {
-		add("metadata.annotations", "", fmt.Sprintf("have %d bytes; what does not fit into %d is left out", size, tracker.MaxAnnotationBytes))
-=======
-	if size > series.MaxAnnotationBytes {
-		add("metadata.annotations", "", fmt.Sprintf("has %d bytes; the recorder omits annotations beyond %d bytes", size, series.MaxAnnotationBytes))
->>>>>>> ce34540 (eventstest: say what the package does, in Kubernetes' words)
+		add("metadata.annotations", "", fmt.Sprintf("has %d bytes; the recorder omits annotations beyond %d bytes", size, tracker.MaxAnnotationBytes))
 	}
 	return problems
 }
