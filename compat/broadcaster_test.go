@@ -238,7 +238,7 @@ func TestStartRecordingToSink(t *testing.T) {
 		p := &legacyProgram{clients: clients, broadcaster: broadcaster}
 		assert.Equal(t, map[string]int{"note": 1}, count(p.written(t), byNote), "pending events are written")
 		assert.Empty(t, ignored.Actions())
-		time.Sleep(events.DefaultShutdownTimeout)
+		time.Sleep(10 * time.Second)
 		// The bubble deadlocks if a goroutine remains.
 	})
 }

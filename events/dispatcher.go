@@ -135,6 +135,7 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 	if l := *list; l != nil {
 		if pass, ok := b.tracker.Admit(now); ok {
 			*list = nil
+			d.enter()
 			d.goroutines.Go(func() { d.list(l, pass) })
 			return true
 		}
@@ -224,9 +225,16 @@ func (d *dispatcher) send(write *tracker.Write) (event *eventsv1.Event, err erro
 // list makes a request for a page of a list.
 func (d *dispatcher) list(l *listRequest, pass heartbeat.Pass) {
 	b := d.b
-	defer close(l.done)
-	b.tracker.Return(pass, l.make(), b.clock.Now())
-	d.poke()
+	var once sync.Once
+	back := func(result tracker.Result) {
+		once.Do(func() { b.tracker.Return(pass, result, b.clock.Now()) })
+	}
+	watchdog := d.watch(func() { back(tracker.Result{Outcome: tracker.Troubled}) })
+	result := l.make()
+	abandoned := watchdog.stop()
+	back(result)
+	close(l.done)
+	d.leave(abandoned)
 }
 
 // request calls the sink. Whatever the sink does, it ends in an error.

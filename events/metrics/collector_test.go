@@ -140,13 +140,13 @@ func TestCountersStartAtZero(t *testing.T) {
 	for _, kind := range kinds {
 		assert.Contains(t, got, fmt.Sprintf("\neventseries_writes_total{kind=%q,outcome=\"written\"} 0\n", kind))
 	}
-	assert.NotContains(t, got, `"nothing"`)
+	assert.NotContains(t, got, `"none"`)
 }
 
 // declaredDropReasons returns the reasons that the source declares.
 func declaredDropReasons(t *testing.T) (reasons []string) {
 	t.Helper()
-	for _, name := range []string{"../drop.go", "../../series/drop.go"} {
+	for _, name := range []string{"../drop.go", "../../internal/tracker/drop.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -18,9 +18,9 @@ import (
 	"github.com/eventseries/eventseries/events/metrics"
 )
 
-// A program that serves its metrics itself. Under a manager of controller-runtime the
-// registry is metrics.Registry of sigs.k8s.io/controller-runtime/pkg/metrics, and the
-// manager serves it.
+// This program serves its metrics itself. Under a manager of controller-runtime, register
+// with metrics.Registry of sigs.k8s.io/controller-runtime/pkg/metrics, which the manager
+// serves.
 func Example() {
 	clientset := fake.NewClientset() // or kubernetes.NewForConfig
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
@@ -53,28 +53,19 @@ func Example() {
 		return
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "eventseries_occurrences") {
+		if strings.HasPrefix(line, "eventseries_occurrences_total") {
 			fmt.Print(line)
 		}
 	}
 	// Output:
-	// eventseries_occurrences_dropped_total{reason="ClosingFull"} 0
-	// eventseries_occurrences_dropped_total{reason="Displaced"} 0
-	// eventseries_occurrences_dropped_total{reason="InvalidObject"} 0
-	// eventseries_occurrences_dropped_total{reason="InvalidType"} 0
-	// eventseries_occurrences_dropped_total{reason="NamespaceNotFound"} 0
-	// eventseries_occurrences_dropped_total{reason="NamespaceTerminating"} 0
-	// eventseries_occurrences_dropped_total{reason="Rejected"} 0
-	// eventseries_occurrences_dropped_total{reason="Shutdown"} 0
-	// eventseries_occurrences_dropped_total{reason="TableFull"} 0
 	// eventseries_occurrences_total 1000
 }
 
-// Two broadcasters in one registry.
+// Labels tell several broadcasters in one registry apart.
 func ExampleNewCollector() {
 	registry := prometheus.NewRegistry()
 	for _, controller := range []string{"backup", "restore"} {
-		broadcaster := events.NewBroadcaster(nil) // with a sink, in a program
+		broadcaster := events.NewBroadcaster(nil) // a sink in programs
 		defer broadcaster.Shutdown()
 		registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{
 			ConstLabels: prometheus.Labels{"controller": controller},

@@ -26,7 +26,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 	assert.Equal(t, fields, documented)
 }
 
-var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|tracker\.Drop(\w+))$`)
+var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|DropReason\(tracker\.Drop(\w+)\))$`)
 
 func TestDropReasonsAreDocumented(t *testing.T) {
 	var reasons, documented []string

@@ -252,7 +252,9 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 func (t *Tracker) Abandon(w *Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sched.Abandon(w.entry, w.gate, heartbeat.Failed, 0, t.offset(now))
+	if t.sched.InFlight(w.entry) { // otherwise the response has just arrived
+		t.sched.Abandon(w.entry, w.gate, heartbeat.Failed, 0, t.offset(now))
+	}
 }
 
 // Admit asks for the right to make a request that belongs to no series, such as a

@@ -69,7 +69,7 @@ func TestMetricsOfAManager(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, n, "after the end as well")
 	assert.NoError(t, testutil.GatherAndCompare(ctrlmetrics.Registry, strings.NewReader(fmt.Sprintf(`
-# HELP eventseries_occurrences_total Events that were emitted, those included that were dropped.
+# HELP eventseries_occurrences_total Emitted events, including dropped ones.
 # TYPE eventseries_occurrences_total counter
 eventseries_occurrences_total %d
 `, r.emitted.Load())), "eventseries_occurrences_total"))
