@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// The examples that need a *testing.T are run here.
+// TestExamples runs the examples that need a *testing.T.
 func TestExamples(t *testing.T) {
 	t.Run("Broadcaster", testLoop)
 	t.Run("Broadcaster in a bubble", func(t *testing.T) { synctest.Test(t, testLoop) })

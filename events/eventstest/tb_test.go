@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tb is a test that keeps what is reported to it.
+// tb is a test that records its failures.
 type tb struct {
 	testing.TB
 
@@ -36,14 +36,14 @@ func (t *tb) Context() context.Context { return context.Background() }
 
 func (t *tb) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
 
-// end does what happens at the end of a test.
+// end ends the test.
 func (t *tb) end() {
 	for _, f := range t.cleanups {
 		f()
 	}
 }
 
-// take returns what was reported since the last time.
+// take returns the failures since the last take.
 func (t *tb) take() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,13 +52,13 @@ func (t *tb) take() string {
 	return all
 }
 
-// requireFailed fails the test unless exactly this was reported.
+// requireFailed fails outer unless want is what take returns.
 func (t *tb) requireFailed(outer *testing.T, want string) {
 	outer.Helper()
-	require.Equal(outer, strings.Trim(want, "\n"), t.take())
+	require.Equal(outer, want, t.take())
 }
 
-// assertPassed fails the test if anything was reported.
+// assertPassed fails outer if there are failures.
 func (t *tb) assertPassed(outer *testing.T) {
 	outer.Helper()
 	assert.Empty(outer, t.take())

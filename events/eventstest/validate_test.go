@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 	long := strings.Repeat("x", 129)
 	for name, row := range map[string]struct {
 		change func(*eventsv1.Event)
-		want   []string // the problems
+		want   []string // the beginnings of the problems
 	}{
 		"valid":              {change: func(*eventsv1.Event) {}},
 		"note of 1024 bytes": {change: func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 512) }},
@@ -74,6 +74,12 @@ func TestValidate(t *testing.T) {
 			func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "" },
 			[]string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "default", is in "shop"`, `eventTime: "": is required`},
 		},
+		// The details of the others come from apimachinery.
+		"name":          {func(e *eventsv1.Event) { e.Name = "system:discovery.1" }, []string{`metadata.name: "system:discovery.1": `}},
+		"annotation":    {func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} }, []string{`metadata.annotations: "not a key": `}},
+		"label":         {func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} }, []string{`metadata.labels: "not a value": `}},
+		"generate name": {func(e *eventsv1.Event) { e.GenerateName = "Upper" }, []string{`metadata.generateName: "Upper": `}},
+		"controller":    {func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long }, []string{`reportingController: "host-0_`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := valid()
@@ -84,26 +90,11 @@ func TestValidate(t *testing.T) {
 				assert.False(t, problem.Lost)
 				got = append(got, problem.String())
 			}
-			assert.Equal(t, row.want, got)
+			require.Len(t, got, len(row.want), "%q", got)
+			for i, want := range row.want {
+				assert.True(t, strings.HasPrefix(got[i], want), got[i])
+			}
 		})
-	}
-}
-
-// The details of these problems come from apimachinery.
-func TestValidateNames(t *testing.T) {
-	for field, change := range map[string]func(*eventsv1.Event){
-		"metadata.name":         func(e *eventsv1.Event) { e.Name = "system:discovery.1" },
-		"metadata.annotations":  func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} },
-		"metadata.labels":       func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} },
-		"metadata.generateName": func(e *eventsv1.Event) { e.GenerateName = "Upper" },
-		"reportingController":   func(e *eventsv1.Event) { e.ReportingController = "host-0_" + strings.Repeat("0", 64) },
-	} {
-		event := valid()
-		change(event)
-		problems := Validate(event)
-		require.Len(t, problems, 1, field)
-		assert.Equal(t, field, problems[0].Field)
-		assert.NotEmpty(t, problems[0].Detail)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // Server keeps Events in memory and answers requests about them like kube-apiserver
 // does for events.k8s.io/v1:
 //
-//   - It rejects an Event for which [ValidateCreate] or [ValidateUpdate] returns errors.
+//   - It rejects an Event for which [ValidateCreate] returns errors.
 //   - It creates a name once.
 //   - It patches nothing but metadata and series.
 //   - A resourceVersion in a patch or an update is a precondition.

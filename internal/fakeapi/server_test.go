@@ -80,24 +80,34 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 	invalid := valid()
 	invalid.Type = "Error"
 	_, err := s.Create(t.Context(), invalid)
-	require.True(t, apierrors.IsInvalid(err), err)
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	assert.Equal(t, "type", status.Status().Details.Causes[0].Field)
+	assertInvalid(t, err, "type")
 	_, err = s.Create(t.Context(), event)
 	require.ErrorContains(t, err, "resourceVersion should not be set")
 
-	for data, is := range map[string]func(error) bool{
-		`{"note":"other"}`:             apierrors.IsInvalid,
-		`{"metadata":{"uid":"other"}}`: apierrors.IsInvalid,
-		`{"series":{"count":1,"lastObservedTime":"2026-03-01T12:00:00.000000Z"}}`: apierrors.IsInvalid,
-		`{"metadata":{"name":"other"}}`:                                           apierrors.IsBadRequest,
-		`{"metadata":{"namespace":"other"}}`:                                      apierrors.IsBadRequest,
-		`no JSON`:                                                                 apierrors.IsBadRequest,
-		`null`:                                                                    apierrors.IsBadRequest,
+	for patch, field := range map[string]string{
+		`{"regarding":{"name":"other"}}`:                                          "regarding",
+		`{"related":null}`:                                                        "related",
+		`{"type":"Warning"}`:                                                      "type",
+		`{"reason":"Other"}`:                                                      "reason",
+		`{"action":"Other"}`:                                                      "action",
+		`{"note":"other"}`:                                                        "note",
+		`{"eventTime":"2026-03-01T12:01:00.000000Z"}`:                             "eventTime",
+		`{"reportingController":"other"}`:                                         "reportingController",
+		`{"reportingInstance":"other"}`:                                           "reportingInstance",
+		`{"deprecatedCount":1}`:                                                   "deprecatedCount",
+		`{"deprecatedSource":{"host":"h"}}`:                                       "deprecatedSource",
+		`{"deprecatedFirstTimestamp":"2026-03-01T12:00:00Z"}`:                     "deprecatedFirstTimestamp",
+		`{"deprecatedLastTimestamp":"2026-03-01T12:00:00Z"}`:                      "deprecatedLastTimestamp",
+		`{"metadata":{"uid":"other"}}`:                                            "metadata.uid",
+		`{"metadata":{"annotations":{"not a key":"1"}}}`:                          "metadata.annotations",
+		`{"series":{"count":1,"lastObservedTime":"2026-03-01T12:00:00.000000Z"}}`: "series.count",
 	} {
-		_, err = s.Patch(t.Context(), event, []byte(data))
-		assert.True(t, is(err), "%s: %v", data, err)
+		_, err = s.Patch(t.Context(), event, []byte(patch))
+		assertInvalid(t, err, field)
+	}
+	for _, patch := range []string{`{"metadata":{"name":"other"}}`, `{"metadata":{"namespace":"other"}}`, `no JSON`, `null`} {
+		_, err = s.Patch(t.Context(), event, []byte(patch))
+		assert.True(t, apierrors.IsBadRequest(err), "%s: %v", patch, err)
 	}
 	patch := func(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) { return s.Patch(ctx, e, nil) }
 	for _, call := range []func(context.Context, *eventsv1.Event) (*eventsv1.Event, error){s.Create, s.Update, patch} {
@@ -109,9 +119,20 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 	assert.Equal(t, []eventsv1.Event{*event}, s.Events(), "nothing has changed")
 }
 
+// assertInvalid checks that an error is Invalid because of one field.
+func assertInvalid(t *testing.T, err error, field string) {
+	t.Helper()
+	var status *apierrors.StatusError
+	require.ErrorAs(t, err, &status)
+	assert.True(t, apierrors.IsInvalid(err), err)
+	require.Len(t, status.ErrStatus.Details.Causes, 1, err)
+	assert.Equal(t, field, status.ErrStatus.Details.Causes[0].Field)
+}
+
 func TestUpdate(t *testing.T) {
 	s, _, event := newServer(t)
 	event.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NewMicroTime(noon)}
+	event.EventTime.Time = event.EventTime.Add(time.Nanosecond) // lost on the way
 	updated, err := s.Update(t.Context(), event)
 	require.NoError(t, err)
 	assert.Equal(t, "2", updated.ResourceVersion)
@@ -153,7 +174,7 @@ func TestList(t *testing.T) {
 	s := &Server{}
 	for i := range 5 {
 		event := valid()
-		event.Name = fmt.Sprint("cart-", i)
+		event.Name = fmt.Sprint(i)
 		event.Labels = map[string]string{"odd": fmt.Sprint(i % 2)}
 		if i == 4 {
 			event.Namespace, event.Reason = "other", "Other"
@@ -161,41 +182,34 @@ func TestList(t *testing.T) {
 		_, err := s.Create(t.Context(), event)
 		require.NoError(t, err)
 	}
-	names := func(list *eventsv1.EventList) (names []string) {
-		for _, event := range list.Items {
-			names = append(names, strings.TrimPrefix(event.Name, "cart-"))
-		}
-		return names
-	}
 	for _, row := range []struct {
 		namespace, fields, labels string
-		want                      []string
+		limit                     int64
+		want                      string // the names, and a comma for each further page
 	}{
-		{want: []string{"4", "0", "1", "2", "3"}}, // by namespace and name
-		{namespace: "shop", want: []string{"0", "1", "2", "3"}},
+		{want: "40123"}, // by namespace and name
+		{namespace: "shop", want: "0123"},
 		{namespace: "none"},
-		{fields: "reason=Other", want: []string{"4"}},
-		{fields: "reportingController=example.com/scheduler,reason!=Other", want: []string{"0", "1", "2", "3"}},
+		{limit: 2, want: "40,12,3"},
+		{fields: "reason=Other", want: "4"},
+		{fields: "reportingController=example.com/scheduler,reason!=Other", want: "0123"},
 		{fields: "reportingController=example.com/other"},
-		{namespace: "shop", labels: "odd=1", want: []string{"1", "3"}},
+		{namespace: "shop", labels: "odd=1", want: "13"},
 	} {
-		list, err := s.List(t.Context(), row.namespace, metav1.ListOptions{FieldSelector: row.fields, LabelSelector: row.labels})
-		require.NoError(t, err)
-		assert.Equal(t, row.want, names(list), "%+v", row)
-	}
-
-	var pages [][]string
-	opts := metav1.ListOptions{Limit: 2}
-	for {
-		page, err := s.List(t.Context(), "", opts)
-		require.NoError(t, err)
-		pages = append(pages, names(page))
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			break
+		opts := metav1.ListOptions{FieldSelector: row.fields, LabelSelector: row.labels, Limit: row.limit}
+		var got strings.Builder
+		for page := 0; page == 0 || opts.Continue != ""; page++ {
+			list, err := s.List(t.Context(), row.namespace, opts)
+			require.NoError(t, err)
+			for _, event := range list.Items {
+				got.WriteString(event.Name)
+			}
+			if opts.Continue = list.Continue; opts.Continue != "" {
+				got.WriteByte(',')
+			}
 		}
+		assert.Equal(t, row.want, got.String(), "%+v", row)
 	}
-	assert.Equal(t, [][]string{{"4", "0"}, {"1", "2"}, {"3"}}, pages)
-
 	for _, opts := range []metav1.ListOptions{{FieldSelector: "reportingInstance=x"}, {FieldSelector: "x"}, {LabelSelector: "=,"}, {Continue: "%"}} {
 		_, err := s.List(t.Context(), "", opts)
 		assert.True(t, apierrors.IsBadRequest(err), "%+v: %v", opts, err)

@@ -61,7 +61,7 @@ func (s *Server) replace(verb string, old *stored, event *eventsv1.Event) (*even
 	}
 	event.ResourceVersion = was.ResourceVersion
 	inherit(event, was)
-	if errs := ValidateUpdate(event, was); len(errs) > 0 {
+	if errs := validateUpdate(event, was); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(kind, event.Name, errs)
 	}
 	if equality.Semantic.DeepEqual(was, event) {

@@ -59,9 +59,9 @@ func ValidateCreate(event *eventsv1.Event) (errs field.ErrorList) {
 	return errs
 }
 
-// ValidateUpdate returns the errors for which kube-apiserver refuses to replace old with
+// validateUpdate returns the errors for which kube-apiserver refuses to replace old with
 // event. Only metadata and series may change.
-func ValidateUpdate(event, old *eventsv1.Event) (errs field.ErrorList) {
+func validateUpdate(event, old *eventsv1.Event) (errs field.ErrorList) {
 	errs = append(errs, validateEvent(event)...)
 	errs = append(errs, apivalidation.ValidateObjectMetaUpdate(&event.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))...)
 	if !equalSeries(event.Series, old.Series) {
