@@ -153,10 +153,16 @@ func (s *server) after(_ context.Context, r fakeapi.Request) error {
 
 // changed checks that a request changes what it may, and decreases nothing.
 func (s *server) changed(verb string, before, after *eventsv1.Event) {
-	if verb != "create" && verb != "patch" {
+	if after == nil {
 		return
 	}
 	name := eventName(after)
+	if verb == "put" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.strangers[name] = true
+		return
+	}
 	if before != nil {
 		same := before.DeepCopy()
 		same.ResourceVersion, same.Labels, same.Annotations, same.Series = after.ResourceVersion, after.Labels, after.Annotations, after.Series
@@ -247,9 +253,6 @@ func (s *server) put(event *eventsv1.Event) {
 	if event.EventTime.IsZero() {
 		event.Regarding.Namespace = event.Namespace // or the server rejects every patch
 	}
-	s.mu.Lock()
-	s.strangers[eventName(event)] = true
-	s.mu.Unlock()
 	*event = *s.api.Put(event)
 }
 

@@ -36,8 +36,6 @@ const (
 )
 
 func TestWantMatches(t *testing.T) {
-	// A Go type that no scheme knows is compared by its name.
-	type crd struct{ corev1.Pod }
 	podNamed := func(uid types.UID) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-7", UID: uid}}
 	}
@@ -55,6 +53,7 @@ func TestWantMatches(t *testing.T) {
 		"object without uid":     {Want{Regarding: podNamed("")}, 2},
 		"object of another uid":  {Want{Regarding: podNamed("other")}, 0},
 		"object of another kind": {Want{Regarding: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-7"}}}, 0},
+		// An object without a known kind is compared by its name.
 		"unknown kind":           {Want{Regarding: &crd{corev1.Pod{ObjectMeta: pod.ObjectMeta}}}, 2},
 		"unknown kind, no match": {Want{Regarding: &crd{corev1.Pod{ObjectMeta: node.ObjectMeta}}, Type: "Warning"}, 0},
 		"name":                   {Want{Regarding: &corev1.ObjectReference{Name: "worker-2"}}, 1},

@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 	long := strings.Repeat("x", 129)
 	for name, row := range map[string]struct {
 		change func(*eventsv1.Event)
-		want   []string // the beginnings of the problems
+		want   []string // the problems; * stands for any end
 	}{
 		"valid":              {change: func(*eventsv1.Event) {}},
 		"note of 1024 bytes": {change: func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 512) }},
@@ -75,11 +75,11 @@ func TestValidate(t *testing.T) {
 			[]string{`regarding.namespace: "": the Event of a cluster-scoped object must be in "default", is in "shop"`, `eventTime: "": is required`},
 		},
 		// The details of the others come from apimachinery.
-		"name":          {func(e *eventsv1.Event) { e.Name = "system:discovery.1" }, []string{`metadata.name: "system:discovery.1": `}},
-		"annotation":    {func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} }, []string{`metadata.annotations: "not a key": `}},
-		"label":         {func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} }, []string{`metadata.labels: "not a value": `}},
-		"generate name": {func(e *eventsv1.Event) { e.GenerateName = "Upper" }, []string{`metadata.generateName: "Upper": `}},
-		"controller":    {func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long }, []string{`reportingController: "host-0_`}},
+		"name":          {func(e *eventsv1.Event) { e.Name = "system:discovery.1" }, []string{`metadata.name: "system:discovery.1": *`}},
+		"annotation":    {func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} }, []string{`metadata.annotations: "not a key": *`}},
+		"label":         {func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} }, []string{`metadata.labels: "not a value": *`}},
+		"generate name": {func(e *eventsv1.Event) { e.GenerateName = "Upper" }, []string{`metadata.generateName: "Upper": *`}},
+		"controller":    {func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long }, []string{`reportingController: "host-0_*`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := valid()
@@ -92,7 +92,10 @@ func TestValidate(t *testing.T) {
 			}
 			require.Len(t, got, len(row.want), "%q", got)
 			for i, want := range row.want {
-				assert.True(t, strings.HasPrefix(got[i], want), got[i])
+				if start, ok := strings.CutSuffix(want, "*"); ok {
+					want = start + strings.TrimPrefix(got[i], start)
+				}
+				assert.Equal(t, want, got[i])
 			}
 		})
 	}
