@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,10 +22,11 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// server is an in-memory API server that follows a script, and keeps a list of what a
-// recorder must never cause.
+// server is an in-memory API server that follows a script, and records what a recorder
+// must never do.
 type server struct {
-	api fakeapi.Server
+	api   fakeapi.Server
+	audit *fakeapi.Audit
 	// latency is how long each request takes.
 	latency time.Duration
 	// ttl is how long an Event lives after its last change; zero: forever. It is set
@@ -42,9 +41,6 @@ type server struct {
 	configure sync.Once
 	mu        sync.Mutex
 	inFlight  map[types.NamespacedName]string // the body of the request
-	counts    map[birth]int32                 // the latest count of each series
-	problems  []string
-	strangers map[types.NamespacedName]bool // Events of others
 }
 
 // request is one request of the recorder.
@@ -59,32 +55,21 @@ func requestFrom(r fakeapi.Request) request {
 	return request{at: r.Time, verb: r.Verb, name: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, body: r.Body}
 }
 
-// birth identifies a series. Its Event may expire and be created again, and a later
-// series may get the name.
-type birth struct {
-	name  types.NamespacedName
-	first int64 // eventTime in microseconds
-}
-
 var _ EventSink = (*server)(nil)
 
 var eventResource = eventsv1.Resource("events")
 
 func newServer() *server {
-	s := &server{
-		inFlight:  make(map[types.NamespacedName]string),
-		counts:    make(map[birth]int32),
-		strangers: make(map[types.NamespacedName]bool),
-	}
-	s.api.OnChange = s.changed
+	s := &server{inFlight: make(map[types.NamespacedName]string)}
+	s.audit = fakeapi.NewAudit(&s.api)
 	s.api.Before(s.before)
 	s.api.After(s.after)
 	return s
 }
 
 func (s *server) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	s.check(utf8.ValidString(event.Note), "note %q", event.Note)
-	s.check(event.Namespace == cmp.Or(event.Regarding.Namespace, metav1.NamespaceSystem),
+	s.audit.Check(utf8.ValidString(event.Note), "note %q", event.Note)
+	s.audit.Check(event.Namespace == cmp.Or(event.Regarding.Namespace, metav1.NamespaceSystem),
 		"namespace %q of an object in %q", event.Namespace, event.Regarding.Namespace)
 	defer s.begin(event, "create")()
 	return s.api.Create(ctx, event)
@@ -100,19 +85,18 @@ func (s *server) Patch(ctx context.Context, event *eventsv1.Event, data []byte) 
 }
 
 func (s *server) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
-	s.check(false, "Update was called, which RBAC may forbid")
+	s.audit.Check(false, "Update was called, which RBAC may forbid")
 	return nil, errors.New("no updates")
 }
 
 // begin records that a request is in flight until the caller calls end.
 func (s *server) begin(event *eventsv1.Event, body string) (end func()) {
 	s.configure.Do(func() { s.api.TTL = s.ttl })
-	name := eventName(event)
+	name := types.NamespacedName{Namespace: event.Namespace, Name: event.Name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other, busy := s.inFlight[name]; busy {
-		s.problems = append(s.problems, fmt.Sprintf("two requests for %v at the same time: %s and %s", name, other, body))
-	}
+	other, busy := s.inFlight[name]
+	s.audit.Check(!busy, "two requests for %v at the same time: %s and %s", name, other, body)
 	s.inFlight[name] = body
 	return func() {
 		s.mu.Lock()
@@ -141,7 +125,7 @@ func (s *server) before(ctx context.Context, r fakeapi.Request) error {
 
 // after checks the response, and loses it if the script says so.
 func (s *server) after(_ context.Context, r fakeapi.Request) error {
-	s.check(!apierrors.IsInvalid(r.Err) && !apierrors.IsBadRequest(r.Err), "%v", r)
+	s.audit.Check(!apierrors.IsInvalid(r.Err) && !apierrors.IsBadRequest(r.Err), "%v", r)
 	s.mu.Lock()
 	lose := s.lose
 	s.mu.Unlock()
@@ -149,43 +133,6 @@ func (s *server) after(_ context.Context, r fakeapi.Request) error {
 		return nil
 	}
 	return lose(requestFrom(r))
-}
-
-// changed checks that a request changes what it may, and decreases nothing.
-func (s *server) changed(verb string, before, after *eventsv1.Event) {
-	if after == nil {
-		return
-	}
-	name := eventName(after)
-	if verb == "put" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.strangers[name] = true
-		return
-	}
-	if before != nil {
-		same := before.DeepCopy()
-		same.ResourceVersion, same.Labels, same.Annotations, same.Series = after.ResourceVersion, after.Labels, after.Annotations, after.Series
-		s.check(equality.Semantic.DeepEqual(same, after), "patch of %v turns %v into %v", name, before, after)
-		s.check(!timeOf(after).Before(timeOf(before)), "the time of %v goes back", name)
-	}
-	born, count := birth{name, after.EventTime.UnixMicro()}, countOf(after)
-	s.mu.Lock()
-	stranger, last := s.strangers[name], s.counts[born]
-	if !stranger {
-		s.counts[born] = count
-	}
-	s.mu.Unlock()
-	s.check(stranger || count >= last, "the count of %v goes back from %d to %d", name, last, count)
-}
-
-// check records a problem unless ok.
-func (s *server) check(ok bool, format string, args ...any) {
-	if !ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.problems = append(s.problems, fmt.Sprintf(format, args...))
-	}
 }
 
 // script sets the answer from now on; nil: requests succeed.
@@ -264,34 +211,12 @@ func (s *server) remove() {
 }
 
 // delivered returns how many occurrences the server has ever heard of.
-func (s *server) delivered() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var n uint64
-	for _, count := range s.counts {
-		n += uint64(count)
-	}
-	return n
-}
+func (s *server) delivered() uint64 { return s.audit.Delivered() }
 
 // assertNoProblems fails the test if the recorder did what it must never do.
 func (s *server) assertNoProblems(t *testing.T) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	assert.Empty(t, s.problems)
-}
-
-func eventName(event *eventsv1.Event) types.NamespacedName {
-	return types.NamespacedName{Namespace: event.Namespace, Name: event.Name}
-}
-
-// timeOf returns the time of the last occurrence.
-func timeOf(event *eventsv1.Event) time.Time {
-	if event.Series == nil {
-		return event.EventTime.Time
-	}
-	return event.Series.LastObservedTime.Time
+	assert.Empty(t, s.audit.Problems())
 }
 
 func countOf(event *eventsv1.Event) int32 {

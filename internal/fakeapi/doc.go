@@ -8,7 +8,8 @@
 //     loses responses.
 //   - [Server.Put] and [Server.Delete] act like somebody else: they change Events
 //     without the checks that clients have to pass.
-//   - [Server.OnChange] sees every change of an Event, in order.
+//   - [Server.OnChange] sees every change of an Event, in order. [Audit] uses it to find
+//     what a recorder must never do.
 //
 // A Server is deterministic. The first change has resourceVersion 1, the next one 2,
 // and so on; UIDs and generated names are numbered, too.
