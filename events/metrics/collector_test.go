@@ -144,7 +144,7 @@ func TestCountersStartAtZero(t *testing.T) {
 // declaredDropReasons returns the reasons that the source declares.
 func declaredDropReasons(t *testing.T) (reasons []string) {
 	t.Helper()
-	for _, name := range []string{"../drop.go", "../../series/drop.go"} {
+	for _, name := range []string{"../drop.go", "../../internal/tracker/drop.go"} {
 		source, err := os.ReadFile(name)
 		require.NoError(t, err)
 		for _, match := range regexp.MustCompile(`\bDrop\w+ .*= "(\w+)"`).FindAllSubmatch(source, -1) {
