@@ -63,7 +63,6 @@ func (g *gate[T]) close(now, delay time.Duration) {
 	if !g.closed {
 		g.closed, g.since = true, now
 	}
-	g.round++
 	g.until = max(g.until, now+delay)
 }
 

@@ -303,6 +303,7 @@ func (s *Schedule[T]) Return(p Pass, result Result, retryAfter, now time.Duratio
 	case PushedBack:
 		if !g.closed || p.server.round == g.round {
 			g.failures++
+			g.round++
 			retryAfter = max(retryAfter, s.jitter(backoff(pauseFirst, pauseMax, g.failures)))
 		}
 		// A request that was sent before the pause says nothing new, but can ask
@@ -356,6 +357,7 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 			break // the request was sent before the gate closed, and says nothing new
 		}
 		g.failures++
+		g.round++
 		delay := backoff(retryFirst, retryMax, g.failures)
 		if result == Denied {
 			delay = retryMax
