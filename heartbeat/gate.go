@@ -35,7 +35,7 @@ type gate[T any] struct {
 	closed   bool
 	probing  bool
 	failures int
-	round    uint16        // counts the failures that closed the gate
+	round    uint16        // changes with each failure that closes the gate
 	until    time.Duration // when the next request may probe
 	since    time.Duration // when the gate closed
 

@@ -33,10 +33,11 @@ type Slot[T any] struct {
 
 // Pass is the right to make one request. See [Schedule.Admit].
 type Pass struct {
-	server, namespace admission
+	server admission
+	probed uint16 // the round of the namespace gate that the request probes, or zero
 }
 
-// admission says how a request passed one gate.
+// admission says how a request passed the gate of the server.
 type admission struct {
 	round uint16 // of the gate when the request passed it
 	probe bool
@@ -80,6 +81,7 @@ type Schedule[T Item[T]] struct {
 	answered time.Duration // when a request passed last
 
 	gates    map[Gate]*gate[T] // the closed ones
+	rounds   uint16            // the latest round of any of them; never zero again
 	probes   queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
 	draining []*queue[T]       // parked items of gates that have opened
 }
@@ -209,8 +211,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 		slot := n.item.Slot()
 		slot.in = nil
 		if g := s.gates[n.item.Gate()]; g != nil {
-			ok, probe := g.admits(now)
-			if !ok {
+			if ok, _ := g.admits(now); !ok {
 				slot.in = &g.parked
 				g.parked.add(n)
 				continue
@@ -218,7 +219,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 			if g.index != 0 {
 				s.probes.remove(g)
 			}
-			slot.pass.namespace = admission{g.round, probe}
+			slot.pass.probed = g.round
 		}
 		slot.pass.server, _ = s.admit(now)
 		slot.flying = true
@@ -340,7 +341,8 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 	s.Return(pass, result, retryAfter, now)
 
 	g := s.gates[key]
-	if g != nil && pass.namespace.probe {
+	probed := g != nil && g.round == pass.probed
+	if probed {
 		g.probing = false
 	}
 	switch result {
@@ -353,11 +355,14 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 		if g == nil {
 			g = &gate[T]{parked: queue[T]{index: s.waiting.index}, key: key}
 			s.gates[key] = g
-		} else if pass.namespace.round != g.round {
+		} else if !probed {
 			break // the request was sent before the gate closed, and says nothing new
 		}
 		g.failures++
-		g.round++
+		if s.rounds++; s.rounds == 0 {
+			s.rounds++
+		}
+		g.round = s.rounds
 		delay := backoff(retryFirst, retryMax, g.failures)
 		if result == Denied {
 			delay = retryMax
