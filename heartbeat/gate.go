@@ -15,6 +15,11 @@ const (
 	retryMax   = 2 * time.Minute
 )
 
+// gateKept is for how long the gate of a namespace stays closed after its time is
+// over if no item asks to pass. It exceeds all delays of items, so a gate remembers
+// its failures even if one item alone probes again and again.
+const gateKept = 2 * retryMax
+
 // backoff returns the delay after this many failures in a row.
 func backoff(first, limit time.Duration, failures int) time.Duration {
 	d := first

@@ -259,13 +259,17 @@ func (s *Schedule[T]) unpark(now time.Duration) {
 	}
 	for s.probes.Len() > 0 && s.probes.first().at <= now {
 		g := s.probes.first().item
-		if g.parked.Len() == 0 {
+		switch forget := g.until + gateKept; {
+		case g.parked.Len() > 0:
+			s.release(&g.parked)
+			// If this item is evicted before it is handled, another one probes.
+			s.probes.move(g, now+retryFirst)
+		case now < forget:
+			// The items that failed wait for their retries. The first of them probes.
+			s.probes.move(g, forget)
+		default:
 			s.openGate(g)
-			continue
 		}
-		s.release(&g.parked)
-		// If this item is evicted before it is handled, another one probes.
-		s.probes.move(g, now+retryFirst)
 	}
 }
 
