@@ -252,6 +252,7 @@ func (s *Schedule[T]) unpark(now time.Duration) {
 	for n := unparkBatch; n > 0 && len(s.draining) > 0; n-- {
 		q := s.draining[len(s.draining)-1]
 		if q.Len() == 0 {
+			s.draining[len(s.draining)-1] = nil // do not keep the gate alive
 			s.draining = s.draining[:len(s.draining)-1]
 			continue
 		}
