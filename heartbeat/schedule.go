@@ -75,6 +75,7 @@ type Schedule[T Item[T]] struct {
 	soft, hard queue[T] // ready items, by the time by which they are due
 	pending    queue[T] // items with something to write, by the time since when, wherever they are
 	flying     int
+	hardRun    uint8 // requests in a row for hard items, limited to maxHardRun
 
 	server   gate[T]
 	paused   time.Duration // total of all pauses of the server that have ended
@@ -120,11 +121,16 @@ func (s *Schedule[T]) Retry(item T, until, now time.Duration) {
 	s.put(&s.waiting, item, until)
 }
 
-// Ready says that a request for item should be made by the time due. An item
-// with a hard deadline that has passed goes before every item without one: a
-// heartbeat that comes too late makes the server delete a series that is still
-// ongoing. Other items go in the order of their due times, so each is handled
-// in the end.
+// Ready says that a request for item should be made by the time due. Items go in
+// the order of their due times, but an item with a hard deadline that has passed
+// goes before every item without one: a heartbeat that comes too late makes the
+// server delete a series that is still ongoing. Of four requests in a row, at
+// least one goes to an item without a hard deadline if one is ready, so neither
+// class starves the other.
+//
+// The order is fair if due is not before now, except for hard deadlines. A caller
+// that retries an item should not repeat its hard deadline, or items that always
+// fail can hold up those that do not.
 //
 // An item that is ready already keeps the earlier of both due times. Ready has no
 // effect on the place of an item in flight.
@@ -224,9 +230,22 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 		slot.pass.server, _ = s.admit(now)
 		slot.flying = true
 		s.flying++
+		if q == &s.soft {
+			s.hardRun = 0
+		} else if s.hardRun < maxHardRun {
+			s.hardRun++
+		}
 		return n.item, true
 	}
 }
+
+// maxHardRun is the number of requests in a row that go to items with a hard
+// deadline that has passed while others are ready. The series of a tracker are
+// written at most at the rate q of its requests, so n hard deadlines are spread
+// over at least n/q. At 3/4 of the rate they are met n/3q late at most. This must
+// be less than the time from the deadline until the Event expires, 27 minutes, and
+// is at most 10 if q exceeds n/30m.
+const maxHardRun = 3
 
 // first returns the queue whose first item goes next, nil if both are empty.
 func (s *Schedule[T]) first(now time.Duration) *queue[T] {
@@ -235,7 +254,11 @@ func (s *Schedule[T]) first(now time.Duration) *queue[T] {
 		return nil
 	case s.hard.Len() == 0:
 		return &s.soft
-	case s.soft.Len() == 0, s.hard.first().at <= now, s.hard.first().at <= s.soft.first().at:
+	case s.soft.Len() == 0:
+		return &s.hard
+	case s.hard.first().at <= now && s.hardRun == maxHardRun:
+		return &s.soft
+	case s.hard.first().at <= now, s.hard.first().at <= s.soft.first().at:
 		return &s.hard
 	default:
 		return &s.soft

@@ -145,8 +145,9 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 			retry = min(retry, deadline)
 		}
 		t.sched.Retry(e, retry, at)
-	case kind == Heartbeat:
-		// Half of FinishAfter before others take the series for stale.
+	case kind == Heartbeat && e.failures() == 0:
+		// Half of FinishAfter before others take the series for stale. A retry has no
+		// hard deadline: heartbeats that always fail must not hold up others.
 		t.sched.Ready(e, e.status.at+t.opts.HeartbeatInterval+t.opts.FinishAfter/2, true, at)
 	case e.isWarning():
 		t.sched.Ready(e, at, false, at)
