@@ -272,14 +272,8 @@ const unparkBatch = 64
 // unpark makes items ready again that a gate held up: those of gates that have
 // opened, and one to probe each gate whose time is over.
 func (s *Schedule[T]) unpark(now time.Duration) {
-	for n := unparkBatch; n > 0 && len(s.draining) > 0; n-- {
-		q := s.draining[len(s.draining)-1]
-		if q.Len() == 0 {
-			s.draining[len(s.draining)-1] = nil // do not keep the gate alive
-			s.draining = s.draining[:len(s.draining)-1]
-			continue
-		}
-		s.release(q)
+	for n := unparkBatch; n > 0 && s.drains(); n-- {
+		s.release(s.draining[len(s.draining)-1])
 	}
 	for s.probes.Len() > 0 && s.probes.first().at <= now {
 		g := s.probes.first().item
@@ -295,6 +289,19 @@ func (s *Schedule[T]) unpark(now time.Duration) {
 			s.openGate(g)
 		}
 	}
+}
+
+// drains reports whether the last of the draining queues holds an item, after it
+// has removed empty ones from the end.
+func (s *Schedule[T]) drains() bool {
+	for last := len(s.draining) - 1; last >= 0; last-- {
+		if s.draining[last].Len() > 0 {
+			return true
+		}
+		s.draining[last] = nil // do not keep the gate alive
+		s.draining = s.draining[:last]
+	}
+	return false
 }
 
 // release makes the first item of q ready.
@@ -461,7 +468,7 @@ func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Durati
 	switch {
 	case s.server.probing:
 		return 0, false
-	case admit, s.soft.Len() > 0, s.hard.Len() > 0, len(s.draining) > 0:
+	case admit, s.soft.Len() > 0, s.hard.Len() > 0, s.drains():
 		return max(now, s.server.until), true
 	case s.probes.Len() > 0:
 		return max(s.probes.first().at, s.server.until), true
