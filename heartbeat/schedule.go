@@ -469,12 +469,16 @@ func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Durati
 	case s.server.probing:
 		return 0, false
 	case admit, s.soft.Len() > 0, s.hard.Len() > 0, s.drains():
-		return max(now, s.server.until), true
+		at = now
 	case s.probes.Len() > 0:
-		return max(s.probes.first().at, s.server.until), true
+		at = s.probes.first().at
 	default:
 		return 0, false
 	}
+	if s.server.closed {
+		at = max(at, s.server.until)
+	}
+	return at, true
 }
 
 // Backlog returns the number of items that are ready, the number of those with
