@@ -337,6 +337,7 @@ func (t *Tracker) applySignpost(e *Entry, w *Write, r *Result, now time.Time) {
 	case r.Outcome == Written && w.Kind == Signpost:
 		st.signpost = false
 		t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), ownerUs)
+		t.signposted(e, read(w, r.Event))
 	case r.Outcome == Written:
 		found := read(w, r.Event)
 		t.setBaseOwner(e, ownerIf(found != nil && t.judgeFor(e, found, now) != stranger), at)
@@ -346,6 +347,22 @@ func (t *Tracker) applySignpost(e *Entry, w *Write, r *Result, now time.Time) {
 		st.signpost = false
 	case r.Outcome == Refused:
 		st.signpost = false
+	}
+}
+
+// signposted tells the entry that has yet to close the Event under the base name of
+// e which version the signpost has given it, unless others have written to it too.
+func (t *Tracker) signposted(e *Entry, base *series.Series) {
+	if base == nil {
+		return
+	}
+	k := e.Key()
+	for other := range t.closed.with(e.hash) {
+		st := &other.status
+		if other != e && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
+			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
+			st.version = versionNumber(base.Version)
+		}
 	}
 }
 
