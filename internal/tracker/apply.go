@@ -80,9 +80,6 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	if e.life == forgotten {
 		return nil
 	}
-	if w.flush && r.Outcome != Written {
-		e.status.flush = true
-	}
 	failures := e.failures()
 	switch r.Outcome {
 	case PushedBack:
@@ -160,6 +157,7 @@ func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Du
 		st.beats++
 	}
 	st.beatDue = false // whatever the write was for, it carried the latest count
+	st.flush = t.awaited(e)
 	t.planBeat(e)
 	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount {
 		// A restarted process looks under the base name. This also renews the TTL of

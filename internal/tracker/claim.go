@@ -276,7 +276,7 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		t.wantSignpost(e, at) // whoever led here may have done so long ago
 	}
 	st.at, st.last, st.state, st.count = at, found.Last.UnixMicro(), found.State, found.Count
-	st.revision = e.spec.revision
+	st.revision, st.flush = e.spec.revision, false
 	if theirs > 0 || found.Count != e.spec.count || found.State != e.spec.state {
 		// What the server knows may be half an hour old. Update it at once, or the next
 		// process takes the series for dead.

@@ -84,6 +84,17 @@ func (t *Tracker) settle(e *Entry) {
 	}
 }
 
+// awaited reports whether a flush waits for more of e than the server knows.
+// Tracker.mu is held.
+func (t *Tracker) awaited(e *Entry) bool {
+	for f := range t.flushes {
+		if f.left[e] > e.status.revision {
+			return true
+		}
+	}
+	return false
+}
+
 // settle removes e if the server knows of it what f waits for, or never will.
 func (f *Flush) settle(e *Entry) (removed bool) {
 	revision, ok := f.left[e]

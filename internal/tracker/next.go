@@ -60,7 +60,6 @@ type Write struct {
 	gate     heartbeat.Gate
 	patch    []byte // if it is not that of Series
 	revision uint64 // of the spec
-	flush    bool   // the write carries what someone waits for
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -103,7 +102,7 @@ func (e *Entry) need() Kind {
 		return MakeSeries
 	case st.beatDue:
 		return Heartbeat
-	case st.flush && st.revision < e.spec.revision:
+	case st.flush:
 		return FlushCount
 	case st.signpost && e.spec.state == series.Ongoing && st.baseOwner == ownerUnknown:
 		return Look
@@ -319,7 +318,6 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 		w.patch = annotationPatch("", series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
 		w.Series.Name = e.baseName()
 	default:
-		w.flush, e.status.flush = e.status.flush, false
 		e.status.last = w.Series.Last.UnixMicro()
 		if !w.Creates() {
 			w.Series.Version = versionText(e.status.version)

@@ -68,7 +68,7 @@ func (e *Entry) becomeConflicted() {
 func (e *Entry) becomeRefused(reason DropReason) {
 	e.phase = refused
 	e.spec.count, e.spec.state = 0, series.Ongoing
-	e.status.revision, e.status.count = e.spec.revision, 0
+	e.status.revision, e.status.count, e.status.flush = e.spec.revision, 0, false
 	e.status.existed, e.status.version = false, 0
 	e.more().refusal = reason
 	e.extra.attempts = nil
