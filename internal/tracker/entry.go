@@ -37,7 +37,9 @@ type Entry struct {
 
 	// Tracker.mu guards the rest.
 	slot  heartbeat.Slot[*Entry]
-	idle  idlePlace
+	stamp time.Duration // the order in the list of its class
+	index int32         // in that list
+	class evictionClass // the list that it is in
 	phase phase
 	life  life
 }
@@ -77,7 +79,7 @@ type status struct {
 	named     bool  // the Event has a name: its first write has begun
 	existed   bool  // the Event has existed, so the next create is not the first
 	beatDue   bool  // a heartbeat is to be written
-	flush     bool  // someone waits for the current count to be written
+	flush     bool  // someone waits for a count that the server does not know yet
 	signpost  bool  // the Event under the base name is to lead here
 	baseOwner owner // of the Event under the base name; matters if this one has a unique name
 	vacated   bool  // the Event that had the name was gone when looked at

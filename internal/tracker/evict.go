@@ -51,15 +51,15 @@ func (t *Tracker) evictionClass(e *Entry) evictionClass {
 // classify puts e into the list of its class. Tracker.mu is held.
 func (t *Tracker) classify(e *Entry) {
 	class := t.evictionClass(e)
-	if class == e.idle.class {
+	if class == e.class {
 		return
 	}
-	if e.idle.class != unevictable {
-		heap.Remove(&t.lists[e.idle.class], int(e.idle.index))
+	if e.class != unevictable {
+		heap.Remove(&t.lists[e.class], int(e.index))
 	}
-	e.idle.class = class
+	e.class = class
 	if class != unevictable {
-		e.idle.stamp = e.last()
+		e.stamp = e.last()
 		heap.Push(&t.lists[class], e)
 	}
 }
@@ -135,26 +135,19 @@ func (t *Tracker) boundClosing(at time.Duration, drops *[]Drop) {
 	}
 }
 
-// idlePlace is the place of an entry in the list of its class.
-type idlePlace struct {
-	stamp time.Duration // the order in the list
-	index int32
-	class evictionClass
-}
-
 // idleList is a heap of entries, the longest idle first.
 type idleList []*Entry
 
 func (l idleList) Len() int           { return len(l) }
-func (l idleList) Less(i, j int) bool { return l[i].idle.stamp < l[j].idle.stamp }
+func (l idleList) Less(i, j int) bool { return l[i].stamp < l[j].stamp }
 func (l idleList) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
-	l[i].idle.index, l[j].idle.index = int32(i), int32(j)
+	l[i].index, l[j].index = int32(i), int32(j)
 }
 
 func (l *idleList) Push(x any) {
 	e := x.(*Entry)
-	e.idle.index = int32(len(*l))
+	e.index = int32(len(*l))
 	*l = append(*l, e)
 }
 
@@ -183,10 +176,10 @@ func (l *idleList) longestIdle() *Entry {
 	for range maxCorrections {
 		e := (*l)[0]
 		at := e.last()
-		if at == e.idle.stamp {
+		if at == e.stamp {
 			break
 		}
-		e.idle.stamp = at
+		e.stamp = at
 		heap.Fix(l, 0)
 	}
 	return (*l)[0]

@@ -30,8 +30,8 @@ type Tracker struct {
 	// ongoing series takes neither.
 	//
 	// Invariants, with mu held:
-	//   - An entry is in lists[p] if and only if evictionClass says p, and
-	//     idle.class is p.
+	//   - An entry is in lists[p] if and only if evictionClass says p, and its class
+	//     is p.
 	//   - accepting + closing is the number of entries that are not forgotten.
 	//   - An entry is in its shard if and only if it accepts occurrences.
 	//   - The counter of an entry is open if and only if the entry is Ongoing and
