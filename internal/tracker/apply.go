@@ -109,7 +109,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 			t.delay(e, heartbeat.Passed, 0, at)
 		}
 	}
-	if r.Outcome == Refused || r.Outcome == Written && w.WritesSeries() {
+	if e.life != forgotten && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
 		t.sched.Wait(e, at) // what waits from now on is something new
 	}
 	if r.Outcome == Denied || r.Outcome == Troubled {
