@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTailKeepsTheLastWholeLines(t *testing.T) {
+func TestTailKeepsTheLastCompleteLines(t *testing.T) {
 	var all bytes.Buffer
 	log := &tail{w: &all}
 	assert.Empty(t, log.String())
@@ -20,7 +20,7 @@ func TestTailKeepsTheLastWholeLines(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(log, "line %04d\n", i)
 	}
-	assert.Equal(t, 2001, strings.Count(all.String(), "\n"), "everything is passed on")
+	assert.Equal(t, 2001, strings.Count(all.String(), "\n"), "it forwards everything")
 	kept := strings.Split(log.String(), "\n")
 	assert.Greater(t, len(kept), 500)
 	assert.LessOrEqual(t, len(log.String()), tailSize)

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// moduleDir is where the program's module is, seen from the repository's root.
+// moduleDir is the directory of the program's module, relative to the root of the
+// repository.
 const moduleDir = "test/controlplane"
 
-// findRoot returns the root of the repository that dir, an absolute path, lies
-// in.
+// findRoot returns the root of the repository that contains dir, an absolute path.
 func findRoot(dir string) (string, error) {
 	for root := dir; ; root = filepath.Dir(root) {
 		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(moduleDir), "go.mod"))
@@ -23,7 +23,7 @@ func findRoot(dir string) (string, error) {
 			return "", fmt.Errorf("controlplane: find the repository: %w", err)
 		}
 		if root == filepath.Dir(root) {
-			return "", fmt.Errorf("controlplane: neither %s nor a directory above it has %s/go.mod: run this inside a clone of the repository", dir, moduleDir)
+			return "", fmt.Errorf("controlplane: no %s/go.mod in %s or its parents; run this inside a clone of the repository", moduleDir, dir)
 		}
 	}
 }

@@ -10,29 +10,22 @@ import (
 )
 
 func TestFindRoot(t *testing.T) {
-	root := t.TempDir()
+	root := newRepository(t)
 	module := filepath.Join(root, "test", "controlplane")
-	require.NoError(t, os.MkdirAll(filepath.Join(module, "deep", "er"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(module, "go.mod"), nil, 0o644))
-
 	for _, dir := range []string{root, filepath.Join(root, "test"), module, filepath.Join(module, "deep", "er")} {
 		found, err := findRoot(dir)
 		require.NoError(t, err)
 		assert.Equal(t, root, found, "from %s", dir)
 	}
-}
 
-func TestFindRootOutsideARepository(t *testing.T) {
-	dir := t.TempDir()
-	_, err := findRoot(dir)
-	require.ErrorContains(t, err, dir)
-	assert.ErrorContains(t, err, "inside a clone")
-}
+	outside := t.TempDir()
+	_, err := findRoot(outside)
+	require.ErrorContains(t, err, outside)
+	require.ErrorContains(t, err, "inside a clone")
 
-func TestFindRootOfThisRepository(t *testing.T) {
 	wd, err := os.Getwd()
 	require.NoError(t, err)
-	root, err := findRoot(wd)
+	root, err = findRoot(wd)
 	require.NoError(t, err)
 	assert.FileExists(t, filepath.Join(root, "internal", "controlplane", "root.go"))
 }
