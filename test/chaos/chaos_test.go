@@ -21,10 +21,10 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/faultproxy"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 const (
@@ -50,9 +50,7 @@ var (
 
 // TestChaos is what this package is for; see its documentation.
 func TestChaos(t *testing.T) {
-	if os.Getenv("EVENTSERIES_USE_CLUSTER") == "1" {
-		t.Skip("EVENTSERIES_USE_CLUSTER=1: this test kills its server")
-	}
+	apiserver.Program(t) // skips the test on a cluster
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be paused on Windows")
 	}
@@ -121,36 +119,27 @@ type world struct {
 // newWorld starts all but the emitters. It ends with the test.
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	binary, err := controlplane.Build(t.Context(), os.Stderr)
-	require.NoError(t, err)
 	etcdPort := freePort(t)
 	etcd, err := faultproxy.Listen(t.Context(), net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort)))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, etcd.Close()) })
 
-	starting, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	server, err := controlplane.Start(starting, controlplane.Options{
-		Binary: binary, EtcdPort: etcdPort, ExtraArgs: []string{"--etcd-endpoint=" + etcd.Addr()},
+	server := apiserver.Start(t, controlplane.Options{
+		EtcdPort: etcdPort, ExtraArgs: []string{"--etcd-endpoint=" + etcd.Addr()},
 		Users: []controlplane.User{controllerUser},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
 	network, err := faultproxy.Listen(t.Context(), server.Addr())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, network.Close()) })
 
-	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig())
-	require.NoError(t, err)
-	clients, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
 	_, err = clients.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 
 	w := &world{
 		t:   t,
-		dir: filepath.Dir(binary),
+		dir: filepath.Dir(apiserver.Program(t)),
 		config: emitterConfig{
 			Seed: seed, Kubeconfig: server.Kubeconfig(), Host: "https://" + network.Addr(), Namespace: namespace,
 			Metrics: *metricsFlag != "",

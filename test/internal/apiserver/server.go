@@ -1,5 +1,5 @@
-// Package apiserver is for tests of a package that have one API server in common:
-// the control plane of this repository, or the cluster that the user has chosen.
+// Package apiserver provides a Kubernetes API server for the tests of a package: the
+// control plane of this repository, or the cluster of the user if UseCluster is set.
 //
 //	func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Leaks)) }
 //
@@ -7,11 +7,13 @@
 //		config := apiserver.Config(t)
 //		namespace := apiserver.Namespace(t)
 //
-// Everything may be used concurrently, except for Main.
+// All tests share one server, which starts on first use. [Start] starts a server for
+// a single test. All functions except [Main] are safe for concurrent use.
 package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -19,163 +21,123 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"go.uber.org/goleak"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
-// UseCluster is the environment variable that, when it is 1, sends the tests to the
-// cluster of KUBECONFIG.
+// UseCluster is an environment variable. If it is 1, the tests use the cluster of
+// KUBECONFIG.
 const UseCluster = "EVENTSERIES_USE_CLUSTER"
 
-const (
-	// StartTimeout bounds a start. It takes a few seconds, more while other packages
-	// are compiled.
-	StartTimeout = 3 * time.Minute
+// StartTimeout bounds how long a test waits for the program to become ready. It takes
+// a few seconds, or more while other packages compile.
+const StartTimeout = 3 * time.Minute
 
-	// cleanupTimeout bounds what is done to the server after the end of a test.
-	cleanupTimeout = 30 * time.Second
+// leakTimeout bounds how long goroutines may take to exit after the tests.
+const leakTimeout = time.Minute
 
-	// leakTimeout bounds how long goroutines may take to end after the tests.
-	leakTimeout = time.Minute
+// program builds the control plane once.
+var program = sync.OnceValues(func() (string, error) {
+	return controlplane.Build(context.Background(), os.Stderr)
+})
 
-	// PollInterval is the time between two looks at the server.
-	PollInterval = 50 * time.Millisecond
-)
-
-// server is the one that was started; nil if none was.
+// server is the shared server. It is nil if no test has started it.
 var server *controlplane.Server
 
-// shared returns a configuration for the server, which it starts the first time.
-var shared = sync.OnceValues(func() (*rest.Config, error) {
+// shared starts the shared server once, and returns the path of its kubeconfig.
+var shared = sync.OnceValues(func() (kubeconfig string, err error) {
 	if OnCluster() {
-		return Load(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+		return os.Getenv(clientcmd.RecommendedConfigPathEnvVar), nil
 	}
 	binary, err := program()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), StartTimeout)
-	defer cancel()
-	if server, err = controlplane.Start(ctx, controlplane.Options{Binary: binary}); err != nil {
-		return nil, err
+	if server, err = controlplane.Start(context.Background(), controlplane.Options{Binary: binary}); err != nil {
+		return "", err
 	}
-	return Load(server.Kubeconfig())
+	return server.Kubeconfig(), nil
 })
 
-// OnCluster reports whether the tests run on a cluster of the user's.
+// OnCluster reports whether the tests use a cluster of the user.
 func OnCluster() bool { return os.Getenv(UseCluster) == "1" }
 
-// Load reads a kubeconfig. The client's own rate limit is switched off: it would
-// hide how many requests there are, and slow the tests down.
-func Load(kubeconfig string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %q: %w", kubeconfig, err)
-	}
-	config.QPS = -1
-	return config, nil
-}
-
-// stop stops the server if a test has started it. No test may run any more.
-func stop() error {
-	if server == nil {
-		return nil
-	}
-	return server.Stop()
-}
-
-// Config returns a configuration of an administrator of the server, which the test
-// may change.
-func Config(t *testing.T) *rest.Config {
-	t.Helper()
-	config, err := shared()
-	require.NoError(t, err)
-	return rest.CopyConfig(config)
-}
-
-// Kubeconfig returns the path of the kubeconfig of the server, for other programs.
+// Kubeconfig returns the path of a kubeconfig for an administrator of the shared
+// server.
 func Kubeconfig(t *testing.T) string {
 	t.Helper()
-	Config(t) // starts the server
-	if server == nil {
-		return os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
-	}
-	return server.Kubeconfig()
-}
-
-// Clientset returns clients of an administrator of the server.
-func Clientset(t *testing.T) *kubernetes.Clientset {
-	t.Helper()
-	return ClientsetFor(t, Config(t))
-}
-
-// ClientsetFor returns clients for a configuration.
-func ClientsetFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
-	t.Helper()
-	clients, err := kubernetes.NewForConfig(config)
+	kubeconfig, err := shared()
 	require.NoError(t, err)
-	return clients
+	return kubeconfig
 }
 
-// Namespace creates a namespace and returns its name. It is deleted at the end of
-// the test.
-func Namespace(t *testing.T) string {
+// Program returns the path of the control plane, and builds it if necessary. It skips
+// the test on a cluster.
+func Program(t *testing.T) string {
 	t.Helper()
-	return NamespaceOn(t, Clientset(t))
-}
-
-// NamespaceOn is Namespace for any server.
-func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
-	t.Helper()
-	namespace, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "eventseries-"},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() { DeleteNamespace(t, clients, namespace.Name) })
-	return namespace.Name
-}
-
-// DeleteNamespace deletes a namespace at the end of a test, if the test has not
-// deleted it.
-func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
-	t.Helper()
-	ctx, cancel := CleanupContext()
-	defer cancel()
-	err := clients.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
-	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		require.NoError(t, err)
+	if OnCluster() {
+		t.Skipf("%s=1: this test needs its own server", UseCluster)
 	}
+	binary, err := program()
+	require.NoError(t, err)
+	return binary
 }
 
-// CleanupContext bounds what is done after the end of a test, whose own context has
-// ended then.
-func CleanupContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), cleanupTimeout)
-}
-
-// Eventually calls check until it returns nil, and fails the test with its last
-// error if it does not within the given time.
-func Eventually(t *testing.T, within time.Duration, check func(context.Context) error) {
+// Start starts a server for this test only, and stops it when the test ends. It sets
+// Options.Binary. It skips the test on a cluster.
+func Start(t *testing.T, opts controlplane.Options) *controlplane.Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	ticker := time.NewTicker(PollInterval)
-	defer ticker.Stop()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
+	opts.Binary = Program(t)
+	server, err := controlplane.Start(t.Context(), opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	return server
+}
+
+// Restart restarts a server of [Start].
+func Restart(t *testing.T, server *controlplane.Server) {
+	t.Helper()
+	begin := time.Now()
+	require.NoError(t, server.Restart(t.Context()))
+	t.Logf("ready after %v", time.Since(begin).Round(time.Millisecond))
+}
+
+// Main runs the tests of a package, stops the shared server and runs the checks. It
+// returns the exit code for TestMain.
+//
+// A test binary that exits early, because of a panic, an interrupt or the test
+// timeout, stops the server and removes its files too.
+func Main(m *testing.M, checks ...func() error) (code int) {
+	code = m.Run()
+	var err error
+	if server != nil {
+		err = server.Stop()
+	}
+	for _, check := range checks {
+		if code == 0 { // a failed test may leave anything behind
+			err = errors.Join(err, check())
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			require.NoError(t, err, "still so after %v", within)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Leaks returns an error if goroutines are still running. It retries for a while,
+// because connections close some time after their server. It returns nil on a
+// cluster, because client-go keeps the connections to it open.
+func Leaks() error {
+	if OnCluster() {
+		return nil
+	}
+	for deadline := time.Now().Add(leakTimeout); ; {
+		err := goleak.Find() // sleeps between its own retries
+		if err == nil || time.Now().After(deadline) {
+			return err
 		}
 	}
 }

@@ -1,0 +1,107 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
+)
+
+// cleanupTimeout bounds the requests of a test's cleanup.
+const cleanupTimeout = 30 * time.Second
+
+// Load reads a kubeconfig. It disables client-side rate limiting, which would hide
+// the number of requests and slow down the tests.
+func Load(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Config returns a configuration for an administrator of the shared server. The test
+// may modify it.
+func Config(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := Load(Kubeconfig(t))
+	require.NoError(t, err)
+	return config
+}
+
+// ConfigOf returns a configuration for an administrator of a server of [Start].
+func ConfigOf(t *testing.T, server *controlplane.Server) *rest.Config {
+	t.Helper()
+	config, err := Load(server.Kubeconfig())
+	require.NoError(t, err)
+	return config
+}
+
+// ConfigAs returns a copy of a configuration with the token of another user.
+func ConfigAs(config *rest.Config, u controlplane.User) *rest.Config {
+	c := rest.AnonymousClientConfig(config)
+	c.QPS, c.Burst = config.QPS, config.Burst
+	c.BearerToken = u.Token
+	return c
+}
+
+// Clientset returns a clientset for an administrator of the shared server.
+func Clientset(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	return ClientsetFor(t, Config(t))
+}
+
+// ClientsetFor returns a clientset for a configuration.
+func ClientsetFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return clients
+}
+
+// Namespace creates a namespace on the shared server and returns its name. It deletes
+// the namespace when the test ends.
+func Namespace(t *testing.T) string {
+	t.Helper()
+	return NamespaceOn(t, Clientset(t))
+}
+
+// NamespaceOn is like [Namespace] for any server.
+func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
+	t.Helper()
+	namespace, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "eventseries-"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { DeleteNamespace(t, clients, namespace.Name) })
+	return namespace.Name
+}
+
+// DeleteNamespace deletes a namespace in the cleanup of a test. The test may have
+// deleted it already.
+func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
+	t.Helper()
+	ctx, cancel := CleanupContext()
+	defer cancel()
+	err := clients.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		require.NoError(t, err)
+	}
+}
+
+// CleanupContext returns a context for the cleanup of a test, because the context of
+// the test has ended then.
+func CleanupContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), cleanupTimeout)
+}
