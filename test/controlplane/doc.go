@@ -1,26 +1,24 @@
-// Command controlplane runs a real Kubernetes API server and the etcd behind it
-// in one process, for the integration tests, the benchmarks and the demo.
+// Command controlplane runs a real Kubernetes API server and etcd in one process, for
+// the integration tests, the benchmarks and the demo.
 //
-// There is no controller manager, no scheduler and no kubelet. So a namespace
-// that is deleted stays Terminating, a Pod that is created stays Pending, and
-// the roles that are put together from others (view, edit, admin) are empty.
-// Everything listens on 127.0.0.1 only.
+// There is no controller manager, scheduler or kubelet. Deleted namespaces stay
+// Terminating, Pods stay Pending, and the aggregated roles (view, edit, admin) are
+// empty. The servers listen on 127.0.0.1 only.
 //
 //	controlplane --data-dir DIR --kubeconfig FILE --event-ttl 1h
 //
-// When it serves, it writes the kubeconfig and prints one line on standard
-// output, the only one that it ever prints there:
+// When the API server is ready, the program writes the kubeconfig and prints its only
+// line to standard output:
 //
 //	ready https://127.0.0.1:PORT kubeconfig=FILE
 //
-// SIGTERM, SIGINT and SIGHUP stop it, the API server first and etcd after it,
-// with exit code 0. A second start with the same --data-dir finds the objects,
-// the ports, the certificate and the tokens of the first, also after SIGKILL.
+// SIGTERM, SIGINT and SIGHUP stop the API server and then etcd; the exit code is 0.
+// The next start with the same --data-dir keeps the objects, the ports, the
+// certificate and the administrator's token, even after SIGKILL.
 //
-// Authorization is RBAC. The kubeconfig's own user is a member of
-// system:masters; --user adds others, each with a context of its own name.
-// Arguments after "--" go to the kube-apiserver as they are.
+// The authorization mode is RBAC. The default user of the kubeconfig is in the group
+// system:masters; --user adds users, and a context with the name of each. The program
+// passes arguments after "--" to kube-apiserver.
 //
-// etcd never calls fsync: a killed process loses nothing, a machine that loses
-// power may lose everything. That is the right bargain for a test.
+// etcd does not call fsync. A killed process loses no data, but a power failure may.
 package main

@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 )
 
-// writeFile replaces a file in one step, readable by its owner only: whoever
-// waits for it to appear never sees half of it.
+// writeFile creates or replaces a file atomically. Only the owner can read it.
 func writeFile(name string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // mode 0600
 	if err != nil {
@@ -19,13 +18,13 @@ func writeFile(name string, data []byte) error {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says more
+		_ = os.Remove(f.Name())
 	}
 	return err
 }
 
-// readOrCreate returns the content of a file, which is made and written first
-// where there is none.
+// readOrCreate returns the content of a file. If there is no file, it writes the result
+// of create first.
 func readOrCreate(name string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if !errors.Is(err, fs.ErrNotExist) {

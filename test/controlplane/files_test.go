@@ -21,7 +21,7 @@ func TestWriteFileReplaces(t *testing.T) {
 	}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	assert.Len(t, entries, 1, "nothing temporary is left")
+	assert.Len(t, entries, 1, "no temporary file is left")
 	assert.ErrorIs(t, writeFile(filepath.Join(dir, "no", "file"), nil), os.ErrNotExist)
 }
 
@@ -30,13 +30,8 @@ func TestReadOrCreate(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := readOrCreate(name, func() ([]byte, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
-	for range 2 {
-		made := false
-		data, err := readOrCreate(name, func() ([]byte, error) {
-			require.False(t, made)
-			made = true
-			return []byte("content"), nil
-		})
+	for _, created := range []string{"content", "other"} {
+		data, err := readOrCreate(name, func() ([]byte, error) { return []byte(created), nil })
 		require.NoError(t, err)
 		assert.Equal(t, "content", string(data))
 	}

@@ -26,15 +26,13 @@ func TestParseFlags(t *testing.T) {
 		verbosity: 3, lifeline: true, removeOrphanedData: true,
 		apiserverArgs: []string{"--max-requests-inflight=7", "-v", "4"},
 	}, cfg)
-}
 
-func TestParseFlagsDefaults(t *testing.T) {
-	cfg, err := parseFlags(nil, io.Discard)
+	cfg, err = parseFlags(nil, io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, config{eventTTL: time.Hour, disableAdmission: "ServiceAccount"}, cfg)
 }
 
-func TestParseFlagsRefuses(t *testing.T) {
+func TestParseFlagsRejects(t *testing.T) {
 	for args, want := range map[string]string{
 		"--port=70000":               "--port=70000",
 		"--etcd-port=-1":             "--etcd-port=-1",

@@ -7,11 +7,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clusterName names the cluster in the kubeconfig.
+// clusterName is the name of the cluster in the kubeconfig.
 const clusterName = "eventseries"
 
-// kubeconfig returns a kubeconfig for the server at host, with a context for
-// each user. The first user's is the current one.
+// kubeconfig returns a kubeconfig for the server at host. It has a context for each
+// user; that of the first user is the current one.
 func kubeconfig(host string, ca []byte, users []user) ([]byte, error) {
 	c := clientcmdapi.NewConfig()
 	c.Clusters[clusterName] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}

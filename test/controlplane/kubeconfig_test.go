@@ -11,16 +11,13 @@ import (
 func TestKubeconfig(t *testing.T) {
 	data, err := kubeconfig("https://127.0.0.1:6443", []byte("certificate"), []user{{name: "admin", token: "a"}, {name: "ann", token: "b"}})
 	require.NoError(t, err)
-
-	admin, err := clientcmd.RESTConfigFromKubeConfig(data)
-	require.NoError(t, err)
-	assert.Equal(t, "https://127.0.0.1:6443", admin.Host)
-	assert.Equal(t, "a", admin.BearerToken)
-	assert.Equal(t, []byte("certificate"), admin.CAData)
-
 	config, err := clientcmd.Load(data)
 	require.NoError(t, err)
-	ann, err := clientcmd.NewNonInteractiveClientConfig(*config, "ann", nil, nil).ClientConfig()
-	require.NoError(t, err)
-	assert.Equal(t, "b", ann.BearerToken)
+	for context, token := range map[string]string{"": "a", "admin": "a", "ann": "b"} {
+		rest, err := clientcmd.NewNonInteractiveClientConfig(*config, context, nil, nil).ClientConfig()
+		require.NoError(t, err)
+		assert.Equal(t, "https://127.0.0.1:6443", rest.Host)
+		assert.Equal(t, token, rest.BearerToken)
+		assert.Equal(t, []byte("certificate"), rest.CAData)
+	}
 }

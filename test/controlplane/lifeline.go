@@ -8,29 +8,27 @@ import (
 	"time"
 )
 
-// orphanGrace bounds the clean stop of a server whose parent is gone: there is
-// nobody left who could kill it.
-const orphanGrace = 20 * time.Second
+// orphanTimeout bounds the clean stop of an orphaned server, because no parent is left
+// to kill it.
+const orphanTimeout = 20 * time.Second
 
-// errOrphaned is the cause of the stop when the lifeline ended.
-var errOrphaned = errors.New("controlplane: the process that started this one is gone")
+// errOrphaned is the cause of the stop after the parent has exited.
+var errOrphaned = errors.New("controlplane: the parent process has exited")
 
-// withLifeline returns a context that ends with errOrphaned when r does, and
-// calls orphaned then. r is the standard input, a pipe whose other end the
-// parent holds open and never writes to: the operating system closes it when the
-// parent ends, however it ends. The goroutine that reads it ends with it.
+// withLifeline returns a context that ends with errOrphaned when r ends, and calls
+// orphaned then. r is the standard input, a pipe that the parent holds open. The
+// operating system closes it when the parent exits for any reason.
 func withLifeline(ctx context.Context, r io.Reader, orphaned func()) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		_, _ = io.Copy(io.Discard, r) // an error is an end too
+		_, _ = io.Copy(io.Discard, r)
 		cancel(errOrphaned)
 		orphaned()
 	}()
 	return ctx
 }
 
-// exitEventually makes sure that the process ends when its clean stop does not
-// come to an end.
+// exitEventually exits the process after orphanTimeout.
 func exitEventually() {
-	time.AfterFunc(orphanGrace, func() { os.Exit(1) })
+	time.AfterFunc(orphanTimeout, func() { os.Exit(1) })
 }

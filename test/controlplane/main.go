@@ -15,8 +15,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is main without the process around it. It returns the exit code: 0 after
-// a clean stop, 2 for a wrong command line, 1 for everything else.
+// run runs the program and returns its exit code: 0 after a clean stop, 2 for an
+// invalid command line, 1 for other errors.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -38,8 +38,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		removeData = true
 	}
 	if cfg.lifeline {
-		// Whoever started it may be gone, and with it the other ends of its output.
-		// A line that nobody reads must not end it before it has cleaned up.
+		// If the parent has exited, nothing reads the output. Writing to it must not
+		// end the process before it has removed its data.
 		signal.Ignore(syscall.SIGPIPE)
 		ctx = withLifeline(ctx, stdin, exitEventually)
 	}

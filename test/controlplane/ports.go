@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,67 +14,56 @@ import (
 	"strconv"
 )
 
-// Free ports are taken from this range. It lies below the ports that Linux,
-// macOS and Windows hand to outgoing connections, so that none of those can
-// occupy the port of a server that was stopped and is about to start again.
+// Free ports are in this range. It is below the ephemeral ports of Linux, macOS and
+// Windows, so that no outgoing connection takes the port of a server that restarts.
 const (
 	firstPort = 20000
 	lastPort  = 32000
 )
 
-// ports are the two that a control plane listens on.
+// ports are the ports of a control plane.
 type ports struct {
 	API  int `json:"api"`
 	Etcd int `json:"etcd"`
 }
 
-// choosePorts returns the ports to serve dir on and remembers them there: those
-// that want names, then those that dir was served on before, then free ones.
-func choosePorts(ctx context.Context, dir string, want ports) (ports, error) {
+// choosePorts returns the ports for a data directory, and stores them there. It takes
+// the requested ports first, then those of the last start, then free ones.
+func choosePorts(ctx context.Context, dir string, requested ports) (ports, error) {
 	file := filepath.Join(dir, "ports.json")
-	var before ports
-	switch data, err := os.ReadFile(file); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return ports{}, fmt.Errorf("controlplane: remembered ports: %w", err)
-	default:
-		if err := json.Unmarshal(data, &before); err != nil {
-			return ports{}, fmt.Errorf("controlplane: remembered ports in %s: %w", file, err)
+	var last ports
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &last)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return ports{}, fmt.Errorf("controlplane: ports in %s: %w", file, err)
+	}
+
+	chosen := ports{API: cmp.Or(requested.API, last.API), Etcd: cmp.Or(requested.Etcd, last.Etcd)}
+	if chosen.API == chosen.Etcd { // one is requested, the other is from the last start
+		chosen = requested
+	}
+	for _, p := range []struct{ port, other *int }{{&chosen.API, &chosen.Etcd}, {&chosen.Etcd, &chosen.API}} {
+		if *p.port != 0 {
+			continue
+		}
+		if *p.port, err = freePort(ctx, *p.other); err != nil {
+			return ports{}, err
 		}
 	}
 
-	chosen := want
-	for _, p := range []struct{ chosen, before, other *int }{
-		{&chosen.API, &before.API, &chosen.Etcd},
-		{&chosen.Etcd, &before.Etcd, &chosen.API},
-	} {
-		if *p.chosen == 0 && *p.before != *p.other {
-			*p.chosen = *p.before
-		}
-		if *p.chosen == 0 {
-			free, err := freePort(ctx, *p.other)
-			if err != nil {
-				return ports{}, err
-			}
-			*p.chosen = free
-		}
+	data, err = json.Marshal(chosen)
+	if err == nil {
+		err = writeFile(file, append(data, '\n'))
 	}
-
-	if chosen == before {
-		return chosen, nil
-	}
-	data, err := json.Marshal(chosen)
 	if err != nil {
-		return ports{}, fmt.Errorf("controlplane: remember ports: %w", err)
-	}
-	if err := writeFile(file, append(data, '\n')); err != nil {
-		return ports{}, fmt.Errorf("controlplane: remember ports: %w", err)
+		return ports{}, fmt.Errorf("controlplane: ports in %s: %w", file, err)
 	}
 	return chosen, nil
 }
 
-// freePort returns a port of 127.0.0.1 that nobody listens on and that is not
-// taken.
+// freePort returns a free port of 127.0.0.1 other than taken.
 func freePort(ctx context.Context, taken int) (int, error) {
 	var last error
 	for range 100 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,19 +10,20 @@ import (
 	"time"
 )
 
-// startTimeout bounds a start. It takes a few seconds, much longer on a machine
+// startTimeout bounds the start. It takes a few seconds, or much longer on a machine
 // that is busy compiling.
 const startTimeout = 3 * time.Minute
 
-// serve runs etcd and the API server until ctx ends, and prints a line on
-// stdout when they are ready. A stop that was asked for is no error, even while
-// they start.
-func serve(ctx context.Context, cfg config, stdout io.Writer) (err error) {
+var errStartTimeout = errors.New("the start takes too long")
+
+// serve runs etcd and the API server until ctx ends, and prints a line to stdout when
+// they are ready. If ctx ends during the start, that is not an error.
+func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	dir, err := filepath.Abs(cfg.dataDir)
-	if err != nil {
-		return fmt.Errorf("controlplane: data directory: %w", err)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err != nil {
 		return fmt.Errorf("controlplane: data directory: %w", err)
 	}
 	p, err := choosePorts(ctx, dir, ports{API: cfg.port, Etcd: cfg.etcdPort})
@@ -33,7 +35,10 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) (err error) {
 		return err
 	}
 
-	etcd, err := startEtcd(ctx, filepath.Join(dir, "etcd"), p.Etcd, cfg.verbosity)
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	timeout := time.AfterFunc(startTimeout, func() { stop(errStartTimeout) })
+	etcd, err := startEtcd(running, filepath.Join(dir, "etcd"), p.Etcd, cfg.verbosity)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -45,52 +50,44 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopErr := api.stop(); err == nil {
-			err = stopErr
-		}
-	}()
-
-	// Whatever ends first ends the wait: the request to stop, or one of the two.
-	running, stopped := context.WithCancelCause(ctx)
-	defer stopped(nil)
 	go func() {
 		select {
 		case <-api.done:
-			stopped(fmt.Errorf("controlplane: kube-apiserver ended: %w", api.err))
+			stop(fmt.Errorf("controlplane: kube-apiserver exited: %w", api.err))
 		case err := <-etcd.Err():
-			stopped(fmt.Errorf("controlplane: etcd ended: %w", err))
+			stop(fmt.Errorf("controlplane: etcd failed: %w", err))
 		case <-running.Done():
 		}
 	}()
-	if err := announce(running, cfg, dir, p, creds, stdout); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
+
+	err = announce(running, cfg, dir, p, creds, stdout)
+	if err == nil {
+		timeout.Stop()
+		<-running.Done()
+		err = context.Cause(running)
 	}
-	<-running.Done()
 	if ctx.Err() != nil {
-		return nil
+		err = nil
 	}
-	return context.Cause(running)
+	if stopErr := api.stop(); err == nil {
+		err = stopErr
+	}
+	return err
 }
 
-// announce waits until the server is ready, writes the kubeconfig and prints
-// the line.
+// announce waits until the server is ready, writes the kubeconfig and prints the
+// line.
 func announce(ctx context.Context, cfg config, dir string, p ports, creds credentials, stdout io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	host := "https://" + loopback(p.API)
-	if err := waitReady(ctx, host, servingCert(dir), creds.admin.token); err != nil {
-		return err
-	}
 	cert, err := os.ReadFile(servingCert(dir))
 	if err != nil {
 		return fmt.Errorf("controlplane: serving certificate: %w", err)
 	}
 	content, err := kubeconfig(host, cert, append([]user{creds.admin}, cfg.users...))
 	if err != nil {
+		return err
+	}
+	if err := waitReady(ctx, content); err != nil {
 		return err
 	}
 	file := filepath.Join(dir, "kubeconfig")
