@@ -6,117 +6,104 @@ import (
 	"time"
 )
 
-// pieceSize is how much is forwarded at a time.
-const pieceSize = 32 << 10
+// chunkSize is the maximum number of bytes to forward at once.
+const chunkSize = 32 << 10
 
-// conn is a connection of a client, and the one to the server that belongs to
-// it.
+// conn is a connection of a client and the corresponding one to the server.
 type conn struct {
 	proxy          *Proxy
 	client, server *net.TCPConn
 
 	once sync.Once
-	done chan struct{} // closed when it was reset or closed
+	done chan struct{} // closed by reset and close
 }
 
-// forward copies in one direction until the source ends, and passes the end on.
-func (c *conn) forward(d direction) {
+// forward forwards the answers of the server, or the requests of the client, until the
+// sender closes its connection. Then it closes the other one for writing.
+func (c *conn) forward(answers bool) {
 	from, to := c.client, c.server
-	if d == answers {
+	if answers {
 		from, to = to, from
 	}
-	piece := make([]byte, pieceSize)
-	sent, era := 0, 0 // sent since the fault of that number began
+	buf := make([]byte, chunkSize)
+	sent, last := 0, 0 // bytes sent since the fault with this number began
 	for {
-		n, err := from.Read(piece)
-		if n > 0 {
-			fault, now, ok := c.pass(d)
-			if !ok {
-				return
-			}
-			if now != era {
-				sent, era = 0, now
-			}
-			data := piece[:n]
-			cut := d == answers && fault.ResetAfter > 0 && sent+n >= fault.ResetAfter
-			if cut {
-				data = data[:max(fault.ResetAfter-sent, 0)]
-			}
-			sent += n
-			if _, err := to.Write(data); err != nil {
-				c.reset()
-				return
-			}
-			if cut {
-				c.reset()
-				return
-			}
+		n, readErr := from.Read(buf)
+		// This holds and delays the end of the stream too.
+		fault, number, ok := c.await(answers)
+		if !ok {
+			return
 		}
-		if err != nil {
-			break
+		if number != last {
+			sent, last = 0, number
 		}
-	}
-	// The end is held like everything else, or the other side would learn of it.
-	if _, _, ok := c.pass(d); !ok {
-		return
-	}
-	if to.CloseWrite() != nil {
-		c.reset()
+		limited := answers && fault.ResetAfter > 0 && n > 0 && sent+n >= fault.ResetAfter
+		data := buf[:n]
+		if limited {
+			data = data[:max(fault.ResetAfter-sent, 0)]
+		}
+		sent += n
+		if _, err := to.Write(data); err != nil || limited {
+			c.reset()
+			return
+		}
+		if readErr != nil {
+			if to.CloseWrite() != nil {
+				c.reset()
+			}
+			return
+		}
 	}
 }
 
-// pass waits until data may go on in that direction, and returns the fault at
-// that time and its number. ok is false if the connection has ended before.
-func (c *conn) pass(d direction) (f Fault, era int, ok bool) {
+// await waits until the current fault lets data pass, and returns that fault and its
+// number. It returns false if the connection closes first.
+func (c *conn) await(answers bool) (f Fault, number int, ok bool) {
 	delayed := false
 	for {
-		fault, era, over := c.proxy.state()
-		if !fault.holds(d) && (delayed || fault.Delay == 0) {
-			return fault, era, true
+		fault, number, ended := c.proxy.state()
+		held := fault.HoldRequests
+		if answers {
+			held = fault.HoldAnswers
 		}
-		if fault.holds(d) {
-			select {
-			case <-over:
-				continue
-			case <-c.done:
-				return fault, era, false
-			}
+		if !held && (delayed || fault.Delay == 0) {
+			return fault, number, true
 		}
-		timer := time.NewTimer(fault.Delay)
+		var delay <-chan time.Time // never, if held
+		if !held {
+			delay = time.After(fault.Delay)
+		}
 		select {
-		case <-timer.C:
+		case <-delay:
 			delayed = true
-		case <-over:
-			timer.Stop()
+		case <-ended:
 		case <-c.done:
-			timer.Stop()
-			return fault, era, false
+			return fault, number, false
 		}
 	}
 }
 
-// reset ends both connections with a reset.
+// reset resets both connections.
 func (c *conn) reset() {
 	c.once.Do(func() {
 		c.proxy.reset.Add(1)
 		close(c.done)
-		abort(c.client)
-		abort(c.server)
+		reset(c.client)
+		reset(c.server)
 	})
 }
 
-// close ends both connections after all was forwarded.
+// close closes both connections after everything is forwarded.
 func (c *conn) close() {
 	c.once.Do(func() {
 		close(c.done)
-		// Whatever they say, there is nothing left to be done.
 		_ = c.client.Close()
 		_ = c.server.Close()
 	})
 }
 
-// abort closes a connection with a reset instead of an orderly end.
-func abort(c *net.TCPConn) {
-	_ = c.SetLinger(0) // fails on a connection that has ended already
+// reset closes a connection with a reset.
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0) // fails if the connection has already closed
 	_ = c.Close()
 }

@@ -6,62 +6,35 @@ import (
 	"time"
 )
 
-// Fault is what is wrong with the network. The zero value is that nothing is.
-// Faults can be had together.
+// Fault is a set of network faults. The zero value is a network without faults.
 type Fault struct {
-	// Refuse resets every new connection at once. Those that run are left alone;
-	// Proxy.Reset is for them.
+	// Refuse resets new connections at once. It does not affect existing ones; see
+	// [Proxy.Reset].
 	Refuse bool
-	// HoldRequests keeps what clients send from the server.
+	// HoldRequests holds what clients send until the fault ends.
 	HoldRequests bool
-	// HoldAnswers keeps what the server sends from the clients. Without
-	// HoldRequests, the server does what it is asked and nobody learns of it.
+	// HoldAnswers holds what the server sends until the fault ends.
 	HoldAnswers bool
-	// ResetAfter resets each connection, new or old, when the server has answered
-	// so many bytes on it since the fault began, in the middle of whatever it is
-	// saying. If zero, none is.
+	// ResetAfter resets each connection, new or existing, after this number of bytes
+	// from the server since the fault began. If zero, there is no limit.
 	ResetAfter int
-	// Delay is how long each piece of data takes, one after the other, in both
-	// directions. A piece is what has come in the meantime, 32 KiB at most.
+	// Delay delays each chunk in both directions. A chunk has at most 32 KiB.
 	Delay time.Duration
 }
 
-// String names what is wrong, "none" if nothing is.
+// String returns the names of the faults, or "none".
 func (f Fault) String() string {
-	var what []string
-	if f.Refuse {
-		what = append(what, "refuse")
+	var names []string
+	add := func(set bool, name string) {
+		if set {
+			names = append(names, name)
+		}
 	}
-	if f.HoldRequests {
-		what = append(what, "hold-requests")
-	}
-	if f.HoldAnswers {
-		what = append(what, "hold-answers")
-	}
-	if f.ResetAfter > 0 {
-		what = append(what, fmt.Sprintf("reset-after=%d", f.ResetAfter))
-	}
-	if f.Delay > 0 {
-		what = append(what, fmt.Sprintf("delay=%v", f.Delay))
-	}
-	if len(what) == 0 {
-		return "none"
-	}
-	return strings.Join(what, " ")
-}
-
-// direction is that of a stream of bytes.
-type direction uint8
-
-const (
-	requests direction = iota
-	answers
-)
-
-// holds reports whether what goes in that direction is kept.
-func (f Fault) holds(d direction) bool {
-	if d == requests {
-		return f.HoldRequests
-	}
-	return f.HoldAnswers
+	add(f.Refuse, "refuse")
+	add(f.HoldRequests, "hold-requests")
+	add(f.HoldAnswers, "hold-answers")
+	add(f.ResetAfter > 0, fmt.Sprintf("reset-after=%d", f.ResetAfter))
+	add(f.Delay > 0, fmt.Sprintf("delay=%v", f.Delay))
+	add(len(names) == 0, "none")
+	return strings.Join(names, " ")
 }
