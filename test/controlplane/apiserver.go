@@ -87,7 +87,7 @@ func (s *apiServer) stop() error {
 
 // apiServerArgs returns the flags of the kube-apiserver.
 func apiServerArgs(cfg config, dir string, p ports, creds credentials) []string {
-	args := []string{
+	return append([]string{
 		"--etcd-servers=http://" + cmp.Or(cfg.etcdEndpoint, loopback(p.Etcd)),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
@@ -102,20 +102,14 @@ func apiServerArgs(cfg config, dir string, p ports, creds credentials) []string 
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + creds.serviceAccountKey,
 		"--service-account-signing-key-file=" + creds.serviceAccountKey,
-		"--disable-admission-plugins=" + cfg.disableAdmission,
+		// There are no service accounts, so this plugin would reject every Pod.
+		"--disable-admission-plugins=ServiceAccount",
 		"--event-ttl=" + cfg.eventTTL.String(),
 		"--profiling=false",
 		// Without a grace period the server waits a minute for clients to end their
 		// watches.
 		"--shutdown-watch-termination-grace-period=1s",
-	}
-	if cfg.enableAdmission != "" {
-		args = append(args, "--enable-admission-plugins="+cfg.enableAdmission)
-	}
-	if cfg.admissionConfig != "" {
-		args = append(args, "--admission-control-config-file="+cfg.admissionConfig)
-	}
-	return append(args, cfg.apiserverArgs...)
+	}, cfg.apiserverArgs...)
 }
 
 // certDir returns the directory of the serving certificate. The API server creates the

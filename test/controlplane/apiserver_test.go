@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,24 +8,17 @@ import (
 )
 
 func TestAPIServerArgs(t *testing.T) {
-	cfg := config{
-		eventTTL: time.Minute, disableAdmission: "ServiceAccount", enableAdmission: "EventRateLimit",
-		admissionConfig: "f", apiserverArgs: []string{"--event-ttl=5s"},
-	}
+	cfg := config{eventTTL: time.Minute, apiserverArgs: []string{"--event-ttl=5s"}}
 	args := apiServerArgs(cfg, "dir", ports{API: 7, Etcd: 8}, credentials{tokenFile: "tokens", serviceAccountKey: "key"})
 	assert.Subset(t, args, []string{
 		"--etcd-servers=http://127.0.0.1:8", "--bind-address=127.0.0.1", "--secure-port=7",
 		"--token-auth-file=tokens", "--authorization-mode=RBAC", "--event-ttl=1m0s",
-		"--disable-admission-plugins=ServiceAccount", "--enable-admission-plugins=EventRateLimit",
-		"--admission-control-config-file=f",
+		"--disable-admission-plugins=ServiceAccount",
 	})
 	assert.Equal(t, "--event-ttl=5s", args[len(args)-1], "explicit flags override")
 
-	plain := apiServerArgs(config{etcdEndpoint: "127.0.0.1:9"}, "dir", ports{Etcd: 8}, credentials{})
-	assert.Contains(t, plain, "--etcd-servers=http://127.0.0.1:9")
-	for _, arg := range plain {
-		assert.False(t, strings.HasPrefix(arg, "--enable-admission") || strings.HasPrefix(arg, "--admission"), arg)
-	}
+	cfg.etcdEndpoint = "127.0.0.1:9"
+	assert.Contains(t, apiServerArgs(cfg, "dir", ports{Etcd: 8}, credentials{}), "--etcd-servers=http://127.0.0.1:9")
 }
 
 func TestStartAPIServerRejectsUnknownArguments(t *testing.T) {

@@ -11,16 +11,12 @@ import (
 
 // config is the parsed command line.
 type config struct {
-	dataDir        string // if empty, a temporary directory
-	port, etcdPort int    // if 0, those of the last start with dataDir, or free ones
-	etcdEndpoint   string // if empty, the address of etcd
-	kubeconfig     string // if empty, a file in dataDir
-	eventTTL       time.Duration
-	users          []user
-
-	enableAdmission    string
-	disableAdmission   string
-	admissionConfig    string
+	dataDir            string // if empty, a temporary directory
+	port, etcdPort     int    // if 0, those of the last start with dataDir, or free ones
+	etcdEndpoint       string // if empty, the address of etcd
+	kubeconfig         string // if empty, a file in dataDir
+	eventTTL           time.Duration
+	users              []user
 	verbosity          int
 	lifeline           bool
 	removeOrphanedData bool
@@ -48,9 +44,6 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 		cfg.users = append(cfg.users, u)
 		return err
 	})
-	fs.StringVar(&cfg.enableAdmission, "enable-admission-plugins", "", "comma-separated admission `plugins` to enable in addition to the default ones")
-	fs.StringVar(&cfg.disableAdmission, "disable-admission-plugins", "ServiceAccount", "comma-separated admission `plugins` to disable; ServiceAccount would reject every Pod, because there are no service accounts")
-	fs.StringVar(&cfg.admissionConfig, "admission-control-config-file", "", "configuration `file` of the admission plugins")
 	fs.IntVar(&cfg.verbosity, "v", 0, "log `level` of the kube-apiserver; 0 logs errors only")
 	fs.BoolVar(&cfg.lifeline, "lifeline", false, "stop when the standard input ends, so that the server does not outlive the process that started it")
 	fs.BoolVar(&cfg.removeOrphanedData, "remove-orphaned-data", false, "with --lifeline: remove --data-dir when the standard input ends")

@@ -221,8 +221,8 @@ plugins:
     - {type: Server, qps: 1, burst: 3}
 `), 0o600))
 	server := apiserver.Start(t, controlplane.Options{ExtraArgs: []string{
-		"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + file,
-		"--", "--max-requests-inflight=100",
+		"--", "--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + file,
+		"--max-requests-inflight=100",
 	}})
 	events := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server)).CoreV1().Events("default")
 	var err error
