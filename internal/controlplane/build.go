@@ -7,12 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"time"
 )
+
+// moduleDir is the directory of the program's module, relative to the root of the
+// repository.
+const moduleDir = "test/controlplane"
 
 // interruptGrace is how long the go command may take to exit after an interrupt.
 const interruptGrace = 10 * time.Second
@@ -40,6 +45,22 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 		progress = io.Discard
 	}
 	return build(ctx, root, "go", progress)
+}
+
+// findRoot returns the root of the repository that contains dir, an absolute path.
+func findRoot(dir string) (string, error) {
+	for root := dir; ; root = filepath.Dir(root) {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(moduleDir), "go.mod"))
+		if err == nil {
+			return root, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("controlplane: find the repository: %w", err)
+		}
+		if root == filepath.Dir(root) {
+			return "", fmt.Errorf("controlplane: no %s/go.mod in %s or its parents; run this inside a clone of the repository", moduleDir, dir)
+		}
+	}
 }
 
 // build implements [Build] for a repository root and a go command.

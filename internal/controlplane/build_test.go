@@ -65,6 +65,27 @@ func TestBuildStopsOnCancel(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
+func TestFindRoot(t *testing.T) {
+	root := newRepository(t)
+	module := filepath.Join(root, "test", "controlplane")
+	for _, dir := range []string{root, filepath.Join(root, "test"), module, filepath.Join(module, "deep", "er")} {
+		found, err := findRoot(dir)
+		require.NoError(t, err)
+		assert.Equal(t, root, found, "from %s", dir)
+	}
+
+	outside := t.TempDir()
+	_, err := findRoot(outside)
+	require.ErrorContains(t, err, outside)
+	require.ErrorContains(t, err, "inside a clone")
+
+	wd, err := os.Getwd()
+	require.NoError(t, err)
+	root, err = findRoot(wd)
+	require.NoError(t, err)
+	assert.FileExists(t, filepath.Join(root, "internal", "controlplane", "build.go"))
+}
+
 func TestKubernetesVersion(t *testing.T) {
 	for gomod, want := range map[string]string{
 		"require (\n\tk8s.io/api v0.0.0\n\tk8s.io/kubernetes v1.36.3\n)\n": "v1.36.3",
