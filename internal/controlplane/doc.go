@@ -8,6 +8,6 @@
 //	defer server.Stop()
 //
 // The server runs in a separate process, so that a test can pause it, kill it and
-// restart it with the same data and ports. It never outlives the process that
+// restart it with the same data and address. It never outlives the process that
 // started it, even if that process is killed.
 package controlplane

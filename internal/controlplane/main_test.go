@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 func runServer(args []string) int {
 	flags := flag.NewFlagSet("server", flag.ExitOnError)
 	dir := flags.String("data-dir", "", "")
+	port := flags.Int("port", 0, "")
 	dispose := flags.Bool("remove-orphaned-data", false, "")
 	flags.Bool("lifeline", false, "")
 	_ = flags.Parse(args) // exits on an error
@@ -69,14 +70,17 @@ func runServer(args []string) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		close(orphaned)
 	}()
-	// The data are one byte for each start.
+	// The data are the port of each start.
 	file := filepath.Join(*dir, "starts")
 	starts, _ := os.ReadFile(file)
-	if err := os.WriteFile(file, append(starts, 'x'), 0o600); err != nil {
+	if *port == 0 {
+		*port = 6443 + len(starts)
+	}
+	if err := os.WriteFile(file, fmt.Append(starts, *port, "\n"), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Printf("ready https://127.0.0.1:6443 kubeconfig=%s\n", filepath.Join(*dir, "kubeconfig"))
+	fmt.Printf("ready https://127.0.0.1:%d kubeconfig=%s\n", *port, filepath.Join(*dir, "kubeconfig"))
 	select {
 	case <-ctx.Done():
 		if failure == "stop badly" {

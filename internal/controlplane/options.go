@@ -14,12 +14,12 @@ type Options struct {
 
 	// DataDir is the directory of etcd's data, the certificate, the tokens and
 	// the kubeconfig. A server that finds the data of an earlier one keeps its
-	// objects and its ports. If empty, Start creates a directory next to Binary,
-	// and [Server.Stop] removes it.
+	// objects. If empty, Start creates a directory next to Binary, and
+	// [Server.Stop] removes it.
 	DataDir string
 
-	// Port and EtcdPort are the ports on 127.0.0.1. If zero, the server takes the
-	// ports that it last used with DataDir, or free ones.
+	// Port and EtcdPort are the ports on 127.0.0.1. If zero, the server takes free
+	// ports.
 	Port, EtcdPort int
 
 	// EventTTL is how long the server keeps an Event after its last write. If

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"sync"
 )
@@ -68,11 +69,12 @@ func (f *firstLine) Write(p []byte) (int, error) {
 }
 
 // parseReady parses the line that the program prints when it is ready.
-func parseReady(line string) (addr, kubeconfig string, err error) {
+func parseReady(line string) (addr netip.AddrPort, kubeconfig string, err error) {
 	rest, ok := strings.CutPrefix(line, "ready https://")
-	addr, kubeconfig, found := strings.Cut(rest, " kubeconfig=")
-	if !ok || !found || addr == "" || kubeconfig == "" {
-		return "", "", fmt.Errorf("got %q, want \"ready https://HOST:PORT kubeconfig=FILE\"", line)
+	host, kubeconfig, _ := strings.Cut(rest, " kubeconfig=")
+	addr, err = netip.ParseAddrPort(host)
+	if !ok || err != nil || kubeconfig == "" {
+		return netip.AddrPort{}, "", fmt.Errorf("got %q, want \"ready https://HOST:PORT kubeconfig=FILE\"", line)
 	}
 	return addr, kubeconfig, nil
 }

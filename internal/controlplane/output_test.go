@@ -43,7 +43,7 @@ func TestFirstLine(t *testing.T) {
 func TestParseReady(t *testing.T) {
 	addr, kubeconfig, err := parseReady("ready https://127.0.0.1:6443 kubeconfig=/a path/kubeconfig")
 	require.NoError(t, err)
-	assert.Equal(t, "127.0.0.1:6443", addr)
+	assert.Equal(t, "127.0.0.1:6443", addr.String())
 	assert.Equal(t, "/a path/kubeconfig", kubeconfig)
 
 	for _, line := range []string{"", "ready", "ready https://127.0.0.1:1", "ready https:// kubeconfig=x", "ready https://127.0.0.1:1 kubeconfig="} {

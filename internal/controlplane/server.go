@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,7 +22,7 @@ type Server struct {
 
 	mu         sync.Mutex
 	process    *process // nil if stopped or killed
-	addr       string
+	addr       netip.AddrPort
 	kubeconfig string
 }
 
@@ -67,11 +68,12 @@ func (s *Server) start(ctx context.Context) error {
 		return fmt.Errorf("controlplane: start: %w", err)
 	}
 	s.process = p
+	s.opts.Port = int(s.addr.Port()) // for a restart
 	return nil
 }
 
-// Restart stops the server if it is running, and starts it with the same data,
-// ports and kubeconfig. It waits until the server is ready, like [Start]. After an
+// Restart stops the server if it is running, and starts it with the same data, address
+// and kubeconfig. It waits until the server is ready, like [Start]. After an
 // error the server is not running.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
@@ -164,7 +166,7 @@ func (s *Server) Kubeconfig() string {
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.addr
+	return s.addr.String()
 }
 
 // PID returns the server's process ID, or 0 if the server is not running.

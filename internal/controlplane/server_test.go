@@ -45,7 +45,7 @@ func TestServerLifecycle(t *testing.T) {
 	require.NoError(t, s.Restart(t.Context()))
 	starts, err := os.ReadFile(filepath.Join(s.dataDir, "starts"))
 	require.NoError(t, err)
-	assert.Equal(t, "xxx", string(starts), "three starts with the same data")
+	assert.Equal(t, "6443\n6443\n6443\n", string(starts), "three starts with the same data and port")
 
 	require.NoError(t, s.Stop())
 	assert.NoDirExists(t, s.dataDir)

@@ -12,7 +12,7 @@ import (
 // config is the parsed command line.
 type config struct {
 	dataDir            string // if empty, a temporary directory
-	port, etcdPort     int    // if 0, those of the last start with dataDir, or free ones
+	port, etcdPort     int    // if 0, free ports
 	etcdEndpoint       string // if empty, the address of etcd
 	kubeconfig         string // if empty, a file in dataDir
 	eventTTL           time.Duration
@@ -34,8 +34,8 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&cfg.dataDir, "data-dir", "", "`directory` of etcd's data, certificates and tokens; if empty, a temporary directory")
-	fs.IntVar(&cfg.port, "port", 0, "`port` of the API server; if 0, that of the last start with --data-dir, or a free one")
-	fs.IntVar(&cfg.etcdPort, "etcd-port", 0, "`port` of etcd; if 0, that of the last start with --data-dir, or a free one")
+	fs.IntVar(&cfg.port, "port", 0, "`port` of the API server; if 0, a free one")
+	fs.IntVar(&cfg.etcdPort, "etcd-port", 0, "`port` of etcd; if 0, a free one")
 	fs.StringVar(&cfg.etcdEndpoint, "etcd-endpoint", "", "`host:port` at which the API server connects to etcd, for example through a proxy; if empty, 127.0.0.1 and the port of etcd")
 	fs.StringVar(&cfg.kubeconfig, "kubeconfig", "", "`file` to write when the server is ready; if empty, kubeconfig in --data-dir")
 	fs.DurationVar(&cfg.eventTTL, "event-ttl", time.Hour, "how long etcd keeps an Event after its last write")

@@ -13,8 +13,8 @@
 //	ready https://127.0.0.1:PORT kubeconfig=FILE
 //
 // SIGTERM, SIGINT and SIGHUP stop the API server and then etcd; the exit code is 0.
-// The next start with the same --data-dir keeps the objects, the ports, the
-// certificate and the administrator's token, even after SIGKILL.
+// The next start with the same --data-dir keeps the objects, the certificate and the
+// administrator's token, even after SIGKILL.
 //
 // The authorization mode is RBAC. The default user of the kubeconfig is in the group
 // system:masters; --user adds users, and a context with the name of each. The program

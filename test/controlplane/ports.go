@@ -1,16 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -22,45 +16,17 @@ const (
 )
 
 // ports are the ports of a control plane.
-type ports struct {
-	API  int `json:"api"`
-	Etcd int `json:"etcd"`
-}
+type ports struct{ API, Etcd int }
 
-// choosePorts returns the ports for a data directory, and stores them there. It takes
-// the requested ports first, then those of the last start, then free ones.
-func choosePorts(ctx context.Context, dir string, requested ports) (ports, error) {
-	file := filepath.Join(dir, "ports.json")
-	var last ports
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &last)
+// choosePorts returns the requested ports, and free ones for those that are zero.
+func choosePorts(ctx context.Context, p ports) (_ ports, err error) {
+	if p.API == 0 {
+		p.API, err = freePort(ctx, p.Etcd)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ports{}, fmt.Errorf("controlplane: ports in %s: %w", file, err)
+	if p.Etcd == 0 && err == nil {
+		p.Etcd, err = freePort(ctx, p.API)
 	}
-
-	chosen := ports{API: cmp.Or(requested.API, last.API), Etcd: cmp.Or(requested.Etcd, last.Etcd)}
-	if chosen.API == chosen.Etcd { // one is requested, the other is from the last start
-		chosen = requested
-	}
-	for _, p := range []struct{ port, other *int }{{&chosen.API, &chosen.Etcd}, {&chosen.Etcd, &chosen.API}} {
-		if *p.port != 0 {
-			continue
-		}
-		if *p.port, err = freePort(ctx, *p.other); err != nil {
-			return ports{}, err
-		}
-	}
-
-	data, err = json.Marshal(chosen)
-	if err == nil {
-		err = writeFile(file, append(data, '\n'))
-	}
-	if err != nil {
-		return ports{}, fmt.Errorf("controlplane: ports in %s: %w", file, err)
-	}
-	return chosen, nil
+	return p, err
 }
 
 // freePort returns a free port of 127.0.0.1 other than taken.

@@ -26,7 +26,7 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("controlplane: data directory: %w", err)
 	}
-	p, err := choosePorts(ctx, dir, ports{API: cfg.port, Etcd: cfg.etcdPort})
+	p, err := choosePorts(ctx, ports{API: cfg.port, Etcd: cfg.etcdPort})
 	if err != nil {
 		return err
 	}
