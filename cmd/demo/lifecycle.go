@@ -8,7 +8,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// step is what a write on the server meant for an Event.
+// step is a change of an Event on the server.
 type step string
 
 const (
@@ -16,21 +16,21 @@ const (
 	stepSeries    step = "series"
 	stepHeartbeat step = "heartbeat"
 	stepFinished  step = "finished"
-	stepWrong     step = "WRONG" // none that the life of an Event has
+	stepWrong     step = "WRONG" // not a valid change
 )
 
-// life is what an Event has been through on the server.
-type life struct {
+// lifecycle is the history of an Event on the server.
+type lifecycle struct {
 	subject         subject
 	resourceVersion string
 	latest          series.Series
-	states          []series.State // in the order in which they were seen
+	states          []series.State // in order of observation
 	heartbeats      int
 	faults          []string
 }
 
-// advance takes in what the Event is now.
-func (l *life) advance(now series.Series) step {
+// advance records the current state of the Event.
+func (l *lifecycle) advance(now series.Series) step {
 	before := l.latest
 	l.latest = now
 	if len(l.states) == 0 {
@@ -38,10 +38,10 @@ func (l *life) advance(now series.Series) step {
 		return stepCreated
 	}
 	if now.Count < before.Count {
-		l.fault("its count fell from %d to %d", before.Count, now.Count)
+		l.fault("the count decreased from %d to %d", before.Count, now.Count)
 	}
 	if now.Last.Before(before.Last) {
-		l.fault("its last time went back by %v", before.Last.Sub(now.Last))
+		l.fault("the time of the last occurrence went back by %v", before.Last.Sub(now.Last))
 	}
 	if now.State != before.State {
 		l.states = append(l.states, now.State)
@@ -55,28 +55,27 @@ func (l *life) advance(now series.Series) step {
 	case before.State == series.Ongoing && now.State == series.Finished:
 		return stepFinished
 	}
-	l.fault("it was written as %v when it was %v", now.State, before.State)
+	l.fault("the state changed from %v to %v", before.State, now.State)
 	return stepWrong
 }
 
-func (l *life) fault(format string, args ...any) {
+func (l *lifecycle) fault(format string, args ...any) {
 	l.faults = append(l.faults, fmt.Sprintf(format, args...))
 }
 
-// over reports whether nothing more is to come for an Event that was emitted so
-// many times.
-func (l *life) over(emitted int) bool {
+// complete reports whether an Event with a number of emitted occurrences is in its final
+// state.
+func (l *lifecycle) complete(emitted int) bool {
 	if emitted == 1 {
 		return l.latest.State == series.Singleton
 	}
 	return l.latest.State == series.Finished
 }
 
-// problems says what was wrong with a life that is over.
-func (l *life) problems(emitted int) []string {
-	var problems []string
-	problems = append(problems, l.faults...)
-	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+// problems returns what is wrong with a completed lifecycle.
+func (l *lifecycle) problems(emitted int) []string {
+	problems := slices.Clone(l.faults)
+	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 
 	expected := []series.State{series.Singleton}
 	if emitted > 1 {
@@ -84,25 +83,25 @@ func (l *life) problems(emitted int) []string {
 	}
 	for _, state := range expected {
 		if !slices.Contains(l.states, state) {
-			complain("it was never seen as %v", state)
+			add("never observed as %v", state)
 		}
 	}
 	for _, state := range l.states {
 		if !slices.Contains(expected, state) {
-			complain("it became %v", state)
+			add("unexpected state %v", state)
 		}
 	}
 	if emitted > 1 && l.heartbeats == 0 {
-		complain("it had no heartbeat")
+		add("no heartbeat")
 	}
 	if int(l.latest.Count) != emitted {
-		complain("it was emitted %s, but the server counts %s", plural(emitted, "time"), thousands(int(l.latest.Count)))
+		add("emitted %s, but the count on the server is %s", plural(emitted, "time"), thousands(int(l.latest.Count)))
 	}
 	return problems
 }
 
-// history tells the life in a line.
-func (l *life) history() string {
+// history describes the lifecycle in one line.
+func (l *lifecycle) history() string {
 	var stages []string
 	for _, state := range l.states {
 		if state == series.Ongoing {

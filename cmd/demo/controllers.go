@@ -14,41 +14,40 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// namespace is where the objects of the controllers would be. The objects
-// themselves need not exist: an Event refers to them by name.
+// namespace is the namespace of the controllers' objects. The objects do not exist; an
+// Event only references them.
 const namespace = "shop"
 
-// firstRetry is how long each loop waits before it fails for the second time. It
-// is long enough for the first Event to be written as the singleton that it is
-// until then.
+// firstRetry is the time until the second failure of each controller. It is long enough
+// for the recorder to write the first one as a singleton.
 const firstRetry = 500 * time.Millisecond
 
-// loop is a controller that emits events.
-type loop struct {
-	// controller is the name under which it reports.
-	controller string
-	// run emits until ctx ends, or until there is nothing more to say. Between
-	// two occurrences of a series it waits for less than finishAfter.
+// controller is a controller that emits events.
+type controller struct {
+	// name is the reporting controller of its Events.
+	name string
+	// run emits events until ctx ends or the controller has no more work. It waits
+	// less than finishAfter between two occurrences of a series.
 	run func(ctx context.Context, recorder events.EventRecorder)
 }
 
-// controllers returns the loops of the demo.
-func controllers() []loop {
-	return []loop{
-		{controller: "kubelet", run: crashLoop},
-		{controller: "replicaset-controller", run: scaleUp},
-		{controller: "default-scheduler", run: scheduleInVain},
-		{controller: "node-controller", run: missHeartbeats},
-		{controller: "example.com/backup-controller", run: reconcileInVain},
+// controllers returns the controllers of the demo.
+func controllers() []controller {
+	return []controller{
+		{name: "kubelet", run: crashLoop},
+		{name: "replicaset-controller", run: scaleUp},
+		{name: "default-scheduler", run: failScheduling},
+		{name: "node-controller", run: missHeartbeats},
+		{name: "example.com/backup-controller", run: hotLoop},
 	}
 }
 
-// start runs loops until ctx ends. The channel is closed when all of them have
-// ended.
-func start(ctx context.Context, loops []loop, recorderOf func(controller string) events.EventRecorder) <-chan struct{} {
+// start runs controllers until ctx ends. It returns a channel that closes when all of
+// them have returned.
+func start(ctx context.Context, controllers []controller, recorderOf func(controller string) events.EventRecorder) <-chan struct{} {
 	var running sync.WaitGroup
-	for _, l := range loops {
-		running.Go(func() { l.run(ctx, recorderOf(l.controller)) })
+	for _, c := range controllers {
+		running.Go(func() { c.run(ctx, recorderOf(c.name)) })
 	}
 	done := make(chan struct{})
 	go func() {
@@ -58,13 +57,12 @@ func start(ctx context.Context, loops []loop, recorderOf func(controller string)
 	return done
 }
 
-// crashLoop is the kubelet with a container that crashes whenever it is started.
-// The back-off that the note tells of is the real one; it passes 120 times as
-// fast.
+// crashLoop is the kubelet with a container that crashes on each start. The note
+// contains the real back-off, but time passes 120 times as fast.
 func crashLoop(ctx context.Context, recorder events.EventRecorder) {
-	const most = 5 * time.Minute
+	const maxBackOff = 5 * time.Minute
 	pod := newPod("checkout-0")
-	for backOff := 10 * time.Second; ; backOff = min(2*backOff, most) {
+	for backOff := 10 * time.Second; ; backOff = min(2*backOff, maxBackOff) {
 		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "BackOff", "Restarting",
 			"Back-off %v restarting failed container app in pod %s_%s", backOff, pod.Name, pod.Namespace)
 		if !pause(ctx, max(backOff/120, firstRetry)) {
@@ -73,8 +71,8 @@ func crashLoop(ctx context.Context, recorder events.EventRecorder) {
 	}
 }
 
-// scaleUp is the ReplicaSet controller that creates Pods. Each is another
-// related object, and so another Event, which stays a singleton.
+// scaleUp is the ReplicaSet controller that creates Pods. Each Pod is a different
+// related object, so there are four singletons.
 func scaleUp(ctx context.Context, recorder events.EventRecorder) {
 	replicaSet := &appsv1.ReplicaSet{ObjectMeta: newMeta(namespace, "web-6d4cf")}
 	for _, suffix := range []string{"4kzqh", "9tq8d", "m7vpx", "zl2wc"} {
@@ -86,8 +84,8 @@ func scaleUp(ctx context.Context, recorder events.EventRecorder) {
 	}
 }
 
-// scheduleInVain is the scheduler with a Pod that fits nowhere.
-func scheduleInVain(ctx context.Context, recorder events.EventRecorder) {
+// failScheduling is the scheduler with a Pod that does not fit on any Node.
+func failScheduling(ctx context.Context, recorder events.EventRecorder) {
 	pod := newPod("analytics-0")
 	for wait := firstRetry; ; wait = min(2*wait, 2*time.Second) {
 		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling",
@@ -98,8 +96,8 @@ func scheduleInVain(ctx context.Context, recorder events.EventRecorder) {
 	}
 }
 
-// missHeartbeats is the node controller with a Node of which nothing is heard. A
-// Node has no namespace: its Event goes to kube-system.
+// missHeartbeats is the node controller with an unreachable Node. A Node has no
+// namespace, so its Event is in kube-system.
 func missHeartbeats(ctx context.Context, recorder events.EventRecorder) {
 	node := &corev1.Node{ObjectMeta: newMeta("", "worker-3")}
 	const interval = time.Second
@@ -112,11 +110,10 @@ func missHeartbeats(ctx context.Context, recorder events.EventRecorder) {
 	}
 }
 
-// reconcileInVain is a controller with a bug that many have had: each failure is
-// written into the status of the object, which changes it, which makes the
-// controller reconcile it again at once. So every occurrence has another
-// resourceVersion, up to 2,000 times a second.
-func reconcileInVain(ctx context.Context, recorder events.EventRecorder) {
+// hotLoop is a controller with a common bug: it writes each failure to the object's
+// status, and so triggers another reconciliation at once. Every occurrence has a new
+// resourceVersion, up to 2,000 times per second.
+func hotLoop(ctx context.Context, recorder events.EventRecorder) {
 	backup := &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"},
 		ObjectMeta: newMeta(namespace, "nightly"),
@@ -144,7 +141,7 @@ func newMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uuid.NewUUID(), ResourceVersion: "1000"}
 }
 
-// pause waits for d. It reports false if ctx ends before.
+// pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

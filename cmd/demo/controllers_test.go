@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/eventseries/eventseries/events"
+)
+
+// fakeRecorder records the times of the occurrences of one controller, and the
+// resourceVersions of its objects.
+type fakeRecorder struct {
+	times    []time.Time
+	versions map[string]bool
+}
+
+func (r *fakeRecorder) Eventf(regarding, _ runtime.Object, _, _, _, _ string, _ ...any) {
+	r.times = append(r.times, time.Now())
+	object, err := meta.Accessor(regarding)
+	if err != nil {
+		panic(err)
+	}
+	r.versions[object.GetResourceVersion()] = true
+}
+
+// emit runs controllers for a duration.
+func emit(t *testing.T, controllers []controller, duration time.Duration) (map[string]*fakeRecorder, map[subject]int) {
+	t.Helper()
+	recorders := make(map[string]*fakeRecorder)
+	for _, c := range controllers {
+		recorders[c.name] = &fakeRecorder{versions: make(map[string]bool)}
+	}
+	var counts counter
+	ctx, cancel := context.WithTimeout(t.Context(), duration)
+	defer cancel()
+	<-start(ctx, controllers, func(name string) events.EventRecorder {
+		return counts.recorder(name, recorders[name])
+	})
+	require.Error(t, ctx.Err(), "some controllers run until the context ends")
+	return recorders, counts.emitted()
+}
+
+// The last controller is the hot loop, which has its own test.
+
+func TestControllersEmitSeriesAndSingletons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := controllers()
+		recorders, emitted := emit(t, all[:len(all)-1], defaultDuration)
+		series, singletons := 0, 0
+		for s, n := range emitted {
+			require.NotEmpty(t, s.regarding.name, s)
+			if n == 1 {
+				singletons++
+				continue
+			}
+			series++
+			times := recorders[s.controller].times
+			assert.GreaterOrEqual(t, times[1].Sub(times[0]), firstRetry, "%v starts as a singleton", s)
+			for i := range times[1:] {
+				assert.LessOrEqual(t, times[i+1].Sub(times[i]), finishAfter/2, "%v is one series, even on a slow machine", s)
+			}
+		}
+		assert.Equal(t, 3, series)
+		assert.Equal(t, 4, singletons)
+	})
+}
+
+func TestHotLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := controllers()
+		last := all[len(all)-1:]
+		recorders, emitted := emit(t, last, firstRetry+time.Second)
+		hot := recorders[last[0].name]
+		assert.Len(t, emitted, 1)
+		assert.GreaterOrEqual(t, hot.times[1].Sub(hot.times[0]), firstRetry)
+		assert.Greater(t, len(hot.times), 1000)
+		assert.Len(t, hot.versions, len(hot.times), "each occurrence has a new resourceVersion")
+	})
+}
+
+func TestPauseEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		assert.True(t, pause(ctx, time.Second/2))
+		assert.False(t, pause(ctx, time.Hour))
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
