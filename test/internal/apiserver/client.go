@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -17,8 +18,12 @@ import (
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
-// cleanupTimeout bounds the requests of a test's cleanup.
-const cleanupTimeout = 30 * time.Second
+const (
+	// PollInterval is the time between two polls of a server.
+	PollInterval = 50 * time.Millisecond
+	// cleanupTimeout bounds the requests of a test's cleanup.
+	cleanupTimeout = 30 * time.Second
+)
 
 // Load reads a kubeconfig. It disables client-side rate limiting, which would hide
 // the number of requests and slow down the tests.
@@ -104,4 +109,18 @@ func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
 // the test has ended then.
 func CleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cleanupTimeout)
+}
+
+// Eventually polls check until it returns nil. After timeout it fails the test with
+// the last error.
+func Eventually(t *testing.T, timeout time.Duration, check func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), PollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		require.NoError(t, last, "after %v", timeout)
+	}
 }
