@@ -47,7 +47,12 @@ func TestServerLifecycle(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "6443\n6443\n6443\n", string(starts), "three starts with the same data and port")
 
-	require.NoError(t, s.Stop())
+	if runtime.GOOS != "windows" {
+		require.NoError(t, s.Pause())
+		require.NoError(t, s.Resume())
+		require.NoError(t, s.Pause())
+	}
+	require.NoError(t, s.Stop(), "Stop resumes a paused server")
 	assert.NoDirExists(t, s.dataDir)
 	require.NoError(t, s.Stop(), "a second Stop does nothing")
 	require.ErrorIs(t, s.Kill(), errNotRunning)
@@ -60,18 +65,6 @@ func TestServerKeepsDataInDataDir(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Stop())
 	assert.FileExists(t, filepath.Join(dir, "starts"))
-}
-
-func TestStopResumesAPausedServer(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows cannot pause processes")
-	}
-	s, err := Start(t.Context(), Options{Binary: newProgram(t)})
-	require.NoError(t, err)
-	require.NoError(t, s.Pause())
-	require.NoError(t, s.Resume())
-	require.NoError(t, s.Pause())
-	require.NoError(t, s.Stop())
 }
 
 func TestStartFails(t *testing.T) {

@@ -53,6 +53,10 @@ func TestRefuse(t *testing.T) {
 
 	proxy.Set(Fault{})
 	requireEcho(t, dial(t, proxy))
+
+	stopped := echo(t)
+	require.NoError(t, stopped.Close())
+	requireRefused(t, listen(t, stopped))
 }
 
 func TestReset(t *testing.T) {
@@ -67,12 +71,6 @@ func TestReset(t *testing.T) {
 	}
 	requireEcho(t, dial(t, proxy))
 	assert.Equal(t, Stats{Accepted: 3, Reset: 2}, proxy.Stats())
-}
-
-func TestRefusesWithoutServer(t *testing.T) {
-	server := echo(t)
-	require.NoError(t, server.Close())
-	requireRefused(t, listen(t, server))
 }
 
 func TestHoldRequests(t *testing.T) {
