@@ -56,7 +56,6 @@ func ConfigOf(t *testing.T, server *controlplane.Server) *rest.Config {
 // ConfigAs returns a copy of a configuration with the token of another user.
 func ConfigAs(config *rest.Config, u controlplane.User) *rest.Config {
 	c := rest.AnonymousClientConfig(config)
-	c.QPS, c.Burst = config.QPS, config.Burst
 	c.BearerToken = u.Token
 	return c
 }
