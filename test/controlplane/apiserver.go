@@ -86,13 +86,13 @@ func (s *apiServer) stop() error {
 }
 
 // apiServerArgs returns the flags of the kube-apiserver.
-func apiServerArgs(cfg config, dir string, p ports, creds credentials) []string {
+func apiServerArgs(cfg config, creds credentials) []string {
 	return append([]string{
-		"--etcd-servers=http://" + cmp.Or(cfg.etcdEndpoint, loopback(p.Etcd)),
+		"--etcd-servers=http://" + cmp.Or(cfg.etcdEndpoint, loopback(cfg.etcdPort)),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(p.API),
-		"--cert-dir=" + certDir(dir),
+		"--secure-port=" + strconv.Itoa(cfg.port),
+		"--cert-dir=" + certDir(cfg),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// There is no cluster network that needs the server's address, and a killed
 		// server could not remove it.
@@ -112,12 +112,9 @@ func apiServerArgs(cfg config, dir string, p ports, creds credentials) []string 
 	}, cfg.apiserverArgs...)
 }
 
-// certDir returns the directory of the serving certificate. The API server creates the
-// certificate on its first start.
-func certDir(dir string) string { return filepath.Join(dir, "certs") }
-
-// servingCert returns the file of the serving certificate and its issuer's.
-func servingCert(dir string) string { return filepath.Join(certDir(dir), "apiserver.crt") }
+// certDir returns the directory of the serving certificate. The API server creates
+// apiserver.crt on its first start, with the certificate and its issuer's.
+func certDir(cfg config) string { return filepath.Join(cfg.dataDir, "certs") }
 
 // configureLogs limits the log to errors if verbosity is 0. A healthy start logs more
 // than a screen of warnings.

@@ -8,8 +8,8 @@ import (
 )
 
 func TestAPIServerArgs(t *testing.T) {
-	cfg := config{eventTTL: time.Minute, apiserverArgs: []string{"--event-ttl=5s"}}
-	args := apiServerArgs(cfg, "dir", ports{API: 7, Etcd: 8}, credentials{tokenFile: "tokens", serviceAccountKey: "key"})
+	cfg := config{port: 7, etcdPort: 8, eventTTL: time.Minute, apiserverArgs: []string{"--event-ttl=5s"}}
+	args := apiServerArgs(cfg, credentials{tokenFile: "tokens", serviceAccountKey: "key"})
 	assert.Subset(t, args, []string{
 		"--etcd-servers=http://127.0.0.1:8", "--bind-address=127.0.0.1", "--secure-port=7",
 		"--token-auth-file=tokens", "--authorization-mode=RBAC", "--event-ttl=1m0s",
@@ -18,7 +18,7 @@ func TestAPIServerArgs(t *testing.T) {
 	assert.Equal(t, "--event-ttl=5s", args[len(args)-1], "explicit flags override")
 
 	cfg.etcdEndpoint = "127.0.0.1:9"
-	assert.Contains(t, apiServerArgs(cfg, "dir", ports{Etcd: 8}, credentials{}), "--etcd-servers=http://127.0.0.1:9")
+	assert.Contains(t, apiServerArgs(cfg, credentials{}), "--etcd-servers=http://127.0.0.1:9")
 }
 
 func TestStartAPIServerRejectsUnknownArguments(t *testing.T) {

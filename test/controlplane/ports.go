@@ -15,18 +15,15 @@ const (
 	lastPort  = 32000
 )
 
-// ports are the ports of a control plane.
-type ports struct{ API, Etcd int }
-
-// choosePorts returns the requested ports, and free ones for those that are zero.
-func choosePorts(ctx context.Context, p ports) (_ ports, err error) {
-	if p.API == 0 {
-		p.API, err = freePort(ctx, p.Etcd)
+// choosePorts sets ports that are zero to free ones.
+func (c *config) choosePorts(ctx context.Context) (err error) {
+	if c.port == 0 {
+		c.port, err = freePort(ctx, c.etcdPort)
 	}
-	if p.Etcd == 0 && err == nil {
-		p.Etcd, err = freePort(ctx, p.API)
+	if c.etcdPort == 0 && err == nil {
+		c.etcdPort, err = freePort(ctx, c.port)
 	}
-	return p, err
+	return err
 }
 
 // freePort returns a free port of 127.0.0.1 other than taken.

@@ -9,20 +9,20 @@ import (
 )
 
 func TestChoosePorts(t *testing.T) {
-	p, err := choosePorts(t.Context(), ports{})
-	require.NoError(t, err)
-	assert.NotEqual(t, p.API, p.Etcd)
-	for _, port := range []int{p.API, p.Etcd} {
-		assert.GreaterOrEqual(t, port, firstPort)
-		assert.Less(t, port, lastPort)
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", loopback(port))
-		require.NoError(t, err, "the port is free")
-		require.NoError(t, l.Close())
+	for _, cfg := range []config{{}, {port: 7}, {etcdPort: 8}} {
+		requested := cfg
+		require.NoError(t, cfg.choosePorts(t.Context()))
+		assert.NotEqual(t, cfg.port, cfg.etcdPort)
+		for _, p := range []struct{ requested, chosen int }{{requested.port, cfg.port}, {requested.etcdPort, cfg.etcdPort}} {
+			if p.requested != 0 {
+				assert.Equal(t, p.requested, p.chosen)
+				continue
+			}
+			assert.GreaterOrEqual(t, p.chosen, firstPort)
+			assert.Less(t, p.chosen, lastPort)
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", loopback(p.chosen))
+			require.NoError(t, err, "the port is free")
+			require.NoError(t, l.Close())
+		}
 	}
-	p, err = choosePorts(t.Context(), ports{API: 7})
-	require.NoError(t, err)
-	assert.Equal(t, 7, p.API)
-	p, err = choosePorts(t.Context(), ports{Etcd: 8})
-	require.NoError(t, err)
-	assert.Equal(t, 8, p.Etcd)
 }

@@ -19,18 +19,18 @@ var errStartTimeout = errors.New("the start takes too long")
 // serve runs etcd and the API server until ctx ends, and prints a line to stdout when
 // they are ready. If ctx ends during the start, that is not an error.
 func serve(ctx context.Context, cfg config, stdout io.Writer) error {
-	dir, err := filepath.Abs(cfg.dataDir)
+	var err error
+	cfg.dataDir, err = filepath.Abs(cfg.dataDir)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+		err = os.MkdirAll(cfg.dataDir, 0o700)
 	}
 	if err != nil {
 		return fmt.Errorf("controlplane: data directory: %w", err)
 	}
-	p, err := choosePorts(ctx, ports{API: cfg.port, Etcd: cfg.etcdPort})
-	if err != nil {
+	if err := cfg.choosePorts(ctx); err != nil {
 		return err
 	}
-	creds, err := prepareCredentials(dir, cfg.users)
+	creds, err := prepareCredentials(cfg.dataDir, cfg.users)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	timeout := time.AfterFunc(startTimeout, func() { stop(errStartTimeout) })
-	etcd, err := startEtcd(running, filepath.Join(dir, "etcd"), p.Etcd, cfg.verbosity)
+	etcd, err := startEtcd(running, filepath.Join(cfg.dataDir, "etcd"), cfg.etcdPort, cfg.verbosity)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -46,7 +46,7 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 		return err
 	}
 	defer etcd.close()
-	api, err := startAPIServer(apiServerArgs(cfg, dir, p, creds), cfg.verbosity)
+	api, err := startAPIServer(apiServerArgs(cfg, creds), cfg.verbosity)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 		}
 	}()
 
-	err = announce(running, cfg, dir, p, creds, stdout)
+	err = announce(running, cfg, creds, stdout)
 	if err == nil {
 		timeout.Stop()
 		<-running.Done()
@@ -77,9 +77,9 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 
 // announce waits until the server is ready, writes the kubeconfig and prints the
 // line.
-func announce(ctx context.Context, cfg config, dir string, p ports, creds credentials, stdout io.Writer) error {
-	host := "https://" + loopback(p.API)
-	cert, err := os.ReadFile(servingCert(dir))
+func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writer) error {
+	host := "https://" + loopback(cfg.port)
+	cert, err := os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
 	if err != nil {
 		return fmt.Errorf("controlplane: serving certificate: %w", err)
 	}
@@ -90,7 +90,7 @@ func announce(ctx context.Context, cfg config, dir string, p ports, creds creden
 	if err := waitReady(ctx, content); err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "kubeconfig")
+	file := filepath.Join(cfg.dataDir, "kubeconfig")
 	if cfg.kubeconfig != "" {
 		if file, err = filepath.Abs(cfg.kubeconfig); err != nil {
 			return fmt.Errorf("controlplane: kubeconfig: %w", err)
