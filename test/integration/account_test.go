@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -24,16 +26,17 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// The service account and the namespace that the manifests in docs/rbac name.
+// The service account and the namespace in docs/rbac.
 const (
 	manifestAccount   = "backup-controller"
 	manifestNamespace = "backup-system"
 )
 
-// What docs/rbac/README.md has users apply.
+// The files that docs/rbac/README.md tells users to apply.
 var (
 	mayWrite                = []string{"recorder.yaml", "binding.yaml"}
 	mayList                 = []string{"recorder-list.yaml", "binding-list.yaml"}
@@ -42,49 +45,56 @@ var (
 	mayLead                 = []string{"leader-election.yaml"}
 )
 
-// strict decodes manifests and refuses what the API does not have.
+// strict decodes manifests and rejects unknown fields.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
-// account is the service account of a test, for which the manifests are meant.
+// account is the service account of a test.
 type account struct {
 	namespace string
-	// suffix is appended to the names in the manifests, so that tests on one
-	// server have roles of their own.
+	// suffix is appended to the names in the manifests, so that each test on a
+	// shared server has its own roles.
 	suffix string
 }
 
-// accountIn returns the account of a test that has this namespace for itself.
+// accountIn returns an account in a namespace that belongs to one test.
 func accountIn(namespace string) account {
 	return account{namespace: namespace, suffix: "-" + namespace}
 }
 
-// user returns the name by which the API server knows the account.
+// user returns the user name of the account.
 func (a account) user() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, manifestAccount)
 }
 
-// config returns a copy of an administrator's configuration for the account.
+// config returns a configuration that impersonates the account.
 func (a account) config(admin *rest.Config) *rest.Config {
 	c := rest.CopyConfig(admin)
 	c.Impersonate = rest.ImpersonationConfig{UserName: a.user()}
 	return c
 }
 
-// granted is what grant has created.
+// granted are the objects that grant has created.
 type granted struct {
 	clients *kubernetes.Clientset
-	objects []runtime.Object
+	objects []rbacObject
 }
 
-// grant creates what the files in docs/rbac say, for the account, and waits until
-// the server goes by it. It is taken back at the end of the test, if not before.
+// rbacObject is a role or a binding.
+type rbacObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// grant applies files of docs/rbac for the account, and waits until the server
+// authorizes it. The end of the test deletes the objects.
 func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]string) *granted {
 	t.Helper()
 	g := &granted{clients: clients}
 	for _, file := range slices.Concat(files...) {
-		for _, object := range readManifests(t, "rbac/"+file) {
+		for _, manifest := range readManifests(t, "rbac/"+file) {
+			object := manifest.(rbacObject)
 			a.adapt(object)
-			require.NoError(t, g.create(t.Context(), object), file)
+			require.NoError(t, g.request(clients.RbacV1().RESTClient().Post(), object).Body(object).Do(t.Context()).Error(), file)
 			g.objects = append(g.objects, object)
 		}
 	}
@@ -93,12 +103,12 @@ func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]s
 		defer cancel()
 		g.delete(ctx, t)
 	})
-	apiserver.Eventually(t, patience, func(ctx context.Context) error { return a.hasAll(ctx, g) })
+	eventually(t, func(ctx context.Context) error { return a.hasAll(ctx, g) })
 	return g
 }
 
-// readManifests returns the objects in a file of docs. A field that the API
-// does not have fails the test.
+// readManifests returns the objects in a file of docs. An unknown field fails the
+// test.
 func readManifests(t *testing.T, file string) []runtime.Object {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(file)))
@@ -117,27 +127,19 @@ func readManifests(t *testing.T, file string) []runtime.Object {
 	}
 }
 
-// adapt makes an object of the manifests one for the account. The rules are as
-// they were.
-func (a account) adapt(object runtime.Object) {
+// adapt changes the names and namespaces in a manifest, but not the rules.
+func (a account) adapt(object rbacObject) {
+	object.SetName(object.GetName() + a.suffix)
+	object.SetNamespace(a.namespaceFor(object.GetNamespace()))
+	var subjects []rbacv1.Subject
 	switch o := object.(type) {
-	case *rbacv1.ClusterRole:
-		o.Name += a.suffix
-	case *rbacv1.Role:
-		o.Name += a.suffix
-		o.Namespace = a.namespaceFor(o.Namespace)
 	case *rbacv1.ClusterRoleBinding:
-		o.Name += a.suffix
-		a.adaptBinding(&o.RoleRef, o.Subjects)
+		o.RoleRef.Name += a.suffix
+		subjects = o.Subjects
 	case *rbacv1.RoleBinding:
-		o.Name += a.suffix
-		o.Namespace = a.namespaceFor(o.Namespace)
-		a.adaptBinding(&o.RoleRef, o.Subjects)
+		o.RoleRef.Name += a.suffix
+		subjects = o.Subjects
 	}
-}
-
-func (a account) adaptBinding(role *rbacv1.RoleRef, subjects []rbacv1.Subject) {
-	role.Name += a.suffix
 	for i := range subjects {
 		subjects[i].Namespace = a.namespaceFor(subjects[i].Namespace)
 	}
@@ -150,47 +152,26 @@ func (a account) namespaceFor(namespace string) string {
 	return namespace
 }
 
-func (g *granted) create(ctx context.Context, object runtime.Object) (err error) {
-	switch o := object.(type) {
-	case *rbacv1.ClusterRole:
-		_, err = g.clients.RbacV1().ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.Role:
-		_, err = g.clients.RbacV1().Roles(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.ClusterRoleBinding:
-		_, err = g.clients.RbacV1().ClusterRoleBindings().Create(ctx, o, metav1.CreateOptions{})
-	case *rbacv1.RoleBinding:
-		_, err = g.clients.RbacV1().RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
-	default:
-		err = fmt.Errorf("a %T is no manifest for RBAC", object)
-	}
-	return err
+// request adds the path of the resource of an object to a request.
+func (g *granted) request(r *rest.Request, object rbacObject) *rest.Request {
+	resource, _ := meta.UnsafeGuessKindToResource(object.GetObjectKind().GroupVersionKind())
+	return r.NamespaceIfScoped(object.GetNamespace(), object.GetNamespace() != "").Resource(resource.Resource)
 }
 
-// delete takes back what was granted.
+// delete deletes the objects.
 func (g *granted) delete(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, object := range g.objects {
-		var err error
-		switch o := object.(type) {
-		case *rbacv1.ClusterRole:
-			err = g.clients.RbacV1().ClusterRoles().Delete(ctx, o.Name, metav1.DeleteOptions{})
-		case *rbacv1.Role:
-			err = g.clients.RbacV1().Roles(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{})
-		case *rbacv1.ClusterRoleBinding:
-			err = g.clients.RbacV1().ClusterRoleBindings().Delete(ctx, o.Name, metav1.DeleteOptions{})
-		case *rbacv1.RoleBinding:
-			err = g.clients.RbacV1().RoleBindings(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{})
-		}
-		require.NoError(t, err)
+		require.NoError(t, g.request(g.clients.RbacV1().RESTClient().Delete(), object).Name(object.GetName()).Do(ctx).Error())
 	}
 	g.objects = nil
 }
 
-// withdraw takes back what was granted and waits until the server goes by that.
+// withdraw deletes what was granted and waits until the server denies the verbs.
 func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
 	t.Helper()
 	g.delete(t.Context(), t)
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		for _, verb := range verbs {
 			if ok, err := a.may(ctx, g.clients, permission{verb, eventsResource, a.namespace}); ok || err != nil {
 				return fmt.Errorf("may %s: %v, %w", verb, ok, err)
@@ -200,7 +181,7 @@ func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
 	})
 }
 
-// hasAll returns an error unless the account may do what was granted.
+// hasAll returns an error unless the account has all granted permissions.
 func (a account) hasAll(ctx context.Context, g *granted) error {
 	for _, object := range g.objects {
 		namespace, rules := a.namespace, []rbacv1.PolicyRule(nil)
@@ -211,8 +192,8 @@ func (a account) hasAll(ctx context.Context, g *granted) error {
 			namespace, rules = o.Namespace, o.Rules
 		}
 		for _, rule := range rules {
-			for _, verb := range rule.Verbs {
-				p := permission{verb, resourceOf(rule), namespace}
+			resource := strings.TrimSuffix(rule.Resources[0]+"."+rule.APIGroups[0], ".")
+			for _, p := range in(namespace, resource, rule.Verbs...) {
 				if ok, err := a.may(ctx, g.clients, p); !ok || err != nil {
 					return fmt.Errorf("may %v: %v, %w", p, ok, err)
 				}
@@ -222,16 +203,18 @@ func (a account) hasAll(ctx context.Context, g *granted) error {
 	return nil
 }
 
-// resourceOf returns the resource of a rule of the manifests, as kubectl writes
-// it.
-func resourceOf(rule rbacv1.PolicyRule) string {
-	return strings.TrimSuffix(rule.Resources[0]+"."+rule.APIGroups[0], ".")
-}
-
-// permission is to do something in a namespace.
+// permission is a permission in a namespace, for a resource as kubectl writes it.
 type permission struct{ verb, resource, namespace string }
 
 func (p permission) String() string { return p.verb + " " + p.resource + " in " + p.namespace }
+
+// in returns permissions in one namespace.
+func in(namespace, resource string, verbs ...string) (all []permission) {
+	for _, verb := range verbs {
+		all = append(all, permission{verb, resource, namespace})
+	}
+	return all
+}
 
 // may asks the server whether the account has a permission.
 func (a account) may(ctx context.Context, clients kubernetes.Interface, p permission) (bool, error) {
@@ -249,4 +232,75 @@ func (a account) may(ctx context.Context, clients kubernetes.Interface, p permis
 		return false, err
 	}
 	return review.Status.Allowed, nil
+}
+
+// TestManifests applies docs/rbac unchanged, in each way that its README
+// describes. The server must grant exactly the documented permissions.
+func TestManifests(t *testing.T) {
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	own, system := manifestNamespace, metav1.NamespaceSystem
+	namespaces := []string{own, system, metav1.NamespaceDefault, "kube-public"}
+	everywhere := func(verbs ...string) (all []permission) {
+		for _, namespace := range namespaces {
+			all = append(all, in(namespace, eventsResource, verbs...)...)
+		}
+		return all
+	}
+	var possible []permission // all that the manifests could grant
+	for _, namespace := range namespaces {
+		for _, resource := range []string{eventsResource, "events", "leases.coordination.k8s.io", "pods"} {
+			possible = append(possible, in(namespace, resource, "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")...)
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		files []string
+		want  []permission
+	}{
+		{"all namespaces", mayWrite, everywhere("create", "patch")},
+		{"all namespaces, and list", slices.Concat(mayWrite, mayList), everywhere("create", "patch", "list")},
+		{"one namespace", mayWriteAndListInOne, in(own, eventsResource, "create", "patch", "list")},
+		{
+			"one namespace, and cluster-scoped objects", slices.Concat(mayWriteAndListInOne, mayWriteAboutClusterToo),
+			slices.Concat(in(own, eventsResource, "create", "patch", "list"), in(system, eventsResource, "create", "patch", "list")),
+		},
+		{
+			"leader election", mayLead,
+			slices.Concat(in(own, "leases.coordination.k8s.io", "get", "create", "update"), in(own, "events", "create", "patch")),
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a := account{namespace: own}
+			a.grant(t, clients, row.files)
+			eventually(t, func(ctx context.Context) error {
+				var got []permission
+				for _, p := range possible {
+					ok, err := a.may(ctx, clients, p)
+					if err != nil {
+						return err
+					}
+					if ok {
+						got = append(got, p)
+					}
+				}
+				// The server needs a moment to forget the permissions of the
+				// previous row.
+				if !slices.Equal(sorted(row.want), sorted(got)) {
+					return fmt.Errorf("may %v, want %v", got, row.want)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func sorted(permissions []permission) []permission {
+	return slices.SortedFunc(slices.Values(permissions), func(a, b permission) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }

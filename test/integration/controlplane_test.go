@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,12 +25,11 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// stopWithin is how long a clean stop may take.
+// stopWithin bounds a clean stop.
 const stopWithin = 15 * time.Second
 
-// TestProgram looks at the program itself: its command line, exit code and
-// output, without the package that
-// otherwise starts it.
+// TestProgram tests the program itself: its command line, exit code and output.
+// Package controlplane, which starts it for the other tests, is not involved.
 func TestProgram(t *testing.T) {
 	binary := apiserver.Program(t)
 	dir := t.TempDir()
@@ -46,14 +43,14 @@ func TestProgram(t *testing.T) {
 
 	for start := range 2 {
 		p := runProgram(t, binary, args...)
-		p.waitFor(t, "\n")
+		p.await(t, "\n")
 		config, err := apiserver.Load(kubeconfig)
-		require.NoError(t, err, "the kubeconfig is there when the line is")
+		require.NoError(t, err, "the kubeconfig exists before the line")
 		clients := apiserver.ClientsetFor(t, config)
 		if start == 0 {
 			createConfigMap(t, clients, "before")
 			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort)))
-			require.NoError(t, err, "etcd listens where it was told")
+			require.NoError(t, err, "etcd listens on its port")
 			require.NoError(t, conn.Close())
 		}
 		requireConfigMap(t, clients, "before")
@@ -62,20 +59,20 @@ func TestProgram(t *testing.T) {
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
 		t.Logf("stopped after %v", time.Since(begin).Round(time.Millisecond))
-		assert.Equal(t, wantLine, p.stdout.String(), "one line and no more")
+		assert.Equal(t, wantLine, p.stdout.String(), "one line")
 	}
 }
 
-func TestProgramEndsWithItsLifeline(t *testing.T) {
+func TestProgramExitsWithItsLifeline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := runProgram(t, apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data")
-	p.waitFor(t, "\n")
+	p.await(t, "\n")
 	require.NoError(t, p.stdin.Close())
 	require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
 	assert.NoDirExists(t, dir)
 }
 
-func TestProgramRefusesAWrongCommandLine(t *testing.T) {
+func TestProgramRejectsAnInvalidCommandLine(t *testing.T) {
 	for _, args := range [][]string{
 		{"--event-ttl=10ms"},
 		{"--port=70000"},
@@ -102,7 +99,7 @@ func TestServerServesWhatTheRecorderNeeds(t *testing.T) {
 	}
 	for _, name := range []string{"default", "kube-system"} {
 		_, err := clients.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
-		assert.NoError(t, err, "events about cluster-scoped objects have to go somewhere")
+		assert.NoError(t, err, "Events about cluster-scoped objects need it")
 	}
 	if !apiserver.OnCluster() {
 		version, err := clients.Discovery().ServerVersion()
@@ -111,148 +108,86 @@ func TestServerServesWhatTheRecorderNeeds(t *testing.T) {
 	}
 }
 
-func TestServerSurvivesStopAndKill(t *testing.T) {
-	server := apiserver.Start(t, controlplane.Options{})
-	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	createConfigMap(t, clients, "before")
-	addr, pid := server.Addr(), server.PID()
-
-	apiserver.Restart(t, server)
-	assert.Equal(t, addr, server.Addr())
-	assert.NotEqual(t, pid, server.PID())
-	requireConfigMap(t, clients, "before") // by the client of before, so the certificate and the token are the same
-
-	createConfigMap(t, clients, "killed")
-	require.NoError(t, server.Kill())
-	_, err := clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-	require.Error(t, err)
-	apiserver.Restart(t, server)
-	assert.Equal(t, addr, server.Addr())
-	requireConfigMap(t, clients, "before")
-	requireConfigMap(t, clients, "killed")
-}
-
-func TestServerPauses(t *testing.T) {
-	server := apiserver.Start(t, controlplane.Options{})
-	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	get := func(ctx context.Context) error {
-		_, err := clients.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
-		return err
-	}
-	require.NoError(t, server.Pause())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	require.ErrorIs(t, get(ctx), context.DeadlineExceeded)
-	require.NoError(t, server.Resume())
-	apiserver.Eventually(t, time.Minute, get)
-	require.NoError(t, server.Pause())
-	require.NoError(t, server.Stop(), "a paused server stops as well")
-}
-
-func TestServerForgetsEventsAfterTheirTTL(t *testing.T) {
+// TestServer tests the features of a server that the other tests rely on.
+func TestServer(t *testing.T) {
 	const ttl = 3 * time.Second
-	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
-	events := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server)).EventsV1().Events("default")
-	begin := time.Now()
-	event, err := events.Create(t.Context(), &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{GenerateName: "short-lived-"},
-		EventTime:           metav1.NowMicro(),
-		ReportingController: "example.com/test",
-		ReportingInstance:   "test-0",
-		Action:              "Testing",
-		Reason:              "Test",
-		Type:                corev1.EventTypeNormal,
-		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "pod"},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	apiserver.Eventually(t, time.Minute, func(ctx context.Context) error {
-		switch _, err := events.Get(ctx, event.Name, metav1.GetOptions{}); {
-		case err == nil:
-			return fmt.Errorf("%s is still there", event.Name)
-		case apierrors.IsNotFound(err):
-			return nil
-		default:
-			return err
-		}
-	})
-	age := time.Since(begin)
-	t.Logf("gone after %v", age.Round(time.Millisecond))
-	assert.GreaterOrEqual(t, age, ttl)
-}
-
-func TestServerKnowsFurtherUsers(t *testing.T) {
 	alone := controlplane.User{Name: "alone", Token: "token-of-alone"}
 	dev := controlplane.User{Name: "dev", Token: "token-of-dev", Groups: []string{"devs", "testers"}}
-	server := apiserver.Start(t, controlplane.Options{Users: []controlplane.User{alone, dev}})
+	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl, Users: []controlplane.User{alone, dev}})
 	config := apiserver.ConfigOf(t, server)
-	admin := apiserver.ClientsetFor(t, config)
-	_, err := admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: "see-pods"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "testers-see-pods"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "see-pods"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "testers"}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	clients := apiserver.ClientsetFor(t, config)
 
-	list := func(u controlplane.User) error {
-		_, err := apiserver.ClientsetFor(t, apiserver.ConfigAs(config, u)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
-		return err
-	}
-	apiserver.Eventually(t, time.Minute, func(context.Context) error { return list(dev) })
-	assert.True(t, apierrors.IsForbidden(list(alone)))
-	assert.True(t, apierrors.IsUnauthorized(list(controlplane.User{Token: "nobody's"})))
+	t.Run("expires Events after their TTL", func(t *testing.T) {
+		begin := time.Now()
+		event := strangersEvent(t, clients, metav1.NamespaceDefault, "short-lived")
+		eventually(t, func(ctx context.Context) error {
+			_, err := clients.EventsV1().Events(event.Namespace).Get(ctx, event.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("%s still exists: %v", event.Name, err)
+		})
+		age := time.Since(begin)
+		t.Logf("expired after %v", age.Round(time.Millisecond))
+		assert.GreaterOrEqual(t, age, ttl)
+	})
+
+	t.Run("authenticates users", func(t *testing.T) {
+		grant(t, clients, "testers-list-pods", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "testers"}},
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+		list := func(u controlplane.User) error {
+			_, err := apiserver.ClientsetFor(t, apiserver.ConfigAs(config, u)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+			return err
+		}
+		eventually(t, func(context.Context) error { return list(dev) })
+		assert.True(t, apierrors.IsForbidden(list(alone)))
+		assert.True(t, apierrors.IsUnauthorized(list(controlplane.User{Token: "nobody's"})))
+	})
+
+	t.Run("restarts with its data", func(t *testing.T) {
+		createConfigMap(t, clients, "before")
+		addr, pid := server.Addr(), server.PID()
+		apiserver.Restart(t, server)
+		assert.Equal(t, addr, server.Addr())
+		assert.NotEqual(t, pid, server.PID())
+		requireConfigMap(t, clients, "before") // the same client, so the certificate and the token are the same
+
+		createConfigMap(t, clients, "killed")
+		require.NoError(t, server.Kill())
+		_, err := clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		require.Error(t, err)
+		apiserver.Restart(t, server)
+		assert.Equal(t, addr, server.Addr())
+		requireConfigMap(t, clients, "before")
+		requireConfigMap(t, clients, "killed")
+	})
+
+	t.Run("pauses", func(t *testing.T) {
+		get := func(ctx context.Context) error {
+			_, err := clients.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+			return err
+		}
+		require.NoError(t, server.Pause())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, get(ctx), context.DeadlineExceeded)
+		require.NoError(t, server.Resume())
+		eventually(t, get)
+		require.NoError(t, server.Pause())
+		require.NoError(t, server.Stop(), "a paused server stops")
+	})
 }
 
-func TestServerTakesAdmissionPlugins(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "admission.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(`
-apiVersion: apiserver.config.k8s.io/v1
-kind: AdmissionConfiguration
-plugins:
-- name: EventRateLimit
-  configuration:
-    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
-    kind: Configuration
-    limits:
-    - {type: Server, qps: 1, burst: 3}
-`), 0o600))
-	server := apiserver.Start(t, controlplane.Options{ExtraArgs: []string{
-		"--", "--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + file,
-		"--max-requests-inflight=100",
-	}})
-	events := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server)).CoreV1().Events("default")
-	var err error
-	for i := 0; i < 20 && err == nil; i++ {
-		_, err = events.Create(t.Context(), &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{GenerateName: "many-"},
-			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "pod"},
-		}, metav1.CreateOptions{})
-	}
-	assert.True(t, apierrors.IsTooManyRequests(err), "got %v", err)
-}
-
-func TestNamespacesAreOfTheirOwn(t *testing.T) {
-	first, second := apiserver.Namespace(t), apiserver.Namespace(t)
-	assert.NotEqual(t, first, second)
-	_, err := apiserver.Clientset(t).CoreV1().Namespaces().Get(t.Context(), second, metav1.GetOptions{})
-	assert.NoError(t, err)
-}
-
-// runningProgram is the control plane's program, started by a test.
+// runningProgram is a process of the control plane.
 type runningProgram struct {
 	cmd            *exec.Cmd
 	stdin          io.Closer
 	stdout, stderr syncBuffer
 	done           chan struct{}
-	err            error // of the exit; to be read when done is closed
+	err            error // of the exit; valid once done is closed
 }
 
-// runProgram starts the program. It is killed if it still runs at the end of the
-// test.
+// runProgram starts the program. The end of the test kills it.
 func runProgram(t *testing.T, binary string, args ...string) *runningProgram {
 	t.Helper()
 	p := &runningProgram{cmd: exec.CommandContext(t.Context(), binary, args...), done: make(chan struct{})}
@@ -269,13 +204,13 @@ func runProgram(t *testing.T, binary string, args ...string) *runningProgram {
 	return p
 }
 
-// waitFor waits until the program has printed s.
-func (p *runningProgram) waitFor(t *testing.T, s string) {
+// await waits until the program has printed s.
+func (p *runningProgram) await(t *testing.T, s string) {
 	t.Helper()
 	apiserver.Eventually(t, apiserver.StartTimeout, func(context.Context) error {
 		select {
 		case <-p.done:
-			t.Fatalf("the program ended (%v): %s", p.err, &p.stderr)
+			t.Fatalf("the program exited (%v): %s", p.err, &p.stderr)
 		default:
 		}
 		if !strings.Contains(p.stdout.String(), s) {
@@ -285,7 +220,7 @@ func (p *runningProgram) waitFor(t *testing.T, s string) {
 	})
 }
 
-// wait waits for the program's end and returns how it ended.
+// wait waits until the program exits and returns its error.
 func (p *runningProgram) wait(t *testing.T, within time.Duration) error {
 	t.Helper()
 	select {

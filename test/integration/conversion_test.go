@@ -18,14 +18,13 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// generated is how many Events are written in each direction.
+// generated is the number of Events in each direction.
 const generated = 200
 
-// TestConversionIsTheServers writes Events through one group and reads them
-// through the other: what the server shows there is what compat makes of them,
-// in all fields, managed ones included. Only apiVersion and kind are not
-// compared, which some clients fill in and some do not.
-func TestConversionIsTheServers(t *testing.T) {
+// TestConversionAgreesWithTheServer writes Events through one API group and reads
+// them through the other. compat converts all fields as the server does. The test
+// ignores apiVersion and kind, which only some clients set.
+func TestConversionAgreesWithTheServer(t *testing.T) {
 	t.Parallel()
 	t.Run("events.k8s.io/v1 to core/v1", func(t *testing.T) {
 		t.Parallel()
@@ -40,7 +39,7 @@ func TestConversionIsTheServers(t *testing.T) {
 			require.Equal(t, compat.ToCore(written), read)
 			require.Equal(t, written, compat.FromCore(read))
 
-			// And it is what was sent, but for what the server says of itself.
+			// The server changes nothing else.
 			event.ObjectMeta = asSent(event.ObjectMeta, read.ObjectMeta)
 			require.Equal(t, compat.ToCore(event), read)
 		}
@@ -62,7 +61,7 @@ func TestConversionIsTheServers(t *testing.T) {
 			require.Equal(t, compat.FromCore(event), read)
 			if read.EventTime.IsZero() {
 				old++
-				require.Nil(t, read.Series, "an Event that was born old")
+				require.Nil(t, read.Series, "an Event without eventTime")
 			}
 		}
 		assert.Positive(t, old)
@@ -70,8 +69,7 @@ func TestConversionIsTheServers(t *testing.T) {
 	})
 }
 
-// asSent returns the metadata that was sent, and of the metadata that was read
-// what the server adds.
+// asSent returns the metadata that was sent, with the fields that the server sets.
 func asSent(sent, read metav1.ObjectMeta) metav1.ObjectMeta {
 	sent.UID = read.UID
 	sent.ResourceVersion = read.ResourceVersion
@@ -80,7 +78,7 @@ func asSent(sent, read metav1.ObjectMeta) metav1.ObjectMeta {
 	return sent
 }
 
-// generateEvent makes an Event that events.k8s.io/v1 takes.
+// generateEvent returns an Event that is valid in events.k8s.io/v1.
 func generateEvent(r *rand.Rand, namespace, name string) *eventsv1.Event {
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
@@ -108,8 +106,8 @@ func generateEvent(r *rand.Rand, namespace, name string) *eventsv1.Event {
 	return event
 }
 
-// generateCoreEvent makes an Event that core/v1 takes: one that was born old,
-// without eventTime, or one that has both the new fields and the old ones.
+// generateCoreEvent returns an Event that is valid in core/v1: a legacy one
+// without eventTime, or one with both the new and the deprecated fields.
 func generateCoreEvent(r *rand.Rand, namespace, name string) *corev1.Event {
 	event := compat.ToCore(generateEvent(r, namespace, name))
 	event.Source = corev1.EventSource{Component: maybe(r, word(r)), Host: maybe(r, word(r))}
@@ -136,7 +134,7 @@ func reference(r *rand.Rand) corev1.ObjectReference {
 	}
 }
 
-// maybe returns a value, or none.
+// maybe returns value or, in one of three cases, the zero value.
 func maybe[T any](r *rand.Rand, value T) T {
 	if r.IntN(3) == 0 {
 		var none T
@@ -149,7 +147,7 @@ func word(r *rand.Rand) string {
 	return fmt.Sprintf("w%x", r.Uint32())
 }
 
-// microTime returns a time as it is on the wire.
+// microTime returns a time with the precision of the wire format.
 func microTime(r *rand.Rand) metav1.MicroTime {
 	return metav1.NewMicroTime(time.UnixMicro(1_700_000_000_000_000 + r.Int64N(1e15)))
 }

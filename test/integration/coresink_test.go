@@ -3,8 +3,6 @@ package integration
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,79 +20,8 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// coreResource is how Requests calls what a compat.CoreSink writes.
-const coreResource = "events"
-
-// coreSink makes a sink that writes through core/v1.
-func coreSink(clients *kubernetes.Clientset) events.EventSink {
-	return &compat.CoreSink{Interface: clients.CoreV1()}
-}
-
-// TestLifeThroughCore goes with one series through all of its states, written
-// through core/v1 and read through both groups.
-func TestLifeThroughCore(t *testing.T) {
-	t.Parallel()
-	const interval, finish = time.Second, 4 * time.Second
-	namespace := apiserver.Namespace(t)
-	r := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{SkipList: true, HeartbeatInterval: interval, FinishAfter: finish})
-	r.start(t)
-	history := watchEvents(t, r.clients, namespace)
-	recorder, pod := r.recorder(), podIn(namespace, "crashing")
-	emitted := 0
-	occur := func() { emit(recorder, pod, 1); emitted++ }
-
-	occur()
-	singleton := eventAbout(t, r.clients, namespace, pod.UID)
-	assert.Nil(t, singleton.Series)
-	requireOldFields(t, r.clients, singleton)
-	assert.Equal(t, "create events: 1", r.requests.String())
-
-	occur()
-	r.flush(t)
-	ongoing := eventAbout(t, r.clients, namespace, pod.UID)
-	assert.Equal(t, 2, occurrences(ongoing))
-	assert.Equal(t, "Ongoing", state(ongoing))
-	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
-	requireOldFields(t, r.clients, ongoing)
-	assert.Equal(t, "create events: 1, patch events: 1", r.requests.String())
-
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		occur()
-		if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 2 {
-			return fmt.Errorf("%d heartbeats", beats)
-		}
-		return nil
-	})
-	requireOldFields(t, r.clients, eventAbout(t, r.clients, namespace, pod.UID))
-
-	var finished *eventsv1.Event
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		finished = eventAbout(t, r.clients, namespace, pod.UID)
-		if got := state(finished); got != "Finished" {
-			return fmt.Errorf("state is %q", got)
-		}
-		return nil
-	})
-	assert.Equal(t, emitted, occurrences(finished))
-	requireOldFields(t, r.clients, finished)
-	requireStates(t, history, "", "Ongoing", "Finished")
-	r.waitForgotten(t)
-	assert.Equal(t, 1, requestsOf(r.Stats(), "finish", "written"))
-
-	// It happens once more: that is a new Event, beside the old one.
-	occur()
-	r.flush(t)
-	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
-	require.NoError(t, err)
-	require.Len(t, found, 2)
-	requireOldFields(t, r.clients, &found[1])
-	assert.Equal(t, 2, r.requests.Count("create", coreResource))
-	assert.Equal(t, r.requests.Total(), r.requests.Count("create", coreResource)+r.requests.Count("patch", coreResource))
-	r.requireAccounted(t, emitted)
-}
-
-// requireOldFields fails the test unless an Event of events.k8s.io/v1 says in its
-// deprecated fields what it says in the others, and core/v1 shows the same.
+// requireOldFields fails the test unless the deprecated fields of an Event of
+// events.k8s.io/v1 agree with the others, and core/v1 shows the same.
 func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
@@ -108,25 +35,33 @@ func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv
 	require.Equal(t, compat.ToCore(event), core)
 }
 
-// TestRestartThroughCore has a process go on in the Event of the one before it,
-// where one of them at least writes through core/v1.
+// awaitRestored waits until a recording has restored n series from its list.
+func awaitRestored(t *testing.T, r *recording, n uint64) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		if r.Stats().Restored != n {
+			return errors.New("not restored yet")
+		}
+		return nil
+	})
+}
+
+// TestRestartThroughCore has a process continue the Event of the one before it.
+// At least one of them writes through core/v1.
 func TestRestartThroughCore(t *testing.T) {
 	t.Parallel()
-	type newSink = func(*kubernetes.Clientset) events.EventSink
 	for name, sinks := range map[string]struct{ before, after newSink }{
 		"core to core":   {coreSink, coreSink},
 		"events to core": {eventsSink, coreSink},
 		"core to events": {coreSink, eventsSink},
 	} {
-		for way, list := range map[string]bool{"by name": false, "by listing": true} {
+		for way, list := range map[string]bool{"by name": false, "by list": true} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				t.Parallel()
-				namespace := apiserver.Namespace(t)
+				namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 				pod := podIn(namespace, "pod")
-				clients := apiserver.Clientset(t)
 				strangersEvent(t, clients, namespace, "stranger")
-				before := newRecordingTo(t, sinks.before, apiserver.Config(t), events.Options{SkipList: true})
-				before.start(t)
+				before := startRecordingTo(t, sinks.before, apiserver.Config(t), events.Options{})
 				emit(before.recorder(), pod, 10)
 				before.Shutdown()
 				first := eventAbout(t, clients, namespace, pod.UID)
@@ -136,12 +71,7 @@ func TestRestartThroughCore(t *testing.T) {
 				recorder := after.recorder()
 				after.start(t)
 				if list {
-					apiserver.Eventually(t, patience, func(context.Context) error {
-						if after.Stats().Restored != 1 {
-							return errors.New("not restored yet")
-						}
-						return nil
-					})
+					awaitRestored(t, after, 1)
 				}
 				emit(recorder, pod, 10)
 				after.flush(t)
@@ -151,7 +81,7 @@ func TestRestartThroughCore(t *testing.T) {
 				assert.Equal(t, 20, occurrences(event))
 				assert.Equal(t, "Ongoing", state(event))
 				if name == "core to events" {
-					// Nobody may change them there.
+					// The deprecated fields are immutable in events.k8s.io/v1.
 					assert.Equal(t, first.DeprecatedCount, event.DeprecatedCount)
 					assert.Equal(t, first.DeprecatedLastTimestamp, event.DeprecatedLastTimestamp)
 				} else {
@@ -170,60 +100,14 @@ func TestRestartThroughCore(t *testing.T) {
 	}
 }
 
-// TestSuccessorThroughCore has a process meet the Event of a series that has
-// ended: what leads from that Event to the new one changes nothing else in it.
-func TestSuccessorThroughCore(t *testing.T) {
-	t.Parallel()
-	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-	pod := podIn(namespace, "pod")
-	before := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{SkipList: true})
-	before.start(t)
-	emit(before.recorder(), pod, 3)
-	before.Shutdown()
-	first := eventAbout(t, clients, namespace, pod.UID)
-	finished := []byte(`{"metadata":{"annotations":{"` + series.AnnotationState + `":"Finished"}}}`)
-	first, err := clients.EventsV1().Events(namespace).Patch(t.Context(), first.Name, types.MergePatchType, finished, metav1.PatchOptions{})
-	require.NoError(t, err)
-
-	after := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{ReportingInstance: before.instance, SkipList: true})
-	after.start(t)
-	for range 2 {
-		emit(after.recorder(), pod, 1)
-		after.flush(t)
-	}
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		if requestsOf(after.Stats(), "successor", "written") == 0 {
-			return errors.New("no successor yet")
-		}
-		return nil
-	})
-	stats := after.Stats()
-	assert.Equal(t, 1, requestsOf(stats, "create", "taken"))
-	assert.Equal(t, 1, requestsOf(stats, "look", "written"))
-	assert.Empty(t, stats.Dropped)
-
-	found, err := eventsAbout(t.Context(), clients, namespace, pod.UID)
-	require.NoError(t, err)
-	require.Len(t, found, 2)
-	old, next := &found[0], &found[1] // in the order of their names
-	assert.Equal(t, next.Name, strings.Fields(old.Annotations[series.AnnotationSuccessor])[0])
-	requireOldFields(t, clients, old)
-	requireOldFields(t, clients, next)
-	assert.Equal(t, 2, occurrences(next))
-	delete(old.Annotations, series.AnnotationSuccessor)
-	old.ResourceVersion, old.ManagedFields, old.TypeMeta = first.ResourceVersion, first.ManagedFields, first.TypeMeta
-	assert.Equal(t, first, old)
-}
-
-// TestRebuildThroughCore has a process list what nobody tends any more, as both
-// sinks leave it: it is closed, and its old fields say what it was.
-func TestRebuildThroughCore(t *testing.T) {
+// TestListThroughCoreClosesStaleSeries leaves stale series of both sinks on the
+// server. A process that lists them through core/v1 finishes them.
+func TestListThroughCoreClosesStaleSeries(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	r := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{Namespaces: []string{namespace}})
-	sinks := map[string]events.EventSink{"core": coreSink(clients), "events": eventsSink(clients)}
 	for name, sink := range sinks {
-		left := series.Series{
+		stale := series.Series{
 			Key: series.Key{
 				Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID("uid-" + name)},
 				Type:                corev1.EventTypeNormal,
@@ -239,21 +123,14 @@ func TestRebuildThroughCore(t *testing.T) {
 			Last:      time.Now().Add(-2 * time.Hour),
 			Count:     4242,
 		}
-		left.Name = left.Key.BaseName()
-		_, err := sink.Create(t.Context(), left.Event())
+		stale.Name = stale.Key.BaseName()
+		_, err := sink(clients).Create(t.Context(), stale.Event())
 		require.NoError(t, err)
 	}
-	r.recorder() // it lists for those who have a recorder
+	r.recorder() // the broadcaster lists the Events of its recorders
 	r.start(t)
 	for name := range sinks {
-		var closed *eventsv1.Event
-		apiserver.Eventually(t, patience, func(context.Context) error {
-			closed = eventAbout(t, clients, namespace, types.UID("uid-"+name))
-			if got := state(closed); got != "Finished" {
-				return fmt.Errorf("state is %q", got)
-			}
-			return nil
-		})
+		closed := awaitFinished(t, clients, namespace, types.UID("uid-"+name))
 		assert.Equal(t, 4242, occurrences(closed))
 		requireOldFields(t, clients, closed)
 	}
@@ -261,8 +138,8 @@ func TestRebuildThroughCore(t *testing.T) {
 	assert.Zero(t, r.requests.Count("create", coreResource))
 }
 
-// TestCoreSinkSelects lists by each field that events.k8s.io/v1 can select by:
-// through core/v1 the same Events are selected.
+// TestCoreSinkSelects lists by each field selector of events.k8s.io/v1. The list
+// through core/v1 is the same.
 func TestCoreSinkSelects(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
@@ -274,7 +151,16 @@ func TestCoreSinkSelects(t *testing.T) {
 	_, err := clients.EventsV1().Events(namespace).Create(t.Context(), other, metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	newWay, oldWay := &events.EventSinkImpl{Interface: clients.EventsV1()}, &compat.CoreSink{Interface: clients.CoreV1()}
+	eventsLister := &events.EventSinkImpl{Interface: clients.EventsV1()}
+	coreLister := &compat.CoreSink{Interface: clients.CoreV1()}
+	list := func(lister events.EventLister, selector string) []eventsv1.Event {
+		list, err := lister.List(t.Context(), namespace, metav1.ListOptions{FieldSelector: selector})
+		require.NoError(t, err, selector)
+		for i := range list.Items {
+			list.Items[i].TypeMeta = metav1.TypeMeta{}
+		}
+		return list.Items
+	}
 	for selector, want := range map[string]int{
 		"": 2,
 		"reportingController=" + event.ReportingController:   1,
@@ -292,22 +178,12 @@ func TestCoreSinkSelects(t *testing.T) {
 		"type=Warning":                                        1,
 		"metadata.name=other,metadata.namespace=" + namespace: 1,
 	} {
-		opts := metav1.ListOptions{FieldSelector: selector}
-		wanted, err := newWay.List(t.Context(), namespace, opts)
-		require.NoError(t, err, selector)
-		got, err := oldWay.List(t.Context(), namespace, opts)
-		require.NoError(t, err, selector)
-		assert.Len(t, got.Items, want, selector)
-		for i := range wanted.Items {
-			wanted.Items[i].TypeMeta = metav1.TypeMeta{}
-		}
-		for i := range got.Items {
-			got.Items[i].TypeMeta = metav1.TypeMeta{}
-		}
-		assert.Equal(t, wanted.Items, got.Items, selector)
+		got := list(coreLister, selector)
+		assert.Len(t, got, want, selector)
+		assert.Equal(t, list(eventsLister, selector), got, selector)
 	}
-	for _, sink := range []events.EventLister{newWay, oldWay} {
-		_, err := sink.List(t.Context(), namespace, metav1.ListOptions{FieldSelector: "reportingInstance=x"})
+	for _, lister := range []events.EventLister{eventsLister, coreLister} {
+		_, err := lister.List(t.Context(), namespace, metav1.ListOptions{FieldSelector: "reportingInstance=x"})
 		require.ErrorContains(t, err, "field label not supported")
 	}
 
@@ -315,7 +191,7 @@ func TestCoreSinkSelects(t *testing.T) {
 	var names []string
 	opts := metav1.ListOptions{Limit: 1}
 	for {
-		page, err := oldWay.List(t.Context(), namespace, opts)
+		page, err := coreLister.List(t.Context(), namespace, opts)
 		require.NoError(t, err)
 		require.Len(t, page.Items, 1)
 		names = append(names, page.Items[0].Name)
@@ -324,19 +200,4 @@ func TestCoreSinkSelects(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"one", "other"}, names)
-}
-
-// strangersCoreEvent creates an Event of another controller through core/v1, one
-// that was born old.
-func strangersCoreEvent(t *testing.T, clients kubernetes.Interface, namespace string) {
-	t.Helper()
-	_, err := clients.CoreV1().Events(namespace).Create(t.Context(), &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Name: "stranger"},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "other", UID: "other"},
-		Reason:         "Intruded",
-		Type:           corev1.EventTypeNormal,
-		Source:         corev1.EventSource{Component: "stranger"},
-		Count:          1,
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
 }

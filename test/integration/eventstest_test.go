@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +16,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events/eventstest"
+	"github.com/eventseries/eventseries/test/faultproxy"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// ruleRows are Events at the edge of what the server takes, one change away from
-// one that it takes.
+// ruleRows are changes that make a valid Event hit or exceed a limit of the
+// server.
 func ruleRows() map[string]func(*eventsv1.Event) {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	now := metav1.NowMicro()
@@ -37,7 +41,7 @@ func ruleRows() map[string]func(*eventsv1.Event) {
 		"no reason":                      func(e *eventsv1.Event) { e.Reason = "" },
 		"reason of 128 bytes":            func(e *eventsv1.Event) { e.Reason = long(128) },
 		"reason of 129 bytes":            func(e *eventsv1.Event) { e.Reason = long(129) },
-		"reason of no style":             func(e *eventsv1.Event) { e.Reason = "created job-17!" },
+		"reason with spaces":             func(e *eventsv1.Event) { e.Reason = "created job-17!" },
 		"no action":                      func(e *eventsv1.Event) { e.Action = "" },
 		"action of 128 bytes":            func(e *eventsv1.Event) { e.Action = long(128) },
 		"action of 129 bytes":            func(e *eventsv1.Event) { e.Action = long(129) },
@@ -60,7 +64,7 @@ func ruleRows() map[string]func(*eventsv1.Event) {
 		"controller prefix in upper case": func(e *eventsv1.Event) {
 			e.ReportingController = "Example.COM/controller"
 		},
-		"controller of leader election": func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long(64) },
+		"leader election identity": func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long(64) },
 
 		"object of another namespace": func(e *eventsv1.Event) { e.Regarding.Namespace = "another" },
 		"cluster-scoped object":       func(e *eventsv1.Event) { e.Regarding.Namespace = "" },
@@ -106,17 +110,17 @@ func ruleRows() map[string]func(*eventsv1.Event) {
 		"neither name": func(e *eventsv1.Event) {
 			e.Name = ""
 		},
-		"annotation":                    func(e *eventsv1.Event) { e.Annotations = map[string]string{"Example.COM/A": "é"} },
-		"annotation of an invalid key":  func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} },
-		"annotations of 256 KiB":        func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": long(256<<10 - 1)} },
-		"annotations above 256 KiB":     func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": long(256 << 10)} },
-		"label of an invalid value":     func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} },
-		"resourceVersion":               func(e *eventsv1.Event) { e.ResourceVersion = "1" },
-		"everything that can be missed": func(e *eventsv1.Event) { e.Reason, e.Action, e.Type, e.Note = "", "", "", long(1025) },
+		"annotation":                   func(e *eventsv1.Event) { e.Annotations = map[string]string{"Example.COM/A": "é"} },
+		"annotation of an invalid key": func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} },
+		"annotations of 256 KiB":       func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": long(256<<10 - 1)} },
+		"annotations above 256 KiB":    func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": long(256 << 10)} },
+		"label of an invalid value":    func(e *eventsv1.Event) { e.Labels = map[string]string{"a": "not a value"} },
+		"resourceVersion":              func(e *eventsv1.Event) { e.ResourceVersion = "1" },
+		"several invalid fields":       func(e *eventsv1.Event) { e.Reason, e.Action, e.Type, e.Note = "", "", "", long(1025) },
 	}
 }
 
-// ruleEvent returns an Event that the server takes.
+// ruleEvent returns a valid Event.
 func ruleEvent(namespace string) *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: "pod." + rand.String(16)},
@@ -132,14 +136,14 @@ func ruleEvent(namespace string) *eventsv1.Event {
 	}
 }
 
-// TestValidateAgreesWithTheServer creates each row on the real server and on the one
-// in memory: eventstest.Validate finds a problem where they refuse it, and in the
-// fields that they name, and nowhere else.
+// TestValidateAgreesWithTheServer creates each row on the real server and on
+// eventstest.Server. Validate finds the same invalid fields as they do, and no
+// others.
 func TestValidateAgreesWithTheServer(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	memory := &eventstest.Server{}
-	taken := 0
+	accepted := 0
 	for name, change := range ruleRows() {
 		event := ruleEvent(namespace)
 		change(event)
@@ -147,14 +151,14 @@ func TestValidateAgreesWithTheServer(t *testing.T) {
 		created, err := clients.EventsV1().Events(event.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
 		_, memoryErr := memory.Create(t.Context(), event)
 		assert.Equal(t, codeOf(err), codeOf(memoryErr), "%s: %v, in memory %v", name, err, memoryErr)
-		if name == "resourceVersion" { // refused, but by the storage
+		if name == "resourceVersion" { // storage rejects it, not validation
 			require.Error(t, err)
 			require.Empty(t, problems)
 			continue
 		}
 		if err == nil {
-			taken++
-			require.Empty(t, problems, "%s: the server takes it", name)
+			accepted++
+			require.Empty(t, problems, "%s: the server accepts it", name)
 			if created.Namespace != namespace {
 				t.Cleanup(func() { deleteEvent(t, clients, created) })
 			}
@@ -168,12 +172,13 @@ func TestValidateAgreesWithTheServer(t *testing.T) {
 		assert.Equal(t, causes(err), slices.Sorted(maps.Keys(found)), "%s: %v", name, err)
 		assert.Equal(t, causes(err), causes(memoryErr), "%s: %v", name, err)
 	}
-	assert.Greater(t, taken, 20)
-	assert.Greater(t, len(ruleRows())-taken, 30)
+	assert.Greater(t, accepted, 20)
+	assert.Greater(t, len(ruleRows())-accepted, 30)
 }
 
-// TestServerInMemoryPatchesAsTheServerDoes sends patches to both.
-func TestServerInMemoryPatchesAsTheServerDoes(t *testing.T) {
+// TestPatchesAgreeWithTheServer sends each patch to the real server and to
+// eventstest.Server.
+func TestPatchesAgreeWithTheServer(t *testing.T) {
 	t.Parallel()
 	namespace := apiserver.Namespace(t)
 	server, memory := eventsSink(apiserver.Clientset(t)), &eventstest.Server{}
@@ -185,7 +190,7 @@ func TestServerInMemoryPatchesAsTheServerDoes(t *testing.T) {
 		"count alone":            `{"series":{"count":7}}`,
 		"no series":              `{"series":null}`,
 		"count is text":          `{"series":{"count":"7"}}`,
-		"time is not one":        `{"series":{"count":7,"lastObservedTime":"yesterday"}}`,
+		"invalid time":           `{"series":{"count":7,"lastObservedTime":"yesterday"}}`,
 		"annotations":            `{"metadata":{"annotations":{"a":"1","b":"2"}}}`,
 		"annotation gone":        `{"metadata":{"annotations":{"kept":null}}}`,
 		"annotations gone":       `{"metadata":{"annotations":null}}`,
@@ -215,7 +220,7 @@ func TestServerInMemoryPatchesAsTheServerDoes(t *testing.T) {
 		"no version":             `{"metadata":{"resourceVersion":null}}`,
 		"list":                   `[]`,
 		"number":                 `1`,
-		"no JSON":                `{`,
+		"invalid JSON":           `{`,
 		"nothing":                ``,
 	} {
 		event := ruleEvent(namespace)
@@ -235,7 +240,7 @@ func TestServerInMemoryPatchesAsTheServerDoes(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, before.ResourceVersion == after.ResourceVersion, memoryBefore.ResourceVersion == memoryAfter.ResourceVersion, name)
-		assert.Equal(t, said(after), said(memoryAfter), name)
+		assert.Equal(t, contentOf(after), contentOf(memoryAfter), name)
 	}
 	missing := ruleEvent(namespace)
 	_, err := server.Patch(t.Context(), missing, []byte(`{}`))
@@ -244,20 +249,20 @@ func TestServerInMemoryPatchesAsTheServerDoes(t *testing.T) {
 	require.EqualValues(t, 404, codeOf(memoryErr))
 }
 
-// said returns what an Event says, without what each server has of its own.
-func said(event *eventsv1.Event) string {
+// contentOf returns an Event as JSON, without the fields that each server sets.
+func contentOf(event *eventsv1.Event) string {
 	event = event.DeepCopy()
 	event.TypeMeta = metav1.TypeMeta{}
 	event.UID, event.ResourceVersion, event.ManagedFields, event.CreationTimestamp = "", "", nil, metav1.Time{}
-	data, err := json.Marshal(event) // times as they are on the wire
+	data, err := json.Marshal(event) // with times as on the wire
 	if err != nil {
 		panic(err)
 	}
 	return string(data)
 }
 
-// codeOf returns the status of an answer, 200 if it is no error, 0 if it is none
-// of the API.
+// codeOf returns the HTTP status of a response: 200 without an error, 0 for an
+// error that is not from the API.
 func codeOf(err error) int32 {
 	var status apierrors.APIStatus
 	switch {
@@ -270,8 +275,8 @@ func codeOf(err error) int32 {
 	}
 }
 
-// causes returns the fields that an error names, sorted, each once, as
-// events.k8s.io/v1 calls them.
+// causes returns the fields that an error names, sorted and without duplicates,
+// by their names in events.k8s.io/v1.
 func causes(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -295,4 +300,46 @@ func causes(err error) []string {
 		fields[field] = true
 	}
 	return slices.Sorted(maps.Keys(fields))
+}
+
+// TestSinks runs the conformance suite with each sink of this project on the real
+// server, over a network that can delay requests.
+func TestSinks(t *testing.T) {
+	t.Parallel()
+	namespaces := [2]string{apiserver.Namespace(t), apiserver.Namespace(t)}
+	for name, sink := range sinks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eventstest.TestSink(t, func(t *testing.T) eventstest.SinkUnderTest {
+				config := apiserver.Config(t)
+				server, err := url.Parse(config.Host)
+				require.NoError(t, err)
+				network, err := faultproxy.Listen(t.Context(), server.Host)
+				require.NoError(t, err)
+				t.Cleanup(func() { assert.NoError(t, network.Close()) })
+				if config.ServerName == "" {
+					config.ServerName = server.Hostname() // the certificate need not name the proxy
+				}
+				server.Host = network.Addr()
+				config.Host = server.String()
+				return eventstest.SinkUnderTest{
+					Sink:       sink(apiserver.ClientsetFor(t, config)),
+					Namespaces: namespaces,
+					Stall: func() (resume func()) {
+						network.Set(faultproxy.Fault{HoldRequests: true})
+						return func() { network.Set(faultproxy.Fault{}) }
+					},
+				}
+			})
+		})
+	}
+}
+
+// TestCoreSinkOnAFakeClientset runs the suite on a fake clientset, which ignores
+// contexts and sets no resourceVersion.
+func TestCoreSinkOnAFakeClientset(t *testing.T) {
+	t.Parallel()
+	eventstest.TestSink(t, func(*testing.T) eventstest.SinkUnderTest {
+		return eventstest.SinkUnderTest{Sink: &compat.CoreSink{Interface: fake.NewClientset().CoreV1()}, Unversioned: true}
+	})
 }

@@ -15,37 +15,37 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// The tests in this file put a front with faults before the real server. What
-// goes wrong is counted, not timed, and the real client, the real delays and
-// real connections are used: a second and more passes before anything is tried
-// again. The same over hours of virtual time is in package events.
+// The tests in this file put a front with faults before the real server. They
+// count faults, and use the real client, connections and delays: the recorder
+// waits a second or longer before a retry. Package events tests the same over
+// hours of virtual time.
 
-// longPatience is for what waits for delays that double.
+// longPatience bounds waits for delays that double.
 const longPatience = 3 * patience
 
-// impatient is for servers that do not answer.
-var impatient = events.Options{RequestTimeout: time.Second}
-
-// alone is for faults that end all that is under way on a connection. It has each
-// request fail once, and not again for each other one.
-var alone = events.Options{Workers: 1}
-
-// faultRow is one way in which a server can fail.
+// faultRow is a way in which a server or the connection to it fails.
 type faultRow struct {
-	name   string
-	answer fault
-	http1  bool
-	opts   events.Options
-	// pause is set if the answer pushes back: the least time for which the server
-	// is to be left alone then.
+	name  string
+	http1 bool
+	// answer is the fault of a request, or connection sets faults of connections.
+	answer     fault
+	connection func(*connectionFaults)
+	// workers is 1 for faults that hit all requests in flight on a connection, so
+	// that each request fails once.
+	workers int
+	// pause is set if the answer pushes back: how long the recorder must then
+	// send nothing.
 	pause time.Duration
 }
 
 func faultRows() []faultRow {
 	const json = "application/json"
+	refused := func(c *connectionFaults) { c.refused.Store(10) }
+	reset10 := func(c *connectionFaults) { c.reset.Store(10) }
+	distrusted := func(c *connectionFaults) { c.distrusted.Store(10) }
 	return []faultRow{
-		// What priority and fairness answers is text, and what an admission plugin
-		// answers is a Status.
+		// Priority and fairness responds with text, an admission plugin with a
+		// Status.
 		{name: "429", answer: status(429, ""), pause: 5 * time.Second},
 		{name: "429 for 7 s", answer: status(429, "7"), pause: 7 * time.Second},
 		{name: "429 for 7 s, page", answer: page(429, "7"), pause: 7 * time.Second},
@@ -60,81 +60,102 @@ func faultRows() []faultRow {
 		{name: "503, page", answer: page(503, "")},
 		{name: "504", answer: status(504, "")},
 		{name: "504, page", answer: page(504, "")},
-		// Nobody there that knows Events.
+		// Not from an API server that serves Events.
 		{name: "404, page", answer: page(404, "")},
 
-		{name: "reset", answer: reset, opts: alone},
+		{name: "reset", answer: reset, workers: 1},
 		{name: "reset, HTTP/1.1", answer: reset, http1: true},
-		{name: "stream ended", answer: abort},
+		{name: "stream closed", answer: abort},
 		{name: "EOF", answer: abort, http1: true},
-		{name: "no answer", answer: silence, opts: impatient},
-		{name: "no answer, HTTP/1.1", answer: silence, opts: impatient, http1: true},
+		{name: "no response", answer: silence},
+		{name: "no response, HTTP/1.1", answer: silence, http1: true},
 
 		{name: "HTML", answer: body("text/html", "<html><body>Welcome to the hotel. Please log in.</body></html>")},
-		{name: "nothing", answer: body(json, "")},
+		{name: "empty body", answer: body(json, "")},
 		{name: "truncated JSON", answer: body(json, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"na`)},
 		{name: "another kind", answer: body(json, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"x"}}`)},
 		{name: "another Event", answer: body(json, anotherEvent)},
 		{name: "success", answer: body(json, `{"apiVersion":"v1","kind":"Status","status":"Success","code":200}`)},
 		{name: "failure with 200", answer: body(json, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":200}`)},
 
-		// The server has done it, and nobody learns of that.
+		// The server carries the request out, and the response is lost.
 		{name: "done and 500", answer: done(status(500, ""))},
 		{name: "done and 504", answer: done(page(504, ""))},
-		{name: "done and reset", answer: done(reset), opts: alone},
+		{name: "done and reset", answer: done(reset), workers: 1},
 		{name: "done and reset, HTTP/1.1", answer: done(reset), http1: true},
-		{name: "done and no answer", answer: done(silence), opts: impatient},
+		{name: "done and no response", answer: done(silence)},
 		{name: "done and HTML", answer: done(body("text/html", "<html></html>"))},
 		{name: "done and another Event", answer: done(body(json, anotherEvent))},
-		{name: "half an answer and stream ended", answer: half(abort)},
-		{name: "half an answer and EOF", answer: half(abort), http1: true},
-		{name: "half an answer and reset", answer: half(reset), http1: true},
-		{name: "half an answer and no more", answer: half(silence), opts: impatient},
+		{name: "half a response and stream closed", answer: half(abort)},
+		{name: "half a response and EOF", answer: half(abort), http1: true},
+		{name: "half a response and reset", answer: half(reset), http1: true},
+		{name: "half a response and no more", answer: half(silence)},
+
+		{name: "connection refused", connection: refused, workers: 8},
+		{name: "connection refused, HTTP/1.1", connection: refused, workers: 8, http1: true},
+		{name: "connection reset", connection: reset10, workers: 8},
+		{name: "connection reset, HTTP/1.1", connection: reset10, workers: 8, http1: true},
+		{name: "untrusted certificate", connection: distrusted, workers: 8},
+		{name: "untrusted certificate, HTTP/1.1", connection: distrusted, workers: 8, http1: true},
 	}
 }
 
 const anotherEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"x","namespace":"x"}}`
 
-// atOnce runs all rows side by side, whatever -parallel says: they spend their
-// time with waiting for delays to pass.
-func atOnce[R any](t *testing.T, rows []R, name func(R) string, f func(*testing.T, R)) {
+// runAtOnce runs all rows concurrently, whatever -parallel says: they spend their
+// time waiting for delays.
+func runAtOnce(t *testing.T, rows []faultRow, run func(*testing.T, faultRow)) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	for _, row := range rows {
-		group.Go(func() { t.Run(name(row), func(t *testing.T) { f(t, row) }) })
+		group.Go(func() { t.Run(row.name, func(t *testing.T) { run(t, row) }) })
 	}
 }
 
-// TestFaults has the first try of every single create, look and patch go wrong.
+// inject sets the fault of the row, for requests or connections from now on.
+func (row *faultRow) inject(f *front) {
+	switch {
+	case row.connection != nil:
+		f.server.CloseClientConnections() // to make the client connect again
+		row.connection(&f.connections)
+	case row.pause > 0:
+		f.follow(first(1, row.answer))
+	default:
+		f.follow(firstOfEach(row.answer))
+	}
+}
+
+// TestFaults fails the first try of every create, look-up and patch. Every
+// occurrence must reach the server.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	atOnce(t, faultRows(), func(row faultRow) string { return row.name }, func(t *testing.T, row faultRow) {
+	runAtOnce(t, faultRows(), func(t *testing.T, row faultRow) {
 		f := newFront(t, row.http1)
+		workers := cmp.Or(row.workers, distinct)
 		if row.pause > 0 {
-			row.opts.Workers = 1 // or else there are requests under way when the pause begins
-			f.follow(first(1, row.answer))
-		} else {
-			row.opts.Workers = cmp.Or(row.opts.Workers, distinct)
-			f.follow(firstOfEach(row.answer))
+			workers = 1 // or else requests are in flight when the pause begins
 		}
-		w := newFaultyWorld(t, f, row.opts)
+		row.inject(f)
+		w := newFaultyWorld(t, f, events.Options{Workers: workers})
 		w.emit(distinct, 1)
 		w.emit(inLoops, 9)
-		flushThrough(t, w.r)
 		w.requireDelivered(t)
 
-		if row.pause > 0 {
-			f.follow(first(1, row.answer))
+		if row.connection != nil || row.pause > 0 {
+			row.inject(f)
 		}
-		w.emit(distinct, 10) // the singletons have become series, and the others have more to tell
-		flushThrough(t, w.r)
+		w.emit(distinct, 10) // singletons become series, and series continue
 		w.requireDelivered(t)
 
 		calls, faults := f.log()
 		outcome, least := "troubled", 2*distinct
-		if row.pause > 0 {
+		switch {
+		case row.connection != nil:
+			assert.EqualValues(t, 20, f.connections.seen.Load())
+			faults, least = 20, 1
+		case row.pause > 0:
 			outcome, least = "pushedBack", 2
-			requireLeftAlone(t, calls, row.pause)
+			requirePause(t, calls, row.pause)
 		}
 		assert.GreaterOrEqual(t, faults, least)
 		assert.GreaterOrEqual(t, outcomes(w.r.Stats(), outcome), least, w.r.Stats().Writes)
@@ -143,67 +164,24 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestFaultsOfConnections has connections go wrong before there is a request.
-func TestFaultsOfConnections(t *testing.T) {
-	t.Parallel()
-	type row struct {
-		name  string
-		set   func(*connectionFaults)
-		http1 bool
-	}
-	rows := []row{
-		{name: "refused", set: func(c *connectionFaults) { c.refused.Store(10) }},
-		{name: "refused, HTTP/1.1", set: func(c *connectionFaults) { c.refused.Store(10) }, http1: true},
-		{name: "reset", set: func(c *connectionFaults) { c.reset.Store(10) }},
-		{name: "reset, HTTP/1.1", set: func(c *connectionFaults) { c.reset.Store(10) }, http1: true},
-		{name: "wrong certificate", set: func(c *connectionFaults) { c.distrusted.Store(10) }},
-		{name: "wrong certificate, HTTP/1.1", set: func(c *connectionFaults) { c.distrusted.Store(10) }, http1: true},
-	}
-	atOnce(t, rows, func(row row) string { return row.name }, func(t *testing.T, row row) {
-		f := newFront(t, row.http1)
-		row.set(&f.connections)
-		w := newFaultyWorld(t, f, events.Options{Workers: 8})
-		w.emit(distinct, 1)
-		w.emit(inLoops, 9)
-		flushThrough(t, w.r)
-		w.requireDelivered(t)
-
-		// And once more, when there are series. The connections that there are
-		// have to go first.
-		f.server.CloseClientConnections()
-		row.set(&f.connections)
-		w.emit(distinct, 10)
-		flushThrough(t, w.r)
-		w.requireDelivered(t)
-
-		assert.EqualValues(t, 20, f.connections.seen.Load())
-		assert.NotZero(t, outcomes(w.r.Stats(), "troubled"))
-		w.r.Shutdown()
-		w.requireDelivered(t)
-	})
-}
-
-// TestFaultsDuringALoop has every other request of a loop go wrong, from the
-// create over heartbeats to the end, and the count has to be right.
+// TestFaultsDuringALoop fails every other request of a loop: the create, the
+// heartbeats and the finish. The count must be exact.
 func TestFaultsDuringALoop(t *testing.T) {
 	t.Parallel()
-	rows := []faultRow{
+	runAtOnce(t, []faultRow{
 		{name: "500", answer: status(500, "")},
-		{name: "429", answer: status(429, ""), pause: 5 * time.Second},
+		{name: "429", answer: status(429, "")},
 		{name: "reset", answer: reset},
-		{name: "no answer", answer: silence, opts: impatient},
+		{name: "no response", answer: silence},
 		{name: "done and 500", answer: done(status(500, ""))},
 		{name: "done and reset", answer: done(reset)},
-		{name: "half an answer", answer: half(abort), http1: true},
+		{name: "half a response", answer: half(abort), http1: true},
 		{name: "another Event", answer: body("application/json", anotherEvent)},
-	}
-	atOnce(t, rows, func(row faultRow) string { return row.name }, func(t *testing.T, row faultRow) {
+	}, func(t *testing.T, row faultRow) {
 		f := newFront(t, row.http1)
 		f.follow(everyOther(row.answer))
-		row.opts.HeartbeatInterval = time.Second
-		row.opts.FinishAfter = 5 * time.Second
 		namespace := apiserver.Namespace(t)
-		r := recordThrough(t, f, row.opts)
+		r := recordThrough(t, f, events.Options{HeartbeatInterval: time.Second, FinishAfter: 5 * time.Second})
 		history := watchEvents(t, r.clients, namespace)
 		recorder, pod := r.recorder(), podIn(namespace, "crashing")
 
@@ -211,14 +189,11 @@ func TestFaultsDuringALoop(t *testing.T) {
 		apiserver.Eventually(t, longPatience, func(context.Context) error {
 			emit(recorder, pod, 1)
 			emitted++
-			if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 1 {
-				return fmt.Errorf("%d heartbeats", beats)
-			}
-			return nil
+			return r.hasWrites("heartbeat", "written", 1)
 		})
 		apiserver.Eventually(t, longPatience, func(context.Context) error {
 			if n := r.Stats().Tracked; n > 0 {
-				return fmt.Errorf("%d series", n)
+				return fmt.Errorf("%d series are tracked", n)
 			}
 			return nil
 		})
@@ -230,14 +205,14 @@ func TestFaultsDuringALoop(t *testing.T) {
 		assert.GreaterOrEqual(t, faultyCalls(calls, "finish"), 1)
 		assert.GreaterOrEqual(t, faultyCalls(calls, "patch"), 2)
 		assert.Zero(t, dropped(r.Stats()))
-		requireSeen(t, history, event.Name, emitted)
-		requireCountsGrow(t, history)
+		history.requireSeen(t, event.Name, emitted)
+		history.requireCountsGrow(t)
 	})
 }
 
-// What happens while a series cannot be closed is another one, and takes nothing
-// from it.
-func TestOccurrencesWhileASeriesCannotBeClosed(t *testing.T) {
+// TestOccurrencesWhileAFinishFails emits events while the recorder cannot finish
+// their series. They belong to another series.
+func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, false)
 	f.follow(func(c call) fault {
@@ -251,14 +226,14 @@ func TestOccurrencesWhileASeriesCannotBeClosed(t *testing.T) {
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder(), podIn(namespace, "crashing")
 	emit(recorder, pod, 10)
-	apiserver.Eventually(t, patience, func(context.Context) error {
+	eventually(t, func(context.Context) error {
 		if calls, _ := f.log(); faultyCalls(calls, "finish") < 2 {
-			return fmt.Errorf("the series has not been closed twice: %v", calls)
+			return fmt.Errorf("the finish has not failed twice: %v", calls)
 		}
 		return nil
 	})
 	emit(recorder, pod, 5)
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
 		if err == nil && len(found) < 2 {
 			err = fmt.Errorf("%d Events", len(found))
@@ -266,59 +241,19 @@ func TestOccurrencesWhileASeriesCannotBeClosed(t *testing.T) {
 		return err
 	})
 	f.follow(nil)
-	flushThrough(t, r)
+	r.flushWithin(t, longPatience)
 	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
 	require.NoError(t, err)
-	require.Len(t, found, 2) // in the order of their names
+	require.Len(t, found, 2)
 	assert.Equal(t, 10, occurrences(&found[0]))
 	assert.Equal(t, "Finished", state(&found[0]))
 	assert.Equal(t, 5, occurrences(&found[1]))
-	requireSeen(t, history, found[1].Name, 5)
-	requireCountsGrow(t, history)
+	history.requireSeen(t, found[1].Name, 5)
+	history.requireCountsGrow(t)
 	r.requireAccounted(t, 15)
 }
 
-// TestManyEventsDuringAFault has the server fail for so long that each of many
-// events has failed before one of them can be written.
-func TestManyEventsDuringAFault(t *testing.T) {
-	t.Parallel()
-	const n = 200
-	type row struct {
-		name   string
-		answer fault
-		faults int
-		opts   events.Options
-	}
-	rows := []row{
-		// A push-back is one for all of them.
-		{name: "429", answer: status(429, ""), faults: 2},
-		{name: "500", answer: status(500, ""), faults: n},
-		{name: "503", answer: page(503, ""), faults: n},
-		{name: "reset", answer: reset, faults: n},
-		{name: "no answer", answer: silence, faults: n, opts: events.Options{RequestTimeout: time.Second, Workers: n}},
-		{name: "done and reset", answer: done(reset), faults: n},
-		{name: "done and 500", answer: done(status(500, "")), faults: n},
-	}
-	atOnce(t, rows, func(row row) string { return row.name }, func(t *testing.T, row row) {
-		f := newFront(t, false)
-		f.follow(first(row.faults, row.answer))
-		row.opts.QPS = -1
-		namespace := apiserver.Namespace(t)
-		r := recordThrough(t, f, row.opts)
-		recorder := r.recorder()
-		for i := range n {
-			emit(recorder, podIn(namespace, fmt.Sprintf("pod-%d", i)), 1)
-		}
-		flushThrough(t, r)
-		_, faults := f.log()
-		assert.Equal(t, row.faults, faults)
-		assert.Zero(t, dropped(r.Stats()))
-		assert.Len(t, r.written(t), n)
-		r.requireAccounted(t, n)
-	})
-}
-
-// faultyWorld is a recording through a front, and what was emitted.
+// faultyWorld is a recording through a front, and what it has to deliver.
 type faultyWorld struct {
 	r         *recording
 	namespace string
@@ -328,9 +263,9 @@ type faultyWorld struct {
 }
 
 const (
-	// distinct is how many Pods of a faultyWorld there are events about.
+	// distinct is the number of Pods that a faultyWorld emits events about.
 	distinct = 6
-	// inLoops is how many of them are in a loop.
+	// inLoops is the number of Pods that begin in a loop.
 	inLoops = 2
 )
 
@@ -343,21 +278,12 @@ func newFaultyWorld(t *testing.T, f *front, opts events.Options) *faultyWorld {
 	return w
 }
 
-// recordThrough is startRecording with the front as the server.
+// recordThrough is startRecording through a front.
 func recordThrough(t *testing.T, f *front, opts events.Options) *recording {
 	t.Helper()
 	r := startRecording(t, f.config(), opts)
-	r.clients = apiserver.Clientset(t) // past the front
+	r.clients = apiserver.Clientset(t) // not through the front
 	return r
-}
-
-// flushThrough waits until all that was emitted is on the server, for longer than
-// flush.
-func flushThrough(t *testing.T, r *recording) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), longPatience)
-	defer cancel()
-	require.NoError(t, r.Flush(ctx))
 }
 
 // emit emits n events about each of the first pods.
@@ -370,11 +296,11 @@ func (w *faultyWorld) emit(pods, n int) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%02d", i) }
 
-// requireDelivered fails the test unless all that was emitted is on the server,
-// in one Event for each Pod, and came there without a step back. It must have
-// been flushed.
+// requireDelivered flushes. It fails the test unless the server then has every
+// occurrence, in one Event for each Pod, and no Event ever went back.
 func (w *faultyWorld) requireDelivered(t *testing.T) {
 	t.Helper()
+	w.r.flushWithin(t, longPatience)
 	want, got := map[string]int{}, map[string]int{}
 	total := 0
 	for i, n := range w.emitted {
@@ -390,31 +316,13 @@ func (w *faultyWorld) requireDelivered(t *testing.T) {
 	require.Empty(t, w.r.Stats().Dropped)
 	requireAccounted(t, total, w.r.Stats(), written)
 	for i := range written {
-		requireSeen(t, w.history, written[i].Name, occurrences(&written[i]))
+		w.history.requireSeen(t, written[i].Name, occurrences(&written[i]))
 	}
-	requireCountsGrow(t, w.history)
+	w.history.requireCountsGrow(t)
 }
 
-// requireSeen waits until a history has come to a count of an Event.
-func requireSeen(t *testing.T, h *history, name string, count int) {
-	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		latest := 0
-		for _, c := range h.all() {
-			if c.event.Name == name {
-				latest = occurrences(c.event)
-			}
-		}
-		if latest != count {
-			return fmt.Errorf("%s was last seen with %d occurrences, not %d", name, latest, count)
-		}
-		return nil
-	})
-}
-
-// requireLeftAlone fails the test unless there was no call for that long after
-// each one that was pushed back.
-func requireLeftAlone(t *testing.T, calls []call, pause time.Duration) {
+// requirePause fails the test if a call came within the pause after a faulty one.
+func requirePause(t *testing.T, calls []call, pause time.Duration) {
 	t.Helper()
 	for i, c := range calls {
 		if c.faulty && i+1 < len(calls) {
@@ -423,7 +331,7 @@ func requireLeftAlone(t *testing.T, calls []call, pause time.Duration) {
 	}
 }
 
-// faultyCalls returns how many calls with a verb went wrong.
+// faultyCalls returns how many calls with a verb failed.
 func faultyCalls(calls []call, verb string) int {
 	n := 0
 	for _, c := range calls {
@@ -434,7 +342,7 @@ func faultyCalls(calls []call, verb string) int {
 	return n
 }
 
-// outcomes returns how many requests had an outcome, whatever they were for.
+// outcomes returns how many requests of any kind had an outcome.
 func outcomes(stats events.Stats, outcome string) int {
 	n := 0
 	for key, count := range stats.Writes {

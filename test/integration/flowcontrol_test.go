@@ -25,13 +25,12 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// flood is how many requests are made at a time to fill a server that has 40
-// seats: its priority level for events has room for one and 100 in its queues.
+// flood is the number of concurrent requests that fill a server of 40 seats. Its
+// priority level for events has one seat, and queues for 100 requests.
 const flood = 90
 
-// TestFlowControlManifest applies docs/flowcontrol and has a recorder's requests
-// sorted by it. When events flood the server, they fill their own priority level
-// and no other: without the manifest they do.
+// TestFlowControlManifest applies docs/flowcontrol. A flood of events then fills
+// its own priority level and no other; without the manifest it fills others.
 func TestFlowControlManifest(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t, controlplane.Options{
@@ -55,22 +54,17 @@ func TestFlowControlManifest(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
-		apiserver.Eventually(t, patience, func(ctx context.Context) error {
+		eventually(t, func(ctx context.Context) error {
 			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", `priority_level="workload-low"`, 10)
 		})
-		assert.Error(t, reconciles(2*time.Second), "events have the seats")
+		assert.Error(t, reconciles(2*time.Second), "events occupy the seats")
 	})
 
 	schema, level := applyFlowControl(t, admin)
-	newProbe(t, a.config(config), eventsURL).wait(t, http.StatusNotFound, func(header http.Header) error {
-		if uid := header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID); uid != string(schema) {
-			return fmt.Errorf("flow schema %q, not %q", uid, schema)
-		}
-		return nil
-	})
+	newProbe(t, a.config(config), eventsURL).await(t, http.StatusNotFound, schema)
 
 	own := a.config(config)
-	sorted := logSorting(own)
+	routes := logRoutes(own)
 	r := newRecording(t, own, events.Options{Namespaces: []string{""}})
 	r.clients = admin
 	recorder := r.recorder()
@@ -80,20 +74,20 @@ func TestFlowControlManifest(t *testing.T) {
 	r.flush(t)
 	emit(recorder, pod, 1)
 	r.flush(t)
-	apiserver.Eventually(t, patience, func(context.Context) error { return sorted.has("list", "create", "patch") })
-	sorted.requireAll(t, schema, level)
+	eventually(t, func(context.Context) error { return routes.has("list", "create", "patch") })
+	routes.requireAll(t, route{schema, level})
 	dispatched, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_dispatched_requests_total", `flow_schema="eventseries"`)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, dispatched, 3.0)
-	others := logSorting(own)
+	others := logRoutes(own)
 	require.NoError(t, reconcile(t, own, namespace, patience))
-	others.requireNone(t, schema, level)
+	others.requireNone(t, route{schema, level})
 
 	t.Run("with", func(t *testing.T) {
 		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
 		const own = `priority_level="eventseries"`
-		apiserver.Eventually(t, patience, func(ctx context.Context) error {
+		eventually(t, func(ctx context.Context) error {
 			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", own, 10)
 		})
 		seats, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_current_executing_seats", own)
@@ -101,7 +95,7 @@ func TestFlowControlManifest(t *testing.T) {
 		limit, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_current_limit_seats", own)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, seats, limit)
-		emit(recorder, podIn(namespace, "late"), 3) // has to wait
+		emit(recorder, podIn(namespace, "late"), 3) // waits for a seat
 		for range 20 {
 			require.NoError(t, reconciles(patience))
 		}
@@ -111,7 +105,7 @@ func TestFlowControlManifest(t *testing.T) {
 	r.requireAccounted(t, 5)
 }
 
-// applyFlowControl creates what docs/flowcontrol says.
+// applyFlowControl applies docs/flowcontrol.
 func applyFlowControl(t *testing.T, admin kubernetes.Interface) (schema, level types.UID) {
 	t.Helper()
 	for _, object := range readManifests(t, "flowcontrol/events.yaml") {
@@ -133,7 +127,7 @@ func applyFlowControl(t *testing.T, admin kubernetes.Interface) (schema, level t
 	return schema, level
 }
 
-// reconcile is what a controller does beside emitting events.
+// reconcile makes a request of a controller that is not about events.
 func reconcile(t *testing.T, config *rest.Config, namespace string, within time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -149,8 +143,8 @@ func reconcile(t *testing.T, config *rest.Config, namespace string, within time.
 	return err
 }
 
-// serverMetric returns the sum of a metric of the API server over the series that
-// have a label.
+// serverMetric returns the sum of a metric of the API server over all series with
+// a label.
 func serverMetric(ctx context.Context, admin kubernetes.Interface, name, label string) (sum float64, err error) {
 	text, err := admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -185,17 +179,18 @@ func atLeast(ctx context.Context, admin kubernetes.Interface, name, label string
 	return err
 }
 
-// sorting notes by which FlowSchema and priority level the server went, for each
-// verb.
-type sorting struct {
+// route is the FlowSchema and the priority level of a request.
+type route struct{ schema, level types.UID }
+
+// routes are the routes of the requests of a client, by verb.
+type routes struct {
 	mu   sync.Mutex
-	seen map[string][][2]types.UID
+	seen map[string][]route
 }
 
-// logSorting has the clients of a configuration note how the server sorts their
-// requests.
-func logSorting(config *rest.Config) *sorting {
-	s := &sorting{seen: make(map[string][][2]types.UID)}
+// logRoutes records the routes of the clients of a configuration.
+func logRoutes(config *rest.Config) *routes {
+	s := &routes{seen: make(map[string][]route)}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(req)
@@ -203,9 +198,9 @@ func logSorting(config *rest.Config) *sorting {
 				verb, _, _ := describe(req)
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				s.seen[verb] = append(s.seen[verb], [2]types.UID{
-					types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)),
-					types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID)),
+				s.seen[verb] = append(s.seen[verb], route{
+					schema: types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)),
+					level:  types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID)),
 				})
 			}
 			return response, err
@@ -214,13 +209,8 @@ func logSorting(config *rest.Config) *sorting {
 	return s
 }
 
-// roundTripper is a function that is one.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// has returns an error unless there were requests with these verbs.
-func (s *sorting) has(verbs ...string) error {
+// has returns an error unless there were requests with all these verbs.
+func (s *routes) has(verbs ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, verb := range verbs {
@@ -231,28 +221,29 @@ func (s *sorting) has(verbs ...string) error {
 	return nil
 }
 
-// requireAll fails the test unless all requests were sorted like this.
-func (s *sorting) requireAll(t *testing.T, schema, level types.UID) {
+// requireAll fails the test unless all requests had this route.
+func (s *routes) requireAll(t *testing.T, want route) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for verb, seen := range s.seen {
-		for _, uids := range seen {
-			require.Equal(t, [2]types.UID{schema, level}, uids, verb)
+		for _, got := range seen {
+			require.Equal(t, want, got, verb)
 		}
 	}
 }
 
-// requireNone fails the test if a request was sorted like this, or there was none.
-func (s *sorting) requireNone(t *testing.T, schema, level types.UID) {
+// requireNone fails the test if a request had this FlowSchema or priority level,
+// or if there was none.
+func (s *routes) requireNone(t *testing.T, unwanted route) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.NotEmpty(t, s.seen)
 	for verb, seen := range s.seen {
-		for _, uids := range seen {
-			require.NotEqual(t, schema, uids[0], verb)
-			require.NotEqual(t, level, uids[1], verb)
+		for _, got := range seen {
+			require.NotEqual(t, unwanted.schema, got.schema, verb)
+			require.NotEqual(t, unwanted.level, got.level, verb)
 		}
 	}
 }

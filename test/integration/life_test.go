@@ -2,37 +2,58 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// TestLifeOfASeries goes with one series through all of its states, with real
-// verbs, a real clock and short intervals.
+// TestLifeOfASeries takes a series through all its states, with the real clock
+// and short intervals. It writes through each API group and reads both.
 func TestLifeOfASeries(t *testing.T) {
 	t.Parallel()
-	const interval, finish = time.Second, 4 * time.Second
+	for name, row := range map[string]struct {
+		sink     newSink
+		resource string
+		require  func(*testing.T, kubernetes.Interface, *eventsv1.Event) // what core/v1 shows
+	}{
+		"events.k8s.io": {eventsSink, eventsResource, requireSameInCore},
+		"core":          {coreSink, coreResource, requireOldFields},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLifeOfASeries(t, row.sink, row.resource, row.require)
+		})
+	}
+}
+
+func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore func(*testing.T, kubernetes.Interface, *eventsv1.Event)) {
+	const interval, finishAfter = time.Second, 4 * time.Second
 	namespace := apiserver.Namespace(t)
-	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finish})
+	r := startRecordingTo(t, sink, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
 	history := watchEvents(t, r.clients, namespace)
 	recorder := r.recorder()
 	pod := podIn(namespace, "crashing")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "uid-of-node-1"}}
 	emitted := 0
-	var last moment // when the latest occurrence was
+	var last moment // of the latest occurrence
 	occur := func() moment {
 		emitted++
 		before := time.Now()
@@ -40,10 +61,6 @@ func TestLifeOfASeries(t *testing.T) {
 		last = moment{before, time.Now()}
 		return last
 	}
-
-	// It happens once.
-	first := occur()
-	singleton := eventAbout(t, r.clients, namespace, pod.UID)
 	want := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace},
 		ReportingController: controller,
@@ -55,13 +72,22 @@ func TestLifeOfASeries(t *testing.T) {
 		Note:                "restart of crashing failed",
 		Type:                corev1.EventTypeWarning,
 	}
+	requireEvent := func(event *eventsv1.Event) {
+		t.Helper()
+		requireEvent(t, want, event)
+		requireCore(t, r.clients, event)
+	}
+
+	// A singleton.
+	first := occur()
+	singleton := eventAbout(t, r.clients, namespace, pod.UID)
 	assert.Regexp(t, `^crashing\.[0-9a-f]{16}$`, singleton.Name)
 	first.requireContains(t, singleton.EventTime)
-	requireEvent(t, want, singleton)
-	requireSameInCore(t, r.clients, singleton)
-	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+	assert.Nil(t, singleton.Series)
+	requireEvent(singleton)
+	assert.Equal(t, fmt.Sprintf("create %s: 1", resource), r.requests.String())
 
-	// It happens again, and goes on until there were two heartbeats.
+	// The second occurrence makes it a series.
 	begin := time.Now()
 	second := occur()
 	r.flush(t)
@@ -71,74 +97,63 @@ func TestLifeOfASeries(t *testing.T) {
 	second.requireContains(t, ongoing.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
 	want.Annotations = map[string]string{series.AnnotationState: "Ongoing"}
-	requireEvent(t, want, ongoing)
-	requireSameInCore(t, r.clients, ongoing)
-	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
+	requireEvent(ongoing)
+	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
-	apiserver.Eventually(t, patience, func(context.Context) error {
+	// Heartbeats.
+	eventually(t, func(context.Context) error {
 		occur()
-		if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 2 {
-			return fmt.Errorf("%d heartbeats", beats)
-		}
-		return nil
+		return r.hasWrites("heartbeat", "written", 2)
 	})
 	loop := time.Since(begin)
 	beating := eventAbout(t, r.clients, namespace, pod.UID)
 	require.NotNil(t, beating.Series)
 	assert.Greater(t, beating.Series.Count, int32(2))
 	assert.LessOrEqual(t, int(beating.Series.Count), emitted)
-	requireEvent(t, want, beating)
+	requireEvent(beating)
 
-	// It stops.
-	var finished *eventsv1.Event
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		finished = eventAbout(t, r.clients, namespace, pod.UID)
-		if got := state(finished); got != "Finished" {
-			return fmt.Errorf("state is %q", got)
-		}
-		return nil
-	})
-	assert.GreaterOrEqual(t, time.Since(last.after), finish, "finished too early")
+	// The series finishes.
+	finished := awaitFinished(t, r.clients, namespace, pod.UID)
+	assert.GreaterOrEqual(t, time.Since(last.after), finishAfter, "finished too early")
 	assert.EqualValues(t, emitted, finished.Series.Count)
 	last.requireContains(t, finished.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, finished.EventTime)
 	want.Annotations = map[string]string{series.AnnotationState: "Finished"}
-	requireEvent(t, want, finished)
-	requireSameInCore(t, r.clients, finished)
-	requireStates(t, history, "", "Ongoing", "Finished")
+	requireEvent(finished)
+	history.requireStates(t, "", "Ongoing", "Finished")
 
-	r.waitForgotten(t)
+	r.awaitForgotten(t)
 	stats := r.Stats()
 	beats := requestsOf(stats, "heartbeat", "written")
-	assert.LessOrEqual(t, beats, int((loop+finish)/interval), "heartbeats in %v and the quiet time after it", loop)
+	assert.LessOrEqual(t, beats, int((loop+finishAfter)/interval), "heartbeats in %v and until the finish", loop)
 	assert.Equal(t, map[events.WriteKey]uint64{
 		{Kind: "create", Outcome: "written"}:    1,
 		{Kind: "series", Outcome: "written"}:    1,
 		{Kind: "heartbeat", Outcome: "written"}: uint64(beats),
 		{Kind: "finish", Outcome: "written"}:    1,
 	}, stats.Writes)
-	assert.Equal(t, fmt.Sprintf("create events.events.k8s.io: 1, patch events.events.k8s.io: %d", 2+beats), r.requests.String())
+	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: %d", resource, 2+beats), r.requests.String())
 	t.Logf("%d occurrences in %v: %s", emitted, loop.Round(time.Millisecond), r.requests)
 
-	// It happens once more: that is a new Event, beside the old one.
+	// The next occurrence makes another Event. The recorder knows that the name
+	// is taken.
 	again := occur()
 	r.flush(t)
 	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
-	old, next := &found[0], &found[1] // in the order of their names
-	assert.Equal(t, finished, old, "the old one is as it was")
+	old, next := &found[0], &found[1]
+	assert.Equal(t, finished, old)
 	assert.Regexp(t, `^`+singleton.Name+`\.[0-9a-f]{1,16}$`, next.Name)
 	again.requireContains(t, next.EventTime)
 	want.Annotations = nil
 	assert.Nil(t, next.Series)
-	requireEvent(t, want, next)
-	requireSameInCore(t, r.clients, next)
-	assert.Equal(t, 2, r.requests.Count("create", eventsResource), "it knew that the name is taken")
+	requireEvent(next)
+	assert.Equal(t, 2, r.requests.Count("create", resource))
 	r.requireAccounted(t, emitted)
 }
 
-// moment is when something happened: between the two.
+// moment is the time of an occurrence: between the two.
 type moment struct{ before, after time.Time }
 
 func (m moment) requireContains(t *testing.T, got metav1.MicroTime) {
@@ -147,8 +162,8 @@ func (m moment) requireContains(t *testing.T, got metav1.MicroTime) {
 	require.WithinRange(t, got.Time, m.before.Truncate(time.Microsecond), m.after)
 }
 
-// requireEvent compares all that a recorder says in an Event, but for its name,
-// its count and its times.
+// requireEvent compares what a recorder says in an Event, except for the name,
+// the count, the times, and the deprecated fields.
 func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 	t.Helper()
 	got = got.DeepCopy()
@@ -159,11 +174,14 @@ func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 		Finalizers:  got.Finalizers,
 	}
 	got.EventTime, got.Series = metav1.MicroTime{}, nil
+	got.DeprecatedSource, got.DeprecatedCount = corev1.EventSource{}, 0
+	got.DeprecatedFirstTimestamp, got.DeprecatedLastTimestamp = metav1.Time{}, metav1.Time{}
 	require.Equal(t, want, got)
 }
 
-// requireSameInCore fails the test unless core/v1 shows an Event of
-// events.k8s.io/v1 field by field as it is.
+// requireSameInCore fails the test unless core/v1 shows the same fields as
+// events.k8s.io/v1, and none of the deprecated ones: source, firstTimestamp,
+// lastTimestamp, count.
 func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	got, err := clients.CoreV1().Events(event.Namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
@@ -179,57 +197,201 @@ func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *events
 		Related:             event.Related,
 		ReportingController: event.ReportingController,
 		ReportingInstance:   event.ReportingInstance,
-		// No source, firstTimestamp, lastTimestamp and count: these are for
-		// Events that were born old.
 	}
 	if event.Series != nil {
 		want.Series = &corev1.EventSeries{Count: event.Series.Count, LastObservedTime: event.Series.LastObservedTime}
 	}
-	got.SetGroupVersionKind(schema.GroupVersionKind{}) // some clients say it, some do not
+	got.SetGroupVersionKind(schema.GroupVersionKind{}) // only some clients set it
 	require.Equal(t, want, got)
 }
 
-// requireStates fails the test unless the one Event of a history was in the
-// given states one after the other, and its count never went down.
-func requireStates(t *testing.T, h *history, want ...string) {
-	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		var got []string
-		for _, c := range h.all() {
-			if s := state(c.event); len(got) == 0 || got[len(got)-1] != s {
-				got = append(got, s)
+func TestHotLoopCostsTwoRequests(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 8, 1_250
+	const createAndPatch = "create events.events.k8s.io: 1, patch events.events.k8s.io: "
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, apiserver.Config(t), events.Options{})
+	recorder, pod := r.recorder(), podIn(namespace, "hot")
+	emit(recorder, pod, 1)
+	assert.Nil(t, eventAbout(t, r.clients, namespace, pod.UID).Series)
+	emit(recorder, pod, 1)
+	r.flush(t)
+	var emitters sync.WaitGroup
+	for range goroutines {
+		emitters.Go(func() { emit(recorder, pod, each) })
+	}
+	emitters.Wait()
+	assert.Equal(t, createAndPatch+"1", r.requests.String())
+
+	r.flush(t)
+	assert.Equal(t, createAndPatch+"2", r.requests.String(), "a flush is one request")
+	event := eventAbout(t, r.clients, namespace, pod.UID)
+	assert.Equal(t, 2+goroutines*each, occurrences(event))
+	assert.Equal(t, "Ongoing", state(event))
+	r.requireAccounted(t, 2+goroutines*each)
+}
+
+// TestEventIsRecreated deletes the Event of a running series, and lets it expire:
+// the next write creates it again.
+func TestEventIsRecreated(t *testing.T) {
+	t.Parallel()
+	// The heartbeat comes after the Event has expired.
+	const ttl, interval, finishAfter = 4 * time.Second, 7 * time.Second, 8 * time.Second
+	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
+	config := apiserver.ConfigOf(t, server)
+	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
+	r := startRecording(t, config, events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
+	history := watchEvents(t, r.clients, namespace)
+	recorder, pod := r.recorder().(events.AnnotatedEventRecorder), podIn(namespace, "looping")
+	emitted := 0
+	occur := func() {
+		emitted++
+		recorder.AnnotatedEventf(pod, nil, map[string]string{"example.com/a": "1"},
+			corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+	}
+	deleteEvent := func(event *eventsv1.Event) {
+		require.NoError(t, r.clients.EventsV1().Events(namespace).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
+	}
+
+	occur()
+	r.flush(t)
+	original := eventAbout(t, r.clients, namespace, pod.UID)
+	uids := map[types.UID]bool{original.UID: true}
+	// awaitRecreated waits for another Event with the same name.
+	awaitRecreated := func() *eventsv1.Event {
+		t.Helper()
+		var recreated *eventsv1.Event
+		eventually(t, func(ctx context.Context) error {
+			occur()
+			found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
+			if err != nil {
+				return err
 			}
+			if len(found) != 1 || uids[found[0].UID] {
+				return fmt.Errorf("%d Events, none of them new", len(found))
+			}
+			recreated = &found[0]
+			return nil
+		})
+		uids[recreated.UID] = true
+		assert.Equal(t, original.Name, recreated.Name)
+		assert.Equal(t, original.EventTime, recreated.EventTime)
+		assert.Equal(t, "Ongoing", state(recreated))
+		assert.Equal(t, "1", recreated.Annotations["example.com/a"])
+		// The response arrives after the Event can be seen.
+		r.awaitWrites(t, "recreate", "written", len(uids)-1)
+		assert.Equal(t, len(uids)-1, requestsOf(r.Stats(), "recreate", "written"))
+		return recreated
+	}
+
+	deleteEvent(original)
+	occur()
+	r.flush(t)
+	first := awaitRecreated()
+	assert.Equal(t, 2, occurrences(first))
+	second := awaitRecreated()
+	assert.Greater(t, occurrences(second), occurrences(first))
+	assert.Equal(t, 1, requestsOf(r.Stats(), "heartbeat", "gone"), "it expired")
+	deleteEvent(second)
+	third := awaitRecreated()
+	assert.Greater(t, occurrences(third), occurrences(second))
+
+	// The Event expires once more before the series finishes.
+	var finished *eventsv1.Event
+	eventually(t, func(ctx context.Context) error {
+		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
+		if err != nil {
+			return err
 		}
-		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-			return fmt.Errorf("states are %q, not %q", got, want)
+		if len(found) != 1 || state(&found[0]) != "Finished" {
+			return errors.New("no Event is Finished")
 		}
+		finished = &found[0]
 		return nil
 	})
-	requireCountsGrow(t, h)
+	assert.Equal(t, original.Name, finished.Name)
+	assert.Equal(t, original.EventTime, finished.EventTime)
+	requireAccounted(t, emitted, r.Stats(), []eventsv1.Event{*finished})
+
+	history.requireStates(t, "", "Ongoing", "Finished")
+	kinds := map[watch.EventType]int{}
+	for _, c := range history.all() {
+		kinds[c.kind]++
+	}
+	assert.GreaterOrEqual(t, kinds[watch.Added], 4)
+	assert.GreaterOrEqual(t, kinds[watch.Deleted], 3)
+	assert.Empty(t, r.Stats().Dropped)
+	t.Logf("%d occurrences in %d Events of one name: %s", emitted, kinds[watch.Added], r.requests)
 }
 
-// requireCountsGrow fails the test if the count or the time of an Event ever
-// went back.
-func requireCountsGrow(t *testing.T, h *history) {
-	t.Helper()
-	latest := map[string]*eventsv1.Event{}
-	for _, c := range h.all() {
-		if c.kind == watch.Deleted {
-			continue
-		}
-		if before := latest[c.event.Name]; before != nil {
-			require.GreaterOrEqual(t, occurrences(c.event), occurrences(before), "count of %s", c.event.Name)
-			require.False(t, lastObserved(c.event).Before(lastObserved(before)), "time of %s", c.event.Name)
-		}
-		latest[c.event.Name] = c.event
+// TestServerIsKilledInALoop kills the server during a loop, emits new events
+// while it is down, and starts it again.
+func TestServerIsKilledInALoop(t *testing.T) {
+	t.Parallel()
+	const news = 20
+	server := apiserver.Start(t, controlplane.Options{})
+	config := apiserver.ConfigOf(t, server)
+	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
+	// With such heartbeats there are requests all the time.
+	r := startRecording(t, config, events.Options{HeartbeatInterval: 200 * time.Millisecond})
+	recorder, pod := r.recorder(), podIn(namespace, "looping")
+	emitted := 0
+	stop := repeat(t, time.Millisecond, func() {
+		emit(recorder, pod, 1)
+		emitted++
+	})
+	r.awaitWrites(t, "heartbeat", "written", 1)
+
+	require.NoError(t, server.Kill())
+	for i := range news {
+		emit(recorder, podIn(namespace, fmt.Sprintf("new-%d", i)), 2)
 	}
-	require.NotEmpty(t, latest)
+	r.awaitWrites(t, "heartbeat", "troubled", 1)
+	r.awaitWrites(t, "create", "troubled", 1)
+	apiserver.Restart(t, server)
+	begin := time.Now()
+	stop()
+	r.flush(t)
+	t.Logf("%d occurrences written %v after the restart: %s", emitted+2*news, time.Since(begin).Round(time.Millisecond), r.requests)
+
+	event := eventAbout(t, r.clients, namespace, pod.UID)
+	assert.Equal(t, emitted, occurrences(event))
+	assert.Equal(t, "Ongoing", state(event))
+	for i := range news {
+		about := podIn(namespace, fmt.Sprintf("new-%d", i))
+		assert.Equal(t, 2, occurrences(eventAbout(t, r.clients, namespace, about.UID)))
+	}
+	assert.Empty(t, r.Stats().Dropped)
+	r.requireAccounted(t, emitted+2*news)
 }
 
-// lastObserved returns the time of the latest occurrence that an Event tells of.
-func lastObserved(event *eventsv1.Event) time.Time {
-	if event.Series == nil {
-		return event.EventTime.Time
+// TestShutdownWritesEverythingAndLeaksNothing does not run in parallel: the
+// goroutines of other tests would look like leaks.
+func TestShutdownWritesEverythingAndLeaksNothing(t *testing.T) {
+	const n = 500
+	namespace := apiserver.Namespace(t) // opens the connection that all clients share
+	leaks := goleak.IgnoreCurrent()
+	r := startRecording(t, apiserver.Config(t), events.Options{ShutdownTimeout: patience})
+	recorder := r.recorder()
+	for i := range n {
+		emit(recorder, podIn(namespace, fmt.Sprintf("pod-%d", i)), 1)
 	}
-	return event.Series.LastObservedTime.Time
+	loop := podIn(namespace, "looping")
+	emit(recorder, loop, 1_000)
+	begin := time.Now()
+	r.Shutdown()
+	t.Logf("shut down in %v: %s", time.Since(begin).Round(time.Millisecond), r.requests)
+	goleak.VerifyNone(t, leaks)
+
+	assert.Len(t, r.written(t), n+1)
+	event := eventAbout(t, r.clients, namespace, loop.UID)
+	assert.Equal(t, 1_000, occurrences(event))
+	assert.Equal(t, "Ongoing", state(event), "the next process may continue it")
+	assert.Empty(t, r.Stats().Dropped)
+	assert.Zero(t, r.Stats().Tracked)
+	r.requireAccounted(t, n+1_000)
+
+	emit(recorder, loop, 1)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 1}, r.Stats().Dropped)
+	r.requireAccounted(t, n+1_001)
 }

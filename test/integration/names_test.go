@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,35 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// TestCreateAndPatchAreEnough runs a recorder that may do nothing else, and sees
-// what else can be found out with these two.
+// TestCreateAndPatchAreEnough looks an Event up without permission to get or
+// list it.
 func TestCreateAndPatchAreEnough(t *testing.T) {
 	t.Parallel()
-	namespace := apiserver.Namespace(t)
-	config := asEventWriter(t, namespace)
-	r := startRecording(t, config, events.Options{})
-	recorder, pod := r.recorder(), podIn(namespace, "pod")
-	emit(recorder, pod, 1)
-	r.flush(t)
-	emit(recorder, pod, 9)
-	r.flush(t)
-	event := eventAbout(t, r.clients, namespace, pod.UID)
-	assert.Equal(t, 10, occurrences(event))
-	r.requireAccounted(t, 10)
-
-	writer := apiserver.ClientsetFor(t, config).EventsV1().Events(namespace)
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+	a := accountIn(namespace)
+	a.grant(t, clients, mayWrite)
+	event := strangersEvent(t, clients, namespace, "taken")
+	writer := apiserver.ClientsetFor(t, a.config(apiserver.Config(t))).EventsV1().Events(namespace)
 	_, err := writer.Get(t.Context(), event.Name, metav1.GetOptions{})
 	require.True(t, apierrors.IsForbidden(err), "get: %v", err)
 	_, err = writer.List(t.Context(), metav1.ListOptions{})
@@ -53,112 +41,40 @@ func TestCreateAndPatchAreEnough(t *testing.T) {
 	patched, err := writer.Patch(t.Context(), event.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, event, patched, "an empty patch returns the Event")
-	assert.Equal(t, event, eventAbout(t, r.clients, namespace, pod.UID), "an empty patch leaves the Event and its resourceVersion")
+	assert.Equal(t, event, eventAbout(t, clients, namespace, event.Regarding.UID), "an empty patch keeps the Event and its resourceVersion")
 	_, err = writer.Patch(t.Context(), "no-such-event", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "an empty patch of nothing: %v", err)
 }
 
-// asEventWriter returns a configuration of a user of the shared server who may
-// create and patch Events in a namespace and do nothing else.
-func asEventWriter(t *testing.T, namespace string) *rest.Config {
-	t.Helper()
-	clients := apiserver.Clientset(t)
-	user := "event-writer-of-" + namespace
-	_, err := clients.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: "event-writer"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = clients.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "event-writer"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "event-writer"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	config := apiserver.Config(t)
-	config.Impersonate.UserName = user
-	writer := apiserver.ClientsetFor(t, config).EventsV1().Events(namespace)
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		_, err := writer.Patch(ctx, "no-such-event", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("the server does not know the role yet: %w", err)
-	})
-	return config
-}
-
-// TestRestart has two processes of one identity, one after the other, emit the
-// same: the second goes on in the Event of the first.
-func TestRestart(t *testing.T) {
+// TestSuccessorOfAFinishedEvent starts a process whose series has the name of a
+// Finished Event. It writes another Event, and links the first one to it without
+// any other change.
+func TestSuccessorOfAFinishedEvent(t *testing.T) {
 	t.Parallel()
-	for name, list := range map[string]bool{"by name": false, "by listing": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			namespace := apiserver.Namespace(t)
-			pod := podIn(namespace, "pod")
-			pod.UID = "uid"
-			before := startRecording(t, apiserver.Config(t), events.Options{})
-			emit(before.recorder(), pod, 10)
-			before.Shutdown()
-
-			opts := events.Options{ReportingInstance: before.instance, Namespaces: []string{namespace}}
-			r := newRecording(t, apiserver.Config(t), opts)
-			if list {
-				recorder := r.recorder()
-				require.NoError(t, r.StartRecordingToSinkWithContext(t.Context()))
-				apiserver.Eventually(t, patience, func(context.Context) error {
-					if r.Stats().Restored != 1 {
-						return errors.New("not restored yet")
-					}
-					return nil
-				})
-				emit(recorder, pod, 10)
-			} else {
-				r = startRecording(t, apiserver.Config(t), opts)
-				emit(r.recorder(), pod, 10)
-			}
-			r.flush(t)
-			event := eventAbout(t, r.clients, namespace, pod.UID)
-			require.NotNil(t, event.Series)
-			assert.EqualValues(t, 20, event.Series.Count)
-			assert.Equal(t, "Ongoing", event.Annotations[series.AnnotationState])
-			assert.Empty(t, r.Stats().Dropped)
-		})
-	}
-}
-
-// TestNameThatIsTaken has a process meet the Event of a series that has ended.
-func TestNameThatIsTaken(t *testing.T) {
-	t.Parallel()
-	for object, wantName := range map[string]string{
-		"pod":                        `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`,
-		strings.Repeat("o", maxName): `^o{219}\.[0-9a-f]{16}\.[0-9a-f]{16}$`,
+	long := strings.Repeat("o", maxName)
+	for _, row := range []struct {
+		sink, object, wantName string
+	}{
+		{"events.k8s.io", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+		{"events.k8s.io", long, `^o{219}\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+		{"core", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
 	} {
-		t.Run(fmt.Sprintf("object name of %d bytes", len(object)), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, object name of %d bytes", row.sink, len(row.object)), func(t *testing.T) {
 			t.Parallel()
-			namespace := apiserver.Namespace(t)
-			pod := podIn(namespace, object)
+			namespace, sink := apiserver.Namespace(t), sinks[row.sink]
+			pod := podIn(namespace, row.object)
 			pod.UID = "uid"
-			before := startRecording(t, apiserver.Config(t), events.Options{})
+			before := startRecordingTo(t, sink, apiserver.Config(t), events.Options{})
 			emit(before.recorder(), pod, 3)
 			before.Shutdown()
-			first := eventAbout(t, before.clients, namespace, pod.UID)
-			finished := []byte(`{"metadata":{"annotations":{"` + series.AnnotationState + `":"Finished"}}}`)
-			_, err := before.clients.EventsV1().Events(namespace).Patch(t.Context(), first.Name, types.MergePatchType, finished, metav1.PatchOptions{})
-			require.NoError(t, err)
+			first := finish(t, before.clients, eventAbout(t, before.clients, namespace, pod.UID))
 
-			r := startRecording(t, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
-			emit(r.recorder(), pod, 1)
-			r.flush(t)
-			emit(r.recorder(), pod, 1)
-			r.flush(t)
-			apiserver.Eventually(t, patience, func(context.Context) error {
-				if requestsOf(r.Stats(), "successor", "written") == 0 {
-					return errors.New("the Event under the base name does not lead to the other yet")
-				}
-				return nil
-			})
+			r := startRecordingTo(t, sink, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
+			for range 2 {
+				emit(r.recorder(), pod, 1)
+				r.flush(t)
+			}
+			r.awaitWrites(t, "successor", "written", 1)
 			stats := r.Stats()
 			assert.Equal(t, 1, requestsOf(stats, "create", "taken"))
 			assert.Equal(t, 1, requestsOf(stats, "look", "written"))
@@ -169,40 +85,23 @@ func TestNameThatIsTaken(t *testing.T) {
 			found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
 			require.NoError(t, err)
 			require.Len(t, found, 2)
-			second := found[0]
-			if second.Name == first.Name {
-				second = found[1]
+			old, next := &found[0], &found[1]
+			if old.Name != first.Name {
+				old, next = next, old
 			}
-			assert.Regexp(t, wantName, second.Name)
-			assert.LessOrEqual(t, len(second.Name), maxName)
-			requireAccounted(t, 2, stats, []eventsv1.Event{second})
+			assert.Regexp(t, row.wantName, next.Name)
+			assert.LessOrEqual(t, len(next.Name), maxName)
+			requireAccounted(t, 2, stats, []eventsv1.Event{*next})
+			if row.sink == "core" {
+				requireOldFields(t, r.clients, old)
+				requireOldFields(t, r.clients, next)
+			}
+			assert.Equal(t, next.Name, strings.Fields(old.Annotations[series.AnnotationSuccessor])[0])
+			delete(old.Annotations, series.AnnotationSuccessor)
+			old.ResourceVersion, old.ManagedFields, old.TypeMeta = first.ResourceVersion, first.ManagedFields, first.TypeMeta
+			assert.Equal(t, first, old)
 		})
 	}
-}
-
-func TestNameThatAStrangerHas(t *testing.T) {
-	t.Parallel()
-	namespace := apiserver.Namespace(t)
-	r := startRecording(t, apiserver.Config(t), events.Options{})
-	pod := podIn(namespace, "pod")
-	key := series.Key{
-		Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID},
-		Type:                corev1.EventTypeNormal,
-		Action:              "Testing",
-		Reason:              "Tested",
-		ReportingController: controller,
-		ReportingInstance:   r.instance,
-	}
-	stranger := strangersEvent(t, r.clients, namespace, key.BaseName())
-	emit(r.recorder(), pod, 2)
-	r.flush(t)
-	event := eventAbout(t, r.clients, namespace, pod.UID)
-	assert.Regexp(t, `^`+key.BaseName()+`\.[0-9a-f]{1,16}$`, event.Name)
-	assert.Equal(t, 2, occurrences(event))
-	got, err := r.clients.EventsV1().Events(namespace).Get(t.Context(), stranger.Name, metav1.GetOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, stranger, got)
-	r.requireAccounted(t, 2)
 }
 
 // strangersEvent creates an Event of another controller.
@@ -216,7 +115,7 @@ func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name 
 		Action:              "Intruding",
 		Reason:              "Intruded",
 		Type:                corev1.EventTypeNormal,
-		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "other", UID: "other"},
+		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "other", UID: types.UID("other-" + namespace)},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return event

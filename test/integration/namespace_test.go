@@ -21,7 +21,7 @@ import (
 )
 
 func TestNamespaceBeingDeleted(t *testing.T) {
-	apiserver.Program(t) // A cluster would delete the Events in the namespace whenever it likes.
+	apiserver.Program(t) // a cluster would delete the Events at any time
 	t.Parallel()
 	doomed, other := apiserver.Namespace(t), apiserver.Namespace(t)
 	r := startRecording(t, apiserver.Config(t), events.Options{})
@@ -32,28 +32,32 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	r.flush(t)
 	terminate(t, r.clients, doomed)
 	r.requests.Reset()
+	requireDropped := func(want uint64) {
+		t.Helper()
+		assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: want}, r.Stats().Dropped)
+	}
 
-	// What is new in the namespace is refused once, and costs nothing more.
+	// The server rejects new Events once, which ends the requests.
 	emit(recorder, after, 1)
 	r.flush(t)
-	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: 1}, r.Stats().Dropped)
+	requireDropped(1)
 	emit(recorder, after, 1_000)
 	r.flush(t)
 	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
 
-	// What is there goes on.
+	// Existing Events continue.
 	emit(recorder, before, 1)
 	r.flush(t)
 	event := eventAbout(t, r.clients, doomed, before.UID)
 	assert.Equal(t, 3, occurrences(event))
 
-	// When that is deleted as well, there is no making it anew.
+	// The recorder cannot recreate an Event that is deleted.
 	require.NoError(t, r.clients.EventsV1().Events(doomed).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
 	emit(recorder, before, 1)
 	r.flush(t)
-	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: 1 + 4}, r.Stats().Dropped)
+	requireDropped(1 + 4)
 
-	// Other namespaces have nothing to do with it.
+	// Other namespaces are unaffected.
 	emit(recorder, elsewhere, 1)
 	emit(recorder, podIn(other, "new"), 1)
 	r.flush(t)
@@ -61,13 +65,12 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	assert.Equal(t, 1, occurrences(eventAbout(t, r.clients, other, podIn(other, "new").UID)))
 
 	r.Shutdown()
-	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: 1_001 + 4}, r.Stats().Dropped)
+	requireDropped(1_001 + 4)
 	r.requireAccounted(t, 1_001+4+3+1)
 }
 
-// terminate deletes a namespace in which something has a finalizer, so that it
-// stays while it is being deleted, and waits until the server refuses what is
-// new in it.
+// terminate deletes a namespace in which an object with a finalizer remains, and
+// waits until the server rejects new objects in it.
 func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 	t.Helper()
 	configMaps := clients.CoreV1().ConfigMaps(namespace)
@@ -82,10 +85,10 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 		require.NoError(t, err)
 	})
 	require.NoError(t, clients.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
 		if err == nil {
-			return errors.New("the namespace takes new objects")
+			return errors.New("the namespace accepts new objects")
 		}
 		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return err
@@ -94,51 +97,40 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 	})
 }
 
-func TestNamespaceThatDoesNotExist(t *testing.T) {
+// TestNamespaceIsCreatedLate emits events before their namespace exists, as a
+// fast controller can.
+func TestNamespaceIsCreatedLate(t *testing.T) {
 	t.Parallel()
-	namespace := apiserver.Namespace(t)
-	r := startRecording(t, apiserver.Config(t), events.Options{})
-	recorder := r.recorder()
-	emit(recorder, podIn("eventseries-no-such-namespace", "lost"), 1)
-	emit(recorder, podIn(namespace, "found"), 1)
+	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second})
+	namespace := "late-" + r.instance // unique to this test
+	recorder, pod := r.recorder(), podIn(namespace, "early")
+	emitted := 0
+	occur := func(about *corev1.Pod) { emit(recorder, about, 1); emitted++ }
+	occur(pod)
+	occur(podIn(apiserver.Namespace(t), "elsewhere"))
 	r.flush(t)
 	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
 	assert.Equal(t, 2, r.requests.Total(), r.requests)
-	r.requireAccounted(t, 2)
-}
-
-// A controller may be faster than whoever creates the namespace.
-func TestNamespaceThatComesLate(t *testing.T) {
-	t.Parallel()
-	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second})
-	// A name that no other test has.
-	namespace := "late-" + r.instance
-	recorder, pod := r.recorder(), podIn(namespace, "early")
-	emit(recorder, pod, 1)
-	r.flush(t)
-	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
 
 	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { apiserver.DeleteNamespace(t, r.clients, namespace) })
-	emitted := 1
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		emit(recorder, pod, 1)
-		emitted++
+	eventually(t, func(ctx context.Context) error {
+		occur(pod)
 		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
 		if err == nil && len(found) == 0 {
 			err = errors.New("no Event")
 		}
 		return err
 	})
-	emit(recorder, pod, 1)
-	emitted++
+	occur(pod)
 	r.flush(t)
 	assert.Equal(t, "Ongoing", state(eventAbout(t, r.clients, namespace, pod.UID)))
 	r.requireAccounted(t, emitted)
 }
 
-// Whatever stands where a namespace should be, it holds up nothing.
+// TestNamespaceThatCannotExist requires that an invalid namespace delays no other
+// event.
 func TestNamespaceThatCannotExist(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -151,9 +143,7 @@ func TestNamespaceThatCannotExist(t *testing.T) {
 			recorder := r.recorder()
 			emit(recorder, podIn(name, "nowhere"), 1)
 			emit(recorder, podIn(namespace, "somewhere"), 1)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			assert.NoError(t, r.Flush(ctx))
+			r.flushWithin(t, 5*time.Second)
 			assert.EqualValues(t, 1, dropped(r.Stats()), r.Stats().Dropped)
 			r.Shutdown()
 			r.requireAccounted(t, 2)

@@ -6,33 +6,36 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// restartTime is how long a process is away before the next one is there.
+// restartTime is the time between the end of a process and the start of the next.
 const restartTime = 10 * time.Second
 
 // way is how a process finds the series of the one before it.
 type way struct {
 	scope  events.Scope
 	second string // the name of the second process; the first is replica-1
-	list   bool   // it may list
+	list   bool   // whether it may list
 }
 
 var ways = map[string]way{
-	"by name":             {events.SameInstance, "replica-1", false},
-	"by listing":          {events.SameInstance, "replica-1", true},
-	"new pod, by name":    {events.SameController, "replica-2", false},
-	"new pod, by listing": {events.SameController, "replica-2", true},
+	"by name":          {events.SameInstance, "replica-1", false},
+	"by list":          {events.SameInstance, "replica-1", true},
+	"new pod, by name": {events.SameController, "replica-2", false},
+	"new pod, by list": {events.SameController, "replica-2", true},
 }
 
 // succession is two processes, one after the other.
@@ -44,7 +47,7 @@ type succession struct {
 	history   *history
 }
 
-// eachWay runs a test for each way, all at the same time.
+// eachWay runs a test for all ways in parallel.
 func eachWay(t *testing.T, test func(t *testing.T, s *succession)) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(ways)) {
@@ -58,20 +61,20 @@ func eachWay(t *testing.T, test func(t *testing.T, s *succession)) {
 			}
 			s.history = watchEvents(t, s.clients, s.namespace)
 			test(t, s)
-			requireNothingGoesBack(t, s.history)
+			s.history.requireCountsGrow(t)
 		})
 	}
 }
 
-// first starts the first process. Its time is the real one, but stands still.
+// first starts the first process. Its clock has the real time but stands still.
 func (s *succession) first(t *testing.T) *replica {
 	t.Helper()
 	return s.start(t, "replica-1", time.Now())
 }
 
-// next starts the process after the given one, which has ended. It returns when
-// that has found the series in its list, or was told that it may not list. What
-// occurs before that would find it by its name, whatever is permitted.
+// next starts the process after one that has ended. It returns when the process
+// has restored the series from its list, or when the server has denied the list:
+// an earlier occurrence would find the series by name in any case.
 func (s *succession) next(t *testing.T, before *replica, later time.Duration) *replica {
 	t.Helper()
 	r := s.start(t, s.second, before.now.Add(later))
@@ -88,8 +91,8 @@ func (s *succession) start(t *testing.T, name string, now time.Time) *replica {
 	return startReplica(t, replicaSpec{User: s.account.user(), Namespace: s.namespace, Name: name, Scope: s.scope, Now: now})
 }
 
-// requireFound fails the test unless the series was found the way that it is to
-// be.
+// requireFound fails the test unless the process found the series in the way
+// under test.
 func (s *succession) requireFound(t *testing.T, r *replica) {
 	t.Helper()
 	adopted, restored := "1", "0"
@@ -100,74 +103,70 @@ func (s *succession) requireFound(t *testing.T, r *replica) {
 	require.Equal(t, restored, r.do(t, "restored"))
 }
 
-// untilFinished has the replica's time pass until a number of Events are there,
-// all Finished, and returns them in the order of their first occurrences.
-func (s *succession) untilFinished(t *testing.T, r *replica, number int) []eventsv1.Event {
+// event waits until there is exactly one Event.
+func (s *succession) event(t *testing.T) *eventsv1.Event {
+	t.Helper()
+	return eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)
+}
+
+// inOrder returns all Events in the order of their first occurrences.
+func (s *succession) inOrder(ctx context.Context) ([]eventsv1.Event, error) {
+	found, err := eventsAbout(ctx, s.clients, s.namespace, replicaPod(s.namespace).UID)
+	slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	return found, err
+}
+
+// awaitFinished steps the clock of a process until there are n Events, all
+// Finished. It returns them in the order of their first occurrences.
+func (s *succession) awaitFinished(t *testing.T, r *replica, n int) []eventsv1.Event {
 	t.Helper()
 	var found []eventsv1.Event
 	r.eventually(t, func(ctx context.Context) (err error) {
-		found, err = eventsAbout(ctx, s.clients, s.namespace, replicaPod(s.namespace).UID)
-		if err != nil {
+		if found, err = s.inOrder(ctx); err != nil {
 			return err
 		}
-		if len(found) != number {
+		if len(found) != n {
 			return fmt.Errorf("%d Events", len(found))
 		}
 		for i := range found {
-			if state(&found[i]) != "Finished" {
-				return fmt.Errorf("%s is %q", found[i].Name, state(&found[i]))
+			if err := isFinished(&found[i]); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
 	return found
 }
 
-// Ten times, a restart, and ten times more.
-func TestProcessIsStartedAgain(t *testing.T) {
+// newest returns the count of the newest series on the server.
+func (s *succession) newest(t *testing.T) int {
+	t.Helper()
+	found, err := s.inOrder(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	return occurrences(&found[len(found)-1])
+}
+
+func TestProcessContinuesTheSeries(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, s *succession) {
 		first := s.first(t)
 		first.do(t, "emit 10")
 		first.do(t, "shutdown")
-		assert.Equal(t, "Ongoing", state(eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)))
+		assert.Equal(t, "Ongoing", state(s.event(t)))
 
 		second := s.next(t, first, restartTime)
 		second.do(t, "emit 10")
 		second.do(t, "flush")
 		s.requireFound(t, second)
-		event := s.untilFinished(t, second, 1)[0]
+		event := s.awaitFinished(t, second, 1)[0]
 		assert.Equal(t, 20, occurrences(&event))
-		assert.Equal(t, "replica-1", event.ReportingInstance, "that is immutable")
+		assert.Equal(t, "replica-1", event.ReportingInstance, "it is immutable")
 	})
 }
 
-// A process is killed a minute before its heartbeat, so that all that the server
-// knows is 29 minutes old.
-func TestProcessIsKilledBeforeItsHeartbeat(t *testing.T) {
-	t.Parallel()
-	eachWay(t, func(t *testing.T, s *succession) {
-		first := s.first(t)
-		first.do(t, "emit 1")
-		first.do(t, "flush")
-		first.do(t, "emit 1")
-		first.do(t, "flush")
-		first.do(t, "loop 29")
-		first.kill(t)
-		assert.Equal(t, 2, occurrences(eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)), "no heartbeat yet")
-
-		second := s.next(t, first, restartTime)
-		second.do(t, "emit 10")
-		second.do(t, "flush")
-		s.requireFound(t, second)
-		event := s.untilFinished(t, second, 1)[0]
-		assert.Equal(t, 12, occurrences(&event))
-	})
-}
-
-// A loop has ended, has come back 20 minutes later and has been going on for two
-// hours, under a name of its own.
+// TestProcessFindsTheSuccessor finishes a series. It starts again 20 minutes
+// later with another name, and goes on for two hours before the process ends.
 func TestProcessFindsTheSuccessor(t *testing.T) {
 	t.Parallel()
 	for ending, end := range map[string]func(t *testing.T, first *replica){
@@ -180,7 +179,7 @@ func TestProcessFindsTheSuccessor(t *testing.T) {
 				begin := first.now
 				first.do(t, "emit 10")
 				first.do(t, "flush")
-				s.untilFinished(t, first, 1)
+				s.awaitFinished(t, first, 1)
 				if rest := 26*time.Minute - first.now.Sub(begin); rest > 0 {
 					first.do(t, "wait %v", rest)
 				}
@@ -190,7 +189,7 @@ func TestProcessFindsTheSuccessor(t *testing.T) {
 					known := s.newest(t)
 					first.do(t, "loop 30")
 					first.eventually(t, func(context.Context) error {
-						first.do(t, "emit 1") // it goes on, however long that takes
+						first.do(t, "emit 1") // or else the series would finish
 						if n := s.newest(t); n <= known {
 							return fmt.Errorf("no heartbeat after %d", n)
 						}
@@ -204,7 +203,7 @@ func TestProcessFindsTheSuccessor(t *testing.T) {
 				second.do(t, "emit 10")
 				second.do(t, "flush")
 				s.requireFound(t, second)
-				found := s.untilFinished(t, second, 2)
+				found := s.awaitFinished(t, second, 2)
 				assert.Equal(t, 10, occurrences(&found[0]))
 				assert.Equal(t, known+10, occurrences(&found[1]))
 				assert.Contains(t, found[0].Annotations["eventseries.dev/successor"], found[1].Name+" ")
@@ -213,23 +212,14 @@ func TestProcessFindsTheSuccessor(t *testing.T) {
 	}
 }
 
-// newest returns the count that the server knows of the latest series.
-func (s *succession) newest(t *testing.T) int {
-	t.Helper()
-	found, err := eventsAbout(t.Context(), s.clients, s.namespace, replicaPod(s.namespace).UID)
-	require.NoError(t, err)
-	require.NotEmpty(t, found)
-	latest := slices.MaxFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	return occurrences(&latest)
-}
-
-// A process has died, and what it reported does not happen again. The next one
-// closes it, if it may list; it never hears of it otherwise.
-func TestProcessLeavesWhatNobodyGoesOnWith(t *testing.T) {
+// TestProcessFinishesStaleSeries kills a process whose series does not occur
+// again. The next process finishes the series if it may list, and otherwise never
+// learns of it.
+func TestProcessFinishesStaleSeries(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Duration{
-		"that may still be alive": time.Minute,
-		"that is dead":            40 * time.Minute,
+		"not yet stale": time.Minute,
+		"stale":         40 * time.Minute,
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachWay(t, func(t *testing.T, s *succession) {
@@ -237,12 +227,12 @@ func TestProcessLeavesWhatNobodyGoesOnWith(t *testing.T) {
 				first.do(t, "emit 10")
 				first.do(t, "flush")
 				first.kill(t)
-				left := eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)
+				left := s.event(t)
 				require.Equal(t, "Ongoing", state(left))
 
 				second := s.next(t, first, later)
 				if s.list {
-					event := s.untilFinished(t, second, 1)[0]
+					event := s.awaitFinished(t, second, 1)[0]
 					assert.Equal(t, 10, occurrences(&event))
 					assert.Equal(t, left.Series.LastObservedTime, event.Series.LastObservedTime, "it has not occurred since")
 					assert.Equal(t, "1", second.do(t, "restored"))
@@ -252,16 +242,142 @@ func TestProcessLeavesWhatNobodyGoesOnWith(t *testing.T) {
 					second.do(t, "wait %v", step)
 				}
 				second.do(t, "flush")
-				assert.Equal(t, "Ongoing", state(eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)))
+				assert.Equal(t, "Ongoing", state(s.event(t)))
 			})
 		})
 	}
 }
 
-// requireCount parses a number that a replica has answered.
-func requireCount(t *testing.T, answer string) int {
+// TestFailOver has two replicas with the roles of docs/rbac compete for a Lease.
+// It kills the leader in a hot loop. The new leader continues the same Event.
+func TestFailOver(t *testing.T) {
+	t.Parallel()
+	for name, roles := range map[string][][]string{
+		"may write":          {mayWrite, mayLead},
+		"may write and list": {mayWrite, mayList, mayLead},
+		"in one namespace":   {mayWriteAndListInOne, mayLead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+			a := accountIn(namespace)
+			a.grant(t, clients, roles...)
+			history := watchEvents(t, clients, namespace)
+			start := func(name string) *replica {
+				return startReplica(t, replicaSpec{
+					User: a.user(), Namespace: namespace, Name: name,
+					Scope: events.SameController, Lease: "backup-controller",
+				})
+			}
+			leader := start("replica-1")
+			require.Equal(t, "leading", leader.await(t))
+			other := start("replica-2")
+			history.awaitWritesOf(t, "replica-1", 3)
+			leader.kill(t)
+			killed := time.Now()
+			require.Equal(t, "leading", other.await(t))
+			t.Logf("the new leader leads %v after the kill", time.Since(killed).Round(time.Millisecond))
+			history.awaitWritesOf(t, "replica-2", 3)
+			emitted, err := strconv.Atoi(other.do(t, "stop"))
+			require.NoError(t, err)
+			other.do(t, "flush")
+			other.do(t, "shutdown")
+
+			event := eventAbout(t, clients, namespace, replicaPod(namespace).UID)
+			assert.Equal(t, "replica-1", event.ReportingInstance, "it is immutable")
+			assert.Equal(t, "Ongoing", state(event), "there may be a third replica")
+			history.requireSeen(t, event.Name, occurrences(event))
+			var known int // to the server when the leader died
+			for i, c := range history.loops() {
+				assert.Equal(t, event.UID, c.event.UID)
+				assert.Equal(t, event.Name, c.event.Name)
+				assert.Equal(t, i == 0, c.kind == watch.Added, "%v of %s", c.kind, c.event.Name)
+				if c.event.Annotations[replicaAnnotation] == "replica-1" {
+					known = occurrences(c.event)
+				}
+			}
+			assert.Equal(t, known+emitted, occurrences(event), "%d known, %d emitted by the new leader", known, emitted)
+			history.requireCountsGrow(t)
+			requireElectionEvents(t, clients, namespace, "replica-1", "replica-2")
+		})
+	}
+}
+
+// loops returns the changes of the Event about the loop of the replicas.
+func (h *history) loops() (changes []change) {
+	for _, c := range h.all() {
+		if c.event.Reason == "Looped" {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// awaitWritesOf waits until the watch has returned that many writes of a replica.
+func (h *history) awaitWritesOf(t *testing.T, replica string, writes int) {
 	t.Helper()
-	n, err := strconv.Atoi(answer)
-	require.NoError(t, err)
-	return n
+	eventually(t, func(context.Context) error {
+		n := 0
+		for _, c := range h.loops() {
+			if c.event.Annotations[replicaAnnotation] == replica {
+				n++
+			}
+		}
+		if n < writes {
+			return fmt.Errorf("%d writes of %s", n, replica)
+		}
+		return nil
+	})
+}
+
+// requireElectionEvents waits for the events of client-go's leader election in
+// core/v1.
+func requireElectionEvents(t *testing.T, clients kubernetes.Interface, namespace string, leaders ...string) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		list, err := clients.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=LeaderElection"})
+		if err != nil {
+			return err
+		}
+		var messages []string
+		for _, event := range list.Items {
+			messages = append(messages, event.Message)
+		}
+		for _, leader := range leaders {
+			if all := strings.Join(messages, "; "); !strings.Contains(all, leader+" became leader") {
+				return fmt.Errorf("no event of %s: %s", leader, all)
+			}
+		}
+		return nil
+	})
+}
+
+// TestDeposedLeaderShutsDown has a leader that lost its Lease shut down while its
+// successor continues the same Event. The Event counts the occurrences of both.
+func TestDeposedLeaderShutsDown(t *testing.T) {
+	t.Parallel()
+	config, namespace := apiserver.Config(t), apiserver.Namespace(t)
+	opts := events.Options{Scope: events.SameController}
+	deposed, leader := startRecording(t, config, opts), startRecording(t, config, opts)
+	history := watchEvents(t, leader.clients, namespace)
+	pod := podIn(namespace, "looping")
+	requireCount := func(want int) {
+		t.Helper()
+		assert.Equal(t, want, occurrences(eventAbout(t, leader.clients, namespace, pod.UID)))
+	}
+
+	emit(deposed.recorder(), pod, 10)
+	deposed.flush(t)
+	emit(deposed.recorder(), pod, 5)
+	emit(leader.recorder(), pod, 50)
+	leader.flush(t)
+	requireCount(60)
+	deposed.Shutdown()
+	requireCount(65)
+	emit(leader.recorder(), pod, 1)
+	leader.flush(t)
+	requireCount(66)
+	assert.Positive(t, requestsOf(leader.Stats(), "flush", "changed"))
+	assert.EqualValues(t, 1, leader.Stats().Adopted)
+	history.requireCountsGrow(t)
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,67 +17,221 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// firstPause is how long a broadcaster leaves the server alone at least after
-// its first push-back.
+// firstPause is the shortest first pause of a broadcaster.
 const firstPause = 5 * time.Second
 
-// exchange is a request and its answer.
+// eventRateLimit allows a burst of 60 writes of Events in a namespace, and then
+// hardly any. It tracks only one namespace: an Event in another one resets it.
+const eventRateLimit = `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits:
+    - type: Namespace
+      qps: 1
+      burst: 60
+      cacheSize: 1
+`
+
+// TestEventRateLimitPushesBack writes more Events through core/v1 than the
+// admission plugin accepts at once, as a user who may only create and patch them.
+func TestEventRateLimitPushesBack(t *testing.T) {
+	t.Parallel()
+	const n = 100 // between one burst and two
+	limits := filepath.Join(t.TempDir(), "admission.yaml")
+	require.NoError(t, os.WriteFile(limits, []byte(eventRateLimit), 0o600))
+	user := controlplane.User{Name: "controller", Token: "controller-token"}
+	server := apiserver.Start(t, controlplane.Options{
+		Users:     []controlplane.User{user},
+		ExtraArgs: []string{"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + limits},
+	})
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
+	namespace, other := apiserver.NamespaceOn(t, admin), apiserver.NamespaceOn(t, admin)
+	grant(t, admin, "core-event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Name}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	newProbe(t, apiserver.ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events").await(t, http.StatusNotFound, "")
+
+	own := apiserver.ConfigAs(config, user)
+	log := logExchanges(own)
+	// Without a limit of its own, only the limit of the server matters.
+	r := newRecordingTo(t, coreSink, own, events.Options{QPS: -1})
+	r.clients = admin
+	sent := newTally(namespace, r.recorder())
+	for i := range n {
+		sent.occur(i, 1+i%3)
+	}
+	r.start(t)
+	awaitPause(t, r)
+	for i := range n / 10 {
+		sent.occur(10*i, 1)
+	}
+	_, err := admin.CoreV1().Events(other).Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "stranger"},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: other, Name: "other", UID: "other"},
+		Reason:         "Intruded",
+		Type:           corev1.EventTypeNormal,
+		Source:         corev1.EventSource{Component: "stranger"},
+		Count:          1,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	r.flush(t)
+	requirePushedBack(t, r)
+	for _, x := range log.requirePause(t) {
+		assert.Empty(t, x.retryAfter, "the plugin sends no Retry-After")
+	}
+	sent.requireWritten(t, r)
+	for _, event := range r.written(t) {
+		requireOldFields(t, admin, &event)
+	}
+}
+
+// TestPriorityAndFairnessPushesBack has a recorder share a priority level of one
+// seat with a neighbour who occupies it.
+func TestPriorityAndFairnessPushesBack(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	const group = "crowded"
+	user := controlplane.User{Name: "controller", Token: "controller-token", Groups: []string{group}}
+	neighbour := controlplane.User{Name: "neighbour", Token: "neighbour-token", Groups: []string{group}}
+	// So few seats that one share is one seat.
+	server := apiserver.Start(t, controlplane.Options{
+		Users:     []controlplane.User{user, neighbour},
+		ExtraArgs: []string{"--", "--max-requests-inflight=100", "--max-mutating-requests-inflight=100"},
+	})
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
+	namespace := apiserver.NamespaceOn(t, admin)
+	grant(t, admin, "event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	schema := createLevelOfOneSeat(t, admin, group)
+	eventsURL := "/apis/events.k8s.io/v1/namespaces/" + namespace + "/events"
+	newProbe(t, apiserver.ConfigAs(config, user), eventsURL).await(t, http.StatusNotFound, schema.UID)
+	release := holdSeats(t, apiserver.ConfigAs(config, neighbour), eventsURL, 1)
+
+	own := apiserver.ConfigAs(config, user)
+	log := logExchanges(own)
+	r := newRecording(t, own, events.Options{})
+	r.clients = admin
+	r.start(t)
+	sent := newTally(namespace, r.recorder())
+	for i := range n {
+		sent.occur(i, 1+i%3)
+	}
+	awaitPause(t, r)
+	for i := range n {
+		sent.occur(i, 1)
+	}
+	assert.Empty(t, r.written(t), "the server has accepted nothing")
+	release()
+	// The workers of a recorder need more than one seat: they would push each
+	// other back forever.
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Patch(t.Context(), schema.Name, types.MergePatchType,
+		[]byte(`{"spec":{"limited":{"nominalConcurrencyShares":100}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	r.flush(t)
+	requirePushedBack(t, r)
+	for _, x := range log.requirePause(t) {
+		assert.NotEmpty(t, x.retryAfter, "the server sends a Retry-After")
+	}
+	sent.requireWritten(t, r)
+}
+
+// createLevelOfOneSeat creates a priority level with one seat and no queue, and a
+// FlowSchema that routes all requests of a group there. Both have the name of the
+// group.
+func createLevelOfOneSeat(t *testing.T, admin kubernetes.Interface, group string) *flowcontrolv1.FlowSchema {
+	t.Helper()
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: new(int32(1)),
+				LendablePercent:          new(int32(0)),
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	all := []string{flowcontrolv1.APIGroupAll} // "*"
+	schema, err := admin.FlowcontrolV1().FlowSchemas().Create(t.Context(), &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: group},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: group}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return schema
+}
+
+// exchange is a request and its response.
 type exchange struct {
 	sent, answered time.Time
-	code           int    // 0 if there was no answer
+	code           int    // 0 without a response
 	retryAfter     string // the header
 }
 
-// exchanges are those of a client, in the order of their answers.
+// exchanges are those of a client, in the order of the responses.
 type exchanges struct {
 	mu   sync.Mutex
 	list []exchange
-	next http.RoundTripper
 }
 
-// logExchanges has the clients of a configuration note when they make requests.
+// logExchanges records the exchanges of the clients of a configuration.
 func logExchanges(config *rest.Config) *exchanges {
 	log := &exchanges{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		log.next = next
-		return log
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			x := exchange{sent: time.Now()}
+			response, err := next.RoundTrip(req)
+			x.answered = time.Now()
+			if err == nil {
+				x.code, x.retryAfter = response.StatusCode, response.Header.Get("Retry-After")
+			}
+			log.mu.Lock()
+			defer log.mu.Unlock()
+			log.list = append(log.list, x)
+			return response, err
+		})
 	})
 	return log
 }
 
-func (l *exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := exchange{sent: time.Now()}
-	response, err := l.next.RoundTrip(req)
-	x.answered = time.Now()
-	if err == nil {
-		x.code, x.retryAfter = response.StatusCode, response.Header.Get("Retry-After")
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, x)
-	return response, err
-}
-
-func (l *exchanges) all() []exchange {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.list)
-}
-
-// requirePause fails the test unless there was a push-back, and after the first
-// one there was no request for the time of a pause. It returns all push-backs.
+// requirePause fails the test unless the server pushed back, and the client then
+// sent nothing for the time of a pause. It returns all responses that push back.
 func (l *exchanges) requirePause(t *testing.T) (pushBacks []exchange) {
 	t.Helper()
-	all := l.all()
+	l.mu.Lock()
+	all := slices.Clone(l.list)
+	l.mu.Unlock()
 	for _, x := range all {
 		if x.code == http.StatusTooManyRequests {
 			pushBacks = append(pushBacks, x)
@@ -87,15 +245,15 @@ func (l *exchanges) requirePause(t *testing.T) (pushBacks []exchange) {
 			during++
 		}
 	}
-	// The other workers may have been past the gate already.
-	require.Less(t, during, events.DefaultWorkers, "requests in the pause")
+	// The other workers may have passed the gate already.
+	require.Less(t, during, events.DefaultWorkers, "requests during the pause")
 	return pushBacks
 }
 
-// waitForPause waits until a broadcaster has been pushed back.
-func waitForPause(t *testing.T, r *recording) {
+// awaitPause waits until the server has pushed a broadcaster back.
+func awaitPause(t *testing.T, r *recording) {
 	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
+	eventually(t, func(context.Context) error {
 		if r.Stats().PausedUntil.IsZero() {
 			return errors.New("no pause")
 		}
@@ -103,40 +261,18 @@ func waitForPause(t *testing.T, r *recording) {
 	})
 }
 
-// requirePushedBack fails the test unless a broadcaster that has written all
-// shows in its statistics that it was pushed back, that there was nothing else,
-// and that nothing was lost.
+// requirePushedBack fails the test unless the statistics of a flushed broadcaster
+// show a pause that is over, no other failures, and no drops.
 func requirePushedBack(t *testing.T, r *recording) {
 	t.Helper()
 	stats := r.Stats()
 	assert.GreaterOrEqual(t, stats.Paused, firstPause)
 	assert.Zero(t, stats.PausedUntil, "the pause is over")
 	assert.Empty(t, stats.Dropped)
-	pushedBack := 0
-	for key, n := range stats.Writes {
-		switch key.Outcome {
-		case "pushedBack":
-			pushedBack += int(n)
-		case "written":
-		default:
-			assert.Fail(t, "unexpected outcome", "%v: %d", key, n)
-		}
-	}
+	pushedBack := outcomes(stats, "pushedBack")
 	assert.Positive(t, pushedBack)
+	assert.EqualValues(t, stats.Requests(), pushedBack+outcomes(stats, "written"), "other outcomes: %v", stats.Writes)
 	t.Logf("%d requests, %d of them pushed back, paused for %v", stats.Requests(), pushedBack, stats.Paused.Round(time.Millisecond))
-}
-
-// requireCounts fails the test unless there is one Event of the recording about
-// each of the Pods in a namespace, with the given number of occurrences.
-func requireCounts(t *testing.T, r *recording, namespace string, want map[string]int) {
-	t.Helper()
-	got := map[string]int{}
-	for _, event := range r.written(t) {
-		assert.Equal(t, namespace, event.Namespace)
-		assert.NotContains(t, got, event.Regarding.Name, "a second Event")
-		got[event.Regarding.Name] = occurrences(&event)
-	}
-	require.Equal(t, want, got)
 }
 
 // grant gives users and groups permissions in all namespaces.
@@ -155,11 +291,11 @@ func grant(t *testing.T, admin kubernetes.Interface, name string, subjects []rba
 	require.NoError(t, err)
 }
 
-// probe is a client that makes one request at a time and shows what it is
-// answered: client-go's own tries again when it is pushed back.
+// probe patches an Event that does not exist. Unlike client-go's clients, it does
+// not retry if the server pushes back.
 type probe struct {
 	client *http.Client
-	url    string // of an Event that does not exist
+	url    string
 }
 
 func newProbe(t *testing.T, config *rest.Config, eventsURL string) probe {
@@ -170,39 +306,70 @@ func newProbe(t *testing.T, config *rest.Config, eventsURL string) probe {
 	return probe{client: client, url: config.Host + eventsURL + "/no-such-event"}
 }
 
-// patch tries to patch an Event that does not exist. With the permission to do
-// that, the answer is 404.
-func (p probe) patch(ctx context.Context) (code int, header http.Header, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPatch, p.url, strings.NewReader("{}"))
-	if err != nil {
-		return 0, nil, err
-	}
-	req.Header.Set("Content-Type", "application/merge-patch+json")
-	response, err := p.client.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	return response.StatusCode, response.Header, response.Body.Close()
-}
-
-// waitFor waits until patch is answered with a code.
-func (p probe) waitFor(t *testing.T, code int) {
+// await waits until the response to a patch has a code, 404 once there is a
+// permission, and until the FlowSchema with a UID routes it, unless that is
+// empty.
+func (p probe) await(t *testing.T, code int, schema types.UID) {
 	t.Helper()
-	p.wait(t, code, func(http.Header) error { return nil })
-}
-
-// wait is waitFor with a look at the header.
-func (p probe) wait(t *testing.T, code int, check func(http.Header) error) {
-	t.Helper()
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		got, header, err := p.patch(ctx)
-		switch {
-		case err != nil:
+	eventually(t, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPatch, p.url, strings.NewReader("{}"))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+		response, err := p.client.Do(req)
+		if err != nil {
 			return err
-		case got != code:
-			return fmt.Errorf("answer is %d, not %d", got, code)
-		default:
-			return check(header)
 		}
+		got := types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID))
+		if response.StatusCode != code || schema != "" && got != schema {
+			err = fmt.Errorf("code %d, want %d; flow schema %q, want %q", response.StatusCode, code, got, schema)
+		}
+		return errors.Join(err, response.Body.Close())
 	})
+}
+
+// holdSeats sends n creates of Events without their bodies. Each keeps its seat,
+// or its place in a queue, while the server waits for the body, and is sent again
+// if it gets neither. It returns once one has a seat. release, which the end of
+// the test calls too, ends them.
+func holdSeats(t *testing.T, config *rest.Config, eventsURL string, n int) (release func()) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	seated := make(chan struct{})
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		// The server asks for the body when it begins to read it, after priority
+		// and fairness.
+		Got100Continue: sync.OnceFunc(func() { close(seated) }),
+	}))
+	var goroutines sync.WaitGroup
+	for range n {
+		goroutines.Go(func() {
+			for ctx.Err() == nil {
+				body, never := io.Pipe()
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+eventsURL, body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("Expect", "100-continue")
+				if response, err := client.Do(req); err == nil {
+					_ = response.Body.Close() // it got neither
+				}
+				_ = never.Close()
+			}
+		})
+	}
+	release = sync.OnceFunc(func() {
+		cancel()
+		goroutines.Wait()
+		client.CloseIdleConnections()
+	})
+	t.Cleanup(release)
+	select {
+	case <-seated:
+	case <-time.After(patience):
+		require.Fail(t, "no seat")
+	}
+	return release
 }

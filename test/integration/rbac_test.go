@@ -22,17 +22,17 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// In this file the server is real and the recorder's time is the test's, which
-// can so see what happens two minutes or half an hour later.
+// The recorders in this file write to a real server with a fake clock.
 
-// step is how much of that time passes between two looks at the server. It is
-// less than any interval of the recorder, so that nothing is passed over.
+// step is how far a fake clock moves between two requests of a test. It is
+// shorter than every interval of the recorder.
 const step = time.Minute
 
-// newClock returns a clock that stands still until it is stepped.
+// newClock returns a fake clock that has the real time.
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
 
-// startLogging is start for tests that look at what is logged.
+// startLogging is start with a log. The function that it returns finds the log
+// lines that contain all the given words.
 func (r *recording) startLogging(t *testing.T) (lines func(words ...string) []string) {
 	t.Helper()
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
@@ -53,10 +53,10 @@ func (r *recording) startLogging(t *testing.T) (lines func(words ...string) []st
 	}
 }
 
-// eventuallyLater is Eventually for what takes the recorder's time as well.
+// eventuallyLater is eventually for a recorder with a fake clock, which it steps.
 func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(context.Context) error) {
 	t.Helper()
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		err := check(ctx)
 		if err != nil {
 			clock.Step(step)
@@ -65,63 +65,8 @@ func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(con
 	})
 }
 
-// untilDenied waits until requests of a kind were denied that many times.
-func (r *recording) untilDenied(t *testing.T, kind string, times int) {
-	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		if n := requestsOf(r.Stats(), kind, "denied"); n < times {
-			return fmt.Errorf("%d requests of kind %s were denied", n, kind)
-		}
-		return nil
-	})
-}
-
-// A controller is often there before its roles are.
-func TestPermissionComesLate(t *testing.T) {
-	t.Parallel()
-	const news = 200
-	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
-	a := accountIn(namespace)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock, QPS: -1})
-	logged := r.startLogging(t)
-	recorder, hot, emitted := r.recorder(), podIn(namespace, "looping"), 0
-	loop := func(n int) {
-		emit(recorder, hot, n)
-		emitted += n
-	}
-	for i := range news {
-		emit(recorder, podIn(namespace, fmt.Sprintf("new-%d", i)), 1)
-		emitted++
-	}
-	loop(1_000)
-	r.untilDenied(t, "create", news+1)
-	for range 60 {
-		clock.Step(time.Second)
-		loop(1)
-	}
-	assert.InDelta(t, news+1, requestsOf(r.Stats(), "create", "denied"), 1, "nothing is asked again within two minutes, but by a singleton that becomes a series")
-	assert.Equal(t, news+1, r.Stats().Tracked)
-	assert.Empty(t, r.written(t))
-
-	a.grant(t, r.clients, mayWrite)
-	eventuallyLater(t, clock, func(context.Context) error {
-		loop(1)
-		if n := len(r.written(t)); n != news+1 {
-			return fmt.Errorf("%d Events of %d", n, news+1)
-		}
-		return nil
-	})
-	r.flush(t)
-	assert.Equal(t, emitted-news, occurrences(eventAbout(t, r.clients, namespace, hot.UID)))
-	assert.Empty(t, r.Stats().Dropped)
-	r.requireAccounted(t, emitted)
-	assert.Len(t, logged("May not write events", "create", namespace), 1)
-	assert.Len(t, logged("May not write events"), 1)
-	t.Logf("%d occurrences: %s", emitted, r.requests)
-}
-
-// Roles are taken away by mistake, and come back.
-func TestPermissionGoesAndComesBack(t *testing.T) {
+// TestPermissionIsRevokedAndGranted revokes a role and grants it again.
+func TestPermissionIsRevokedAndGranted(t *testing.T) {
 	t.Parallel()
 	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
@@ -141,7 +86,7 @@ func TestPermissionGoesAndComesBack(t *testing.T) {
 	r.flush(t)
 	history := watchEvents(t, clients, namespace)
 
-	// A heartbeat, a closing write, and what is new meet a server that refuses.
+	// The server denies a heartbeat, a finish and a create.
 	a.withdraw(t, permission, "create", "patch")
 	emit(recorder, ending, 1)
 	emitted++
@@ -151,13 +96,10 @@ func TestPermissionGoesAndComesBack(t *testing.T) {
 	}
 	emit(recorder, podIn(namespace, "new"), 1)
 	emitted++
-	for kind, times := range map[string]int{"heartbeat": 1, "finish": 1, "create": 1} {
+	for _, kind := range []string{"heartbeat", "finish", "create"} {
 		eventuallyLater(t, clock, func(context.Context) error {
 			loop()
-			if n := requestsOf(r.Stats(), kind, "denied"); n < times {
-				return fmt.Errorf("%d requests of kind %s were denied", n, kind)
-			}
-			return nil
+			return r.hasWrites(kind, "denied", 1)
 		})
 	}
 
@@ -169,27 +111,25 @@ func TestPermissionGoesAndComesBack(t *testing.T) {
 		case err != nil:
 			return err
 		case len(closed) != 1 || state(&closed[0]) != "Finished":
-			return errors.New("not closed")
+			return errors.New("not finished")
 		case len(r.written(t)) != 3:
-			return errors.New("nothing new")
-		case requestsOf(r.Stats(), "heartbeat", "written") == 0:
-			return errors.New("no heartbeat")
+			return errors.New("no new Event")
 		}
-		return nil
+		return r.hasWrites("heartbeat", "written", 1)
 	})
 	r.flush(t)
 	assert.Equal(t, 6, occurrences(eventAbout(t, clients, namespace, ending.UID)))
 	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
 	assert.Empty(t, r.Stats().Dropped)
 	r.requireAccounted(t, emitted)
-	requireNothingGoesBack(t, history)
+	history.requireCountsGrow(t)
 	assert.Len(t, logged("May not write events", "create", namespace), 1)
 	assert.Len(t, logged("May not write events", "patch", namespace), 1)
 	assert.Len(t, logged("May not write events"), 2)
 }
 
-// TestLifeWithTheLeastPermissions has everything happen that can happen to a
-// series, by a user who may create and patch, and nothing else.
+// TestLifeWithTheLeastPermissions takes a series through all its states as a user
+// who may only create and patch.
 func TestLifeWithTheLeastPermissions(t *testing.T) {
 	t.Parallel()
 	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
@@ -204,14 +144,14 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 		emit(recorder, pod, 1)
 		emitted++
 	}
-	untilState := func(name, want string) {
+	awaitFinished := func(name string) {
 		t.Helper()
 		eventuallyLater(t, clock, func(ctx context.Context) error {
 			event, err := clients.EventsV1().Events(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err == nil && state(event) != want {
-				err = fmt.Errorf("%s is %q", name, state(event))
+			if err != nil {
+				return err
 			}
-			return err
+			return isFinished(event)
 		})
 	}
 
@@ -224,15 +164,12 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, pod.UID)))
 	eventuallyLater(t, clock, func(context.Context) error {
 		loop()
-		if requestsOf(r.Stats(), "heartbeat", "written") == 0 {
-			return errors.New("no heartbeat")
-		}
-		return nil
+		return r.hasWrites("heartbeat", "written", 1)
 	})
-	untilState(first.Name, "Finished")
+	awaitFinished(first.Name)
 	assert.Equal(t, emitted, occurrences(eventAbout(t, clients, namespace, pod.UID)))
 
-	// It comes back and goes on, under another name, to which the first leads.
+	// Another series follows under another name. The first Event leads to it.
 	loop()
 	loop()
 	r.flush(t)
@@ -244,22 +181,22 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	}
 	require.NotNil(t, second)
 	assert.Equal(t, "Ongoing", state(second))
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		event, err := clients.EventsV1().Events(namespace).Get(ctx, first.Name, metav1.GetOptions{})
 		if err == nil && !strings.HasPrefix(event.Annotations["eventseries.dev/successor"], second.Name+" ") {
-			err = fmt.Errorf("%s leads nowhere: %v", first.Name, event.Annotations)
+			err = fmt.Errorf("%s has no successor: %v", first.Name, event.Annotations)
 		}
 		return err
 	})
 
-	// Somebody deletes it.
+	// A user deletes its Event.
 	require.NoError(t, clients.EventsV1().Events(namespace).Delete(t.Context(), second.Name, metav1.DeleteOptions{}))
 	loop()
 	r.flush(t)
-	untilState(second.Name, "Finished")
+	awaitFinished(second.Name)
 	assert.Empty(t, r.Stats().Dropped)
 	r.requireAccounted(t, emitted)
-	requireNothingGoesBack(t, history)
+	history.requireCountsGrow(t)
 
 	assert.Len(t, logged("May not list events", namespace), 1)
 	assert.Empty(t, logged("May not write events"))
@@ -267,14 +204,15 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	assert.Equal(t, r.requests.Count("create", eventsResource)+r.requests.Count("patch", eventsResource)+1, r.requests.Total(), r.requests)
 }
 
-// TestControllerOfOneNamespace has a namespaced role, and is asked for more.
+// TestControllerOfOneNamespace emits events about objects outside the only
+// namespace that its role permits.
 func TestControllerOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	admin, namespace, other, clock := apiserver.Config(t), apiserver.Namespace(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	a.grant(t, clients, mayWriteAndListInOne)
-	// An earlier process of the same name has left a series.
+	// An earlier process with the same name has left a series.
 	opts := events.Options{Clock: clock, ReportingInstance: "backup-" + namespace, SkipList: true, ShutdownTimeout: 2 * time.Second}
 	earlier := newRecording(t, a.config(admin), opts)
 	earlier.start(t)
@@ -289,13 +227,13 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	emit(recorder, podIn(namespace, "own"), 2)
 	emit(recorder, podIn(other, "foreign"), 2)
 	emit(recorder, podIn(other, "foreign too"), 1)
-	// About a Node, and so in kube-system.
-	node := nodeOf(namespace)
+	// The Event about a Node is in kube-system. The Node need not exist.
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + namespace, UID: types.UID("uid-of-node-of-" + namespace)}}
 	emit(recorder, node, 3)
 	eventuallyLater(t, clock, func(ctx context.Context) error {
 		closed, err := eventsAbout(ctx, clients, namespace, left.UID)
 		if err == nil && (len(closed) != 1 || state(&closed[0]) != "Finished") {
-			err = errors.New("what the earlier process has left is not closed")
+			err = errors.New("the series of the earlier process is not finished")
 		}
 		return err
 	})
@@ -305,7 +243,7 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	for _, namespace := range []string{other, metav1.NamespaceSystem} {
 		apiserver.Eventually(t, patience, func(context.Context) error {
 			if n := len(logged("May not write events", "create", namespace)); n != 1 {
-				return fmt.Errorf("%s is mentioned %d times", namespace, n)
+				return fmt.Errorf("the log mentions %s %d times", namespace, n)
 			}
 			return nil
 		})
@@ -315,7 +253,7 @@ func TestControllerOfOneNamespace(t *testing.T) {
 
 	a.grant(t, clients, mayWriteAboutClusterToo)
 	eventuallyLater(t, clock, func(context.Context) error {
-		if n := len(r.written(t)); n != 3 { // and two pods in the other namespace
+		if n := len(r.written(t)); n != 3 { // two Pods and the Node
 			return fmt.Errorf("%d Events", n)
 		}
 		return nil
@@ -325,55 +263,6 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	assert.Equal(t, 3, occurrences(event))
 	assert.Empty(t, r.Stats().Dropped)
 	r.Shutdown()
-	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "what is in the other namespace")
+	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
 	assert.Len(t, logged("May not write events"), 2)
-}
-
-// A cluster role reaches to where the Events about cluster-scoped objects are.
-func TestClusterScopedWithTheClusterRole(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			admin, namespace := apiserver.Config(t), apiserver.Namespace(t)
-			a := accountIn(namespace)
-			a.grant(t, apiserver.ClientsetFor(t, admin), mayWrite)
-			r := startRecording(t, a.config(admin), events.Options{ClusterNamespace: where})
-			node := nodeOf(namespace)
-			emit(r.recorder(), node, 2)
-			r.flush(t)
-			event := eventAbout(t, r.clients, where, node.UID)
-			t.Cleanup(func() { deleteEvent(t, r.clients, event) })
-			assert.Equal(t, 2, occurrences(event))
-			r.requireAccounted(t, 2)
-		})
-	}
-}
-
-// nodeOf returns a Node that no other test has. It need not exist.
-func nodeOf(namespace string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "node-of-" + namespace, UID: types.UID("uid-of-node-of-" + namespace),
-	}}
-}
-
-// requireNothingGoesBack fails the test if the count or the time of an Event was
-// ever smaller than before.
-func requireNothingGoesBack(t *testing.T, h *history) {
-	t.Helper()
-	type latest struct {
-		count int
-		time  time.Time
-	}
-	seen := map[types.UID]latest{}
-	for _, c := range h.all() {
-		before, now := seen[c.event.UID], latest{count: occurrences(c.event)}
-		if c.event.Series != nil {
-			now.time = c.event.Series.LastObservedTime.Time
-		}
-		require.GreaterOrEqual(t, now.count, before.count, "count of %s", c.event.Name)
-		require.False(t, now.time.Before(before.time), "time of %s: %v before %v", c.event.Name, now.time, before.time)
-		seen[c.event.UID] = now
-	}
-	require.NotEmpty(t, seen)
 }

@@ -1,25 +1,30 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -29,41 +34,53 @@ const (
 	// controller is the reporting controller of all recordings.
 	controller = "example.com/integration-test"
 
-	// eventsResource is how Requests calls what the recorder writes.
+	// eventsResource and coreResource name the Events of events.k8s.io and of
+	// core/v1 as Requests does.
 	eventsResource = "events.events.k8s.io"
+	coreResource   = "events"
 
-	// patience bounds every wait for something that takes a moment. It is long,
-	// because the tests share few cores with a server and the race detector.
+	// patience bounds every wait. It is long because the tests share few cores
+	// with a server and the race detector.
 	patience = time.Minute
 )
 
-// recording is a broadcaster that writes to a real server, and what that takes.
+// newSink makes a sink that writes with the given clients.
+type newSink = func(*kubernetes.Clientset) events.EventSink
+
+func eventsSink(clients *kubernetes.Clientset) events.EventSink {
+	return &events.EventSinkImpl{Interface: clients.EventsV1()}
+}
+
+func coreSink(clients *kubernetes.Clientset) events.EventSink {
+	return &compat.CoreSink{Interface: clients.CoreV1()}
+}
+
+// sinks are the sinks of this project by the API group that they write to.
+var sinks = map[string]newSink{"events.k8s.io": eventsSink, "core": coreSink}
+
+// recording is a broadcaster that writes to a real server.
 type recording struct {
 	*events.Broadcaster
-	// requests are those of the broadcaster and of nobody else.
+	// requests counts the requests of the broadcaster alone.
 	requests *Requests
-	// clients are an administrator's, to look at what is on the server.
+	// clients are an administrator's. Tests inspect the server with them.
 	clients  *kubernetes.Clientset
 	instance string
 }
 
-// newRecording makes a broadcaster for the server of config, which its clients
-// are made of as well. It is shut down at the end of the test.
+// newRecording makes a broadcaster that writes to the server of config through
+// events.k8s.io. It does not list unless opts names namespaces, because tests
+// count requests. The end of the test shuts it down.
 func newRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	return newRecordingTo(t, eventsSink, config, opts)
 }
 
-// eventsSink makes the sink that recordings have unless a test says otherwise.
-func eventsSink(clients *kubernetes.Clientset) events.EventSink {
-	return &events.EventSinkImpl{Interface: clients.EventsV1()}
-}
-
-// newRecordingTo is newRecording for a sink that is made by the given function.
-func newRecordingTo(t *testing.T, newSink func(*kubernetes.Clientset) events.EventSink, config *rest.Config, opts events.Options) *recording {
+// newRecordingTo is newRecording with another sink.
+func newRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	if len(opts.Namespaces) == 0 {
-		opts.SkipList = true // the tests count requests
+		opts.SkipList = true
 	}
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "test-" + rand.String(10)
@@ -73,7 +90,7 @@ func newRecordingTo(t *testing.T, newSink func(*kubernetes.Clientset) events.Eve
 	config = rest.CopyConfig(config)
 	requests := CountRequests(config)
 	r := &recording{
-		Broadcaster: events.NewBroadcasterWithOptions(newSink(apiserver.ClientsetFor(t, config)), opts),
+		Broadcaster: events.NewBroadcasterWithOptions(sink(apiserver.ClientsetFor(t, config)), opts),
 		requests:    requests,
 		clients:     apiserver.ClientsetFor(t, admin),
 		instance:    opts.ReportingInstance,
@@ -82,41 +99,65 @@ func newRecordingTo(t *testing.T, newSink func(*kubernetes.Clientset) events.Eve
 	return r
 }
 
-// startRecording is newRecording and start. Nothing is listed, since the tests
-// count requests.
+// startRecording makes and starts a recording.
 func startRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
-	opts.SkipList = true
-	r := newRecording(t, config, opts)
+	return startRecordingTo(t, eventsSink, config, opts)
+}
+
+// startRecordingTo is startRecording with another sink.
+func startRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
+	t.Helper()
+	r := newRecordingTo(t, sink, config, opts)
 	r.start(t)
 	return r
 }
 
-// start starts the writing. The broadcaster logs to the test's log.
+// start starts the broadcaster, which logs to the log of the test.
 func (r *recording) start(t *testing.T) {
 	t.Helper()
 	ctx := klog.NewContext(t.Context(), ktesting.NewLogger(t, ktesting.NewConfig()))
 	require.NoError(t, r.StartRecordingToSinkWithContext(ctx))
 }
 
-// recorder returns a recorder for client-go's types.
+// recorder returns a recorder that knows the types of client-go.
 func (r *recording) recorder() events.EventRecorderLogger {
 	return r.NewRecorder(scheme.Scheme, controller)
 }
 
-// flush waits until all that was emitted is on the server.
+// flush waits until the server has everything that was emitted.
 func (r *recording) flush(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	r.flushWithin(t, patience)
+}
+
+func (r *recording) flushWithin(t *testing.T, timeout time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	require.NoError(t, r.Flush(ctx))
 }
 
-// waitForgotten waits until no series is tracked: what is on the server already
-// may not have been answered yet.
-func (r *recording) waitForgotten(t *testing.T) {
+// hasWrites returns an error unless at least n requests of a kind had an
+// outcome.
+func (r *recording) hasWrites(kind, outcome string, n int) error {
+	if got := requestsOf(r.Stats(), kind, outcome); got < n {
+		return fmt.Errorf("%d requests of kind %s were %s, want %d", got, kind, outcome, n)
+	}
+	return nil
+}
+
+// awaitWrites waits until at least n requests of a kind had an outcome.
+func (r *recording) awaitWrites(t *testing.T, kind, outcome string, n int) {
 	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
+	eventually(t, func(context.Context) error { return r.hasWrites(kind, outcome, n) })
+}
+
+// awaitForgotten waits until the broadcaster tracks no series. The server may
+// have the last write before the broadcaster has its response.
+func (r *recording) awaitForgotten(t *testing.T) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
 		if n := r.Stats().Tracked; n != 0 {
 			return fmt.Errorf("%d series are tracked", n)
 		}
@@ -124,8 +165,7 @@ func (r *recording) waitForgotten(t *testing.T) {
 	})
 }
 
-// written returns the Events that this recording has on the server, in all
-// namespaces.
+// written returns the Events of this recording in all namespaces.
 func (r *recording) written(t *testing.T) []eventsv1.Event {
 	t.Helper()
 	list, err := r.clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{
@@ -141,13 +181,12 @@ func (r *recording) written(t *testing.T) []eventsv1.Event {
 	return own
 }
 
-// requireAccounted fails the test unless exactly the given number of occurrences
-// was taken in, and each of them is on the server or counted as dropped. The
-// broadcaster must have been flushed or shut down.
+// requireAccounted fails the test unless the broadcaster accepted exactly that
+// many occurrences, and the server has each of them or Stats counts it as
+// dropped. Flush or shut down the broadcaster first.
 func (r *recording) requireAccounted(t *testing.T, emitted int) {
 	t.Helper()
-	written := r.written(t)
-	requireAccounted(t, emitted, r.Stats(), written)
+	requireAccounted(t, emitted, r.Stats(), r.written(t))
 }
 
 func requireAccounted(t *testing.T, emitted int, stats events.Stats, written []eventsv1.Event) {
@@ -156,11 +195,11 @@ func requireAccounted(t *testing.T, emitted int, stats events.Stats, written []e
 	for i := range written {
 		accounted += uint64(occurrences(&written[i]))
 	}
-	require.EqualValues(t, emitted, stats.Occurrences, "occurrences taken in")
-	require.EqualValues(t, emitted, accounted, "occurrences on the server in %d Events, and dropped: %v", len(written), stats.Dropped)
+	require.EqualValues(t, emitted, stats.Occurrences, "accepted occurrences")
+	require.EqualValues(t, emitted, accounted, "occurrences in %d Events, and dropped: %v", len(written), stats.Dropped)
 }
 
-// dropped returns how many occurrences were lost, whatever the reason.
+// dropped returns the number of dropped occurrences, whatever the reason.
 func dropped(stats events.Stats) uint64 {
 	var n uint64
 	for _, count := range stats.Dropped {
@@ -169,7 +208,12 @@ func dropped(stats events.Stats) uint64 {
 	return n
 }
 
-// occurrences returns how many occurrences an Event tells of.
+// requestsOf returns how many requests of a kind had an outcome.
+func requestsOf(stats events.Stats, kind, outcome string) int {
+	return int(stats.Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
+}
+
+// occurrences returns how many occurrences an Event reports.
 func occurrences(event *eventsv1.Event) int {
 	if event.Series == nil {
 		return 1
@@ -177,15 +221,27 @@ func occurrences(event *eventsv1.Event) int {
 	return int(event.Series.Count)
 }
 
-// state returns the state annotation of an Event, empty if there is none.
-func state(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
-
-// requestsOf returns how many requests of a kind had an outcome.
-func requestsOf(stats events.Stats, kind, outcome string) int {
-	return int(stats.Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
+// lastObserved returns the time of the latest occurrence that an Event reports.
+func lastObserved(event *eventsv1.Event) time.Time {
+	if event.Series == nil {
+		return event.EventTime.Time
+	}
+	return event.Series.LastObservedTime.Time
 }
 
-// podIn returns a Pod that need not exist.
+// state returns the state of an Event, empty if it has none.
+func state(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
+
+// finish marks an Event as Finished, as the process that wrote it would.
+func finish(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) *eventsv1.Event {
+	t.Helper()
+	patch := []byte(`{"metadata":{"annotations":{"` + series.AnnotationState + `":"Finished"}}}`)
+	event, err := clients.EventsV1().Events(event.Namespace).Patch(t.Context(), event.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	require.NoError(t, err)
+	return event
+}
+
+// podIn returns a Pod. It need not exist.
 func podIn(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace,
@@ -201,8 +257,44 @@ func emit(recorder events.EventRecorder, regarding runtime.Object, n int) {
 	}
 }
 
-// repeat calls f in a goroutine, again and again, until the function that it
-// returns is called or the test ends. Both wait for the goroutine.
+// tally emits events and knows the counts that the server must have afterwards.
+type tally struct {
+	namespace string
+	recorder  events.EventRecorder
+
+	counts  map[string]int // occurrences by the name of the Pod
+	emitted int            // all of them
+}
+
+func newTally(namespace string, recorder events.EventRecorder) *tally {
+	return &tally{namespace: namespace, recorder: recorder, counts: map[string]int{}}
+}
+
+// occur emits events about the Pod with this number.
+func (y *tally) occur(pod, times int) {
+	object := podIn(y.namespace, fmt.Sprintf("pod-%d", pod))
+	emit(y.recorder, object, times)
+	y.counts[object.Name] += times
+	y.emitted += times
+}
+
+// requireWritten fails the test unless a recording has one Event about each of
+// the Pods in the namespace, with the right count, and accounts for all
+// occurrences.
+func (y *tally) requireWritten(t *testing.T, r *recording) {
+	t.Helper()
+	got := map[string]int{}
+	for _, event := range r.written(t) {
+		assert.Equal(t, y.namespace, event.Namespace)
+		assert.NotContains(t, got, event.Regarding.Name, "second Event")
+		got[event.Regarding.Name] = occurrences(&event)
+	}
+	require.Equal(t, y.counts, got)
+	r.requireAccounted(t, y.emitted)
+}
+
+// repeat calls f again and again in a goroutine, until the test ends or calls
+// the returned function. Both wait for the goroutine.
 func repeat(t *testing.T, every time.Duration, f func()) (stop func()) {
 	t.Helper()
 	stopped := make(chan struct{})
@@ -227,26 +319,52 @@ func repeat(t *testing.T, every time.Duration, f func()) (stop func()) {
 	return stop
 }
 
+// eventually waits until check returns nil, for no longer than patience.
+func eventually(t *testing.T, check func(context.Context) error) {
+	t.Helper()
+	apiserver.Eventually(t, patience, check)
+}
+
 // eventAbout waits until there is exactly one Event about an object, and returns
 // it.
 func eventAbout(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) *eventsv1.Event {
 	t.Helper()
-	var event *eventsv1.Event
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		found, err := eventsAbout(ctx, clients, namespace, uid)
-		if err == nil && len(found) != 1 {
-			err = fmt.Errorf("%d Events about %s", len(found), uid)
-		}
-		if err != nil {
-			return err
-		}
-		event = &found[0]
-		return nil
-	})
-	return event
+	return &awaitEvents(t, clients, namespace, uid, 1, func(*eventsv1.Event) error { return nil })[0]
 }
 
-// eventsAbout returns the Events about an object.
+// awaitFinished waits until there is exactly one Event about an object and its
+// series is Finished.
+func awaitFinished(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) *eventsv1.Event {
+	t.Helper()
+	return &awaitEvents(t, clients, namespace, uid, 1, isFinished)[0]
+}
+
+func isFinished(event *eventsv1.Event) error {
+	if got := state(event); got != "Finished" {
+		return fmt.Errorf("the state of %s is %q", event.Name, got)
+	}
+	return nil
+}
+
+// awaitEvents waits until there are exactly n Events about an object that all
+// pass check, and returns them in the order of their names.
+func awaitEvents(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID, n int, check func(*eventsv1.Event) error) []eventsv1.Event {
+	t.Helper()
+	var found []eventsv1.Event
+	eventually(t, func(ctx context.Context) (err error) {
+		found, err = eventsAbout(ctx, clients, namespace, uid)
+		if err == nil && len(found) != n {
+			err = fmt.Errorf("%d Events about %s, want %d", len(found), uid, n)
+		}
+		for i := 0; i < len(found) && err == nil; i++ {
+			err = check(&found[i])
+		}
+		return err
+	})
+	return found
+}
+
+// eventsAbout returns the Events about an object in the order of their names.
 func eventsAbout(ctx context.Context, clients kubernetes.Interface, namespace string, uid types.UID) ([]eventsv1.Event, error) {
 	list, err := clients.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "regarding.uid=" + string(uid),
@@ -255,4 +373,136 @@ func eventsAbout(ctx context.Context, clients kubernetes.Interface, namespace st
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// deleteEvent deletes an Event that outlives the namespace of its test.
+func deleteEvent(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
+	t.Helper()
+	ctx, cancel := apiserver.CleanupContext()
+	defer cancel()
+	err := clients.EventsV1().Events(event.Namespace).Delete(ctx, event.Name, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		require.NoError(t, err)
+	}
+}
+
+// history is what a watch of the Events of a namespace has returned, in order.
+type history struct {
+	mu      sync.Mutex
+	changes []change
+}
+
+type change struct {
+	kind  watch.EventType
+	event *eventsv1.Event
+}
+
+// watchEvents watches the Events of a namespace until the test ends.
+func watchEvents(t *testing.T, clients kubernetes.Interface, namespace string) *history {
+	t.Helper()
+	watcher, err := clients.EventsV1().Events(namespace).Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	h := &history{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for change := range watcher.ResultChan() {
+			h.add(change)
+		}
+	}()
+	t.Cleanup(func() {
+		watcher.Stop()
+		<-done
+	})
+	return h
+}
+
+func (h *history) add(c watch.Event) {
+	event, ok := c.Object.(*eventsv1.Event)
+	if !ok {
+		return // an error ends the watch; tests time out if they miss something
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes = append(h.changes, change{kind: c.Type, event: event})
+}
+
+// all returns the changes so far.
+func (h *history) all() []change {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changes[:len(h.changes):len(h.changes)]
+}
+
+// requireStates fails the test unless the Events of a namespace, which has only
+// one at a time, passed through the given states, and their count never went
+// back.
+func (h *history) requireStates(t *testing.T, want ...string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		var got []string
+		for _, c := range h.all() {
+			if s := state(c.event); len(got) == 0 || got[len(got)-1] != s {
+				got = append(got, s)
+			}
+		}
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			return fmt.Errorf("states are %q, want %q", got, want)
+		}
+		return nil
+	})
+	h.requireCountsGrow(t)
+}
+
+// requireCountsGrow fails the test if the count or the time of an Event ever
+// went back.
+func (h *history) requireCountsGrow(t *testing.T) {
+	t.Helper()
+	latest := map[string]*eventsv1.Event{}
+	for _, c := range h.all() {
+		if c.kind == watch.Deleted {
+			continue
+		}
+		if before := latest[c.event.Name]; before != nil {
+			require.GreaterOrEqual(t, occurrences(c.event), occurrences(before), "count of %s", c.event.Name)
+			require.False(t, lastObserved(c.event).Before(lastObserved(before)), "time of %s", c.event.Name)
+		}
+		latest[c.event.Name] = c.event
+	}
+	require.NotEmpty(t, latest)
+}
+
+// requireSeen waits until the watch has returned an Event with a count.
+func (h *history) requireSeen(t *testing.T, name string, count int) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		latest := 0
+		for _, c := range h.all() {
+			if c.event.Name == name {
+				latest = occurrences(c.event)
+			}
+		}
+		if latest != count {
+			return fmt.Errorf("the watch shows %d occurrences of %s, want %d", latest, name, count)
+		}
+		return nil
+	})
+}
+
+// syncBuffer is a bytes.Buffer for concurrent use.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

@@ -4,57 +4,69 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// replicaVariable, where it is set, makes this program a replica of a small
-// controller instead of a test. Its value is a replicaSpec in JSON.
+// replicaVariable is the environment variable that makes this program a replica
+// of a small controller instead of a test. Its value is a replicaSpec as JSON.
 const replicaVariable = "EVENTSERIES_TEST_REPLICA"
 
-// replicaSpec says what a replica is to be.
+// replicaSpec configures a replica.
 type replicaSpec struct {
 	Kubeconfig string
-	User       string // whom the replica impersonates
-	Namespace  string // of all that it has to do with
-	Name       string // its reportingInstance, and its identity as a leader
+	User       string // impersonated by the replica
+	Namespace  string // of its Pod and its Lease
+	Name       string // its reportingInstance and its leader election identity
 	Scope      events.Scope
 
-	// Now is the time, which goes on as the test says. If zero, it is the real
-	// one.
+	// Now is the initial time of a fake clock, which the test steps. If zero, the
+	// replica has the real clock.
 	Now time.Time
-	// Lease is what replicas compete for: the one that holds it starts its
-	// broadcaster, and is in a hot loop from then on. If empty, it is started at
+	// Lease is the name of a Lease. The replica that holds it starts its
+	// broadcaster and a hot loop. If empty, the replica starts its broadcaster at
 	// once.
 	Lease string
 }
 
-// replica is a process of its own, which can be killed without a chance. It does
-// what it is told on its standard input, line by line, and ends with that: no
+// replica is a process that a test can kill. It executes the commands on its
+// standard input, one a line, and exits at the end of the input, so that no
 // replica outlives its test.
 type replica struct {
 	cmd    *exec.Cmd
 	stdin  io.Writer
-	lines  chan string // what it answers; closed at the end of its output
+	lines  chan string // its answers; closed at the end of its output
 	stderr syncBuffer
 	done   chan struct{}
-	// now is the replica's time as of its last answer, unless that is the real
-	// one.
+	// now is the time of its fake clock at its last answer.
 	now time.Time
 }
 
-// startReplica starts a replica on the shared server. It is killed at the end of
-// the test.
+// startReplica starts a replica on the shared server. The end of the test kills
+// it.
 func startReplica(t *testing.T, spec replicaSpec) *replica {
 	t.Helper()
 	spec.Kubeconfig = apiserver.Kubeconfig(t)
@@ -81,7 +93,7 @@ func startReplica(t *testing.T, spec replicaSpec) *replica {
 			r.lines <- scanner.Text()
 		}
 		close(r.lines)
-		_ = r.cmd.Wait() // it is killed, mostly
+		_ = r.cmd.Wait() // most replicas are killed
 	}()
 	t.Cleanup(func() { // the context of the test has ended
 		<-r.done
@@ -92,7 +104,7 @@ func startReplica(t *testing.T, spec replicaSpec) *replica {
 	return r
 }
 
-// kill ends the replica as SIGKILL does, and waits for its end.
+// kill sends SIGKILL to the replica and waits for its exit.
 func (r *replica) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.cmd.Process.Kill())
@@ -106,7 +118,7 @@ func (r *replica) await(t *testing.T) string {
 	defer cancel()
 	select {
 	case line, ok := <-r.lines:
-		require.True(t, ok, "the replica has ended")
+		require.True(t, ok, "the replica has exited")
 		return line
 	case <-ctx.Done():
 		require.NoError(t, ctx.Err(), "the replica does not answer")
@@ -114,8 +126,8 @@ func (r *replica) await(t *testing.T) string {
 	}
 }
 
-// do has the replica do something, and returns its answer. What there is to do is
-// with replicaProgram.do.
+// do sends a command to the replica and returns its answer. replicaProgram.do
+// documents the commands.
 func (r *replica) do(t *testing.T, format string, args ...any) string {
 	t.Helper()
 	command := fmt.Sprintf(format, args...)
@@ -131,14 +143,239 @@ func (r *replica) do(t *testing.T, format string, args ...any) string {
 	return result
 }
 
-// eventually has the replica's time pass until check returns nil.
+// eventually steps the clock of the replica until check returns nil.
 func (r *replica) eventually(t *testing.T, check func(context.Context) error) {
 	t.Helper()
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
+	eventually(t, func(ctx context.Context) error {
 		err := check(ctx)
 		if err != nil {
 			r.do(t, "wait %v", step)
 		}
 		return err
 	})
+}
+
+// The configuration of leader election. These durations keep a leader that is
+// slow because the machine is busy.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 12 * time.Second
+	retryPeriod   = 500 * time.Millisecond
+)
+
+// replicaAnnotation names the replica that emitted an occurrence, so that every
+// change of an Event names its writer.
+const replicaAnnotation = "example.com/replica"
+
+// replicaProgram runs in the process of a replica.
+type replicaProgram struct {
+	spec        replicaSpec
+	clients     *kubernetes.Clientset
+	clock       *clocktesting.FakeClock // nil for the real clock
+	broadcaster *events.Broadcaster
+	recorder    events.AnnotatedEventRecorder
+	emitted     int
+
+	stop    chan struct{} // closed to stop the loop of a leader
+	looping sync.WaitGroup
+}
+
+// runReplica is the main function of a replica.
+func runReplica(spec string) (code int) {
+	p, err := newReplicaProgram(spec)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	commands := make(chan string)
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			commands <- in.Text()
+		}
+		// The test has ended.
+		os.Exit(1)
+	}()
+	if p.spec.Lease != "" {
+		go p.lead()
+	} else if err := p.broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for command := range commands {
+		answer, err := p.do(command)
+		if err != nil {
+			answer = "error: " + strings.ReplaceAll(err.Error(), "\n", " ")
+		}
+		if p.clock != nil {
+			answer += " at " + p.clock.Now().Format(time.RFC3339Nano)
+		}
+		fmt.Println(answer)
+	}
+	return 0
+}
+
+func newReplicaProgram(spec string) (*replicaProgram, error) {
+	p := &replicaProgram{stop: make(chan struct{})}
+	if err := json.Unmarshal([]byte(spec), &p.spec); err != nil {
+		return nil, err
+	}
+	config, err := apiserver.Load(p.spec.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: p.spec.User}
+	if p.clients, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	opts := events.Options{
+		ReportingInstance: p.spec.Name,
+		Scope:             p.spec.Scope,
+		Namespaces:        []string{p.spec.Namespace},
+	}
+	if p.spec.Lease != "" {
+		opts.HeartbeatInterval = 200 * time.Millisecond
+	}
+	if !p.spec.Now.IsZero() {
+		p.clock = clocktesting.NewFakeClock(p.spec.Now)
+		opts.Clock = p.clock
+	}
+	p.broadcaster = events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: p.clients.EventsV1()}, opts)
+	p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
+	return p, nil
+}
+
+// do executes a command:
+//
+//	emit N          emits N times
+//	loop N          emits and steps the clock by a minute, N times
+//	wait D          steps the clock by the duration D
+//	until denied    waits until the server has denied the initial list
+//	until restored  waits until the broadcaster has restored a series
+//	restored        returns how many series the broadcaster has restored
+//	adopted         returns how many series it has adopted by name
+//	flush           flushes the broadcaster
+//	shutdown        shuts the broadcaster down
+//	stop            stops the loop of a leader, and returns how often it emitted
+func (p *replicaProgram) do(command string) (answer string, err error) {
+	verb, object, _ := strings.Cut(command, " ")
+	switch verb {
+	case "emit", "loop":
+		n, err := strconv.Atoi(object)
+		if err != nil {
+			return "", err
+		}
+		for range n {
+			p.emit()
+			if verb == "loop" {
+				p.clock.Step(time.Minute)
+			}
+		}
+	case "wait":
+		d, err := time.ParseDuration(object)
+		if err != nil {
+			return "", err
+		}
+		p.clock.Step(d)
+	case "until":
+		return "ok", p.until(func() bool {
+			stats := p.broadcaster.Stats()
+			if object == "restored" {
+				return stats.Restored > 0
+			}
+			return requestsOf(stats, "list", object) > 0
+		})
+	case "restored":
+		return strconv.FormatUint(p.broadcaster.Stats().Restored, 10), nil
+	case "adopted":
+		return strconv.FormatUint(p.broadcaster.Stats().Adopted, 10), nil
+	case "flush":
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		return "ok", p.broadcaster.Flush(ctx)
+	case "shutdown":
+		p.broadcaster.Shutdown()
+	case "stop":
+		close(p.stop)
+		p.looping.Wait()
+		return strconv.Itoa(p.emitted), nil
+	default:
+		return "", errors.New("unknown command: " + command)
+	}
+	return "ok", nil
+}
+
+// emit emits the event that all replicas have in common.
+func (p *replicaProgram) emit() {
+	p.recorder.AnnotatedEventf(replicaPod(p.spec.Namespace), nil, map[string]string{replicaAnnotation: p.spec.Name},
+		corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+	p.emitted++
+}
+
+// replicaPod returns the Pod that replicas emit events about.
+func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping") }
+
+// until waits for a condition.
+func (p *replicaProgram) until(holds func() bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ticker := time.NewTicker(apiserver.PollInterval)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// lead competes for the Lease. The leader prints "leading" and starts a hot loop.
+// It exits when it loses the Lease.
+func (p *replicaProgram) lead() {
+	// As in controller-runtime, the legacy recorder writes the events about the
+	// election.
+	legacy := record.NewBroadcaster()
+	legacy.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")})
+	leaderelection.RunOrDie(context.Background(), leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: p.spec.Lease},
+			Client:    p.clients.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{
+				Identity:      p.spec.Name,
+				EventRecorder: legacy.NewRecorder(scheme.Scheme, corev1.EventSource{Component: p.spec.Name}),
+			},
+		},
+		LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline,
+		RetryPeriod:   retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: p.loop,
+			OnStoppedLeading: func() {
+				fmt.Fprintln(os.Stderr, "the lease is lost")
+				os.Exit(1)
+			},
+		},
+	})
+}
+
+// loop starts the hot loop of a leader.
+func (p *replicaProgram) loop(ctx context.Context) {
+	if err := p.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	p.looping.Go(func() {
+		ticker := time.NewTicker(time.Millisecond)
+		defer ticker.Stop()
+		for {
+			p.emit()
+			select {
+			case <-ticker.C:
+			case <-p.stop:
+				return
+			}
+		}
+	})
+	fmt.Println("leading")
 }

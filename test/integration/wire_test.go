@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,7 +22,7 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// emission is one call of AnnotatedEventf, and the options of who makes it.
+// emission is a call of AnnotatedEventf, and the options of its recorder.
 type emission struct {
 	controller, instance string
 	clusterNamespace     string
@@ -35,33 +34,33 @@ type emission struct {
 	args                 []any
 }
 
-// wireRow is one thing to be emitted at the edge of what the API server takes.
+// wireRow is an emission at or beyond a limit of the API server.
 type wireRow struct {
 	name string
-	// emit makes an emission that would be fine into the one to be tried.
+	// emit changes a valid emission.
 	emit func(*emission)
-	// refused is the field that the server complains about if the Event is sent
-	// as it was emitted. If empty, the server takes it like that.
-	refused string
-	// want makes the Event as it was emitted into the one that is to be on the
-	// server. If nil, that is the same.
+	// rejected is the field that the server names if it gets the emission
+	// unrepaired. If empty, the server accepts it.
+	rejected string
+	// want changes the Event that has what was emitted into the Event that the
+	// server must have. If nil, they are the same.
 	want func(*eventsv1.Event)
 	// wantName is a pattern for the name of the Event, in which HASH stands for
 	// the hash of the key. If empty, it is the object's name, a dot and the hash.
 	wantName string
-	// omitsAnnotations says that not all annotations are recorded.
+	// omitsAnnotations is set if the recorder omits annotations.
 	omitsAnnotations bool
 }
 
-// contentTypes are what clients send. A patch is JSON with both.
+// contentTypes are the content types of clients. Patches are always JSON.
 var contentTypes = map[string]string{
-	"json":     runtime.ContentTypeJSON,
+	"JSON":     runtime.ContentTypeJSON,
 	"protobuf": runtime.ContentTypeProtobuf,
 }
 
-// TestWireRules emits all that the API server might not take, as an Event that
-// is created and patched, and as one that is created as a series. What the table
-// says of each row is proven by sending the same without a recorder.
+// TestWireRules emits everything that the API server might reject: as an Event
+// that is created and patched, and as an Event that is created as a series. To
+// prove the rows, it sends the same without a recorder.
 func TestWireRules(t *testing.T) {
 	t.Parallel()
 	namespace := apiserver.Namespace(t)
@@ -79,12 +78,11 @@ func TestWireRules(t *testing.T) {
 	}
 }
 
-// An unknown type is the one thing that is not repaired: nobody can know what
-// was meant.
+// TestUnknownTypeIsDropped emits the only thing that the recorder cannot repair.
 func TestUnknownTypeIsDropped(t *testing.T) {
 	t.Parallel()
 	namespace := apiserver.Namespace(t)
-	row := wireRow{emit: func(e *emission) { e.eventtype = "Error" }, refused: "type"}
+	row := wireRow{emit: func(e *emission) { e.eventtype = "Error" }, rejected: "type"}
 	row.tryRaw(t, namespace)
 	e := row.emission(namespace)
 	r := row.record(t, &e, runtime.ContentTypeJSON)
@@ -96,8 +94,7 @@ func TestUnknownTypeIsDropped(t *testing.T) {
 	requireAccounted(t, 1, r.Stats(), nil)
 }
 
-// emission returns what the row emits, about an object that nothing else is
-// about.
+// emission returns the emission of the row, about a new object.
 func (row *wireRow) emission(namespace string) emission {
 	e := emission{
 		controller: controller,
@@ -113,7 +110,7 @@ func (row *wireRow) emission(namespace string) emission {
 	return e
 }
 
-// event returns the Event that says what was emitted, as it was emitted.
+// event returns the Event that has exactly what was emitted.
 func (e *emission) event() *eventsv1.Event {
 	event := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: e.regarding.Namespace, Annotations: maps.Clone(e.annotations)},
@@ -132,7 +129,7 @@ func (e *emission) event() *eventsv1.Event {
 	return event
 }
 
-// tryRaw sends what the row emits without a recorder.
+// tryRaw sends the emission without a recorder.
 func (row *wireRow) tryRaw(t *testing.T, namespace string) {
 	t.Helper()
 	e := row.emission(namespace)
@@ -145,7 +142,7 @@ func (row *wireRow) tryRaw(t *testing.T, namespace string) {
 	config := apiserver.Config(t)
 	config.ContentType = runtime.ContentTypeJSON
 	_, err := apiserver.ClientsetFor(t, config).EventsV1().Events(event.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
-	if row.refused == "" {
+	if row.rejected == "" {
 		require.NoError(t, err)
 		return
 	}
@@ -157,10 +154,10 @@ func (row *wireRow) tryRaw(t *testing.T, namespace string) {
 	for _, cause := range status.Status().Details.Causes {
 		fields = append(fields, cause.Field)
 	}
-	assert.Contains(t, fields, row.refused)
+	assert.Contains(t, fields, row.rejected)
 }
 
-// trySingleton emits it once, and then again.
+// trySingleton emits once, and then again.
 func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
 	t.Helper()
 	e := row.emission(namespace)
@@ -177,7 +174,7 @@ func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
 	row.requireOnServer(t, r, &e, 2)
 }
 
-// trySeries emits it twice before anything is written.
+// trySeries emits twice before the recorder writes.
 func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
 	t.Helper()
 	e := row.emission(namespace)
@@ -190,7 +187,7 @@ func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
 	row.requireOnServer(t, r, &e, 2)
 }
 
-// wireRecording is a recording that emits one thing.
+// wireRecording is a recording with the recorder of an emission.
 type wireRecording struct {
 	*recording
 	emitter events.EventRecorder
@@ -200,11 +197,7 @@ func (row *wireRow) record(t *testing.T, e *emission, contentType string) wireRe
 	t.Helper()
 	config := apiserver.Config(t)
 	config.ContentType = contentType
-	r := newRecording(t, config, events.Options{
-		ReportingInstance: e.instance,
-		ClusterNamespace:  e.clusterNamespace,
-		NoteInterval:      time.Nanosecond, // so that the note of each occurrence is looked at
-	})
+	r := newRecording(t, config, events.Options{ReportingInstance: e.instance, ClusterNamespace: e.clusterNamespace})
 	return wireRecording{recording: r, emitter: r.NewRecorder(scheme.Scheme, e.controller)}
 }
 
@@ -221,8 +214,8 @@ func (r wireRecording) emit(e *emission) {
 	r.emitter.Eventf(e.regarding, related, e.eventtype, e.reason, e.action, e.note, e.args...)
 }
 
-// requireOnServer fails the test unless the one Event about what the row emitted
-// says so, as documented, in both groups, and nothing is lost.
+// requireOnServer fails the test unless the server has one Event about the
+// object, with what the row wants, both API groups agree, and nothing is lost.
 func (row *wireRow) requireOnServer(t *testing.T, r wireRecording, e *emission, count int) {
 	t.Helper()
 	want := e.event()
@@ -247,7 +240,7 @@ func (row *wireRow) requireOnServer(t *testing.T, r wireRecording, e *emission, 
 		name = regexp.QuoteMeta(e.regarding.Name) + `\.HASH`
 	}
 	assert.Regexp(t, `^`+strings.Replace(name, "HASH", "[0-9a-f]{16}", 1)+`$`, got.Name)
-	assert.LessOrEqual(t, len(got.Name), 253)
+	assert.LessOrEqual(t, len(got.Name), maxName)
 
 	stats := r.Stats()
 	assert.Empty(t, stats.Dropped)
