@@ -1,8 +1,9 @@
-// Package conformance compares this recorder with what client-go's recorders
-// promise: their names, and what they do.
+// Package conformance runs the same tests with the recorders of client-go and of
+// this project. Where a comment says "Different on purpose", they must differ.
 package conformance
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,15 +14,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	eventsv1beta1 "k8s.io/api/events/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 
 	eventseries "github.com/eventseries/eventseries/events"
 )
 
-// A program that changes its import finds every name again. When client-go gets a
-// new one, this fails.
-func TestEveryNameOfClientGoIsThere(t *testing.T) {
+// TestEveryNameOfClientGoExists fails when client-go exports a new name. A program
+// can thus replace its import.
+func TestEveryNameOfClientGoExists(t *testing.T) {
 	theirs := exported(t, "k8s.io/client-go/tools/events")
 	ours := exported(t, "github.com/eventseries/eventseries/events")
 	require.Greater(t, len(theirs), 10)
@@ -30,7 +36,7 @@ func TestEveryNameOfClientGoIsThere(t *testing.T) {
 	}
 }
 
-// What is of the same type in both packages fits where the other is expected.
+// The types of both packages are interchangeable.
 var (
 	_ events.EventSink               = (*eventseries.EventSinkImpl)(nil)
 	_ events.EventBroadcaster        = (*eventseries.Broadcaster)(nil)
@@ -41,13 +47,13 @@ var (
 	_ eventseries.EventSink          = events.EventSink(nil)
 	_ events.EventBroadcasterAdapter = eventseries.EventBroadcasterAdapter(nil)
 	_ *events.FakeRecorder           = eventseries.NewFakeRecorder(0)
-	// NewBroadcaster returns more than client-go's, which fits where the result is
-	// used and not where the function is.
+	// NewBroadcaster returns a type with more methods, so its result is
+	// interchangeable but not the function.
 	_ events.EventBroadcaster                                   = eventseries.NewBroadcaster(nil)
 	_ func(kubernetes.Interface) events.EventBroadcasterAdapter = eventseries.NewEventBroadcasterAdapter
 )
 
-// exported returns the exported names of a package, and what they are.
+// exported returns the exported names of a package and their kinds.
 func exported(t *testing.T, pkg string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", pkg).Output()
@@ -86,4 +92,29 @@ func exported(t *testing.T, pkg string) map[string]string {
 		}
 	}
 	return names
+}
+
+func TestGetFieldSelector(t *testing.T) {
+	for _, version := range []schema.GroupVersion{
+		eventsv1.SchemeGroupVersion, eventsv1beta1.SchemeGroupVersion, corev1.SchemeGroupVersion, {Version: "v1alpha1"},
+	} {
+		for _, kind := range []schema.GroupVersionKind{{}, {Group: "apps", Version: "v1", Kind: "Deployment"}} {
+			for _, about := range []struct {
+				name string
+				uid  types.UID
+			}{{}, {"web", "uid-1"}} {
+				t.Run(fmt.Sprint(version, kind, about), func(t *testing.T) {
+					want, wantErr := events.GetFieldSelector(version, kind, about.name, about.uid)
+					got, err := eventseries.GetFieldSelector(version, kind, about.name, about.uid)
+					if wantErr != nil {
+						require.Error(t, err)
+						assert.Nil(t, got)
+						return
+					}
+					require.NoError(t, err)
+					assert.ElementsMatch(t, want.Requirements(), got.Requirements())
+				})
+			}
+		}
+	}
 }

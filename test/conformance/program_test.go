@@ -20,8 +20,8 @@ import (
 
 const controller = "example.com/conformance"
 
-// makers make the broadcasters that are compared, each with the sink of its own
-// package. What both do alike is tested with both.
+// makers make the broadcasters under comparison, each with the sink of its own
+// package.
 var makers = map[string]func(*fake.Clientset, func(events.EventSink) events.EventSink) events.EventBroadcaster{
 	"client-go": func(clients *fake.Clientset, wrap func(events.EventSink) events.EventSink) events.EventBroadcaster {
 		return events.NewBroadcaster(wrap(&events.EventSinkImpl{Interface: clients.EventsV1()}))
@@ -31,15 +31,16 @@ var makers = map[string]func(*fake.Clientset, func(events.EventSink) events.Even
 	},
 }
 
-// program is a program that records events on a fake server, in virtual time.
+// program records events on a fake server, in virtual time.
 type program struct {
+	name        string // in makers
 	clients     *fake.Clientset
 	sink        *sink
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorderLogger
 }
 
-// withBoth runs a test with a program of client-go's and one of ours.
+// withBoth runs a test with the broadcasters of client-go and of this project.
 func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 	t.Helper()
 	for name := range makers {
@@ -49,14 +50,14 @@ func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 	}
 }
 
-// withOurs runs a test with a program of ours, for what is different on purpose.
+// withOurs runs a test with the broadcaster of this project alone.
 func withOurs(t *testing.T, test func(t *testing.T, p *program)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, startProgram(t, "eventseries")) })
 }
 
-// startProgram makes a program whose writing has been started. It is shut down at
-// the end of the test, and a goroutine that is left then fails the test.
+// startProgram makes a program and starts its broadcaster. The end of the test
+// shuts it down, and fails if a goroutine is left.
 func startProgram(t *testing.T, name string) *program {
 	t.Helper()
 	p := newProgram(t, name)
@@ -66,7 +67,7 @@ func startProgram(t *testing.T, name string) *program {
 
 func newProgram(t *testing.T, name string) *program {
 	t.Helper()
-	p := &program{clients: fake.NewClientset()}
+	p := &program{name: name, clients: fake.NewClientset()}
 	p.broadcaster = makers[name](p.clients, func(to events.EventSink) events.EventSink {
 		p.sink = &sink{to: to}
 		return p.sink
@@ -76,13 +77,13 @@ func newProgram(t *testing.T, name string) *program {
 	return p
 }
 
-// emit emits an event and waits until what it leads to has been done.
+// emit emits an event and waits for the requests that follow.
 func (p *program) emit(regarding *corev1.ObjectReference, action string) {
 	p.recorder.Eventf(regarding, nil, corev1.EventTypeNormal, "Tested", action, "note")
 	synctest.Wait()
 }
 
-// stored returns what is on the server.
+// stored returns all Events on the server.
 func (p *program) stored(t *testing.T) []eventsv1.Event {
 	t.Helper()
 	list, err := p.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
@@ -98,7 +99,7 @@ func (p *program) only(t *testing.T) *eventsv1.Event {
 	return &stored[0]
 }
 
-// sink keeps what it is called with.
+// sink records its calls.
 type sink struct {
 	to events.EventSink
 
@@ -147,7 +148,7 @@ func (s *sink) called(verb string, event *eventsv1.Event, data []byte) error {
 	return fail(c)
 }
 
-// failWith makes the sink answer with what fail returns, if that is an error.
+// failWith makes calls fail with the error that fail returns, if any.
 func (s *sink) failWith(fail func(c call) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
@@ -13,11 +12,9 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
-
-	eventseries "github.com/eventseries/eventseries/events"
 )
 
-// lines keeps what is logged. The time is not.
+// lines is a log without times.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -39,7 +36,7 @@ func (l *lines) get() []string {
 	return append([]string(nil), l.all...)
 }
 
-// A watcher gets each event, those that cost no write included, and needs no sink.
+// TestEventWatcher requires that a watcher gets every occurrence, without a sink.
 func TestEventWatcher(t *testing.T) {
 	for name := range makers {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +60,7 @@ func TestEventWatcher(t *testing.T) {
 	}
 }
 
-// The lines of the log are the same.
+// TestLogOfEvents requires that both log the same lines.
 func TestLogOfEvents(t *testing.T) {
 	logged := make(map[string][]string)
 	for name := range makers {
@@ -83,7 +80,7 @@ func TestLogOfEvents(t *testing.T) {
 	assert.Equal(t, logged["client-go"], logged["eventseries"])
 }
 
-// What is wrong with an event is logged to the logger of WithLogger.
+// TestWithLogger requires that problems with an event go to the given logger.
 func TestWithLogger(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		var log lines
@@ -93,11 +90,11 @@ func TestWithLogger(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, log.get(), 1)
 		assert.Contains(t, log.get()[0], "Lost")
-		assert.Equal(t, "Tested", p.only(t).Reason, "it is a recorder like the other")
+		assert.Equal(t, "Tested", p.only(t).Reason, "it records events")
 	})
 }
 
-// After Shutdown nobody watches and nothing is written, and nobody panics.
+// TestAfterShutdown requires that nothing watches or writes, and nothing panics.
 func TestAfterShutdown(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		var seen lines
@@ -114,43 +111,6 @@ func TestAfterShutdown(t *testing.T) {
 		require.Error(t, err)
 		p.broadcaster.StartStructuredLogging(0)()
 		stop()
-		// The bubble does not end while a goroutine is left.
-	})
-}
-
-// Shutdown comes right after the last event. client-go's recorder may lose it; here
-// everything is counted that was emitted before, by whichever goroutine.
-func TestShutdownLosesNothing(t *testing.T) {
-	withOurs(t, func(t *testing.T, p *program) {
-		const n = 100
-		var emitters sync.WaitGroup
-		for range n {
-			emitters.Go(func() { p.recorder.Eventf(pod("a"), nil, "Normal", "Tested", "Testing", "note") })
-		}
-		emitters.Wait()
-		p.broadcaster.Shutdown()
-		assert.EqualValues(t, n, p.only(t).Series.Count)
-	})
-}
-
-// The end of the context: client-go writes nothing from then on. Here the last
-// events of a process that is asked to end are written all the same, until its
-// Shutdown.
-func TestEndOfTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newProgram(t, "eventseries")
-		stopCh := make(chan struct{})
-		p.broadcaster.StartRecordingToSink(stopCh)
-		p.emit(pod("a"), "Testing")
-		close(stopCh)
-		synctest.Wait()
-		p.emit(pod("b"), "Testing")
-		assert.Len(t, p.stored(t), 2, "for a while it is written at once")
-		time.Sleep(eventseries.DefaultShutdownTimeout)
-		synctest.Wait()
-		p.emit(pod("c"), "Testing")
-		assert.Len(t, p.stored(t), 2)
-		p.broadcaster.Shutdown()
-		assert.Len(t, p.stored(t), 3)
+		// The bubble fails the test if a goroutine is left.
 	})
 }
