@@ -52,6 +52,7 @@ func emissions(t *testing.T) map[string]emission {
 		"invalid name for an Event":    about(&networkingv1.IPAddress{ObjectMeta: meta("", "2001:db8::42")}, nil),
 		"object with a very long name": about(&corev1.Pod{ObjectMeta: meta("ns", strings.Repeat("x", 1000))}, nil),
 		"empty reference":              about(&corev1.ObjectReference{}, nil),
+		"related object not in scheme": about(pod, &unknown{}),
 	}
 	formatted := about(pod, node)
 	formatted.eventtype, formatted.note, formatted.args = "Warning", "no room on %s: %d%%", []any{"node-1", 95}
@@ -64,6 +65,9 @@ func emissions(t *testing.T) map[string]emission {
 	all["reason and action in lower case"] = lower
 	return all
 }
+
+// unknown is an object that is not in the scheme.
+type unknown struct{ corev1.Pod }
 
 // TestEventsAreEqual compares the Events of both recorders. Different on purpose:
 //
@@ -85,6 +89,9 @@ func TestEventsAreEqual(t *testing.T) {
 				synctest.Wait()
 
 				want, got := theirs.only(t), ours.only(t)
+				assert.Equal(t, controller, want.ReportingController)
+				assert.True(t, strings.HasPrefix(want.ReportingInstance, controller+"-"), want.ReportingInstance)
+				assert.Equal(t, e.related != nil && name != "related object not in scheme", got.Related != nil)
 				assert.Empty(t, apivalidation.NameIsDNSSubdomain(got.Name, false), got.Name)
 				assert.NotEqual(t, want.Name, got.Name)
 				got.Name = want.Name
@@ -107,7 +114,6 @@ func TestEventsAreEqual(t *testing.T) {
 
 // TestInvalidEventsAreDropped requires that they cause no request and no panic.
 func TestInvalidEventsAreDropped(t *testing.T) {
-	type unknown struct{ corev1.Pod }
 	about := pod("a")
 	for name, e := range map[string]emission{
 		"nothing":            {regarding: nil, eventtype: "Normal"},
@@ -128,31 +134,6 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestUnknownRelatedObjectIsOmitted emits a related object that is not in the
-// scheme.
-func TestUnknownRelatedObjectIsOmitted(t *testing.T) {
-	type unknown struct{ corev1.Pod }
-	withBoth(t, func(t *testing.T, p *program) {
-		p.recorder.Eventf(pod("a"), &unknown{}, "Normal", "Tested", "Testing", "note")
-		synctest.Wait()
-		assert.Nil(t, p.only(t).Related)
-	})
-}
-
-// TestReportingInstance requires that both derive it from the controller and the
-// host.
-func TestReportingInstance(t *testing.T) {
-	instances := make(map[string]bool)
-	withBoth(t, func(t *testing.T, p *program) {
-		p.emit(pod("a"), "Testing")
-		event := p.only(t)
-		assert.Equal(t, controller, event.ReportingController)
-		assert.True(t, strings.HasPrefix(event.ReportingInstance, controller+"-"), event.ReportingInstance)
-		instances[event.ReportingInstance] = true
-	})
-	assert.Len(t, instances, 1)
 }
 
 // TestEmittedBeforeTheStart: different on purpose, since client-go's recorder loses

@@ -114,6 +114,7 @@ func TestLegacyEvents(t *testing.T) {
 		eventtype   string
 		count       int32
 		first, last time.Time
+		annotation  string
 	}
 	all := make(map[string][]content)
 	verbs := make(map[string][]string)
@@ -132,6 +133,9 @@ func TestLegacyEvents(t *testing.T) {
 			func() { p.recorder.Eventf(two, "Normal", "Stopped", "stopped: %v", 1) },
 			func() { p.recorder.Eventf(two, "Normal", "Stopped", "stopped: %v", 1) },
 			func() { p.recorder.Event(two, "Warning", "Stopped", "100% %s") },
+			func() {
+				p.recorder.AnnotatedEventf(two, map[string]string{"example.com/a": "b"}, "Normal", "Pulled", "on %s", "node-1")
+			},
 		} {
 			call()
 			time.Sleep(time.Second)
@@ -142,15 +146,16 @@ func TestLegacyEvents(t *testing.T) {
 		for _, event := range p.stored(t) {
 			all[p.name] = append(all[p.name], content{
 				event.InvolvedObject, event.Namespace, event.Reason, event.Message, event.Source, event.ReportingController,
-				event.Type, event.Count, event.FirstTimestamp.UTC(), event.LastTimestamp.UTC(),
+				event.Type, event.Count, event.FirstTimestamp.UTC(), event.LastTimestamp.UTC(), event.Annotations["example.com/a"],
 			})
 		}
 	})
-	require.Len(t, all["client-go"], 5)
+	require.Len(t, all["client-go"], 6)
 	assert.Equal(t, all["client-go"], all["eventseries"])
 	assert.EqualValues(t, 3, all["eventseries"][0].count)
-	assert.Equal(t, []string{"create", "create", "patch", "create", "patch", "create", "patch", "create"}, verbs["client-go"])
-	assert.Equal(t, []string{"create", "create", "patch", "create", "create", "patch", "create"}, verbs["eventseries"])
+	assert.Equal(t, "b", all["eventseries"][5].annotation)
+	assert.Equal(t, []string{"create", "create", "patch", "create", "patch", "create", "patch", "create", "create"}, verbs["client-go"])
+	assert.Equal(t, []string{"create", "create", "patch", "create", "create", "patch", "create", "create"}, verbs["eventseries"])
 }
 
 // TestLegacyEventAboutAClusterScopedObject: different on purpose, since client-go
@@ -169,18 +174,6 @@ func TestLegacyEventAboutAClusterScopedObject(t *testing.T) {
 			want = metav1.NamespaceSystem
 		}
 		assert.Equal(t, want, stored[0].Namespace)
-	})
-}
-
-func TestLegacyAnnotations(t *testing.T) {
-	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
-		annotations := map[string]string{"example.com/a": "b"}
-		p.recorder.AnnotatedEventf(pod("a"), annotations, "Normal", "Started", "it runs on %s", "node-1")
-		synctest.Wait()
-		stored := p.stored(t)
-		require.Len(t, stored, 1)
-		assert.Equal(t, annotations, stored[0].Annotations)
-		assert.Equal(t, "it runs on node-1", stored[0].Message)
 	})
 }
 

@@ -3,12 +3,10 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +29,6 @@ const stopWithin = 15 * time.Second
 // TestProgram tests the program itself: its command line, exit code and output.
 // Package controlplane, which starts it for the other tests, is not involved.
 func TestProgram(t *testing.T) {
-	binary := apiserver.Program(t)
 	dir := t.TempDir()
 	kubeconfig := filepath.Join(dir, "a kubeconfig")
 	port, etcdPort := freePort(t), freePort(t)
@@ -42,8 +39,8 @@ func TestProgram(t *testing.T) {
 	wantLine := fmt.Sprintf("ready https://127.0.0.1:%d kubeconfig=%s\n", port, kubeconfig)
 
 	for start := range 2 {
-		p := runProgram(t, binary, args...)
-		p.await(t, "\n")
+		p := runProgram(t, args...)
+		p.awaitLine(t, 0, apiserver.StartTimeout)
 		config, err := apiserver.Load(kubeconfig)
 		require.NoError(t, err, "the kubeconfig exists before the line")
 		clients := apiserver.ClientsetFor(t, config)
@@ -65,8 +62,8 @@ func TestProgram(t *testing.T) {
 
 func TestProgramExitsWithItsLifeline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	p := runProgram(t, apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data")
-	p.await(t, "\n")
+	p := runProgram(t, "--lifeline", "--data-dir="+dir, "--remove-orphaned-data")
+	p.awaitLine(t, 0, apiserver.StartTimeout)
 	require.NoError(t, p.stdin.Close())
 	require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
 	assert.NoDirExists(t, dir)
@@ -80,31 +77,12 @@ func TestProgramRejectsAnInvalidCommandLine(t *testing.T) {
 		{"stray"},
 		{"--no-such-flag"},
 	} {
-		p := runProgram(t, apiserver.Program(t), args...)
+		p := runProgram(t, args...)
 		var exit *exec.ExitError
 		require.ErrorAs(t, p.wait(t, stopWithin), &exit, "%q", args)
 		assert.Equal(t, 2, exit.ExitCode(), "%q", args)
 		assert.Empty(t, p.stdout.String())
 		assert.Contains(t, p.stderr.String(), "controlplane: ")
-	}
-}
-
-func TestServerServesWhatTheRecorderNeeds(t *testing.T) {
-	clients := apiserver.Clientset(t)
-	for _, version := range []string{
-		"v1", "events.k8s.io/v1", "coordination.k8s.io/v1", "rbac.authorization.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1",
-	} {
-		_, err := clients.Discovery().ServerResourcesForGroupVersion(version)
-		assert.NoError(t, err)
-	}
-	for _, name := range []string{"default", "kube-system"} {
-		_, err := clients.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
-		assert.NoError(t, err, "Events about cluster-scoped objects need it")
-	}
-	if !apiserver.OnCluster() {
-		version, err := clients.Discovery().ServerVersion()
-		require.NoError(t, err)
-		assert.Regexp(t, `^v1\.\d+\.\d+$`, version.GitVersion)
 	}
 }
 
@@ -116,6 +94,10 @@ func TestServer(t *testing.T) {
 	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl, Users: []controlplane.User{alone, dev}})
 	config := apiserver.ConfigOf(t, server)
 	clients := apiserver.ClientsetFor(t, config)
+
+	version, err := clients.Discovery().ServerVersion()
+	require.NoError(t, err)
+	assert.Regexp(t, `^v1\.\d+\.\d+$`, version.GitVersion)
 
 	t.Run("expires Events after their TTL", func(t *testing.T) {
 		begin := time.Now()
@@ -178,57 +160,10 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// runningProgram is a process of the control plane.
-type runningProgram struct {
-	cmd            *exec.Cmd
-	stdin          io.Closer
-	stdout, stderr syncBuffer
-	done           chan struct{}
-	err            error // of the exit; valid once done is closed
-}
-
-// runProgram starts the program. The end of the test kills it.
-func runProgram(t *testing.T, binary string, args ...string) *runningProgram {
+// runProgram starts the control plane.
+func runProgram(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &runningProgram{cmd: exec.CommandContext(t.Context(), binary, args...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	stdin, err := p.cmd.StdinPipe()
-	require.NoError(t, err)
-	p.stdin = stdin
-	require.NoError(t, p.cmd.Start())
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	t.Cleanup(func() { <-p.done })
-	return p
-}
-
-// await waits until the program has printed s.
-func (p *runningProgram) await(t *testing.T, s string) {
-	t.Helper()
-	apiserver.Eventually(t, apiserver.StartTimeout, func(context.Context) error {
-		select {
-		case <-p.done:
-			t.Fatalf("the program exited (%v): %s", p.err, &p.stderr)
-		default:
-		}
-		if !strings.Contains(p.stdout.String(), s) {
-			return fmt.Errorf("stdout is %q", &p.stdout)
-		}
-		return nil
-	})
-}
-
-// wait waits until the program exits and returns its error.
-func (p *runningProgram) wait(t *testing.T, within time.Duration) error {
-	t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(within):
-		t.Fatalf("the program still runs after %v: %s", within, &p.stderr)
-	}
-	return p.err
+	return startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
 }
 
 func freePort(t *testing.T) int {

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/eventseries/eventseries/compat"
@@ -35,47 +37,50 @@ func TestConversionAgreesWithTheServer(t *testing.T) {
 			require.NoError(t, err)
 			read, err := clients.CoreV1().Events(namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
 			require.NoError(t, err)
-			written.TypeMeta, read.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
-			require.Equal(t, compat.ToCore(written), read)
-			require.Equal(t, written, compat.FromCore(read))
-
-			// The server changes nothing else.
-			event.ObjectMeta = asSent(event.ObjectMeta, read.ObjectMeta)
-			require.Equal(t, compat.ToCore(event), read)
+			requireConverted(t, event, written, read, compat.ToCore, compat.FromCore)
 		}
 	})
 	t.Run("core/v1 to events.k8s.io/v1", func(t *testing.T) {
 		t.Parallel()
 		namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-		old := 0
+		legacy := 0
 		for i := range uint64(generated) {
 			event := generateCoreEvent(rand.New(rand.NewPCG(2, i)), namespace, fmt.Sprintf("event-%d", i))
 			written, err := clients.CoreV1().Events(namespace).Create(t.Context(), event, metav1.CreateOptions{})
 			require.NoError(t, err)
 			read, err := clients.EventsV1().Events(namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
 			require.NoError(t, err)
-			written.TypeMeta, read.TypeMeta = metav1.TypeMeta{}, metav1.TypeMeta{}
-			require.Equal(t, compat.FromCore(written), read)
-			require.Equal(t, written, compat.ToCore(read))
-			event.ObjectMeta = asSent(event.ObjectMeta, read.ObjectMeta)
-			require.Equal(t, compat.FromCore(event), read)
+			requireConverted(t, event, written, read, compat.FromCore, compat.ToCore)
 			if read.EventTime.IsZero() {
-				old++
+				legacy++
 				require.Nil(t, read.Series, "an Event without eventTime")
 			}
 		}
-		assert.Positive(t, old)
-		assert.Less(t, old, generated)
+		assert.Positive(t, legacy)
+		assert.Less(t, legacy, generated)
 	})
 }
 
-// asSent returns the metadata that was sent, with the fields that the server sets.
-func asSent(sent, read metav1.ObjectMeta) metav1.ObjectMeta {
-	sent.UID = read.UID
-	sent.ResourceVersion = read.ResourceVersion
-	sent.CreationTimestamp = read.CreationTimestamp
-	sent.ManagedFields = read.ManagedFields
-	return sent
+// eventObject is an Event of one of the API groups.
+type eventObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// requireConverted fails the test unless the conversions of compat make the
+// written Event and the read one of each other, and the server changed nothing in
+// what was sent.
+func requireConverted[W, R eventObject](t *testing.T, sent, written W, read R, to func(W) R, from func(R) W) {
+	t.Helper()
+	written.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	read.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	require.Equal(t, to(written), read)
+	require.Equal(t, written, from(read))
+	sent.SetUID(read.GetUID())
+	sent.SetResourceVersion(read.GetResourceVersion())
+	sent.SetCreationTimestamp(read.GetCreationTimestamp())
+	sent.SetManagedFields(read.GetManagedFields())
+	require.Equal(t, to(sent), read)
 }
 
 // generateEvent returns an Event that is valid in events.k8s.io/v1.

@@ -32,68 +32,56 @@ func ruleRows() map[string]func(*eventsv1.Event) {
 	return map[string]func(*eventsv1.Event){
 		"fine": func(*eventsv1.Event) {},
 
-		"empty note":                     func(e *eventsv1.Event) { e.Note = "" },
-		"note of 1024 bytes":             func(e *eventsv1.Event) { e.Note = long(1024) },
-		"note of 1025 bytes":             func(e *eventsv1.Event) { e.Note = long(1025) },
-		"note of 1024 bytes in runes":    func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 512) },
-		"note of 1026 bytes in runes":    func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 513) },
-		"note with control characters":   func(e *eventsv1.Event) { e.Note = "a\x00b\nc" },
-		"no reason":                      func(e *eventsv1.Event) { e.Reason = "" },
-		"reason of 128 bytes":            func(e *eventsv1.Event) { e.Reason = long(128) },
-		"reason of 129 bytes":            func(e *eventsv1.Event) { e.Reason = long(129) },
-		"reason with spaces":             func(e *eventsv1.Event) { e.Reason = "created job-17!" },
-		"no action":                      func(e *eventsv1.Event) { e.Action = "" },
-		"action of 128 bytes":            func(e *eventsv1.Event) { e.Action = long(128) },
-		"action of 129 bytes":            func(e *eventsv1.Event) { e.Action = long(129) },
-		"Warning":                        func(e *eventsv1.Event) { e.Type = corev1.EventTypeWarning },
-		"no type":                        func(e *eventsv1.Event) { e.Type = "" },
-		"another type":                   func(e *eventsv1.Event) { e.Type = "Error" },
-		"type in lower case":             func(e *eventsv1.Event) { e.Type = "normal" },
-		"no instance":                    func(e *eventsv1.Event) { e.ReportingInstance = "" },
-		"instance of 128 bytes":          func(e *eventsv1.Event) { e.ReportingInstance = long(128) },
-		"instance of 129 bytes":          func(e *eventsv1.Event) { e.ReportingInstance = long(129) },
-		"instance with spaces":           func(e *eventsv1.Event) { e.ReportingInstance = "a process / on Host_1" },
-		"no controller":                  func(e *eventsv1.Event) { e.ReportingController = "" },
-		"controller without a prefix":    func(e *eventsv1.Event) { e.ReportingController = "kubelet" },
-		"controller with a space":        func(e *eventsv1.Event) { e.ReportingController = "example.com/my controller" },
-		"controller with two slashes":    func(e *eventsv1.Event) { e.ReportingController = "example.com/a/b" },
-		"controller of 63 bytes":         func(e *eventsv1.Event) { e.ReportingController = "example.com/" + long(63) },
-		"controller of 64 bytes":         func(e *eventsv1.Event) { e.ReportingController = "example.com/" + long(64) },
-		"controller prefix of 253 bytes": func(e *eventsv1.Event) { e.ReportingController = long(253) + "/controller" },
-		"controller prefix of 254 bytes": func(e *eventsv1.Event) { e.ReportingController = long(254) + "/controller" },
-		"controller prefix in upper case": func(e *eventsv1.Event) {
-			e.ReportingController = "Example.COM/controller"
-		},
-		"leader election identity": func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long(64) },
+		"empty note":                      func(e *eventsv1.Event) { e.Note = "" },
+		"note of 1024 bytes":              func(e *eventsv1.Event) { e.Note = long(1024) },
+		"note of 1025 bytes":              func(e *eventsv1.Event) { e.Note = long(1025) },
+		"note of 1024 bytes in runes":     func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 512) },
+		"note of 1026 bytes in runes":     func(e *eventsv1.Event) { e.Note = strings.Repeat("é", 513) },
+		"note with control characters":    func(e *eventsv1.Event) { e.Note = "a\x00b\nc" },
+		"no reason":                       func(e *eventsv1.Event) { e.Reason = "" },
+		"reason of 128 bytes":             func(e *eventsv1.Event) { e.Reason = long(128) },
+		"reason of 129 bytes":             func(e *eventsv1.Event) { e.Reason = long(129) },
+		"reason with spaces":              func(e *eventsv1.Event) { e.Reason = "created job-17!" },
+		"no action":                       func(e *eventsv1.Event) { e.Action = "" },
+		"action of 128 bytes":             func(e *eventsv1.Event) { e.Action = long(128) },
+		"action of 129 bytes":             func(e *eventsv1.Event) { e.Action = long(129) },
+		"Warning":                         func(e *eventsv1.Event) { e.Type = corev1.EventTypeWarning },
+		"no type":                         func(e *eventsv1.Event) { e.Type = "" },
+		"another type":                    func(e *eventsv1.Event) { e.Type = "Error" },
+		"type in lower case":              func(e *eventsv1.Event) { e.Type = "normal" },
+		"no instance":                     func(e *eventsv1.Event) { e.ReportingInstance = "" },
+		"instance of 128 bytes":           func(e *eventsv1.Event) { e.ReportingInstance = long(128) },
+		"instance of 129 bytes":           func(e *eventsv1.Event) { e.ReportingInstance = long(129) },
+		"instance with spaces":            func(e *eventsv1.Event) { e.ReportingInstance = "a process / on Host_1" },
+		"no controller":                   func(e *eventsv1.Event) { e.ReportingController = "" },
+		"controller without a prefix":     func(e *eventsv1.Event) { e.ReportingController = "kubelet" },
+		"controller with a space":         func(e *eventsv1.Event) { e.ReportingController = "example.com/my controller" },
+		"controller with two slashes":     func(e *eventsv1.Event) { e.ReportingController = "example.com/a/b" },
+		"controller of 63 bytes":          func(e *eventsv1.Event) { e.ReportingController = "example.com/" + long(63) },
+		"controller of 64 bytes":          func(e *eventsv1.Event) { e.ReportingController = "example.com/" + long(64) },
+		"controller prefix of 253 bytes":  func(e *eventsv1.Event) { e.ReportingController = long(253) + "/controller" },
+		"controller prefix of 254 bytes":  func(e *eventsv1.Event) { e.ReportingController = long(254) + "/controller" },
+		"controller prefix in upper case": func(e *eventsv1.Event) { e.ReportingController = "Example.COM/controller" },
+		"leader election identity":        func(e *eventsv1.Event) { e.ReportingController = "host-0_" + long(64) },
 
-		"object of another namespace": func(e *eventsv1.Event) { e.Regarding.Namespace = "another" },
-		"cluster-scoped object":       func(e *eventsv1.Event) { e.Regarding.Namespace = "" },
-		"cluster-scoped object in kube-system": func(e *eventsv1.Event) {
-			e.Regarding.Namespace, e.Namespace = "", metav1.NamespaceSystem
-		},
-		"cluster-scoped object in default": func(e *eventsv1.Event) {
-			e.Regarding.Namespace, e.Namespace = "", metav1.NamespaceDefault
-		},
-		"no object":         func(e *eventsv1.Event) { e.Regarding = corev1.ObjectReference{Namespace: e.Namespace} },
-		"no related object": func(e *eventsv1.Event) { e.Related = nil },
+		"object of another namespace":          func(e *eventsv1.Event) { e.Regarding.Namespace = "another" },
+		"cluster-scoped object":                func(e *eventsv1.Event) { e.Regarding.Namespace = "" },
+		"cluster-scoped object in kube-system": func(e *eventsv1.Event) { e.Regarding.Namespace, e.Namespace = "", metav1.NamespaceSystem },
+		"cluster-scoped object in default":     func(e *eventsv1.Event) { e.Regarding.Namespace, e.Namespace = "", metav1.NamespaceDefault },
+		"no object":                            func(e *eventsv1.Event) { e.Regarding = corev1.ObjectReference{Namespace: e.Namespace} },
+		"no related object":                    func(e *eventsv1.Event) { e.Related = nil },
 
-		"no time": func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} },
-		"no time, object of another namespace": func(e *eventsv1.Event) {
-			e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "another"
-		},
-		"no time, cluster-scoped object": func(e *eventsv1.Event) {
-			e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, ""
-		},
+		"no time":                              func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} },
+		"no time, object of another namespace": func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "another" },
+		"no time, cluster-scoped object":       func(e *eventsv1.Event) { e.EventTime, e.Regarding.Namespace = metav1.MicroTime{}, "" },
 		"no time, cluster-scoped object in default": func(e *eventsv1.Event) {
 			e.EventTime, e.Regarding.Namespace, e.Namespace = metav1.MicroTime{}, "", metav1.NamespaceDefault
 		},
-		"no time, no reason": func(e *eventsv1.Event) { e.EventTime, e.Reason = metav1.MicroTime{}, "" },
-		"series of 2":        func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: now} },
-		"series of 1":        func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1, LastObservedTime: now} },
-		"series without a time": func(e *eventsv1.Event) {
-			e.Series = &eventsv1.EventSeries{Count: 2}
-		},
-		"empty series": func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{} },
+		"no time, no reason":    func(e *eventsv1.Event) { e.EventTime, e.Reason = metav1.MicroTime{}, "" },
+		"series of 2":           func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: now} },
+		"series of 1":           func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 1, LastObservedTime: now} },
+		"series without a time": func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2} },
+		"empty series":          func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{} },
 
 		"old count":          func(e *eventsv1.Event) { e.DeprecatedCount = 1 },
 		"old source":         func(e *eventsv1.Event) { e.DeprecatedSource.Component = "x" },
@@ -101,15 +89,13 @@ func ruleRows() map[string]func(*eventsv1.Event) {
 		"old firstTimestamp": func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp = metav1.Now() },
 		"old lastTimestamp":  func(e *eventsv1.Event) { e.DeprecatedLastTimestamp = metav1.Now() },
 
-		"name of 253 bytes":       func(e *eventsv1.Event) { e.Name += long(253 - len(e.Name)) },
-		"name of 254 bytes":       func(e *eventsv1.Event) { e.Name += long(254 - len(e.Name)) },
-		"name with a colon":       func(e *eventsv1.Event) { e.Name = "system:" + e.Name },
-		"name in upper case":      func(e *eventsv1.Event) { e.Name = "A" + e.Name },
-		"name that ends in a dot": func(e *eventsv1.Event) { e.Name += "." },
-		"generated name":          func(e *eventsv1.Event) { e.GenerateName, e.Name = e.Name+"-", "" },
-		"neither name": func(e *eventsv1.Event) {
-			e.Name = ""
-		},
+		"name of 253 bytes":            func(e *eventsv1.Event) { e.Name += long(253 - len(e.Name)) },
+		"name of 254 bytes":            func(e *eventsv1.Event) { e.Name += long(254 - len(e.Name)) },
+		"name with a colon":            func(e *eventsv1.Event) { e.Name = "system:" + e.Name },
+		"name in upper case":           func(e *eventsv1.Event) { e.Name = "A" + e.Name },
+		"name that ends in a dot":      func(e *eventsv1.Event) { e.Name += "." },
+		"generated name":               func(e *eventsv1.Event) { e.GenerateName, e.Name = e.Name+"-", "" },
+		"neither name":                 func(e *eventsv1.Event) { e.Name = "" },
 		"annotation":                   func(e *eventsv1.Event) { e.Annotations = map[string]string{"Example.COM/A": "é"} },
 		"annotation of an invalid key": func(e *eventsv1.Event) { e.Annotations = map[string]string{"not a key": ""} },
 		"annotations of 256 KiB":       func(e *eventsv1.Event) { e.Annotations = map[string]string{"a": long(256<<10 - 1)} },
@@ -242,11 +228,6 @@ func TestPatchesAgreeWithTheServer(t *testing.T) {
 		assert.Equal(t, before.ResourceVersion == after.ResourceVersion, memoryBefore.ResourceVersion == memoryAfter.ResourceVersion, name)
 		assert.Equal(t, contentOf(after), contentOf(memoryAfter), name)
 	}
-	missing := ruleEvent(namespace)
-	_, err := server.Patch(t.Context(), missing, []byte(`{}`))
-	_, memoryErr := memory.Patch(t.Context(), missing, []byte(`{}`))
-	require.EqualValues(t, 404, codeOf(err))
-	require.EqualValues(t, 404, codeOf(memoryErr))
 }
 
 // contentOf returns an Event as JSON, without the fields that each server sets.

@@ -1,35 +1,51 @@
 package integration
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
-
-// The tests in this file put a front with faults before the real server. They
-// count faults, and use the real client, connections and delays: the recorder
-// waits a second or longer before a retry. Package events tests the same over
-// hours of virtual time.
 
 // longPatience bounds waits for delays that double.
 const longPatience = 3 * patience
 
 // faultRow is a way in which a server or the connection to it fails.
 type faultRow struct {
-	name  string
-	http1 bool
-	// answer is the fault of a request, or connection sets faults of connections.
-	answer     fault
-	connection func(*connectionFaults)
+	name   string
+	http1  bool
+	answer fault
 	// workers is 1 for faults that hit all requests in flight on a connection, so
 	// that each request fails once.
 	workers int
@@ -40,9 +56,6 @@ type faultRow struct {
 
 func faultRows() []faultRow {
 	const json = "application/json"
-	refused := func(c *connectionFaults) { c.refused.Store(10) }
-	reset10 := func(c *connectionFaults) { c.reset.Store(10) }
-	distrusted := func(c *connectionFaults) { c.distrusted.Store(10) }
 	return []faultRow{
 		// Priority and fairness responds with text, an admission plugin with a
 		// Status.
@@ -90,13 +103,6 @@ func faultRows() []faultRow {
 		{name: "half a response and EOF", answer: half(abort), http1: true},
 		{name: "half a response and reset", answer: half(reset), http1: true},
 		{name: "half a response and no more", answer: half(silence)},
-
-		{name: "connection refused", connection: refused, workers: 8},
-		{name: "connection refused, HTTP/1.1", connection: refused, workers: 8, http1: true},
-		{name: "connection reset", connection: reset10, workers: 8},
-		{name: "connection reset, HTTP/1.1", connection: reset10, workers: 8, http1: true},
-		{name: "untrusted certificate", connection: distrusted, workers: 8},
-		{name: "untrusted certificate, HTTP/1.1", connection: distrusted, workers: 8, http1: true},
 	}
 }
 
@@ -112,55 +118,57 @@ func runAtOnce(t *testing.T, rows []faultRow, run func(*testing.T, faultRow)) {
 	}
 }
 
-// inject sets the fault of the row, for requests or connections from now on.
-func (row *faultRow) inject(f *front) {
-	switch {
-	case row.connection != nil:
-		f.server.CloseClientConnections() // to make the client connect again
-		row.connection(&f.connections)
-	case row.pause > 0:
-		f.follow(first(1, row.answer))
-	default:
-		f.follow(firstOfEach(row.answer))
-	}
-}
-
 // TestFaults fails the first try of every create, look-up and patch. Every
 // occurrence must reach the server.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	runAtOnce(t, faultRows(), func(t *testing.T, row faultRow) {
+		const distinct, inLoops = 6, 2 // Pods, and how many of them begin in a loop
 		f := newFront(t, row.http1)
-		workers := cmp.Or(row.workers, distinct)
+		workers, outcome, least := cmp.Or(row.workers, distinct), "troubled", 2*distinct
+		inject := func() { f.follow(firstOfEach(row.answer)) }
 		if row.pause > 0 {
 			workers = 1 // or else requests are in flight when the pause begins
+			outcome, least = "pushedBack", 2
+			inject = func() { f.follow(first(1, row.answer)) }
 		}
-		row.inject(f)
-		w := newFaultyWorld(t, f, events.Options{Workers: workers})
-		w.emit(distinct, 1)
-		w.emit(inLoops, 9)
-		w.requireDelivered(t)
+		inject()
+		namespace := apiserver.Namespace(t)
+		r := recordThrough(t, f, events.Options{Workers: workers})
+		history := watchEvents(t, r.clients, namespace)
+		sent := newTally(namespace, r.recorder())
+		requireDelivered := func() {
+			t.Helper()
+			r.flushWithin(t, longPatience)
+			sent.requireWritten(t, r)
+			for _, event := range r.written(t) {
+				history.requireSeen(t, event.Name, occurrences(&event))
+			}
+			history.requireCountsGrow(t)
+			require.Empty(t, r.Stats().Dropped)
+		}
+		for pod := range distinct {
+			sent.occur(pod, 1)
+		}
+		for pod := range inLoops {
+			sent.occur(pod, 9)
+		}
+		requireDelivered()
 
-		if row.connection != nil || row.pause > 0 {
-			row.inject(f)
+		inject()
+		for pod := range distinct {
+			sent.occur(pod, 10) // singletons become series, and series continue
 		}
-		w.emit(distinct, 10) // singletons become series, and series continue
-		w.requireDelivered(t)
+		requireDelivered()
 
 		calls, faults := f.log()
-		outcome, least := "troubled", 2*distinct
-		switch {
-		case row.connection != nil:
-			assert.EqualValues(t, 20, f.connections.seen.Load())
-			faults, least = 20, 1
-		case row.pause > 0:
-			outcome, least = "pushedBack", 2
+		if row.pause > 0 {
 			requirePause(t, calls, row.pause)
 		}
 		assert.GreaterOrEqual(t, faults, least)
-		assert.GreaterOrEqual(t, outcomes(w.r.Stats(), outcome), least, w.r.Stats().Writes)
-		w.r.Shutdown()
-		w.requireDelivered(t)
+		assert.GreaterOrEqual(t, outcomes(r.Stats(), outcome), least, r.Stats().Writes)
+		r.Shutdown()
+		requireDelivered()
 	})
 }
 
@@ -191,12 +199,7 @@ func TestFaultsDuringALoop(t *testing.T) {
 			emitted++
 			return r.hasWrites("heartbeat", "written", 1)
 		})
-		apiserver.Eventually(t, longPatience, func(context.Context) error {
-			if n := r.Stats().Tracked; n > 0 {
-				return fmt.Errorf("%d series are tracked", n)
-			}
-			return nil
-		})
+		r.awaitForgotten(t, longPatience)
 
 		event := eventAbout(t, r.clients, namespace, pod.UID)
 		assert.Equal(t, "Finished", state(event))
@@ -233,13 +236,7 @@ func TestOccurrencesWhileAFinishFails(t *testing.T) {
 		return nil
 	})
 	emit(recorder, pod, 5)
-	eventually(t, func(ctx context.Context) error {
-		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
-		if err == nil && len(found) < 2 {
-			err = fmt.Errorf("%d Events", len(found))
-		}
-		return err
-	})
+	awaitEvents(t, r.clients, namespace, pod.UID, 2, func(*eventsv1.Event) error { return nil })
 	f.follow(nil)
 	r.flushWithin(t, longPatience)
 	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
@@ -253,72 +250,12 @@ func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	r.requireAccounted(t, 15)
 }
 
-// faultyWorld is a recording through a front, and what it has to deliver.
-type faultyWorld struct {
-	r         *recording
-	namespace string
-	history   *history
-	recorder  events.EventRecorder
-	emitted   [distinct]int // by the number of the Pod
-}
-
-const (
-	// distinct is the number of Pods that a faultyWorld emits events about.
-	distinct = 6
-	// inLoops is the number of Pods that begin in a loop.
-	inLoops = 2
-)
-
-func newFaultyWorld(t *testing.T, f *front, opts events.Options) *faultyWorld {
-	t.Helper()
-	w := &faultyWorld{namespace: apiserver.Namespace(t)}
-	w.r = recordThrough(t, f, opts)
-	w.history = watchEvents(t, w.r.clients, w.namespace)
-	w.recorder = w.r.recorder()
-	return w
-}
-
 // recordThrough is startRecording through a front.
 func recordThrough(t *testing.T, f *front, opts events.Options) *recording {
 	t.Helper()
 	r := startRecording(t, f.config(), opts)
 	r.clients = apiserver.Clientset(t) // not through the front
 	return r
-}
-
-// emit emits n events about each of the first pods.
-func (w *faultyWorld) emit(pods, n int) {
-	for i := range pods {
-		emit(w.recorder, podIn(w.namespace, podName(i)), n)
-		w.emitted[i] += n
-	}
-}
-
-func podName(i int) string { return fmt.Sprintf("pod-%02d", i) }
-
-// requireDelivered flushes. It fails the test unless the server then has every
-// occurrence, in one Event for each Pod, and no Event ever went back.
-func (w *faultyWorld) requireDelivered(t *testing.T) {
-	t.Helper()
-	w.r.flushWithin(t, longPatience)
-	want, got := map[string]int{}, map[string]int{}
-	total := 0
-	for i, n := range w.emitted {
-		want[podName(i)] = n
-		total += n
-	}
-	written := w.r.written(t)
-	for i := range written {
-		got[written[i].Regarding.Name] += occurrences(&written[i])
-	}
-	require.Equal(t, want, got)
-	require.Len(t, written, distinct, "Events")
-	require.Empty(t, w.r.Stats().Dropped)
-	requireAccounted(t, total, w.r.Stats(), written)
-	for i := range written {
-		w.history.requireSeen(t, written[i].Name, occurrences(&written[i]))
-	}
-	w.history.requireCountsGrow(t)
 }
 
 // requirePause fails the test if a call came within the pause after a faulty one.
@@ -351,4 +288,314 @@ func outcomes(stats events.Stats, outcome string) int {
 		}
 	}
 	return n
+}
+
+// front is an HTTPS proxy for the shared server that can inject faults. It counts
+// requests, not time, to decide which of them fail.
+type front struct {
+	server *httptest.Server
+	real   http.Handler
+
+	mu       sync.Mutex
+	script   script
+	calls    []call
+	attempts map[attempt]int
+	faults   int
+
+	timeouts timeouts
+}
+
+// call is a request about an Event.
+type call struct {
+	attempt
+	nth    int // number of earlier calls with the same attempt
+	at     time.Time
+	faulty bool
+}
+
+// attempt identifies what a call attempts.
+type attempt struct {
+	verb string // create, look, finish or patch; empty for other requests
+	name string // of the Event
+}
+
+// script returns the fault of a call, nil for none.
+type script func(call) fault
+
+// fault handles a request instead of the real server.
+type fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
+
+// newFront starts a front without faults. It speaks HTTP/2, as the real server
+// does, or HTTP/1.1.
+func newFront(t *testing.T, http1 bool) *front {
+	t.Helper()
+	config := apiserver.Config(t)
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	target, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	discard := log.New(io.Discard, "", 0) // clients that give up are expected
+	f := &front{
+		real: &httputil.ReverseProxy{
+			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			Transport: transport,
+			ErrorLog:  discard,
+		},
+		attempts: map[attempt]int{},
+	}
+	f.server = httptest.NewUnstartedServer(f)
+	f.server.EnableHTTP2 = !http1
+	f.server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connectionKey{}, c)
+	}
+	f.server.Config.ErrorLog = discard
+	f.server.StartTLS()
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+// config returns a configuration for clients of the front. The front adds the
+// credentials of an administrator.
+func (f *front) config() *rest.Config {
+	return &rest.Config{
+		Host:          f.server.URL,
+		QPS:           -1,
+		WrapTransport: f.timeouts.transport,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.server.Certificate().Raw}),
+		},
+	}
+}
+
+// follow sets the script; nil means no faults.
+func (f *front) follow(s script) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.script = s
+}
+
+// log returns the calls so far, and how many of them were faulty.
+func (f *front) log() (calls []call, faults int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls), f.faults
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client is gone
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer := f.begin(attemptOf(r, body), begin)
+	if answer == nil {
+		f.real.ServeHTTP(w, r)
+		return
+	}
+	answer(w, r.WithContext(context.WithValue(r.Context(), frontKey{}, f)), f.real)
+}
+
+// begin records a call and returns its fault.
+func (f *front) begin(a attempt, at time.Time) (answer fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := call{attempt: a, nth: f.attempts[a], at: at}
+	f.attempts[a]++
+	if f.script != nil && a.verb != "" {
+		answer = f.script(c)
+	}
+	if c.faulty = answer != nil; c.faulty {
+		f.faults++
+	}
+	f.calls = append(f.calls, c)
+	return answer
+}
+
+func attemptOf(r *http.Request, body []byte) attempt {
+	var object metav1.PartialObjectMetadata
+	invalid := json.Unmarshal(body, &object) != nil
+	a := attempt{name: path.Base(r.URL.Path)}
+	switch {
+	case !strings.Contains(r.URL.Path, "/events"):
+		return attempt{}
+	case r.Method == http.MethodPost && !invalid:
+		return attempt{verb: "create", name: object.Name}
+	case r.Method != http.MethodPatch:
+		return attempt{}
+	case string(body) == "{}":
+		a.verb = "look"
+	case object.Annotations[series.AnnotationState] == "Finished":
+		a.verb = "finish"
+	default:
+		a.verb = "patch"
+	}
+	return a
+}
+
+// firstOfEach fails the first try of each attempt.
+func firstOfEach(answer fault) script {
+	return func(c call) fault {
+		if c.nth > 0 {
+			return nil
+		}
+		return answer
+	}
+}
+
+// everyOther fails every other try of each attempt, beginning with the first.
+func everyOther(answer fault) script {
+	return func(c call) fault {
+		if c.nth%2 > 0 {
+			return nil
+		}
+		return answer
+	}
+}
+
+// first fails the first n calls.
+func first(n int, answer fault) script {
+	return func(call) fault { // the front is locked
+		if n == 0 {
+			return nil
+		}
+		n--
+		return answer
+	}
+}
+
+// frontKey is the context key of the front of a faulty request.
+type frontKey struct{}
+
+// connectionKey is the context key of the connection of a request.
+type connectionKey struct{}
+
+// status responds with a Status, as an API server does.
+func status(code int, retryAfter string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		object := &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status:   metav1.StatusFailure,
+			Message:  "scripted: " + http.StatusText(code),
+			Code:     int32(code),
+		}
+		if seconds, err := strconv.Atoi(retryAfter); err == nil {
+			object.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
+		}
+		text := runtime.EncodeOrDie(scheme.Codecs.LegacyCodec(metav1.Unversioned), object)
+		write(w, code, retryAfter, runtime.ContentTypeJSON, text)
+	}
+}
+
+// page responds with HTML, as a proxy does.
+func page(code int, retryAfter string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		text := fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>", code, http.StatusText(code))
+		write(w, code, retryAfter, "text/html", text)
+	}
+}
+
+// retryAt responds with a Retry-After date that lies so far ahead.
+func retryAt(ahead time.Duration, answer func(retryAfter string) fault) fault {
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answer(time.Now().Add(ahead).UTC().Format(http.TimeFormat))(w, r, server)
+	}
+}
+
+// body responds with success and an unexpected body.
+func body(contentType, text string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		write(w, http.StatusOK, "", contentType, text)
+	}
+}
+
+// reset resets the connection, with all requests in flight on it.
+func reset(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	conn := r.Context().Value(connectionKey{}).(*tls.Conn).NetConn().(*net.TCPConn)
+	_ = conn.SetLinger(0) // it may be closed already
+	_ = conn.Close()
+	panic(http.ErrAbortHandler)
+}
+
+// abort closes the connection, or with HTTP/2 the stream, without a response.
+func abort(http.ResponseWriter, *http.Request, http.Handler) {
+	panic(http.ErrAbortHandler)
+}
+
+// silence never responds. The request of the client times out.
+func silence(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	r.Context().Value(frontKey{}).(*front).timeouts.expire(r)
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// done lets the real server carry the request out, but answers as the fault does.
+func done(answer fault) fault {
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		carryOut(r, server)
+		answer(w, r, server)
+	}
+}
+
+// half sends half of the response of the real server, and continues as the fault
+// does.
+func half(end fault) fault {
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answer := carryOut(r, server)
+		text := answer.Body.String()
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write([]byte(text[:len(text)/2])) // the client may be gone
+		_ = http.NewResponseController(w).Flush()
+		end(w, r, server)
+	}
+}
+
+// carryOut sends a request to the real server even if the client gives up.
+func carryOut(r *http.Request, server http.Handler) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	server.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
+	return answer
+}
+
+func write(w http.ResponseWriter, code int, retryAfter, contentType, text string) {
+	if retryAfter != "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text)) // the client may be gone
+}
+
+// timeouts makes requests of a client time out once the front has decided that
+// they get no response. A real timeout would hit other requests too if the
+// machine is busy. The zero value is ready for use.
+type timeouts struct {
+	requests atomic.Int64
+	cancels  sync.Map // context.CancelFunc by the number of the request
+}
+
+// requestHeader has the number of a request.
+const requestHeader = "X-Eventseries-Request"
+
+// transport wraps the transport of a client.
+func (o *timeouts) transport(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		ctx, cancel := context.WithCancel(r.Context())
+		number := strconv.FormatInt(o.requests.Add(1), 10)
+		o.cancels.Store(number, cancel)
+		r = r.Clone(ctx)
+		r.Header.Set(requestHeader, number)
+		return next.RoundTrip(r)
+	})
+}
+
+// expire ends a request that the front has received.
+func (o *timeouts) expire(r *http.Request) {
+	if cancel, ok := o.cancels.Load(r.Header.Get(requestHeader)); ok {
+		cancel.(context.CancelFunc)()
+	}
 }

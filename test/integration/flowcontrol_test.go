@@ -3,8 +3,14 @@ package integration
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +57,7 @@ func TestFlowControlManifest(t *testing.T) {
 	reconciles := func(within time.Duration) error { return reconcile(t, a.config(config), namespace, within) }
 	require.NoError(t, reconciles(patience))
 
-	t.Run("without", func(t *testing.T) {
+	t.Run("without the manifest", func(t *testing.T) {
 		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
 		eventually(t, func(ctx context.Context) error {
@@ -61,10 +67,9 @@ func TestFlowControlManifest(t *testing.T) {
 	})
 
 	schema, level := applyFlowControl(t, admin)
-	newProbe(t, a.config(config), eventsURL).await(t, http.StatusNotFound, schema)
+	newProbe(t, a.config(config), eventsURL).await(t, schema)
 
 	own := a.config(config)
-	routes := logRoutes(own)
 	r := newRecording(t, own, events.Options{Namespaces: []string{""}})
 	r.clients = admin
 	recorder := r.recorder()
@@ -74,16 +79,25 @@ func TestFlowControlManifest(t *testing.T) {
 	r.flush(t)
 	emit(recorder, pod, 1)
 	r.flush(t)
-	eventually(t, func(context.Context) error { return routes.has("list", "create", "patch") })
-	routes.requireAll(t, route{schema, level})
+	r.awaitWrites(t, "list", "written", 1)
+	for _, verb := range []string{"list", "create", "patch"} {
+		assert.Positive(t, r.requests.count(verb, eventsResource), verb)
+	}
+	for _, x := range r.requests.all() {
+		require.Equal(t, route{schema, level}, x.route, x.verb)
+	}
 	dispatched, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_dispatched_requests_total", `flow_schema="eventseries"`)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, dispatched, 3.0)
-	others := logRoutes(own)
+	others := recordRequests(own)
 	require.NoError(t, reconcile(t, own, namespace, patience))
-	others.requireNone(t, route{schema, level})
+	require.NotZero(t, others.total())
+	for _, x := range others.all() {
+		require.NotEqual(t, schema, x.route.schema, x.verb)
+		require.NotEqual(t, level, x.route.level, x.verb)
+	}
 
-	t.Run("with", func(t *testing.T) {
+	t.Run("with the manifest", func(t *testing.T) {
 		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
 		const own = `priority_level="eventseries"`
@@ -179,71 +193,306 @@ func atLeast(ctx context.Context, admin kubernetes.Interface, name, label string
 	return err
 }
 
-// route is the FlowSchema and the priority level of a request.
-type route struct{ schema, level types.UID }
+// firstPause is the shortest first pause of a broadcaster.
+const firstPause = 5 * time.Second
 
-// routes are the routes of the requests of a client, by verb.
-type routes struct {
-	mu   sync.Mutex
-	seen map[string][]route
-}
+// eventRateLimit allows a burst of 60 writes of Events in a namespace, and then
+// hardly any. It tracks only one namespace: an Event in another one resets it.
+const eventRateLimit = `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits:
+    - type: Namespace
+      qps: 1
+      burst: 60
+      cacheSize: 1
+`
 
-// logRoutes records the routes of the clients of a configuration.
-func logRoutes(config *rest.Config) *routes {
-	s := &routes{seen: make(map[string][]route)}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(req)
-			if err == nil {
-				verb, _, _ := describe(req)
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.seen[verb] = append(s.seen[verb], route{
-					schema: types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)),
-					level:  types.UID(response.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID)),
-				})
-			}
-			return response, err
-		})
+// TestEventRateLimitPushesBack writes more Events through core/v1 than the
+// admission plugin accepts at once, as a user who may only create and patch them.
+func TestEventRateLimitPushesBack(t *testing.T) {
+	t.Parallel()
+	const n = 100 // between one burst and two
+	limits := filepath.Join(t.TempDir(), "admission.yaml")
+	require.NoError(t, os.WriteFile(limits, []byte(eventRateLimit), 0o600))
+	user := controlplane.User{Name: "controller", Token: "controller-token"}
+	server := apiserver.Start(t, controlplane.Options{
+		Users:     []controlplane.User{user},
+		ExtraArgs: []string{"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + limits},
 	})
-	return s
-}
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
+	namespace, other := apiserver.NamespaceOn(t, admin), apiserver.NamespaceOn(t, admin)
+	grant(t, admin, "core-event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Name}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	newProbe(t, apiserver.ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events").await(t, "")
 
-// has returns an error unless there were requests with all these verbs.
-func (s *routes) has(verbs ...string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, verb := range verbs {
-		if len(s.seen[verb]) == 0 {
-			return fmt.Errorf("no %s yet", verb)
-		}
+	// Without a limit of its own, only the limit of the server matters.
+	r := newRecordingTo(t, coreSink, apiserver.ConfigAs(config, user), events.Options{QPS: -1})
+	r.clients = admin
+	sent := newTally(namespace, r.recorder())
+	for i := range n {
+		sent.occur(i, 1+i%3)
 	}
-	return nil
+	r.start(t)
+	awaitPause(t, r)
+	for i := range n / 10 {
+		sent.occur(10*i, 1)
+	}
+	_, err := admin.CoreV1().Events(other).Create(t.Context(), &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "stranger"},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: other, Name: "other", UID: "other"},
+		Reason:         "Intruded",
+		Type:           corev1.EventTypeNormal,
+		Source:         corev1.EventSource{Component: "stranger"},
+		Count:          1,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	r.flush(t)
+	requirePushedBack(t, r)
+	for _, x := range r.requests.requirePause(t) {
+		assert.Empty(t, x.retryAfter, "the plugin sends no Retry-After")
+	}
+	sent.requireWritten(t, r)
+	for _, event := range r.written(t) {
+		requireOldFields(t, admin, &event)
+	}
 }
 
-// requireAll fails the test unless all requests had this route.
-func (s *routes) requireAll(t *testing.T, want route) {
+// TestPriorityAndFairnessPushesBack has a recorder share a priority level of one
+// seat with a neighbour who occupies it.
+func TestPriorityAndFairnessPushesBack(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	const group = "crowded"
+	user := controlplane.User{Name: "controller", Token: "controller-token", Groups: []string{group}}
+	neighbour := controlplane.User{Name: "neighbour", Token: "neighbour-token", Groups: []string{group}}
+	// So few seats that one share is one seat.
+	server := apiserver.Start(t, controlplane.Options{
+		Users:     []controlplane.User{user, neighbour},
+		ExtraArgs: []string{"--", "--max-requests-inflight=100", "--max-mutating-requests-inflight=100"},
+	})
+	config := apiserver.ConfigOf(t, server)
+	admin := apiserver.ClientsetFor(t, config)
+	namespace := apiserver.NamespaceOn(t, admin)
+	grant(t, admin, "event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+	schema := createLevelOfOneSeat(t, admin, group)
+	eventsURL := "/apis/events.k8s.io/v1/namespaces/" + namespace + "/events"
+	newProbe(t, apiserver.ConfigAs(config, user), eventsURL).await(t, schema.UID)
+	release := holdSeats(t, apiserver.ConfigAs(config, neighbour), eventsURL, 1)
+
+	r := newRecording(t, apiserver.ConfigAs(config, user), events.Options{})
+	r.clients = admin
+	r.start(t)
+	sent := newTally(namespace, r.recorder())
+	for i := range n {
+		sent.occur(i, 1+i%3)
+	}
+	awaitPause(t, r)
+	for i := range n {
+		sent.occur(i, 1)
+	}
+	assert.Empty(t, r.written(t), "the server has accepted nothing")
+	release()
+	// The workers of a recorder need more than one seat: they would push each
+	// other back forever.
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Patch(t.Context(), schema.Name, types.MergePatchType,
+		[]byte(`{"spec":{"limited":{"nominalConcurrencyShares":100}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	r.flush(t)
+	requirePushedBack(t, r)
+	for _, x := range r.requests.requirePause(t) {
+		assert.NotEmpty(t, x.retryAfter, "the server sends a Retry-After")
+	}
+	sent.requireWritten(t, r)
+}
+
+// createLevelOfOneSeat creates a priority level with one seat and no queue, and a
+// FlowSchema that routes all requests of a group there. Both have the name of the
+// group.
+func createLevelOfOneSeat(t *testing.T, admin kubernetes.Interface, group string) *flowcontrolv1.FlowSchema {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for verb, seen := range s.seen {
-		for _, got := range seen {
-			require.Equal(t, want, got, verb)
-		}
-	}
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: new(int32(1)),
+				LendablePercent:          new(int32(0)),
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	all := []string{flowcontrolv1.APIGroupAll} // "*"
+	schema, err := admin.FlowcontrolV1().FlowSchemas().Create(t.Context(), &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: group},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: group}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
+				},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return schema
 }
 
-// requireNone fails the test if a request had this FlowSchema or priority level,
-// or if there was none.
-func (s *routes) requireNone(t *testing.T, unwanted route) {
+// requirePause fails the test unless the server pushed back, and the client then
+// sent nothing for the time of a pause. It returns all responses that push back.
+func (r *requests) requirePause(t *testing.T) (pushBacks []exchange) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	require.NotEmpty(t, s.seen)
-	for verb, seen := range s.seen {
-		for _, got := range seen {
-			require.NotEqual(t, unwanted.schema, got.schema, verb)
-			require.NotEqual(t, unwanted.level, got.level, verb)
+	all := r.all()
+	for _, x := range all {
+		if x.code == http.StatusTooManyRequests {
+			pushBacks = append(pushBacks, x)
 		}
 	}
+	require.NotEmpty(t, pushBacks)
+	first := slices.MinFunc(pushBacks, func(a, b exchange) int { return a.answered.Compare(b.answered) }).answered
+	during := 0
+	for _, x := range all {
+		if x.sent.After(first) && x.sent.Before(first.Add(firstPause)) {
+			during++
+		}
+	}
+	// The other workers may have passed the gate already.
+	require.Less(t, during, events.DefaultWorkers, "requests during the pause")
+	return pushBacks
+}
+
+// awaitPause waits until the server has pushed a broadcaster back.
+func awaitPause(t *testing.T, r *recording) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		if r.Stats().PausedUntil.IsZero() {
+			return errors.New("no pause")
+		}
+		return nil
+	})
+}
+
+// requirePushedBack fails the test unless the statistics of a flushed broadcaster
+// show a pause that is over, no other failures, and no drops.
+func requirePushedBack(t *testing.T, r *recording) {
+	t.Helper()
+	stats := r.Stats()
+	assert.GreaterOrEqual(t, stats.Paused, firstPause)
+	assert.Zero(t, stats.PausedUntil, "the pause is over")
+	assert.Empty(t, stats.Dropped)
+	pushedBack := outcomes(stats, "pushedBack")
+	assert.Positive(t, pushedBack)
+	assert.EqualValues(t, stats.Requests(), pushedBack+outcomes(stats, "written"), "other outcomes: %v", stats.Writes)
+	t.Logf("%d requests, %d of them pushed back, paused for %v", stats.Requests(), pushedBack, stats.Paused.Round(time.Millisecond))
+}
+
+// grant gives users and groups permissions in all namespaces.
+func grant(t *testing.T, admin kubernetes.Interface, name string, subjects []rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	_, err := admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      rules,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   subjects,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// probe patches an Event that does not exist. Unlike client-go's clients, it does
+// not retry if the server pushes back.
+type probe struct {
+	client *http.Client
+	url    string
+}
+
+func newProbe(t *testing.T, config *rest.Config, eventsURL string) probe {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	return probe{client: client, url: config.Host + eventsURL + "/no-such-event"}
+}
+
+// await waits until the server permits the patch, and so responds with 404, and
+// until the FlowSchema with a UID routes it, unless that is empty.
+func (p probe) await(t *testing.T, schema types.UID) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPatch, p.url, strings.NewReader("{}"))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+		response, err := p.client.Do(req)
+		if err != nil {
+			return err
+		}
+		got := routeOf(response.Header).schema
+		if response.StatusCode != http.StatusNotFound || schema != "" && got != schema {
+			err = fmt.Errorf("code %d, want 404; flow schema %q, want %q", response.StatusCode, got, schema)
+		}
+		return errors.Join(err, response.Body.Close())
+	})
+}
+
+// holdSeats sends n creates of Events without their bodies. Each keeps its seat,
+// or its place in a queue, while the server waits for the body, and is sent again
+// if it gets neither. It returns once one has a seat. release, which the end of
+// the test calls too, ends them.
+func holdSeats(t *testing.T, config *rest.Config, eventsURL string, n int) (release func()) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	seated := make(chan struct{})
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		// The server asks for the body when it begins to read it, after priority
+		// and fairness.
+		Got100Continue: sync.OnceFunc(func() { close(seated) }),
+	}))
+	var goroutines sync.WaitGroup
+	for range n {
+		goroutines.Go(func() {
+			for ctx.Err() == nil {
+				body, never := io.Pipe()
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, config.Host+eventsURL, body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("Expect", "100-continue")
+				if response, err := client.Do(req); err == nil {
+					_ = response.Body.Close() // it got neither
+				}
+				_ = never.Close()
+			}
+		})
+	}
+	release = sync.OnceFunc(func() {
+		cancel()
+		goroutines.Wait()
+		client.CloseIdleConnections()
+	})
+	t.Cleanup(release)
+	select {
+	case <-seated:
+	case <-time.After(patience):
+		require.Fail(t, "no seat")
+	}
+	return release
 }

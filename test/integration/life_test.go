@@ -2,9 +2,7 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/series"
@@ -34,7 +32,7 @@ func TestLifeOfASeries(t *testing.T) {
 		resource string
 		require  func(*testing.T, kubernetes.Interface, *eventsv1.Event) // what core/v1 shows
 	}{
-		"events.k8s.io": {eventsSink, eventsResource, requireSameInCore},
+		"events.k8s.io": {eventsSink, eventsResource, requireNoOldFields},
 		"core":          {coreSink, coreResource, requireOldFields},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +70,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 		Note:                "restart of crashing failed",
 		Type:                corev1.EventTypeWarning,
 	}
-	requireEvent := func(event *eventsv1.Event) {
+	requireWanted := func(event *eventsv1.Event) {
 		t.Helper()
 		requireEvent(t, want, event)
 		requireCore(t, r.clients, event)
@@ -84,7 +82,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.Regexp(t, `^crashing\.[0-9a-f]{16}$`, singleton.Name)
 	first.requireContains(t, singleton.EventTime)
 	assert.Nil(t, singleton.Series)
-	requireEvent(singleton)
+	requireWanted(singleton)
 	assert.Equal(t, fmt.Sprintf("create %s: 1", resource), r.requests.String())
 
 	// The second occurrence makes it a series.
@@ -97,7 +95,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	second.requireContains(t, ongoing.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
 	want.Annotations = map[string]string{series.AnnotationState: "Ongoing"}
-	requireEvent(ongoing)
+	requireWanted(ongoing)
 	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
 	// Heartbeats.
@@ -110,7 +108,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	require.NotNil(t, beating.Series)
 	assert.Greater(t, beating.Series.Count, int32(2))
 	assert.LessOrEqual(t, int(beating.Series.Count), emitted)
-	requireEvent(beating)
+	requireWanted(beating)
 
 	// The series finishes.
 	finished := awaitFinished(t, r.clients, namespace, pod.UID)
@@ -119,10 +117,10 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	last.requireContains(t, finished.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, finished.EventTime)
 	want.Annotations = map[string]string{series.AnnotationState: "Finished"}
-	requireEvent(finished)
+	requireWanted(finished)
 	history.requireStates(t, "", "Ongoing", "Finished")
 
-	r.awaitForgotten(t)
+	r.awaitForgotten(t, patience)
 	stats := r.Stats()
 	beats := requestsOf(stats, "heartbeat", "written")
 	assert.LessOrEqual(t, beats, int((loop+finishAfter)/interval), "heartbeats in %v and until the finish", loop)
@@ -148,8 +146,8 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	again.requireContains(t, next.EventTime)
 	want.Annotations = nil
 	assert.Nil(t, next.Series)
-	requireEvent(next)
-	assert.Equal(t, 2, r.requests.Count("create", resource))
+	requireWanted(next)
+	assert.Equal(t, 2, r.requests.count("create", resource))
 	r.requireAccounted(t, emitted)
 }
 
@@ -179,56 +177,37 @@ func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 	require.Equal(t, want, got)
 }
 
-// requireSameInCore fails the test unless core/v1 shows the same fields as
-// events.k8s.io/v1, and none of the deprecated ones: source, firstTimestamp,
-// lastTimestamp, count.
-func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
+// requireNoOldFields fails the test unless the deprecated fields of an Event of
+// events.k8s.io/v1 are empty, and core/v1 shows the same.
+func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
-	got, err := clients.CoreV1().Events(event.Namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
-	require.NoError(t, err)
-	want := &corev1.Event{
-		ObjectMeta:          event.ObjectMeta,
-		InvolvedObject:      event.Regarding,
-		Reason:              event.Reason,
-		Message:             event.Note,
-		Type:                event.Type,
-		EventTime:           event.EventTime,
-		Action:              event.Action,
-		Related:             event.Related,
-		ReportingController: event.ReportingController,
-		ReportingInstance:   event.ReportingInstance,
-	}
-	if event.Series != nil {
-		want.Series = &corev1.EventSeries{Count: event.Series.Count, LastObservedTime: event.Series.LastObservedTime}
-	}
-	got.SetGroupVersionKind(schema.GroupVersionKind{}) // only some clients set it
-	require.Equal(t, want, got)
+	assert.Zero(t, event.DeprecatedSource)
+	assert.Zero(t, event.DeprecatedFirstTimestamp)
+	assert.Zero(t, event.DeprecatedLastTimestamp)
+	assert.Zero(t, event.DeprecatedCount)
+	requireSameInCore(t, clients, event)
 }
 
-func TestHotLoopCostsTwoRequests(t *testing.T) {
-	t.Parallel()
-	const goroutines, each = 8, 1_250
-	const createAndPatch = "create events.events.k8s.io: 1, patch events.events.k8s.io: "
-	namespace := apiserver.Namespace(t)
-	r := startRecording(t, apiserver.Config(t), events.Options{})
-	recorder, pod := r.recorder(), podIn(namespace, "hot")
-	emit(recorder, pod, 1)
-	assert.Nil(t, eventAbout(t, r.clients, namespace, pod.UID).Series)
-	emit(recorder, pod, 1)
-	r.flush(t)
-	var emitters sync.WaitGroup
-	for range goroutines {
-		emitters.Go(func() { emit(recorder, pod, each) })
-	}
-	emitters.Wait()
-	assert.Equal(t, createAndPatch+"1", r.requests.String())
+// requireOldFields fails the test unless the deprecated fields agree with the
+// others, and core/v1 shows the same.
+func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
+	t.Helper()
+	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
+	assert.Equal(t, corev1.EventSource{Component: event.ReportingController}, event.DeprecatedSource)
+	assert.Equal(t, second(event.EventTime.Time), event.DeprecatedFirstTimestamp)
+	assert.Equal(t, second(lastObserved(event)), event.DeprecatedLastTimestamp)
+	assert.EqualValues(t, occurrences(event), event.DeprecatedCount)
+	requireSameInCore(t, clients, event)
+}
 
-	r.flush(t)
-	assert.Equal(t, createAndPatch+"2", r.requests.String(), "a flush is one request")
-	event := eventAbout(t, r.clients, namespace, pod.UID)
-	assert.Equal(t, 2+goroutines*each, occurrences(event))
-	assert.Equal(t, "Ongoing", state(event))
-	r.requireAccounted(t, 2+goroutines*each)
+// requireSameInCore fails the test unless core/v1 shows an Event as
+// TestConversionAgreesWithTheServer requires.
+func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
+	t.Helper()
+	core, err := clients.CoreV1().Events(event.Namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	core.TypeMeta = metav1.TypeMeta{} // only some clients set it
+	require.Equal(t, compat.ToCore(event), core)
 }
 
 // TestEventIsRecreated deletes the Event of a running series, and lets it expire:
@@ -249,7 +228,7 @@ func TestEventIsRecreated(t *testing.T) {
 		recorder.AnnotatedEventf(pod, nil, map[string]string{"example.com/a": "1"},
 			corev1.EventTypeWarning, "Looped", "Looping", "it looped")
 	}
-	deleteEvent := func(event *eventsv1.Event) {
+	remove := func(event *eventsv1.Event) {
 		require.NoError(t, r.clients.EventsV1().Events(namespace).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
 	}
 
@@ -284,7 +263,7 @@ func TestEventIsRecreated(t *testing.T) {
 		return recreated
 	}
 
-	deleteEvent(original)
+	remove(original)
 	occur()
 	r.flush(t)
 	first := awaitRecreated()
@@ -292,23 +271,12 @@ func TestEventIsRecreated(t *testing.T) {
 	second := awaitRecreated()
 	assert.Greater(t, occurrences(second), occurrences(first))
 	assert.Equal(t, 1, requestsOf(r.Stats(), "heartbeat", "gone"), "it expired")
-	deleteEvent(second)
+	remove(second)
 	third := awaitRecreated()
 	assert.Greater(t, occurrences(third), occurrences(second))
 
 	// The Event expires once more before the series finishes.
-	var finished *eventsv1.Event
-	eventually(t, func(ctx context.Context) error {
-		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
-		if err != nil {
-			return err
-		}
-		if len(found) != 1 || state(&found[0]) != "Finished" {
-			return errors.New("no Event is Finished")
-		}
-		finished = &found[0]
-		return nil
-	})
+	finished := awaitFinished(t, r.clients, namespace, pod.UID)
 	assert.Equal(t, original.Name, finished.Name)
 	assert.Equal(t, original.EventTime, finished.EventTime)
 	requireAccounted(t, emitted, r.Stats(), []eventsv1.Event{*finished})

@@ -31,7 +31,7 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	emit(recorder, elsewhere, 2)
 	r.flush(t)
 	terminate(t, r.clients, doomed)
-	r.requests.Reset()
+	r.requests.reset()
 	requireDropped := func(want uint64) {
 		t.Helper()
 		assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: want}, r.Stats().Dropped)
@@ -110,7 +110,7 @@ func TestNamespaceIsCreatedLate(t *testing.T) {
 	occur(podIn(apiserver.Namespace(t), "elsewhere"))
 	r.flush(t)
 	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
-	assert.Equal(t, 2, r.requests.Total(), r.requests)
+	assert.Equal(t, 2, r.requests.total(), r.requests)
 
 	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -2,8 +2,8 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,234 +16,238 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
-
-// restartTime is the time between the end of a process and the start of the next.
-const restartTime = 10 * time.Second
 
 // way is how a process finds the series of the one before it.
 type way struct {
 	scope  events.Scope
-	second string // the name of the second process; the first is replica-1
-	list   bool   // whether it may list
+	newPod bool // whether the second process has another reportingInstance
+	list   bool
 }
 
 var ways = map[string]way{
-	"by name":          {events.SameInstance, "replica-1", false},
-	"by list":          {events.SameInstance, "replica-1", true},
-	"new pod, by name": {events.SameController, "replica-2", false},
-	"new pod, by list": {events.SameController, "replica-2", true},
+	"by name":          {events.SameInstance, false, false},
+	"by list":          {events.SameInstance, false, true},
+	"new pod, by name": {events.SameController, true, false},
+	"new pod, by list": {events.SameController, true, true},
 }
 
-// succession is two processes, one after the other.
-type succession struct {
-	way
-	namespace string
-	account   account
-	clients   *kubernetes.Clientset
-	history   *history
-}
-
-// eachWay runs a test for all ways in parallel.
-func eachWay(t *testing.T, test func(t *testing.T, s *succession)) {
+// startNext starts the process after another one. If it lists, it has restored
+// one series.
+func (w way) startNext(t *testing.T, before *recording, namespace string, sink newSink, opts events.Options) *recording {
 	t.Helper()
-	for _, name := range slices.Sorted(maps.Keys(ways)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &succession{way: ways[name], namespace: apiserver.Namespace(t), clients: apiserver.Clientset(t)}
-			s.account = accountIn(s.namespace)
-			s.account.grant(t, s.clients, mayWrite)
-			if s.list {
-				s.account.grant(t, s.clients, mayList)
-			}
-			s.history = watchEvents(t, s.clients, s.namespace)
-			test(t, s)
-			s.history.requireCountsGrow(t)
-		})
+	opts.Scope, opts.Namespaces, opts.SkipList = w.scope, []string{namespace}, !w.list
+	if !w.newPod {
+		opts.ReportingInstance = before.instance
 	}
-}
-
-// first starts the first process. Its clock has the real time but stands still.
-func (s *succession) first(t *testing.T) *replica {
-	t.Helper()
-	return s.start(t, "replica-1", time.Now())
-}
-
-// next starts the process after one that has ended. It returns when the process
-// has restored the series from its list, or when the server has denied the list:
-// an earlier occurrence would find the series by name in any case.
-func (s *succession) next(t *testing.T, before *replica, later time.Duration) *replica {
-	t.Helper()
-	r := s.start(t, s.second, before.now.Add(later))
-	if s.list {
-		r.do(t, "until restored")
-	} else {
-		r.do(t, "until denied")
+	r := newRecordingTo(t, sink, apiserver.Config(t), opts)
+	r.recorder() // the broadcaster lists the Events of its recorders
+	r.start(t)
+	if w.list {
+		eventually(t, func(context.Context) error {
+			if r.Stats().Restored != 1 {
+				return errors.New("not restored yet")
+			}
+			return nil
+		})
 	}
 	return r
 }
 
-func (s *succession) start(t *testing.T, name string, now time.Time) *replica {
+// requireFound fails the test unless the process found the series in this way.
+func (w way) requireFound(t *testing.T, r *recording) {
 	t.Helper()
-	return startReplica(t, replicaSpec{User: s.account.user(), Namespace: s.namespace, Name: name, Scope: s.scope, Now: now})
-}
-
-// requireFound fails the test unless the process found the series in the way
-// under test.
-func (s *succession) requireFound(t *testing.T, r *replica) {
-	t.Helper()
-	adopted, restored := "1", "0"
-	if s.list {
-		adopted, restored = "0", "1"
+	stats := r.Stats()
+	assert.Empty(t, stats.Dropped)
+	if w.list {
+		assert.Equal(t, 1, requestsOf(stats, "list", "written"))
+		assert.Zero(t, requestsOf(stats, "create", "taken"))
+		assert.Zero(t, stats.Adopted)
+	} else {
+		assert.EqualValues(t, 1, stats.Adopted)
+		assert.Zero(t, stats.Restored)
 	}
-	require.Equal(t, adopted, r.do(t, "adopted"))
-	require.Equal(t, restored, r.do(t, "restored"))
 }
 
-// event waits until there is exactly one Event.
-func (s *succession) event(t *testing.T) *eventsv1.Event {
-	t.Helper()
-	return eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)
-}
+// TestRestart has a process continue the Event of the one before it.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for before, sinkBefore := range sinks {
+		for after, sinkAfter := range sinks {
+			for name, w := range ways {
+				t.Run(before+" to "+after+" "+name, func(t *testing.T) {
+					t.Parallel()
+					namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+					pod := podIn(namespace, "pod")
+					strangersEvent(t, clients, namespace, "stranger")
+					one := startRecordingTo(t, sinkBefore, apiserver.Config(t), events.Options{Scope: w.scope})
+					emit(one.recorder(), pod, 10)
+					one.Shutdown()
+					first := eventAbout(t, clients, namespace, pod.UID)
+					assert.Equal(t, "Ongoing", state(first))
 
-// inOrder returns all Events in the order of their first occurrences.
-func (s *succession) inOrder(ctx context.Context) ([]eventsv1.Event, error) {
-	found, err := eventsAbout(ctx, s.clients, s.namespace, replicaPod(s.namespace).UID)
-	slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	return found, err
-}
-
-// awaitFinished steps the clock of a process until there are n Events, all
-// Finished. It returns them in the order of their first occurrences.
-func (s *succession) awaitFinished(t *testing.T, r *replica, n int) []eventsv1.Event {
-	t.Helper()
-	var found []eventsv1.Event
-	r.eventually(t, func(ctx context.Context) (err error) {
-		if found, err = s.inOrder(ctx); err != nil {
-			return err
-		}
-		if len(found) != n {
-			return fmt.Errorf("%d Events", len(found))
-		}
-		for i := range found {
-			if err := isFinished(&found[i]); err != nil {
-				return err
+					two := w.startNext(t, one, namespace, sinkAfter, events.Options{})
+					emit(two.recorder(), pod, 10)
+					two.flush(t)
+					w.requireFound(t, two)
+					event := eventAbout(t, clients, namespace, pod.UID)
+					assert.Equal(t, first.Name, event.Name)
+					assert.Equal(t, first.EventTime, event.EventTime)
+					assert.Equal(t, one.instance, event.ReportingInstance, "it is immutable")
+					assert.Equal(t, 20, occurrences(event))
+					assert.Equal(t, "Ongoing", state(event))
+					switch {
+					case after == "core":
+						requireOldFields(t, clients, event)
+					case before == "core":
+						// The deprecated fields are immutable in events.k8s.io/v1.
+						assert.Equal(t, first.DeprecatedCount, event.DeprecatedCount)
+						assert.Equal(t, first.DeprecatedLastTimestamp, event.DeprecatedLastTimestamp)
+					}
+				})
 			}
 		}
-		return nil
-	})
-	return found
+	}
 }
 
-// newest returns the count of the newest series on the server.
-func (s *succession) newest(t *testing.T) int {
-	t.Helper()
-	found, err := s.inOrder(t.Context())
-	require.NoError(t, err)
-	require.NotEmpty(t, found)
-	return occurrences(&found[len(found)-1])
-}
-
-func TestProcessContinuesTheSeries(t *testing.T) {
-	t.Parallel()
-	eachWay(t, func(t *testing.T, s *succession) {
-		first := s.first(t)
-		first.do(t, "emit 10")
-		first.do(t, "shutdown")
-		assert.Equal(t, "Ongoing", state(s.event(t)))
-
-		second := s.next(t, first, restartTime)
-		second.do(t, "emit 10")
-		second.do(t, "flush")
-		s.requireFound(t, second)
-		event := s.awaitFinished(t, second, 1)[0]
-		assert.Equal(t, 20, occurrences(&event))
-		assert.Equal(t, "replica-1", event.ReportingInstance, "it is immutable")
-	})
-}
-
-// TestProcessFindsTheSuccessor finishes a series. It starts again 20 minutes
+// TestRestartFindsTheSuccessor finishes a series. It starts again 20 minutes
 // later with another name, and goes on for two hours before the process ends.
-func TestProcessFindsTheSuccessor(t *testing.T) {
+func TestRestartFindsTheSuccessor(t *testing.T) {
 	t.Parallel()
-	for ending, end := range map[string]func(t *testing.T, first *replica){
-		"shut down": func(t *testing.T, first *replica) { first.do(t, "shutdown") },
-		"killed":    func(t *testing.T, first *replica) { first.kill(t) },
-	} {
-		t.Run(ending, func(t *testing.T) {
-			eachWay(t, func(t *testing.T, s *succession) {
-				first := s.first(t)
-				begin := first.now
-				first.do(t, "emit 10")
-				first.do(t, "flush")
-				s.awaitFinished(t, first, 1)
-				if rest := 26*time.Minute - first.now.Sub(begin); rest > 0 {
-					first.do(t, "wait %v", rest)
+	for name, w := range ways {
+		for ending, end := range map[string]func(*recording){
+			"shut down": func(r *recording) { r.Shutdown() },
+			"killed":    func(*recording) {}, // its clock stops
+		} {
+			t.Run(name+", "+ending, func(t *testing.T) {
+				t.Parallel()
+				namespace, clock := apiserver.Namespace(t), newClock()
+				pod := podIn(namespace, "pod")
+				one := startRecording(t, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
+				history := watchEvents(t, one.clients, namespace)
+				// inOrder returns the Events in the order of their first occurrences.
+				inOrder := func(ctx context.Context) ([]eventsv1.Event, error) {
+					found, err := eventsAbout(ctx, one.clients, namespace, pod.UID)
+					slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+					return found, err
 				}
-				first.do(t, "emit 2")
-				first.do(t, "flush")
+				newest := func() int {
+					found, err := inOrder(t.Context())
+					require.NoError(t, err)
+					return occurrences(&found[len(found)-1])
+				}
+				awaitFinished := func(clock *clocktesting.FakeClock, n int) (found []eventsv1.Event) {
+					eventuallyLater(t, clock, func(ctx context.Context) (err error) {
+						if found, err = inOrder(ctx); err == nil && len(found) != n {
+							err = fmt.Errorf("%d Events", len(found))
+						}
+						for i := 0; i < len(found) && err == nil; i++ {
+							err = isFinished(&found[i])
+						}
+						return err
+					})
+					return found
+				}
+				begin := clock.Now()
+				emit(one.recorder(), pod, 10)
+				one.flush(t)
+				awaitFinished(clock, 1)
+				if rest := 26*time.Minute - clock.Since(begin); rest > 0 {
+					clock.Step(rest)
+				}
+				emit(one.recorder(), pod, 2)
+				one.flush(t)
 				for range 4 {
-					known := s.newest(t)
-					first.do(t, "loop 30")
-					first.eventually(t, func(context.Context) error {
-						first.do(t, "emit 1") // or else the series would finish
-						if n := s.newest(t); n <= known {
+					known := newest()
+					for range 30 {
+						emit(one.recorder(), pod, 1)
+						clock.Step(time.Minute)
+					}
+					eventuallyLater(t, clock, func(context.Context) error {
+						emit(one.recorder(), pod, 1) // or else the series would finish
+						if n := newest(); n <= known {
 							return fmt.Errorf("no heartbeat after %d", n)
 						}
 						return nil
 					})
 				}
-				end(t, first)
-				known := s.newest(t)
+				end(one)
+				known := newest()
 
-				second := s.next(t, first, restartTime)
-				second.do(t, "emit 10")
-				second.do(t, "flush")
-				s.requireFound(t, second)
-				found := s.awaitFinished(t, second, 2)
+				later := clocktesting.NewFakeClock(clock.Now().Add(10 * time.Second))
+				two := w.startNext(t, one, namespace, eventsSink, events.Options{Clock: later})
+				emit(two.recorder(), pod, 10)
+				two.flush(t)
+				w.requireFound(t, two)
+				found := awaitFinished(later, 2)
 				assert.Equal(t, 10, occurrences(&found[0]))
 				assert.Equal(t, known+10, occurrences(&found[1]))
-				assert.Contains(t, found[0].Annotations["eventseries.dev/successor"], found[1].Name+" ")
+				assert.True(t, strings.HasPrefix(found[0].Annotations[series.AnnotationSuccessor], found[1].Name+" "))
+				history.requireCountsGrow(t)
 			})
-		})
+		}
 	}
 }
 
-// TestProcessFinishesStaleSeries kills a process whose series does not occur
-// again. The next process finishes the series if it may list, and otherwise never
-// learns of it.
-func TestProcessFinishesStaleSeries(t *testing.T) {
+// TestSuccessorOfAFinishedEvent starts a process whose series has the name of a
+// Finished Event. It writes another Event, and links the first one to it without
+// any other change.
+func TestSuccessorOfAFinishedEvent(t *testing.T) {
 	t.Parallel()
-	for name, later := range map[string]time.Duration{
-		"not yet stale": time.Minute,
-		"stale":         40 * time.Minute,
+	long := strings.Repeat("o", maxName)
+	for _, row := range []struct {
+		sink, object, wantName string
+	}{
+		{"events.k8s.io", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+		{"events.k8s.io", long, `^o{219}\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+		{"core", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			eachWay(t, func(t *testing.T, s *succession) {
-				first := s.first(t)
-				first.do(t, "emit 10")
-				first.do(t, "flush")
-				first.kill(t)
-				left := s.event(t)
-				require.Equal(t, "Ongoing", state(left))
+		t.Run(fmt.Sprintf("%s, object name of %d bytes", row.sink, len(row.object)), func(t *testing.T) {
+			t.Parallel()
+			namespace, sink := apiserver.Namespace(t), sinks[row.sink]
+			pod := podIn(namespace, row.object)
+			pod.UID = "uid"
+			before := startRecordingTo(t, sink, apiserver.Config(t), events.Options{})
+			emit(before.recorder(), pod, 3)
+			before.Shutdown()
+			first := finish(t, before.clients, eventAbout(t, before.clients, namespace, pod.UID))
 
-				second := s.next(t, first, later)
-				if s.list {
-					event := s.awaitFinished(t, second, 1)[0]
-					assert.Equal(t, 10, occurrences(&event))
-					assert.Equal(t, left.Series.LastObservedTime, event.Series.LastObservedTime, "it has not occurred since")
-					assert.Equal(t, "1", second.do(t, "restored"))
-					return
-				}
-				for range 60 {
-					second.do(t, "wait %v", step)
-				}
-				second.do(t, "flush")
-				assert.Equal(t, "Ongoing", state(s.event(t)))
-			})
+			r := startRecordingTo(t, sink, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
+			for range 2 {
+				emit(r.recorder(), pod, 1)
+				r.flush(t)
+			}
+			r.awaitWrites(t, "successor", "written", 1)
+			stats := r.Stats()
+			assert.Equal(t, 1, requestsOf(stats, "create", "taken"))
+			assert.Equal(t, 1, requestsOf(stats, "look", "written"))
+			assert.Equal(t, 1, requestsOf(stats, "create", "written"))
+			assert.Equal(t, 1, requestsOf(stats, "series", "written"))
+			assert.Equal(t, 5, r.requests.total(), r.requests)
+
+			found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
+			require.NoError(t, err)
+			require.Len(t, found, 2)
+			old, next := &found[0], &found[1]
+			if old.Name != first.Name {
+				old, next = next, old
+			}
+			assert.Regexp(t, row.wantName, next.Name)
+			assert.LessOrEqual(t, len(next.Name), maxName)
+			requireAccounted(t, 2, stats, []eventsv1.Event{*next})
+			if row.sink == "core" {
+				requireOldFields(t, r.clients, old)
+				requireOldFields(t, r.clients, next)
+			}
+			assert.Equal(t, next.Name, strings.Fields(old.Annotations[series.AnnotationSuccessor])[0])
+			delete(old.Annotations, series.AnnotationSuccessor)
+			old.ResourceVersion, old.ManagedFields, old.TypeMeta = first.ResourceVersion, first.ManagedFields, first.TypeMeta
+			assert.Equal(t, first, old)
 		})
 	}
 }
@@ -264,10 +268,7 @@ func TestFailOver(t *testing.T) {
 			a.grant(t, clients, roles...)
 			history := watchEvents(t, clients, namespace)
 			start := func(name string) *replica {
-				return startReplica(t, replicaSpec{
-					User: a.user(), Namespace: namespace, Name: name,
-					Scope: events.SameController, Lease: "backup-controller",
-				})
+				return startReplica(t, replicaSpec{User: a.user(), Namespace: namespace, Name: name})
 			}
 			leader := start("replica-1")
 			require.Equal(t, "leading", leader.await(t))
@@ -344,8 +345,8 @@ func requireElectionEvents(t *testing.T, clients kubernetes.Interface, namespace
 			messages = append(messages, event.Message)
 		}
 		for _, leader := range leaders {
-			if all := strings.Join(messages, "; "); !strings.Contains(all, leader+" became leader") {
-				return fmt.Errorf("no event of %s: %s", leader, all)
+			if !slices.Contains(messages, leader+" became leader") {
+				return fmt.Errorf("no event of %s: %q", leader, messages)
 			}
 		}
 		return nil

@@ -1,24 +1,43 @@
 package integration
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -65,47 +84,49 @@ func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(con
 	})
 }
 
-// TestPermissionIsRevokedAndGranted revokes a role and grants it again.
-func TestPermissionIsRevokedAndGranted(t *testing.T) {
+// TestLifeWithTheLeastPermissions takes series through all their states as a user
+// who may only create and patch. It revokes the role and grants it again.
+func TestLifeWithTheLeastPermissions(t *testing.T) {
 	t.Parallel()
 	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	permission := a.grant(t, clients, mayWrite)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock})
+	r := newRecording(t, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
 	logged := r.startLogging(t)
-	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0
-	loop := func() {
-		emit(recorder, hot, 1)
-		emitted++
-	}
-	loop()
-	loop()
-	emit(recorder, ending, 5)
-	emitted += 5
-	r.flush(t)
 	history := watchEvents(t, clients, namespace)
+	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0
+	occur := func(pod *corev1.Pod, n int) {
+		emit(recorder, pod, n)
+		emitted += n
+	}
+	occur(hot, 1)
+	r.flush(t)
+	assert.Empty(t, state(eventAbout(t, clients, namespace, hot.UID)), "a singleton")
+	occur(hot, 1)
+	occur(ending, 5)
+	r.flush(t)
+	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
 
 	// The server denies a heartbeat, a finish and a create.
 	a.withdraw(t, permission, "create", "patch")
-	emit(recorder, ending, 1)
-	emitted++
+	occur(ending, 1)
 	for range 31 {
 		clock.Step(time.Minute)
-		loop()
+		occur(hot, 1)
 	}
-	emit(recorder, podIn(namespace, "new"), 1)
-	emitted++
+	occur(podIn(namespace, "new"), 1)
 	for _, kind := range []string{"heartbeat", "finish", "create"} {
 		eventuallyLater(t, clock, func(context.Context) error {
-			loop()
+			occur(hot, 1)
 			return r.hasWrites(kind, "denied", 1)
 		})
 	}
 
 	a.grant(t, clients, mayWrite)
+	var first *eventsv1.Event
 	eventuallyLater(t, clock, func(ctx context.Context) error {
-		loop()
+		occur(hot, 1)
 		closed, err := eventsAbout(ctx, clients, namespace, ending.UID)
 		switch {
 		case err != nil:
@@ -113,95 +134,48 @@ func TestPermissionIsRevokedAndGranted(t *testing.T) {
 		case len(closed) != 1 || state(&closed[0]) != "Finished":
 			return errors.New("not finished")
 		case len(r.written(t)) != 3:
-			return errors.New("no new Event")
+			return errors.New("no third Event")
 		}
+		first = &closed[0]
 		return r.hasWrites("heartbeat", "written", 1)
 	})
 	r.flush(t)
-	assert.Equal(t, 6, occurrences(eventAbout(t, clients, namespace, ending.UID)))
+	assert.Equal(t, 6, occurrences(first))
 	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
-	assert.Empty(t, r.Stats().Dropped)
-	r.requireAccounted(t, emitted)
-	history.requireCountsGrow(t)
-	assert.Len(t, logged("May not write events", "create", namespace), 1)
-	assert.Len(t, logged("May not write events", "patch", namespace), 1)
-	assert.Len(t, logged("May not write events"), 2)
-}
-
-// TestLifeWithTheLeastPermissions takes a series through all its states as a user
-// who may only create and patch.
-func TestLifeWithTheLeastPermissions(t *testing.T) {
-	t.Parallel()
-	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
-	a := accountIn(namespace)
-	clients := apiserver.ClientsetFor(t, admin)
-	a.grant(t, clients, mayWrite)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
-	logged := r.startLogging(t)
-	history := watchEvents(t, clients, namespace)
-	recorder, pod, emitted := r.recorder(), podIn(namespace, "looping"), 0
-	loop := func() {
-		emit(recorder, pod, 1)
-		emitted++
-	}
-	awaitFinished := func(name string) {
-		t.Helper()
-		eventuallyLater(t, clock, func(ctx context.Context) error {
-			event, err := clients.EventsV1().Events(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			return isFinished(event)
-		})
-	}
-
-	loop()
-	r.flush(t)
-	first := eventAbout(t, clients, namespace, pod.UID)
-	assert.Empty(t, state(first), "a singleton")
-	loop()
-	r.flush(t)
-	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, pod.UID)))
-	eventuallyLater(t, clock, func(context.Context) error {
-		loop()
-		return r.hasWrites("heartbeat", "written", 1)
-	})
-	awaitFinished(first.Name)
-	assert.Equal(t, emitted, occurrences(eventAbout(t, clients, namespace, pod.UID)))
 
 	// Another series follows under another name. The first Event leads to it.
-	loop()
-	loop()
+	occur(ending, 2)
 	r.flush(t)
-	var second *eventsv1.Event
-	for _, event := range r.written(t) {
-		if event.Name != first.Name {
-			second = &event
-		}
-	}
-	require.NotNil(t, second)
+	r.awaitWrites(t, "successor", "written", 1)
+	found, err := eventsAbout(t.Context(), clients, namespace, ending.UID)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	old, second := &found[0], &found[1]
+	assert.Equal(t, first.Name, old.Name)
 	assert.Equal(t, "Ongoing", state(second))
-	eventually(t, func(ctx context.Context) error {
-		event, err := clients.EventsV1().Events(namespace).Get(ctx, first.Name, metav1.GetOptions{})
-		if err == nil && !strings.HasPrefix(event.Annotations["eventseries.dev/successor"], second.Name+" ") {
-			err = fmt.Errorf("%s has no successor: %v", first.Name, event.Annotations)
-		}
-		return err
-	})
+	assert.True(t, strings.HasPrefix(old.Annotations[series.AnnotationSuccessor], second.Name+" "))
 
 	// A user deletes its Event.
 	require.NoError(t, clients.EventsV1().Events(namespace).Delete(t.Context(), second.Name, metav1.DeleteOptions{}))
-	loop()
+	occur(ending, 1)
 	r.flush(t)
-	awaitFinished(second.Name)
+	eventuallyLater(t, clock, func(ctx context.Context) error {
+		event, err := clients.EventsV1().Events(namespace).Get(ctx, second.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return isFinished(event)
+	})
+	r.flush(t)
 	assert.Empty(t, r.Stats().Dropped)
 	r.requireAccounted(t, emitted)
 	history.requireCountsGrow(t)
-
 	assert.Len(t, logged("May not list events", namespace), 1)
-	assert.Empty(t, logged("May not write events"))
-	assert.Equal(t, 1, r.requests.Count("list", eventsResource), r.requests)
-	assert.Equal(t, r.requests.Count("create", eventsResource)+r.requests.Count("patch", eventsResource)+1, r.requests.Total(), r.requests)
+	assert.Len(t, logged("May not write events", "create", namespace), 1)
+	assert.Len(t, logged("May not write events", "patch", namespace), 1)
+	assert.Len(t, logged("May not write events"), 2)
+	assert.Equal(t, 1, r.requests.count("list", eventsResource), r.requests)
+	assert.Equal(t, r.requests.count("create", eventsResource)+r.requests.count("patch", eventsResource)+1, r.requests.total(), r.requests)
 }
 
 // TestControllerOfOneNamespace emits events about objects outside the only
@@ -241,7 +215,7 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, left.UID)))
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, podIn(namespace, "own").UID)))
 	for _, namespace := range []string{other, metav1.NamespaceSystem} {
-		apiserver.Eventually(t, patience, func(context.Context) error {
+		eventually(t, func(context.Context) error {
 			if n := len(logged("May not write events", "create", namespace)); n != 1 {
 				return fmt.Errorf("the log mentions %s %d times", namespace, n)
 			}
@@ -254,7 +228,7 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	a.grant(t, clients, mayWriteAboutClusterToo)
 	eventuallyLater(t, clock, func(context.Context) error {
 		if n := len(r.written(t)); n != 3 { // two Pods and the Node
-			return fmt.Errorf("%d Events", n)
+			return fmt.Errorf("%d Events, want 3", n)
 		}
 		return nil
 	})
@@ -265,4 +239,303 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	r.Shutdown()
 	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
 	assert.Len(t, logged("May not write events"), 2)
+}
+
+// TestCreateAndPatchAreEnough looks an Event up without permission to get or
+// list it.
+func TestCreateAndPatchAreEnough(t *testing.T) {
+	t.Parallel()
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+	a := accountIn(namespace)
+	a.grant(t, clients, mayWrite)
+	event := strangersEvent(t, clients, namespace, "taken")
+	writer := apiserver.ClientsetFor(t, a.config(apiserver.Config(t))).EventsV1().Events(namespace)
+	_, err := writer.Get(t.Context(), event.Name, metav1.GetOptions{})
+	require.True(t, apierrors.IsForbidden(err), "get: %v", err)
+	_, err = writer.List(t.Context(), metav1.ListOptions{})
+	require.True(t, apierrors.IsForbidden(err), "list: %v", err)
+
+	copied := event.DeepCopy()
+	copied.ResourceVersion, copied.UID = "", ""
+	_, err = writer.Create(t.Context(), copied, metav1.CreateOptions{})
+	assert.True(t, apierrors.IsAlreadyExists(err), "create of a name that is taken: %v", err)
+
+	patched, err := writer.Patch(t.Context(), event.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, event, patched, "an empty patch returns the Event")
+	assert.Equal(t, event, eventAbout(t, clients, namespace, event.Regarding.UID), "an empty patch keeps the Event and its resourceVersion")
+	_, err = writer.Patch(t.Context(), "no-such-event", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "an empty patch of nothing: %v", err)
+}
+
+// The service account and the namespace in docs/rbac.
+const (
+	manifestAccount   = "backup-controller"
+	manifestNamespace = "backup-system"
+)
+
+// The files that docs/rbac/README.md tells users to apply.
+var (
+	mayWrite                = []string{"recorder.yaml", "binding.yaml"}
+	mayList                 = []string{"recorder-list.yaml", "binding-list.yaml"}
+	mayWriteAndListInOne    = []string{"namespaced.yaml"}
+	mayWriteAboutClusterToo = []string{"namespaced-cluster-scoped.yaml"}
+	mayLead                 = []string{"leader-election.yaml"}
+)
+
+// strict decodes manifests and rejects unknown fields.
+var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+
+// account is the service account of a test.
+type account struct {
+	namespace string
+	// suffix is appended to the names in the manifests, so that each test on a
+	// shared server has its own roles.
+	suffix string
+}
+
+// accountIn returns an account in a namespace that belongs to one test.
+func accountIn(namespace string) account {
+	return account{namespace: namespace, suffix: "-" + namespace}
+}
+
+// user returns the user name of the account.
+func (a account) user() string {
+	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, manifestAccount)
+}
+
+// config returns a configuration that impersonates the account.
+func (a account) config(admin *rest.Config) *rest.Config {
+	c := rest.CopyConfig(admin)
+	c.Impersonate = rest.ImpersonationConfig{UserName: a.user()}
+	return c
+}
+
+// granted are the objects that grant has created.
+type granted struct {
+	clients *kubernetes.Clientset
+	objects []rbacObject
+}
+
+// rbacObject is a role or a binding.
+type rbacObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// grant applies files of docs/rbac for the account, and waits until the server
+// authorizes it. The end of the test deletes the objects.
+func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]string) *granted {
+	t.Helper()
+	g := &granted{clients: clients}
+	for _, file := range slices.Concat(files...) {
+		for _, manifest := range readManifests(t, "rbac/"+file) {
+			object := manifest.(rbacObject)
+			a.adapt(object)
+			require.NoError(t, g.request(clients.RbacV1().RESTClient().Post(), object).Body(object).Do(t.Context()).Error(), file)
+			g.objects = append(g.objects, object)
+		}
+	}
+	t.Cleanup(func() {
+		ctx, cancel := apiserver.CleanupContext()
+		defer cancel()
+		g.delete(ctx, t)
+	})
+	eventually(t, func(ctx context.Context) error { return a.hasAll(ctx, g) })
+	return g
+}
+
+// readManifests returns the objects in a file of docs. An unknown field fails the
+// test.
+func readManifests(t *testing.T, file string) []runtime.Object {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(file)))
+	require.NoError(t, err)
+	var objects []runtime.Object
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		require.NoError(t, err, file)
+		object, _, err := strict.Decode(document, nil, nil)
+		require.NoError(t, err, file)
+		objects = append(objects, object)
+	}
+}
+
+// adapt changes the names and namespaces in a manifest, but not the rules.
+func (a account) adapt(object rbacObject) {
+	object.SetName(object.GetName() + a.suffix)
+	object.SetNamespace(a.namespaceFor(object.GetNamespace()))
+	var subjects []rbacv1.Subject
+	switch o := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		o.RoleRef.Name += a.suffix
+		subjects = o.Subjects
+	case *rbacv1.RoleBinding:
+		o.RoleRef.Name += a.suffix
+		subjects = o.Subjects
+	}
+	for i := range subjects {
+		subjects[i].Namespace = a.namespaceFor(subjects[i].Namespace)
+	}
+}
+
+func (a account) namespaceFor(namespace string) string {
+	if namespace == manifestNamespace {
+		return a.namespace
+	}
+	return namespace
+}
+
+// request adds the path of the resource of an object to a request.
+func (g *granted) request(r *rest.Request, object rbacObject) *rest.Request {
+	resource, _ := meta.UnsafeGuessKindToResource(object.GetObjectKind().GroupVersionKind())
+	return r.NamespaceIfScoped(object.GetNamespace(), object.GetNamespace() != "").Resource(resource.Resource)
+}
+
+// delete deletes the objects.
+func (g *granted) delete(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for _, object := range g.objects {
+		require.NoError(t, g.request(g.clients.RbacV1().RESTClient().Delete(), object).Name(object.GetName()).Do(ctx).Error())
+	}
+	g.objects = nil
+}
+
+// withdraw deletes what was granted and waits until the server denies the verbs.
+func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
+	t.Helper()
+	g.delete(t.Context(), t)
+	eventually(t, func(ctx context.Context) error {
+		for _, verb := range verbs {
+			if ok, err := a.may(ctx, g.clients, permission{verb, eventsResource, a.namespace}); ok || err != nil {
+				return fmt.Errorf("may %s: %v, %w", verb, ok, err)
+			}
+		}
+		return nil
+	})
+}
+
+// hasAll returns an error unless the account has all granted permissions.
+func (a account) hasAll(ctx context.Context, g *granted) error {
+	for _, object := range g.objects {
+		namespace, rules := a.namespace, []rbacv1.PolicyRule(nil)
+		switch o := object.(type) {
+		case *rbacv1.ClusterRole:
+			rules = o.Rules
+		case *rbacv1.Role:
+			namespace, rules = o.Namespace, o.Rules
+		}
+		for _, rule := range rules {
+			resource := strings.TrimSuffix(rule.Resources[0]+"."+rule.APIGroups[0], ".")
+			for _, p := range in(namespace, resource, rule.Verbs...) {
+				if ok, err := a.may(ctx, g.clients, p); !ok || err != nil {
+					return fmt.Errorf("may %v: %v, %w", p, ok, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// permission is a permission in a namespace, for a resource as kubectl writes it.
+type permission struct{ verb, resource, namespace string }
+
+func (p permission) String() string { return p.verb + " " + p.resource + " in " + p.namespace }
+
+// in returns permissions in one namespace.
+func in(namespace, resource string, verbs ...string) (all []permission) {
+	for _, verb := range verbs {
+		all = append(all, permission{verb, resource, namespace})
+	}
+	return all
+}
+
+// may asks the server whether the account has a permission.
+func (a account) may(ctx context.Context, clients kubernetes.Interface, p permission) (bool, error) {
+	resource, group, _ := strings.Cut(p.resource, ".")
+	review, err := clients.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:   a.user(),
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + a.namespace, "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: p.namespace, Verb: p.verb, Group: group, Resource: resource,
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}
+
+// TestManifests applies docs/rbac unchanged, in each way that its README
+// describes. The server must grant exactly the documented permissions.
+func TestManifests(t *testing.T) {
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	own, system := manifestNamespace, metav1.NamespaceSystem
+	namespaces := []string{own, system, metav1.NamespaceDefault, "kube-public"}
+	everywhere := func(verbs ...string) (all []permission) {
+		for _, namespace := range namespaces {
+			all = append(all, in(namespace, eventsResource, verbs...)...)
+		}
+		return all
+	}
+	var possible []permission // all that the manifests could grant
+	for _, namespace := range namespaces {
+		for _, resource := range []string{eventsResource, "events", "leases.coordination.k8s.io", "pods"} {
+			possible = append(possible, in(namespace, resource, "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")...)
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		files []string
+		want  []permission
+	}{
+		{"all namespaces", mayWrite, everywhere("create", "patch")},
+		{"all namespaces, and list", slices.Concat(mayWrite, mayList), everywhere("create", "patch", "list")},
+		{"one namespace", mayWriteAndListInOne, in(own, eventsResource, "create", "patch", "list")},
+		{
+			"one namespace, and cluster-scoped objects", slices.Concat(mayWriteAndListInOne, mayWriteAboutClusterToo),
+			slices.Concat(in(own, eventsResource, "create", "patch", "list"), in(system, eventsResource, "create", "patch", "list")),
+		},
+		{
+			"leader election", mayLead,
+			slices.Concat(in(own, "leases.coordination.k8s.io", "get", "create", "update"), in(own, "events", "create", "patch")),
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a := account{namespace: own}
+			a.grant(t, clients, row.files)
+			eventually(t, func(ctx context.Context) error {
+				want, got := map[permission]bool{}, map[permission]bool{}
+				for _, p := range row.want {
+					want[p] = true
+				}
+				for _, p := range possible {
+					ok, err := a.may(ctx, clients, p)
+					if err != nil {
+						return err
+					}
+					if ok {
+						got[p] = true
+					}
+				}
+				// The server needs a moment to forget the permissions of the
+				// previous row.
+				if !maps.Equal(want, got) {
+					return fmt.Errorf("may %v, want %v", got, row.want)
+				}
+				return nil
+			})
+		})
+	}
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +38,7 @@ const (
 	controller = "example.com/integration-test"
 
 	// eventsResource and coreResource name the Events of events.k8s.io and of
-	// core/v1 as Requests does.
+	// core/v1 as requests does.
 	eventsResource = "events.events.k8s.io"
 	coreResource   = "events"
 
@@ -61,8 +64,8 @@ var sinks = map[string]newSink{"events.k8s.io": eventsSink, "core": coreSink}
 // recording is a broadcaster that writes to a real server.
 type recording struct {
 	*events.Broadcaster
-	// requests counts the requests of the broadcaster alone.
-	requests *Requests
+	// requests are those of the broadcaster alone.
+	requests *requests
 	// clients are an administrator's. Tests inspect the server with them.
 	clients  *kubernetes.Clientset
 	instance string
@@ -88,7 +91,7 @@ func newRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events
 	admin := rest.CopyConfig(config)
 	admin.Impersonate = rest.ImpersonationConfig{}
 	config = rest.CopyConfig(config)
-	requests := CountRequests(config)
+	requests := recordRequests(config)
 	r := &recording{
 		Broadcaster: events.NewBroadcasterWithOptions(sink(apiserver.ClientsetFor(t, config)), opts),
 		requests:    requests,
@@ -155,9 +158,9 @@ func (r *recording) awaitWrites(t *testing.T, kind, outcome string, n int) {
 
 // awaitForgotten waits until the broadcaster tracks no series. The server may
 // have the last write before the broadcaster has its response.
-func (r *recording) awaitForgotten(t *testing.T) {
+func (r *recording) awaitForgotten(t *testing.T, within time.Duration) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	apiserver.Eventually(t, within, func(context.Context) error {
 		if n := r.Stats().Tracked; n != 0 {
 			return fmt.Errorf("%d series are tracked", n)
 		}
@@ -505,4 +508,83 @@ func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
+}
+
+// strangersEvent creates an Event of another controller.
+func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name string) *eventsv1.Event {
+	t.Helper()
+	event, err := clients.EventsV1().Events(namespace).Create(t.Context(), &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Name: name},
+		EventTime:           metav1.NowMicro(),
+		ReportingController: "example.com/stranger",
+		ReportingInstance:   "stranger-0",
+		Action:              "Intruding",
+		Reason:              "Intruded",
+		Type:                corev1.EventTypeNormal,
+		Regarding:           corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "other", UID: types.UID("other-" + namespace)},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return event
+}
+
+// process is a process that a test has started.
+type process struct {
+	cmd            *exec.Cmd
+	stdin          io.WriteCloser
+	stdout, stderr syncBuffer
+	done           chan struct{}
+	err            error // of the exit; valid once done is closed
+}
+
+// startProcess starts a process. The context of cmd must be that of the test: its
+// end kills the process.
+func startProcess(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
+	var err error
+	p.stdin, err = cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		<-p.done
+		if t.Failed() {
+			t.Logf("the log of %v:\n%s", cmd.Args, &p.stderr)
+		}
+	})
+	return p
+}
+
+// awaitLine waits until the process has printed the line with this index.
+func (p *process) awaitLine(t *testing.T, index int, within time.Duration) (line string) {
+	t.Helper()
+	apiserver.Eventually(t, within, func(context.Context) error {
+		select {
+		case <-p.done:
+			t.Fatalf("the process exited (%v): %s", p.err, &p.stderr)
+		default:
+		}
+		lines := strings.SplitAfter(p.stdout.String(), "\n")
+		if len(lines) <= index+1 {
+			return fmt.Errorf("stdout is %q", &p.stdout)
+		}
+		line = strings.TrimSuffix(lines[index], "\n")
+		return nil
+	})
+	return line
+}
+
+// wait waits until the process exits and returns its error.
+func (p *process) wait(t *testing.T, within time.Duration) error {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(within):
+		t.Fatalf("the process still runs after %v: %s", within, &p.stderr)
+	}
+	return p.err
 }

@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -41,32 +40,17 @@ type replicaSpec struct {
 	User       string // impersonated by the replica
 	Namespace  string // of its Pod and its Lease
 	Name       string // its reportingInstance and its leader election identity
-	Scope      events.Scope
-
-	// Now is the initial time of a fake clock, which the test steps. If zero, the
-	// replica has the real clock.
-	Now time.Time
-	// Lease is the name of a Lease. The replica that holds it starts its
-	// broadcaster and a hot loop. If empty, the replica starts its broadcaster at
-	// once.
-	Lease string
 }
 
-// replica is a process that a test can kill. It executes the commands on its
-// standard input, one a line, and exits at the end of the input, so that no
-// replica outlives its test.
+// replica is a process that a test can kill. The leader prints "leading" and
+// starts a hot loop. It executes the commands on its standard input, one a line,
+// and exits at the end of the input, so that no replica outlives its test.
 type replica struct {
-	cmd    *exec.Cmd
-	stdin  io.Writer
-	lines  chan string // its answers; closed at the end of its output
-	stderr syncBuffer
-	done   chan struct{}
-	// now is the time of its fake clock at its last answer.
-	now time.Time
+	*process
+	read int // lines
 }
 
-// startReplica starts a replica on the shared server. The end of the test kills
-// it.
+// startReplica starts a replica on the shared server.
 func startReplica(t *testing.T, spec replicaSpec) *replica {
 	t.Helper()
 	spec.Kubeconfig = apiserver.Kubeconfig(t)
@@ -74,34 +58,9 @@ func startReplica(t *testing.T, spec replicaSpec) *replica {
 	require.NoError(t, err)
 	program, err := os.Executable()
 	require.NoError(t, err)
-	r := &replica{
-		cmd:   exec.CommandContext(t.Context(), program),
-		lines: make(chan string, 100),
-		done:  make(chan struct{}),
-		now:   spec.Now,
-	}
-	r.cmd.Env = append(os.Environ(), replicaVariable+"="+string(value))
-	r.cmd.Stderr = &r.stderr
-	r.stdin, err = r.cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := r.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, r.cmd.Start())
-	go func() {
-		defer close(r.done)
-		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
-			r.lines <- scanner.Text()
-		}
-		close(r.lines)
-		_ = r.cmd.Wait() // most replicas are killed
-	}()
-	t.Cleanup(func() { // the context of the test has ended
-		<-r.done
-		if t.Failed() {
-			t.Logf("the log of %s:\n%s", spec.Name, &r.stderr)
-		}
-	})
-	return r
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), replicaVariable+"="+string(value))
+	return &replica{process: startProcess(t, cmd)}
 }
 
 // kill sends SIGKILL to the replica and waits for its exit.
@@ -114,45 +73,19 @@ func (r *replica) kill(t *testing.T) {
 // await waits for the next line of the replica.
 func (r *replica) await(t *testing.T) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	select {
-	case line, ok := <-r.lines:
-		require.True(t, ok, "the replica has exited")
-		return line
-	case <-ctx.Done():
-		require.NoError(t, ctx.Err(), "the replica does not answer")
-		return ""
-	}
+	r.read++
+	return r.awaitLine(t, r.read-1, patience)
 }
 
 // do sends a command to the replica and returns its answer. replicaProgram.do
 // documents the commands.
-func (r *replica) do(t *testing.T, format string, args ...any) string {
+func (r *replica) do(t *testing.T, command string) string {
 	t.Helper()
-	command := fmt.Sprintf(format, args...)
 	_, err := io.WriteString(r.stdin, command+"\n")
 	require.NoError(t, err, command)
 	answer := r.await(t)
-	result, at, _ := strings.Cut(answer, " at ")
-	require.False(t, strings.HasPrefix(result, "error"), "%s: %s", command, answer)
-	if !r.now.IsZero() {
-		r.now, err = time.Parse(time.RFC3339Nano, at)
-		require.NoError(t, err, answer)
-	}
-	return result
-}
-
-// eventually steps the clock of the replica until check returns nil.
-func (r *replica) eventually(t *testing.T, check func(context.Context) error) {
-	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		err := check(ctx)
-		if err != nil {
-			r.do(t, "wait %v", step)
-		}
-		return err
-	})
+	require.False(t, strings.HasPrefix(answer, "error"), "%s: %s", command, answer)
+	return answer
 }
 
 // The configuration of leader election. These durations keep a leader that is
@@ -167,16 +100,17 @@ const (
 // change of an Event names its writer.
 const replicaAnnotation = "example.com/replica"
 
+// replicaPod returns the Pod that replicas emit events about.
+func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping") }
+
 // replicaProgram runs in the process of a replica.
 type replicaProgram struct {
 	spec        replicaSpec
 	clients     *kubernetes.Clientset
-	clock       *clocktesting.FakeClock // nil for the real clock
 	broadcaster *events.Broadcaster
-	recorder    events.AnnotatedEventRecorder
 	emitted     int
 
-	stop    chan struct{} // closed to stop the loop of a leader
+	stop    chan struct{} // closed to stop the loop of the leader
 	looping sync.WaitGroup
 }
 
@@ -187,31 +121,15 @@ func runReplica(spec string) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	commands := make(chan string)
-	go func() {
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			commands <- in.Text()
-		}
-		// The test has ended.
-		os.Exit(1)
-	}()
-	if p.spec.Lease != "" {
-		go p.lead()
-	} else if err := p.broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	for command := range commands {
-		answer, err := p.do(command)
+	go p.lead()
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		answer, err := p.do(in.Text())
 		if err != nil {
 			answer = "error: " + strings.ReplaceAll(err.Error(), "\n", " ")
 		}
-		if p.clock != nil {
-			answer += " at " + p.clock.Now().Format(time.RFC3339Nano)
-		}
 		fmt.Println(answer)
 	}
-	return 0
+	return 1 // the test has ended
 }
 
 func newReplicaProgram(spec string) (*replicaProgram, error) {
@@ -227,111 +145,39 @@ func newReplicaProgram(spec string) (*replicaProgram, error) {
 	if p.clients, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	opts := events.Options{
+	p.broadcaster = events.NewBroadcasterWithOptions(eventsSink(p.clients), events.Options{
 		ReportingInstance: p.spec.Name,
-		Scope:             p.spec.Scope,
+		Scope:             events.SameController,
 		Namespaces:        []string{p.spec.Namespace},
-	}
-	if p.spec.Lease != "" {
-		opts.HeartbeatInterval = 200 * time.Millisecond
-	}
-	if !p.spec.Now.IsZero() {
-		p.clock = clocktesting.NewFakeClock(p.spec.Now)
-		opts.Clock = p.clock
-	}
-	p.broadcaster = events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: p.clients.EventsV1()}, opts)
-	p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
+		HeartbeatInterval: 200 * time.Millisecond,
+	})
 	return p, nil
 }
 
 // do executes a command:
 //
-//	emit N          emits N times
-//	loop N          emits and steps the clock by a minute, N times
-//	wait D          steps the clock by the duration D
-//	until denied    waits until the server has denied the initial list
-//	until restored  waits until the broadcaster has restored a series
-//	restored        returns how many series the broadcaster has restored
-//	adopted         returns how many series it has adopted by name
-//	flush           flushes the broadcaster
-//	shutdown        shuts the broadcaster down
-//	stop            stops the loop of a leader, and returns how often it emitted
+//	stop      stops the loop, and returns how often it emitted
+//	flush     flushes the broadcaster
+//	shutdown  shuts the broadcaster down
 func (p *replicaProgram) do(command string) (answer string, err error) {
-	verb, object, _ := strings.Cut(command, " ")
-	switch verb {
-	case "emit", "loop":
-		n, err := strconv.Atoi(object)
-		if err != nil {
-			return "", err
-		}
-		for range n {
-			p.emit()
-			if verb == "loop" {
-				p.clock.Step(time.Minute)
-			}
-		}
-	case "wait":
-		d, err := time.ParseDuration(object)
-		if err != nil {
-			return "", err
-		}
-		p.clock.Step(d)
-	case "until":
-		return "ok", p.until(func() bool {
-			stats := p.broadcaster.Stats()
-			if object == "restored" {
-				return stats.Restored > 0
-			}
-			return requestsOf(stats, "list", object) > 0
-		})
-	case "restored":
-		return strconv.FormatUint(p.broadcaster.Stats().Restored, 10), nil
-	case "adopted":
-		return strconv.FormatUint(p.broadcaster.Stats().Adopted, 10), nil
+	switch command {
+	case "stop":
+		close(p.stop)
+		p.looping.Wait()
+		return strconv.Itoa(p.emitted), nil
 	case "flush":
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		return "ok", p.broadcaster.Flush(ctx)
 	case "shutdown":
 		p.broadcaster.Shutdown()
-	case "stop":
-		close(p.stop)
-		p.looping.Wait()
-		return strconv.Itoa(p.emitted), nil
+		return "ok", nil
 	default:
 		return "", errors.New("unknown command: " + command)
 	}
-	return "ok", nil
 }
 
-// emit emits the event that all replicas have in common.
-func (p *replicaProgram) emit() {
-	p.recorder.AnnotatedEventf(replicaPod(p.spec.Namespace), nil, map[string]string{replicaAnnotation: p.spec.Name},
-		corev1.EventTypeWarning, "Looped", "Looping", "it looped")
-	p.emitted++
-}
-
-// replicaPod returns the Pod that replicas emit events about.
-func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping") }
-
-// until waits for a condition.
-func (p *replicaProgram) until(holds func() bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	ticker := time.NewTicker(apiserver.PollInterval)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// lead competes for the Lease. The leader prints "leading" and starts a hot loop.
-// It exits when it loses the Lease.
+// lead competes for the Lease. It exits when it loses the Lease.
 func (p *replicaProgram) lead() {
 	// As in controller-runtime, the legacy recorder writes the events about the
 	// election.
@@ -339,7 +185,7 @@ func (p *replicaProgram) lead() {
 	legacy.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")})
 	leaderelection.RunOrDie(context.Background(), leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: p.spec.Lease},
+			LeaseMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: "backup-controller"},
 			Client:    p.clients.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{
 				Identity:      p.spec.Name,
@@ -359,8 +205,9 @@ func (p *replicaProgram) lead() {
 	})
 }
 
-// loop starts the hot loop of a leader.
+// loop starts the broadcaster and the hot loop of the leader.
 func (p *replicaProgram) loop(ctx context.Context) {
+	recorder := p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
 	if err := p.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -369,7 +216,9 @@ func (p *replicaProgram) loop(ctx context.Context) {
 		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()
 		for {
-			p.emit()
+			recorder.AnnotatedEventf(replicaPod(p.spec.Namespace), nil, map[string]string{replicaAnnotation: p.spec.Name},
+				corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+			p.emitted++
 			select {
 			case <-ticker.C:
 			case <-p.stop:

@@ -8,30 +8,65 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
-// Requests counts the requests of a client by verb and resource. It is safe for
-// concurrent use.
-type Requests struct {
-	mu     sync.Mutex
-	counts map[string]int // by "verb resource"
+// requests records the requests of a client. It is safe for concurrent use.
+type requests struct {
+	mu   sync.Mutex
+	list []*exchange
 }
 
-// CountRequests makes the clients of a configuration count their requests.
-func CountRequests(config *rest.Config) *Requests {
-	r := &Requests{counts: map[string]int{}}
+// exchange is a request for a resource, and its response.
+type exchange struct {
+	verb     string // as in RBAC: get, list, create, patch, delete
+	resource string // as kubectl writes it: "configmaps", "events.events.k8s.io"
+	sent     time.Time
+
+	// Without a response, the others are zero.
+	answered   time.Time
+	code       int
+	retryAfter string // the header
+	route      route
+}
+
+// route is the FlowSchema and the priority level that the server chose.
+type route struct{ schema, level types.UID }
+
+func routeOf(header http.Header) route {
+	return route{
+		schema: types.UID(header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)),
+		level:  types.UID(header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID)),
+	}
+}
+
+// recordRequests records the requests of the clients of a configuration.
+func recordRequests(config *rest.Config) *requests {
+	r := &requests{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			if verb, resource, ok := describe(req); ok {
-				r.mu.Lock()
-				r.counts[verb+" "+resource]++
-				r.mu.Unlock()
+			verb, resource, ok := describe(req)
+			if !ok {
+				return next.RoundTrip(req)
 			}
-			return next.RoundTrip(req)
+			x := &exchange{verb: verb, resource: resource, sent: time.Now()}
+			r.mu.Lock()
+			r.list = append(r.list, x)
+			r.mu.Unlock()
+			response, err := next.RoundTrip(req)
+			if err == nil {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				x.answered, x.code = time.Now(), response.StatusCode
+				x.retryAfter, x.route = response.Header.Get("Retry-After"), routeOf(response.Header)
+			}
+			return response, err
 		})
 	})
 	return r
@@ -42,40 +77,47 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// Count returns the number of requests with an RBAC verb (get, list, create,
-// update, patch, delete) for a resource as kubectl writes it: "configmaps",
-// "events.events.k8s.io". A request counts even if it gets no response.
-func (r *Requests) Count(verb, resource string) int {
+// all returns the exchanges so far, in the order of the requests.
+func (r *requests) all() []exchange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.counts[verb+" "+resource]
-}
-
-// Total returns the number of requests for any resource.
-func (r *Requests) Total() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	total := 0
-	for _, n := range r.counts {
-		total += n
+	var all []exchange
+	for _, x := range r.list {
+		all = append(all, *x)
 	}
-	return total
+	return all
 }
 
-// Reset sets all counts to zero.
-func (r *Requests) Reset() {
+// total returns the number of requests.
+func (r *requests) total() int { return len(r.all()) }
+
+// count returns the number of requests with a verb for a resource.
+func (r *requests) count(verb, resource string) int {
+	n := 0
+	for _, x := range r.all() {
+		if x.verb == verb && x.resource == resource {
+			n++
+		}
+	}
+	return n
+}
+
+// reset forgets all requests.
+func (r *requests) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	clear(r.counts)
+	r.list = nil
 }
 
 // String returns the counts, for example "create pods: 1, patch pods: 2".
-func (r *Requests) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *requests) String() string {
+	counts := map[string]int{}
+	for _, x := range r.all() {
+		counts[x.verb+" "+x.resource]++
+	}
 	var list []string
-	for _, key := range slices.Sorted(maps.Keys(r.counts)) {
-		list = append(list, fmt.Sprintf("%s: %d", key, r.counts[key]))
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, fmt.Sprintf("%s: %d", key, counts[key]))
 	}
 	return strings.Join(list, ", ")
 }
@@ -97,30 +139,27 @@ func describe(req *http.Request) (verb, resource string, ok bool) {
 	if path[0] == "namespaces" && len(path) > 2 {
 		path = path[2:]
 	}
-	verb = map[string]string{http.MethodPost: "create", http.MethodPut: "update"}[req.Method]
+	verb = strings.ToLower(req.Method)
 	switch {
-	case verb != "":
+	case req.Method == http.MethodPost:
+		verb = "create"
 	case req.Method == http.MethodGet && len(path) == 1:
 		verb = "list"
-	default:
-		verb = strings.ToLower(req.Method)
 	}
 	return verb, path[0] + group, true
 }
 
 func TestDescribe(t *testing.T) {
 	for request, want := range map[string]string{
-		"GET /api/v1/pods":                                       "list pods",
-		"GET /api/v1/namespaces/ns/pods/p":                       "get pods",
-		"GET /api/v1/namespaces":                                 "list namespaces",
-		"GET /api/v1/namespaces/ns":                              "get namespaces",
-		"PUT /apis/coordination.k8s.io/v1/namespaces/n/leases/l": "update leases.coordination.k8s.io",
-		"POST /apis/events.k8s.io/v1/namespaces/ns/events":       "create events.events.k8s.io",
-		"PATCH /apis/events.k8s.io/v1/namespaces/ns/events/e":    "patch events.events.k8s.io",
-		"DELETE /api/v1/namespaces/ns/events/e":                  "delete events",
-		"GET /readyz":                                            "",
-		"GET /api/v1":                                            "",
-		"GET /apis/events.k8s.io/v1":                             "",
+		"GET /api/v1/pods":                                    "list pods",
+		"GET /api/v1/namespaces/ns/pods/p":                    "get pods",
+		"GET /api/v1/namespaces/ns":                           "get namespaces",
+		"POST /apis/events.k8s.io/v1/namespaces/ns/events":    "create events.events.k8s.io",
+		"PATCH /apis/events.k8s.io/v1/namespaces/ns/events/e": "patch events.events.k8s.io",
+		"PATCH /api/v1/namespaces/ns/events/e":                "patch events",
+		"GET /readyz":                                         "",
+		"GET /api/v1":                                         "",
+		"GET /apis/events.k8s.io/v1":                          "",
 	} {
 		method, url, _ := strings.Cut(request, " ")
 		req, err := http.NewRequestWithContext(t.Context(), method, "https://server"+url, nil)

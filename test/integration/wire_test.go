@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/eventstest"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -59,15 +60,14 @@ var contentTypes = map[string]string{
 }
 
 // TestWireRules emits everything that the API server might reject: as an Event
-// that is created and patched, and as an Event that is created as a series. To
-// prove the rows, it sends the same without a recorder.
+// that is created and patched, and as an Event that is created as a series.
 func TestWireRules(t *testing.T) {
 	t.Parallel()
 	namespace := apiserver.Namespace(t)
 	for _, row := range wireRows() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			t.Run("raw", func(t *testing.T) { row.tryRaw(t, namespace) })
+			row.requireUnrepaired(t, namespace)
 			for name, contentType := range contentTypes {
 				t.Run(name, func(t *testing.T) {
 					row.trySingleton(t, namespace, contentType)
@@ -76,22 +76,6 @@ func TestWireRules(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestUnknownTypeIsDropped emits the only thing that the recorder cannot repair.
-func TestUnknownTypeIsDropped(t *testing.T) {
-	t.Parallel()
-	namespace := apiserver.Namespace(t)
-	row := wireRow{emit: func(e *emission) { e.eventtype = "Error" }, rejected: "type"}
-	row.tryRaw(t, namespace)
-	e := row.emission(namespace)
-	r := row.record(t, &e, runtime.ContentTypeJSON)
-	r.start(t)
-	r.emit(&e)
-	r.flush(t)
-	assert.Equal(t, map[events.DropReason]uint64{events.DropInvalidType: 1}, r.Stats().Dropped)
-	assert.Zero(t, r.requests.Total())
-	requireAccounted(t, 1, r.Stats(), nil)
 }
 
 // emission returns the emission of the row, about a new object.
@@ -129,8 +113,9 @@ func (e *emission) event() *eventsv1.Event {
 	return event
 }
 
-// tryRaw sends the emission without a recorder.
-func (row *wireRow) tryRaw(t *testing.T, namespace string) {
+// requireUnrepaired fails the test unless the server rejects an unrepaired emission.
+// eventstest.Validate knows: see TestValidateAgreesWithTheServer.
+func (row *wireRow) requireUnrepaired(t *testing.T, namespace string) {
 	t.Helper()
 	e := row.emission(namespace)
 	event := e.event()
@@ -139,36 +124,33 @@ func (row *wireRow) tryRaw(t *testing.T, namespace string) {
 	if event.Namespace == "" {
 		event.Namespace = namespace
 	}
-	config := apiserver.Config(t)
-	config.ContentType = runtime.ContentTypeJSON
-	_, err := apiserver.ClientsetFor(t, config).EventsV1().Events(event.Namespace).Create(t.Context(), event, metav1.CreateOptions{})
-	if row.rejected == "" {
-		require.NoError(t, err)
-		return
-	}
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	require.EqualValues(t, 422, status.Status().Code, err)
-	require.NotNil(t, status.Status().Details)
+	wire, err := json.Marshal(event) // makes it valid UTF-8
+	require.NoError(t, err)
+	received := &eventsv1.Event{}
+	require.NoError(t, json.Unmarshal(wire, received))
 	var fields []string
-	for _, cause := range status.Status().Details.Causes {
-		fields = append(fields, cause.Field)
+	for _, problem := range eventstest.Validate(received) {
+		fields = append(fields, problem.Field)
 	}
-	assert.Contains(t, fields, row.rejected)
+	if row.rejected == "" {
+		require.Empty(t, fields)
+	} else {
+		require.Contains(t, fields, row.rejected)
+	}
 }
 
 // trySingleton emits once, and then again.
 func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
 	t.Helper()
 	e := row.emission(namespace)
-	r := row.record(t, &e, contentType)
+	r, emit := row.record(t, &e, contentType)
 	r.start(t)
-	r.emit(&e)
+	emit()
 	r.flush(t)
 	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
 	row.requireOnServer(t, r, &e, 1)
 
-	r.emit(&e)
+	emit()
 	r.flush(t)
 	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
 	row.requireOnServer(t, r, &e, 2)
@@ -178,45 +160,34 @@ func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
 func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
 	t.Helper()
 	e := row.emission(namespace)
-	r := row.record(t, &e, contentType)
-	r.emit(&e)
-	r.emit(&e)
+	r, emit := row.record(t, &e, contentType)
+	emit()
+	emit()
 	r.start(t)
 	r.flush(t)
 	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
 	row.requireOnServer(t, r, &e, 2)
 }
 
-// wireRecording is a recording with the recorder of an emission.
-type wireRecording struct {
-	*recording
-	emitter events.EventRecorder
-}
-
-func (row *wireRow) record(t *testing.T, e *emission, contentType string) wireRecording {
+// record makes a recording for an emission, and a function that emits it.
+func (row *wireRow) record(t *testing.T, e *emission, contentType string) (r *recording, emit func()) {
 	t.Helper()
 	config := apiserver.Config(t)
 	config.ContentType = contentType
-	r := newRecording(t, config, events.Options{ReportingInstance: e.instance, ClusterNamespace: e.clusterNamespace})
-	return wireRecording{recording: r, emitter: r.NewRecorder(scheme.Scheme, e.controller)}
-}
-
-func (r wireRecording) emit(e *emission) {
+	r = newRecording(t, config, events.Options{ReportingInstance: e.instance, ClusterNamespace: e.clusterNamespace})
+	recorder := r.NewRecorder(scheme.Scheme, e.controller).(events.AnnotatedEventRecorder)
 	var related runtime.Object // not a nil pointer in an interface
 	if e.related != nil {
 		related = e.related
 	}
-	if e.annotations != nil {
-		r.emitter.(events.AnnotatedEventRecorder).AnnotatedEventf(
-			e.regarding, related, e.annotations, e.eventtype, e.reason, e.action, e.note, e.args...)
-		return
+	return r, func() {
+		recorder.AnnotatedEventf(e.regarding, related, e.annotations, e.eventtype, e.reason, e.action, e.note, e.args...)
 	}
-	r.emitter.Eventf(e.regarding, related, e.eventtype, e.reason, e.action, e.note, e.args...)
 }
 
 // requireOnServer fails the test unless the server has one Event about the
 // object, with what the row wants, both API groups agree, and nothing is lost.
-func (row *wireRow) requireOnServer(t *testing.T, r wireRecording, e *emission, count int) {
+func (row *wireRow) requireOnServer(t *testing.T, r *recording, e *emission, count int) {
 	t.Helper()
 	want := e.event()
 	if row.want != nil {
@@ -233,7 +204,7 @@ func (row *wireRow) requireOnServer(t *testing.T, r wireRecording, e *emission, 
 		metav1.SetMetaDataAnnotation(&want.ObjectMeta, series.AnnotationState, "Ongoing")
 	}
 	requireEvent(t, want, got)
-	requireSameInCore(t, r.clients, got)
+	requireNoOldFields(t, r.clients, got)
 	assert.Equal(t, count > 1, got.Series != nil)
 	name := row.wantName
 	if name == "" {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,13 +22,7 @@ const (
 // which the server accepts unchanged, and one beyond it, which the server
 // rejects and the recorder repairs.
 func wireRows() []wireRow {
-	var rows []wireRow
-	for _, of := range [][]wireRow{
-		noteRows(), reasonRows(), controllerRows(), instanceRows(), objectRows(), clusterScopedRows(), annotationRows(),
-	} {
-		rows = append(rows, of...)
-	}
-	return rows
+	return slices.Concat(noteRows(), reasonRows(), controllerRows(), instanceRows(), objectRows(), clusterScopedRows(), annotationRows())
 }
 
 func noteRows() []wireRow {
@@ -43,19 +38,19 @@ func noteRows() []wireRow {
 	cut := n(maxNote-len("…")) + "…"
 	return []wireRow{
 		unchanged("note of 1024 bytes", n(maxNote)),
-		row("note of 1025 bytes", "message", n(maxNote+1), cut),
-		row("note of 5000 bytes", "message", n(5000), cut),
+		row("note of 1025 bytes", "note", n(maxNote+1), cut),
+		row("note of 5000 bytes", "note", n(5000), cut),
 		// The first byte of every "é" has an odd offset, so a cut after 1024-3
 		// bytes is between its two bytes.
-		row("note with a rune at the limit", "message", strings.Repeat("é", maxNote), strings.Repeat("é", (maxNote-len("…"))/2)+"…"),
-		row("note that arguments make too long", "message", "%s", cut, n(maxNote+1)),
+		row("note with a rune at the limit", "note", strings.Repeat("é", maxNote), strings.Repeat("é", (maxNote-len("…"))/2)+"…"),
+		row("note that arguments make too long", "note", "%s", cut, n(maxNote+1)),
 		unchanged("note with a percent sign and no arguments", "95% full, 100%d"),
 		row("note with a percent sign and arguments", "", "%d%% full", "95% full", 95),
 		unchanged("empty note", ""),
 		unchanged("note with control characters", "a\x00b\nc\u2028d"),
 		row("note that is not UTF-8", "", "caf\xe9!", "caf\uFFFD!"),
 		// It grows when the recorder makes it UTF-8.
-		row("note of 1024 bytes that is not UTF-8", "message",
+		row("note of 1024 bytes that is not UTF-8", "note",
 			strings.Repeat("n\xff", maxNote/2), strings.Repeat("n\uFFFD", (maxNote-len("…"))/4)+"n…"),
 	}
 }
@@ -183,7 +178,7 @@ func clusterScopedRows() []wireRow {
 				e.regarding = &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Name: object}
 				e.clusterNamespace = clusterNamespace
 			},
-			rejected: "involvedObject.namespace",
+			rejected: "regarding.namespace",
 			want:     func(e *eventsv1.Event) { e.Namespace = wantNamespace },
 			wantName: wantName,
 		}
