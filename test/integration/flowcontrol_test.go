@@ -223,7 +223,7 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 	user := controlplane.User{Name: "controller", Token: "controller-token"}
 	server := apiserver.Start(t, controlplane.Options{
 		Users:     []controlplane.User{user},
-		ExtraArgs: []string{"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + limits},
+		ExtraArgs: []string{"--", "--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + limits},
 	})
 	config := apiserver.ConfigOf(t, server)
 	admin := apiserver.ClientsetFor(t, config)
