@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -12,27 +13,26 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Bars is a chart of horizontal bars, the first on top. At least one is needed.
+// Bars is a chart of horizontal bars, from top to bottom. It needs at least one bar.
 type Bars struct {
-	// Title says what is to be seen, Subtitle how it came about. Both may be empty.
+	// Title says what the chart shows, Subtitle how it was measured. Both may be empty.
 	Title, Subtitle string
-	// Axis is that of the values. On a logarithmic one bars begin at the power of
-	// ten below the smallest.
+	// Axis is the axis of values. On a logarithmic axis, bars start at the power of
+	// ten below the smallest value.
 	Axis Axis
 	Bars []Bar
 }
 
 // Bar is one bar of Bars.
 type Bar struct {
-	// Name is written on its left.
+	// Name is to the left of the bar.
 	Name string
-	// Color is how it looks. If nil, Grey.
+	// Color is the color of the bar. Nil means Grey.
 	Color color.Color
 	Value float64
-	// Low and High are the ends of the spread of the value. If both are zero, none
-	// is drawn.
+	// Low and High are the ends of the whisker. If both are zero, the bar has none.
 	Low, High float64
-	// Label is written at its end. If empty, the value, as the axis writes it.
+	// Label is to the right of the bar. If empty, it is the formatted Value.
 	Label string
 }
 
@@ -41,20 +41,19 @@ func (b *Bars) draw(c draw.Canvas) error {
 		return errors.New("chart: no bars")
 	}
 	p := newPlot()
-	values := nothing()
+	extent := empty()
 	for _, bar := range b.Bars {
 		for _, v := range bar.values() {
-			if err := b.Axis.check(v); err != nil {
+			if err := b.Axis.include(&extent, v); err != nil {
 				return fmt.Errorf("chart: bar %q: %w", bar.Name, err)
 			}
-			values.include(v)
 		}
 	}
 	outward := low
-	if values.min < 0 {
+	if extent.min < 0 {
 		outward |= high
 	}
-	if err := b.Axis.apply(&p.X, values, outward); err != nil {
+	if err := b.Axis.apply(&p.X, extent, outward); err != nil {
 		return err
 	}
 	p.HideY()
@@ -63,42 +62,23 @@ func (b *Bars) draw(c draw.Canvas) error {
 
 	vertical := plotter.NewGrid()
 	vertical.Horizontal.Width = 0
-	vertical.Vertical = draw.LineStyle{Color: grid, Width: vg.Points(0.75)}
+	vertical.Vertical = gridLine
 	c = header(c, b.Title, b.Subtitle)
-	names, labels := b.widths()
-	p.Add(vertical, &rows{Bars: b, left: c.Min.X})
+	var names, labels vg.Length
+	for _, bar := range b.Bars {
+		names = max(names, widthOf(labelStyle(ink, false), bar.Name)+labelGap)
+		labels = max(labels, widthOf(labelStyle(ink, true), b.label(bar))+labelGap)
+	}
+	p.Add(vertical, &bars{Bars: b, left: c.Min.X})
 	p.Draw(draw.Crop(c, names, -labels, 0, 0))
 	return nil
 }
 
-// row is the place of the i-th bar on the vertical axis.
-func (b *Bars) row(i int) float64 { return float64(len(b.Bars) - 1 - i) }
-
-// widths returns the room for the names on the left, and for the label of a bar
-// that goes all the way.
-func (b *Bars) widths() (names, labels vg.Length) {
-	gap := vg.Points(labelGap)
-	for _, bar := range b.Bars {
-		names = max(names, widthOf(nameStyle(), bar.Name)+gap)
-		labels = max(labels, widthOf(style(textSize, ink, true), b.label(bar))+gap)
-	}
-	return names, labels
-}
-
-func nameStyle() draw.TextStyle {
-	s := style(textSize, ink, false)
-	s.YAlign = draw.YCenter
-	return s
-}
-
 func (b *Bars) label(bar Bar) string {
-	if bar.Label != "" {
-		return bar.Label
-	}
-	return b.Axis.format(bar.Value)
+	return cmp.Or(bar.Label, b.Axis.format(bar.Value))
 }
 
-// values are all values that have to be on the axis.
+// values returns the values that the axis must include.
 func (b Bar) values() []float64 {
 	if b.Low == 0 && b.High == 0 {
 		return []float64{b.Value}
@@ -106,14 +86,14 @@ func (b Bar) values() []float64 {
 	return []float64{b.Value, b.Low, b.High}
 }
 
-// rows draws the bars and their names into a plot.
-type rows struct {
+// bars is the plot.Plotter of Bars.
+type bars struct {
 	*Bars
-	left vg.Length // where names begin
+	left vg.Length // of the names
 }
 
-// Plot draws the bars.
-func (r *rows) Plot(c draw.Canvas, p *plot.Plot) {
+// Plot draws the bars, their names and their labels.
+func (r *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	zero := toX(p.X.Min)
 	if !r.Axis.Log {
@@ -121,13 +101,10 @@ func (r *rows) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	half := min((toY(1)-toY(0))*0.34, vg.Points(13))
 	for i, bar := range r.Bars.Bars {
-		y, end := toY(r.row(i)), toX(bar.Value)
-		c.FillText(nameStyle(), vg.Point{X: r.left, Y: y}, bar.Name)
-		fill := bar.Color
-		if fill == nil {
-			fill = Grey
-		}
-		c.FillPolygon(fill, []vg.Point{{X: zero, Y: y - half}, {X: zero, Y: y + half}, {X: end, Y: y + half}, {X: end, Y: y - half}})
+		y, end := toY(float64(len(r.Bars.Bars)-1-i)), toX(bar.Value)
+		c.FillText(labelStyle(ink, false), vg.Point{X: r.left, Y: y}, bar.Name)
+		c.FillPolygon(cmp.Or[color.Color](bar.Color, Grey),
+			[]vg.Point{{X: zero, Y: y - half}, {X: zero, Y: y + half}, {X: end, Y: y + half}, {X: end, Y: y - half}})
 		if values := bar.values(); len(values) > 1 {
 			from, to := toX(slices.Min(values)), toX(slices.Max(values))
 			whisker := draw.LineStyle{Color: ink, Width: vg.Points(1)}
@@ -137,8 +114,6 @@ func (r *rows) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			end = max(end, to)
 		}
-		s := style(textSize, ink, true)
-		s.YAlign = draw.YCenter
-		c.FillText(s, vg.Point{X: end + vg.Points(labelGap), Y: y}, r.label(bar))
+		c.FillText(labelStyle(ink, true), vg.Point{X: end + labelGap, Y: y}, r.label(bar))
 	}
 }

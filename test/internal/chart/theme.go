@@ -10,14 +10,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The usual size of a picture, in points. It fills the width of a page on GitHub.
+// The default size of a picture in points. It fills the width of a page on GitHub.
 const (
 	Width  = 640
 	Height = 340
 )
 
-// Colours of data. They differ in lightness as well, so that they can be told apart
-// by those who see no colours.
+// Colors of data. They differ in lightness too, for color-blind readers.
 var (
 	Blue   = color.RGBA{0x1f, 0x5a, 0x96, 0xff}
 	Orange = color.RGBA{0xd9, 0x7b, 0x29, 0xff}
@@ -34,6 +33,8 @@ var (
 	axis  = color.RGBA{0xb9, 0xb5, 0xab, 0xff}
 	ink   = color.RGBA{0x2b, 0x2b, 0x2b, 0xff}
 	faint = color.RGBA{0x6a, 0x67, 0x61, 0xff}
+
+	gridLine = draw.LineStyle{Color: grid, Width: vg.Points(0.75)}
 )
 
 const (
@@ -42,9 +43,10 @@ const (
 	textSize     = 10
 	margin       = 16 // around a chart
 	lineWidth    = 2
+	// labelGap is the distance between data and its label.
+	labelGap = vg.Length(7)
 )
 
-// style returns the style of a text.
 func style(size float64, c color.Color, bold bool) draw.TextStyle {
 	f := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
 	if bold {
@@ -53,36 +55,41 @@ func style(size float64, c color.Color, bold bool) draw.TextStyle {
 	return draw.TextStyle{Color: c, Font: f, Handler: plot.DefaultTextHandler}
 }
 
-// widthOf returns how wide a text can become. Where its font is missing, the one
-// that is taken instead can be wider.
+// labelStyle is the style of labels that are vertically centered at their data.
+func labelStyle(c color.Color, bold bool) draw.TextStyle {
+	s := style(textSize, c, bold)
+	s.YAlign = draw.YCenter
+	return s
+}
+
+// widthOf returns the width of a text, with reserve for substitutes of the font.
 func widthOf(s draw.TextStyle, text string) vg.Length { return s.Width(text) * 1.2 }
 
-// header draws title and subtitle and returns what is left of the canvas.
+// header draws title and subtitle and returns the rest of the canvas.
 func header(c draw.Canvas, title, subtitle string) draw.Canvas {
 	y := c.Max.Y
-	if title != "" {
-		y -= vg.Points(titleSize)
-		c.FillText(style(titleSize, ink, true), vg.Point{X: c.Min.X, Y: y}, title)
-		y -= vg.Points(5)
+	write := func(size float64, color color.Color, bold bool, text string) {
+		if text != "" {
+			y -= vg.Points(size)
+			c.FillText(style(size, color, bold), vg.Point{X: c.Min.X, Y: y}, text)
+			y -= vg.Points(5)
+		}
 	}
-	if subtitle != "" {
-		y -= vg.Points(subtitleSize)
-		c.FillText(style(subtitleSize, faint, false), vg.Point{X: c.Min.X, Y: y}, subtitle)
-		y -= vg.Points(5)
-	}
-	if title != "" || subtitle != "" {
+	write(titleSize, ink, true, title)
+	write(subtitleSize, faint, false, subtitle)
+	if y < c.Max.Y {
 		y -= vg.Points(9)
 	}
 	return draw.Crop(c, 0, 0, 0, y-c.Max.Y)
 }
 
-// newPlot returns a plot without anything that the theme draws itself.
+// newPlot returns a plot without the parts that the theme draws itself.
 func newPlot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
+	line := draw.LineStyle{Color: axis, Width: vg.Points(0.75)}
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.LineStyle = draw.LineStyle{Color: axis, Width: vg.Points(0.75)}
-		a.Tick.LineStyle = draw.LineStyle{Color: axis, Width: vg.Points(0.75)}
+		a.LineStyle, a.Tick.LineStyle = line, line
 		a.Tick.Length = vg.Points(4)
 		a.Padding = 0
 		x, y := a.Tick.Label.XAlign, a.Tick.Label.YAlign
