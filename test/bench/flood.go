@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Flood is how long Eventf takes while there is more to write than the server can
-// keep up with. Times are in nanoseconds.
+// Flood is the duration of Eventf calls while the server cannot keep up with the
+// writes. Times are in nanoseconds.
 type Flood struct {
 	Recorder string `json:"recorder"`
-	// Latency is how long the server takes for each write.
+	// Latency is the time that the server takes for a write.
 	Latency time.Duration `json:"latency"`
 	Series  int           `json:"series"`
 	Calls   int           `json:"calls"`
-	// Writes is how many writes the server took meanwhile.
+	// Writes is the number of writes during the calls.
 	Writes int64         `json:"writes"`
 	P50    time.Duration `json:"p50"`
 	P99    time.Duration `json:"p99"`
@@ -21,9 +21,8 @@ type Flood struct {
 	Max    time.Duration `json:"max"`
 }
 
-// MeasureFlood emits n events about so many objects, in an order that makes new
-// series, and series of singletons, all along, and measures each call. It does so a
-// few times. Peers are measured as well, though they lose most of these events.
+// MeasureFlood measures n calls about the given number of objects, in an order that
+// starts new series throughout. The recorders of client-go lose most of these events.
 func MeasureFlood(name string, series, n, rounds int, latency time.Duration) Flood {
 	f := Flood{Recorder: name, Latency: latency, Series: series, Calls: n}
 	subjects := references(series)
@@ -43,10 +42,9 @@ func flood(name string, subjects []subject, n int, latency time.Duration) (took 
 	d := newRecorder(name, len(subjects))
 	d.sink.latency = latency
 	took = make([]time.Duration, n)
-	liveHeap() // the collector starts from the same place each time
+	liveHeap() // each round starts with a collected heap
 	for i := range took {
-		// Every fourth is new until all are known; the others are somewhere among
-		// those that are.
+		// Every fourth call starts a series, until all have started.
 		known := min(i/4+1, len(subjects))
 		at := known - 1
 		if i%4 != 0 {

@@ -2,22 +2,22 @@ package bench
 
 import "runtime"
 
-// Heap is what ongoing series take of the heap, in bytes for each.
+// Heap is the heap usage of running series, in bytes per series.
 type Heap struct {
 	Recorder string `json:"recorder"`
 	Series   int    `json:"series"`
-	// Shared is what they take while the caller keeps the objects, as a controller
-	// does that has them in the cache of an informer: their strings are there anyway.
+	// Shared is the usage while the caller keeps the objects, and with them their
+	// strings, as a controller with an informer does.
 	Shared float64 `json:"shared"`
-	// Held is what they take when nobody but the recorder keeps the strings.
+	// Held is the usage when only the recorder keeps the strings.
 	Held float64 `json:"held"`
-	// Tracked is how many of them the recorder knows in the end. The legacy one
-	// forgets.
+	// Tracked is the number of series that the recorder tracks in the end.
+	// tools/record evicts series.
 	Tracked int `json:"tracked"`
 }
 
-// MeasureHeap measures a recorder with so many ongoing series, all of which are
-// written. Objects are *ObjectReference, and none of their strings is another's.
+// MeasureHeap measures a recorder with the given number of running series, all of
+// them written. Objects are *ObjectReference and share no strings.
 func MeasureHeap(name string, series int) Heap {
 	h := Heap{Recorder: name, Series: series}
 	subjects := references(series)

@@ -21,38 +21,38 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// Loop is what a hot loop sends: one event about one object, again and again.
+// Loop is what a recorder sends for a hot loop: one event about one object, repeated.
 type Loop struct {
 	Recorder string `json:"recorder"`
-	// Updated says that the loop also updates its object each time, as controllers
-	// do that keep a status: the resourceVersion is another one then.
+	// Updated means that the loop updates its object each time, as controllers that
+	// write a status do. The update changes the resourceVersion.
 	Updated     bool          `json:"updated"`
 	Every       time.Duration `json:"every"`
 	Duration    time.Duration `json:"duration"`
 	Occurrences int           `json:"occurrences"`
-	// Sent is how many requests had been sent by the end of each minute.
+	// Sent is the number of requests until the end of each minute.
 	Sent []int `json:"sent"`
-	// Requests and Bytes are those of the whole, the requests after the end of the
-	// loop included that tell the server of it. Bytes are the bodies sent.
+	// Requests and Bytes are totals, including the requests after the end of the
+	// loop. Bytes counts the request bodies.
 	Requests int `json:"requests"`
 	Bytes    int `json:"bytes"`
-	// Hourly is how many requests were sent in the second hour.
+	// Hourly is the number of requests in the second hour.
 	Hourly int `json:"hourly"`
-	// Create, Series, Heartbeat and Last are the bodies of the first create, the
-	// write that made it a series, the middle one of those that followed while it
-	// went on, and the last one. -1 stands for none.
+	// Create, Series, Heartbeat and Last are the sizes of bodies: of the first create,
+	// of the write that starts the series, of the middle one of the later writes during
+	// the loop, and of the last write after it. -1 means none.
 	Create    int  `json:"create"`
-	Protobuf  bool `json:"protobuf"` // whether creates are sent so; all else is JSON
+	Protobuf  bool `json:"protobuf"` // encoding of creates; other bodies are JSON
 	Series    int  `json:"series"`
 	Heartbeat int  `json:"heartbeat"`
 	Last      int  `json:"last"`
 }
 
-// afterLoop is how long the requests are watched after the end of a loop.
+// afterLoop is the time for which MeasureLoop counts requests after the loop.
 const afterLoop = 20 * time.Minute
 
-// MeasureLoop has a recorder, with its own sink and clientset, record a hot loop in
-// virtual time.
+// MeasureLoop records a hot loop in virtual time, with the recorder's own sink and a
+// real clientset.
 func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.Duration) Loop {
 	t.Helper()
 	var sent []request
@@ -71,7 +71,7 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 			time.Sleep(every)
 		}
 		time.Sleep(afterLoop)
-		sent = w.all()
+		sent = w.sent()
 		shutdown()
 	})
 	l := Loop{Recorder: name, Updated: updated, Every: every, Duration: duration, Occurrences: occurrences}
@@ -79,7 +79,7 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 	return l
 }
 
-// newProgram starts a recorder as a program does that takes it as it is.
+// newProgram starts a recorder with default options.
 func newProgram(name string, clients kubernetes.Interface) (emit func(runtime.Object), shutdown func()) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	if name == ToolsOld {
@@ -103,8 +103,7 @@ func newProgram(name string, clients kubernetes.Interface) (emit func(runtime.Ob
 		}
 }
 
-// count fills in what was sent. What is listed at the start is counted as a request
-// like any other.
+// count computes the results from the requests, including the list at the start.
 func (l *Loop) count(sent []request) {
 	l.Sent = make([]int, int(l.Duration/time.Minute)+1)
 	l.Create, l.Series, l.Heartbeat, l.Last = -1, -1, -1, -1

@@ -3,7 +3,6 @@ package bench
 import (
 	"math"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"sync"
 	"testing"
@@ -13,61 +12,62 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// SimulationOptions say what is simulated. All must be set, but for Rebuilt.
+// SimulationOptions configure Simulate. All fields except Rebuilt are required.
 type SimulationOptions struct {
-	// Series is how many go on.
+	// Series is the number of running series.
 	Series int
-	// Every is how often each occurs: whole seconds.
+	// Every is the interval between occurrences of a series, in whole seconds.
 	Every time.Duration
-	// Duration is how long it is looked at.
+	// Duration is the virtual time of the simulation.
 	Duration time.Duration
-	// Emitters is how many goroutines emit.
+	// Emitters is the number of goroutines that emit.
 	Emitters int
-	// Rebuilt has the process killed when its series are ten minutes old, and looks at
-	// the one that is started then.
+	// Rebuilt kills the first process when the series are ten minutes old, and
+	// simulates the process that replaces it.
 	Rebuilt bool
 }
 
-// Simulation is what became of it.
+// Simulation is the result of Simulate.
 type Simulation struct {
 	Series      int           `json:"series"`
 	Duration    time.Duration `json:"duration"`
 	Rebuilt     bool          `json:"rebuilt"`
 	Occurrences int64         `json:"occurrences"`
-	// Writes is how many writes there were in each minute.
+	// Writes is the number of writes in each minute.
 	Writes []int `json:"writes"`
-	// Mean is that of the minutes after the first 30, as many whole half hours of
-	// them as there are; Busiest the most of any minute after the Beginning.
+	// Mean is the mean of Writes over the whole half hours after the first one.
+	// Busiest is the maximum of Writes after minute Beginning.
 	Mean      float64 `json:"mean"`
 	Busiest   int     `json:"busiest"`
 	Beginning int     `json:"beginning"`
-	// Emitting is the CPU of Eventf for Steady occurrences, Between that of all else
-	// in that time: deadlines and writes. The beginning is not in it. Wall is what
-	// the whole took.
+	// Emitting is the CPU time of Eventf for Steady occurrences. Between is the CPU time
+	// of everything else: deadlines and writes. Both exclude the beginning. Wall is the
+	// real time of the simulation.
 	Steady   int64         `json:"steady"`
 	Emitting time.Duration `json:"emitting"`
 	Between  time.Duration `json:"between"`
 	Wall     time.Duration `json:"wall"`
-	// Heap is what the recorder held in the end, in bytes; Peak the most that there
-	// was in all, garbage and the emitters' objects included.
+	// Heap is the heap usage of the recorder at the end in bytes. Peak is the maximum
+	// heap usage of the process, including garbage and the objects of the emitters.
 	Heap int64  `json:"heap"`
 	Peak uint64 `json:"peak"`
 }
 
-// Minutes of a simulation.
 const (
-	heartbeatMinutes = 30 // from one heartbeat of the recorder to the next
-	rebuildMinute    = 10 // at which the first process is killed, if it is
+	// heartbeatMinutes is the heartbeat interval of the recorder.
+	heartbeatMinutes = 30
+	// rebuildAfter is the age of the series when Rebuilt kills the first process.
+	rebuildAfter = 10 * time.Minute
+	// beginning is the time until all series have begun.
+	beginning = time.Minute
 )
 
-// Simulate has the recorder, as it is, follow series in virtual time, with a sink in
-// memory. All series begin within a minute; in a simulation of a restart their
-// recorder is cut off from the server then, and another one finds them by listing.
-// Events are emitted once in a second of virtual time, as fast as the emitters can.
+// Simulate runs a recorder with default options and a sink in memory in virtual time.
+// Every virtual second, the emitters emit as fast as they can.
 //
-// Minute 0 is that of the start, or of the restart. The beginning, which has the
-// creates and the writes that make series of them, ends when all have occurred twice;
-// after a restart there is none.
+// Minute 0 is the start of the recorder, or of the replacement if Rebuilt is set. The
+// beginning lasts until each series has occurred twice. It contains the creates and
+// the patches that start the series. A replacement has no beginning.
 func Simulate(t *testing.T, opts SimulationOptions) Simulation {
 	t.Helper()
 	begin := time.Now()
@@ -75,24 +75,31 @@ func Simulate(t *testing.T, opts SimulationOptions) Simulation {
 	s := &simulation{opts: opts, subjects: references(opts.Series)}
 	before := liveHeap()
 	synctest.Test(t, func(*testing.T) {
-		to := newMinutes(opts.Rebuilt)
+		to := newMinuteSink(opts.Rebuilt)
+		s.start(to)
+		s.beginAll()
+		remaining := opts.Duration
 		if opts.Rebuilt {
-			s.beginBefore(to)
+			s.seconds(rebuildAfter - beginning)
+			// The snapshot does not include the shutdown of the first process.
+			killed := to
+			to = killed.snapshot()
+			s.recorder.close()
+			s.recorder = nil
+			s.reset()
+			s.emitted = 0
 			before = liveHeap()
-			s.follow(to)
-			s.seconds(opts.Duration)
+			s.start(to)
 		} else {
-			s.follow(to)
-			s.beginAll()
-			// The last series has begun, and has to occur once more to be one.
 			result.Beginning = int(math.Ceil((beginning + opts.Every).Minutes()))
 			begun := time.Duration(result.Beginning) * time.Minute
 			s.seconds(begun - beginning)
-			s.forget()
-			s.seconds(opts.Duration - begun)
+			s.reset()
+			remaining -= begun
 		}
+		s.seconds(remaining)
 		result.Heap = liveHeap() - before
-		result.Writes = to.all(opts.Duration)
+		result.Writes = to.perMinute(opts.Duration)
 		s.recorder.close()
 	})
 	result.Occurrences, result.Steady = s.emitted, s.steady
@@ -103,55 +110,40 @@ func Simulate(t *testing.T, opts SimulationOptions) Simulation {
 	return result
 }
 
-// summarize fills in what follows from the writes.
+// summarize computes Mean and Busiest from Writes.
 func (r *Simulation) summarize() {
 	r.Busiest = slices.Max(r.Writes[r.Beginning:])
 	steady := r.Writes[heartbeatMinutes:]
-	// Whole intervals, so that it does not matter where in them the heartbeats are.
+	// Only whole intervals: the position of heartbeats within them does not matter.
 	steady = steady[:len(steady)/heartbeatMinutes*heartbeatMinutes]
-	sum := 0
-	for _, n := range steady {
-		sum += n
-	}
-	r.Mean = float64(sum) / float64(len(steady))
+	r.Mean = float64(sum(steady)) / float64(len(steady))
 }
 
-// beginning is how long it takes until all series have begun.
-const beginning = time.Minute
+func sum(counts []int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
 
-// simulation is one that is under way.
 type simulation struct {
 	opts     SimulationOptions
 	subjects []subject
 	recorder *ours
 
-	place             int // of the next occurrence among the subjects
+	next              int // index of the next subject
 	emitted, steady   int64
 	emitting, between time.Duration
 	peak              uint64
 }
 
-// follow starts a recorder that follows what is emitted from now on.
-func (s *simulation) follow(to events.EventSink) {
+// start starts a recorder and waits until it has listed the Events on the server.
+func (s *simulation) start(to events.EventSink) {
 	s.recorder = newOurs(to, events.Options{Capacity: s.opts.Series})
-	synctest.Wait() // it has listed what there is
+	synctest.Wait()
 }
 
-// beginBefore has another process begin the series and end without a word.
-func (s *simulation) beginBefore(to *minutes) {
-	first := &severable{minutes: to}
-	s.follow(first)
-	s.beginAll()
-	s.seconds(rebuildMinute*time.Minute - beginning)
-	first.severed.Store(true)
-	s.recorder.close()
-	s.recorder = nil
-	s.forget()
-	s.emitted = 0
-	to.restart()
-}
-
-// beginAll has each series begin within a minute.
+// beginAll emits the first event of each series, evenly over the beginning.
 func (s *simulation) beginAll() {
 	n, seconds := s.opts.Series, int(beginning/time.Second)
 	for i := range seconds {
@@ -159,14 +151,14 @@ func (s *simulation) beginAll() {
 	}
 }
 
-// seconds lets time pass, in which each series goes on.
+// seconds lets time pass while the series occur.
 func (s *simulation) seconds(d time.Duration) {
 	n, every := s.opts.Series, int(s.opts.Every/time.Second)
 	for i := range int(d / time.Second) {
 		k := i % every
 		s.second((k+1)*n/every - k*n/every)
 		if i%60 == 0 {
-			s.look()
+			s.peak = max(s.peak, heapNow())
 		}
 	}
 }
@@ -178,7 +170,7 @@ func (s *simulation) second(n int) {
 	for i := range s.opts.Emitters {
 		from, to := i*n/s.opts.Emitters, (i+1)*n/s.opts.Emitters
 		emitters.Go(func() {
-			at := (s.place + from) % s.opts.Series
+			at := (s.next + from) % s.opts.Series
 			for range to - from {
 				s.recorder.eventf(&s.subjects[at])
 				at = (at + 1) % s.opts.Series
@@ -186,21 +178,14 @@ func (s *simulation) second(n int) {
 		})
 	}
 	emitters.Wait()
-	s.place = (s.place + n) % s.opts.Series
+	s.next = (s.next + n) % s.opts.Series
 	s.emitted += int64(n)
 	s.steady += int64(n)
 	emitted := cpuTime()
-	time.Sleep(time.Second) // in which all else is done
+	time.Sleep(time.Second) // the recorder does everything else now
 	s.emitting += emitted - begin
 	s.between += cpuTime() - emitted
 }
 
-// look samples the heap.
-func (s *simulation) look() {
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(heap)
-	s.peak = max(s.peak, heap[0].Value.Uint64())
-}
-
-// forget forgets what was used so far.
-func (s *simulation) forget() { s.steady, s.emitting, s.between, s.peak = 0, 0, 0, 0 }
+// reset discards the usage so far.
+func (s *simulation) reset() { s.steady, s.emitting, s.between, s.peak = 0, 0, 0, 0 }

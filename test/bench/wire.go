@@ -3,11 +3,11 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wire takes the place of the network and a server: clients of Kubernetes write to it
-// what they would send. It keeps Events by their paths, and does to them what a merge
-// patch says; with series, counts and annotations a strategic one says the same.
+// wire is an http.RoundTripper that replaces the network and the server. It stores
+// Events and applies all patches as merge patches, which for the fields of Events
+// equal strategic merge patches.
 type wire struct {
 	mu       sync.Mutex
 	began    time.Time
@@ -28,7 +28,6 @@ type wire struct {
 	requests []request
 }
 
-// request is one that was sent.
 type request struct {
 	verb string
 	at   time.Duration
@@ -40,21 +39,21 @@ func newWire() *wire {
 	return &wire{began: time.Now(), events: make(map[string][]byte)}
 }
 
-// clients returns a clientset that writes to w and holds nothing back.
+// clients returns a clientset that writes to w without a rate limit.
 func (w *wire) clients() kubernetes.Interface {
 	clients, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server.example", Transport: w, QPS: -1})
 	must(err)
 	return clients
 }
 
-// all returns the requests so far.
-func (w *wire) all() []request {
+// sent returns the requests so far.
+func (w *wire) sent() []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]request(nil), w.requests...)
+	return slices.Clone(w.requests)
 }
 
-// RoundTrip answers a request.
+// RoundTrip records and answers a request.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
@@ -65,8 +64,9 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests = append(w.requests, request{verb: verbs[r.Method], at: time.Since(w.began), body: len(body), json: json.Valid(body)})
-	answer, code, err := w.answer(r, body)
+	verb := map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodGet: "list"}[r.Method]
+	w.requests = append(w.requests, request{verb: verb, at: time.Since(w.began), body: len(body), json: json.Valid(body)})
+	answer, code, err := w.answer(verb, r.URL.Path, body)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s %s: %w", r.Method, r.URL.Path, err)
 	}
@@ -78,40 +78,32 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-var verbs = map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodGet: "list"}
-
-func (w *wire) answer(r *http.Request, body []byte) (answer []byte, code int, err error) {
-	switch r.Method {
-	case http.MethodGet:
+func (w *wire) answer(verb, at string, body []byte) (answer []byte, code int, err error) {
+	switch verb {
+	case "list":
 		return []byte(`{"apiVersion":"events.k8s.io/v1","kind":"EventList","metadata":{},"items":[]}`), http.StatusOK, nil
-	case http.MethodPost:
-		// Typed clients send protobuf, unless they are told not to.
+	case "create":
+		// Typed clients send protobuf by default.
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 		if err != nil {
 			return nil, 0, err
 		}
-		event, err := json.Marshal(o)
+		object, err := meta.Accessor(o)
 		if err != nil {
 			return nil, 0, err
 		}
-		meta, err := meta.Accessor(o)
-		if err != nil {
-			return nil, 0, err
-		}
-		w.events[path.Join(r.URL.Path, meta.GetName())] = event
-		return event, http.StatusCreated, nil
-	case http.MethodPatch:
-		event, ok := w.events[r.URL.Path]
+		answer, err = json.Marshal(o)
+		w.events[path.Join(at, object.GetName())] = answer
+		return answer, http.StatusCreated, err
+	case "patch":
+		event, ok := w.events[at]
 		if !ok {
 			return []byte(`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}`), http.StatusNotFound, nil
 		}
-		event, err := jsonpatch.MergePatch(event, body)
-		if err != nil {
-			return nil, 0, err
-		}
-		w.events[r.URL.Path] = event
-		return event, http.StatusOK, nil
+		answer, err = jsonpatch.MergePatch(event, body)
+		w.events[at] = answer
+		return answer, http.StatusOK, err
 	default:
-		return nil, 0, errors.New("nobody should send that")
+		return nil, 0, fmt.Errorf("unexpected verb")
 	}
 }

@@ -3,13 +3,12 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"strings"
 
 	"github.com/eventseries/eventseries/test/bench"
 	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
-// colors are those of the recorders in all pictures.
+// colors are the colors of the recorders in all pictures.
 var colors = map[string]color.Color{
 	bench.Ours:       chart.Blue,
 	bench.ToolsNew:   chart.Orange,
@@ -18,7 +17,7 @@ var colors = map[string]color.Color{
 	bench.FloorClock: chart.Green,
 }
 
-// pictures draws what there are results for, by the paths of the files.
+// pictures draws the parts that have results. The keys are paths below docs.
 func pictures(r *bench.Results) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for _, p := range []struct {
@@ -47,11 +46,11 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 func occurrencePicture(r *bench.Results) chart.Chart {
 	bars := &chart.Bars{
 		Title:    "CPU for one more occurrence of a series",
-		Subtitle: "Typed object, one goroutine, asynchronous work included. Logarithmic.",
+		Subtitle: "Typed object, one goroutine, including asynchronous work. Logarithmic.",
 		Axis:     chart.Axis{Label: "nanoseconds", Log: true, Format: chart.SI},
 	}
 	for _, name := range []string{bench.Floor, bench.FloorClock, bench.Ours, bench.ToolsNew, bench.ToolsOld} {
-		if c := cost(hot(r, "typed", false), name); c != nil {
+		if c := r.Hot[0].Costs.Of(name); c != nil { // the form "typed"
 			bars.Bars = append(bars.Bars, chart.Bar{
 				Name: title(name), Color: colors[name], Label: nanoseconds(c.CPU.Median),
 				Value: c.CPU.Median, Low: c.CPU.Min, High: c.CPU.Max,
@@ -63,16 +62,16 @@ func occurrencePicture(r *bench.Results) chart.Chart {
 
 func loopPicture(r *bench.Results) chart.Chart {
 	lines := &chart.Lines{
-		Title:    "API calls of a hot loop over two hours",
+		Title:    "API requests of a hot loop over two hours",
 		Subtitle: "One event about one object, every second. Logarithmic.",
 		X:        chart.Axis{Label: "minutes", Step: 15},
-		Y:        chart.Axis{Label: "API calls so far", Log: true},
+		Y:        chart.Axis{Label: "API requests so far", Log: true},
 	}
 	for _, l := range r.Loop {
 		name := title(l.Recorder)
 		if l.Updated {
 			if l.Recorder != bench.ToolsNew {
-				continue // it makes no difference to them
+				continue // no difference for the others
 			}
 			name += ", object updated"
 		}
@@ -90,10 +89,10 @@ func loopPicture(r *bench.Results) chart.Chart {
 
 func heapPicture(r *bench.Results) chart.Chart {
 	lines := &chart.Lines{
-		Title:    "Heap of a series that goes on",
-		Subtitle: "Everything that the recorder keeps of it, deadlines and names included.",
+		Title:    "Heap of a running series",
+		Subtitle: "All memory of the recorder, including deadlines and names.",
 		X:        chart.Axis{Label: "series (logarithmic)", Log: true, Format: chart.SI},
-		Y:        chart.Axis{Label: "bytes for each"},
+		Y:        chart.Axis{Label: "bytes per series"},
 	}
 	for _, recorder := range []string{bench.Ours, bench.ToolsNew} {
 		shared := chart.Line{Name: title(recorder), Color: colors[recorder], Dots: true}
@@ -109,14 +108,14 @@ func heapPicture(r *bench.Results) chart.Chart {
 	return lines
 }
 
-// pictured is of how many series the writes are in the picture.
+// pictured is the number of series in the picture of writes.
 const pictured = 100_000
 
 func writesPicture(r *bench.Results) chart.Chart {
 	lines := &chart.Lines{
-		Title:    fmt.Sprintf("Writes in each minute for %s series", strings.ReplaceAll(chart.Plain(pictured), "\u2009", ",")),
-		Subtitle: "All began within a minute; that, with its creates, is left out. Virtual time.",
-		X:        chart.Axis{Label: "minutes since the start, or since the restart", Step: 30},
+		Title:    fmt.Sprintf("Writes in each minute for %s series", count(pictured)),
+		Subtitle: "All series begin within a minute. The beginning with its creates is omitted. Virtual time.",
+		X:        chart.Axis{Label: "minutes since the start or restart", Step: 30},
 		Y:        chart.Axis{Label: "writes"},
 	}
 	for _, s := range r.Simulation {

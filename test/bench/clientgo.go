@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+// queueSize is the size of the queues in both broadcasters of client-go.
+const queueSize = 1000
+
+// toolsEvents is client-go's tools/events. An event passes three goroutines and a
+// queue that drops events when it is full, so at most queueSize events may be in
+// flight. The recorder has processed an event when the unexported cache has counted
+// it. settle reads the cache under its lock every pollInterval.
+type toolsEvents struct {
+	clientevents.EventBroadcaster
+	recorder clientevents.EventRecorder
+	cancel   context.CancelFunc
+
+	mu    *sync.Mutex   // of the cache
+	cache reflect.Value // a map to *eventsv1.Event
+}
+
+// pollInterval is the time between two reads of the cache. A read takes about a
+// microsecond.
+const pollInterval = 100 * time.Microsecond
+
+func newToolsEvents(to clientevents.EventSink) *toolsEvents {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	b := clientevents.NewBroadcaster(to)
+	must(b.StartRecordingToSinkWithContext(ctx))
+	impl := reflect.ValueOf(b).Elem()
+	return &toolsEvents{
+		EventBroadcaster: b,
+		recorder:         b.NewRecorder(scheme.Scheme, controller).WithLogger(logr.Discard()),
+		cancel:           cancel,
+		mu:               (*sync.Mutex)(unsafe.Pointer(impl.FieldByName("mu").UnsafeAddr())),
+		cache:            impl.FieldByName("eventCache"),
+	}
+}
+
+func (r *toolsEvents) eventf(s *subject) {
+	regarding, related := s.objects()
+	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
+}
+
+func (*toolsEvents) batch() int   { return queueSize }
+func (*toolsEvents) writes() bool { return true }
+
+func (r *toolsEvents) settle(n int64) {
+	for deadline := time.Now().Add(patience); r.counted() < n; time.Sleep(pollInterval) {
+		if time.Now().After(deadline) {
+			panic(fmt.Sprintf("bench: tools/events processed %d of %d events", r.counted(), n))
+		}
+	}
+}
+
+// counted returns the number of occurrences in the cache.
+func (r *toolsEvents) counted() (n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for all := r.cache.MapRange(); all.Next(); {
+		event := (*eventsv1.Event)(all.Value().UnsafePointer())
+		if event.Series == nil {
+			n++
+			continue
+		}
+		n += int64(event.Series.Count)
+	}
+	return n
+}
+
+func (r *toolsEvents) tracked(int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cache.Len()
+}
+
+func (r *toolsEvents) close() {
+	r.cancel()
+	r.Shutdown()
+}
+
+// toolsRecord is client-go's tools/record. An event passes two goroutines and two
+// queues that drop events when they are full, so at most queueSize events may be in
+// flight. The spam filter is the last step for an event. Its key function counts the
+// events and otherwise does what the default does.
+type toolsRecord struct {
+	record.EventBroadcaster
+	recorder record.EventRecorder
+
+	processed atomic.Int64
+	want      atomic.Int64
+	done      chan struct{} // has room for one
+}
+
+func newToolsRecord(to *sink) *toolsRecord {
+	r := &toolsRecord{done: make(chan struct{}, 1)}
+	r.EventBroadcaster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{
+		SpamKeyFunc: func(event *corev1.Event) string {
+			key := spamKey(event)
+			if r.processed.Add(1) == r.want.Load() {
+				r.done <- struct{}{}
+			}
+			return key
+		},
+	}))
+	r.StartRecordingToSink(coreSink{to})
+	r.recorder = r.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
+	return r
+}
+
+// legacyCacheSize is the default cache size of the correlator in tools/record.
+const legacyCacheSize = 4096
+
+// spamKey returns the key of source and object, as client-go does.
+func spamKey(event *corev1.Event) string {
+	o := &event.InvolvedObject
+	return strings.Join([]string{
+		event.Source.Component, event.Source.Host, o.Kind, o.Namespace, o.Name, string(o.UID), o.APIVersion,
+	}, "")
+}
+
+// eventf omits related and the action: core/v1 recorders do not accept them.
+func (r *toolsRecord) eventf(s *subject) {
+	r.recorder.Eventf(s.regarding.Object, corev1.EventTypeWarning, reason, note, noteArgs...)
+}
+
+func (*toolsRecord) batch() int            { return queueSize }
+func (*toolsRecord) writes() bool          { return true }
+func (*toolsRecord) tracked(begun int) int { return min(begun, legacyCacheSize) }
+func (r *toolsRecord) close()              { r.Shutdown() }
+
+func (r *toolsRecord) settle(n int64) {
+	r.want.Store(n)
+	if r.processed.Load() >= n {
+		// The filter may have signaled, if it saw want before it saw the last event.
+		select {
+		case <-r.done:
+		default:
+		}
+		return
+	}
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		panic(fmt.Sprintf("bench: tools/record processed %d of %d events", r.processed.Load(), n))
+	}
+}

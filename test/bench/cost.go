@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// DefaultRounds is the number of turns of each recorder.
+const DefaultRounds = 7
+
+// Spread is the median and the range of measurements.
+type Spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// SpreadOf returns the spread of values, or the zero value if there are none. It does
+// not modify values.
+func SpreadOf(values []float64) Spread {
+	if len(values) == 0 {
+		return Spread{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return Spread{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1]}
+}
+
+// Quantile returns the smallest value that is greater than or equal to a share q of
+// the sorted values. There must be at least one value.
+func Quantile[T any](sorted []T, q float64) T {
+	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
+}
+
+// Cost is the cost of an occurrence. Times are in nanoseconds.
+type Cost struct {
+	Recorder string `json:"recorder"`
+	CPU      Spread `json:"cpu"`
+	Wall     Spread `json:"wall"`
+	// Allocs and Bytes are allocations per occurrence, on all goroutines.
+	Allocs float64 `json:"allocs"`
+	Bytes  float64 `json:"bytes"`
+	// Ratio is CPU divided by the CPU of the first recorder in the same round.
+	Ratio Spread `json:"ratio"`
+}
+
+// Costs are the costs of several recorders.
+type Costs []Cost
+
+// Of returns the cost of a recorder, or nil if it was not measured.
+func (c Costs) Of(recorder string) *Cost {
+	for i := range c {
+		if c[i].Recorder == recorder {
+			return &c[i]
+		}
+	}
+	return nil
+}
+
+// turn is the work of one recorder in one round.
+type turn struct {
+	recorder string
+	// n is the number of occurrences of run. Slow recorders have fewer, so that all
+	// turns take about the same time.
+	n   int
+	run func(n int)
+}
+
+// interleave runs all turns in each round.
+func interleave(rounds int, turns []turn) Costs {
+	type column struct{ cpu, wall, allocs, bytes, ratio []float64 }
+	columns := make([]column, len(turns))
+	for round := range rounds {
+		for i := range turns {
+			// Rotate, since the order affects the caches.
+			at := (i + round) % len(turns)
+			t, c := turns[at], &columns[at]
+			runtime.GC()
+			before := used()
+			t.run(t.n)
+			u, n := used().since(before), float64(t.n)
+			c.cpu = append(c.cpu, float64(u.cpu)/n)
+			c.wall = append(c.wall, float64(u.wall)/n)
+			c.allocs = append(c.allocs, float64(u.allocs)/n)
+			c.bytes = append(c.bytes, float64(u.bytes)/n)
+		}
+		for i := range columns {
+			columns[i].ratio = append(columns[i].ratio, columns[i].cpu[round]/columns[0].cpu[round])
+		}
+	}
+	costs := make(Costs, len(turns))
+	for i, c := range columns {
+		costs[i] = Cost{
+			Recorder: turns[i].recorder,
+			CPU:      SpreadOf(c.cpu),
+			Wall:     SpreadOf(c.wall),
+			Allocs:   SpreadOf(c.allocs).Median,
+			Bytes:    SpreadOf(c.bytes).Median,
+			Ratio:    SpreadOf(c.ratio),
+		}
+	}
+	return costs
+}
+
+// calibrate returns the n with which run takes about the given CPU time.
+func calibrate(run func(n int), long time.Duration) int {
+	for n := 1; ; n *= 2 {
+		begin := cpuTime()
+		run(n)
+		if took := cpuTime() - begin; took > long/20 {
+			return max(1, int(float64(n)*float64(long)/float64(took)))
+		}
+	}
+}
+
+// usage is the resource usage of the process since its start.
+type usage struct {
+	wall, cpu     time.Duration
+	allocs, bytes uint64
+}
+
+var began = time.Now()
+
+// used returns the current usage. It stops the world for a moment.
+func used() usage {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return usage{wall: time.Since(began), cpu: cpuTime(), allocs: m.Mallocs, bytes: m.TotalAlloc}
+}
+
+func (u usage) since(before usage) usage {
+	return usage{u.wall - before.wall, u.cpu - before.cpu, u.allocs - before.allocs, u.bytes - before.bytes}
+}
+
+// cpuTime returns the user and system time of the process.
+func cpuTime() time.Duration {
+	var r syscall.Rusage
+	must(syscall.Getrusage(syscall.RUSAGE_SELF, &r))
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// liveHeap returns the bytes of reachable objects.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // frees what finalizers of the first collection released
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// heapNow returns the bytes of objects on the heap, garbage included. It is cheap.
+func heapNow() uint64 {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	return heap[0].Value.Uint64()
+}
