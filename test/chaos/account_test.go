@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -18,7 +21,7 @@ func acks(key int, event string, count int64) report {
 	return report{Acked: &addition{Key: key, Event: event, Count: count}}
 }
 
-// accountOf takes in reports about two keys.
+// accountOf returns an account of two keys.
 func accountOf(reports ...report) *account {
 	a := newAccount(2)
 	for _, r := range reports {
@@ -27,7 +30,13 @@ func accountOf(reports ...report) *account {
 	return a
 }
 
-func TestBoundsOfAShutdown(t *testing.T) {
+func assertBounds(t *testing.T, a *account, key int, low, high int64, why string) {
+	t.Helper()
+	b := a.bounds(key)
+	assert.Equal(t, [2]int64{low, high}, [2]int64{b.low, b.high}, why)
+}
+
+func TestBoundsAfterShutdown(t *testing.T) {
 	a := accountOf(
 		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}}},
 		report{Seq: 1, Done: true},
@@ -40,23 +49,19 @@ func TestBoundsOfAShutdown(t *testing.T) {
 		report{Stats: &stats{Occurrences: 8, Dropped: map[string]uint64{"Shutdown": 1, "Rejected": 2}}},
 		report{Ended: true},
 	)
-	low, high, _ := a.bounds(0)
-	assert.EqualValues(t, 5, low)
-	assert.EqualValues(t, 5, high)
-	low, high, _ = a.bounds(1)
-	assert.EqualValues(t, 0, low)
-	assert.EqualValues(t, 1, high, "the request that was cut off may have been done")
+	assertBounds(t, a, 0, 5, 5, "acknowledged")
+	assertBounds(t, a, 1, 0, 1, "the server may have executed the canceled request")
 	assert.Empty(t, a.check())
 
 	a.stats.Occurrences++
 	a.stats.Dropped["Shutdown"]++
 	assert.Equal(t, []string{
-		"8 occurrences were emitted, but Stats has 9",
-		"3 occurrences were offered to OnDrop, but Stats has map[Rejected:2 Shutdown:2]",
+		"emitted 8 occurrences, but Stats has 9",
+		"OnDrop got -1 occurrences more than Stats has: map[Rejected:2 Shutdown:2]",
 	}, a.check())
 }
 
-func TestBoundsOfAKill(t *testing.T) {
+func TestBoundsAfterKill(t *testing.T) {
 	a := accountOf(
 		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}}},
 		report{Seq: 1, Done: true},
@@ -68,61 +73,97 @@ func TestBoundsOfAKill(t *testing.T) {
 		sends(0, "first", 7),
 		report{Seq: 3, Batch: []burst{{0, 5}}},
 	)
-	bounds := func(key int) (all [2]int64) {
-		all[0], all[1], _ = a.bounds(key)
-		return all
-	}
-	assert.Equal(t, [2]int64{3, 7}, bounds(0), "flushed, and sent")
-	assert.Equal(t, [2]int64{1, 1}, bounds(1))
-	assert.Equal(t, "was killed after 0.0s: 1 of 3 batches flushed; of 13 occurrences 0 dropped, 4 to 8 on the server", a.String())
-	assert.Empty(t, a.check(), "its last stats are old")
+	assertBounds(t, a, 0, 3, 7, "flushed, and sent")
+	assertBounds(t, a, 1, 1, 1, "flushed, and sent")
+	assert.Equal(t, "was killed after 0.0s: flushed 1 of 3 batches; emitted 13 occurrences, dropped 0, wrote 4 to 8", a.String())
+	assert.Empty(t, a.check(), "there are no final stats")
 
 	a.add(acks(0, "first", 7))
-	assert.Equal(t, [2]int64{7, 7}, bounds(0), "acknowledged, and sent")
+	assertBounds(t, a, 0, 7, 7, "acknowledged, and sent")
 	a.add(sends(0, "second", 9))
-	assert.Equal(t, [2]int64{7, 12}, bounds(0), "acknowledged, and emitted")
+	assertBounds(t, a, 0, 7, 12, "acknowledged, and emitted")
 	assert.Empty(t, a.check())
 	a.add(report{Seq: 3, Flushed: true})
-	assert.Equal(t, [2]int64{12, 12}, bounds(0))
+	assertBounds(t, a, 0, 12, 12, "flushed")
 	a.add(acks(1, "other", 2))
-	assert.Len(t, a.check(), 1, "more was acknowledged than there was")
+	assert.Len(t, a.check(), 1, "the server acknowledged more than was emitted")
 }
 
-func TestWritesThatCannotBe(t *testing.T) {
+func TestAccountRejectsInvalidReports(t *testing.T) {
 	assert.Len(t, accountOf(sends(-1, "e", 1), sends(2, "e", 1), acks(0, "e", -1)).check(), 3)
+	a := accountOf(report{Failed: "boom"}, report{Seq: 2, Batch: []burst{{0, 1}}})
+	assert.Equal(t, []string{"boom", "batch 2 follows batch 0"}, a.check())
 }
 
-func TestSeriesThatCanHaveBegun(t *testing.T) {
-	begun := func(reports ...report) int {
-		_, _, n := accountOf(reports...).bounds(0)
-		return n
-	}
+func TestBoundsOfEvents(t *testing.T) {
 	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	window := int(finishAfter / time.Second)
-	assert.Equal(t, 0, begun())
-	assert.Equal(t, 3, begun(report{At: second(1), Seq: 1, Batch: []burst{{0, 3}}}),
-		"it was killed, perhaps after a long time in which nothing came from it")
-	first := []report{
-		{At: second(1), Seq: 1, Batch: []burst{{0, 3}}},
-		{At: second(2), Seq: 1, Done: true},
+	batch := func(seq, count, from, to int) []report {
+		return []report{{At: second(from), Seq: seq, Batch: []burst{{0, count}}}, {At: second(to), Seq: seq, Done: true}}
 	}
-	assert.Equal(t, 1, begun(first...))
-	soon := slices.Concat(first, []report{
-		{At: second(window - 1), Seq: 2, Batch: []burst{{0, 2}}},
-		{At: second(window), Seq: 2, Done: true}})
-	assert.Equal(t, 1, begun(soon...))
-	late := slices.Concat(first, []report{
-		{At: second(window), Seq: 2, Batch: []burst{{0, 2}}},
-		{At: second(window + 1), Seq: 2, Done: true}})
-	assert.Equal(t, 2, begun(late...), "from the begin of the one to the end of the other it was long enough")
-	slow := []report{
-		{At: second(1), Seq: 1, Batch: []burst{{0, 3}}},
-		{At: second(1 + window), Seq: 1, Done: true},
+	first := batch(1, 3, 1, 2)
+	for name, tt := range map[string]struct {
+		reports []report
+		want    int
+	}{
+		"none":                             {nil, 0},
+		"killed during a batch":            {first[:1], 3},
+		"one batch":                        {first, 1},
+		"quiet for less than finishAfter":  {slices.Concat(first, batch(2, 2, window-1, window)), 1},
+		"quiet for finishAfter":            {slices.Concat(first, batch(2, 2, window, window+1)), 2},
+		"a batch that takes a long time":   {batch(1, 3, 1, 1+window), 3},
+		"a long batch after a usual batch": {slices.Concat(first, batch(2, 2, 3, 3+window)), 3},
+	} {
+		assert.Equal(t, tt.want, accountOf(tt.reports...).bounds(0).maxEvents, name)
 	}
-	assert.Equal(t, 3, begun(slow...), "the machine was too slow to say")
 }
 
-func TestFailuresAreKept(t *testing.T) {
-	a := accountOf(report{Failed: "boom"}, report{Seq: 2, Batch: []burst{{0, 1}}})
-	assert.Equal(t, []string{"boom", "batch 2 is reported as the next after 0"}, a.check())
+// eventOf returns an Event of a key with the given number of occurrences.
+func eventOf(emitter, key int, count int32) eventsv1.Event {
+	event := eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Regarding: *subjectReference("ns", emitter, key)}
+	if count > 1 {
+		event.Series = &eventsv1.EventSeries{Count: count}
+	}
+	return event
+}
+
+func TestCompareFindsDifferences(t *testing.T) {
+	// For key 1 of emitter 1, the first process wrote 3 to 5 occurrences, the second
+	// wrote 2. Each may have begun one series.
+	first := newAccount(keysPerEmitter)
+	first.keys[1] = keyAccount{emitted: 5, flushed: 3, sent: map[string]int64{"e": 5}, begun: 1}
+	second := newAccount(keysPerEmitter)
+	second.keys[1] = keyAccount{emitted: 2, sent: map[string]int64{"e": 2}, begun: 1}
+	second.ended = true
+	l := ledger{{newAccount(keysPerEmitter)}, {first, second}}
+
+	for name, tt := range map[string]struct {
+		found []eventsv1.Event
+		wrong []string
+	}{
+		"minimum":         {[]eventsv1.Event{eventOf(1, 1, 5)}, nil},
+		"maximum":         {[]eventsv1.Event{eventOf(1, 1, 6), eventOf(1, 1, 1)}, nil},
+		"one lost":        {[]eventsv1.Event{eventOf(1, 1, 4)}, []string{"4 occurrences in 1 Events; expected 5 to 7", "process 0 (ended: false): {emitted:5 flushed:3", "count 4"}},
+		"all lost":        {nil, []string{"0 occurrences in 0 Events; expected 5 to 7"}},
+		"one twice":       {[]eventsv1.Event{eventOf(1, 1, 8)}, []string{"8 occurrences in 1 Events; expected 5 to 7"}},
+		"in three Events": {[]eventsv1.Event{eventOf(1, 1, 3), eventOf(1, 1, 1), eventOf(1, 1, 1)}, []string{"in 3 Events; expected 5 to 7 occurrences in at most 2"}},
+		"other key":       {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(1, 2, 1)}, []string{"emitter 1, key 2: 1 occurrences"}},
+		"other emitter":   {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(0, 1, 1)}, []string{"emitter 0, key 1: 1 occurrences"}},
+		"unknown emitter": {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(7, 1, 1)}, []string{"emitter -1"}},
+	} {
+		wrong := l.compare(tt.found)
+		require.Len(t, wrong, min(len(tt.wrong), 1), name)
+		for _, text := range tt.wrong {
+			assert.Contains(t, wrong[0].String(), text, name)
+		}
+	}
+}
+
+func TestParseSubject(t *testing.T) {
+	emitter, key, ok := parseSubject(subjectReference("ns", 3, 42).Name)
+	assert.Equal(t, []any{3, 42, true}, []any{emitter, key, ok})
+	for _, name := range []string{"", "kube-apiserver", "emitter-x-key-1", "emitter--1-key-1"} {
+		_, _, ok = parseSubject(name)
+		assert.False(t, ok, name)
+	}
 }

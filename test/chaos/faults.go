@@ -5,64 +5,92 @@ import (
 	"fmt"
 	"time"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/faultproxy"
 )
 
-// startTimeout bounds one start of the control plane, startAttempts how many
-// there are: on a busy machine it gives itself up when it has not come up in its
-// time.
 const (
+	// startTimeout bounds a start of the control plane. On a busy machine it may fail,
+	// so there are startAttempts.
 	startTimeout  = 3 * time.Minute
 	startAttempts = 3
+	// resetInterval is the interval of resets while the network resets connections.
+	resetInterval = 300 * time.Millisecond
 )
 
-// faults makes a server and a network fail as a schedule says.
+// faults injects the faults of a schedule.
 type faults struct {
 	server *controlplane.Server
-	// network is between the emitters and the server, etcd between the server and
-	// its etcd.
+	// network is the proxy between the emitters and the server. etcd is the proxy
+	// between the server and its etcd.
 	network, etcd *faultproxy.Proxy
+	clients       kubernetes.Interface // not through network
 	log           func(format string, args ...any)
 }
 
-// runServer does what a schedule says of the server and its etcd.
-func (f *faults) runServer(ctx context.Context, begin time.Time, steps []step) error {
+// run executes steps one after the other.
+func (f *faults) run(ctx context.Context, begin time.Time, steps []step) error {
 	for _, s := range steps {
 		if !until(ctx, begin.Add(s.at)) {
 			return context.Cause(ctx)
 		}
-		if err := f.serverStep(ctx, s); err != nil {
+		if err := f.inject(ctx, s); err != nil {
 			return fmt.Errorf("%v: %w", s, err)
 		}
 	}
 	return nil
 }
 
-// serverStep does one thing and undoes it.
-func (f *faults) serverStep(ctx context.Context, s step) error {
+// inject injects a fault and removes it.
+func (f *faults) inject(ctx context.Context, s step) error {
+	end := time.Now().Add(s.lasts)
 	switch s.kind {
 	case killServer:
 		if err := f.server.Kill(); err != nil {
 			return err
 		}
-		until(ctx, time.Now().Add(s.lasts))
+		until(ctx, end)
 		return f.restart(ctx)
 	case pauseServer:
 		if err := f.server.Pause(); err != nil {
 			return err
 		}
-		until(ctx, time.Now().Add(s.lasts))
+		until(ctx, end)
 		return f.server.Resume()
+	case pushBack:
+		f.beginPushBack(ctx, end)
+		until(ctx, end)
+		return f.endPushBack(ctx)
+	case slowEtcd, holdEtcd, resetEtcd:
+		f.injectInto(ctx, f.etcd, s, end)
 	default:
-		f.proxyStep(ctx, f.etcd, s)
-		return nil
+		f.injectInto(ctx, f.network, s, end)
 	}
+	return nil
 }
 
-// restart starts the server again.
-func (f *faults) restart(ctx context.Context) error {
-	var err error
+func (f *faults) injectInto(ctx context.Context, proxy *faultproxy.Proxy, s step, end time.Time) {
+	proxy.Set(s.fault)
+	defer proxy.Set(faultproxy.Fault{})
+	switch s.kind {
+	case netRefuse, resetEtcd:
+		proxy.Reset() // existing connections
+	case netReset:
+		for time.Until(end) > resetInterval && until(ctx, time.Now().Add(resetInterval)) {
+			proxy.Reset()
+		}
+	default:
+	}
+	until(ctx, end)
+}
+
+func (f *faults) restart(ctx context.Context) (err error) {
 	for range startAttempts {
 		starting, cancel := context.WithTimeout(ctx, startTimeout)
 		err = f.server.Restart(starting)
@@ -70,38 +98,85 @@ func (f *faults) restart(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		f.log("the server did not start, once more: %v", err)
+		f.log("the server did not start, retrying: %v", err)
 	}
 	return err
 }
 
-// runNetwork does what a schedule says of the network.
-func (f *faults) runNetwork(ctx context.Context, begin time.Time, steps []step) error {
-	for _, s := range steps {
-		if !until(ctx, begin.Add(s.at)) {
-			return context.Cause(ctx)
-		}
-		f.proxyStep(ctx, f.network, s)
+// controllerUser is the user of the emitters if the server rejects requests, since API
+// Priority and Fairness exempts administrators.
+var controllerUser = controlplane.User{Name: "chaos-controller", Token: "chaos-controller-token"}
+
+// preparePushBack creates a priority level without seats, and grants controllerUser all
+// permissions. A push-back is a flow schema that selects the level.
+func (f *faults) preparePushBack(ctx context.Context) error {
+	meta := metav1.ObjectMeta{Name: controllerUser.Name}
+	_, err := f.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controllerUser.Name}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("chaos: push-back: %w", err)
+	}
+	_, err = f.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(ctx, &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: meta,
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: new(int32(0)),
+				LendablePercent:          new(int32(0)),
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("chaos: push-back: %w", err)
 	}
 	return nil
 }
 
-// resetEvery is how often connections are reset while the network resets.
-const resetEvery = 300 * time.Millisecond
-
-// proxyStep has a proxy fail for a while.
-func (f *faults) proxyStep(ctx context.Context, proxy *faultproxy.Proxy, s step) {
-	end := time.Now().Add(s.lasts)
-	proxy.Set(s.fault)
-	defer proxy.Set(faultproxy.Fault{})
-	switch s.kind {
-	case netRefuse, resetEtcd:
-		proxy.Reset() // as if nobody was there any more
-	case netReset:
-		for time.Until(end) > resetEvery && until(ctx, time.Now().Add(resetEvery)) {
-			proxy.Reset()
-		}
-	default: // the fault is all there is
+// beginPushBack creates the flow schema. It gives up at end, since the server may be
+// unavailable.
+func (f *faults) beginPushBack(ctx context.Context, end time.Time) {
+	all := []string{flowcontrolv1.APIGroupAll} // "*", which matches other fields too
+	schema := &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: controllerUser.Name},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: controllerUser.Name},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{
+					Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: controllerUser.Name},
+				}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
+				},
+			}},
+		},
 	}
-	until(ctx, end)
+	for time.Now().Before(end) {
+		asking, cancel := context.WithDeadline(ctx, end)
+		_, err := f.clients.FlowcontrolV1().FlowSchemas().Create(asking, schema, metav1.CreateOptions{})
+		cancel()
+		if err == nil || apierrors.IsAlreadyExists(err) || !until(ctx, time.Now().Add(tick)) {
+			return
+		}
+	}
+}
+
+// endPushBack deletes the flow schema. It retries until ctx is done.
+func (f *faults) endPushBack(ctx context.Context) error {
+	for {
+		asking, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := f.clients.FlowcontrolV1().FlowSchemas().Delete(asking, controllerUser.Name, metav1.DeleteOptions{})
+		cancel()
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !until(ctx, time.Now().Add(tick)) {
+			return fmt.Errorf("chaos: push-back does not end: %w", err)
+		}
+	}
 }

@@ -23,60 +23,48 @@ import (
 	"github.com/eventseries/eventseries/events/metrics"
 )
 
-// scrapeInterval is how often an emitter tells its metrics, where they are wanted.
-// It is to the times of these recorders what a minute is to the usual ones, about.
+// scrapeInterval is the interval between reports of metrics. The intervals of these
+// recorders are about as much shorter than the defaults as it is shorter than a minute.
 const scrapeInterval = 2 * time.Second
 
-// scrapes reports the metrics of a broadcaster now and then until ctx ends. They go
-// through the pipe, so that those of a process that is killed are kept.
-func scrapes(ctx context.Context, broadcaster *events.Broadcaster, r *reporter) {
+// scrape reports the metrics of a broadcaster until ctx is done. They go through the
+// pipe, so those of killed processes are not lost. Labels identify the process, as
+// those of a target of Prometheus do.
+func scrape(ctx context.Context, broadcaster *events.Broadcaster, config emitterConfig, r *reporter) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
+	prometheus.WrapRegistererWith(prometheus.Labels{
+		"namespace": namespace, "job": "chaos", "instance": config.name(),
+	}, registry).MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 	for {
-		text, err := exposition(registry)
+		families, err := registry.Gather()
+		var text strings.Builder
+		for _, f := range families {
+			_, formatErr := expfmt.MetricFamilyToText(&text, f)
+			err = errors.Join(err, formatErr)
+		}
 		if err != nil {
-			r.write(report{Failed: err.Error()})
+			r.write(report{Failed: "metrics: " + err.Error()})
 			return
 		}
-		r.write(report{Metrics: text})
+		r.write(report{Metrics: text.String()})
 		if !until(ctx, time.Now().Add(scrapeInterval)) {
 			return
 		}
 	}
 }
 
-// exposition returns what a registry exposes.
-func exposition(registry prometheus.Gatherer) (string, error) {
-	families, err := registry.Gather()
-	if err != nil {
-		return "", fmt.Errorf("chaos: metrics: %w", err)
-	}
-	var text strings.Builder
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			return "", fmt.Errorf("chaos: metrics: %w", err)
-		}
-	}
-	return text.String(), nil
-}
-
-// recording holds the metrics of all processes over a run, as a Prometheus has them
-// that scrapes them: each process has an instance of its own.
+// recording contains the metrics of all processes by the names of their families.
 type recording map[string]*dto.MetricFamily
 
-// add takes in one scrape.
-func (r recording) add(instance string, at time.Time, text string) error {
+// add adds the metrics of a report.
+func (r recording) add(at time.Time, text string) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("chaos: metrics of %s: %w", instance, err)
+		return err
 	}
 	for name, f := range families {
 		for _, m := range f.GetMetric() {
-			for label, value := range map[string]string{"namespace": namespace, "job": "chaos", "instance": instance} {
-				m.Label = append(m.Label, &dto.LabelPair{Name: new(label), Value: new(value)})
-			}
-			slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
 			m.TimestampMs = new(at.UnixMilli())
 		}
 		if r[name] == nil {
@@ -88,54 +76,45 @@ func (r recording) add(instance string, at time.Time, text string) error {
 	return nil
 }
 
-// write writes it as OpenMetrics. The samples of one series come together, the
-// earliest first.
+// write writes the recording as OpenMetrics, grouped by series.
 func (r recording) write(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
-		f := r[name]
-		slices.SortStableFunc(f.Metric, func(a, b *dto.Metric) int {
-			for i := range min(len(a.Label), len(b.Label)) {
-				if c := cmp.Compare(a.Label[i].GetValue(), b.Label[i].GetValue()); c != 0 {
-					return c
-				}
-			}
-			return cmp.Compare(a.GetTimestampMs(), b.GetTimestampMs())
+		slices.SortStableFunc(r[name].Metric, func(a, b *dto.Metric) int {
+			return slices.CompareFunc(a.Label, b.Label, func(x, y *dto.LabelPair) int { return cmp.Compare(x.GetValue(), y.GetValue()) })
 		})
-		if _, err := expfmt.MetricFamilyToOpenMetrics(out, f); err != nil {
-			return fmt.Errorf("chaos: recording: %w", err)
+		if _, err := expfmt.MetricFamilyToOpenMetrics(out, r[name]); err != nil {
+			return err
 		}
 	}
-	if _, err := expfmt.FinalizeOpenMetrics(out); err != nil {
-		return fmt.Errorf("chaos: recording: %w", err)
-	}
-	return nil
+	_, err := expfmt.FinalizeOpenMetrics(out)
+	return err
 }
 
-// record writes the metrics of all lives to a file, compressed.
-func record(path string, emissions []*emission) error {
+// record writes the metrics of all processes to a file, compressed by gzip.
+func record(path string, supervisors []*supervisor) error {
 	r := make(recording)
-	for _, e := range emissions {
-		for i, l := range e.lives {
-			for _, line := range l.lines {
+	for _, s := range supervisors {
+		for _, p := range s.processes {
+			for _, line := range p.reports {
 				if line.Metrics == "" {
 					continue
 				}
-				if err := r.add(fmt.Sprintf("emitter-%d-life-%d", e.number, i), l.begin.Add(line.At), line.Metrics); err != nil {
-					return err
+				if err := r.add(p.begin.Add(line.At), line.Metrics); err != nil {
+					return fmt.Errorf("chaos: metrics of emitter %d: %w", s.config.Emitter, err)
 				}
 			}
 		}
 	}
 	if len(r) == 0 {
-		return errors.New("chaos: recording: there are no metrics")
+		return errors.New("chaos: recording: no metrics")
 	}
 	var compressed bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
+	if err == nil {
+		err = errors.Join(r.write(zip), zip.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("chaos: recording: %w", err)
-	}
-	if err := errors.Join(r.write(zip), zip.Close()); err != nil {
-		return err
 	}
 	return os.WriteFile(path, compressed.Bytes(), 0o666)
 }

@@ -12,47 +12,46 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// report is one line that an emitter writes: one of the following. At is when,
-// since its start.
+// report is a line on the standard output of an emitter. At is the time since its
+// start. Other fields are set as documented.
 type report struct {
 	At time.Duration `json:"at"`
-	// Batch is what it is about to emit, under the number Seq.
+	// Batch is a batch that the emitter is about to emit, with the number Seq.
 	Batch []burst `json:"batch,omitempty"`
-	// Done says that the batch Seq has been emitted.
+	// Done means that batch Seq has been emitted.
 	Done bool `json:"done,omitempty"`
-	// Flushed says that all batches up to Seq are on the server.
+	// Flushed means that all batches up to Seq are on the server.
 	Flushed bool `json:"flushed,omitempty"`
 	Seq     int  `json:"seq,omitempty"`
-	// Sent is what it is about to have written, Acked what the server has written.
+	// Sent is a write that the emitter is about to send. Acked is an acknowledged write.
 	Sent  *addition `json:"sent,omitempty"`
 	Acked *addition `json:"acked,omitempty"`
-	// Dropped is a loss that was offered to Options.OnDrop.
-	Dropped *loss `json:"dropped,omitempty"`
-	// Stats are the recorder's.
-	Stats *stats `json:"stats,omitempty"`
-	// Metrics are those of the recorder, as Prometheus would be told.
+	// Dropped is a call of events.Options.OnDrop.
+	Dropped *loss  `json:"dropped,omitempty"`
+	Stats   *stats `json:"stats,omitempty"`
+	// Metrics are metrics in the text format of Prometheus.
 	Metrics string `json:"metrics,omitempty"`
-	// Failed is what went wrong that must not.
+	// Failed is an unexpected failure.
 	Failed string `json:"failed,omitempty"`
-	// Ended says that this is the last line, after a shutdown.
+	// Ended is the last line, after a shutdown.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// addition is what a process has added to the count of an Event.
+// addition is the total that a process has added to the count of an Event.
 type addition struct {
 	Key   int    `json:"key"`
 	Event string `json:"event"`
 	Count int64  `json:"count"`
 }
 
-// loss is what was dropped of a key.
+// loss is a number of dropped occurrences.
 type loss struct {
 	Key    int               `json:"key"`
 	Count  int               `json:"count"`
 	Reason events.DropReason `json:"reason"`
 }
 
-// stats are what is wanted of events.Stats, in a form for JSON.
+// stats is the part of events.Stats that the test needs, for JSON.
 type stats struct {
 	Occurrences uint64            `json:"occurrences"`
 	Dropped     map[string]uint64 `json:"dropped,omitempty"`
@@ -78,7 +77,7 @@ func statsOf(s events.Stats) *stats {
 	return r
 }
 
-// reporter writes reports. It may be used concurrently.
+// reporter writes reports. It is safe for concurrent use.
 type reporter struct {
 	begin time.Time
 
@@ -86,23 +85,23 @@ type reporter struct {
 	out io.Writer
 }
 
-// write returns when the line is in the pipe, and so out of reach of whatever
-// becomes of this process. A parent that is not there any more cannot be told.
+// write returns when the report is in the pipe, where it survives this process. It
+// exits if there is no reader.
 func (r *reporter) write(line report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line.At = time.Since(r.begin)
 	data, err := json.Marshal(line)
 	if err != nil {
-		panic(err) // all of it can be marshalled
+		panic(err) // all fields can be marshaled
 	}
 	if _, err := r.out.Write(append(data, '\n')); err != nil {
 		exitOrphaned()
 	}
 }
 
-// readReports calls f for each line, until the emitter's end. A last line that is
-// not whole is left out: what it was to announce has not been done.
+// readReports calls f for each report until the emitter exits. It ignores an
+// incomplete last line: the emitter did not do what the line announces.
 func readReports(r io.Reader, f func(report)) error {
 	lines := bufio.NewReader(r)
 	for {

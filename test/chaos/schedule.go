@@ -10,55 +10,50 @@ import (
 	"github.com/eventseries/eventseries/test/faultproxy"
 )
 
-// kind is what happens in a step of a schedule.
+// kind is the kind of a step.
 type kind string
 
-// What happens to the server and its etcd.
 const (
 	killServer  kind = "server killed"
 	pauseServer kind = "server paused"
 	slowEtcd    kind = "etcd slow"
 	holdEtcd    kind = "etcd cut off"
 	resetEtcd   kind = "etcd reset"
-	// pushBack comes where it is asked for, beside all others.
+	// pushBack is optional.
 	pushBack kind = "server pushes back"
-)
 
-// What happens to the network between the server and the emitters.
-const (
+	// Faults of the network between the server and the emitters.
 	netRefuse  kind = "network refuses"
 	netReset   kind = "network resets"
 	netCut     kind = "network cuts answers short"
 	netHold    kind = "network holds all"
 	netAnswers kind = "network holds answers"
 	netSlow    kind = "network slow"
-)
 
-// What happens to an emitter. All are followed by another life of it.
-const (
-	stopEmitter  kind = "emitter stopped"            // with all the time it needs
-	hurryEmitter kind = "emitter stopped in a hurry" // with very little
+	// Ends of an emitter process. Another process follows.
+	stopEmitter  kind = "emitter stopped"
+	hurryEmitter kind = "emitter stopped in a hurry"
 	killEmitter  kind = "emitter killed"
-	// flushEmitter comes at the end of all, and is in no schedule.
+	// flushEmitter ends the last process. Schedules do not contain it.
 	flushEmitter kind = "emitter flushed and stopped"
 )
 
 var (
 	serverKinds  = []kind{killServer, pauseServer, slowEtcd, holdEtcd, resetEtcd}
 	networkKinds = []kind{netRefuse, netReset, netCut, netHold, netAnswers, netSlow}
-	// Half of them are killed, since that is the hardest.
+	// Kills are the hardest case, so they are twice as frequent.
 	emitterKinds = []kind{stopEmitter, killEmitter, hurryEmitter, killEmitter}
 )
 
-// step is one thing that happens.
+// step is a fault, or the end of an emitter process.
 type step struct {
-	// at is when it begins, since the begin of all; later, if the one before it
-	// has not ended.
+	// at is the start since the begin of the run. If the previous step has not ended,
+	// the step starts after it.
 	at time.Duration
-	// lasts is how long a fault goes on, or an emitter is away.
+	// lasts is the duration of a fault, or the time until the next process.
 	lasts time.Duration
 	kind  kind
-	// fault is that of the proxy, if it is one.
+	// fault is the fault of a proxy, if the kind has one.
 	fault faultproxy.Fault
 }
 
@@ -70,17 +65,17 @@ func (s step) String() string {
 	return line
 }
 
-// schedule is all that happens in a run. What is in one list happens one after
-// the other; the lists go on side by side.
+// schedule contains the steps of a run. Steps in a list are sequential, lists are
+// concurrent.
 type schedule struct {
 	server   []step // the server and its etcd
 	network  []step
-	pushBack []step // none, mostly
+	pushBack []step
 	emitters [][]step
 }
 
-// newSchedule makes the schedule of a seed. The same arguments give the same
-// schedule, and a longer one begins like a shorter one.
+// newSchedule returns the schedule of a seed. A longer schedule starts with the steps
+// of a shorter one.
 func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
 	s := schedule{
 		server:  plan(rand.New(rand.NewPCG(seed, 1)), duration, serverKinds, serverPace),
@@ -92,59 +87,42 @@ func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
 	return s
 }
 
-// withPushBacks returns s with push-backs of the server.
+// withPushBacks returns s with push-backs.
 func (s schedule) withPushBacks(seed uint64, duration time.Duration) schedule {
 	s.pushBack = plan(rand.New(rand.NewPCG(seed, 3)), duration, []kind{pushBack}, pushBackPace)
 	return s
 }
 
-// span is a range of time.
-type span struct{ from, to time.Duration }
+// span is a range of durations in seconds.
+type span struct{ from, to float64 }
 
 func (s span) draw(rng *rand.Rand) time.Duration {
-	return s.from + time.Duration(rng.Int64N(int64(s.to-s.from))).Round(time.Millisecond)
+	from, to := time.Duration(s.from*float64(time.Second)), time.Duration(s.to*float64(time.Second))
+	return from + time.Duration(rng.Int64N(int64(to-from))).Round(time.Millisecond)
 }
 
-// pace is how fast a list of steps goes.
+// pace determines the times of steps.
 type pace struct {
-	// brisk is the time between two steps until there has been one of each kind,
-	// calm that after. All must go well for a while now and then, or else nothing
-	// is known of what a process that is killed has written.
+	// brisk is the pause between steps until each kind has occurred, calm the pause
+	// after that. Flushes succeed during calm pauses. Without them, the bounds of killed
+	// processes would be wide.
 	brisk, calm span
-	// lasts is how long a step does.
-	lasts span
-	// long, if not zero, is how long one in eight steps lasts.
+	lasts       span
+	// long is the duration of every eighth step on average. Zero means none.
 	long time.Duration
 }
 
 var (
-	serverPace = pace{
-		brisk: span{time.Second, 7 * time.Second},
-		calm:  span{3 * time.Second, 20 * time.Second},
-		lasts: span{500 * time.Millisecond, 5 * time.Second},
-	}
-	networkPace = pace{
-		brisk: span{time.Second, 6 * time.Second},
-		calm:  span{3 * time.Second, 18 * time.Second},
-		lasts: span{500 * time.Millisecond, 6 * time.Second},
-	}
-	// Pauses become longer each time, so some of these last for several.
-	pushBackPace = pace{
-		brisk: span{10 * time.Second, 20 * time.Second},
-		calm:  span{20 * time.Second, 40 * time.Second},
-		lasts: span{3 * time.Second, 25 * time.Second},
-	}
-	emitterPace = pace{
-		brisk: span{4 * time.Second, 16 * time.Second},
-		calm:  span{8 * time.Second, 40 * time.Second},
-		lasts: span{0, 4 * time.Second},
-		// What was left is dead when the next life comes.
-		long: 2 * (heartbeatInterval + finishAfter),
-	}
+	serverPace  = pace{brisk: span{1, 7}, calm: span{3, 20}, lasts: span{0.5, 5}}
+	networkPace = pace{brisk: span{1, 6}, calm: span{3, 18}, lasts: span{0.5, 6}}
+	// Pauses of the recorder grow, so some push-backs must outlast several pauses.
+	pushBackPace = pace{brisk: span{10, 20}, calm: span{20, 40}, lasts: span{3, 25}}
+	// After a long absence, the next process finds only series that have finished.
+	emitterPace = pace{brisk: span{4, 16}, calm: span{8, 40}, lasts: span{0, 4}, long: 2 * (heartbeatInterval + finishAfter)}
 )
 
-// plan makes one list of steps. All kinds have come before the list of them begins
-// anew, in another order.
+// plan returns a list of steps. Kinds come in random order, and each kind comes once
+// before any kind comes again.
 func plan(rng *rand.Rand, duration time.Duration, kinds []kind, p pace) []step {
 	var steps []step
 	var deck []kind
@@ -170,13 +148,13 @@ func plan(rng *rand.Rand, duration time.Duration, kinds []kind, p pace) []step {
 	}
 }
 
-// faultOf draws the fault of the proxy that belongs to a kind, if one does.
+// faultOf returns the fault of the proxy for a kind, if it has one.
 func faultOf(k kind, rng *rand.Rand) faultproxy.Fault {
 	switch k {
 	case netRefuse, resetEtcd:
 		return faultproxy.Fault{Refuse: true}
 	case netCut:
-		// From the middle of the TLS handshake to some answers later.
+		// From the middle of the TLS handshake to a few answers later.
 		return faultproxy.Fault{ResetAfter: 100 + rng.IntN(8000)}
 	case netHold, holdEtcd:
 		return faultproxy.Fault{HoldRequests: true, HoldAnswers: true}
@@ -189,36 +167,39 @@ func faultOf(k kind, rng *rand.Rand) faultproxy.Fault {
 	}
 }
 
-// String lists all steps in the order of their times.
+// String lists all steps by time.
 func (s schedule) String() string {
 	type line struct {
 		step
-		of string
+		suffix string
 	}
 	var all []line
-	add := func(of string, steps []step) {
-		for _, s := range steps {
-			all = append(all, line{s, of})
+	for i, steps := range s.lists() {
+		suffix := ""
+		if emitter := i - 3; emitter >= 0 {
+			suffix = fmt.Sprintf(", emitter %d", emitter)
 		}
-	}
-	add("", s.server)
-	add("", s.network)
-	add("", s.pushBack)
-	for i, steps := range s.emitters {
-		add(fmt.Sprintf(", emitter %d", i), steps)
+		for _, s := range steps {
+			all = append(all, line{s, suffix})
+		}
 	}
 	slices.SortStableFunc(all, func(a, b line) int { return int(a.at - b.at) })
 	var text strings.Builder
 	for _, l := range all {
-		fmt.Fprintf(&text, "%v%s\n", l.step, l.of)
+		fmt.Fprintf(&text, "%v%s\n", l.step, l.suffix)
 	}
 	return text.String()
 }
 
-// count returns how often each kind of step is in the schedule.
+// lists returns all lists of steps, those of the emitters last.
+func (s schedule) lists() [][]step {
+	return slices.Concat([][]step{s.server, s.network, s.pushBack}, s.emitters)
+}
+
+// count returns the number of steps of each kind.
 func (s schedule) count() map[kind]int {
 	counts := make(map[kind]int)
-	for _, steps := range slices.Concat([][]step{s.server, s.network, s.pushBack}, s.emitters) {
+	for _, steps := range s.lists() {
 		for _, s := range steps {
 			counts[s.kind]++
 		}

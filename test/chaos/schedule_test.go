@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestScheduleIsThatOfItsSeed(t *testing.T) {
+func TestScheduleDependsOnlyOnSeed(t *testing.T) {
 	s := newSchedule(7, 3, 10*time.Minute)
 	assert.Equal(t, s, newSchedule(7, 3, 10*time.Minute))
 	assert.Equal(t, s.String(), newSchedule(7, 3, 10*time.Minute).String())
@@ -22,7 +22,7 @@ func TestScheduleIsThatOfItsSeed(t *testing.T) {
 	assert.Equal(t, shorter.network, s.network[:len(shorter.network)])
 }
 
-func TestScheduleKeepsToItsTime(t *testing.T) {
+func TestScheduleStepsDoNotOverlap(t *testing.T) {
 	for seed := range uint64(50) {
 		s := newSchedule(seed, 4, 2*time.Minute)
 		require.Len(t, s.emitters, 4)
@@ -39,8 +39,7 @@ func TestScheduleKeepsToItsTime(t *testing.T) {
 	}
 }
 
-// What is asked for comes beside what there is.
-func TestScheduleWithPushBacks(t *testing.T) {
+func TestPushBacksDoNotChangeOtherSteps(t *testing.T) {
 	const duration = 3 * time.Minute
 	without := newSchedule(7, 3, duration)
 	with := without.withPushBacks(7, duration)
@@ -52,8 +51,7 @@ func TestScheduleWithPushBacks(t *testing.T) {
 	assert.Equal(t, without, with)
 }
 
-// The short run of the integration tests must have everything in it.
-func TestShortScheduleHasAllFaults(t *testing.T) {
+func TestShortScheduleContainsAllFaults(t *testing.T) {
 	counts := newSchedule(defaultSeed, emitters, defaultDuration).count()
 	for _, k := range slices.Concat(serverKinds, networkKinds, emitterKinds) {
 		assert.NotZero(t, counts[k], "%s: %v", k, counts)

@@ -11,18 +11,16 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// listingSink is what an accountingSink is put in front of.
 type listingSink interface {
 	events.EventSink
 	events.EventLister
 }
 
-// accountingSink reports what a recorder sends and what the server has
-// acknowledged. So it is known to within the requests that were under way what a
-// process that was killed has put on the server.
+// accountingSink reports what a recorder sends and what the server acknowledges.
+// Together they bound what a killed process has written.
 //
-// What counts is what this process has added to an Event: the count that it sends,
-// less the one that it found there.
+// It reports what the process has added to an Event: the sent count minus the count
+// that the process found on the server.
 type accountingSink struct {
 	listingSink
 	reports *reporter
@@ -31,11 +29,11 @@ type accountingSink struct {
 	found map[string]*foundEvent // by name
 }
 
-// foundEvent is what a process knows of an Event.
+// foundEvent is what a process knows about an Event.
 type foundEvent struct {
-	created metav1.MicroTime // when, if it may be its own: its eventTime
-	touched bool             // it has sent a count
-	base    int64            // the count that it found
+	created metav1.MicroTime // eventTime, if the process has tried to create it
+	touched bool             // whether the process has sent a count
+	base    int64            // the count that the process found
 }
 
 func newAccountingSink(sink listingSink, reports *reporter) *accountingSink {
@@ -45,15 +43,9 @@ func newAccountingSink(sink listingSink, reports *reporter) *accountingSink {
 // Create implements events.EventSink.
 func (s *accountingSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.mu.Lock()
-	s.of(event.Name).created = event.EventTime
+	s.of(event).created = event.EventTime
 	s.mu.Unlock()
-	line := tellOf(event, int64(occurrences(event)))
-	s.reports.write(report{Sent: line})
-	answer, err := s.listingSink.Create(ctx, event)
-	if err == nil {
-		s.reports.write(report{Acked: line})
-	}
-	return answer, err
+	return s.write(event, int64(occurrences(event)), func() (*eventsv1.Event, error) { return s.listingSink.Create(ctx, event) })
 }
 
 // Patch implements events.EventSink.
@@ -64,20 +56,31 @@ func (s *accountingSink) Patch(ctx context.Context, event *eventsv1.Event, data 
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, err
 	}
+	do := func() (*eventsv1.Event, error) { return s.listingSink.Patch(ctx, event, data) }
 	if patch.Series == nil {
-		answer, err := s.listingSink.Patch(ctx, event, data)
+		answer, err := do()
 		if err == nil {
 			s.look(answer)
 		}
 		return answer, err
 	}
 	s.mu.Lock()
-	known := s.of(event.Name)
+	known := s.of(event)
 	known.touched = true
-	line := tellOf(event, int64(patch.Series.Count)-known.base)
+	added := int64(patch.Series.Count) - known.base
 	s.mu.Unlock()
+	return s.write(event, added, do)
+}
+
+// write reports a write before and after it.
+func (s *accountingSink) write(event *eventsv1.Event, added int64, do func() (*eventsv1.Event, error)) (*eventsv1.Event, error) {
+	_, key, ok := parseSubject(event.Regarding.Name)
+	if !ok {
+		key = -1
+	}
+	line := &addition{Key: key, Event: event.Name, Count: added}
 	s.reports.write(report{Sent: line})
-	answer, err := s.listingSink.Patch(ctx, event, data)
+	answer, err := do()
 	if err == nil {
 		s.reports.write(report{Acked: line})
 	}
@@ -95,32 +98,23 @@ func (s *accountingSink) List(ctx context.Context, namespace string, opts metav1
 	return list, err
 }
 
-// look takes in an Event that the server has shown.
+// look processes an Event that the server returned.
 func (s *accountingSink) look(event *eventsv1.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.of(event.Name)
-	// What it has made itself, without having learnt of it, is no base.
+	known := s.of(event)
+	// The count of its own Event is no base, even if the process missed the answer.
 	if !known.touched && !known.created.Equal(&event.EventTime) {
 		known.base = max(known.base, int64(occurrences(event)))
 	}
 }
 
-// of returns what is known of an Event. The lock is held.
-func (s *accountingSink) of(name string) *foundEvent {
-	known := s.found[name]
+// of returns what is known about an Event. The caller holds the lock.
+func (s *accountingSink) of(event *eventsv1.Event) *foundEvent {
+	known := s.found[event.Name]
 	if known == nil {
 		known = &foundEvent{}
-		s.found[name] = known
+		s.found[event.Name] = known
 	}
 	return known
-}
-
-// tellOf says what a process has added to an Event.
-func tellOf(event *eventsv1.Event, added int64) *addition {
-	_, key, ok := parseSubject(event.Regarding.Name)
-	if !ok {
-		key = -1
-	}
-	return &addition{Key: key, Event: event.Name, Count: added}
 }

@@ -13,30 +13,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// scriptedSink answers every request with the same.
-type scriptedSink struct {
-	listingSink // nil: nothing else is called
+// fixedSink returns the same answer to every request.
+type fixedSink struct {
+	listingSink // nil
 	answer      *eventsv1.Event
 	err         error
 }
 
-func (s *scriptedSink) Create(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
+func (s *fixedSink) Create(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
 	return s.answer, s.err
 }
 
-func (s *scriptedSink) Patch(context.Context, *eventsv1.Event, []byte) (*eventsv1.Event, error) {
+func (s *fixedSink) Patch(context.Context, *eventsv1.Event, []byte) (*eventsv1.Event, error) {
 	return s.answer, s.err
 }
 
-func (s *scriptedSink) List(context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
+func (s *fixedSink) List(context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
 	return &eventsv1.EventList{Items: []eventsv1.Event{*s.answer}}, s.err
 }
 
-func TestSinkReportsWhatIsAdded(t *testing.T) {
+func TestSinkReportsAdditions(t *testing.T) {
 	var pipe bytes.Buffer
-	server := &scriptedSink{}
+	server := &fixedSink{}
 	s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
-	// reported returns what is reported of a request.
+	// reported returns what the sink reports during a request that returns want.
 	reported := func(request func() error, want error) (sent, acked *addition) {
 		t.Helper()
 		pipe.Reset()
@@ -61,7 +61,7 @@ func TestSinkReportsWhatIsAdded(t *testing.T) {
 	const look, ten = `{}`, `{"series":{"count":10}}`
 	lost := errors.New("lost")
 
-	// Its own, also if it does not know.
+	// An Event of this process, which missed the answer to the create.
 	own := eventOf(0, 1, 2)
 	own.Name, own.EventTime = "own", metav1.NowMicro()
 	create := func() error { _, err := s.Create(t.Context(), &own); return err }
@@ -79,10 +79,10 @@ func TestSinkReportsWhatIsAdded(t *testing.T) {
 	assert.EqualValues(t, 10, sent.Count)
 	assert.Equal(t, sent, acked)
 
-	// That of an earlier process, found by its name or by listing.
+	// An Event of an earlier process.
 	for name, find := range map[string]func() error{
-		"looked": patch(own, look),
-		"listed": func() error { _, err := s.List(t.Context(), "", metav1.ListOptions{}); return err },
+		"by name": patch(own, look),
+		"by list": func() error { _, err := s.List(t.Context(), "", metav1.ListOptions{}); return err },
 	} {
 		theirs := eventOf(0, 1, 7)
 		theirs.Name, theirs.EventTime = name, metav1.NewMicroTime(time.Now().Add(-time.Hour))
@@ -96,6 +96,6 @@ func TestSinkReportsWhatIsAdded(t *testing.T) {
 		server.answer = &after
 		reported(find, nil)
 		_, acked = reported(patch(theirs, ten), nil)
-		assert.EqualValues(t, 3, acked.Count, "%s: what it has added itself is no base", name)
+		assert.EqualValues(t, 3, acked.Count, "%s: the base does not change after a patch", name)
 	}
 }

@@ -14,18 +14,17 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// watch sees each change of each Event, and remembers those that must not be.
+// watch observes each change of each Event and collects forbidden ones.
 type watch struct {
 	store cache.Store
 
-	mu      sync.Mutex
-	changes int
-	wrong   []string
+	mu        sync.Mutex
+	changes   int
+	forbidden []string
 }
 
-// startWatch watches the Events of a namespace until ctx ends. clients must not
-// go through a proxy. Where the server was away, it goes on from where it was, so
-// that it misses nothing.
+// startWatch watches the Events of a namespace until ctx is done. clients must not use
+// a proxy. After an outage of the server, the watch resumes without missing changes.
 func startWatch(ctx context.Context, clients kubernetes.Interface, namespace string, goroutines *sync.WaitGroup) *watch {
 	w := &watch{}
 	var controller cache.Controller
@@ -33,55 +32,49 @@ func startWatch(ctx context.Context, clients kubernetes.Interface, namespace str
 		ListerWatcher: cache.NewListWatchFromClient(clients.EventsV1().RESTClient(), "events", namespace, fields.Everything()),
 		ObjectType:    &eventsv1.Event{},
 		Handler: cache.ResourceEventHandlerFuncs{
-			UpdateFunc: func(before, now any) { w.changed(before.(*eventsv1.Event), now.(*eventsv1.Event)) },
-			DeleteFunc: func(gone any) { w.complain(fmt.Sprintf("deleted: %v", gone)) },
+			UpdateFunc: func(before, now any) { w.update(before.(*eventsv1.Event), now.(*eventsv1.Event)) },
+			DeleteFunc: func(object any) { w.forbid("deleted: %v", object) },
 		},
 	})
 	goroutines.Go(func() { controller.RunWithContext(ctx) })
 	return w
 }
 
-func (w *watch) changed(before, now *eventsv1.Event) {
+func (w *watch) update(before, now *eventsv1.Event) {
 	w.mu.Lock()
 	w.changes++
 	w.mu.Unlock()
 	if what := regression(before, now); what != "" {
-		w.complain(fmt.Sprintf("%s:\n\t%s\n\t%s", what, describe(before), describe(now)))
+		w.forbid("%s:\n\t%s\n\t%s", what, describe(before), describe(now))
 	}
 }
 
-func (w *watch) complain(what string) {
+func (w *watch) forbid(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wrong = append(w.wrong, what)
+	w.forbidden = append(w.forbidden, fmt.Sprintf(format, args...))
 }
 
-// result returns how many changes it has seen, and those that must not be.
-func (w *watch) result() (changes int, wrong []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.changes, w.wrong
-}
-
-// regression says what of a change must not be.
+// regression returns why a change is forbidden, or nothing if it is not.
 func regression(before, now *eventsv1.Event) string {
+	state := func(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
+	finished := series.Finished.String()
 	switch {
 	case occurrences(now) < occurrences(before):
-		return "the count went back"
+		return "the count decreased"
 	case before.Series != nil && now.Series.LastObservedTime.Before(&before.Series.LastObservedTime):
-		return "the time went back"
-	case before.Annotations[series.AnnotationState] == series.Finished.String() &&
-		(now.Annotations[series.AnnotationState] != series.Finished.String() || occurrences(now) != occurrences(before)):
-		return "it was finished"
+		return "the time decreased"
+	case state(before) == finished && (state(now) != finished || occurrences(now) != occurrences(before)):
+		return "a finished series changed"
 	default:
 		return ""
 	}
 }
 
-// upToDate returns an error as long as it has not seen what is on the server.
-func (w *watch) upToDate(found []eventsv1.Event) error {
+// checkUpToDate returns an error if the watch has not observed the given Events.
+func (w *watch) checkUpToDate(found []eventsv1.Event) error {
 	if n := len(w.store.List()); n != len(found) {
-		return fmt.Errorf("chaos: the watch knows %d Events, the server has %d", n, len(found))
+		return fmt.Errorf("chaos: the watch has %d Events, the server has %d", n, len(found))
 	}
 	for i := range found {
 		seen, ok, err := w.store.Get(&found[i])
@@ -89,7 +82,7 @@ func (w *watch) upToDate(found []eventsv1.Event) error {
 			return err
 		}
 		if !ok || seen.(metav1.Object).GetResourceVersion() != found[i].ResourceVersion {
-			return fmt.Errorf("chaos: the watch has not seen %s as it is", found[i].Name)
+			return fmt.Errorf("chaos: the watch has not observed the latest %s", found[i].Name)
 		}
 	}
 	return nil

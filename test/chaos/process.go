@@ -1,0 +1,275 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eventseries/eventseries/events"
+)
+
+const (
+	// longShutdown is the timeout of a shutdown that must lose nothing.
+	longShutdown = 4 * time.Minute
+	// stopTimeout bounds the end of a process after the command to stop: a flush, a
+	// shutdown, and a reserve for busy machines.
+	stopTimeout = 2*longShutdown + 2*time.Minute
+	// lastBatches is the minimum number of batches of the last process.
+	lastBatches = 20
+)
+
+// process is an emitter process.
+type process struct {
+	begin time.Time
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	log   bytes.Buffer
+	end   kind          // how the supervisor ended it
+	done  chan struct{} // closed after the process has exited and all reports are read
+
+	mu      sync.Mutex
+	account *account
+	reports []report // all of them, for diagnosis
+	err     error    // of reports or exit; valid after done
+}
+
+// startProcess starts an emitter. The end of its standard input terminates it, so it
+// never outlives this process.
+func startProcess(config emitterConfig) (p *process, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("chaos: emitter: %w", err)
+		}
+	}()
+	variable, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p = &process{
+		cmd:     exec.CommandContext(context.Background(), program),
+		done:    make(chan struct{}),
+		account: newAccount(keysPerEmitter),
+	}
+	// Detect connections that do not answer within seconds.
+	p.cmd.Env = append(os.Environ(), emitterVariable+"="+string(variable),
+		"HTTP2_READ_IDLE_TIMEOUT_SECONDS=3", "HTTP2_PING_TIMEOUT_SECONDS=2")
+	p.cmd.Stderr = &p.log
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.begin = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		err := readReports(out, p.add)
+		if err != nil {
+			_ = p.cmd.Process.Kill() // its writes would block
+		}
+		p.err = errors.Join(err, p.cmd.Wait())
+	}()
+	return p, nil
+}
+
+func (p *process) add(r report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.account.add(r)
+	p.reports = append(p.reports, r)
+}
+
+// progress returns the number of emitted and of flushed batches.
+func (p *process) progress() (batches, flushed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.account.batches, p.account.flushed
+}
+
+// abandon kills the process and waits for its end.
+func (p *process) abandon() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// stop shuts the process down and waits for its end.
+func (p *process) stop() error {
+	if _, err := io.WriteString(p.stdin, stopCommand+"\n"); err != nil {
+		<-p.done
+		return fmt.Errorf("chaos: emitter exited before the command to stop: %w: %s", p.err, &p.log)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(stopTimeout):
+		p.abandon()
+		return fmt.Errorf("chaos: emitter did not stop within %v: %s", stopTimeout, &p.log)
+	}
+	if p.err != nil {
+		return fmt.Errorf("chaos: emitter: %w: %s", p.err, &p.log)
+	}
+	if !p.account.ended {
+		return errors.New("chaos: emitter exited without its last report")
+	}
+	return nil
+}
+
+// kill kills the process and waits for its end and its last reports.
+func (p *process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("chaos: kill emitter: %w", err)
+	}
+	<-p.done
+	// The exit code is -1 after a signal. Windows has no signals.
+	if exit := new(exec.ExitError); errors.As(p.err, &exit) && (exit.ExitCode() == -1 || runtime.GOOS == "windows") {
+		return nil
+	}
+	return fmt.Errorf("chaos: emitter exited before the kill: %w: %s", p.err, &p.log)
+}
+
+// checkLog returns an error if the log contains a panic or a data race.
+func (p *process) checkLog() error {
+	text := p.log.String()
+	for _, bad := range []string{"DATA RACE", "panic:", "panicked"} {
+		if strings.Contains(text, bad) {
+			return fmt.Errorf("chaos: emitter: %s", text)
+		}
+	}
+	return nil
+}
+
+// supervisor runs the processes of an emitter, one after the other.
+type supervisor struct {
+	config    emitterConfig
+	processes []*process
+}
+
+// newSupervisor returns the supervisor of the emitter with the given number. Emitters
+// differ in how a process finds the series of the previous one: by name only or by
+// listing, and with the same instance or, like a new leader, a new one.
+func newSupervisor(number int, config emitterConfig) *supervisor {
+	config.Emitter = number
+	config.SkipList = number%2 == 1
+	config.Controller = "example.com/chaos"
+	if number%4 >= 2 {
+		config.Scope = events.SameController
+		// A list adopts all series of its controller, so emitters must not share one.
+		config.Controller = fmt.Sprintf("example.com/chaos-%d", number)
+	}
+	return &supervisor{config: config}
+}
+
+// start starts the next process, which end will end.
+func (s *supervisor) start(end kind) error {
+	config := s.config
+	config.Process = len(s.processes)
+	config.Instance = fmt.Sprintf("emitter-%d", config.Emitter)
+	if config.Scope == events.SameController {
+		config.Instance = config.name()
+	}
+	config.Shutdown = longShutdown
+	switch end {
+	case hurryEmitter:
+		config.Shutdown = shortShutdown
+	case flushEmitter:
+		config.Flush = longShutdown
+	default:
+	}
+	p, err := startProcess(config)
+	if err == nil {
+		s.processes = append(s.processes, p)
+	}
+	return err
+}
+
+// name is unique for each process.
+func (c *emitterConfig) name() string {
+	return fmt.Sprintf("emitter-%d-process-%d", c.Emitter, c.Process)
+}
+
+func (s *supervisor) latest() *process { return s.processes[len(s.processes)-1] }
+
+// end ends the latest process.
+func (s *supervisor) end(how kind) error {
+	p := s.latest()
+	p.end = how
+	end := p.stop
+	if how == killEmitter {
+		end = p.kill
+	}
+	if err := end(); err != nil {
+		return fmt.Errorf("emitter %d: %w", s.config.Emitter, err)
+	}
+	return nil
+}
+
+// run executes the steps of a schedule. The end of a process may take until a fault
+// ends. run skips the steps that should have started in the meantime. It returns with
+// a running process that must end with stopEmitter.
+func (s *supervisor) run(ctx context.Context, begin time.Time, steps []step) error {
+	for _, next := range steps {
+		if time.Since(begin) > next.at {
+			continue
+		}
+		if err := s.start(next.kind); err != nil {
+			return err
+		}
+		if !until(ctx, begin.Add(next.at)) {
+			return context.Cause(ctx)
+		}
+		if err := s.end(next.kind); err != nil {
+			return err
+		}
+		if !until(ctx, time.Now().Add(next.lasts)) {
+			return context.Cause(ctx)
+		}
+	}
+	return s.start(stopEmitter)
+}
+
+// conclude stops the running process. Then it runs a last process, which flushes its
+// events before it shuts down. There must be no faults.
+func (s *supervisor) conclude(ctx context.Context) error {
+	if err := s.end(stopEmitter); err != nil {
+		return err
+	}
+	if err := s.start(flushEmitter); err != nil {
+		return err
+	}
+	for until(ctx, time.Now().Add(tick)) {
+		batches, flushed := s.latest().progress()
+		select {
+		case <-s.latest().done:
+			return s.end(flushEmitter) // returns why it exited
+		default:
+			if batches >= lastBatches && flushed > 0 {
+				return s.end(flushEmitter)
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// accounts returns the accounts of all processes. They must have ended.
+func (s *supervisor) accounts() (accounts []*account) {
+	for _, p := range s.processes {
+		accounts = append(accounts, p.account)
+	}
+	return accounts
+}
