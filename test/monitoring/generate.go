@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Where everything is, from the root of the repository.
+// Paths relative to the root of the repository.
 const (
 	dashboardFile  = "docs/monitoring/dashboard.json"
 	pictureFile    = "docs/monitoring/chaos.svg"

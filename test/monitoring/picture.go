@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/promql"
@@ -15,10 +14,10 @@ import (
 	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
-// pictured are the rows of the dashboard that are in the picture.
+// pictured are the rows of the dashboard in the picture.
 var pictured = rows[1:5]
 
-// Size of the picture, in points.
+// Size of the picture in points.
 const (
 	pictureWidth  = 900
 	pictureHeight = 250*4 + 60
@@ -26,7 +25,7 @@ const (
 
 var colors = []color.Color{chart.Blue, chart.Orange, chart.Red, chart.Green, chart.Purple, chart.Grey}
 
-// picture draws what the dashboard shows of a recording.
+// picture draws what the dashboard shows for a recording.
 func picture(ctx context.Context, r *recording) ([]byte, error) {
 	engine := r.engine()
 	defer engine.Close()
@@ -37,10 +36,10 @@ func picture(ctx context.Context, r *recording) ([]byte, error) {
 		Columns: 2,
 	}
 	for _, row := range pictured {
-		for i := range row {
-			lines, err := row[i].chart(ctx, r, engine)
+		for _, p := range row {
+			lines, err := p.chart(ctx, r, engine)
 			if err != nil {
-				return nil, fmt.Errorf("monitoring: panel %q: %w", row[i].title, err)
+				return nil, fmt.Errorf("monitoring: panel %q: %w", p.title, err)
 			}
 			grid.Charts = append(grid.Charts, lines)
 		}
@@ -48,55 +47,60 @@ func picture(ctx context.Context, r *recording) ([]byte, error) {
 	return chart.SVG(grid, pictureWidth, pictureHeight)
 }
 
-// instances returns the values of the label.
-func (r *recording) instances() []string {
-	var all []string
+// instances returns the set of instances in the recording.
+func (r *recording) instances() map[string]bool {
+	all := make(map[string]bool)
 	for _, s := range r.samples {
-		all = append(all, s.Metric.Get("instance"))
+		all[s.Metric.Get("instance")] = true
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
-// resolve puts into an expression of a panel what Grafana would: all of each variable,
-// and for the intervals those that belong to a recording.
+// resolve replaces the variables in an expression like Grafana does: with all values,
+// and with intervals that fit the recording.
 func (r *recording) resolve(expression string) string {
-	pairs := []string{
-		"$S", selection(),
-		"$__rate_interval", (4 * scrapeInterval).String(), // as Grafana has it
+	expression = strings.NewReplacer(
+		"$S", selection(variables),
+		"$__rate_interval", (4 * scrapeInterval).String(), // the ratio in Grafana
 		"$__range", fmt.Sprintf("%.0fs", r.to.Sub(r.from).Seconds()),
-	}
-	expression = strings.NewReplacer(pairs...).Replace(expression)
+	).Replace(expression)
 	for _, v := range variables {
 		expression = strings.ReplaceAll(expression, "$"+v, ".*")
 	}
 	return expression
 }
 
-// evaluate returns what a query of a panel returns over a recording.
-func (r *recording) evaluate(ctx context.Context, e *engine, q query) (promql.Matrix, error) {
-	return e.over(ctx, r.resolve(q.expression), r.from.Add(scrapeInterval), r.to, scrapeInterval)
+// evaluate evaluates an expression of a panel over the recording.
+func (r *recording) evaluate(ctx context.Context, e *engine, expression string) (promql.Matrix, error) {
+	return e.over(ctx, r.resolve(expression), r.from.Add(scrapeInterval), r.to, scrapeInterval)
 }
 
-// chart returns what a panel shows.
+// chart returns a chart of a panel.
 func (p *panel) chart(ctx context.Context, r *recording, e *engine) (*chart.Lines, error) {
-	unit := units[p.unit]
 	lines := &chart.Lines{
 		Title: p.title,
 		X:     chart.Axis{Label: "seconds", Max: r.to.Sub(r.from).Seconds()},
-		Y:     chart.Axis{Label: unit.label, Step: unit.step},
+		Y:     chart.Axis{Label: axisLabels[p.unit]},
 	}
-	scale := max(unit.scale, 1)
+	scale := 1.0
+	if p.unit == "percentunit" {
+		scale, lines.Y.Step = 100, 20
+	}
+	named := 0
 	for _, q := range p.queries {
-		matrix, err := r.evaluate(ctx, e, q)
+		matrix, err := r.evaluate(ctx, e, q.expression)
 		if err != nil {
 			return nil, err
 		}
 		for _, series := range matrix {
-			if constantlyZero(series) {
+			if isZero(series) {
 				continue
 			}
-			lines.Lines = append(lines.Lines, r.segments(series, q.name(series), colors[len(names(lines))%len(colors)], scale)...)
+			segments := r.segments(series, q.name(series), colors[named%len(colors)], scale)
+			if len(segments) > 0 {
+				named++
+			}
+			lines.Lines = append(lines.Lines, segments...)
 		}
 	}
 	if len(lines.Lines) == 0 {
@@ -105,35 +109,22 @@ func (p *panel) chart(ctx context.Context, r *recording, e *engine) (*chart.Line
 	return lines, nil
 }
 
-// units are those of Grafana that the panels have.
-var units = map[string]struct {
-	label       string
-	scale, step float64
-}{
-	"ops": {label: "in a second"}, "reqps": {label: "in a second"}, "short": {label: "number"}, "s": {label: "seconds"},
-	"percentunit": {label: "%", scale: 100, step: 20},
+// axisLabels are labels for units of Grafana.
+var axisLabels = map[string]string{
+	"ops": "in a second", "reqps": "in a second", "short": "number", "s": "seconds", "percentunit": "%",
 }
 
+// reference is a reference to a label in a legend.
 var reference = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// name returns the legend of one result.
+// name returns the legend of a series.
 func (q *query) name(series promql.Series) string {
 	return reference.ReplaceAllStringFunc(q.legend, func(ref string) string {
 		return series.Metric.Get(strings.Trim(ref, "{}"))
 	})
 }
 
-// names returns the lines that have one.
-func names(l *chart.Lines) (named []string) {
-	for _, line := range l.Lines {
-		if line.Name != "" {
-			named = append(named, line.Name)
-		}
-	}
-	return named
-}
-
-// segments returns the parts of a series between its gaps. The last has the name.
+// segments returns the parts of a series between its gaps. The last part has the name.
 func (r *recording) segments(series promql.Series, name string, c color.Color, scale float64) []chart.Line {
 	var parts []chart.Line
 	last := int64(math.MinInt64)
@@ -154,7 +145,8 @@ func (r *recording) segments(series promql.Series, name string, c color.Color, s
 	return parts
 }
 
-func constantlyZero(series promql.Series) bool {
+// isZero reports whether all values of a series are 0 or NaN.
+func isZero(series promql.Series) bool {
 	for _, point := range series.Floats {
 		if point.F != 0 && !math.IsNaN(point.F) {
 			return false

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -20,100 +19,85 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readRules reads a file of rules as Prometheus does.
-func readRules(path string) ([]rulefmt.Rule, error) {
+// readRules reads alert rules as Prometheus does.
+func readRules(path string) (rules []rulefmt.Rule, err error) {
 	groups, errs := rulefmt.ParseFile(path, false, model.UTF8Validation, expressions, slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("monitoring: rules: %w", errs[0])
 	}
-	var rules []rulefmt.Rule
 	for _, g := range groups.Groups {
-		rules = append(rules, g.Rules...)
-	}
-	for _, r := range rules {
-		if r.Alert == "" || r.KeepFiringFor != 0 {
-			return nil, fmt.Errorf("monitoring: rules: %+v is more than the tests know", r)
+		for _, r := range g.Rules {
+			if r.Alert == "" || r.KeepFiringFor != 0 {
+				return nil, fmt.Errorf("monitoring: rules: unsupported rule %+v", r)
+			}
+			rules = append(rules, r)
 		}
 	}
 	return rules, nil
 }
 
-// firing is an alert that fires.
+// firing is a firing alert.
 type firing struct {
 	Labels      map[string]string `yaml:"exp_labels"`
 	Annotations map[string]string `yaml:"exp_annotations"`
 }
 
-func (f firing) String() string { return fmt.Sprintf("%v %v", f.Labels, f.Annotations) }
-
-// alert is a rule over time: Prometheus' rules.AlertingRule, without what the package
-// of that has with it.
-type alert struct {
-	rulefmt.Rule
-	active map[uint64]time.Time // since when, by the labels of the result
-}
-
-// evaluate returns what fires at a time. The times must not go back.
-func (a *alert) evaluate(ctx context.Context, e *engine, at time.Time) ([]firing, error) {
-	vector, err := e.at(ctx, a.Expr, at)
-	if err != nil {
-		return nil, err
-	}
-	before := a.active
-	a.active = make(map[uint64]time.Time)
+// alertsAt returns the alerts of a rule that fire after evaluations from zero to the
+// given time. It replaces rules.AlertingRule of Prometheus, whose package has many
+// dependencies.
+func alertsAt(ctx context.Context, e *engine, rule rulefmt.Rule, evalTime, every time.Duration) ([]firing, error) {
+	active := make(map[uint64]time.Duration) // start by the hash of labels
 	var all []firing
-	for _, sample := range vector {
-		hash := sample.Metric.Hash()
-		since, ok := before[hash]
-		if !ok {
-			since = at
-		}
-		a.active[hash] = since
-		if at.Sub(since) < time.Duration(a.For) {
-			continue
-		}
-		f, err := a.firing(ctx, e, sample, at)
+	for at := time.Duration(0); at <= evalTime; at += every {
+		vector, err := e.at(ctx, rule.Expr, time.UnixMilli(at.Milliseconds()))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, f)
+		before := active
+		active, all = make(map[uint64]time.Duration), nil
+		for _, sample := range vector {
+			hash := sample.Metric.Hash()
+			since, ok := before[hash]
+			if !ok {
+				since = at
+			}
+			active[hash] = since
+			if at-since < time.Duration(rule.For) {
+				continue
+			}
+			f, err := firingOf(ctx, e, rule, sample, at)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f)
+		}
 	}
 	return all, nil
 }
 
-// firing returns the alert of one result.
-func (a *alert) firing(ctx context.Context, e *engine, sample promql.Sample, at time.Time) (firing, error) {
-	result := sample.Metric.Map()
-	data := template.AlertTemplateData(result, nil, "", sample)
-	expand := func(text string) (string, error) {
+// firingOf expands the labels and annotations of an alert.
+func firingOf(ctx context.Context, e *engine, rule rulefmt.Rule, sample promql.Sample, at time.Duration) (firing, error) {
+	data := template.AlertTemplateData(sample.Metric.Map(), nil, "", sample)
+	expand := func(to, texts map[string]string) error {
 		const names = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
-		query := func(ctx context.Context, expression string, at time.Time) (promql.Vector, error) {
-			return e.at(ctx, expression, at)
+		for name, text := range texts {
+			var err error
+			if to[name], err = template.NewTemplateExpander(ctx, names+text, rule.Alert, data, model.Time(at.Milliseconds()), e.at, &url.URL{}, nil).Expand(); err != nil {
+				return err
+			}
 		}
-		return template.NewTemplateExpander(ctx, names+text, a.Alert, data, model.TimeFromUnixNano(at.UnixNano()), query, &url.URL{}, nil).Expand()
+		return nil
 	}
-	f := firing{Labels: make(map[string]string), Annotations: make(map[string]string)}
-	for name, value := range result {
-		if name != model.MetricNameLabel {
-			f.Labels[name] = value
-		}
+	f := firing{Labels: sample.Metric.Map(), Annotations: make(map[string]string)}
+	delete(f.Labels, model.MetricNameLabel)
+	if err := expand(f.Labels, rule.Labels); err != nil {
+		return f, err
 	}
-	var err error
-	for name, text := range a.Labels {
-		if f.Labels[name], err = expand(text); err != nil {
-			return firing{}, err
-		}
-	}
-	for name, text := range a.Annotations {
-		if f.Annotations[name], err = expand(text); err != nil {
-			return firing{}, err
-		}
-	}
-	return f, nil
+	return f, expand(f.Annotations, rule.Annotations)
 }
 
-// ruleTests is a file of unit tests, as `promtool test rules` reads it. What of that
-// the tests here do not need makes an error.
+// ruleTests is a file of unit tests for `promtool test rules`. Fields that the tests do
+// not need are not supported.
 type ruleTests struct {
 	RuleFiles          []string       `yaml:"rule_files"`
 	EvaluationInterval model.Duration `yaml:"evaluation_interval"`
@@ -123,11 +107,13 @@ type ruleTests struct {
 type ruleTest struct {
 	Name        string         `yaml:"name"`
 	Interval    model.Duration `yaml:"interval"`
-	InputSeries []struct {
-		Series string `yaml:"series"`
-		Values string `yaml:"values"`
-	} `yaml:"input_series"`
-	Alerts []alertTest `yaml:"alert_rule_test"`
+	InputSeries []inputSeries  `yaml:"input_series"`
+	Alerts      []alertTest    `yaml:"alert_rule_test"`
+}
+
+type inputSeries struct {
+	Series string `yaml:"series"`
+	Values string `yaml:"values"`
 }
 
 type alertTest struct {
@@ -150,7 +136,7 @@ func readRuleTests(path string) (*ruleTests, error) {
 	return tests, nil
 }
 
-// input returns the time series of a test, which begin at the time zero.
+// input returns the time series of a test. They start at time zero.
 func (t *ruleTest) input() (all samples, err error) {
 	for _, in := range t.InputSeries {
 		metric, values, err := expressions.ParseSeriesDesc(in.Series + " " + in.Values)
@@ -168,7 +154,7 @@ func (t *ruleTest) input() (all samples, err error) {
 	return all, nil
 }
 
-// run returns what is not as the test wants it.
+// run runs a test and returns its failures.
 func (t *ruleTest) run(ctx context.Context, rules []rulefmt.Rule, every time.Duration) (wrong []string, err error) {
 	input, err := t.input()
 	if err != nil {
@@ -179,20 +165,17 @@ func (t *ruleTest) run(ctx context.Context, rules []rulefmt.Rule, every time.Dur
 	for _, test := range t.Alerts {
 		i := slices.IndexFunc(rules, func(r rulefmt.Rule) bool { return r.Alert == test.Alert })
 		if i < 0 {
-			return nil, fmt.Errorf("monitoring: there is no alert %q", test.Alert)
+			return nil, fmt.Errorf("monitoring: no alert %q", test.Alert)
 		}
 		if time.Duration(test.EvalTime)%every != 0 {
-			return nil, fmt.Errorf("monitoring: nothing is evaluated at %v", test.EvalTime)
+			return nil, fmt.Errorf("monitoring: no evaluation at %v", test.EvalTime)
 		}
-		a := alert{Rule: rules[i]}
-		var got []firing
-		for at := time.Duration(0); at <= time.Duration(test.EvalTime); at += every {
-			if got, err = a.evaluate(ctx, e, time.UnixMilli(at.Milliseconds())); err != nil {
-				return nil, err
-			}
+		alerts, err := alertsAt(ctx, e, rules[i], time.Duration(test.EvalTime), every)
+		if err != nil {
+			return nil, err
 		}
-		if want := fmt.Sprint(sorted(test.Want)); fmt.Sprint(sorted(got)) != want {
-			wrong = append(wrong, fmt.Sprintf("%s at %v:\n\tgot  %v\n\twant %s", test.Alert, test.EvalTime, sorted(got), want))
+		if got, want := sorted(alerts), sorted(test.Want); !slices.Equal(got, want) {
+			wrong = append(wrong, fmt.Sprintf("%s at %v:\n\tgot  %v\n\twant %v", test.Alert, test.EvalTime, got, want))
 		}
 	}
 	return wrong, nil
@@ -200,55 +183,47 @@ func (t *ruleTest) run(ctx context.Context, rules []rulefmt.Rule, every time.Dur
 
 func sorted(all []firing) (texts []string) {
 	for _, f := range all {
-		texts = append(texts, f.String())
+		texts = append(texts, fmt.Sprint(f.Labels, f.Annotations))
 	}
 	slices.Sort(texts)
 	return texts
 }
 
-// compressed returns an expression for a recording, in which everything goes faster:
-// with ranges that are as much shorter.
+// compressed divides the ranges in an expression by compression, to fit a recording.
 func compressed(expression string) (string, error) {
-	return rewritten(expression, func(node parser.Node) {
+	return rewrite(expression, func(node parser.Node) {
 		if m, ok := node.(*parser.MatrixSelector); ok {
 			m.Range /= compression
 		}
 	})
 }
 
-// unconditional returns an expression without its comparisons: what is compared.
+// unconditional replaces the comparisons in an expression by their left operands.
 func unconditional(expression string) (string, error) {
-	compares := func(e parser.Expr) (parser.Expr, bool) {
-		b, ok := e.(*parser.BinaryExpr)
-		if ok && b.Op.IsComparisonOperator() {
-			return b.LHS, true
-		}
-		return e, false
-	}
-	top, err := expressions.ParseExpr(expression)
-	if err != nil {
-		return "", err
-	}
-	if lhs, ok := compares(top); ok {
-		return lhs.String(), nil
-	}
 	found := false
-	text, err := rewritten(expression, func(node parser.Node) {
-		if b, ok := node.(*parser.BinaryExpr); ok {
-			var left, right bool
-			b.LHS, left = compares(b.LHS)
-			b.RHS, right = compares(b.RHS)
-			found = found || left || right
+	operand := func(e parser.Expr) parser.Expr {
+		if b, ok := e.(*parser.BinaryExpr); ok && b.Op.IsComparisonOperator() {
+			found = true
+			return b.LHS
+		}
+		return e
+	}
+	text, err := rewrite("("+expression+")", func(node parser.Node) {
+		switch n := node.(type) {
+		case *parser.ParenExpr:
+			n.Expr = operand(n.Expr)
+		case *parser.BinaryExpr:
+			n.LHS, n.RHS = operand(n.LHS), operand(n.RHS)
 		}
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("monitoring: %s compares nothing", expression)
+		err = fmt.Errorf("monitoring: no comparison in %s", expression)
 	}
 	return text, err
 }
 
-// rewritten returns an expression after each of its nodes has been changed.
-func rewritten(expression string, change func(parser.Node)) (string, error) {
+// rewrite calls change for each node of an expression and returns the result.
+func rewrite(expression string, change func(parser.Node)) (string, error) {
 	parsed, err := expressions.ParseExpr(expression)
 	if err != nil {
 		return "", fmt.Errorf("monitoring: %s: %w", expression, err)
@@ -262,7 +237,7 @@ func rewritten(expression string, change func(parser.Node)) (string, error) {
 
 // metricsOf returns the names of the metrics in an expression.
 func metricsOf(expression string) (names []string, err error) {
-	_, err = rewritten(expression, func(node parser.Node) {
+	_, err = rewrite(expression, func(node parser.Node) {
 		if v, ok := node.(*parser.VectorSelector); ok {
 			for _, m := range v.LabelMatchers {
 				if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
@@ -272,7 +247,7 @@ func metricsOf(expression string) (names []string, err error) {
 		}
 	})
 	if len(names) == 0 && err == nil {
-		err = fmt.Errorf("monitoring: %s is about no metric", strings.TrimSpace(expression))
+		err = fmt.Errorf("monitoring: no metric in %s", expression)
 	}
 	return names, err
 }

@@ -1,10 +1,10 @@
-// Command dashboard writes the dashboard and the picture of docs/monitoring. Its
+// Command dashboard generates the dashboard and the picture in docs/monitoring. Its
 // argument is the root of the repository.
 package main
 
 import (
 	"context"
-	"fmt"
+	"log"
 	"os"
 
 	"github.com/eventseries/eventseries/test/monitoring"
@@ -12,11 +12,9 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: dashboard ROOT")
-		os.Exit(2)
+		log.Fatal("usage: dashboard ROOT")
 	}
 	if err := monitoring.Generate(context.Background(), os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
