@@ -18,11 +18,11 @@ import (
 	"github.com/eventseries/eventseries/test/controllerruntime"
 )
 
-// A program with a manager whose recorders are those of this project. What runs
-// under the manager asks it for a recorder, as before.
+// A program with a manager that provides recorders of this project. Its controllers
+// ask the manager for a recorder, as before.
 func ExampleNewManager() {
-	clientset := fake.NewClientset()                                  // or kubernetes.NewForConfig
-	config := &rest.Config{Host: "https://not.asked.in.this.example"} // or ctrl.GetConfigOrDie()
+	clientset := fake.NewClientset()                                 // or kubernetes.NewForConfig
+	config := &rest.Config{Host: "https://not.used.in.this.example"} // or ctrl.GetConfigOrDie()
 
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
 	mgr, err := controllerruntime.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}}, broadcaster)
@@ -62,23 +62,23 @@ func ExampleNewManager() {
 	// example.com/backup-controller db-0: the volume is full (x1000)
 }
 
-// The manager serves what is registered with controller-runtime's registry, at the
-// address of ctrl.Options.Metrics.
+// The manager serves the metrics in the registry of controller-runtime at the address
+// in ctrl.Options.Metrics.
 func ExampleNewManager_metrics() {
 	clientset := fake.NewClientset() // or kubernetes.NewForConfig
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
 	collector := metrics.NewCollector(broadcaster, metrics.Options{})
 	ctrlmetrics.Registry.MustRegister(collector)
-	defer ctrlmetrics.Registry.Unregister(collector) // in a program, nobody does
+	defer ctrlmetrics.Registry.Unregister(collector) // only in this example
 
-	config := &rest.Config{Host: "https://not.asked.in.this.example"} // or ctrl.GetConfigOrDie()
+	config := &rest.Config{Host: "https://not.used.in.this.example"} // or ctrl.GetConfigOrDie()
 	mgr, err := controllerruntime.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}}, broadcaster)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db-0"}}
-	mgr.GetEventRecorder("example.com/backup-controller").Eventf(pod, nil, corev1.EventTypeNormal, "Started", "BackUp", "it has started")
+	mgr.GetEventRecorder("example.com/backup-controller").Eventf(pod, nil, corev1.EventTypeNormal, "Started", "BackUp", "started")
 
 	families, err := ctrlmetrics.Registry.Gather()
 	if err != nil {

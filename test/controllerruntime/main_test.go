@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -19,17 +20,18 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// patience bounds every wait for something that takes a moment. It is long,
-// because the tests share few cores with a server and the race detector.
+// patience bounds every wait. It is long because the tests share few cores with a
+// server and the race detector.
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
@@ -37,11 +39,11 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m))
 }
 
-// world is a namespace of a real server.
+// world is a namespace on a real server.
 type world struct {
 	t         *testing.T
 	namespace string
-	clients   *kubernetes.Clientset // an administrator's, to look at what is there
+	clients   *kubernetes.Clientset // of an administrator
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,55 +51,40 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, namespace: apiserver.Namespace(t), clients: apiserver.Clientset(t)}
 }
 
-// sink returns a sink of events.k8s.io/v1 with clients of its own.
-func (w *world) sink(config *rest.Config) events.EventSink {
-	w.t.Helper()
-	clients, err := kubernetes.NewForConfig(config)
-	require.NoError(w.t, err)
-	return &events.EventSinkImpl{Interface: clients.EventsV1()}
-}
-
-// broadcaster returns a broadcaster that is shut down at the end of the test, if it
-// has not been before.
-func (w *world) broadcaster(opts events.Options) *events.Broadcaster {
+// broadcaster returns a broadcaster with its own clients. The end of the test shuts it
+// down.
+func (w *world) broadcaster(config *rest.Config, opts events.Options) *events.Broadcaster {
 	w.t.Helper()
 	opts.Namespaces = []string{w.namespace}
-	broadcaster := events.NewBroadcasterWithOptions(w.sink(apiserver.Config(w.t)), opts)
+	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: apiserver.ClientsetFor(w.t, config).EventsV1()}, opts)
 	w.t.Cleanup(broadcaster.Shutdown)
 	return broadcaster
 }
 
-// legacyBroadcaster is broadcaster for the options of a manager.
-func (w *world) legacyBroadcaster() *compat.Broadcaster {
-	w.t.Helper()
-	return compat.NewBroadcasterFor(w.broadcaster(events.Options{}), compat.Options{})
-}
-
-// options fills in what a test does not care for. The manager sees this namespace
-// alone, and opens no port.
+// options completes the options of a manager, which watches only this namespace and
+// opens no port.
 func (w *world) options(opts ctrl.Options) ctrl.Options {
-	skip := true
-	opts.Controller = config.Controller{SkipNameValidation: &skip} // there are many tests in one process
-	opts.Metrics = server.Options{BindAddress: "0"}
+	opts.Controller = config.Controller{SkipNameValidation: new(true)} // all tests use the same name
 	opts.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}}
+	if opts.Metrics.BindAddress == "" {
+		opts.Metrics = server.Options{BindAddress: "0"}
+	}
 	return opts
 }
 
-// electing adds leader election to the options. A leader that ends gives the lease
-// back, so the tests wait for nothing to expire.
+// electing adds leader election to the options of a manager. A stopping leader
+// releases the lease, so no test waits for it to expire.
 func (w *world) electing(opts ctrl.Options) ctrl.Options {
-	retry := 100 * time.Millisecond
 	opts.LeaderElection = true
 	opts.LeaderElectionID = "leader"
 	opts.LeaderElectionNamespace = w.namespace
 	opts.LeaderElectionReleaseOnCancel = true
-	opts.RetryPeriod = &retry
-	lease, renew := patience, patience/2 // nobody loses it for a slow machine
-	opts.LeaseDuration, opts.RenewDeadline = &lease, &renew
+	opts.RetryPeriod = new(100 * time.Millisecond)
+	opts.LeaseDuration, opts.RenewDeadline = new(patience), new(patience/2) // for slow machines
 	return opts
 }
 
-// manager returns controller-runtime's own.
+// manager returns a manager of controller-runtime.
 func (w *world) manager(opts ctrl.Options) manager.Manager {
 	w.t.Helper()
 	mgr, err := ctrl.NewManager(apiserver.Config(w.t), w.options(opts))
@@ -105,8 +92,16 @@ func (w *world) manager(opts ctrl.Options) manager.Manager {
 	return mgr
 }
 
-// run starts a manager. The function that it returns ends the manager's context and
-// waits until the manager has returned; the end of the test calls it as well.
+// newManager returns the Manager of the documentation.
+func (w *world) newManager(opts ctrl.Options, to *events.Broadcaster) *Manager {
+	w.t.Helper()
+	mgr, err := NewManager(apiserver.Config(w.t), w.options(opts), to)
+	require.NoError(w.t, err)
+	return mgr
+}
+
+// run starts a manager. stop cancels its context and waits until it returns. The end of
+// the test calls stop too.
 func (w *world) run(mgr manager.Manager) (stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
@@ -140,7 +135,7 @@ func (w *world) written(controller string) []eventsv1.Event {
 	return list.Items
 }
 
-// counts returns how many occurrences there are on the server of each note.
+// counts returns the number of occurrences on the server by note.
 func (w *world) counts(controller string) map[string]int {
 	w.t.Helper()
 	counts := make(map[string]int)
@@ -160,25 +155,67 @@ func (w *world) waitFor(what string, closed <-chan struct{}) {
 	select {
 	case <-closed:
 	case <-time.After(patience):
-		require.Fail(w.t, what+" takes too long")
+		require.Fail(w.t, "timeout: "+what)
 	}
 }
 
-// countRequests makes the clients of a configuration count the requests whose paths
-// have the given part.
-func countRequests(config *rest.Config, part string) *atomic.Int64 {
-	n := new(atomic.Int64)
+// flush waits until all events are on the server.
+func (w *world) flush(broadcaster *events.Broadcaster) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	require.NoError(w.t, broadcaster.Flush(ctx))
+}
+
+// countRequests returns a client configuration and the number of its requests whose
+// paths contain part.
+func countRequests(t *testing.T, part string) (*rest.Config, *atomic.Int64) {
+	t.Helper()
+	config, n := apiserver.Config(t), new(atomic.Int64)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
+		return promhttp.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 			if strings.Contains(req.URL.Path, part) {
 				n.Add(1)
 			}
 			return next.RoundTrip(req)
 		})
 	})
-	return n
+	return config, n
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+// reconciler calls emit for each object until the manager stops, and then a hundred
+// times more, like a reconciler that completes its work.
+type reconciler struct {
+	client.Client
+	emit func(object *corev1.ConfigMap)
 
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+	emitted atomic.Int64
+	looping chan struct{} // closed after 1000 calls
+	once    sync.Once
+}
+
+// newReconciler adds a reconciler to a manager.
+func newReconciler(t *testing.T, mgr manager.Manager, emit func(object *corev1.ConfigMap)) *reconciler {
+	t.Helper()
+	r := &reconciler{Client: mgr.GetClient(), emit: emit, looping: make(chan struct{})}
+	require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("tester").For(&corev1.ConfigMap{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(r))
+	return r
+}
+
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var object corev1.ConfigMap
+	if err := r.Get(ctx, req.NamespacedName, &object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	for last := 0; last < 100; {
+		if ctx.Err() != nil {
+			last++
+		}
+		r.emit(&object)
+		if r.emitted.Add(1) > 1000 {
+			r.once.Do(func() { close(r.looping) })
+		}
+	}
+	return ctrl.Result{}, nil
+}

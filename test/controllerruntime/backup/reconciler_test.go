@@ -27,14 +27,13 @@ func reconcile(t *testing.T, recorder events.EventRecorder) {
 	require.NoError(t, err)
 }
 
-// What is emitted.
 func TestReconcile(t *testing.T) {
 	recorder := eventstest.NewRecorder(t)
 	reconcile(t, recorder)
 	recorder.ExpectOnly(t, eventstest.Want{Regarding: orders, Type: "Warning", Reason: "NoSpaceLeft"})
 }
 
-// What becomes of it: a loop of ten minutes is three requests.
+// A loop of ten minutes takes three requests.
 func TestReconcileInALoop(t *testing.T) {
 	broadcaster := eventstest.NewBroadcaster(t)
 	recorder := broadcaster.NewRecorder(clientgoscheme.Scheme, "example.com/backup-controller")
