@@ -31,7 +31,7 @@ func picture(ctx context.Context, r *recording) ([]byte, error) {
 	defer engine.Close()
 	grid := &chart.Grid{
 		Title: "What the dashboard shows of a run of the chaos test",
-		Subtitle: fmt.Sprintf("%d processes within %.0f seconds, four at a time: they are stopped and killed, the API server, its etcd and the network fail, and the server pushes back.",
+		Subtitle: fmt.Sprintf("%d processes in %.0f seconds, four at a time. They stop or are killed. The API server, its etcd and the network fail, and the server pushes back.",
 			len(r.instances()), r.to.Sub(r.from).Seconds()),
 		Columns: 2,
 	}
@@ -111,7 +111,7 @@ func (p *panel) chart(ctx context.Context, r *recording, e *engine) (*chart.Line
 
 // axisLabels are labels for units of Grafana.
 var axisLabels = map[string]string{
-	"ops": "in a second", "reqps": "in a second", "short": "number", "s": "seconds", "percentunit": "%",
+	"ops": "per second", "reqps": "per second", "short": "number", "s": "seconds", "percentunit": "%",
 }
 
 // reference is a reference to a label in a legend.
