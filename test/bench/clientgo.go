@@ -35,9 +35,14 @@ type toolsEvents struct {
 	cache reflect.Value // a map to *eventsv1.Event
 }
 
-// pollInterval is the time between two reads of the cache. A read takes about a
-// microsecond.
-const pollInterval = 100 * time.Microsecond
+// poll waits until counted returns n. A call takes at most about a microsecond.
+func poll(n int64, counted func() int64) {
+	for deadline := time.Now().Add(patience); counted() < n; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			panic(fmt.Sprintf("bench: client-go processed %d of %d events", counted(), n))
+		}
+	}
+}
 
 func newToolsEvents(to clientevents.EventSink) *toolsEvents {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
@@ -61,13 +66,7 @@ func (r *toolsEvents) eventf(s *subject) {
 func (*toolsEvents) batch() int   { return queueSize }
 func (*toolsEvents) writes() bool { return true }
 
-func (r *toolsEvents) settle(n int64) {
-	for deadline := time.Now().Add(patience); r.counted() < n; time.Sleep(pollInterval) {
-		if time.Now().After(deadline) {
-			panic(fmt.Sprintf("bench: tools/events processed %d of %d events", r.counted(), n))
-		}
-	}
-}
+func (r *toolsEvents) settle(n int64) { poll(n, r.counted) }
 
 // counted returns the number of occurrences in the cache.
 func (r *toolsEvents) counted() (n int64) {
@@ -101,21 +100,16 @@ func (r *toolsEvents) close() {
 // events and otherwise does what the default does.
 type toolsRecord struct {
 	record.EventBroadcaster
-	recorder record.EventRecorder
-
+	recorder  record.EventRecorder
 	processed atomic.Int64
-	want      atomic.Int64
-	done      chan struct{} // has room for one
 }
 
 func newToolsRecord(to *sink) *toolsRecord {
-	r := &toolsRecord{done: make(chan struct{}, 1)}
+	r := &toolsRecord{}
 	r.EventBroadcaster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{
 		SpamKeyFunc: func(event *corev1.Event) string {
 			key := spamKey(event)
-			if r.processed.Add(1) == r.want.Load() {
-				r.done <- struct{}{}
-			}
+			r.processed.Add(1)
 			return key
 		},
 	}))
@@ -144,20 +138,4 @@ func (*toolsRecord) batch() int            { return queueSize }
 func (*toolsRecord) writes() bool          { return true }
 func (*toolsRecord) tracked(begun int) int { return min(begun, legacyCacheSize) }
 func (r *toolsRecord) close()              { r.Shutdown() }
-
-func (r *toolsRecord) settle(n int64) {
-	r.want.Store(n)
-	if r.processed.Load() >= n {
-		// The filter may have signaled, if it saw want before it saw the last event.
-		select {
-		case <-r.done:
-		default:
-		}
-		return
-	}
-	select {
-	case <-r.done:
-	case <-time.After(patience):
-		panic(fmt.Sprintf("bench: tools/record processed %d of %d events", r.processed.Load(), n))
-	}
-}
+func (r *toolsRecord) settle(n int64)      { poll(n, r.processed.Load) }

@@ -94,7 +94,7 @@ func TestChaos(t *testing.T) {
 	}
 	differences := accounts.compare(found)
 	t.Logf("seed %d, faults for %v, %v in total\n%s%d Events, %d changes, %d differences, %d regressions",
-		seed, *durationFlag, time.Since(begin).Round(time.Second), w.summarize(plan, accounts),
+		seed, *durationFlag, time.Since(begin).Round(time.Second), w.summarize(accounts),
 		len(found), w.watch.changes, len(differences), len(w.watch.forbidden))
 	assert.NotEmpty(t, found)
 	for _, d := range differences {
@@ -234,8 +234,8 @@ func (w *world) conclude() []eventsv1.Event {
 	}
 }
 
-// summarize returns the numbers of a run.
-func (w *world) summarize(plan schedule, accounts ledger) string {
+// summarize returns the numbers of a run. The schedule lists the faults.
+func (w *world) summarize(accounts ledger) string {
 	var text strings.Builder
 	row := func(name string, values ...any) {
 		fmt.Fprintf(&text, "  %-34s %s", name, fmt.Sprintln(values...))
@@ -269,19 +269,6 @@ func (w *world) summarize(plan schedule, accounts ledger) string {
 	}
 	row("occurrences, keys", emitted, len(keys))
 	row("emitters, processes", len(accounts), processes)
-	ends := make(map[kind]int)
-	for _, s := range w.supervisors {
-		for _, p := range s.processes {
-			ends[p.end]++
-		}
-	}
-	counts := plan.count()
-	for _, k := range slices.Concat(serverKinds, networkKinds, []kind{pushBack}) {
-		row(string(k), counts[k])
-	}
-	for _, k := range slices.Sorted(maps.Keys(ends)) {
-		row(string(k), ends[k])
-	}
 	network := w.faults.network.Stats()
 	row("connections of emitters, reset", network.Accepted, network.Reset)
 	row("requests", requests)

@@ -33,7 +33,6 @@ type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	log   bytes.Buffer
-	end   kind          // how the supervisor ended it
 	done  chan struct{} // closed after the process has exited and all reports are read
 
 	mu      sync.Mutex
@@ -207,11 +206,9 @@ func (s *supervisor) latest() *process { return s.processes[len(s.processes)-1] 
 
 // end ends the latest process.
 func (s *supervisor) end(how kind) error {
-	p := s.latest()
-	p.end = how
-	end := p.stop
+	end := s.latest().stop
 	if how == killEmitter {
-		end = p.kill
+		end = s.latest().kill
 	}
 	if err := end(); err != nil {
 		return fmt.Errorf("emitter %d: %w", s.config.Emitter, err)

@@ -2,22 +2,17 @@ package chaos
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/metrics"
@@ -37,9 +32,13 @@ func scrape(ctx context.Context, broadcaster *events.Broadcaster, config emitter
 	}, registry).MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 	for {
 		families, err := registry.Gather()
+		now := time.Now().UnixMilli()
 		var text strings.Builder
 		for _, f := range families {
-			_, formatErr := expfmt.MetricFamilyToText(&text, f)
+			for _, m := range f.Metric {
+				m.TimestampMs = &now
+			}
+			_, formatErr := expfmt.MetricFamilyToOpenMetrics(&text, f)
 			err = errors.Join(err, formatErr)
 		}
 		if err != nil {
@@ -53,67 +52,25 @@ func scrape(ctx context.Context, broadcaster *events.Broadcaster, config emitter
 	}
 }
 
-// recording contains the metrics of all processes by the names of their families.
-type recording map[string]*dto.MetricFamily
-
-// add adds the metrics of a report.
-func (r recording) add(at time.Time, text string) error {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		return err
-	}
-	for name, f := range families {
-		for _, m := range f.GetMetric() {
-			m.TimestampMs = new(at.UnixMilli())
-		}
-		if r[name] == nil {
-			r[name] = f
-		} else {
-			r[name].Metric = append(r[name].Metric, f.Metric...)
-		}
-	}
-	return nil
-}
-
-// write writes the recording as OpenMetrics, grouped by series.
-func (r recording) write(out io.Writer) error {
-	for _, name := range slices.Sorted(maps.Keys(r)) {
-		slices.SortStableFunc(r[name].Metric, func(a, b *dto.Metric) int {
-			return slices.CompareFunc(a.Label, b.Label, func(x, y *dto.LabelPair) int { return cmp.Compare(x.GetValue(), y.GetValue()) })
-		})
-		if _, err := expfmt.MetricFamilyToOpenMetrics(out, r[name]); err != nil {
-			return err
-		}
-	}
-	_, err := expfmt.FinalizeOpenMetrics(out)
-	return err
-}
-
-// record writes the metrics of all processes to a file, compressed by gzip.
+// record writes the metrics of all processes to a file, as OpenMetrics compressed by
+// gzip.
 func record(path string, supervisors []*supervisor) error {
-	r := make(recording)
+	var compressed bytes.Buffer
+	zip := gzip.NewWriter(&compressed)
+	found := false
 	for _, s := range supervisors {
 		for _, p := range s.processes {
 			for _, line := range p.reports {
-				if line.Metrics == "" {
-					continue
-				}
-				if err := r.add(p.begin.Add(line.At), line.Metrics); err != nil {
-					return fmt.Errorf("chaos: metrics of emitter %d: %w", s.config.Emitter, err)
-				}
+				found = found || line.Metrics != ""
+				_, _ = io.WriteString(zip, line.Metrics) // a Buffer returns no errors
 			}
 		}
 	}
-	if len(r) == 0 {
+	if !found {
 		return errors.New("chaos: recording: no metrics")
 	}
-	var compressed bytes.Buffer
-	zip, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
-	if err == nil {
-		err = errors.Join(r.write(zip), zip.Close())
-	}
-	if err != nil {
+	_, _ = io.WriteString(zip, "# EOF\n")
+	if err := zip.Close(); err != nil {
 		return fmt.Errorf("chaos: recording: %w", err)
 	}
 	return os.WriteFile(path, compressed.Bytes(), 0o666)

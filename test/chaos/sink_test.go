@@ -33,69 +33,57 @@ func (s *fixedSink) List(context.Context, string, metav1.ListOptions) (*eventsv1
 }
 
 func TestSinkReportsAdditions(t *testing.T) {
+	event := func(name string, count int32, age time.Duration) *eventsv1.Event {
+		e := eventOf(0, 1, count)
+		e.Name, e.EventTime = name, metav1.NewMicroTime(time.Unix(1e9, 0).Add(-age))
+		return &e
+	}
 	var pipe bytes.Buffer
 	server := &fixedSink{}
 	s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
-	// reported returns what the sink reports during a request that returns want.
-	reported := func(request func() error, want error) (sent, acked *addition) {
-		t.Helper()
-		pipe.Reset()
-		server.err = want
-		require.ErrorIs(t, request(), want)
-		require.NoError(t, readReports(&pipe, func(r report) {
-			if r.Sent != nil {
-				sent = r.Sent
-			}
-			if r.Acked != nil {
-				acked = r.Acked
-			}
-		}))
-		return sent, acked
+	create := func(e *eventsv1.Event) error { _, err := s.Create(t.Context(), e); return err }
+	list := func(*eventsv1.Event) error { _, err := s.List(t.Context(), "", metav1.ListOptions{}); return err }
+	look := func(e *eventsv1.Event) error { _, err := s.Patch(t.Context(), e, []byte(`{}`)); return err }
+	ten := func(e *eventsv1.Event) error {
+		_, err := s.Patch(t.Context(), e, []byte(`{"series":{"count":10}}`))
+		return err
 	}
-	patch := func(event eventsv1.Event, data string) func() error {
-		return func() error {
-			_, err := s.Patch(t.Context(), &event, []byte(data))
-			return err
-		}
-	}
-	const look, ten = `{}`, `{"series":{"count":10}}`
 	lost := errors.New("lost")
-
-	// An Event of this process, which missed the answer to the create.
-	own := eventOf(0, 1, 2)
-	own.Name, own.EventTime = "own", metav1.NowMicro()
-	create := func() error { _, err := s.Create(t.Context(), &own); return err }
-	sent, acked := reported(create, lost)
-	assert.Equal(t, &addition{Key: 1, Event: "own", Count: 2}, sent)
-	assert.Nil(t, acked)
-	server.answer = &own
-	sent, acked = reported(patch(own, look), nil)
-	assert.Nil(t, sent)
-	assert.Nil(t, acked)
-	sent, acked = reported(patch(own, ten), lost)
-	assert.EqualValues(t, 10, sent.Count)
-	assert.Nil(t, acked)
-	sent, acked = reported(patch(own, ten), nil)
-	assert.EqualValues(t, 10, sent.Count)
-	assert.Equal(t, sent, acked)
-
-	// An Event of an earlier process.
-	for name, find := range map[string]func() error{
-		"by name": patch(own, look),
-		"by list": func() error { _, err := s.List(t.Context(), "", metav1.ListOptions{}); return err },
+	const none = -1
+	for i, step := range []struct {
+		request     func(*eventsv1.Event) error
+		event       *eventsv1.Event // also the answer
+		err         error
+		sent, acked int64
+	}{
+		// An Event of this process, which missed the answer to the create.
+		{create, event("own", 2, 0), lost, 2, none},
+		{look, event("own", 2, 0), nil, none, none},
+		{ten, event("own", 2, 0), lost, 10, none},
+		{ten, event("own", 2, 0), nil, 10, 10},
+		// An Event of an earlier process. The base does not change after a patch.
+		{look, event("by name", 7, time.Hour), nil, none, none},
+		{ten, event("by name", 7, time.Hour), nil, 3, 3},
+		{look, event("by name", 10, time.Hour), nil, none, none},
+		{ten, event("by name", 10, time.Hour), nil, 3, 3},
+		{list, event("by list", 7, time.Hour), nil, none, none},
+		{ten, event("by list", 7, time.Hour), nil, 3, 3},
+		{list, event("by list", 10, time.Hour), nil, none, none},
+		{ten, event("by list", 10, time.Hour), nil, 3, 3},
 	} {
-		theirs := eventOf(0, 1, 7)
-		theirs.Name, theirs.EventTime = name, metav1.NewMicroTime(time.Now().Add(-time.Hour))
-		server.answer = &theirs
-		reported(find, nil)
-		_, acked = reported(patch(theirs, ten), nil)
-		assert.EqualValues(t, 3, acked.Count, name)
-
-		after := eventOf(0, 1, 10)
-		after.Name, after.EventTime = name, theirs.EventTime
-		server.answer = &after
-		reported(find, nil)
-		_, acked = reported(patch(theirs, ten), nil)
-		assert.EqualValues(t, 3, acked.Count, "%s: the base does not change after a patch", name)
+		server.answer, server.err = step.event, step.err
+		require.ErrorIs(t, step.request(step.event), step.err)
+		sent, acked := int64(none), int64(none)
+		count := func(a *addition, to *int64) {
+			if a != nil {
+				assert.Equal(t, &addition{Key: 1, Event: step.event.Name, Count: a.Count}, a, i)
+				*to = a.Count
+			}
+		}
+		require.NoError(t, readReports(&pipe, func(r report) {
+			count(r.Sent, &sent)
+			count(r.Acked, &acked)
+		}))
+		assert.Equal(t, []int64{step.sent, step.acked}, []int64{sent, acked}, "step %d", i)
 	}
 }

@@ -1,9 +1,48 @@
 package bench
 
 import (
+	"runtime"
 	"slices"
 	"time"
 )
+
+// Heap is the heap usage of running series, in bytes per series.
+type Heap struct {
+	Recorder string `json:"recorder"`
+	Series   int    `json:"series"`
+	// Shared is the usage while the caller keeps the objects, and with them their
+	// strings, as a controller with an informer does.
+	Shared float64 `json:"shared"`
+	// Held is the usage when only the recorder keeps the strings.
+	Held float64 `json:"held"`
+	// Tracked is the number of series that the recorder tracks in the end.
+	// tools/record evicts series.
+	Tracked int `json:"tracked"`
+}
+
+// MeasureHeap measures a recorder with the given number of running series, all of
+// them written. Objects are *ObjectReference and share no strings.
+func MeasureHeap(name string, series int) Heap {
+	h := Heap{Recorder: name, Series: series}
+	subjects := references(series)
+	h.Shared, h.Tracked = heapOf(name, series, func(i int) *subject { return &subjects[i] })
+	runtime.KeepAlive(subjects)
+	subjects = nil
+	h.Held, _ = heapOf(name, series, func(i int) *subject {
+		s := newSubject("ObjectReference", false, i)
+		return &s
+	})
+	return h
+}
+
+func heapOf(name string, series int, subject func(i int) *subject) (bytes float64, tracked int) {
+	before := liveHeap()
+	d := newRecorder(name, series)
+	defer d.close()
+	d.begin(series, subject)
+	bytes = float64(liveHeap()-before) / float64(series)
+	return bytes, d.tracked(series)
+}
 
 // Flood is the duration of Eventf calls while the server cannot keep up with the
 // writes. Times are in nanoseconds.
