@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// DefaultRounds is the number of turns of each recorder.
-const DefaultRounds = 7
-
 // Spread is the median and the range of measurements.
 type Spread struct {
 	Median float64 `json:"median"`

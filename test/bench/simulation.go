@@ -12,21 +12,6 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// SimulationOptions configure Simulate. All fields except Rebuilt are required.
-type SimulationOptions struct {
-	// Series is the number of running series.
-	Series int
-	// Every is the interval between occurrences of a series, in whole seconds.
-	Every time.Duration
-	// Duration is the virtual time of the simulation.
-	Duration time.Duration
-	// Emitters is the number of goroutines that emit.
-	Emitters int
-	// Rebuilt kills the first process when the series are ten minutes old, and
-	// simulates the process that replaces it.
-	Rebuilt bool
-}
-
 // Simulation is the result of Simulate.
 type Simulation struct {
 	Series      int           `json:"series"`
@@ -54,32 +39,37 @@ type Simulation struct {
 }
 
 const (
+	// simulatedTime is the virtual time of a simulation.
+	simulatedTime = 3 * time.Hour
+	// simulatedEmitters is the number of goroutines that emit.
+	simulatedEmitters = 2
 	// heartbeatMinutes is the heartbeat interval of the recorder.
 	heartbeatMinutes = 30
-	// rebuildAfter is the age of the series when Rebuilt kills the first process.
+	// rebuildAfter is the age of the series at which a rebuild kills the first process.
 	rebuildAfter = 10 * time.Minute
 	// beginning is the time until all series have begun.
 	beginning = time.Minute
 )
 
 // Simulate runs a recorder with default options and a sink in memory in virtual time.
-// Every virtual second, the emitters emit as fast as they can.
+// Each series occurs at the given interval, in whole seconds. Every virtual second, the
+// emitters emit as fast as they can. If rebuilt is true, Simulate kills the first process
+// and simulates the process that replaces it.
 //
-// Minute 0 is the start of the recorder, or of the replacement if Rebuilt is set. The
-// beginning lasts until each series has occurred twice. It contains the creates and
+// Minute 0 is the start of the recorder, or of the replacement. The beginning lasts until each series has occurred twice. It contains the creates and
 // the patches that start the series. A replacement has no beginning.
-func Simulate(t *testing.T, opts SimulationOptions) Simulation {
+func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simulation {
 	t.Helper()
 	begin := time.Now()
-	result := Simulation{Series: opts.Series, Duration: opts.Duration, Rebuilt: opts.Rebuilt}
-	s := &simulation{opts: opts, subjects: references(opts.Series)}
+	result := Simulation{Series: series, Duration: simulatedTime, Rebuilt: rebuilt}
+	s := &simulation{subjects: references(series), every: int(every / time.Second)}
 	before := liveHeap()
 	synctest.Test(t, func(*testing.T) {
-		to := newMinuteSink(opts.Rebuilt)
+		to := newMinuteSink(rebuilt)
 		s.start(to)
 		s.beginAll()
-		remaining := opts.Duration
-		if opts.Rebuilt {
+		remaining := simulatedTime
+		if rebuilt {
 			s.seconds(rebuildAfter - beginning)
 			// The snapshot does not include the shutdown of the first process.
 			killed := to
@@ -91,7 +81,7 @@ func Simulate(t *testing.T, opts SimulationOptions) Simulation {
 			before = liveHeap()
 			s.start(to)
 		} else {
-			result.Beginning = int(math.Ceil((beginning + opts.Every).Minutes()))
+			result.Beginning = int(math.Ceil((beginning + every).Minutes()))
 			begun := time.Duration(result.Beginning) * time.Minute
 			s.seconds(begun - beginning)
 			s.reset()
@@ -99,7 +89,7 @@ func Simulate(t *testing.T, opts SimulationOptions) Simulation {
 		}
 		s.seconds(remaining)
 		result.Heap = liveHeap() - before
-		result.Writes = to.perMinute(opts.Duration)
+		result.Writes = to.perMinute(simulatedTime)
 		s.recorder.close()
 	})
 	result.Occurrences, result.Steady = s.emitted, s.steady
@@ -127,8 +117,8 @@ func sum(counts []int) (n int) {
 }
 
 type simulation struct {
-	opts     SimulationOptions
 	subjects []subject
+	every    int // seconds between occurrences of a series
 	recorder *ours
 
 	next              int // index of the next subject
@@ -139,13 +129,13 @@ type simulation struct {
 
 // start starts a recorder and waits until it has listed the Events on the server.
 func (s *simulation) start(to events.EventSink) {
-	s.recorder = newOurs(to, events.Options{Capacity: s.opts.Series})
+	s.recorder = newOurs(to, events.Options{Capacity: len(s.subjects)})
 	synctest.Wait()
 }
 
 // beginAll emits the first event of each series, evenly over the beginning.
 func (s *simulation) beginAll() {
-	n, seconds := s.opts.Series, int(beginning/time.Second)
+	n, seconds := len(s.subjects), int(beginning/time.Second)
 	for i := range seconds {
 		s.second((i+1)*n/seconds - i*n/seconds)
 	}
@@ -153,10 +143,10 @@ func (s *simulation) beginAll() {
 
 // seconds lets time pass while the series occur.
 func (s *simulation) seconds(d time.Duration) {
-	n, every := s.opts.Series, int(s.opts.Every/time.Second)
+	n := len(s.subjects)
 	for i := range int(d / time.Second) {
-		k := i % every
-		s.second((k+1)*n/every - k*n/every)
+		k := i % s.every
+		s.second((k+1)*n/s.every - k*n/s.every)
 		if i%60 == 0 {
 			s.peak = max(s.peak, heapNow())
 		}
@@ -167,18 +157,18 @@ func (s *simulation) seconds(d time.Duration) {
 func (s *simulation) second(n int) {
 	begin := cpuTime()
 	var emitters sync.WaitGroup
-	for i := range s.opts.Emitters {
-		from, to := i*n/s.opts.Emitters, (i+1)*n/s.opts.Emitters
+	for i := range simulatedEmitters {
+		from, to := i*n/simulatedEmitters, (i+1)*n/simulatedEmitters
 		emitters.Go(func() {
-			at := (s.next + from) % s.opts.Series
+			at := (s.next + from) % len(s.subjects)
 			for range to - from {
 				s.recorder.eventf(&s.subjects[at])
-				at = (at + 1) % s.opts.Series
+				at = (at + 1) % len(s.subjects)
 			}
 		})
 	}
 	emitters.Wait()
-	s.next = (s.next + n) % s.opts.Series
+	s.next = (s.next + n) % len(s.subjects)
 	s.emitted += int64(n)
 	s.steady += int64(n)
 	emitted := cpuTime()

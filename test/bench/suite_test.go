@@ -75,9 +75,7 @@ var suite = []struct {
 				if rebuilt && n > s.maxRebuilt {
 					continue
 				}
-				result := Simulate(t, SimulationOptions{
-					Series: n, Every: s.simulatedEvery, Duration: 3 * time.Hour, Emitters: 2, Rebuilt: rebuilt,
-				})
+				result := Simulate(t, n, s.simulatedEvery, rebuilt)
 				t.Logf("%d series, rebuilt %v: writes per minute %d at most, %.1f on average, took %v",
 					n, rebuilt, result.Busiest, result.Mean, result.Wall.Round(time.Second))
 				r.Simulation = append(r.Simulation, result)
@@ -110,7 +108,7 @@ type size struct {
 var (
 	// full is for the documentation. A flag sets simulatedEvery.
 	full = size{
-		rounds: DefaultRounds, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
+		rounds: 7, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
 		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, loopEvery: time.Second,
 		startEvents: 100_000, startAdopted: 10_000, maxRebuilt: 100_000,
 	}

@@ -81,14 +81,6 @@ func (a *Axis) include(e *extent, v float64) error {
 	return nil
 }
 
-// ends selects ends of an axis.
-type ends uint8
-
-const (
-	low ends = 1 << iota
-	high
-)
-
 const (
 	// rounding is how far, in steps, a value may be beyond a tick and still count as
 	// on the tick.
@@ -97,9 +89,9 @@ const (
 	maxTicks = 100
 )
 
-// apply sets the range, scale and ticks of an axis of a plot. It extends the ends in
-// outward to the next tick.
-func (a *Axis) apply(to *plot.Axis, data extent, outward ends) error {
+// apply sets the range, scale and ticks of an axis of a plot. down and up extend the
+// range to the next tick.
+func (a *Axis) apply(to *plot.Axis, data extent, down, up bool) error {
 	if a.Max != 0 {
 		if err := a.include(&data, a.Max); err != nil {
 			return err
@@ -107,7 +99,7 @@ func (a *Axis) apply(to *plot.Axis, data extent, outward ends) error {
 	}
 	to.Label.Text = a.Label
 	if a.Log {
-		a.applyLog(to, data, outward)
+		a.applyLog(to, data, down, up)
 		return nil
 	}
 	data.min, data.max = min(data.min, 0), max(data.max, 0)
@@ -120,11 +112,11 @@ func (a *Axis) apply(to *plot.Axis, data extent, outward ends) error {
 	}
 	first, last := math.Ceil(data.min/step-rounding), math.Floor(data.max/step+rounding)
 	to.Min, to.Max = data.min, data.max
-	if outward&low != 0 {
+	if down {
 		first = math.Floor(data.min/step + rounding)
 		to.Min = first * step
 	}
-	if outward&high != 0 {
+	if up {
 		last = math.Ceil(data.max/step - rounding)
 		to.Max = last * step
 	}
@@ -139,13 +131,13 @@ func (a *Axis) apply(to *plot.Axis, data extent, outward ends) error {
 	return nil
 }
 
-func (a *Axis) applyLog(to *plot.Axis, data extent, outward ends) {
+func (a *Axis) applyLog(to *plot.Axis, data extent, down, up bool) {
 	to.Scale = plot.LogScale{}
 	to.Min, to.Max = data.min, data.max
-	if outward&low != 0 || to.Min == to.Max {
+	if down || to.Min == to.Max {
 		to.Min = math.Pow(10, math.Floor(math.Log10(data.min)+rounding))
 	}
-	if outward&high != 0 {
+	if up {
 		to.Max = math.Pow(10, math.Ceil(math.Log10(data.max)-rounding))
 	}
 	if to.Min == to.Max {

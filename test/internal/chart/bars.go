@@ -49,11 +49,7 @@ func (b *Bars) draw(c draw.Canvas) error {
 			}
 		}
 	}
-	outward := low
-	if extent.min < 0 {
-		outward |= high
-	}
-	if err := b.Axis.apply(&p.X, extent, outward); err != nil {
+	if err := b.Axis.apply(&p.X, extent, true, extent.min < 0); err != nil {
 		return err
 	}
 	p.HideY()

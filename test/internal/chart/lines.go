@@ -91,7 +91,7 @@ func (l *Lines) fit(p *plot.Plot) error {
 			}
 		}
 	}
-	return errors.Join(l.X.apply(&p.X, x, 0), l.Y.apply(&p.Y, y, low|high))
+	return errors.Join(l.X.apply(&p.X, x, false, false), l.Y.apply(&p.Y, y, true, true))
 }
 
 func (l *Line) color() color.Color { return cmp.Or[color.Color](l.Color, Grey) }
