@@ -69,38 +69,43 @@ type turn struct {
 
 // interleave runs all turns in each round.
 func interleave(rounds int, turns []turn) Costs {
-	type column struct{ cpu, wall, allocs, bytes, ratio []float64 }
-	columns := make([]column, len(turns))
+	costs, allocs, bytes := make(Costs, len(turns)), make([]Spread, len(turns)), make([]Spread, len(turns))
+	s := make(samples)
 	for round := range rounds {
 		for i := range turns {
 			// Rotate, since the order affects the caches.
 			at := (i + round) % len(turns)
-			t, c := turns[at], &columns[at]
+			t, c := turns[at], &costs[at]
 			runtime.GC()
 			before := used()
 			t.run(t.n)
 			u, n := used().since(before), float64(t.n)
-			c.cpu = append(c.cpu, float64(u.cpu)/n)
-			c.wall = append(c.wall, float64(u.wall)/n)
-			c.allocs = append(c.allocs, float64(u.allocs)/n)
-			c.bytes = append(c.bytes, float64(u.bytes)/n)
+			s.add(&c.CPU, float64(u.cpu)/n)
+			s.add(&c.Wall, float64(u.wall)/n)
+			s.add(&allocs[at], float64(u.allocs)/n)
+			s.add(&bytes[at], float64(u.bytes)/n)
 		}
-		for i := range columns {
-			columns[i].ratio = append(columns[i].ratio, columns[i].cpu[round]/columns[0].cpu[round])
+		for i := range costs {
+			s.add(&costs[i].Ratio, s[&costs[i].CPU][round]/s[&costs[0].CPU][round])
 		}
 	}
-	costs := make(Costs, len(turns))
-	for i, c := range columns {
-		costs[i] = Cost{
-			Recorder: turns[i].recorder,
-			CPU:      SpreadOf(c.cpu),
-			Wall:     SpreadOf(c.wall),
-			Allocs:   SpreadOf(c.allocs).Median,
-			Bytes:    SpreadOf(c.bytes).Median,
-			Ratio:    SpreadOf(c.ratio),
-		}
+	s.compute()
+	for i := range costs {
+		costs[i].Recorder, costs[i].Allocs, costs[i].Bytes = turns[i].recorder, allocs[i].Median, bytes[i].Median
 	}
 	return costs
+}
+
+// samples collects the measurements of spreads.
+type samples map[*Spread][]float64
+
+func (s samples) add(to *Spread, v float64) { s[to] = append(s[to], v) }
+
+// compute sets the spreads.
+func (s samples) compute() {
+	for to, values := range s {
+		*to = SpreadOf(values)
+	}
 }
 
 // calibrate returns the n with which run takes about the given CPU time.

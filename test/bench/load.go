@@ -65,15 +65,15 @@ type Flood struct {
 func MeasureFlood(name string, series, n, rounds int, latency time.Duration) Flood {
 	f := Flood{Recorder: name, Latency: latency, Series: series, Calls: n}
 	subjects := references(series)
-	var p999 []float64
+	samples := make(samples)
 	for range rounds {
 		took, writes := flood(name, subjects, n, latency)
 		slices.Sort(took)
-		p999 = append(p999, float64(Quantile(took, 0.999)))
+		samples.add(&f.P999, float64(Quantile(took, 0.999)))
 		f.P50, f.P99, f.Max = Quantile(took, 0.5), Quantile(took, 0.99), max(f.Max, took[len(took)-1])
 		f.Writes = writes
 	}
-	f.P999 = SpreadOf(p999)
+	samples.compute()
 	return f
 }
 

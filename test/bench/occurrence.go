@@ -143,24 +143,23 @@ func MeasureParallel(rounds int, long time.Duration) []Parallel {
 		subjects := references(parallelSeries)
 		d.begin(parallelSeries, func(i int) *subject { return &subjects[i] })
 		n := calibrate(func(n int) { d.emitAbout(n, &subjects[0]) }, long)
-		var one, oneCPU, different, differentCPU, same, sameCPU []float64
+		p := Parallel{Recorder: name}
+		samples := make(samples)
 		for round := range rounds {
 			// One goroutine runs between the others, to be close to both in time.
 			a, b := &subjects[round%parallelSeries], &subjects[(round*7+1)%parallelSeries]
-			twoSame := together(d.recorder, n, a, a)
-			alone := together(d.recorder, n, a)
-			twoDifferent := together(d.recorder, n, a, b)
-			one = append(one, float64(alone.wall)/float64(n))
-			oneCPU = append(oneCPU, float64(alone.cpu)/float64(n))
-			different = append(different, 2*float64(alone.wall)/float64(twoDifferent.wall))
-			differentCPU = append(differentCPU, float64(twoDifferent.cpu)/float64(2*n))
-			same = append(same, 2*float64(alone.wall)/float64(twoSame.wall))
-			sameCPU = append(sameCPU, float64(twoSame.cpu)/float64(2*n))
+			same := together(d.recorder, n, a, a)
+			one := together(d.recorder, n, a)
+			different := together(d.recorder, n, a, b)
+			samples.add(&p.One, float64(one.wall)/float64(n))
+			samples.add(&p.OneCPU, float64(one.cpu)/float64(n))
+			samples.add(&p.Different, 2*float64(one.wall)/float64(different.wall))
+			samples.add(&p.DifferentCPU, float64(different.cpu)/float64(2*n))
+			samples.add(&p.Same, 2*float64(one.wall)/float64(same.wall))
+			samples.add(&p.SameCPU, float64(same.cpu)/float64(2*n))
 		}
-		results = append(results, Parallel{
-			Recorder: name, One: SpreadOf(one), Different: SpreadOf(different), Same: SpreadOf(same),
-			OneCPU: SpreadOf(oneCPU), DifferentCPU: SpreadOf(differentCPU), SameCPU: SpreadOf(sameCPU),
-		})
+		samples.compute()
+		results = append(results, p)
 	}
 	return results
 }

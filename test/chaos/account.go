@@ -18,7 +18,7 @@ import (
 type account struct {
 	keys []keyAccount
 	// stats are the latest statistics.
-	stats stats
+	stats map[string]uint64
 	// ended is true after a complete shutdown.
 	ended bool
 	// failures are the failures that the process reported, and invalid reports.
@@ -60,7 +60,7 @@ func newAccount(keys int) *account { return &account{keys: make([]keyAccount, ke
 func (a *account) add(r report) {
 	a.lasted = r.At
 	if r.Stats != nil {
-		a.stats = *r.Stats
+		a.stats = r.Stats
 	}
 	switch {
 	case len(r.Batch) > 0:
@@ -199,14 +199,16 @@ func (a *account) check() []string {
 		return wrong
 	}
 	emitted, dropped := a.totals()
-	if int64(a.stats.Occurrences) != emitted {
-		wrong = append(wrong, fmt.Sprintf("emitted %d occurrences, but Stats has %d", emitted, a.stats.Occurrences))
+	if n := a.stats["occurrences"]; int64(n) != emitted {
+		wrong = append(wrong, fmt.Sprintf("emitted %d occurrences, but Stats has %d", emitted, n))
 	}
-	for _, n := range a.stats.Dropped {
-		dropped -= int64(n)
+	for name, n := range a.stats {
+		if strings.HasPrefix(name, droppedPrefix) {
+			dropped -= int64(n)
+		}
 	}
 	if dropped != 0 {
-		wrong = append(wrong, fmt.Sprintf("OnDrop got %d occurrences more than Stats has: %v", dropped, a.stats.Dropped))
+		wrong = append(wrong, fmt.Sprintf("OnDrop got %d occurrences more than Stats has: %v", dropped, a.stats))
 	}
 	return wrong
 }

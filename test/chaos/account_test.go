@@ -46,18 +46,18 @@ func TestBoundsAfterShutdown(t *testing.T) {
 		sends(1, "third", 1),
 		report{Dropped: &loss{Key: 1, Count: 1, Reason: events.DropShutdown}},
 		report{Dropped: &loss{Key: 0, Count: 2, Reason: events.DropRejected}},
-		report{Stats: &stats{Occurrences: 8, Dropped: map[string]uint64{"Shutdown": 1, "Rejected": 2}}},
+		report{Stats: map[string]uint64{"occurrences": 8, "dropped, Shutdown": 1, "dropped, Rejected": 2}},
 		report{Ended: true},
 	)
 	assertBounds(t, a, 0, 5, 5, "acknowledged")
 	assertBounds(t, a, 1, 0, 1, "the server may have executed the canceled request")
 	assert.Empty(t, a.check())
 
-	a.stats.Occurrences++
-	a.stats.Dropped["Shutdown"]++
+	a.stats["occurrences"]++
+	a.stats["dropped, Shutdown"]++
 	assert.Equal(t, []string{
 		"emitted 8 occurrences, but Stats has 9",
-		"OnDrop got -1 occurrences more than Stats has: map[Rejected:2 Shutdown:2]",
+		"OnDrop got -1 occurrences more than Stats has: map[dropped, Rejected:2 dropped, Shutdown:2 occurrences:9]",
 	}, a.check())
 }
 

@@ -240,43 +240,30 @@ func (w *world) summarize(accounts ledger) string {
 	row := func(name string, values ...any) {
 		fmt.Fprintf(&text, "  %-34s %s", name, fmt.Sprintln(values...))
 	}
-	var emitted, dropped int64
-	var adopted, restored, requests uint64
 	var all bounds
-	writes, drops := make(map[string]uint64), make(map[string]uint64)
+	totals := make(map[string]uint64)
 	keys, processes := make(map[[2]int]bool), 0
 	for i, accounts := range accounts {
+		processes += len(accounts)
 		for _, a := range accounts {
-			processes++
-			e, d := a.totals()
-			emitted, dropped = emitted+e, dropped+d
 			for key, k := range a.keys {
 				all.add(a.bounds(key))
 				if k.emitted > 0 {
 					keys[[2]int{i, key}] = true
 				}
+				totals["emitted"] += uint64(k.emitted)
 			}
-			adopted += a.stats.Adopted
-			restored += a.stats.Restored
-			for outcome, n := range a.stats.Writes {
-				writes[outcome] += n
-				requests += n
-			}
-			for reason, n := range a.stats.Dropped {
-				drops[reason] += n
+			for name, n := range a.stats {
+				totals[name] += n
 			}
 		}
 	}
-	row("occurrences, keys", emitted, len(keys))
-	row("emitters, processes", len(accounts), processes)
+	row("emitters, processes, keys", len(accounts), processes, len(keys))
 	network := w.faults.network.Stats()
 	row("connections of emitters, reset", network.Accepted, network.Reset)
-	row("requests", requests)
-	for _, outcome := range slices.Sorted(maps.Keys(writes)) {
-		row("  "+outcome, writes[outcome])
+	for _, name := range slices.Sorted(maps.Keys(totals)) {
+		row(name, totals[name])
 	}
-	row("series adopted by name, by list", adopted, restored)
-	row("dropped", dropped, drops)
 	row("unknown due to kills and timeouts", all.high-all.low)
 	return text.String()
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
@@ -27,12 +25,8 @@ import (
 // has emitted events.
 func startWithoutServer(t *testing.T, flush time.Duration) *process {
 	t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: "http://127.0.0.1:1"}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
-	config.CurrentContext = "c"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, file))
+	require.NoError(t, os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: http://unused}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600))
 	p, err := startProcess(emitterConfig{
 		Seed: 1, Kubeconfig: file, Host: "http://127.0.0.1:1", Namespace: "ns",
 		Controller: "example.com/chaos", Instance: "i", Shutdown: shortShutdown, Flush: flush,
@@ -164,7 +158,10 @@ func TestReportsRoundTrip(t *testing.T) {
 		got = append(got, line)
 	}))
 	assert.Equal(t, want, got)
-	assert.Equal(t, map[string]uint64{"written create": 1, "written look": 2}, got[6].Stats.Writes)
+	assert.Equal(t, map[string]uint64{
+		"occurrences": 3, "series adopted by name": 1, "series restored by list": 2, "dropped, Shutdown": 7,
+		"requests": 3, "requests, written create": 1, "requests, written look": 2,
+	}, got[6].Stats)
 
 	err := readReports(strings.NewReader("WARNING: DATA RACE\n"), func(report) {})
 	assert.ErrorContains(t, err, "DATA RACE")

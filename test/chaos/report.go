@@ -27,8 +27,8 @@ type report struct {
 	Sent  *addition `json:"sent,omitempty"`
 	Acked *addition `json:"acked,omitempty"`
 	// Dropped is a call of events.Options.OnDrop.
-	Dropped *loss  `json:"dropped,omitempty"`
-	Stats   *stats `json:"stats,omitempty"`
+	Dropped *loss             `json:"dropped,omitempty"`
+	Stats   map[string]uint64 `json:"stats,omitempty"`
 	// Metrics are metrics in the text format of Prometheus.
 	Metrics string `json:"metrics,omitempty"`
 	// Failed is an unexpected failure.
@@ -51,31 +51,22 @@ type loss struct {
 	Reason events.DropReason `json:"reason"`
 }
 
-// stats is the part of events.Stats that the test needs, for JSON.
-type stats struct {
-	Occurrences uint64            `json:"occurrences"`
-	Dropped     map[string]uint64 `json:"dropped,omitempty"`
-	Writes      map[string]uint64 `json:"writes,omitempty"` // by outcome and kind
-	Adopted     uint64            `json:"adopted"`
-	Restored    uint64            `json:"restored"`
-}
-
-func statsOf(s events.Stats) *stats {
-	r := &stats{
-		Occurrences: s.Occurrences,
-		Dropped:     make(map[string]uint64),
-		Writes:      make(map[string]uint64),
-		Adopted:     s.Adopted,
-		Restored:    s.Restored,
+// statsOf returns the statistics that the test needs by name.
+func statsOf(s events.Stats) map[string]uint64 {
+	stats := map[string]uint64{
+		"occurrences": s.Occurrences, "series adopted by name": s.Adopted, "series restored by list": s.Restored,
 	}
 	for reason, n := range s.Dropped {
-		r.Dropped[string(reason)] += n
+		stats[droppedPrefix+string(reason)] += n
 	}
 	for key, n := range s.Writes {
-		r.Writes[key.Outcome+" "+key.Kind] += n
+		stats["requests"] += n
+		stats["requests, "+key.Outcome+" "+key.Kind] += n
 	}
-	return r
+	return stats
 }
+
+const droppedPrefix = "dropped, "
 
 // reporter writes reports. It is safe for concurrent use.
 type reporter struct {
