@@ -131,7 +131,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	network := listen(t, server.Addr())
 
 	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	_, err = clients.CoreV1().Namespaces().Create(t.Context(),
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 

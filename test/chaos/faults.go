@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -111,15 +112,12 @@ var controllerUser = controlplane.User{Name: "chaos-controller", Token: "chaos-c
 // permissions. A push-back is a flow schema that selects the level.
 func (f *faults) preparePushBack(ctx context.Context) error {
 	meta := metav1.ObjectMeta{Name: controllerUser.Name}
-	_, err := f.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+	_, bindingErr := f.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: controllerUser.Name}},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("chaos: push-back: %w", err)
-	}
-	_, err = f.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(ctx, &flowcontrolv1.PriorityLevelConfiguration{
+	_, levelErr := f.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(ctx, &flowcontrolv1.PriorityLevelConfiguration{
 		ObjectMeta: meta,
 		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
 			Type: flowcontrolv1.PriorityLevelEnablementLimited,
@@ -131,10 +129,7 @@ func (f *faults) preparePushBack(ctx context.Context) error {
 			},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("chaos: push-back: %w", err)
-	}
-	return nil
+	return errors.Join(bindingErr, levelErr)
 }
 
 // beginPushBack creates the flow schema. It gives up at end, since the server may be
