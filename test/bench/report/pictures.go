@@ -28,6 +28,7 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 	}{
 		{"occurrence", len(r.Hot) > 0, 230, occurrencePicture},
 		{"loop", len(r.Loop) > 0, chart.Height, loopPicture},
+		{"hour", len(r.Loop) > 0, 260, hourPicture},
 		{"heap", len(r.Heap) > 0, chart.Height, heapPicture},
 		{"writes", len(r.Simulation) > 0, chart.Height, writesPicture},
 	} {
