@@ -51,7 +51,7 @@ func (r *references) of(obj runtime.Object) (ref series.Reference, err error) {
 		}
 		return series.ReferenceOf(o), nil
 	case *unstructured.Unstructured:
-		if o != nil && referUnstructured(o, &ref) {
+		if o != nil && unstructuredReference(o, &ref) {
 			return ref, nil
 		}
 	}
@@ -119,10 +119,10 @@ func isGroupVersion(s string) bool {
 	return slash < 0 || slash > 0 && strings.IndexByte(s[slash+1:], '/') < 0
 }
 
-// referUnstructured sets ref to a reference to o. ok is false if o does not have the
+// unstructuredReference sets ref to a reference to o. ok is false if o does not have the
 // usual form. The methods of o look up the metadata for each field and parse the
 // version, which takes 80 ns more.
-func referUnstructured(o *unstructured.Unstructured, ref *series.Reference) (ok bool) {
+func unstructuredReference(o *unstructured.Unstructured, ref *series.Reference) (ok bool) {
 	apiVersion, _ := o.Object["apiVersion"].(string)
 	kind, _ := o.Object["kind"].(string)
 	metadata, _ := o.Object["metadata"].(map[string]any)
