@@ -43,6 +43,7 @@ func (o Outcome) String() string { return outcomeNames[o] }
 
 // Result is the response to a [Write].
 type Result struct {
+	// Outcome says what became of the request.
 	Outcome Outcome
 	// Event is the Event that the server returned. It can be nil.
 	Event *eventsv1.Event

@@ -17,8 +17,8 @@ const (
 
 // Drop is a loss: occurrences that are on no server and never will be.
 type Drop struct {
-	Reason DropReason
-	Key    series.Key
-	Note   string // of the lost occurrence, or of the first one if there are several
-	Count  int
+	Reason DropReason // why
+	Key    series.Key // of the series
+	Note   string     // of the lost occurrence, or of the first one if there are several
+	Count  int        // number of lost occurrences
 }

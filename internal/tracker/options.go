@@ -24,7 +24,7 @@ const (
 // the meaning that they have in the options of package events, which validates
 // them.
 type Options struct {
-	Scope             Scope
+	Scope             Scope         // if zero, SameInstance
 	FinishAfter       time.Duration // if zero, 6 minutes
 	HeartbeatInterval time.Duration // if zero, half of EventTTL
 	FirstHeartbeat    time.Duration // if zero, HeartbeatInterval
