@@ -1,0 +1,389 @@
+package heartbeat
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// world is a Schedule with a clock and named items.
+type world struct {
+	*Schedule[*item]
+	t   *testing.T
+	now time.Duration
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{Schedule: NewSchedule[*item](nil), t: t, now: time.Hour}
+}
+
+// add makes items of a namespace ready, the first first.
+func (w *world) add(namespace string, n int) (items []*item) {
+	for range n {
+		it := &item{key: Gate{namespace, "create"}}
+		w.Ready(it, w.now+time.Duration(w.Schedule.soft.Len()), false, w.now)
+		items = append(items, it)
+	}
+	return items
+}
+
+// send puts all items in flight that can be.
+func (w *world) send() (sent []*item) {
+	for {
+		it, ok := w.Next(w.now)
+		if !ok {
+			return sent
+		}
+		sent = append(sent, it)
+	}
+}
+
+func (w *world) done(it *item, result Result) { w.Done(it, it.key, result, 0, w.now) }
+
+// fail has a request for it fail, and makes the item ready again.
+func (w *world) fail(it *item, result Result) {
+	w.done(it, result)
+	w.Ready(it, w.now, false, w.now)
+}
+
+// sleep advances the clock to the next wake-up, and returns for how long. Nothing
+// can be sent before.
+func (w *world) sleep() time.Duration {
+	w.t.Helper()
+	require.Empty(w.t, w.send())
+	at, ok := w.Wake(w.now)
+	require.True(w.t, ok)
+	slept := at - w.now
+	w.now = at
+	return slept
+}
+
+func seconds(n ...int) (ds []time.Duration) {
+	for _, n := range n {
+		ds = append(ds, time.Duration(n)*time.Second)
+	}
+	return ds
+}
+
+func TestGatesBackOff(t *testing.T) {
+	for name, tt := range map[string]struct {
+		result Result
+		want   []time.Duration
+	}{
+		"server":           {PushedBack, seconds(5, 10, 20, 40, 80, 160, 300, 300)},
+		"namespace":        {Failed, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
+		"denied namespace": {Denied, seconds(120, 120)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			items := w.add("a", 3)
+			for _, want := range tt.want {
+				it, ok := w.Next(w.now)
+				require.True(t, ok)
+				w.fail(it, tt.result)
+				assert.Equal(t, want, w.sleep())
+			}
+			probe, _ := w.Next(w.now)
+			assert.Empty(t, w.send(), "one probe at a time")
+			w.done(probe, Passed)
+			sent := w.send()
+			assert.Len(t, sent, len(items)-1, "the others follow the probe")
+			w.fail(sent[0], tt.result)
+			assert.Equal(t, tt.want[0], w.sleep(), "a success resets the back-off")
+		})
+	}
+}
+
+func TestBackoffOfItems(t *testing.T) {
+	double := func(d time.Duration) time.Duration { return 2 * d }
+	s := NewSchedule[*item](double)
+	for failures, want := range seconds(2, 2, 4, 8, 16, 32, 64, 128, 240, 240) {
+		assert.Equal(t, want, s.Backoff(Failed, failures), failures)
+	}
+	assert.Equal(t, 4*time.Minute, s.Backoff(Denied, 1))
+	s.Hurry(0)
+	assert.Equal(t, time.Second, s.Backoff(Denied, 1))
+	assert.Equal(t, time.Second, s.Backoff(Failed, 1000))
+	assert.Equal(t, 2*time.Second, NewSchedule[*item](nil).Backoff(Failed, 2))
+
+	// Jitter applies to pauses, but not to what the server asks for.
+	p, _ := s.Admit(0)
+	s.Return(p, PushedBack, 0, 0)
+	until, _, _ := s.Pause(0)
+	assert.Equal(t, 10*time.Second, until)
+	p, ok := s.Admit(until)
+	require.True(t, ok)
+	s.Return(p, PushedBack, time.Minute, until)
+	until, _, _ = s.Pause(0)
+	assert.Equal(t, 70*time.Second, until)
+}
+
+// Requests that were in flight together are pushed back together, which is one
+// push-back. Such a response can ask for more time, but a success says nothing
+// about the server as it is now.
+func TestResponsesFromBeforeAPause(t *testing.T) {
+	for name, tt := range map[string]struct {
+		result     Result
+		retryAfter time.Duration
+		want       time.Duration // the pause
+		next       time.Duration // and the one after another push-back
+	}{
+		"push-back":           {PushedBack, 0, 5 * time.Second, 10 * time.Second},
+		"shorter Retry-After": {PushedBack, time.Second, 5 * time.Second, 10 * time.Second},
+		"longer Retry-After":  {PushedBack, time.Minute, time.Minute, 10 * time.Second},
+		"success":             {Passed, 0, 5 * time.Second, 10 * time.Second},
+		"denial":              {Denied, 0, 5 * time.Second, 10 * time.Second},
+		"failure":             {Failed, 0, 5 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.add("a", 1)
+			w.add("b", 9)
+			w.add("c", 2)
+			sent := w.send()
+			require.Len(t, sent, 12)
+			w.fail(sent[11], PushedBack)
+			for _, it := range sent[1:10] {
+				w.fail(it, PushedBack)
+			}
+			w.Done(sent[0], sent[0].key, tt.result, tt.retryAfter, w.now)
+			assert.Equal(t, tt.want, w.sleep())
+			probe := w.send()
+			require.Len(t, probe, 1, "one probe at a time")
+
+			// A late response with Retry-After does not begin another round.
+			w.Done(sent[10], sent[10].key, PushedBack, time.Second, w.now)
+			w.fail(probe[0], PushedBack)
+			assert.Equal(t, tt.next, w.sleep())
+		})
+	}
+}
+
+func TestProbeOfTheServer(t *testing.T) {
+	w := newWorld(t)
+	items := w.add("a", 3)
+	w.send()
+	w.fail(items[0], PushedBack)
+	w.fail(items[1], None)
+	w.sleep()
+
+	// A list can probe as well. Meanwhile nothing else is sent.
+	p, ok := w.Admit(w.now)
+	require.True(t, ok)
+	_, ok = w.Admit(w.now)
+	assert.False(t, ok)
+	assert.Empty(t, w.send())
+	w.Return(p, None, 0, w.now)
+
+	// No response is no permission to continue: the next one probes at once.
+	for _, result := range []Result{None, Failed} {
+		probe := w.send()
+		require.Len(t, probe, 1)
+		w.Abandon(probe[0], Gate{"b", "create"}, result, 0, w.now)
+	}
+	w.done(items[2], None)
+	p, ok = w.Admit(w.now)
+	require.True(t, ok)
+	w.now += time.Minute
+	w.Return(p, Denied, 0, w.now) // the server is not busy
+	_, total, paused := w.Pause(w.now)
+	assert.False(t, paused)
+	assert.Equal(t, time.Minute+5*time.Second, total)
+}
+
+func TestNamespacesDoNotHoldUpEachOther(t *testing.T) {
+	w := newWorld(t)
+	bad := w.add("bad", 10)
+	good := w.add("good", 10)
+	patch := &item{key: Gate{"bad", "patch"}}
+	w.Ready(patch, w.now, false, w.now)
+	first, _ := w.Next(w.now)
+	require.Same(t, bad[0], first)
+	w.fail(first, Denied)
+	assert.ElementsMatch(t, append(good, patch), w.send())
+	n, pending, _ := w.Backlog()
+	assert.Equal(t, []int{0, 21}, []int{n, pending})
+	assert.Equal(t, 2*time.Minute, w.sleep())
+	assert.Len(t, w.send(), 1)
+}
+
+// A poison item closes the gate each time, but the others of its namespace follow
+// a second later.
+func TestPoisonItemDoesNotHoldUpItsNamespace(t *testing.T) {
+	w := newWorld(t)
+	poison := w.add("a", 1)[0]
+	failures := 0
+	begin := w.now
+	for range 50 {
+		item := w.add("a", 1)[0]
+		ready := w.now
+		for handled := false; !handled; {
+			for it, ok := w.Due(w.now); ok; it, ok = w.Due(w.now) {
+				w.Ready(it, w.now, false, w.now)
+			}
+			for _, it := range w.send() {
+				if it != poison {
+					w.done(it, Passed)
+					handled = true
+					continue
+				}
+				w.done(it, Failed)
+				failures++
+				w.Retry(it, w.now+w.Backoff(Failed, failures), w.now)
+			}
+			if !handled {
+				w.sleep()
+			}
+		}
+		require.LessOrEqual(t, w.now-ready, 2*time.Second)
+		w.Remove(item)
+		w.now += 20 * time.Second
+	}
+	assert.LessOrEqual(t, failures, 8+int((w.now-begin)/(2*time.Minute)))
+}
+
+func TestRemovedProbeIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	items := w.add("a", 3)
+	first, _ := w.Next(w.now)
+	w.done(first, Failed)
+	assert.Empty(t, w.send(), "the others are parked")
+	w.sleep()
+	// Of two requests for one token, the other goes first, and the probe is evicted.
+	other := &item{key: Gate{"b", "create"}}
+	w.Ready(other, 0, false, w.now)
+	next, _ := w.Next(w.now)
+	require.Same(t, other, next)
+	require.True(t, items[1].slot.in == &w.soft)
+	w.Remove(items[1])
+	assert.Equal(t, time.Second, w.sleep())
+	assert.Equal(t, items[2:], w.send())
+
+	// A probe that is removed in flight still reports.
+	w.Remove(items[2])
+	w.done(items[2], Passed)
+	assert.Empty(t, w.gates)
+	assert.False(t, w.InFlight(items[2]))
+}
+
+func TestAbandonedProbeHoldsUpNothing(t *testing.T) {
+	w := newWorld(t)
+	items := w.add("a", 3)
+	first, _ := w.Next(w.now)
+	w.done(first, Failed)
+	w.send()
+	w.sleep()
+	hung := w.send()[0]
+	w.Abandon(hung, hung.key, Failed, 0, w.now)
+	assert.True(t, w.InFlight(hung))
+	assert.Equal(t, 2*time.Second, w.sleep())
+	probe := w.send()
+	require.Equal(t, items[2:], probe)
+	w.done(hung, Failed)
+	assert.False(t, w.InFlight(hung))
+	assert.Empty(t, w.send(), "one probe at a time")
+	w.done(probe[0], Failed)
+	w.Ready(probe[0], w.now, false, w.now)
+	assert.Equal(t, 4*time.Second, w.sleep(), "the late response does not count")
+}
+
+// With one item in the namespace, nothing is parked when the gate may be probed.
+func TestDeniedItemsExpire(t *testing.T) {
+	const ttl = time.Hour
+	for _, n := range []int{1, 3} {
+		w := newWorld(t)
+		w.add("a", n)
+		begin := w.now
+		for expired := 0; expired < n; {
+			require.Less(t, w.now-begin, ttl+10*time.Minute)
+			for it, ok := w.Due(w.now); ok; it, ok = w.Due(w.now) {
+				w.Ready(it, w.now, false, w.now)
+			}
+			for _, it := range w.send() {
+				w.done(it, Denied)
+				w.Retry(it, w.now+w.Backoff(Denied, 1), w.now)
+				for _, it := range w.Expired(it, it.key, w.now-ttl) {
+					require.GreaterOrEqual(t, w.now-begin, ttl)
+					w.Remove(it)
+					expired++
+				}
+			}
+			w.sleep()
+		}
+		_, pending, _ := w.Backlog()
+		assert.Zero(t, pending)
+		assert.Equal(t, gateKept, w.sleep())
+		w.send()
+		assert.Empty(t, w.gates, "the gate is forgotten")
+	}
+}
+
+// If the server handles nothing at all, the namespace is not the reason.
+func TestNothingExpiresDuringAnOutage(t *testing.T) {
+	w := newWorld(t)
+	it := w.add("a", 1)[0]
+	fail := func(d time.Duration) []*item {
+		for end := w.now + d; ; w.sleep() {
+			_, ok := w.Next(w.now)
+			require.True(t, ok)
+			w.fail(it, Failed)
+			if w.now >= end {
+				return w.Expired(it, it.key, w.now-time.Hour)
+			}
+		}
+	}
+	assert.Empty(t, fail(2*time.Hour))
+	p, _ := w.Admit(w.now)
+	w.Return(p, Passed, 0, w.now)
+	w.sleep()
+	assert.Equal(t, []*item{it}, fail(0))
+	w.Wait(it, w.now)
+	assert.Empty(t, w.Expired(it, it.key, w.now-time.Hour), "nothing is to be written")
+}
+
+func TestHurry(t *testing.T) {
+	w := newWorld(t)
+	w.add("denied", 2)
+	for _, it := range w.send() {
+		w.fail(it, Denied)
+	}
+	require.Empty(t, w.send())
+	w.Hurry(w.now)
+	for range 3 {
+		probe := w.send()
+		require.Len(t, probe, 1)
+		w.fail(probe[0], Denied)
+		assert.Equal(t, time.Second, w.sleep())
+	}
+	w.Hurry(w.now)
+	probe := w.send()[0]
+	w.fail(probe, PushedBack)
+	w.Hurry(w.now)
+	assert.Equal(t, 5*time.Second, w.sleep(), "a pause stays")
+}
+
+// More items than become ready at once follow when a gate opens, in their order.
+func TestGateDrainsInBatches(t *testing.T) {
+	w := newWorld(t)
+	items := w.add("a", 3*unparkBatch)
+	first, _ := w.Next(w.now)
+	w.fail(first, Failed)
+	require.Empty(t, w.send())
+	ready, _, _ := w.Backlog()
+	assert.Zero(t, ready)
+	w.sleep()
+	probe := w.send()[0]
+	w.done(probe, Passed)
+	ready, _, _ = w.Backlog()
+	assert.Equal(t, len(items)-1, ready)
+	wake, _ := w.Wake(w.now)
+	assert.Equal(t, w.now, wake)
+	removed := items[10]
+	w.Remove(removed)
+	rest := slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it == removed || it == probe })
+	assert.Equal(t, rest, w.send())
+	assert.False(t, w.drains())
+}
