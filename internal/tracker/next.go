@@ -3,6 +3,7 @@ package tracker
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
@@ -208,8 +209,18 @@ func (t *Tracker) planBeat(e *Entry) {
 	interval := iv.After(int(e.status.beats))
 	e.status.beatAt = e.status.at + interval
 	if interval == iv.Heartbeat && t.ongoing() > spreadFrom {
-		e.status.beatAt = iv.Jitter(e.status.beatAt, e.hash)
+		e.status.beatAt = t.jitter(e, e.status.beatAt)
 	}
+}
+
+// jitter returns when a heartbeat of e is due that would be due at latest. The name
+// and the wall clock determine the phase, so a restarted process keeps it: new
+// phases would double the heartbeats of the first interval. Tracker.mu is held.
+func (t *Tracker) jitter(e *Entry, latest time.Duration) time.Duration {
+	hash := fnv.New64a()
+	hash.Write([]byte(e.baseName()))
+	epoch := time.Duration(t.epoch.UnixNano())
+	return t.opts.intervals().Jitter(latest+epoch, hash.Sum64()) - epoch
 }
 
 // Wake returns the time from which Advance has something to do if nothing else

@@ -102,7 +102,11 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 	} else {
 		e.counter.occurred(at)
 		left := min(t.opts.HeartbeatInterval, t.opts.HeartbeatInterval+t.opts.FinishAfter-now.Sub(found.Last))
-		e.status.beatAt = at + time.Duration(fraction(hash)*float64(left))
+		e.status.beatAt = t.jitter(e, at+t.opts.HeartbeatInterval)
+		if e.status.beatAt > at+left {
+			// The earlier process had another phase.
+			e.status.beatAt = at + time.Duration(fraction(hash)*float64(left))
+		}
 		e.status.at = e.status.beatAt - t.opts.HeartbeatInterval
 		// Its early heartbeats are over, as far as anybody knows.
 		e.status.beats = math.MaxUint8
