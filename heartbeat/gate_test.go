@@ -162,38 +162,6 @@ func TestResponsesFromBeforeAPause(t *testing.T) {
 	}
 }
 
-func TestProbeOfTheServer(t *testing.T) {
-	w := newWorld(t)
-	items := w.add("a", 3)
-	w.send()
-	w.fail(items[0], PushedBack)
-	w.fail(items[1], None)
-	w.sleep()
-
-	// A list can probe as well. Meanwhile nothing else is sent.
-	p, ok := w.Admit(w.now)
-	require.True(t, ok)
-	_, ok = w.Admit(w.now)
-	assert.False(t, ok)
-	assert.Empty(t, w.send())
-	w.Return(p, None, 0, w.now)
-
-	// No response is no permission to continue: the next one probes at once.
-	for _, result := range []Result{None, Failed} {
-		probe := w.send()
-		require.Len(t, probe, 1)
-		w.Abandon(probe[0], Gate{"b", "create"}, result, 0, w.now)
-	}
-	w.done(items[2], None)
-	p, ok = w.Admit(w.now)
-	require.True(t, ok)
-	w.now += time.Minute
-	w.Return(p, Denied, 0, w.now) // the server is not busy
-	_, total, paused := w.Pause(w.now)
-	assert.False(t, paused)
-	assert.Equal(t, time.Minute+5*time.Second, total)
-}
-
 func TestNamespacesDoNotHoldUpEachOther(t *testing.T) {
 	w := newWorld(t)
 	bad := w.add("bad", 10)
@@ -245,51 +213,6 @@ func TestPoisonItemDoesNotHoldUpItsNamespace(t *testing.T) {
 	assert.LessOrEqual(t, failures, 8+int((w.now-begin)/(2*time.Minute)))
 }
 
-func TestRemovedProbeIsReplaced(t *testing.T) {
-	w := newWorld(t)
-	items := w.add("a", 3)
-	first, _ := w.Next(w.now)
-	w.done(first, Failed)
-	assert.Empty(t, w.send(), "the others are parked")
-	w.sleep()
-	// Of two requests for one token, the other goes first, and the probe is evicted.
-	other := &item{key: Gate{"b", "create"}}
-	w.Ready(other, 0, false, w.now)
-	next, _ := w.Next(w.now)
-	require.Same(t, other, next)
-	require.True(t, items[1].slot.in == &w.soft)
-	w.Remove(items[1])
-	assert.Equal(t, time.Second, w.sleep())
-	assert.Equal(t, items[2:], w.send())
-
-	// A probe that is removed in flight still reports.
-	w.Remove(items[2])
-	w.done(items[2], Passed)
-	assert.Empty(t, w.gates)
-	assert.False(t, w.InFlight(items[2]))
-}
-
-func TestAbandonedProbeHoldsUpNothing(t *testing.T) {
-	w := newWorld(t)
-	items := w.add("a", 3)
-	first, _ := w.Next(w.now)
-	w.done(first, Failed)
-	w.send()
-	w.sleep()
-	hung := w.send()[0]
-	w.Abandon(hung, hung.key, Failed, 0, w.now)
-	assert.True(t, w.InFlight(hung))
-	assert.Equal(t, 2*time.Second, w.sleep())
-	probe := w.send()
-	require.Equal(t, items[2:], probe)
-	w.done(hung, Failed)
-	assert.False(t, w.InFlight(hung))
-	assert.Empty(t, w.send(), "one probe at a time")
-	w.done(probe[0], Failed)
-	w.Ready(probe[0], w.now, false, w.now)
-	assert.Equal(t, 4*time.Second, w.sleep(), "the late response does not count")
-}
-
 // With one item in the namespace, nothing is parked when the gate may be probed.
 func TestDeniedItemsExpire(t *testing.T) {
 	const ttl = time.Hour
@@ -319,29 +242,6 @@ func TestDeniedItemsExpire(t *testing.T) {
 		w.send()
 		assert.Empty(t, w.gates, "the gate is forgotten")
 	}
-}
-
-// If the server handles nothing at all, the namespace is not the reason.
-func TestNothingExpiresDuringAnOutage(t *testing.T) {
-	w := newWorld(t)
-	it := w.add("a", 1)[0]
-	fail := func(d time.Duration) []*item {
-		for end := w.now + d; ; w.sleep() {
-			_, ok := w.Next(w.now)
-			require.True(t, ok)
-			w.fail(it, Failed)
-			if w.now >= end {
-				return w.Expired(it, it.key, w.now-time.Hour)
-			}
-		}
-	}
-	assert.Empty(t, fail(2*time.Hour))
-	p, _ := w.Admit(w.now)
-	w.Return(p, Passed, 0, w.now)
-	w.sleep()
-	assert.Equal(t, []*item{it}, fail(0))
-	w.Wait(it, w.now)
-	assert.Empty(t, w.Expired(it, it.key, w.now-time.Hour), "nothing is to be written")
 }
 
 func TestHurry(t *testing.T) {

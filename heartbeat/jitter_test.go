@@ -98,7 +98,6 @@ func TestJitter(t *testing.T) {
 
 func TestAfter(t *testing.T) {
 	const s, m, never = time.Second, time.Minute, time.Duration(math.MaxInt64)
-	early := Intervals{Heartbeat: 30 * m, First: m}
 	for _, tt := range []struct {
 		iv         Intervals
 		heartbeats int
@@ -109,18 +108,6 @@ func TestAfter(t *testing.T) {
 		{Intervals{Heartbeat: 30 * m}, math.MinInt, 30 * m},
 		{Intervals{Heartbeat: 30 * m, First: 31 * m}, 0, 30 * m},
 		{Intervals{Heartbeat: 30 * m, First: -1}, 0, 30 * m},
-
-		{early, -1, m},
-		{early, 0, m},
-		{early, 1, 2 * m},
-		{early, 2, 4 * m},
-		{early, 3, 8 * m},
-		{early, 4, 16 * m},
-		{early, 5, 30 * m},
-		{early, 6, 30 * m},
-		{early, 63, 30 * m},
-		{early, 64, 30 * m},
-		{early, math.MaxInt, 30 * m},
 
 		// Doubling hits Heartbeat exactly, and misses it by one either way.
 		{Intervals{Heartbeat: 8 * s, First: s}, 2, 4 * s},
@@ -138,5 +125,12 @@ func TestAfter(t *testing.T) {
 		{Intervals{Heartbeat: never, First: never/2 + 1}, 1, never},
 	} {
 		assert.Equal(t, tt.want, tt.iv.After(tt.heartbeats), "%+v after %d", tt.iv, tt.heartbeats)
+	}
+	early := Intervals{Heartbeat: 30 * m, First: m}
+	for i, minutes := range []time.Duration{1, 1, 2, 4, 8, 16, 30, 30} {
+		assert.Equal(t, minutes*m, early.After(i-1))
+	}
+	for _, i := range []int{63, 64, math.MaxInt} {
+		assert.Equal(t, 30*m, early.After(i))
 	}
 }
