@@ -12,7 +12,8 @@
 //   - [Schedule.Next] returns the series whose request is made next. When the
 //     response arrives, call [Schedule.Done], and then Wait, Ready, or
 //     [Schedule.Retry] with the delay that [Schedule.Backoff] returns.
-//   - [Schedule.Wake] returns how long to sleep if both have no result.
+//   - [Schedule.NextDue] and [Schedule.NextRequest] return until when to sleep if
+//     both have no result.
 //
 // Requests for no series, such as a list, ask [Schedule.Admit] and report to
 // [Schedule.Return]. A request that hangs is given up with [Schedule.Abandon].

@@ -23,7 +23,7 @@ func Example() {
 	}
 	schedule.Wait(&Pod{Name: "web", Namespace: "prod"}, 30*time.Minute)
 
-	for now, ok := time.Duration(0), true; ok && now < time.Hour; now, ok = schedule.Wake(now) {
+	for now := time.Duration(0); now < time.Hour; now += time.Minute {
 		for pod, ok := schedule.Due(now); ok; pod, ok = schedule.Due(now) {
 			schedule.Ready(pod, now, false, now)
 		}

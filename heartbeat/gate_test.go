@@ -20,6 +20,17 @@ func newWorld(t *testing.T) *world {
 	return &world{Schedule: NewSchedule[*item](nil), t: t, now: time.Hour}
 }
 
+// wakeOf returns the next time at which Due or Next has a result if nothing else
+// happens before.
+func wakeOf(s *Schedule[*item], now time.Duration) (at time.Duration, ok bool) {
+	due, isDue := s.NextDue()
+	request, isRequest := s.NextRequest(now, false)
+	if isDue && (!isRequest || due < request) {
+		return due, true
+	}
+	return request, isRequest
+}
+
 // add makes items of a namespace ready, the first first.
 func (w *world) add(namespace string, n int) (items []*item) {
 	for range n {
@@ -54,7 +65,7 @@ func (w *world) fail(it *item, result Result) {
 func (w *world) sleep() time.Duration {
 	w.t.Helper()
 	require.Empty(w.t, w.send())
-	at, ok := w.Wake(w.now)
+	at, ok := wakeOf(w.Schedule, w.now)
 	require.True(w.t, ok)
 	slept := at - w.now
 	w.now = at
@@ -279,7 +290,7 @@ func TestGateDrainsInBatches(t *testing.T) {
 	w.done(probe, Passed)
 	ready, _, _ = w.Backlog()
 	assert.Equal(t, len(items)-1, ready)
-	wake, _ := w.Wake(w.now)
+	wake, _ := wakeOf(w.Schedule, w.now)
 	assert.Equal(t, w.now, wake)
 	removed := items[10]
 	w.Remove(removed)

@@ -253,17 +253,22 @@ func (m *model) wake(now time.Duration) (at time.Duration, ok bool) {
 			at, ok = t, true
 		}
 	}
+	isReady := false
 	for _, it := range m.items {
-		switch {
-		case it.place == waiting:
+		if it.place == waiting {
 			earliest(it.at)
-		case it.place == ready && !m.server.probing && (it.parked == nil || m.open(it.parked)):
-			earliest(max(now, m.server.until))
 		}
+		isReady = isReady || it.place == ready && (it.parked == nil || m.open(it.parked))
 	}
-	for _, g := range m.gates {
-		if !g.probing && !m.server.probing {
-			earliest(max(g.probeAt, m.server.until))
+	switch {
+	case m.server.probing:
+	case isReady:
+		earliest(max(now, m.server.until))
+	default:
+		for _, g := range m.gates {
+			if !g.probing {
+				earliest(max(g.probeAt, m.server.until))
+			}
 		}
 	}
 	return at, ok
@@ -422,7 +427,7 @@ func (r *run) check() {
 	gotReady, gotPending, gotSince := s.Backlog()
 	require.Equal(r.t, []any{readyCount, pending, since}, []any{gotReady, gotPending, gotSince})
 	wake, ok := m.wake(r.now)
-	gotWake, gotOK := s.Wake(r.now)
+	gotWake, gotOK := wakeOf(s, r.now)
 	require.Equal(r.t, []any{wake, ok}, []any{gotWake, gotOK})
 	total := m.paused
 	if m.server.closed {
