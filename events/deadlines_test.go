@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 

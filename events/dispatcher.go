@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/internal/heartbeat"
 )
 
 // Pod is a series with what a Schedule wants to know of it.
