@@ -50,9 +50,15 @@ demo: ## demonstrate the recorder on a real API server (needs only Go; the first
 
 test: unit matrix integration managers monitoring ## run all tests
 
+# Controllers run on 32-bit machines, too. This machine must be able to run 32-bit
+# programs.
+HOST := $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
+UNIT_386 := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),./compat ./events/... ./internal/heartbeat ./internal/tracker ./series)
+
 unit: ## run the unit tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) ./...
+	$(if $(UNIT_386),GOARCH=386 $(GO) test $(UNIT_386))
 
 matrix: $(addprefix matrix-,$(CLIENT_GO)) ## run the unit tests with each supported version of client-go
 
