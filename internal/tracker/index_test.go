@@ -1,0 +1,172 @@
+package tracker
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/eventseries/eventseries/series"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// checkIndex looks at an index from inside.
+func checkIndex(t *testing.T, x *index) {
+	t.Helper()
+	n := 0
+	s := x.table()
+	for i := range s {
+		e := s[i].entry.Load()
+		if e == nil {
+			continue
+		}
+		n++
+		if s[i].hash.Load() != e.hash {
+			t.Errorf("%v is under another hash", e.Key())
+		}
+		for at := s.home(e.hash); at != i; at = s.next(at) {
+			if s[at].entry.Load() == nil {
+				t.Errorf("%v is behind a gap", e.Key())
+			}
+		}
+	}
+	assert.Equal(t, n, x.n)
+	switch slots := len(s); {
+	case n == 0:
+		assert.Zero(t, slots)
+	case slots&(slots-1) != 0, 4*n > 3*slots, slots > minSlots && 8*n < slots:
+		t.Errorf("%d slots for %d entries", slots, n)
+	}
+}
+
+// An index behaves as a map does, whatever the hashes are: many of them are the same
+// here, or have the same home, also at the end of the slots.
+func TestIndex(t *testing.T) {
+	for seed := range uint64(24) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var x index
+		words := make(vocabulary)
+		want := map[string]*Entry{}
+		for step := range 2000 {
+			name := string(rune('a'+rng.IntN(26))) + string(rune('a'+rng.IntN(1+int(seed))))
+			k := testKey(name)
+			hash := uint64(name[0]) * shardCount * (seed % 3) // 26 hashes, or one
+			if seed%4 == 3 {
+				hash = -hash
+			}
+			e := want[name]
+			if got := x.find(hash, k); got != e {
+				require.Same(t, e, got, "seed %d, step %d", seed, step)
+			}
+			// It grows in the first half and shrinks in the second.
+			switch grows := rng.IntN(2000) > step; {
+			case e == nil && grows:
+				e = &Entry{key: words.intern(k, ""), hash: hash}
+				x.insert(e)
+				want[name] = e
+			case e != nil && !grows:
+				x.remove(e)
+				delete(want, name)
+			}
+			if step%50 == 0 {
+				checkIndex(t, &x)
+				assert.Len(t, x.all(), len(want))
+				var same []*Entry
+				for _, e := range want {
+					if e.hash == hash {
+						same = append(same, e)
+					}
+				}
+				var with []*Entry
+				for e := range x.with(hash) {
+					with = append(with, e)
+				}
+				assert.ElementsMatch(t, same, with)
+			}
+		}
+		for name, e := range want {
+			x.remove(e)
+			assert.Nil(t, x.find(e.hash, testKey(name)))
+		}
+		assert.Zero(t, x.n)
+		assert.Nil(t, x.slots.Load())
+	}
+}
+
+// Two keys whose hashes are equal are counted separately.
+func TestEqualHashes(t *testing.T) {
+	tr := New(Options{}, start)
+	a, b := testKey("a"), testKey("b")
+	hash := fastHash(tr.seed, a)
+	index := &tr.shard(hash).entries
+	other := &Entry{key: tr.words.intern(b, ""), hash: hash, spec: spec{state: series.Ongoing, count: 7}}
+	other.counter.open()
+	index.insert(other) // as if the hash of b were the same
+	tr.Observe(a, Occurrence{}, start)
+	tr.Observe(a, Occurrence{}, start)
+	e, counted, _ := tr.Count(a, start)
+	require.True(t, counted)
+	assert.Equal(t, 3, e.counted())
+	assert.Equal(t, 7, other.counted())
+	assert.Same(t, other, index.find(hash, b))
+
+	tr.Advance(start.Add(tr.opts.FinishAfter))
+	assert.Nil(t, index.find(hash, a))
+	assert.Same(t, other, index.find(hash, b))
+}
+
+// Whoever searches while the index changes may miss what moves, but finds nothing
+// else than he looks for, and comes to an end.
+func TestIndexIsSearchedWhileItChanges(t *testing.T) {
+	var x index
+	words := make(vocabulary)
+	entry := func(i int) *Entry {
+		k := testKey("a")
+		k.Regarding.Name = strconv.Itoa(i)
+		return &Entry{key: words.intern(k, ""), hash: uint64(i%5) * shardCount} // of which many clash
+	}
+	const stays, others = 8, 64
+	entries := make([]*Entry, stays+others)
+	keys := make([]series.Key, len(entries))
+	for i := range entries {
+		entries[i] = entry(i)
+		keys[i] = entries[i].Key()
+		if i < stays {
+			x.insert(entries[i])
+		}
+	}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for seed := range uint64(3) {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			for !stop.Load() {
+				i := rng.IntN(len(entries))
+				if e := x.find(entries[i].hash, &keys[i]); e != nil && e != entries[i] {
+					t.Errorf("found %v, not %v", e.Key(), keys[i])
+				}
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	in := make([]bool, len(entries))
+	for step := range 20000 {
+		i := stays + rng.IntN(1+min(others-1, step%1000)) // so that it grows and shrinks
+		if in[i] {
+			x.remove(entries[i])
+		} else {
+			x.insert(entries[i])
+		}
+		in[i] = !in[i]
+	}
+	stop.Store(true)
+	wg.Wait()
+	checkIndex(t, &x)
+	for i := range entries {
+		if i < stays || in[i] {
+			assert.Same(t, entries[i], x.find(entries[i].hash, &keys[i]))
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package tracker
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// checkInvariants checks what must hold whatever has happened to a tracker.
+// maxInFlight is the largest number of writes that were in flight at a time.
+func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
+	t.Helper()
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+
+	// Which entries there are.
+	var tracked []*Entry
+	keys := map[series.Key]bool{}
+	for i := range tr.shards {
+		s := &tr.shards[i]
+		s.mu.Lock()
+		checkIndex(t, &s.entries)
+		for _, e := range s.entries.all() {
+			if tr.shard(e.hash) != s || e.life != accepting || keys[e.Key()] {
+				t.Errorf("%v is in the wrong shard, has ended (life %d), or is there twice: %t", e.Key(), e.life, keys[e.Key()])
+			}
+			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && s.sealed == ""; open != want {
+				t.Errorf("%v is %s, and its counter is open: %t", e.Key(), e.spec.state, open)
+			}
+			keys[e.Key()] = true
+			tracked = append(tracked, e)
+		}
+		s.mu.Unlock()
+	}
+	accepting := len(tracked)
+	checkIndex(t, &tr.closed)
+	for _, e := range tr.closed.all() {
+		if e.life != closing || e.counter.word.Load() >= counterOpen {
+			t.Errorf("%v is among the closing: life %d, counter %x", e.Key(), e.life, e.counter.word.Load())
+		}
+		if k := e.Key(); tr.closed.find(e.hash, &k) == nil {
+			t.Errorf("%v is closing and not found", e.Key())
+		}
+		tracked = append(tracked, e)
+	}
+	closing := len(tracked) - accepting
+
+	// What they have in common.
+	uses := map[*sharedWords]int{}
+	for _, e := range tracked {
+		uses[e.key.shared]++
+	}
+	for _, words := range tr.words {
+		if words.uses != uses[words] {
+			t.Errorf("%+v are used by %d entries, not %d", words.words, uses[words], words.uses)
+		}
+	}
+	assert.Len(t, tr.words, len(uses))
+
+	// How many there are.
+	if tr.accepting.Load() != int64(accepting) || tr.closing.Load() != int64(closing) {
+		t.Errorf("there are %d accepting and %d closing, not %d and %d", accepting, closing, tr.accepting.Load(), tr.closing.Load())
+	}
+	if accepting > tr.opts.Capacity || closing > max(tr.opts.Capacity, maxInFlight) {
+		t.Errorf("%d accepting and %d closing are more than the capacity of %d", accepting, closing, tr.opts.Capacity)
+	}
+	if c := tr.tombstones; len(c.new) > c.limit || len(c.old) > c.limit {
+		t.Errorf("%d and %d tombstones are more than %d", len(c.new), len(c.old), c.limit)
+	}
+
+	// What each is, and where.
+	places := placesOf(tr)
+	listed, ongoing, inFlight, pending := 0, 0, 0, 0
+	for _, e := range tracked {
+		if e.spec.state == series.Ongoing && keys[e.Key()] && e.life == 0 {
+			ongoing++
+		}
+		if class := tr.evictionClass(e); e.class != class {
+			t.Errorf("%v has class %d, should have %d", e.Key(), e.class, class)
+		}
+		if e.class != unevictable {
+			listed++
+			if list := tr.lists[e.class]; int(e.index) >= len(list) || list[e.index] != e || e.stamp > e.last() {
+				t.Errorf("%v is not at %d of list %d, or has the stamp %v after %v", e.Key(), e.index, e.class, e.stamp, e.last())
+			}
+		}
+		place := places.of(e)
+		waits := e.need() != none
+		if waits {
+			pending++
+		}
+		switch tooEarly := e.extra != nil && e.extra.notBefore != 0; {
+		case place == "in flight":
+			inFlight++
+		case place == "waiting" && (!waits || tooEarly), place == "ready" && waits:
+		default:
+			t.Errorf("%v is %s, and needs %s", e.Key(), place, e.need())
+		}
+		checkEntry(t, e)
+	}
+	assert.Equal(t, ongoing, tr.ongoing())
+
+	// Nothing else is in the lists, which are heaps, and in the schedule.
+	for p, list := range tr.lists {
+		listed -= len(list)
+		for i, e := range list {
+			if parent := list[max(i-1, 0)/2]; parent.stamp > e.stamp {
+				t.Errorf("list %d is no heap at %d", p, i)
+			}
+		}
+	}
+	assert.Zero(t, listed, "the lists have entries twice, or entries that are not tracked")
+	assert.Empty(t, tr.lists[unevictable])
+	assert.Equal(t, len(tracked)-inFlight, places.queued, "entries in the queues of the schedule")
+	_, sched, _ := tr.sched.Backlog()
+	if sched < pending || sched > len(tracked) {
+		t.Errorf("the schedule has %d pending, %d of %d entries are", sched, pending, len(tracked))
+	}
+}
+
+// schedPlaces tells where entries are in a schedule, which only package heartbeat
+// can change.
+type schedPlaces struct {
+	queues map[uintptr]string
+	queued int
+}
+
+func placesOf(tr *Tracker) schedPlaces {
+	p := schedPlaces{queues: map[uintptr]string{0: "idle"}}
+	s := reflect.ValueOf(tr.sched).Elem()
+	for name, place := range map[string]string{"waiting": "waiting", "soft": "ready", "hard": "ready"} {
+		q := s.FieldByName(name)
+		p.queues[q.Addr().Pointer()] = place
+		p.queued += q.FieldByName("nodes").Len()
+	}
+	for gates := s.FieldByName("gates").MapRange(); gates.Next(); {
+		q := gates.Value().Elem().FieldByName("parked")
+		p.queues[q.Addr().Pointer()] = "ready"
+		p.queued += q.FieldByName("nodes").Len()
+	}
+	return p
+}
+
+// of returns the place of e. Each entry is in exactly one.
+func (p schedPlaces) of(e *Entry) string {
+	slot := reflect.ValueOf(&e.slot).Elem()
+	place := p.queues[slot.FieldByName("in").Pointer()]
+	switch flying := slot.FieldByName("flying").Bool(); {
+	case flying && place == "idle":
+		return "in flight"
+	case flying:
+		return "in flight and " + place
+	default:
+		return place
+	}
+}
+
+func checkEntry(t *testing.T, e *Entry) {
+	t.Helper()
+	spec, st := &e.spec, &e.status
+	switch {
+	case spec.state == series.Singleton && e.counted() != 1,
+		spec.state != series.Singleton && e.phase != refused && !e.wasRefused() && e.counted() < 2,
+		spec.state.Closed() && e.life == accepting:
+		t.Errorf("%v is %s with a count of %d, life %d", e.Key(), spec.state, e.counted(), e.life)
+	}
+	x := e.extra
+	if x == nil {
+		x = &extra{}
+	}
+	claims := e.phase == claiming || e.phase == conflicted
+	switch {
+	case st.revision > spec.revision, int(st.count) > e.counted(), st.count < 0, st.revision == 0 && st.count != 0 && st.flush == false && e.phase != conflicted:
+		t.Errorf("%v: the server knows %d of %d, revision %d of %d", e.Key(), st.count, e.counted(), st.revision, spec.revision)
+	case e.exists() && !st.named, e.exists() && !st.existed, claims && !st.named:
+		t.Errorf("%v is %s: named %t, existed %t", e.Key(), e.phase, st.named, st.existed)
+	case claims != (x.claim != claim{}), claims && (x.claim.name == "" || x.claim.step != Look && (x.claim.step != Close || e.phase == conflicted)):
+		t.Errorf("%v is %s with the claim %+v", e.Key(), e.phase, x.claim)
+	case (e.phase == refused) && x.refusal == "", e.exists() && x.refusal != "":
+		t.Errorf("%v is %s because of %q", e.Key(), e.phase, x.refusal)
+	case e.hasUniqueName() == (e.name() == e.baseName()) && st.named, e.hasUniqueName() && st.renames == 0:
+		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), st.renames)
+	case len(x.attempts) > 0 && (e.phase == refused), len(x.attempts) > maxAttempts:
+		t.Errorf("%v is %s and has %d attempts", e.Key(), e.phase, len(x.attempts))
+	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !st.existed):
+		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), st.count, e.counted())
+	case e.life == closing && e.need() == none && !reflect.ValueOf(&e.slot).Elem().FieldByName("flying").Bool():
+		t.Errorf("%v is closing, needs nothing, and is not forgotten", e.Key())
+	case e.life == forgotten:
+		t.Errorf("%v is forgotten and tracked", e.Key())
+	}
+	for _, a := range x.attempts {
+		if int(a.count) > e.counted() {
+			t.Errorf("%v has counted %d and attempted to write %d", e.Key(), e.counted(), a.count)
+		}
+	}
+	if word := e.counter.word.Load(); word < counterOpen && countOf(word) != 0 {
+		t.Errorf("%v has counted %d occurrences with a closed counter", e.Key(), countOf(word))
+	}
+}
+
+// counted returns the count of e if nobody changes it at the same time.
+func (e *Entry) counted() int {
+	return int(min(int64(e.spec.count)+int64(countOf(e.counter.word.Load())), math.MaxInt32))
+}
+
+// isSilent reports whether e was restored and has not occurred since.
+func (e *Entry) isSilent() bool { return e.spec.silent && countOf(e.counter.word.Load()) == 0 }
+
+// wasRefused reports whether e counts from zero, because the server refused it.
+func (e *Entry) wasRefused() bool { return e.extra != nil && e.extra.refusal != "" }

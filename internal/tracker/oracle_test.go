@@ -1,0 +1,1252 @@
+package tracker
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// oracle implements the rules of a tracker a second time, as plainly as possible:
+// one slice of all entries that there ever were, searched from end to end each
+// time. It has no locks, no lists and no hashes, and its times are those of the
+// test. Its server is a slice as well.
+type oracle struct {
+	opts     Options
+	all      []*told
+	born     int // how many entries the processes before had
+	known    map[string]*toldName
+	sealed   DropReason
+	distinct int // how many notes of a tuple have series of their own
+
+	waitedFor   map[*told]int // what the latest flush waits for
+	lives       int
+	remote      []*toldEvent
+	versionless bool // the sink returns no versions
+	changes     int  // on the server, by anybody
+	listed      []toldEvent
+	dropped     []string
+}
+
+// toldName is what is known of a base name.
+type toldName struct {
+	until time.Duration // when it is free
+	whose owner         // as long as it is taken
+	ended bool          // a series of the key has ended
+}
+
+// told is an entry.
+type told struct {
+	key     string
+	label   string
+	warning bool
+	life    life
+	phase   phase
+	busy    bool // in flight
+	wake    time.Duration
+
+	// What the Event should say.
+	state    series.State
+	first    time.Duration // as an Event has it
+	last     time.Duration
+	count    int
+	note     string
+	now      string
+	notedAt  time.Duration
+	instance string
+	changes  int
+	silent   bool // restored, and has not occurred since
+
+	// What the server knows.
+	existed bool
+	version int
+	knows   toldWrite
+	at      time.Duration // when it accepted or refused the latest write
+	beatAt  time.Duration
+	beats   int
+	refusal DropReason
+
+	// What is to be done.
+	name     *naming
+	names    int
+	beatDue  bool
+	flush    bool
+	signpost bool
+	base     owner
+	writing  *toldWrite
+	tried    []toldWrite // those whose outcome is unknown
+	failures int
+	retry    time.Duration // not before
+
+	// The claim.
+	step     Kind
+	inTheWay naming
+	next     *naming
+	closing  int // the version of the Event to close
+	unseen   int // how often the server did not show the Event
+	vacated  bool
+}
+
+// toldWrite is a request, or what the server knows after it.
+type toldWrite struct {
+	kind    Kind
+	name    naming
+	event   toldEvent
+	state   series.State
+	count   int
+	changes int
+	last    time.Duration
+	before  int // the version that the Event must have, if any
+}
+
+// toldEvent is an Event on the server.
+type toldEvent struct {
+	key         string
+	name        naming
+	strange     strangeness
+	state       series.State
+	count       int
+	first, last time.Duration
+	note, now   string
+	instance    string
+	successor   *naming
+	renewed     int // counts the changes of the successor
+	version     int
+}
+
+const noTime = time.Duration(math.MaxInt64)
+
+func newOracle(opts Options) *oracle {
+	return &oracle{opts: opts.WithDefaults(), known: map[string]*toldName{}, waitedFor: map[*told]int{}}
+}
+
+// instance is the reportingInstance of this process.
+func (o *oracle) instance() string {
+	if o.opts.Scope == SameController {
+		return fmt.Sprintf("controller-%d", o.lives)
+	}
+	return "controller-0"
+}
+
+func (o *oracle) find(label string) *told {
+	return o.all[slices.IndexFunc(o.all, func(e *told) bool { return e.label == label })]
+}
+
+// where returns the entries for which all of the conditions hold.
+func (o *oracle) where(is ...func(*told) bool) []*told {
+	var found []*told
+	for _, e := range o.all[o.born:] {
+		if !slices.ContainsFunc(is, func(f func(*told) bool) bool { return !f(e) }) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func isAccepting(e *told) bool { return e.life == accepting }
+func isClosing(e *told) bool   { return e.life == closing }
+func isTracked(e *told) bool   { return e.life != forgotten }
+func isLone(e *told) bool      { return e.state == series.Singleton }
+func isOngoing(e *told) bool   { return e.state == series.Ongoing }
+func isOnServer(e *told) bool  { return e.phase == live || e.phase == conflicted }
+func isNew(e *told) bool       { return !isOnServer(e) && !e.busy }
+func isIdle(e *told) bool      { return !e.busy }
+func isNormal(e *told) bool    { return !e.warning }
+func isWarning(e *told) bool   { return e.warning }
+
+func has(key string) func(*told) bool { return func(e *told) bool { return e.key == key } }
+
+// longestIdle returns nil if there are no entries.
+func longestIdle(entries []*told) *told {
+	if len(entries) == 0 {
+		return nil
+	}
+	return slices.MinFunc(entries, func(a, b *told) int { return cmp.Compare(a.last, b.last) })
+}
+
+func (o *oracle) places() []place {
+	var all []place
+	for _, e := range o.all[o.born:] {
+		all = append(all, place{e.label, e.life, e.phase, o.needs(e)})
+	}
+	return all
+}
+
+func (o *oracle) losses() []string {
+	dropped := o.dropped
+	o.dropped = nil
+	return dropped
+}
+
+func (o *oracle) drop(key string, n int, reason DropReason) {
+	if n > 0 {
+		o.dropped = append(o.dropped, fmt.Sprintf("%s x%d %s", key, n, reason))
+	}
+}
+
+func (o *oracle) accepting() string {
+	return fmt.Sprintf("%d accepting, %d closing", len(o.where(isAccepting)), len(o.where(isClosing)))
+}
+
+func (o *oracle) see(key, note string, now time.Duration) string {
+	if o.sealed != "" {
+		o.drop(nameWith(key, ""), 1, o.sealed)
+		return ""
+	}
+	key, begins := o.under(key, note, now)
+	for _, e := range o.where(isAccepting, has(key)) {
+		if now-e.last >= o.opts.FinishAfter {
+			o.end(e, series.Finished, now)
+			continue
+		}
+		was := e.state
+		if was == series.Singleton || now-e.notedAt >= noteInterval {
+			if note != "" {
+				e.now = note
+			}
+			if note != "" || was == series.Ongoing {
+				e.notedAt = now
+			}
+		}
+		e.state, e.silent = series.Ongoing, false
+		e.count++
+		e.changes++
+		e.last = max(e.last, cut(now))
+		if was == series.Ongoing {
+			return "counted " + e.label
+		}
+		o.schedule(e, now)
+		return ""
+	}
+	if len(o.where(isAccepting)) >= o.opts.Capacity && !o.makeRoom(isWarningKey(key), now) {
+		o.drop(key, 1, DropTableFull)
+		return ""
+	}
+	e := o.enter(key)
+	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), cut(now), now, 1, begins, o.instance(), 1
+	o.schedule(e, now)
+	return ""
+}
+
+// makeRoom ends an entry: one that is due to end, or, in this order, a written
+// singleton, a series, or an unwritten singleton. A Normal ends no Warning.
+func (o *oracle) makeRoom(forWarning bool, now time.Duration) bool {
+	for _, class := range [][]func(*told) bool{{isLone, isNew, isNormal}, {isLone, isNew, isWarning}, {isOngoing, isNormal}, {isOngoing, isWarning}} {
+		if e := longestIdle(o.where(append(class, isAccepting)...)); e != nil && now-e.last >= o.opts.FinishAfter {
+			o.end(e, series.Finished, now)
+			return true
+		}
+	}
+	classes := [][]func(*told) bool{{isLone, isOnServer, isNormal}, {isOngoing, isNormal}}
+	if forWarning {
+		classes = [][]func(*told) bool{
+			{isLone, isOnServer, isNormal}, {isLone, isOnServer, isWarning},
+			{isOngoing, isNormal}, {isLone, isNew, isNormal}, {isOngoing, isWarning},
+		}
+	}
+	for _, class := range classes {
+		switch e := longestIdle(o.where(append(class, isAccepting)...)); {
+		case e == nil:
+			continue
+		case e.phase == unwritten && isLone(e):
+			o.lose(e, DropDisplaced)
+		default:
+			o.end(e, series.Unknown, now)
+		}
+		return true
+	}
+	return false
+}
+
+// under returns the key under which an occurrence counts, and the note of a series
+// that begins with it.
+func (o *oracle) under(tuple, note string, now time.Duration) (key, begins string) {
+	if o.distinct == 0 || note == "" {
+		return tuple, note
+	}
+	own, rest := nameWith(tuple, note), nameWith(tuple, "rest")
+	isAlive := func(e *told) bool { return now-e.last < o.opts.FinishAfter }
+	distinct := o.where(isAccepting, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != tuple && e.key != rest && e.key != own })
+	switch {
+	case len(o.where(isAccepting, has(own), isAlive)) > 0:
+		return own, note
+	case len(o.where(isAccepting, has(rest), isAlive)) > 0, len(distinct) >= o.distinct:
+		return rest, series.CombinedPrefix + note
+	default:
+		return own, note
+	}
+}
+
+// enter makes an entry.
+func (o *oracle) enter(key string) *told {
+	n := 0
+	for _, e := range o.all {
+		if e.key == key {
+			n++
+		}
+	}
+	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, n+1), warning: isWarningKey(key)}
+	e.knows.last = math.MinInt64 // there are times before the beginning
+	o.all = append(o.all, e)
+	return e
+}
+
+func (o *oracle) end(e *told, as series.State, now time.Duration) {
+	e.life = closing
+	o.baseOf(e.key).ended = true
+	if e.state == series.Ongoing {
+		e.state = as
+		e.changes++
+	}
+	if e.phase == refused && !e.busy {
+		o.lose(e, "")
+		return
+	}
+	if e.name == nil {
+		o.takeName(e, now)
+	}
+	if isOnServer(e) {
+		o.hold(e, e.at)
+	} else {
+		o.hold(e, now)
+	}
+	if o.needs(e) == none && !e.busy {
+		e.life = forgotten
+		return
+	}
+	o.schedule(e, now)
+	o.boundClosing()
+}
+
+func (o *oracle) boundClosing() {
+	for len(o.where(isClosing)) > o.opts.Capacity {
+		e := longestIdle(o.where(isClosing, isIdle, isNormal))
+		if e == nil {
+			e = longestIdle(o.where(isClosing, isIdle, isWarning))
+		}
+		if e == nil {
+			return
+		}
+		o.lose(e, DropClosingFull)
+	}
+}
+
+func (o *oracle) lose(e *told, reason DropReason) {
+	e.life = forgotten
+	if e.phase == refused {
+		reason = e.refusal
+	}
+	o.drop(e.key, e.count-e.knows.count, reason)
+}
+
+// baseOf returns what is known of the base name of a key.
+func (o *oracle) baseOf(key string) *toldName {
+	if o.known[key] == nil {
+		o.known[key] = &toldName{until: math.MinInt64}
+	}
+	return o.known[key]
+}
+
+// hold says that an Event of e that was written at the given time has its name for
+// a while.
+func (o *oracle) hold(e *told, from time.Duration) {
+	if e.name == nil || !e.name.unique {
+		whose := ownerUnknown
+		if isOnServer(e) {
+			whose = ownerUs
+		}
+		o.holdFor(e.key, from+o.opts.EventTTL*9/8, whose)
+	}
+}
+
+func (o *oracle) holdFor(key string, until time.Duration, whose owner) {
+	base := o.baseOf(key)
+	base.until = max(base.until, until)
+	if whose != ownerUnknown {
+		base.whose = whose
+	}
+}
+
+func (o *oracle) takeName(e *told, now time.Duration) {
+	if now < o.baseOf(e.key).until || o.isTended(e, &toldEvent{key: e.key}) {
+		o.rename(e)
+		return
+	}
+	e.name = &naming{}
+}
+
+// rename gives e a name that no other entry has.
+func (o *oracle) rename(e *told) {
+	before := e.name
+	for {
+		e.name = &naming{unique: true, first: e.first, n: e.names}
+		e.names++
+		if before == nil || *before != *e.name {
+			return
+		}
+	}
+}
+
+func (o *oracle) needs(e *told) Kind {
+	switch {
+	case e.life == forgotten:
+		return none
+	case e.phase == claiming:
+		return e.step
+	case e.phase == conflicted:
+		return Look
+	case e.phase == refused && e.beatDue && e.life == accepting:
+		return Create
+	case e.phase == refused:
+		return none
+	case e.phase == unwritten && e.existed:
+		return Recreate
+	case e.phase == unwritten:
+		return Create
+	case e.state != e.knows.state && e.state == series.Ongoing:
+		return MakeSeries
+	case e.state != e.knows.state:
+		return Finish
+	case e.beatDue:
+		return Heartbeat
+	case e.flush:
+		return FlushCount
+	case e.signpost && e.state == series.Ongoing && e.base == ownerUnknown:
+		return Look
+	case e.signpost && e.state == series.Ongoing:
+		return Signpost
+	}
+	return none
+}
+
+// isUpToDate reports whether at most the Event under the base name is to be written.
+func (o *oracle) isUpToDate(e *told) bool {
+	kind := o.needs(e)
+	return kind == none || e.phase == live && (kind == Look || kind == Signpost)
+}
+
+// schedule decides when advance looks at e; not at all if a request can be made.
+func (o *oracle) schedule(e *told, now time.Duration) {
+	deadline := e.last + o.opts.FinishAfter
+	if o.isUpToDate(e) && e.state == series.Ongoing {
+		deadline = min(deadline, e.beatAt)
+	}
+	switch {
+	case o.needs(e) == none:
+		e.wake = deadline
+	case e.retry > now && e.life == accepting:
+		e.wake = min(e.retry, deadline)
+	case e.retry > now:
+		e.wake = e.retry
+	default:
+		e.wake = noTime
+	}
+}
+
+func (o *oracle) advance(now time.Duration) string {
+	for {
+		due := o.where(isTracked, isIdle, func(e *told) bool { return e.wake <= now })
+		if len(due) == 0 {
+			return ""
+		}
+		o.tick(due[0], now)
+		if due[0].life != forgotten {
+			o.schedule(due[0], now)
+		}
+	}
+}
+
+func (o *oracle) tick(e *told, now time.Duration) {
+	switch {
+	case e.life != accepting:
+	case now-e.last >= o.opts.FinishAfter:
+		o.end(e, series.Finished, now)
+	case e.state == series.Ongoing && (e.phase == live || e.phase == refused) && now >= e.beatAt && o.isUpToDate(e):
+		e.beatDue = true
+	}
+}
+
+func (o *oracle) planBeat(e *told) {
+	interval := o.opts.HeartbeatInterval
+	if first := o.opts.FirstHeartbeat; first != 0 && e.beats < 30 {
+		interval = min(interval, first<<e.beats)
+	}
+	e.beatAt = e.at + interval
+}
+
+func (o *oracle) begin(label string, now time.Duration) string {
+	e := o.find(label)
+	if e.life == forgotten {
+		return "no write"
+	}
+	e.busy = true
+	o.tick(e, now)
+	kind := o.needs(e)
+	if e.phase == refused && kind == Create && e.count < 2 {
+		e.beatDue, e.at, kind = false, now, none
+		o.planBeat(e)
+	}
+	if kind == none {
+		e.busy = false
+		o.conclude(e, now)
+		return "no write"
+	}
+	if e.name == nil {
+		o.takeName(e, now)
+	}
+	last := max(micros(e.last), e.knows.last, e.first)
+	if e.silent {
+		last = max(e.knows.last, e.first)
+	}
+	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last}
+	w.event = toldEvent{
+		key: e.key, name: *e.name, state: e.state, count: e.count,
+		first: e.first, last: last, note: e.note, now: e.now, instance: e.instance,
+	}
+	e.writing = w
+	switch {
+	case kind == Look && e.phase == live:
+		w.name = naming{}
+		return "look base"
+	case kind == Look, kind == Close:
+		w.name = e.inTheWay
+		if kind == Close {
+			w.before = e.closing
+		}
+		return fmt.Sprintf("%s %s", kind, w.name)
+	case kind == Signpost:
+		w.name = naming{}
+		return fmt.Sprintf("successor base -> %s", *e.name)
+	}
+	e.knows.last = last // perhaps
+	if kind != Create && kind != Recreate {
+		w.before = e.version
+	}
+	return fmt.Sprintf("%s %s", kind, o.text(&w.event, true))
+}
+
+// text describes an Event.
+func (o *oracle) text(ev *toldEvent, stateFirst bool) string {
+	name := ev.name.in(ev.first)
+	text := fmt.Sprintf("%s %s x%d", name, ev.state, ev.count)
+	if stateFirst {
+		text = fmt.Sprintf("%s x%d %s", ev.state, ev.count, name)
+	}
+	text += fmt.Sprintf(" %s to %s", ev.first, ev.last)
+	if ev.note != "" {
+		text += fmt.Sprintf(" %q", ev.note)
+	}
+	if ev.now != "" {
+		text += fmt.Sprintf(" now %q", ev.now)
+	}
+	if o.opts.Scope == SameController {
+		text += " by " + ev.instance
+	}
+	return text
+}
+
+// frac is what the times of Events lack.
+var frac = start.Sub(start.Truncate(time.Microsecond))
+
+// micros rounds a time down as an Event does.
+func micros(d time.Duration) time.Duration {
+	return start.Add(d).Truncate(time.Microsecond).Sub(start.Truncate(time.Microsecond))
+}
+
+// cut returns when an occurrence was, as far as a tracker knows.
+func cut(d time.Duration) time.Duration { return micros(d) - frac }
+
+// on returns the Event with a name, nil if there is none.
+func (o *oracle) on(key string, name naming) *toldEvent {
+	for _, ev := range o.remote {
+		if ev.key == key && ev.name == name {
+			return ev
+		}
+	}
+	return nil
+}
+
+// touched says that ev has changed.
+func (o *oracle) touched(ev *toldEvent) {
+	o.changes++
+	ev.version = o.changes
+	if o.versionless {
+		ev.version = 0
+	}
+}
+
+// do has the server make a write.
+func (o *oracle) do(key string, w *toldWrite) Outcome {
+	ev := o.on(key, w.name)
+	creates := w.kind == Create || w.kind == Recreate
+	switch {
+	case creates && ev != nil:
+		return Taken
+	case creates:
+		created := w.event
+		if created.count == 1 || created.now == created.note {
+			created.now = ""
+		}
+		o.touched(&created)
+		o.remote = append(o.remote, &created)
+		return Written
+	case ev == nil:
+		return Gone
+	case w.before != 0 && w.before != ev.version:
+		return Changed
+	}
+	was := *ev
+	switch w.kind {
+	case Look:
+	case Close:
+		ev.state = series.Finished
+	case Signpost:
+		to := w.event.name
+		ev.successor = &to
+		ev.renewed++ // each renewal is a change
+	default:
+		ev.state, ev.count, ev.last = w.state, w.count, w.event.last
+		switch w.event.now {
+		case "":
+		case w.event.note:
+			ev.now = ""
+		default:
+			ev.now = w.event.now
+		}
+	}
+	if *ev != was {
+		o.touched(ev)
+	}
+	return Written
+}
+
+func (o *oracle) answer(label string, now time.Duration) string {
+	e := o.find(label)
+	outcome := o.do(e.key, e.writing)
+	o.apply(e, outcome, false, "", now)
+	return outcome.String()
+}
+
+func (o *oracle) fail(label string, how failure, now time.Duration) string {
+	e := o.find(label)
+	if how == lost {
+		o.do(e.key, e.writing)
+	}
+	o.apply(e, how.result().Outcome, how == unsent, "", now)
+	return string(how)
+}
+
+func (o *oracle) refuse(label string, reason DropReason, now time.Duration) string {
+	o.apply(o.find(label), Refused, false, reason, now)
+	return "refused"
+}
+
+func (o *oracle) apply(e *told, outcome Outcome, unsent bool, reason DropReason, now time.Duration) {
+	w := e.writing
+	e.writing, e.busy = nil, false
+	if e.life == forgotten {
+		return
+	}
+	isSeries, failures := w.kind < Look, e.failures
+	switch {
+	case outcome == PushedBack:
+	case outcome == Troubled || outcome == Denied:
+		if outcome == Troubled && !unsent && isSeries {
+			e.tried = append(e.tried, *w)
+		}
+		if outcome == Denied && e.phase == claiming && w.kind == Look {
+			o.isUnseen(e)
+		}
+		o.failed(e, outcome == Denied, now)
+	default:
+		o.interpret(e, w, outcome, reason, now)
+		switch {
+		case e.life == forgotten:
+			return
+		case isSeries && outcome == Written, w.kind != Look && outcome == Refused:
+			e.failures, e.retry = 0, 0
+		case outcome == Taken, outcome == Changed, outcome == Refused:
+			o.failed(e, false, now)
+			if failures == 0 && w.kind != Look {
+				e.retry = 0 // the first look follows at once
+			}
+		}
+	}
+	o.conclude(e, now)
+}
+
+func (o *oracle) failed(e *told, isDenied bool, now time.Duration) {
+	e.failures++
+	delay := min(time.Second<<min(e.failures-1, 10), 2*time.Minute)
+	if isDenied {
+		delay = 2 * time.Minute
+	}
+	e.retry = now + delay
+}
+
+func (o *oracle) conclude(e *told, now time.Duration) {
+	switch {
+	case e.life == forgotten:
+	case e.life == closing && o.needs(e) == none && e.phase == refused:
+		o.lose(e, "")
+	case e.life == closing && o.needs(e) == none:
+		e.life = forgotten
+	default:
+		o.schedule(e, now)
+		o.boundClosing()
+	}
+}
+
+// interpret applies what the server has decided.
+func (o *oracle) interpret(e *told, w *toldWrite, outcome Outcome, reason DropReason, now time.Duration) {
+	ev := o.on(e.key, w.name)
+	switch e.phase {
+	case claiming:
+		o.claimed(e, w, outcome, ev, now)
+		return
+	case conflicted:
+		switch {
+		case outcome == Gone:
+			o.vanished(e)
+		case outcome == Refused:
+			if e.unseen++; e.unseen == 3 {
+				o.refused(e, reason, now)
+			}
+		case began(e, ev):
+			o.merge(e, ev, now)
+		default:
+			o.unwrite(e)
+			o.claim(e, w.name)
+			o.found(e, ev, now)
+		}
+		return
+	}
+	switch {
+	case w.kind >= Look:
+		o.aboutBase(e, w, outcome, ev, now)
+	case outcome == Written:
+		o.written(e, w, ev.version, now)
+	case outcome == Refused:
+		o.refused(e, reason, now)
+	case outcome == Taken:
+		o.hold(e, now)
+		o.claim(e, w.name)
+	case outcome == Gone:
+		o.vanished(e)
+	case outcome == Changed:
+		e.phase, e.unseen, e.inTheWay = conflicted, 0, *e.name
+	}
+}
+
+func (o *oracle) claim(e *told, name naming) {
+	e.phase, e.step, e.inTheWay, e.next, e.unseen = claiming, Look, name, nil, 0
+}
+
+func (o *oracle) unwrite(e *told) {
+	e.phase, e.version, e.tried = unwritten, 0, nil
+	e.knows.count, e.knows.changes = 0, 0
+}
+
+func (o *oracle) isLive(e *told, version int) {
+	e.phase, e.version, e.tried, e.existed, e.refusal, e.vacated = live, version, nil, true, "", false
+}
+
+func (o *oracle) written(e *told, w *toldWrite, version int, now time.Duration) {
+	o.isLive(e, version)
+	e.knows, e.at = *w, now
+	e.flush = o.waitedFor[e] > w.changes
+	if e.beatDue {
+		e.beats = min(e.beats+1, math.MaxUint8)
+		e.beatDue = false
+	}
+	o.planBeat(e)
+	if w.name.unique && w.state == series.Ongoing && w.kind != FlushCount {
+		o.wantSignpost(e, now)
+	}
+	if e.life == closing {
+		o.hold(e, now)
+	}
+}
+
+// wantSignpost has the Event under the base name lead to e, unless it is a
+// stranger's.
+func (o *oracle) wantSignpost(e *told, now time.Duration) {
+	if base := o.baseOf(e.key); e.base == ownerUnknown && now < base.until {
+		e.base = base.whose
+	}
+	e.signpost = e.base != ownerOther
+}
+
+func (o *oracle) setBase(e *told, whose owner) {
+	e.base = whose
+	if base := o.known[e.key]; base != nil {
+		base.whose = whose
+	}
+}
+
+func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {
+	switch {
+	case outcome == Gone:
+		e.signpost, e.base = false, ownerUnknown
+		o.baseOf(e.key).until, o.baseOf(e.key).whose = math.MinInt64, ownerUnknown
+	case outcome == Refused && w.kind == Look:
+		o.setBase(e, ownerOther)
+		e.signpost = false
+	case outcome == Refused:
+		e.signpost = false
+	case w.kind == Signpost:
+		e.signpost = false
+		o.holdFor(e.key, now+o.opts.EventTTL*9/8, ownerUs)
+	default:
+		e.signpost = o.judge(e, ev, now) != stranger
+		o.setBase(e, ownerIf(e.signpost))
+	}
+}
+
+func (o *oracle) vanished(e *told) {
+	if e.silent {
+		o.lose(e, "")
+		return
+	}
+	o.unwrite(e)
+}
+
+func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
+	if e.life == closing {
+		o.lose(e, reason)
+		return
+	}
+	if e.existed {
+		o.hold(e, now)
+	}
+	o.drop(e.key, e.count-e.knows.count, reason)
+	e.phase, e.refusal, e.tried, e.version, e.flush = refused, reason, nil, 0, false
+	e.state, e.count = series.Ongoing, 0
+	e.knows.count, e.knows.changes = 0, e.changes
+	if e.existed {
+		o.rename(e)
+	}
+	e.existed = false
+	if e.beatDue {
+		e.beats = min(e.beats+1, math.MaxUint8)
+		e.beatDue = false
+	}
+	e.at = now
+	o.planBeat(e)
+}
+
+func (o *oracle) claimed(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {
+	switch {
+	case outcome == Refused && w.kind == Look:
+		o.isUnseen(e)
+	case outcome == Changed && e.unseen < 2:
+		e.step = Look
+		e.unseen++
+	case outcome == Gone && w.kind == Look && w.name == *e.name && !e.vacated:
+		o.unwrite(e)
+		e.vacated = true
+	case outcome == Written && w.kind == Look:
+		o.found(e, ev, now)
+	default:
+		o.claimNext(e)
+	}
+}
+
+func (o *oracle) isUnseen(e *told) {
+	if e.unseen++; e.unseen < 3 {
+		return
+	}
+	if !e.inTheWay.unique {
+		o.setBase(e, ownerOther)
+	}
+	e.next = nil
+	o.claimNext(e)
+}
+
+// claimNext leaves the Event that is in the way.
+func (o *oracle) claimNext(e *told) {
+	if e.next != nil {
+		o.claim(e, *e.next)
+		return
+	}
+	o.unwrite(e)
+	o.rename(e)
+}
+
+// began reports whether e has created ev, or continued it before.
+func began(e *told, ev *toldEvent) bool {
+	return ev.strange == "" && ev.first == e.first && ev.instance == e.instance
+}
+
+// smallest returns the smallest count of the attempts; e must have some.
+func (e *told) smallest() int {
+	return slices.MinFunc(e.tried, func(a, b toldWrite) int { return a.count - b.count }).count
+}
+
+func (e *told) hasTried(ev *toldEvent) bool {
+	return slices.ContainsFunc(e.tried, func(w toldWrite) bool { return w.count == ev.count && w.last == ev.last })
+}
+
+func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
+	return ev.state == series.Singleton && now+frac-ev.first < o.opts.FinishAfter ||
+		ev.state == series.Ongoing && now+frac-ev.last < o.opts.FinishAfter+o.opts.HeartbeatInterval
+}
+
+func isPossible(ev *toldEvent, now time.Duration) bool {
+	return ev.strange == "" && ev.first-now-frac <= time.Minute && ev.last-now-frac <= time.Minute
+}
+
+// judge returns what ev is to e.
+func (o *oracle) judge(e *told, ev *toldEvent, now time.Duration) standing {
+	switch {
+	case began(e, ev) && e.hasTried(ev):
+		return own
+	case began(e, ev) && len(e.tried) > 0 && e.smallest() <= ev.count:
+		return shared
+	case !isPossible(ev, now):
+		return stranger
+	case !o.isAlive(ev, now):
+		return dead
+	case o.isTended(e, ev):
+		return tended
+	default:
+		return alive
+	}
+}
+
+func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
+	what := o.judge(e, ev, now)
+	if !ev.name.unique {
+		o.setBase(e, ownerIf(what != stranger))
+	}
+	switch what {
+	case own:
+		o.adopt(e, ev, 0, now)
+	case shared:
+		o.adopt(e, ev, ev.count-e.smallest(), now)
+		if e.life == accepting && ev.state.Closed() {
+			o.end(e, ev.state, now)
+		}
+	case alive:
+		o.adopt(e, ev, ev.count, now)
+	case dead:
+		e.next = nil
+		if ev.successor != nil && ev.successor.unique && !ev.name.unique {
+			next := *ev.successor
+			e.next = &next
+		}
+		if ev.state == series.Ongoing && !o.isTended(e, ev) {
+			e.step, e.closing = Close, ev.version
+			return
+		}
+		o.claimNext(e)
+	default:
+		e.next = nil
+		o.claimNext(e)
+	}
+}
+
+// merge adds to e what others have written to its Event.
+func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
+	theirs := max(ev.count-e.knows.count, 0)
+	if e.hasTried(ev) {
+		theirs = 0
+	}
+	planned := e.knows.state == series.Ongoing
+	e.count += theirs
+	if theirs > 0 && e.life == closing && e.state == series.Finished && ev.state == series.Ongoing {
+		e.state = series.Ongoing
+	}
+	e.changes++
+	o.isLive(e, ev.version)
+	e.knows = toldWrite{state: ev.state, count: ev.count, last: max(e.knows.last, ev.last)}
+	e.flush = ev.count < e.count || ev.state != e.state
+	if !e.flush {
+		e.knows.changes = e.changes
+	}
+	if !planned {
+		o.planBeat(e)
+	}
+	if e.life == accepting && ev.state.Closed() {
+		o.end(e, ev.state, now)
+	}
+}
+
+// isTended reports whether an entry other than e has ev.
+func (o *oracle) isTended(e *told, ev *toldEvent) bool {
+	return len(o.where(isTracked, has(ev.key), func(other *told) bool {
+		return other != e && other.name != nil && *other.name == ev.name
+	})) > 0
+}
+
+// adopt makes ev the Event of e, which has not counted theirs of its occurrences.
+func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
+	e.count += theirs
+	if theirs > 0 && e.state == series.Singleton {
+		e.state = series.Ongoing
+		if e.life == closing {
+			e.state = series.Finished
+		}
+	}
+	if e.first != ev.first {
+		e.now = cmp.Or(e.now, e.note)
+		e.note = ev.note
+	}
+	e.first, e.instance = ev.first, ev.instance
+	e.changes++
+	name, names := ev.name, e.names
+	e.name, e.names = &name, 0
+	o.isLive(e, ev.version)
+	if name.unique {
+		e.names = max(1, names)
+		o.wantSignpost(e, now)
+	}
+	e.at = now
+	e.knows = toldWrite{state: ev.state, count: ev.count, last: ev.last}
+	e.flush = theirs > 0 || e.state != ev.state || e.count != ev.count
+	if !e.flush {
+		e.knows.changes = e.changes
+	}
+	o.planBeat(e)
+}
+
+func (o *oracle) expire(label string, now time.Duration) string {
+	if e := o.find(label); e.life == accepting && now-e.last >= o.opts.FinishAfter {
+		o.end(e, series.Finished, now)
+	}
+	return ""
+}
+
+func (o *oracle) beat(label string, now time.Duration) string {
+	e := o.find(label)
+	if e.life != accepting {
+		return ""
+	}
+	e.beatAt = now
+	if !e.busy {
+		o.tick(e, now)
+		o.schedule(e, now)
+	}
+	return ""
+}
+
+func (o *oracle) flush(now time.Duration) string {
+	clear(o.waitedFor)
+	for _, e := range o.where(isTracked) {
+		if (e.phase != refused || e.busy) && e.knows.changes != e.changes {
+			e.flush, e.retry = true, 0
+			o.waitedFor[e] = e.changes
+			o.schedule(e, now)
+		}
+	}
+	return o.settled()
+}
+
+func (o *oracle) settled() string {
+	o.settle()
+	var left []string
+	for e := range o.waitedFor {
+		left = append(left, e.label)
+	}
+	return leftText(left)
+}
+
+// settle forgets what nobody waits for any more.
+func (o *oracle) settle() {
+	for e, changes := range o.waitedFor {
+		if e.life == forgotten || e.knows.changes >= changes {
+			delete(o.waitedFor, e)
+		}
+	}
+}
+
+func (o *oracle) seal(reason DropReason) string {
+	o.sealed = reason
+	return "sealed"
+}
+
+func (o *oracle) clear(reason DropReason) string {
+	for _, e := range o.where(isTracked) {
+		o.lose(e, reason)
+	}
+	return ""
+}
+
+func (o *oracle) status(label string, now time.Duration) string {
+	e := o.find(label)
+	s := statusText{
+		phase: e.phase, state: e.state, count: e.count, last: e.last,
+		written: fmt.Sprintf("%s x%d", e.knows.state, e.knows.count), at: e.at,
+		beatAt: e.beatAt, beats: e.beats, failures: e.failures,
+	}
+	if e.retry > now {
+		s.retry = e.retry
+	}
+	return s.String()
+}
+
+func (o *oracle) put(ev *toldEvent) {
+	o.touched(ev)
+	o.remote = append(o.remote, ev)
+	o.listed = nil
+}
+
+func (o *oracle) stand(key string, at earlier) {
+	o.put(&toldEvent{
+		key: key, name: at.name, state: at.state, count: at.count, first: micros(at.first), last: micros(at.last),
+		note: "before", instance: "controller-0", successor: at.successor,
+	})
+}
+
+func (o *oracle) strange(key string, name naming, what strangeness, _ time.Duration) {
+	o.put(&toldEvent{key: key, name: name, strange: what})
+}
+
+func (o *oracle) meddle(key string, name naming, n int, state series.State, now time.Duration) string {
+	ev := o.on(key, name)
+	if ev == nil || ev.strange != "" {
+		return "nothing there"
+	}
+	o.touched(ev)
+	ev.count += n
+	ev.state = state
+	ev.last = max(ev.last, micros(now), ev.first)
+	o.listed = nil
+	return "changed"
+}
+
+func (o *oracle) delete(key string, name naming) string {
+	before := len(o.remote)
+	o.remote = slices.DeleteFunc(o.remote, func(ev *toldEvent) bool { return ev.key == key && ev.name == name })
+	if len(o.remote) == before {
+		return "nothing there"
+	}
+	return "deleted"
+}
+
+func (o *oracle) vanish(label string) {
+	e := o.find(label)
+	o.delete(e.key, e.writing.name)
+}
+
+func (o *oracle) sorted() []toldEvent {
+	var all []toldEvent
+	for _, ev := range o.remote {
+		all = append(all, *ev)
+	}
+	slices.SortFunc(all, func(a, b toldEvent) int {
+		return cmp.Or(strings.Compare(a.key, b.key), compareNames(a.name, b.name))
+	})
+	return all
+}
+
+func (o *oracle) server(key string) string {
+	var events []string
+	for _, ev := range o.sorted() {
+		switch {
+		case ev.key != key:
+			continue
+		case ev.strange != "":
+			events = append(events, fmt.Sprintf("%s %s", ev.name, ev.strange))
+			continue
+		}
+		text := o.text(&ev, false)
+		if ev.successor != nil {
+			text += " -> " + ev.successor.String()
+		}
+		events = append(events, text)
+	}
+	return cmp.Or(strings.Join(events, " | "), "nothing")
+}
+
+func (o *oracle) list() string {
+	o.listed = o.sorted()
+	return fmt.Sprintf("%d events", len(o.listed))
+}
+
+func (o *oracle) restore(spread float64, now time.Duration) string {
+	var all []string
+	for i := range o.listed {
+		ev := &o.listed[i]
+		if label := o.restoreOne(ev, spread, now+time.Duration(i)*time.Microsecond); label != "" {
+			all = append(all, fmt.Sprintf("%s is %s", ev.name, label))
+		}
+	}
+	return strings.Join(all, " | ")
+}
+
+// restoreOne returns the label of the entry that has ev now.
+func (o *oracle) restoreOne(ev *toldEvent, spread float64, now time.Duration) string {
+	isAlive := o.isAlive(ev, now)
+	if !isPossible(ev, now) || !isAlive && ev.state != series.Ongoing || o.sealed != "" || o.baseOf(ev.key).ended {
+		return ""
+	}
+	var e *told
+	for _, accepting := range o.where(isAccepting, has(ev.key)) {
+		e = accepting
+	}
+	if o.isTended(e, ev) {
+		return ""
+	}
+	switch {
+	case !isAlive:
+		if e != nil && (e.name == nil && !ev.name.unique || e.name != nil && *e.name == ev.name) {
+			return ""
+		}
+		if e != nil && e.phase == claiming && (e.inTheWay == ev.name || e.next != nil && *e.next == ev.name) {
+			return ""
+		}
+		if len(o.where(isClosing)) >= o.opts.Capacity {
+			return ""
+		}
+	case e != nil:
+		if e.phase != unwritten || e.existed || e.busy || e.name != nil && *e.name != ev.name {
+			return ""
+		}
+		theirs := ev.count
+		switch o.judge(e, ev, now) {
+		case own:
+			theirs = 0
+		case shared:
+			theirs -= e.smallest()
+		}
+		o.adopt(e, ev, theirs, now)
+		e.failures, e.retry = 0, 0
+		o.conclude(e, now)
+		return e.label
+	case len(o.where(isAccepting)) >= o.opts.Capacity:
+		return ""
+	}
+	e = o.enter(ev.key)
+	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.state, ev.count, ev.note, now-noteInterval, ev.first
+	o.adopt(e, ev, 0, now)
+	e.now, e.signpost = ev.now, false
+	age := now + frac - ev.last
+	switch {
+	case !isAlive:
+		e.life, e.state, e.last = closing, series.Finished, cut(now-age)
+		e.changes++
+		o.hold(e, now)
+	case ev.state == series.Singleton:
+		e.last, e.at = cut(now-age), now-age
+	default:
+		e.last, e.beats = cut(now), math.MaxUint8
+		left := min(o.opts.HeartbeatInterval, o.opts.HeartbeatInterval+o.opts.FinishAfter-age)
+		e.beatAt = now + time.Duration(spread*float64(left))
+		e.at = e.beatAt - o.opts.HeartbeatInterval
+	}
+	o.schedule(e, now)
+	return e.label
+}
+
+func (o *oracle) kill(time.Duration) string {
+	o.born = len(o.all)
+	o.known, o.sealed, o.listed = map[string]*toldName{}, "", nil
+	clear(o.waitedFor)
+	o.lives++
+	return "another process"
+}

@@ -1,0 +1,315 @@
+package tracker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/fakeapi"
+	"github.com/eventseries/eventseries/series"
+)
+
+// server is an API server that complains about requests that no recorder should
+// send.
+type server struct {
+	t      *testing.T
+	api    fakeapi.Server
+	events map[string]*stored // those that exist, by name
+
+	// versionless: the sink returns no resourceVersion, like one that is no API
+	// server.
+	versionless bool
+}
+
+// stored is what the books know of one Event, from its creation to its deletion.
+type stored struct {
+	event    *eventsv1.Event // as it is now, or was last
+	key      string          // short name of the key whose name it has
+	stranger strangeness     // empty if it has that key; otherwise nobody may change it
+	deleted  bool
+
+	// meddled is how much of the count others have written without the knowledge of
+	// the entry that tends it.
+	meddled int
+
+	// tender is the entry whose count includes that of this Event, and buried says
+	// that the count is among those that expired.
+	tender *Entry
+	buried bool
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{t: t, events: map[string]*stored{}}
+	s.api.OnChange = func(_ string, before, after *eventsv1.Event) {
+		switch {
+		case before == nil:
+			s.events[after.Name] = &stored{event: after}
+		case after == nil:
+			s.events[before.Name].deleted = true
+			delete(s.events, before.Name)
+		default:
+			s.events[after.Name].event = after
+		}
+	}
+	return s
+}
+
+func (ev *stored) count() int {
+	switch {
+	case ev.stranger != "":
+		return 0
+	case ev.event.Series == nil:
+		return 1
+	default:
+		return int(ev.event.Series.Count)
+	}
+}
+
+// do makes a write. It returns the result and the Event that the write was about.
+func (s *server) do(w *Write) (r Result, ev *stored) {
+	s.t.Helper()
+	ctx := context.Background()
+	if w.Creates() {
+		event, err := s.api.Create(ctx, w.Series.Event())
+		return s.result(event, err), s.events[w.Series.Name]
+	}
+	patch, err := w.Patch()
+	require.NoError(s.t, err, "%s cannot be sent", w.Kind)
+	ev = s.events[w.Series.Name]
+	var before *eventsv1.Event
+	if ev != nil {
+		before = ev.event
+	}
+	event, err := s.api.Patch(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: w.Series.Namespace, Name: w.Series.Name}}, patch)
+	if err == nil {
+		s.compare(w, before, ev)
+	}
+	return s.result(event, err), ev
+}
+
+func (s *server) result(event *eventsv1.Event, err error) (r Result) {
+	s.t.Helper()
+	r.Event = event
+	switch {
+	case err == nil && s.versionless:
+		event.ResourceVersion = ""
+	case err == nil:
+	case apierrors.IsAlreadyExists(err):
+		r.Outcome = Taken
+	case apierrors.IsNotFound(err):
+		r.Outcome = Gone
+	case apierrors.IsConflict(err):
+		r.Outcome = Changed
+	default:
+		s.t.Errorf("invalid request: %v", err)
+	}
+	return r
+}
+
+// compare complains about a patch that no recorder should send.
+func (s *server) compare(w *Write, before *eventsv1.Event, ev *stored) {
+	s.t.Helper()
+	after := ev.event
+	changed := slices.Collect(maps.Keys(after.Annotations))
+	for k := range before.Annotations {
+		if _, ok := after.Annotations[k]; !ok {
+			changed = append(changed, k)
+		}
+	}
+	changed = slices.DeleteFunc(changed, func(k string) bool { return before.Annotations[k] == after.Annotations[k] })
+	if b, a := before.Series, after.Series; b != nil && (a == nil || a.Count < b.Count || a.LastObservedTime.Before(&b.LastObservedTime)) {
+		s.t.Errorf("%s of %s turns series %+v into %+v", w.Kind, w.Series.Name, b, a)
+	}
+	if ev.stranger != "" && after.ResourceVersion != before.ResourceVersion {
+		s.t.Errorf("%s has changed the Event of another key", w.Kind)
+	}
+	allowed, limited := map[Kind][]string{Look: {}, Close: {series.AnnotationState}, Signpost: {series.AnnotationSuccessor}}[w.Kind]
+	switch {
+	case !limited && slices.Contains(changed, series.AnnotationSuccessor):
+		s.t.Errorf("%s changes the successor", w.Kind)
+	case limited && (!slices.Equal(changed, allowed[:min(len(changed), len(allowed))]) || toJSON(s.t, before.Series) != toJSON(s.t, after.Series)):
+		s.t.Errorf("%s changes %q", w.Kind, changed)
+	}
+}
+
+// meddle makes another process continue an Event.
+func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
+	found, err := series.FromEvent(ev.event)
+	require.NoError(s.t, err)
+	found.Version = ""
+	found.Count += int32(n)
+	found.State = state
+	if at.After(found.Last) {
+		found.Last = at.Truncate(time.Microsecond)
+	}
+	patch, err := found.Patch()
+	require.NoError(s.t, err)
+	_, err = s.api.Patch(context.Background(), ev.event, patch)
+	require.NoError(s.t, err)
+	if ev.tender != nil {
+		ev.meddled += n
+	}
+}
+
+// put stores an Event that nobody here has written.
+func (s *server) put(event *eventsv1.Event, key string, what strangeness) *stored {
+	s.t.Helper()
+	require.NotContains(s.t, s.events, event.Name, "there is one already")
+	s.api.Put(event)
+	ev := s.events[event.Name]
+	ev.key, ev.stranger = key, what
+	return ev
+}
+
+// remove deletes an Event. The result is nil if there is none.
+func (s *server) remove(name string) *stored {
+	ev := s.events[name]
+	if ev != nil {
+		require.NoError(s.t, s.api.Delete(ev.event.Namespace, name))
+	}
+	return ev
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// standing Events.
+
+// earlier is an Event of an earlier process: its name, its state, its count, the
+// times of its first and its latest occurrence, and the Event that it leads to.
+type earlier struct {
+	name        naming
+	state       series.State
+	count       int
+	first, last time.Duration
+	successor   *naming
+}
+
+// strangeness says what is wrong with the Event of a stranger.
+type strangeness string
+
+const (
+	clash   strangeness = "clash"   // it has another key
+	garbage strangeness = "garbage" // it has no times
+	future  strangeness = "future"  // it has not happened yet
+	hijack  strangeness = "hijack"  // its count is negative
+)
+
+var strangenesses = []strangeness{clash, garbage, future, hijack}
+
+func (at *earlier) event(k *series.Key, instance string) *eventsv1.Event {
+	s := series.Series{
+		Key: *k, Instance: instance, State: at.state, Namespace: "ns", Name: at.name.of(k), Note: "before",
+		First: start.Add(at.first).Truncate(time.Microsecond), Last: start.Add(at.last).Truncate(time.Microsecond), Count: int32(at.count),
+	}
+	event := s.Event()
+	if at.successor != nil {
+		metav1.SetMetaDataAnnotation(&event.ObjectMeta, series.AnnotationSuccessor, at.successor.of(k)+" 2026-01-02T03:04:05Z")
+	}
+	return event
+}
+
+// strange returns an Event that has a name of k and does not belong to k.
+func strange(k *series.Key, name naming, what strangeness, now time.Duration) *eventsv1.Event {
+	s := earlier{name: name, state: series.Ongoing, count: 100, first: now - time.Minute, last: now}
+	event := s.event(k, cmp.Or(k.ReportingInstance, "controller-0"))
+	switch what {
+	case clash:
+		event.Reason = "Other"
+	case garbage:
+		event.EventTime, event.Series.LastObservedTime = metav1.MicroTime{}, metav1.MicroTime{}
+	case future:
+		event.EventTime.Time = event.EventTime.Add(1000 * time.Hour)
+		event.Series.LastObservedTime.Time = event.EventTime.Time
+	case hijack:
+		event.Series.Count = -1
+	}
+	return event
+}
+
+// naming is the name of an Event in a script: "base", or "unique0@10m0s" for the
+// first unique name of a series that began then.
+type naming struct {
+	unique bool
+	first  time.Duration // of a unique name, as sinceStart returns it
+	n      int
+}
+
+func parseNaming(t *testing.T, text string) naming {
+	t.Helper()
+	if text == "base" {
+		return naming{}
+	}
+	n, first, found := strings.Cut(strings.TrimPrefix(text, "unique"), "@")
+	require.True(t, found, "%q is no name", text)
+	name := naming{unique: true}
+	var err error
+	name.n, err = strconv.Atoi(n)
+	require.NoError(t, err)
+	name.first, err = time.ParseDuration(first)
+	require.NoError(t, err)
+	return name
+}
+
+func (n naming) of(k *series.Key) string {
+	if !n.unique {
+		return k.BaseName()
+	}
+	return k.UniqueName(start.Truncate(time.Microsecond).Add(n.first), n.n)
+}
+
+func (n naming) String() string {
+	if !n.unique {
+		return "base"
+	}
+	return "unique" + strconv.Itoa(n.n) + "@" + n.first.String()
+}
+
+// in returns the name without its time if that is the given one.
+func (n naming) in(first time.Duration) string {
+	if n.unique && n.first == first {
+		return "unique" + strconv.Itoa(n.n)
+	}
+	return n.String()
+}
+
+// nameOf returns which name of k an Event has.
+func nameOf(k *series.Key, name string) (text naming, ok bool) {
+	if name == k.BaseName() {
+		return naming{}, true
+	}
+	hex := name[strings.LastIndexByte(name, '.')+1:]
+	nanos, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil || !k.Named(name) {
+		return naming{}, false
+	}
+	at := time.Unix(0, int64(nanos))
+	first := at.Truncate(time.Microsecond)
+	return naming{unique: true, first: sinceStart(first), n: int(at.Sub(first))}, true
+}
+
+func compareNames(a, b naming) int {
+	switch {
+	case a.unique != b.unique && b.unique:
+		return -1
+	case a.unique != b.unique:
+		return 1
+	default:
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n))
+	}
+}

@@ -1,0 +1,965 @@
+package tracker
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// machine goes through a history of events: a tracker (world), or the second
+// implementation of the same rules (oracle). Each step returns a text, so the texts
+// of both, and those of a golden script, can be compared. [take] adds what the step
+// changed.
+//
+// Entries have labels: "a/2" is the second entry of key "a".
+type machine interface {
+	places() []place   // of all entries, oldest first
+	losses() []string  // since the last call
+	accepting() string // how many entries accept occurrences, and how many are closing
+
+	see(key, note string, now time.Duration) string
+	begin(label string, now time.Duration) string
+	answer(label string, now time.Duration) string
+	fail(label string, how failure, now time.Duration) string
+	refuse(label string, reason DropReason, now time.Duration) string
+	advance(now time.Duration) string
+	expire(label string, now time.Duration) string
+	beat(label string, now time.Duration) string
+	flush(now time.Duration) string
+	settled() string
+	seal(reason DropReason) string
+	clear(reason DropReason) string
+	status(label string, now time.Duration) string
+
+	// What other processes do, and what becomes of this one.
+	stand(key string, at earlier)
+	strange(key string, name naming, what strangeness, now time.Duration)
+	delete(key string, name naming) string
+	vanish(label string)
+	server(key string) string
+	meddle(key string, name naming, n int, state series.State, now time.Duration) string
+	list() string
+	restore(spread float64, now time.Duration) string
+	kill(now time.Duration) string
+}
+
+// failure is how a request fails.
+type failure string
+
+const (
+	lost       failure = "lost"       // the server handles it, and the response is lost
+	failed     failure = "failed"     // it does not reach the server, but nobody knows
+	unsent     failure = "unsent"     // it does not reach the server
+	pushedBack failure = "pushedBack" // the server asks the client to slow down
+	denied     failure = "denied"     // the client has no permission
+)
+
+var failures = []failure{lost, failed, unsent, pushedBack, denied}
+
+// result returns what the tracker learns of a failure.
+func (f failure) result() Result {
+	switch f {
+	case pushedBack:
+		return Result{Outcome: PushedBack}
+	case denied:
+		return Result{Outcome: Denied}
+	default:
+		return Result{Outcome: Troubled, Unsent: f == unsent}
+	}
+}
+
+// place is the situation of an entry.
+type place struct {
+	label string
+	life  life
+	phase phase
+	need  Kind
+}
+
+func (p place) String() string {
+	text := p.label
+	switch p.life {
+	case forgotten:
+		return text + " forgotten"
+	case closing:
+		text += " closing"
+	}
+	text += " " + p.phase.String()
+	if p.need != none {
+		text += ": " + p.need.String()
+	}
+	return text
+}
+
+// take makes a step, and adds to its text which entries it moved, and what it lost.
+func take(m machine, step func(machine) string) string {
+	before := m.places()
+	text := step(m)
+	parts := []string{}
+	for i, p := range m.places() {
+		if i >= len(before) || before[i] != p {
+			parts = append(parts, p.String())
+		}
+	}
+	losses := m.losses()
+	slices.Sort(losses)
+	for _, loss := range losses {
+		parts = append(parts, "dropped "+loss)
+	}
+	if text != "" {
+		parts = slices.Insert(parts, 0, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// start is the wall time of all tests. It has no monotonic reading, so time passes
+// as the test says. Its nanoseconds are not zero, to show where they are cut off.
+var start = time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
+
+// testKey returns the key with a short name. A name in upper case is a Warning. The
+// note that is part of a key stands behind a colon; "a:rest" is what the rest of
+// the tuple shares.
+func testKey(name string) *series.Key {
+	name, note, _ := strings.Cut(name, ":")
+	if note == "rest" {
+		note = series.CombinedPrefix
+	}
+	k := &series.Key{
+		Note:                note,
+		Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-" + strings.ToLower(name), UID: "uid-1"},
+		Type:                "Normal",
+		Action:              "Starting",
+		Reason:              "Started",
+		ReportingController: "example.com/controller",
+		ReportingInstance:   "controller-0",
+	}
+	if isWarningKey(name) {
+		k.Type = "Warning"
+	}
+	return k
+}
+
+func isWarningKey(name string) bool { return strings.ToUpper(tupleOf(name)) == tupleOf(name) }
+
+// nameWith returns the short name of the key of an occurrence with a note, if notes
+// tell series apart.
+func nameWith(tuple, note string) string {
+	if note == "" {
+		return tuple
+	}
+	return tuple + ":" + note
+}
+
+// tupleOf returns the part of a short name that is not about a note.
+func tupleOf(name string) string {
+	tuple, _, _ := strings.Cut(name, ":")
+	return tuple
+}
+
+// world is a Tracker, a server, and books in which every occurrence must be found
+// again. When its process is killed, another one comes with a new tracker.
+type world struct {
+	t        *testing.T
+	opts     Options
+	tracker  *Tracker
+	remote   *server
+	lives    int // how many processes there were before
+	distinct int // how many notes of a tuple have series of their own
+	// forgetful trackers remember as few tombstones as they have room for entries.
+	forgetful bool
+
+	entries map[string]*Entry
+	labels  map[*Entry]string
+	order   []string              // labels, oldest first
+	keys    map[series.Key]string // the short names of keys
+	series  map[string]int        // how many entries of a key there were
+
+	inFlight map[*Entry]*Write
+	requests int // so far
+	pending  *Flush
+	listed   []listed
+	dropped  []string
+
+	books       books
+	tends       map[*Entry]*stored // the Events whose counts are part of those of entries
+	unsure      map[*Entry]bool    // the server may know more than the tracker thinks
+	blind       map[*Entry]bool    // could not look at the Event that has its name
+	settledUp   map[*Entry]bool    // forgotten, and in the books as that
+	maxInFlight int
+	taken       int // occurrences that this tracker has seen
+}
+
+// books say for each tuple where its occurrences are.
+type books struct {
+	occurrences account
+	dropped     account // said to be lost
+	doubted     account // said to be lost, but the server has them: a response was lost
+	doubled     account // on the server twice; the package documentation says when
+	expired     account // were on the server once
+	killed      account // not written
+}
+
+type account map[string]int
+
+// listed is an Event at the time when the server listed it.
+type listed struct {
+	key  string
+	name naming
+	ev   *stored
+	as   *eventsv1.Event
+}
+
+func newWorld(t *testing.T, opts Options) *world {
+	w := &world{
+		t:      t,
+		opts:   opts.WithDefaults(),
+		remote: newServer(t),
+		keys:   map[series.Key]string{},
+		series: map[string]int{},
+		books:  books{account{}, account{}, account{}, account{}, account{}, account{}},
+	}
+	w.begun(start)
+	return w
+}
+
+// day is the age of a tracker when its process begins. The clock of a history can be
+// set back, but not to before that.
+const day = 24 * time.Hour
+
+// begun starts a process.
+func (w *world) begun(now time.Time) {
+	w.tracker = New(w.opts, now)
+	if !w.forgetful {
+		// The oracle does not forget which names are taken.
+		w.tracker.tombstones = newTombstones(1 << 20)
+	}
+	w.entries, w.labels, w.order = map[string]*Entry{}, map[*Entry]string{}, nil
+	w.pending, w.listed, w.taken = nil, nil, 0
+	w.inFlight = map[*Entry]*Write{}
+	w.tends = map[*Entry]*stored{}
+	w.unsure = map[*Entry]bool{}
+	w.blind = map[*Entry]bool{}
+	w.settledUp = map[*Entry]bool{}
+}
+
+// key returns the key with a short name, and the instance of this process.
+func (w *world) key(name string) (k *series.Key, instance string) {
+	k = testKey(name)
+	instance = k.ReportingInstance
+	if w.opts.Scope == SameController {
+		k.ReportingInstance = ""
+		instance = fmt.Sprintf("controller-%d", w.lives)
+	}
+	w.keys[*k] = name
+	return k, instance
+}
+
+// tuple returns the name under which e is in the books.
+func (w *world) tuple(e *Entry) string { return tupleOf(w.keys[e.Key()]) }
+
+func (w *world) label(e *Entry) string {
+	if _, ok := w.labels[e]; !ok {
+		name := w.keys[e.Key()]
+		w.series[name]++
+		w.labels[e] = fmt.Sprintf("%s/%d", name, w.series[name])
+		w.entries[w.labels[e]] = e
+		w.order = append(w.order, w.labels[e])
+	}
+	return w.labels[e]
+}
+
+func (w *world) entry(label string) *Entry {
+	w.t.Helper()
+	e, ok := w.entries[label]
+	if !ok {
+		w.t.Fatalf("there is no entry %q, only %q", label, w.order)
+	}
+	return e
+}
+
+// tracked returns the entries of the tracker.
+func (w *world) tracked() []*Entry {
+	all := w.tracker.closed.all()
+	for i := range w.tracker.shards {
+		all = append(all, w.tracker.shards[i].all()...)
+	}
+	return all
+}
+
+func (w *world) places() []place {
+	for _, e := range w.tracked() {
+		w.label(e)
+	}
+	var all []place
+	for _, label := range w.order {
+		e := w.entries[label]
+		all = append(all, place{label, e.life, e.phase, e.need()})
+	}
+	return all
+}
+
+func (w *world) losses() []string {
+	dropped := w.dropped
+	w.dropped = nil
+	return dropped
+}
+
+// lose enters drops, and the entries that have come to their end, into the books.
+func (w *world) lose(drops []Drop) {
+	for _, d := range drops {
+		key := w.keys[d.Key]
+		w.books.dropped[tupleOf(key)] += d.Count
+		w.dropped = append(w.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
+	}
+	for e := range w.labels {
+		if e.life != forgotten || w.settledUp[e] {
+			continue
+		}
+		w.settledUp[e] = true
+		if e.lost() == 0 && w.delivered(e) != e.counted() {
+			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.counted(), w.delivered(e))
+		}
+		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
+		w.leave(e)
+	}
+}
+
+// tend says that the count of e includes that of ev from now on.
+func (w *world) tend(e *Entry, ev *stored) {
+	key := w.tuple(e)
+	if ev.tender != nil && ev.tender != e && !w.settledUp[ev.tender] {
+		w.t.Errorf("%s and %s tend the same Event", w.label(ev.tender), w.label(e))
+	}
+	if before := w.tends[e]; before != nil && before != ev {
+		w.t.Errorf("%s tends two Events", w.label(e))
+	}
+	if ev.buried {
+		w.books.expired[key] -= ev.count()
+		ev.buried = false
+	}
+	ev.tender = e
+	w.tends[e] = ev
+}
+
+// leave says that nobody tends the Event of e any more. Its count stays where it
+// is: on the server, or expired.
+func (w *world) leave(e *Entry) {
+	ev := w.tends[e]
+	if ev == nil {
+		return
+	}
+	delete(w.tends, e)
+	ev.tender = nil
+	if ev.deleted {
+		ev.buried = true
+		w.books.expired[w.tuple(e)] += ev.count() - ev.meddled
+	}
+	ev.meddled = 0
+}
+
+// forgo says that the count of e does not include that of its Event any more.
+func (w *world) forgo(e *Entry) {
+	if ev := w.tends[e]; ev != nil {
+		delete(w.tends, e)
+		ev.tender, ev.meddled = nil, 0
+	}
+}
+
+// delivered is how much of the count of e is on the server, or was, as far as e can
+// know.
+func (w *world) delivered(e *Entry) int {
+	if ev := w.tends[e]; ev != nil {
+		return ev.count() - ev.meddled
+	}
+	if e.isSilent() {
+		return e.counted() // another entry closes the same Event
+	}
+	return 0
+}
+
+// join says that e has found out what ev says, which has raised its count. known is
+// the part of the count of ev that e knew for certain to be its own.
+func (w *world) join(e *Entry, ev *stored, raised, known int) {
+	if ev.tender != e {
+		w.tend(e, ev)
+		return
+	}
+	switch twice := raised - ev.meddled; {
+	case twice < 0:
+		w.t.Errorf("%s: others have counted %d, of which %d are lost", w.label(e), ev.meddled, -twice)
+	case twice > 0 && (!w.unsure[e] || ev.meddled == 0 || twice > w.delivered(e)-known):
+		w.t.Errorf("%s counts %d twice: others have counted %d, its own were %d, of which it knew %d", w.label(e), twice, ev.meddled, w.delivered(e), known)
+	default:
+		w.books.doubled[w.tuple(e)] += twice
+	}
+	ev.meddled = 0
+}
+
+func (w *world) see(key, note string, now time.Duration) string {
+	w.books.occurrences[key]++
+	if w.distinct > 0 {
+		w.key(key + ":rest")
+		key = nameWith(key, note)
+	}
+	k, instance := w.key(key)
+	w.taken++
+	e, counted, wantNote := w.tracker.Count(k, start.Add(now))
+	if !counted {
+		w.lose(w.tracker.Observe(k, Occurrence{Note: note, DistinctNotes: w.distinct, Instance: instance}, start.Add(now)))
+		return ""
+	}
+	if wantNote {
+		w.tracker.Describe(e, Occurrence{Note: note}, start.Add(now))
+	}
+	return "counted " + w.label(e)
+}
+
+// begin puts an entry in flight, whatever is before it in the schedule.
+func (w *world) begin(label string, now time.Duration) string {
+	e := w.entry(label)
+	if e.life == forgotten {
+		return "no write"
+	}
+	at := w.tracker.offset(start.Add(now))
+	w.tracker.mu.Lock()
+	w.tracker.sched.Ready(e, math.MinInt64, true, at)
+	w.tracker.mu.Unlock()
+	started, text := w.next(now)
+	require.Equal(w.t, label, started)
+	return text
+}
+
+// next lets the schedule choose an entry, and begins its write.
+func (w *world) next(now time.Duration) (label, text string) {
+	t := w.tracker
+	t.mu.Lock()
+	e, ok := t.sched.Next(t.offset(start.Add(now)))
+	if !ok {
+		t.mu.Unlock()
+		return "", ""
+	}
+	var drops []Drop
+	write, ok := t.start(e, start.Add(now), &drops)
+	t.mu.Unlock()
+	w.lose(drops)
+	if !ok {
+		return w.label(e), "no write"
+	}
+	// Each request has a gate of its own, so none holds up another.
+	w.requests++
+	write.gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
+	w.inFlight[e] = write
+	w.maxInFlight = max(w.maxInFlight, len(w.inFlight))
+	if !write.WritesSeries() {
+		return w.label(e), requestText(write)
+	}
+	if (write.Series.Count < 2) != (write.Series.State == series.Singleton) {
+		w.t.Errorf("%s: a series of %d is %s", label, write.Series.Count, write.Series.State)
+	}
+	return w.label(e), writeText(write.Kind, &write.Series)
+}
+
+func (w *world) outcome(label string) (*Entry, *Write) {
+	w.t.Helper()
+	e := w.entry(label)
+	write, ok := w.inFlight[e]
+	if !ok {
+		w.t.Fatalf("no write of %s is in flight", label)
+	}
+	delete(w.inFlight, e)
+	return e, write
+}
+
+// do has the server make a write, and keeps the books.
+func (w *world) do(e *Entry, write *Write) (Result, *stored) {
+	before := 0
+	if ev := w.remote.events[write.Series.Name]; ev != nil && !write.Creates() {
+		before = ev.count()
+	}
+	r, ev := w.remote.do(write)
+	if ev != nil {
+		ev.key = w.keys[e.Key()]
+	}
+	switch {
+	case r.Outcome != Written:
+	case e.life == forgotten:
+		// It was dropped before the server handled the request.
+		w.books.doubted[w.tuple(e)] += ev.count() - before
+	case write.Creates():
+		if before := w.tends[e]; before != nil && !before.deleted {
+			// It could not learn that it has one already.
+			if !w.blind[e] {
+				w.t.Errorf("%s creates a second Event", w.label(e))
+			}
+			w.books.doubled[w.tuple(e)] += before.count()
+		}
+		w.forgo(e)
+		w.tend(e, ev)
+	case write.WritesSeries() && w.tends[e] != ev && !e.isSilent():
+		w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
+	}
+	return r, ev
+}
+
+// answer has the server make a write, and tells the tracker the result.
+func (w *world) answer(label string, now time.Duration) string {
+	e, write := w.outcome(label)
+	r, ev := w.do(e, write)
+	was, count, known := e.phase, e.counted(), int(e.status.count)
+	if was == claiming {
+		_, smallest := e.attempted(0, 0)
+		known = int(smallest)
+	}
+	looks := r.Outcome == Written && write.Kind == Look
+	if looks && was == conflicted && w.tends[e] != ev {
+		w.forgo(e) // the Event that it had is gone
+	}
+	drops := w.tracker.Apply(write, r, start.Add(now))
+	switch {
+	case r.Outcome == Gone && e.life != forgotten && (write.WritesSeries() || was == conflicted):
+		w.forgo(e)
+	case looks && was != live && e.exists():
+		w.join(e, ev, e.counted()-count, known)
+		delete(w.unsure, e)
+	case r.Outcome == Written && write.WritesSeries():
+		delete(w.unsure, e)
+	}
+	w.lose(drops)
+	return r.Outcome.String()
+}
+
+func (w *world) fail(label string, how failure, now time.Duration) string {
+	e, write := w.outcome(label)
+	if how == lost {
+		w.do(e, write)
+		w.unsure[e] = w.unsure[e] || write.WritesSeries()
+	}
+	was := e.phase
+	w.lose(w.tracker.Apply(write, how.result(), start.Add(now)))
+	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
+	w.resume(now)
+	return string(how)
+}
+
+// resume ends a pause of the server at once.
+func (w *world) resume(now time.Duration) {
+	at := w.tracker.offset(start.Add(now))
+	if until, _, paused := w.tracker.sched.Pause(at); paused {
+		p, ok := w.tracker.sched.Admit(max(at, until))
+		require.True(w.t, ok)
+		w.tracker.sched.Return(p, heartbeat.Passed, 0, at)
+	}
+}
+
+func (w *world) refuse(label string, reason DropReason, now time.Duration) string {
+	e, write := w.outcome(label)
+	was := e.phase
+	cannotMerge := was == conflicted && e.extra.claim.unseen == maxLooks-1
+	if e.life == accepting && (write.WritesSeries() || cannotMerge) {
+		// It counts from zero from now on. What the server has stays there.
+		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
+		w.leave(e)
+	}
+	w.lose(w.tracker.Apply(write, Result{Outcome: Refused, Reason: reason}, start.Add(now)))
+	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
+	return "refused"
+}
+
+func (w *world) advance(now time.Duration) string {
+	w.lose(w.tracker.Advance(start.Add(now)))
+	return ""
+}
+
+// expire ends an entry that has been quiet for too long, whatever else it waits for.
+func (w *world) expire(label string, now time.Duration) string {
+	e, at := w.entry(label), w.tracker.offset(start.Add(now))
+	var drops []Drop
+	w.tracker.mu.Lock()
+	if e.life == accepting && at-e.last() >= w.opts.FinishAfter {
+		w.tracker.end(e, series.Finished, at, &drops)
+	}
+	w.tracker.mu.Unlock()
+	w.lose(drops)
+	return ""
+}
+
+// beat makes the heartbeat of an entry due.
+func (w *world) beat(label string, now time.Duration) string {
+	e, at := w.entry(label), w.tracker.offset(start.Add(now))
+	var drops []Drop
+	w.tracker.mu.Lock()
+	if e.life == accepting {
+		e.status.beatAt = at
+		if _, inFlight := w.inFlight[e]; !inFlight {
+			w.tracker.tick(e, at, &drops)
+			if e.life != forgotten {
+				w.tracker.schedule(e, at)
+			}
+		}
+	}
+	w.tracker.mu.Unlock()
+	w.lose(drops)
+	return ""
+}
+
+func (w *world) flush(now time.Duration) string {
+	if w.pending != nil {
+		w.pending.Stop()
+	}
+	w.pending = w.tracker.Flush(start.Add(now))
+	return w.settled()
+}
+
+func (w *world) settled() string {
+	var left []string
+	if w.pending != nil {
+		for e := range w.pending.left {
+			left = append(left, w.label(e))
+		}
+		require.Len(w.t, left, w.pending.Left())
+		select {
+		case <-w.pending.Done:
+			require.Empty(w.t, left)
+		default:
+			require.NotEmpty(w.t, left)
+		}
+	}
+	return leftText(left)
+}
+
+func (w *world) seal(reason DropReason) string {
+	w.tracker.Seal(reason)
+	return "sealed"
+}
+
+func (w *world) clear(reason DropReason) string {
+	w.lose(w.tracker.Clear(reason))
+	return ""
+}
+
+func (w *world) status(label string, now time.Duration) string {
+	e := w.entry(label)
+	since := func(at time.Duration) time.Duration { return w.tracker.epoch.Add(at).Sub(start) }
+	s := statusText{
+		phase: e.phase, state: e.spec.state, count: e.counted(), last: since(e.last()),
+		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
+		beatAt: since(e.status.beatAt), beats: int(e.status.beats), failures: e.failures(),
+	}
+	if e.extra != nil && since(e.extra.notBefore) > now {
+		s.retry = since(e.extra.notBefore)
+	}
+	return s.String()
+}
+
+func (w *world) accepting() string {
+	s := w.tracker.Stats(start)
+	return fmt.Sprintf("%d accepting, %d closing", s.Singletons+s.Ongoing, s.Closing)
+}
+
+func (w *world) stand(key string, at earlier) {
+	k, _ := w.key(key)
+	ev := w.remote.put(at.event(k, "controller-0"), key, "")
+	w.books.occurrences[tupleOf(key)] += ev.count()
+	w.listed = nil
+}
+
+func (w *world) strange(key string, name naming, what strangeness, now time.Duration) {
+	k, _ := w.key(key)
+	w.remote.put(strange(k, name, what, now), key, what)
+	w.listed = nil
+}
+
+func (w *world) meddle(key string, name naming, n int, state series.State, now time.Duration) string {
+	k, _ := w.key(key)
+	ev := w.remote.events[name.of(k)]
+	if ev == nil || ev.stranger != "" {
+		return "nothing there"
+	}
+	w.remote.meddle(ev, n, state, start.Add(now))
+	w.books.occurrences[tupleOf(key)] += n
+	w.listed = nil
+	return "changed"
+}
+
+func (w *world) delete(key string, name naming) string {
+	k, _ := w.key(key)
+	ev := w.remote.remove(name.of(k))
+	if ev == nil {
+		return "nothing there"
+	}
+	if ev.tender == nil {
+		ev.buried = true
+		w.books.expired[tupleOf(key)] += ev.count()
+	} else {
+		w.books.expired[tupleOf(key)] += ev.meddled
+	}
+	return "deleted"
+}
+
+// vanish deletes the Event that the write of an entry is about.
+func (w *world) vanish(label string) {
+	e := w.entry(label)
+	k := e.Key()
+	if write, ok := w.inFlight[e]; ok {
+		if name, ok := nameOf(&k, write.Series.Name); ok {
+			w.delete(w.keys[k], name)
+		}
+	}
+}
+
+// all returns the Events on the server that have a name of the key, of any key if
+// that is empty, in an order that does not depend on hashes.
+func (w *world) all(key string) (all []listed) {
+	for name, ev := range w.remote.events {
+		if key != "" && key != ev.key {
+			continue
+		}
+		k, _ := w.key(ev.key)
+		name, ok := nameOf(k, name)
+		if !ok {
+			w.t.Errorf("%v is no name for %s", name, ev.key)
+		}
+		as := ev.event.DeepCopy()
+		if w.remote.versionless {
+			as.ResourceVersion = ""
+		}
+		all = append(all, listed{ev.key, name, ev, as})
+	}
+	slices.SortFunc(all, func(a, b listed) int {
+		return cmp.Or(strings.Compare(a.key, b.key), compareNames(a.name, b.name))
+	})
+	return all
+}
+
+func (w *world) server(key string) string {
+	var events []string
+	for _, at := range w.all(key) {
+		if at.ev.stranger != "" {
+			events = append(events, at.name.String()+" "+string(at.ev.stranger))
+			continue
+		}
+		s, err := series.FromEvent(at.as)
+		require.NoError(w.t, err)
+		k, _ := w.key(key)
+		s.Key = *k
+		text := seriesText(s)
+		if successor, _, ok := strings.Cut(at.as.Annotations[series.AnnotationSuccessor], " "); ok {
+			name, _ := nameOf(k, successor)
+			text += " -> " + name.String()
+		}
+		events = append(events, text)
+	}
+	return cmp.Or(strings.Join(events, " | "), "nothing")
+}
+
+func (w *world) list() string {
+	w.listed = w.all("")
+	return fmt.Sprintf("%d events", len(w.listed))
+}
+
+// restore restores what was listed. spread replaces the hash of the key, on which
+// the next heartbeat of a series depends.
+func (w *world) restore(spread float64, now time.Duration) string {
+	var all []string
+	for i, listed := range w.listed {
+		// No order is promised for those that come at the same time.
+		now := start.Add(now + time.Duration(i)*time.Microsecond)
+		found, err := series.FromEvent(listed.as)
+		if err != nil {
+			continue
+		}
+		counts, known := map[*Entry]int{}, 0
+		for _, e := range w.tracked() {
+			counts[e] = e.counted()
+		}
+		restored, drops := w.tracker.Restore(found, now)
+		if !restored {
+			require.Empty(w.t, drops)
+			continue
+		}
+		entries := slices.DeleteFunc(w.tracked(), func(e *Entry) bool { return w.keys[e.Key()] != listed.key || e.name() != found.Name })
+		require.Len(w.t, entries, 1)
+		e := entries[0]
+		count, existed := counts[e]
+		switch {
+		case existed:
+			w.join(e, listed.ev, e.counted()-count, known)
+			delete(w.unsure, e)
+		case e.life == accepting && found.State == series.Ongoing:
+			at := w.tracker.offset(now)
+			left := min(w.opts.HeartbeatInterval, w.opts.HeartbeatInterval+w.opts.FinishAfter-now.Sub(found.Last))
+			require.Equal(w.t, at+time.Duration(fraction(e.hash)*float64(left)), e.status.beatAt)
+			e.status.beatAt = at + time.Duration(spread*float64(left))
+			e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
+			w.tracker.schedule(e, at)
+		}
+		if !existed && (listed.ev.tender == nil || !e.isSilent()) {
+			w.tend(e, listed.ev)
+		}
+		all = append(all, fmt.Sprintf("%s is %s", listed.name, w.label(e)))
+		w.lose(drops)
+	}
+	return strings.Join(all, " | ")
+}
+
+func (w *world) kill(now time.Duration) string {
+	for e := range w.labels {
+		if e.life != forgotten {
+			w.books.killed[w.tuple(e)] += e.counted() - w.delivered(e)
+			w.leave(e)
+		}
+	}
+	w.lives++
+	w.begun(start.Add(now - day))
+	return "another process"
+}
+
+// check checks the invariants of the tracker, and the books.
+func (w *world) check() {
+	w.t.Helper()
+	checkInvariants(w.t, w.tracker, w.maxInFlight)
+	found := account{}
+	for e, label := range w.labels {
+		if _, inFlight := w.inFlight[e]; inFlight != w.tracker.sched.InFlight(e) {
+			w.t.Errorf("%s: in flight is %t, should be %t", label, !inFlight, inFlight)
+		}
+		if e.life == forgotten {
+			continue
+		}
+		delivered := w.delivered(e)
+		if known := int(e.status.count); known > delivered || known < delivered && !w.unsure[e] {
+			w.t.Errorf("%s: according to the tracker the server knows %d, it knows %d", label, known, delivered)
+		}
+		found[w.tuple(e)] += e.counted() - delivered
+		if ev := w.tends[e]; ev != nil && ev.deleted {
+			found[w.tuple(e)] += delivered // the tracker does not know yet
+		}
+	}
+	for _, ev := range w.remote.events {
+		found[tupleOf(ev.key)] += ev.count()
+	}
+	b := w.books
+	for key, want := range b.occurrences {
+		sum := found[key] + b.expired[key] + b.dropped[key] + b.killed[key] - b.doubted[key] - b.doubled[key]
+		if sum != want {
+			w.t.Errorf("%s: %d occurrences, but in the books are %d: %d on the server or still to be written, %+v", key, want, sum, found[key], b)
+		}
+	}
+	if got := w.tracker.Stats(start).Occurrences; got != uint64(w.taken) {
+		w.t.Errorf("%d occurrences arrived, the tracker says %d", w.taken, got)
+	}
+}
+
+// The texts.
+
+func leftText(left []string) string {
+	if len(left) == 0 {
+		return "all settled"
+	}
+	slices.Sort(left)
+	return "waits for " + strings.Join(left, ", ")
+}
+
+// writeText describes a write: "create Singleton x1 base 1m0s to 1m0s "note"".
+func writeText(kind Kind, s *series.Series) string {
+	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, s.State, s.Count, seriesName(s), sinceStart(s.First), sinceStart(s.Last))
+	return text + noteText(s)
+}
+
+// seriesText describes an Event: "base Singleton x1 1m0s to 1m0s "note"".
+func seriesText(s *series.Series) string {
+	text := fmt.Sprintf("%s %s x%d %s to %s", seriesName(s), s.State, s.Count, sinceStart(s.First), sinceStart(s.Last))
+	return text + noteText(s)
+}
+
+func noteText(s *series.Series) (text string) {
+	if s.Note != "" {
+		text += fmt.Sprintf(" %q", s.Note)
+	}
+	if s.LastNote != "" {
+		text += fmt.Sprintf(" now %q", s.LastNote)
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Annotations)) {
+		text += " " + k + "=" + s.Annotations[k]
+	}
+	if s.Key.ReportingInstance == "" {
+		text += " by " + s.Instance
+	}
+	return text
+}
+
+// requestText describes a request that does not write the series: "look base".
+func requestText(w *Write) string {
+	name, _ := nameOf(&w.Series.Key, w.Series.Name)
+	text := fmt.Sprintf("%s %s", w.Kind, name)
+	if w.Kind == Signpost {
+		var patch eventsv1.Event
+		if err := json.Unmarshal(w.patch, &patch); err != nil {
+			return err.Error()
+		}
+		to, _, _ := strings.Cut(patch.Annotations[series.AnnotationSuccessor], " ")
+		name, _ := nameOf(&w.Series.Key, to)
+		text += " -> " + name.String()
+	}
+	return text
+}
+
+// seriesName returns which name an Event has.
+func seriesName(s *series.Series) string {
+	if s.Namespace != "ns" {
+		return "in " + s.Namespace
+	}
+	if name, ok := nameOf(&s.Key, s.Name); ok {
+		return name.in(sinceStart(s.First))
+	}
+	return s.Name
+}
+
+// statusText is what a script shows of an entry.
+type statusText struct {
+	phase    phase
+	state    series.State
+	count    int
+	last     time.Duration
+	written  string // in the phases live and conflicted
+	at       time.Duration
+	beatAt   time.Duration
+	beats    int
+	failures int
+	retry    time.Duration // zero if it need not wait
+}
+
+func (s statusText) String() string {
+	text := fmt.Sprintf("%s x%d, last %s", s.state, s.count, micros(s.last))
+	switch s.phase {
+	case live, conflicted:
+		text += fmt.Sprintf(", written %s at %s", s.written, s.at)
+	case refused:
+		text += fmt.Sprintf(", refused at %s", s.at)
+	}
+	if s.state == series.Ongoing && (s.phase == live || s.phase == refused) {
+		text += fmt.Sprintf(", heartbeat %d at %s", s.beats+1, s.beatAt)
+	}
+	if s.failures > 0 {
+		text += fmt.Sprintf(", %d failures", s.failures)
+	}
+	if s.retry != 0 {
+		text += fmt.Sprintf(", retry at %s", s.retry)
+	}
+	return text
+}
+
+// sinceStart is the time of an Event, which has microseconds, in a test.
+func sinceStart(t time.Time) time.Duration { return t.Sub(start.Truncate(time.Microsecond)) }
