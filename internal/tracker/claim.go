@@ -250,7 +250,7 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		}
 		s.open(e)
 	}
-	if found.First.UnixMicro() != e.spec.first {
+	if !t.began(e, found) {
 		if e.spec.lastNote == "" {
 			e.spec.lastNote = e.spec.note
 		}
