@@ -316,7 +316,11 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 		st.revision, st.flush = e.spec.revision, false // nothing to add
 	}
 	if !planned {
-		t.planBeat(e) // others have made a series of a singleton
+		// Others have made a series of a singleton, or an attempt has.
+		t.planBeat(e)
+		if e.hasUniqueName() && st.state == series.Ongoing {
+			t.wantSignpost(e, at)
+		}
 	}
 	if found.State.Closed() && e.life == accepting {
 		// The series has ended. What occurs from now on is a new one.

@@ -171,7 +171,7 @@ func longestIdle(entries []*told) *told {
 func (o *oracle) places() []place {
 	var all []place
 	for _, e := range o.all[o.born:] {
-		all = append(all, place{e.label, e.life, e.phase, o.needs(e)})
+		all = append(all, place{e.label, e.life, e.state, e.phase, o.needs(e)})
 	}
 	return all
 }
@@ -290,7 +290,7 @@ func (o *oracle) enter(key string) *told {
 		}
 	}
 	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, n+1), warning: isWarningKey(key)}
-	e.knows.last = math.MinInt64 // there are times before the beginning
+	e.knows.last, e.retry = math.MinInt64, never // there are times before the beginning
 	o.all = append(o.all, e)
 	return e
 }
@@ -668,11 +668,11 @@ func (o *oracle) apply(e *told, outcome Outcome, unsent bool, reason DropReason,
 		case e.life == forgotten:
 			return
 		case isSeries && outcome == Written, w.kind != Look && outcome == Refused:
-			e.failures, e.retry = 0, 0
+			e.failures, e.retry = 0, never
 		case outcome == Taken, outcome == Changed, outcome == Refused:
 			o.failed(e, false, now)
 			if failures == 0 && w.kind != Look {
-				e.retry = 0 // the first look follows at once
+				e.retry = never // the first look follows at once
 			}
 		}
 	}
@@ -970,6 +970,9 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	if !planned {
 		o.planBeat(e)
+		if e.name.unique && ev.state == series.Ongoing {
+			o.wantSignpost(e, now)
+		}
 	}
 	if e.life == accepting && ev.state.Closed() {
 		o.end(e, ev.state, now)
@@ -992,7 +995,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 			e.state = series.Finished
 		}
 	}
-	if e.first != ev.first {
+	if !began(e, ev) {
 		e.now = cmp.Or(e.now, e.note)
 		e.note = ev.note
 	}
@@ -1038,7 +1041,7 @@ func (o *oracle) flush(now time.Duration) string {
 	clear(o.waitedFor)
 	for _, e := range o.where(isTracked) {
 		if (e.phase != refused || e.busy) && e.knows.changes != e.changes {
-			e.flush, e.retry = true, 0
+			e.flush, e.retry = true, never
 			o.waitedFor[e] = e.changes
 			o.schedule(e, now)
 		}
@@ -1215,7 +1218,7 @@ func (o *oracle) restoreOne(ev *toldEvent, spread float64, now time.Duration) st
 			theirs -= e.smallest()
 		}
 		o.adopt(e, ev, theirs, now)
-		e.failures, e.retry = 0, 0
+		e.failures, e.retry = 0, never
 		o.conclude(e, now)
 		return e.label
 	case len(o.where(isAccepting)) >= o.opts.Capacity:

@@ -84,6 +84,7 @@ func (f failure) result() Result {
 type place struct {
 	label string
 	life  life
+	state series.State
 	phase phase
 	need  Kind
 }
@@ -96,7 +97,7 @@ func (p place) String() string {
 	case closing:
 		text += " closing"
 	}
-	text += " " + p.phase.String()
+	text += " " + p.state.String() + " " + p.phase.String()
 	if p.need != none {
 		text += ": " + p.need.String()
 	}
@@ -305,7 +306,7 @@ func (w *world) places() []place {
 	var all []place
 	for _, label := range w.order {
 		e := w.entries[label]
-		all = append(all, place{label, e.life, e.phase, e.need()})
+		all = append(all, place{label, e.life, e.spec.state, e.phase, e.need()})
 	}
 	return all
 }
