@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -129,7 +130,7 @@ func (t *Tracker) apply(e *Entry, w *Write, r *Result, now time.Time, drops *[]D
 	at := t.offset(now)
 	switch {
 	case e.phase == claiming:
-		t.applyClaim(e, w, r, now)
+		t.applyClaim(e, w, r, now, drops)
 	case e.phase == conflicted:
 		t.applyConflict(e, w, r, now, drops)
 	case !w.WritesSeries():
@@ -245,11 +246,13 @@ func (t *Tracker) conclude(e *Entry, at time.Duration, drops *[]Drop) {
 	}
 }
 
-// attempt remembers a write whose outcome is unknown.
+// attempt remembers a write whose outcome is unknown. The first attempt stays,
+// because it has the smallest count: without it, a part of what others have
+// counted would be taken for e's own.
 func (e *Entry) attempt(w *Write) {
 	x := e.more()
 	if len(x.attempts) == maxAttempts {
-		x.attempts = append(x.attempts[:0], x.attempts[1:]...)
+		x.attempts = slices.Delete(x.attempts, 1, 2)
 	}
 	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro()})
 }

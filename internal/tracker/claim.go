@@ -103,7 +103,7 @@ func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standi
 		switch {
 		case equal:
 			return own
-		case smallest <= found.Count:
+		case e.hasAttempts() && smallest <= found.Count:
 			return shared
 		}
 	}
@@ -115,7 +115,7 @@ func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standi
 }
 
 // applyClaim applies the outcome of a look or close of an entry that claims a name.
-func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time) {
+func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time, drops *[]Drop) {
 	at := t.offset(now)
 	switch {
 	case r.Outcome == Refused && w.Kind == Look:
@@ -132,7 +132,7 @@ func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time) {
 		e.becomeUnwritten()
 		e.status.vacated = true
 	case r.Outcome == Written:
-		t.found(e, w, r.Event, now)
+		t.found(e, w, r.Event, now, drops)
 	default:
 		t.claimNext(e)
 	}
@@ -169,7 +169,7 @@ func (t *Tracker) applyConflict(e *Entry, w *Write, r *Result, now time.Time, dr
 		// Another Event has taken the place of that one.
 		e.becomeUnwritten()
 		e.becomeClaiming(w.Series.Name)
-		t.found(e, w, r.Event, now)
+		t.found(e, w, r.Event, now, drops)
 	}
 }
 
@@ -187,7 +187,7 @@ func read(w *Write, event *eventsv1.Event) *series.Series {
 
 // found decides what an entry that claims a name does about the Event which has
 // it.
-func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time) {
+func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time, drops *[]Drop) {
 	at := t.offset(now)
 	what, found := stranger, read(w, event)
 	if found != nil {
@@ -224,6 +224,10 @@ func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time
 			return
 		}
 		t.claimNext(e)
+	}
+	if (what == own || what == shared) && found.State.Closed() && e.life == accepting {
+		// Others have ended the series. What occurs from now on is a new one.
+		t.end(e, found.State, at, drops)
 	}
 }
 

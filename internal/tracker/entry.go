@@ -239,6 +239,9 @@ func (e *Entry) rename(name string) {
 // hasUniqueName reports whether the name differs from the base name.
 func (e *Entry) hasUniqueName() bool { return e.extra != nil && e.extra.uniqueName != "" }
 
+// hasAttempts reports whether there are writes whose outcome is unknown.
+func (e *Entry) hasAttempts() bool { return e.extra != nil && len(e.extra.attempts) > 0 }
+
 // attempted reports whether a write whose outcome is unknown has said this, and the
 // smallest count that any of them has said.
 func (e *Entry) attempted(count int32, last int64) (equal bool, smallest int32) {

@@ -262,6 +262,9 @@ func (h *history) meddle() {
 	}
 	at := oneOf(h.rng, all...)
 	n, state := 1+h.rng.IntN(5), oneOf(h.rng, series.Ongoing, series.Ongoing, series.Ongoing, series.Finished)
+	if at.ev.count() > 1 && h.rng.IntN(4) == 0 {
+		n, state = 0, series.Finished // it was restored, and has not occurred there
+	}
 	h.both(fmt.Sprintf("meddle %s %s x%d %s", at.key, at.name, n, state), func(m machine) string {
 		return m.meddle(at.key, at.name, n, state, h.now)
 	})

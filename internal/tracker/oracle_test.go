@@ -928,9 +928,6 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 		o.adopt(e, ev, 0, now)
 	case shared:
 		o.adopt(e, ev, ev.count-e.smallest(), now)
-		if e.life == accepting && ev.state.Closed() {
-			o.end(e, ev.state, now)
-		}
 	case alive:
 		o.adopt(e, ev, ev.count, now)
 	case dead:
@@ -947,6 +944,9 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 	default:
 		e.next = nil
 		o.claimNext(e)
+	}
+	if (what == own || what == shared) && e.life == accepting && ev.state.Closed() {
+		o.end(e, ev.state, now)
 	}
 }
 
@@ -1114,10 +1114,14 @@ func (o *oracle) meddle(key string, name naming, n int, state series.State, now 
 	if ev == nil || ev.strange != "" {
 		return "nothing there"
 	}
-	o.touched(ev)
+	if n > 0 || state != ev.state {
+		o.touched(ev)
+	}
 	ev.count += n
 	ev.state = state
-	ev.last = max(ev.last, micros(now), ev.first)
+	if n > 0 {
+		ev.last = max(ev.last, micros(now), ev.first)
+	}
 	o.listed = nil
 	return "changed"
 }

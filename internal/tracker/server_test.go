@@ -150,7 +150,7 @@ func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
 	found.Version = ""
 	found.Count += int32(n)
 	found.State = state
-	if at.After(found.Last) {
+	if n > 0 && at.After(found.Last) {
 		found.Last = at.Truncate(time.Microsecond)
 	}
 	patch, err := found.Patch()
