@@ -167,6 +167,9 @@ func (t *Tracker) applyConflict(e *Entry, w *Write, r *Result, now time.Time, dr
 			return
 		}
 		// Another Event has taken the place of that one.
+		if t.forgetSilent(e, drops) {
+			return
+		}
 		e.becomeUnwritten()
 		e.becomeClaiming(w.Series.Name)
 		t.found(e, w, r.Event, now, drops)
