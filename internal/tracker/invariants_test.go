@@ -184,7 +184,7 @@ func checkEntry(t *testing.T, e *Entry) {
 		t.Errorf("%v is %s because of %q", e.Key(), e.phase, x.refusal)
 	case e.hasUniqueName() == (e.name() == e.baseName()) && st.named, e.hasUniqueName() && st.renames == 0:
 		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), st.renames)
-	case len(x.attempts) > 0 && (e.phase == refused), len(x.attempts) > maxAttempts:
+	case len(x.attempts) > maxAttempts:
 		t.Errorf("%v is %s and has %d attempts", e.Key(), e.phase, len(x.attempts))
 	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !st.existed):
 		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), st.count, e.counted())

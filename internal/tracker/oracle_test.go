@@ -718,6 +718,8 @@ func (o *oracle) interpret(e *told, w *toldWrite, outcome Outcome, reason DropRe
 			}
 		case began(e, ev):
 			o.merge(e, ev, now)
+		case e.silent:
+			o.lose(e, "")
 		default:
 			o.unwrite(e)
 			o.claim(e, w.name)

@@ -249,3 +249,10 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int, ver
 	}
 	return opts, distinct, versionless
 }
+
+func parseDuration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return d
+}

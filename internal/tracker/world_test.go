@@ -504,7 +504,7 @@ func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 			if !w.blind[e] {
 				w.t.Errorf("%s creates a second Event", w.label(e))
 			}
-			w.books.doubled[w.tuple(e)] += before.count()
+			w.books.doubled[w.tuple(e)] += w.delivered(e)
 		}
 		w.forgo(e)
 		w.tend(e, ev)
