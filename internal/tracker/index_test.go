@@ -112,13 +112,13 @@ func TestEqualHashes(t *testing.T) {
 	assert.Equal(t, 7, other.counted())
 	assert.Same(t, other, index.find(hash, b))
 
-	tr.Advance(start.Add(tr.opts.FinishAfter))
+	send(t, tr, start.Add(tr.opts.FinishAfter), Create) // which ends it
 	assert.Nil(t, index.find(hash, a))
 	assert.Same(t, other, index.find(hash, b))
 }
 
-// Whoever searches while the index changes may miss what moves, but finds nothing
-// else than he looks for, and comes to an end.
+// A search while the index changes can miss an entry that moves. It finds no other
+// entry, and ends.
 func TestIndexIsSearchedWhileItChanges(t *testing.T) {
 	var x index
 	words := make(vocabulary)
