@@ -297,7 +297,7 @@ func (o *oracle) enter(key string) *told {
 
 func (o *oracle) end(e *told, as series.State, now time.Duration) {
 	e.life = closing
-	o.baseOf(e.key).ended = true
+	o.remember(e.key).ended = true
 	if e.state == series.Ongoing {
 		e.state = as
 		e.changes++
@@ -345,9 +345,15 @@ func (o *oracle) lose(e *told, reason DropReason) {
 
 // baseOf returns what is known of the base name of a key.
 func (o *oracle) baseOf(key string) *toldName {
-	if o.known[key] == nil {
-		o.known[key] = &toldName{until: math.MinInt64}
+	if base := o.known[key]; base != nil {
+		return base
 	}
+	return &toldName{until: math.MinInt64}
+}
+
+// remember is baseOf, and from now on something is known.
+func (o *oracle) remember(key string) *toldName {
+	o.known[key] = o.baseOf(key)
 	return o.known[key]
 }
 
@@ -364,7 +370,7 @@ func (o *oracle) hold(e *told, from time.Duration) {
 }
 
 func (o *oracle) holdFor(key string, until time.Duration, whose owner) {
-	base := o.baseOf(key)
+	base := o.remember(key)
 	base.until = max(base.until, until)
 	if whose != ownerUnknown {
 		base.whose = whose
@@ -785,9 +791,7 @@ func (o *oracle) wantSignpost(e *told, now time.Duration) {
 
 func (o *oracle) setBase(e *told, whose owner) {
 	e.base = whose
-	if base := o.known[e.key]; base != nil {
-		base.whose = whose
-	}
+	o.baseOf(e.key).whose = whose
 }
 
 func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {

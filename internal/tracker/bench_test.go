@@ -1,0 +1,159 @@
+package tracker
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+func BenchmarkCount(b *testing.B) {
+	for _, n := range []int{1, 1000, 100_000} {
+		b.Run(fmt.Sprintf("series=%d", n), func(b *testing.B) {
+			tr, keys := ongoingSeries(b, n)
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				tr.Count(&keys[i], start)
+				if i++; i == n {
+					i = 0
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCountParallel(b *testing.B) {
+	b.Run("same", func(b *testing.B) {
+		tr, keys := ongoingSeries(b, 1)
+		b.RunParallel(func(pb *testing.PB) {
+			k := keys[0]
+			for pb.Next() {
+				tr.Count(&k, start)
+			}
+		})
+	})
+	b.Run("different", func(b *testing.B) {
+		tr, keys := ongoingSeries(b, 64)
+		// Two keys could share a shard, so each goroutine takes one with a shard of its
+		// own.
+		taken := map[*shard]bool{}
+		var apart []series.Key
+		for _, k := range keys {
+			if s := tr.shard(fastHash(tr.seed, &k)); !taken[s] {
+				taken[s] = true
+				apart = append(apart, k)
+			}
+		}
+		var next atomic.Int64
+		b.RunParallel(func(pb *testing.PB) {
+			k := apart[int(next.Add(1))%len(apart)]
+			for pb.Next() {
+				tr.Count(&k, start)
+			}
+		})
+	})
+}
+
+// Every occurrence is the first of its key, and makes room for itself.
+func BenchmarkObserveNew(b *testing.B) {
+	for _, tt := range []struct {
+		name  string
+		write bool
+		times int
+	}{
+		{"written singletons", true, 1},
+		{"written series", true, 2},
+		{"unwritten, dropped", false, 1},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			const capacity = 10_000
+			tr := New(Options{Capacity: capacity}, start)
+			now := start
+			observe := func(i int) {
+				k := *testKey("a")
+				k.Regarding.UID = ""
+				k.Regarding.Name = fmt.Sprint("pod-", i)
+				now = now.Add(time.Microsecond)
+				for range tt.times {
+					tr.Observe(&k, Occurrence{}, now)
+					for tt.write {
+						w, _, ok := tr.Next(now)
+						if !ok {
+							break
+						}
+						tr.Apply(w, Result{}, now)
+					}
+				}
+			}
+			for i := range capacity {
+				observe(i)
+			}
+			b.ReportAllocs()
+			i := capacity
+			for b.Loop() {
+				observe(i)
+				i++
+			}
+		})
+	}
+}
+
+// The tracker is full of series that all occur all the time.
+func BenchmarkObserveNewAmongHotSeries(b *testing.B) {
+	const capacity = 65536
+	tr, keys := ongoingSeries(b, capacity)
+	now := start
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		now = now.Add(time.Microsecond)
+		for range 64 {
+			tr.Count(&keys[i*64%capacity], now)
+		}
+		k := *testKey("b")
+		k.Regarding.Name = fmt.Sprint("pod-", i)
+		b.StartTimer()
+		tr.Observe(&k, Occurrence{}, now)
+	}
+}
+
+func BenchmarkFlushOfNothing(b *testing.B) {
+	tr, _ := ongoingSeries(b, 100_000)
+	for b.Loop() {
+		f := tr.Flush(start)
+		if left := f.Left(); left > 0 {
+			b.Fatal(left)
+		}
+		f.Stop()
+	}
+}
+
+func BenchmarkFastHash(b *testing.B) {
+	tr, k := New(Options{}, start), testKey("a")
+	for b.Loop() {
+		fastHash(tr.seed, k)
+	}
+}
+
+// BenchmarkMemory reports what a written ongoing series takes, without the strings of
+// its key and notes, which belong to the caller.
+func BenchmarkMemory(b *testing.B) {
+	const n = 100_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		tr, keys := ongoingSeries(b, n)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		keysTake := uint64(n) * uint64(unsafe.Sizeof(series.Key{})+32) // and their names
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc-keysTake)/n, "B/series")
+		b.ReportMetric(float64(unsafe.Sizeof(Entry{})), "B/Entry")
+		runtime.KeepAlive(tr)
+		runtime.KeepAlive(keys)
+	}
+}
