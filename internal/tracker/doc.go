@@ -47,7 +47,7 @@
 //	unwritten   written                       live
 //	unwritten   taken                         claiming
 //	unwritten   refused                       refused, or forgotten if it is closing
-//	claiming    written (look): own, shared,  live
+//	claiming    written (look): own, shared,  live; closing if others have ended it
 //	            or alive
 //	claiming    written (look): dead          claiming (close it, or look at its successor),
 //	                                          or unwritten with a unique name
@@ -55,20 +55,22 @@
 //	            tended
 //	claiming    written, gone, refused        claiming (its successor), or unwritten with a
 //	            (close)                       unique name
-//	claiming    changed (close)               claiming (look again)
-//	claiming    gone (look)                   unwritten
+//	claiming    changed (close)               claiming (look again); the third time as if
+//	                                          it were closed
+//	claiming    gone (look)                   unwritten; the second time with a unique name
 //	claiming    refused or denied (look)      claiming; the third time as for a stranger
-//	live        written                       live
+//	live        written                       live, or forgotten if it is closing
 //	live        gone                          unwritten, or forgotten if it is silent
 //	live        changed                       conflicted
 //	live        refused                       refused, or forgotten if it is closing
-//	conflicted  written: the same Event       live, with what others have counted
-//	conflicted  written: another Event        as claiming
+//	conflicted  written: the same Event       live, with what others have counted; closing if
+//	                                          they have ended it
+//	conflicted  written: another Event        as claiming, or forgotten if it is silent
 //	conflicted  gone                          unwritten, or forgotten if it is silent
 //	conflicted  refused                       conflicted; the third time refused
 //	refused     written                       live
 //	refused     taken                         claiming
-//	refused     refused                       refused, or forgotten if it is closing
+//	refused     any other                     refused, or forgotten if it is closing
 //	any         pushedBack, troubled, denied  the same, except as above
 //
 // A response to a write about the Event under the base name (look or signpost in the
