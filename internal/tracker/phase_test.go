@@ -215,4 +215,4 @@ func TestStandings(t *testing.T) {
 
 // tendedEvent makes a/1 look at the Event of a/2, to which that under the base name leads.
 const tendedEvent = "stand a base Finished x2 -40m -30m; -7m see a; -7m write a/1; " +
-	"see a x2; write a/2; write a/2; write a/1; "
+	"see a x2; write a/2; write a/2; write a/2; write a/1; "
