@@ -39,12 +39,10 @@ func manyHistories(t *testing.T, forgetful bool) {
 
 // history takes both machines through random steps.
 type history struct {
-	t         *testing.T
-	seed      uint64
-	rng       *rand.Rand
-	w         *world
-	o         *oracle
-	forgetful bool // without the oracle
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand
+	pair
 	roomy     bool // there is room for all, so series live long and are written often
 	slow      bool // the server answers slowly, otherwise more entries are written in time
 	keys      []string
@@ -61,21 +59,25 @@ func newHistory(t *testing.T, seed uint64, forgetful bool) *history {
 		EventTTL:       []time.Duration{20 * time.Minute, time.Hour}[rng.IntN(2)],
 		Scope:          []Scope{SameInstance, SameController}[rng.IntN(2)],
 	}
-	h := &history{t: t, seed: seed, rng: rng, forgetful: forgetful, roomy: rng.IntN(3) == 0, slow: rng.IntN(2) == 0}
-	h.keys = strings.Split("a b c d A B C D", " ")[:3+rng.IntN(6)]
-	if h.roomy {
+	roomy := rng.IntN(3) == 0
+	if roomy {
 		opts.Capacity = spreadFrom // above that, heartbeats depend on hashes
+	}
+	h := &history{t: t, seed: seed, rng: rng, pair: newPair(t, opts), roomy: roomy, slow: rng.IntN(2) == 0}
+	h.keys = strings.Split("a b c d A B C D", " ")[:3+rng.IntN(6)]
+	if roomy {
 		h.keys = h.keys[:2]
 	}
-	h.w, h.o = newWorld(t, opts), newOracle(opts)
 	if rng.IntN(3) == 0 {
 		h.w.distinct = 1 + rng.IntN(3)
 		h.o.distinct = h.w.distinct
 	}
 	if opts.Scope == SameInstance && rng.IntN(3) == 0 {
-		h.w.remote.versionless, h.o.versionless = true, true
+		h.w.remote.versionless = true
 	}
-	h.w.forgetful = forgetful
+	if forgetful {
+		h.w.forgetful, h.o = true, nil
+	}
 	h.w.begun(start.Add(-day))
 	return h
 }
@@ -83,12 +85,7 @@ func newHistory(t *testing.T, seed uint64, forgetful bool) *history {
 // both makes a step with both machines.
 func (h *history) both(what string, step func(machine) string) {
 	h.t.Helper()
-	got := take(h.w, step)
-	want := got
-	if !h.forgetful {
-		want = take(h.o, step)
-		h.o.settle()
-	}
+	got, want := h.pair.both(step)
 	h.compare(what, got, want)
 }
 
@@ -101,6 +98,9 @@ func (h *history) compare(what, got, want string) {
 		h.t.Errorf("%s -> %q, the oracle says %q", what, got, want)
 	}
 }
+
+// others notes what other processes do.
+func (h *history) others(what, result string) { h.compare(what, result, result) }
 
 func oneOf[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
@@ -137,20 +137,23 @@ func (h *history) run(steps int) {
 		if h.restoreIn--; h.restoreIn == 0 {
 			spread := h.rng.Float64()
 			h.now += time.Millisecond // something may have occurred in this step
-			if h.forgetful {
+			if h.o == nil {
 				// It would not know what has ended since the list was made.
-				h.both("list", machine.list)
+				h.w.list()
 			}
-			h.both("restore", func(m machine) string { return m.restore(spread, h.now) })
+			got, want := h.restore(spread, h.now)
+			h.compare("restore", got, want)
 		}
 
 		h.both("accepting", machine.accepting)
 		if h.rng.IntN(10) == 0 {
 			key := oneOf(h.rng, h.keys...)
-			h.both("server "+key, func(m machine) string { return m.server(key) })
+			h.others("server "+key, h.w.server(key))
 		}
-		for _, e := range h.o.where(isTracked) {
-			h.both("status "+e.label, func(m machine) string { return m.status(e.label, h.now) })
+		for label, e := range h.w.entries {
+			if e.life != forgotten {
+				h.both("status "+label, func(m machine) string { return m.status(label, h.now) })
+			}
 		}
 		h.w.check()
 		if h.t.Failed() {
@@ -203,7 +206,7 @@ func (h *history) step() {
 		h.both("clear", func(m machine) string { return m.clear("Shutdown") })
 		h.both("kill", func(m machine) string { return m.kill(h.now) })
 	case pick == 98:
-		h.both("list", machine.list)
+		h.others("list", h.w.list())
 	case h.rng.IntN(2) == 0:
 		h.both("kill", func(m machine) string { return m.kill(h.now) })
 		// What is not known to the new process can be anything.
@@ -211,13 +214,13 @@ func (h *history) step() {
 			h.put(key)
 		}
 		if h.rng.IntN(3) > 0 {
-			h.both("list", machine.list)
+			h.others("list", h.w.list())
 			h.restoreIn = 1 + h.rng.IntN(40)
 		}
 	case h.rng.IntN(2) == 0:
 		if all := h.w.all(""); len(all) > 0 {
 			at := oneOf(h.rng, all...)
-			h.both(fmt.Sprintf("delete %s %s", at.key, at.name), func(m machine) string { return m.delete(at.key, at.name) })
+			h.others(fmt.Sprintf("delete %s %s", at.key, at.name), h.w.delete(at.key, at.name))
 		}
 	default:
 		h.restoreIn = 1
@@ -227,30 +230,36 @@ func (h *history) step() {
 // next begins the write that the schedule chooses.
 func (h *history) next() {
 	var label, text string
-	got := take(h.w, func(machine) string {
+	got, want := h.each(func() string {
 		label, text = h.w.next(h.now)
 		return text
+	}, func() string {
+		if label == "" {
+			return ""
+		}
+		return h.o.begin(label, h.now)
 	})
-	if label != "" && !h.forgetful {
-		h.compare("next "+label, got, take(h.o, func(machine) string { return h.o.begin(label, h.now) }))
-		h.o.settle()
-	}
+	h.compare("next "+label, got, want)
 }
 
 // respond ends a request.
 func (h *history) respond(label string, kind Kind) {
-	refuse := func(m machine) string { return m.refuse(label, "Malformed", h.now) }
-	answer := func(m machine) string { return m.answer(label, h.now) }
+	end := func(what string, respond func() response) {
+		got, want := h.end(label, h.now, respond)
+		h.compare(fmt.Sprintf("%s %s %s", what, label, kind), got, want)
+	}
+	answer := func() response { return h.w.answer(label, h.now) }
 	switch outcome := h.rng.IntN(20); {
 	case kind == Look && outcome >= 12, outcome == 6:
-		h.both("refuse "+label, refuse)
+		end("refuse", func() response { return h.w.refuse(label, "Malformed", h.now) })
 	case outcome < 2:
-		h.both("gone "+label, func(m machine) string { m.vanish(label); return m.answer(label, h.now) })
+		h.w.vanish(label)
+		end("gone", answer)
 	case outcome < 6:
 		how := oneOf(h.rng, append(failures, lost, lost)...)
-		h.both(fmt.Sprintf("%s %s %s", how, label, kind), func(m machine) string { return m.fail(label, how, h.now) })
+		end(string(how), func() response { return h.w.fail(label, how, h.now) })
 	default:
-		h.both("answer "+label, answer)
+		end("answer", answer)
 	}
 }
 
@@ -265,9 +274,7 @@ func (h *history) meddle() {
 	if at.ev.count() > 1 && h.rng.IntN(4) == 0 {
 		n, state = 0, series.Finished // it was restored, and has not occurred there
 	}
-	h.both(fmt.Sprintf("meddle %s %s x%d %s", at.key, at.name, n, state), func(m machine) string {
-		return m.meddle(at.key, at.name, n, state, h.now)
-	})
+	h.others(fmt.Sprintf("meddle %s %s x%d %s", at.key, at.name, n, state), h.w.meddle(at.key, at.name, n, state, h.now))
 }
 
 // put stores Events under the names of a key that nobody here has created.
@@ -282,10 +289,8 @@ func (h *history) put(key string) {
 		}
 		if h.rng.IntN(4) == 0 {
 			what := oneOf(h.rng, strangenesses...)
-			h.both(fmt.Sprintf("strange %s %s %s", key, name, what), func(m machine) string {
-				m.strange(key, name, what, h.now)
-				return m.server(key)
-			})
+			h.w.strange(key, name, what, h.now)
+			h.others(fmt.Sprintf("strange %s %s %s", key, name, what), h.w.server(key))
 			continue
 		}
 		at := earlier{name: name, count: 1, first: first, last: first}
@@ -302,9 +307,7 @@ func (h *history) put(key string) {
 			at.count = 2 + h.rng.IntN(10)
 			at.last += time.Duration(h.rng.Int64N(int64(h.now-at.first) + int64(2*time.Minute)))
 		}
-		h.both(fmt.Sprintf("stand %s %s", key, name), func(m machine) string {
-			m.stand(key, at)
-			return m.server(key)
-		})
+		h.w.stand(key, at)
+		h.others(fmt.Sprintf("stand %s %s", key, name), h.w.server(key))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/eventseries/eventseries/series"
@@ -14,7 +13,7 @@ import (
 // oracle implements the rules of a tracker a second time, as plainly as possible:
 // one slice of all entries that there ever were, searched from end to end each
 // time. It has no locks, no lists and no hashes, and its times are those of the
-// test. Its server is a slice as well.
+// test. It learns of the server what the tracker learns.
 type oracle struct {
 	opts     Options
 	all      []*told
@@ -23,13 +22,9 @@ type oracle struct {
 	sealed   DropReason
 	distinct int // how many notes of a tuple have series of their own
 
-	waitedFor   map[*told]int // what the latest flush waits for
-	lives       int
-	remote      []*toldEvent
-	versionless bool // the sink returns no versions
-	changes     int  // on the server, by anybody
-	listed      []toldEvent
-	dropped     []string
+	waitedFor map[*told]int // what the latest flush waits for
+	lives     int
+	dropped   []string
 }
 
 // toldName is what is known of a base name.
@@ -63,7 +58,7 @@ type told struct {
 
 	// What the server knows.
 	existed bool
-	version int
+	version uint64
 	knows   toldWrite
 	at      time.Duration // when it accepted or refused the latest write
 	beatAt  time.Duration
@@ -86,7 +81,6 @@ type told struct {
 	step     Kind
 	inTheWay naming
 	next     *naming
-	closing  int // the version of the Event to close
 	unseen   int // how often the server did not show the Event
 	vacated  bool
 }
@@ -95,17 +89,15 @@ type told struct {
 type toldWrite struct {
 	kind    Kind
 	name    naming
-	event   toldEvent
 	state   series.State
 	count   int
 	changes int
 	last    time.Duration
-	before  int // the version that the Event must have, if any
+	version uint64 // that the Event must have, if any
 }
 
-// toldEvent is an Event on the server.
+// toldEvent is an Event that the server has returned.
 type toldEvent struct {
-	key         string
 	name        naming
 	strange     strangeness
 	state       series.State
@@ -114,8 +106,7 @@ type toldEvent struct {
 	note, now   string
 	instance    string
 	successor   *naming
-	renewed     int // counts the changes of the successor
-	version     int
+	version     uint64
 }
 
 const noTime = time.Duration(math.MaxInt64)
@@ -378,7 +369,7 @@ func (o *oracle) holdFor(key string, until time.Duration, whose owner) {
 }
 
 func (o *oracle) takeName(e *told, now time.Duration) {
-	if now < o.baseOf(e.key).until || o.isTended(e, &toldEvent{key: e.key}) {
+	if now < o.baseOf(e.key).until || o.isTended(e, naming{}) {
 		o.rename(e)
 		return
 	}
@@ -509,10 +500,6 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		last = max(e.knows.last, e.first)
 	}
 	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last}
-	w.event = toldEvent{
-		key: e.key, name: *e.name, state: e.state, count: e.count,
-		first: e.first, last: last, note: e.note, now: e.now, instance: e.instance,
-	}
 	e.writing = w
 	switch {
 	case kind == Look && e.phase == live:
@@ -520,9 +507,6 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		return "look base"
 	case kind == Look, kind == Close:
 		w.name = e.inTheWay
-		if kind == Close {
-			w.before = e.closing
-		}
 		return fmt.Sprintf("%s %s", kind, w.name)
 	case kind == Signpost:
 		w.name = naming{}
@@ -530,27 +514,17 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	}
 	e.knows.last = last // perhaps
 	if kind != Create && kind != Recreate {
-		w.before = e.version
+		w.version = e.version
 	}
-	return fmt.Sprintf("%s %s", kind, o.text(&w.event, true))
-}
-
-// text describes an Event.
-func (o *oracle) text(ev *toldEvent, stateFirst bool) string {
-	name := ev.name.in(ev.first)
-	text := fmt.Sprintf("%s %s x%d", name, ev.state, ev.count)
-	if stateFirst {
-		text = fmt.Sprintf("%s x%d %s", ev.state, ev.count, name)
+	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, e.state, e.count, e.name.in(e.first), e.first, last)
+	if e.note != "" {
+		text += fmt.Sprintf(" %q", e.note)
 	}
-	text += fmt.Sprintf(" %s to %s", ev.first, ev.last)
-	if ev.note != "" {
-		text += fmt.Sprintf(" %q", ev.note)
-	}
-	if ev.now != "" {
-		text += fmt.Sprintf(" now %q", ev.now)
+	if e.now != "" {
+		text += fmt.Sprintf(" now %q", e.now)
 	}
 	if o.opts.Scope == SameController {
-		text += " by " + ev.instance
+		text += " by " + e.instance
 	}
 	return text
 }
@@ -566,92 +540,8 @@ func micros(d time.Duration) time.Duration {
 // cut returns when an occurrence was, as far as a tracker knows.
 func cut(d time.Duration) time.Duration { return micros(d) - frac }
 
-// on returns the Event with a name, nil if there is none.
-func (o *oracle) on(key string, name naming) *toldEvent {
-	for _, ev := range o.remote {
-		if ev.key == key && ev.name == name {
-			return ev
-		}
-	}
-	return nil
-}
-
-// touched says that ev has changed.
-func (o *oracle) touched(ev *toldEvent) {
-	o.changes++
-	ev.version = o.changes
-	if o.versionless {
-		ev.version = 0
-	}
-}
-
-// do has the server make a write.
-func (o *oracle) do(key string, w *toldWrite) Outcome {
-	ev := o.on(key, w.name)
-	creates := w.kind == Create || w.kind == Recreate
-	switch {
-	case creates && ev != nil:
-		return Taken
-	case creates:
-		created := w.event
-		if created.count == 1 || created.now == created.note {
-			created.now = ""
-		}
-		o.touched(&created)
-		o.remote = append(o.remote, &created)
-		return Written
-	case ev == nil:
-		return Gone
-	case w.before != 0 && w.before != ev.version:
-		return Changed
-	}
-	was := *ev
-	switch w.kind {
-	case Look:
-	case Close:
-		ev.state = series.Finished
-	case Signpost:
-		to := w.event.name
-		ev.successor = &to
-		ev.renewed++ // each renewal is a change
-	default:
-		ev.state, ev.count, ev.last = w.state, w.count, w.event.last
-		switch w.event.now {
-		case "":
-		case w.event.note:
-			ev.now = ""
-		default:
-			ev.now = w.event.now
-		}
-	}
-	if *ev != was {
-		o.touched(ev)
-	}
-	return Written
-}
-
-func (o *oracle) answer(label string, now time.Duration) string {
-	e := o.find(label)
-	outcome := o.do(e.key, e.writing)
-	o.apply(e, outcome, false, "", now)
-	return outcome.String()
-}
-
-func (o *oracle) fail(label string, how failure, now time.Duration) string {
-	e := o.find(label)
-	if how == lost {
-		o.do(e.key, e.writing)
-	}
-	o.apply(e, how.result().Outcome, how == unsent, "", now)
-	return string(how)
-}
-
-func (o *oracle) refuse(label string, reason DropReason, now time.Duration) string {
-	o.apply(o.find(label), Refused, false, reason, now)
-	return "refused"
-}
-
-func (o *oracle) apply(e *told, outcome Outcome, unsent bool, reason DropReason, now time.Duration) {
+func (o *oracle) apply(label string, r response, now time.Duration) {
+	e, outcome := o.find(label), r.outcome
 	w := e.writing
 	e.writing, e.busy = nil, false
 	if e.life == forgotten {
@@ -661,7 +551,7 @@ func (o *oracle) apply(e *told, outcome Outcome, unsent bool, reason DropReason,
 	switch {
 	case outcome == PushedBack:
 	case outcome == Troubled || outcome == Denied:
-		if outcome == Troubled && !unsent && isSeries {
+		if outcome == Troubled && !r.unsent && isSeries {
 			e.tried = append(e.tried, *w)
 		}
 		if outcome == Denied && e.phase == claiming && w.kind == Look {
@@ -669,7 +559,7 @@ func (o *oracle) apply(e *told, outcome Outcome, unsent bool, reason DropReason,
 		}
 		o.failed(e, outcome == Denied, now)
 	default:
-		o.interpret(e, w, outcome, reason, now)
+		o.interpret(e, w, r, now)
 		switch {
 		case e.life == forgotten:
 			return
@@ -708,8 +598,8 @@ func (o *oracle) conclude(e *told, now time.Duration) {
 }
 
 // interpret applies what the server has decided.
-func (o *oracle) interpret(e *told, w *toldWrite, outcome Outcome, reason DropReason, now time.Duration) {
-	ev := o.on(e.key, w.name)
+func (o *oracle) interpret(e *told, w *toldWrite, r response, now time.Duration) {
+	outcome, reason, ev := r.outcome, r.reason, r.found
 	switch e.phase {
 	case claiming:
 		o.claimed(e, w, outcome, ev, now)
@@ -745,7 +635,7 @@ func (o *oracle) interpret(e *told, w *toldWrite, outcome Outcome, reason DropRe
 		o.claim(e, w.name)
 	case outcome == Gone:
 		o.vanished(e)
-	case outcome == Changed:
+	case outcome == Changed && w.version != 0:
 		e.phase, e.unseen, e.inTheWay = conflicted, 0, *e.name
 	}
 }
@@ -759,11 +649,11 @@ func (o *oracle) unwrite(e *told) {
 	e.knows.count, e.knows.changes = 0, 0
 }
 
-func (o *oracle) isLive(e *told, version int) {
+func (o *oracle) isLive(e *told, version uint64) {
 	e.phase, e.version, e.tried, e.existed, e.refusal, e.vacated = live, version, nil, true, "", false
 }
 
-func (o *oracle) written(e *told, w *toldWrite, version int, now time.Duration) {
+func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
 	o.isLive(e, version)
 	e.knows, e.at = *w, now
 	e.flush = o.waitedFor[e] > w.changes
@@ -917,7 +807,7 @@ func (o *oracle) judge(e *told, ev *toldEvent, now time.Duration) standing {
 		return stranger
 	case !o.isAlive(ev, now):
 		return dead
-	case o.isTended(e, ev):
+	case o.isTended(e, ev.name):
 		return tended
 	default:
 		return alive
@@ -942,8 +832,8 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 			next := *ev.successor
 			e.next = &next
 		}
-		if ev.state == series.Ongoing && !o.isTended(e, ev) {
-			e.step, e.closing = Close, ev.version
+		if ev.state == series.Ongoing && !o.isTended(e, ev.name) {
+			e.step = Close
 			return
 		}
 		o.claimNext(e)
@@ -985,10 +875,10 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 }
 
-// isTended reports whether an entry other than e has ev.
-func (o *oracle) isTended(e *told, ev *toldEvent) bool {
-	return len(o.where(isTracked, has(ev.key), func(other *told) bool {
-		return other != e && other.name != nil && *other.name == ev.name
+// isTended reports whether an entry other than e has the Event with a name.
+func (o *oracle) isTended(e *told, name naming) bool {
+	return len(o.where(isTracked, has(e.key), func(other *told) bool {
+		return other != e && other.name != nil && *other.name == name
 	})) > 0
 }
 
@@ -1098,125 +988,32 @@ func (o *oracle) status(label string, now time.Duration) string {
 	return s.String()
 }
 
-func (o *oracle) put(ev *toldEvent) {
-	o.touched(ev)
-	o.remote = append(o.remote, ev)
-	o.listed = nil
-}
-
-func (o *oracle) stand(key string, at earlier) {
-	o.put(&toldEvent{
-		key: key, name: at.name, state: at.state, count: at.count, first: micros(at.first), last: micros(at.last),
-		note: "before", instance: "controller-0", successor: at.successor,
-	})
-}
-
-func (o *oracle) strange(key string, name naming, what strangeness, _ time.Duration) {
-	o.put(&toldEvent{key: key, name: name, strange: what})
-}
-
-func (o *oracle) meddle(key string, name naming, n int, state series.State, now time.Duration) string {
-	ev := o.on(key, name)
-	if ev == nil || ev.strange != "" {
-		return "nothing there"
-	}
-	if n > 0 || state != ev.state {
-		o.touched(ev)
-	}
-	ev.count += n
-	ev.state = state
-	if n > 0 {
-		ev.last = max(ev.last, micros(now), ev.first)
-	}
-	o.listed = nil
-	return "changed"
-}
-
-func (o *oracle) delete(key string, name naming) string {
-	before := len(o.remote)
-	o.remote = slices.DeleteFunc(o.remote, func(ev *toldEvent) bool { return ev.key == key && ev.name == name })
-	if len(o.remote) == before {
-		return "nothing there"
-	}
-	return "deleted"
-}
-
-func (o *oracle) vanish(label string) {
-	e := o.find(label)
-	o.delete(e.key, e.writing.name)
-}
-
-func (o *oracle) sorted() []toldEvent {
-	var all []toldEvent
-	for _, ev := range o.remote {
-		all = append(all, *ev)
-	}
-	slices.SortFunc(all, func(a, b toldEvent) int {
-		return cmp.Or(strings.Compare(a.key, b.key), compareNames(a.name, b.name))
-	})
-	return all
-}
-
-func (o *oracle) server(key string) string {
-	var events []string
-	for _, ev := range o.sorted() {
-		switch {
-		case ev.key != key:
-			continue
-		case ev.strange != "":
-			events = append(events, fmt.Sprintf("%s %s", ev.name, ev.strange))
-			continue
-		}
-		text := o.text(&ev, false)
-		if ev.successor != nil {
-			text += " -> " + ev.successor.String()
-		}
-		events = append(events, text)
-	}
-	return cmp.Or(strings.Join(events, " | "), "nothing")
-}
-
-func (o *oracle) list() string {
-	o.listed = o.sorted()
-	return fmt.Sprintf("%d events", len(o.listed))
-}
-
-func (o *oracle) restore(spread float64, now time.Duration) string {
-	var all []string
-	for i := range o.listed {
-		ev := &o.listed[i]
-		if label := o.restoreOne(ev, spread, now+time.Duration(i)*time.Microsecond); label != "" {
-			all = append(all, fmt.Sprintf("%s is %s", ev.name, label))
-		}
-	}
-	return strings.Join(all, " | ")
-}
-
 // restoreOne returns the label of the entry that has ev now.
-func (o *oracle) restoreOne(ev *toldEvent, spread float64, now time.Duration) string {
+func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.Duration) string {
 	isAlive := o.isAlive(ev, now)
-	if !isPossible(ev, now) || !isAlive && ev.state != series.Ongoing || o.sealed != "" || o.baseOf(ev.key).ended {
+	if !isPossible(ev, now) || !isAlive && ev.state != series.Ongoing || o.sealed != "" || o.baseOf(key).ended {
 		return ""
 	}
-	var e *told
-	for _, accepting := range o.where(isAccepting, has(ev.key)) {
-		e = accepting
+	e := &told{key: key}
+	known := false
+	for _, accepting := range o.where(isAccepting, has(key)) {
+		e, known = accepting, true
 	}
-	if o.isTended(e, ev) {
+	if o.isTended(e, ev.name) {
 		return ""
 	}
 	switch {
 	case !isAlive:
-		if e != nil && (e.name == nil && !ev.name.unique || e.name != nil && *e.name == ev.name) {
+		if known && (e.name == nil && !ev.name.unique || e.name != nil && *e.name == ev.name) {
 			return ""
 		}
-		if e != nil && e.phase == claiming && (e.inTheWay == ev.name || e.next != nil && *e.next == ev.name) {
+		if known && e.phase == claiming && (e.inTheWay == ev.name || e.next != nil && *e.next == ev.name) {
 			return ""
 		}
 		if len(o.where(isClosing)) >= o.opts.Capacity {
 			return ""
 		}
-	case e != nil:
+	case known:
 		if e.phase != unwritten || e.existed || e.busy || e.name != nil && *e.name != ev.name {
 			return ""
 		}
@@ -1234,7 +1031,7 @@ func (o *oracle) restoreOne(ev *toldEvent, spread float64, now time.Duration) st
 	case len(o.where(isAccepting)) >= o.opts.Capacity:
 		return ""
 	}
-	e = o.enter(ev.key)
+	e = o.enter(key)
 	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.state, ev.count, ev.note, now-noteInterval, ev.first
 	o.adopt(e, ev, 0, now)
 	e.now, e.signpost = ev.now, false
@@ -1258,7 +1055,7 @@ func (o *oracle) restoreOne(ev *toldEvent, spread float64, now time.Duration) st
 
 func (o *oracle) kill(time.Duration) string {
 	o.born = len(o.all)
-	o.known, o.sealed, o.listed = map[string]*toldName{}, "", nil
+	o.known, o.sealed = map[string]*toldName{}, ""
 	clear(o.waitedFor)
 	o.lives++
 	return "another process"

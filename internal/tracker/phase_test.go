@@ -65,7 +65,7 @@ func prepare(t *testing.T, script string) (*world, *Write) {
 		if first, rest, _ := strings.Cut(line, " "); strings.ContainsAny(first[:1], "-0123456789") {
 			now, command = first, rest
 		}
-		runCommand(t, w, parseDuration(t, now), strings.Fields(command))
+		runCommand(t, pair{w: w}, parseDuration(t, now), strings.Fields(command))
 	}
 	require.Len(t, w.inFlight, 1, script)
 	for _, write := range w.inFlight {

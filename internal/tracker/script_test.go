@@ -43,32 +43,19 @@ func TestScripts(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			got := runScript(t, string(text), false)
+			got := runScript(t, string(text))
 			if *rewrite {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
 				return
 			}
 			require.Equal(t, string(text), got)
-			require.Equal(t, string(text), runScript(t, string(text), true), "the oracle does not agree")
 		})
 	}
 }
 
 // runScript returns the script with the results.
-func runScript(t *testing.T, script string, asOracle bool) string {
-	var m machine
-	var w *world
-	begin := func(opts Options, distinct int, versionless bool) {
-		w = newWorld(t, opts)
-		w.distinct = distinct
-		m = w
-		if asOracle {
-			o := newOracle(opts)
-			o.distinct, o.versionless = distinct, versionless
-			m = o
-		}
-	}
-	begin(Options{}, 0, false)
+func runScript(t *testing.T, script string) string {
+	p := newPair(t, Options{})
 	var out strings.Builder
 	defer func() {
 		if t.Failed() {
@@ -83,23 +70,20 @@ func runScript(t *testing.T, script string, asOracle bool) string {
 			out.WriteString(line)
 			continue
 		case fields[0] == "options":
-			begin(parseOptions(t, fields[1:]))
+			opts, distinct := parseOptions(t, fields[1:])
+			p = newPair(t, opts)
+			p.w.distinct, p.o.distinct = distinct, distinct
 			out.WriteString(line)
 			continue
 		}
 		now, err := time.ParseDuration(fields[0])
 		require.NoError(t, err, "line %d", number+1)
-		result := runCommand(t, m, now, fields[1:])
-		if o, ok := m.(*oracle); ok {
-			o.settle()
-		}
+		result := runCommand(t, p, now, fields[1:])
 		if result == "" {
 			result = "nothing"
 		}
 		fmt.Fprintf(&out, "%-36s -> %s\n", strings.TrimRight(command, " "), result)
-		if !asOracle {
-			w.check()
-		}
+		p.w.check()
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -107,7 +91,7 @@ func runScript(t *testing.T, script string, asOracle bool) string {
 	return out.String()
 }
 
-func runCommand(t *testing.T, m machine, now time.Duration, words []string) string {
+func runCommand(t *testing.T, p pair, now time.Duration, words []string) string {
 	t.Helper()
 	arg := func(i int) string {
 		if i < len(words) {
@@ -115,9 +99,15 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 		}
 		return ""
 	}
-	step := func(do func(machine) string) string { return take(m, do) }
+	agreed := func(got, want string) string {
+		t.Helper()
+		require.Equal(t, want, got, "%s %q: the oracle does not agree", now, words)
+		return got
+	}
+	step := func(do func(machine) string) string { t.Helper(); return agreed(p.both(do)) }
 	begin := func(m machine) string { return m.begin(arg(1), now) }
-	answer := func(m machine) string { return m.answer(arg(1), now) }
+	end := func(respond func() response) string { t.Helper(); return agreed(p.end(arg(1), now, respond)) }
+	answer := func() response { return p.w.answer(arg(1), now) }
 	switch words[0] {
 	case "see":
 		note, times := "", 1
@@ -137,16 +127,17 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 	case "begin":
 		return step(begin)
 	case "answer":
-		return step(answer)
+		return end(answer)
 	case "write": // begin, and answer
 		result := step(begin)
-		return result + " | " + step(answer)
+		return result + " | " + end(answer)
 	case "gone": // the Event of the write is deleted, and then answer
-		return step(func(m machine) string { m.vanish(arg(1)); return m.answer(arg(1), now) })
+		p.w.vanish(arg(1))
+		return end(answer)
 	case string(lost), string(failed), string(unsent), string(pushedBack), string(denied):
-		return step(func(m machine) string { return m.fail(arg(1), failure(words[0]), now) })
+		return end(func() response { return p.w.fail(arg(1), failure(words[0]), now) })
 	case "refuse":
-		return step(func(m machine) string { return m.refuse(arg(1), DropReason(arg(2)), now) })
+		return end(func() response { return p.w.refuse(arg(1), DropReason(arg(2)), now) })
 	case "advance":
 		return step(func(m machine) string { return m.advance(now) })
 	case "expire":
@@ -162,26 +153,26 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 	case "clear":
 		return step(func(m machine) string { return m.clear(DropReason(arg(1))) })
 	case "status":
-		return m.status(arg(1), now)
+		return step(func(m machine) string { return m.status(arg(1), now) })
 	case "accepting":
-		return m.accepting()
+		return step(machine.accepting)
 	case "stand": // KEY NAME STATE xCOUNT FIRST LAST [SUCCESSOR]
-		m.stand(arg(1), parseStand(t, words[2:]))
-		return m.server(arg(1))
+		p.w.stand(arg(1), parseStand(t, words[2:]))
+		return p.w.server(arg(1))
 	case "stranger": // KEY NAME WHAT
-		m.strange(arg(1), parseNaming(t, arg(2)), strangeness(arg(3)), now)
-		return m.server(arg(1))
+		p.w.strange(arg(1), parseNaming(t, arg(2)), strangeness(arg(3)), now)
+		return p.w.server(arg(1))
 	case "meddle": // KEY NAME xCOUNT STATE
 		state, ok := series.ParseState(arg(4))
 		require.True(t, ok, arg(4))
-		m.meddle(arg(1), parseNaming(t, arg(2)), parseInt(t, strings.TrimPrefix(arg(3), "x")), state, now)
-		return m.server(arg(1))
+		p.w.meddle(arg(1), parseNaming(t, arg(2)), parseInt(t, strings.TrimPrefix(arg(3), "x")), state, now)
+		return p.w.server(arg(1))
 	case "delete": // KEY NAME
-		return m.delete(arg(1), parseNaming(t, arg(2)))
+		return p.w.delete(arg(1), parseNaming(t, arg(2)))
 	case "server":
-		return m.server(arg(1))
+		return p.w.server(arg(1))
 	case "list":
-		return m.list()
+		return p.w.list()
 	case "restore": // [SPREAD]
 		spread := 0.0
 		if len(words) > 1 {
@@ -189,9 +180,9 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 			spread, err = strconv.ParseFloat(words[1], 64)
 			require.NoError(t, err)
 		}
-		return step(func(m machine) string { return m.restore(spread, now) })
+		return agreed(p.restore(spread, now))
 	case "kill":
-		return m.kill(now)
+		return step(func(m machine) string { return m.kill(now) })
 	}
 	t.Fatalf("no such command: %q", words)
 	return ""
@@ -224,7 +215,7 @@ func parseStand(t *testing.T, words []string) (at earlier) {
 	return at
 }
 
-func parseOptions(t *testing.T, words []string) (opts Options, distinct int, versionless bool) {
+func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	t.Helper()
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
@@ -238,8 +229,6 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int, ver
 			opts.Scope = SameController
 		case "distinct":
 			distinct, err = strconv.Atoi(value)
-		case "versionless":
-			versionless = true
 		case "ttl":
 			opts.EventTTL, err = time.ParseDuration(value)
 		default:
@@ -247,7 +236,7 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int, ver
 		}
 		require.NoError(t, err)
 	}
-	return opts, distinct, versionless
+	return opts, distinct
 }
 
 func parseDuration(t *testing.T, text string) time.Duration {

@@ -20,8 +20,7 @@ import (
 
 // machine goes through a history of events: a tracker (world), or the second
 // implementation of the same rules (oracle). Each step returns a text, so the texts
-// of both, and those of a golden script, can be compared. [take] adds what the step
-// changed.
+// of both can be compared. [take] adds what the step changed.
 //
 // Entries have labels: "a/2" is the second entry of key "a".
 type machine interface {
@@ -31,9 +30,6 @@ type machine interface {
 
 	see(key, note string, now time.Duration) string
 	begin(label string, now time.Duration) string
-	answer(label string, now time.Duration) string
-	fail(label string, how failure, now time.Duration) string
-	refuse(label string, reason DropReason, now time.Duration) string
 	advance(now time.Duration) string
 	expire(label string, now time.Duration) string
 	beat(label string, now time.Duration) string
@@ -42,17 +38,68 @@ type machine interface {
 	seal(reason DropReason) string
 	clear(reason DropReason) string
 	status(label string, now time.Duration) string
-
-	// What other processes do, and what becomes of this one.
-	stand(key string, at earlier)
-	strange(key string, name naming, what strangeness, now time.Duration)
-	delete(key string, name naming) string
-	vanish(label string)
-	server(key string) string
-	meddle(key string, name naming, n int, state series.State, now time.Duration) string
-	list() string
-	restore(spread float64, now time.Duration) string
 	kill(now time.Duration) string
+}
+
+// pair takes a tracker and the oracle, if there is one, through the same steps. The
+// texts of both must be equal.
+type pair struct {
+	w *world
+	o *oracle
+}
+
+func newPair(t *testing.T, opts Options) pair { return pair{newWorld(t, opts), newOracle(opts)} }
+
+func (p pair) both(step func(machine) string) (got, want string) {
+	return p.each(func() string { return step(p.w) }, func() string { return step(p.o) })
+}
+
+// each makes a step that differs in what the machines need for it.
+func (p pair) each(world, oracle func() string) (got, want string) {
+	got = take(p.w, world)
+	if p.o == nil {
+		return got, got
+	}
+	want = take(p.o, oracle)
+	p.o.settle()
+	return got, want
+}
+
+// end ends the request of an entry.
+func (p pair) end(label string, now time.Duration, respond func() response) (got, want string) {
+	var r response
+	return p.each(func() string { r = respond(); return r.text }, func() string { p.o.apply(label, r, now); return r.text })
+}
+
+// restore restores what was listed. spread replaces the hash of the key, on which
+// the next heartbeat of a series depends.
+func (p pair) restore(spread float64, now time.Duration) (got, want string) {
+	all := func(restore func(at listed, now time.Duration) string) string {
+		var texts []string
+		for i, at := range p.w.listed {
+			// No order is promised for those that come at the same time.
+			if label := restore(at, now+time.Duration(i)*time.Microsecond); label != "" {
+				texts = append(texts, fmt.Sprintf("%s is %s", at.name, label))
+			}
+		}
+		return strings.Join(texts, " | ")
+	}
+	return p.each(func() string {
+		return all(func(at listed, now time.Duration) string { return p.w.restore(at, spread, now) })
+	}, func() string {
+		return all(func(at listed, now time.Duration) string {
+			return p.o.restoreOne(at.key, p.w.told(at.ev, at.as), spread, now)
+		})
+	})
+}
+
+// response is what a machine learns of its request.
+type response struct {
+	text    string
+	outcome Outcome
+	unsent  bool
+	reason  DropReason
+	found   *toldEvent // the Event that was returned, nil if there was none
 }
 
 // failure is how a request fails.
@@ -105,9 +152,9 @@ func (p place) String() string {
 }
 
 // take makes a step, and adds to its text which entries it moved, and what it lost.
-func take(m machine, step func(machine) string) string {
+func take(m machine, step func() string) string {
 	before := m.places()
-	text := step(m)
+	text := step()
 	parts := []string{}
 	for i, p := range m.places() {
 		if i >= len(before) || before[i] != p {
@@ -515,7 +562,7 @@ func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 }
 
 // answer has the server make a write, and tells the tracker the result.
-func (w *world) answer(label string, now time.Duration) string {
+func (w *world) answer(label string, now time.Duration) response {
 	e, write := w.outcome(label)
 	r, ev := w.do(e, write)
 	was, count, known := e.phase, e.counted(), int(e.status.count)
@@ -538,10 +585,29 @@ func (w *world) answer(label string, now time.Duration) string {
 		delete(w.unsure, e)
 	}
 	w.lose(drops)
-	return r.Outcome.String()
+	return response{text: r.Outcome.String(), outcome: r.Outcome, found: w.told(ev, r.Event)}
 }
 
-func (w *world) fail(label string, how failure, now time.Duration) string {
+// told returns what an Event says, nil if it is nil.
+func (w *world) told(ev *stored, event *eventsv1.Event) *toldEvent {
+	if event == nil {
+		return nil
+	}
+	k, _ := w.key(ev.key)
+	told := &toldEvent{strange: ev.stranger, version: versionOf(event)}
+	told.name, _ = nameOf(k, event.Name)
+	if successor, _, ok := strings.Cut(event.Annotations[series.AnnotationSuccessor], " "); ok {
+		next, _ := nameOf(k, successor)
+		told.successor = &next
+	}
+	if s, err := series.FromEvent(event); err == nil {
+		told.state, told.count, told.first, told.last = s.State, int(s.Count), sinceStart(s.First), sinceStart(s.Last)
+		told.note, told.now, told.instance = s.Note, s.LastNote, s.Instance
+	}
+	return told
+}
+
+func (w *world) fail(label string, how failure, now time.Duration) response {
 	e, write := w.outcome(label)
 	if how == lost {
 		w.do(e, write)
@@ -551,7 +617,7 @@ func (w *world) fail(label string, how failure, now time.Duration) string {
 	w.lose(w.tracker.Apply(write, how.result(), start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
 	w.resume(now)
-	return string(how)
+	return response{text: string(how), outcome: how.result().Outcome, unsent: how == unsent}
 }
 
 // resume ends a pause of the server at once.
@@ -564,7 +630,7 @@ func (w *world) resume(now time.Duration) {
 	}
 }
 
-func (w *world) refuse(label string, reason DropReason, now time.Duration) string {
+func (w *world) refuse(label string, reason DropReason, now time.Duration) response {
 	e, write := w.outcome(label)
 	was := e.phase
 	cannotMerge := was == conflicted && e.extra.claim.unseen == maxLooks-1
@@ -575,7 +641,7 @@ func (w *world) refuse(label string, reason DropReason, now time.Duration) strin
 	}
 	w.lose(w.tracker.Apply(write, Result{Outcome: Refused, Reason: reason}, start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
-	return "refused"
+	return response{text: "refused", outcome: Refused, reason: reason}
 }
 
 func (w *world) advance(now time.Duration) string {
@@ -770,49 +836,43 @@ func (w *world) list() string {
 	return fmt.Sprintf("%d events", len(w.listed))
 }
 
-// restore restores what was listed. spread replaces the hash of the key, on which
-// the next heartbeat of a series depends.
-func (w *world) restore(spread float64, now time.Duration) string {
-	var all []string
-	for i, listed := range w.listed {
-		// No order is promised for those that come at the same time.
-		now := start.Add(now + time.Duration(i)*time.Microsecond)
-		found, err := series.FromEvent(listed.as)
-		if err != nil {
-			continue
-		}
-		counts, known := map[*Entry]int{}, 0
-		for _, e := range w.tracked() {
-			counts[e] = e.counted()
-		}
-		restored, drops := w.tracker.Restore(found, now)
-		if !restored {
-			require.Empty(w.t, drops)
-			continue
-		}
-		entries := slices.DeleteFunc(w.tracked(), func(e *Entry) bool { return w.keys[e.Key()] != listed.key || e.name() != found.Name })
-		require.Len(w.t, entries, 1)
-		e := entries[0]
-		count, existed := counts[e]
-		switch {
-		case existed:
-			w.join(e, listed.ev, e.counted()-count, known)
-			delete(w.unsure, e)
-		case e.life == accepting && found.State == series.Ongoing:
-			at := w.tracker.offset(now)
-			left := min(w.opts.HeartbeatInterval, w.opts.HeartbeatInterval+w.opts.FinishAfter-now.Sub(found.Last))
-			require.Equal(w.t, at+time.Duration(fraction(e.hash)*float64(left)), e.status.beatAt)
-			e.status.beatAt = at + time.Duration(spread*float64(left))
-			e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
-			w.tracker.schedule(e, at)
-		}
-		if !existed && (listed.ev.tender == nil || !e.isSilent()) {
-			w.tend(e, listed.ev)
-		}
-		all = append(all, fmt.Sprintf("%s is %s", listed.name, w.label(e)))
-		w.lose(drops)
+// restore returns the label of the entry that has the Event now, if any.
+func (w *world) restore(listed listed, spread float64, since time.Duration) string {
+	now := start.Add(since)
+	found, err := series.FromEvent(listed.as)
+	if err != nil {
+		return ""
 	}
-	return strings.Join(all, " | ")
+	counts, known := map[*Entry]int{}, 0
+	for _, e := range w.tracked() {
+		counts[e] = e.counted()
+	}
+	restored, drops := w.tracker.Restore(found, now)
+	if !restored {
+		require.Empty(w.t, drops)
+		return ""
+	}
+	entries := slices.DeleteFunc(w.tracked(), func(e *Entry) bool { return w.keys[e.Key()] != listed.key || e.name() != found.Name })
+	require.Len(w.t, entries, 1)
+	e := entries[0]
+	count, existed := counts[e]
+	switch {
+	case existed:
+		w.join(e, listed.ev, e.counted()-count, known)
+		delete(w.unsure, e)
+	case e.life == accepting && found.State == series.Ongoing:
+		at := w.tracker.offset(now)
+		left := min(w.opts.HeartbeatInterval, w.opts.HeartbeatInterval+w.opts.FinishAfter-now.Sub(found.Last))
+		require.Equal(w.t, at+time.Duration(fraction(e.hash)*float64(left)), e.status.beatAt)
+		e.status.beatAt = at + time.Duration(spread*float64(left))
+		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
+		w.tracker.schedule(e, at)
+	}
+	if !existed && (listed.ev.tender == nil || !e.isSilent()) {
+		w.tend(e, listed.ev)
+	}
+	w.lose(drops)
+	return w.label(e)
 }
 
 func (w *world) kill(now time.Duration) string {
