@@ -270,6 +270,7 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 	}
 	e.spec.annotations = mergeAnnotations(annotations, e.spec.annotations)
 	e.spec.revision++
+	revision, count := e.spec.revision, e.spec.count
 	s.mu.Unlock()
 
 	e.setInstance(found.Instance)
@@ -283,8 +284,8 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		t.wantSignpost(e, at) // whoever led here may have done so long ago
 	}
 	st.at, st.last, st.state, st.count = at, found.Last.UnixMicro(), found.State, found.Count
-	st.revision, st.flush = e.spec.revision, false
-	if theirs > 0 || found.Count != e.spec.count || found.State != e.spec.state {
+	st.revision, st.flush = revision, false
+	if theirs > 0 || found.Count != count || found.State != e.spec.state {
 		// What the server knows may be half an hour old. Update it at once, or the next
 		// process takes the series for dead.
 		st.revision, st.flush = 0, true
@@ -313,14 +314,15 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	if theirs > 0 && e.life == closing && e.spec.state == series.Finished && found.State == series.Ongoing {
 		e.spec.state = series.Ongoing // it is quiet here, but not there
 	}
+	revision, count := e.spec.revision, e.spec.count
 	s.mu.Unlock()
 	planned := st.state == series.Ongoing
 	e.becomeLive(versionNumber(found.Version))
 	st.count, st.state = found.Count, found.State
 	st.last = max(st.last, found.Last.UnixMicro())
 	st.revision, st.flush = 0, true
-	if found.Count >= e.spec.count && found.State == e.spec.state {
-		st.revision, st.flush = e.spec.revision, false // nothing to add
+	if found.Count >= count && found.State == e.spec.state {
+		st.revision, st.flush = revision, false // nothing to add
 	}
 	if !planned {
 		// Others have made a series of a singleton, or an attempt has.

@@ -160,7 +160,7 @@ func TestConcurrentUse(t *testing.T) {
 			case 2:
 				h.restore(rng)
 			case 3:
-				h.tracker.Wake(h.now())
+				h.tracker.Wake(h.now(), false)
 			default:
 				h.lose(h.tracker.Advance(h.now()))
 			}
