@@ -40,6 +40,7 @@ type Broadcaster struct {
 	dropLog  dropLog
 	outages  outages
 	limiter  *rate.Limiter
+	tracking sync.RWMutex // see track
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
@@ -228,7 +229,7 @@ func (b *Broadcaster) Shutdown() {
 	if d != nil {
 		b.finish(ctx, logger, d)
 	}
-	b.drop(logger, nil, b.tracker.Clear(tracker.DropReason(DropShutdown)))
+	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown)) }))
 	for _, losses := range b.dropLog.take(b.clock.Now(), true) {
 		losses.write(logger)
 	}

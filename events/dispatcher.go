@@ -80,7 +80,7 @@ func (d *dispatcher) run() {
 	b := d.b
 	var list *listRequest // the one that waits
 	for d.ctx.Err() == nil {
-		b.drop(b.logger(), nil, b.tracker.Advance(b.clock.Now()))
+		b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(b.clock.Now()) }))
 		next := d.startRequests(&list)
 		lists := d.lists
 		if list != nil {
@@ -140,8 +140,12 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 			return true
 		}
 	}
-	write, drops, ok := b.tracker.Next(now)
-	b.drop(b.logger(), nil, drops)
+	var write *tracker.Write
+	var ok bool
+	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
+		write, drops, ok = b.tracker.Next(now)
+		return drops
+	}))
 	if ok {
 		d.enter()
 		d.goroutines.Go(func() { d.write(write) })
@@ -193,7 +197,7 @@ func (d *dispatcher) write(write *tracker.Write) {
 	result := classify(err, write.Creates())
 	result.Event = event
 	b.counters.wrote(write, result.Outcome, answered.Sub(sent))
-	drops := b.tracker.Apply(write, result, answered)
+	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(write, result, answered) })
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.outages.noteWrite(b, write, result.Outcome, err)
 	}

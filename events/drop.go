@@ -52,17 +52,27 @@ const (
 	DropShutdown DropReason = "Shutdown"
 )
 
-// drop counts losses, passes them to OnDrop, and logs them. err is the response of
-// the server, if that is why. The caller holds no lock.
+// track calls a method of the tracker and counts the losses that it returns. Flush
+// does not return between the two.
+func (b *Broadcaster) track(call func() []tracker.Drop) []tracker.Drop {
+	b.tracking.RLock()
+	defer b.tracking.RUnlock()
+	drops := call()
+	for _, d := range drops {
+		b.counters.dropped(DropReason(d.Reason), d.Count)
+	}
+	return drops
+}
+
+// drop passes losses to OnDrop and logs them. [Broadcaster.track] has counted them.
+// err is the response of the server, if that is why. The caller holds no lock.
 func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) {
 	if len(drops) == 0 {
 		return
 	}
-	for _, d := range drops {
-		drop := Drop{DropReason(d.Reason), d.Key, d.Note, d.Count}
-		b.counters.dropped(drop)
-		if b.opts.OnDrop != nil {
-			b.callOnDrop(logger, drop)
+	if b.opts.OnDrop != nil {
+		for _, d := range drops {
+			b.callOnDrop(logger, Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
 		}
 	}
 	for _, l := range b.dropLog.add(b.clock.Now(), err, drops) {

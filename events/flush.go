@@ -15,7 +15,7 @@ func (b *Broadcaster) Flush(ctx context.Context) error {
 	defer f.Stop()
 	pending := f.Left()
 	if pending == 0 {
-		return nil
+		return b.flushed()
 	}
 	d := b.dispatcher.Load()
 	if d == nil {
@@ -25,11 +25,18 @@ func (b *Broadcaster) Flush(ctx context.Context) error {
 	var cause error
 	select {
 	case <-f.Done:
-		return nil
+		return b.flushed()
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-d.ctx.Done():
 		cause = errors.New("the broadcaster has stopped")
 	}
 	return fmt.Errorf("events: %d of %d series were not flushed: %w", f.Left(), pending, cause)
+}
+
+// flushed returns nil when the losses that the tracker has returned are counted.
+func (b *Broadcaster) flushed() error {
+	b.tracking.Lock()
+	defer b.tracking.Unlock()
+	return nil
 }

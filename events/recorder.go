@@ -113,7 +113,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	if counted {
 		b.tracker.Describe(entry, occurrence, now)
 	} else {
-		b.drop(r.log(), nil, b.tracker.Observe(&key, occurrence, now))
+		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, occurrence, now) }))
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
 		}
@@ -139,7 +139,8 @@ func (r *recorder) refuse(reason DropReason, key *series.Key, eventtype string, 
 	r.broadcaster.counters.refused.Add(1)
 	sanitizeKey(key)
 	key.Type = eventtype
-	r.broadcaster.drop(r.log(), err, []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(note, args), Count: 1}})
+	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(note, args), Count: 1}}
+	r.broadcaster.drop(r.log(), err, r.broadcaster.track(func() []tracker.Drop { return drops }))
 }
 
 // sanitizeAnnotations returns the annotations that the Event can have, and logs and

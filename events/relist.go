@@ -127,9 +127,11 @@ func (b *Broadcaster) restore(event *eventsv1.Event, id identity) {
 	if err != nil {
 		return // this project writes no Event like that
 	}
-	restored, drops := b.tracker.Restore(found, b.clock.Now())
-	if restored {
-		b.counters.restored.Add(1)
-	}
-	b.drop(b.logger(), nil, drops)
+	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
+		restored, drops := b.tracker.Restore(found, b.clock.Now())
+		if restored {
+			b.counters.restored.Add(1)
+		}
+		return drops
+	}))
 }

@@ -139,13 +139,13 @@ func (c *counters) listed(outcome tracker.Outcome, took time.Duration) {
 	c.durations[verbList].observe(took)
 }
 
-func (c *counters) dropped(drop Drop) {
+func (c *counters) dropped(reason DropReason, count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.drops == nil {
 		c.drops = make(map[DropReason]uint64)
 	}
-	c.drops[drop.Reason] += uint64(drop.Count)
+	c.drops[reason] += uint64(count)
 }
 
 // Stats returns the current numbers. It is cheap enough to be called every second.
