@@ -107,12 +107,8 @@ func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.
 	case <-d.ctx.Done():
 		return nil, tracker.Troubled, d.ctx.Err()
 	}
-	select {
-	case <-l.done:
-		return page, result.Outcome, err
-	case <-d.ctx.Done():
-		return nil, tracker.Troubled, d.ctx.Err()
-	}
+	<-l.done
+	return page, result.Outcome, err
 }
 
 // restore adds a listed Event to the tracker if it belongs to the recorder.
