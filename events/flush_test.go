@@ -12,24 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFlushOfNothing(t *testing.T) {
+func TestFlushWritesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
-		require.NoError(t, w.broadcaster.Flush(t.Context()), "before the start")
-		w.start(t)
-		require.NoError(t, w.broadcaster.Flush(t.Context()))
+		w.flush(t) // nothing
 		w.emit(0)
+		w.emit(1)
+		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "cannot flush 2 series: the broadcaster has not been started")
+		w.start(t)
 		w.flush(t)
 		w.flush(t)
-		assert.Len(t, w.server.log(), 1, "what is known is not written again")
-		canceled, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.NoError(t, w.broadcaster.Flush(canceled))
+		assert.Len(t, w.server.log(), 2, "what is known is not written again")
+		assert.Len(t, w.server.list(), 2)
+		require.NoError(t, w.broadcaster.Flush(expired()))
 	})
 }
 
-// The counts of running series, which would have waited for a heartbeat, are
-// written by a flush.
 func TestFlushWritesCounts(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.latency = 2 * time.Millisecond
@@ -49,18 +47,6 @@ func TestFlushWritesCounts(t *testing.T) {
 	})
 }
 
-func TestFlushBeforeTheStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.emit(0)
-		w.emit(1)
-		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "2 series cannot be flushed: the broadcaster has not been started")
-		w.start(t)
-		w.flush(t)
-		assert.Len(t, w.server.list(), 2)
-	})
-}
-
 func TestFlushEndsWithItsContext(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.emit(0)
@@ -76,13 +62,11 @@ func TestFlushEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, err, cause)
 		require.ErrorContains(t, err, "2 of 2 series were not flushed")
 		assert.Equal(t, time.Minute, time.Since(start))
-		assert.Empty(t, w.broadcaster.flushes.waiting)
 		w.server.script(nil)
 	})
 }
 
-// A loop that spins while it is flushed cannot hold the flush up: what is emitted
-// after the call is not part of it.
+// Flush does not wait for events that are emitted after the call.
 func TestFlushOfAHotLoop(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.latency = 50 * time.Millisecond
@@ -111,8 +95,7 @@ func TestFlushOfAHotLoop(t *testing.T) {
 	})
 }
 
-// What is lost is settled as well: a flush does not wait for it.
-func TestFlushOfWhatIsDropped(t *testing.T) {
+func TestFlushReturnsWhenEventsAreDropped(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.latency = time.Second
 		w.server.script(always(statusError(422, 0)))
@@ -125,8 +108,7 @@ func TestFlushOfWhatIsDropped(t *testing.T) {
 	})
 }
 
-// So is what ends while it is flushed, or gives way to something else.
-func TestFlushOfWhatIsDisplaced(t *testing.T) {
+func TestFlushReturnsWhenEventsAreEvicted(t *testing.T) {
 	inBubble(t, Options{Capacity: 5}, func(t *testing.T, w *world) {
 		w.server.script(always(statusError(500, 0)))
 		for i := range 5 {
@@ -153,17 +135,16 @@ func TestFlushAfterTheWritingHasStopped(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w.startUntil(ctx, t)
 		cancel()
-		time.Sleep(DefaultShutdownTimeout)
+		time.Sleep(defaultShutdownTimeout)
 		synctest.Wait()
 		w.emit(0)
-		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "1 of 1 series were not flushed: the broadcaster has stopped writing")
+		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "1 of 1 series were not flushed: the broadcaster has stopped")
 		w.broadcaster.Shutdown()
 		w.assertAccounted(t)
 		require.NoError(t, w.broadcaster.Flush(t.Context()), "nothing is left")
 	})
 }
 
-// Flushes that run side by side all end, and leave nothing behind.
 func TestFlushConcurrently(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.latency = 3 * time.Millisecond
@@ -178,6 +159,5 @@ func TestFlushConcurrently(t *testing.T) {
 		}
 		wg.Wait()
 		assert.EqualValues(t, 160, w.server.delivered())
-		assert.Empty(t, w.broadcaster.flushes.waiting)
 	})
 }

@@ -13,36 +13,29 @@ import (
 )
 
 func TestHotLoopCostsTwoRequests(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.emit(0)
-		synctest.Wait() // the create has been made
-		for range 9999 {
-			w.emit(0)
-		}
-		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"create", "patch"}, verbs(w.server.log()))
-		w.flush(t)
-		event := w.server.only(t)
-		assert.EqualValues(t, 10000, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-	})
-}
-
-func TestSeriesFromTheFirstWriteCostsOneRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		for range 10000 {
-			w.emit(0)
-		}
-		w.start(t)
-		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"create"}, verbs(w.server.log()))
-		event := w.server.only(t)
-		assert.EqualValues(t, 10000, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-		w.broadcaster.Shutdown()
-		w.assertAccounted(t)
-	})
+	for name, tt := range map[string]struct {
+		before int // the start
+		want   []string
+	}{
+		"after the first write":  {1, []string{"create", "patch"}},
+		"before the first write": {10000, []string{"create"}},
+	} {
+		runBubble(t, name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.emitTimes(tt.before)
+			w.start(t)
+			synctest.Wait()
+			w.emitTimes(10000 - tt.before)
+			time.Sleep(time.Minute)
+			assert.Equal(t, tt.want, verbs(w.server.log()))
+			w.flush(t)
+			event := w.server.only(t)
+			assert.EqualValues(t, 10000, countOf(event))
+			assert.Equal(t, series.Ongoing.String(), stateOf(event))
+			w.broadcaster.Shutdown()
+			w.assertAccounted(t)
+		})
+	}
 }
 
 func TestTwoHoursAtOneASecond(t *testing.T) {
@@ -74,8 +67,8 @@ func TestResourceVersionDoesNotTellEventsApart(t *testing.T) {
 	})
 }
 
-// A recurrence that is slower than the window is none: each is an Event of its
-// own, and this process knows which names are taken.
+// An event that recurs after FinishAfter begins a new Event. The recorder knows which
+// names are taken.
 func TestEverySevenMinutesIsNoSeries(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.ttl = time.Hour
@@ -102,8 +95,30 @@ func TestEveryFiveMinutesIsOneSeries(t *testing.T) {
 		w.flush(t)
 		assert.EqualValues(t, 72, countOf(w.server.only(t)))
 		assert.Equal(t, 1, w.server.requestsOf("create"))
-		// Create, series, eleven or twelve heartbeats in six hours, flush.
+		// Create, series, up to twelve heartbeats, flush.
 		assert.LessOrEqual(t, len(w.server.log()), 15)
+	})
+}
+
+// Each occurrence moves the deadline of a series. An earlier deadline goes first.
+func TestSeriesEndsFinishAfterItsLastOccurrence(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.emit(0)
+		for range 10 {
+			time.Sleep(5*time.Minute + time.Second)
+			w.emit(0)
+			assert.Equal(t, 1, w.broadcaster.Stats().Tracked)
+		}
+		time.Sleep(3 * time.Minute)
+		w.emit(1) // a later deadline
+		time.Sleep(3*time.Minute - time.Second)
+		assert.Equal(t, []string{"Ongoing x7", " x1"}, statesOf(t, w), "as of the heartbeat")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"Finished x11", " x1"}, statesOf(t, w))
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		assert.Zero(t, w.broadcaster.Stats().Tracked)
 	})
 }
 
@@ -118,14 +133,12 @@ func TestFirstHeartbeatComesEarlyAndDoubles(t *testing.T) {
 		for _, r := range w.server.log() {
 			at = append(at, r.at.Sub(start))
 		}
-		// It is a series after a second; from then on heartbeats count.
+		// It becomes a series after a second.
 		s := time.Second
 		assert.Equal(t, []time.Duration{0, 1 * s, 61 * s, 181 * s, 421 * s, 661 * s}, at)
 	})
 }
 
-// An Event that expires while its series goes on is created anew, with what it
-// had counted.
 func TestExpiredEventComesBackWithItsCount(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.ttl = 20 * time.Minute // less than a heartbeat

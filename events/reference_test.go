@@ -15,7 +15,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// widget is an object that is in no scheme.
+// widget is in no scheme.
 type widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -23,12 +23,12 @@ type widget struct {
 
 func (w *widget) DeepCopyObject() runtime.Object { c := *w; return &c }
 
-// bare is an object without metadata.
+// bare has no metadata.
 type bare struct{ metav1.TypeMeta }
 
 func (b *bare) DeepCopyObject() runtime.Object { c := *b; return &c }
 
-// value is an object that is no pointer.
+// value is not a pointer.
 type value map[string]string
 
 func (v value) GetObjectKind() schema.ObjectKind {
@@ -36,7 +36,7 @@ func (v value) GetObjectKind() schema.ObjectKind {
 }
 func (v value) DeepCopyObject() runtime.Object { return v }
 
-// grumpyKind and grumpyName are objects whose methods panic.
+// The methods of grumpyKind and grumpyName panic.
 type (
 	grumpyKind struct{ widget }
 	grumpyName struct{ widget }
@@ -52,7 +52,7 @@ var (
 	someMeta   = metav1.ObjectMeta{Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "7"}
 )
 
-// referable are objects that client-go's reference package takes.
+// referable are objects that client-go's reference package accepts.
 func referable() map[string]runtime.Object {
 	return map[string]runtime.Object{
 		"typed":                    &corev1.Pod{ObjectMeta: someMeta},
@@ -91,7 +91,6 @@ func TestReferencesAreThoseOfClientGo(t *testing.T) {
 	}
 }
 
-// Without a scheme an object must say what it is.
 func TestReferencesWithoutAScheme(t *testing.T) {
 	r := &references{}
 	for name, obj := range referable() {
@@ -108,7 +107,7 @@ func TestReferencesWithoutAScheme(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReferenced(t *testing.T) {
+func TestInvalidReferences(t *testing.T) {
 	r := &references{scheme: testScheme()}
 	for _, tt := range []struct {
 		name string

@@ -11,6 +11,7 @@ type Flush struct {
 	tracker *Tracker
 	done    chan struct{}
 	left    map[*Entry]uint64 // the revisions that the server does not know yet
+	listed  bool              // left has every series
 }
 
 // Flush makes every series whose count the server does not know have that written,
@@ -38,6 +39,9 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 		f.left[e] = revision
 		t.schedule(e, at)
 	}
+	t.mu.Lock()
+	t.flushes[f] = struct{}{} // writes end meanwhile
+	t.mu.Unlock()
 	for i := range t.shards {
 		t.mu.Lock()
 		for _, e := range t.shards[i].all() {
@@ -52,11 +56,7 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 	for _, e := range t.closed.all() {
 		add(e)
 	}
-	t.flushes[f] = struct{}{}
-	// Some can have been written or lost meanwhile.
-	for e := range f.left {
-		f.settle(e)
-	}
+	f.listed = true
 	f.checkDone()
 	return f
 }
@@ -106,7 +106,7 @@ func (f *Flush) settle(e *Entry) (removed bool) {
 }
 
 func (f *Flush) checkDone() {
-	if _, waits := f.tracker.flushes[f]; waits && len(f.left) == 0 {
+	if _, waits := f.tracker.flushes[f]; waits && f.listed && len(f.left) == 0 {
 		close(f.done)
 		delete(f.tracker.flushes, f)
 	}

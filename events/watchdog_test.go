@@ -17,13 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deafTime is how long it takes until a sink that does not return is done
-// without.
-const deafTime = DefaultRequestTimeout + overdueGrace
+// abandonAfter is when the watchdog abandons a call.
+const abandonAfter = requestTimeout + watchdogGrace
 
-// deaf has the first n requests, or all if n is negative, block until heard is
-// called, whatever becomes of their contexts.
-func deaf(n int) (answer func(context.Context, request) error, heard func()) {
+// hanging makes the first n requests hang until release, or all if n is negative.
+func hanging(n int) (answer func(context.Context, request) error, release func()) {
 	var calls atomic.Int32
 	wait := make(chan struct{})
 	answer = func(context.Context, request) error {
@@ -35,38 +33,35 @@ func deaf(n int) (answer func(context.Context, request) error, heard func()) {
 	return answer, sync.OnceFunc(func() { close(wait) })
 }
 
-// A sink that does not return when its time is over holds up its own series and
-// no other.
-func TestSinkThatDoesNotReturnHoldsUpNobodyElse(t *testing.T) {
+func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		answer, heard := deaf(DefaultWorkers)
-		defer heard()
+		answer, release := hanging(defaultWorkers)
+		defer release()
 		w.server.script(answer)
 		for i := range 20 {
 			w.emit(i)
 		}
-		time.Sleep(deafTime - 1)
+		time.Sleep(abandonAfter - 1)
 		assert.Empty(t, w.server.list(), "every worker has one")
-		time.Sleep(time.Second)
-		assert.Len(t, w.server.list(), 20-DefaultWorkers)
-		assert.Len(t, w.logs.with("A call of the sink does not return", `"since"="2000-01-01T00:00:00.000Z"`, `"waiting"=`), 1)
+		time.Sleep(2 * time.Second)
+		assert.Len(t, w.server.list(), 20-defaultWorkers)
+		assert.Len(t, w.logs.with("A call of the sink hangs", `"since"="2000-01-01T00:00:00.000Z"`, `"waiting"=`), 1)
 
-		// Its series waits for it: what it does late would come out of order.
+		// Their series wait, because a late request must not follow a newer one.
 		for i := range 20 {
 			w.emit(i)
 		}
 		time.Sleep(time.Hour)
-		heard()
+		release()
 		w.flush(t)
 		assert.Len(t, w.server.list(), 20)
 		w.server.assertNoProblems(t)
 		assert.Len(t, w.logs.with("A call of the sink has returned after all", `"after"="1h`), 1)
-		assert.Zero(t, w.broadcaster.writer.Load().overdue.Load())
+		assert.Zero(t, w.broadcaster.dispatcher.Load().abandoned)
 	})
 }
 
-// Nor does it hold up what waits for the end of a pause.
-func TestProbeThatDoesNotReturn(t *testing.T) {
+func TestHangingProbe(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.script(once(statusError(429, 0)))
 		w.emit(0)
@@ -74,22 +69,21 @@ func TestProbeThatDoesNotReturn(t *testing.T) {
 		for i := range 20 {
 			w.emit(i)
 		}
-		answer, heard := deaf(1)
-		defer heard()
+		answer, release := hanging(1)
+		defer release()
 		w.server.script(answer)
-		time.Sleep(pauseFirst + deafTime - 1)
+		time.Sleep(pauseFirst + abandonAfter - 1)
 		assert.Len(t, w.server.log(), 2, "the probe is under way")
 		time.Sleep(2 * time.Second)
 		assert.Len(t, w.server.list(), 19)
 		assert.Zero(t, w.broadcaster.Stats().PausedUntil)
-		heard()
+		release()
 		w.flush(t)
 		assert.Len(t, w.server.list(), 20)
 	})
 }
 
-// Nor does a list that takes for ever.
-func TestListThatDoesNotReturn(t *testing.T) {
+func TestHangingList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		var calls atomic.Int32
@@ -109,7 +103,7 @@ func TestListThatDoesNotReturn(t *testing.T) {
 		synctest.Wait()
 		assert.EqualValues(t, 2, calls.Load())
 		assert.Empty(t, s.log(), "the list is the probe")
-		time.Sleep(deafTime)
+		time.Sleep(abandonAfter)
 		assert.Len(t, s.list(), 20)
 		close(forever)
 		w.broadcaster.Shutdown()
@@ -117,7 +111,7 @@ func TestListThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// listFunc is a server whose list is empty, or an error.
+// listFunc is a server whose lists are empty, or fail.
 type listFunc struct {
 	*server
 	answer func() error
@@ -127,12 +121,11 @@ func (l listFunc) List(context.Context, string, metav1.ListOptions) (*eventsv1.E
 	return &eventsv1.EventList{}, l.answer()
 }
 
-// If no call returns, there is an end to the calls that are made, and when they
-// all return there are no more workers than there were.
-func TestSinkOfWhichNothingReturns(t *testing.T) {
+// The number of calls is bounded, and the goroutines end with them.
+func TestEveryCallHangs(t *testing.T) {
 	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
-		answer, heard := deaf(-1)
-		defer heard()
+		answer, release := hanging(-1)
+		defer release()
 		w.server.script(answer)
 		synctest.Wait()
 		atRest := goroutines(t)
@@ -140,8 +133,8 @@ func TestSinkOfWhichNothingReturns(t *testing.T) {
 			w.emit(i)
 		}
 		time.Sleep(24 * time.Hour)
-		assert.Len(t, w.server.log(), 2*DefaultWorkers)
-		assert.Equal(t, atRest+DefaultWorkers, goroutines(t))
+		assert.Len(t, w.server.log(), 2*defaultWorkers)
+		assert.Equal(t, atRest+2*defaultWorkers, goroutines(t))
 
 		var now, most atomic.Int32
 		w.server.script(func(context.Context, request) error {
@@ -152,17 +145,16 @@ func TestSinkOfWhichNothingReturns(t *testing.T) {
 			now.Add(-1)
 			return nil
 		})
-		heard()
+		release()
 		w.flush(t)
 		synctest.Wait()
 		assert.Len(t, w.server.list(), 200)
-		assert.EqualValues(t, DefaultWorkers, most.Load())
+		assert.EqualValues(t, defaultWorkers, most.Load())
 		assert.Equal(t, atRest, goroutines(t))
 	})
 }
 
-// goroutines counts those of the bubble that the caller is in. Those that other tests
-// have left behind may end meanwhile, and are none of its business.
+// goroutines counts those in the bubble of the caller.
 func goroutines(t *testing.T) int {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
@@ -173,22 +165,20 @@ func goroutines(t *testing.T) int {
 	return bytes.Count(stacks, own)
 }
 
-// A sink that does not return is no reason for Shutdown not to.
-func TestShutdownWhileCallsAreOverdue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.start(t)
-		answer, heard := deaf(DefaultWorkers)
+func TestShutdownWithHangingCalls(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.unaccounted = true
+		answer, release := hanging(defaultWorkers)
 		w.server.script(answer)
 		for i := range 20 {
 			w.emit(i)
 		}
-		time.Sleep(2 * deafTime)
+		time.Sleep(2 * abandonAfter)
 		start := time.Now()
 		w.broadcaster.Shutdown()
-		assert.LessOrEqual(t, time.Since(start), DefaultShutdownTimeout)
-		assert.Equal(t, map[DropReason]uint64{DropShutdown: DefaultWorkers}, w.broadcaster.Stats().Dropped)
-		heard()
+		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
+		assert.Equal(t, map[DropReason]uint64{DropShutdown: defaultWorkers}, w.broadcaster.Stats().Dropped)
+		release()
 		synctest.Wait()
 		assert.EqualValues(t, 20, w.server.delivered(), "what was said to be lost got there after all")
 	})
