@@ -53,24 +53,24 @@ func TestMetricsAloneImportPrometheus(t *testing.T) {
 
 func TestImportsRunOneWay(t *testing.T) {
 	for pkg, may := range map[string][]string{
-		"series":           {"series"},
-		"internal/tracker": {"internal/tracker", "heartbeat", "series", "internal/text"},
-		"heartbeat":        {"heartbeat"},
-		"internal/direct":  {"internal/direct"},
+		"series":             {"series"},
+		"internal/tracker":   {"internal/tracker", "internal/heartbeat", "series", "internal/text"},
+		"internal/heartbeat": {"internal/heartbeat"},
+		"internal/direct":    {"internal/direct"},
 		"events": {
-			"events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"events", "internal/heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 			"internal/safelog",
 		},
 		"events/metrics": {
-			"events/metrics", "events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"events/metrics", "events", "internal/heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 			"internal/safelog",
 		},
 		"events/eventstest": {
-			"events/eventstest", "events", "heartbeat", "internal/tracker", "series", "internal/fakeapi",
+			"events/eventstest", "events", "internal/heartbeat", "internal/tracker", "series", "internal/fakeapi",
 			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog",
 		},
 		"compat": {
-			"compat", "events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
+			"compat", "events", "internal/heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
 			"internal/safelog",
 		},
 	} {
@@ -87,7 +87,7 @@ func TestImportsRunOneWay(t *testing.T) {
 }
 
 func TestPurePackagesHaveNoClient(t *testing.T) {
-	for _, dep := range deps(t, module+"/series", module+"/heartbeat") {
+	for _, dep := range deps(t, module+"/series", module+"/internal/heartbeat") {
 		assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), dep)
 	}
 }
