@@ -843,7 +843,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 	if err != nil {
 		return ""
 	}
-	counts, known := map[*Entry]int{}, 0
+	counts := map[*Entry]int{}
 	for _, e := range w.tracked() {
 		counts[e] = e.counted()
 	}
@@ -858,7 +858,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 	count, existed := counts[e]
 	switch {
 	case existed:
-		w.join(e, listed.ev, e.counted()-count, known)
+		w.join(e, listed.ev, e.counted()-count, 0)
 		delete(w.unsure, e)
 	case e.life == accepting && found.State == series.Ongoing:
 		at := w.tracker.offset(now)
