@@ -523,10 +523,17 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 // Expired returns the items behind a closed gate, and item if it has just failed
 // to pass it, that have had something to write since before the given time, if
 // the gate closed before it as well, and if the gate alone is the reason: the
-// server has handled other requests meanwhile.
+// server has handled other requests since that time. If it has not, the outage does
+// not count, and the gate is taken for one that has just closed.
 func (s *Schedule[T]) Expired(item T, key Gate, before time.Duration) []T {
 	g := s.gates[key]
-	if g == nil || g.since > before || s.answered <= g.since {
+	switch {
+	case g == nil:
+		return nil
+	case s.answered <= before:
+		g.since = g.until
+		return nil
+	case g.since > before:
 		return nil
 	}
 	var expired []T
