@@ -146,9 +146,13 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 		}
 		t.sched.Retry(e, retry, at)
 	case kind == Heartbeat && e.failures() == 0:
-		// Half of FinishAfter before others take the series for stale. A retry has no
-		// hard deadline: heartbeats that always fail must not hold up others.
+		// Half of FinishAfter before others take the series for stale.
 		t.sched.Ready(e, e.status.at+t.opts.HeartbeatInterval+t.opts.FinishAfter/2, true, at)
+	case kind == Heartbeat:
+		// A retry gets a later deadline: heartbeats that always fail must not hold up
+		// others. Without a deadline it would wait behind all that is ready, until its
+		// Event expires.
+		t.sched.Ready(e, at+normalSlack, true, at)
 	case e.isWarning():
 		t.sched.Ready(e, at, false, at)
 	default:
