@@ -102,6 +102,9 @@ func (d *dispatcher) run() {
 			timer.Stop()
 		}
 	}
+	if list != nil {
+		close(list.done) // it is never made
+	}
 }
 
 // startRequests starts the requests that can be made now, and returns when to come

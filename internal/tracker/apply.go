@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -155,8 +154,8 @@ func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Du
 	st := &e.status
 	e.becomeLive(versionOf(event))
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, at
-	if st.beatDue && st.beats < math.MaxUint8 {
-		st.beats++
+	if st.beatDue {
+		st.countBeat()
 	}
 	st.beatDue = false // whatever the write was for, it carried the latest count
 	st.flush = t.awaited(e)
@@ -205,8 +204,8 @@ func (t *Tracker) refuse(e *Entry, reason DropReason, at time.Duration, drops *[
 		// in another one.
 		t.takeUniqueName(e)
 	}
-	if e.status.beatDue && e.status.beats < math.MaxUint8 {
-		e.status.beats++ // early heartbeats end here as well
+	if e.status.beatDue {
+		e.status.countBeat() // early heartbeats end here as well
 	}
 	e.status.beatDue = false
 	e.status.at = at

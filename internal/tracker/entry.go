@@ -86,11 +86,18 @@ type status struct {
 	renames   uint16
 }
 
+// countBeat counts a heartbeat.
+func (s *status) countBeat() {
+	if s.beats < math.MaxUint8 {
+		s.beats++
+	}
+}
+
 // extra is what few entries have. Tracker.mu guards it.
 type extra struct {
 	uniqueName string                // of the Event; empty if it has the base name
 	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
-	attempts   []attempt             // writes whose outcome is unknown, oldest first
+	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
 	claim      claim                 // valid in the phases claiming and conflicted
 	refusal    DropReason            // valid in the phase refused
 	failures   int                   // requests that have failed in a row

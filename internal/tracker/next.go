@@ -303,6 +303,7 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 		// A patch cannot make a series of one occurrence. Wait for the next heartbeat,
 		// as if the server had refused this one.
 		e.status.beatDue = false
+		e.status.countBeat()
 		e.status.at = at
 		t.planBeat(e)
 		kind = none
