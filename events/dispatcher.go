@@ -253,7 +253,13 @@ func (d *dispatcher) request(call func(context.Context) error) (err error) {
 	}()
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
-	return call(ctx)
+	if err = call(ctx); err != nil {
+		// The methods of the error are code of the user, too, and are called without
+		// protection from here on. A nil *StatusError panics, for example.
+		classify(err, true)
+		_ = err.Error()
+	}
+	return err
 }
 
 // sleep waits. It returns false if the dispatcher is stopped before.
