@@ -7,9 +7,13 @@ import (
 	"image/color"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/promql"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 
 	"github.com/eventseries/eventseries/test/internal/chart"
 )
@@ -17,43 +21,23 @@ import (
 // pictured are the rows of the dashboard in the picture.
 var pictured = rows[1:5]
 
-// Size of the picture in points.
-const (
-	pictureWidth  = 900
-	pictureHeight = 250*4 + 60
-)
-
-var colors = []color.Color{chart.Blue, chart.Orange, chart.Red, chart.Green, chart.Purple, chart.Grey}
-
 // picture draws what the dashboard shows for a recording.
 func picture(ctx context.Context, r *recording) ([]byte, error) {
 	engine := r.engine()
 	defer engine.Close()
-	grid := &chart.Grid{
-		Title: "What the dashboard shows of a run of the chaos test",
-		Subtitle: fmt.Sprintf("%d processes in %.0f seconds, four at a time. They stop or are killed. The API server, its etcd and the network fail, and the server pushes back.",
-			len(r.instances()), r.to.Sub(r.from).Seconds()),
-		Columns: 2,
-	}
+	var plots [][]*plot.Plot
 	for _, row := range pictured {
+		var columns []*plot.Plot
 		for _, p := range row {
-			lines, err := p.chart(ctx, r, engine)
+			drawn, err := p.plot(ctx, r, engine)
 			if err != nil {
 				return nil, fmt.Errorf("monitoring: panel %q: %w", p.title, err)
 			}
-			grid.Charts = append(grid.Charts, lines)
+			columns = append(columns, drawn)
 		}
+		plots = append(plots, columns)
 	}
-	return chart.SVG(grid, pictureWidth, pictureHeight)
-}
-
-// instances returns the set of instances in the recording.
-func (r *recording) instances() map[string]bool {
-	all := make(map[string]bool)
-	for _, s := range r.samples {
-		all[s.Metric.Get("instance")] = true
-	}
-	return all
+	return chart.SVG(960, 900, plots...)
 }
 
 // resolve replaces the variables in an expression like Grafana does: with all values,
@@ -75,18 +59,10 @@ func (r *recording) evaluate(ctx context.Context, e *engine, expression string) 
 	return e.over(ctx, r.resolve(expression), r.from.Add(scrapeInterval), r.to, scrapeInterval)
 }
 
-// chart returns a chart of a panel.
-func (p *panel) chart(ctx context.Context, r *recording, e *engine) (*chart.Lines, error) {
-	lines := &chart.Lines{
-		Title: p.title,
-		X:     chart.Axis{Label: "seconds", Max: r.to.Sub(r.from).Seconds()},
-		Y:     chart.Axis{Label: axisLabels[p.unit]},
-	}
-	scale := 1.0
-	if p.unit == "percentunit" {
-		scale, lines.Y.Step = 100, 20
-	}
-	named := 0
+// plot returns the plot of a panel.
+func (p *panel) plot(ctx context.Context, r *recording, e *engine) (*plot.Plot, error) {
+	to := chart.New(p.title, "seconds", axisLabels[p.unit])
+	shown := 0
 	for _, q := range p.queries {
 		matrix, err := r.evaluate(ctx, e, q.expression)
 		if err != nil {
@@ -96,17 +72,16 @@ func (p *panel) chart(ctx context.Context, r *recording, e *engine) (*chart.Line
 			if isZero(series) {
 				continue
 			}
-			segments := r.segments(series, q.name(series), colors[named%len(colors)], scale)
-			if len(segments) > 0 {
-				named++
+			if err := chart.Add(to, r.segments(series, q.name(series), plotutil.DarkColors[shown], p.unit == "percentunit")...); err != nil {
+				return nil, err
 			}
-			lines.Lines = append(lines.Lines, segments...)
+			shown++
 		}
 	}
-	if len(lines.Lines) == 0 {
+	if shown == 0 {
 		return nil, errors.New("nothing to draw")
 	}
-	return lines, nil
+	return to, nil
 }
 
 // axisLabels are labels for units of Grafana.
@@ -124,8 +99,12 @@ func (q *query) name(series promql.Series) string {
 	})
 }
 
-// segments returns the parts of a series between its gaps. The last part has the name.
-func (r *recording) segments(series promql.Series, name string, c color.Color, scale float64) []chart.Line {
+// segments returns the parts of a series between its gaps. One of them has the name.
+func (r *recording) segments(series promql.Series, name string, c color.Color, percent bool) []chart.Line {
+	scale := 1.0
+	if percent {
+		scale = 100
+	}
 	var parts []chart.Line
 	last := int64(math.MinInt64)
 	for _, point := range series.Floats {
@@ -133,24 +112,17 @@ func (r *recording) segments(series promql.Series, name string, c color.Color, s
 			continue
 		}
 		if len(parts) == 0 || point.T-last > scrapeInterval.Milliseconds() {
-			parts = append(parts, chart.Line{Color: c})
+			parts = append(parts, chart.Line{Name: name, Color: c})
+			name = ""
 		}
 		last = point.T
 		part := &parts[len(parts)-1]
-		part.Points = append(part.Points, chart.Point{X: float64(point.T-r.from.UnixMilli()) / 1000, Y: scale * point.F})
-	}
-	if len(parts) > 0 {
-		parts[len(parts)-1].Name = name
+		part.Points = append(part.Points, plotter.XY{X: float64(point.T-r.from.UnixMilli()) / 1000, Y: scale * point.F})
 	}
 	return parts
 }
 
-// isZero reports whether all values of a series are 0 or NaN.
+// isZero reports whether a series contains no values but 0 and NaN.
 func isZero(series promql.Series) bool {
-	for _, point := range series.Floats {
-		if point.F != 0 && !math.IsNaN(point.F) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(series.Floats, func(point promql.FPoint) bool { return point.F != 0 && !math.IsNaN(point.F) })
 }

@@ -101,7 +101,7 @@ func times(v float64) string {
 }
 
 // count formats an integer of any type, with commas.
-func count(n any) string { return chart.Group(fmt.Sprint(n), ",") }
+func count(n any) string { return chart.Number(n) }
 
 // body formats the size of a body. A negative size means that there is none.
 func body(n int) string {
