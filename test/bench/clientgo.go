@@ -63,9 +63,7 @@ func (r *toolsEvents) eventf(s *subject) {
 	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
 }
 
-func (*toolsEvents) batch() int   { return queueSize }
-func (*toolsEvents) writes() bool { return true }
-
+func (*toolsEvents) batch() int       { return queueSize }
 func (r *toolsEvents) settle(n int64) { poll(n, r.counted) }
 
 // counted returns the number of occurrences in the cache.
@@ -104,7 +102,7 @@ type toolsRecord struct {
 	processed atomic.Int64
 }
 
-func newToolsRecord(to *sink) *toolsRecord {
+func newToolsRecord(to record.EventSink) *toolsRecord {
 	r := &toolsRecord{}
 	r.EventBroadcaster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{
 		SpamKeyFunc: func(event *corev1.Event) string {
@@ -113,7 +111,7 @@ func newToolsRecord(to *sink) *toolsRecord {
 			return key
 		},
 	}))
-	r.StartRecordingToSink(coreSink{to})
+	r.StartRecordingToSink(to)
 	r.recorder = r.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
 	return r
 }
@@ -135,7 +133,6 @@ func (r *toolsRecord) eventf(s *subject) {
 }
 
 func (*toolsRecord) batch() int            { return queueSize }
-func (*toolsRecord) writes() bool          { return true }
 func (*toolsRecord) tracked(begun int) int { return min(begun, legacyCacheSize) }
 func (r *toolsRecord) close()              { r.Shutdown() }
 func (r *toolsRecord) settle(n int64)      { poll(n, r.processed.Load) }

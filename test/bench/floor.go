@@ -75,7 +75,6 @@ func referenceTo(o *object) floorReference {
 
 func (*floor) batch() int   { return 0 }
 func (*floor) settle(int64) {}
-func (*floor) writes() bool { return false }
 func (*floor) close()       {}
 
 func (f *floor) tracked(int) int {

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,18 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	clientevents "k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -70,48 +65,36 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 	occurrences := 0
 	synctest.Test(t, func(*testing.T) {
 		w := newWire()
-		emit, shutdown := newProgram(name, w.clients())
+		r := newProgram(name, w.clients())
 		s := newSubject("typed", false, 1)
 		pod, _ := s.regarding.Object.(*corev1.Pod)
 		for time.Since(w.began) < duration {
 			if updated {
 				pod.ResourceVersion = fmt.Sprint(4711 + occurrences)
 			}
-			emit(pod)
+			r.eventf(&s)
 			occurrences++
 			time.Sleep(every)
 		}
 		time.Sleep(afterLoop)
 		sent = w.sent()
-		shutdown()
+		r.close()
 	})
 	l := Loop{Recorder: name, Updated: updated, Every: every, Duration: duration, Occurrences: occurrences}
 	l.count(sent)
 	return l
 }
 
-// newProgram starts a recorder with default options.
-func newProgram(name string, clients kubernetes.Interface) (emit func(runtime.Object), shutdown func()) {
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	if name == ToolsOld {
-		b := record.NewBroadcaster(record.WithContext(ctx))
-		b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
-		r := b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
-		return func(o runtime.Object) { r.Eventf(o, corev1.EventTypeWarning, reason, note, noteArgs...) }, cancel
+// newProgram starts a recorder that writes to a server.
+func newProgram(name string, clients kubernetes.Interface) recorder {
+	switch name {
+	case Ours:
+		return newOurs(&events.EventSinkImpl{Interface: clients.EventsV1()}, events.Options{})
+	case ToolsNew:
+		return newToolsEvents(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
+	default:
+		return newToolsRecord(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
 	}
-	var b clientevents.EventBroadcaster
-	if name == Ours {
-		b = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
-	} else {
-		b = clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
-	}
-	must(b.StartRecordingToSinkWithContext(ctx))
-	r := b.NewRecorder(scheme.Scheme, controller).WithLogger(logr.Discard())
-	return func(o runtime.Object) { r.Eventf(o, nil, corev1.EventTypeWarning, reason, action, note, noteArgs...) },
-		func() {
-			cancel()
-			b.Shutdown()
-		}
 }
 
 // count computes the results from the requests, including the list at the start.

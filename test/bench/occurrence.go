@@ -66,6 +66,10 @@ type Scale struct {
 // hotSeries is the number of series in Scale.Hot.
 const hotSeries = 100
 
+// jump is the distance between two subjects in Scale.Random. It is a prime, so a walk
+// visits all subjects.
+const jump = 618_577
+
 // MeasureScale measures ours and the floor with the given number of running series.
 // The costs include access to as many objects.
 func MeasureScale(series, rounds int, long time.Duration) Scale {
@@ -85,7 +89,7 @@ func MeasureScale(series, rounds int, long time.Duration) Scale {
 				})
 			}
 		}
-		random := walk(series, strideFor(series))
+		random := walk(series, jump)
 		n := calibrate(random, long)
 		few = append(few, turn{recorder: name, n: n, run: walk(min(hotSeries, series), 1)})
 		inOrder = append(inOrder, turn{recorder: name, n: n, run: walk(series, 1)})
@@ -95,22 +99,6 @@ func MeasureScale(series, rounds int, long time.Duration) Scale {
 		Series: series,
 		Hot:    interleave(rounds, few), RoundRobin: interleave(rounds, inOrder), Random: interleave(rounds, jumping),
 	}
-}
-
-// strideFor returns a large step that visits all n places before it repeats one.
-func strideFor(n int) int {
-	stride := int(float64(n)*0.6180339887) | 1
-	for gcd(stride, n) != 1 {
-		stride += 2
-	}
-	return stride
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // Parallel is the throughput of two goroutines compared to one.

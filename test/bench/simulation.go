@@ -2,7 +2,6 @@ package bench
 
 import (
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -56,13 +55,16 @@ const (
 // emitters emit as fast as they can. If rebuilt is true, Simulate kills the first process
 // and simulates the process that replaces it.
 //
-// Minute 0 is the start of the recorder, or of the replacement. The beginning lasts until each series has occurred twice. It contains the creates and
-// the patches that start the series. A replacement has no beginning.
+// Minute 0 is the start of the recorder, or of the replacement. The beginning lasts until each
+// series has occurred twice. It contains the creates and the patches that start the series. A replacement has no beginning.
 func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simulation {
 	t.Helper()
 	begin := time.Now()
-	result := Simulation{Series: series, Duration: simulatedTime, Rebuilt: rebuilt}
-	s := &simulation{subjects: references(series), every: int(every / time.Second)}
+	s := &simulation{
+		Simulation: Simulation{Series: series, Duration: simulatedTime, Rebuilt: rebuilt},
+		subjects:   references(series),
+		every:      int(every / time.Second),
+	}
 	before := liveHeap()
 	synctest.Test(t, func(*testing.T) {
 		to := newMinuteSink(rebuilt)
@@ -77,27 +79,24 @@ func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simul
 			s.recorder.close()
 			s.recorder = nil
 			s.reset()
-			s.emitted = 0
+			s.Occurrences = 0
 			before = liveHeap()
 			s.start(to)
 		} else {
-			result.Beginning = int(math.Ceil((beginning + every).Minutes()))
-			begun := time.Duration(result.Beginning) * time.Minute
+			s.Beginning = int(math.Ceil((beginning + every).Minutes()))
+			begun := time.Duration(s.Beginning) * time.Minute
 			s.seconds(begun - beginning)
 			s.reset()
 			remaining -= begun
 		}
 		s.seconds(remaining)
-		result.Heap = liveHeap() - before
-		result.Writes = to.perMinute(simulatedTime)
+		s.Heap = liveHeap() - before
+		s.Writes = to.perMinute(simulatedTime)
 		s.recorder.close()
 	})
-	result.Occurrences, result.Steady = s.emitted, s.steady
-	result.Emitting, result.Between, result.Peak = s.emitting, s.between, s.peak
-	result.Wall = time.Since(begin)
-	result.summarize()
-	runtime.KeepAlive(s)
-	return result
+	s.Wall = time.Since(begin)
+	s.summarize()
+	return s.Simulation
 }
 
 // summarize computes Mean and Busiest from Writes.
@@ -117,14 +116,11 @@ func sum(counts []int) (n int) {
 }
 
 type simulation struct {
+	Simulation
 	subjects []subject
 	every    int // seconds between occurrences of a series
 	recorder *ours
-
-	next              int // index of the next subject
-	emitted, steady   int64
-	emitting, between time.Duration
-	peak              uint64
+	next     int // index of the next subject
 }
 
 // start starts a recorder and waits until it has listed the Events on the server.
@@ -148,7 +144,7 @@ func (s *simulation) seconds(d time.Duration) {
 		k := i % s.every
 		s.second((k+1)*n/s.every - k*n/s.every)
 		if i%60 == 0 {
-			s.peak = max(s.peak, heapNow())
+			s.Peak = max(s.Peak, heapNow())
 		}
 	}
 }
@@ -169,13 +165,13 @@ func (s *simulation) second(n int) {
 	}
 	emitters.Wait()
 	s.next = (s.next + n) % len(s.subjects)
-	s.emitted += int64(n)
-	s.steady += int64(n)
+	s.Occurrences += int64(n)
+	s.Steady += int64(n)
 	emitted := cpuTime()
 	time.Sleep(time.Second) // the recorder does everything else now
-	s.emitting += emitted - begin
-	s.between += cpuTime() - emitted
+	s.Emitting += emitted - begin
+	s.Between += cpuTime() - emitted
 }
 
 // reset discards the usage so far.
-func (s *simulation) reset() { s.steady, s.emitting, s.between, s.peak = 0, 0, 0, 0 }
+func (s *simulation) reset() { s.Steady, s.Emitting, s.Between, s.Peak = 0, 0, 0, 0 }

@@ -5,8 +5,9 @@
 package main
 
 import (
+	"errors"
 	"flag"
-	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -17,23 +18,17 @@ func main() {
 	results := flag.String("results", "../docs/benchmarks/results.json", "the file with the results")
 	docs := flag.String("docs", "../docs", "the directory for benchmarks.md and benchmarks/*.svg")
 	flag.Parse()
-	if err := run(*results, *docs); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if err := generate(*results, *docs); err != nil {
+		log.Fatal(err)
 	}
 }
 
-func run(resultsFile, docs string) error {
+func generate(resultsFile, docs string) error {
 	files, err := report(resultsFile)
-	if err != nil {
-		return err
-	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), data, 0o644); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), data, 0o644))
 	}
-	return nil
+	return err
 }
 
 // report returns the generated files by their paths below docs.

@@ -57,36 +57,24 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 // occurrencePicture shows the recorders with typed objects.
 func occurrencePicture(r *bench.Results) (*plot.Plot, error) {
 	const origin = 100
-	p := chart.New("CPU time of one more occurrence of a series", "nanoseconds (logarithmic)", "")
+	p := chart.New("CPU time of one more occurrence of a series (median)", "nanoseconds (logarithmic)", "")
 	chart.Log(&p.X)
 	var names []string
-	var ranges struct {
-		plotter.XYs
-		plotter.XErrors
-	}
 	for _, name := range []string{bench.ToolsOld, bench.ToolsNew, bench.Ours, bench.FloorClock, bench.Floor} {
 		c := r.Hot[0].Costs.Of(name)
 		if c == nil {
 			continue
 		}
 		y := float64(len(names))
-		end := plotter.XY{X: c.CPU.Median, Y: y}
 		// Bar charts of gonum start at zero, which a logarithmic axis does not have.
-		bar := chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, end}}
+		bar := chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, {X: c.CPU.Median, Y: y}}}
 		if err := chart.Add(p, bar); err != nil {
 			return nil, err
 		}
 		names = append(names, title(name)+": "+nanoseconds(c.CPU.Median))
-		ranges.XYs = append(ranges.XYs, end)
-		ranges.XErrors = append(ranges.XErrors, struct{ Low, High float64 }{c.CPU.Min - c.CPU.Median, c.CPU.Max - c.CPU.Median})
 	}
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(len(names))-0.5
-	whiskers, err := plotter.NewXErrorBars(ranges)
-	if err != nil {
-		return nil, err
-	}
-	p.Add(whiskers)
 	return p, nil
 }
 
