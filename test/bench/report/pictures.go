@@ -56,7 +56,11 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 
 // occurrencePicture shows the recorders with typed objects.
 func occurrencePicture(r *bench.Results) (*plot.Plot, error) {
-	const origin = 100
+	fastest := math.Inf(1)
+	for _, c := range r.Hot[0].Costs {
+		fastest = min(fastest, c.CPU.Median)
+	}
+	origin := math.Pow10(int(math.Log10(fastest)))
 	p := chart.New("CPU time of one more occurrence of a series (median)", "nanoseconds (logarithmic)", "")
 	chart.Log(&p.X)
 	var names []string
