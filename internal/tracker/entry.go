@@ -101,7 +101,7 @@ type extra struct {
 	claim      claim                 // valid in the phases claiming and conflicted
 	refusal    DropReason            // valid in the phase refused
 	failures   int                   // requests that have failed in a row
-	notBefore  time.Duration         // no request before this time, because of failures
+	notBefore  time.Duration         // no request before this time, because of failures; zero: any time
 }
 
 // attempt is what a write said whose outcome is unknown.

@@ -139,7 +139,7 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 		t.sched.Remove(e)
 	case kind == none:
 		t.sched.Wait(e, deadline)
-	case e.extra != nil && e.extra.notBefore > at:
+	case e.extra != nil && e.extra.notBefore != 0 && e.extra.notBefore > at:
 		retry := e.extra.notBefore
 		if e.life == accepting {
 			retry = min(retry, deadline)
