@@ -102,12 +102,9 @@ func TestServer(t *testing.T) {
 	t.Run("expires Events after their TTL", func(t *testing.T) {
 		begin := time.Now()
 		event := strangersEvent(t, clients, metav1.NamespaceDefault, "short-lived")
-		eventually(t, func(ctx context.Context) error {
-			_, err := clients.EventsV1().Events(event.Namespace).Get(ctx, event.Name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("%s still exists: %v", event.Name, err)
+		eventually(t, func(c *assert.CollectT) {
+			_, err := clients.EventsV1().Events(event.Namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
+			assert.True(c, apierrors.IsNotFound(err), "%v", err)
 		})
 		age := time.Since(begin)
 		t.Logf("expired after %v", age.Round(time.Millisecond))
@@ -121,7 +118,7 @@ func TestServer(t *testing.T) {
 			_, err := apiserver.ClientsetFor(t, apiserver.ConfigAs(config, u)).CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 			return err
 		}
-		eventually(t, func(context.Context) error { return list(dev) })
+		eventually(t, func(c *assert.CollectT) { assert.NoError(c, list(dev)) })
 		assert.True(t, apierrors.IsForbidden(list(alone)))
 		assert.True(t, apierrors.IsUnauthorized(list(controlplane.User{Token: "nobody's"})))
 	})
@@ -154,7 +151,7 @@ func TestServer(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, get(ctx), context.DeadlineExceeded)
 		require.NoError(t, server.Resume())
-		eventually(t, get)
+		eventually(t, func(c *assert.CollectT) { assert.NoError(c, get(t.Context())) })
 		require.NoError(t, server.Pause())
 		require.NoError(t, server.Stop(), "a paused server stops")
 	})

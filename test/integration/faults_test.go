@@ -27,7 +27,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -194,12 +193,12 @@ func TestFaultsDuringALoop(t *testing.T) {
 		recorder, pod := r.recorder(), podIn(namespace, "crashing")
 
 		emitted := 0
-		apiserver.Eventually(t, longPatience, func(context.Context) error {
+		require.Eventually(t, func() bool {
 			emit(recorder, pod, 1)
 			emitted++
-			return r.hasWrites("heartbeat", "written", 1)
-		})
-		r.awaitForgotten(t, longPatience)
+			return r.writes("heartbeat", "written") > 0
+		}, longPatience, apiserver.PollInterval)
+		require.Eventually(t, func() bool { return r.Stats().Tracked == 0 }, longPatience, apiserver.PollInterval)
 
 		event := eventAbout(t, r.clients, namespace, pod.UID)
 		assert.Equal(t, "Finished", state(event))
@@ -229,18 +228,15 @@ func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder(), podIn(namespace, "crashing")
 	emit(recorder, pod, 10)
-	eventually(t, func(context.Context) error {
-		if calls, _ := f.log(); faultyCalls(calls, "finish") < 2 {
-			return fmt.Errorf("the finish has not failed twice: %v", calls)
-		}
-		return nil
+	eventually(t, func(c *assert.CollectT) {
+		calls, _ := f.log()
+		assert.GreaterOrEqual(c, faultyCalls(calls, "finish"), 2)
 	})
 	emit(recorder, pod, 5)
-	awaitEvents(t, r.clients, namespace, pod.UID, 2, func(*eventsv1.Event) error { return nil })
+	eventually(t, func(c *assert.CollectT) { assert.Len(c, eventsAbout(c, r.clients, namespace, pod.UID), 2) })
 	f.follow(nil)
 	r.flushWithin(t, longPatience)
-	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
-	require.NoError(t, err)
+	found := eventsAbout(t, r.clients, namespace, pod.UID)
 	require.Len(t, found, 2)
 	assert.Equal(t, 10, occurrences(&found[0]))
 	assert.Equal(t, "Finished", state(&found[0]))

@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"bufio"
+	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -16,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -60,8 +60,8 @@ func TestFlowControlManifest(t *testing.T) {
 	t.Run("without the manifest", func(t *testing.T) {
 		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
-		eventually(t, func(ctx context.Context) error {
-			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", `priority_level="workload-low"`, 10)
+		eventually(t, func(c *assert.CollectT) {
+			assert.GreaterOrEqual(c, serverMetric(c, admin, "current_inqueue_requests", "priority_level", "workload-low"), 10.0)
 		})
 		assert.Error(t, reconciles(2*time.Second), "events occupy the seats")
 	})
@@ -86,9 +86,7 @@ func TestFlowControlManifest(t *testing.T) {
 	for _, x := range r.requests.all() {
 		require.Equal(t, route{schema, level}, x.route, x.verb)
 	}
-	dispatched, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_dispatched_requests_total", `flow_schema="eventseries"`)
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, dispatched, 3.0)
+	assert.GreaterOrEqual(t, serverMetric(t, admin, "dispatched_requests_total", "flow_schema", "eventseries"), 3.0)
 	others := recordRequests(own)
 	require.NoError(t, reconcile(t, own, namespace, patience))
 	require.NotZero(t, others.total())
@@ -100,15 +98,11 @@ func TestFlowControlManifest(t *testing.T) {
 	t.Run("with the manifest", func(t *testing.T) {
 		release := holdSeats(t, a.config(config), eventsURL, flood)
 		defer release()
-		const own = `priority_level="eventseries"`
-		eventually(t, func(ctx context.Context) error {
-			return atLeast(ctx, admin, "apiserver_flowcontrol_current_inqueue_requests", own, 10)
-		})
-		seats, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_current_executing_seats", own)
-		require.NoError(t, err)
-		limit, err := serverMetric(t.Context(), admin, "apiserver_flowcontrol_current_limit_seats", own)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, seats, limit)
+		own := func(t require.TestingT, metric string) float64 {
+			return serverMetric(t, admin, metric, "priority_level", "eventseries")
+		}
+		eventually(t, func(c *assert.CollectT) { assert.GreaterOrEqual(c, own(c, "current_inqueue_requests"), 10.0) })
+		assert.LessOrEqual(t, own(t, "current_executing_seats"), own(t, "current_limit_seats"))
 		emit(recorder, podIn(namespace, "late"), 3) // waits for a seat
 		for range 20 {
 			require.NoError(t, reconciles(patience))
@@ -157,40 +151,22 @@ func reconcile(t *testing.T, config *rest.Config, namespace string, within time.
 	return err
 }
 
-// serverMetric returns the sum of a metric of the API server over all series with
-// a label.
-func serverMetric(ctx context.Context, admin kubernetes.Interface, name, label string) (sum float64, err error) {
-	text, err := admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, err
-	}
-	found := false
-	lines := bufio.NewScanner(strings.NewReader(string(text)))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		if !strings.HasPrefix(line, name+"{") || !strings.Contains(line, label) {
-			continue
+// serverMetric returns the sum of a metric of API Priority and Fairness over all
+// series with a label.
+func serverMetric(t require.TestingT, admin kubernetes.Interface, name, label, value string) (sum float64) {
+	text, err := admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(context.Background())
+	require.NoError(t, err)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	require.NoError(t, err)
+	for _, m := range families["apiserver_flowcontrol_"+name].GetMetric() {
+		for _, pair := range m.GetLabel() {
+			if pair.GetName() == label && pair.GetValue() == value {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
 		}
-		var value float64
-		if _, err := fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &value); err != nil {
-			return 0, fmt.Errorf("%q: %w", line, err)
-		}
-		sum += value
-		found = true
 	}
-	if !found {
-		return 0, fmt.Errorf("no metric %s with %s", name, label)
-	}
-	return sum, lines.Err()
-}
-
-func atLeast(ctx context.Context, admin kubernetes.Interface, name, label string, want float64) error {
-	got, err := serverMetric(ctx, admin, name, label)
-	if err == nil && got < want {
-		return fmt.Errorf("%s{%s} is %v", name, label, got)
-	}
-	return err
+	return sum
 }
 
 // firstPause is the shortest first pause of a broadcaster.
@@ -377,12 +353,7 @@ func (r *requests) requirePause(t *testing.T) (pushBacks []exchange) {
 // awaitPause waits until the server has pushed a broadcaster back.
 func awaitPause(t *testing.T, r *recording) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
-		if r.Stats().PausedUntil.IsZero() {
-			return errors.New("no pause")
-		}
-		return nil
-	})
+	eventually(t, func(c *assert.CollectT) { assert.NotZero(c, r.Stats().PausedUntil) })
 }
 
 // requirePushedBack fails the test unless the statistics of a flushed broadcaster
@@ -434,19 +405,17 @@ func newProbe(t *testing.T, config *rest.Config, eventsURL string) probe {
 // until the FlowSchema with a UID routes it, unless that is empty.
 func (p probe) await(t *testing.T, schema types.UID) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPatch, p.url, strings.NewReader("{}"))
-		require.NoError(t, err)
+	eventually(t, func(c *assert.CollectT) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url, strings.NewReader("{}"))
+		require.NoError(c, err)
 		req.Header.Set("Content-Type", "application/merge-patch+json")
 		response, err := p.client.Do(req)
-		if err != nil {
-			return err
+		require.NoError(c, err)
+		require.NoError(c, response.Body.Close())
+		require.Equal(c, http.StatusNotFound, response.StatusCode)
+		if schema != "" {
+			require.Equal(c, schema, routeOf(response.Header).schema)
 		}
-		got := routeOf(response.Header).schema
-		if response.StatusCode != http.StatusNotFound || schema != "" && got != schema {
-			err = fmt.Errorf("code %d, want 404; flow schema %q, want %q", response.StatusCode, got, schema)
-		}
-		return errors.Join(err, response.Body.Close())
 	})
 }
 

@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,15 +83,9 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 		require.NoError(t, err)
 	})
 	require.NoError(t, clients.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
-	eventually(t, func(ctx context.Context) error {
-		_, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
-		if err == nil {
-			return errors.New("the namespace accepts new objects")
-		}
-		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-			return err
-		}
-		return nil
+	eventually(t, func(c *assert.CollectT) {
+		_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
+		assert.True(c, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), "%v", err)
 	})
 }
 
@@ -115,13 +107,9 @@ func TestNamespaceIsCreatedLate(t *testing.T) {
 	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { apiserver.DeleteNamespace(t, r.clients, namespace) })
-	eventually(t, func(ctx context.Context) error {
+	eventually(t, func(c *assert.CollectT) {
 		occur(pod)
-		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
-		if err == nil && len(found) == 0 {
-			err = errors.New("no Event")
-		}
-		return err
+		assert.NotEmpty(c, eventsAbout(c, r.clients, namespace, pod.UID))
 	})
 	occur(pod)
 	r.flush(t)

@@ -1,9 +1,6 @@
 package integration
 
 import (
-	"context"
-	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,15 +87,11 @@ func TestRecordersOfSeveralKinds(t *testing.T) {
 			r.legacy.Eventf(regarding, corev1.EventTypeNormal, "Started", "it runs")
 			r.new.Eventf(regarding, related, corev1.EventTypeNormal, "Killed", "Killing", "no memory")
 
-			eventually(t, func(ctx context.Context) error {
-				newList, err := clients.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
-				if err != nil {
-					return err
-				}
-				coreList, err := clients.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
-				if err != nil {
-					return err
-				}
+			eventually(t, func(c *assert.CollectT) {
+				newList, err := clients.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+				require.NoError(c, err)
+				coreList, err := clients.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+				require.NoError(c, err)
 				var got []string
 				for _, event := range newList.Items {
 					got = append(got, event.Reason+" by "+event.ReportingController)
@@ -106,14 +99,10 @@ func TestRecordersOfSeveralKinds(t *testing.T) {
 				for _, event := range coreList.Items {
 					got = append(got, event.Reason+" by "+event.ReportingController)
 					if event.Reason == "Killed" {
-						assert.Equal(t, related, event.Related)
+						assert.Equal(c, related, event.Related)
 					}
 				}
-				slices.Sort(got)
-				if want := []string{killed, killed, started, started}; !slices.Equal(want, got) {
-					return fmt.Errorf("Events are %q, want %q", got, want)
-				}
-				return nil
+				assert.ElementsMatch(c, []string{killed, killed, started, started}, got)
 			})
 		})
 	}

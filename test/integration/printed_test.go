@@ -56,12 +56,8 @@ func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string
 		emit(recorder, p.pod, p.count-1)
 		r.flush(t)
 		if p.state == "Finished" {
-			eventuallyLater(t, clock, func(ctx context.Context) error {
-				found, err := eventsAbout(ctx, r.clients, namespace, p.pod.UID)
-				if err != nil {
-					return err
-				}
-				return isFinished(&found[0])
+			eventuallyLater(t, clock, func(c *assert.CollectT) {
+				requireFinished(c, eventsAbout(c, r.clients, namespace, p.pod.UID))
 			})
 		}
 		event := eventAbout(t, r.clients, namespace, p.pod.UID)
@@ -75,15 +71,16 @@ func createPod(t *testing.T, clients kubernetes.Interface, namespace, name strin
 	t.Helper()
 	var pod *corev1.Pod
 	// On a cluster the service account of a namespace appears late.
-	eventually(t, func(ctx context.Context) (err error) {
-		pod, err = clients.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+	eventually(t, func(c *assert.CollectT) {
+		var err error
+		pod, err = clients.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.PodSpec{
 				SchedulerName: "nobody",
 				Containers:    []corev1.Container{{Name: "main", Image: "example.com/none"}},
 			},
 		}, metav1.CreateOptions{})
-		return err
+		assert.NoError(c, err)
 	})
 	return pod
 }

@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,12 +47,7 @@ func (w way) startNext(t *testing.T, before *recording, namespace string, sink n
 	r.recorder() // the broadcaster lists the Events of its recorders
 	r.start(t)
 	if w.list {
-		eventually(t, func(context.Context) error {
-			if r.Stats().Restored != 1 {
-				return errors.New("not restored yet")
-			}
-			return nil
-		})
+		eventually(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, r.Stats().Restored) })
 	}
 	return r
 }
@@ -65,8 +58,8 @@ func (w way) requireFound(t *testing.T, r *recording) {
 	stats := r.Stats()
 	assert.Empty(t, stats.Dropped)
 	if w.list {
-		assert.Equal(t, 1, requestsOf(stats, "list", "written"))
-		assert.Zero(t, requestsOf(stats, "create", "taken"))
+		assert.Equal(t, 1, r.writes("list", "written"))
+		assert.Zero(t, r.writes("create", "taken"))
 		assert.Zero(t, stats.Adopted)
 	} else {
 		assert.EqualValues(t, 1, stats.Adopted)
@@ -131,25 +124,22 @@ func TestRestartFindsTheSuccessor(t *testing.T) {
 				one := startRecording(t, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
 				history := watchEvents(t, one.clients, namespace)
 				// inOrder returns the Events in the order of their first occurrences.
-				inOrder := func(ctx context.Context) ([]eventsv1.Event, error) {
-					found, err := eventsAbout(ctx, one.clients, namespace, pod.UID)
+				inOrder := func(t require.TestingT) []eventsv1.Event {
+					found := eventsAbout(t, one.clients, namespace, pod.UID)
 					slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-					return found, err
+					return found
 				}
-				newest := func() int {
-					found, err := inOrder(t.Context())
-					require.NoError(t, err)
+				newest := func(t require.TestingT) int {
+					found := inOrder(t)
 					return occurrences(&found[len(found)-1])
 				}
 				awaitFinished := func(clock *clocktesting.FakeClock, n int) (found []eventsv1.Event) {
-					eventuallyLater(t, clock, func(ctx context.Context) (err error) {
-						if found, err = inOrder(ctx); err == nil && len(found) != n {
-							err = fmt.Errorf("%d Events", len(found))
+					eventuallyLater(t, clock, func(c *assert.CollectT) {
+						found = inOrder(c)
+						require.Len(c, found, n)
+						for _, event := range found {
+							require.Equal(c, "Finished", state(&event))
 						}
-						for i := 0; i < len(found) && err == nil; i++ {
-							err = isFinished(&found[i])
-						}
-						return err
 					})
 					return found
 				}
@@ -163,21 +153,18 @@ func TestRestartFindsTheSuccessor(t *testing.T) {
 				emit(one.recorder(), pod, 2)
 				one.flush(t)
 				for range 4 {
-					known := newest()
+					known := newest(t)
 					for range 30 {
 						emit(one.recorder(), pod, 1)
 						clock.Step(time.Minute)
 					}
-					eventuallyLater(t, clock, func(context.Context) error {
+					eventuallyLater(t, clock, func(c *assert.CollectT) {
 						emit(one.recorder(), pod, 1) // or else the series would finish
-						if n := newest(); n <= known {
-							return fmt.Errorf("no heartbeat after %d", n)
-						}
-						return nil
+						require.Greater(c, newest(c), known, "no heartbeat")
 					})
 				}
 				end(one)
-				known := newest()
+				known := newest(t)
 
 				later := clocktesting.NewFakeClock(clock.Now().Add(10 * time.Second))
 				two := w.startNext(t, one, namespace, eventsSink, events.Options{Clock: later})
@@ -223,15 +210,13 @@ func TestSuccessorOfAFinishedEvent(t *testing.T) {
 				r.flush(t)
 			}
 			r.awaitWrites(t, "successor", "written", 1)
-			stats := r.Stats()
-			assert.Equal(t, 1, requestsOf(stats, "create", "taken"))
-			assert.Equal(t, 1, requestsOf(stats, "look", "written"))
-			assert.Equal(t, 1, requestsOf(stats, "create", "written"))
-			assert.Equal(t, 1, requestsOf(stats, "series", "written"))
+			assert.Equal(t, 1, r.writes("create", "taken"))
+			assert.Equal(t, 1, r.writes("look", "written"))
+			assert.Equal(t, 1, r.writes("create", "written"))
+			assert.Equal(t, 1, r.writes("series", "written"))
 			assert.Equal(t, 5, r.requests.total(), r.requests)
 
-			found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
-			require.NoError(t, err)
+			found := eventsAbout(t, r.clients, namespace, pod.UID)
 			require.Len(t, found, 2)
 			old, next := &found[0], &found[1]
 			if old.Name != first.Name {
@@ -239,7 +224,7 @@ func TestSuccessorOfAFinishedEvent(t *testing.T) {
 			}
 			assert.Regexp(t, row.wantName, next.Name)
 			assert.LessOrEqual(t, len(next.Name), maxName)
-			requireAccounted(t, 2, stats, []eventsv1.Event{*next})
+			requireAccounted(t, 2, r.Stats(), []eventsv1.Event{*next})
 			if row.sink == "core" {
 				requireOldFields(t, r.clients, old)
 				requireOldFields(t, r.clients, next)
@@ -317,17 +302,14 @@ func (h *history) loops() (changes []change) {
 // awaitWritesOf waits until the watch has returned that many writes of a replica.
 func (h *history) awaitWritesOf(t *testing.T, replica string, writes int) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	eventually(t, func(c *assert.CollectT) {
 		n := 0
-		for _, c := range h.loops() {
-			if c.event.Annotations[replicaAnnotation] == replica {
+		for _, change := range h.loops() {
+			if change.event.Annotations[replicaAnnotation] == replica {
 				n++
 			}
 		}
-		if n < writes {
-			return fmt.Errorf("%d writes of %s", n, replica)
-		}
-		return nil
+		assert.GreaterOrEqual(c, n, writes, replica)
 	})
 }
 
@@ -335,21 +317,16 @@ func (h *history) awaitWritesOf(t *testing.T, replica string, writes int) {
 // core/v1.
 func requireElectionEvents(t *testing.T, clients kubernetes.Interface, namespace string, leaders ...string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		list, err := clients.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=LeaderElection"})
-		if err != nil {
-			return err
-		}
+	eventually(t, func(c *assert.CollectT) {
+		list, err := clients.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=LeaderElection"})
+		require.NoError(c, err)
 		var messages []string
 		for _, event := range list.Items {
 			messages = append(messages, event.Message)
 		}
 		for _, leader := range leaders {
-			if !slices.Contains(messages, leader+" became leader") {
-				return fmt.Errorf("no event of %s: %q", leader, messages)
-			}
+			assert.Contains(c, messages, leader+" became leader")
 		}
-		return nil
 	})
 }
 
@@ -378,7 +355,7 @@ func TestDeposedLeaderShutsDown(t *testing.T) {
 	emit(leader.recorder(), pod, 1)
 	leader.flush(t)
 	requireCount(66)
-	assert.Positive(t, requestsOf(leader.Stats(), "flush", "changed"))
+	assert.Positive(t, leader.writes("flush", "changed"))
 	assert.EqualValues(t, 1, leader.Stats().Adopted)
 	history.requireCountsGrow(t)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,15 +71,19 @@ func (r *recording) startLogging(t *testing.T) (lines func(words ...string) []st
 	}
 }
 
-// eventuallyLater is eventually for a recorder with a fake clock, which it steps.
-func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(context.Context) error) {
+// eventuallyLater is eventually for a recorder with a fake clock, which it steps
+// when a requirement of check fails.
+func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(*assert.CollectT)) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		err := check(ctx)
-		if err != nil {
-			clock.Step(step)
-		}
-		return err
+	eventually(t, func(c *assert.CollectT) {
+		passed := false
+		defer func() {
+			if !passed {
+				clock.Step(step)
+			}
+		}()
+		check(c)
+		passed = true
 	})
 }
 
@@ -117,27 +120,19 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	}
 	occur(podIn(namespace, "new"), 1)
 	for _, kind := range []string{"heartbeat", "finish", "create"} {
-		eventuallyLater(t, clock, func(context.Context) error {
+		eventuallyLater(t, clock, func(c *assert.CollectT) {
 			occur(hot, 1)
-			return r.hasWrites(kind, "denied", 1)
+			require.Positive(c, r.writes(kind, "denied"))
 		})
 	}
 
 	a.grant(t, clients, mayWrite)
 	var first *eventsv1.Event
-	eventuallyLater(t, clock, func(ctx context.Context) error {
+	eventuallyLater(t, clock, func(c *assert.CollectT) {
 		occur(hot, 1)
-		closed, err := eventsAbout(ctx, clients, namespace, ending.UID)
-		switch {
-		case err != nil:
-			return err
-		case len(closed) != 1 || state(&closed[0]) != "Finished":
-			return errors.New("not finished")
-		case len(r.written(t)) != 3:
-			return errors.New("no third Event")
-		}
-		first = &closed[0]
-		return r.hasWrites("heartbeat", "written", 1)
+		first = requireFinished(c, eventsAbout(c, clients, namespace, ending.UID))
+		require.Len(c, r.written(c), 3)
+		require.Positive(c, r.writes("heartbeat", "written"))
 	})
 	r.flush(t)
 	assert.Equal(t, 6, occurrences(first))
@@ -147,8 +142,7 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	occur(ending, 2)
 	r.flush(t)
 	r.awaitWrites(t, "successor", "written", 1)
-	found, err := eventsAbout(t.Context(), clients, namespace, ending.UID)
-	require.NoError(t, err)
+	found := eventsAbout(t, clients, namespace, ending.UID)
 	require.Len(t, found, 2)
 	old, second := &found[0], &found[1]
 	assert.Equal(t, first.Name, old.Name)
@@ -159,12 +153,10 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	require.NoError(t, clients.EventsV1().Events(namespace).Delete(t.Context(), second.Name, metav1.DeleteOptions{}))
 	occur(ending, 1)
 	r.flush(t)
-	eventuallyLater(t, clock, func(ctx context.Context) error {
-		event, err := clients.EventsV1().Events(namespace).Get(ctx, second.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return isFinished(event)
+	eventuallyLater(t, clock, func(c *assert.CollectT) {
+		event, err := clients.EventsV1().Events(namespace).Get(t.Context(), second.Name, metav1.GetOptions{})
+		require.NoError(c, err)
+		require.Equal(c, "Finished", state(event))
 	})
 	r.flush(t)
 	assert.Empty(t, r.Stats().Dropped)
@@ -204,34 +196,20 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	// The Event about a Node is in kube-system. The Node need not exist.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + namespace, UID: types.UID("uid-of-node-of-" + namespace)}}
 	emit(recorder, node, 3)
-	eventuallyLater(t, clock, func(ctx context.Context) error {
-		closed, err := eventsAbout(ctx, clients, namespace, left.UID)
-		if err == nil && (len(closed) != 1 || state(&closed[0]) != "Finished") {
-			err = errors.New("the series of the earlier process is not finished")
-		}
-		return err
+	eventuallyLater(t, clock, func(c *assert.CollectT) {
+		requireFinished(c, eventsAbout(c, clients, namespace, left.UID))
 	})
 	assert.EqualValues(t, 1, r.Stats().Restored)
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, left.UID)))
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, podIn(namespace, "own").UID)))
 	for _, namespace := range []string{other, metav1.NamespaceSystem} {
-		eventually(t, func(context.Context) error {
-			if n := len(logged("May not write events", "create", namespace)); n != 1 {
-				return fmt.Errorf("the log mentions %s %d times", namespace, n)
-			}
-			return nil
-		})
+		eventually(t, func(c *assert.CollectT) { assert.Len(c, logged("May not write events", "create", namespace), 1) })
 	}
 	assert.Len(t, logged("May not list events", other), 1)
 	assert.Len(t, logged("May not list events"), 1)
 
 	a.grant(t, clients, mayWriteAboutClusterToo)
-	eventuallyLater(t, clock, func(context.Context) error {
-		if n := len(r.written(t)); n != 3 { // two Pods and the Node
-			return fmt.Errorf("%d Events, want 3", n)
-		}
-		return nil
-	})
+	eventuallyLater(t, clock, func(c *assert.CollectT) { require.Len(c, r.written(c), 3, "two Pods and the Node") })
 	event := eventAbout(t, clients, metav1.NamespaceSystem, node.UID)
 	t.Cleanup(func() { deleteEvent(t, clients, event) })
 	assert.Equal(t, 3, occurrences(event))
@@ -341,7 +319,7 @@ func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]s
 		defer cancel()
 		g.delete(ctx, t)
 	})
-	eventually(t, func(ctx context.Context) error { return a.hasAll(ctx, g) })
+	eventually(t, func(c *assert.CollectT) { a.requireAll(c, g) })
 	return g
 }
 
@@ -409,18 +387,15 @@ func (g *granted) delete(ctx context.Context, t *testing.T) {
 func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
 	t.Helper()
 	g.delete(t.Context(), t)
-	eventually(t, func(ctx context.Context) error {
+	eventually(t, func(c *assert.CollectT) {
 		for _, verb := range verbs {
-			if ok, err := a.may(ctx, g.clients, permission{verb, eventsResource, a.namespace}); ok || err != nil {
-				return fmt.Errorf("may %s: %v, %w", verb, ok, err)
-			}
+			assert.False(c, a.may(c, g.clients, permission{verb, eventsResource, a.namespace}), verb)
 		}
-		return nil
 	})
 }
 
-// hasAll returns an error unless the account has all granted permissions.
-func (a account) hasAll(ctx context.Context, g *granted) error {
+// requireAll fails the test unless the account has all granted permissions.
+func (a account) requireAll(t require.TestingT, g *granted) {
 	for _, object := range g.objects {
 		namespace, rules := a.namespace, []rbacv1.PolicyRule(nil)
 		switch o := object.(type) {
@@ -432,19 +407,14 @@ func (a account) hasAll(ctx context.Context, g *granted) error {
 		for _, rule := range rules {
 			resource := strings.TrimSuffix(rule.Resources[0]+"."+rule.APIGroups[0], ".")
 			for _, p := range in(namespace, resource, rule.Verbs...) {
-				if ok, err := a.may(ctx, g.clients, p); !ok || err != nil {
-					return fmt.Errorf("may %v: %v, %w", p, ok, err)
-				}
+				require.True(t, a.may(t, g.clients, p), "%v", p)
 			}
 		}
 	}
-	return nil
 }
 
 // permission is a permission in a namespace, for a resource as kubectl writes it.
 type permission struct{ verb, resource, namespace string }
-
-func (p permission) String() string { return p.verb + " " + p.resource + " in " + p.namespace }
 
 // in returns permissions in one namespace.
 func in(namespace, resource string, verbs ...string) (all []permission) {
@@ -455,9 +425,9 @@ func in(namespace, resource string, verbs ...string) (all []permission) {
 }
 
 // may asks the server whether the account has a permission.
-func (a account) may(ctx context.Context, clients kubernetes.Interface, p permission) (bool, error) {
+func (a account) may(t require.TestingT, clients kubernetes.Interface, p permission) bool {
 	resource, group, _ := strings.Cut(p.resource, ".")
-	review, err := clients.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+	review, err := clients.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:   a.user(),
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + a.namespace, "system:authenticated"},
@@ -466,10 +436,8 @@ func (a account) may(ctx context.Context, clients kubernetes.Interface, p permis
 			},
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	return review.Status.Allowed, nil
+	require.NoError(t, err)
+	return review.Status.Allowed
 }
 
 // TestManifests applies docs/rbac unchanged, in each way that its README
@@ -515,26 +483,15 @@ func TestManifests(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			a := account{namespace: own}
 			a.grant(t, clients, row.files)
-			eventually(t, func(ctx context.Context) error {
-				want, got := map[permission]bool{}, map[permission]bool{}
-				for _, p := range row.want {
-					want[p] = true
-				}
+			// The server needs a moment to forget the permissions of the previous row.
+			eventually(t, func(c *assert.CollectT) {
+				var got []permission
 				for _, p := range possible {
-					ok, err := a.may(ctx, clients, p)
-					if err != nil {
-						return err
-					}
-					if ok {
-						got[p] = true
+					if a.may(c, clients, p) {
+						got = append(got, p)
 					}
 				}
-				// The server needs a moment to forget the permissions of the
-				// previous row.
-				if !maps.Equal(want, got) {
-					return fmt.Errorf("may %v, want %v", got, row.want)
-				}
-				return nil
+				assert.ElementsMatch(c, row.want, got)
 			})
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,47 +142,24 @@ func (r *recording) flushWithin(t *testing.T, timeout time.Duration) {
 	require.NoError(t, r.Flush(ctx))
 }
 
-// hasWrites returns an error unless at least n requests of a kind had an
-// outcome.
-func (r *recording) hasWrites(kind, outcome string, n int) error {
-	if got := requestsOf(r.Stats(), kind, outcome); got < n {
-		return fmt.Errorf("%d requests of kind %s were %s, want %d", got, kind, outcome, n)
-	}
-	return nil
+// writes returns how many requests of a kind had an outcome.
+func (r *recording) writes(kind, outcome string) int {
+	return int(r.Stats().Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
 }
 
 // awaitWrites waits until at least n requests of a kind had an outcome.
 func (r *recording) awaitWrites(t *testing.T, kind, outcome string, n int) {
 	t.Helper()
-	eventually(t, func(context.Context) error { return r.hasWrites(kind, outcome, n) })
-}
-
-// awaitForgotten waits until the broadcaster tracks no series. The server may
-// have the last write before the broadcaster has its response.
-func (r *recording) awaitForgotten(t *testing.T, within time.Duration) {
-	t.Helper()
-	apiserver.Eventually(t, within, func(context.Context) error {
-		if n := r.Stats().Tracked; n != 0 {
-			return fmt.Errorf("%d series are tracked", n)
-		}
-		return nil
-	})
+	eventually(t, func(c *assert.CollectT) { assert.GreaterOrEqual(c, r.writes(kind, outcome), n, "%s %s", kind, outcome) })
 }
 
 // written returns the Events of this recording in all namespaces.
-func (r *recording) written(t *testing.T) []eventsv1.Event {
-	t.Helper()
-	list, err := r.clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{
+func (r *recording) written(t require.TestingT) []eventsv1.Event {
+	list, err := r.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{
 		FieldSelector: "reportingController=" + controller,
 	})
 	require.NoError(t, err)
-	var own []eventsv1.Event
-	for _, event := range list.Items {
-		if event.ReportingInstance == r.instance {
-			own = append(own, event)
-		}
-	}
-	return own
+	return slices.DeleteFunc(list.Items, func(event eventsv1.Event) bool { return event.ReportingInstance != r.instance })
 }
 
 // requireAccounted fails the test unless the broadcaster accepted exactly that
@@ -209,11 +187,6 @@ func dropped(stats events.Stats) uint64 {
 		n += count
 	}
 	return n
-}
-
-// requestsOf returns how many requests of a kind had an outcome.
-func requestsOf(stats events.Stats, kind, outcome string) int {
-	return int(stats.Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
 }
 
 // occurrences returns how many occurrences an Event reports.
@@ -322,60 +295,48 @@ func repeat(t *testing.T, every time.Duration, f func()) (stop func()) {
 	return stop
 }
 
-// eventually waits until check returns nil, for no longer than patience.
-func eventually(t *testing.T, check func(context.Context) error) {
+// eventually polls check until it passes, for no longer than patience.
+func eventually(t *testing.T, check func(*assert.CollectT)) {
 	t.Helper()
-	apiserver.Eventually(t, patience, check)
+	require.EventuallyWithT(t, check, patience, apiserver.PollInterval)
 }
 
 // eventAbout waits until there is exactly one Event about an object, and returns
 // it.
-func eventAbout(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) *eventsv1.Event {
+func eventAbout(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) (event *eventsv1.Event) {
 	t.Helper()
-	return &awaitEvents(t, clients, namespace, uid, 1, func(*eventsv1.Event) error { return nil })[0]
+	eventually(t, func(c *assert.CollectT) {
+		found := eventsAbout(c, clients, namespace, uid)
+		require.Len(c, found, 1)
+		event = &found[0]
+	})
+	return event
 }
 
 // awaitFinished waits until there is exactly one Event about an object and its
 // series is Finished.
-func awaitFinished(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) *eventsv1.Event {
+func awaitFinished(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) (event *eventsv1.Event) {
 	t.Helper()
-	return &awaitEvents(t, clients, namespace, uid, 1, isFinished)[0]
-}
-
-func isFinished(event *eventsv1.Event) error {
-	if got := state(event); got != "Finished" {
-		return fmt.Errorf("the state of %s is %q", event.Name, got)
-	}
-	return nil
-}
-
-// awaitEvents waits until there are exactly n Events about an object that all
-// pass check, and returns them in the order of their names.
-func awaitEvents(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID, n int, check func(*eventsv1.Event) error) []eventsv1.Event {
-	t.Helper()
-	var found []eventsv1.Event
-	eventually(t, func(ctx context.Context) (err error) {
-		found, err = eventsAbout(ctx, clients, namespace, uid)
-		if err == nil && len(found) != n {
-			err = fmt.Errorf("%d Events about %s, want %d", len(found), uid, n)
-		}
-		for i := 0; i < len(found) && err == nil; i++ {
-			err = check(&found[i])
-		}
-		return err
+	eventually(t, func(c *assert.CollectT) {
+		event = requireFinished(c, eventsAbout(c, clients, namespace, uid))
 	})
-	return found
+	return event
+}
+
+// requireFinished returns the only one of these Events if its series is Finished.
+func requireFinished(t require.TestingT, found []eventsv1.Event) *eventsv1.Event {
+	require.Len(t, found, 1)
+	require.Equal(t, "Finished", state(&found[0]))
+	return &found[0]
 }
 
 // eventsAbout returns the Events about an object in the order of their names.
-func eventsAbout(ctx context.Context, clients kubernetes.Interface, namespace string, uid types.UID) ([]eventsv1.Event, error) {
-	list, err := clients.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{
+func eventsAbout(t require.TestingT, clients kubernetes.Interface, namespace string, uid types.UID) []eventsv1.Event {
+	list, err := clients.EventsV1().Events(namespace).List(context.Background(), metav1.ListOptions{
 		FieldSelector: "regarding.uid=" + string(uid),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list.Items, nil
+	require.NoError(t, err)
+	return list.Items
 }
 
 // deleteEvent deletes an Event that outlives the namespace of its test.
@@ -442,17 +403,12 @@ func (h *history) all() []change {
 // back.
 func (h *history) requireStates(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	eventually(t, func(c *assert.CollectT) {
 		var got []string
-		for _, c := range h.all() {
-			if s := state(c.event); len(got) == 0 || got[len(got)-1] != s {
-				got = append(got, s)
-			}
+		for _, change := range h.all() {
+			got = append(got, state(change.event))
 		}
-		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-			return fmt.Errorf("states are %q, want %q", got, want)
-		}
-		return nil
+		assert.Equal(c, want, slices.Compact(got))
 	})
 	h.requireCountsGrow(t)
 }
@@ -478,17 +434,14 @@ func (h *history) requireCountsGrow(t *testing.T) {
 // requireSeen waits until the watch has returned an Event with a count.
 func (h *history) requireSeen(t *testing.T, name string, count int) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	eventually(t, func(c *assert.CollectT) {
 		latest := 0
-		for _, c := range h.all() {
-			if c.event.Name == name {
-				latest = occurrences(c.event)
+		for _, change := range h.all() {
+			if change.event.Name == name {
+				latest = occurrences(change.event)
 			}
 		}
-		if latest != count {
-			return fmt.Errorf("the watch shows %d occurrences of %s, want %d", latest, name, count)
-		}
-		return nil
+		assert.Equal(c, count, latest, name)
 	})
 }
 
@@ -562,19 +515,11 @@ func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 // awaitLine waits until the process has printed the line with this index.
 func (p *process) awaitLine(t *testing.T, index int, within time.Duration) (line string) {
 	t.Helper()
-	apiserver.Eventually(t, within, func(context.Context) error {
-		select {
-		case <-p.done:
-			t.Fatalf("the process exited (%v): %s", p.err, &p.stderr)
-		default:
-		}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		lines := strings.SplitAfter(p.stdout.String(), "\n")
-		if len(lines) <= index+1 {
-			return fmt.Errorf("stdout is %q", &p.stdout)
-		}
+		require.Greater(c, len(lines), index+1, "%q, stderr: %s", lines, &p.stderr)
 		line = strings.TrimSuffix(lines[index], "\n")
-		return nil
-	})
+	}, within, apiserver.PollInterval)
 	return line
 }
 

@@ -193,8 +193,7 @@ func (row *wireRow) requireOnServer(t *testing.T, r *recording, e *emission, cou
 	if row.want != nil {
 		row.want(want)
 	}
-	found, err := eventsAbout(t.Context(), r.clients, want.Namespace, e.regarding.UID)
-	require.NoError(t, err)
+	found := eventsAbout(t, r.clients, want.Namespace, e.regarding.UID)
 	require.Len(t, found, 1)
 	got := &found[0]
 	if e.regarding.Namespace == "" {
