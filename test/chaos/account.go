@@ -16,8 +16,7 @@ import (
 
 // account summarizes the reports of one process. It is not safe for concurrent use.
 type account struct {
-	keys []keyAccount
-	// stats are the latest statistics.
+	keys  []keyAccount
 	stats map[string]uint64
 	// ended is true after a complete shutdown.
 	ended bool
@@ -56,7 +55,6 @@ type pendingBatch struct {
 
 func newAccount(keys int) *account { return &account{keys: make([]keyAccount, keys)} }
 
-// add adds a report.
 func (a *account) add(r report) {
 	a.lasted = r.At
 	if r.Stats != nil {
@@ -132,7 +130,6 @@ func (a *account) addWrite(w *addition, field func(*keyAccount) *map[string]int6
 	(*counts)[w.Event] = max((*counts)[w.Event], w.Count)
 }
 
-// totals returns the number of emitted and dropped occurrences of all keys.
 func (a *account) totals() (emitted, dropped int64) {
 	for _, k := range a.keys {
 		emitted += k.emitted
@@ -172,7 +169,6 @@ func (a *account) bounds(key int) bounds {
 	return bounds{low: max(low, sum(k.acked)), high: min(high, sum(k.sent)), maxEvents: k.begun}
 }
 
-// String returns a summary in one line.
 func (a *account) String() string {
 	var all bounds
 	for key := range a.keys {
@@ -187,7 +183,6 @@ func (a *account) String() string {
 		end, a.lasted.Seconds(), a.flushed, a.batches, emitted, dropped, all.low, all.high)
 }
 
-// check returns the inconsistencies within this process.
 func (a *account) check() []string {
 	wrong := a.failures
 	for key := range a.keys {
@@ -213,7 +208,6 @@ func (a *account) check() []string {
 	return wrong
 }
 
-// ledger contains the accounts of all processes of all emitters.
 type ledger [][]*account
 
 // difference is a key whose Events do not match the accounts.
@@ -273,7 +267,6 @@ func (d difference) String() string {
 	return strings.Join(lines, "\n\t")
 }
 
-// subjectReference returns the object of the events of a key.
 func subjectReference(namespace string, emitter, key int) *corev1.ObjectReference {
 	name := fmt.Sprintf("emitter-%d-key-%d", emitter, key)
 	return &corev1.ObjectReference{
@@ -281,13 +274,11 @@ func subjectReference(namespace string, emitter, key int) *corev1.ObjectReferenc
 	}
 }
 
-// parseSubject parses the name of an object of subjectReference.
 func parseSubject(name string) (emitter, key int, ok bool) {
 	n, err := fmt.Sscanf(name, "emitter-%d-key-%d", &emitter, &key)
 	return emitter, key, err == nil && n == 2 && emitter >= 0 && key >= 0
 }
 
-// occurrences returns the number of occurrences of an Event.
 func occurrences(event *eventsv1.Event) int {
 	if event.Series == nil {
 		return 1
@@ -295,7 +286,6 @@ func occurrences(event *eventsv1.Event) int {
 	return int(event.Series.Count)
 }
 
-// describe returns a description of an Event in one line.
 func describe(event *eventsv1.Event) string {
 	line := fmt.Sprintf("%s (resourceVersion %s) count %d, first %s", event.Name, event.ResourceVersion, occurrences(event),
 		event.EventTime.Format(time.StampMicro))

@@ -21,7 +21,6 @@ func acks(key int, event string, count int64) report {
 	return report{Acked: &addition{Key: key, Event: event, Count: count}}
 }
 
-// accountOf returns an account of two keys.
 func accountOf(reports ...report) *account {
 	a := newAccount(2)
 	for _, r := range reports {
@@ -118,7 +117,6 @@ func TestBoundsOfEvents(t *testing.T) {
 	}
 }
 
-// eventOf returns an Event of a key with the given number of occurrences.
 func eventOf(emitter, key int, count int32) eventsv1.Event {
 	event := eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Regarding: *subjectReference("ns", emitter, key)}
 	if count > 1 {

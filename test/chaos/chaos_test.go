@@ -31,9 +31,7 @@ import (
 )
 
 const (
-	// emitters is the number of concurrent emitter processes.
-	emitters = 4
-	// namespace is the namespace of all events.
+	emitters  = 4
 	namespace = "chaos"
 
 	// The short run in the integration tests is always the same.
@@ -51,7 +49,6 @@ var (
 	metricsFlag  = flag.String("chaos.metrics", "", "a file for the metrics of all emitters: OpenMetrics, compressed by gzip")
 )
 
-// TestMain runs an emitter if this program was started as one.
 func TestMain(m *testing.M) {
 	if variable, ok := os.LookupEnv(emitterVariable); ok {
 		os.Exit(runEmitter(variable, os.Stdin, os.Stdout))
@@ -59,7 +56,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestChaos is the purpose of this package; see its documentation.
 func TestChaos(t *testing.T) {
 	apiserver.Program(t) // skips the test on a cluster
 	if runtime.GOOS == "windows" {
@@ -165,7 +161,6 @@ func (w *world) endWatch() {
 	w.watching.Wait()
 }
 
-// listen starts a proxy for the test.
 func listen(t *testing.T, upstream string) *faultproxy.Proxy {
 	t.Helper()
 	proxy, err := faultproxy.Listen(t.Context(), upstream)
@@ -174,7 +169,6 @@ func listen(t *testing.T, upstream string) *faultproxy.Proxy {
 	return proxy
 }
 
-// run executes a schedule.
 func (w *world) run(plan schedule) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()

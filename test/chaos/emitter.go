@@ -34,9 +34,8 @@ const (
 )
 
 const (
-	keysPerEmitter     = 60
-	goroutinesPerBatch = 3
-	// minFlushPause and maxFlushPause bound the time between two flushes.
+	keysPerEmitter               = 60
+	goroutinesPerBatch           = 3
 	minFlushPause, maxFlushPause = 200 * time.Millisecond, 2 * time.Second
 	// flushTimeout cancels a flush. The next one covers its batches too.
 	flushTimeout = 3 * time.Second
@@ -46,7 +45,6 @@ const (
 // process.
 const emitterVariable = "EVENTSERIES_CHAOS_EMITTER"
 
-// emitterConfig configures an emitter process.
 type emitterConfig struct {
 	Emitter, Process int // numbers
 	Seed             uint64
@@ -63,14 +61,12 @@ type emitterConfig struct {
 	Flush            time.Duration // timeout of a flush before the shutdown; 0 means no flush
 }
 
-// exitOrphaned ends an emitter whose parent is gone.
 func exitOrphaned() { os.Exit(3) }
 
 // stopCommand is the line on standard input that shuts an emitter down. End of input
 // terminates it immediately.
 const stopCommand = "stop"
 
-// runEmitter runs an emitter process and returns its exit code.
 func runEmitter(variable string, in io.Reader, out io.Writer) int {
 	r := &reporter{begin: time.Now(), out: out}
 	var config emitterConfig
@@ -85,7 +81,6 @@ func runEmitter(variable string, in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// emit records events until the command to stop.
 func emit(config emitterConfig, in io.Reader, r *reporter) error {
 	rest, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
 	if err != nil {
@@ -120,7 +115,6 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 	return nil
 }
 
-// emitter records events and reports what it does.
 type emitter struct {
 	config      emitterConfig
 	broadcaster *events.Broadcaster
@@ -227,7 +221,6 @@ func (e *emitter) flushRepeatedly(ctx context.Context) {
 	}
 }
 
-// flush flushes the emitted batches and reports the result.
 func (e *emitter) flush(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -243,7 +236,6 @@ func (e *emitter) flush(ctx context.Context, timeout time.Duration) error {
 	return err
 }
 
-// onDrop is events.Options.OnDrop.
 func (e *emitter) onDrop(drop events.Drop) {
 	_, key, ok := parseSubject(drop.Key.Regarding.Name)
 	if !ok {
@@ -270,7 +262,6 @@ type pattern struct {
 	keys []phase
 }
 
-// phase is the current phase of a key.
 type phase struct {
 	left  int // number of batches until the next phase
 	loops bool
@@ -278,7 +269,6 @@ type phase struct {
 	count int // of a burst
 }
 
-// newPattern returns the pattern of one process of an emitter.
 func newPattern(seed uint64, emitter, process, keys int) *pattern {
 	p := &pattern{
 		rng:  rand.New(rand.NewPCG(seed, uint64(1000*(emitter+1)+process))),
@@ -295,10 +285,8 @@ func newPattern(seed uint64, emitter, process, keys int) *pattern {
 	return p
 }
 
-// batches returns the number of batches in a duration.
 func batches(d time.Duration) int { return int(d / tick) }
 
-// next returns the next batch.
 func (p *pattern) next() []burst {
 	var batch []burst
 	for key := range p.keys {
@@ -314,7 +302,6 @@ func (p *pattern) next() []burst {
 	return batch
 }
 
-// draw returns a new phase.
 func (p *pattern) draw(loops bool) phase {
 	if !loops {
 		return phase{left: 1 + p.rng.IntN(3*batches(finishAfter))}

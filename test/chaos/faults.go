@@ -25,7 +25,6 @@ const (
 	resetInterval = 300 * time.Millisecond
 )
 
-// faults injects the faults of a schedule.
 type faults struct {
 	server *controlplane.Server
 	// network is the proxy between the emitters and the server. etcd is the proxy
@@ -35,7 +34,6 @@ type faults struct {
 	log           func(format string, args ...any)
 }
 
-// run executes steps one after the other.
 func (f *faults) run(ctx context.Context, begin time.Time, steps []step) error {
 	for _, s := range steps {
 		if !until(ctx, begin.Add(s.at)) {
@@ -48,7 +46,6 @@ func (f *faults) run(ctx context.Context, begin time.Time, steps []step) error {
 	return nil
 }
 
-// inject injects a fault and removes it.
 func (f *faults) inject(ctx context.Context, s step) error {
 	end := time.Now().Add(s.lasts)
 	switch s.kind {

@@ -23,11 +23,9 @@ const (
 	// stopTimeout bounds the end of a process after the command to stop: a flush, a
 	// shutdown, and a reserve for busy machines.
 	stopTimeout = 2*longShutdown + 2*time.Minute
-	// lastBatches is the minimum number of batches of the last process.
 	lastBatches = 20
 )
 
-// process is an emitter process.
 type process struct {
 	begin time.Time
 	cmd   *exec.Cmd
@@ -95,20 +93,17 @@ func (p *process) add(r report) {
 	p.reports = append(p.reports, r)
 }
 
-// progress returns the number of emitted and of flushed batches.
 func (p *process) progress() (batches, flushed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.account.batches, p.account.flushed
 }
 
-// abandon kills the process and waits for its end.
 func (p *process) abandon() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// stop shuts the process down and waits for its end.
 func (p *process) stop() error {
 	if _, err := io.WriteString(p.stdin, stopCommand+"\n"); err != nil {
 		<-p.done
@@ -153,7 +148,6 @@ func (p *process) checkLog() error {
 	return nil
 }
 
-// supervisor runs the processes of an emitter, one after the other.
 type supervisor struct {
 	config    emitterConfig
 	processes []*process
@@ -174,7 +168,6 @@ func newSupervisor(number int, config emitterConfig) *supervisor {
 	return &supervisor{config: config}
 }
 
-// start starts the next process, which end will end.
 func (s *supervisor) start(end kind) error {
 	config := s.config
 	config.Process = len(s.processes)
@@ -197,14 +190,12 @@ func (s *supervisor) start(end kind) error {
 	return err
 }
 
-// name is unique for each process.
 func (c *emitterConfig) name() string {
 	return fmt.Sprintf("emitter-%d-process-%d", c.Emitter, c.Process)
 }
 
 func (s *supervisor) latest() *process { return s.processes[len(s.processes)-1] }
 
-// end ends the latest process.
 func (s *supervisor) end(how kind) error {
 	end := s.latest().stop
 	if how == killEmitter {

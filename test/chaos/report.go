@@ -44,14 +44,12 @@ type addition struct {
 	Count int64  `json:"count"`
 }
 
-// loss is a number of dropped occurrences.
 type loss struct {
 	Key    int               `json:"key"`
 	Count  int               `json:"count"`
 	Reason events.DropReason `json:"reason"`
 }
 
-// statsOf returns the statistics that the test needs by name.
 func statsOf(s events.Stats) map[string]uint64 {
 	stats := map[string]uint64{
 		"occurrences": s.Occurrences, "series adopted by name": s.Adopted, "series restored by list": s.Restored,

@@ -10,7 +10,6 @@ import (
 	"github.com/eventseries/eventseries/test/faultproxy"
 )
 
-// kind is the kind of a step.
 type kind string
 
 const (
@@ -87,7 +86,6 @@ func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
 	return s
 }
 
-// withPushBacks returns s with push-backs.
 func (s schedule) withPushBacks(seed uint64, duration time.Duration) schedule {
 	s.pushBack = plan(rand.New(rand.NewPCG(seed, 3)), duration, []kind{pushBack}, pushBackPace)
 	return s
@@ -101,7 +99,6 @@ func (s span) draw(rng *rand.Rand) time.Duration {
 	return from + time.Duration(rng.Int64N(int64(to-from))).Round(time.Millisecond)
 }
 
-// pace determines the times of steps.
 type pace struct {
 	// brisk is the pause between steps until each kind has occurred, calm the pause
 	// after that. Flushes succeed during calm pauses. Without them, the bounds of killed
@@ -148,7 +145,6 @@ func plan(rng *rand.Rand, duration time.Duration, kinds []kind, p pace) []step {
 	}
 }
 
-// faultOf returns the fault of the proxy for a kind, if it has one.
 func faultOf(k kind, rng *rand.Rand) faultproxy.Fault {
 	switch k {
 	case netRefuse, resetEtcd:
@@ -167,7 +163,6 @@ func faultOf(k kind, rng *rand.Rand) faultproxy.Fault {
 	}
 }
 
-// String lists all steps by time.
 func (s schedule) String() string {
 	type line struct {
 		step
@@ -196,7 +191,6 @@ func (s schedule) lists() [][]step {
 	return slices.Concat([][]step{s.server, s.network, s.pushBack}, s.emitters)
 }
 
-// count returns the number of steps of each kind.
 func (s schedule) count() map[kind]int {
 	counts := make(map[kind]int)
 	for _, steps := range s.lists() {

@@ -29,7 +29,6 @@ type accountingSink struct {
 	found map[string]*foundEvent // by name
 }
 
-// foundEvent is what a process knows about an Event.
 type foundEvent struct {
 	created metav1.MicroTime // eventTime, if the process has tried to create it
 	touched bool             // whether the process has sent a count
@@ -40,7 +39,6 @@ func newAccountingSink(sink listingSink, reports *reporter) *accountingSink {
 	return &accountingSink{listingSink: sink, reports: reports, found: make(map[string]*foundEvent)}
 }
 
-// Create implements events.EventSink.
 func (s *accountingSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.mu.Lock()
 	s.of(event).created = event.EventTime
@@ -48,7 +46,6 @@ func (s *accountingSink) Create(ctx context.Context, event *eventsv1.Event) (*ev
 	return s.write(event, int64(occurrences(event)), func() (*eventsv1.Event, error) { return s.listingSink.Create(ctx, event) })
 }
 
-// Patch implements events.EventSink.
 func (s *accountingSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	var patch struct {
 		Series *eventsv1.EventSeries `json:"series"`
@@ -72,7 +69,6 @@ func (s *accountingSink) Patch(ctx context.Context, event *eventsv1.Event, data 
 	return s.write(event, added, do)
 }
 
-// write reports a write before and after it.
 func (s *accountingSink) write(event *eventsv1.Event, added int64, do func() (*eventsv1.Event, error)) (*eventsv1.Event, error) {
 	_, key, ok := parseSubject(event.Regarding.Name)
 	if !ok {
@@ -87,7 +83,6 @@ func (s *accountingSink) write(event *eventsv1.Event, added int64, do func() (*e
 	return answer, err
 }
 
-// List implements events.EventLister.
 func (s *accountingSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	list, err := s.listingSink.List(ctx, namespace, opts)
 	if err == nil {
@@ -98,7 +93,6 @@ func (s *accountingSink) List(ctx context.Context, namespace string, opts metav1
 	return list, err
 }
 
-// look processes an Event that the server returned.
 func (s *accountingSink) look(event *eventsv1.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

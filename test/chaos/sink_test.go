@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fixedSink returns the same answer to every request.
 type fixedSink struct {
 	listingSink // nil
 	answer      *eventsv1.Event

@@ -71,7 +71,6 @@ func regression(before, now *eventsv1.Event) string {
 	}
 }
 
-// checkUpToDate returns an error if the watch has not observed the given Events.
 func (w *watch) checkUpToDate(found []eventsv1.Event) error {
 	if n := len(w.store.List()); n != len(found) {
 		return fmt.Errorf("chaos: the watch has %d Events, the server has %d", n, len(found))

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/reference"
 )
 
-// emission is one call of AnnotatedEventf.
 type emission struct {
 	regarding, related              runtime.Object
 	annotations                     map[string]string
@@ -66,7 +65,6 @@ func emissions(t *testing.T) map[string]emission {
 	return all
 }
 
-// unknown is an object that is not in the scheme.
 type unknown struct{ corev1.Pod }
 
 // TestEventsAreEqual compares the Events of both recorders. Different on purpose:

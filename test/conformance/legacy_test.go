@@ -32,7 +32,6 @@ type legacyProgram struct {
 	recorder    record.EventRecorderLogger
 }
 
-// legacyMakers make the broadcasters under comparison.
 var legacyMakers = map[string]func(context.Context, *fake.Clientset) record.EventBroadcaster{
 	"client-go": func(ctx context.Context, _ *fake.Clientset) record.EventBroadcaster {
 		return record.NewBroadcaster(record.WithContext(ctx))
@@ -55,7 +54,6 @@ func (p *legacyProgram) start() (stop func()) {
 	return p.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")}).Stop
 }
 
-// withBothLegacy runs a test with both broadcasters.
 func withBothLegacy(t *testing.T, test func(t *testing.T, p *legacyProgram)) {
 	t.Helper()
 	for name := range legacyMakers {
@@ -80,7 +78,6 @@ func (p *legacyProgram) stored(t *testing.T) []corev1.Event {
 	return list.Items
 }
 
-// verbs returns the verbs of all writes.
 func (p *legacyProgram) verbs() []string {
 	var verbs []string
 	for _, action := range p.clients.Actions() {
@@ -91,7 +88,6 @@ func (p *legacyProgram) verbs() []string {
 	return verbs
 }
 
-// part returns a reference to a part of a Pod.
 func part(uid, path string) *corev1.ObjectReference {
 	about := pod("a")
 	about.UID, about.FieldPath = types.UID("uid-"+uid), path

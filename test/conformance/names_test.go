@@ -52,7 +52,6 @@ var (
 	_ func(kubernetes.Interface) events.EventBroadcasterAdapter = eventseries.NewEventBroadcasterAdapter
 )
 
-// exported returns the exported names of a package and their kinds.
 func exported(t *testing.T, pkg string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", pkg).Output()

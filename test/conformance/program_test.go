@@ -40,7 +40,6 @@ type program struct {
 	recorder    events.EventRecorderLogger
 }
 
-// withBoth runs a test with the broadcasters of client-go and of this project.
 func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 	t.Helper()
 	for name := range makers {
@@ -48,12 +47,6 @@ func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 			synctest.Test(t, func(t *testing.T) { test(t, startProgram(t, name)) })
 		})
 	}
-}
-
-// withOurs runs a test with the broadcaster of this project alone.
-func withOurs(t *testing.T, test func(t *testing.T, p *program)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, startProgram(t, "eventseries")) })
 }
 
 // startProgram makes a program and starts its broadcaster. The end of the test
@@ -91,7 +84,6 @@ func (p *program) stored(t *testing.T) []eventsv1.Event {
 	return list.Items
 }
 
-// only returns the only Event on the server.
 func (p *program) only(t *testing.T) *eventsv1.Event {
 	t.Helper()
 	stored := p.stored(t)
@@ -99,7 +91,6 @@ func (p *program) only(t *testing.T) *eventsv1.Event {
 	return &stored[0]
 }
 
-// sink records its calls.
 type sink struct {
 	to events.EventSink
 
@@ -155,14 +146,12 @@ func (s *sink) failWith(fail func(c call) error) {
 	s.fail = fail
 }
 
-// all returns the calls so far.
 func (s *sink) all() []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]call(nil), s.calls...)
 }
 
-// verbs returns the verbs of the calls so far.
 func (s *sink) verbs() []string {
 	var verbs []string
 	for _, c := range s.all() {
@@ -171,7 +160,6 @@ func (s *sink) verbs() []string {
 	return verbs
 }
 
-// pod returns a reference to a Pod.
 func pod(name string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name, UID: "uid-1"}
 }

@@ -84,7 +84,6 @@ func (w *world) electing(opts ctrl.Options) ctrl.Options {
 	return opts
 }
 
-// manager returns a manager of controller-runtime.
 func (w *world) manager(opts ctrl.Options) manager.Manager {
 	w.t.Helper()
 	mgr, err := ctrl.NewManager(apiserver.Config(w.t), w.options(opts))
@@ -115,7 +114,6 @@ func (w *world) run(mgr manager.Manager) (stop func()) {
 	return stop
 }
 
-// object creates an object to reconcile.
 func (w *world) object(name string) *corev1.ConfigMap {
 	w.t.Helper()
 	object, err := w.clients.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{
@@ -149,7 +147,6 @@ func (w *world) counts(controller string) map[string]int {
 	return counts
 }
 
-// waitFor waits until a channel is closed.
 func (w *world) waitFor(what string, closed <-chan struct{}) {
 	w.t.Helper()
 	select {
@@ -159,7 +156,6 @@ func (w *world) waitFor(what string, closed <-chan struct{}) {
 	}
 }
 
-// flush waits until all events are on the server.
 func (w *world) flush(broadcaster *events.Broadcaster) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
@@ -194,7 +190,6 @@ type reconciler struct {
 	once    sync.Once
 }
 
-// newReconciler adds a reconciler to a manager.
 func newReconciler(t *testing.T, mgr manager.Manager, emit func(object *corev1.ConfigMap)) *reconciler {
 	t.Helper()
 	r := &reconciler{Client: mgr.GetClient(), emit: emit, looping: make(chan struct{})}

@@ -178,7 +178,6 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// scrape returns the metrics at a URL.
 func scrape(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

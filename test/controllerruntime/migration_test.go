@@ -14,7 +14,6 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// unusedConfig is the configuration of managers that the tests do not start.
 var unusedConfig = &rest.Config{Host: "https://not.used.in.this.test"}
 
 // The pages quote these tests.

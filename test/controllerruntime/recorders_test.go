@@ -21,7 +21,6 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// withLegacy sets the broadcaster for legacy recorders of a manager.
 func withLegacy(opts ctrl.Options, to *events.Broadcaster) ctrl.Options {
 	opts.EventBroadcaster = compat.NewBroadcasterFor(to, compat.Options{}) //nolint:staticcheck // tested here
 	return opts

@@ -83,7 +83,6 @@ func (c *conn) await(answers bool) (f Fault, number int, ok bool) {
 	}
 }
 
-// reset resets both connections.
 func (c *conn) reset() {
 	c.once.Do(func() {
 		c.proxy.reset.Add(1)
@@ -102,7 +101,6 @@ func (c *conn) close() {
 	})
 }
 
-// reset closes a connection with a reset.
 func reset(c *net.TCPConn) {
 	_ = c.SetLinger(0) // fails if the connection has already closed
 	_ = c.Close()

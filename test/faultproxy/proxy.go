@@ -112,7 +112,6 @@ func (p *Proxy) state() (f Fault, number int, ended <-chan struct{}) {
 	return p.fault, p.number, p.ended
 }
 
-// accept accepts connections until Close.
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.AcceptTCP()
@@ -136,7 +135,6 @@ func (p *Proxy) accept() {
 	}
 }
 
-// refuse resets a connection that has no connection to the server.
 func (p *Proxy) refuse(client *net.TCPConn) {
 	p.reset.Add(1)
 	reset(client)

@@ -158,7 +158,6 @@ func TestFaultString(t *testing.T) {
 		Fault{Refuse: true, HoldRequests: true, HoldAnswers: true, ResetAfter: 7, Delay: time.Second}.String())
 }
 
-// listen starts a proxy for a server.
 func listen(t *testing.T, server net.Listener) *Proxy {
 	t.Helper()
 	proxy, err := Listen(t.Context(), server.Addr().String())
@@ -175,7 +174,6 @@ func dial(t *testing.T, proxy *Proxy) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// echo starts a server that sends back what it receives.
 func echo(t *testing.T) net.Listener {
 	t.Helper()
 	return serve(t, func(c net.Conn) { _, _ = io.Copy(c, c) })

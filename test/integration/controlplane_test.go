@@ -23,7 +23,6 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// stopWithin bounds a clean stop.
 const stopWithin = 15 * time.Second
 
 // TestProgram tests the program itself: its command line, exit code and output.
@@ -157,7 +156,6 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// runProgram starts the control plane.
 func runProgram(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))

@@ -20,7 +20,6 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// generated is the number of Events in each direction.
 const generated = 200
 
 // TestConversionAgreesWithTheServer writes Events through one API group and reads
@@ -61,7 +60,6 @@ func TestConversionAgreesWithTheServer(t *testing.T) {
 	})
 }
 
-// eventObject is an Event of one of the API groups.
 type eventObject interface {
 	runtime.Object
 	metav1.Object
@@ -83,7 +81,6 @@ func requireConverted[W, R eventObject](t *testing.T, sent, written W, read R, t
 	require.Equal(t, to(sent), read)
 }
 
-// generateEvent returns an Event that is valid in events.k8s.io/v1.
 func generateEvent(r *rand.Rand, namespace, name string) *eventsv1.Event {
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{

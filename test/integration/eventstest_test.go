@@ -106,7 +106,6 @@ func ruleRows() map[string]func(*eventsv1.Event) {
 	}
 }
 
-// ruleEvent returns a valid Event.
 func ruleEvent(namespace string) *eventsv1.Event {
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: "pod." + rand.String(16)},
@@ -162,8 +161,6 @@ func TestValidateAgreesWithTheServer(t *testing.T) {
 	assert.Greater(t, len(ruleRows())-accepted, 30)
 }
 
-// TestPatchesAgreeWithTheServer sends each patch to the real server and to
-// eventstest.Server.
 func TestPatchesAgreeWithTheServer(t *testing.T) {
 	t.Parallel()
 	namespace := apiserver.Namespace(t)

@@ -246,7 +246,6 @@ func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	r.requireAccounted(t, 15)
 }
 
-// recordThrough is startRecording through a front.
 func recordThrough(t *testing.T, f *front, opts events.Options) *recording {
 	t.Helper()
 	r := startRecording(t, f.config(), opts)
@@ -264,7 +263,6 @@ func requirePause(t *testing.T, calls []call, pause time.Duration) {
 	}
 }
 
-// faultyCalls returns how many calls with a verb failed.
 func faultyCalls(calls []call, verb string) int {
 	n := 0
 	for _, c := range calls {
@@ -275,7 +273,6 @@ func faultyCalls(calls []call, verb string) int {
 	return n
 }
 
-// outcomes returns how many requests of any kind had an outcome.
 func outcomes(stats events.Stats, outcome string) int {
 	n := 0
 	for key, count := range stats.Writes {
@@ -301,7 +298,6 @@ type front struct {
 	timeouts timeouts
 }
 
-// call is a request about an Event.
 type call struct {
 	attempt
 	nth    int // number of earlier calls with the same attempt
@@ -309,7 +305,6 @@ type call struct {
 	faulty bool
 }
 
-// attempt identifies what a call attempts.
 type attempt struct {
 	verb string // create, look, finish or patch; empty for other requests
 	name string // of the Event
@@ -363,21 +358,18 @@ func (f *front) config() *rest.Config {
 	}
 }
 
-// follow sets the script; nil means no faults.
 func (f *front) follow(s script) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.script = s
 }
 
-// log returns the calls so far, and how many of them were faulty.
 func (f *front) log() (calls []call, faults int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.calls), f.faults
 }
 
-// ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	body, err := io.ReadAll(r.Body)
@@ -393,7 +385,6 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r.WithContext(context.WithValue(r.Context(), frontKey{}, f)), f.real)
 }
 
-// begin records a call and returns its fault.
 func (f *front) begin(a attempt, at time.Time) (answer fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -430,7 +421,6 @@ func attemptOf(r *http.Request, body []byte) attempt {
 	return a
 }
 
-// firstOfEach fails the first try of each attempt.
 func firstOfEach(answer fault) script {
 	return func(c call) fault {
 		if c.nth > 0 {
@@ -450,7 +440,6 @@ func everyOther(answer fault) script {
 	}
 }
 
-// first fails the first n calls.
 func first(n int, answer fault) script {
 	return func(call) fault { // the front is locked
 		if n == 0 {
@@ -461,10 +450,8 @@ func first(n int, answer fault) script {
 	}
 }
 
-// frontKey is the context key of the front of a faulty request.
 type frontKey struct{}
 
-// connectionKey is the context key of the connection of a request.
 type connectionKey struct{}
 
 // status responds with a Status, as an API server does.
@@ -574,10 +561,8 @@ type timeouts struct {
 	cancels  sync.Map // context.CancelFunc by the number of the request
 }
 
-// requestHeader has the number of a request.
 const requestHeader = "X-Eventseries-Request"
 
-// transport wraps the transport of a client.
 func (o *timeouts) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		ctx, cancel := context.WithCancel(r.Context())
@@ -589,7 +574,6 @@ func (o *timeouts) transport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// expire ends a request that the front has received.
 func (o *timeouts) expire(r *http.Request) {
 	if cancel, ok := o.cancels.Load(r.Header.Get(requestHeader)); ok {
 		cancel.(context.CancelFunc)()

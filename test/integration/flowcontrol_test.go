@@ -113,7 +113,6 @@ func TestFlowControlManifest(t *testing.T) {
 	r.requireAccounted(t, 5)
 }
 
-// applyFlowControl applies docs/flowcontrol.
 func applyFlowControl(t *testing.T, admin kubernetes.Interface) (schema, level types.UID) {
 	t.Helper()
 	for _, object := range readManifests(t, "flowcontrol/events.yaml") {
@@ -350,7 +349,6 @@ func (r *requests) requirePause(t *testing.T) (pushBacks []exchange) {
 	return pushBacks
 }
 
-// awaitPause waits until the server has pushed a broadcaster back.
 func awaitPause(t *testing.T, r *recording) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) { assert.NotZero(c, r.Stats().PausedUntil) })
@@ -370,7 +368,6 @@ func requirePushedBack(t *testing.T, r *recording) {
 	t.Logf("%d requests, %d of them pushed back, paused for %v", stats.Requests(), pushedBack, stats.Paused.Round(time.Millisecond))
 }
 
-// grant gives users and groups permissions in all namespaces.
 func grant(t *testing.T, admin kubernetes.Interface, name string, subjects []rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	_, err := admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{

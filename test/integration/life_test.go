@@ -75,7 +75,6 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 		requireCore(t, r.clients, event)
 	}
 
-	// A singleton.
 	first := occur()
 	singleton := eventAbout(t, r.clients, namespace, pod.UID)
 	assert.Regexp(t, `^crashing\.[0-9a-f]{16}$`, singleton.Name)
@@ -97,7 +96,6 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	requireWanted(ongoing)
 	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
-	// Heartbeats.
 	eventually(t, func(c *assert.CollectT) {
 		occur()
 		assert.GreaterOrEqual(c, r.writes("heartbeat", "written"), 2)
@@ -109,7 +107,6 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.LessOrEqual(t, int(beating.Series.Count), emitted)
 	requireWanted(beating)
 
-	// The series finishes.
 	finished := awaitFinished(t, r.clients, namespace, pod.UID)
 	assert.GreaterOrEqual(t, time.Since(last.after), finishAfter, "finished too early")
 	assert.EqualValues(t, emitted, finished.Series.Count)

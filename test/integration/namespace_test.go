@@ -43,7 +43,6 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	r.flush(t)
 	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
 
-	// Existing Events continue.
 	emit(recorder, before, 1)
 	r.flush(t)
 	event := eventAbout(t, r.clients, doomed, before.UID)

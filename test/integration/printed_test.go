@@ -118,7 +118,6 @@ func requireWideRow(t *testing.T, name string, p printed, begin time.Time, row m
 	assert.True(t, strings.HasPrefix(row["NAME"], name+"."), row["NAME"])
 }
 
-// rowsByPod returns rows by the name of their Pod.
 func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]string {
 	t.Helper()
 	byPod := make(map[string]map[string]string)

@@ -52,7 +52,6 @@ func (w way) startNext(t *testing.T, before *recording, namespace string, sink n
 	return r
 }
 
-// requireFound fails the test unless the process found the series in this way.
 func (w way) requireFound(t *testing.T, r *recording) {
 	t.Helper()
 	stats := r.Stats()
@@ -123,7 +122,6 @@ func TestRestartFindsTheSuccessor(t *testing.T) {
 				pod := podIn(namespace, "pod")
 				one := startRecording(t, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
 				history := watchEvents(t, one.clients, namespace)
-				// inOrder returns the Events in the order of their first occurrences.
 				inOrder := func(t require.TestingT) []eventsv1.Event {
 					found := eventsAbout(t, one.clients, namespace, pod.UID)
 					slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
@@ -289,7 +287,6 @@ func TestFailOver(t *testing.T) {
 	}
 }
 
-// loops returns the changes of the Event about the loop of the replicas.
 func (h *history) loops() (changes []change) {
 	for _, c := range h.all() {
 		if c.event.Reason == "Looped" {
@@ -299,7 +296,6 @@ func (h *history) loops() (changes []change) {
 	return changes
 }
 
-// awaitWritesOf waits until the watch has returned that many writes of a replica.
 func (h *history) awaitWritesOf(t *testing.T, replica string, writes int) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) {
@@ -313,8 +309,6 @@ func (h *history) awaitWritesOf(t *testing.T, replica string, writes int) {
 	})
 }
 
-// requireElectionEvents waits for the events of client-go's leader election in
-// core/v1.
 func requireElectionEvents(t *testing.T, clients kubernetes.Interface, namespace string, leaders ...string) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) {

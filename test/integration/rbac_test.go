@@ -46,7 +46,6 @@ import (
 // shorter than every interval of the recorder.
 const step = time.Minute
 
-// newClock returns a fake clock that has the real time.
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
 
 // startLogging is start with a log. The function that it returns finds the log
@@ -162,7 +161,7 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	assert.Empty(t, r.Stats().Dropped)
 	r.requireAccounted(t, emitted)
 	history.requireCountsGrow(t)
-	assert.Len(t, logged("May not list events", namespace), 1)
+	assert.Len(t, logged("Missing permission to list events", namespace), 1)
 	assert.Len(t, logged("May not write events", "create", namespace), 1)
 	assert.Len(t, logged("May not write events", "patch", namespace), 1)
 	assert.Len(t, logged("May not write events"), 2)
@@ -205,8 +204,8 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	for _, namespace := range []string{other, metav1.NamespaceSystem} {
 		eventually(t, func(c *assert.CollectT) { assert.Len(c, logged("May not write events", "create", namespace), 1) })
 	}
-	assert.Len(t, logged("May not list events", other), 1)
-	assert.Len(t, logged("May not list events"), 1)
+	assert.Len(t, logged("Missing permission to list events", other), 1)
+	assert.Len(t, logged("Missing permission to list events"), 1)
 
 	a.grant(t, clients, mayWriteAboutClusterToo)
 	eventuallyLater(t, clock, func(c *assert.CollectT) { require.Len(c, r.written(c), 3, "two Pods and the Node") })
@@ -272,30 +271,25 @@ type account struct {
 	suffix string
 }
 
-// accountIn returns an account in a namespace that belongs to one test.
 func accountIn(namespace string) account {
 	return account{namespace: namespace, suffix: "-" + namespace}
 }
 
-// user returns the user name of the account.
 func (a account) user() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, manifestAccount)
 }
 
-// config returns a configuration that impersonates the account.
 func (a account) config(admin *rest.Config) *rest.Config {
 	c := rest.CopyConfig(admin)
 	c.Impersonate = rest.ImpersonationConfig{UserName: a.user()}
 	return c
 }
 
-// granted are the objects that grant has created.
 type granted struct {
 	clients *kubernetes.Clientset
 	objects []rbacObject
 }
 
-// rbacObject is a role or a binding.
 type rbacObject interface {
 	runtime.Object
 	metav1.Object
@@ -374,7 +368,6 @@ func (g *granted) request(r *rest.Request, object rbacObject) *rest.Request {
 	return r.NamespaceIfScoped(object.GetNamespace(), object.GetNamespace() != "").Resource(resource.Resource)
 }
 
-// delete deletes the objects.
 func (g *granted) delete(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, object := range g.objects {
@@ -383,7 +376,6 @@ func (g *granted) delete(ctx context.Context, t *testing.T) {
 	g.objects = nil
 }
 
-// withdraw deletes what was granted and waits until the server denies the verbs.
 func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
 	t.Helper()
 	g.delete(t.Context(), t)
@@ -394,7 +386,6 @@ func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
 	})
 }
 
-// requireAll fails the test unless the account has all granted permissions.
 func (a account) requireAll(t require.TestingT, g *granted) {
 	for _, object := range g.objects {
 		namespace, rules := a.namespace, []rbacv1.PolicyRule(nil)
@@ -416,7 +407,6 @@ func (a account) requireAll(t require.TestingT, g *granted) {
 // permission is a permission in a namespace, for a resource as kubectl writes it.
 type permission struct{ verb, resource, namespace string }
 
-// in returns permissions in one namespace.
 func in(namespace, resource string, verbs ...string) (all []permission) {
 	for _, verb := range verbs {
 		all = append(all, permission{verb, resource, namespace})
@@ -424,7 +414,6 @@ func in(namespace, resource string, verbs ...string) (all []permission) {
 	return all
 }
 
-// may asks the server whether the account has a permission.
 func (a account) may(t require.TestingT, clients kubernetes.Interface, p permission) bool {
 	resource, group, _ := strings.Cut(p.resource, ".")
 	review, err := clients.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), &authorizationv1.SubjectAccessReview{

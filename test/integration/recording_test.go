@@ -80,7 +80,6 @@ func newRecording(t *testing.T, config *rest.Config, opts events.Options) *recor
 	return newRecordingTo(t, eventsSink, config, opts)
 }
 
-// newRecordingTo is newRecording with another sink.
 func newRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	if len(opts.Namespaces) == 0 {
@@ -103,13 +102,11 @@ func newRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events
 	return r
 }
 
-// startRecording makes and starts a recording.
 func startRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	return startRecordingTo(t, eventsSink, config, opts)
 }
 
-// startRecordingTo is startRecording with another sink.
 func startRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	r := newRecordingTo(t, sink, config, opts)
@@ -124,12 +121,10 @@ func (r *recording) start(t *testing.T) {
 	require.NoError(t, r.StartRecordingToSinkWithContext(ctx))
 }
 
-// recorder returns a recorder that knows the types of client-go.
 func (r *recording) recorder() events.EventRecorderLogger {
 	return r.NewRecorder(scheme.Scheme, controller)
 }
 
-// flush waits until the server has everything that was emitted.
 func (r *recording) flush(t *testing.T) {
 	t.Helper()
 	r.flushWithin(t, patience)
@@ -142,18 +137,15 @@ func (r *recording) flushWithin(t *testing.T, timeout time.Duration) {
 	require.NoError(t, r.Flush(ctx))
 }
 
-// writes returns how many requests of a kind had an outcome.
 func (r *recording) writes(kind, outcome string) int {
 	return int(r.Stats().Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
 }
 
-// awaitWrites waits until at least n requests of a kind had an outcome.
 func (r *recording) awaitWrites(t *testing.T, kind, outcome string, n int) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) { assert.GreaterOrEqual(c, r.writes(kind, outcome), n, "%s %s", kind, outcome) })
 }
 
-// written returns the Events of this recording in all namespaces.
 func (r *recording) written(t require.TestingT) []eventsv1.Event {
 	list, err := r.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{
 		FieldSelector: "reportingController=" + controller,
@@ -180,7 +172,6 @@ func requireAccounted(t *testing.T, emitted int, stats events.Stats, written []e
 	require.EqualValues(t, emitted, accounted, "occurrences in %d Events, and dropped: %v", len(written), stats.Dropped)
 }
 
-// dropped returns the number of dropped occurrences, whatever the reason.
 func dropped(stats events.Stats) uint64 {
 	var n uint64
 	for _, count := range stats.Dropped {
@@ -189,7 +180,6 @@ func dropped(stats events.Stats) uint64 {
 	return n
 }
 
-// occurrences returns how many occurrences an Event reports.
 func occurrences(event *eventsv1.Event) int {
 	if event.Series == nil {
 		return 1
@@ -197,7 +187,6 @@ func occurrences(event *eventsv1.Event) int {
 	return int(event.Series.Count)
 }
 
-// lastObserved returns the time of the latest occurrence that an Event reports.
 func lastObserved(event *eventsv1.Event) time.Time {
 	if event.Series == nil {
 		return event.EventTime.Time
@@ -205,7 +194,6 @@ func lastObserved(event *eventsv1.Event) time.Time {
 	return event.Series.LastObservedTime.Time
 }
 
-// state returns the state of an Event, empty if it has none.
 func state(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
 
 // finish marks an Event as Finished, as the process that wrote it would.
@@ -217,7 +205,6 @@ func finish(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) *
 	return event
 }
 
-// podIn returns a Pod. It need not exist.
 func podIn(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace,
@@ -226,7 +213,6 @@ func podIn(namespace, name string) *corev1.Pod {
 	}}
 }
 
-// emit emits an event about an object n times.
 func emit(recorder events.EventRecorder, regarding runtime.Object, n int) {
 	for range n {
 		recorder.Eventf(regarding, nil, corev1.EventTypeNormal, "Tested", "Testing", "it was tested")
@@ -246,7 +232,6 @@ func newTally(namespace string, recorder events.EventRecorder) *tally {
 	return &tally{namespace: namespace, recorder: recorder, counts: map[string]int{}}
 }
 
-// occur emits events about the Pod with this number.
 func (y *tally) occur(pod, times int) {
 	object := podIn(y.namespace, fmt.Sprintf("pod-%d", pod))
 	emit(y.recorder, object, times)
@@ -323,7 +308,6 @@ func awaitFinished(t *testing.T, clients kubernetes.Interface, namespace string,
 	return event
 }
 
-// requireFinished returns the only one of these Events if its series is Finished.
 func requireFinished(t require.TestingT, found []eventsv1.Event) *eventsv1.Event {
 	require.Len(t, found, 1)
 	require.Equal(t, "Finished", state(&found[0]))
@@ -361,7 +345,6 @@ type change struct {
 	event *eventsv1.Event
 }
 
-// watchEvents watches the Events of a namespace until the test ends.
 func watchEvents(t *testing.T, clients kubernetes.Interface, namespace string) *history {
 	t.Helper()
 	watcher, err := clients.EventsV1().Events(namespace).Watch(t.Context(), metav1.ListOptions{})
@@ -391,7 +374,6 @@ func (h *history) add(c watch.Event) {
 	h.changes = append(h.changes, change{kind: c.Type, event: event})
 }
 
-// all returns the changes so far.
 func (h *history) all() []change {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -445,7 +427,6 @@ func (h *history) requireSeen(t *testing.T, name string, count int) {
 	})
 }
 
-// syncBuffer is a bytes.Buffer for concurrent use.
 type syncBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -463,7 +444,6 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// strangersEvent creates an Event of another controller.
 func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name string) *eventsv1.Event {
 	t.Helper()
 	event, err := clients.EventsV1().Events(namespace).Create(t.Context(), &eventsv1.Event{
@@ -480,7 +460,6 @@ func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name 
 	return event
 }
 
-// process is a process that a test has started.
 type process struct {
 	cmd            *exec.Cmd
 	stdin          io.WriteCloser
@@ -523,7 +502,6 @@ func (p *process) awaitLine(t *testing.T, index int, within time.Duration) (line
 	return line
 }
 
-// wait waits until the process exits and returns its error.
 func (p *process) wait(t *testing.T, within time.Duration) error {
 	t.Helper()
 	select {

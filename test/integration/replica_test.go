@@ -34,7 +34,6 @@ import (
 // of a small controller instead of a test. Its value is a replicaSpec as JSON.
 const replicaVariable = "EVENTSERIES_TEST_REPLICA"
 
-// replicaSpec configures a replica.
 type replicaSpec struct {
 	Kubeconfig string
 	User       string // impersonated by the replica
@@ -50,7 +49,6 @@ type replica struct {
 	read int // lines
 }
 
-// startReplica starts a replica on the shared server.
 func startReplica(t *testing.T, spec replicaSpec) *replica {
 	t.Helper()
 	spec.Kubeconfig = apiserver.Kubeconfig(t)
@@ -63,14 +61,12 @@ func startReplica(t *testing.T, spec replicaSpec) *replica {
 	return &replica{process: startProcess(t, cmd)}
 }
 
-// kill sends SIGKILL to the replica and waits for its exit.
 func (r *replica) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.cmd.Process.Kill())
 	<-r.done
 }
 
-// await waits for the next line of the replica.
 func (r *replica) await(t *testing.T) string {
 	t.Helper()
 	r.read++
@@ -100,10 +96,8 @@ const (
 // change of an Event names its writer.
 const replicaAnnotation = "example.com/replica"
 
-// replicaPod returns the Pod that replicas emit events about.
 func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping") }
 
-// replicaProgram runs in the process of a replica.
 type replicaProgram struct {
 	spec        replicaSpec
 	clients     *kubernetes.Clientset
@@ -114,7 +108,6 @@ type replicaProgram struct {
 	looping sync.WaitGroup
 }
 
-// runReplica is the main function of a replica.
 func runReplica(spec string) (code int) {
 	p, err := newReplicaProgram(spec)
 	if err != nil {
@@ -205,7 +198,6 @@ func (p *replicaProgram) lead() {
 	})
 }
 
-// loop starts the broadcaster and the hot loop of the leader.
 func (p *replicaProgram) loop(ctx context.Context) {
 	recorder := p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
 	if err := p.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {

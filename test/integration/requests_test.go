@@ -23,7 +23,6 @@ type requests struct {
 	list []*exchange
 }
 
-// exchange is a request for a resource, and its response.
 type exchange struct {
 	verb     string // as in RBAC: get, list, create, patch, delete
 	resource string // as kubectl writes it: "configmaps", "events.events.k8s.io"
@@ -72,12 +71,10 @@ func recordRequests(config *rest.Config) *requests {
 	return r
 }
 
-// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// all returns the exchanges so far, in the order of the requests.
 func (r *requests) all() []exchange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,10 +85,8 @@ func (r *requests) all() []exchange {
 	return all
 }
 
-// total returns the number of requests.
 func (r *requests) total() int { return len(r.all()) }
 
-// count returns the number of requests with a verb for a resource.
 func (r *requests) count(verb, resource string) int {
 	n := 0
 	for _, x := range r.all() {
@@ -102,7 +97,6 @@ func (r *requests) count(verb, resource string) int {
 	return n
 }
 
-// reset forgets all requests.
 func (r *requests) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

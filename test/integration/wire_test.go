@@ -78,7 +78,6 @@ func TestWireRules(t *testing.T) {
 	}
 }
 
-// emission returns the emission of the row, about a new object.
 func (row *wireRow) emission(namespace string) emission {
 	e := emission{
 		controller: controller,
@@ -94,7 +93,6 @@ func (row *wireRow) emission(namespace string) emission {
 	return e
 }
 
-// event returns the Event that has exactly what was emitted.
 func (e *emission) event() *eventsv1.Event {
 	event := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: e.regarding.Namespace, Annotations: maps.Clone(e.annotations)},
@@ -139,7 +137,6 @@ func (row *wireRow) requireUnrepaired(t *testing.T, namespace string) {
 	}
 }
 
-// trySingleton emits once, and then again.
 func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
 	t.Helper()
 	e := row.emission(namespace)
@@ -156,7 +153,6 @@ func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
 	row.requireOnServer(t, r, &e, 2)
 }
 
-// trySeries emits twice before the recorder writes.
 func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
 	t.Helper()
 	e := row.emission(namespace)
@@ -169,7 +165,6 @@ func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
 	row.requireOnServer(t, r, &e, 2)
 }
 
-// record makes a recording for an emission, and a function that emits it.
 func (row *wireRow) record(t *testing.T, e *emission, contentType string) (r *recording, emit func()) {
 	t.Helper()
 	config := apiserver.Config(t)

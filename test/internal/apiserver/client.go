@@ -20,8 +20,7 @@ import (
 
 const (
 	// PollInterval is the time between two polls of a server.
-	PollInterval = 50 * time.Millisecond
-	// cleanupTimeout bounds the requests of a test's cleanup.
+	PollInterval   = 50 * time.Millisecond
 	cleanupTimeout = 30 * time.Second
 )
 
