@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -117,8 +115,8 @@ type world struct {
 // newWorld starts everything except the emitters. The end of the test stops it.
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	etcdPort := freePort(t)
-	etcd := listen(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort)))
+	etcdPort := apiserver.FreePort(t)
+	etcd := listen(t, fmt.Sprintf("127.0.0.1:%d", etcdPort))
 
 	server := apiserver.Start(t, controlplane.Options{
 		EtcdPort: etcdPort, ExtraArgs: []string{"--etcd-endpoint=" + etcd.Addr()},
@@ -283,21 +281,4 @@ func (w *world) keep() string {
 		}
 	}
 	return dir
-}
-
-// freePort returns a port for etcd. It is below the ephemeral ports, which outgoing
-// connections could occupy while the server is down.
-func freePort(t *testing.T) int {
-	t.Helper()
-	const first, last = 20000, 32000
-	for range 100 {
-		port := first + rand.IntN(last-first)
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			require.NoError(t, l.Close())
-			return port
-		}
-	}
-	require.Fail(t, "no free port")
-	return 0
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path"
@@ -129,7 +128,7 @@ func TestManagerServesMetrics(t *testing.T) {
 	require.NoError(t, ctrlmetrics.Registry.Register(collector))
 	t.Cleanup(func() { ctrlmetrics.Registry.Unregister(collector) })
 
-	address := freeAddress(t)
+	address := fmt.Sprintf("127.0.0.1:%d", apiserver.FreePort(t))
 	mgr := w.newManager(ctrl.Options{Metrics: server.Options{BindAddress: address}}, broadcaster)
 	recorder := mgr.GetEventRecorder("example.com/measured")
 	r := newReconciler(t, mgr, func(object *corev1.ConfigMap) {
@@ -140,11 +139,7 @@ func TestManagerServesMetrics(t *testing.T) {
 	w.waitFor("the loop", r.looping)
 	w.flush(broadcaster)
 
-	text := ""
-	apiserver.Eventually(t, patience, func(ctx context.Context) (err error) {
-		text, err = scrape(ctx, "http://"+address+"/metrics")
-		return err
-	})
+	text := w.scrape("http://" + address + "/metrics")
 	for _, start := range []string{
 		`eventseries_writes_total{kind="create",outcome="written"} 1`,
 		`eventseries_series{state="ongoing"} 1`,
@@ -168,29 +163,19 @@ eventseries_occurrences_total %d
 `, r.emitted.Load())), "eventseries_occurrences_total"), "after the shutdown")
 }
 
-// freeAddress returns a local address with a free port. The manager does not expose
-// the port that it listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
-
-func scrape(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", response.Status, text)
-	}
-	return string(text), err
+// scrape returns the metrics at a URL once the server listens.
+func (w *world) scrape(url string) (text string) {
+	w.t.Helper()
+	require.EventuallyWithT(w.t, func(c *assert.CollectT) {
+		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
+		require.NoError(c, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(c, err)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		require.NoError(c, err)
+		require.Equal(c, http.StatusOK, response.StatusCode, "%s", body)
+		text = string(body)
+	}, patience, apiserver.PollInterval)
+	return text
 }

@@ -16,6 +16,22 @@ import (
 // error, such as too many open files.
 const acceptBackoff = 50 * time.Millisecond
 
+// Fault is a set of network faults. The zero value is a network without faults.
+type Fault struct {
+	// Refuse resets new connections at once. It does not affect existing ones; see
+	// [Proxy.Reset].
+	Refuse bool
+	// HoldRequests holds what clients send until the fault ends.
+	HoldRequests bool
+	// HoldAnswers holds what the server sends until the fault ends.
+	HoldAnswers bool
+	// ResetAfter resets each connection, new or existing, after this number of bytes
+	// from the server since the fault began. If zero, there is no limit.
+	ResetAfter int
+	// Delay delays each chunk in both directions. A chunk has at most 32 KiB.
+	Delay time.Duration
+}
+
 // Proxy forwards connections from its address to a server. Its methods are safe for
 // concurrent use.
 type Proxy struct {

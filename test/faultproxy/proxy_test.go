@@ -152,12 +152,6 @@ func TestCloseDiscardsHeldData(t *testing.T) {
 	assert.Error(t, proxy.Close())
 }
 
-func TestFaultString(t *testing.T) {
-	assert.Equal(t, "none", Fault{}.String())
-	assert.Equal(t, "refuse hold-requests hold-answers reset-after=7 delay=1s",
-		Fault{Refuse: true, HoldRequests: true, HoldAnswers: true, ResetAfter: 7, Delay: time.Second}.String())
-}
-
 func listen(t *testing.T, server net.Listener) *Proxy {
 	t.Helper()
 	proxy, err := Listen(t.Context(), server.Addr().String())

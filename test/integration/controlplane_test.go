@@ -30,7 +30,7 @@ const stopWithin = 15 * time.Second
 func TestProgram(t *testing.T) {
 	dir := t.TempDir()
 	kubeconfig := filepath.Join(dir, "a kubeconfig")
-	port, etcdPort := freePort(t), freePort(t)
+	port, etcdPort := apiserver.FreePort(t), apiserver.FreePort(t)
 	args := []string{
 		"--data-dir=" + filepath.Join(dir, "data"), "--kubeconfig=" + kubeconfig,
 		"--port=" + strconv.Itoa(port), "--etcd-port=" + strconv.Itoa(etcdPort), "--event-ttl=1h",
@@ -45,7 +45,7 @@ func TestProgram(t *testing.T) {
 		clients := apiserver.ClientsetFor(t, config)
 		if start == 0 {
 			createConfigMap(t, clients, "before")
-			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(etcdPort)))
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", etcdPort))
 			require.NoError(t, err, "etcd listens on its port")
 			require.NoError(t, conn.Close())
 		}
@@ -159,14 +159,6 @@ func TestServer(t *testing.T) {
 func runProgram(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func createConfigMap(t *testing.T, clients kubernetes.Interface, name string) {

@@ -295,33 +295,11 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 // group.
 func createLevelOfOneSeat(t *testing.T, admin kubernetes.Interface, group string) *flowcontrolv1.FlowSchema {
 	t.Helper()
-	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), &flowcontrolv1.PriorityLevelConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: group},
-		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
-			Type: flowcontrolv1.PriorityLevelEnablementLimited,
-			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
-				NominalConcurrencyShares: new(int32(1)),
-				LendablePercent:          new(int32(0)),
-				BorrowingLimitPercent:    new(int32(0)),
-				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
-			},
-		},
-	}, metav1.CreateOptions{})
+	_, err := admin.FlowcontrolV1().PriorityLevelConfigurations().Create(t.Context(), apiserver.PriorityLevel(group, 1), metav1.CreateOptions{})
 	require.NoError(t, err)
-	all := []string{flowcontrolv1.APIGroupAll} // "*"
-	schema, err := admin.FlowcontrolV1().FlowSchemas().Create(t.Context(), &flowcontrolv1.FlowSchema{
-		ObjectMeta: metav1.ObjectMeta{Name: group},
-		Spec: flowcontrolv1.FlowSchemaSpec{
-			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: group},
-			MatchingPrecedence:         100,
-			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
-				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: group}}},
-				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
-					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
-				},
-			}},
-		},
-	}, metav1.CreateOptions{})
+	schema, err := admin.FlowcontrolV1().FlowSchemas().Create(t.Context(), apiserver.FlowSchema(group, flowcontrolv1.Subject{
+		Kind: flowcontrolv1.SubjectKindGroup, Group: &flowcontrolv1.GroupSubject{Name: group},
+	}), metav1.CreateOptions{})
 	require.NoError(t, err)
 	return schema
 }

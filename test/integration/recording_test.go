@@ -1,3 +1,11 @@
+// Package integration tests the recorder on a real API server.
+//
+//	go test ./integration/
+//
+// The tests build and start the control plane in test/controlplane, and remove
+// it when they end. With EVENTSERIES_USE_CLUSTER=1 they run on the cluster that
+// KUBECONFIG names instead, each test in its own namespace. Tests that need a
+// server of their own, for example to kill it, are skipped there.
 package integration
 
 import (
@@ -5,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -510,4 +519,11 @@ func (p *process) wait(t *testing.T, within time.Duration) error {
 		t.Fatalf("the process still runs after %v: %s", within, &p.stderr)
 	}
 	return p.err
+}
+
+func TestMain(m *testing.M) {
+	if spec, ok := os.LookupEnv(replicaVariable); ok {
+		os.Exit(runReplica(spec))
+	}
+	os.Exit(apiserver.Main(m, apiserver.Leaks))
 }

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,26 +44,22 @@ func TestRun(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, mgr, clients) }()
 
-	var found []eventsv1.Event
-	find := func(ctx context.Context) error {
-		list, err := clients.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.kind=ConfigMap"})
-		if err != nil {
-			return err
-		}
-		if found = list.Items; len(found) != 1 || found[0].Series == nil {
-			return fmt.Errorf("%d Events, and no series", len(found))
-		}
-		return nil
+	find := func(c require.TestingT) eventsv1.Event {
+		list, err := clients.EventsV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "regarding.kind=ConfigMap"})
+		require.NoError(c, err)
+		require.Len(c, list.Items, 1)
+		require.NotNil(c, list.Items[0].Series)
+		return list.Items[0]
 	}
-	apiserver.Eventually(t, time.Minute, find)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { find(c) }, time.Minute, apiserver.PollInterval)
 	scrape := httptest.NewRecorder()
 	promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	assert.Contains(t, scrape.Body.String(), `eventseries_series{state="ongoing"} 1`)
 	assert.Contains(t, scrape.Body.String(), `eventseries_writes_total{kind="series",outcome="written"} 1`)
 	cancel()
 	require.NoError(t, <-ended)
-	require.NoError(t, find(context.Background()))
-	assert.Equal(t, "no space left for 0 keys", found[0].Note)
-	assert.GreaterOrEqual(t, found[0].Series.Count, int32(2))
-	assert.Equal(t, "Ongoing", found[0].Annotations["eventseries.dev/state"])
+	event := find(t)
+	assert.Equal(t, "no space left for 0 keys", event.Note)
+	assert.GreaterOrEqual(t, event.Series.Count, int32(2))
+	assert.Equal(t, "Ongoing", event.Annotations["eventseries.dev/state"])
 }

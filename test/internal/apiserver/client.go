@@ -3,6 +3,8 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"testing"
 	"time"
 
@@ -10,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -109,16 +110,17 @@ func CleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cleanupTimeout)
 }
 
-// Eventually polls check until it returns nil. After timeout it fails the test with
-// the last error.
-func Eventually(t *testing.T, timeout time.Duration, check func(context.Context) error) {
+// FreePort returns a port for a server of a test. It is below the ephemeral ports, which
+// outgoing connections could occupy before the server listens.
+func FreePort(t *testing.T) int {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), PollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		require.NoError(t, last, "after %v", timeout)
+	for range 100 {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err == nil {
+			require.NoError(t, l.Close())
+			return l.Addr().(*net.TCPAddr).Port
+		}
 	}
+	require.Fail(t, "no free port")
+	return 0
 }
