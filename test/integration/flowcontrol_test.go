@@ -67,7 +67,7 @@ func TestFlowControlManifest(t *testing.T) {
 	})
 
 	schema, level := applyFlowControl(t, admin)
-	newProbe(t, a.config(config), eventsURL).await(t, schema)
+	awaitRoute(t, a.config(config), eventsURL, schema)
 
 	own := a.config(config)
 	r := newRecording(t, own, events.Options{Namespaces: []string{""}})
@@ -205,7 +205,7 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 	namespace, other := apiserver.NamespaceOn(t, admin), apiserver.NamespaceOn(t, admin)
 	grant(t, admin, "core-event-writer", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.Name}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
-	newProbe(t, apiserver.ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events").await(t, "")
+	awaitRoute(t, apiserver.ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events", "")
 
 	// Without a limit of its own, only the limit of the server matters.
 	r := newRecordingTo(t, coreSink, apiserver.ConfigAs(config, user), events.Options{QPS: -1})
@@ -260,7 +260,7 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
 	schema := createLevelOfOneSeat(t, admin, group)
 	eventsURL := "/apis/events.k8s.io/v1/namespaces/" + namespace + "/events"
-	newProbe(t, apiserver.ConfigAs(config, user), eventsURL).await(t, schema.UID)
+	awaitRoute(t, apiserver.ConfigAs(config, user), eventsURL, schema.UID)
 	release := holdSeats(t, apiserver.ConfigAs(config, neighbour), eventsURL, 1)
 
 	r := newRecording(t, apiserver.ConfigAs(config, user), events.Options{})
@@ -361,30 +361,19 @@ func grant(t *testing.T, admin kubernetes.Interface, name string, subjects []rba
 	require.NoError(t, err)
 }
 
-// probe patches an Event that does not exist. Unlike client-go's clients, it does
-// not retry if the server pushes back.
-type probe struct {
-	client *http.Client
-	url    string
-}
-
-func newProbe(t *testing.T, config *rest.Config, eventsURL string) probe {
+// awaitRoute patches an Event that does not exist until the server permits that, and so
+// responds with 404, and until the FlowSchema with a UID routes it, unless that is empty.
+// Unlike client-go's clients, it does not retry if the server pushes back.
+func awaitRoute(t *testing.T, config *rest.Config, eventsURL string, schema types.UID) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
-	t.Cleanup(client.CloseIdleConnections)
-	return probe{client: client, url: config.Host + eventsURL + "/no-such-event"}
-}
-
-// await waits until the server permits the patch, and so responds with 404, and
-// until the FlowSchema with a UID routes it, unless that is empty.
-func (p probe) await(t *testing.T, schema types.UID) {
-	t.Helper()
+	defer client.CloseIdleConnections()
 	eventually(t, func(c *assert.CollectT) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, p.url, strings.NewReader("{}"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, config.Host+eventsURL+"/no-such-event", strings.NewReader("{}"))
 		require.NoError(c, err)
 		req.Header.Set("Content-Type", "application/merge-patch+json")
-		response, err := p.client.Do(req)
+		response, err := client.Do(req)
 		require.NoError(c, err)
 		require.NoError(c, response.Body.Close())
 		require.Equal(c, http.StatusNotFound, response.StatusCode)

@@ -20,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -216,33 +215,6 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	r.Shutdown()
 	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
 	assert.Len(t, logged("May not write events"), 2)
-}
-
-// TestCreateAndPatchAreEnough looks an Event up without permission to get or
-// list it.
-func TestCreateAndPatchAreEnough(t *testing.T) {
-	t.Parallel()
-	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-	a := accountIn(namespace)
-	a.grant(t, clients, mayWrite)
-	event := strangersEvent(t, clients, namespace, "taken")
-	writer := apiserver.ClientsetFor(t, a.config(apiserver.Config(t))).EventsV1().Events(namespace)
-	_, err := writer.Get(t.Context(), event.Name, metav1.GetOptions{})
-	require.True(t, apierrors.IsForbidden(err), "get: %v", err)
-	_, err = writer.List(t.Context(), metav1.ListOptions{})
-	require.True(t, apierrors.IsForbidden(err), "list: %v", err)
-
-	copied := event.DeepCopy()
-	copied.ResourceVersion, copied.UID = "", ""
-	_, err = writer.Create(t.Context(), copied, metav1.CreateOptions{})
-	assert.True(t, apierrors.IsAlreadyExists(err), "create of a name that is taken: %v", err)
-
-	patched, err := writer.Patch(t.Context(), event.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, event, patched, "an empty patch returns the Event")
-	assert.Equal(t, event, eventAbout(t, clients, namespace, event.Regarding.UID), "an empty patch keeps the Event and its resourceVersion")
-	_, err = writer.Patch(t.Context(), "no-such-event", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
-	assert.True(t, apierrors.IsNotFound(err), "an empty patch of nothing: %v", err)
 }
 
 // The service account and the namespace in docs/rbac.

@@ -263,32 +263,6 @@ func (y *tally) requireWritten(t *testing.T, r *recording) {
 	r.requireAccounted(t, y.emitted)
 }
 
-// repeat calls f again and again in a goroutine, until the test ends or calls
-// the returned function. Both wait for the goroutine.
-func repeat(t *testing.T, every time.Duration, f func()) (stop func()) {
-	t.Helper()
-	stopped := make(chan struct{})
-	var goroutine sync.WaitGroup
-	goroutine.Go(func() {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			f()
-			select {
-			case <-ticker.C:
-			case <-stopped:
-				return
-			}
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		close(stopped)
-		goroutine.Wait()
-	})
-	t.Cleanup(stop)
-	return stop
-}
-
 // eventually polls check until it passes, for no longer than patience.
 func eventually(t *testing.T, check func(*assert.CollectT)) {
 	t.Helper()

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -141,25 +138,4 @@ func describe(req *http.Request) (verb, resource string, ok bool) {
 		verb = "list"
 	}
 	return verb, path[0] + group, true
-}
-
-func TestDescribe(t *testing.T) {
-	for request, want := range map[string]string{
-		"GET /api/v1/pods":                                    "list pods",
-		"GET /api/v1/namespaces/ns/pods/p":                    "get pods",
-		"GET /api/v1/namespaces/ns":                           "get namespaces",
-		"POST /apis/events.k8s.io/v1/namespaces/ns/events":    "create events.events.k8s.io",
-		"PATCH /apis/events.k8s.io/v1/namespaces/ns/events/e": "patch events.events.k8s.io",
-		"PATCH /api/v1/namespaces/ns/events/e":                "patch events",
-		"GET /readyz":                                         "",
-		"GET /api/v1":                                         "",
-		"GET /apis/events.k8s.io/v1":                          "",
-	} {
-		method, url, _ := strings.Cut(request, " ")
-		req, err := http.NewRequestWithContext(t.Context(), method, "https://server"+url, nil)
-		require.NoError(t, err)
-		verb, resource, ok := describe(req)
-		assert.Equal(t, want != "", ok, request)
-		assert.Equal(t, want, strings.TrimSpace(verb+" "+resource), request)
-	}
 }

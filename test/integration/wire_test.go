@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/events/eventstest"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -41,9 +39,6 @@ type wireRow struct {
 	name string
 	// emit changes a valid emission.
 	emit func(*emission)
-	// rejected is the field that the server names if it gets the emission
-	// unrepaired. If empty, the server accepts it.
-	rejected string
 	// want changes the Event that has what was emitted into the Event that the
 	// server must have. If nil, they are the same.
 	want func(*eventsv1.Event)
@@ -68,7 +63,6 @@ func TestWireRules(t *testing.T) {
 	for _, row := range wireRows() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			row.requireUnrepaired(t, namespace)
 			for name, contentType := range contentTypes {
 				t.Run(name, func(t *testing.T) {
 					row.trySingleton(t, namespace, contentType)
@@ -110,32 +104,6 @@ func (e *emission) event() *eventsv1.Event {
 		event.Note = fmt.Sprintf(e.note, e.args...)
 	}
 	return event
-}
-
-// requireUnrepaired fails the test unless the server rejects an unrepaired emission.
-// eventstest.Validate knows: see TestValidateAgreesWithTheServer.
-func (row *wireRow) requireUnrepaired(t *testing.T, namespace string) {
-	t.Helper()
-	e := row.emission(namespace)
-	event := e.event()
-	event.EventTime = metav1.NowMicro()
-	event.Name = e.regarding.Name + "." + string(e.regarding.UID[:8])
-	if event.Namespace == "" {
-		event.Namespace = namespace
-	}
-	wire, err := json.Marshal(event) // makes it valid UTF-8
-	require.NoError(t, err)
-	received := &eventsv1.Event{}
-	require.NoError(t, json.Unmarshal(wire, received))
-	var fields []string
-	for _, problem := range eventstest.Validate(received) {
-		fields = append(fields, problem.Field)
-	}
-	if row.rejected == "" {
-		require.Empty(t, fields)
-	} else {
-		require.Contains(t, fields, row.rejected)
-	}
 }
 
 func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
@@ -227,63 +195,62 @@ const (
 )
 
 // wireRows is the table of TestWireRules. Every rule has a row at its limit,
-// which the server accepts unchanged, and one beyond it, which the server
-// rejects and the recorder repairs.
+// which the server accepts unchanged, and one beyond it, which the recorder
+// repairs. TestValidateAgreesWithTheServer shows that the server rejects it.
 func wireRows() []wireRow {
 	return slices.Concat(noteRows(), reasonRows(), controllerRows(), instanceRows(), objectRows(), clusterScopedRows(), annotationRows())
 }
 
 func noteRows() []wireRow {
-	row := func(name, rejected, note, want string, args ...any) wireRow {
-		r := wireRow{name: name, rejected: rejected, emit: func(e *emission) { e.note, e.args = note, args }}
+	row := func(name, note, want string, args ...any) wireRow {
+		r := wireRow{name: name, emit: func(e *emission) { e.note, e.args = note, args }}
 		if want != note {
 			r.want = func(e *eventsv1.Event) { e.Note = want }
 		}
 		return r
 	}
-	unchanged := func(name, note string) wireRow { return row(name, "", note, note) }
+	unchanged := func(name, note string) wireRow { return row(name, note, note) }
 	n := func(length int) string { return strings.Repeat("n", length) }
 	cut := n(maxNote-len("…")) + "…"
 	return []wireRow{
 		unchanged("note of 1024 bytes", n(maxNote)),
-		row("note of 1025 bytes", "note", n(maxNote+1), cut),
-		row("note of 5000 bytes", "note", n(5000), cut),
+		row("note of 1025 bytes", n(maxNote+1), cut),
+		row("note of 5000 bytes", n(5000), cut),
 		// The first byte of every "é" has an odd offset, so a cut after 1024-3
 		// bytes is between its two bytes.
-		row("note with a rune at the limit", "note", strings.Repeat("é", maxNote), strings.Repeat("é", (maxNote-len("…"))/2)+"…"),
-		row("note that arguments make too long", "note", "%s", cut, n(maxNote+1)),
+		row("note with a rune at the limit", strings.Repeat("é", maxNote), strings.Repeat("é", (maxNote-len("…"))/2)+"…"),
+		row("note that arguments make too long", "%s", cut, n(maxNote+1)),
 		unchanged("note with a percent sign and no arguments", "95% full, 100%d"),
-		row("note with a percent sign and arguments", "", "%d%% full", "95% full", 95),
+		row("note with a percent sign and arguments", "%d%% full", "95% full", 95),
 		unchanged("empty note", ""),
 		unchanged("note with control characters", "a\x00b\nc\u2028d"),
-		row("note that is not UTF-8", "", "caf\xe9!", "caf\uFFFD!"),
+		row("note that is not UTF-8", "caf\xe9!", "caf\uFFFD!"),
 		// It grows when the recorder makes it UTF-8.
-		row("note of 1024 bytes that is not UTF-8", "note",
+		row("note of 1024 bytes that is not UTF-8",
 			strings.Repeat("n\xff", maxNote/2), strings.Repeat("n\uFFFD", (maxNote-len("…"))/4)+"n…"),
 	}
 }
 
 func reasonRows() []wireRow {
-	row := func(name, rejected, reason, action, wantReason, wantAction string) wireRow {
+	row := func(name, reason, action, wantReason, wantAction string) wireRow {
 		return wireRow{
-			name:     name,
-			rejected: rejected,
-			emit:     func(e *emission) { e.reason, e.action = reason, action },
-			want:     func(e *eventsv1.Event) { e.Reason, e.Action = wantReason, wantAction },
+			name: name,
+			emit: func(e *emission) { e.reason, e.action = reason, action },
+			want: func(e *eventsv1.Event) { e.Reason, e.Action = wantReason, wantAction },
 		}
 	}
 	reason, action := strings.Repeat("R", maxReason), strings.Repeat("A", maxAction)
 	cutReason, cutAction := reason[:maxReason-len("…")]+"…", action[:maxAction-len("…")]+"…"
 	return []wireRow{
-		row("reason of 128 bytes", "", reason, "Testing", reason, "Testing"),
-		row("reason of 129 bytes", "reason", reason+"R", "Testing", cutReason, "Testing"),
-		row("empty reason", "reason", "", "Testing", "Testing", "Testing"),
-		row("reason that is not UTF-8", "", "Test\xffed", "Testing", "Test\uFFFDed", "Testing"),
-		row("action of 128 bytes", "", "Tested", action, "Tested", action),
-		row("action of 129 bytes", "action", "Tested", action+"A", "Tested", cutAction),
-		row("empty action", "action", "Tested", "", "Tested", "Tested"),
-		row("long reason and empty action", "action", reason+"R", "", cutReason, cutReason),
-		row("neither reason nor action", "reason", "", "", "Unknown", "Unknown"),
+		row("reason of 128 bytes", reason, "Testing", reason, "Testing"),
+		row("reason of 129 bytes", reason+"R", "Testing", cutReason, "Testing"),
+		row("empty reason", "", "Testing", "Testing", "Testing"),
+		row("reason that is not UTF-8", "Test\xffed", "Testing", "Test\uFFFDed", "Testing"),
+		row("action of 128 bytes", "Tested", action, "Tested", action),
+		row("action of 129 bytes", "Tested", action+"A", "Tested", cutAction),
+		row("empty action", "Tested", "", "Tested", "Tested"),
+		row("long reason and empty action", reason+"R", "", cutReason, cutReason),
+		row("neither reason nor action", "", "", "Unknown", "Unknown"),
 		{
 			name: "Warning",
 			emit: func(e *emission) { e.eventtype = corev1.EventTypeWarning },
@@ -295,7 +262,6 @@ func controllerRows() []wireRow {
 	row := func(name, controller, want string) wireRow {
 		r := wireRow{name: name, emit: func(e *emission) { e.controller = controller }}
 		if want != controller {
-			r.rejected = "reportingController"
 			r.want = func(e *eventsv1.Event) { e.ReportingController = want }
 		}
 		return r
@@ -321,20 +287,19 @@ func controllerRows() []wireRow {
 }
 
 func instanceRows() []wireRow {
-	row := func(name, rejected, instance, want string) wireRow {
+	row := func(name, instance, want string) wireRow {
 		return wireRow{
-			name:     name,
-			rejected: rejected,
-			emit:     func(e *emission) { e.instance = instance },
-			want:     func(e *eventsv1.Event) { e.ReportingInstance = want },
+			name: name,
+			emit: func(e *emission) { e.instance = instance },
+			want: func(e *eventsv1.Event) { e.ReportingInstance = want },
 		}
 	}
 	i128 := strings.Repeat("i", maxInstance)
 	return []wireRow{
-		row("instance of 128 bytes", "", i128, i128),
-		row("instance of 129 bytes", "reportingInstance", i128+"i", i128[:maxInstance-9]+"-09bf9544"),
-		row("instance with spaces and slashes", "", "a process / on Host_1", "a process / on Host_1"),
-		row("instance that is not UTF-8", "", "host\xff1", "host-1"),
+		row("instance of 128 bytes", i128, i128),
+		row("instance of 129 bytes", i128+"i", i128[:maxInstance-9]+"-09bf9544"),
+		row("instance with spaces and slashes", "a process / on Host_1", "a process / on Host_1"),
+		row("instance that is not UTF-8", "host\xff1", "host-1"),
 	}
 }
 
@@ -343,7 +308,6 @@ func objectRows() []wireRow {
 		return wireRow{
 			name:     name,
 			emit:     func(e *emission) { e.regarding.Name = object },
-			rejected: "metadata.name",
 			wantName: wantName,
 		}
 	}
@@ -386,7 +350,6 @@ func clusterScopedRows() []wireRow {
 				e.regarding = &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Name: object}
 				e.clusterNamespace = clusterNamespace
 			},
-			rejected: "regarding.namespace",
 			want:     func(e *eventsv1.Event) { e.Namespace = wantNamespace },
 			wantName: wantName,
 		}
@@ -401,28 +364,27 @@ func clusterScopedRows() []wireRow {
 
 func annotationRows() []wireRow {
 	type m = map[string]string
-	row := func(name, rejected string, omits bool, annotations, want m) wireRow {
+	row := func(name string, omits bool, annotations, want m) wireRow {
 		return wireRow{
 			name:             name,
-			rejected:         rejected,
 			omitsAnnotations: omits,
 			emit:             func(e *emission) { e.annotations = annotations },
 			want:             func(e *eventsv1.Event) { e.Annotations = maps.Clone(want) },
 		}
 	}
-	unchanged := func(name string, annotations m) wireRow { return row(name, "", false, annotations, annotations) }
+	unchanged := func(name string, annotations m) wireRow { return row(name, false, annotations, annotations) }
 	// A series has no more annotations than that, to leave room for those of
 	// later occurrences.
 	const limit = 64 << 10
 	big := strings.Repeat("a", limit-len("big"))
 	return []wireRow{
 		unchanged("annotations", m{"example.com/a": "1", "b": strings.Repeat("é", 1000), "example.com/empty": ""}),
-		row("annotation with an invalid key", "metadata.annotations", true, m{"example.com/a": "1", "not a key": "2"}, m{"example.com/a": "1"}),
+		row("annotation with an invalid key", true, m{"example.com/a": "1", "not a key": "2"}, m{"example.com/a": "1"}),
 		unchanged("annotation with a key in upper case", m{"Example.COM/A": "1"}),
 		unchanged("annotations of 64 KiB", m{"big": big}),
-		row("annotations of more than 64 KiB", "", true, m{"big": big + "a"}, nil),
-		row("annotations of more than 256 KiB", "metadata.annotations", true, m{"big": strings.Repeat("a", 256<<10)}, nil),
-		row("annotation of this project", "", false, m{"eventseries.dev/state": "Finished", "example.com/a": "1"}, m{"example.com/a": "1"}),
-		row("annotation that is not UTF-8", "", false, m{"a": "caf\xe9"}, m{"a": "caf\uFFFD"}),
+		row("annotations of more than 64 KiB", true, m{"big": big + "a"}, nil),
+		row("annotations of more than 256 KiB", true, m{"big": strings.Repeat("a", 256<<10)}, nil),
+		row("annotation of this project", false, m{"eventseries.dev/state": "Finished", "example.com/a": "1"}, m{"example.com/a": "1"}),
+		row("annotation that is not UTF-8", false, m{"a": "caf\xe9"}, m{"a": "caf\uFFFD"}),
 	}
 }
