@@ -3,18 +3,31 @@ package controllerruntime
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -249,4 +262,189 @@ func TestNewLeaderContinuesSeries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// patience bounds every wait. It is long because the tests share few cores with a
+// server and the race detector.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(apiserver.Main(m))
+}
+
+// world is a namespace on a real server.
+type world struct {
+	t         *testing.T
+	namespace string
+	clients   *kubernetes.Clientset // of an administrator
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{t: t, namespace: apiserver.Namespace(t), clients: apiserver.Clientset(t)}
+}
+
+// broadcaster returns a broadcaster with its own clients. The end of the test shuts it
+// down.
+func (w *world) broadcaster(config *rest.Config, opts events.Options) *events.Broadcaster {
+	w.t.Helper()
+	opts.Namespaces = []string{w.namespace}
+	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: apiserver.ClientsetFor(w.t, config).EventsV1()}, opts)
+	w.t.Cleanup(broadcaster.Shutdown)
+	return broadcaster
+}
+
+// options completes the options of a manager, which watches only this namespace and
+// opens no port.
+func (w *world) options(opts ctrl.Options) ctrl.Options {
+	opts.Controller = config.Controller{SkipNameValidation: new(true)} // all tests use the same name
+	opts.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}}
+	if opts.Metrics.BindAddress == "" {
+		opts.Metrics = server.Options{BindAddress: "0"}
+	}
+	return opts
+}
+
+// electing adds leader election to the options of a manager. A stopping leader
+// releases the lease, so no test waits for it to expire.
+func (w *world) electing(opts ctrl.Options) ctrl.Options {
+	opts.LeaderElection = true
+	opts.LeaderElectionID = "leader"
+	opts.LeaderElectionNamespace = w.namespace
+	opts.LeaderElectionReleaseOnCancel = true
+	opts.RetryPeriod = new(100 * time.Millisecond)
+	opts.LeaseDuration, opts.RenewDeadline = new(patience), new(patience/2) // for slow machines
+	return opts
+}
+
+func (w *world) manager(opts ctrl.Options) manager.Manager {
+	w.t.Helper()
+	mgr, err := ctrl.NewManager(apiserver.Config(w.t), w.options(opts))
+	require.NoError(w.t, err)
+	return mgr
+}
+
+// newManager returns the Manager of the documentation.
+func (w *world) newManager(opts ctrl.Options, to *events.Broadcaster) *Manager {
+	w.t.Helper()
+	mgr, err := NewManager(apiserver.Config(w.t), w.options(opts), to)
+	require.NoError(w.t, err)
+	return mgr
+}
+
+// run starts a manager. stop cancels its context and waits until it returns. The end of
+// the test calls stop too.
+func (w *world) run(mgr manager.Manager) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(w.t, <-ended)
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *world) object(name string) *corev1.ConfigMap {
+	w.t.Helper()
+	object, err := w.clients.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	return object
+}
+
+// written returns the Events of a controller in the namespace.
+func (w *world) written(controller string) []eventsv1.Event {
+	w.t.Helper()
+	list, err := w.clients.EventsV1().Events(w.namespace).List(w.t.Context(), metav1.ListOptions{
+		FieldSelector: "reportingController=" + controller,
+	})
+	require.NoError(w.t, err)
+	return list.Items
+}
+
+// counts returns the number of occurrences on the server by note.
+func (w *world) counts(controller string) map[string]int {
+	w.t.Helper()
+	counts := make(map[string]int)
+	for _, event := range w.written(controller) {
+		n := 1
+		if event.Series != nil {
+			n = int(event.Series.Count)
+		}
+		counts[event.Note] += n
+	}
+	return counts
+}
+
+func (w *world) waitFor(what string, closed <-chan struct{}) {
+	w.t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		require.Fail(w.t, "timeout: "+what)
+	}
+}
+
+func (w *world) flush(broadcaster *events.Broadcaster) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	require.NoError(w.t, broadcaster.Flush(ctx))
+}
+
+// countRequests returns a client configuration and the number of its requests whose
+// paths contain part.
+func countRequests(t *testing.T, part string) (*rest.Config, *atomic.Int64) {
+	t.Helper()
+	config, n := apiserver.Config(t), new(atomic.Int64)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return promhttp.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			if strings.Contains(req.URL.Path, part) {
+				n.Add(1)
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	return config, n
+}
+
+// reconciler calls emit for each object until the manager stops, and then a hundred
+// times more, like a reconciler that completes its work.
+type reconciler struct {
+	client.Client
+	emit func(object *corev1.ConfigMap)
+
+	emitted atomic.Int64
+	looping chan struct{} // closed after 1000 calls
+	once    sync.Once
+}
+
+func newReconciler(t *testing.T, mgr manager.Manager, emit func(object *corev1.ConfigMap)) *reconciler {
+	t.Helper()
+	r := &reconciler{Client: mgr.GetClient(), emit: emit, looping: make(chan struct{})}
+	require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("tester").For(&corev1.ConfigMap{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(r))
+	return r
+}
+
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var object corev1.ConfigMap
+	if err := r.Get(ctx, req.NamespacedName, &object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	for last := 0; last < 100; {
+		if ctx.Err() != nil {
+			last++
+		}
+		r.emit(&object)
+		if r.emitted.Add(1) > 1000 {
+			r.once.Do(func() { close(r.looping) })
+		}
+	}
+	return ctrl.Result{}, nil
 }

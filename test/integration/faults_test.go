@@ -125,11 +125,14 @@ func TestFaults(t *testing.T) {
 		const distinct, inLoops = 6, 2 // Pods, and how many of them begin in a loop
 		f := newFront(t, row.http1)
 		workers, outcome, least := cmp.Or(row.workers, distinct), "troubled", 2*distinct
-		inject := func() { f.follow(firstOfEach(row.answer)) }
+		inject := func() { f.follow(row.answer, func(c call) bool { return c.nth == 0 }) }
 		if row.pause > 0 {
 			workers = 1 // or else requests are in flight when the pause begins
 			outcome, least = "pushedBack", 2
-			inject = func() { f.follow(first(1, row.answer)) }
+			inject = func() {
+				calls := 0
+				f.follow(row.answer, func(call) bool { calls++; return calls == 1 })
+			}
 		}
 		inject()
 		namespace := apiserver.Namespace(t)
@@ -186,7 +189,7 @@ func TestFaultsDuringALoop(t *testing.T) {
 		{name: "another Event", answer: body("application/json", anotherEvent)},
 	}, func(t *testing.T, row faultRow) {
 		f := newFront(t, row.http1)
-		f.follow(everyOther(row.answer))
+		f.follow(row.answer, func(c call) bool { return c.nth%2 == 0 })
 		namespace := apiserver.Namespace(t)
 		r := recordThrough(t, f, events.Options{HeartbeatInterval: time.Second, FinishAfter: 5 * time.Second})
 		history := watchEvents(t, r.clients, namespace)
@@ -217,12 +220,7 @@ func TestFaultsDuringALoop(t *testing.T) {
 func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, false)
-	f.follow(func(c call) fault {
-		if c.verb != "finish" {
-			return nil
-		}
-		return done(status(500, ""))
-	})
+	f.follow(done(status(500, "")), func(c call) bool { return c.verb == "finish" })
 	namespace := apiserver.Namespace(t)
 	r := recordThrough(t, f, events.Options{FinishAfter: 3 * time.Second})
 	history := watchEvents(t, r.clients, namespace)
@@ -234,7 +232,7 @@ func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	})
 	emit(recorder, pod, 5)
 	eventually(t, func(c *assert.CollectT) { assert.Len(c, eventsAbout(c, r.clients, namespace, pod.UID), 2) })
-	f.follow(nil)
+	f.follow(nil, nil)
 	r.flushWithin(t, longPatience)
 	found := eventsAbout(t, r.clients, namespace, pod.UID)
 	require.Len(t, found, 2)
@@ -290,7 +288,8 @@ type front struct {
 	real   http.Handler
 
 	mu       sync.Mutex
-	script   script
+	answer   fault           // nil for no faults
+	hits     func(call) bool // which calls get it
 	calls    []call
 	attempts map[attempt]int
 	faults   int
@@ -309,9 +308,6 @@ type attempt struct {
 	verb string // create, look, finish or patch; empty for other requests
 	name string // of the Event
 }
-
-// script returns the fault of a call, nil for none.
-type script func(call) fault
 
 // fault handles a request instead of the real server.
 type fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
@@ -358,10 +354,11 @@ func (f *front) config() *rest.Config {
 	}
 }
 
-func (f *front) follow(s script) {
+// follow answers the calls that hits selects.
+func (f *front) follow(answer fault, hits func(call) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.script = s
+	f.answer, f.hits = answer, hits
 }
 
 func (f *front) log() (calls []call, faults int) {
@@ -390,11 +387,9 @@ func (f *front) begin(a attempt, at time.Time) (answer fault) {
 	defer f.mu.Unlock()
 	c := call{attempt: a, nth: f.attempts[a], at: at}
 	f.attempts[a]++
-	if f.script != nil && a.verb != "" {
-		answer = f.script(c)
-	}
-	if c.faulty = answer != nil; c.faulty {
+	if c.faulty = f.answer != nil && a.verb != "" && f.hits(c); c.faulty {
 		f.faults++
+		answer = f.answer
 	}
 	f.calls = append(f.calls, c)
 	return answer
@@ -421,37 +416,8 @@ func attemptOf(r *http.Request, body []byte) attempt {
 	return a
 }
 
-func firstOfEach(answer fault) script {
-	return func(c call) fault {
-		if c.nth > 0 {
-			return nil
-		}
-		return answer
-	}
-}
-
-// everyOther fails every other try of each attempt, beginning with the first.
-func everyOther(answer fault) script {
-	return func(c call) fault {
-		if c.nth%2 > 0 {
-			return nil
-		}
-		return answer
-	}
-}
-
-func first(n int, answer fault) script {
-	return func(call) fault { // the front is locked
-		if n == 0 {
-			return nil
-		}
-		n--
-		return answer
-	}
-}
-
+// Context keys: the front of a faulty request, and the connection of a request.
 type frontKey struct{}
-
 type connectionKey struct{}
 
 // status responds with a Status, as an API server does.
