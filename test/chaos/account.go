@@ -24,7 +24,6 @@ import (
 type account struct {
 	keys  []keyAccount
 	stats map[string]uint64
-	// ended is true after a complete shutdown.
 	ended bool
 	// failures are the failures that the process reported, and invalid reports.
 	failures []string
@@ -37,7 +36,6 @@ type account struct {
 	pending []pendingBatch // not flushed; the first is flushed+1
 }
 
-// keyAccount is the part of an account for one key.
 type keyAccount struct {
 	// emitted is the number of occurrences. flushed is the number of those that a Flush
 	// has written or dropped.
@@ -157,7 +155,6 @@ func (b *bounds) add(other bounds) {
 	b.maxEvents += other.maxEvents
 }
 
-// bounds returns the bounds for what this process wrote about a key.
 func (a *account) bounds(key int) bounds {
 	k := a.keys[key]
 	sum := func(counts map[string]int64) (n int64) {
@@ -216,7 +213,6 @@ func (a *account) check() []string {
 
 type ledger [][]*account
 
-// difference is a key whose Events do not match the accounts.
 type difference struct {
 	emitter, key int
 	bounds
@@ -225,7 +221,6 @@ type difference struct {
 	processes []string // their accounts of the key
 }
 
-// compare returns the keys whose Events on the server do not match the accounts.
 func (l ledger) compare(found []eventsv1.Event) (wrong []difference) {
 	type id struct{ emitter, key int }
 	unknown := id{-1, -1}
@@ -342,7 +337,6 @@ func (w *watch) forbid(format string, args ...any) {
 	w.forbidden = append(w.forbidden, fmt.Sprintf(format, args...))
 }
 
-// regression returns why a change is forbidden, or nothing if it is not.
 func regression(before, now *eventsv1.Event) string {
 	state := func(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
 	finished := series.Finished.String()

@@ -102,7 +102,6 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// world contains a server, its network and its emitters.
 type world struct {
 	t           *testing.T
 	dir         string // for diagnosis
@@ -203,7 +202,6 @@ func (w *world) run(plan schedule) {
 	w.t.Logf("the faults ended after %v", time.Since(begin).Round(time.Second))
 }
 
-// conclude shuts all emitters down and returns the Events on the server.
 func (w *world) conclude() []eventsv1.Event {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience+2*stopTimeout)
 	defer cancel()
@@ -229,7 +227,6 @@ func (w *world) conclude() []eventsv1.Event {
 	}
 }
 
-// summarize returns the numbers of a run. The schedule lists the faults.
 func (w *world) summarize(accounts ledger) string {
 	var text strings.Builder
 	row := func(name string, values ...any) {
@@ -263,7 +260,6 @@ func (w *world) summarize(accounts ledger) string {
 	return text.String()
 }
 
-// keep writes reports, logs and Events to a new directory and returns its path.
 func (w *world) keep() string {
 	dir, err := os.MkdirTemp(w.dir, fmt.Sprintf("chaos-%d-", w.config.Seed))
 	if !assert.NoError(w.t, err) {

@@ -248,7 +248,6 @@ func (e *emitter) onDrop(drop events.Drop) {
 // tick is the time between two batches of an emitter.
 const tick = 50 * time.Millisecond
 
-// burst is the number of occurrences of a key in a batch.
 type burst struct {
 	Key   int `json:"k"`
 	Count int `json:"n"`

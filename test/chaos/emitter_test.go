@@ -22,8 +22,6 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// startWithoutServer starts an emitter whose server does not exist, and waits until it
-// has emitted events.
 func startWithoutServer(t *testing.T, flush time.Duration) *process {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

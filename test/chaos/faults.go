@@ -187,7 +187,6 @@ var (
 	emitterKinds = []kind{stopEmitter, killEmitter, hurryEmitter, killEmitter}
 )
 
-// step is a fault, or the end of an emitter process.
 type step struct {
 	// at is the start since the begin of the run. If the previous step has not ended,
 	// the step starts after it.
@@ -234,7 +233,6 @@ func (s schedule) withPushBacks(seed uint64, duration time.Duration) schedule {
 	return s
 }
 
-// span is a range of durations in seconds.
 type span struct{ from, to float64 }
 
 func (s span) draw(rng *rand.Rand) time.Duration {

@@ -26,7 +26,6 @@ const (
 )
 
 type process struct {
-	begin time.Time
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	log   bytes.Buffer
@@ -40,22 +39,14 @@ type process struct {
 
 // startProcess starts an emitter. The end of its standard input terminates it, so it
 // never outlives this process.
-func startProcess(config emitterConfig) (p *process, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("chaos: emitter: %w", err)
-		}
-	}()
+func startProcess(config emitterConfig) (*process, error) {
 	variable, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	p = &process{
-		cmd:     exec.CommandContext(context.Background(), program),
+	// The program of this process is the emitter too.
+	p := &process{
+		cmd:     exec.CommandContext(context.Background(), os.Args[0]),
 		done:    make(chan struct{}),
 		account: newAccount(keysPerEmitter),
 	}
@@ -63,20 +54,15 @@ func startProcess(config emitterConfig) (p *process, err error) {
 	p.cmd.Env = append(os.Environ(), emitterVariable+"="+string(variable),
 		"HTTP2_READ_IDLE_TIMEOUT_SECONDS=3", "HTTP2_PING_TIMEOUT_SECONDS=2")
 	p.cmd.Stderr = &p.log
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
+	stdin, inErr := p.cmd.StdinPipe()
+	stdout, outErr := p.cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, p.cmd.Start()); err != nil {
+		return nil, fmt.Errorf("chaos: emitter: %w", err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.begin = time.Now()
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
+	p.stdin = stdin
 	go func() {
 		defer close(p.done)
-		err := readReports(out, p.add)
+		err := readReports(stdout, p.add)
 		if err != nil {
 			_ = p.cmd.Process.Kill() // its writes would block
 		}
@@ -242,7 +228,6 @@ func (s *supervisor) conclude(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// accounts returns the accounts of all processes. They must have ended.
 func (s *supervisor) accounts() (accounts []*account) {
 	for _, p := range s.processes {
 		accounts = append(accounts, p.account)

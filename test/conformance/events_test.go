@@ -161,7 +161,6 @@ func TestEmittedBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestRecordersOfOneBroadcaster requires that each has its own controller.
 func TestRecordersOfOneBroadcaster(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		p.emit(pod("a"), "Testing")

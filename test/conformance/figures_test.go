@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestFiguresOfTheReadme measures the figures in the table of the README.
 func TestFiguresOfTheReadme(t *testing.T) {
 	var table strings.Builder
 	row := func(what, unit string, measure func(t *testing.T, name string) int) {

@@ -25,8 +25,6 @@ import (
 
 const controller = "example.com/conformance"
 
-// makers make the broadcasters under comparison, each with the sink of its own
-// package.
 var makers = map[string]func(*fake.Clientset, func(events.EventSink) events.EventSink) events.EventBroadcaster{
 	"client-go": func(clients *fake.Clientset, wrap func(events.EventSink) events.EventSink) events.EventBroadcaster {
 		return events.NewBroadcaster(wrap(&events.EventSinkImpl{Interface: clients.EventsV1()}))
@@ -215,7 +213,6 @@ func TestEventWatcher(t *testing.T) {
 	}
 }
 
-// TestLogOfEvents requires that both log the same lines.
 func TestLogOfEvents(t *testing.T) {
 	logged := make(map[string][]string)
 	for name := range makers {
@@ -235,7 +232,6 @@ func TestLogOfEvents(t *testing.T) {
 	assert.Equal(t, logged["client-go"], logged["eventseries"])
 }
 
-// TestWithLogger requires that problems with an event go to the given logger.
 func TestWithLogger(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		var log lines

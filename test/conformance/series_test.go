@@ -45,7 +45,6 @@ func TestIsomorphicEventsAreASeries(t *testing.T) {
 	})
 }
 
-// TestWhatIsIsomorphic emits two events that differ in one field.
 func TestWhatIsIsomorphic(t *testing.T) {
 	base := func() emission {
 		return emission{regarding: pod("a"), related: pod("b"), eventtype: "Normal", reason: "Tested", action: "Testing", note: "note"}
@@ -92,7 +91,6 @@ func TestWhatIsIsomorphic(t *testing.T) {
 	}
 }
 
-// TestTwoAtOnce emits two events at the same time, before a create is in flight.
 func TestTwoAtOnce(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		for range 2 {
@@ -238,7 +236,6 @@ func TestFailedCreateIsRetried(t *testing.T) {
 	}
 }
 
-// TestRejectedEventIsNotRetried requires one request.
 func TestRejectedEventIsNotRetried(t *testing.T) {
 	for name, err := range map[string]error{
 		"invalid":     apierrors.NewInvalid(schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}, "a", nil),

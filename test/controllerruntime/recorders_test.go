@@ -325,7 +325,6 @@ func (w *world) manager(opts ctrl.Options) manager.Manager {
 	return mgr
 }
 
-// newManager returns the Manager of the documentation.
 func (w *world) newManager(opts ctrl.Options, to *events.Broadcaster) *Manager {
 	w.t.Helper()
 	mgr, err := NewManager(apiserver.Config(w.t), w.options(opts), to)
@@ -357,7 +356,6 @@ func (w *world) object(name string) *corev1.ConfigMap {
 	return object
 }
 
-// written returns the Events of a controller in the namespace.
 func (w *world) written(controller string) []eventsv1.Event {
 	w.t.Helper()
 	list, err := w.clients.EventsV1().Events(w.namespace).List(w.t.Context(), metav1.ListOptions{

@@ -191,7 +191,6 @@ func echoAndReport(t *testing.T) (server net.Listener, received <-chan byte) {
 	}), bytes
 }
 
-// disconnected reports whether err means that the peer has disconnected.
 func disconnected(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
@@ -243,7 +242,6 @@ func requireAnswer(t *testing.T, c *net.TCPConn, want string) {
 	require.Equal(t, want, string(got))
 }
 
-// requireReset reads until the connection ends, and requires a reset.
 func requireReset(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(timeout)))

@@ -21,10 +21,10 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	objectreference "k8s.io/client-go/tools/reference"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -162,48 +162,28 @@ func microTime(r *rand.Rand) metav1.MicroTime {
 	return metav1.NewMicroTime(time.UnixMicro(1_700_000_000_000_000 + r.Int64N(1e15)))
 }
 
-// TestListThroughCoreClosesStaleSeries leaves stale series of both sinks on the
-// server. A process that lists them through core/v1 finishes them.
 func TestListThroughCoreClosesStaleSeries(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-	r := newRecordingTo(t, coreSink, apiserver.Config(t), events.Options{Namespaces: []string{namespace}})
-	last := time.Now().Add(-2 * time.Hour).Truncate(time.Microsecond)
+	r := newRecording(t, coreSink, apiserver.Config(t), events.Options{Namespaces: []string{namespace}})
+	clock := clocktesting.NewFakeClock(time.Now().Add(-2 * time.Hour).Truncate(time.Microsecond))
 	for name, sink := range sinks {
-		stale := series.Series{
-			Key: series.Key{
-				Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID("uid-" + name)},
-				Type:                corev1.EventTypeNormal,
-				Action:              "Testing",
-				Reason:              "Tested",
-				ReportingController: controller,
-				ReportingInstance:   r.instance,
-			},
-			State:     series.Ongoing,
-			Namespace: namespace,
-			Note:      "it was tested",
-			First:     time.Now().Add(-3 * time.Hour),
-			Last:      last,
-			Count:     4242,
-		}
-		stale.Name = stale.Key.BaseName()
-		_, err := sink(clients).Create(t.Context(), stale.Event())
-		require.NoError(t, err)
+		earlier := startRecording(t, sink, apiserver.Config(t), events.Options{Clock: clock, ReportingInstance: r.instance})
+		emit(earlier.recorder(), podIn(namespace, name), 42)
+		earlier.Shutdown()
 	}
 	r.recorder() // the broadcaster lists the Events of its recorders
 	r.start(t)
 	for name := range sinks {
-		closed := awaitFinished(t, clients, namespace, types.UID("uid-"+name))
-		assert.Equal(t, 4242, occurrences(closed))
-		assert.True(t, last.Equal(lastObserved(closed)), "it has not occurred since")
+		closed := awaitFinished(t, clients, namespace, podIn(namespace, name).UID)
+		assert.Equal(t, 42, occurrences(closed))
+		assert.True(t, clock.Now().Equal(lastObserved(closed)), "it has not occurred since")
 		requireOldFields(t, clients, closed)
 	}
 	assert.EqualValues(t, len(sinks), r.Stats().Restored)
 	assert.Zero(t, r.requests.count("create", coreResource))
 }
 
-// TestCoreSinkSelects lists by each field selector of events.k8s.io/v1. The list
-// through core/v1 is the same.
 func TestCoreSinkSelects(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
@@ -252,14 +232,11 @@ func TestCoreSinkSelects(t *testing.T) {
 	}
 }
 
-// recorders are a legacy recorder and a new one, through the interfaces of
-// client-go.
 type recorders struct {
 	legacy record.EventRecorder
 	new    clientevents.EventRecorder
 }
 
-// withBroadcasters starts a legacy broadcaster and a new one.
 func withBroadcasters(
 	newLegacy func(*kubernetes.Clientset) record.EventBroadcaster,
 	newNew func(*kubernetes.Clientset) clientevents.EventBroadcaster,
@@ -277,7 +254,6 @@ func withBroadcasters(
 	}
 }
 
-// withAdapter starts the adapter, which has recorders of both kinds.
 func withAdapter(t *testing.T, clients *kubernetes.Clientset) recorders {
 	//nolint:staticcheck // the deprecated adapter is under test
 	var adapter clientevents.EventBroadcasterAdapter = events.NewEventBroadcasterAdapterWithContext(t.Context(), clients)

@@ -246,7 +246,7 @@ func TestOccurrencesWhileAFinishFails(t *testing.T) {
 
 func recordThrough(t *testing.T, f *front, opts events.Options) *recording {
 	t.Helper()
-	r := startRecording(t, f.config(), opts)
+	r := startRecording(t, eventsSink, f.config(), opts)
 	r.clients = apiserver.Clientset(t) // not through the front
 	return r
 }

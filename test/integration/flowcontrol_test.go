@@ -70,7 +70,7 @@ func TestFlowControlManifest(t *testing.T) {
 	awaitRoute(t, a.config(config), eventsURL, schema)
 
 	own := a.config(config)
-	r := newRecording(t, own, events.Options{Namespaces: []string{""}})
+	r := newRecording(t, eventsSink, own, events.Options{Namespaces: []string{""}})
 	r.clients = admin
 	recorder := r.recorder()
 	r.start(t)
@@ -208,7 +208,7 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 	awaitRoute(t, apiserver.ConfigAs(config, user), "/api/v1/namespaces/"+namespace+"/events", "")
 
 	// Without a limit of its own, only the limit of the server matters.
-	r := newRecordingTo(t, coreSink, apiserver.ConfigAs(config, user), events.Options{QPS: -1})
+	r := newRecording(t, coreSink, apiserver.ConfigAs(config, user), events.Options{QPS: -1})
 	r.clients = admin
 	sent := newTally(namespace, r.recorder())
 	for i := range n {
@@ -263,7 +263,7 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 	awaitRoute(t, apiserver.ConfigAs(config, user), eventsURL, schema.UID)
 	release := holdSeats(t, apiserver.ConfigAs(config, neighbour), eventsURL, 1)
 
-	r := newRecording(t, apiserver.ConfigAs(config, user), events.Options{})
+	r := newRecording(t, eventsSink, apiserver.ConfigAs(config, user), events.Options{})
 	r.clients = admin
 	r.start(t)
 	sent := newTally(namespace, r.recorder())
@@ -332,8 +332,6 @@ func awaitPause(t *testing.T, r *recording) {
 	eventually(t, func(c *assert.CollectT) { assert.NotZero(c, r.Stats().PausedUntil) })
 }
 
-// requirePushedBack fails the test unless the statistics of a flushed broadcaster
-// show a pause that is over, no other failures, and no drops.
 func requirePushedBack(t *testing.T, r *recording) {
 	t.Helper()
 	stats := r.Stats()

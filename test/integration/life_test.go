@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +45,7 @@ func TestLifeOfASeries(t *testing.T) {
 func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore func(*testing.T, kubernetes.Interface, *eventsv1.Event)) {
 	const interval, finishAfter = time.Second, 4 * time.Second
 	namespace := apiserver.Namespace(t)
-	r := startRecordingTo(t, sink, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
+	r := startRecording(t, sink, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
 	history := watchEvents(t, r.clients, namespace)
 	recorder := r.recorder()
 	pod := podIn(namespace, "crashing")
@@ -174,8 +173,6 @@ func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 	require.Equal(t, want, got)
 }
 
-// requireNoOldFields fails the test unless the deprecated fields of an Event of
-// events.k8s.io/v1 are empty, and core/v1 shows the same.
 func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	assert.Zero(t, event.DeprecatedSource)
@@ -185,8 +182,6 @@ func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *event
 	requireSameInCore(t, clients, event)
 }
 
-// requireOldFields fails the test unless the deprecated fields agree with the
-// others, and core/v1 shows the same.
 func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
@@ -207,8 +202,6 @@ func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *events
 	require.Equal(t, compat.ToCore(event), core)
 }
 
-// TestEventIsRecreated deletes the Event of a running series, and lets it expire:
-// the next write creates it again.
 func TestEventIsRecreated(t *testing.T) {
 	t.Parallel()
 	// The heartbeat comes after the Event has expired.
@@ -216,7 +209,7 @@ func TestEventIsRecreated(t *testing.T) {
 	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
 	config := apiserver.ConfigOf(t, server)
 	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
-	r := startRecording(t, config, events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
+	r := startRecording(t, eventsSink, config, events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder().(events.AnnotatedEventRecorder), podIn(namespace, "looping")
 	emitted := 0
@@ -233,7 +226,6 @@ func TestEventIsRecreated(t *testing.T) {
 	r.flush(t)
 	original := eventAbout(t, r.clients, namespace, pod.UID)
 	uids := map[types.UID]bool{original.UID: true}
-	// awaitRecreated waits for another Event with the same name.
 	awaitRecreated := func() *eventsv1.Event {
 		t.Helper()
 		var recreated *eventsv1.Event
@@ -284,42 +276,11 @@ func TestEventIsRecreated(t *testing.T) {
 	t.Logf("%d occurrences in %d Events of one name: %s", emitted, kinds[watch.Added], r.requests)
 }
 
-// TestShutdownWritesEverythingAndLeaksNothing does not run in parallel: the
-// goroutines of other tests would look like leaks.
-func TestShutdownWritesEverythingAndLeaksNothing(t *testing.T) {
-	const n = 500
-	namespace := apiserver.Namespace(t) // opens the connection that all clients share
-	leaks := goleak.IgnoreCurrent()
-	r := startRecording(t, apiserver.Config(t), events.Options{ShutdownTimeout: patience})
-	recorder := r.recorder()
-	for i := range n {
-		emit(recorder, podIn(namespace, fmt.Sprintf("pod-%d", i)), 1)
-	}
-	loop := podIn(namespace, "looping")
-	emit(recorder, loop, 1_000)
-	begin := time.Now()
-	r.Shutdown()
-	t.Logf("shut down in %v: %s", time.Since(begin).Round(time.Millisecond), r.requests)
-	goleak.VerifyNone(t, leaks)
-
-	assert.Len(t, r.written(t), n+1)
-	event := eventAbout(t, r.clients, namespace, loop.UID)
-	assert.Equal(t, 1_000, occurrences(event))
-	assert.Equal(t, "Ongoing", state(event), "the next process may continue it")
-	assert.Empty(t, r.Stats().Dropped)
-	assert.Zero(t, r.Stats().Tracked)
-	r.requireAccounted(t, n+1_000)
-
-	emit(recorder, loop, 1)
-	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 1}, r.Stats().Dropped)
-	r.requireAccounted(t, n+1_001)
-}
-
 func TestNamespaceBeingDeleted(t *testing.T) {
 	apiserver.Program(t) // a cluster would delete the Events at any time
 	t.Parallel()
 	doomed, other := apiserver.Namespace(t), apiserver.Namespace(t)
-	r := startRecording(t, apiserver.Config(t), events.Options{})
+	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
 	recorder := r.recorder()
 	before, after, elsewhere := podIn(doomed, "before"), podIn(doomed, "after"), podIn(other, "elsewhere")
 	emit(recorder, before, 2)
@@ -389,7 +350,7 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 // fast controller can.
 func TestNamespaceIsCreatedLate(t *testing.T) {
 	t.Parallel()
-	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second})
+	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second})
 	namespace := "late-" + r.instance // unique to this test
 	recorder, pod := r.recorder(), podIn(namespace, "early")
 	emitted := 0
@@ -413,8 +374,6 @@ func TestNamespaceIsCreatedLate(t *testing.T) {
 	r.requireAccounted(t, emitted)
 }
 
-// TestNamespaceThatCannotExist requires that an invalid namespace delays no other
-// event.
 func TestNamespaceThatCannotExist(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -423,7 +382,7 @@ func TestNamespaceThatCannotExist(t *testing.T) {
 		t.Run(fmt.Sprintf("%.20q", name), func(t *testing.T) {
 			t.Parallel()
 			namespace := apiserver.Namespace(t)
-			r := startRecording(t, apiserver.Config(t), events.Options{})
+			r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
 			recorder := r.recorder()
 			emit(recorder, podIn(name, "nowhere"), 1)
 			emit(recorder, podIn(namespace, "somewhere"), 1)

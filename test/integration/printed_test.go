@@ -46,7 +46,7 @@ func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string
 	}
 	for name, p := range all {
 		clock := clocktesting.NewFakeClock(p.first)
-		r := startRecordingTo(t, sink, apiserver.Config(t), events.Options{Clock: clock})
+		r := startRecording(t, sink, apiserver.Config(t), events.Options{Clock: clock})
 		p.pod = createPod(t, r.clients, namespace, name)
 		all[name] = p
 		recorder := r.recorder()
@@ -66,7 +66,6 @@ func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string
 	return namespace, all
 }
 
-// createPod creates a Pod that no scheduler binds.
 func createPod(t *testing.T, clients kubernetes.Interface, namespace, name string) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
@@ -107,7 +106,6 @@ func requireRow(t *testing.T, name string, p printed, begin time.Time, row map[s
 	assert.Equal(t, "it was tested", row["MESSAGE"])
 }
 
-// requireWideRow is requireRow with the columns of -o wide.
 func requireWideRow(t *testing.T, name string, p printed, begin time.Time, row map[string]string) {
 	t.Helper()
 	requireRow(t, name, p, begin, row)
@@ -130,8 +128,6 @@ func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]str
 	return byPod
 }
 
-// TestPrintedColumns reads the Tables that the server prints, through both API
-// groups.
 func TestPrintedColumns(t *testing.T) {
 	t.Parallel()
 	for group, sink := range sinks {

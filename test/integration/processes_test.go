@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -58,7 +58,7 @@ func (w way) startNext(t *testing.T, before *recording, namespace string, sink n
 	if !w.newPod {
 		opts.ReportingInstance = before.instance
 	}
-	r := newRecordingTo(t, sink, apiserver.Config(t), opts)
+	r := newRecording(t, sink, apiserver.Config(t), opts)
 	r.recorder() // the broadcaster lists the Events of its recorders
 	r.start(t)
 	if w.list {
@@ -81,7 +81,6 @@ func (w way) requireFound(t *testing.T, r *recording) {
 	}
 }
 
-// TestRestart has a process continue the Event of the one before it.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	for before, sinkBefore := range sinks {
@@ -92,7 +91,7 @@ func TestRestart(t *testing.T) {
 					namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 					pod := podIn(namespace, "pod")
 					strangersEvent(t, clients, namespace, "stranger")
-					one := startRecordingTo(t, sinkBefore, apiserver.Config(t), events.Options{Scope: w.scope})
+					one := startRecording(t, sinkBefore, apiserver.Config(t), events.Options{Scope: w.scope})
 					emit(one.recorder(), pod, 10)
 					one.Shutdown()
 					first := eventAbout(t, clients, namespace, pod.UID)
@@ -135,7 +134,7 @@ func TestRestartFindsTheSuccessor(t *testing.T) {
 				t.Parallel()
 				namespace, clock := apiserver.Namespace(t), newClock()
 				pod := podIn(namespace, "pod")
-				one := startRecording(t, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
+				one := startRecording(t, eventsSink, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
 				history := watchEvents(t, one.clients, namespace)
 				inOrder := func(t require.TestingT) []eventsv1.Event {
 					found := eventsAbout(t, one.clients, namespace, pod.UID)
@@ -212,12 +211,12 @@ func TestSuccessorOfAFinishedEvent(t *testing.T) {
 			namespace, sink := apiserver.Namespace(t), sinks[row.sink]
 			pod := podIn(namespace, row.object)
 			pod.UID = "uid"
-			before := startRecordingTo(t, sink, apiserver.Config(t), events.Options{})
+			before := startRecording(t, sink, apiserver.Config(t), events.Options{})
 			emit(before.recorder(), pod, 3)
 			before.Shutdown()
 			first := finish(t, before.clients, eventAbout(t, before.clients, namespace, pod.UID))
 
-			r := startRecordingTo(t, sink, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
+			r := startRecording(t, sink, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
 			for range 2 {
 				emit(r.recorder(), pod, 1)
 				r.flush(t)
@@ -265,22 +264,23 @@ func TestFailOver(t *testing.T) {
 			a := accountIn(namespace)
 			a.grant(t, clients, roles...)
 			history := watchEvents(t, clients, namespace)
-			start := func(name string) *replica {
+			start := func(name string) *process {
 				return startReplica(t, replicaSpec{User: a.user(), Namespace: namespace, Name: name})
 			}
 			leader := start("replica-1")
-			require.Equal(t, "leading", leader.await(t))
+			require.Equal(t, "leading", leader.awaitLine(t, 0, patience))
 			other := start("replica-2")
 			history.awaitWritesOf(t, "replica-1", 3)
-			leader.kill(t)
+			require.NoError(t, leader.cmd.Process.Kill())
+			<-leader.done
 			killed := time.Now()
-			require.Equal(t, "leading", other.await(t))
+			require.Equal(t, "leading", other.awaitLine(t, 0, patience))
 			t.Logf("the new leader leads %v after the kill", time.Since(killed).Round(time.Millisecond))
 			history.awaitWritesOf(t, "replica-2", 3)
-			emitted, err := strconv.Atoi(other.do(t, "stop"))
+			_, err := io.WriteString(other.stdin, "\n")
 			require.NoError(t, err)
-			other.do(t, "flush")
-			other.do(t, "shutdown")
+			emitted, err := strconv.Atoi(other.awaitLine(t, 1, patience))
+			require.NoError(t, err)
 
 			event := eventAbout(t, clients, namespace, replicaPod(namespace).UID)
 			assert.Equal(t, "replica-1", event.ReportingInstance, "it is immutable")
@@ -345,7 +345,7 @@ func TestDeposedLeaderShutsDown(t *testing.T) {
 	t.Parallel()
 	config, namespace := apiserver.Config(t), apiserver.Namespace(t)
 	opts := events.Options{Scope: events.SameController}
-	deposed, leader := startRecording(t, config, opts), startRecording(t, config, opts)
+	deposed, leader := startRecording(t, eventsSink, config, opts), startRecording(t, eventsSink, config, opts)
 	history := watchEvents(t, leader.clients, namespace)
 	pod := podIn(namespace, "looping")
 	requireCount := func(want int) {
@@ -381,15 +381,11 @@ type replicaSpec struct {
 	Name       string // its reportingInstance and its leader election identity
 }
 
-// replica is a process that a test can kill. The leader prints "leading" and
-// starts a hot loop. It executes the commands on its standard input, one a line,
-// and exits at the end of the input, so that no replica outlives its test.
-type replica struct {
-	*process
-	read int // lines
-}
-
-func startReplica(t *testing.T, spec replicaSpec) *replica {
+// startReplica starts a process that a test can kill. The leader prints "leading" and
+// starts a hot loop. After a line on its standard input it stops the loop, shuts its
+// broadcaster down and prints how often it emitted. It exits at the end of the input, so
+// that no replica outlives its test.
+func startReplica(t *testing.T, spec replicaSpec) *process {
 	t.Helper()
 	spec.Kubeconfig = apiserver.Kubeconfig(t)
 	value, err := json.Marshal(spec)
@@ -398,30 +394,7 @@ func startReplica(t *testing.T, spec replicaSpec) *replica {
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Env = append(os.Environ(), replicaVariable+"="+string(value))
-	return &replica{process: startProcess(t, cmd)}
-}
-
-func (r *replica) kill(t *testing.T) {
-	t.Helper()
-	require.NoError(t, r.cmd.Process.Kill())
-	<-r.done
-}
-
-func (r *replica) await(t *testing.T) string {
-	t.Helper()
-	r.read++
-	return r.awaitLine(t, r.read-1, patience)
-}
-
-// do sends a command to the replica and returns its answer. replicaProgram.do
-// documents the commands.
-func (r *replica) do(t *testing.T, command string) string {
-	t.Helper()
-	_, err := io.WriteString(r.stdin, command+"\n")
-	require.NoError(t, err, command)
-	answer := r.await(t)
-	require.False(t, strings.HasPrefix(answer, "error"), "%s: %s", command, answer)
-	return answer
+	return startProcess(t, cmd)
 }
 
 // The configuration of leader election. These durations keep a leader that is
@@ -449,68 +422,37 @@ type replicaProgram struct {
 }
 
 func runReplica(spec string) (code int) {
-	p, err := newReplicaProgram(spec)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	go p.lead()
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		answer, err := p.do(in.Text())
-		if err != nil {
-			answer = "error: " + strings.ReplaceAll(err.Error(), "\n", " ")
-		}
-		fmt.Println(answer)
-	}
-	return 1 // the test has ended
-}
-
-func newReplicaProgram(spec string) (*replicaProgram, error) {
 	p := &replicaProgram{stop: make(chan struct{})}
-	if err := json.Unmarshal([]byte(spec), &p.spec); err != nil {
-		return nil, err
-	}
+	utilruntime.Must(json.Unmarshal([]byte(spec), &p.spec))
 	config, err := apiserver.Load(p.spec.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
+	utilruntime.Must(err)
 	config.Impersonate = rest.ImpersonationConfig{UserName: p.spec.User}
-	if p.clients, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, err
-	}
+	p.clients = kubernetes.NewForConfigOrDie(config)
 	p.broadcaster = events.NewBroadcasterWithOptions(eventsSink(p.clients), events.Options{
 		ReportingInstance: p.spec.Name,
 		Scope:             events.SameController,
 		Namespaces:        []string{p.spec.Namespace},
 		HeartbeatInterval: 200 * time.Millisecond,
 	})
-	return p, nil
-}
-
-// do executes a command:
-//
-//	stop      stops the loop, and returns how often it emitted
-//	flush     flushes the broadcaster
-//	shutdown  shuts the broadcaster down
-func (p *replicaProgram) do(command string) (answer string, err error) {
-	switch command {
-	case "stop":
-		close(p.stop)
-		p.looping.Wait()
-		return strconv.Itoa(p.emitted), nil
-	case "flush":
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		return "ok", p.broadcaster.Flush(ctx)
-	case "shutdown":
-		p.broadcaster.Shutdown()
-		return "ok", nil
-	default:
-		return "", errors.New("unknown command: " + command)
+	go p.lead()
+	in := bufio.NewScanner(os.Stdin)
+	if in.Scan() {
+		fmt.Println(p.finish())
+		in.Scan()
 	}
+	return 1 // the test has ended
 }
 
-// lead competes for the Lease. It exits when it loses the Lease.
+func (p *replicaProgram) finish() (emitted int) {
+	close(p.stop)
+	p.looping.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	utilruntime.Must(p.broadcaster.Flush(ctx))
+	p.broadcaster.Shutdown()
+	return p.emitted
+}
+
 func (p *replicaProgram) lead() {
 	// As in controller-runtime, the legacy recorder writes the events about the
 	// election.
@@ -540,10 +482,7 @@ func (p *replicaProgram) lead() {
 
 func (p *replicaProgram) loop(ctx context.Context) {
 	recorder := p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
-	if err := p.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	utilruntime.Must(p.broadcaster.StartRecordingToSinkWithContext(ctx))
 	p.looping.Go(func() {
 		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()

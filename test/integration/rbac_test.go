@@ -93,7 +93,7 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	permission := a.grant(t, clients, mayWrite)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
+	r := newRecording(t, eventsSink, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
 	logged := r.startLogging(t)
 	history := watchEvents(t, clients, namespace)
 	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0
@@ -178,14 +178,14 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	a.grant(t, clients, mayWriteAndListInOne)
 	// An earlier process with the same name has left a series.
 	opts := events.Options{Clock: clock, ReportingInstance: "backup-" + namespace, SkipList: true, ShutdownTimeout: 2 * time.Second}
-	earlier := newRecording(t, a.config(admin), opts)
+	earlier := newRecording(t, eventsSink, a.config(admin), opts)
 	earlier.start(t)
 	left := podIn(namespace, "left")
 	emit(earlier.recorder(), left, 2)
 	earlier.Shutdown()
 
 	opts.SkipList, opts.Namespaces = false, []string{other, namespace}
-	r := newRecording(t, a.config(admin), opts)
+	r := newRecording(t, eventsSink, a.config(admin), opts)
 	recorder := r.recorder()
 	logged := r.startLogging(t)
 	emit(recorder, podIn(namespace, "own"), 2)

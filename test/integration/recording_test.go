@@ -71,7 +71,6 @@ func coreSink(clients *kubernetes.Clientset) events.EventSink {
 	return &compat.CoreSink{Interface: clients.CoreV1()}
 }
 
-// sinks are the sinks of this project by the API group that they write to.
 var sinks = map[string]newSink{"events.k8s.io": eventsSink, "core": coreSink}
 
 // recording is a broadcaster that writes to a real server.
@@ -84,15 +83,10 @@ type recording struct {
 	instance string
 }
 
-// newRecording makes a broadcaster that writes to the server of config through
-// events.k8s.io. It does not list unless opts names namespaces, because tests
-// count requests. The end of the test shuts it down.
-func newRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
-	t.Helper()
-	return newRecordingTo(t, eventsSink, config, opts)
-}
-
-func newRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
+// newRecording makes a broadcaster that writes to the server of config through a sink.
+// It does not list unless opts names namespaces, because tests count requests. The end of
+// the test shuts it down.
+func newRecording(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	if len(opts.Namespaces) == 0 {
 		opts.SkipList = true
@@ -114,14 +108,9 @@ func newRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events
 	return r
 }
 
-func startRecording(t *testing.T, config *rest.Config, opts events.Options) *recording {
+func startRecording(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
-	return startRecordingTo(t, eventsSink, config, opts)
-}
-
-func startRecordingTo(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
-	t.Helper()
-	r := newRecordingTo(t, sink, config, opts)
+	r := newRecording(t, sink, config, opts)
 	r.start(t)
 	return r
 }
@@ -251,9 +240,6 @@ func (y *tally) occur(pod, times int) {
 	y.emitted += times
 }
 
-// requireWritten fails the test unless a recording has one Event about each of
-// the Pods in the namespace, with the right count, and accounts for all
-// occurrences.
 func (y *tally) requireWritten(t *testing.T, r *recording) {
 	t.Helper()
 	got := map[string]int{}
@@ -272,8 +258,6 @@ func eventually(t *testing.T, check func(*assert.CollectT)) {
 	require.EventuallyWithT(t, check, patience, apiserver.PollInterval)
 }
 
-// eventAbout waits until there is exactly one Event about an object, and returns
-// it.
 func eventAbout(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) (event *eventsv1.Event) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) {
@@ -284,8 +268,6 @@ func eventAbout(t *testing.T, clients kubernetes.Interface, namespace string, ui
 	return event
 }
 
-// awaitFinished waits until there is exactly one Event about an object and its
-// series is Finished.
 func awaitFinished(t *testing.T, clients kubernetes.Interface, namespace string, uid types.UID) (event *eventsv1.Event) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) {
@@ -360,9 +342,6 @@ func (h *history) all() []change {
 	return h.changes[:len(h.changes):len(h.changes)]
 }
 
-// requireStates fails the test unless the Events of a namespace, which has only
-// one at a time, passed through the given states, and their count never went
-// back.
 func (h *history) requireStates(t *testing.T, want ...string) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) {
@@ -375,8 +354,6 @@ func (h *history) requireStates(t *testing.T, want ...string) {
 	h.requireCountsGrow(t)
 }
 
-// requireCountsGrow fails the test if the count or the time of an Event ever
-// went back.
 func (h *history) requireCountsGrow(t *testing.T) {
 	t.Helper()
 	latest := map[string]*eventsv1.Event{}
@@ -393,7 +370,6 @@ func (h *history) requireCountsGrow(t *testing.T) {
 	require.NotEmpty(t, latest)
 }
 
-// requireSeen waits until the watch has returned an Event with a count.
 func (h *history) requireSeen(t *testing.T, name string, count int) {
 	t.Helper()
 	eventually(t, func(c *assert.CollectT) {
@@ -471,7 +447,6 @@ func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// awaitLine waits until the process has printed the line with this index.
 func (p *process) awaitLine(t *testing.T, index int, within time.Duration) (line string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {

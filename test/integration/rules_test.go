@@ -252,8 +252,6 @@ func contentOf(event *eventsv1.Event) string {
 	return string(data)
 }
 
-// codeOf returns the HTTP status of a response: 200 without an error, 0 for an
-// error that is not from the API.
 func codeOf(err error) int32 {
 	var status apierrors.APIStatus
 	switch {
@@ -362,7 +360,6 @@ type wireRow struct {
 	omitsAnnotations bool
 }
 
-// contentTypes are the content types of clients. Patches are always JSON.
 var contentTypes = map[string]string{
 	"JSON":     runtime.ContentTypeJSON,
 	"protobuf": runtime.ContentTypeProtobuf,
@@ -451,7 +448,7 @@ func (row *wireRow) record(t *testing.T, e *emission, contentType string) (r *re
 	t.Helper()
 	config := apiserver.Config(t)
 	config.ContentType = contentType
-	r = newRecording(t, config, events.Options{ReportingInstance: e.instance, ClusterNamespace: e.clusterNamespace})
+	r = newRecording(t, eventsSink, config, events.Options{ReportingInstance: e.instance, ClusterNamespace: e.clusterNamespace})
 	recorder := r.NewRecorder(scheme.Scheme, e.controller).(events.AnnotatedEventRecorder)
 	var related runtime.Object // not a nil pointer in an interface
 	if e.related != nil {
@@ -462,8 +459,6 @@ func (row *wireRow) record(t *testing.T, e *emission, contentType string) (r *re
 	}
 }
 
-// requireOnServer fails the test unless the server has one Event about the
-// object, with what the row wants, both API groups agree, and nothing is lost.
 func (row *wireRow) requireOnServer(t *testing.T, r *recording, e *emission, count int) {
 	t.Helper()
 	want := e.event()
@@ -498,7 +493,6 @@ func (row *wireRow) requireOnServer(t *testing.T, r *recording, e *emission, cou
 	requireAccounted(t, count, stats, []eventsv1.Event{*got})
 }
 
-// Limits of the API server, in bytes.
 const (
 	maxNote     = 1024
 	maxReason   = 128
