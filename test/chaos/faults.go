@@ -331,13 +331,3 @@ func (s schedule) String() string {
 func (s schedule) lists() [][]step {
 	return slices.Concat([][]step{s.server, s.network, s.pushBack}, s.emitters)
 }
-
-func (s schedule) count() map[kind]int {
-	counts := make(map[kind]int)
-	for _, steps := range s.lists() {
-		for _, s := range steps {
-			counts[s.kind]++
-		}
-	}
-	return counts
-}

@@ -189,7 +189,6 @@ func (l *lines) get() []string {
 	return append([]string(nil), l.all...)
 }
 
-// TestEventWatcher requires that a watcher gets every occurrence, without a sink.
 func TestEventWatcher(t *testing.T) {
 	for name := range makers {
 		t.Run(name, func(t *testing.T) {

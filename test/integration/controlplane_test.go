@@ -38,7 +38,7 @@ func TestProgram(t *testing.T) {
 	wantLine := fmt.Sprintf("ready https://127.0.0.1:%d kubeconfig=%s\n", port, kubeconfig)
 
 	for start := range 2 {
-		p := runProgram(t, args...)
+		p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
 		p.awaitLine(t, 0, apiserver.StartTimeout)
 		config, err := apiserver.Load(kubeconfig)
 		require.NoError(t, err, "the kubeconfig exists before the line")
@@ -61,7 +61,7 @@ func TestProgram(t *testing.T) {
 
 func TestProgramExitsWithItsLifeline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	p := runProgram(t, "--lifeline", "--data-dir="+dir, "--remove-orphaned-data")
+	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data"))
 	p.awaitLine(t, 0, apiserver.StartTimeout)
 	require.NoError(t, p.stdin.Close())
 	require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
@@ -69,7 +69,7 @@ func TestProgramExitsWithItsLifeline(t *testing.T) {
 }
 
 func TestProgramRejectsAnInvalidCommandLine(t *testing.T) {
-	p := runProgram(t, "--event-ttl=10ms")
+	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--event-ttl=10ms"))
 	var exit *exec.ExitError
 	require.ErrorAs(t, p.wait(t, stopWithin), &exit)
 	assert.Equal(t, 2, exit.ExitCode())
@@ -116,14 +116,14 @@ func TestServer(t *testing.T) {
 
 	t.Run("restarts with its data", func(t *testing.T) {
 		createConfigMap(t, clients, "before")
-		apiserver.Restart(t, server)
+		require.NoError(t, server.Restart(t.Context()))
 		requireConfigMap(t, clients, "before") // the same client, so the certificate and the token are the same
 
 		createConfigMap(t, clients, "killed")
 		require.NoError(t, server.Kill())
 		_, err := clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 		require.Error(t, err)
-		apiserver.Restart(t, server)
+		require.NoError(t, server.Restart(t.Context()))
 		requireConfigMap(t, clients, "before")
 		requireConfigMap(t, clients, "killed")
 	})
@@ -142,11 +142,6 @@ func TestServer(t *testing.T) {
 		require.NoError(t, server.Pause())
 		require.NoError(t, server.Stop(), "a paused server stops")
 	})
-}
-
-func runProgram(t *testing.T, args ...string) *process {
-	t.Helper()
-	return startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
 }
 
 func createConfigMap(t *testing.T, clients kubernetes.Interface, name string) {

@@ -140,7 +140,6 @@ func TestFaults(t *testing.T) {
 		history := watchEvents(t, r.clients, namespace)
 		sent := newTally(namespace, r.recorder())
 		requireDelivered := func() {
-			t.Helper()
 			r.flushWithin(t, longPatience)
 			sent.requireWritten(t, r)
 			for _, event := range r.written(t) {

@@ -226,7 +226,7 @@ func TestSuccessorOfAFinishedEvent(t *testing.T) {
 			assert.Equal(t, 1, r.writes("look", "written"))
 			assert.Equal(t, 1, r.writes("create", "written"))
 			assert.Equal(t, 1, r.writes("series", "written"))
-			assert.Equal(t, 5, r.requests.total(), r.requests)
+			assert.Len(t, r.requests.all(), 5)
 
 			found := eventsAbout(t, r.clients, namespace, pod.UID)
 			require.Len(t, found, 2)
@@ -349,7 +349,6 @@ func TestDeposedLeaderShutsDown(t *testing.T) {
 	history := watchEvents(t, leader.clients, namespace)
 	pod := podIn(namespace, "looping")
 	requireCount := func(want int) {
-		t.Helper()
 		assert.Equal(t, want, occurrences(eventAbout(t, leader.clients, namespace, pod.UID)))
 	}
 

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -542,8 +543,6 @@ func (r *requests) all() []exchange {
 	return all
 }
 
-func (r *requests) total() int { return len(r.all()) }
-
 func (r *requests) count(verb, resource string) int {
 	n := 0
 	for _, x := range r.all() {
@@ -576,26 +575,22 @@ func (r *requests) String() string {
 // describe returns the verb and the resource of a request, and false if the
 // request is not for a resource, such as discovery or a health check.
 func describe(req *http.Request) (verb, resource string, ok bool) {
-	path := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
-	group := ""
-	switch {
-	case len(path) >= 3 && path[0] == "api":
-		path = path[2:]
-	case len(path) >= 4 && path[0] == "apis":
-		group = "." + path[1]
-		path = path[3:]
-	default:
+	match := resourcePath.FindStringSubmatch(req.URL.Path)
+	if match == nil {
 		return "", "", false
 	}
-	if path[0] == "namespaces" && len(path) > 2 {
-		path = path[2:]
+	group, resource, object := match[1], match[2], match[3]
+	if group != "" {
+		resource += "." + group
 	}
-	verb = strings.ToLower(req.Method)
 	switch {
 	case req.Method == http.MethodPost:
-		verb = "create"
-	case req.Method == http.MethodGet && len(path) == 1:
-		verb = "list"
+		return "create", resource, true
+	case req.Method == http.MethodGet && object == "":
+		return "list", resource, true
 	}
-	return verb, path[0] + group, true
+	return strings.ToLower(req.Method), resource, true
 }
+
+// resourcePath matches the group, the resource and the object in a path.
+var resourcePath = regexp.MustCompile(`^/api(?:s/([^/]+))?/[^/]+/(?:namespaces/[^/]+/)?([^/]+)(/.+)?$`)

@@ -15,6 +15,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"sync"
 	"testing"
@@ -22,6 +24,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
@@ -96,14 +104,6 @@ func Start(t *testing.T, opts controlplane.Options) *controlplane.Server {
 	return server
 }
 
-// Restart restarts a server of [Start].
-func Restart(t *testing.T, server *controlplane.Server) {
-	t.Helper()
-	begin := time.Now()
-	require.NoError(t, server.Restart(t.Context()))
-	t.Logf("ready after %v", time.Since(begin).Round(time.Millisecond))
-}
-
 // Main runs the tests of a package, stops the shared server and runs the checks. It
 // returns the exit code for TestMain.
 //
@@ -139,5 +139,147 @@ func Leaks() error {
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
+	}
+}
+
+const (
+	// PollInterval is the time between two polls of a server.
+	PollInterval   = 50 * time.Millisecond
+	cleanupTimeout = 30 * time.Second
+)
+
+// Load reads a kubeconfig. It disables client-side rate limiting, which would hide
+// the number of requests and slow down the tests.
+func Load(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Config returns a configuration for an administrator of the shared server. The test
+// may modify it.
+func Config(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := Load(Kubeconfig(t))
+	require.NoError(t, err)
+	return config
+}
+
+// ConfigOf returns a configuration for an administrator of a server of [Start].
+func ConfigOf(t *testing.T, server *controlplane.Server) *rest.Config {
+	t.Helper()
+	config, err := Load(server.Kubeconfig())
+	require.NoError(t, err)
+	return config
+}
+
+// ConfigAs returns a copy of a configuration with the token of another user.
+func ConfigAs(config *rest.Config, u controlplane.User) *rest.Config {
+	c := rest.AnonymousClientConfig(config)
+	c.BearerToken = u.Token
+	return c
+}
+
+// Clientset returns a clientset for an administrator of the shared server.
+func Clientset(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	return ClientsetFor(t, Config(t))
+}
+
+// ClientsetFor returns a clientset for a configuration.
+func ClientsetFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return clients
+}
+
+// Namespace creates a namespace on the shared server and returns its name. It deletes
+// the namespace when the test ends.
+func Namespace(t *testing.T) string {
+	t.Helper()
+	return NamespaceOn(t, Clientset(t))
+}
+
+// NamespaceOn is like [Namespace] for any server.
+func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
+	t.Helper()
+	namespace, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "eventseries-"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { DeleteNamespace(t, clients, namespace.Name) })
+	return namespace.Name
+}
+
+// DeleteNamespace deletes a namespace in the cleanup of a test. The test may have
+// deleted it already.
+func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
+	t.Helper()
+	ctx, cancel := CleanupContext()
+	defer cancel()
+	err := clients.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		require.NoError(t, err)
+	}
+}
+
+// CleanupContext returns a context for the cleanup of a test, because the context of
+// the test has ended then.
+func CleanupContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), cleanupTimeout)
+}
+
+// FreePort returns a port for a server of a test. It is below the ephemeral ports, which
+// outgoing connections could occupy before the server listens.
+func FreePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err == nil {
+			require.NoError(t, l.Close())
+			return l.Addr().(*net.TCPAddr).Port
+		}
+	}
+	require.Fail(t, "no free port")
+	return 0
+}
+
+// PriorityLevel returns a priority level without a queue: it rejects requests while all
+// of its seats are taken.
+func PriorityLevel(name string, shares int32) *flowcontrolv1.PriorityLevelConfiguration {
+	return &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: &shares,
+				LendablePercent:          new(int32(0)),
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}
+}
+
+// FlowSchema returns a FlowSchema that routes all requests of a subject to the priority
+// level with the same name.
+func FlowSchema(name string, subject flowcontrolv1.Subject) *flowcontrolv1.FlowSchema {
+	all := []string{flowcontrolv1.APIGroupAll} // "*", which matches other fields too
+	return &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: name},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{subject},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
+				},
+			}},
+		},
 	}
 }
