@@ -112,7 +112,7 @@ func (p *page) tableAfter(t *testing.T, prefix string) [][]string {
 	var rows [][]string
 	for _, l := range p.prose[start+1:] {
 		if strings.HasPrefix(l.text, "|") {
-			rows = append(rows, cellBorder.Split(strings.Trim(l.text, "| "), -1))
+			rows = append(rows, cells(l.text))
 		} else if len(rows) > 0 {
 			break
 		}
@@ -120,6 +120,9 @@ func (p *page) tableAfter(t *testing.T, prefix string) [][]string {
 	require.Greater(t, len(rows), 2, "%s: no table after %q", p.path, prefix)
 	return rows[2:]
 }
+
+// cells returns the cells of a row.
+func cells(row string) []string { return cellBorder.Split(strings.Trim(row, "| "), -1) }
 
 // codes returns the code spans in a text.
 func codes(text string) (all []string) {

@@ -1,16 +1,19 @@
 package docs
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/metrics"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -39,6 +42,63 @@ func TestDropReasonsAreDocumented(t *testing.T) {
 		documented = append(documented, codes(row[0])...)
 	}
 	assert.ElementsMatch(t, reasons, documented)
+	_, values := exposed(t)
+	assert.ElementsMatch(t, reasons, values["reason"], "metrics start at zero for each reason")
+}
+
+// statistics are those of a broadcaster.
+type statistics events.Stats
+
+func (s statistics) Stats() events.Stats { return events.Stats(s) }
+
+// exposed returns the name, type and labels of each metric, and the values of each label.
+func exposed(t *testing.T) (all []string, values map[string][]string) {
+	t.Helper()
+	stats := statistics{Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}}
+	for _, outcome := range []string{"pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
+		stats.Writes[events.WriteKey{Kind: "create", Outcome: outcome}] = 1
+	}
+	registry := prometheus.NewRegistry()
+	require.NoError(t, registry.Register(metrics.NewCollector(stats, metrics.Options{})))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	values = map[string][]string{}
+	for _, family := range families {
+		var labels []string
+		for i, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				values[label.GetName()] = append(values[label.GetName()], label.GetValue())
+				if i == 0 {
+					labels = append(labels, label.GetName())
+				}
+			}
+		}
+		all = append(all, fmt.Sprint(family.GetName(), strings.ToLower(family.GetType().String()), labels))
+	}
+	return all, values
+}
+
+func TestMetricsAreDocumented(t *testing.T) {
+	var documented, explained []string
+	for _, l := range readPage(t, "docs/metrics.md").prose {
+		row := cells(l.text)
+		if !strings.HasPrefix(row[0], "`") {
+			continue
+		}
+		explained = append(explained, codes(row[0])...)
+		if name := codes(row[0])[0]; strings.HasPrefix(name, "eventseries_") {
+			require.Len(t, row, 4, row)
+			assert.NotEmpty(t, row[3], name)
+			labels := codes(row[2])
+			slices.Sort(labels)
+			documented = append(documented, fmt.Sprint(name, row[1], labels))
+		}
+	}
+	all, values := exposed(t)
+	assert.ElementsMatch(t, all, documented)
+	for _, label := range []string{"kind", "outcome", "reason"} {
+		assert.Subset(t, explained, values[label])
+	}
 }
 
 func TestStatesAreDocumented(t *testing.T) {
