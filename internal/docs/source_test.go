@@ -47,8 +47,6 @@ func sources(t *testing.T, module string) (all []*source) {
 	return all
 }
 
-func (s *source) position(node ast.Node) string { return s.fset.Position(node.Pos()).String() }
-
 func (s *source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
 
 // text returns the source code of a node.
@@ -74,16 +72,15 @@ func TestExportedIdentifiersHaveComments(t *testing.T) {
 var testFunctionName = regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)`)
 
 // exported returns the number of exported identifiers in a file, and those that lack a
-// comment. It skips test functions, and methods of unexported types.
+// comment. It skips test functions, and removes unexported identifiers from the file.
 func exported(f *source) (total int, missing []string) {
 	check := func(name string, documented bool) {
-		if ast.IsExported(name[strings.Index(name, ".")+1:]) {
-			total++
-			if !documented {
-				missing = append(missing, name)
-			}
+		total++
+		if !documented {
+			missing = append(missing, name)
 		}
 	}
+	ast.FileExports(f.file)
 	for _, decl := range f.file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
@@ -97,7 +94,7 @@ func exported(f *source) (total int, missing []string) {
 				case *ast.TypeSpec:
 					check(s.Name.Name, hasText(s.Doc, d.Doc))
 					// In test modules, the comment of a type is enough.
-					if s.Name.IsExported() && f.module == "." {
+					if f.module == "." {
 						checkMembers(f, s, check)
 					}
 				case *ast.ValueSpec:
@@ -139,30 +136,6 @@ func hasText(comments ...*ast.CommentGroup) bool {
 	return slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return strings.TrimSpace(c.Text()) != "" })
 }
 
-func TestPackageComments(t *testing.T) {
-	comments := map[string]string{}
-	files := map[string]*source{}
-	for _, f := range sources(t, "") {
-		if !strings.HasSuffix(f.pkg, "_test") {
-			comments[f.dir] += f.file.Doc.Text()
-			files[f.dir] = f
-		}
-	}
-	public := 0
-	for dir, f := range files {
-		want := "^Package " + f.pkg + " "
-		if f.pkg == "main" {
-			want = "."
-		} else if f.module == "." && !strings.Contains("/"+dir+"/", "/internal/") {
-			public++
-			// Each use may have a heading.
-			want += `(?s:.*\n# .*\n# Guarantees\n.*\n# Limitations\n)`
-		}
-		assert.Regexp(t, want, comments[dir], dir)
-	}
-	assert.GreaterOrEqual(t, public, 4)
-}
-
 func TestExported(t *testing.T) {
 	for code, want := range map[string][]string{
 		"// A is.\ntype A struct {\n\tB, C int\n\td int\n}":                 {"A.B", "A.C"},
@@ -185,4 +158,28 @@ func TestExported(t *testing.T) {
 		_, missing := exported(f)
 		assert.Equal(t, want, missing, code)
 	}
+}
+
+func TestPackageComments(t *testing.T) {
+	comments := map[string]string{}
+	files := map[string]*source{}
+	for _, f := range sources(t, "") {
+		if !strings.HasSuffix(f.pkg, "_test") {
+			comments[f.dir] += f.file.Doc.Text()
+			files[f.dir] = f
+		}
+	}
+	public := 0
+	for dir, f := range files {
+		want := "^Package " + f.pkg + " "
+		if f.pkg == "main" {
+			want = "."
+		} else if f.module == "." && !strings.Contains("/"+dir+"/", "/internal/") {
+			public++
+			// Each use may have a heading.
+			want += `(?s:.*\n# .*\n# Guarantees\n.*\n# Limitations\n)`
+		}
+		assert.Regexp(t, want, comments[dir], dir)
+	}
+	assert.GreaterOrEqual(t, public, 4)
 }
