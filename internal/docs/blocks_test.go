@@ -134,10 +134,10 @@ func TestCommandsAreTested(t *testing.T) {
 				assert.NoError(t, checkCommand(command, targets), p.path)
 			}
 		}
-		for _, l := range p.prose {
-			for _, text := range codes(l.text) {
-				if strings.HasPrefix(text, "make ") {
-					assert.NoError(t, checkCommand(text, targets), "%s:%d", p.path, l.number)
+		for i, text := range p.prose {
+			for _, command := range codes(text) {
+				if strings.HasPrefix(command, "make ") {
+					assert.NoError(t, checkCommand(command, targets), "%s:%d", p.path, i+1)
 				}
 			}
 		}
@@ -175,12 +175,10 @@ func checkCommand(command string, targets map[string]bool) error {
 
 func TestCheckCommand(t *testing.T) {
 	targets := map[string]bool{"demo": true, "test": true}
-	for command, valid := range map[string]bool{
-		"make demo": true, "make test demo": true, "make demo DEMO_FLAGS=--keep": true, "": true,
-		"make": false, "make demos": false, "make test bench": false, "rm -rf /": false, "kubectl apply -f events.yaml": true,
-	} {
-		assert.Equal(t, valid, checkCommand(command, targets) == nil, command)
+	for _, command := range []string{"make", "make A=b", "make demos", "make test bench", "rm -rf /"} {
+		assert.Error(t, checkCommand(command, targets), command)
 	}
+	assert.NoError(t, checkCommand("make test demo DEMO_FLAGS=--keep", targets))
 }
 
 func TestTargetsAreDocumented(t *testing.T) {

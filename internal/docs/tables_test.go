@@ -80,8 +80,8 @@ func exposed(t *testing.T) (all []string, values map[string][]string) {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	var documented, explained []string
-	for _, l := range readPage(t, "docs/metrics.md").prose {
-		row := cells(l.text)
+	for _, text := range readPage(t, "docs/metrics.md").prose {
+		row := cells(text)
 		if !strings.HasPrefix(row[0], "`") {
 			continue
 		}
