@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/csv"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,8 +21,8 @@ const (
 
 // credentials are what the API server needs to authenticate users.
 type credentials struct {
-	// admin is the administrator. The first start creates its token and later ones
-	// keep it, so that a kubeconfig survives a restart.
+	// admin is the administrator. Its token is a hash of the service account key, so a
+	// kubeconfig survives a restart.
 	admin user
 	// tokenFile is the file for --token-auth-file.
 	tokenFile string
@@ -32,32 +33,28 @@ type credentials struct {
 // prepareCredentials creates the credentials in dir, or loads those of the last start.
 // Only the given users remain valid.
 func prepareCredentials(dir string, users []user) (credentials, error) {
-	token, err := readOrCreate(filepath.Join(dir, "admin-token"), func() ([]byte, error) {
-		return []byte(rand.Text()), nil
-	})
-	if err != nil {
-		return credentials{}, fmt.Errorf("controlplane: administrator's token: %w", err)
-	}
 	c := credentials{
-		admin:             user{name: adminUser, token: string(token), groups: []string{adminGroup}},
 		tokenFile:         filepath.Join(dir, "tokens.csv"),
 		serviceAccountKey: filepath.Join(dir, "service-account.key"),
 	}
+	key, _, err := keyutil.LoadOrGenerateKeyFile(c.serviceAccountKey)
+	if err != nil {
+		return credentials{}, fmt.Errorf("controlplane: service account key: %w", err)
+	}
+	token := fmt.Sprintf("%x", sha256.Sum256(key))
+	c.admin = user{name: adminUser, token: token, groups: []string{adminGroup}}
 	// The columns are token, name, UID and groups.
-	records := [][]string{{c.admin.token, adminUser, adminUser, adminGroup}}
-	for _, u := range users {
+	var records [][]string
+	for _, u := range append([]user{c.admin}, users...) {
 		records = append(records, []string{u.token, u.name, u.name, strings.Join(u.groups, ",")})
 	}
 	var tokens bytes.Buffer
 	err = csv.NewWriter(&tokens).WriteAll(records)
 	if err == nil {
-		err = writeFile(c.tokenFile, tokens.Bytes())
+		err = os.WriteFile(c.tokenFile, tokens.Bytes(), 0o600)
 	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("controlplane: token file: %w", err)
-	}
-	if _, err := readOrCreate(c.serviceAccountKey, keyutil.MakeEllipticPrivateKeyPEM); err != nil {
-		return credentials{}, fmt.Errorf("controlplane: service account key: %w", err)
 	}
 	return c, nil
 }

@@ -96,7 +96,7 @@ func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writ
 			return fmt.Errorf("controlplane: kubeconfig: %w", err)
 		}
 	}
-	if err := writeFile(file, content); err != nil {
+	if err := os.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("controlplane: kubeconfig: %w", err)
 	}
 	if _, err := fmt.Fprintf(stdout, "ready %s kubeconfig=%s\n", host, file); err != nil {
