@@ -14,19 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func alertRules(t *testing.T) []rulefmt.Rule {
-	t.Helper()
-	rules, err := readRules(fromRoot(alertsFile))
-	require.NoError(t, err)
-	require.NotEmpty(t, rules)
-	return rules
-}
-
 // TestAlerts runs the unit tests of the alerts, as `promtool test rules` does.
 func TestAlerts(t *testing.T) {
 	rules := alertRules(t)
-	tests, err := readRuleTests(fromRoot(alertTestsFile))
-	require.NoError(t, err)
+	tests := readRuleTests(t)
 	assert.Equal(t, []string{filepath.Base(alertsFile)}, tests.RuleFiles)
 	type outcome struct {
 		alert string
@@ -39,8 +30,7 @@ func TestAlerts(t *testing.T) {
 			for _, a := range test.Alerts {
 				tested[outcome{a.Alert, len(a.Want) > 0}] = true
 			}
-			wrong, err := test.run(t.Context(), rules, time.Duration(tests.EvaluationInterval))
-			require.NoError(t, err)
+			wrong := test.run(t, rules, time.Duration(tests.EvaluationInterval))
 			assert.Empty(t, wrong, strings.Join(wrong, "\n"))
 		})
 	}
@@ -76,14 +66,12 @@ func TestRuleTestsDetectFailures(t *testing.T) {
 			Interval: model.Duration(time.Minute), InputSeries: []inputSeries{{`a{x="y"}`, tt.values}},
 			Alerts: []alertTest{{EvalTime: model.Duration(time.Duration(tt.minute) * time.Minute), Alert: "TooMuch", Want: tt.want}},
 		}
-		wrong, err := test.run(t.Context(), rules, time.Minute)
-		require.NoError(t, err, name)
-		assert.Equal(t, tt.passes, len(wrong) == 0, name)
+		assert.Equal(t, tt.passes, len(test.run(t, rules, time.Minute)) == 0, name)
 	}
 }
 
 func TestAlertsHaveRunbooks(t *testing.T) {
-	page, err := os.ReadFile(fromRoot(pageFile))
+	page, err := os.ReadFile(pageFile)
 	require.NoError(t, err)
 	for _, r := range alertRules(t) {
 		assert.NotEmpty(t, r.Annotations["summary"], r.Alert)
@@ -106,8 +94,7 @@ func TestAlertsOverRecording(t *testing.T) {
 	}
 	var fired []string
 	for _, rule := range alertRules(t) {
-		expression, err := compressed(rule.Expr)
-		require.NoError(t, err)
+		expression := compressed(t, rule.Expr)
 		if len(over(expression)) > 0 {
 			fired = append(fired, rule.Alert)
 		}
@@ -115,8 +102,7 @@ func TestAlertsOverRecording(t *testing.T) {
 		if rule.Alert == "EventSeriesWritesForbidden" {
 			expression = strings.ReplaceAll(expression, `outcome="denied"`, `outcome="troubled"`)
 		}
-		compared, err := unconditional(expression)
-		require.NoError(t, err)
+		compared := unconditional(t, expression)
 		assert.NotEmpty(t, over(compared), "%s: %s", rule.Alert, compared)
 	}
 	assert.Subset(t, fired, []string{"EventSeriesPaused", "EventSeriesWritesFailing"})

@@ -3,6 +3,7 @@ package monitoring
 import (
 	"encoding/json"
 	"encoding/xml"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,11 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func fromRoot(name string) string { return filepath.Join("..", "..", filepath.FromSlash(name)) }
+const (
+	dashboardFile  = "../../docs/monitoring/dashboard.json"
+	pictureFile    = "../../docs/monitoring/chaos.svg"
+	alertsFile     = "../../docs/monitoring/alerts.yaml"
+	alertTestsFile = "../../docs/monitoring/alerts_test.yaml"
+	pageFile       = "../../docs/metrics.md"
+	recordingFile  = "testdata/chaos.om.gz"
+)
+
+var writeFiles = flag.Bool("write", false, "write the dashboard and the picture into docs/monitoring")
 
 func recordedRun(t *testing.T) *recording {
 	t.Helper()
-	r, err := readRecording(fromRoot(recordingFile))
+	r, err := readRecording(recordingFile)
 	require.NoError(t, err)
 	return r
 }
@@ -25,7 +35,10 @@ func recordedRun(t *testing.T) *recording {
 func TestDashboardIsUpToDate(t *testing.T) {
 	want, err := dashboard()
 	require.NoError(t, err)
-	got, err := os.ReadFile(fromRoot(dashboardFile))
+	if *writeFiles {
+		require.NoError(t, os.WriteFile(dashboardFile, want, 0o666))
+	}
+	got, err := os.ReadFile(dashboardFile)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(got), "run make dashboard")
 }
@@ -40,7 +53,7 @@ type shownPanel struct {
 
 func shownPanels(t *testing.T) []shownPanel {
 	t.Helper()
-	text, err := os.ReadFile(fromRoot(dashboardFile))
+	text, err := os.ReadFile(dashboardFile)
 	require.NoError(t, err)
 	var file struct{ Panels []shownPanel }
 	require.NoError(t, json.Unmarshal(text, &file))
@@ -106,9 +119,7 @@ func TestMetricsAreUsed(t *testing.T) {
 	used := make(map[string]bool)
 	use := func(expression string) {
 		t.Helper()
-		names, err := metricsOf(expression)
-		require.NoError(t, err)
-		for _, name := range names {
+		for _, name := range metricsOf(t, expression) {
 			assert.True(t, exists[name], "the recording has no %s", name)
 			used[name] = true
 		}
@@ -132,7 +143,7 @@ func TestMetricsAreUsed(t *testing.T) {
 }
 
 func TestRecordingIsSmallAndComplete(t *testing.T) {
-	info, err := os.Stat(fromRoot(recordingFile))
+	info, err := os.Stat(recordingFile)
 	require.NoError(t, err)
 	assert.Less(t, info.Size(), int64(300_000))
 	r := recordedRun(t)
@@ -171,7 +182,10 @@ func TestParse(t *testing.T) {
 func TestPictureIsUpToDate(t *testing.T) {
 	svg, err := picture(t.Context(), recordedRun(t))
 	require.NoError(t, err)
-	got, err := os.ReadFile(fromRoot(pictureFile))
+	if *writeFiles {
+		require.NoError(t, os.WriteFile(pictureFile, svg, 0o666))
+	}
+	got, err := os.ReadFile(pictureFile)
 	require.NoError(t, err)
 	assert.Equal(t, string(svg), string(got), "run make dashboard")
 	assert.Less(t, len(svg), 150_000)

@@ -2,12 +2,12 @@ package monitoring
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -16,24 +16,24 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/template"
+	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 )
 
-// readRules reads alert rules as Prometheus does.
-func readRules(path string) (rules []rulefmt.Rule, err error) {
-	groups, errs := rulefmt.ParseFile(path, false, model.UTF8Validation, expressions, slog.New(slog.DiscardHandler))
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("monitoring: rules: %w", errs[0])
-	}
+// alertRules reads the alert rules as Prometheus does.
+func alertRules(t *testing.T) (rules []rulefmt.Rule) {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(alertsFile, false, model.UTF8Validation, expressions, slog.New(slog.DiscardHandler))
+	require.Empty(t, errs)
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
-			if r.Alert == "" || r.KeepFiringFor != 0 {
-				return nil, fmt.Errorf("monitoring: rules: unsupported rule %+v", r)
-			}
+			require.NotEmpty(t, r.Alert, "only alerts are supported")
+			require.Zero(t, r.KeepFiringFor, "not supported")
 			rules = append(rules, r)
 		}
 	}
-	return rules, nil
+	require.NotEmpty(t, rules)
+	return rules
 }
 
 // firing is a firing alert.
@@ -45,14 +45,12 @@ type firing struct {
 // alertsAt returns the alerts of a rule that fire after evaluations from zero to the
 // given time. It replaces rules.AlertingRule of Prometheus, whose package has many
 // dependencies.
-func alertsAt(ctx context.Context, e *engine, rule rulefmt.Rule, evalTime, every time.Duration) ([]firing, error) {
+func alertsAt(t *testing.T, e *engine, rule rulefmt.Rule, evalTime, every time.Duration) (all []firing) {
+	t.Helper()
 	active := make(map[uint64]time.Duration) // start by the hash of labels
-	var all []firing
 	for at := time.Duration(0); at <= evalTime; at += every {
-		vector, err := e.at(ctx, rule.Expr, time.UnixMilli(at.Milliseconds()))
-		if err != nil {
-			return nil, err
-		}
+		vector, err := e.at(t.Context(), rule.Expr, time.UnixMilli(at.Milliseconds()))
+		require.NoError(t, err)
 		before := active
 		active, all = make(map[uint64]time.Duration), nil
 		for _, sample := range vector {
@@ -62,38 +60,32 @@ func alertsAt(ctx context.Context, e *engine, rule rulefmt.Rule, evalTime, every
 				since = at
 			}
 			active[hash] = since
-			if at-since < time.Duration(rule.For) {
-				continue
+			if at-since >= time.Duration(rule.For) {
+				all = append(all, firingOf(t, e, rule, sample, at))
 			}
-			f, err := firingOf(ctx, e, rule, sample, at)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, f)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // firingOf expands the labels and annotations of an alert.
-func firingOf(ctx context.Context, e *engine, rule rulefmt.Rule, sample promql.Sample, at time.Duration) (firing, error) {
+func firingOf(t *testing.T, e *engine, rule rulefmt.Rule, sample promql.Sample, at time.Duration) firing {
+	t.Helper()
 	data := template.AlertTemplateData(sample.Metric.Map(), nil, "", sample)
-	expand := func(to, texts map[string]string) error {
+	expand := func(to, texts map[string]string) {
 		const names = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
 		for name, text := range texts {
-			var err error
-			if to[name], err = template.NewTemplateExpander(ctx, names+text, rule.Alert, data, model.Time(at.Milliseconds()), e.at, &url.URL{}, nil).Expand(); err != nil {
-				return err
-			}
+			expander := template.NewTemplateExpander(t.Context(), names+text, rule.Alert, data, model.Time(at.Milliseconds()), e.at, &url.URL{}, nil)
+			expanded, err := expander.Expand()
+			require.NoError(t, err)
+			to[name] = expanded
 		}
-		return nil
 	}
 	f := firing{Labels: sample.Metric.Map(), Annotations: make(map[string]string)}
 	delete(f.Labels, model.MetricNameLabel)
-	if err := expand(f.Labels, rule.Labels); err != nil {
-		return f, err
-	}
-	return f, expand(f.Annotations, rule.Annotations)
+	expand(f.Labels, rule.Labels)
+	expand(f.Annotations, rule.Annotations)
+	return f
 }
 
 // ruleTests is a file of unit tests for `promtool test rules`. Fields that the tests do
@@ -122,63 +114,48 @@ type alertTest struct {
 	Want     []firing       `yaml:"exp_alerts"`
 }
 
-func readRuleTests(path string) (*ruleTests, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+func readRuleTests(t *testing.T) (tests ruleTests) {
+	t.Helper()
+	text, err := os.ReadFile(alertTestsFile)
+	require.NoError(t, err)
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	tests := &ruleTests{}
-	if err := decoder.Decode(tests); err != nil {
-		return nil, fmt.Errorf("monitoring: %s: %w", path, err)
-	}
-	return tests, nil
+	require.NoError(t, decoder.Decode(&tests))
+	return tests
 }
 
 // input returns the time series of a test. They start at time zero.
-func (t *ruleTest) input() (all samples, err error) {
-	for _, in := range t.InputSeries {
+func (test *ruleTest) input(t *testing.T) (all samples) {
+	t.Helper()
+	for _, in := range test.InputSeries {
 		metric, values, err := expressions.ParseSeriesDesc(in.Series + " " + in.Values)
-		if err != nil {
-			return nil, fmt.Errorf("monitoring: %s: %w", in.Series, err)
-		}
+		require.NoError(t, err)
 		series := promql.Series{Metric: metric}
 		for i, v := range values {
 			if !v.Omitted {
-				series.Floats = append(series.Floats, promql.FPoint{T: int64(i) * time.Duration(t.Interval).Milliseconds(), F: v.Value})
+				series.Floats = append(series.Floats, promql.FPoint{T: int64(i) * time.Duration(test.Interval).Milliseconds(), F: v.Value})
 			}
 		}
 		all = append(all, series)
 	}
-	return all, nil
+	return all
 }
 
 // run runs a test and returns its failures.
-func (t *ruleTest) run(ctx context.Context, rules []rulefmt.Rule, every time.Duration) (wrong []string, err error) {
-	input, err := t.input()
-	if err != nil {
-		return nil, err
-	}
-	e := newEngine(input, 5*time.Minute) // Prometheus' default
+func (test *ruleTest) run(t *testing.T, rules []rulefmt.Rule, every time.Duration) (wrong []string) {
+	t.Helper()
+	e := newEngine(test.input(t), 5*time.Minute) // Prometheus' default
 	defer e.Close()
-	for _, test := range t.Alerts {
-		i := slices.IndexFunc(rules, func(r rulefmt.Rule) bool { return r.Alert == test.Alert })
-		if i < 0 {
-			return nil, fmt.Errorf("monitoring: no alert %q", test.Alert)
-		}
-		if time.Duration(test.EvalTime)%every != 0 {
-			return nil, fmt.Errorf("monitoring: no evaluation at %v", test.EvalTime)
-		}
-		alerts, err := alertsAt(ctx, e, rules[i], time.Duration(test.EvalTime), every)
-		if err != nil {
-			return nil, err
-		}
-		if got, want := sorted(alerts), sorted(test.Want); !slices.Equal(got, want) {
-			wrong = append(wrong, fmt.Sprintf("%s at %v:\n\tgot  %v\n\twant %v", test.Alert, test.EvalTime, got, want))
+	for _, a := range test.Alerts {
+		i := slices.IndexFunc(rules, func(r rulefmt.Rule) bool { return r.Alert == a.Alert })
+		require.GreaterOrEqual(t, i, 0, "no alert %q", a.Alert)
+		require.Zero(t, time.Duration(a.EvalTime)%every, "no evaluation at %v", a.EvalTime)
+		got, want := sorted(alertsAt(t, e, rules[i], time.Duration(a.EvalTime), every)), sorted(a.Want)
+		if !slices.Equal(got, want) {
+			wrong = append(wrong, fmt.Sprintf("%s at %v:\n\tgot  %v\n\twant %v", a.Alert, a.EvalTime, got, want))
 		}
 	}
-	return wrong, nil
+	return wrong
 }
 
 func sorted(all []firing) (texts []string) {
@@ -190,8 +167,9 @@ func sorted(all []firing) (texts []string) {
 }
 
 // compressed divides the ranges in an expression by compression, to fit a recording.
-func compressed(expression string) (string, error) {
-	return rewrite(expression, func(node parser.Node) {
+func compressed(t *testing.T, expression string) string {
+	t.Helper()
+	return rewrite(t, expression, func(node parser.Node) {
 		if m, ok := node.(*parser.MatrixSelector); ok {
 			m.Range /= compression
 		}
@@ -199,7 +177,8 @@ func compressed(expression string) (string, error) {
 }
 
 // unconditional replaces the comparisons in an expression by their left operands.
-func unconditional(expression string) (string, error) {
+func unconditional(t *testing.T, expression string) string {
+	t.Helper()
 	found := false
 	operand := func(e parser.Expr) parser.Expr {
 		if b, ok := e.(*parser.BinaryExpr); ok && b.Op.IsComparisonOperator() {
@@ -208,7 +187,7 @@ func unconditional(expression string) (string, error) {
 		}
 		return e
 	}
-	text, err := rewrite("("+expression+")", func(node parser.Node) {
+	text := rewrite(t, "("+expression+")", func(node parser.Node) {
 		switch n := node.(type) {
 		case *parser.ParenExpr:
 			n.Expr = operand(n.Expr)
@@ -216,38 +195,34 @@ func unconditional(expression string) (string, error) {
 			n.LHS, n.RHS = operand(n.LHS), operand(n.RHS)
 		}
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("monitoring: no comparison in %s", expression)
-	}
-	return text, err
+	require.True(t, found, "no comparison in %s", expression)
+	return text
 }
 
 // rewrite calls change for each node of an expression and returns the result.
-func rewrite(expression string, change func(parser.Node)) (string, error) {
+func rewrite(t *testing.T, expression string, change func(parser.Node)) string {
+	t.Helper()
 	parsed, err := expressions.ParseExpr(expression)
-	if err != nil {
-		return "", fmt.Errorf("monitoring: %s: %w", expression, err)
-	}
+	require.NoError(t, err)
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
 		change(node)
 		return nil
 	})
-	return parsed.String(), nil
+	return parsed.String()
 }
 
 // metricsOf returns the names of the metrics in an expression.
-func metricsOf(expression string) (names []string, err error) {
-	_, err = rewrite(expression, func(node parser.Node) {
-		if v, ok := node.(*parser.VectorSelector); ok {
-			for _, m := range v.LabelMatchers {
-				if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
-					names = append(names, m.Value)
-				}
+func metricsOf(t *testing.T, expression string) (names []string) {
+	t.Helper()
+	parsed, err := expressions.ParseExpr(expression)
+	require.NoError(t, err)
+	for _, matchers := range parser.ExtractSelectors(parsed) {
+		for _, m := range matchers {
+			if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
+				names = append(names, m.Value)
 			}
 		}
-	})
-	if len(names) == 0 && err == nil {
-		err = fmt.Errorf("monitoring: no metric in %s", expression)
 	}
-	return names, err
+	require.NotEmpty(t, names, expression)
+	return names
 }
