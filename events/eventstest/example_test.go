@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,13 @@ func (printer) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args
 
 // t is the *testing.T of a test function.
 var t printer
+
+// TestExamples runs the examples that need a *testing.T.
+func TestExamples(t *testing.T) {
+	t.Run("Broadcaster", testLoop)
+	t.Run("Broadcaster in a bubble", func(t *testing.T) { synctest.Test(t, testLoop) })
+	t.Run("TestSink", testServer)
+}
 
 func Example() {
 	recorder := eventstest.NewRecorder(t)

@@ -96,7 +96,7 @@ func TestInvalidWants(t *testing.T) {
 		inner := &tb{}
 		for _, expect := range []func(testing.TB, ...Want) bool{r.Expect, r.ExpectOnly, r.ExpectInOrder, r.ExpectNone} {
 			assert.False(t, expect(inner, want))
-			inner.requireFailed(t, message)
+			require.Equal(t, message, inner.take())
 		}
 		assert.Empty(t, r.Find(want))
 		_, err := r.Wait(t.Context(), want)
@@ -153,7 +153,7 @@ func TestExpectations(t *testing.T) {
 			if part, ok := strings.CutPrefix(row.report, "..."); ok {
 				assert.Contains(t, inner.take(), part)
 			} else {
-				inner.requireFailed(t, row.report)
+				require.Equal(t, row.report, inner.take())
 			}
 		})
 	}

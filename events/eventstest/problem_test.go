@@ -199,10 +199,3 @@ func TestLintAgreesWithTheStyleGuide(t *testing.T) {
 	}
 	assert.Positive(t, bad)
 }
-
-func TestMisformatted(t *testing.T) {
-	assert.True(t, misformatted("%!d(string=x)", "%d", []any{"x"}))
-	assert.False(t, misformatted("95%!", "%d%%!", []any{95}))
-	assert.False(t, misformatted("%!d(string=x)", "%v", []any{"%!d(string=x)"}))
-	assert.False(t, misformatted("100%!", "100%!", nil))
-}

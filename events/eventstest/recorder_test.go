@@ -187,7 +187,7 @@ func TestProblemsFailTheTest(t *testing.T) {
 
 			lenient := emit(nil)
 			lenient.Check(inner, ClassStyle)
-			inner.assertPassed(t)
+			assert.Empty(t, inner.take())
 			assert.False(t, lenient.Check(inner))
 			assert.Contains(t, inner.take(), problems[0].String())
 		})
@@ -197,13 +197,13 @@ func TestProblemsFailTheTest(t *testing.T) {
 func TestGoodEventsHaveNoProblems(t *testing.T) {
 	inner := &tb{}
 	r := NewRecorderWithOptions(inner, Options{Style: true})
-	r.Eventf(pod, node, "Normal", "Bound", "Schedule", "bound to %s, 95%% full: %v", node.Name, errors.New("%!d(string=x)"))
+	r.Eventf(pod, node, "Normal", "Bound", "Schedule", "bound to %s, 95%%! full: %v", node.Name, errors.New("%!d(string=x)"))
 	r.Eventf(node, nil, "Warning", "Maintenance", "Drain", strings.Repeat("n", 1024))
-	r.Eventf(&corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "system:strange NAME"}, nil, "Normal", "Bound", "Schedule", "100%d")
+	r.Eventf(&corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "system:strange NAME"}, nil, "Normal", "Bound", "Schedule", "100%d%!")
 	r.AnnotatedEventf(pod, nil, map[string]string{"example.com/A": ""}, "Normal", "Bound", "Schedule", "")
 	r.Legacy().Event(pod, "Normal", "Bound", "bound")
 	r.Check(inner)
-	inner.assertPassed(t)
+	assert.Empty(t, inner.take())
 }
 
 func TestStyleFailsTheTestIfRequested(t *testing.T) {
@@ -216,9 +216,9 @@ func TestStyleFailsTheTestIfRequested(t *testing.T) {
 		assert.Equal(t, style, strings.Contains(reported, want))
 		assert.Equal(t, style, reported != "")
 		assert.False(t, r.Check(inner))
-		inner.requireFailed(t, `eventstest: event #1, Normal Created-job-17 (CreateJob) Pod shop/cart-7: "created job 17": `+want)
+		require.Equal(t, `eventstest: event #1, Normal Created-job-17 (CreateJob) Pod shop/cart-7: "created job 17": `+want, inner.take())
 		assert.True(t, r.Check(inner, ClassRules, ClassRecorder))
-		inner.assertPassed(t)
+		assert.Empty(t, inner.take())
 	}
 }
 
@@ -228,7 +228,7 @@ func TestNothingIsReportedAfterTheTest(t *testing.T) {
 	r := NewRecorder(inner)
 	inner.end()
 	r.Eventf(nil, nil, "", "", "", "")
-	inner.assertPassed(t)
+	assert.Empty(t, inner.take())
 	assert.Len(t, r.Events(), 1)
 }
 

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // tb is a test that records its failures.
@@ -50,16 +47,4 @@ func (t *tb) take() string {
 	all := strings.Join(t.failures, "\n")
 	t.failures = nil
 	return all
-}
-
-// requireFailed fails outer unless want is what take returns.
-func (t *tb) requireFailed(outer *testing.T, want string) {
-	outer.Helper()
-	require.Equal(outer, want, t.take())
-}
-
-// assertPassed fails outer if there are failures.
-func (t *tb) assertPassed(outer *testing.T) {
-	outer.Helper()
-	assert.Empty(outer, t.take())
 }

@@ -60,17 +60,6 @@ func FuzzConversion(f *testing.F) {
 	})
 }
 
-func TestFromCoreKeepsLegacyEvents(t *testing.T) {
-	source := corev1.EventSource{Component: "kubelet", Host: "node-1"}
-	legacy := &corev1.Event{Source: source, FirstTimestamp: metav1.Unix(1, 0), LastTimestamp: metav1.Unix(2, 0), Count: 7}
-	assert.Equal(t, &eventsv1.Event{
-		DeprecatedSource:         source,
-		DeprecatedFirstTimestamp: metav1.Unix(1, 0),
-		DeprecatedLastTimestamp:  metav1.Unix(2, 0),
-		DeprecatedCount:          7,
-	}, FromCore(legacy))
-}
-
 func TestConversionOfNil(t *testing.T) {
 	assert.Nil(t, ToCore(nil))
 	assert.Nil(t, FromCore(nil))

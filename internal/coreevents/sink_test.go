@@ -189,11 +189,10 @@ func TestCoreSelector(t *testing.T) {
 }
 
 func TestCoreField(t *testing.T) {
-	for _, field := range []string{"reason", "type", "metadata.namespace", "metadata.name"} {
+	for _, field := range []string{"metadata.namespace", "metadata.name"} {
 		assert.Equal(t, field, coreField(field))
 	}
-	for _, subfield := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
+	for _, subfield := range []string{"kind", "namespace", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
 		assert.Equal(t, "involvedObject."+subfield, coreField("regarding."+subfield))
 	}
-	assert.Equal(t, "reportingComponent", coreField("reportingController"))
 }
