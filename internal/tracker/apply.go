@@ -251,8 +251,6 @@ func (t *Tracker) conclude(e *Entry, at time.Duration, drops *[]Drop) {
 func (e *Entry) attempt(w *Write) {
 	x := e.more()
 	if len(x.attempts) == maxAttempts {
-		// Keep the oldest, which has the smallest count: what others have counted is
-		// reckoned from there. A wrong guess must not lose anything.
 		x.attempts = slices.Delete(x.attempts, 1, 2)
 	}
 	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro()})
