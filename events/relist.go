@@ -65,8 +65,12 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 			}
 			opts.Continue = page.Continue
 		case apierrors.IsResourceExpired(err) && opts.Continue != "":
-			// The list took too long. To restore an Event a second time does no harm.
+			// The list took too long. To restore an Event a second time does no harm. A
+			// server that is too slow for the list gets a pause before the next one.
 			opts.Continue = ""
+			if !d.sleep(backoff.Step()) {
+				return
+			}
 		case outcome == tracker.PushedBack:
 			// The dispatcher waits until the pause is over.
 		case outcome == tracker.Troubled:
