@@ -110,6 +110,8 @@
 //   - If a response was lost, and another process writes to the Event before this one
 //     looks, it is not known which part of the count is whose. What is new in the
 //     attempts without a response can count twice then. It is never lost.
+//   - If an Event is deleted or expires while two processes write to it, and both
+//     learn that before either creates it again, what it said counts twice.
 //   - Events are known by their names. An Event that was deleted and created by
 //     somebody else under the same name is judged by what it says.
 package tracker
