@@ -485,6 +485,7 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	kind := o.needs(e)
 	if e.phase == refused && kind == Create && e.count < 2 {
 		e.beatDue, e.at, kind = false, now, none
+		e.beats = min(e.beats+1, math.MaxUint8)
 		o.planBeat(e)
 	}
 	if kind == none {
