@@ -102,6 +102,7 @@ type Stats struct {
 	Reset int64
 }
 
+// Stats returns the counters.
 func (p *Proxy) Stats() Stats {
 	return Stats{Accepted: p.accepted.Load(), Reset: p.reset.Load()}
 }
