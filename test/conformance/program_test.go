@@ -261,6 +261,5 @@ func TestAfterShutdown(t *testing.T) {
 		require.Error(t, err)
 		p.broadcaster.StartStructuredLogging(0)()
 		stop()
-		// The bubble fails the test if a goroutine is left.
 	})
 }

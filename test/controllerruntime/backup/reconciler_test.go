@@ -64,7 +64,6 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m))
 }
 
-// The loop is one Event on the server.
 func TestRun(t *testing.T) {
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	_, err := clients.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
@@ -87,11 +86,13 @@ func TestRun(t *testing.T) {
 		require.NotNil(c, list.Items[0].Series)
 		return list.Items[0]
 	}
-	require.EventuallyWithT(t, func(c *assert.CollectT) { find(c) }, time.Minute, apiserver.PollInterval)
-	scrape := httptest.NewRecorder()
-	promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	assert.Contains(t, scrape.Body.String(), `eventseries_series{state="ongoing"} 1`)
-	assert.Contains(t, scrape.Body.String(), `eventseries_writes_total{kind="series",outcome="written"} 1`)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		find(c)
+		scrape := httptest.NewRecorder()
+		promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		assert.Contains(c, scrape.Body.String(), `eventseries_series{state="ongoing"} 1`)
+		assert.Contains(c, scrape.Body.String(), `eventseries_writes_total{kind="series",outcome="written"} 1`)
+	}, time.Minute, apiserver.PollInterval)
 	cancel()
 	require.NoError(t, <-ended)
 	event := find(t)
