@@ -40,6 +40,10 @@ func newTestObserver() *observer { return newObserver([]controller{{name: "kubel
 func TestObserverFollowsEventsToTheirFinalStates(t *testing.T) {
 	o := newTestObserver()
 	emitted := map[subject]int{crashing: 90, pulled: 1}
+	other := eventOf(subject{controller: "other"}, "0", series.Singleton, 1)
+	_, _, changed := o.observe(other)
+	assert.False(t, changed, "the observer ignores other controllers")
+	o.observeDeletion(other)
 	var steps []step
 	for _, event := range []*eventsv1.Event{
 		eventOf(crashing, "1", series.Singleton, 1),
@@ -61,15 +65,6 @@ func TestObserverFollowsEventsToTheirFinalStates(t *testing.T) {
 		{subject: crashing, history: "Singleton → Ongoing → 1 heartbeat → Finished", count: 90, emitted: 90},
 		{subject: pulled, history: "Singleton", count: 1, emitted: 1},
 	}, o.verdicts(emitted))
-}
-
-func TestObserverIgnoresOtherControllers(t *testing.T) {
-	o := newTestObserver()
-	other := eventOf(subject{controller: "other"}, "1", series.Singleton, 1)
-	_, _, changed := o.observe(other)
-	assert.False(t, changed)
-	o.observeDeletion(other)
-	assert.Empty(t, o.verdicts(nil))
 }
 
 func TestObserverFindsProblems(t *testing.T) {
