@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,18 +40,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// funcSink calls a function for each line.
-type funcSink func(err error)
-
-func (funcSink) Init(logr.RuntimeInfo)                 {}
-func (funcSink) Enabled(int) bool                      { return true }
-func (s funcSink) Info(int, string, ...any)            { s(nil) }
-func (s funcSink) Error(err error, _ string, _ ...any) { s(err) }
-func (s funcSink) WithValues(...any) klog.LogSink      { return s }
-func (s funcSink) WithName(string) klog.LogSink        { return s }
-
 func TestGuardRecoversFromPanics(t *testing.T) {
-	logger := Guard(klog.New(funcSink(func(error) { panic("cannot write") }))).WithName("x").WithValues("k", "v")
+	logger := Guard(funcr.New(func(string, string) { panic("cannot write") }, funcr.Options{})).WithName("x").WithValues("k", "v")
 	assert.NotPanics(t, func() {
 		Guard(klog.Logger{}).Info("no sink")
 		logger.Info("message")
@@ -92,15 +81,23 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
+// errorSink keeps the last error.
+type errorSink struct {
+	klog.LogSink
+	last error
+}
+
+func (s *errorSink) Error(err error, _ string, _ ...any) { s.last = err }
+
 func TestEscapedErrorKeepsChain(t *testing.T) {
 	cause := errors.New("a\nb")
-	var last error
-	logger := Guard(klog.New(funcSink(func(err error) { last = err })))
+	sink := &errorSink{LogSink: funcr.New(nil, funcr.Options{}).GetSink()}
+	logger := Guard(klog.New(sink))
 	logger.Error(fmt.Errorf("wrapped: %w", cause), "message")
-	assert.ErrorIs(t, last, cause)
-	assert.EqualError(t, last, `wrapped: a\nb`)
+	assert.ErrorIs(t, sink.last, cause)
+	assert.EqualError(t, sink.last, `wrapped: a\nb`)
 	logger.Error(nil, "message")
-	assert.NoError(t, last)
+	assert.NoError(t, sink.last)
 }
 
 // klogLine matches the severity and the date at the start of a line.

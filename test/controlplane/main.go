@@ -65,7 +65,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// If the parent has exited, nothing reads the output. Writing to it must not
 		// end the process before it has removed its data.
 		signal.Ignore(syscall.SIGPIPE)
-		ctx = withLifeline(ctx, stdin, exitEventually)
+		ctx = withLifeline(ctx, stdin, func() { time.AfterFunc(orphanTimeout, func() { os.Exit(1) }) })
 	}
 
 	err = serve(ctx, cfg, stdout)
@@ -81,7 +81,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // orphanTimeout bounds the clean stop of an orphaned server, because no parent is left
-// to kill it.
+// to kill it. Then the process exits.
 const orphanTimeout = 20 * time.Second
 
 // errOrphaned is the cause of the stop after the parent has exited.
@@ -98,9 +98,4 @@ func withLifeline(ctx context.Context, r io.Reader, orphaned func()) context.Con
 		orphaned()
 	}()
 	return ctx
-}
-
-// exitEventually exits the process after orphanTimeout.
-func exitEventually() {
-	time.AfterFunc(orphanTimeout, func() { os.Exit(1) })
 }
