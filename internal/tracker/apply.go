@@ -253,7 +253,7 @@ func (e *Entry) attempt(w *Write) {
 	if len(x.attempts) == maxAttempts {
 		x.attempts = slices.Delete(x.attempts, 1, 2)
 	}
-	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro()})
+	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro(), w.revision})
 }
 
 func (e *Entry) failures() int {

@@ -6,6 +6,7 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 
+	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -98,12 +99,11 @@ func (t *Tracker) began(e *Entry, found *series.Series) bool {
 // equal an attempt that was sent.
 func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standing {
 	k := e.Key()
-	equal, smallest := e.attempted(found.Count, found.Last.UnixMicro())
-	if t.began(e, found) {
-		switch {
-		case equal:
+	if t.began(e, found) && e.hasAttempts() {
+		if _, ok := e.attempted(found); ok {
 			return own
-		case e.hasAttempts() && smallest <= found.Count:
+		}
+		if e.smallestAttempt() <= found.Count {
 			return shared
 		}
 	}
@@ -201,10 +201,11 @@ func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time
 	}
 	switch what {
 	case own:
+		a, _ := e.attempted(found)
 		t.adopt(e, found, 0, at)
+		t.confirm(e, a, at)
 	case shared:
-		_, smallest := e.attempted(0, 0)
-		t.adopt(e, found, found.Count-smallest, at)
+		t.adopt(e, found, found.Count-e.smallestAttempt(), at)
 	case alive:
 		t.adopt(e, found, found.Count, at)
 		t.adopted.Add(1)
@@ -293,6 +294,24 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 	t.planBeat(e)
 }
 
+// confirm says that the server has accepted an attempt of e. It is as if the response
+// had arrived now, so a loop does not write again before its next heartbeat.
+// Tracker.mu is held.
+func (t *Tracker) confirm(e *Entry, a attempt, at time.Duration) {
+	st := &e.status
+	if st.revision == 0 && !st.state.Closed() {
+		st.revision = a.revision
+		st.flush = t.awaited(e)
+	}
+	st.at = at
+	if st.beatDue {
+		st.countBeat()
+	}
+	st.beatDue = false
+	t.planBeat(e)
+	t.delay(e, heartbeat.Passed, 0, at)
+}
+
 // merge adds to e what others have written to its Event. Their occurrences are
 // added to its own, so nothing of either is lost.
 //
@@ -304,7 +323,8 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	st := &e.status
 	s := t.drain(e)
 	theirs := int64(found.Count) - int64(st.count)
-	if equal, _ := e.attempted(found.Count, found.Last.UnixMicro()); equal {
+	a, ours := e.attempted(found)
+	if ours {
 		theirs = 0
 	}
 	if theirs > 0 {
@@ -323,6 +343,9 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	st.revision, st.flush = 0, true
 	if found.Count >= count && found.State == e.spec.state {
 		st.revision, st.flush = revision, false // nothing to add
+	}
+	if ours {
+		t.confirm(e, a, at)
 	}
 	if !planned {
 		// Others have made a series of a singleton, or an attempt has.

@@ -1,7 +1,9 @@
 package tracker
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unique"
@@ -106,8 +108,9 @@ type extra struct {
 
 // attempt is what a write said whose outcome is unknown.
 type attempt struct {
-	count int32
-	last  int64 // microseconds since 1970
+	count    int32
+	last     int64  // microseconds since 1970
+	revision uint64 // of the spec
 }
 
 // maxAttempts bounds how many attempts an entry remembers.
@@ -249,16 +252,23 @@ func (e *Entry) hasUniqueName() bool { return e.extra != nil && e.extra.uniqueNa
 // hasAttempts reports whether there are writes whose outcome is unknown.
 func (e *Entry) hasAttempts() bool { return e.extra != nil && len(e.extra.attempts) > 0 }
 
-// attempted reports whether a write whose outcome is unknown has said this, and the
-// smallest count that any of them has said.
-func (e *Entry) attempted(count int32, last int64) (equal bool, smallest int32) {
-	smallest = math.MaxInt32
+// attempted returns the first write whose outcome is unknown and that has said what
+// found says. ok is false if there is none.
+func (e *Entry) attempted(found *series.Series) (a attempt, ok bool) {
 	if e.extra == nil {
-		return false, smallest
+		return attempt{}, false
 	}
-	for _, a := range e.extra.attempts {
-		equal = equal || a == attempt{count, last}
-		smallest = min(smallest, a.count)
+	i := slices.IndexFunc(e.extra.attempts, func(a attempt) bool {
+		return a.count == found.Count && a.last == found.Last.UnixMicro()
+	})
+	if i < 0 {
+		return attempt{}, false
 	}
-	return equal, smallest
+	return e.extra.attempts[i], true
+}
+
+// smallestAttempt returns the smallest count of the writes whose outcome is unknown.
+// There must be one.
+func (e *Entry) smallestAttempt() int32 {
+	return slices.MinFunc(e.extra.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
 }

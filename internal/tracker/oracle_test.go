@@ -822,7 +822,9 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 	}
 	switch what {
 	case own:
+		tried := e.tried
 		o.adopt(e, ev, 0, now)
+		o.confirm(e, tried, ev, now)
 	case shared:
 		o.adopt(e, ev, ev.count-e.smallest(), now)
 	case alive:
@@ -850,7 +852,8 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 // merge adds to e what others have written to its Event.
 func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	theirs := max(ev.count-e.knows.count, 0)
-	if e.hasTried(ev) {
+	tried, ours := e.tried, e.hasTried(ev)
+	if ours {
 		theirs = 0
 	}
 	planned := e.knows.state == series.Ongoing
@@ -864,6 +867,9 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	e.flush = ev.count < e.count || ev.state != e.state
 	if !e.flush {
 		e.knows.changes = e.changes
+	}
+	if ours {
+		o.confirm(e, tried, ev, now)
 	}
 	if !planned {
 		o.planBeat(e)
@@ -881,6 +887,22 @@ func (o *oracle) isTended(e *told, name naming) bool {
 	return len(o.where(isTracked, has(e.key), func(other *told) bool {
 		return other != e && other.name != nil && *other.name == name
 	})) > 0
+}
+
+// confirm says that the write among tried that says what ev says was made now.
+func (o *oracle) confirm(e *told, tried []toldWrite, ev *toldEvent, now time.Duration) {
+	i := slices.IndexFunc(tried, func(w toldWrite) bool { return w.count == ev.count && w.last == ev.last })
+	if e.knows.changes == 0 && !ev.state.Closed() {
+		e.knows.changes = tried[i].changes
+		e.flush = o.waitedFor[e] > tried[i].changes
+	}
+	e.at = now
+	if e.beatDue {
+		e.beats = min(e.beats+1, math.MaxUint8)
+	}
+	e.beatDue = false
+	o.planBeat(e)
+	e.failures, e.retry = 0, never
 }
 
 // adopt makes ev the Event of e, which has not counted theirs of its occurrences.

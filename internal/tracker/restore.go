@@ -52,8 +52,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	case own:
 		theirs = 0
 	case shared:
-		_, smallest := e.attempted(0, 0)
-		theirs -= smallest
+		theirs -= e.smallestAttempt()
 	}
 	t.adopt(e, found, theirs, at)
 	t.delay(e, heartbeat.Passed, 0, at)

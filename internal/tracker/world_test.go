@@ -575,8 +575,10 @@ func (w *world) answer(label string, now time.Duration) response {
 	r, ev := w.do(e, write)
 	was, count, known := e.phase, e.counted(), int(e.status.count)
 	if was == claiming {
-		_, smallest := e.attempted(0, 0)
-		known = int(smallest)
+		known = math.MaxInt32
+		if e.hasAttempts() {
+			known = int(e.smallestAttempt())
+		}
 	}
 	looks := r.Outcome == Written && write.Kind == Look
 	if looks && was == conflicted && w.tends[e] != ev {
