@@ -11,70 +11,54 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fleet is many ongoing series: when each is due, and a hash of each.
-type fleet struct {
-	due, written []time.Duration
-	hashes       []uint64
+// beating is an ongoing series.
+type beating struct {
+	due, written time.Duration
+	hash         uint64
 }
 
-// newFleet returns n series that begin within a minute.
-func newFleet(n int, rng *rand.Rand, plan planner) *fleet {
-	f := &fleet{}
-	for i := range n {
-		at := time.Minute * time.Duration(i) / time.Duration(n)
-		f.written, f.hashes = append(f.written, at), append(f.hashes, rng.Uint64())
-		f.due = append(f.due, plan(at, f.hashes[i]))
-	}
-	return f
+func (s *beating) plan(at time.Duration) {
+	s.due = Intervals{Heartbeat: simBeat}.Jitter(at+simBeat, s.hash)
 }
 
-type planner func(at time.Duration, hash uint64) time.Duration
-
-// run writes the heartbeats up to a time, and returns how many are in each minute
-// after from.
-func (f *fleet) run(from, until time.Duration, plan planner) []int {
-	counts := make([]int, (until-from)/time.Minute)
-	for i := range f.due {
-		for f.due[i] < until {
-			f.written[i] = f.due[i] + time.Millisecond // a request takes time
-			if minute := (f.due[i] - from) / time.Minute; f.due[i] >= from {
-				counts[minute]++
+// busiest writes the heartbeats of a fleet up to a time, and returns how many are in
+// the busiest minute after from, divided by the mean.
+func busiest(fleet []beating, from, until time.Duration) float64 {
+	counts, total := make([]int, (until-from)/time.Minute), 0
+	for i := range fleet {
+		for s := &fleet[i]; s.due < until; s.plan(s.written) {
+			s.written = s.due + time.Millisecond // a request takes time
+			if s.due >= from {
+				counts[(s.due-from)/time.Minute]++
+				total++
 			}
-			f.due[i] = plan(f.written[i], f.hashes[i])
 		}
 	}
-	return counts
-}
-
-// peak returns the busiest minute, divided by the mean.
-func peak(counts []int) float64 {
-	sum := 0
-	for _, n := range counts {
-		sum += n
-	}
-	return float64(slices.Max(counts)) * float64(len(counts)) / float64(sum)
+	return float64(slices.Max(counts)*len(counts)) / float64(total)
 }
 
 // Of 1,000 series, 33 heartbeats are due in a mean minute. The busiest of 30 minutes
 // exceeds 1.5 times that for one of 16 sets of hashes, so this takes the median.
 func TestJitterSpreadsHeartbeats(t *testing.T) {
-	iv := Intervals{Heartbeat: simBeat}
-	plan := func(at time.Duration, hash uint64) time.Duration { return iv.Jitter(at+simBeat, hash) }
 	for n, runs := range map[int]uint64{1000: 25, 10_000: 5, 100_000: 1} {
 		var peaks []float64
 		for seed := range runs {
-			f := newFleet(n, rand.New(rand.NewPCG(seed, 0)), plan)
-			counts := f.run(time.Minute, 4*time.Hour, plan)
-			peaks = append(peaks, peak(counts))
+			rng, fleet := rand.New(rand.NewPCG(seed, 0)), make([]beating, n)
+			for i := range fleet {
+				fleet[i].hash = rng.Uint64()
+				fleet[i].plan(time.Minute * time.Duration(i) / time.Duration(n)) // all begin within a minute
+			}
+			peaks = append(peaks, busiest(fleet, time.Minute, 4*time.Hour))
 
 			// A restarted process plans the same if it has the same hashes.
-			due := slices.Clone(f.due)
-			for i := range f.due {
-				f.due[i] = plan(4*time.Hour, f.hashes[i])
-				require.LessOrEqual(t, f.due[i], due[i])
-				require.LessOrEqual(t, f.due[i], f.written[i]+simBeat)
+			for i := range fleet {
+				s := &fleet[i]
+				due := s.due
+				s.plan(4 * time.Hour)
+				require.LessOrEqual(t, s.due, due)
+				require.LessOrEqual(t, s.due, s.written+simBeat)
 			}
-			assert.LessOrEqual(t, peak(f.run(4*time.Hour, 8*time.Hour, plan)), peaks[seed]*1.01)
+			assert.LessOrEqual(t, busiest(fleet, 4*time.Hour, 8*time.Hour), peaks[seed]*1.01)
 		}
 		slices.Sort(peaks)
 		assert.Less(t, peaks[len(peaks)/2], 1.5, n)
@@ -108,6 +92,7 @@ func TestAfter(t *testing.T) {
 		{Intervals{Heartbeat: 30 * m}, math.MinInt, 30 * m},
 		{Intervals{Heartbeat: 30 * m, First: 31 * m}, 0, 30 * m},
 		{Intervals{Heartbeat: 30 * m, First: -1}, 0, 30 * m},
+		{Intervals{Heartbeat: 30 * m, First: m}, math.MaxInt, 30 * m},
 
 		// Doubling hits Heartbeat exactly, and misses it by one either way.
 		{Intervals{Heartbeat: 8 * s, First: s}, 2, 4 * s},
@@ -120,17 +105,14 @@ func TestAfter(t *testing.T) {
 		// The limits of a Duration.
 		{Intervals{Heartbeat: never, First: 1}, 62, 1 << 62},
 		{Intervals{Heartbeat: never, First: 1}, 63, never},
+		{Intervals{Heartbeat: never, First: 1}, 64, never},
 		{Intervals{Heartbeat: never, First: 1}, math.MaxInt, never},
 		{Intervals{Heartbeat: never, First: never}, 1, never},
 		{Intervals{Heartbeat: never, First: never/2 + 1}, 1, never},
 	} {
 		assert.Equal(t, tt.want, tt.iv.After(tt.heartbeats), "%+v after %d", tt.iv, tt.heartbeats)
 	}
-	early := Intervals{Heartbeat: 30 * m, First: m}
 	for i, minutes := range []time.Duration{1, 1, 2, 4, 8, 16, 30, 30} {
-		assert.Equal(t, minutes*m, early.After(i-1))
-	}
-	for _, i := range []int{63, 64, math.MaxInt} {
-		assert.Equal(t, 30*m, early.After(i))
+		assert.Equal(t, minutes*m, Intervals{Heartbeat: 30 * m, First: m}.After(i-1))
 	}
 }
