@@ -61,7 +61,7 @@ func (w *world) fail(it *item, result Result) {
 }
 
 // sleep advances the clock to the next wake-up, and returns for how long. Nothing
-// can be sent before.
+// can be sent before. Items that are due then become ready.
 func (w *world) sleep() time.Duration {
 	w.t.Helper()
 	require.Empty(w.t, w.send())
@@ -69,7 +69,15 @@ func (w *world) sleep() time.Duration {
 	require.True(w.t, ok)
 	slept := at - w.now
 	w.now = at
+	w.advance()
 	return slept
+}
+
+// advance makes all items ready that are due.
+func (w *world) advance() {
+	for it, ok := w.Due(w.now); ok; it, ok = w.Due(w.now) {
+		w.Ready(it, w.now, false, w.now)
+	}
 }
 
 func seconds(n ...int) (ds []time.Duration) {
@@ -132,63 +140,6 @@ func TestBackoffOfItems(t *testing.T) {
 	assert.Equal(t, 70*time.Second, until)
 }
 
-// Requests that were in flight together are pushed back together, which is one
-// push-back. Such a response can ask for more time, but a success says nothing
-// about the server as it is now.
-func TestResponsesFromBeforeAPause(t *testing.T) {
-	for name, tt := range map[string]struct {
-		result     Result
-		retryAfter time.Duration
-		want       time.Duration // the pause
-		next       time.Duration // and the one after another push-back
-	}{
-		"push-back":           {PushedBack, 0, 5 * time.Second, 10 * time.Second},
-		"shorter Retry-After": {PushedBack, time.Second, 5 * time.Second, 10 * time.Second},
-		"longer Retry-After":  {PushedBack, time.Minute, time.Minute, 10 * time.Second},
-		"success":             {Passed, 0, 5 * time.Second, 10 * time.Second},
-		"denial":              {Denied, 0, 5 * time.Second, 10 * time.Second},
-		"failure":             {Failed, 0, 5 * time.Second, 10 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.add("a", 1)
-			w.add("b", 9)
-			w.add("c", 2)
-			sent := w.send()
-			require.Len(t, sent, 12)
-			w.fail(sent[11], PushedBack)
-			for _, it := range sent[1:10] {
-				w.fail(it, PushedBack)
-			}
-			w.Done(sent[0], sent[0].key, tt.result, tt.retryAfter, w.now)
-			assert.Equal(t, tt.want, w.sleep())
-			probe := w.send()
-			require.Len(t, probe, 1, "one probe at a time")
-
-			// A late response with Retry-After does not begin another round.
-			w.Done(sent[10], sent[10].key, PushedBack, time.Second, w.now)
-			w.fail(probe[0], PushedBack)
-			assert.Equal(t, tt.next, w.sleep())
-		})
-	}
-}
-
-func TestNamespacesDoNotHoldUpEachOther(t *testing.T) {
-	w := newWorld(t)
-	bad := w.add("bad", 10)
-	good := w.add("good", 10)
-	patch := &item{key: Gate{"bad", "patch"}}
-	w.Ready(patch, w.now, false, w.now)
-	first, _ := w.Next(w.now)
-	require.Same(t, bad[0], first)
-	w.fail(first, Denied)
-	assert.ElementsMatch(t, append(good, patch), w.send())
-	n, pending, _ := w.Backlog()
-	assert.Equal(t, []int{0, 21}, []int{n, pending})
-	assert.Equal(t, 2*time.Minute, w.sleep())
-	assert.Len(t, w.send(), 1)
-}
-
 // A poison item closes the gate each time, but the others of its namespace follow
 // a second later.
 func TestPoisonItemDoesNotHoldUpItsNamespace(t *testing.T) {
@@ -200,9 +151,7 @@ func TestPoisonItemDoesNotHoldUpItsNamespace(t *testing.T) {
 		item := w.add("a", 1)[0]
 		ready := w.now
 		for handled := false; !handled; {
-			for it, ok := w.Due(w.now); ok; it, ok = w.Due(w.now) {
-				w.Ready(it, w.now, false, w.now)
-			}
+			w.advance()
 			for _, it := range w.send() {
 				if it != poison {
 					w.done(it, Passed)
@@ -233,9 +182,6 @@ func TestDeniedItemsExpire(t *testing.T) {
 		begin := w.now
 		for expired := 0; expired < n; {
 			require.Less(t, w.now-begin, ttl+10*time.Minute)
-			for it, ok := w.Due(w.now); ok; it, ok = w.Due(w.now) {
-				w.Ready(it, w.now, false, w.now)
-			}
 			for _, it := range w.send() {
 				w.done(it, Denied)
 				w.Retry(it, w.now+w.Backoff(Denied, 1), w.now)
@@ -253,27 +199,6 @@ func TestDeniedItemsExpire(t *testing.T) {
 		w.send()
 		assert.Empty(t, w.gates, "the gate is forgotten")
 	}
-}
-
-func TestHurry(t *testing.T) {
-	w := newWorld(t)
-	w.add("denied", 2)
-	for _, it := range w.send() {
-		w.fail(it, Denied)
-	}
-	require.Empty(t, w.send())
-	w.Hurry(w.now)
-	for range 3 {
-		probe := w.send()
-		require.Len(t, probe, 1)
-		w.fail(probe[0], Denied)
-		assert.Equal(t, time.Second, w.sleep())
-	}
-	w.Hurry(w.now)
-	probe := w.send()[0]
-	w.fail(probe, PushedBack)
-	w.Hurry(w.now)
-	assert.Equal(t, 5*time.Second, w.sleep(), "a pause stays")
 }
 
 // More items than become ready at once follow when a gate opens, in their order.

@@ -1,9 +1,7 @@
 package heartbeat
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -113,22 +111,4 @@ func TestAllocations(t *testing.T) {
 		s.Retry(it, now, now)
 		s.Wait(it, now+n)
 	}))
-}
-
-// BenchmarkScheduleWait takes the earliest item, and has it wait anew.
-func BenchmarkScheduleWait(b *testing.B) {
-	for _, n := range []int{1000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(1, 2))
-			s, items := NewSchedule[*item](nil), make([]item, n)
-			for _, i := range rng.Perm(n) {
-				s.Wait(&items[i], time.Duration(rng.Int64N(int64(simBeat))))
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				it, _ := s.Due(math.MaxInt64)
-				s.Wait(it, simBeat+time.Duration(rng.Int64N(int64(simBeat))))
-			}
-		})
-	}
 }
