@@ -1,13 +1,11 @@
 package events
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -51,52 +49,6 @@ func TestTwoHoursAtOneASecond(t *testing.T) {
 		assert.Equal(t, series.Finished.String(), stateOf(event))
 		assert.LessOrEqual(t, len(w.server.log()), 7)
 		assert.Zero(t, w.broadcaster.Stats().Tracked)
-	})
-}
-
-func TestResourceVersionDoesNotTellEventsApart(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		pod := testPod(0)
-		for i := range 1000 {
-			pod.ResourceVersion = fmt.Sprint(i)
-			w.recorder.Eventf(pod, pod, "Normal", "Tested", "Testing", "note %d", i)
-			time.Sleep(time.Millisecond)
-		}
-		w.flush(t)
-		assert.EqualValues(t, 1000, countOf(w.server.only(t)))
-	})
-}
-
-// An event that recurs after FinishAfter begins a new Event. The recorder knows which
-// names are taken.
-func TestEverySevenMinutesIsNoSeries(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.ttl = time.Hour
-		n := 0
-		for start := time.Now(); time.Since(start) < 6*time.Hour; time.Sleep(7 * time.Minute) {
-			w.emit(0)
-			n++
-		}
-		w.flush(t)
-		require.Contains(t, []int{51, 52}, n)
-		assert.Equal(t, n, w.server.requestsOf("create"))
-		assert.Len(t, w.server.log(), n)
-		assert.Equal(t, map[WriteKey]uint64{{"create", "written"}: uint64(n)}, w.broadcaster.Stats().Writes, "no conflicts")
-	})
-}
-
-func TestEveryFiveMinutesIsOneSeries(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.ttl = time.Hour
-		for range 72 {
-			w.emit(0)
-			time.Sleep(5 * time.Minute)
-		}
-		w.flush(t)
-		assert.EqualValues(t, 72, countOf(w.server.only(t)))
-		assert.Equal(t, 1, w.server.requestsOf("create"))
-		// Create, series, up to twelve heartbeats, flush.
-		assert.LessOrEqual(t, len(w.server.log()), 15)
 	})
 }
 
@@ -149,6 +101,7 @@ func TestExpiredEventComesBackWithItsCount(t *testing.T) {
 		assert.EqualValues(t, 259, countOf(event), "as of the heartbeat, half an hour and 7 seconds after the first occurrence")
 		assert.Equal(t, series.Ongoing.String(), stateOf(event))
 		assert.Equal(t, []string{"create", "patch", "patch", "create"}, verbs(w.server.log()))
+		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
 	})
 }
 

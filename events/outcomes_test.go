@@ -3,10 +3,8 @@ package events
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -17,8 +15,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 func TestTroubleIsRetried(t *testing.T) {
@@ -42,19 +38,6 @@ func TestTroubleIsRetried(t *testing.T) {
 	}
 }
 
-func TestOneCreateCarriesTheCountOfAnOutage(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(always(io.EOF))
-		for range 57 {
-			w.emit(0)
-			time.Sleep(time.Second)
-		}
-		w.server.script(nil)
-		w.flush(t)
-		assert.EqualValues(t, 57, countOf(w.server.only(t)))
-	})
-}
-
 func TestDeniedIsRetriedEveryTwoMinutes(t *testing.T) {
 	for _, err := range []error{apierrors.NewUnauthorized("no token"), apierrors.NewForbidden(eventResource, "x", errors.New("no role"))} {
 		runInBubble(t, err.Error(), Options{}, func(t *testing.T, w *world) {
@@ -72,38 +55,6 @@ func TestDeniedIsRetriedEveryTwoMinutes(t *testing.T) {
 			assert.Len(t, w.server.list(), 10)
 		})
 	}
-}
-
-func TestRememberedDenialsAreBounded(t *testing.T) {
-	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
-		w.server.script(always(apierrors.NewForbidden(eventResource, "x", errors.New("no role"))))
-		for i := range maxDenied + 100 {
-			pod := testPod(0)
-			pod.Namespace = fmt.Sprint("ns-", i)
-			w.recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
-		}
-		time.Sleep(time.Minute)
-		assert.Len(t, w.logs.with("May not write events"), maxDenied)
-		w.server.script(nil)
-	})
-}
-
-func TestEventThatIsGoneIsRecreated(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		for range 10 {
-			w.emit(0)
-		}
-		w.flush(t)
-		w.server.remove()
-		w.emit(0)
-		w.flush(t)
-		event := w.server.only(t)
-		assert.EqualValues(t, 11, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-		requests := w.server.log()
-		assert.Equal(t, []string{"patch", "create"}, verbs(requests[len(requests)-2:]))
-		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
-	})
 }
 
 func TestForeignEventLeadsToAUniqueName(t *testing.T) {
@@ -156,64 +107,6 @@ func TestTakenNamesAreRetriedWithBackOff(t *testing.T) {
 	}
 }
 
-// The create succeeded, its response was lost, and the server refuses to show the
-// Event.
-func TestRefusedLookAfterALostResponse(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		var lost, looks atomic.Int32
-		w.server.lose = func(r request) error {
-			if r.verb == "create" && lost.Add(1) == 1 {
-				return io.ErrUnexpectedEOF
-			}
-			return nil
-		}
-		w.server.script(func(_ context.Context, r request) error {
-			if r.body == "{}" && looks.Add(1) < 3 {
-				return statusError(405, 0)
-			}
-			return nil
-		})
-		w.emit(0)
-		w.flush(t)
-		assert.EqualValues(t, 1, countOf(w.server.only(t)))
-		assert.Equal(t, []string{"create", "create", "patch", "patch", "patch"}, verbs(w.server.log()))
-		requests := w.server.log()
-		for i := 1; i+1 < len(requests); i++ {
-			assert.Greater(t, requests[i+1].at.Sub(requests[i].at), time.Second, "tried again in no hurry")
-		}
-	})
-}
-
-func TestLookThatIsAlwaysRefused(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		key := keyOf(0)
-		w.server.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: key.BaseName()}})
-		w.server.script(func(_ context.Context, r request) error {
-			if r.body == "{}" {
-				return statusError(422, 0)
-			}
-			return nil
-		})
-		w.emit(0)
-		time.Sleep(20 * time.Second)
-		assert.Len(t, w.server.list(), 2)
-		assert.Equal(t, []string{"create", "patch", "patch", "patch", "create"}, verbs(w.server.log()))
-	})
-}
-
-func TestConflictOnAPatchIsRetried(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.emit(0)
-		synctest.Wait()
-		w.server.script(once(apierrors.NewConflict(eventResource, "x", errors.New("modified"))))
-		w.emit(0)
-		w.flush(t)
-		assert.EqualValues(t, 2, countOf(w.server.only(t)))
-		assert.Equal(t, []string{"create", "patch", "patch", "patch"}, verbs(w.server.log()))
-		assert.Equal(t, "{}", w.server.log()[2].body, "a look")
-	})
-}
-
 func TestRefusedIsDropped(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -241,44 +134,6 @@ func TestRefusedIsDropped(t *testing.T) {
 			assert.Len(t, w.logs.with("Dropped events", strconv.Quote(tt.err.Error()), string(tt.reason), "pod-0"), 1)
 		})
 	}
-}
-
-// A refused loop costs one request per heartbeat.
-func TestRefusedLoop(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(always(statusError(422, 0)))
-		for range 2 * 60 * 60 {
-			w.emit(0)
-			time.Sleep(time.Second)
-		}
-		assert.LessOrEqual(t, len(w.server.log()), 5)
-		time.Sleep(10 * time.Minute)
-		assert.Zero(t, w.broadcaster.Stats().Tracked)
-		assert.Equal(t, map[DropReason]uint64{DropRejected: 7200}, w.broadcaster.Stats().Dropped)
-		assert.LessOrEqual(t, len(w.logs.with("Dropped events")), 6)
-	})
-}
-
-func TestRecoveryIsNotLoggedForEachEvent(t *testing.T) {
-	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
-		start := time.Now()
-		var n atomic.Int64
-		w.server.script(func(context.Context, request) error {
-			if n.Add(1)%2 == 0 {
-				return io.EOF
-			}
-			return nil
-		})
-		for i := range 1000 {
-			w.emit(i)
-			time.Sleep(50 * time.Millisecond)
-		}
-		w.flush(t)
-		minutes := int(time.Since(start)/time.Minute) + 1
-		assert.LessOrEqual(t, len(w.logs.with("Cannot write events")), minutes)
-		assert.LessOrEqual(t, len(w.logs.with("Events are written again")), minutes)
-		assert.NotEmpty(t, w.logs.with("Events are written again"))
-	})
 }
 
 func assertBetween[T ~int | ~int64](t *testing.T, low, high, got T) {

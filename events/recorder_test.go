@@ -194,8 +194,10 @@ func TestWithLogger(t *testing.T) {
 func TestLastNote(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		formatted := 0
+		pod := testPod(0)
 		for i := range 100 {
-			w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %v", counter{i, &formatted})
+			pod.ResourceVersion = fmt.Sprint(i) // does not tell events apart
+			w.recorder.Eventf(pod, pod, "Normal", "Tested", "Testing", "note %v", counter{i, &formatted})
 			time.Sleep(time.Second)
 		}
 		w.flush(t)
