@@ -100,18 +100,6 @@ func TestOnDropRunsConcurrently(t *testing.T) {
 	})
 }
 
-func TestOnDropThatShutsDown(t *testing.T) {
-	var w *world
-	synctest.Test(t, func(t *testing.T) {
-		w = newWorld(t, Options{OnDrop: func(Drop) { w.broadcaster.Shutdown() }})
-		w.emit(0)
-		start := time.Now()
-		w.broadcaster.Shutdown() // loses the event, since it was never started
-		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
-		w.assertAccounted(t)
-	})
-}
-
 func TestHandlerThatEmits(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		handled := 0

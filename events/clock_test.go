@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -36,10 +35,9 @@ import (
 type machineClock struct {
 	clock.RealClock
 	// boot has a monotonic reading, unlike times in a bubble.
-	boot     time.Time
-	begin    time.Time // of the bubble
-	set      atomic.Int64
-	wallOnly bool
+	boot  time.Time
+	begin time.Time // of the bubble
+	set   atomic.Int64
 }
 
 // bootTime is from outside all bubbles.
@@ -52,11 +50,7 @@ func newMachineClock() *machineClock { return &machineClock{boot: bootTime, begi
 func (c *machineClock) setBy(d time.Duration) { c.set.Add(int64(d)) }
 
 func (c *machineClock) Now() time.Time {
-	now := wallclock.Set(c.boot.Add(time.Since(c.begin)), time.Duration(c.set.Load()))
-	if c.wallOnly {
-		now = now.Round(0)
-	}
-	return now
+	return wallclock.Set(c.boot.Add(time.Since(c.begin)), time.Duration(c.set.Load()))
 }
 
 func (c *machineClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
@@ -235,46 +229,6 @@ func statesOf(t *testing.T, w *world) (states []string) {
 	return states
 }
 
-// If the clock is set ahead, running series end and begin again. If it is set back,
-// they are kept for as long as that.
-func TestClockWithoutMonotonicTimeIsSet(t *testing.T) {
-	for _, row := range []struct {
-		by         time.Duration
-		wantEvents int
-		wantKept   time.Duration
-	}{
-		{by: -time.Hour, wantEvents: 1, wantKept: time.Hour},
-		{by: time.Hour, wantEvents: 2},
-	} {
-		runBubble(t, row.by.String(), func(t *testing.T) {
-			machine := newMachineClock()
-			machine.wallOnly = true
-			w := newWorld(t, Options{Clock: machine})
-			w.start(t)
-			w.loop(10, time.Minute)
-			machine.setBy(row.by)
-			w.loop(30, time.Minute)
-			last := time.Now().Add(-time.Minute)
-			w.emit(1) // and what is new is written as ever
-			synctest.Wait()
-			assert.Len(t, w.server.list(), row.wantEvents+1)
-			for w.broadcaster.Stats().Tracked > 0 {
-				time.Sleep(time.Minute)
-				require.LessOrEqual(t, time.Since(last), row.wantKept+2*finishAfter, "it is not kept for ever")
-			}
-			synctest.Wait()
-			for _, event := range w.server.list() {
-				if countOf(event) > 1 {
-					assert.Equal(t, series.Finished.String(), stateOf(event))
-				}
-			}
-			assertTimesNeverGoBack(t, w.server.log())
-			w.broadcaster.Shutdown()
-			w.assertAccounted(t)
-		})
-	}
-}
-
 // A process judges the Events of an earlier one by its own clock.
 func TestRestartWithAnotherClock(t *testing.T) {
 	for _, row := range []struct {
@@ -365,46 +319,6 @@ func TestProcessIsStopped(t *testing.T) {
 			}
 			assert.Equal(t, []string{"Finished x27", "Finished x2", " x1", " x1"}, statesOf(t, w))
 			assertTimesNeverGoBack(t, w.server.log())
-			w.broadcaster.Shutdown()
-			w.assertAccounted(t)
-		})
-	}
-}
-
-// The server has or has not handled the request that was in flight.
-func TestProcessIsStoppedInARequest(t *testing.T) {
-	for _, done := range []bool{true, false} {
-		runBubble(t, fmt.Sprintf("done: %v", done), func(t *testing.T) {
-			clock := clocktesting.NewFakeClock(time.Now())
-			w := newWorld(t, Options{Clock: clock})
-			answer := make(chan struct{})
-			if done {
-				w.server.lose = func(request) error {
-					<-answer
-					return context.DeadlineExceeded
-				}
-			} else {
-				w.server.script(func(context.Context, request) error {
-					<-answer
-					return context.DeadlineExceeded
-				})
-			}
-			w.start(t)
-			w.emit(0)
-			w.emit(0)
-			synctest.Wait()
-			wake(clock, func() { w.emit(0) })
-			w.server.script(nil)
-			w.server.mu.Lock()
-			w.server.lose = nil
-			w.server.mu.Unlock()
-			close(answer)
-			synctest.Wait()
-			for range 2 { // a create, and a look if the Event exists
-				clock.Step(3 * time.Second)
-				synctest.Wait()
-			}
-			assert.Equal(t, []string{"Finished x2", " x1"}, statesOf(t, w))
 			w.broadcaster.Shutdown()
 			w.assertAccounted(t)
 		})

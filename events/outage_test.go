@@ -91,21 +91,24 @@ func TestRecoveryIsLoggedIfTheOutageWas(t *testing.T) {
 	})
 }
 
-// Without writes, lists show that the server is down.
+// Without writes, lists show that the server is down. The recorder retries them.
 func TestListTroubleIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listerThatFails(io.EOF)
 		w := newWorldOn(t, s.server, s, Options{})
 		begin := time.Now()
 		w.start(t)
-		time.Sleep(30 * time.Minute)
+		time.Sleep(10 * time.Minute)
+		assertBetween(t, 6, 14, int(s.pages.Load()))
+		time.Sleep(20 * time.Minute)
 		lines := w.logs.with("Cannot list events, will try again", `"error"="EOF"`)
 		assertBetween(t, 10, 30, len(lines))
 		for _, line := range lines {
 			assert.Contains(t, line, fmt.Sprintf(`"since"=%q`, logTime(begin)))
 		}
 		s.err.Store(nil)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(3 * time.Minute)
+		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
 		assert.Len(t, w.logs.with("The list of events is answered again", `"failedFor"="3`), 1)
 		assert.Empty(t, w.logs.with("write events"))
 		assert.Empty(t, w.logs.with("written again"))

@@ -140,45 +140,6 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-func TestRestartAfterTheSeriesIsDead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		first := startOn(t, s, s, Options{})
-		first.loop(10, time.Second)
-		first.flush(t)
-		first.kill()
-		time.Sleep(heartbeatInterval + finishAfter)
-
-		second := startOn(t, s, s, Options{})
-		second.loop(3, time.Second)
-		second.broadcaster.Shutdown()
-		assert.Equal(t, []string{"Finished x10", "Ongoing x3"}, statesOf(t, second))
-		s.assertNoProblems(t)
-	})
-}
-
-// A series that recurs has a unique name. The Event under the base name leads to it.
-func TestRestartFindsTheSuccessor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		first := startOn(t, s, s, Options{SkipList: true})
-		first.loop(10, time.Second)
-		time.Sleep(20 * time.Minute)
-		before := len(s.log())
-		first.loop(120, time.Minute)
-		// Create, series, and signpost; two heartbeats an hour, each with the signpost.
-		assert.LessOrEqual(t, len(s.log())-before, 3+2*2*2)
-		first.broadcaster.Shutdown()
-
-		second := startOn(t, s, s, Options{SkipList: true})
-		second.loop(10, time.Second)
-		second.broadcaster.Shutdown()
-		assert.Equal(t, []string{"Finished x10", "Ongoing x130"}, statesOf(t, second))
-		assert.EqualValues(t, 1, second.broadcaster.Stats().Adopted)
-		s.assertNoProblems(t)
-	})
-}
-
 func TestLostResponses(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		var responses atomic.Int32
@@ -271,20 +232,6 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 	}
 }
 
-func TestListIsRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := listerThatFails(statusError(503, 0))
-		w := startOn(t, s.server, s, Options{})
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		assertBetween(t, 6, 14, int(s.pages.Load()))
-		s.err.Store(nil)
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
-		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
-	})
-}
-
 // leaders are two processes of one controller.
 func leaders(t *testing.T) (s *server, one, two *world) {
 	t.Helper()
@@ -292,47 +239,6 @@ func leaders(t *testing.T) (s *server, one, two *world) {
 	one = startOn(t, s, s, Options{Scope: SameController, ReportingInstance: "tester-1"})
 	two = startOn(t, s, s, Options{Scope: SameController, ReportingInstance: "tester-2"})
 	return s, one, two
-}
-
-// A deposed leader writes its rest after the next one has continued in the same Event.
-func TestDeposedLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, deposed, leader := leaders(t)
-		deposed.emitTimes(10)
-		deposed.flush(t)
-		deposed.emitTimes(5)
-		time.Sleep(time.Minute)
-		leader.emitTimes(50)
-		leader.flush(t)
-		assert.EqualValues(t, 60, countOf(s.only(t)))
-		time.Sleep(time.Minute)
-		deposed.broadcaster.Shutdown()
-		assert.EqualValues(t, 65, countOf(s.only(t)))
-		leader.emit(0)
-		leader.broadcaster.Shutdown()
-		assert.Equal(t, []string{"Ongoing x66"}, statesOf(t, leader))
-		s.assertNoProblems(t)
-	})
-}
-
-// A deposed leader that is quiet does not close the Event of the next one.
-func TestDeposedLeaderGoesQuiet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, deposed, leader := leaders(t)
-		deposed.emitTimes(10)
-		deposed.flush(t)
-		deposed.emitTimes(5)
-		for range 20 {
-			time.Sleep(time.Minute)
-			leader.emit(0)
-		}
-		leader.flush(t)
-		assert.Equal(t, []string{"Ongoing x35"}, statesOf(t, leader))
-		assert.Zero(t, deposed.broadcaster.Stats().Tracked)
-		time.Sleep(10 * time.Minute)
-		assert.Equal(t, series.Finished.String(), stateOf(s.only(t)))
-		s.assertNoProblems(t)
-	})
 }
 
 func TestTwoLeaders(t *testing.T) {

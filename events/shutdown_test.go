@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,8 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 func TestStartTwice(t *testing.T) {
@@ -51,25 +50,6 @@ func TestStartFails(t *testing.T) {
 		assert.Empty(t, w.server.log())
 		w.assertAccounted(t)
 	}
-}
-
-func TestEventsFromBeforeTheStartAreWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		for range 3 {
-			for i := range 20 {
-				w.emit(i)
-			}
-		}
-		time.Sleep(time.Hour)
-		assert.Equal(t, 20, w.broadcaster.Stats().Tracked)
-		assert.Equal(t, 20, w.broadcaster.Stats().Waiting)
-		w.start(t)
-		w.flush(t)
-		assert.Len(t, w.server.list(), 20)
-		assert.EqualValues(t, 60, w.server.delivered())
-		w.assertAccounted(t)
-	})
 }
 
 func TestStartRecordingToSinkEndsWithItsChannel(t *testing.T) {
@@ -134,34 +114,32 @@ func TestNeedLeaderElection(t *testing.T) {
 	assert.True(t, NewBroadcasterWithOptions(newServer(), Options{Scope: SameController}).NeedLeaderElection())
 }
 
-// The rate limiter would permit 600 requests in this time.
 func TestShutdownIgnoresTheRateLimit(t *testing.T) {
-	const emitted = 5000
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.slow(2 * time.Millisecond)
-		for i := range emitted {
-			w.emit(i)
-		}
-		start := time.Now()
-		w.broadcaster.Shutdown()
-		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
-		assert.Len(t, w.server.list(), emitted)
-		assert.Empty(t, w.broadcaster.Stats().Dropped)
-		assert.Zero(t, w.broadcaster.Stats().Tracked)
-	})
-}
-
-func TestShutdownWritesCounts(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		for range 1000 {
-			w.emit(0)
-			time.Sleep(time.Second)
-		}
-		w.broadcaster.Shutdown()
-		event := w.server.only(t)
-		assert.EqualValues(t, 1000, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event), "the next process may continue it")
-	})
+	for _, tt := range []struct {
+		qps     float32
+		emitted int
+		before  time.Duration // Shutdown
+		most    int           // requests in that time
+	}{
+		{0, 5000, 0, 100}, // the rate limiter would permit 600 requests during Shutdown
+		{0.05, 200, time.Minute, 9},
+	} {
+		runInBubble(t, fmt.Sprint(tt.qps), Options{QPS: tt.qps}, func(t *testing.T, w *world) {
+			w.server.slow(2 * time.Millisecond)
+			for i := range tt.emitted {
+				w.emit(i)
+			}
+			time.Sleep(tt.before)
+			require.LessOrEqual(t, len(w.server.log()), tt.most)
+			start := time.Now()
+			w.broadcaster.Shutdown()
+			assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
+			assert.Len(t, w.server.list(), tt.emitted)
+			assert.Len(t, w.server.log(), tt.emitted, "one request each")
+			assert.Empty(t, w.broadcaster.Stats().Dropped)
+			assert.Zero(t, w.broadcaster.Stats().Tracked)
+		})
+	}
 }
 
 func TestShutdownRetriesSoon(t *testing.T) {
@@ -242,12 +220,16 @@ func TestShutdownTwice(t *testing.T) {
 	})
 }
 
+// Shutdown drops the events. OnDrop may call Shutdown.
 func TestShutdownBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		var w *world
+		w = newWorld(t, Options{OnDrop: func(Drop) { w.broadcaster.Shutdown() }})
 		w.emit(0)
 		w.emit(0)
+		start := time.Now()
 		w.broadcaster.Shutdown()
+		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
 		assert.Equal(t, map[DropReason]uint64{DropShutdown: 2}, w.broadcaster.Stats().Dropped)
 		require.ErrorIs(t, w.broadcaster.StartRecordingToSinkWithContext(t.Context()), ErrShutDown)
 		w.assertAccounted(t)
@@ -305,10 +287,12 @@ func TestContextEnds(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, w.server.log(), 2, "it does not write")
 		assert.Equal(t, 3, w.broadcaster.Stats().Tracked, "but it accepts events")
+		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "2 of 2 series were not flushed: the broadcaster has stopped")
 
 		w.broadcaster.Shutdown()
 		assert.EqualValues(t, 4, w.server.delivered())
 		assert.Empty(t, w.broadcaster.Stats().Dropped)
+		require.NoError(t, w.broadcaster.Flush(t.Context()), "nothing is left")
 		w.assertAccounted(t)
 	})
 }
@@ -363,35 +347,6 @@ func TestShutdownWaitsForRequestsThatWereCutOff(t *testing.T) {
 			w.assertAccounted(t)
 		})
 	}
-}
-
-func TestShutdownIgnoresAVeryLowRate(t *testing.T) {
-	inBubble(t, Options{QPS: 0.05}, func(t *testing.T, w *world) {
-		for i := range 200 {
-			w.emit(i)
-		}
-		time.Sleep(time.Minute)
-		require.Less(t, len(w.server.log()), 10)
-		w.broadcaster.Shutdown()
-		assert.Empty(t, w.broadcaster.Stats().Dropped)
-		assert.Len(t, w.server.list(), 200)
-	})
-}
-
-func TestShutdownAfterTheContextDoesNotListAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &lister{server: newServer()}
-		w := newWorldOn(t, s.server, s, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		w.startUntil(ctx, t)
-		synctest.Wait()
-		cancel()
-		time.Sleep(2 * defaultShutdownTimeout)
-		w.emit(0)
-		w.broadcaster.Shutdown()
-		assert.EqualValues(t, 1, s.pages.Load())
-		assert.Len(t, s.list(), 1)
-	})
 }
 
 func TestNewRecorderDuringShutdown(t *testing.T) {
