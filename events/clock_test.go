@@ -229,40 +229,6 @@ func statesOf(t *testing.T, w *world) (states []string) {
 	return states
 }
 
-// A process judges the Events of an earlier one by its own clock.
-func TestRestartWithAnotherClock(t *testing.T) {
-	for _, row := range []struct {
-		by   time.Duration
-		want []string // the Events, by name: the base name first
-	}{
-		// The Event seems to be stale, so it is closed.
-		{by: time.Hour, want: []string{"Finished x10", "Ongoing x10"}},
-		{by: 10 * time.Minute, want: []string{"Ongoing x20"}},
-		{by: -30 * time.Second, want: []string{"Ongoing x20"}},
-		// The Event seems to be from the future, so it stays as it is until it
-		// expires.
-		{by: -time.Hour, want: []string{"Ongoing x10", "Ongoing x10"}},
-	} {
-		for _, list := range []bool{false, true} {
-			runBubble(t, fmt.Sprintf("%v, list: %v", row.by, list), func(t *testing.T) {
-				s := &lister{server: newServer()}
-				machine := newMachineClock()
-				first := startOn(t, s.server, s, Options{Clock: machine, SkipList: !list})
-				first.loop(10, time.Second)
-				first.broadcaster.Shutdown()
-
-				machine.setBy(row.by)
-				second := startOn(t, s.server, s, Options{Clock: machine, SkipList: !list})
-				synctest.Wait()
-				second.loop(10, time.Second)
-				second.broadcaster.Shutdown()
-				assert.Equal(t, row.want, statesOf(t, second))
-				s.assertNoProblems(t)
-			})
-		}
-	}
-}
-
 // A process is stopped for an hour (SIGSTOP, a frozen container) while all clocks
 // continue.
 
@@ -323,36 +289,4 @@ func TestProcessIsStopped(t *testing.T) {
 			w.assertAccounted(t)
 		})
 	}
-}
-
-// A thousand overdue loops end instead of sending heartbeats.
-func TestManyLoopsAreStopped(t *testing.T) {
-	const loops = 1_000
-	synctest.Test(t, func(t *testing.T) {
-		clock := clocktesting.NewFakeClock(time.Now())
-		w := newWorld(t, Options{Clock: clock, QPS: -1})
-		w.start(t)
-		all := func() {
-			for pod := range loops {
-				w.emit(pod)
-				w.emit(pod)
-			}
-		}
-		all()
-		w.flush(t)
-		before := w.broadcaster.Stats().Requests()
-		wake(clock, all)
-		w.flush(t)
-		t.Log(w.broadcaster.Stats().Writes)
-		assert.LessOrEqual(t, w.broadcaster.Stats().Requests()-before, uint64(4*loops), "a closing write, a create, a series and a signpost each")
-		assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"heartbeat", "written"}])
-		clock.Step(finishAfter)
-		synctest.Wait()
-		assert.Zero(t, w.broadcaster.Stats().Tracked)
-		for _, event := range w.server.list() {
-			require.Equal(t, "Finished x2", fmt.Sprintf("%s x%d", stateOf(event), countOf(event)))
-		}
-		w.broadcaster.Shutdown()
-		w.assertAccounted(t)
-	})
 }

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,35 +47,6 @@ func TestFlushEndsWithItsContext(t *testing.T) {
 		require.ErrorContains(t, err, "2 of 2 series were not flushed")
 		assert.Equal(t, time.Minute, time.Since(start))
 		w.server.script(nil)
-	})
-}
-
-// Flush does not wait for events that are emitted after the call.
-func TestFlushOfAHotLoop(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.latency = 50 * time.Millisecond
-		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		for pod := range 3 {
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					w.emit(pod)
-					time.Sleep(100 * time.Microsecond)
-				}
-			})
-		}
-		time.Sleep(time.Second)
-		for range 10 {
-			before := w.broadcaster.Stats().Occurrences
-			start := time.Now()
-			w.flush(t)
-			assert.Less(t, time.Since(start), time.Second)
-			assert.GreaterOrEqual(t, w.server.delivered(), before)
-		}
-		cancel()
-		wg.Wait()
-		w.flush(t)
-		assert.EqualValues(t, w.broadcaster.Stats().Occurrences, w.server.delivered())
 	})
 }
 

@@ -3,10 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
-	"io"
-	"math"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -69,30 +66,6 @@ func TestPausesDiffer(t *testing.T) {
 	assert.Greater(t, len(seen), 1)
 }
 
-func TestRetryAfterExtendsThePause(t *testing.T) {
-	for _, tt := range []struct {
-		code, retryAfter int32
-		low, high        time.Duration
-	}{
-		{429, 60, 60 * time.Second, 60 * time.Second},
-		{503, 60, 60 * time.Second, 60 * time.Second},
-		{429, 1, 5 * time.Second, 6 * time.Second},
-		{503, 1, 5 * time.Second, 6 * time.Second},
-		{429, -1, 5 * time.Second, 6 * time.Second},
-		{429, 1_000_000_000, retryAfterMax, retryAfterMax},
-		{503, math.MaxInt32, retryAfterMax, retryAfterMax},
-	} {
-		runInBubble(t, fmt.Sprintf("%d after %ds", tt.code, tt.retryAfter), Options{}, func(t *testing.T, w *world) {
-			w.server.script(once(statusError(tt.code, tt.retryAfter)))
-			w.emit(0)
-			time.Sleep(2 * time.Hour)
-			requests := w.server.log()
-			require.Len(t, requests, 2)
-			assertBetween(t, tt.low, tt.high, requests[1].at.Sub(requests[0].at))
-		})
-	}
-}
-
 func TestNoRequestDuringAPause(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.emit(0)
@@ -119,42 +92,6 @@ func TestNoRequestDuringAPause(t *testing.T) {
 		assert.Equal(t, 100*time.Second, stats.Paused)
 		assert.Len(t, w.server.list(), 95)
 	})
-}
-
-// After a pause one request probes the server. The others wait for its response, and
-// if it fails, for the next probe.
-func TestOneRequestProbesAfterAPause(t *testing.T) {
-	for name, err := range map[string]error{"succeeds": nil, "fails": io.EOF} {
-		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
-			w.server.script(once(statusError(429, 0)))
-			w.emit(0)
-			synctest.Wait()
-			for i := range 50 {
-				w.emit(1 + i)
-			}
-			var inFlight, together atomic.Int32
-			w.server.script(func(context.Context, request) error {
-				if inFlight.Add(1) > 1 {
-					together.Add(1)
-				}
-				defer inFlight.Add(-1)
-				time.Sleep(20 * time.Second)
-				return err
-			})
-			time.Sleep(7 * time.Second)
-			assert.Len(t, w.server.log(), 2, "the probe is in flight")
-			time.Sleep(15 * time.Second)
-			assert.Len(t, w.server.log(), 2)
-			if err != nil {
-				time.Sleep(3 * time.Minute)
-				assert.Greater(t, len(w.server.log()), 5)
-			}
-			assert.Zero(t, together.Load())
-			w.server.script(nil)
-			w.flush(t)
-			assert.Len(t, w.server.list(), 51)
-		})
-	}
 }
 
 // A late response to a request from before a pause begins another pause.

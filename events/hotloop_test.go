@@ -52,28 +52,6 @@ func TestTwoHoursAtOneASecond(t *testing.T) {
 	})
 }
 
-// Each occurrence moves the deadline of a series. An earlier deadline goes first.
-func TestSeriesEndsFinishAfterItsLastOccurrence(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.emit(0)
-		for range 10 {
-			time.Sleep(5*time.Minute + time.Second)
-			w.emit(0)
-			assert.Equal(t, 1, w.broadcaster.Stats().Tracked)
-		}
-		time.Sleep(3 * time.Minute)
-		w.emit(1) // a later deadline
-		time.Sleep(3*time.Minute - time.Second)
-		assert.Equal(t, []string{"Ongoing x7", " x1"}, statesOf(t, w), "as of the heartbeat")
-		time.Sleep(time.Second)
-		synctest.Wait()
-		assert.Equal(t, []string{"Finished x11", " x1"}, statesOf(t, w))
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
-		assert.Zero(t, w.broadcaster.Stats().Tracked)
-	})
-}
-
 func TestFirstHeartbeatComesEarlyAndDoubles(t *testing.T) {
 	inBubble(t, Options{FirstHeartbeat: time.Minute, HeartbeatInterval: 4 * time.Minute}, func(t *testing.T, w *world) {
 		start := time.Now()

@@ -216,29 +216,6 @@ type counter struct {
 
 func (c counter) String() string { *c.formatted++; return strconv.Itoa(c.n) }
 
-func TestDistinctNotes(t *testing.T) {
-	inBubble(t, Options{DistinctNotes: 10}, func(t *testing.T, w *world) {
-		for i := range 15 {
-			for range 3 {
-				w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "job %d is done", i)
-			}
-		}
-		w.flush(t)
-		counts := make(map[string]int32)
-		for _, event := range w.server.list() {
-			counts[event.Note] = countOf(event)
-			if strings.HasPrefix(event.Note, series.CombinedPrefix) {
-				assert.Equal(t, "job 14 is done", event.Annotations[series.AnnotationLastNote])
-			}
-		}
-		want := map[string]int32{"(combined from similar events): job 10 is done": 15}
-		for i := range 10 {
-			want[fmt.Sprintf("job %d is done", i)] = 3
-		}
-		assert.Equal(t, want, counts)
-	})
-}
-
 func TestDistinctNotesOfOneRecorder(t *testing.T) {
 	inBubble(t, Options{DistinctNotes: 1}, func(t *testing.T, w *world) {
 		emit := func(distinct int) {
@@ -276,29 +253,6 @@ func TestHotLoopOfDistinctNotes(t *testing.T) {
 				assert.Equal(t, fmt.Sprintf("request %d failed", n-1), event.Annotations[series.AnnotationLastNote])
 			}
 		}
-	})
-}
-
-// Rare events have an Event for each note.
-func TestDistinctNotesOfACronJob(t *testing.T) {
-	inBubble(t, Options{DistinctNotes: 10}, func(t *testing.T, w *world) {
-		pod := testPod(0)
-		for minute := range 60 {
-			pod.ResourceVersion = fmt.Sprint(minute)
-			for _, reason := range []string{"SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"} {
-				w.recorder.Eventf(pod, nil, "Normal", reason, reason, "job backup-%d", minute)
-			}
-			time.Sleep(time.Minute)
-		}
-		w.flush(t)
-		named := make(map[string]struct{})
-		for _, event := range w.server.list() {
-			assert.EqualValues(t, 1, countOf(event))
-			named[event.Note] = struct{}{}
-		}
-		assert.Len(t, w.server.list(), 180)
-		assert.Len(t, named, 60)
-		assert.Len(t, w.server.log(), 180, "no request is wasted")
 	})
 }
 

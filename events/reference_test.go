@@ -1,6 +1,7 @@
 package events
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,34 +77,23 @@ func referable() map[string]runtime.Object {
 }
 
 func TestReferencesAreThoseOfClientGo(t *testing.T) {
-	scheme := testScheme()
-	r := &references{scheme: scheme}
-	for name, obj := range referable() {
-		t.Run(name, func(t *testing.T) {
-			want, err := reference.GetReference(scheme, obj)
-			require.NoError(t, err)
-			for range 2 { // the second time it is remembered
-				got, err := r.of(obj)
-				require.NoError(t, err)
-				assert.Equal(t, series.ReferenceOf(want), got)
-			}
-		})
-	}
-}
-
-func TestReferencesWithoutAScheme(t *testing.T) {
-	r := &references{}
-	for name, obj := range referable() {
-		t.Run(name, func(t *testing.T) {
-			want, wantErr := reference.GetReference(nil, obj)
-			got, err := r.of(obj)
-			if wantErr != nil {
-				require.ErrorIs(t, err, errNoKind)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, series.ReferenceOf(want), got)
-		})
+	for _, scheme := range []*runtime.Scheme{testScheme(), nil} {
+		r := &references{scheme: scheme}
+		for name, obj := range referable() {
+			t.Run(fmt.Sprintf("%s, scheme: %v", name, scheme != nil), func(t *testing.T) {
+				want, wantErr := reference.GetReference(scheme, obj)
+				for range 2 { // the second time it is remembered
+					got, err := r.of(obj)
+					if wantErr != nil {
+						require.Nil(t, scheme)
+						require.ErrorIs(t, err, errNoKind)
+						return
+					}
+					require.NoError(t, err)
+					assert.Equal(t, series.ReferenceOf(want), got)
+				}
+			})
+		}
 	}
 }
 
