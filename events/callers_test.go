@@ -88,10 +88,9 @@ func TestOnDropMayCallBack(t *testing.T) {
 }
 
 func TestOnDropRunsConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int32
-		w := newWorld(t, Options{OnDrop: func(Drop) { calls.Add(1); time.Sleep(time.Second) }})
-		w.start(t)
+	var calls atomic.Int32
+	onDrop := func(Drop) { calls.Add(1); time.Sleep(time.Second) }
+	inBubble(t, Options{OnDrop: onDrop}, func(t *testing.T, w *world) {
 		for range 50 {
 			go w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		}
@@ -128,17 +127,14 @@ func (b badLogger) WithName(string) klog.LogSink         { return b }
 func (b badLogger) WithCallDepth(depth int) klog.LogSink { return b }
 
 func TestLoggerThatPanics(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		answer error
-	}{
-		{"works", nil},
-		{"refused", statusError(422, 0)},
-		{"pushed back", statusError(429, 0)},
-		{"troubled", statusError(500, 0)},
-		{"denied", statusError(403, 0)},
+	for name, answer := range map[string]error{
+		"works":       nil,
+		"refused":     statusError(422, 0),
+		"pushed back": statusError(429, 0),
+		"troubled":    statusError(500, 0),
+		"denied":      statusError(403, 0),
 	} {
-		runBubble(t, tt.name, func(t *testing.T) {
+		runBubble(t, name, func(t *testing.T) {
 			lines := new(atomic.Int32)
 			logger := klog.New(badLogger{func() { lines.Add(1); panic("no log today") }})
 			w := newWorld(t, Options{OnDrop: func(Drop) { panic("OnDrop") }})
@@ -148,7 +144,7 @@ func TestLoggerThatPanics(t *testing.T) {
 			_, err = w.broadcaster.StartEventWatcher(func(runtime.Object) { panic("handler") })
 			require.NoError(t, err)
 			w.broadcaster.NewRecorder(nil, "two words").WithLogger(logger).Eventf(nil, nil, "", "", "", "")
-			w.server.script(once(tt.answer))
+			w.server.script(once(answer))
 			w.emit(0)
 			time.Sleep(5 * time.Minute)
 			w.emit(1)

@@ -26,8 +26,6 @@ import (
 //   - A time of Go has a monotonic reading. Setting the wall clock changes nothing.
 //   - On Linux the monotonic clock stands still while the machine is suspended.
 //   - It continues while the process is stopped. Then everything is overdue at once.
-//   - A clock without a monotonic reading cannot tell time that was set from time
-//     that has passed.
 //   - Times of other processes are wall times.
 
 // machineClock is a clock whose wall time can be set. Its timers are those of the

@@ -52,27 +52,17 @@ func TestMetricsAloneImportPrometheus(t *testing.T) {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
+	tracker := []string{"internal/tracker", "internal/heartbeat", "series", "internal/text"}
+	events := append([]string{"events", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog"}, tracker...)
 	for pkg, may := range map[string][]string{
 		"series":             {"series"},
-		"internal/tracker":   {"internal/tracker", "internal/heartbeat", "series", "internal/text"},
+		"internal/tracker":   tracker,
 		"internal/heartbeat": {"internal/heartbeat"},
 		"internal/direct":    {"internal/direct"},
-		"events": {
-			"events", "internal/heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
-			"internal/safelog",
-		},
-		"events/metrics": {
-			"events/metrics", "events", "internal/heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
-			"internal/safelog",
-		},
-		"events/eventstest": {
-			"events/eventstest", "events", "internal/heartbeat", "internal/tracker", "series", "internal/fakeapi",
-			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog",
-		},
-		"compat": {
-			"compat", "events", "internal/heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
-			"internal/safelog",
-		},
+		"events":             events,
+		"events/metrics":     append([]string{"events/metrics"}, events...),
+		"events/eventstest":  append([]string{"events/eventstest", "internal/fakeapi"}, events...),
+		"compat":             append([]string{"compat"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string

@@ -58,16 +58,12 @@ func TestDeniedIsRetriedEveryTwoMinutes(t *testing.T) {
 }
 
 func TestForeignEventLeadsToAUniqueName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		key := keyOf(0)
 		stranger := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: key.BaseName()}, Note: "mine"}
 		w.server.put(stranger)
-		w.start(t)
 		w.emit(0)
 		w.flush(t)
-		w.broadcaster.Shutdown()
-
 		requests := w.server.log()
 		assert.Equal(t, []string{"create", "patch", "create"}, verbs(requests))
 		assert.Equal(t, "{}", requests[1].body)

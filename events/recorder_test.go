@@ -238,24 +238,6 @@ func TestDistinctNotesOfOneRecorder(t *testing.T) {
 	})
 }
 
-func TestHotLoopOfDistinctNotes(t *testing.T) {
-	inBubble(t, Options{DistinctNotes: 10}, func(t *testing.T, w *world) {
-		const n = 10_000
-		for i := range n {
-			w.recorder.Eventf(testPod(0), nil, "Warning", "BackOff", "Pulling", "request %d failed", i)
-			time.Sleep(time.Hour / n)
-		}
-		w.flush(t)
-		assert.LessOrEqual(t, len(w.server.log()), 30)
-		for _, event := range w.server.list() {
-			if strings.HasPrefix(event.Note, series.CombinedPrefix) {
-				assert.EqualValues(t, n-10, countOf(event))
-				assert.Equal(t, fmt.Sprintf("request %d failed", n-1), event.Annotations[series.AnnotationLastNote])
-			}
-		}
-	})
-}
-
 func TestDistinctNotesAfterRestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
@@ -272,6 +254,9 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 					}
 				}
 				w.broadcaster.Shutdown()
+			}
+			if restart.list {
+				assert.EqualValues(t, 1+2, s.pages.Load(), "nothing, then two pages")
 			}
 			counts := make(map[string]int32)
 			for _, event := range s.list() {

@@ -165,33 +165,6 @@ func TestLostResponses(t *testing.T) {
 	})
 }
 
-func TestRestoredSeriesFinishes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &lister{server: newServer()}
-		first := startOn(t, s.server, s, Options{})
-		synctest.Wait() // for the list of nothing
-		for pod := range 5 {
-			first.emit(pod)
-			first.emit(pod)
-		}
-		first.flush(t)
-		last := s.list()[0].Series.LastObservedTime
-		first.kill()
-		time.Sleep(time.Minute)
-
-		second := startOn(t, s.server, s, Options{})
-		time.Sleep(finishAfter)
-		synctest.Wait()
-		assert.EqualValues(t, 1+3, s.pages.Load())
-		for _, event := range s.list() {
-			assert.Equal(t, series.Finished.String(), stateOf(event))
-			assert.EqualValues(t, 2, countOf(event))
-			assert.True(t, last.Equal(&event.Series.LastObservedTime), "it has not occurred since")
-		}
-		assert.Zero(t, second.broadcaster.Stats().Tracked)
-	})
-}
-
 // Each recorder lists once. The missing permission is logged once.
 func TestListIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

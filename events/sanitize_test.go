@@ -257,26 +257,25 @@ func TestInstance(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 
-	id, repairs := newIdentity(controller, "")
-	assert.Equal(t, identity{controller, controller + "-" + host}, id, "as client-go has it")
-	assert.Empty(t, repairs)
-
-	id, repairs = newIdentity(controller, "pod-1")
-	assert.Equal(t, identity{controller, "pod-1"}, id)
-	assert.Empty(t, repairs)
-
-	id, repairs = newIdentity(controller, strings.Repeat("i", 128))
-	assert.Len(t, id.instance, 128)
-	assert.Empty(t, repairs)
-
-	id, repairs = newIdentity("two words", strings.Repeat("i", 129))
+	long := strings.Repeat("i", 128)
+	for _, tt := range []struct {
+		controller, instance string
+		want                 identity
+		repairs              int
+	}{
+		{controller, "", identity{controller, controller + "-" + host}, 0}, // as in client-go
+		{controller, "pod-1", identity{controller, "pod-1"}, 0},
+		{controller, long, identity{controller, long}, 0},
+		{controller, "a\xffb", identity{controller, "a-b"}, 1},
+	} {
+		id, repairs := newIdentity(tt.controller, tt.instance)
+		assert.Equal(t, tt.want, id)
+		assert.Len(t, repairs, tt.repairs)
+	}
+	id, repairs := newIdentity("two words", long+"i")
 	assert.Equal(t, "two-words", id.controller)
 	assert.Len(t, id.instance, 128)
 	assert.Len(t, repairs, 2)
-
-	id, repairs = newIdentity(controller, "a\xffb")
-	assert.Equal(t, "a-b", id.instance)
-	assert.Len(t, repairs, 1)
 }
 
 func TestBadNameIsLoggedOnce(t *testing.T) {
