@@ -48,9 +48,7 @@ func TestClusterScopedObject(t *testing.T) {
 			w.unaccounted = true
 			w.recorder.Eventf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, nil, "Normal", "Tested", "Testing", "note")
 			w.broadcaster.Shutdown()
-			if len(w.server.log()) != 1 {
-				t.Fatal("no request")
-			}
+			require.Len(t, w.server.log(), 1)
 			assert.Equal(t, want, w.server.log()[0].name.Namespace)
 		})
 	}

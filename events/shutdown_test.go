@@ -268,8 +268,7 @@ func TestEmittingDuringAndAfterShutdown(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		w.startUntil(ctx, t)
+		cancel := w.startUntilCancelled(t)
 		w.emit(0)
 		cancel()
 		time.Sleep(defaultShutdownTimeout - time.Second)
@@ -301,8 +300,7 @@ func TestContextEnds(t *testing.T) {
 func TestShutdownAtTheEndOfTheContextsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		w.startUntil(ctx, t)
+		cancel := w.startUntilCancelled(t)
 		w.server.slow(time.Second)
 		cancel()
 		time.Sleep(defaultShutdownTimeout - 500*time.Millisecond)
@@ -327,8 +325,7 @@ func TestShutdownWaitsForRequestsThatWereCutOff(t *testing.T) {
 	} {
 		runBubble(t, name, func(t *testing.T) {
 			w := newWorld(t, Options{})
-			ctx, cancel := context.WithCancel(t.Context())
-			w.startUntil(ctx, t)
+			cancel := w.startUntilCancelled(t)
 			w.server.script(func(ctx context.Context, _ request) error {
 				<-ctx.Done()
 				time.Sleep(tt.linger)
@@ -355,8 +352,7 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 			s := &lister{server: newServer()}
 			s.latency = latency
 			w := newWorldOn(t, s.server, s, Options{})
-			ctx, cancel := context.WithCancel(t.Context())
-			w.startUntil(ctx, t)
+			cancel := w.startUntilCancelled(t)
 			cancel()
 			time.Sleep(defaultShutdownTimeout)
 			w.emit(0)

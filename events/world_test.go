@@ -115,13 +115,15 @@ func startOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 // start starts the broadcaster. It logs to w.logs.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	w.startUntil(context.Background(), t)
+	w.startUntilCancelled(t)
 }
 
-// startUntil starts the broadcaster until ctx ends.
-func (w *world) startUntil(ctx context.Context, t *testing.T) {
+// startUntilCancelled starts the broadcaster until the test calls cancel.
+func (w *world) startUntilCancelled(t *testing.T) (cancel func()) {
 	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
 	require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(ctx, w.logs.logger())))
+	return cancel
 }
 
 // emit emits a Normal event about the pod with this number.
