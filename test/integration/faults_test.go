@@ -198,7 +198,8 @@ func TestFaultsDuringALoop(t *testing.T) {
 		require.Eventually(t, func() bool {
 			emit(recorder, pod, 1)
 			emitted++
-			return r.writes("heartbeat", "written") > 0
+			// A look confirms a heartbeat whose response was lost.
+			return r.writes("heartbeat", "written")+r.writes("heartbeat", "changed") > 0
 		}, longPatience, apiserver.PollInterval)
 		require.Eventually(t, func() bool { return r.Stats().Tracked == 0 }, longPatience, apiserver.PollInterval)
 
