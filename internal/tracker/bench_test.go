@@ -81,12 +81,8 @@ func BenchmarkObserveNew(b *testing.B) {
 				now = now.Add(time.Microsecond)
 				for range tt.times {
 					tr.Observe(&k, Occurrence{}, now)
-					for tt.write {
-						w, _, ok := tr.Next(now)
-						if !ok {
-							break
-						}
-						tr.Apply(w, Result{}, now)
+					if tt.write {
+						writeAll(tr, now, accept)
 					}
 				}
 			}
@@ -129,13 +125,6 @@ func BenchmarkFlushOfNothing(b *testing.B) {
 			b.Fatal(left)
 		}
 		f.Stop()
-	}
-}
-
-func BenchmarkFastHash(b *testing.B) {
-	tr, k := New(Options{}, start), testKey("a")
-	for b.Loop() {
-		fastHash(tr.seed, k)
 	}
 }
 

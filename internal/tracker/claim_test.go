@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -19,8 +20,8 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// What a series does about an Event that has its name is in TestStandings, and in
-// testdata/scripts/13-adopt.txt and 14-successor.txt.
+// What a series does about an Event that has its name is in testdata/scripts:
+// 13-adopt.txt, 14-successor.txt and 20-standings.txt.
 
 // earlierEvent returns an Event of an earlier process that is alive at start.
 func earlierEvent(k *series.Key, count int32) *eventsv1.Event {
@@ -32,10 +33,12 @@ func earlierEvent(k *series.Key, count int32) *eventsv1.Event {
 	return s.Event()
 }
 
-// claimed makes the first write of a tracker find event under its name, and returns
-// the write that follows from that.
-func claimed(t *testing.T, tr *Tracker, event *eventsv1.Event) *Write {
+// claimed returns a new tracker with a series of k whose first write has found event
+// under its name, and the write that follows.
+func claimed(t *testing.T, k *series.Key, event *eventsv1.Event, occurrences ...Occurrence) (*Tracker, *Write) {
 	t.Helper()
+	tr := New(Options{}, start)
+	observe(tr, k, start, occurrences...)
 	tr.Apply(send(t, tr, start, Create), Result{Outcome: Taken}, start)
 	w := send(t, tr, start, Look)
 	patch, err := w.Patch()
@@ -47,17 +50,15 @@ func claimed(t *testing.T, tr *Tracker, event *eventsv1.Event) *Write {
 	tr.Advance(now)
 	w, _, ok := tr.Next(now)
 	require.True(t, ok)
-	return w
+	return tr, w
 }
 
 // The annotations of both are kept, the latest on top.
 func TestAdoptedAnnotations(t *testing.T) {
-	tr := New(Options{}, start)
 	k := testKey("a")
-	tr.Observe(k, Occurrence{Note: "now", Annotations: map[string]string{"ours": "2", "both": "ours"}}, start)
 	event := earlierEvent(k, 10)
 	event.ResourceVersion = "7"
-	w := claimed(t, tr, event)
+	tr, w := claimed(t, k, event, Occurrence{Note: "now", Annotations: map[string]string{"ours": "2", "both": "ours"}})
 	assert.Equal(t, map[string]string{"theirs": "1", "ours": "2", "both": "ours"}, w.Series.Annotations)
 	assert.Equal(t, "before", w.Series.Note)
 	assert.Equal(t, "now", w.Series.LastNote)
@@ -75,21 +76,19 @@ func TestAdoptedAnnotations(t *testing.T) {
 // If there are too many annotations, whoever put them there, they stay where they
 // are.
 func TestAdoptedAnnotationsAreBounded(t *testing.T) {
-	tr := New(Options{}, start)
 	k := testKey("a")
 	event := earlierEvent(k, 10)
 	event.Annotations["theirs"] = strings.Repeat("x", MaxAnnotationBytes)
-	tr.Observe(k, Occurrence{Annotations: map[string]string{"ours": "2"}}, start)
-	assert.Equal(t, map[string]string{"ours": "2"}, claimed(t, tr, event).Series.Annotations)
+	ours := map[string]string{"ours": "2"}
+	_, w := claimed(t, k, event, Occurrence{Annotations: ours})
+	assert.Equal(t, ours, w.Series.Annotations)
 }
 
 // Counts stay within what the API has room for.
 func TestAdoptedCountSaturates(t *testing.T) {
 	for _, count := range []int32{math.MaxInt32, math.MaxInt32 - 1} {
-		tr := New(Options{}, start)
 		k := testKey("a")
-		observe(tr, k, start, Occurrence{}, Occurrence{})
-		w := claimed(t, tr, earlierEvent(k, count))
+		tr, w := claimed(t, k, earlierEvent(k, count), Occurrence{}, Occurrence{})
 		assert.EqualValues(t, math.MaxInt32, w.Series.Count)
 		tr.Apply(w, Result{}, start)
 		_, counted, _ := tr.Count(k, start)
@@ -105,35 +104,9 @@ func TestLookReturnsNothing(t *testing.T) {
 	other := earlierEvent(k, 10)
 	other.Name = k.UniqueName(start.Truncate(time.Microsecond), 0)
 	for _, event := range []*eventsv1.Event{nil, {}, other} {
-		tr := New(Options{}, start)
-		tr.Observe(k, Occurrence{}, start)
-		w := claimed(t, tr, event)
+		_, w := claimed(t, k, event, Occurrence{})
 		assert.Equal(t, Create, w.Kind)
 		assert.Equal(t, other.Name, w.Series.Name)
-	}
-}
-
-// In the scope of one instance, an Event of another instance belongs to a stranger.
-// In that of the controller, it is the same series.
-func TestAdoptOfAnotherInstance(t *testing.T) {
-	for _, scope := range []Scope{SameInstance, SameController} {
-		tr := New(Options{Scope: scope}, start)
-		k := testKey("a")
-		if scope == SameController {
-			k.ReportingInstance = ""
-		}
-		event := earlierEvent(k, 10)
-		event.ReportingInstance = "controller-1"
-		tr.Observe(k, Occurrence{Instance: "controller-0"}, start)
-		w := claimed(t, tr, event)
-		if scope == SameController {
-			assert.EqualValues(t, 11, w.Series.Count)
-			assert.Equal(t, "controller-1", w.Series.Instance)
-			assert.Equal(t, k.BaseName(), w.Series.Name)
-		} else {
-			assert.EqualValues(t, 1, w.Series.Count)
-			assert.Equal(t, k.UniqueName(start.Truncate(time.Microsecond), 0), w.Series.Name)
-		}
 	}
 }
 
@@ -142,11 +115,10 @@ func TestAdoptFromAnotherNamespace(t *testing.T) {
 	k := testKey("a")
 	k.Regarding.Namespace = ""
 	for namespace, adopted := range map[string]bool{"kube-system": true, "default": false, "": false, "ns": false} {
-		tr := New(Options{}, start)
 		event := earlierEvent(k, 10)
 		event.Namespace = namespace
-		tr.Observe(k, Occurrence{}, start)
-		assert.Equal(t, adopted, claimed(t, tr, event).Kind == FlushCount, namespace)
+		_, w := claimed(t, k, event, Occurrence{})
+		assert.Equal(t, adopted, w.Kind == FlushCount, namespace)
 		found, err := series.FromEvent(event)
 		require.NoError(t, err)
 		restored, _ := New(Options{}, start).Restore(found, start)
@@ -161,12 +133,11 @@ func TestSuccessorElsewhere(t *testing.T) {
 		"", " ", "x", "x 2026-01-02T03:04:05Z", " " + k.UniqueName(start, 0), k.BaseName(), k.BaseName() + ".x",
 		testKey("b").UniqueName(start, 0), "../" + k.UniqueName(start, 0),
 	} {
-		tr := New(Options{}, start)
 		event := earlierEvent(k, 10)
 		event.Annotations[series.AnnotationState] = "Finished"
 		metav1.SetMetaDataAnnotation(&event.ObjectMeta, series.AnnotationSuccessor, successor)
-		tr.Observe(k, Occurrence{}, start)
-		assert.Equal(t, Create, claimed(t, tr, event).Kind, successor)
+		_, w := claimed(t, k, event, Occurrence{})
+		assert.Equal(t, Create, w.Kind, successor)
 	}
 }
 
@@ -255,19 +226,15 @@ func (f *foreign) event(t *testing.T) *eventsv1.Event {
 // mergePatch applies a JSON merge patch.
 func mergePatch(target, patch map[string]any) map[string]any {
 	merged := map[string]any{}
-	for k, v := range target {
-		merged[k] = v
-	}
+	maps.Copy(merged, target)
 	for k, v := range patch {
-		object, isObject := v.(map[string]any)
-		old, _ := merged[k].(map[string]any)
-		switch {
-		case v == nil:
-			delete(merged, k)
-		case isObject:
+		merged[k] = v
+		if object, isObject := v.(map[string]any); isObject {
+			old, _ := target[k].(map[string]any)
 			merged[k] = mergePatch(old, object)
-		default:
-			merged[k] = v
+		}
+		if v == nil {
+			delete(merged, k)
 		}
 	}
 	return merged
@@ -310,7 +277,8 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 	}
 }
 
-func addForeign(f *testing.F) {
+// fuzzForeign runs check with an Event, nil if there is none.
+func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eventsv1.Event)) {
 	k := testKey("a")
 	unique := k.UniqueName(start, 0)
 	for _, patch := range []string{
@@ -329,20 +297,20 @@ func addForeign(f *testing.F) {
 	f.Add(true, unique, "Ongoing", unique, int32(3), int64(36000), int64(3600), []byte(nil))
 	f.Add(false, "", "Ongoing", "", int32(0), int64(math.MinInt64), int64(math.MaxInt64), []byte(nil))
 	f.Add(false, "", "Ongoing", "x", int32(-1), int64(-61), int64(-60), []byte(nil))
+	f.Fuzz(func(t *testing.T, shared bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
+		its := &foreign{shared, name, state, successor, count, age, lastAge, patch}
+		check(t, its, its.event(t))
+	})
 }
 
 // Whatever Event has the name that a series wants, the series has an Event after a
 // few requests, and it is that Event only if that belongs to the same series.
 func FuzzClaim(f *testing.F) {
-	addForeign(f)
-	f.Fuzz(func(t *testing.T, shared bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
-		its := &foreign{shared, name, state, successor, count, age, lastAge, patch}
-		event := its.event(t)
-		var before []byte
+	fuzzForeign(f, func(t *testing.T, its *foreign, event *eventsv1.Event) {
+		before := event.DeepCopy()
 		ours, isAlive := false, false
 		if event != nil {
-			before, _ = json.Marshal(event)
-			ours, isAlive = belongs(its.key(), shared, event)
+			ours, isAlive = belongs(its.key(), its.shared, event)
 		}
 		tr := its.tracker()
 		tr.Observe(its.key(), Occurrence{Note: "now", Instance: "controller-8"}, start)
@@ -370,8 +338,8 @@ func FuzzClaim(f *testing.F) {
 			case w.Kind == Look:
 				// At first the Event is also returned for names that it does not have.
 				looked, r.Event = true, event
-			case !w.Creates() && w.Series.Count < count:
-				t.Errorf("%d becomes %d", count, w.Series.Count)
+			case !w.Creates() && w.Series.Count < its.count:
+				t.Errorf("%d becomes %d", its.count, w.Series.Count)
 			}
 			tr.Apply(w, r, now)
 			if w.Kind == Look && r.Outcome == Written && e.exists() != isAlive && (e.exists() || has) {
@@ -379,21 +347,14 @@ func FuzzClaim(f *testing.F) {
 			}
 			checkInvariants(t, tr, 1)
 		}
-		if event != nil {
-			if after, _ := json.Marshal(event); string(after) != string(before) {
-				t.Error("a look has changed the Event")
-			}
-		}
+		assert.Equal(t, before, event, "a look does not change the Event")
 	})
 }
 
 // Whatever is listed is restored only if it belongs to a series that this tracker
 // could have begun, and is alive or says so.
 func FuzzRestore(f *testing.F) {
-	addForeign(f)
-	f.Fuzz(func(t *testing.T, shared bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
-		its := &foreign{shared, name, state, successor, count, age, lastAge, patch}
-		event := its.event(t)
+	fuzzForeign(f, func(t *testing.T, its *foreign, event *eventsv1.Event) {
 		if event == nil {
 			return
 		}
@@ -402,10 +363,10 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		k := found.Key
-		if shared {
+		if its.shared {
 			k.ReportingInstance = ""
 		}
-		ours, isAlive := belongs(&k, shared, event)
+		ours, isAlive := belongs(&k, its.shared, event)
 		known := *found
 		for _, occurred := range []bool{false, true} {
 			tr, now := its.tracker(), start
@@ -427,20 +388,15 @@ func FuzzRestore(f *testing.F) {
 				t.Error("it is restored twice")
 			}
 			for range 5 { // its later life
-				for {
-					w, _, ok := tr.Next(now)
-					if !ok {
-						break
+				writeAll(tr, now, func(w *Write) Outcome {
+					if w.Kind == Look {
+						return Gone
 					}
-					r := Result{}
-					switch {
-					case w.Kind == Look:
-						r.Outcome = Gone
-					case w.Series.Name == found.Name && (w.Series.Count < found.Count || w.Series.Last.UnixMicro() < found.Last.UnixMicro()):
+					if w.Series.Name == found.Name && (w.Series.Count < found.Count || w.Series.Last.UnixMicro() < found.Last.UnixMicro()) {
 						t.Errorf("%+v becomes %+v", found, w.Series)
 					}
-					tr.Apply(w, r, now)
-				}
+					return Written
+				})
 				now = now.Add(7 * time.Minute)
 				tr.Advance(now)
 			}
@@ -456,13 +412,11 @@ func FuzzRestore(f *testing.F) {
 // server writes each renewal of a signpost.
 func TestSignpostIsRenewed(t *testing.T) {
 	var api fakeapi.Server
-	tr := New(Options{}, start)
 	k := testKey("a")
 	event := earlierEvent(k, 10)
 	event.Annotations[series.AnnotationState] = "Finished"
 	api.Put(event)
-	observe(tr, k, start, Occurrence{}, Occurrence{})
-	w := claimed(t, tr, event)
+	tr, w := claimed(t, k, event, Occurrence{}, Occurrence{})
 	tr.Apply(w, Result{}, start)
 	versions := map[string]bool{}
 	for i := range 3 {

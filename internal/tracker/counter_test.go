@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,30 +115,25 @@ func TestCounterIsShared(t *testing.T) {
 			}
 		})
 	}
-	done := make(chan struct{})
-	taken := make(chan int)
-	go func() {
+	var done atomic.Bool
+	var taking sync.WaitGroup
+	taken := 0
+	taking.Go(func() {
 		rng := rand.New(rand.NewPCG(1, 0))
-		sum := 0
-		for {
+		for !done.Load() {
 			switch rng.IntN(3) {
 			case 0:
-				sum += c.take()
+				taken += c.take()
 			case 1:
-				sum += c.close()
+				taken += c.close()
 			case 2:
 				c.open()
 			}
-			select {
-			case <-done:
-				taken <- sum + c.close()
-				return
-			default:
-			}
 		}
-	}()
+	})
 	wg.Wait()
-	close(done)
-	assert.Equal(t, goroutines*each, <-taken)
+	done.Store(true)
+	taking.Wait()
+	assert.Equal(t, goroutines*each, taken+c.close())
 	assert.Equal(t, (each-1)*time.Microsecond, c.last())
 }

@@ -82,25 +82,13 @@ func newHistory(t *testing.T, seed uint64, forgetful bool) *history {
 	return h
 }
 
-// both makes a step with both machines.
-func (h *history) both(what string, step func(machine) string) {
+// do makes a step as a script does.
+func (h *history) do(format string, args ...any) {
 	h.t.Helper()
-	got, want := h.pair.both(step)
-	h.compare(what, got, want)
+	command := fmt.Sprintf(format, args...)
+	result := runCommand(h.t, h.pair, h.now, strings.Fields(command))
+	h.told = append(h.told, fmt.Sprintf("%s %s -> %s", h.now, command, result))
 }
-
-func (h *history) compare(what, got, want string) {
-	h.t.Helper()
-	if got != want || !strings.HasPrefix(what, "status ") && what != "accepting" {
-		h.told = append(h.told, fmt.Sprintf("%s %s -> %s", h.now, what, got))
-	}
-	if got != want {
-		h.t.Errorf("%s -> %q, the oracle says %q", what, got, want)
-	}
-}
-
-// others notes what other processes do.
-func (h *history) others(what, result string) { h.compare(what, result, result) }
 
 func oneOf[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
@@ -139,20 +127,18 @@ func (h *history) run(steps int) {
 			h.now += time.Millisecond // something may have occurred in this step
 			if h.o == nil {
 				// It would not know what has ended since the list was made.
-				h.w.list()
+				h.do("list")
 			}
-			got, want := h.restore(spread, h.now)
-			h.compare("restore", got, want)
+			h.do("restore %v", spread)
 		}
 
-		h.both("accepting", machine.accepting)
 		if h.rng.IntN(10) == 0 {
-			key := oneOf(h.rng, h.keys...)
-			h.others("server "+key, h.w.server(key))
+			h.do("server %s", oneOf(h.rng, h.keys...))
 		}
+		runCommand(h.t, h.pair, h.now, []string{"accepting"})
 		for label, e := range h.w.entries {
 			if e.life != forgotten {
-				h.both("status "+label, func(m machine) string { return m.status(label, h.now) })
+				runCommand(h.t, h.pair, h.now, []string{"status", label})
 			}
 		}
 		h.w.check()
@@ -172,17 +158,16 @@ func (h *history) step() {
 	switch {
 	case pick < 40 || len(h.w.order) == 0:
 		key := oneOf(h.rng, h.keys...)
-		note := oneOf(h.rng, "", "one", "two", "three")
-		h.both("see "+key+" "+note, func(m machine) string { return m.see(key, note, h.now) })
+		h.do("see %s %s", key, oneOf(h.rng, "", "one", "two", "three"))
 	case pick < 50:
-		h.next()
+		h.do("next")
 	case pick < 60:
 		label := h.some(func(e *Entry, inFlight bool) bool { return e.need() != none && !inFlight })
 		if h.rng.IntN(10) == 0 { // perhaps one that has nothing to write
 			label = h.some(func(e *Entry, inFlight bool) bool { return !inFlight })
 		}
 		if label != "" {
-			h.both("begin "+label, func(m machine) string { return m.begin(label, h.now) })
+			h.do("begin %s", label)
 		}
 	case pick < 80:
 		label := h.some(func(_ *Entry, inFlight bool) bool { return inFlight })
@@ -190,76 +175,52 @@ func (h *history) step() {
 			h.respond(label, h.w.inFlight[h.w.entries[label]].Kind)
 		}
 	case pick < 84:
-		h.both("advance", func(m machine) string { return m.advance(h.now) })
+		h.do("advance")
 	case pick < 88:
-		label := h.some(anyone)
-		h.both("expire "+label, func(m machine) string { return m.expire(label, h.now) })
+		h.do("expire %s", h.some(anyone))
 	case pick < 94:
-		label := h.some(anyone)
-		h.both("beat "+label, func(m machine) string { return m.beat(label, h.now) })
+		h.do("beat %s", h.some(anyone))
 	case pick < 96:
-		h.both("flush", func(m machine) string { return m.flush(h.now) })
+		h.do("flush")
 	case pick < 98:
-		h.both("settled", machine.settled)
+		h.do("settled")
 	case pick == 98 && h.rng.IntN(20) == 0:
 		// Whoever clears does not write any more.
-		h.both("clear", func(m machine) string { return m.clear("Shutdown") })
-		h.both("kill", func(m machine) string { return m.kill(h.now) })
+		h.do("clear Shutdown")
+		h.do("kill")
 	case pick == 98:
-		h.others("list", h.w.list())
+		h.do("list")
 	case h.rng.IntN(2) == 0:
-		h.both("kill", func(m machine) string { return m.kill(h.now) })
+		h.do("kill")
 		// What is not known to the new process can be anything.
 		for _, key := range h.keys {
 			h.put(key)
 		}
 		if h.rng.IntN(3) > 0 {
-			h.others("list", h.w.list())
+			h.do("list")
 			h.restoreIn = 1 + h.rng.IntN(40)
 		}
 	case h.rng.IntN(2) == 0:
 		if all := h.w.all(""); len(all) > 0 {
 			at := oneOf(h.rng, all...)
-			h.others(fmt.Sprintf("delete %s %s", at.key, at.name), h.w.delete(at.key, at.name))
+			h.do("delete %s %s", at.key, at.name)
 		}
 	default:
 		h.restoreIn = 1
 	}
 }
 
-// next begins the write that the schedule chooses.
-func (h *history) next() {
-	var label, text string
-	got, want := h.each(func() string {
-		label, text = h.w.next(h.now)
-		return text
-	}, func() string {
-		if label == "" {
-			return ""
-		}
-		return h.o.begin(label, h.now)
-	})
-	h.compare("next "+label, got, want)
-}
-
 // respond ends a request.
 func (h *history) respond(label string, kind Kind) {
-	end := func(what string, respond func() response) {
-		got, want := h.end(label, h.now, respond)
-		h.compare(fmt.Sprintf("%s %s %s", what, label, kind), got, want)
-	}
-	answer := func() response { return h.w.answer(label, h.now) }
 	switch outcome := h.rng.IntN(20); {
 	case kind == Look && outcome >= 12, outcome == 6:
-		end("refuse", func() response { return h.w.refuse(label, "Malformed", h.now) })
+		h.do("refuse %s Malformed", label)
 	case outcome < 2:
-		h.w.vanish(label)
-		end("gone", answer)
+		h.do("gone %s", label)
 	case outcome < 6:
-		how := oneOf(h.rng, append(failures, lost, lost)...)
-		end(string(how), func() response { return h.w.fail(label, how, h.now) })
+		h.do("%s %s", oneOf(h.rng, append(failures, lost, lost)...), label)
 	default:
-		end("answer", answer)
+		h.do("answer %s", label)
 	}
 }
 
@@ -274,40 +235,36 @@ func (h *history) meddle() {
 	if at.ev.count() > 1 && h.rng.IntN(4) == 0 {
 		n, state = 0, series.Finished // it was restored, and has not occurred there
 	}
-	h.others(fmt.Sprintf("meddle %s %s x%d %s", at.key, at.name, n, state), h.w.meddle(at.key, at.name, n, state, h.now))
+	h.do("meddle %s %s x%d %s", at.key, at.name, n, state)
 }
 
 // put stores Events under the names of a key that nobody here has created.
 func (h *history) put(key string) {
 	age := oneOf(h.rng, time.Minute, 6*time.Minute, 40*time.Minute, 2*time.Hour)
-	first := h.now + time.Minute/2 - time.Duration(h.rng.Int64N(int64(age)))
-	unique := naming{unique: true, first: micros(first)}
+	begun := h.now + time.Minute/2 - time.Duration(h.rng.Int64N(int64(age)))
+	unique := naming{unique: true, first: micros(begun)}
 	for _, name := range []naming{unique, {}} {
 		k, _ := h.w.key(key)
 		if _, stands := h.w.remote.events[name.of(k)]; stands || h.rng.IntN(2) == 0 {
 			continue
 		}
 		if h.rng.IntN(4) == 0 {
-			what := oneOf(h.rng, strangenesses...)
-			h.w.strange(key, name, what, h.now)
-			h.others(fmt.Sprintf("strange %s %s %s", key, name, what), h.w.server(key))
+			h.do("stranger %s %s %s", key, name, oneOf(h.rng, strangenesses...))
 			continue
 		}
-		at := earlier{name: name, count: 1, first: first, last: first}
-		at.state = oneOf(h.rng, series.Singleton, series.Ongoing, series.Ongoing, series.Finished, series.Unknown)
+		first, count, successor := begun, 1, ""
+		state := oneOf(h.rng, series.Singleton, series.Ongoing, series.Ongoing, series.Finished, series.Unknown)
 		if !name.unique && h.rng.IntN(2) == 0 {
-			at.first -= time.Duration(h.rng.Int64N(int64(20 * time.Minute)))
-			at.last = at.first
+			first -= time.Duration(h.rng.Int64N(int64(20 * time.Minute)))
 			if h.rng.IntN(2) == 0 {
-				next := oneOf(h.rng, unique, unique, unique, naming{unique: true, first: micros(first - 1e6)}, naming{})
-				at.successor = &next
+				successor = oneOf(h.rng, unique, unique, unique, naming{unique: true, first: micros(begun - 1e6)}, naming{}).String()
 			}
 		}
-		if at.state != series.Singleton {
-			at.count = 2 + h.rng.IntN(10)
-			at.last += time.Duration(h.rng.Int64N(int64(h.now-at.first) + int64(2*time.Minute)))
+		last := first
+		if state != series.Singleton {
+			count = 2 + h.rng.IntN(10)
+			last += time.Duration(h.rng.Int64N(int64(h.now-first) + int64(2*time.Minute)))
 		}
-		h.w.stand(key, at)
-		h.others(fmt.Sprintf("stand %s %s", key, name), h.w.server(key))
+		h.do("stand %s %s %s x%d %s %s %s", key, name, state, count, first, last, successor)
 	}
 }

@@ -2,7 +2,7 @@ package tracker
 
 import (
 	"math/rand/v2"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -79,11 +79,7 @@ func TestIndex(t *testing.T) {
 						same = append(same, e)
 					}
 				}
-				var with []*Entry
-				for e := range x.with(hash) {
-					with = append(with, e)
-				}
-				assert.ElementsMatch(t, same, with)
+				assert.ElementsMatch(t, same, slices.Collect(x.with(hash)))
 			}
 		}
 		for name, e := range want {
@@ -122,17 +118,11 @@ func TestEqualHashes(t *testing.T) {
 func TestIndexIsSearchedWhileItChanges(t *testing.T) {
 	var x index
 	words := make(vocabulary)
-	entry := func(i int) *Entry {
-		k := testKey("a")
-		k.Regarding.Name = strconv.Itoa(i)
-		return &Entry{key: words.intern(k, ""), hash: uint64(i%5) * shardCount} // of which many clash
-	}
 	const stays, others = 8, 64
-	entries := make([]*Entry, stays+others)
-	keys := make([]series.Key, len(entries))
+	keys := manyKeys(stays + others)
+	entries := make([]*Entry, len(keys))
 	for i := range entries {
-		entries[i] = entry(i)
-		keys[i] = entries[i].Key()
+		entries[i] = &Entry{key: words.intern(&keys[i], ""), hash: uint64(i%5) * shardCount} // of which many clash
 		if i < stays {
 			x.insert(entries[i])
 		}

@@ -467,6 +467,13 @@ func (o *oracle) tick(e *told, now time.Duration) {
 	}
 }
 
+func (e *told) countBeat() {
+	if e.beatDue {
+		e.beats = min(e.beats+1, math.MaxUint8)
+		e.beatDue = false
+	}
+}
+
 func (o *oracle) planBeat(e *told) {
 	interval := o.opts.HeartbeatInterval
 	if first := o.opts.FirstHeartbeat; first != 0 && e.beats < 30 {
@@ -484,8 +491,8 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	o.tick(e, now)
 	kind := o.needs(e)
 	if e.phase == refused && kind == Create && e.count < 2 {
-		e.beatDue, e.at, kind = false, now, none
-		e.beats = min(e.beats+1, math.MaxUint8)
+		e.at, kind = now, none
+		e.countBeat()
 		o.planBeat(e)
 	}
 	if kind == none {
@@ -658,10 +665,7 @@ func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duratio
 	o.isLive(e, version)
 	e.knows, e.at = *w, now
 	e.flush = o.waitedFor[e] > w.changes
-	if e.beatDue {
-		e.beats = min(e.beats+1, math.MaxUint8)
-		e.beatDue = false
-	}
+	e.countBeat()
 	o.planBeat(e)
 	if w.name.unique && w.state == series.Ongoing && w.kind != FlushCount {
 		o.wantSignpost(e, now)
@@ -728,10 +732,7 @@ func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
 		o.rename(e)
 	}
 	e.existed = false
-	if e.beatDue {
-		e.beats = min(e.beats+1, math.MaxUint8)
-		e.beatDue = false
-	}
+	e.countBeat()
 	e.at = now
 	o.planBeat(e)
 }
@@ -897,10 +898,7 @@ func (o *oracle) confirm(e *told, tried []toldWrite, ev *toldEvent, now time.Dur
 		e.flush = o.waitedFor[e] > tried[i].changes
 	}
 	e.at = now
-	if e.beatDue {
-		e.beats = min(e.beats+1, math.MaxUint8)
-	}
-	e.beatDue = false
+	e.countBeat()
 	o.planBeat(e)
 	e.failures, e.retry = 0, never
 }

@@ -257,13 +257,7 @@ func parseNaming(t *testing.T, text string) naming {
 	}
 	n, first, found := strings.Cut(strings.TrimPrefix(text, "unique"), "@")
 	require.True(t, found, "%q is no name", text)
-	name := naming{unique: true}
-	var err error
-	name.n, err = strconv.Atoi(n)
-	require.NoError(t, err)
-	name.first, err = time.ParseDuration(first)
-	require.NoError(t, err)
-	return name
+	return naming{unique: true, first: parse(t, time.ParseDuration, first), n: parse(t, strconv.Atoi, n)}
 }
 
 func (n naming) of(k *series.Key) string {

@@ -36,15 +36,13 @@ func TestTombstones(t *testing.T) {
 		assert.LessOrEqual(t, len(c.new)+len(c.old), 4)
 	}
 	assert.True(t, c.taken(999, 0))
-}
 
-// A tracker with room for one series has a tombstone, too.
-func TestTombstonesOfOne(t *testing.T) {
-	c := newTombstones(1)
-	c.hold(1, time.Minute, ownerUs)
-	assert.True(t, c.taken(1, 0))
-	c.hold(2, time.Minute, ownerUs)
-	assert.True(t, c.taken(2, 0))
+	// A tracker with room for one series has a tombstone, too.
+	c = newTombstones(1)
+	for hash := range uint64(2) {
+		hold(hash, time.Minute)
+		assert.True(t, c.taken(hash, 0))
+	}
 }
 
 // The owner of a name is known until another Event can have it.

@@ -1,11 +1,13 @@
 package tracker
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,21 @@ func write(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
 	require.Empty(t, tr.Apply(w, Result{}, now))
 	return w
 }
+
+// writeAll sends all writes that are ready, and returns what was dropped.
+func writeAll(tr *Tracker, now time.Time, respond func(*Write) Outcome) (drops []Drop) {
+	for {
+		w, lost, ok := tr.Next(now)
+		drops = append(drops, lost...)
+		if !ok {
+			return drops
+		}
+		drops = append(drops, tr.Apply(w, Result{Outcome: respond(w)}, now)...)
+	}
+}
+
+// accept is how a server responds that accepts everything.
+func accept(*Write) Outcome { return Written }
 
 // observe records occurrences, and returns the entry that they belong to.
 func observe(tr *Tracker, k *series.Key, now time.Time, occurrences ...Occurrence) *Entry {
@@ -197,46 +214,6 @@ func TestNoteIsStoredOnce(t *testing.T) {
 	assert.Same(t, unsafe.StringData(e.spec.note), unsafe.StringData(e.spec.lastNote))
 }
 
-// Count wants a note once in an interval.
-func TestNotes(t *testing.T) {
-	tr := New(Options{}, start)
-	k := testKey("a")
-	e := observe(tr, k, start, Occurrence{Note: "first"})
-	lastNote := func() string {
-		w := send(t, tr, start.Add(time.Minute), Create)
-		tr.Apply(w, Result{Outcome: PushedBack}, start.Add(time.Minute))
-		tr.Hurry(start)
-		p, ok := tr.Admit(start.Add(time.Hour))
-		require.True(t, ok)
-		tr.Return(p, Result{}, start.Add(time.Hour))
-		assert.Equal(t, "first", w.Series.Note)
-		return w.Series.LastNote
-	}
-	assert.Empty(t, lastNote())
-	tr.Observe(k, Occurrence{Note: "second"}, start.Add(time.Second))
-	assert.Equal(t, "second", lastNote())
-	for _, tt := range []struct {
-		at   time.Duration
-		want bool
-	}{
-		{2 * time.Second, false},
-		{11*time.Second - 1, false},
-		{11 * time.Second, true},
-		{11 * time.Second, false}, // one caller is enough
-		{20 * time.Second, false},
-		{21 * time.Second, true},
-	} {
-		_, counted, want := tr.Count(k, start.Add(tt.at))
-		assert.True(t, counted)
-		assert.Equal(t, tt.want, want, tt.at)
-	}
-	tr.Describe(e, Occurrence{Note: "third", Annotations: map[string]string{"a": "1"}}, start.Add(21*time.Second))
-	assert.Equal(t, "third", lastNote())
-	tr.Describe(e, Occurrence{}, start.Add(22*time.Second))
-	assert.Equal(t, "third", lastNote(), "an occurrence without a note changes none")
-	assert.Equal(t, map[string]string{"a": "1"}, e.spec.annotations)
-}
-
 func TestMergeAnnotations(t *testing.T) {
 	long := strings.Repeat("x", MaxAnnotationBytes-1)
 	type m = map[string]string
@@ -314,10 +291,10 @@ func TestPatchedIsCreated(t *testing.T) {
 
 func TestStats(t *testing.T) {
 	tr := New(Options{Capacity: 5}, start)
-	check := func(now time.Time, singletons, ongoing, closing, ready, waiting int) {
+	check := func(now time.Time, want ...int) {
 		t.Helper()
 		s := tr.Stats(now)
-		assert.Equal(t, []int{singletons, ongoing, closing, ready, waiting}, []int{s.Singletons, s.Ongoing, s.Closing, s.Ready, s.Waiting})
+		assert.Equal(t, want, []int{s.Singletons, s.Ongoing, s.Closing, s.Ready, s.Waiting})
 	}
 	check(start, 0, 0, 0, 0, 0)
 	a, b := testKey("a"), testKey("b")
@@ -361,13 +338,8 @@ func TestWallClockIsSet(t *testing.T) {
 			k := testKey("a")
 			e := observe(tr, k, begin, Occurrence{})
 			tr.Observe(k, Occurrence{}, begin.Add(time.Minute))
-			written := func(now time.Time, kind Kind) *Write {
-				t.Helper()
-				w := write(t, tr, now, kind)
-				assert.False(t, w.Series.Last.Before(w.Series.First), "%s before %s", w.Series.Last, w.Series.First)
-				return w
-			}
-			before := written(begin.Add(time.Minute), Create)
+			before := write(t, tr, begin.Add(time.Minute), Create)
+			assert.False(t, before.Series.Last.Before(before.Series.First))
 
 			now := wallclock.Set(begin.Add(5*time.Minute), by)
 			assert.Empty(t, tr.Advance(now))
@@ -378,7 +350,7 @@ func TestWallClockIsSet(t *testing.T) {
 			assert.False(t, wake.IsZero())
 			assert.Less(t, wake.Sub(now), 3*time.Minute)
 			beat(tr, e, now)
-			after := written(now, Heartbeat)
+			after := write(t, tr, now, Heartbeat)
 			assert.False(t, after.Series.Last.Before(before.Series.Last))
 			if by > 0 {
 				assert.Equal(t, now.UnixMicro(), after.Series.Last.UnixMicro(), "the new time is believed")
@@ -391,14 +363,14 @@ func TestWallClockIsSet(t *testing.T) {
 			_, counted, _ = tr.Count(k, now)
 			assert.True(t, counted)
 			beat(tr, e, now)
-			assert.False(t, written(now, Heartbeat).Series.Last.Before(after.Series.Last))
+			assert.False(t, write(t, tr, now, Heartbeat).Series.Last.Before(after.Series.Last))
 
 			tr.Advance(wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
 			assert.Equal(t, [3]int{0, 1, 0}, sizes(tr))
 			now = wallclock.Set(begin.Add(12*time.Minute), by)
 			tr.Advance(now)
 			assert.Equal(t, [3]int{0, 0, 1}, sizes(tr))
-			assert.False(t, written(now, Finish).Series.Last.Before(after.Series.Last))
+			assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Series.Last))
 			checkInvariants(t, tr, 0)
 		})
 	}
@@ -436,72 +408,6 @@ func TestWallClockIsSetAfterALostResponse(t *testing.T) {
 	tr.Advance(now)
 	again := send(t, tr, now, Create)
 	assert.Equal(t, lost.Series.Last, again.Series.Last)
-}
-
-// If times have no monotonic reading, a clock that is set back cannot be told from
-// a caller that is late. The series continues.
-func TestWallClockAlone(t *testing.T) {
-	w, _ := prepare(t, "1h see a x2; 1h write a/1; 1m see a; 10m beat a/1; 10m begin a/1")
-	assert.EqualValues(t, 3, w.inFlight[w.entry("a/1")].Series.Count)
-	w.answer("a/1", 10*time.Minute)
-	// It is kept for as long as the clock was set back, and not for ever.
-	w.expire("a/1", time.Hour)
-	assert.Equal(t, "1 accepting, 0 closing", w.accepting())
-	w.expire("a/1", time.Hour+w.opts.FinishAfter)
-	assert.Equal(t, "0 accepting, 1 closing", w.accepting())
-	w.check()
-}
-
-// What happens every 7 minutes is never a series: each time it is one create, with
-// a name that no Event has which may still exist.
-func TestEverySevenMinutes(t *testing.T) {
-	tr := New(Options{}, start)
-	k := testKey("a")
-	expires := map[string]time.Time{}
-	creates, base := 0, 0
-	for at := time.Duration(0); at <= 6*time.Hour; at += 7 * time.Minute {
-		now := start.Add(at)
-		tr.Observe(k, Occurrence{}, now)
-		w := write(t, tr, now, Create)
-		require.Equal(t, series.Singleton, w.Series.State)
-		if w.Series.Name == k.BaseName() {
-			base++
-		}
-		until, used := expires[w.Series.Name]
-		require.False(t, used && now.Before(until), "%s: the name %s is taken until %s", now, w.Series.Name, until)
-		expires[w.Series.Name] = now.Add(time.Hour)
-		creates++
-		if at%(14*time.Minute) == 0 {
-			// Either the deadline ends it, or the next occurrence.
-			require.Empty(t, tr.Advance(now.Add(tr.opts.FinishAfter)))
-		}
-		_, _, ok := tr.Next(now)
-		require.False(t, ok)
-		checkInvariants(t, tr, 1)
-	}
-	assert.Equal(t, 52, creates)
-	assert.Equal(t, 6, base, "the base name is used again when its Event has expired")
-}
-
-// What happens every 5 minutes is one series.
-func TestEveryFiveMinutes(t *testing.T) {
-	w, _ := prepare(t, "see a; begin a/1")
-	w.answer("a/1", 0)
-	n := 1
-	for at := 5 * time.Minute; at <= 6*time.Hour; at += 5 * time.Minute {
-		n++
-		w.expire("a/1", at-time.Microsecond)
-		w.see("a", "", at)
-	}
-	w.places()
-	require.Equal(t, []string{"a/1"}, w.order)
-	end := 6*time.Hour + w.opts.FinishAfter
-	w.begin("a/1", end-time.Microsecond)
-	w.answer("a/1", end-time.Microsecond)
-	w.advance(end)
-	assert.Contains(t, w.begin("a/1", end), fmt.Sprintf("finish Finished x%d", n))
-	w.answer("a/1", end)
-	w.check()
 }
 
 // A count stays where the API has no room for more, and times continue.
@@ -545,10 +451,7 @@ func TestLongestIdle(t *testing.T) {
 			e := entries[rng.IntN(len(entries))]
 			e.counter.occurred(e.last() + time.Duration(rng.IntN(100))*time.Microsecond)
 		}
-		want := entries[0].last()
-		for _, e := range entries {
-			want = min(want, e.last())
-		}
+		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last(), b.last()) }).last()
 		var e *Entry
 		for range entries { // each call corrects a bounded number of stamps
 			if e = list.longestIdle(); e.stamp == e.last() {
@@ -558,12 +461,7 @@ func TestLongestIdle(t *testing.T) {
 		require.Equal(t, want, e.last())
 		var drops []Drop
 		tr.discard(e, "Test", &drops)
-		for i := range entries {
-			if entries[i] == e {
-				entries = append(entries[:i], entries[i+1:]...)
-				break
-			}
-		}
+		entries = slices.DeleteFunc(entries, func(other *Entry) bool { return other == e })
 	}
 }
 
@@ -584,55 +482,6 @@ func TestLongestIdleInHotLoops(t *testing.T) {
 		}
 	}
 	assert.Equal(t, maxCorrections, corrected)
-}
-
-// A flood of keys that never recur stays within the bounds, and what is written and
-// forgotten leaves nothing behind.
-func TestFloodIsBounded(t *testing.T) {
-	const capacity = 50
-	tr := New(Options{Capacity: capacity}, start)
-	now := start
-	dropped := 0
-	for i := range 20 * capacity {
-		now = now.Add(time.Millisecond)
-		k := testKey("a")
-		k.Reason = fmt.Sprint("Random", i)
-		for range 1 + i%2 {
-			for _, d := range tr.Observe(k, Occurrence{}, now) {
-				dropped += d.Count
-			}
-		}
-		if i%capacity == 0 {
-			checkInvariants(t, tr, 0)
-		}
-	}
-	assert.Equal(t, capacity, int(tr.accepting.Load()))
-	assert.LessOrEqual(t, int(tr.closing.Load()), capacity)
-	assert.Positive(t, dropped)
-
-	for range 2 { // at first those that are ready, then those that end
-		for {
-			w, _, ok := tr.Next(now)
-			if !ok {
-				break
-			}
-			tr.Apply(w, Result{}, now)
-		}
-		now = now.Add(tr.opts.FinishAfter)
-		tr.Advance(now)
-	}
-	for range capacity {
-		if w, _, ok := tr.Next(now); ok {
-			tr.Apply(w, Result{}, now)
-		}
-	}
-	checkInvariants(t, tr, 0)
-	assert.Equal(t, [3]int{}, sizes(tr))
-	for p := range tr.lists {
-		assert.Empty(t, tr.lists[p])
-	}
-	assert.Zero(t, tr.closed.n)
-	assert.Zero(t, placesOf(tr).queued)
 }
 
 // restorable returns a series of k that an earlier process has left.
@@ -681,56 +530,14 @@ func TestRestoreLongDead(t *testing.T) {
 	}
 }
 
-// A tracker that is full, in either way, restores nothing, and loses nothing.
-func TestRestoreIntoFullTracker(t *testing.T) {
-	tr := New(Options{Capacity: 1}, start)
-	observe(tr, testKey("x"), start, Occurrence{}, Occurrence{})
-	tr.Observe(testKey("y"), Occurrence{}, start) // x is evicted, and waits for its create
-	require.Equal(t, [3]int{1, 0, 1}, sizes(tr))
-	for _, age := range []time.Duration{time.Minute, time.Hour} {
-		restored, drops := tr.Restore(restorable(testKey("a"), start.Add(-2*time.Hour), start.Add(-age)), start)
-		assert.False(t, restored)
-		assert.Empty(t, drops)
-	}
-	checkInvariants(t, tr, 0)
-}
-
 // More attempts have no response than an entry remembers. What others have counted
 // in the Event that the first one created is not lost.
 func TestManyAttempts(t *testing.T) {
-	w := newWorld(t, Options{Scope: SameController})
-	for i := range 2 * maxAttempts {
-		now := time.Duration(i) * time.Minute
-		how := failed
-		if i == 0 {
-			how = lost
-		}
-		w.see("a", "", now)
-		w.places()
-		w.begin("a/1", now)
-		w.fail("a/1", how, now)
-		w.check()
-	}
-	end := 2 * maxAttempts * time.Minute
-	w.meddle("a", naming{}, 6, series.Ongoing, end)
-	for range 3 {
-		w.begin("a/1", end)
-		w.answer("a/1", end)
-	}
+	again := strings.Repeat("see a; begin a/1; failed a/1; ", 2*maxAttempts-1)
+	w, _ := prepare(t, "see a; begin a/1; lost a/1; "+again+"meddle a base x6 Ongoing; write a/1; write a/1; begin a/1")
+	w.answer("a/1", 0)
 	w.check()
 	assert.Contains(t, w.server("a"), fmt.Sprintf("base Ongoing x%d", 2*maxAttempts+6))
-}
-
-// The response to the create of one process is lost, and it counts on. The next
-// leader continues the Event. Then the first process looks.
-func TestLeaderChangesAfterALostCreate(t *testing.T) {
-	w, _ := prepare(t, "see a; begin a/1; lost a/1; see a x9; meddle a base x6 Ongoing; write a/1; begin a/1")
-	w.answer("a/1", 0)
-	assert.Equal(t, "flush Ongoing x16 base 0s to 0s by controller-0", w.begin("a/1", 0))
-	w.answer("a/1", 0)
-	w.check()
-	assert.Zero(t, w.books.doubled["a"])
-	assert.Contains(t, w.server("a"), "base Ongoing x16")
 }
 
 // The Event says the largest count that there is, and e has never attempted to write
@@ -751,33 +558,27 @@ func TestDeniedForLong(t *testing.T) {
 	other := testKey("b")
 	other.Regarding.Namespace = "other"
 	now := start
-	dropped := map[DropReason]int{}
+	dropped := 0
 	lose := func(drops []Drop) {
 		for _, d := range drops {
-			dropped[d.Reason] += d.Count
+			assert.Equal(t, DropDenied, d.Reason)
+			dropped += d.Count
 		}
 	}
 	for range 65 {
 		lose(tr.Observe(testKey("a"), Occurrence{}, now))
 		lose(tr.Observe(other, Occurrence{}, now))
-		for {
-			w, drops, ok := tr.Next(now)
-			lose(drops)
-			if !ok {
-				break
-			}
-			outcome := Written
+		lose(writeAll(tr, now, func(w *Write) Outcome {
 			if w.Series.Namespace == "ns" {
-				outcome = Denied
+				return Denied
 			}
-			lose(tr.Apply(w, Result{Outcome: outcome}, now))
-		}
+			return Written
+		}))
 		checkInvariants(t, tr, 1)
 		now = now.Add(time.Minute)
 		lose(tr.Advance(now))
 	}
-	assert.Len(t, dropped, 1)
-	assert.Greater(t, dropped[DropDenied], 60)
+	assert.Greater(t, dropped, 60)
 	assert.Equal(t, refused, entryOf(tr, testKey("a")).phase)
 	assert.Equal(t, live, entryOf(tr, other).phase)
 }

@@ -65,6 +65,18 @@ func (p pair) each(world, oracle func() string) (got, want string) {
 	return got, want
 }
 
+// next begins the write that the schedule of the tracker chooses.
+func (p pair) next(now time.Duration) (got, want string) {
+	var label, text string
+	got, want = p.each(func() string { label, text = p.w.next(now); return text }, func() string {
+		if label == "" {
+			return ""
+		}
+		return p.o.begin(label, now)
+	})
+	return label + " " + got, label + " " + want
+}
+
 // end ends the request of an entry.
 func (p pair) end(label string, now time.Duration, respond func() response) (got, want string) {
 	var r response
@@ -115,16 +127,13 @@ const (
 
 var failures = []failure{lost, failed, unsent, pushedBack, denied}
 
-// result returns what the tracker learns of a failure.
-func (f failure) result() Result {
-	switch f {
-	case pushedBack:
-		return Result{Outcome: PushedBack}
-	case denied:
-		return Result{Outcome: Denied}
-	default:
-		return Result{Outcome: Troubled, Unsent: f == unsent}
-	}
+// failureResults are what the tracker learns of failures.
+var failureResults = map[failure]Result{
+	lost:       {Outcome: Troubled},
+	failed:     {Outcome: Troubled},
+	unsent:     {Outcome: Troubled, Unsent: true},
+	pushedBack: {Outcome: PushedBack},
+	denied:     {Outcome: Denied},
 }
 
 // place is the situation of an entry.
@@ -624,10 +633,11 @@ func (w *world) fail(label string, how failure, now time.Duration) response {
 		w.unsure[e] = w.unsure[e] || write.WritesSeries()
 	}
 	was := e.phase
-	w.lose(w.tracker.Apply(write, how.result(), start.Add(now)))
+	r := failureResults[how]
+	w.lose(w.tracker.Apply(write, r, start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
 	w.resume(now)
-	return response{text: string(how), outcome: how.result().Outcome, unsent: how == unsent}
+	return response{text: string(how), outcome: r.Outcome, unsent: r.Unsent}
 }
 
 // resume ends a pause of the server at once.
