@@ -6,21 +6,10 @@
 // # Usage
 //
 // An occurrence goes to [Tracker.Count], which is enough for an ongoing series, or
-// to [Tracker.Observe]. One loop drives the rest:
-//
-//	for {
-//		now := clock.Now()
-//		drops := t.Advance(now) // heartbeats, ends, retries
-//		for {
-//			write, more, ok := t.Next(now)
-//			if !ok {
-//				break
-//			}
-//			// … send write.Series.Event() or write.Patch(), then
-//			drops = t.Apply(write, result, clock.Now())
-//		}
-//		// … wait until t.Wake(now), or until something is observed or applied
-//	}
+// to [Tracker.Observe]. One loop drives the rest: [Tracker.Advance] handles
+// heartbeats, ends, and retries that are due; [Tracker.Next] returns a [Write] to
+// send; [Tracker.Apply] takes the result; [Tracker.Wake] says until when to sleep if
+// nothing is observed or applied before.
 //
 // [Tracker.Restore] adds what a list has found. [Tracker.Flush], [Tracker.Seal], and
 // [Tracker.Clear] are for a shutdown.
