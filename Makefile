@@ -1,62 +1,68 @@
-# Everything that one does with this repository. CI calls these targets too.
+# All tasks of this repository. CI calls these targets, too.
 
 GO ?= go
 
-# The newest patch of each supported minor version of client-go that go.mod does
-# not require already.
+# The newest patch version of each supported minor version of client-go, except for
+# the one in go.mod.
 CLIENT_GO ?= v0.36.6 v0.37.2
 
-# The oldest supported controller-runtime, and the client-go that it is made for.
-# test/go.mod requires the newest.
+# The oldest supported controller-runtime, and the client-go that it requires.
+# test/go.mod requires the newest controller-runtime.
 CONTROLLER_RUNTIME ?= v0.23.0
 CONTROLLER_RUNTIME_CLIENT_GO ?= v0.35.0
 
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# Both ask a server: the one for what is known of vulnerabilities, the other for
-# modules that are not in the cache.
+# Both need the network: for the vulnerability database, and for modules that are not
+# in the cache.
 GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GO_LICENSES ?= $(GO) run github.com/google/go-licenses@v1.6.0
 LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
 
-# The race detector needs a C compiler. Where there is none, test without it.
+# The race detector needs cgo. Without cgo, run the tests without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
-# The modules of this repository, the one that users get first.
+# All modules. The first one is the one that users import.
 MODULES := . test test/controlplane test/monitoring
 
 FUZZTIME ?= 30s
 
-# 0 takes any seed. It is printed.
+# 0 selects a random seed, which the test prints.
 CHAOS_SEED ?= 0
 CHAOS_DURATION ?= 10m
 
-# The run whose metrics are recorded.
+# The chaos run that make recording records.
 RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench simulation report microbench lint fmt vuln licenses clean
 
-help: ## say what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What takes minutes the first time goes first and says how far it is, and so does
-# the rest: go run would compile in silence.
-demo: ## show it at work on a real API server (needs only Go; compiles one the first time)
+# Build first: the control plane takes minutes the first time, and unlike go run, these
+# commands show their progress.
+demo: ## demonstrate the recorder on a real API server (needs only Go; the first run compiles one)
 	@$(GO) run ./internal/controlplane/build
 	@$(GO) build -v -o bin/demo ./cmd/demo
 	@bin/demo $(DEMO_FLAGS)
 
 test: unit matrix integration managers monitoring ## run all tests
 
+# Controllers run on 32-bit machines, too. This machine must be able to run 32-bit
+# programs.
+HOST := $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
+UNIT_386 := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),./compat ./events/... ./internal/heartbeat ./internal/tracker ./series)
+
 unit: ## run the unit tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) ./...
+	$(if $(UNIT_386),GOARCH=386 $(GO) test $(UNIT_386))
 
-matrix: $(addprefix matrix-,$(CLIENT_GO)) ## run the unit tests with each supported client-go
+matrix: $(addprefix matrix-,$(CLIENT_GO)) ## run the unit tests with each supported version of client-go
 
-# go.mod stays as it is: each version has a go.mod of its own in bin/.
+# Each version uses its own go.mod in bin/.
 matrix-%: bin/matrix/%.mod
 	$(GO) vet -modfile=$< ./...
 	$(GO) test -modfile=$< ./...
@@ -71,17 +77,17 @@ bin/matrix/%.mod: go.mod go.sum
 	mv $(@D)/next-$*.sum $(@D)/$*.sum
 	mv $(@D)/next-$*.mod $@
 
-# The control plane is compiled first, since go test shows nothing of it until it
-# is done. Without cgo, as the tests use it: otherwise it is compiled twice. What the
-# benchmarks guard cannot be seen under the race detector.
+# Build the control plane first, because go test would not show the progress. Disable
+# cgo as the tests do, or it compiles twice. The guards of the benchmarks do not work
+# with the race detector.
 integration: ## run the tests on a real API server
 	$(GO) run ./internal/controlplane/build
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
 	cd test && $(GO) test -run '^TestGuard' ./bench
 
-# The package is part of the tests of integration, with the newest.
-managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the tests of managers with the oldest controller-runtime
+# make integration tests the same package with the newest controller-runtime.
+managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the manager tests with the oldest supported controller-runtime
 	$(GO) run ./internal/controlplane/build
 	cd test && $(GO) vet -modfile=../$< -tags controller_runtime_v0_24 ./controllerruntime
 	cd test && $(GO) test -modfile=../$< -tags controller_runtime_v0_24 $(RACE) ./controllerruntime
@@ -97,22 +103,21 @@ bin/matrix/controller-runtime-%.mod: test/go.mod test/go.sum
 	mv $(@D)/next-controller-runtime-$*.sum $(@D)/controller-runtime-$*.sum
 	mv $(@D)/next-controller-runtime-$*.mod $@
 
-# Not with the race detector: there is nothing concurrent in it, and Prometheus would
-# be compiled twice.
+# Without the race detector: nothing is concurrent, and Prometheus would compile twice.
 monitoring: ## test the dashboard and the alert rules
 	cd test/monitoring && $(GO) vet ./... && $(GO) test ./...
 
-dashboard: ## write the dashboard and its picture into docs/monitoring
-	cd test/monitoring && $(GO) run ./cmd/dashboard $(CURDIR)
+dashboard: ## write the dashboard and its picture to docs/monitoring
+	cd test/monitoring && $(GO) test -run "TestDashboardIsUpToDate|TestPictureIsUpToDate" . -write
 
-recording: ## record the metrics of a chaos run for dashboard
+recording: ## record the metrics of a chaos run for the dashboard
 	$(GO) run ./internal/controlplane/build
 	cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(RECORDING_SEED) -chaos.duration=$(RECORDING_DURATION) \
 		-chaos.pushback -chaos.metrics=$(CURDIR)/test/monitoring/testdata/chaos.om.gz
 	$(MAKE) dashboard
 
-# Each wait in it has a bound of its own.
-chaos: ## kill, pause and cut off a server for CHAOS_DURATION, as CHAOS_SEED says
+# No timeout: the test bounds each wait itself.
+chaos: ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED selects the faults
 	$(GO) run ./internal/controlplane/build
 	cd test && $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION)
 
@@ -123,44 +128,44 @@ fuzz: ## run each fuzz target for FUZZTIME
 		done; \
 	done
 
-# A million series that occur every 5s are 200,000 occurrences a second.
+# A million series with an occurrence every 5s are 200,000 occurrences per second.
 SIMULATION_EVERY ?= 5s
 
-# The results of all parts are in one file. What is not run leaves those of its last run.
+# One file contains the results of all parts. A run replaces the results of its parts.
 RESULTS := $(CURDIR)/docs/benchmarks/results.json
 SUITE = cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench -suite.results=$(RESULTS)
 
-bench: ## compare with client-go's recorders, and write docs/benchmarks.md
+bench: ## run the benchmarks with client-go's recorders, and write docs/benchmarks.md
 	$(GO) run ./internal/controlplane/build
 	@mkdir -p $(dir $(RESULTS))
 	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,flood,loop,start
 	@$(MAKE) report
 
-simulation: ## follow up to a million series for three virtual hours, and write docs/benchmarks.md
+simulation: ## simulate up to a million series for three virtual hours, and write docs/benchmarks.md
 	@mkdir -p $(dir $(RESULTS))
 	$(SUITE) -suite.parts=simulation -suite.every=$(SIMULATION_EVERY)
 	@$(MAKE) report
 
-report: ## write docs/benchmarks.md and its pictures, from the last results
+report: ## write docs/benchmarks.md and its charts from the last results
 	cd test && $(GO) run ./bench/report -results $(RESULTS) -docs ../docs
 
 microbench: ## run the Go benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-# With the newest client-go. With the others make matrix vets: golangci-lint cannot be
-# given another go.mod, since it also runs go list outside of modules.
+# Lints with the newest client-go; make matrix vets with the others. golangci-lint cannot
+# use another go.mod, because it also runs go list outside of modules.
 lint: ## run golangci-lint on all modules
 	@for module in $(MODULES); do (set -x; cd $$module && CGO_ENABLED=0 $(GOLANGCI_LINT) run ./...) || exit 1; done
 
 fmt: ## format the code
 	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/... ./test/monitoring/...
 
-# What users get: the module of the root. The others are for tests.
-vuln: ## look for known vulnerabilities
+# Users import the root module only.
+vuln: ## check for known vulnerabilities
 	$(GOVULNCHECK) ./...
 
-licenses: ## look at the licences of all that users get
+licenses: ## check the licenses of all dependencies of users
 	$(GO_LICENSES) check ./... --allowed_licenses=$(LICENSES)
 
-clean: ## remove what was built
+clean: ## remove build output
 	rm -rf bin

@@ -21,82 +21,80 @@ import (
 )
 
 const (
-	// DefaultDistinctNotes is how many notes of the same tuple are told apart where
-	// Options do not say.
+	// DefaultDistinctNotes is the default of Options.DistinctNotes.
 	DefaultDistinctNotes = legacy.DistinctNotes
 
-	// LeaderElection is the reporting controller of events of leader election, whose
-	// component is the identity of a process.
+	// LeaderElection is the reporting controller of leader election events. See
+	// [Broadcaster.NewRecorder].
 	LeaderElection = "leader-election"
 )
 
-// Options of a Broadcaster. The zero value is the default.
+// Options configures a [Broadcaster]. The zero value selects the defaults.
 type Options struct {
-	// Context, if set, shuts the broadcaster down when it ends, as that of
-	// record.WithContext does, and has the logger to use.
+	// Context, if set, shuts the broadcaster down when it is done, like the context
+	// of record.WithContext. The broadcaster logs to its logger.
 	Context context.Context
 
-	// Action says what the action of an event is, which legacy callers do not give,
-	// for the object that it is about and its reason. If nil, or if it returns
-	// nothing, the action is the reason. It is called with each occurrence, maybe
-	// concurrently. If it panics, the action is the reason.
+	// Action returns the action of an event, which legacy callers do not pass. If
+	// Action is nil, returns "" or panics, the reason becomes the action. Action
+	// runs for every occurrence, possibly concurrently, so it should be fast.
 	Action func(regarding runtime.Object, reason string) string
 
-	// DistinctNotes is how many series that differ in nothing but their messages are
-	// told apart; see events.Options. If zero, DefaultDistinctNotes. If negative,
-	// messages tell nothing apart.
+	// DistinctNotes limits how many messages get an Event of their own if the
+	// events differ in nothing else; see [events.RecorderOptions]. Zero means
+	// DefaultDistinctNotes. If DistinctNotes is negative, such events share one
+	// Event whatever their messages are.
 	DistinctNotes int
 }
 
-// Broadcaster is a record.EventBroadcaster whose recorders emit into an
-// events.Broadcaster. Make one with NewBroadcaster or NewBroadcasterFor. Its
-// methods may be called concurrently, and at any time.
+// Broadcaster is a [record.EventBroadcaster] whose recorders emit events to an
+// [events.Broadcaster]. Create one with [NewBroadcaster] or [NewBroadcasterFor]. Its
+// methods are safe for concurrent use, at any time.
 type Broadcaster struct {
-	to   *events.Broadcaster
-	opts Options
+	target *events.Broadcaster
+	opts   Options
 
 	mu         sync.Mutex
-	recordings int                // StartRecordingToSink without a Stop
-	stop       context.CancelFunc // of the recording; nil before it starts
+	recordings int                // calls of StartRecordingToSink whose result is not stopped
+	stop       context.CancelFunc // stops the recording; nil until it starts
 }
 
 var _ record.EventBroadcaster = (*Broadcaster)(nil)
 
 // NewBroadcaster returns a Broadcaster with default options that writes to sink,
-// such as &events.EventSinkImpl{Interface: clientset.EventsV1()}. It takes the
-// place of record.NewBroadcaster().
+// such as &events.EventSinkImpl{Interface: clientset.EventsV1()}. It replaces
+// record.NewBroadcaster.
 func NewBroadcaster(sink events.EventSink) *Broadcaster {
 	return NewBroadcasterFor(events.NewBroadcaster(sink), Options{})
 }
 
-// NewBroadcasterFor returns a Broadcaster whose recorders emit into to, which may
-// have recorders of its own and be started and shut down by itself.
+// NewBroadcasterFor returns a Broadcaster whose recorders emit events to the given
+// one. The caller may also use, start and shut down the given broadcaster directly.
 func NewBroadcasterFor(to *events.Broadcaster, opts Options) *Broadcaster {
 	opts.DistinctNotes = cmp.Or(opts.DistinctNotes, DefaultDistinctNotes)
-	b := &Broadcaster{to: to, opts: opts}
+	b := &Broadcaster{target: to, opts: opts}
 	if opts.Context != nil {
 		context.AfterFunc(opts.Context, b.Shutdown)
 	}
 	return b
 }
 
-// Events returns the broadcaster that the recorders of b emit into: for code that
-// has moved already, for Flush and for Stats.
-func (b *Broadcaster) Events() *events.Broadcaster { return b.to }
+// Events returns the broadcaster that receives the events of b. Use it in code that
+// has migrated, and for [events.Broadcaster.Flush] and [events.Broadcaster.Stats].
+func (b *Broadcaster) Events() *events.Broadcaster { return b.target }
 
-// NewRecorder returns a recorder for a component, which becomes the reporting
-// controller. See events.Broadcaster.NewRecorder. The host of source is not
-// written.
+// NewRecorder returns a recorder. The component of source becomes the reporting
+// controller; see [events.Broadcaster.NewRecorder]. NewRecorder ignores the host.
 //
-// Leader election calls itself by the identity of its process,
-// "<host name>_<UUID>": no name for a controller, which would be a new one with
-// each start. Its events have LeaderElection for one. Their message names the
-// process.
+// The component of leader election is the identity of the process,
+// "<host name>_<UUID>", which changes with every restart. NewRecorder replaces it
+// with [LeaderElection]. The messages of leader election contain the identity.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) record.EventRecorderLogger {
-	to := b.to.NewRecorderWithOptions(scheme, controllerOf(source.Component), events.RecorderOptions{DistinctNotes: b.opts.DistinctNotes})
+	to := b.target.NewRecorderWithOptions(scheme, controllerOf(source.Component), events.RecorderOptions{DistinctNotes: b.opts.DistinctNotes})
 	return NewRecorder(to, b.opts.Action)
 }
 
+// identity matches the identity of a leader election candidate.
 var identity = regexp.MustCompile(`_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func controllerOf(component string) string {
@@ -106,19 +104,19 @@ func controllerOf(component string) string {
 	return component
 }
 
-// StartRecordingToSink starts to write events, to the sink of the
-// events.Broadcaster and not to the given one, which may be nil: two writers would
-// make two Events of everything. Calling it again does no harm, and neither does
-// it to have started the events.Broadcaster already. What goes wrong is logged.
+// StartRecordingToSink starts to write events. It ignores its argument, which may be
+// nil, and uses the sink of the [events.Broadcaster]: with two sinks, each event
+// would become two Events. Further calls have no effect, even if the caller has
+// started the events.Broadcaster directly. StartRecordingToSink logs errors.
 //
-// The writing ends with Shutdown, or when each result has been stopped: then it
-// goes on for events.Options.ShutdownTimeout with what there is. It cannot be
-// started a second time.
+// The broadcaster writes until [Broadcaster.Shutdown], or until the caller has
+// stopped all results. In the latter case it writes pending events for at most
+// events.Options.ShutdownTimeout. It cannot start again.
 func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) {
 		b.logger().Error(err, "Cannot record events")
 	}
-	return newWatching(func() {
+	return newEmptyWatch(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.recordings--; b.recordings == 0 {
@@ -127,7 +125,7 @@ func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	})
 }
 
-// startRecording counts a recording, and starts the writing with the first.
+// startRecording increments recordings. The first call starts the target.
 func (b *Broadcaster) startRecording() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,38 +135,40 @@ func (b *Broadcaster) startRecording() error {
 	}
 	var ctx context.Context
 	ctx, b.stop = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
-	return b.to.StartRecordingToSinkWithContext(ctx)
+	return b.target.StartRecordingToSinkWithContext(ctx)
 }
 
-// StartEventWatcher calls handler with every event, as core/v1 shows a new one,
-// until the result is stopped. See events.Broadcaster.StartEventWatcher.
+// StartEventWatcher calls handler with every event until the caller stops the result.
+// The Events are in core/v1 and have the deprecated fields. See
+// [events.Broadcaster.StartEventWatcher]. If handler is nil, StartEventWatcher logs
+// an error.
 func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Interface {
 	if handler == nil {
 		b.logger().Error(errors.New("compat: event handler is nil"), "Cannot watch events")
-		return newWatching(func() {})
+		return newEmptyWatch(func() {})
 	}
-	stop, err := b.to.StartEventWatcher(func(object runtime.Object) {
+	stop, err := b.target.StartEventWatcher(func(object runtime.Object) {
 		if event, ok := object.(*eventsv1.Event); ok {
-			handler(coreevents.ToCoreWithOldFields(event))
+			handler(coreevents.ToCoreWithDeprecatedFields(event))
 		}
 	})
 	if err != nil {
 		b.logger().Error(err, "Cannot watch events")
 		stop = func() {}
 	}
-	return newWatching(stop)
+	return newEmptyWatch(stop)
 }
 
-// StartLogging calls logf with every event until the result is stopped.
+// StartLogging calls logf with every event until the caller stops the result.
 func (b *Broadcaster) StartLogging(logf func(format string, args ...any)) watch.Interface {
 	return b.StartEventWatcher(func(event *corev1.Event) {
 		logf("Event(%#v): type: '%v' reason: '%v' %v", event.InvolvedObject, event.Type, event.Reason, event.Message)
 	})
 }
 
-// StartStructuredLogging logs every event at a verbosity of klog until the result
-// is stopped, to the logger of Options.Context if there is one, and under the names
-// that core/v1 has.
+// StartStructuredLogging logs every event at the given verbosity until the caller
+// stops the result. It uses the logger of [Options].Context, or klog's global logger
+// if Context is nil. The keys are the field names of core/v1.
 func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interface {
 	logger := b.logger().V(int(verbosity))
 	return b.StartEventWatcher(func(event *corev1.Event) {
@@ -178,9 +178,9 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interfa
 	})
 }
 
-// Shutdown shuts the events.Broadcaster down, which writes what the server does not
-// know yet. It may be called more than once.
-func (b *Broadcaster) Shutdown() { b.to.Shutdown() }
+// Shutdown writes pending events and shuts the [events.Broadcaster] down; see
+// [events.Broadcaster.Shutdown]. Further calls have no effect.
+func (b *Broadcaster) Shutdown() { b.target.Shutdown() }
 
 func (b *Broadcaster) logger() klog.Logger {
 	if b.opts.Context != nil {
@@ -189,15 +189,15 @@ func (b *Broadcaster) logger() klog.Logger {
 	return safelog.Guard(klog.Background())
 }
 
-// watching is what the legacy interface calls the end of something that was
-// started. No event ever comes through it.
-type watching struct {
+// emptyWatch is a watch that delivers no events. The legacy interface returns a
+// watch.Interface only so that the caller can stop it.
+type emptyWatch struct {
 	stop   func()
 	result chan watch.Event
 }
 
-func newWatching(stop func()) *watching {
-	w := &watching{result: make(chan watch.Event)}
+func newEmptyWatch(stop func()) *emptyWatch {
+	w := &emptyWatch{result: make(chan watch.Event)}
 	w.stop = sync.OnceFunc(func() {
 		stop()
 		close(w.result)
@@ -205,8 +205,8 @@ func newWatching(stop func()) *watching {
 	return w
 }
 
-// Stop ends what was started. It may be called more than once.
-func (w *watching) Stop() { w.stop() }
+// Stop implements [watch.Interface]. Further calls have no effect.
+func (w *emptyWatch) Stop() { w.stop() }
 
-// ResultChan returns a channel that is closed by Stop.
-func (w *watching) ResultChan() <-chan watch.Event { return w.result }
+// ResultChan implements [watch.Interface]. Stop closes the channel.
+func (w *emptyWatch) ResultChan() <-chan watch.Event { return w.result }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,66 +11,74 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/coreevents"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ resourcelock.EventRecorder = Recorder(nil)
 
-// legacyWorld is a program of the legacy recorder after it has changed one line.
-type legacyWorld struct {
+// legacyProgram is a program that calls NewBroadcasterFor instead of
+// record.NewBroadcaster.
+type legacyProgram struct {
 	clients     *fake.Clientset
 	broadcaster *Broadcaster
 	recorder    record.EventRecorderLogger
 }
 
-func newLegacyWorld(t *testing.T, opts Options) *legacyWorld {
+func startLegacyProgram(t *testing.T, opts Options) *legacyProgram {
 	t.Helper()
 	clients := fake.NewClientset()
-	w := &legacyWorld{
-		clients:     clients,
-		broadcaster: NewBroadcasterFor(events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()}), opts),
-	}
-	w.broadcaster.StartRecordingToSink(nil)
-	t.Cleanup(w.broadcaster.Shutdown)
-	w.recorder = w.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"})
-	return w
+	target := events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
+	p := &legacyProgram{clients: clients, broadcaster: NewBroadcasterFor(target, opts)}
+	p.broadcaster.StartRecordingToSink(nil)
+	t.Cleanup(p.broadcaster.Shutdown)
+	p.recorder = newTester(p.broadcaster)
+	return p
 }
 
-// written returns what is on the server when all has been written.
-func (w *legacyWorld) written(t *testing.T) []eventsv1.Event {
+func newTester(b *Broadcaster) record.EventRecorderLogger {
+	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"})
+}
+
+// emit emits an event with the given note.
+func emit(to record.EventRecorder, note string) {
+	to.Event(object("Pod", "a"), corev1.EventTypeWarning, "Tested", note)
+}
+
+// written flushes the broadcaster and returns the Events on the server.
+func (p *legacyProgram) written(t *testing.T) []eventsv1.Event {
 	t.Helper()
-	require.NoError(t, w.broadcaster.Events().Flush(t.Context()))
-	list, err := w.clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, p.broadcaster.Events().Flush(t.Context()))
+	list, err := p.clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	return list.Items
 }
 
-// notes returns how often there was each note.
-func (w *legacyWorld) notes(t *testing.T) map[string]int {
-	t.Helper()
-	notes := make(map[string]int)
-	for _, event := range w.written(t) {
-		notes[event.Note] += occurrences(&event)
+// count sums the occurrences of Events by the given name.
+func count(all []eventsv1.Event, by func(*eventsv1.Event) string) map[string]int {
+	counts := make(map[string]int)
+	for _, event := range all {
+		counts[by(&event)] += int(coreevents.ToCoreWithDeprecatedFields(&event).Count)
 	}
-	return notes
+	return counts
 }
 
-func occurrences(event *eventsv1.Event) int {
-	if event.Series == nil {
-		return 1
-	}
-	return int(event.Series.Count)
-}
+func byNote(event *eventsv1.Event) string { return event.Note }
 
 func object(kind, name string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: "ns", Name: name}
@@ -79,27 +86,27 @@ func object(kind, name string) *corev1.ObjectReference {
 
 func TestLegacyCallSites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
+		p := startLegacyProgram(t, Options{})
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
-		w.recorder.Event(pod, corev1.EventTypeWarning, "Full", "95%% full, %s")
-		w.recorder.Eventf(pod, corev1.EventTypeNormal, "Created", "created %s", "b")
-		w.recorder.AnnotatedEventf(pod, map[string]string{"example.com/a": "b"}, corev1.EventTypeNormal, "Annotated", "with %d", 1)
-		past, ok := w.recorder.(Recorder)
+		p.recorder.Event(pod, corev1.EventTypeWarning, "Full", "95%% full, %s")
+		p.recorder.Eventf(pod, corev1.EventTypeNormal, "Created", "created %s", "b")
+		p.recorder.AnnotatedEventf(pod, map[string]string{"example.com/a": "b"}, corev1.EventTypeNormal, "Annotated", "with %d", 1)
+		past, ok := p.recorder.(Recorder)
 		require.True(t, ok)
 		past.PastEventf(pod, metav1.NewTime(time.Unix(0, 0)), corev1.EventTypeNormal, "Past", "it was")
-		w.recorder.WithLogger(klog.Background()).Event(pod, corev1.EventTypeNormal, "Logged", "with a logger")
-		record.NewEventRecorderAdapter(w.recorder).Eventf(pod, nil, corev1.EventTypeNormal, "Adapted", "Adapting", "there and back")
+		p.recorder.WithLogger(klog.Background()).Event(pod, corev1.EventTypeNormal, "Logged", "with a logger")
+		record.NewEventRecorderAdapter(p.recorder).Eventf(pod, nil, corev1.EventTypeNormal, "Adapted", "Adapting", "there and back")
 
 		byReason := make(map[string]eventsv1.Event)
-		for _, event := range w.written(t) {
+		for _, event := range p.written(t) {
 			byReason[event.Reason] = event
-			assert.Equal(t, event.Reason, event.Action, "the reason stands in")
+			assert.Equal(t, event.Reason, event.Action, "action defaults to reason")
 			assert.Equal(t, "tester", event.ReportingController)
 			assert.Equal(t, "Pod", event.Regarding.Kind)
 			assert.Nil(t, event.Related)
 		}
 		require.Len(t, byReason, 6)
-		assert.Equal(t, "95%% full, %s", byReason["Full"].Note, "text is no format")
+		assert.Equal(t, "95%% full, %s", byReason["Full"].Note, "Event does not format")
 		assert.Equal(t, corev1.EventTypeWarning, byReason["Full"].Type)
 		assert.Equal(t, "created b", byReason["Created"].Note)
 		assert.Equal(t, "with 1", byReason["Annotated"].Note)
@@ -108,9 +115,9 @@ func TestLegacyCallSites(t *testing.T) {
 	})
 }
 
-func TestActionOfLegacyEvents(t *testing.T) {
+func TestOptionsAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{Action: func(regarding runtime.Object, reason string) string {
+		p := startLegacyProgram(t, Options{Action: func(regarding runtime.Object, reason string) string {
 			switch reason {
 			case "Created":
 				return "Creating" + regarding.GetObjectKind().GroupVersionKind().Kind
@@ -120,84 +127,66 @@ func TestActionOfLegacyEvents(t *testing.T) {
 			return ""
 		}})
 		for _, reason := range []string{"Created", "Panics", "Other"} {
-			w.recorder.Event(object("Job", "a"), corev1.EventTypeNormal, reason, "note")
+			p.recorder.Event(object("Job", "a"), corev1.EventTypeNormal, reason, "note")
 		}
-		actions := make(map[string]string)
-		for _, event := range w.written(t) {
-			actions[event.Reason] = event.Action
-		}
-		assert.Equal(t, map[string]string{"Created": "CreatingJob", "Panics": "Panics", "Other": "Other"}, actions)
+		actions := count(p.written(t), func(event *eventsv1.Event) string { return event.Action })
+		assert.Equal(t, map[string]int{"CreatingJob": 1, "Panics": 1, "Other": 1}, actions)
 	})
 }
 
-// A controller of CronJobs reports three events a minute for an hour. Their messages
-// name the jobs, and the CronJob changes all the time.
-func TestCronJobThroughTheAdapter(t *testing.T) {
+// For an hour, a controller emits three legacy events and three new ones a minute. The
+// legacy messages contain the name of the Job; the new events relate to the Job. The
+// resourceVersion of the CronJob changes every minute.
+func TestCronJobController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
-		cronJob := object("CronJob", "backup")
-		for minute := range 60 {
-			job := fmt.Sprintf("backup-%d", minute)
-			cronJob.ResourceVersion = fmt.Sprint(minute)
-			w.recorder.Eventf(cronJob, corev1.EventTypeNormal, "SuccessfulCreate", "Created job %s", job)
-			w.recorder.Eventf(cronJob, corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: Complete", job)
-			w.recorder.Eventf(cronJob, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted job %s", job)
-			time.Sleep(time.Minute)
-		}
-		notes := w.notes(t)
-		assert.Len(t, notes, 180)
-		for minute := range 60 {
-			assert.Equal(t, 1, notes[fmt.Sprintf("Created job backup-%d", minute)])
-			assert.Equal(t, 1, notes[fmt.Sprintf("Deleted job backup-%d", minute)])
-		}
-		assert.EqualValues(t, 180, w.broadcaster.Events().Stats().Occurrences)
-		assert.Empty(t, w.broadcaster.Events().Stats().Dropped)
-	})
-}
-
-// The same by a controller that has moved to the new interface, and names the job
-// as the related object.
-func TestCronJobWithRelatedObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
-		recorder := w.broadcaster.Events().NewRecorder(scheme.Scheme, "tester")
+		p := startLegacyProgram(t, Options{})
+		recorder := p.broadcaster.Events().NewRecorder(scheme.Scheme, "tester")
 		cronJob := object("CronJob", "backup")
 		for minute := range 60 {
 			job := object("Job", fmt.Sprintf("backup-%d", minute))
 			cronJob.ResourceVersion = fmt.Sprint(minute)
+			p.recorder.Eventf(cronJob, corev1.EventTypeNormal, "SuccessfulCreate", "Created job %s", job.Name)
+			p.recorder.Eventf(cronJob, corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: Complete", job.Name)
+			p.recorder.Eventf(cronJob, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted job %s", job.Name)
 			for _, action := range []string{"CreateJob", "CompleteJob", "DeleteJob"} {
 				recorder.Eventf(cronJob, job, corev1.EventTypeNormal, "ScheduleReached", action, "job %s", job.Name)
 			}
 			time.Sleep(time.Minute)
 		}
-		jobs := make(map[string]int)
-		for _, event := range w.written(t) {
-			require.NotNil(t, event.Related)
-			jobs[event.Related.Name] += occurrences(&event)
+		var legacy, related []eventsv1.Event
+		for _, event := range p.written(t) {
+			if event.Related == nil {
+				legacy = append(legacy, event)
+			} else {
+				related = append(related, event)
+			}
 		}
+		notes := count(legacy, byNote)
+		assert.Len(t, notes, 180)
+		jobs := count(related, func(event *eventsv1.Event) string { return event.Related.Name })
 		assert.Len(t, jobs, 60)
-		for name, n := range jobs {
-			assert.Equal(t, 3, n, name)
+		for minute := range 60 {
+			job := fmt.Sprintf("backup-%d", minute)
+			assert.Equal(t, 1, notes["Created job "+job])
+			assert.Equal(t, 1, notes["Deleted job "+job])
+			assert.Equal(t, 3, jobs[job], job)
 		}
-		assert.Empty(t, w.broadcaster.Events().Stats().Dropped)
+		stats := p.broadcaster.Events().Stats()
+		assert.EqualValues(t, 360, stats.Occurrences)
+		assert.Empty(t, stats.Dropped)
 	})
 }
 
-// The sample of the legacy design: 26 occurrences make 11 Events, as core/v1 shows
-// them.
-func TestSampleOfTheLegacyDesign(t *testing.T) {
+// The legacy design document contains this example: 26 occurrences become 11 Events.
+func TestExampleOfLegacyDesign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clients := fake.NewClientset()
-		broadcaster := NewBroadcaster(&CoreSink{Interface: clients.CoreV1()})
-		defer broadcaster.Shutdown()
-		broadcaster.StartRecordingToSink(nil)
-		recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "sample"})
-		want := make(map[string]int32)
+		p := startLegacyProgram(t, Options{})
+		want := make(map[string]int)
 		emit := func(n int, about *corev1.ObjectReference, reason string) {
 			for range n {
-				recorder.Event(about, corev1.EventTypeNormal, reason, reason)
+				p.recorder.Event(about, corev1.EventTypeNormal, reason, reason)
 			}
-			want[about.Name+" "+reason] = int32(n)
+			want[about.Name+" "+reason] = n
 		}
 		for i := range 4 {
 			emit(1, object("Node", fmt.Sprint("node-", i)), "starting")
@@ -207,87 +196,54 @@ func TestSampleOfTheLegacyDesign(t *testing.T) {
 		}
 		emit(1, object("Pod", "pod-0"), "pulled")
 		emit(1, object("Pod", "pod-0"), "scheduled")
-		require.NoError(t, broadcaster.Events().Flush(t.Context()))
-
-		list, err := clients.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
-		require.Len(t, list.Items, 11)
-		got := make(map[string]int32)
-		for _, event := range list.Items {
-			got[event.InvolvedObject.Name+" "+event.Reason] = event.Count
-		}
-		assert.Equal(t, want, got)
+		written := p.written(t)
+		assert.Len(t, written, 11)
+		assert.Equal(t, want, count(written, func(event *eventsv1.Event) string { return event.Regarding.Name + " " + event.Reason }))
 	})
 }
 
-// Ten thousand different messages in an hour cost few requests.
-func TestHotLoopOfMessages(t *testing.T) {
+func TestDistinctMessagesCostFewRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
+		p := startLegacyProgram(t, Options{})
 		const n = 10_000
 		for i := range n {
-			w.recorder.Eventf(object("Pod", "a"), corev1.EventTypeWarning, "BackOff", "Back-off %ds restarting failed container", i)
+			emit(p.recorder, fmt.Sprintf("Back-off %ds restarting failed container", i))
 			time.Sleep(time.Hour / n)
 		}
-		sum := 0
-		for _, count := range w.notes(t) {
-			sum += count
-		}
-		assert.Equal(t, n, sum)
-		assert.LessOrEqual(t, int(w.broadcaster.Events().Stats().Requests()), 30)
+		total := count(p.written(t), func(*eventsv1.Event) string { return "total" })
+		assert.Equal(t, n, total["total"])
+		assert.LessOrEqual(t, int(p.broadcaster.Events().Stats().Requests()), 30)
 	})
 }
 
-// controller-runtime starts it once for each of its providers, and what is given
-// to it is not written to.
-func TestStartRecordingToSinkAgain(t *testing.T) {
+// controller-runtime calls StartRecordingToSink once for each of its providers.
+func TestStartRecordingToSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
+		clients, ignored := fake.NewClientset(), fake.NewClientset()
+		broadcaster := NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
+		start := func() watch.Interface {
+			return broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: ignored.CoreV1().Events("")})
+		}
+		recording := start()
 		for range 3 {
-			w.broadcaster.StartRecordingToSink(coreSinkOfNoUse{t}).Stop()
+			start().Stop()
 		}
-		w.recorder.Event(object("Pod", "a"), corev1.EventTypeNormal, "Tested", "note")
-		assert.Equal(t, map[string]int{"note": 1}, w.notes(t))
-	})
-}
-
-// coreSinkOfNoUse fails the test if something is written to it.
-type coreSinkOfNoUse struct{ t *testing.T }
-
-func (s coreSinkOfNoUse) Create(event *corev1.Event) (*corev1.Event, error) {
-	s.t.Errorf("%s was created", event.Name)
-	return event, nil
-}
-
-func (s coreSinkOfNoUse) Update(event *corev1.Event) (*corev1.Event, error) {
-	s.t.Errorf("%s was updated", event.Name)
-	return event, nil
-}
-
-func (s coreSinkOfNoUse) Patch(event *corev1.Event, _ []byte) (*corev1.Event, error) {
-	s.t.Errorf("%s was patched", event.Name)
-	return event, nil
-}
-
-// Without a Shutdown, the end of all recordings is the end of the writing.
-func TestStopRecordingToSink(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broadcaster := NewBroadcaster(&events.EventSinkImpl{Interface: fake.NewClientset().EventsV1()})
-		one, two := broadcaster.StartRecordingToSink(nil), broadcaster.StartRecordingToSink(nil)
-		one.Stop()
-		one.Stop()
-		_, open := <-one.ResultChan()
+		stopped := start()
+		stopped.Stop()
+		stopped.Stop()
+		_, open := <-stopped.ResultChan()
 		assert.False(t, open)
-		broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"}).Event(object("Pod", "a"), corev1.EventTypeNormal, "Tested", "note")
-		two.Stop()
-		require.NoError(t, broadcaster.Events().Flush(t.Context()), "what there is, is written")
-		time.Sleep(events.DefaultShutdownTimeout)
-		// The bubble does not end while a goroutine is left.
+		emit(newTester(broadcaster), "note")
+		recording.Stop()
+		p := &legacyProgram{clients: clients, broadcaster: broadcaster}
+		assert.Equal(t, map[string]int{"note": 1}, count(p.written(t), byNote), "pending events are written")
+		assert.Empty(t, ignored.Actions())
+		time.Sleep(10 * time.Second)
+		// The bubble deadlocks if a goroutine remains.
 	})
 }
 
-// What was started by itself is not started again, and not stopped.
-func TestBroadcasterThatRunsAlready(t *testing.T) {
+func TestTargetStartedByItsOwnerKeepsRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged []string
 		ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
@@ -297,7 +253,7 @@ func TestBroadcasterThatRunsAlready(t *testing.T) {
 		broadcaster.StartRecordingToSink(nil).Stop()
 		assert.Empty(t, logged)
 		time.Sleep(time.Minute)
-		broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"}).Event(object("Pod", "a"), corev1.EventTypeNormal, "Tested", "note")
+		emit(newTester(broadcaster), "note")
 		require.NoError(t, to.Flush(t.Context()))
 		broadcaster.Shutdown()
 		broadcaster.StartRecordingToSink(nil).Stop()
@@ -306,8 +262,8 @@ func TestBroadcasterThatRunsAlready(t *testing.T) {
 	})
 }
 
-// A logger may use the broadcaster that it logs for.
-func TestNoLoggerIsCalledUnderTheLock(t *testing.T) {
+// A logger may call the broadcaster.
+func TestBroadcasterLogsWithoutLock(t *testing.T) {
 	var broadcaster *Broadcaster
 	logged := 0
 	logger := funcr.New(func(string, string) {
@@ -318,53 +274,53 @@ func TestNoLoggerIsCalledUnderTheLock(t *testing.T) {
 	}, funcr.Options{})
 	broadcaster = NewBroadcasterFor(events.NewBroadcaster(nil), Options{Context: klog.NewContext(t.Context(), logger)})
 	broadcaster.StartRecordingToSink(nil).Stop()
-	assert.Equal(t, 1, logged, "there is no sink")
+	assert.Equal(t, 1, logged, "the sink is missing")
 	broadcaster.Shutdown()
 }
 
-func TestContextEndsTheBroadcaster(t *testing.T) {
+func TestContextShutsTheBroadcasterDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		w := newLegacyWorld(t, Options{Context: ctx})
-		w.recorder.Event(object("Pod", "a"), corev1.EventTypeNormal, "Tested", "note")
+		p := startLegacyProgram(t, Options{Context: ctx})
+		emit(p.recorder, "note")
 		cancel()
 		synctest.Wait()
-		assert.Equal(t, map[string]int{"note": 1}, w.notes(t))
-		w.recorder.Event(object("Pod", "a"), corev1.EventTypeNormal, "Tested", "late")
-		assert.EqualValues(t, 1, w.broadcaster.Events().Stats().Dropped[events.DropShutdown])
+		assert.Equal(t, map[string]int{"note": 1}, count(p.written(t), byNote))
+		emit(p.recorder, "late")
+		assert.EqualValues(t, 1, p.broadcaster.Events().Stats().Dropped[events.DropShutdown])
 	})
 }
 
 func TestLegacyWatchers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
-		var mu sync.Mutex
 		var watched []*corev1.Event
-		var lines []string
-		watching := w.broadcaster.StartEventWatcher(func(event *corev1.Event) {
-			mu.Lock()
-			defer mu.Unlock()
-			watched = append(watched, event)
-		})
-		logging := w.broadcaster.StartLogging(func(format string, args ...any) {
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, fmt.Sprintf(format, args...))
-		})
-		w.broadcaster.StartStructuredLogging(klog.Level(10)).Stop()
-		w.broadcaster.StartEventWatcher(nil).Stop()
-		w.recorder.Event(object("Pod", "a"), corev1.EventTypeWarning, "Tested", "note")
+		var lines, structured []string
+		logger := funcr.New(func(_, args string) {
+			if strings.Contains(args, "Event occurred") {
+				structured = append(structured, args)
+			}
+		}, funcr.Options{Verbosity: 3})
+		p := startLegacyProgram(t, Options{Context: klog.NewContext(context.Background(), logger)})
+		watches := []watch.Interface{
+			p.broadcaster.StartEventWatcher(func(event *corev1.Event) { watched = append(watched, event) }),
+			p.broadcaster.StartEventWatcher(nil),
+			p.broadcaster.StartLogging(func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }),
+			p.broadcaster.StartStructuredLogging(3),
+			p.broadcaster.StartStructuredLogging(4), // the logger discards it
+		}
+		about := object("Pod", "a")
+		about.FieldPath = "spec.containers{main}"
+		p.recorder.Event(about, corev1.EventTypeWarning, "Tested", "note")
 		synctest.Wait()
-		watching.Stop()
-		watching.Stop()
-		logging.Stop()
-		_, open := <-watching.ResultChan()
-		assert.False(t, open)
-		w.recorder.Event(object("Pod", "a"), corev1.EventTypeWarning, "Tested", "note")
+		for _, w := range watches {
+			w.Stop()
+			w.Stop()
+			_, open := <-w.ResultChan()
+			assert.False(t, open)
+		}
+		emit(p.recorder, "after Stop")
 		synctest.Wait()
 
-		mu.Lock()
-		defer mu.Unlock()
 		require.Len(t, watched, 1)
 		assert.Equal(t, "note", watched[0].Message)
 		assert.EqualValues(t, 1, watched[0].Count)
@@ -372,56 +328,26 @@ func TestLegacyWatchers(t *testing.T) {
 		assert.Equal(t, watched[0].EventTime.Unix(), watched[0].LastTimestamp.Unix())
 		require.Len(t, lines, 1)
 		assert.Contains(t, lines[0], "type: 'Warning' reason: 'Tested' note")
+		require.Len(t, structured, 1)
+		assert.Contains(t, structured[0], `"fieldPath"="spec.containers{main}"`)
+		assert.Contains(t, structured[0], `"message"="note"`)
 	})
 }
 
-// The logger is that of the context, as with record.WithContext, and the line has
-// the words of core/v1, which people search their logs for.
-func TestLegacyStructuredLogging(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var lines []string
-		logger := funcr.New(func(_, args string) {
-			mu.Lock()
-			defer mu.Unlock()
-			if strings.Contains(args, "Event occurred") {
-				lines = append(lines, args)
-			}
-		}, funcr.Options{Verbosity: 3})
-		w := newLegacyWorld(t, Options{Context: klog.NewContext(context.Background(), logger)})
-		w.broadcaster.StartStructuredLogging(3)
-		w.broadcaster.StartStructuredLogging(4)
-		about := object("Pod", "a")
-		about.FieldPath = "spec.containers{main}"
-		w.recorder.Event(about, corev1.EventTypeWarning, "Tested", "note")
-		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		require.Len(t, lines, 1, "as verbose as the logger")
-		for _, word := range []string{`"fieldPath"="spec.containers{main}"`, `"message"="note"`} {
-			assert.Contains(t, lines[0], word)
-		}
-	})
-}
-
-// An identity of leader election is no name of a controller.
 func TestLeaderElectionIsOneController(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLegacyWorld(t, Options{})
-		for _, component := range []string{
-			"node-1_3f8e1c52-9f0e-4a3b-8a54-9d2f1c6f7b10",
-			"my-operator-7c9d8b6f5-x2x7p_0b7e9a34-1c2d-4e5f-8a9b-0c1d2e3f4a5b",
-		} {
-			recorder := w.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
-			recorder.Eventf(object("Lease", "lock"), corev1.EventTypeNormal, "LeaderElection", "%s became leader", component)
-		}
-		written := w.written(t)
-		require.Len(t, written, 2)
-		for _, event := range written {
-			assert.Equal(t, LeaderElection, event.ReportingController)
-			assert.Contains(t, event.Note, "became leader")
-		}
-		assert.Equal(t, "kube-scheduler", controllerOf("kube-scheduler"))
-		assert.Equal(t, "with_underscore", controllerOf("with_underscore"))
-	})
+	for component, want := range map[string]string{
+		"node-1_3f8e1c52-9f0e-4a3b-8a54-9d2f1c6f7b10":                      LeaderElection,
+		"my-operator-7c9d8b6f5-x2x7p_0b7e9a34-1c2d-4e5f-8a9b-0c1d2e3f4a5b": LeaderElection,
+		"kube-scheduler":  "kube-scheduler",
+		"with_underscore": "with_underscore",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := startLegacyProgram(t, Options{})
+			emit(p.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}), component+" became leader")
+			written := p.written(t)
+			require.Len(t, written, 1)
+			assert.Equal(t, want, written[0].ReportingController)
+			assert.Equal(t, component+" became leader", written[0].Note)
+		})
+	}
 }

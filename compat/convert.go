@@ -7,8 +7,8 @@ import (
 	"github.com/eventseries/eventseries/internal/coreevents"
 )
 
-// ToCore returns an Event of events.k8s.io/v1 as core/v1 shows it: the API
-// server keeps Events once, and this is its own mapping, field by field.
+// ToCore converts an Event from events.k8s.io/v1 to core/v1. The API server stores
+// each Event once and maps its fields in the same way:
 //
 //	regarding                 involvedObject
 //	note                      message
@@ -18,19 +18,21 @@ import (
 //	deprecatedLastTimestamp   lastTimestamp
 //	deprecatedCount           count
 //
-// All other fields have the same names in both groups. Nothing is made up: an
-// Event without deprecatedCount has no count. Sink fills that in.
+// All other fields have the same name in both groups. ToCore derives no field from
+// another: an Event without deprecatedCount gets no count. [CoreSink] derives the
+// deprecated fields when it writes.
 //
-// FromCore undoes it without a loss. apiVersion and kind stay empty if they are,
-// and otherwise become those of core/v1. managedFields are what they are on the
-// server, where each entry names the group that it was written in. The result
-// shares no memory with event. It is nil if event is.
+// [FromCore] reverses ToCore without loss. If apiVersion and kind are set, they
+// become those of core/v1. ToCore copies managedFields unchanged, as the server
+// does: each entry names the group through which it was written.
+//
+// The result shares no memory with event. ToCore returns nil if event is nil.
 func ToCore(event *eventsv1.Event) *corev1.Event { return coreevents.ToCore(event) }
 
-// FromCore returns an Event of core/v1 as events.k8s.io/v1 shows it. It undoes
-// ToCore, whose table it reads from right to left.
+// FromCore converts an Event from core/v1 to events.k8s.io/v1. It reverses [ToCore].
 //
-// Nothing is made up here either: an Event that was born old, without eventTime,
-// gets neither that nor series. Its times and its count are in the deprecated
-// fields.
+// A legacy Event, which has no eventTime, gets neither eventTime nor series. Its
+// times and its count end up in the deprecated fields.
+//
+// The result shares no memory with event. FromCore returns nil if event is nil.
 func FromCore(event *corev1.Event) *eventsv1.Event { return coreevents.FromCore(event) }

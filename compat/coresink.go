@@ -12,27 +12,33 @@ import (
 	"github.com/eventseries/eventseries/internal/coreevents"
 )
 
-// CoreSink writes Events through the core/v1 API: on servers that have no
-// events.k8s.io/v1, and for consumers that read only the fields which Events had
-// before they were series. It is an events.EventSink and an events.EventLister.
+// CoreSink writes Events through the core/v1 API. Use it on servers without
+// events.k8s.io/v1, and for consumers that read only the fields that Events had
+// before events.k8s.io/v1. It implements [events.EventSink] and
+// [events.EventLister].
 //
-// What it writes is what events.EventSinkImpl would write, and beside that the
-// old fields: firstTimestamp is eventTime, lastTimestamp and count are those of
-// the series (eventTime and 1, where there is none), and the component of source
-// is the reporting controller. They are kept up with each later write, which
-// core/v1 alone permits. Through events.k8s.io the same Event shows them as its
-// deprecated fields. An Event that has no eventTime was born old, and is written
-// as it is.
+// CoreSink writes the same fields as [events.EventSinkImpl], and derives the
+// deprecated ones from them:
 //
-// Requests are made as EventSinkImpl makes them: where Interface has a REST
-// client they are not retried, do not wait for the client's rate limiter, and are
-// JSON; a fake clientset's methods are called. Errors are those of the client, or
-// begin with "coreevents:".
+//   - firstTimestamp is eventTime;
+//   - lastTimestamp and count are those of the series, or eventTime and 1 if the
+//     Event has no series;
+//   - the component of source is the reporting controller, unless event sets another.
 //
-// It may be used concurrently. The zero value is of no use: every call returns
-// an error.
+// It updates them with every patch of a series, which only core/v1 permits.
+// events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes
+// a legacy Event, which has no eventTime, unchanged.
+//
+// If Interface has a REST client, requests are sent as JSON, without retries, and
+// bypass the client's rate limiter, as with EventSinkImpl. A fake clientset has no
+// REST client, so CoreSink calls its methods. Errors are those of the client, or
+// start with "coreevents:".
+//
+// A CoreSink is safe for concurrent use. All methods of the zero value return an
+// error.
 type CoreSink struct {
-	// Interface is the client to use, such as clientset.CoreV1().
+	// Interface is the client that sends the requests, such as clientset.CoreV1().
+	// It is required.
 	Interface typedcorev1.CoreV1Interface
 
 	once sync.Once
@@ -44,39 +50,42 @@ var (
 	_ events.EventLister = (*CoreSink)(nil)
 )
 
-// Create creates event in its namespace, with the old fields, and returns what
-// the server made of it.
+// Create creates event with the deprecated fields, and returns the server's version
+// of it. The event requires a namespace.
 func (s *CoreSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	return s.core().Create(ctx, event)
 }
 
-// Update replaces event, old fields included, and returns what the server made
-// of it. The recorder does not use it.
+// Update replaces event, including the deprecated fields, and returns the server's
+// version of it. The recorder does not call Update.
 func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	return s.core().Update(ctx, event)
 }
 
-// Patch applies a JSON merge patch (RFC 7386), which is one for events.k8s.io/v1,
-// to the Event that has event's namespace and name, and returns what the server
-// made of it. A patch that has a series gets the old fields that go with it, but
-// for those that it has itself; those that the series does not decide are taken
-// from event. Other patches are sent as they are. It is for metadata and series,
-// which are the same in both groups: no other field is translated.
+// Patch applies a JSON merge patch (RFC 7386) to the Event with the namespace and
+// name of event, and returns the server's version of it.
+//
+// If the patch contains series, Patch adds the deprecated fields that the patch does
+// not set itself. It takes firstTimestamp and source from event, the others from the
+// series. It sends any other patch unchanged.
+//
+// The patch is one for events.k8s.io/v1. Patch does not rename its fields, so a patch
+// should contain only metadata and series, which both groups share.
 func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	return s.core().Patch(ctx, event, data)
 }
 
-// List returns the Events of a namespace, or of all if that is empty, that opts
-// selects. Its field selector is one for events.k8s.io/v1, and is translated.
+// List returns the Events in a namespace that match opts. An empty namespace selects
+// all namespaces. List translates the field selector of opts from events.k8s.io/v1.
 //
-// Servers that do not know events.k8s.io/v1 cannot select by reportingController
-// either. There each page is asked for a second time without that, and what
-// comes is selected here, so that pages are smaller than opts.Limit, or empty.
+// Servers without events.k8s.io/v1 cannot select by reportingController. If the
+// server rejects the selector, List repeats the request without that field and
+// filters the response. Pages may then be shorter than opts.Limit, or empty.
 func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	return s.core().List(ctx, namespace, opts)
 }
 
-// core returns what does the work, nil for a sink that is nil.
+// core returns the sink that sends the requests, or nil if s is nil.
 func (s *CoreSink) core() *coreevents.Sink {
 	if s == nil {
 		return nil

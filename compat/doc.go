@@ -1,74 +1,75 @@
-// Package compat is for those who come from the legacy recorder
-// (k8s.io/client-go/tools/record) and know Events as core/v1 has them: it has this
-// recorder behind the legacy interfaces, converts between the two groups that
-// Events are shown in, and writes the recorder's Events through the older one.
+// Package compat connects the legacy world of Kubernetes events to package events:
+// it offers the recorder behind the interfaces of k8s.io/client-go/tools/record,
+// converts Events between events.k8s.io/v1 and core/v1, and writes Events through
+// core/v1.
 //
 // # Usage
 //
-// A controller of the legacy recorder changes one line, and keeps its call sites:
+// To migrate a controller from the legacy recorder, replace
+// record.NewBroadcaster with [NewBroadcaster]. Its call sites stay the same:
 //
 //	broadcaster := compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
 //	// was: record.NewBroadcaster()
-//	broadcaster.StartRecordingToSink(nil) // a legacy sink may be given, and is not used
+//	broadcaster.StartRecordingToSink(nil) // ignores its argument, so a legacy sink is fine
 //	defer broadcaster.Shutdown()
 //	recorder := broadcaster.NewRecorder(scheme, corev1.EventSource{Component: "backup-controller"})
 //	recorder.Eventf(pod, corev1.EventTypeWarning, "BackupFailed", "no space left on %s", disk)
 //
-// With controller-runtime it goes into ctrl.Options.EventBroadcaster. NewRecorder
-// makes a legacy recorder out of any other, for code that wants only that, such as
-// the EventRecorder of a resource lock.
+// With controller-runtime, set ctrl.Options.EventBroadcaster to the broadcaster.
+// To migrate call sites one by one, use [NewBroadcasterFor]. For code that wants
+// only a legacy recorder, such as the EventRecorder of a resource lock, wrap a
+// recorder with [NewRecorder].
 //
-// ToCore and FromCore convert an Event as the API server does, in each
-// direction. So a tool that knows one group can be given what was read from the
-// other:
+// [ToCore] and [FromCore] convert an Event in the same way as the API server. A tool
+// that supports only one group can thus display Events of the other:
 //
 //	for _, event := range list.Items {
 //		show(compat.ToCore(&event))
 //	}
 //
-// CoreSink takes the place of events.EventSinkImpl, and nothing else changes:
+// [CoreSink] replaces [events.EventSinkImpl]:
 //
 //	broadcaster := events.NewBroadcaster(&compat.CoreSink{Interface: clientset.CoreV1()})
 //
-// It is for servers without events.k8s.io/v1 (before Kubernetes 1.19), and where
-// consumers of Events read only firstTimestamp, lastTimestamp, count and source:
-// the recorder leaves these empty otherwise, since events.k8s.io/v1 has them
-// deprecated and does not let anybody set them.
+// Use it on servers without events.k8s.io/v1 (before Kubernetes 1.19), and if
+// consumers of Events read only firstTimestamp, lastTimestamp, count and source.
+// Without CoreSink these fields stay empty: events.k8s.io/v1 deprecates them and
+// rejects new Events that set them.
 //
-// The verbs that it needs are create and patch on events of the core group (""),
+// CoreSink requires the verbs create and patch on events of the core group (""),
 // and list to find the series of earlier processes by listing. A role for
 // events.k8s.io does not grant them.
 //
 // # Guarantees
 //
-//   - The conversions have no loss: there and back is what it was. They make
-//     nothing up. An Event that was born old, without eventTime, gets no field of
-//     a new one.
-//   - A series has the same life through CoreSink as through EventSinkImpl, in
-//     the same Event: a program can change from one to the other, in both
-//     directions, and go on in what it has written before.
-//   - What CoreSink says in the old fields agrees with the new ones in the same
-//     write: count with series.count, lastTimestamp with series.lastObservedTime.
-//     They have whole seconds.
-//   - What a legacy call site emits is counted as exactly as everything else. Up to
-//     ten messages (Options.DistinctNotes) that differ in nothing else have an Event
-//     each, the rest share one, which shows the latest.
-//   - There is one writer: a sink that is handed to Broadcaster.StartRecordingToSink is
-//     not written to.
-//   - Everything may be used concurrently.
+//   - The conversions are lossless: converting an Event to the other group and back
+//     returns the original. They invent nothing: an Event without eventTime does
+//     not get one.
+//   - CoreSink writes the same Event, with the same series, as EventSinkImpl. A
+//     program can switch between the two sinks and continue its series.
+//   - Each write of CoreSink keeps the deprecated fields consistent with the new
+//     ones: count equals series.count, and lastTimestamp equals
+//     series.lastObservedTime truncated to seconds.
+//   - The recorder counts every event of a legacy call site. If events differ only in
+//     their messages, up to ten messages ([Options].DistinctNotes) get an Event each.
+//     The others share one Event, which shows the latest message.
+//   - [Broadcaster.StartRecordingToSink] never writes to the legacy sink that it
+//     receives, so each event has a single writer.
+//   - All functions and methods are safe for concurrent use.
 //
 // # Limitations
 //
-//   - Legacy events have no related object, and no action but their reason, unless
-//     Options.Action says one. The host of their source is not written.
-//   - The time of an occurrence is that of the call, also for PastEventf.
-//   - While a program writes through EventSinkImpl, the old fields of an Event that
-//     CoreSink created stay as they are. events.k8s.io/v1 lets nobody change them.
-//   - A patch for CoreSink is one of metadata and series, as the recorder writes
-//     them. Other fields are not translated.
-//   - source has no host: the recorder does not know its node.
+//   - Legacy events have no related object. Their action is their reason, unless
+//     [Options].Action returns another.
+//   - The recorder ignores the host of a [corev1.EventSource], and CoreSink leaves
+//     source.host empty.
+//   - The time of an occurrence is the time of the call, also for PastEventf.
+//   - CoreSink updates the deprecated fields, EventSinkImpl cannot: a program that
+//     switches to EventSinkImpl leaves them as CoreSink last wrote them.
+//   - [CoreSink.Patch] supports patches of metadata and series. It does not translate
+//     other fields.
 //   - Servers before Kubernetes 1.19 cannot select Events by their reporting
-//     controller. There CoreSink reads all Events of the namespaces that it lists.
-//   - The admission plugin EventRateLimit looks at requests of the core group
-//     alone. Where it is on, CoreSink is slowed down by it.
+//     controller. [CoreSink.List] then reads all Events of the namespace.
+//   - The admission plugin EventRateLimit limits requests of the core group only. If
+//     it is enabled, it throttles CoreSink.
 package compat

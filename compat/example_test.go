@@ -17,15 +17,21 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// The broadcaster writes through core/v1. Consumers of the old fields see how
-// often it happened.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// The broadcaster writes through core/v1, so consumers of the deprecated fields can
+// read the count.
 func ExampleCoreSink() {
 	ctx := context.Background()
 	clientset := fake.NewClientset()
 	broadcaster := events.NewBroadcaster(&compat.CoreSink{Interface: clientset.CoreV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	recorder := broadcaster.NewRecorder(nil, "example.com/backup-controller")
 	pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "db-0"}
@@ -34,19 +40,15 @@ func ExampleCoreSink() {
 	}
 	broadcaster.Shutdown()
 
-	list, err := clientset.CoreV1().Events("default").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	list := must(clientset.CoreV1().Events("default").List(ctx, metav1.ListOptions{}))
 	for _, event := range list.Items {
 		fmt.Printf("%s (%s): %s x%d\n", event.InvolvedObject.Name, event.Source.Component, event.Message, event.Count)
 	}
 	// Output: db-0 (example.com/backup-controller): no space left x3
 }
 
-// A controller of the legacy recorder: the line that makes the broadcaster is
-// another, and the rest is as it was.
+// A controller migrates from the legacy recorder. Only the line that creates the
+// broadcaster changes.
 func ExampleNewBroadcaster() {
 	ctx := context.Background()
 	clientset := fake.NewClientset()
@@ -60,18 +62,14 @@ func ExampleNewBroadcaster() {
 	}
 	broadcaster.Shutdown()
 
-	list, err := clientset.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	list := must(clientset.EventsV1().Events("default").List(ctx, metav1.ListOptions{}))
 	for _, event := range list.Items {
-		fmt.Printf("%s: %s x%d, says %s\n", event.Regarding.Name, event.Note, event.Series.Count, event.ReportingController)
+		fmt.Printf("%s: %s x%d, reported by %s\n", event.Regarding.Name, event.Note, event.Series.Count, event.ReportingController)
 	}
-	// Output: db-0: no space left on disk-1 x3, says backup-controller
+	// Output: db-0: no space left on disk-1 x3, reported by backup-controller
 }
 
-// Call sites move one by one: both kinds of recorders share a broadcaster.
+// Call sites migrate one by one. Legacy and new recorders share a broadcaster.
 func ExampleNewBroadcasterFor() {
 	clientset := fake.NewClientset()
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
@@ -87,11 +85,7 @@ func ExampleNewBroadcasterFor() {
 		Eventf(pod, nil, corev1.EventTypeWarning, "NoSpace", "Backup", "no space left on %s", "disk-1")
 	broadcaster.Shutdown()
 
-	list, err := clientset.EventsV1().Events("default").List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	list := must(clientset.EventsV1().Events("default").List(context.Background(), metav1.ListOptions{}))
 	for _, event := range list.Items {
 		fmt.Println(event.Action, event.Reason)
 	}
@@ -100,7 +94,7 @@ func ExampleNewBroadcasterFor() {
 	// Backup NoSpace
 }
 
-// What was read from events.k8s.io/v1 is given to a function for core/v1.
+// A function for core/v1 receives an Event of events.k8s.io/v1.
 func ExampleToCore() {
 	show := func(event *corev1.Event) {
 		fmt.Println(event.InvolvedObject.Name, event.Message, event.Series.Count)

@@ -9,23 +9,24 @@ import (
 	"github.com/eventseries/eventseries/internal/legacy"
 )
 
-// Recorder is a legacy recorder, with the method that the interface lost in
-// client-go v0.19.
+// Recorder is a legacy recorder with PastEventf, which client-go v0.19 removed from
+// its interface. Create one with [NewRecorder].
 type Recorder interface {
 	record.EventRecorderLogger
-	// PastEventf emits an event as Eventf does. The time of an occurrence is that of
-	// the call, so the given one is not taken.
+	// PastEventf emits an event like Eventf. It ignores timestamp: the time of an
+	// occurrence is the time of the call.
 	PastEventf(object runtime.Object, timestamp metav1.Time, eventtype, reason, messageFmt string, args ...any)
 }
 
 var _ Recorder = (*legacy.Recorder)(nil)
 
-// NewRecorder returns a legacy recorder whose events go to a recorder of
-// events.k8s.io/v1, without a related object. It is a resourcelock.EventRecorder as
-// well. action is that of Options, and may be nil.
+// NewRecorder returns a legacy recorder that emits its events to the given recorder,
+// without a related object. The result also implements
+// [k8s.io/client-go/tools/leaderelection/resourcelock.EventRecorder]. action has the
+// same meaning as [Options].Action and may be nil.
 //
-// The recorder decides whether messages tell series apart: make it with
-// events.Broadcaster.NewRecorderWithOptions where they should.
+// The given recorder decides how many messages get an Event of their own. Set
+// DistinctNotes with [events.Broadcaster.NewRecorderWithOptions].
 func NewRecorder(to events.EventRecorderLogger, action func(regarding runtime.Object, reason string) string) Recorder {
 	return legacy.NewRecorder(to, action)
 }

@@ -16,32 +16,32 @@ import (
 	"github.com/eventseries/eventseries/internal/legacy"
 )
 
-// EventBroadcasterAdapter hands out recorders of both kinds.
+// EventBroadcasterAdapter returns new and legacy recorders.
 //
-// Deprecated: as in client-go. Package compat has more for legacy recorders.
-type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // for those who have it
+// Deprecated: as in client-go. For legacy recorders, use package compat.
+type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // part of the API of client-go
 
-// adapter is a broadcaster for client-go's types.
+// adapter implements EventBroadcasterAdapter.
 type adapter struct {
 	broadcaster *Broadcaster
 	logger      klog.Logger
 }
 
-// NewEventBroadcasterAdapter is NewEventBroadcasterAdapterWithContext without a
+// NewEventBroadcasterAdapter is [NewEventBroadcasterAdapterWithContext] without a
 // context.
 //
-// Deprecated: as in client-go. Use NewBroadcaster.
+// Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAdapter {
 	return NewEventBroadcasterAdapterWithContext(context.Background(), client)
 }
 
-// NewEventBroadcasterAdapterWithContext returns an adapter whose recorders, legacy
-// ones included, emit into one broadcaster. That writes through events.k8s.io/v1
-// where the server of client has it, and otherwise through core/v1, as
-// compat.CoreSink does. The server is asked here; if it does not say that it has no
-// events.k8s.io/v1, that is taken. The end of ctx shuts the adapter down.
+// NewEventBroadcasterAdapterWithContext returns an adapter. All its recorders,
+// including legacy ones, emit to one broadcaster. The broadcaster writes through
+// events.k8s.io/v1, or through core/v1 like compat.CoreSink if the discovery of the
+// server responds that it does not serve events.k8s.io/v1. The adapter shuts down
+// when ctx ends.
 //
-// Deprecated: as in client-go. Use NewBroadcaster.
+// Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
 	var sink EventSink = &EventSinkImpl{Interface: client.EventsV1()}
 	_, err := client.Discovery().ServerResourcesForGroupVersion(eventsv1.SchemeGroupVersion.String())
@@ -53,8 +53,8 @@ func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernete
 	return a
 }
 
-// StartRecordingToSink starts to write events until stopCh is closed. What goes
-// wrong is logged.
+// StartRecordingToSink writes events until stopCh is closed. It logs the error if it
+// cannot start.
 func (a *adapter) StartRecordingToSink(stopCh <-chan struct{}) {
 	ctx := klog.NewContext(wait.ContextForChannel(stopCh), a.logger)
 	if err := a.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -62,18 +62,19 @@ func (a *adapter) StartRecordingToSink(stopCh <-chan struct{}) {
 	}
 }
 
-// NewRecorder returns a recorder for client-go's types.
+// NewRecorder returns a recorder for the types in client-go's scheme.
 func (a *adapter) NewRecorder(name string) EventRecorderLogger {
 	return a.broadcaster.NewRecorder(scheme.Scheme, name)
 }
 
-// DeprecatedNewLegacyRecorder returns a legacy recorder for client-go's types.
+// DeprecatedNewLegacyRecorder returns a legacy recorder for the types in client-go's
+// scheme.
 func (a *adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderLogger {
 	to := a.broadcaster.NewRecorderWithOptions(scheme.Scheme, name, RecorderOptions{DistinctNotes: legacy.DistinctNotes})
 	return legacy.NewRecorder(to, nil)
 }
 
-// Shutdown writes what is left and ends the writing.
+// Shutdown shuts down the broadcaster. See [Broadcaster.Shutdown].
 func (a *adapter) Shutdown() { a.broadcaster.Shutdown() }
 
 var (

@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Recorders of both kinds write through the group that the server has.
+// Recorders of both kinds write through the API group that the server has.
 func TestEventBroadcasterAdapter(t *testing.T) {
 	newer := []*metav1.APIResourceList{{GroupVersion: eventsv1.SchemeGroupVersion.String()}}
 	for name, tt := range map[string]struct {
@@ -31,34 +31,32 @@ func TestEventBroadcasterAdapter(t *testing.T) {
 		"does not answer":  {newer, apierrors.NewTimeoutError("asleep", 1), eventsv1.SchemeGroupVersion},
 		"forbidden":        {newer, &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden}}, eventsv1.SchemeGroupVersion},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client := fake.NewClientset()
-				client.Resources = tt.has
-				if tt.fail != nil {
-					client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tt.fail })
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				a := NewEventBroadcasterAdapterWithContext(ctx, client)
-				stop := make(chan struct{})
-				defer close(stop)
-				a.StartRecordingToSink(stop)
-				a.NewRecorder("new").Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
-				for _, message := range []string{"one", "two"} {
-					a.DeprecatedNewLegacyRecorder("old").Event(testPod(0), "Normal", "Tested", message)
-				}
-				cancel() // and so it is shut down
-				synctest.Wait()
+		runBubble(t, name, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.Resources = tt.has
+			if tt.fail != nil {
+				client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tt.fail })
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			a := NewEventBroadcasterAdapterWithContext(ctx, client)
+			stop := make(chan struct{})
+			defer close(stop)
+			a.StartRecordingToSink(stop)
+			a.NewRecorder("new").Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
+			for _, message := range []string{"one", "two"} {
+				a.DeprecatedNewLegacyRecorder("old").Event(testPod(0), "Normal", "Tested", message)
+			}
+			cancel() // and so it is shut down
+			synctest.Wait()
 
-				written := 0
-				for _, action := range client.Actions() {
-					if create, ok := action.(clienttesting.CreateAction); ok {
-						assert.Equal(t, tt.want, create.GetResource().GroupVersion())
-						written++
-					}
+			written := 0
+			for _, action := range client.Actions() {
+				if create, ok := action.(clienttesting.CreateAction); ok {
+					assert.Equal(t, tt.want, create.GetResource().GroupVersion())
+					written++
 				}
-				assert.Equal(t, 3, written)
-			})
+			}
+			assert.Equal(t, 3, written)
 		})
 	}
 }
@@ -76,4 +74,25 @@ func TestEventBroadcasterAdapterStartsOnce(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, list.Items, 1)
 	})
+}
+
+func TestGetFieldSelector(t *testing.T) {
+	selector, err := GetFieldSelector(eventsv1.SchemeGroupVersion, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "a", "uid-1")
+	require.NoError(t, err)
+	for field, want := range map[string]string{
+		"regarding.apiVersion": "v1", "regarding.kind": "Pod", "regarding.name": "a", "regarding.uid": "uid-1",
+	} {
+		got, found := selector.RequiresExactMatch(field)
+		assert.True(t, found, field)
+		assert.Equal(t, want, got)
+	}
+	_, err = GetFieldSelector(schema.GroupVersion{Group: "example.com", Version: "v1"}, schema.GroupVersionKind{}, "a", "")
+	assert.ErrorContains(t, err, "example.com/v1")
+}
+
+func TestFakeRecorder(t *testing.T) {
+	recorder := NewFakeRecorder(1)
+	var _ EventRecorderLogger = recorder
+	recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", 1)
+	assert.Equal(t, "Normal Tested note 1", <-recorder.Events)
 }

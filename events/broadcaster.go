@@ -15,110 +15,94 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// shutdownGrace is how much of the time for a shutdown is kept for ending what
-// cannot be finished.
+// shutdownGrace is how much of the time of a shutdown is reserved to end what cannot
+// be finished.
 const shutdownGrace = time.Second
 
-// Broadcaster takes in events from its recorders, follows the series that they
-// form, and writes those to a sink. Make one with NewBroadcaster or
-// NewBroadcasterWithOptions. All methods may be called concurrently, and at any
-// time: what is emitted before the start waits in the table, what is emitted
-// after Shutdown is counted as dropped.
+// Broadcaster records the events of its recorders: it tracks the series that they
+// form, and writes those to a sink. Make one with [NewBroadcaster] or
+// [NewBroadcasterWithOptions]. All methods can be called concurrently, and at any
+// time: events that are emitted before the start wait, and events that are emitted
+// after [Broadcaster.Shutdown] are counted as dropped.
 type Broadcaster struct {
 	sink    EventSink
 	opts    Options
 	invalid error // what is wrong with the options
 	clock   clock.WithTicker
 
-	table     *tracker.Table
-	deadlines deadlines
-	gate      *gate
-	watchers  watchers
-	flushes   flushes
-	counters  counters
-	logLimit  logLimit
-	dropLog   dropLog
-	offering  atomic.Int32 // how many calls of OnDrop are under way
-	failures  failures
-	limiter   *rate.Limiter
+	tracker  *tracker.Tracker
+	watchers watchers
+	counters counters
+	logLimit logLimit
+	dropLog  dropLog
+	outages  outages
+	limiter  *rate.Limiter
+	tracking sync.RWMutex // see track
 
-	log    atomic.Pointer[klog.Logger]
-	writer atomic.Pointer[writer] // nil until the start
+	log        atomic.Pointer[klog.Logger]
+	dispatcher atomic.Pointer[dispatcher] // nil until the start
 
 	mu           sync.Mutex // guards starting and stopping
 	started      bool
-	identities   map[identity]struct{} // in whose names events are emitted
+	identities   map[identity]struct{} // of the recorders
 	shuttingDown bool
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
 
 // NewBroadcaster returns a broadcaster with default options. See
-// NewBroadcasterWithOptions.
+// [NewBroadcasterWithOptions].
 func NewBroadcaster(sink EventSink) *Broadcaster {
 	return NewBroadcasterWithOptions(sink, Options{})
 }
 
 // NewBroadcasterWithOptions returns a broadcaster that writes to sink once it is
-// started. It starts no goroutine before that. If the options cannot be used,
-// the start returns the error that Options.Validate gives.
+// started. It starts no goroutine before. If the options are invalid, the start
+// returns the error of [Options.Validate].
 func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), identities: make(map[identity]struct{}), shutDown: make(chan struct{})}
 	if b.invalid = opts.Validate(); b.invalid != nil {
-		// It will never write, but it must take in what is emitted.
+		// It will never write, but it must accept events.
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock}.withDefaults()
 	}
 	b.clock = b.opts.Clock
-	b.table = tracker.NewTable(b.opts.table(), b.clock.Now())
-	b.gate = newGate(b.clock)
+	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.limiter = newLimiter(b.opts)
-	b.watchers.queue = b.opts.WatcherQueue
-	b.logLimit.interval = logInterval
-	b.dropLog = newDropLog(logInterval)
-	b.failures.limit.interval = logInterval
-	b.deadlines = deadlines{
-		clock:     b.clock,
-		intervals: b.opts.intervals(),
-		table:     b.table,
-		due:       b.due,
-		wake:      make(chan struct{}, 1),
-	}
+	b.dropLog = dropLog{held: make(chan struct{}, 1), waiting: make(map[tracker.DropReason]*losses)}
 	return b
 }
 
 // NewRecorder returns a recorder that emits events in the name of a controller.
-// scheme is asked for the kinds of objects that do not say it themselves; it may
-// be nil if all do. A name that the API server would not take is repaired, which
-// is logged here. The recorder is an AnnotatedEventRecorder as well, and may be
-// used concurrently.
+// scheme knows the kinds of objects without a TypeMeta; it can be nil if all have
+// one. If the API server would reject the name, NewRecorder repairs it and logs that.
+// The recorder is also an [AnnotatedEventRecorder]. It can be used concurrently.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) EventRecorderLogger {
 	return b.NewRecorderWithOptions(scheme, reportingController, RecorderOptions{})
 }
 
 // RecorderOptions of a recorder. The zero value is the default.
 type RecorderOptions struct {
-	// DistinctNotes is Options.DistinctNotes for the events of this recorder. If
-	// zero, it is that of the broadcaster. If negative, notes tell nothing apart.
+	// DistinctNotes is [Options].DistinctNotes for the events of this recorder. If
+	// zero, it is that of the broadcaster. If negative, notes distinguish nothing.
 	DistinctNotes int
 }
 
-// NewRecorderWithOptions is NewRecorder for one that differs from others of the
-// broadcaster, or whose annotations are wanted without a type assertion: the type
-// that NewRecorder returns is client-go's.
+// NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of
+// its own, or to use annotations without a type assertion: NewRecorder returns a type
+// of client-go.
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
 	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
 	for _, repair := range repairs {
-		b.logger().Info("Repaired a name that the API server would not take", "field", repair.field, "name", repair.given, "becomes", repair.used)
+		b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, known := b.identities[id]; !known {
 		b.identities[id] = struct{}{}
-		if w := b.writer.Load(); w != nil && !b.shuttingDown && w.ctx.Err() == nil {
-			w.goroutines.Go(func() { w.rebuild(id) })
+		if d := b.dispatcher.Load(); d != nil && !b.shuttingDown && d.ctx.Err() == nil {
+			d.goroutines.Go(func() { d.relist(id) })
 		}
 	}
 	return &recorder{source: &source{
@@ -129,8 +113,8 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 	}}
 }
 
-// StartRecordingToSink starts to write events to the sink until stopCh is
-// closed. It logs what StartRecordingToSinkWithContext would return.
+// StartRecordingToSink starts to write events to the sink until stopCh is closed. It
+// logs the error that [Broadcaster.StartRecordingToSinkWithContext] would return.
 //
 // Deprecated: use StartRecordingToSinkWithContext, as with client-go.
 func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
@@ -140,16 +124,16 @@ func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
 	}
 }
 
-// StartRecordingToSinkWithContext starts to write events to the sink, what was
-// emitted before included. It logs to the logger of ctx.
+// StartRecordingToSinkWithContext starts to write events to the sink, including those
+// that were emitted before. It logs to the logger of ctx.
 //
-// When ctx ends, the broadcaster goes on to take in events. It writes what there
-// is for Options.ShutdownTimeout more and stops to write; a later Shutdown makes
-// up for it. So call Shutdown when the last emitter has ended, not when it is
-// asked to end.
+// When ctx ends, the broadcaster still accepts events. It writes for
+// [Options].ShutdownTimeout and then stops; a later [Broadcaster.Shutdown] writes the
+// rest. So call Shutdown when the last emitter has ended, and not when it is asked to
+// end.
 //
-// It returns an error if the options cannot be used or there is no sink, ErrStarted
-// if it was started before, and ErrShutDown if it was shut down.
+// It returns an error if the options are invalid or there is no sink, [ErrStarted] if
+// the broadcaster was started before, and [ErrShutDown] if it was shut down.
 func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error {
 	if b.invalid != nil {
 		return fmt.Errorf("events: cannot start: %w", b.invalid)
@@ -176,19 +160,21 @@ func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 	}
 	b.started = true
 	b.log.Store(&logger)
-	w := b.startWriter()
-	w.goroutines.Go(func() { b.outlive(ctx, w) })
+	d := b.startDispatcher()
+	for id := range b.identities {
+		d.goroutines.Go(func() { d.relist(id) })
+	}
+	d.goroutines.Go(func() { b.outlive(ctx, d) })
 	return nil
 }
 
-// Start is StartRecordingToSinkWithContext for programs that run under a manager
-// of controller-runtime: `mgr.Add(broadcaster)` starts it with the manager, or
-// under Scope SameController when the leader is elected. It returns when ctx
-// ends; Shutdown is still to be called, after the manager has returned.
+// Start is [Broadcaster.StartRecordingToSinkWithContext] for programs under a manager
+// of controller-runtime: `mgr.Add(broadcaster)` starts it with the manager, or in the
+// scope [SameController] when the leader is elected. It returns when ctx ends. Call
+// [Broadcaster.Shutdown] after the manager has returned.
 //
-// It is no error if the broadcaster was started before, as it is by the events of
-// leader election when these go to it through compat. Then ctx ends nothing but
-// the wait.
+// It is no error if the broadcaster was started before, for example by the events of
+// leader election through package compat. Then Start only waits for the end of ctx.
 func (b *Broadcaster) Start(ctx context.Context) error {
 	if err := b.StartRecordingToSinkWithContext(ctx); err != nil && !errors.Is(err, ErrStarted) {
 		return err
@@ -197,123 +183,90 @@ func (b *Broadcaster) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection reports whether the broadcaster is to be started by the
-// leader alone: under Scope SameController.
+// NeedLeaderElection reports whether only the leader starts the broadcaster: in the
+// scope [SameController].
 func (b *Broadcaster) NeedLeaderElection() bool { return b.opts.Scope == SameController }
 
-// outlive stops w some time after ctx has ended.
-func (b *Broadcaster) outlive(ctx context.Context, w *writer) {
+// outlive stops d some time after ctx has ended.
+func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 	select {
 	case <-ctx.Done():
-	case <-w.ctx.Done():
+	case <-d.ctx.Done():
 		return
 	}
-	timer := b.clock.NewTimer(b.opts.ShutdownTimeout)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if !b.shuttingDown { // or else it has time of its own
-			w.stop()
-		}
-	case <-w.ctx.Done():
+	if !d.sleep(b.opts.ShutdownTimeout) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.shuttingDown { // otherwise Shutdown has time of its own
+		d.cancel()
 	}
 }
 
-// Shutdown ends the intake, writes what the server does not know yet, the
-// current counts of running series included, and stops. It returns after
-// Options.ShutdownTimeout at the latest, and logs and counts what was left then.
-// A second call waits for the first, for as long at most.
+// Shutdown ends the intake, writes what the server does not know yet, including the
+// current counts of ongoing series, and stops. It returns after
+// [Options].ShutdownTimeout at the latest, and logs and counts what is left. A second
+// call waits for the first one, at most for as long.
 func (b *Broadcaster) Shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
+	defer cancel()
 	b.mu.Lock()
 	if b.shuttingDown {
 		b.mu.Unlock()
-		// Not for ever: it may be called by what the first call waits for.
-		ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
-		defer cancel()
+		// Not for ever: the first call can wait for whoever makes the second one.
 		_ = waitFor(ctx, b.shutDown)
 		return
 	}
 	b.shuttingDown = true
+	d := b.dispatcher.Load()
 	b.mu.Unlock()
 	defer close(b.shutDown)
 
 	logger := b.logger()
-	ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
-	defer cancel()
-	b.table.Seal(DropShutdown)
+	b.tracker.Seal(tracker.DropReason(DropShutdown))
 	handled := b.watchers.close()
-	if w := b.writer.Load(); w != nil {
-		b.finish(ctx, logger, w)
+	if d != nil {
+		b.finish(ctx, logger, d)
 	}
-	b.apply(logger, nil, b.table.Clear(DropShutdown))
+	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown)) }))
 	for _, losses := range b.dropLog.take(b.clock.Now(), true) {
 		losses.write(logger)
 	}
 	if err := waitFor(ctx, handled); err != nil {
-		logger.Error(err, "An event handler does not return")
+		logger.Error(err, "An event handler hangs")
 	}
 	stats := b.Stats()
 	logger.V(2).Info("Stopped recording events", "occurrences", stats.Occurrences, "requests", stats.Requests(), "dropped", stats.Dropped)
 }
 
-// finish writes what the server does not know yet and ends the writing, which
-// was w's so far.
-func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, w *writer) {
-	// Requests that are cut off take a moment to end, and that is part of the
-	// time too.
+// finish writes what the server does not know yet, and stops d.
+func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) {
+	// Requests that are cut off take a moment to end, which is part of the time.
 	grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
 	flushing, cancel := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
 	defer cancel()
-	if w.ctx.Err() != nil {
-		// It was stopped when its context had ended. Its last requests must have
+	if d.ctx.Err() != nil {
+		// It was stopped after its context had ended. Its last requests must have
 		// returned before others are made for the same series.
-		if err := waitFor(flushing, ended(&w.goroutines)); err != nil {
-			logger.Error(err, "A sink does not return")
+		if err := waitFor(flushing, ended(&d.goroutines)); err != nil {
+			logger.Error(err, "A sink hangs")
 			return
 		}
-		w = b.startWriter()
+		d = b.startDispatcher()
 	}
-	w.hurry.Store(true)
+	d.hurry.Store(true)
+	b.tracker.Hurry(b.clock.Now())
 	if err := b.Flush(flushing); err != nil {
 		logger.Error(err, "Events were left when the broadcaster was shut down")
 	}
-	w.stop()
-	if err := waitFor(ctx, ended(&w.goroutines)); err != nil {
-		logger.Error(err, "A sink does not return")
+	d.cancel()
+	if err := waitFor(ctx, ended(&d.goroutines)); err != nil {
+		logger.Error(err, "A sink hangs")
 	}
 }
 
-// due is called when a deadline of a series has come.
-func (b *Broadcaster) due(e *tracker.Entry, due heartbeat.Due) {
-	switch due {
-	case heartbeat.None:
-	case heartbeat.Heartbeat:
-		b.apply(b.logger(), nil, b.table.Beat(e))
-	case heartbeat.Finish, heartbeat.Forget:
-		b.apply(b.logger(), nil, b.table.Expire(e, b.clock.Now()))
-	}
-}
-
-// apply does what a change to the table means. err is what the server said, if
-// that was the cause.
-func (b *Broadcaster) apply(logger klog.Logger, err error, eff tracker.Effects) {
-	if w := b.writer.Load(); w != nil && len(eff.Dirty) > 0 {
-		now := b.clock.Now()
-		for _, e := range eff.Dirty {
-			w.add(e, now)
-		}
-	}
-	if len(eff.Ended) > 0 {
-		b.deadlines.remove(eff.Ended...)
-		b.flushes.check(b.table, eff.Ended...)
-	}
-	b.dropped(logger, err, eff.Dropped...)
-}
-
-// logger returns the logger of the context that the broadcaster was started
-// with.
+// logger returns the logger of the context with which the broadcaster was started.
 func (b *Broadcaster) logger() klog.Logger {
 	if logger := b.log.Load(); logger != nil {
 		return *logger

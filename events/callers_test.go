@@ -1,7 +1,13 @@
 package events
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,12 +16,14 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 )
 
-// Code of the caller that is called back can panic, and can emit events itself.
-// Neither may come back to the caller, or stop the recorder.
+// Callbacks of the user can panic and can emit events. Neither stops the recorder.
 
 func TestArgumentThatPanics(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
@@ -57,52 +65,37 @@ func TestOnDropThatPanics(t *testing.T) {
 	})
 }
 
-// It may emit what is lost as well: that is counted, but not offered, or there
-// would be no end to it.
-func TestOnDropThatEmits(t *testing.T) {
+// OnDrop runs without a lock of the recorder.
+func TestOnDropMayCallBack(t *testing.T) {
 	var w *world
+	calls := 0
 	onDrop := func(Drop) {
-		w.emit(1)
-		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		calls++
+		w.emit(1) // the documentation forbids it, because it could be dropped as well
+		w.broadcaster.Stats()
+		assert.Error(t, w.broadcaster.Flush(expired()))
 	}
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		w = newWorld(t, Options{})
-		w.broadcaster.opts.OnDrop = func(d Drop) { calls++; onDrop(d) }
-		w.start(t)
+	inBubble(t, Options{OnDrop: onDrop}, func(t *testing.T, inner *world) {
+		w = inner
+		w.server.slow(time.Second)
 		for range 10 {
 			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		}
-		w.broadcaster.Shutdown()
+		w.flush(t)
 		assert.Equal(t, 10, calls)
-		assert.Equal(t, map[DropReason]uint64{DropInvalidObject: 20}, w.broadcaster.Stats().Dropped)
 		assert.EqualValues(t, 10, countOf(w.server.only(t)))
 	})
 }
 
-// What others lose at the same time is offered all the same.
 func TestOnDropRunsConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int32
-		w := newWorld(t, Options{OnDrop: func(Drop) { calls.Add(1); time.Sleep(time.Second) }})
-		w.start(t)
+	var calls atomic.Int32
+	onDrop := func(Drop) { calls.Add(1); time.Sleep(time.Second) }
+	inBubble(t, Options{OnDrop: onDrop}, func(t *testing.T, w *world) {
 		for range 50 {
 			go w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		}
 		time.Sleep(2 * time.Second)
 		assert.EqualValues(t, 50, calls.Load())
-	})
-}
-
-func TestOnDropThatShutsDown(t *testing.T) {
-	var w *world
-	synctest.Test(t, func(t *testing.T) {
-		w = newWorld(t, Options{OnDrop: func(Drop) { w.broadcaster.Shutdown() }})
-		w.emit(0)
-		start := time.Now()
-		w.broadcaster.Shutdown() // loses the event, since it was never started
-		assert.LessOrEqual(t, time.Since(start), DefaultShutdownTimeout)
-		w.assertAccounted(t)
 	})
 }
 
@@ -122,7 +115,7 @@ func TestHandlerThatEmits(t *testing.T) {
 	})
 }
 
-// badLogger panics, or does something worse, with every line.
+// badLogger calls do for every line.
 type badLogger struct{ do func() }
 
 func (b badLogger) Init(logr.RuntimeInfo)                {}
@@ -134,50 +127,33 @@ func (b badLogger) WithName(string) klog.LogSink         { return b }
 func (b badLogger) WithCallDepth(depth int) klog.LogSink { return b }
 
 func TestLoggerThatPanics(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		answer error
-	}{
-		{"works", nil},
-		{"refused", statusError(422, 0)},
-		{"pushed back", statusError(429, 0)},
-		{"troubled", statusError(500, 0)},
-		{"denied", statusError(403, 0)},
+	for name, answer := range map[string]error{
+		"works":       nil,
+		"refused":     statusError(422, 0),
+		"pushed back": statusError(429, 0),
+		"troubled":    statusError(500, 0),
+		"denied":      statusError(403, 0),
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				lines := new(atomic.Int32)
-				logger := klog.New(badLogger{func() { lines.Add(1); panic("no log today") }})
-				w := newWorld(t, Options{OnDrop: func(Drop) { panic("OnDrop") }})
-				require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logger)))
-				_, err := w.broadcaster.StartLogging(logger)
-				require.NoError(t, err)
-				_, err = w.broadcaster.StartEventWatcher(func(runtime.Object) { panic("handler") })
-				require.NoError(t, err)
-				w.broadcaster.NewRecorder(nil, "two words").WithLogger(logger).Eventf(nil, nil, "", "", "", "")
-				w.server.script(once(tt.answer))
-				w.emit(0)
-				time.Sleep(5 * time.Minute)
-				w.emit(1)
-				w.flush(t)
-				w.broadcaster.Shutdown()
-				assert.GreaterOrEqual(t, lines.Load(), int32(4))
-				w.assertAccounted(t)
-			})
+		runBubble(t, name, func(t *testing.T) {
+			lines := new(atomic.Int32)
+			logger := klog.New(badLogger{func() { lines.Add(1); panic("no log today") }})
+			w := newWorld(t, Options{OnDrop: func(Drop) { panic("OnDrop") }})
+			require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logger)))
+			_, err := w.broadcaster.StartLogging(logger)
+			require.NoError(t, err)
+			_, err = w.broadcaster.StartEventWatcher(func(runtime.Object) { panic("handler") })
+			require.NoError(t, err)
+			w.broadcaster.NewRecorder(nil, "two words").WithLogger(logger).Eventf(nil, nil, "", "", "", "")
+			w.server.script(once(answer))
+			w.emit(0)
+			time.Sleep(5 * time.Minute)
+			w.emit(1)
+			w.flush(t)
+			w.broadcaster.Shutdown()
+			assert.GreaterOrEqual(t, lines.Load(), int32(4))
+			w.assertAccounted(t)
 		})
 	}
-}
-
-func TestStartLoggingWithALoggerThatPanics(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		var lines atomic.Int32
-		_, err := w.broadcaster.StartLogging(klog.New(badLogger{func() { lines.Add(1); panic("no log today") }}))
-		require.NoError(t, err)
-		w.emit(0)
-		w.emit(0)
-		synctest.Wait()
-		assert.EqualValues(t, 2, lines.Load())
-	})
 }
 
 func TestLoggerThatEmits(t *testing.T) {
@@ -200,7 +176,6 @@ func TestLoggerThatEmits(t *testing.T) {
 	})
 }
 
-// A transport may report on itself.
 func TestSinkThatEmits(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.script(func(context.Context, request) error {
@@ -215,5 +190,107 @@ func TestSinkThatEmits(t *testing.T) {
 		assert.Len(t, w.server.list(), 11)
 		assert.Less(t, len(w.server.log()), 15, "the series of its own costs two requests")
 		w.server.script(nil)
+	})
+}
+
+// hostileText tries to begin a line, to move the cursor, to end its quotation, and to
+// change the writing direction.
+const hostileText = "x\nE0101 00:00:00.000000       1 forged.go:1] \"Forged\"\r\x1b[2J\u202e\" forged=\"yes\n >"
+
+// syncBuffer is a buffer for concurrent use.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(s.b.String(), "\n"), "\n")
+}
+
+// hostileStatus is a response of a server.
+func hostileStatus(code int32) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: hostileText}}
+}
+
+// Input of users and responses of servers make one printable line, and cannot forge
+// keys.
+func TestHostileInputInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out syncBuffer
+		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out), textlogger.Verbosity(4)))
+		s := listerThatFails(errors.New(hostileText))
+		b := NewBroadcasterWithOptions(s, Options{ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
+		guardedLogger := guarded(logger)
+		b.log.Store(&guardedLogger)
+		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)
+		ctx := klog.NewContext(t.Context(), logger)
+		require.NoError(t, b.StartRecordingToSinkWithContext(ctx))
+		_, err := b.StartLogging(logger)
+		require.NoError(t, err)
+		_, err = b.StartEventWatcher(func(runtime.Object) { panic(errors.New(hostileText)) })
+		require.NoError(t, err)
+
+		answers := []error{
+			errors.New(hostileText), statusError(429, 1),
+			hostileStatus(403), hostileStatus(422), hostileStatus(500),
+		}
+		for i, answer := range answers {
+			s.script(once(answer))
+			pod := testPod(i)
+			pod.Name += hostileText
+			pod.Labels = map[string]string{hostileText: hostileText}
+			for _, eventtype := range []string{"Warning", hostileText} {
+				recorder.(AnnotatedEventRecorder).AnnotatedEventf(pod, testPod(0), map[string]string{hostileText: hostileText, "example.com/a": hostileText},
+					eventtype, "Reason"+hostileText, "Action"+hostileText, "%s", hostileText)
+			}
+			recorder.Eventf(nil, nil, "Normal", "R", "A", hostileText)
+			recorder.Eventf(pod, &bare{TypeMeta: metav1.TypeMeta{Kind: hostileText}}, "Normal", "R", "A", hostileText)
+			badNamespace := testPod(0)
+			badNamespace.Namespace = "../" + hostileText
+			recorder.Eventf(badNamespace, nil, "Normal", "R", "A", hostileText)
+			time.Sleep(3 * time.Minute)
+		}
+		s.script(func(ctx context.Context, _ request) error { <-ctx.Done(); return errors.New(hostileText) })
+		recorder.Eventf(testPod(99), nil, "Normal", "R", "A", hostileText)
+		b.Shutdown()
+
+		line := regexp.MustCompile(`^[IE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [a-z_]+\.go:\d+\] "([^"]+)"`)
+		inStack := false
+		seen := make(map[string]int)
+		for _, l := range out.lines() {
+			// The stack of a panic has several lines.
+			if inStack {
+				inStack = l != " >"
+				assert.NotContains(t, l, "forged")
+				continue
+			}
+			inStack = strings.HasSuffix(l, " stack=<")
+			if match := line.FindStringSubmatch(l); assert.NotNil(t, match, "%q", l) {
+				seen[match[1]]++
+			}
+			for _, r := range l {
+				if !strconv.IsPrint(r) {
+					t.Errorf("%q in %q", r, l)
+				}
+			}
+			assert.NotContains(t, l, ` forged="yes`)
+		}
+		t.Log(seen)
+		for _, message := range []string{
+			"Event occurred", "Dropped events", "Caught a panic", "Cannot write events, will try again", "Events are written again",
+			"May not write events, will try again", "May write events again", "Cannot list events, will try again",
+			"Repaired a name that the API server would reject", "Recorded an event without its related object",
+			"Recorded an event without some of its annotations", "Sent an event", "Events were left when the broadcaster was shut down",
+		} {
+			assert.Positive(t, seen[message], message)
+		}
 	})
 }

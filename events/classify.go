@@ -2,63 +2,34 @@ package events
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// outcome is what became of a request to the sink.
-type outcome uint8
+// retryAfterMax limits for how long the recorder makes no request because the
+// server says so. A server that asks for more means minutes, or is broken, and must
+// not silence the recorder for good. It deletes Events after as long by default,
+// and one request an hour burdens nobody.
+const retryAfterMax = time.Hour
 
-const (
-	// written: the server has taken it.
-	written outcome = iota
-	// pushedBack: the server wants everybody to slow down.
-	pushedBack
-	// troubled: this request did not get through; nobody knows how far it came.
-	troubled
-	// denied: credentials or RBAC are not there, or not there yet.
-	denied
-	// gone: the Event that was to be patched is not there.
-	gone
-	// changed: the Event that was to be patched is not as it was.
-	changed
-	// taken: an Event of the name that was to be created is there.
-	taken
-	// refused: the server does not want it and never will.
-	refused
-	outcomes
-)
-
-var outcomeNames = [outcomes]string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"}
-
-// String returns the name of the outcome.
-func (o outcome) String() string { return outcomeNames[o] }
-
-// verdict is what the answer of the sink means for a write.
-type verdict struct {
-	outcome outcome
-	// retryAfter is how long the server wants to be left alone, zero if it did
-	// not say.
-	retryAfter time.Duration
-	// reason is why the write is dropped, if it was refused.
-	reason DropReason
-}
-
-// classify says what the answer of the sink to a create, or else to a patch,
-// means. It is the only place that knows errors.
-func classify(err error, creates bool) verdict {
+// classify says what the response of the sink to a create, or else to a patch,
+// means. It alone knows errors.
+func classify(err error, creates bool) tracker.Result {
 	if err == nil {
-		return verdict{outcome: written}
+		return tracker.Result{Outcome: tracker.Written}
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		// Refused, reset, timed out, cut off, not understood: all that does not
-		// come from a server that understood what was asked.
-		return verdict{outcome: troubled}
+		// The connection failed, a timeout passed, or the response makes no sense.
+		var op *net.OpError
+		return tracker.Result{Outcome: tracker.Troubled, Unsent: errors.As(err, &op) && op.Op == "dial"}
 	}
 
 	s := status.Status()
@@ -66,32 +37,35 @@ func classify(err error, creates bool) verdict {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		retryAfter = min(time.Duration(s.Details.RetryAfterSeconds)*time.Second, retryAfterMax)
 	}
+	outcome := tracker.Refused
+	reason := DropRejected
 	switch {
-	case s.Code == http.StatusTooManyRequests:
-		return verdict{outcome: pushedBack, retryAfter: retryAfter}
-	case s.Code == http.StatusServiceUnavailable && retryAfter > 0:
-		return verdict{outcome: pushedBack, retryAfter: retryAfter}
-	case s.Code == http.StatusRequestTimeout || s.Code >= 500 || s.Code < 400:
-		return verdict{outcome: troubled}
+	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && retryAfter > 0:
+		outcome = tracker.PushedBack
+	case s.Code == http.StatusRequestTimeout, s.Code >= 500, s.Code < 400:
+		outcome = tracker.Troubled
 	case s.Code == http.StatusForbidden && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return verdict{outcome: refused, reason: DropNamespaceTerminating}
-	case s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden:
-		return verdict{outcome: denied}
-	case s.Code == http.StatusNotFound && apierrors.IsUnexpectedServerError(err):
-		// No API server says it like that. It is a proxy that does not find one, or
-		// a server that does not have the API.
-		return verdict{outcome: troubled}
+		reason = DropNamespaceTerminating
+	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden:
+		outcome = tracker.Denied
+	case apierrors.IsUnexpectedServerError(err):
+		// The response is no Status, so it comes from a proxy in between, or from a
+		// server that does not serve the API.
+		outcome = tracker.Troubled
 	case s.Code == http.StatusNotFound && !creates:
-		return verdict{outcome: gone}
+		outcome = tracker.Gone
 	case s.Code == http.StatusNotFound:
-		return verdict{outcome: refused, reason: DropNamespaceNotFound}
+		reason = DropNamespaceNotFound
 	case s.Code == http.StatusConflict && creates && s.Reason == metav1.StatusReasonAlreadyExists:
-		return verdict{outcome: taken}
+		outcome = tracker.Taken
 	case s.Code == http.StatusConflict && !creates:
-		return verdict{outcome: changed}
+		outcome = tracker.Changed
 	case s.Code == http.StatusConflict:
-		return verdict{outcome: troubled}
-	default:
-		return verdict{outcome: refused, reason: DropRejected}
+		outcome = tracker.Troubled
 	}
+	result := tracker.Result{Outcome: outcome, RetryAfter: retryAfter}
+	if outcome == tracker.Refused {
+		result.Reason = tracker.DropReason(reason)
+	}
+	return result
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -22,67 +23,67 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestClassify has a row for each line of the failure table, and for each error
-// that a line names.
+// TestClassify has a row for each line of the failure table, and for each error in
+// that line.
 func TestClassify(t *testing.T) {
 	const create, patch = "create", "patch"
 	kind := eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind()
-	troubled := verdict{outcome: troubled}
-	rejected := verdict{outcome: refused, reason: DropRejected}
+	inTrouble := tracker.Result{Outcome: tracker.Troubled}
+	rejected := tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropRejected)}
 
 	for _, tt := range []struct {
 		name  string
 		err   error
 		verbs string // empty: the same for both
-		want  verdict
+		want  tracker.Result
 	}{
-		{name: "success", err: nil, want: verdict{outcome: written}},
+		{name: "success", err: nil, want: tracker.Result{Outcome: tracker.Written}},
 
 		// Push-back.
-		{name: "429", err: statusError(429, 0), want: verdict{outcome: pushedBack}},
-		{name: "429 with Retry-After", err: statusError(429, 7), want: verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
-		{name: "429 as client-go makes it", err: apierrors.NewTooManyRequests("slow down", 3), want: verdict{outcome: pushedBack, retryAfter: 3 * time.Second}},
-		{name: "429 without details", err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 429}}, want: verdict{outcome: pushedBack}},
-		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: verdict{outcome: pushedBack, retryAfter: retryAfterMax}},
-		{name: "429 with a Retry-After that overflowed", err: statusError(429, math.MinInt32), want: verdict{outcome: pushedBack}},
-		{name: "503 with Retry-After", err: statusError(503, 9), want: verdict{outcome: pushedBack, retryAfter: 9 * time.Second}},
-		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: verdict{outcome: pushedBack, retryAfter: retryAfterMax}},
+		{name: "429", err: statusError(429, 0), want: tracker.Result{Outcome: tracker.PushedBack}},
+		{name: "429 with Retry-After", err: statusError(429, 7), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
+		{name: "429 as client-go makes it", err: apierrors.NewTooManyRequests("slow down", 3), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 3 * time.Second}},
+		{name: "429 without details", err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 429}}, want: tracker.Result{Outcome: tracker.PushedBack}},
+		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: retryAfterMax}},
+		{name: "429 with a Retry-After that overflowed", err: statusError(429, math.MinInt32), want: tracker.Result{Outcome: tracker.PushedBack}},
+		{name: "503 with Retry-After", err: statusError(503, 9), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 9 * time.Second}},
+		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: retryAfterMax}},
 
 		// Trouble.
-		{name: "503", err: statusError(503, 0), want: troubled},
-		{name: "503 as client-go makes it", err: apierrors.NewServiceUnavailable("starting"), want: troubled},
-		{name: "500", err: apierrors.NewInternalError(errors.New("etcd")), want: troubled},
-		{name: "500 with Retry-After", err: apierrors.NewServerTimeout(eventResource, "create", 2), want: troubled},
-		{name: "502", err: statusError(502, 0), want: troubled},
-		{name: "504", err: apierrors.NewTimeoutError("etcd", 1), want: troubled},
-		{name: "408", err: statusError(408, 0), want: troubled},
-		{name: "status without a code", err: &apierrors.StatusError{}, want: troubled},
-		{name: "unexpected object", err: &apierrors.UnexpectedObjectError{Object: &corev1.Pod{}}, want: troubled},
-		{name: "deadline", err: context.DeadlineExceeded, want: troubled},
-		{name: "cancelled", err: context.Canceled, want: troubled},
-		{name: "timeout", err: urlError(os.ErrDeadlineExceeded), want: troubled},
-		{name: "connection refused", err: urlError(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), want: troubled},
-		{name: "connection reset", err: urlError(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), want: troubled},
-		{name: "EOF", err: urlError(io.EOF), want: troubled},
-		{name: "unexpected EOF", err: io.ErrUnexpectedEOF, want: troubled},
-		{name: "no such host", err: urlError(&net.DNSError{Err: "no such host"}), want: troubled},
-		{name: "anything else", err: errors.New("sink on fire"), want: troubled},
+		{name: "503", err: statusError(503, 0), want: inTrouble},
+		{name: "503 as client-go makes it", err: apierrors.NewServiceUnavailable("starting"), want: inTrouble},
+		{name: "500", err: apierrors.NewInternalError(errors.New("etcd")), want: inTrouble},
+		{name: "500 with Retry-After", err: apierrors.NewServerTimeout(eventResource, "create", 2), want: tracker.Result{Outcome: tracker.Troubled, RetryAfter: 2 * time.Second}},
+		{name: "502", err: statusError(502, 0), want: inTrouble},
+		{name: "504", err: apierrors.NewTimeoutError("etcd", 1), want: tracker.Result{Outcome: tracker.Troubled, RetryAfter: time.Second}},
+		{name: "408", err: statusError(408, 0), want: inTrouble},
+		{name: "status without a code", err: &apierrors.StatusError{}, want: inTrouble},
+		{name: "unexpected object", err: &apierrors.UnexpectedObjectError{Object: &corev1.Pod{}}, want: inTrouble},
+		{name: "deadline", err: context.DeadlineExceeded, want: inTrouble},
+		{name: "cancelled", err: context.Canceled, want: inTrouble},
+		{name: "timeout", err: urlError(os.ErrDeadlineExceeded), want: inTrouble},
+		{name: "connection refused", err: urlError(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), want: tracker.Result{Outcome: tracker.Troubled, Unsent: true}},
+		{name: "connection reset", err: urlError(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), want: inTrouble},
+		{name: "EOF", err: urlError(io.EOF), want: inTrouble},
+		{name: "unexpected EOF", err: io.ErrUnexpectedEOF, want: inTrouble},
+		{name: "no such host", err: urlError(&net.DNSError{Err: "no such host"}), want: inTrouble},
+		{name: "anything else", err: errors.New("sink on fire"), want: inTrouble},
 
-		// What has not come from an API server says nothing about Events.
-		{name: "404 of a proxy", err: apierrors.NewGenericServerResponse(404, "post", eventResource, "", "default backend - 404", 0, true), want: troubled},
+		// The response does not come from an API server.
+		{name: "404 of a proxy", err: apierrors.NewGenericServerResponse(404, "post", eventResource, "", "default backend - 404", 0, true), want: inTrouble},
 
-		// The Event is gone, or there before us.
-		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: verdict{outcome: gone}},
-		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: verdict{outcome: refused, reason: DropNamespaceNotFound}},
-		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: create, want: verdict{outcome: taken}},
-		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: verdict{outcome: changed}},
-		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: create, want: troubled},
-		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: patch, want: verdict{outcome: changed}},
+		// The Event is gone, or exists already.
+		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: tracker.Result{Outcome: tracker.Gone}},
+		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropNamespaceNotFound)}},
+		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: create, want: tracker.Result{Outcome: tracker.Taken}},
+		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: tracker.Result{Outcome: tracker.Changed}},
+		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: create, want: inTrouble},
+		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: patch, want: tracker.Result{Outcome: tracker.Changed}},
 
 		// Credentials and RBAC.
-		{name: "401", err: apierrors.NewUnauthorized("expired"), want: verdict{outcome: denied}},
-		{name: "403", err: apierrors.NewForbidden(eventResource, "x", errors.New("no")), want: verdict{outcome: denied}},
-		{name: "403 NamespaceTerminating", err: namespaceTerminating(), want: verdict{outcome: refused, reason: DropNamespaceTerminating}},
+		{name: "401", err: apierrors.NewUnauthorized("expired"), want: tracker.Result{Outcome: tracker.Denied}},
+		{name: "403", err: apierrors.NewForbidden(eventResource, "x", errors.New("no")), want: tracker.Result{Outcome: tracker.Denied}},
+		{name: "403 NamespaceTerminating", err: namespaceTerminating(), want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropNamespaceTerminating)}},
 
 		// Malformed.
 		{name: "400", err: apierrors.NewBadRequest("no"), want: rejected},
@@ -106,17 +107,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestOutcomesHaveNames(t *testing.T) {
-	seen := make(map[string]bool)
-	for o := range outcomes {
-		assert.NotEmpty(t, o.String())
-		assert.False(t, seen[o.String()], o.String())
-		seen[o.String()] = true
-	}
-}
-
-// statusError is an answer of the server with a code and, unless zero, a
-// Retry-After.
+// statusError is a response with a code and, unless zero, a Retry-After.
 func statusError(code int32, retryAfterSeconds int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -126,7 +117,7 @@ func statusError(code int32, retryAfterSeconds int32) error {
 	}}
 }
 
-// namespaceTerminating is what the NamespaceLifecycle admission plugin answers.
+// namespaceTerminating is the response of the NamespaceLifecycle admission plugin.
 func namespaceTerminating() error {
 	err := apierrors.NewForbidden(eventResource, "x", errors.New("namespace ns is being terminated"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{

@@ -11,8 +11,7 @@ import (
 
 const module = "github.com/eventseries/eventseries"
 
-// What is imported here becomes every user's. A controller has client-go anyway,
-// and nothing may come on top of that.
+// Users get all that this package imports. They have client-go already.
 func TestNothingBeyondClientGoIsImported(t *testing.T) {
 	has := make(map[string]bool)
 	for _, pkg := range deps(t,
@@ -37,7 +36,6 @@ func TestNothingBeyondClientGoIsImported(t *testing.T) {
 	assert.Positive(t, ours)
 }
 
-// Whoever has no use for metrics does not get Prometheus' client.
 func TestMetricsAloneImportPrometheus(t *testing.T) {
 	const metrics, prometheus = module + "/events/metrics", "github.com/prometheus/client_golang/prometheus"
 	var others []string
@@ -53,29 +51,18 @@ func TestMetricsAloneImportPrometheus(t *testing.T) {
 	assert.Contains(t, deps(t, metrics), prometheus)
 }
 
-// Imports run one way: compat, events, heartbeat, series.
 func TestImportsRunOneWay(t *testing.T) {
+	tracker := []string{"internal/tracker", "internal/heartbeat", "series", "internal/text"}
+	events := append([]string{"events", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog"}, tracker...)
 	for pkg, may := range map[string][]string{
-		"series":           {"series"},
-		"internal/tracker": {"internal/tracker", "series", "internal/text"},
-		"heartbeat":        {"heartbeat", "internal/tracker", "series", "internal/text"},
-		"internal/direct":  {"internal/direct"},
-		"events": {
-			"events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
-			"internal/safelog",
-		},
-		"events/metrics": {
-			"events/metrics", "events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
-			"internal/safelog",
-		},
-		"events/eventstest": {
-			"events/eventstest", "events", "heartbeat", "internal/tracker", "series",
-			"internal/text", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog",
-		},
-		"compat": {
-			"compat", "events", "heartbeat", "internal/tracker", "series", "internal/text", "internal/direct", "internal/coreevents", "internal/legacy",
-			"internal/safelog",
-		},
+		"series":             {"series"},
+		"internal/tracker":   tracker,
+		"internal/heartbeat": {"internal/heartbeat"},
+		"internal/direct":    {"internal/direct"},
+		"events":             events,
+		"events/metrics":     append([]string{"events/metrics"}, events...),
+		"events/eventstest":  append([]string{"events/eventstest", "internal/fakeapi"}, events...),
+		"compat":             append([]string{"compat"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string
@@ -89,14 +76,13 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// The pure packages know no client: nothing of client-go is in them.
 func TestPurePackagesHaveNoClient(t *testing.T) {
-	for _, dep := range deps(t, module+"/series", module+"/heartbeat") {
+	for _, dep := range deps(t, module+"/series", module+"/internal/heartbeat") {
 		assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), dep)
 	}
 }
 
-// deps returns the packages that these consist of, without the standard library.
+// deps returns the dependencies of packages, without the standard library.
 func deps(t *testing.T, packages ...string) []string {
 	t.Helper()
 	found := goList(t, append([]string{"-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}, packages...)...)

@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// MaxDistinct is up to where Stats counts distinct reasons and actions.
+// MaxDistinct is the limit of [Stats].DistinctReasons and [Stats].DistinctActions.
 const MaxDistinct = 1000
 
-// distinct counts how many different words there have been, up to MaxDistinct. It
-// keeps 8 bytes of each, so that it can be as exact as the limit is low. It may be
-// used concurrently.
+// distinct counts different words, up to MaxDistinct. It stores an 8-byte hash per
+// word. It is safe for concurrent use.
 type distinct struct {
 	mu   sync.Mutex
 	seed maphash.Seed

@@ -1,6 +1,5 @@
-// Package events is a recorder for Kubernetes events (events.k8s.io/v1) in which
-// being in a loop is a state and not a stream of writes. It can stand in for
-// k8s.io/client-go/tools/events: the names are the same.
+// Package events records Kubernetes events (events.k8s.io/v1) as series. It replaces
+// k8s.io/client-go/tools/events and exports the same names.
 //
 // # Usage
 //
@@ -14,52 +13,59 @@
 //	recorder.Eventf(backup, volume, corev1.EventTypeWarning, "SnapshotFailed", "Snapshotting",
 //		"snapshot of %s failed: %v", volume.Name, err)
 //
-// The first time that something happens, an Event is created. When it happens
-// again within six minutes, the same Event becomes a series. From then on
-// occurrences are counted in memory; every 30 minutes a heartbeat tells the
-// server how many there were, and after six quiet minutes the series is closed.
-// So a hot loop costs three requests, and two an hour, however fast it spins.
+// The first occurrence creates an Event. The second one within
+// [Options].FinishAfter turns that Event into a series. From then on the recorder
+// counts occurrences in memory, and a heartbeat updates the count on the server
+// every [Options].HeartbeatInterval. After a quiet time of FinishAfter the recorder
+// writes the last count and finishes the series. With the default options a hot loop
+// takes three requests, and two more per hour.
 //
-// Call Shutdown when nothing emits any more. In a program of controller-runtime
-// that is after mgr.Start has returned, so `defer broadcaster.Shutdown()` goes
-// before it.
+// Call [Broadcaster.Shutdown] after the last emitter has returned. In a program that
+// uses controller-runtime that is after mgr.Start returns.
 //
 // # Guarantees
 //
-//   - Eventf never waits for the network, a handler or a logger's backlog, and
-//     starts no goroutine. Nothing that a caller passes makes it panic.
-//   - What Eventf took in reaches the server with the right count, or is counted
-//     in Stats.Dropped by its reason, offered to Options.OnDrop, and logged at
-//     most once in a minute a reason. An outage costs nothing but time.
-//   - The writes of one series are made one at a time and in order; counts and
-//     times on the server never go back.
-//   - Memory is bounded by Options.Capacity, goroutines by Options.Workers and
-//     the number of watchers.
-//   - No Event is refused by the API server for its form: what is too long, has
-//     the wrong form or is missing is repaired before it is sent.
-//   - When the server pushes back (429), all writing pauses: 5 seconds at first,
-//     up to 5 minutes, or for as long as it says (Retry-After), up to an hour.
-//   - No lock is held while a sink, a handler, a logger or other code of the user
-//     is called.
-//   - Where processes share their series (Options.Scope), each write says which
-//     version of the Event it is about, so that nobody undoes what another has
-//     counted.
-//   - A process that is started again goes on in the Events of the one before it:
-//     it finds them by their names, and where it may list, by listing. Under
-//     Options.Scope SameController, so does any other process of the controller.
-//   - The verbs that are needed are create and patch on events.events.k8s.io.
+//   - Eventf does not wait for the network or for event handlers, and starts no
+//     goroutine. It does not panic, whatever its arguments are.
+//   - Every occurrence reaches the server, or the recorder drops it: counts it in
+//     [Stats].Dropped, passes it to [Options].OnDrop, and logs it, at most once per
+//     minute and reason. An outage of the server drops nothing while
+//     [Options].Capacity suffices.
+//   - One write per series is in flight at a time. The count and the time of an Event
+//     never decrease.
+//   - Every patch of a series names the resourceVersion that it applies to, if the
+//     sink returns one. A patch that the server applies late fails instead of
+//     overwriting newer data. If several processes write to one Event, the recorder
+//     adds up their counts.
+//   - [Options].Capacity bounds the memory. [Options].Workers and the number of event
+//     handlers bound the goroutines.
+//   - The recorder repairs what the API server would reject: it truncates values that
+//     are too long, and replaces invalid and missing ones.
+//   - If the server pushes back (429), the recorder pauses all requests: for 5 seconds
+//     at first, up to 5 minutes, or for Retry-After, up to an hour.
+//   - If the server denies requests for a namespace (401, 403), or fails for one
+//     namespace, the series of other namespaces continue.
+//   - If the table of series is full, a Normal never evicts a Warning.
+//   - The recorder holds no lock while it calls a sink, a handler, a logger, or
+//     [Options].OnDrop.
+//   - A restarted process continues the series of the previous one. It finds their
+//     Events by name, and by a list if it has the permission. In the scope
+//     [SameController] every process of the controller does.
+//   - The recorder needs the verbs create and patch on events in the group
+//     events.k8s.io.
 //
 // # Limitations
 //
-//   - A process that is killed loses what it has not written: of a running series
-//     the occurrences since the last heartbeat.
-//   - Of the notes of a running series, one in ten seconds is looked at; the
-//     latest is in the annotation eventseries.dev/last-note.
-//   - A sink that does not return when its context ends holds up the series that it
-//     was called for until it does, since what it does late must not come after
-//     what is newer. If it does so to twice as many calls as Options.Workers,
-//     nothing is written until one of them returns. EventSinkImpl returns.
-//   - A request can be given up by the client and yet be carried out by the server,
-//     even after the next one for the same Event. The count on the server is the
-//     older one then, until the series is written again.
+//   - A process that is killed loses the occurrences since the last write of each
+//     series.
+//   - The recorder formats the note of an ongoing series once every 10 seconds. The
+//     Event shows the latest one in the annotation eventseries.dev/last-note.
+//   - If a response is lost and another process writes to the same Event before the
+//     recorder looks at it, the occurrences that were new in the unanswered write can
+//     count twice. None is lost.
+//   - If a sink hangs after its context has ended, the series of that call waits
+//     until the call returns. If 2 × [Options].Workers calls hang, the recorder
+//     writes nothing until one of them returns. [EventSinkImpl] does not hang.
+//   - If a sink returns no resourceVersion, patches do not name one. Then a patch
+//     that the server applies late can overwrite a newer count until the next write.
 package events

@@ -1,28 +1,43 @@
 package events
 
 import (
-	"reflect"
-	"runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/tracker"
-	"k8s.io/klog/v2"
+	"github.com/eventseries/eventseries/series"
 )
 
 // DropReason says why occurrences were lost; see the constants.
-type DropReason = tracker.DropReason
+type DropReason string
 
-// Drop is a loss that is offered to Options.OnDrop.
-type Drop = tracker.Drop
+// Drop describes a loss. It is passed to [Options.OnDrop].
+type Drop struct {
+	// Reason says why.
+	Reason DropReason
+	// Key of the series.
+	Key series.Key
+	// Note of the lost occurrence, or of the first one if there are several.
+	Note string
+	// Count is the number of lost occurrences.
+	Count int
+}
 
 // The reasons for which occurrences are lost.
 const (
-	// DropTableFull: there was no room for a new series.
-	DropTableFull = tracker.DropTableFull
-	// DropDisplaced: a Normal that had not been written yet gave way to a Warning.
-	DropDisplaced = tracker.DropDisplaced
-	// DropClosingFull: too many ended series were waiting for their last write.
-	DropClosingFull = tracker.DropClosingFull
-	// DropInvalidObject: the regarding object is nil, or its kind is not known.
+	// DropTableFull: there was no room for a new series, and no series to evict.
+	DropTableFull = DropReason(tracker.DropTableFull)
+	// DropDisplaced: a series that had not been written was evicted, a Normal for a
+	// Warning, or one that a missing permission held up.
+	DropDisplaced = DropReason(tracker.DropDisplaced)
+	// DropClosingFull: too many series that had ended waited for their last write.
+	DropClosingFull = DropReason(tracker.DropClosingFull)
+	// DropDenied: the permission to write events in the namespace did not arrive
+	// within [Options.EventTTL].
+	DropDenied = DropReason(tracker.DropDenied)
+	// DropUnavailable: for [Options.EventTTL] the server could not handle events of
+	// the namespace, while it handled others. A webhook that fails does that.
+	DropUnavailable = DropReason(tracker.DropUnavailable)
+	// DropInvalidObject: the regarding object is nil, or its kind is unknown.
 	DropInvalidObject DropReason = "InvalidObject"
 	// DropInvalidType: the type is neither Normal nor Warning.
 	DropInvalidType DropReason = "InvalidType"
@@ -32,21 +47,32 @@ const (
 	DropNamespaceNotFound DropReason = "NamespaceNotFound"
 	// DropNamespaceTerminating: the namespace of the Event is being deleted.
 	DropNamespaceTerminating DropReason = "NamespaceTerminating"
-	// DropShutdown: it was emitted after Shutdown was called, or could not be
-	// written before its time was over.
+	// DropShutdown: the event was emitted after Shutdown was called, or could not be
+	// written in time.
 	DropShutdown DropReason = "Shutdown"
 )
 
-// dropped counts losses, offers them to the user and logs them. err is what the
-// server said, if it said anything. No lock may be held.
-func (b *Broadcaster) dropped(logger klog.Logger, err error, drops ...Drop) {
+// track calls a method of the tracker and counts the losses that it returns. Flush
+// does not return between the two.
+func (b *Broadcaster) track(call func() []tracker.Drop) []tracker.Drop {
+	b.tracking.RLock()
+	defer b.tracking.RUnlock()
+	drops := call()
+	for _, d := range drops {
+		b.counters.dropped(DropReason(d.Reason), d.Count)
+	}
+	return drops
+}
+
+// drop passes losses to OnDrop and logs them. [Broadcaster.track] has counted them.
+// err is the response of the server, if that is why. The caller holds no lock.
+func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) {
 	if len(drops) == 0 {
 		return
 	}
-	for _, drop := range drops {
-		b.counters.dropped(drop)
-		if b.opts.OnDrop != nil {
-			b.offer(logger, drop)
+	if b.opts.OnDrop != nil {
+		for _, d := range drops {
+			b.callOnDrop(logger, Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
 		}
 	}
 	for _, l := range b.dropLog.add(b.clock.Now(), err, drops) {
@@ -54,36 +80,7 @@ func (b *Broadcaster) dropped(logger klog.Logger, err error, drops ...Drop) {
 	}
 }
 
-// offer calls OnDrop, unless it is OnDrop that has lost something: if it emits
-// events, what becomes of them could go on for ever.
-func (b *Broadcaster) offer(logger klog.Logger, drop Drop) {
-	defer b.offering.Add(-1)
-	if b.offering.Add(1) > 1 && insideOffer() {
-		return
-	}
+func (b *Broadcaster) callOnDrop(logger klog.Logger, drop Drop) {
 	defer b.recoverAndLog(logger, "OnDrop")
 	b.opts.OnDrop(drop)
-}
-
-// insideOffer reports whether offer, by which it must be called, is further up
-// the stack as well.
-func insideOffer() bool {
-	const skip = 3 // runtime.Callers, insideOffer and offer
-	offer := runtime.FuncForPC(reflect.ValueOf((*Broadcaster).offer).Pointer()).Name()
-	pcs := make([]uintptr, 64)
-	n := runtime.Callers(skip, pcs)
-	for n == len(pcs) {
-		pcs = make([]uintptr, 2*len(pcs))
-		n = runtime.Callers(skip, pcs)
-	}
-	frames := runtime.CallersFrames(pcs[:n])
-	for {
-		frame, more := frames.Next()
-		if frame.Function == offer {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
 }

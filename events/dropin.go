@@ -7,20 +7,20 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 )
 
-// FakeRecorder writes events into a channel of strings. It is client-go's, for
-// tests that have it; it blocks when the channel is full. Package eventstest has a
-// recorder that does not, and that can be asked what was emitted.
+// FakeRecorder is client-go's recorder for tests. It sends events to a channel of
+// strings, and blocks if the channel is full. For new tests, use the recorder of
+// package eventstest: it does not block, and keeps all fields of an event.
 type FakeRecorder = clientevents.FakeRecorder
 
-// NewFakeRecorder returns a FakeRecorder whose channel has room for bufferSize
-// events.
+// NewFakeRecorder returns a FakeRecorder with a channel of the given capacity.
 func NewFakeRecorder(bufferSize int) *FakeRecorder {
 	return clientevents.NewFakeRecorder(bufferSize)
 }
 
-// GetFieldSelector returns the field selector for the Events about an object, as
-// the given version of the Events API calls the fields. Empty parts are not
-// selected by. It is client-go's. The error is that the version is not known.
+// GetFieldSelector is client-go's function. It returns the field selector for the
+// Events about an object, with the field names of the given version of the Events
+// API. It does not select by empty arguments. It returns an error if the version is
+// unknown.
 func GetFieldSelector(eventsGroupVersion schema.GroupVersion, regardingGroupVersionKind schema.GroupVersionKind, regardingName string, regardingUID types.UID) (fields.Selector, error) {
 	return clientevents.GetFieldSelector(eventsGroupVersion, regardingGroupVersionKind, regardingName, regardingUID)
 }

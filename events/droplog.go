@@ -6,52 +6,40 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// dropLog says what is lost: for each reason at once, and then at most once in an
-// interval, with the sum of what was lost since. The reasons must be few. It may be
-// used concurrently.
+// dropLog logs losses: for each reason at once, and then once in each logInterval
+// with the sum since. There are few reasons. It can be used concurrently.
 type dropLog struct {
-	interval time.Duration
-	// held has something when losses wait for their line.
+	limit logLimit
+	// held has something when losses wait to be logged.
 	held chan struct{}
 
 	mu      sync.Mutex
-	reasons map[DropReason]*lossesOfReason
-}
-
-type lossesOfReason struct {
-	last    time.Time // when a line was written
-	waiting losses
+	waiting map[tracker.DropReason]*losses
 }
 
 // losses are what one line is about.
 type losses struct {
-	since       time.Time // the first of them
+	since       time.Time // the first loss
 	occurrences int
-	example     Drop // the latest of them
-	err         error
+	example     tracker.Drop // the latest loss
+	err         error        // the response of the server, if that is why
 }
 
-func newDropLog(interval time.Duration) dropLog {
-	return dropLog{interval: interval, held: make(chan struct{}, 1), reasons: make(map[DropReason]*lossesOfReason)}
-}
-
-// add takes in losses, and returns those that are to be logged now. err is why, if
-// the server said it.
-func (l *dropLog) add(now time.Time, err error, drops []Drop) []losses {
+// add adds losses and returns those to log now.
+func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) []losses {
 	l.mu.Lock()
 	for _, drop := range drops {
-		r, known := l.reasons[drop.Reason]
-		if !known {
-			r = &lossesOfReason{last: now.Add(-l.interval)}
-			l.reasons[drop.Reason] = r
+		sum := l.waiting[drop.Reason]
+		if sum == nil {
+			sum = &losses{since: now}
+			l.waiting[drop.Reason] = sum
 		}
-		if r.waiting.occurrences == 0 {
-			r.waiting.since = now
-		}
-		r.waiting.occurrences += drop.Count
-		r.waiting.example, r.waiting.err = drop, err
+		sum.occurrences += drop.Count
+		sum.example, sum.err = drop, err
 	}
 	l.mu.Unlock()
 	return l.take(now, false)
@@ -62,18 +50,13 @@ func (l *dropLog) take(now time.Time, all bool) []losses {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var taken []losses
-	left := false
-	for _, r := range l.reasons {
-		switch {
-		case r.waiting.occurrences == 0:
-		case all || now.Sub(r.last) >= l.interval:
-			taken = append(taken, r.waiting)
-			r.waiting, r.last = losses{}, now
-		default:
-			left = true
+	for reason, sum := range l.waiting {
+		if _, ok := l.limit.allow(string(reason), now); ok || all {
+			taken = append(taken, *sum)
+			delete(l.waiting, reason)
 		}
 	}
-	if left {
+	if len(l.waiting) > 0 {
 		select {
 		case l.held <- struct{}{}:
 		default:
@@ -83,7 +66,7 @@ func (l *dropLog) take(now time.Time, all bool) []losses {
 	return taken
 }
 
-// write writes the line.
+// write logs the losses.
 func (l losses) write(logger klog.Logger) {
 	key := &l.example.Key
 	logger.Error(l.err, "Dropped events", "reason", l.example.Reason, "count", l.occurrences, "since", l.since,
@@ -91,20 +74,20 @@ func (l losses) write(logger klog.Logger) {
 		"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.example.Note)
 }
 
-// logDrops writes the lines that had to wait, until w is stopped.
-func (w *writer) logDrops() {
-	l := &w.b.dropLog
+// logDrops logs losses that had to wait, until the dispatcher is stopped.
+func (d *dispatcher) logDrops() {
+	l := &d.b.dropLog
 	for {
 		select {
 		case <-l.held:
-		case <-w.ctx.Done():
+		case <-d.ctx.Done():
 			return
 		}
-		if !w.sleep(l.interval) {
+		if !d.sleep(logInterval) {
 			return
 		}
-		for _, losses := range l.take(w.b.clock.Now(), false) {
-			losses.write(w.b.logger())
+		for _, losses := range l.take(d.b.clock.Now(), false) {
+			losses.write(d.b.logger())
 		}
 	}
 }

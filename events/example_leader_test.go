@@ -16,8 +16,8 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// Replicas of a controller elect a leader. Under SameController the next leader goes
-// on with the series of the one before it: there is one Event, and one count.
+// Replicas of a controller elect a leader. With SameController the next leader
+// continues the series of the previous one, in one Event with one count.
 func Example_leaderElection() {
 	clientset := fake.NewClientset() // or kubernetes.NewForConfig
 	for _, replica := range []string{"scheduler-0", "scheduler-1"} {
@@ -36,7 +36,7 @@ func Example_leaderElection() {
 	// no node has room (x2000), first seen by scheduler-0
 }
 
-// lead is the program of a replica, which ends when it has done its work.
+// lead is the program of a replica.
 func lead(clientset kubernetes.Interface, replica string) {
 	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clientset.EventsV1()}, events.Options{
 		Scope:             events.SameController,
@@ -58,8 +58,8 @@ func lead(clientset kubernetes.Interface, replica string) {
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				defer close(done)
-				// Not before: who does not lead has nothing to write. A manager of
-				// controller-runtime does it, after mgr.Add(broadcaster).
+				// Start when the leader is elected. A manager of controller-runtime
+				// does that after mgr.Add(broadcaster).
 				if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 					fmt.Println(err)
 				}

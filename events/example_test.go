@@ -20,8 +20,8 @@ var (
 	node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-2"}}
 )
 
-// What a controller does: it says what it was doing (the action), why the event
-// is emitted (the reason), and which second object it is about.
+// A controller says what it does (the action), why it emits the event (the reason),
+// and which second object is involved.
 func Example() {
 	clientset := fake.NewClientset() // or kubernetes.NewForConfig
 	ctx := context.Background()
@@ -38,7 +38,7 @@ func Example() {
 		recorder.Eventf(pod, node, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s has no room", node.Name)
 	}
 
-	// A program needs no Flush; Shutdown does it.
+	// Programs need no Flush, because Shutdown flushes.
 	if err := broadcaster.Flush(ctx); err != nil {
 		fmt.Println(err)
 		return
@@ -56,7 +56,7 @@ func Example() {
 	// Warning Pod Scheduling/FailedScheduling worker-2 (x1000): worker-2 has no room
 }
 
-// Annotations say what a program is to read.
+// Annotations are for programs that read the event.
 func ExampleAnnotatedEventRecorder() {
 	broadcaster := events.NewBroadcaster(printer{})
 	if err := broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
@@ -73,8 +73,8 @@ func ExampleAnnotatedEventRecorder() {
 	// create: bound to worker-2 map[example.com/attempt:3]
 }
 
-// printer is a sink of its own kind. What a sink returns as an error should be
-// what client-go would return, as that decides what happens next.
+// printer is a custom sink. Its errors should be those of client-go, which decide
+// about retries.
 type printer struct{}
 
 func (printer) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
@@ -91,7 +91,7 @@ func (printer) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error)
 	return nil, errors.New("not used")
 }
 
-// Events can go anywhere.
+// A sink can send events anywhere.
 func ExampleEventSink() {
 	broadcaster := events.NewBroadcaster(printer{})
 	recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/scheduler")
@@ -106,8 +106,7 @@ func ExampleEventSink() {
 	// create: bound map[]
 }
 
-// Every occurrence can be watched in the process, those included that cost no
-// request.
+// A watcher in the process gets every occurrence, also those that cost no request.
 func ExampleBroadcaster_StartEventWatcher() {
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: fake.NewClientset().EventsV1()})
 	_, err := broadcaster.StartEventWatcher(func(object runtime.Object) {

@@ -5,35 +5,37 @@ import (
 	"time"
 )
 
-// Histogram says how long requests took.
+// Histogram is the distribution of request durations.
 type Histogram struct {
-	// Count is the number of requests, and Sum the time that they took together.
+	// Count is the number of requests.
 	Count uint64
-	Sum   time.Duration
-	// Buckets have ascending bounds, the same ones in all histograms. What took
-	// longer than the last is in Count alone.
+	// Sum is the total duration of all requests.
+	Sum time.Duration
+	// Buckets have ascending bounds, which are the same in all histograms. Requests
+	// above the last bound are in Count only.
 	Buckets []Bucket
 }
 
-// Bucket is a part of a Histogram.
+// Bucket is one bucket of a [Histogram].
 type Bucket struct {
-	// Bound is how long the requests took that Count counts, at most.
+	// Bound is the upper bound of the bucket, inclusive.
 	Bound time.Duration
-	// Count is the number of requests, those of smaller buckets included.
+	// Count is the cumulative number of requests: those with a duration of at most
+	// Bound.
 	Count uint64
 }
 
-// durationBounds are the buckets that client-go's rest_client_request_duration_seconds
-// has in Kubernetes' components, so that one can be held against the other.
+// durationBounds are the bounds of rest_client_request_duration_seconds in the
+// components of Kubernetes, so that the two metrics can be compared.
 var durationBounds = [...]time.Duration{
 	5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
 }
 
-// durations collects what a Histogram is made of. It may be used concurrently.
+// durations collects the data of a Histogram. It is safe for concurrent use.
 type durations struct {
 	mu     sync.Mutex
-	counts [len(durationBounds)]uint64 // each without those of smaller buckets
+	counts [len(durationBounds)]uint64 // not cumulative
 	count  uint64
 	sum    time.Duration
 }

@@ -1,48 +1,39 @@
 package events
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/series"
 )
 
 func TestHotLoopCostsTwoRequests(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.emit(0)
-		synctest.Wait() // the create has been made
-		for range 9999 {
-			w.emit(0)
-		}
-		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"create", "patch"}, verbs(w.server.log()))
-		w.flush(t)
-		event := w.server.only(t)
-		assert.EqualValues(t, 10000, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-	})
-}
-
-func TestSeriesFromTheFirstWriteCostsOneRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		for range 10000 {
-			w.emit(0)
-		}
-		w.start(t)
-		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"create"}, verbs(w.server.log()))
-		event := w.server.only(t)
-		assert.EqualValues(t, 10000, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-		w.broadcaster.Shutdown()
-		w.assertAccounted(t)
-	})
+	for name, tt := range map[string]struct {
+		before int // the start
+		want   []string
+	}{
+		"after the first write":  {1, []string{"create", "patch"}},
+		"before the first write": {10000, []string{"create"}},
+	} {
+		runBubble(t, name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.emitTimes(tt.before)
+			w.start(t)
+			synctest.Wait()
+			w.emitTimes(10000 - tt.before)
+			time.Sleep(time.Minute)
+			assert.Equal(t, tt.want, verbs(w.server.log()))
+			w.flush(t)
+			event := w.server.only(t)
+			assert.EqualValues(t, 10000, countOf(event))
+			assert.Equal(t, series.Ongoing.String(), stateOf(event))
+			w.broadcaster.Shutdown()
+			w.assertAccounted(t)
+		})
+	}
 }
 
 func TestTwoHoursAtOneASecond(t *testing.T) {
@@ -61,52 +52,6 @@ func TestTwoHoursAtOneASecond(t *testing.T) {
 	})
 }
 
-func TestResourceVersionDoesNotTellEventsApart(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		pod := testPod(0)
-		for i := range 1000 {
-			pod.ResourceVersion = fmt.Sprint(i)
-			w.recorder.Eventf(pod, pod, "Normal", "Tested", "Testing", "note %d", i)
-			time.Sleep(time.Millisecond)
-		}
-		w.flush(t)
-		assert.EqualValues(t, 1000, countOf(w.server.only(t)))
-	})
-}
-
-// A recurrence that is slower than the window is none: each is an Event of its
-// own, and this process knows which names are taken.
-func TestEverySevenMinutesIsNoSeries(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.ttl = time.Hour
-		n := 0
-		for start := time.Now(); time.Since(start) < 6*time.Hour; time.Sleep(7 * time.Minute) {
-			w.emit(0)
-			n++
-		}
-		w.flush(t)
-		require.Contains(t, []int{51, 52}, n)
-		assert.Equal(t, n, w.server.requestsOf("create"))
-		assert.Len(t, w.server.log(), n)
-		assert.Equal(t, map[WriteKey]uint64{{"create", "written"}: uint64(n)}, w.broadcaster.Stats().Writes, "no conflicts")
-	})
-}
-
-func TestEveryFiveMinutesIsOneSeries(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.ttl = time.Hour
-		for range 72 {
-			w.emit(0)
-			time.Sleep(5 * time.Minute)
-		}
-		w.flush(t)
-		assert.EqualValues(t, 72, countOf(w.server.only(t)))
-		assert.Equal(t, 1, w.server.requestsOf("create"))
-		// Create, series, eleven or twelve heartbeats in six hours, flush.
-		assert.LessOrEqual(t, len(w.server.log()), 15)
-	})
-}
-
 func TestFirstHeartbeatComesEarlyAndDoubles(t *testing.T) {
 	inBubble(t, Options{FirstHeartbeat: time.Minute, HeartbeatInterval: 4 * time.Minute}, func(t *testing.T, w *world) {
 		start := time.Now()
@@ -118,14 +63,12 @@ func TestFirstHeartbeatComesEarlyAndDoubles(t *testing.T) {
 		for _, r := range w.server.log() {
 			at = append(at, r.at.Sub(start))
 		}
-		// It is a series after a second; from then on heartbeats count.
+		// It becomes a series after a second.
 		s := time.Second
 		assert.Equal(t, []time.Duration{0, 1 * s, 61 * s, 181 * s, 421 * s, 661 * s}, at)
 	})
 }
 
-// An Event that expires while its series goes on is created anew, with what it
-// had counted.
 func TestExpiredEventComesBackWithItsCount(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.ttl = 20 * time.Minute // less than a heartbeat
@@ -136,6 +79,7 @@ func TestExpiredEventComesBackWithItsCount(t *testing.T) {
 		assert.EqualValues(t, 259, countOf(event), "as of the heartbeat, half an hour and 7 seconds after the first occurrence")
 		assert.Equal(t, series.Ongoing.String(), stateOf(event))
 		assert.Equal(t, []string{"create", "patch", "patch", "create"}, verbs(w.server.log()))
+		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
 	})
 }
 

@@ -9,42 +9,41 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 )
 
-// These are client-go's own types, so that what is made here fits wherever
-// client-go's is expected, and the other way round.
+// These types are aliases of client-go's, so values of this package and of client-go
+// are interchangeable.
 type (
-	// EventBroadcaster is what client-go calls a broadcaster. *Broadcaster is one.
+	// EventBroadcaster is client-go's broadcaster. [Broadcaster] implements it.
 	EventBroadcaster = clientevents.EventBroadcaster
 	// EventRecorder emits events.
 	EventRecorder = clientevents.EventRecorder
-	// EventRecorderLogger is an EventRecorder that can be given a logger.
+	// EventRecorderLogger is an EventRecorder with a method that sets the logger.
 	EventRecorderLogger = clientevents.EventRecorderLogger
-	// EventSink is where Events are written. Its methods may be called
-	// concurrently, and should return the kinds of errors that client-go's REST
-	// client returns. Update is never called here. What Patch is given is a JSON
-	// merge patch, which for its content is a strategic merge patch as well.
+	// EventSink writes Events. Its methods must be safe for concurrent use, and should
+	// return when their context ends. They should return errors of the types that
+	// client-go's REST client returns, and the Event that the server stored: without
+	// its resourceVersion, the recorder cannot detect concurrent writes. The recorder
+	// does not call Update. It passes JSON merge patches to Patch, which are valid
+	// strategic merge patches, too.
 	EventSink = clientevents.EventSink
 )
 
-// EventLister is a sink that can read Events back, as *EventSinkImpl can. With
-// one, a broadcaster that is started finds the series that earlier processes
-// left. It is called as EventSink is.
+// EventLister is an [EventSink] that can list Events. With it, a broadcaster that
+// starts finds the series of earlier processes. The rules of EventSink apply to it.
 type EventLister interface {
-	// List returns the Events of a namespace, or of all if that is empty, that
-	// opts selects, in pages as opts asks for.
+	// List returns the Events that opts selects in a namespace, or in all namespaces
+	// if namespace is empty. It returns pages if opts has a limit.
 	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
 }
 
-// AnnotatedEventRecorder emits events with annotations. Every recorder of this
-// package is one. It has the method set of the interface of that name which
-// client-go has since v0.37.
+// AnnotatedEventRecorder emits events with annotations. All recorders of this package
+// implement it. client-go has an interface with the same name and method since v0.37.
 type AnnotatedEventRecorder interface {
-	// AnnotatedEventf is Eventf with annotations. They are put on the Event when
-	// it is created, and those of later occurrences are merged into it with each
-	// later write.
+	// AnnotatedEventf is Eventf with annotations. The create request carries those of
+	// the first occurrence; later writes merge those of later occurrences into them.
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
-// Recorder is what every recorder of this package is. It can be used as the
+// Recorder is the interface of all recorders of this package. It implements the
 // EventRecorder of controller-runtime's package recorder.
 type Recorder interface {
 	EventRecorderLogger

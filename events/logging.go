@@ -9,18 +9,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// StartEventWatcher calls handler with every event that is emitted from now on,
-// as an *eventsv1.Event of its own, one after the other. It does not need the
-// broadcaster to be started. A panic in handler is caught and logged.
+// StartEventWatcher calls handler with every event that is emitted from now on, one
+// after the other, as an *eventsv1.Event that the handler owns. The broadcaster need
+// not be started. A panic in handler is caught and logged.
 //
-// Up to Options.WatcherQueue events wait for a slow handler; what is more is
-// dropped and counted in Stats.WatcherDropped. stop ends the watching; what waits
-// is handed over still. After Shutdown the error is ErrShutDown.
+// Up to 1,000 events wait for a slow handler; others are dropped and counted in
+// [Stats].WatcherDropped. stop ends the watch; the handler still gets the events that
+// wait. After [Broadcaster.Shutdown] the error is [ErrShutDown].
 func (b *Broadcaster) StartEventWatcher(handler func(event runtime.Object)) (stop func(), err error) {
 	return b.watch(b.logger, handler)
 }
 
-// watch calls handle with every event, and logs its panics.
+// watch is StartEventWatcher with a logger for panics.
 func (b *Broadcaster) watch(logger func() klog.Logger, handle func(runtime.Object)) (stop func(), err error) {
 	if handle == nil {
 		return nil, errors.New("events: event handler is nil")
@@ -31,8 +31,9 @@ func (b *Broadcaster) watch(logger func() klog.Logger, handle func(runtime.Objec
 	})
 }
 
-// StartLogging writes every event that is emitted from now on to logger. Use
-// logger.V(n) to set the verbosity.
+// StartLogging logs every event that is emitted from now on to logger. Use
+// logger.V(n) to set the verbosity. After [Broadcaster.Shutdown] the error is
+// [ErrShutDown].
 func (b *Broadcaster) StartLogging(logger klog.Logger) (stop func(), err error) {
 	logger = guarded(logger)
 	return b.watch(func() klog.Logger { return logger }, func(object runtime.Object) {
@@ -47,10 +48,10 @@ func (b *Broadcaster) StartLogging(logger klog.Logger) (stop func(), err error) 
 	})
 }
 
-// StartStructuredLogging writes every event that is emitted from now on to
-// klog's global logger at the given verbosity. After Shutdown it does nothing.
+// StartStructuredLogging logs every event that is emitted from now on to klog's
+// global logger at the given verbosity. After [Broadcaster.Shutdown] it does nothing.
 //
-// Deprecated: use StartLogging, as with client-go.
+// Deprecated: use [Broadcaster.StartLogging], as with client-go.
 func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) func() {
 	stop, err := b.StartLogging(klog.Background().V(int(verbosity)))
 	if err != nil {
@@ -60,16 +61,16 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) func() {
 	return stop
 }
 
-// logRequest writes a line for a request, where somebody wants to see each.
-func (b *Broadcaster) logRequest(w *tracker.Write, v verdict, err error) {
+// logRequest logs a request, for those who want to see each.
+func (b *Broadcaster) logRequest(w *tracker.Write, outcome tracker.Outcome, err error) {
 	logger := b.logger().V(4)
 	if !logger.Enabled() {
 		return
 	}
-	about := []any{"kind", w.Kind.String(), "outcome", v.outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
+	details := []any{"kind", w.Kind.String(), "outcome", outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
 		"count", w.Series.Count}
 	if err != nil {
-		about = append(about, "err", err)
+		details = append(details, "err", err)
 	}
-	logger.Info("Sent an event", about...)
+	logger.Info("Sent an event", details...)
 }

@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// logLimit lets one of the log lines of a kind through in an interval, and
-// counts the rest. The kinds must be few. It may be used concurrently.
-type logLimit struct {
-	interval time.Duration
+// logInterval is how often one kind of line is logged at most.
+const logInterval = time.Minute
 
+// logLimit lets one log line of a kind through in each logInterval, and counts the
+// others. It can be used concurrently.
+type logLimit struct {
 	mu    sync.Mutex
 	kinds map[string]*loggedKind
 }
 
 type loggedKind struct {
-	last    time.Time
-	skipped int
+	last       time.Time
+	suppressed int
 }
 
-// allow reports whether a line of this kind may be written now, and how many
-// were not since the last one.
-func (l *logLimit) allow(kind string, now time.Time) (skipped int, ok bool) {
+// allow reports whether a line of this kind may be logged now, and how many were
+// suppressed since the last one. There must be few kinds, unless the caller uses
+// forget.
+func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k, known := l.kinds[kind]
@@ -32,10 +34,17 @@ func (l *logLimit) allow(kind string, now time.Time) (skipped int, ok bool) {
 		k = &loggedKind{}
 		l.kinds[kind] = k
 	}
-	if known && now.Sub(k.last) < l.interval {
-		k.skipped++
+	if known && now.Sub(k.last) < logInterval {
+		k.suppressed++
 		return 0, false
 	}
-	skipped, k.skipped, k.last = k.skipped, 0, now
-	return skipped, true
+	suppressed, k.suppressed, k.last = k.suppressed, 0, now
+	return suppressed, true
+}
+
+// forget forgets a kind.
+func (l *logLimit) forget(kind string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kinds, kind)
 }

@@ -8,141 +8,133 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
-	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// Defaults of Options.
+// The defaults of options that depend on nothing else.
 const (
-	DefaultQPS   = 50
-	DefaultBurst = 100
-	// DefaultWorkers bounds how many requests a server that pushes back gets
-	// before the recorder knows. It is enough for DefaultQPS where an answer takes
-	// 80 ms.
-	DefaultWorkers         = 4
-	DefaultRequestTimeout  = 30 * time.Second
-	DefaultShutdownTimeout = 10 * time.Second
-	DefaultWatcherQueue    = 1000
+	defaultQPS = 50
+	// defaultWorkers bounds how many requests a server gets before the recorder knows
+	// that it pushes back. It is enough for defaultQPS if a response takes 80 ms.
+	defaultWorkers         = 4
+	defaultShutdownTimeout = 10 * time.Second
 )
 
-// Options of a Broadcaster. The zero value is the default.
+// maxDuration limits the options that are durations. The sum of several stays a
+// time.Duration.
+const maxDuration = 365 * 24 * time.Hour
+
+// retryJitter is how much longer than its back-off a delay can be, so that many
+// processes do not retry at the same time.
+const retryJitter = 0.2
+
+// The delays between attempts to list double from the first to the last.
+const (
+	relistFirst = time.Second
+	relistMax   = 2 * time.Minute
+)
+
+// Options of a [Broadcaster]. The zero value stands for the defaults.
 type Options struct {
-	// ReportingInstance names this process in its Events. If empty, the name of
-	// the reporting controller and the host name, as in client-go.
+	// ReportingInstance names this process in its Events. If empty, the name of the
+	// reporting controller and the host name, as in client-go.
 	ReportingInstance string
 
-	// Scope says whose series are gone on with after a restart. If zero,
-	// SameInstance.
+	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are those whose Events are listed at the start, to find the
-	// series that earlier processes left. If empty, all. Series that are not found
-	// this way are found by their names when they go on.
+	// Namespaces are those whose Events are listed at the start, to find the series
+	// that earlier processes have left. If empty, all. A series that is not found this
+	// way is found by its name when it occurs again.
 	Namespaces []string
 
-	// SkipList says that nothing is listed. Series that nobody goes on with then
-	// stay Ongoing on the server until they expire.
+	// SkipList disables the list. Series that no process continues then stay Ongoing
+	// on the server until they expire.
 	SkipList bool
-
-	// HeartbeatInterval is the time between two writes of a series that goes on.
-	// It should be well below EventTTL: a heartbeat keeps the server from
-	// collecting the Event. Where thousands of series begin together, their
-	// heartbeats are spread: the first ones come sooner. If zero, 30 minutes.
-	HeartbeatInterval time.Duration
-
-	// FirstHeartbeat makes the first heartbeat of a series come earlier, and
-	// doubles the interval with each until it is HeartbeatInterval, so that users
-	// see the count of a young series for a few more writes. If zero, the first
-	// heartbeat comes after HeartbeatInterval like any other.
-	FirstHeartbeat time.Duration
-
-	// FinishAfter is how long a series has to be quiet to be Finished, and within
-	// which an event is followed by the next one of its series. If zero, 6 minutes.
-	FinishAfter time.Duration
-
-	// NoteInterval is how often the note of a running series is formatted, to be
-	// shown as its last note. If zero, 10 seconds.
-	NoteInterval time.Duration
-
-	// DistinctNotes is how many series that differ in nothing but their notes are
-	// told apart. As long as fewer than that are tracked of the same regarding and
-	// related objects, type, reason and action, another note begins a series of its
-	// own; from then on the rest share one, whose note begins with
-	// "(combined from similar events): ". It is for controllers that say in the note
-	// what their events differ by, as those of the legacy recorder do. Each note is
-	// formatted then. If zero, the note tells nothing apart. A recorder can have a
-	// number of its own: see RecorderOptions.
-	DistinctNotes int
-
-	// Capacity is the number of series that are followed at a time. As many again
-	// may wait for their last write after they have ended. If zero, 65536.
-	Capacity int
 
 	// EventTTL is for how long the API server keeps an Event: its --event-ttl. If
 	// zero, one hour.
 	EventTTL time.Duration
 
-	// ClusterNamespace is where Events about cluster-scoped objects go:
-	// "kube-system" or "default", as the API server takes no other. If empty,
+	// HeartbeatInterval is the time between two writes of an ongoing series. It must
+	// be well below EventTTL, because a heartbeat keeps the server from deleting the
+	// Event. If many series are ongoing, one interval of each is shorter, to spread
+	// the heartbeats. If zero, half of EventTTL.
+	HeartbeatInterval time.Duration
+
+	// FirstHeartbeat is the time until the first heartbeat of a series. Each following
+	// interval is twice the previous one, up to HeartbeatInterval. So users see the
+	// count of a young series early, for a few additional writes. If zero,
+	// HeartbeatInterval.
+	FirstHeartbeat time.Duration
+
+	// FinishAfter is how long a series must be quiet to be Finished. An event within
+	// this time continues the series. If zero, 6 minutes.
+	FinishAfter time.Duration
+
+	// DistinctNotes is how many series can differ in nothing but their notes. While
+	// fewer than that are tracked for the same regarding and related objects, type,
+	// reason, and action, another note begins a series of its own. The rest share one
+	// series, whose note begins with "(combined from similar events): ". It is for
+	// controllers that say in the note what distinguishes their events, like those of
+	// the legacy recorder. Each note is formatted then. If zero, notes distinguish
+	// nothing. [RecorderOptions] can override it.
+	DistinctNotes int
+
+	// Capacity is the number of series that are tracked at a time. As many again can
+	// wait for their last write after they have ended. If zero, 65536.
+	Capacity int
+
+	// ClusterNamespace is the namespace of Events about cluster-scoped objects:
+	// "kube-system" or "default", because the API server accepts no other. If empty,
 	// "kube-system".
 	ClusterNamespace string
 
-	// QPS limits the requests a second. If zero, 50. If negative, there is no
-	// limit. Shutdown is not held to it, since what it has no time for is lost;
-	// Workers limits it. The rate limiter of the client is not asked: see
-	// EventSinkImpl.
+	// QPS limits the requests per second. After a quiet time, twice as many can be made
+	// at once. If zero, 50. If negative, there is no limit. Shutdown ignores it, because
+	// what it has no time for is lost. The rate limiter of the client is not used; see
+	// [EventSinkImpl].
 	QPS float32
 
-	// Burst is how many requests may be made at once after a quiet time. If
-	// zero, 100.
-	Burst int
-
-	// Workers is how many requests can be under way at a time. Calls of a sink
-	// that do not return although their contexts have ended are not counted, but
-	// there can only be as many again of them. If zero, 4.
+	// Workers is how many requests can be in flight at a time. Calls of a sink that
+	// hang although their contexts have ended do not count, but there can only be as
+	// many again of them. If zero, 4.
 	Workers int
 
-	// RequestTimeout ends a request that is not answered. If zero, 30 seconds.
-	RequestTimeout time.Duration
-
-	// ShutdownTimeout bounds Shutdown, and the writing of what was emitted
-	// before the context of StartRecordingToSinkWithContext ended. If zero, 10
-	// seconds.
+	// ShutdownTimeout limits [Broadcaster.Shutdown], and the writing after the context
+	// of [Broadcaster.StartRecordingToSinkWithContext] has ended. If zero, 10 seconds.
 	ShutdownTimeout time.Duration
 
-	// WatcherQueue is how many events may wait for one in-process watcher. If
-	// zero, 1000.
-	WatcherQueue int
-
-	// OnDrop, if set, is called with everything that is lost. It may be called
-	// from any goroutine, the one that emits included, and must not block. A
-	// panic in it is caught and logged. What is lost of the events that it emits
-	// itself is counted, but it is not called with it.
+	// OnDrop, if set, is called with every loss. It can be called from any goroutine,
+	// including one that emits an event, and must not block. It must not emit events
+	// through this broadcaster: they can be dropped as well. A panic in it is caught
+	// and logged.
 	OnDrop func(Drop)
 
-	// Clock is where the time comes from. If nil, the real clock. In a
-	// testing/synctest bubble the real clock is what is wanted. Where its times
-	// have no monotonic reading, as those of time.Now have, an hour by which it is
-	// set ahead is taken for an hour that has passed.
+	// Clock is the source of time. If nil, the real clock, which is also right in a
+	// testing/synctest bubble. If its times have no monotonic reading, unlike those of
+	// time.Now, the recorder takes an hour by which the clock is set ahead for an hour
+	// that has passed.
 	Clock clock.WithTicker
 }
 
-// Scope says whose series a process goes on with.
+// Scope says whose series a process continues.
 type Scope uint8
 
 const (
-	// SameInstance: those that bear its own ReportingInstance. A container that
-	// is started again in its Pod goes on; a new Pod begins anew.
-	SameInstance Scope = iota
-	// SameController: those of any process of the controller. A new Pod of a
-	// Deployment, or a new leader, goes on with the series of the one before it.
-	// It is for controllers under leader election, whose broadcaster is started when
-	// the leader is elected, so that one process emits at a time. When two write to
-	// the same Event all the same, such as a leader that shuts down after it has lost
-	// its lease, their counts are added up. That costs two requests each time.
-	SameController
+	// SameInstance continues the series with the ReportingInstance of the process. A
+	// container that restarts in its Pod continues them; a new Pod begins new ones.
+	SameInstance = Scope(tracker.SameInstance)
+	// SameController continues the series of any process of the controller, so that a
+	// new Pod of a Deployment, or a new leader, continues those of the previous one. It
+	// is for controllers under leader election, whose broadcaster starts when the
+	// leader is elected, so that one process emits at a time. If two processes write to
+	// the same Event all the same, for example while a leader shuts down that has lost
+	// its lease, their counts are added. That takes two additional requests each time.
+	SameController = Scope(tracker.SameController)
 )
 
 // String returns the name of the scope.
@@ -157,8 +149,8 @@ func (s Scope) String() string {
 	}
 }
 
-// Validate returns an error that names every option that cannot be used, and
-// its value.
+// Validate returns an error that names every invalid option and its value. It
+// returns nil for the zero value.
 func (o Options) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) {
@@ -168,16 +160,17 @@ func (o Options) Validate() error {
 		name  string
 		value time.Duration
 	}{
+		{"EventTTL", o.EventTTL},
 		{"HeartbeatInterval", o.HeartbeatInterval},
 		{"FirstHeartbeat", o.FirstHeartbeat},
 		{"FinishAfter", o.FinishAfter},
-		{"NoteInterval", o.NoteInterval},
-		{"EventTTL", o.EventTTL},
-		{"RequestTimeout", o.RequestTimeout},
 		{"ShutdownTimeout", o.ShutdownTimeout},
 	} {
-		if d.value < 0 {
+		switch {
+		case d.value < 0:
 			fail("%s is negative: %v", d.name, d.value)
+		case d.value > maxDuration:
+			fail("%s is longer than %v: %v", d.name, maxDuration, d.value)
 		}
 	}
 	for _, n := range []struct {
@@ -186,16 +179,14 @@ func (o Options) Validate() error {
 	}{
 		{"DistinctNotes", o.DistinctNotes},
 		{"Capacity", o.Capacity},
-		{"Burst", o.Burst},
 		{"Workers", o.Workers},
-		{"WatcherQueue", o.WatcherQueue},
 	} {
 		if n.value < 0 {
 			fail("%s is negative: %d", n.name, n.value)
 		}
 	}
-	if beat := o.intervals().WithDefaults().Heartbeat; o.FirstHeartbeat > beat {
-		fail("FirstHeartbeat is longer than HeartbeatInterval: %v > %v", o.FirstHeartbeat, beat)
+	if interval := o.tracker().WithDefaults().HeartbeatInterval; o.FirstHeartbeat > interval {
+		fail("FirstHeartbeat is longer than HeartbeatInterval: %v > %v", o.FirstHeartbeat, interval)
 	}
 	if math.IsNaN(float64(o.QPS)) {
 		fail("QPS is %v", o.QPS)
@@ -203,34 +194,28 @@ func (o Options) Validate() error {
 	switch o.ClusterNamespace {
 	case "", metav1.NamespaceSystem, metav1.NamespaceDefault:
 	default:
-		fail("ClusterNamespace is %q; the API server takes %q and %q", o.ClusterNamespace, metav1.NamespaceSystem, metav1.NamespaceDefault)
+		fail("ClusterNamespace is %q; the API server accepts %q and %q", o.ClusterNamespace, metav1.NamespaceSystem, metav1.NamespaceDefault)
 	}
 	return errors.Join(errs...)
 }
 
-func (o Options) intervals() heartbeat.Intervals {
-	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat, Finish: o.FinishAfter}
-}
-
-func (o Options) table() tracker.Options {
+func (o Options) tracker() tracker.Options {
 	return tracker.Options{
-		Window:           o.FinishAfter,
-		Capacity:         o.Capacity,
-		NoteInterval:     o.NoteInterval,
-		EventTTL:         o.EventTTL,
-		Heartbeat:        o.HeartbeatInterval,
-		ShareInstances:   o.Scope == SameController,
-		ClusterNamespace: o.ClusterNamespace,
+		Scope:             tracker.Scope(o.Scope),
+		FinishAfter:       o.FinishAfter,
+		HeartbeatInterval: o.HeartbeatInterval,
+		FirstHeartbeat:    o.FirstHeartbeat,
+		EventTTL:          o.EventTTL,
+		Capacity:          o.Capacity,
+		ClusterNamespace:  o.ClusterNamespace,
+		Jitter:            func(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) },
 	}
 }
 
 func (o Options) withDefaults() Options {
-	o.QPS = cmp.Or(o.QPS, DefaultQPS)
-	o.Burst = cmp.Or(o.Burst, DefaultBurst)
-	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
-	o.RequestTimeout = cmp.Or(o.RequestTimeout, DefaultRequestTimeout)
-	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, DefaultShutdownTimeout)
-	o.WatcherQueue = cmp.Or(o.WatcherQueue, DefaultWatcherQueue)
+	o.QPS = cmp.Or(o.QPS, defaultQPS)
+	o.Workers = cmp.Or(o.Workers, defaultWorkers)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, defaultShutdownTimeout)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

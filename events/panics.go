@@ -9,9 +9,9 @@ import (
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
-// recoverAndLog is to be deferred around code that is not ours: a panic in it
-// must end neither the process nor the recorder. It may come with every event,
-// so it is not logged each time.
+// recoverAndLog recovers from a panic in code of the user, which must not stop the
+// process or the recorder. Defer it. It limits the log lines, because the same panic
+// can occur with every event.
 func (b *Broadcaster) recoverAndLog(logger klog.Logger, what string) {
 	r := recover()
 	if r == nil {
@@ -23,6 +23,6 @@ func (b *Broadcaster) recoverAndLog(logger klog.Logger, what string) {
 	}
 }
 
-// guarded returns a logger that can be given what users wrote, and does not panic
-// when logger does: it is code of the user, and called by who emits.
+// guarded returns a logger that escapes user-supplied values and recovers from panics
+// of logger, which is code of the user. Emitters call it.
 func guarded(logger klog.Logger) klog.Logger { return safelog.Guard(logger) }

@@ -12,7 +12,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// source is what all recorders of one NewRecorder call share.
+// source is what all recorders of one call of NewRecorder share.
 type source struct {
 	broadcaster *Broadcaster
 	references  references
@@ -21,21 +21,21 @@ type source struct {
 	distinctNotes int
 }
 
-// recorder emits events; see NewRecorder.
+// recorder emits events; see [Broadcaster.NewRecorder].
 type recorder struct {
 	*source
 	logger *klog.Logger // nil: the broadcaster's
 }
 
-// WithLogger returns a recorder that logs to logger what is wrong with the
+// WithLogger returns a recorder that logs to logger if something is wrong with the
 // events that it emits.
 func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
 	logger = guarded(logger)
 	return &recorder{source: r.source, logger: &logger}
 }
 
-// Eventf emits an event. It does not wait for anything, and does not fail: what
-// cannot be recorded is logged and counted.
+// Eventf emits an event. It neither waits nor fails: an event that cannot be
+// recorded is logged and counted.
 func (r *recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	r.record(regarding, related, nil, eventtype, reason, action, note, args)
 }
@@ -61,8 +61,8 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 	}
 	key.Reason, key.Action = reasonAndAction(reason, action)
 	var valid bool
-	if key.Type, valid = fitType(eventtype); !valid {
-		key.Regarding, _ = r.references.of(regarding) // as far as it can be told
+	if key.Type, valid = checkType(eventtype); !valid {
+		key.Regarding, _ = r.references.of(regarding) // as far as it is known
 		r.refuse(DropInvalidType, &key, eventtype, nil, note, args)
 		return
 	}
@@ -82,18 +82,18 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		key.Note = formatted
 	}
 
-	// The hot path: a series that is running, nobody watching, nothing to keep.
+	// The hot path: an ongoing series, no watcher, and nothing to keep.
 	watched := b.watchers.any()
-	entry, counted, wantNote := b.table.Count(&key, now)
+	entry, counted, wantNote := b.tracker.Count(&key, now)
 	if counted && !watched && !wantNote && formatted == "" && len(annotations) == 0 {
 		return
 	}
 
-	if !counted && fitKey(&key) {
-		entry, counted, wantNote = b.table.Count(&key, now)
+	if !counted && sanitizeKey(&key) {
+		entry, counted, wantNote = b.tracker.Count(&key, now)
 	}
 	if !counted {
-		// No request can be made for such a namespace, so it would be tried for ever.
+		// No request can be made for such a namespace, so it would be retried for ever.
 		if wrong := restclient.IsValidPathSegmentName(key.Regarding.Namespace); len(wrong) > 0 {
 			err := fmt.Errorf("events: namespace %q %s", key.Regarding.Namespace, strings.Join(wrong, ", "))
 			r.refuse(DropInvalidObject, &key, eventtype, err, note, args)
@@ -105,23 +105,26 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		Note:          formatted,
 		DistinctNotes: r.distinctNotes,
 		Instance:      r.identity.instance,
-		Annotations:   r.fitAnnotations(annotations, &key),
+		Annotations:   r.sanitizeAnnotations(annotations, &key),
 	}
 	if r.distinctNotes == 0 && (!counted || watched || wantNote) {
 		occurrence.Note = formatNote(note, args)
 	}
 	if counted {
-		b.table.Describe(entry, occurrence, now)
+		b.tracker.Describe(entry, occurrence, now)
 	} else {
-		b.apply(r.log(), nil, b.table.Observe(&key, occurrence, now))
+		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, occurrence, now) }))
+		if d := b.dispatcher.Load(); d != nil {
+			d.poke()
+		}
 	}
 	if watched {
-		single := b.table.Single(&key, occurrence, now)
+		single := b.tracker.Single(&key, occurrence, now)
 		b.watchers.send(single.Event())
 	}
 }
 
-// omitRelated counts and logs that an event is recorded without its related object.
+// omitRelated counts and logs an event that is recorded without its related object.
 func (r *recorder) omitRelated(key *series.Key, err error) {
 	b := r.broadcaster
 	b.counters.relatedOmitted.Add(1)
@@ -134,15 +137,16 @@ func (r *recorder) omitRelated(key *series.Key, err error) {
 // refuse drops an event that cannot be recorded.
 func (r *recorder) refuse(reason DropReason, key *series.Key, eventtype string, err error, note string, args []any) {
 	r.broadcaster.counters.refused.Add(1)
-	fitKey(key)
+	sanitizeKey(key)
 	key.Type = eventtype
-	r.broadcaster.dropped(r.log(), err, Drop{Reason: reason, Key: *key, Note: formatNote(note, args), Count: 1})
+	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(note, args), Count: 1}}
+	r.broadcaster.drop(r.log(), err, r.broadcaster.track(func() []tracker.Drop { return drops }))
 }
 
-// fitAnnotations returns what can be put on an Event of the caller's
-// annotations, and logs and counts what cannot.
-func (r *recorder) fitAnnotations(annotations map[string]string, key *series.Key) map[string]string {
-	fit, err := fitAnnotations(annotations)
+// sanitizeAnnotations returns the annotations that the Event can have, and logs and
+// counts the others.
+func (r *recorder) sanitizeAnnotations(annotations map[string]string, key *series.Key) map[string]string {
+	sane, err := sanitizeAnnotations(annotations)
 	if err != nil {
 		b := r.broadcaster
 		b.counters.annotationsOmitted.Add(1)
@@ -151,5 +155,5 @@ func (r *recorder) fitAnnotations(annotations map[string]string, key *series.Key
 				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 		}
 	}
-	return fit
+	return sane
 }

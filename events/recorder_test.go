@@ -1,6 +1,7 @@
 package events
 
 import (
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-func TestEventCarriesWhatWasEmitted(t *testing.T) {
+func TestEventHasTheFieldsOfTheCall(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		now := time.Now()
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
@@ -43,22 +44,18 @@ func TestEventCarriesWhatWasEmitted(t *testing.T) {
 
 func TestClusterScopedObject(t *testing.T) {
 	for namespace, want := range map[string]string{"": "kube-system", "default": "default"} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, Options{ClusterNamespace: namespace})
-			w.start(t)
+		inBubble(t, Options{ClusterNamespace: namespace}, func(t *testing.T, w *world) {
+			w.unaccounted = true
 			w.recorder.Eventf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, nil, "Normal", "Tested", "Testing", "note")
 			w.broadcaster.Shutdown()
-			if len(w.server.log()) != 1 {
-				t.Fatal("no request")
-			}
+			require.Len(t, w.server.log(), 1)
 			assert.Equal(t, want, w.server.log()[0].name.Namespace)
 		})
 	}
 }
 
-// What the API server would refuse is repaired before it is sent; the server of
-// these tests refuses it as well.
-func TestWhatIsEmittedIsMadeToFit(t *testing.T) {
+// The fake server rejects what the API server would reject.
+func TestInputIsSanitized(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		for _, r := range []struct{ reason, action, note string }{
 			{"", "", ""},
@@ -77,7 +74,7 @@ func TestWhatIsEmittedIsMadeToFit(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeRecordedIsDropped(t *testing.T) {
+func TestInvalidEventsAreDropped(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		regarding runtime.Object
@@ -91,28 +88,26 @@ func TestWhatCannotBeRecordedIsDropped(t *testing.T) {
 		{"no type", testPod(0), "", DropInvalidType},
 		{"wrong type", testPod(0), "Error", DropInvalidType},
 		{"wrong type of nothing", nil, "Error", DropInvalidType},
-		// Such a request could never be made, and would be tried for ever.
+		// No request can be made for these.
 		{"namespace that is no path segment", &corev1.ObjectReference{Namespace: "a/b"}, "Normal", DropInvalidObject},
 		{"namespace above", &corev1.ObjectReference{Namespace: ".."}, "Normal", DropInvalidObject},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, Options{}, func(t *testing.T, w *world) {
-				w.recorder.Eventf(tt.regarding, nil, tt.eventtype, "Tested", "Testing", "note %d", 1)
-				assert.Equal(t, map[DropReason]uint64{tt.reason: 1}, w.broadcaster.Stats().Dropped)
-				assert.EqualValues(t, 1, w.broadcaster.Stats().Occurrences)
-				assert.Len(t, w.logs.with("Dropped events", string(tt.reason), "note 1"), 1)
-				drops := w.dropped()
-				require.Len(t, drops, 1)
-				assert.Equal(t, "note 1", drops[0].Note)
-				assert.Equal(t, tt.eventtype, drops[0].Key.Type)
-				synctest.Wait()
-				assert.Empty(t, w.server.log())
-			})
+		runInBubble(t, tt.name, Options{}, func(t *testing.T, w *world) {
+			w.recorder.Eventf(tt.regarding, nil, tt.eventtype, "Tested", "Testing", "note %d", 1)
+			assert.Equal(t, map[DropReason]uint64{tt.reason: 1}, w.broadcaster.Stats().Dropped)
+			assert.EqualValues(t, 1, w.broadcaster.Stats().Occurrences)
+			assert.Len(t, w.logs.with("Dropped events", string(tt.reason), "note 1"), 1)
+			drops := w.dropped()
+			require.Len(t, drops, 1)
+			assert.Equal(t, "note 1", drops[0].Note)
+			assert.Equal(t, tt.eventtype, drops[0].Key.Type)
+			synctest.Wait()
+			assert.Empty(t, w.server.log())
 		})
 	}
 }
 
-func TestRelatedThatCannotBeReferencedIsLeftOut(t *testing.T) {
+func TestInvalidRelatedObjectIsOmitted(t *testing.T) {
 	for name, related := range map[string]runtime.Object{
 		"nil Pod":              (*corev1.Pod)(nil),
 		"nil reference":        (*corev1.ObjectReference)(nil),
@@ -120,18 +115,16 @@ func TestRelatedThatCannotBeReferencedIsLeftOut(t *testing.T) {
 		"object that panics":   &grumpyName{widget{TypeMeta: widgetType}},
 		"object without a way": &bare{},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, Options{}, func(t *testing.T, w *world) {
-				for range 5 {
-					w.recorder.Eventf(testPod(0), related, "Normal", "Tested", "Testing", "note")
-				}
-				w.flush(t)
-				event := w.server.only(t)
-				assert.EqualValues(t, 5, countOf(event))
-				assert.Nil(t, event.Related)
-				assert.EqualValues(t, 5, w.broadcaster.Stats().RelatedOmitted)
-				assert.Len(t, w.logs.with("without its related object", "pod-0"), 1)
-			})
+		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
+			for range 5 {
+				w.recorder.Eventf(testPod(0), related, "Normal", "Tested", "Testing", "note")
+			}
+			w.flush(t)
+			event := w.server.only(t)
+			assert.EqualValues(t, 5, countOf(event))
+			assert.Nil(t, event.Related)
+			assert.EqualValues(t, 5, w.broadcaster.Stats().RelatedOmitted)
+			assert.Len(t, w.logs.with("without its related object", "pod-0"), 1)
 		})
 	}
 }
@@ -154,7 +147,7 @@ func TestAnnotations(t *testing.T) {
 		want := map[string]string{"a": "1", "b": "2", series.AnnotationState: "Ongoing"}
 		assert.Equal(t, want, w.server.only(t).Annotations)
 
-		// Of a running series as well, though it costs no request of its own.
+		// An ongoing series takes annotations without an additional request.
 		n := len(w.server.log())
 		emit(map[string]string{"c": "3"})
 		emit(nil)
@@ -167,7 +160,7 @@ func TestAnnotations(t *testing.T) {
 	})
 }
 
-func TestAnnotationsThatTheServerWouldRefuseAreLeftOut(t *testing.T) {
+func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		annotations := map[string]string{"good": "1", "not good": "2", series.AnnotationState: "Finished"}
 		before := maps.Clone(annotations)
@@ -196,12 +189,13 @@ func TestWithLogger(t *testing.T) {
 	})
 }
 
-// The latest note is shown beside the first, and formatted seldom.
 func TestLastNote(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		formatted := 0
+		pod := testPod(0)
 		for i := range 100 {
-			w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %v", counter{i, &formatted})
+			pod.ResourceVersion = fmt.Sprint(i) // does not tell events apart
+			w.recorder.Eventf(pod, pod, "Normal", "Tested", "Testing", "note %v", counter{i, &formatted})
 			time.Sleep(time.Second)
 		}
 		w.flush(t)
@@ -219,3 +213,57 @@ type counter struct {
 }
 
 func (c counter) String() string { *c.formatted++; return strconv.Itoa(c.n) }
+
+func TestDistinctNotesOfOneRecorder(t *testing.T) {
+	inBubble(t, Options{DistinctNotes: 1}, func(t *testing.T, w *world) {
+		emit := func(distinct int) {
+			recorder := w.broadcaster.NewRecorderWithOptions(testScheme(), fmt.Sprint(controller, distinct), RecorderOptions{DistinctNotes: distinct})
+			for i := range 5 {
+				recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", i)
+			}
+		}
+		notes := make(map[string][]string)
+		for _, distinct := range []int{-1, 0, 2} {
+			emit(distinct)
+		}
+		w.flush(t)
+		for _, event := range w.server.list() {
+			notes[event.ReportingController] = append(notes[event.ReportingController], fmt.Sprint(event.Note, " x", countOf(event)))
+		}
+		assert.Equal(t, []string{"note 0 x5"}, notes[controller+"-1"])
+		assert.ElementsMatch(t, []string{"note 0 x1", "(combined from similar events): note 1 x4"}, notes[controller+"0"])
+		assert.ElementsMatch(t, []string{"note 0 x1", "note 1 x1", "(combined from similar events): note 2 x3"}, notes[controller+"2"])
+	})
+}
+
+func TestDistinctNotesAfterRestart(t *testing.T) {
+	for name, restart := range restarts {
+		runBubble(t, name, func(t *testing.T) {
+			s := &lister{server: newServer()}
+			for _, instance := range []string{"tester-1", restart.instance} {
+				w := newWorldOn(t, s.server, s, Options{
+					DistinctNotes: 2, Scope: restart.scope, SkipList: !restart.list, ReportingInstance: instance,
+				})
+				w.start(t)
+				time.Sleep(time.Second)
+				for i := range 4 {
+					for range 2 {
+						w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "job %d is done", i)
+					}
+				}
+				w.broadcaster.Shutdown()
+			}
+			if restart.list {
+				assert.EqualValues(t, 1+2, s.pages.Load(), "nothing, then two pages")
+			}
+			counts := make(map[string]int32)
+			for _, event := range s.list() {
+				counts[event.Note] = countOf(event)
+			}
+			assert.Equal(t, map[string]int32{
+				"job 0 is done": 4, "job 1 is done": 4, "(combined from similar events): job 2 is done": 8,
+			}, counts)
+			s.assertNoProblems(t)
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,7 +16,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// widget is an object that is in no scheme.
+// widget is in no scheme.
 type widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -23,12 +24,12 @@ type widget struct {
 
 func (w *widget) DeepCopyObject() runtime.Object { c := *w; return &c }
 
-// bare is an object without metadata.
+// bare has no metadata.
 type bare struct{ metav1.TypeMeta }
 
 func (b *bare) DeepCopyObject() runtime.Object { c := *b; return &c }
 
-// value is an object that is no pointer.
+// value is not a pointer.
 type value map[string]string
 
 func (v value) GetObjectKind() schema.ObjectKind {
@@ -36,7 +37,7 @@ func (v value) GetObjectKind() schema.ObjectKind {
 }
 func (v value) DeepCopyObject() runtime.Object { return v }
 
-// grumpyKind and grumpyName are objects whose methods panic.
+// The methods of grumpyKind and grumpyName panic.
 type (
 	grumpyKind struct{ widget }
 	grumpyName struct{ widget }
@@ -52,7 +53,7 @@ var (
 	someMeta   = metav1.ObjectMeta{Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "7"}
 )
 
-// referable are objects that client-go's reference package takes.
+// referable are objects that client-go's reference package accepts.
 func referable() map[string]runtime.Object {
 	return map[string]runtime.Object{
 		"typed":                    &corev1.Pod{ObjectMeta: someMeta},
@@ -76,39 +77,27 @@ func referable() map[string]runtime.Object {
 }
 
 func TestReferencesAreThoseOfClientGo(t *testing.T) {
-	scheme := testScheme()
-	r := &references{scheme: scheme}
-	for name, obj := range referable() {
-		t.Run(name, func(t *testing.T) {
-			want, err := reference.GetReference(scheme, obj)
-			require.NoError(t, err)
-			for range 2 { // the second time it is remembered
-				got, err := r.of(obj)
-				require.NoError(t, err)
-				assert.Equal(t, series.ReferenceOf(want), got)
-			}
-		})
+	for _, scheme := range []*runtime.Scheme{testScheme(), nil} {
+		r := &references{scheme: scheme}
+		for name, obj := range referable() {
+			t.Run(fmt.Sprintf("%s, scheme: %v", name, scheme != nil), func(t *testing.T) {
+				want, wantErr := reference.GetReference(scheme, obj)
+				for range 2 { // the second time it is remembered
+					got, err := r.of(obj)
+					if wantErr != nil {
+						require.Nil(t, scheme)
+						require.ErrorIs(t, err, errNoKind)
+						return
+					}
+					require.NoError(t, err)
+					assert.Equal(t, series.ReferenceOf(want), got)
+				}
+			})
+		}
 	}
 }
 
-// Without a scheme an object must say what it is.
-func TestReferencesWithoutAScheme(t *testing.T) {
-	r := &references{}
-	for name, obj := range referable() {
-		t.Run(name, func(t *testing.T) {
-			want, wantErr := reference.GetReference(nil, obj)
-			got, err := r.of(obj)
-			if wantErr != nil {
-				require.ErrorIs(t, err, errNoKind)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, series.ReferenceOf(want), got)
-		})
-	}
-}
-
-func TestWhatCannotBeReferenced(t *testing.T) {
+func TestInvalidReferences(t *testing.T) {
 	r := &references{scheme: testScheme()}
 	for _, tt := range []struct {
 		name string
@@ -125,8 +114,8 @@ func TestWhatCannotBeReferenced(t *testing.T) {
 		{"nil inside", hollow{}, "events.hollow cannot be referenced: panic"},
 		{"nil map", value(nil), "events.value"},
 		{"no pointer", value{"kind": "Value"}, "events.value has no metadata"},
-		{"not in the scheme", &widget{ObjectMeta: someMeta}, "kind of object is unknown"},
-		{"empty Unstructured", &unstructured.Unstructured{}, "kind of object is unknown"},
+		{"not in the scheme", &widget{ObjectMeta: someMeta}, "object has no kind and is not in the scheme"},
+		{"empty Unstructured", &unstructured.Unstructured{}, "object has no kind and is not in the scheme"},
 		{"no metadata", &bare{TypeMeta: widgetType}, "*events.bare has no metadata"},
 		{"panics when asked its kind", &grumpyKind{}, "panic: no kind today"},
 		{"panics when asked its name", &grumpyName{widget{TypeMeta: widgetType}}, "panic: no name today"},

@@ -2,6 +2,8 @@ package events
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,147 +11,198 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/eventseries/eventseries/series"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestShutdownDuringALoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.start(t)
-		w.server.latency = 2 * time.Millisecond
-		for i := range 500 {
-			w.emit(i)
-		}
-		start := time.Now()
-		w.broadcaster.Shutdown()
-		assert.LessOrEqual(t, time.Since(start), DefaultShutdownTimeout)
-		assert.Len(t, w.server.list(), 500)
-		assert.Empty(t, w.broadcaster.Stats().Dropped)
-		assert.Zero(t, w.broadcaster.Stats().Tracked)
-		w.assertAccounted(t)
+func TestStartTwice(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		d := w.broadcaster.dispatcher.Load()
+		require.ErrorIs(t, w.broadcaster.StartRecordingToSinkWithContext(t.Context()), ErrStarted)
+		w.broadcaster.StartRecordingToSink(nil)
+		assert.Len(t, w.logs.with("Cannot record events", "started already"), 1)
+		assert.Same(t, d, w.broadcaster.dispatcher.Load())
+		w.emit(0)
+		w.flush(t)
+		assert.EqualValues(t, 1, countOf(w.server.only(t)))
 	})
 }
 
-// The rate limiter would let 600 through in the time that there is.
-func TestShutdownIsNotHeldToTheRateLimit(t *testing.T) {
-	const emitted = 5000
+func TestStartFails(t *testing.T) {
+	for _, tt := range []struct {
+		opts   Options
+		noSink bool
+		want   []string
+	}{
+		{Options{}, true, []string{"no sink"}},
+		{Options{Workers: -1, ClusterNamespace: "here"}, false, []string{"cannot start", "Workers is negative: -1", `ClusterNamespace is "here"`}},
+	} {
+		w := newWorld(t, tt.opts)
+		if tt.noSink {
+			w.broadcaster.sink = nil
+		}
+		err := w.broadcaster.StartRecordingToSinkWithContext(t.Context())
+		for _, want := range tt.want {
+			require.ErrorContains(t, err, want)
+		}
+		w.emit(0)
+		w.broadcaster.Shutdown()
+		assert.Equal(t, map[DropReason]uint64{DropShutdown: 1}, w.broadcaster.Stats().Dropped)
+		assert.Empty(t, w.server.log())
+		w.assertAccounted(t)
+	}
+}
+
+func TestStartRecordingToSinkEndsWithItsChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
-		w.start(t)
-		w.server.latency = 2 * time.Millisecond
-		for i := range emitted {
-			w.emit(i)
-		}
-		w.broadcaster.Shutdown()
-		assert.Len(t, w.server.list(), emitted)
-		w.assertAccounted(t)
+		stop := make(chan struct{})
+		w.broadcaster.StartRecordingToSink(stop)
+		w.emit(0)
+		close(stop)
+		time.Sleep(defaultShutdownTimeout)
+		synctest.Wait()
+		assert.EqualValues(t, 1, countOf(w.server.only(t)))
+		w.broadcaster.dispatcher.Load().goroutines.Wait()
 	})
 }
 
-// A running series stays Ongoing: the next process may go on with it.
-func TestShutdownWritesCounts(t *testing.T) {
+// The garbage collector frees a broadcaster that is never started. A bubble fails if
+// a goroutine is left.
+func TestNoGoroutineBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.start(t)
-		for range 1000 {
-			w.emit(0)
-			time.Sleep(time.Second)
+		b := NewBroadcaster(newServer())
+		recorder := b.NewRecorder(testScheme(), controller)
+		for i := range 100 {
+			recorder.Eventf(testPod(i), nil, "Normal", "Tested", "Testing", "note")
 		}
-		w.broadcaster.Shutdown()
-		event := w.server.only(t)
-		assert.EqualValues(t, 1000, countOf(event))
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-		w.assertAccounted(t)
+		assert.Equal(t, 100, b.Stats().Tracked)
 	})
 }
 
-// What waits for its next attempt is tried again, and soon.
-func TestShutdownTriesAgain(t *testing.T) {
-	for _, code := range []int32{500, 403} {
-		synctest.Test(t, func(t *testing.T) {
+// Start runs as long as the manager, even if something else has started the
+// broadcaster.
+func TestStartUnderAManager(t *testing.T) {
+	for name, started := range map[string]bool{"starts it": false, "is started already": true} {
+		runBubble(t, name, func(t *testing.T) {
 			w := newWorld(t, Options{})
-			w.start(t)
+			if started {
+				w.start(t)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- w.broadcaster.Start(ctx) }()
+			w.emit(0)
+			synctest.Wait()
+			assert.Len(t, w.server.list(), 1)
+			assert.Empty(t, ended)
+			cancel()
+			require.NoError(t, <-ended)
+			if started {
+				time.Sleep(time.Minute) // it runs as long as the context of its start
+			}
+			w.emit(1)
+			synctest.Wait()
+			assert.Len(t, w.server.list(), 2)
+			w.broadcaster.Shutdown()
+			assert.ErrorIs(t, w.broadcaster.Start(t.Context()), ErrShutDown)
+		})
+	}
+}
+
+func TestNeedLeaderElection(t *testing.T) {
+	assert.False(t, NewBroadcaster(newServer()).NeedLeaderElection())
+	assert.True(t, NewBroadcasterWithOptions(newServer(), Options{Scope: SameController}).NeedLeaderElection())
+}
+
+func TestShutdownIgnoresTheRateLimit(t *testing.T) {
+	for _, tt := range []struct {
+		qps     float32
+		emitted int
+		before  time.Duration // Shutdown
+		most    int           // requests in that time
+	}{
+		{0, 5000, 0, 100}, // the rate limiter would permit 600 requests during Shutdown
+		{0.05, 200, time.Minute, 9},
+	} {
+		runInBubble(t, fmt.Sprint(tt.qps), Options{QPS: tt.qps}, func(t *testing.T, w *world) {
+			w.server.slow(2 * time.Millisecond)
+			for i := range tt.emitted {
+				w.emit(i)
+			}
+			time.Sleep(tt.before)
+			require.LessOrEqual(t, len(w.server.log()), tt.most)
+			start := time.Now()
+			w.broadcaster.Shutdown()
+			assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
+			assert.Len(t, w.server.list(), tt.emitted)
+			assert.Len(t, w.server.log(), tt.emitted, "one request each")
+			assert.Empty(t, w.broadcaster.Stats().Dropped)
+			assert.Zero(t, w.broadcaster.Stats().Tracked)
+		})
+	}
+}
+
+func TestShutdownRetriesSoon(t *testing.T) {
+	for _, code := range []int32{500, 403} {
+		inBubble(t, Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(code, 0)))
 			w.emit(0)
-			time.Sleep(time.Hour)
+			time.Sleep(50 * time.Minute)
 			time.AfterFunc(3*time.Second, func() { w.server.script(nil) })
 			start := time.Now()
 			w.broadcaster.Shutdown()
 			assertBetween(t, 3*time.Second, 5*time.Second, time.Since(start))
 			assert.EqualValues(t, 1, countOf(w.server.only(t)))
-			w.assertAccounted(t)
 		})
 	}
 }
 
-// A server that is gone costs the timeout, and what is left is said and counted.
+// A dead server costs the timeout. What is left is logged and counted, and only what
+// hangs is blamed.
 func TestShutdownWithADeadServer(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, request) error{
-		"refuses":             always(statusError(500, 0)),
-		"pushes back":         always(statusError(429, 0)),
-		"does not answer":     func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() },
-		"panics":              func(context.Context, request) error { panic("sink on fire") },
-		"answers after a day": func(context.Context, request) error { time.Sleep(24 * time.Hour); return nil },
+		"refuses":              always(statusError(500, 0)),
+		"pushes back":          always(statusError(429, 0)),
+		"ends with context":    func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() },
+		"panics":               func(context.Context, request) error { panic("sink on fire") },
+		"responds after a day": func(context.Context, request) error { time.Sleep(24 * time.Hour); return nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, Options{ShutdownTimeout: 5 * time.Second})
-				w.start(t)
-				w.emit(0)
-				w.flush(t)
-				w.server.script(answer)
-				for i := range 20 {
-					w.emit(i)
-					w.emit(i)
-				}
-				synctest.Wait()
-				start := time.Now()
-				w.broadcaster.Shutdown()
-				assertBetween(t, 4500*time.Millisecond, 5*time.Second, time.Since(start))
-				assert.Equal(t, map[DropReason]uint64{DropShutdown: 40}, w.broadcaster.Stats().Dropped)
-				assert.Zero(t, w.broadcaster.Stats().Tracked)
-				assert.Len(t, w.logs.with("Events were left when the broadcaster was shut down", "20 of 20 series were not flushed"), 1)
-				assert.Len(t, w.logs.with("Dropped events", string(DropShutdown)), 1)
-				assert.Len(t, w.dropped(), 20)
-				assert.Empty(t, w.logs.with("An event handler does not return"))
-				if name == "does not answer" {
-					assert.Empty(t, w.logs.with("Cannot write events"), "that it was cut off is no news")
-				}
-				time.Sleep(48 * time.Hour) // whatever was under way ends at last
-			})
+		runInBubble(t, name, Options{ShutdownTimeout: 5 * time.Second}, func(t *testing.T, w *world) {
+			w.unaccounted = true
+			w.watch(t, func(runtime.Object) {})
+			w.emit(0)
+			w.flush(t)
+			w.server.script(answer)
+			for i := range 20 {
+				w.emit(i)
+				w.emit(i)
+			}
+			synctest.Wait()
+			start := time.Now()
+			w.broadcaster.Shutdown()
+			hangs := name == "responds after a day"
+			if hangs {
+				assert.Equal(t, 5*time.Second, time.Since(start))
+				assert.Len(t, w.logs.with("A sink hangs"), 1)
+			}
+			assertBetween(t, 4500*time.Millisecond, 5*time.Second, time.Since(start))
+			assert.Equal(t, map[DropReason]uint64{DropShutdown: 40}, w.broadcaster.Stats().Dropped)
+			assert.Zero(t, w.broadcaster.Stats().Tracked)
+			assert.Len(t, w.logs.with("Events were left when the broadcaster was shut down", "20 of 20 series were not flushed"), 1)
+			assert.Len(t, w.logs.with("Dropped events", string(DropShutdown)), 1)
+			assert.Len(t, w.dropped(), 20)
+			assert.Empty(t, w.logs.with("An event handler hangs"))
+			if hangs || name == "ends with context" {
+				assert.Empty(t, w.logs.with("Cannot write events"), "nothing will be retried")
+			}
+			time.Sleep(48 * time.Hour) // requests in flight end
 		})
 	}
-}
-
-// A sink that does not even return when its request is cut off takes no more than
-// the timeout either, and handlers that are fine are not blamed for it.
-func TestShutdownWithASinkThatDoesNotReturn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.start(t)
-		var s seen
-		w.watch(t, s.handle)
-		forever := make(chan struct{})
-		w.server.script(func(context.Context, request) error { <-forever; return nil })
-		w.emit(0)
-		start := time.Now()
-		w.broadcaster.Shutdown()
-		assert.Equal(t, DefaultShutdownTimeout, time.Since(start))
-		assert.Len(t, w.logs.with("A sink does not return"), 1)
-		assert.Empty(t, w.logs.with("An event handler does not return"))
-		assert.Empty(t, w.logs.with("Cannot write events"), "nothing will be tried again")
-		assert.Equal(t, map[DropReason]uint64{DropShutdown: 1}, w.broadcaster.Stats().Dropped)
-		close(forever)
-		synctest.Wait()
-	})
 }
 
 func TestShutdownTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.start(t)
-		w.server.latency = time.Second
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.slow(time.Second)
 		for i := range 10 {
 			w.emit(i)
 		}
@@ -157,23 +210,26 @@ func TestShutdownTwice(t *testing.T) {
 		for range 5 {
 			wg.Go(func() {
 				w.broadcaster.Shutdown()
-				assert.Len(t, w.server.list(), 10, "each call returns when it is done")
+				assert.Len(t, w.server.list(), 10, "each call waits for the first one")
 			})
 		}
 		wg.Wait()
 		start := time.Now()
 		w.broadcaster.Shutdown()
 		assert.Zero(t, time.Since(start))
-		w.assertAccounted(t)
 	})
 }
 
+// Shutdown drops the events. OnDrop may call Shutdown.
 func TestShutdownBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
+		var w *world
+		w = newWorld(t, Options{OnDrop: func(Drop) { w.broadcaster.Shutdown() }})
 		w.emit(0)
 		w.emit(0)
+		start := time.Now()
 		w.broadcaster.Shutdown()
+		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
 		assert.Equal(t, map[DropReason]uint64{DropShutdown: 2}, w.broadcaster.Stats().Dropped)
 		require.ErrorIs(t, w.broadcaster.StartRecordingToSinkWithContext(t.Context()), ErrShutDown)
 		w.assertAccounted(t)
@@ -181,10 +237,8 @@ func TestShutdownBeforeTheStart(t *testing.T) {
 }
 
 func TestEmittingDuringAndAfterShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		w.start(t)
-		w.server.latency = 10 * time.Millisecond
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.slow(10 * time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for pod := range 10 {
@@ -206,53 +260,50 @@ func TestEmittingDuringAndAfterShutdown(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, w.server.log(), requests, "nothing is written afterwards")
 		assert.Positive(t, w.broadcaster.Stats().Dropped[DropShutdown])
-		assert.LessOrEqual(t, len(w.logs.with("Dropped events")), 2, "at the first, and what else there was at the end")
-		w.assertAccounted(t)
+		assert.LessOrEqual(t, len(w.logs.with("Dropped events")), 2, "the first loss, and the others at the end")
 	})
 }
 
-// When its context ends the broadcaster goes on for a while, since those who emit
-// end later, and stops by itself.
+// The broadcaster outlives its context for a while, because emitters end later.
 func TestContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		w.startUntil(ctx, t)
+		cancel := w.startUntilCancelled(t)
 		w.emit(0)
 		cancel()
-		time.Sleep(DefaultShutdownTimeout - time.Second)
+		time.Sleep(defaultShutdownTimeout - time.Second)
 		w.emit(1)
 		synctest.Wait()
-		assert.Len(t, w.server.list(), 2, "it is still writing")
+		assert.Len(t, w.server.list(), 2, "it still writes")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		writer := w.broadcaster.writer.Load()
-		require.Error(t, writer.ctx.Err())
-		writer.goroutines.Wait() // which would be a deadlock if one were left
+		d := w.broadcaster.dispatcher.Load()
+		require.Error(t, d.ctx.Err())
+		d.goroutines.Wait() // a deadlock if one were left
 
 		w.emit(1)
 		w.emit(2)
 		synctest.Wait()
-		assert.Len(t, w.server.log(), 2, "it is not writing any more")
-		assert.Equal(t, 3, w.broadcaster.Stats().Tracked, "but taking in")
+		assert.Len(t, w.server.log(), 2, "it does not write")
+		assert.Equal(t, 3, w.broadcaster.Stats().Tracked, "but it accepts events")
+		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "2 of 2 series were not flushed: the broadcaster has stopped")
 
 		w.broadcaster.Shutdown()
-		assert.EqualValues(t, 4, w.server.delivered(), "Shutdown makes up for it")
+		assert.EqualValues(t, 4, w.server.delivered())
 		assert.Empty(t, w.broadcaster.Stats().Dropped)
+		require.NoError(t, w.broadcaster.Flush(t.Context()), "nothing is left")
 		w.assertAccounted(t)
 	})
 }
 
-// A Shutdown that comes when the time after the end of the context is almost over
-// has its own time.
+// Shutdown has time of its own although the context has ended.
 func TestShutdownAtTheEndOfTheContextsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		w.startUntil(ctx, t)
-		w.server.latency = time.Second
+		cancel := w.startUntilCancelled(t)
+		w.server.slow(time.Second)
 		cancel()
-		time.Sleep(DefaultShutdownTimeout - 500*time.Millisecond)
+		time.Sleep(defaultShutdownTimeout - 500*time.Millisecond)
 		for i := range 8 {
 			w.emit(i)
 		}
@@ -263,39 +314,61 @@ func TestShutdownAtTheEndOfTheContextsTime(t *testing.T) {
 	})
 }
 
-// Requests that were cut off when the writing stopped must have returned before
-// the same series are written again.
+// A series has one request in flight, even if the end of the context cut it off.
 func TestShutdownWaitsForRequestsThatWereCutOff(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
+	for name, tt := range map[string]struct {
 		linger time.Duration // how long the sink takes to notice
 		want   map[DropReason]uint64
 	}{
-		{"a moment", 2 * time.Second, map[DropReason]uint64{}},
-		{"too long", time.Hour, map[DropReason]uint64{DropShutdown: 1}},
+		"a moment": {2 * time.Second, map[DropReason]uint64{}},
+		"too long": {time.Hour, map[DropReason]uint64{DropShutdown: 1}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, Options{})
-				ctx, cancel := context.WithCancel(t.Context())
-				w.startUntil(ctx, t)
-				w.server.script(func(ctx context.Context, _ request) error {
-					<-ctx.Done()
-					time.Sleep(tt.linger)
-					return ctx.Err()
-				})
-				cancel()
-				w.emit(0)
-				time.Sleep(DefaultShutdownTimeout)
-				synctest.Wait()
-				w.server.script(nil)
-				start := time.Now()
-				w.broadcaster.Shutdown()
-				assert.LessOrEqual(t, time.Since(start), DefaultShutdownTimeout)
-				assert.Equal(t, tt.want, w.broadcaster.Stats().Dropped)
-				time.Sleep(2 * time.Hour)
-				w.assertAccounted(t)
+		runBubble(t, name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			cancel := w.startUntilCancelled(t)
+			w.server.script(func(ctx context.Context, _ request) error {
+				<-ctx.Done()
+				time.Sleep(tt.linger)
+				return ctx.Err()
 			})
+			cancel()
+			w.emit(0)
+			time.Sleep(defaultShutdownTimeout)
+			synctest.Wait()
+			w.server.script(nil)
+			start := time.Now()
+			w.broadcaster.Shutdown()
+			assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
+			assert.Equal(t, tt.want, w.broadcaster.Stats().Dropped)
+			time.Sleep(2 * time.Hour)
+			w.assertAccounted(t)
+		})
+	}
+}
+
+func TestNewRecorderDuringShutdown(t *testing.T) {
+	for _, latency := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &lister{server: newServer()}
+			s.latency = latency
+			w := newWorldOn(t, s.server, s, Options{})
+			cancel := w.startUntilCancelled(t)
+			cancel()
+			time.Sleep(defaultShutdownTimeout)
+			w.emit(0)
+			var wg sync.WaitGroup
+			for i := range 100 {
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * latency / 50)
+					w.broadcaster.NewRecorder(testScheme(), strings.Repeat("x", i+1)).Eventf(testPod(i), nil, "Normal", "R", "A", "note")
+				})
+			}
+			w.broadcaster.Shutdown()
+			wg.Wait()
+			w.broadcaster.NewRecorder(testScheme(), controller)
+			assert.EqualValues(t, 1, s.pages.Load(), "Shutdown does not list")
+			assert.NotEmpty(t, s.list())
+			s.assertNoProblems(t)
 		})
 	}
 }

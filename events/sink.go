@@ -14,18 +14,18 @@ import (
 	"github.com/eventseries/eventseries/internal/direct"
 )
 
-// EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the name
-// that it has in client-go, so that programs need change nothing but an import.
+// EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name
+// in client-go. Set Interface; with the zero value every call returns an error. It is
+// safe for concurrent use.
 //
-// Where Interface has a REST client, requests go through it directly: they are
-// not retried there, as the broadcaster knows better when, and they do not wait
-// for the client's rate limiter, which the controller needs for other things and
-// the broadcaster has one of its own. They are JSON, and so are their answers,
-// whatever content type the client is configured for. A fake clientset has no
-// REST client; its methods are called then.
+// If Interface has a REST client, EventSinkImpl sends each request once and directly.
+// It does not use the client's retries and rate limiter: the [Broadcaster] retries,
+// and has a rate limiter of its own, so events do not use the budget of the
+// controller. Requests and responses are JSON, whatever content type the client is
+// configured for. A fake clientset has no REST client, so EventSinkImpl calls its
+// methods.
 //
-// An answer that is no Event is an error. It may be used concurrently. The zero
-// value is of no use: every call returns an error.
+// A response that is not an Event is an error.
 type EventSinkImpl struct {
 	// Interface is the client to use, such as clientset.EventsV1().
 	Interface typedeventsv1.EventsV1Interface
@@ -36,7 +36,7 @@ type EventSinkImpl struct {
 
 var errNoInterface = errors.New("events: EventSinkImpl has no Interface")
 
-// Create creates event in its namespace and returns what the server made of it.
+// Create creates event in its namespace and returns the Event that the server stored.
 func (s *EventSinkImpl) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	if err := s.check("create", event); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (s *EventSinkImpl) Create(ctx context.Context, event *eventsv1.Event) (*eve
 	return s.Interface.Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 }
 
-// Update replaces event and returns what the server made of it. The recorder
-// does not use it.
+// Update replaces event and returns the Event that the server stored. The recorder
+// does not call it.
 func (s *EventSinkImpl) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	if err := s.check("update", event); err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (s *EventSinkImpl) Update(ctx context.Context, event *eventsv1.Event) (*eve
 	return s.Interface.Events(event.Namespace).Update(ctx, event, metav1.UpdateOptions{})
 }
 
-// Patch applies a JSON merge patch (RFC 7386) to the Event that has event's
-// namespace and name, and returns what the server made of it.
+// Patch applies a JSON merge patch (RFC 7386) to the Event with the namespace and
+// name of event, and returns the Event that the server stored.
 func (s *EventSinkImpl) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	if err := s.check("patch", event); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (s *EventSinkImpl) Patch(ctx context.Context, event *eventsv1.Event, data [
 	return s.Interface.Events(event.Namespace).Patch(ctx, event.Name, types.MergePatchType, data, metav1.PatchOptions{})
 }
 
-// List returns the Events of a namespace, or of all if that is empty, that opts
-// selects.
+// List returns the Events that opts selects in a namespace, or in all namespaces if
+// namespace is empty.
 func (s *EventSinkImpl) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	if s == nil || s.Interface == nil {
 		return nil, errNoInterface
@@ -95,7 +95,7 @@ func (s *EventSinkImpl) check(verb string, event *eventsv1.Event) error {
 	return nil
 }
 
-// direct returns what makes the requests, nil if there is no REST client.
+// direct returns the resource that sends requests, or nil if there is no REST client.
 func (s *EventSinkImpl) direct() *direct.Resource[*eventsv1.Event, *eventsv1.EventList] {
 	s.once.Do(func() {
 		s.events = direct.NewResource[*eventsv1.Event, *eventsv1.EventList](s.Interface.RESTClient(), eventsv1.SchemeGroupVersion, "events")

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
@@ -20,7 +20,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// transport answers requests without a network.
+// transport responds without a network.
 type transport struct {
 	answer   func(*http.Request) (code int, header http.Header, body string)
 	requests []string
@@ -42,8 +42,7 @@ func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const (
 	storedEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`
-	// What priority and fairness answers is text, and what an admission plugin
-	// answers is an object. Both say when to come back.
+	// Priority and fairness responds with text, admission plugins with an object.
 	refusalText   = "Too many requests, please try again later."
 	refusalStatus = `{"apiVersion":"v1","kind":"Status","status":"Failure","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":7}}`
 )
@@ -51,7 +50,7 @@ const (
 // newSink returns a sink whose requests go to tr.
 func newSink(t *testing.T, tr *transport) *EventSinkImpl {
 	t.Helper()
-	// The client's own limit would hold up the second request for hours.
+	// The limit of the client would delay the second request for hours.
 	config := &restclient.Config{Host: "http://server", QPS: 0.0001, Burst: 1}
 	client, err := typedeventsv1.NewForConfigAndClient(config, &http.Client{Transport: tr})
 	require.NoError(t, err)
@@ -86,18 +85,17 @@ func TestSinkRequests(t *testing.T) {
 	})
 }
 
-// A push-back comes back to the broadcaster at once: client-go would wait and try
-// again by itself, and hold a worker all the while.
+// The broadcaster retries. client-go would keep a worker busy.
 func TestSinkDoesNotRetry(t *testing.T) {
 	for _, tt := range []struct {
 		code int
 		body string
-		want verdict
+		want tracker.Result
 	}{
-		{429, refusalText, verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
-		{429, refusalStatus, verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
-		{503, "not ready", verdict{outcome: pushedBack, retryAfter: 7 * time.Second}},
-		{500, "panic", verdict{outcome: troubled}},
+		{429, refusalText, tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
+		{429, refusalStatus, tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
+		{503, "not ready", tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
+		{500, "panic", tracker.Result{Outcome: tracker.Troubled, RetryAfter: 7 * time.Second}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tr := &transport{answer: func(*http.Request) (int, http.Header, string) {
@@ -116,8 +114,7 @@ func TestSinkDoesNotRetry(t *testing.T) {
 	}
 }
 
-// What is no answer of an API server is trouble, whatever it says.
-func TestSinkAndStrangeAnswers(t *testing.T) {
+func TestSinkRejectsForeignResponses(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty":          "",
 		"no JSON":        "<html>login</html>",
@@ -135,21 +132,18 @@ func TestSinkAndStrangeAnswers(t *testing.T) {
 			_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
 			for _, err := range []error{create, patch, update, list} {
 				require.Error(t, err)
-				assert.Equal(t, verdict{outcome: troubled}, classify(err, true))
+				assert.Equal(t, tracker.Result{Outcome: tracker.Troubled}, classify(err, true))
 			}
 		})
 	}
 }
 
 func TestSinkEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, storedEvent }}
-	_, err := newSink(t, tr).Create(ctx, someEvent())
+	_, err := newSink(t, tr).Create(expired(), someEvent())
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A fake clientset has no REST client.
 func TestSinkWithAFakeClientset(t *testing.T) {
 	client := fake.NewClientset()
 	sink := &EventSinkImpl{Interface: client.EventsV1()}
@@ -165,7 +159,7 @@ func TestSinkWithAFakeClientset(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestSinkThatCannotBeUsed(t *testing.T) {
+func TestInvalidSink(t *testing.T) {
 	var none *EventSinkImpl
 	fine := &EventSinkImpl{Interface: fake.NewClientset().EventsV1()}
 	for _, tt := range []struct {
@@ -187,8 +181,7 @@ func TestSinkThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A sink that cannot work is said, and costs nothing but its retries.
-func TestBroadcasterWithASinkThatCannotBeUsed(t *testing.T) {
+func TestBroadcasterWithAnInvalidSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
 		w.broadcaster.sink = (*EventSinkImpl)(nil)
@@ -198,6 +191,5 @@ func TestBroadcasterWithASinkThatCannotBeUsed(t *testing.T) {
 		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 1)
 		w.broadcaster.Shutdown()
 		assert.Equal(t, map[DropReason]uint64{DropShutdown: 1}, w.broadcaster.Stats().Dropped)
-		assert.False(t, errors.Is(errNoInterface, ErrShutDown))
 	})
 }

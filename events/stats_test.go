@@ -1,18 +1,20 @@
 package events
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 )
 
 func TestStats(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		assert.Equal(t, Stats{
-			Capacity:  tracker.DefaultCapacity,
+			Capacity:  defaultCapacity,
 			Writes:    map[WriteKey]uint64{},
 			Durations: map[string]Histogram{},
 			Dropped:   map[DropReason]uint64{},
@@ -24,7 +26,7 @@ func TestStats(t *testing.T) {
 		}
 		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		w.flush(t)
-		w.emit(2)
+		w.recorder.Eventf(testPod(2), nil, "Normal", "Retested", "Testing", "note")
 		w.flush(t)
 		synctest.Wait() // the worker has yet to put down what it has written
 		stats := w.broadcaster.Stats()
@@ -36,10 +38,10 @@ func TestStats(t *testing.T) {
 			Tracked:         3,
 			Singletons:      1,
 			Ongoing:         2,
-			Capacity:        tracker.DefaultCapacity,
+			Capacity:        defaultCapacity,
 			Writes:          map[WriteKey]uint64{{"create", "written"}: 3, {"series", "written"}: 2, {"flush", "written"}: 2},
 			Dropped:         map[DropReason]uint64{DropInvalidObject: 1},
-			DistinctReasons: 1,
+			DistinctReasons: 2,
 			DistinctActions: 1,
 		}, stats)
 		assert.EqualValues(t, 7, stats.Requests())
@@ -49,7 +51,7 @@ func TestStats(t *testing.T) {
 		assert.Zero(t, stats.Tracked)
 		assert.EqualValues(t, 2, stats.Writes[WriteKey{"finish", "written"}])
 
-		// What is handed out is a copy.
+		// Stats returns copies.
 		stats.Writes[WriteKey{"create", "written"}] = 1000
 		stats.Dropped[DropRejected] = 1000
 		assert.EqualValues(t, 3, w.broadcaster.Stats().Writes[WriteKey{"create", "written"}])
@@ -57,7 +59,43 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// Series that have ended and could not be written yet are told apart.
+func TestStatsWaiting(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		check := func(n int, longest time.Duration) {
+			t.Helper()
+			stats := w.broadcaster.Stats()
+			assert.Equal(t, n, stats.Waiting)
+			assert.Equal(t, longest, stats.LongestWait)
+		}
+		check(0, 0)
+		w.server.script(always(statusError(500, 0)))
+		w.emit(0)
+		time.Sleep(10 * time.Second)
+		check(1, 10*time.Second)
+		w.emit(1)
+		time.Sleep(20 * time.Second)
+		check(2, 30*time.Second) // however often they were retried
+		assert.Greater(t, w.broadcaster.Stats().Requests(), uint64(4))
+		w.server.script(nil)
+		w.flush(t)
+		time.Sleep(time.Second)
+		check(0, 0)
+		for range 10 {
+			w.emit(0)
+		}
+		time.Sleep(time.Second)
+		check(0, 0)
+
+		w.server.script(always(statusError(429, 0)))
+		w.emit(2)
+		time.Sleep(4 * time.Second)
+		check(1, 4*time.Second)
+		w.broadcaster.Shutdown()
+		check(0, 0)
+		assert.Zero(t, w.broadcaster.Stats().Queue)
+	})
+}
+
 func TestStatsClosing(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.emit(0)
@@ -65,11 +103,8 @@ func TestStatsClosing(t *testing.T) {
 		w.flush(t)
 		w.server.script(always(statusError(500, 0)))
 		time.Sleep(7 * time.Minute)
-		stats := w.broadcaster.Stats()
-		assert.Equal(t, 1, stats.Tracked)
-		assert.Equal(t, 1, stats.Closing)
 		w.emit(0) // the next one
-		stats = w.broadcaster.Stats()
+		stats := w.broadcaster.Stats()
 		assert.Equal(t, 2, stats.Tracked)
 		assert.Equal(t, 1, stats.Closing)
 		w.server.script(nil)
@@ -77,7 +112,7 @@ func TestStatsClosing(t *testing.T) {
 }
 
 func TestLogLimit(t *testing.T) {
-	l := logLimit{interval: time.Minute}
+	l := logLimit{}
 	now := time.Unix(1e9, 0)
 	allow := func(kind string, at time.Duration, wantSkipped int, want bool) {
 		t.Helper()
@@ -91,4 +126,71 @@ func TestLogLimit(t *testing.T) {
 	allow("a", time.Minute-1, 0, false)
 	allow("a", time.Minute, 2, true)
 	allow("a", 2*time.Minute, 0, true)
+}
+
+func TestDurations(t *testing.T) {
+	var d durations
+	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {
+		d.observe(took)
+	}
+	h := d.histogram()
+	assert.EqualValues(t, 5, h.Count)
+	assert.Equal(t, time.Hour+time.Minute+11*time.Millisecond, h.Sum)
+	assert.Len(t, h.Buckets, len(durationBounds))
+	assert.Equal(t, Bucket{Bound: 5 * time.Millisecond, Count: 2}, h.Buckets[0], "a bound is part of its bucket")
+	assert.Equal(t, Bucket{Bound: 25 * time.Millisecond, Count: 3}, h.Buckets[1])
+	assert.Equal(t, Bucket{Bound: 30 * time.Second, Count: 3}, h.Buckets[len(h.Buckets)-2])
+	assert.Equal(t, Bucket{Bound: time.Minute, Count: 4}, h.Buckets[len(h.Buckets)-1])
+	assert.True(t, slices.IsSorted(durationBounds[:]))
+}
+
+func TestStatsDurations(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		assert.Empty(t, w.broadcaster.Stats().Durations)
+		w.server.slow(300 * time.Millisecond)
+		w.emit(0)
+		w.flush(t)
+		w.server.script(func(ctx context.Context, _ request) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		w.emit(0)
+		time.Sleep(requestTimeout + time.Millisecond) // it is tried again later
+		w.server.script(nil)
+
+		got := w.broadcaster.Stats().Durations
+		assert.Len(t, got, 2)
+		assert.EqualValues(t, 1, got["create"].Count)
+		assert.Equal(t, 300*time.Millisecond, got["create"].Sum)
+		assert.Equal(t, []Bucket{{250 * time.Millisecond, 0}, {500 * time.Millisecond, 1}}, got["create"].Buckets[3:5])
+		assert.EqualValues(t, 1, got["patch"].Count)
+		assert.Equal(t, requestTimeout, got["patch"].Sum)
+	})
+}
+
+func TestStatsDurationsOfLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		w := newWorldOn(t, s, listFunc{server: s, answer: func() error { time.Sleep(2 * time.Second); return nil }}, Options{})
+		w.start(t)
+		time.Sleep(time.Minute)
+		got := w.broadcaster.Stats().Durations["list"]
+		assert.EqualValues(t, 1, got.Count)
+		assert.Equal(t, 2*time.Second, got.Sum)
+		w.broadcaster.Shutdown()
+	})
+}
+
+func TestDistinct(t *testing.T) {
+	var d distinct
+	assert.Zero(t, d.count())
+	for range 2 {
+		d.add("a")
+		d.add("b")
+	}
+	assert.Equal(t, 2, d.count())
+	for i := range 2 * MaxDistinct {
+		d.add(fmt.Sprint(i))
+	}
+	assert.Equal(t, MaxDistinct, d.count())
 }

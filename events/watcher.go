@@ -9,14 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// watchers hands every occurrence to functions in this process. Each has a
-// bounded queue and a goroutine of its own, so that a slow one holds up neither
-// who emits nor the others: what does not fit into its queue is dropped.
-type watchers struct {
-	queue int // room for each
+// watcherQueue is the number of events that can wait for one watcher.
+const watcherQueue = 1000
 
-	count   atomic.Int32 // of all, so that nobody makes an Event for none
-	dropped atomic.Uint64
+// watchers pass every occurrence to event handlers in this process. Each watcher has
+// a bounded queue and a goroutine, so a slow handler delays neither emitters nor
+// other handlers. If its queue is full, events for it are dropped.
+type watchers struct {
+	count   atomic.Int32  // of all; without watchers, no Event is built
+	dropped atomic.Uint64 // see Stats.WatcherDropped
 
 	mu     sync.RWMutex
 	closed bool
@@ -29,12 +30,12 @@ type watcher struct {
 	handle func(runtime.Object)
 }
 
-// add starts to call handle with each occurrence. stop ends that: what waits is
-// still handed over. It may be called more than once, and by the handler itself.
+// add starts to call handle with each occurrence. stop ends the watch; handle still
+// gets the events in the queue. stop can be called more than once, and by handle.
 //
 // handle must not panic.
 func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
-	w := &watcher{events: make(chan *eventsv1.Event, ws.queue), handle: handle}
+	w := &watcher{events: make(chan *eventsv1.Event, watcherQueue), handle: handle}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {
@@ -57,7 +58,7 @@ func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
 	}, nil
 }
 
-// stop ends one watcher. The lock is held.
+// stop ends one watcher. The caller holds ws.mu.
 func (ws *watchers) stop(w *watcher) {
 	if _, ok := ws.all[w]; ok {
 		delete(ws.all, w)
@@ -69,7 +70,7 @@ func (ws *watchers) stop(w *watcher) {
 // any reports whether there is a watcher.
 func (ws *watchers) any() bool { return ws.count.Load() > 0 }
 
-// send offers event to all watchers. Each gets a copy of its own.
+// send sends a copy of event to each watcher whose queue has room.
 func (ws *watchers) send(event *eventsv1.Event) {
 	ws.mu.RLock()
 	defer ws.mu.RUnlock()
@@ -82,8 +83,8 @@ func (ws *watchers) send(event *eventsv1.Event) {
 	}
 }
 
-// close ends all watchers for good. What they had waiting is still handled; the
-// channel is closed when it has been.
+// close ends all watchers, and refuses new ones. Handlers still get the events in
+// their queues; the returned channel is closed when they have handled them.
 func (ws *watchers) close() <-chan struct{} {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -94,8 +95,8 @@ func (ws *watchers) close() <-chan struct{} {
 	return ended(&ws.done)
 }
 
-// ended returns a channel that is closed when a group has ended. The goroutine
-// that it starts lives as long as the group.
+// ended returns a channel that is closed when the group is done. It starts a
+// goroutine that runs until then.
 func ended(group *sync.WaitGroup) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -105,8 +106,8 @@ func ended(group *sync.WaitGroup) <-chan struct{} {
 	return done
 }
 
-// waitFor waits until done is closed or ctx ends. What has been done when ctx
-// ends is done.
+// waitFor waits until done is closed or ctx ends. If both are the case, it returns
+// nil.
 func waitFor(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:

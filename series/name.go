@@ -10,35 +10,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// hashDigits is the length of a key's hash in a name.
+// hashDigits is the length of the hash of a key in a name.
 const hashDigits = 16
 
-// BaseName returns the name that the Event of a key has where nothing stands in
-// the way: the name of the regarding object and the hash of the key. It is the
-// same in every process, so that a recorder which is started again meets the
-// Event that it wrote before.
+// BaseName returns the name that the Event of a key has if it is free: the name of
+// the regarding object and a hash of the key. It is the same in every process, so
+// a restarted recorder finds the Event that it wrote before.
 func (k *Key) BaseName() string {
 	return eventName(k.Regarding.Name, k.hashSuffix())
 }
 
 // UniqueName returns a name for the Event of a key whose base name is taken. It
-// differs from that by the time of the first occurrence, and n tells names
-// apart that begin at the same time.
+// contains the time of the first occurrence in addition; n distinguishes names of
+// the same time.
 func (k *Key) UniqueName(first time.Time, n int) string {
-	// Unsigned, since a time before 1970 would bring a sign into the name.
+	// Unsigned, because a time before 1970 would put a sign into the name.
 	return eventName(k.Regarding.Name, fmt.Sprintf("%s.%x", k.hashSuffix(), uint64(first.UnixNano())+uint64(n)))
 }
 
-// Named reports whether name is one that BaseName or UniqueName could have
-// given to the Event of k: whether it carries the hash of the key. An Event
-// whose name does not was not written for this key by this project.
+// Named reports whether [Key.BaseName] or [Key.UniqueName] could have returned name:
+// whether it contains the hash of the key. An Event with another name was not
+// written for this key.
 func (k *Key) Named(name string) bool {
 	base := k.BaseName()
 	if name == base {
 		return true
 	}
-	// A long object name is cut shorter in a unique name than in the base name,
-	// so compare with a unique name of the same time.
+	// A unique name keeps less of a long object name than the base name, so compare
+	// with a unique name of the same time.
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || len(name)-dot-1 > hashDigits || !isHex(name[dot+1:]) {
 		return false
@@ -47,7 +46,7 @@ func (k *Key) Named(name string) bool {
 }
 
 func (k *Key) hashSuffix() string {
-	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, k.Hash()))
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, k.hash()))
 }
 
 func isHex(s string) bool {
@@ -64,10 +63,10 @@ func isHex(s string) bool {
 
 // eventName joins the name of an object and a suffix to the name of an Event.
 //
-// kube-apiserver wants a DNS-1123 subdomain of at most 253 bytes (validation
-// NameIsDNSSubdomain), and an object's name need not be one: `system:discovery`
-// is a fine name for a ClusterRole. What does not fit is replaced; the suffix
-// keeps the names of different objects apart.
+// kube-apiserver requires a DNS-1123 subdomain of at most 253 bytes (validation
+// NameIsDNSSubdomain). The name of an object need not be one: `system:discovery` is
+// a valid name of a ClusterRole. eventName replaces what is not permitted; the
+// suffix distinguishes different objects.
 func eventName(object, suffix string) string {
 	room := validation.DNS1123SubdomainMaxLength - len(suffix) - 1
 	name := subdomain(object)
@@ -80,8 +79,8 @@ func eventName(object, suffix string) string {
 	return name + "." + suffix
 }
 
-// subdomain returns s with all that a DNS-1123 subdomain does not allow turned
-// into '-', and without what may not stand at the ends of its labels.
+// subdomain returns s as a DNS-1123 subdomain: it replaces other characters by '-',
+// and removes those that no label can begin or end with.
 func subdomain(s string) string {
 	mapped := strings.Map(func(r rune) rune {
 		switch {

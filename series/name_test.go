@@ -17,7 +17,7 @@ func TestNames(t *testing.T) {
 	for _, tt := range []struct{ object, base, unique string }{
 		{"nginx", "nginx." + hash, "nginx." + hash + ".17979cfe3d85ca00"},
 		{"a.b-c.d", "a.b-c.d." + hash, "a.b-c.d." + hash + ".17979cfe3d85ca00"},
-		// Names that objects can have and Events cannot.
+		// Objects can have these names, and Events cannot.
 		{"system:discovery", "system-discovery." + hash, ""},
 		{"UPPER_case", "upper-case." + hash, ""},
 		{"-a-.-b-", "a.b." + hash, ""},
@@ -27,7 +27,7 @@ func TestNames(t *testing.T) {
 		{"", hash, hash + ".17979cfe3d85ca00"},
 		{":", hash, ""},
 		{"...", hash, ""},
-		// Names that are too long.
+		// These names are too long.
 		{strings.Repeat("a", 253), strings.Repeat("a", 236) + "." + hash, strings.Repeat("a", 219) + "." + hash + ".17979cfe3d85ca00"},
 		{strings.Repeat("a", 235) + ".b", strings.Repeat("a", 235) + "." + hash, ""},
 		{strings.Repeat("a", 235) + "--b", strings.Repeat("a", 235) + "." + hash, ""},
@@ -35,46 +35,38 @@ func TestNames(t *testing.T) {
 	} {
 		k := testKey("a")
 		k.Regarding.Name = tt.object
-		digits := fmt.Sprintf("%016x", k.Hash())
+		digits := fmt.Sprintf("%016x", k.hash())
 		assert.Equal(t, strings.ReplaceAll(tt.base, hash, digits), k.BaseName(), tt.object)
 		if tt.unique != "" {
 			assert.Equal(t, strings.ReplaceAll(tt.unique, hash, digits), k.UniqueName(first, 0), tt.object)
 		}
 		checkNames(t, k, first, 3)
 	}
+	for _, unusual := range []time.Time{
+		{}, time.Unix(0, 0), time.Unix(0, -1), time.Unix(-1<<40, 0), time.Unix(1<<40, 0), time.UnixMicro(math.MaxInt64),
+	} {
+		checkNames(t, testKey("a"), unusual, 0)
+	}
 }
 
-// checkNames looks at the names that a key has.
+// checkNames checks that the names of a key are valid, distinct, and recognized.
 func checkNames(t *testing.T, k *Key, first time.Time, n int) {
 	t.Helper()
 	names := []string{k.BaseName(), k.UniqueName(first, n), k.UniqueName(first, n+1)}
 	other := *k
 	other.Reason += "x"
 	for i, name := range names {
-		if msgs := validation.IsDNS1123Subdomain(name); len(msgs) > 0 || len(name) > 253 {
-			t.Errorf("%q is no name for an Event: %q", name, msgs)
-		}
-		if !k.Named(name) {
-			t.Errorf("%q is a name of %+v", name, k)
-		}
-		if other.Named(name) {
-			t.Errorf("%q is no name of %+v", name, other)
-		}
-		for _, before := range names[:i] {
-			if name == before {
-				t.Errorf("%q is the name for two", name)
-			}
-		}
+		assert.Empty(t, validation.IsDNS1123Subdomain(name), name)
+		assert.True(t, k.Named(name), name)
+		assert.False(t, other.Named(name), name)
+		assert.NotContains(t, names[:i], name)
 		for _, like := range []string{name + "x", "x" + name, name + ".", strings.ToUpper(name), name[1:], name[:len(name)-1] + "g"} {
-			if like != name && k.Named(like) {
-				t.Errorf("%q is only like the name %q", like, name)
-			}
+			assert.False(t, like != name && k.Named(like), "%q is only similar to %q", like, name)
 		}
 	}
 }
 
-// Events of any origin have any name.
-func TestNamedOfStrangers(t *testing.T) {
+func TestNamedRejectsOtherNames(t *testing.T) {
 	k := testKey("a")
 	base := k.BaseName()
 	for _, name := range []string{
@@ -90,16 +82,6 @@ func TestNamedOfStrangers(t *testing.T) {
 	assert.True(t, k.Named(base+".0"))
 }
 
-// Times that nobody expects lead to names all the same.
-func TestUniqueNameOfAnyTime(t *testing.T) {
-	k := testKey("a")
-	for _, first := range []time.Time{
-		{}, time.Unix(0, 0), time.Unix(0, -1), time.Unix(-1<<40, 0), time.Unix(1<<40, 0), time.UnixMicro(math.MaxInt64),
-	} {
-		checkNames(t, k, first, 0)
-	}
-}
-
 func FuzzBaseName(f *testing.F) {
 	f.Add("nginx-0", "BackOff", int64(1_700_000_000_000_000_000), uint8(0))
 	f.Add("system:discovery", "", int64(-1), uint8(255))
@@ -109,6 +91,6 @@ func FuzzBaseName(f *testing.F) {
 		k := testKey("a")
 		k.Regarding.Name, k.Reason = object, reason
 		checkNames(t, k, time.Unix(0, nanos), int(n))
-		k.Named(object) // any string will do
+		k.Named(object) // does not panic
 	})
 }

@@ -5,22 +5,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reference names an object as far as it matters for telling series apart.
+// Reference identifies an object as far as it matters to a [Key]. The zero value
+// refers to nothing.
 //
-// It is a corev1.ObjectReference without resourceVersion: a controller that
-// updates the status of its object while it reports on it changes the
-// resourceVersion with every report, and no two reports would ever be the same.
-// The zero value refers to nothing.
+// It is a corev1.ObjectReference without resourceVersion. A controller that updates
+// the status of its object in each reconciliation changes the resourceVersion each
+// time, so no two of its events would be isomorphic.
 type Reference struct {
 	APIVersion string    // group and version, such as "apps/v1"
 	Kind       string    // such as "Pod"
-	Namespace  string    // empty for what is cluster-scoped
+	Namespace  string    // empty for a cluster-scoped object
 	Name       string    // of the object
-	UID        types.UID // of the object, empty if it is not known
-	FieldPath  string    // the part of the object that is meant, if not all of it
+	UID        types.UID // of the object; empty if unknown
+	FieldPath  string    // part of the object, such as "spec.containers{app}"; empty for all of it
 }
 
-// ReferenceOf returns what counts of ref. A nil ref gives the zero Reference.
+// ReferenceOf returns ref without what does not matter. For nil it returns the zero
+// Reference.
 func ReferenceOf(ref *corev1.ObjectReference) Reference {
 	if ref == nil {
 		return Reference{}
@@ -38,7 +39,7 @@ func ReferenceOf(ref *corev1.ObjectReference) Reference {
 // IsZero reports whether r refers to nothing.
 func (r Reference) IsZero() bool { return r == Reference{} }
 
-// ObjectReference returns r as the API knows it, without a resourceVersion.
+// ObjectReference returns r as a type of the API, without a resourceVersion.
 func (r Reference) ObjectReference() corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: r.APIVersion,

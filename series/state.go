@@ -2,32 +2,29 @@ package series
 
 import "fmt"
 
-// State says what a series is at the moment.
-//
-// The zero value is Singleton, because that is what an Event is of which
-// nothing else has been said: it carries no series and no state annotation,
-// and neither does an Event of an emitter that does not know states. What is
-// lost sight of has a state of its own, Unknown.
+// State says whether a series goes on. The zero value is Singleton: an Event
+// without a state, such as one of another recorder, has occurred once as far as is
+// known.
 type State uint8
 
 const (
-	// Singleton has occurred once. On the wire it has neither `series` nor a
-	// state annotation.
+	// Singleton: the event has occurred once. The Event has neither `series` nor a
+	// state.
 	Singleton State = iota
-	// Ongoing recurs: occurrences are counted, heartbeats tell how many.
+	// Ongoing: the event recurs. Heartbeats update the count.
 	Ongoing
-	// Finished has been quiet for the window; its count is final.
+	// Finished: the event has not occurred for some minutes. The count is final.
 	Finished
-	// Unknown was given up while it was Ongoing, to make room. Nobody knows
-	// whether it goes on.
+	// Unknown: the recorder evicted the series while it was Ongoing. Nobody knows
+	// whether the event still recurs.
 	Unknown
 )
 
-// stateNames are the values of the state annotation; see ParseState.
+// stateNames are the values of AnnotationState.
 var stateNames = [...]string{"Singleton", "Ongoing", "Finished", "Unknown"}
 
 // String returns the name of the state, which is also the value of
-// AnnotationState on the wire.
+// [AnnotationState].
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -35,13 +32,11 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Closed reports whether the series has ended: no occurrence is added to it
-// any more.
+// Closed reports whether the series has ended, so no occurrence is added to it.
 func (s State) Closed() bool { return s == Finished || s == Unknown }
 
-// ParseState reads the value of AnnotationState. The empty string is
-// Singleton, as an Event without the annotation is; ok is false for anything
-// that is not the name of a state.
+// ParseState parses the value of [AnnotationState]. The empty string is Singleton,
+// like an Event without the annotation. ok is false if value is not a state.
 func ParseState(value string) (state State, ok bool) {
 	if value == "" {
 		return Singleton, true

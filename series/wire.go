@@ -13,70 +13,63 @@ import (
 )
 
 const (
-	// AnnotationPrefix begins the annotations that belong to this project. What
-	// a caller gives under it is not taken.
+	// AnnotationPrefix begins the annotations of this project. Recorders ignore
+	// annotations of their callers that begin with it.
 	AnnotationPrefix = "eventseries.dev/"
 
-	// AnnotationState holds the State of a series: Ongoing, Finished or Unknown.
-	// A singleton has none. The API had a field for it, `series.state`, which is
-	// gone since events.k8s.io/v1.
+	// AnnotationState holds the [State] of a series: Ongoing, Finished, or Unknown. A
+	// singleton has none. The API had the field `series.state` for it, which
+	// events.k8s.io/v1 removed.
 	AnnotationState = AnnotationPrefix + "state"
 
-	// AnnotationSuccessor stands on the Event that has the base name of a key, when
-	// a later series of that key is Ongoing under a unique name: the name of that
-	// Event, a space, and the time of its first occurrence (RFC 3339). A process that
-	// is started again finds it there.
+	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
+	// `note`, which the API server lets nobody change.
+	AnnotationLastNote = AnnotationPrefix + "last-note"
+
+	// AnnotationSuccessor is on the Event with the base name of a key if a later
+	// series of that key is Ongoing under a unique name. Its value is the name of that
+	// Event, a space, and the time at which the annotation was renewed (RFC 3339). A
+	// restarted process finds that Event by it.
 	AnnotationSuccessor = AnnotationPrefix + "successor"
 
-	// MaxNoteBytes is how long a note may be: kube-apiserver's NoteLengthLimit.
+	// MaxNoteBytes is the maximum length of a note: kube-apiserver's NoteLengthLimit.
 	MaxNoteBytes = 1024
 
-	// MaxAnnotationBytes is how many bytes a series takes of its callers'
-	// annotations. The API server allows 256 KiB for all annotations of an object
-	// (TotalAnnotationSizeLimitB).
-	MaxAnnotationBytes = 64 << 10
-
-	// CombinedPrefix begins the note of the series that takes what is not told apart
-	// by its note any more. The words are those of the legacy recorder, which people
-	// and programs know.
+	// CombinedPrefix begins the note of a series that combines all events of a tuple
+	// whose notes are not distinguished. The legacy recorder uses the same words.
 	CombinedPrefix = "(combined from similar events): "
-
-	// AnnotationLastNote holds the note of the latest occurrence, where it
-	// differs from `note`, which the API server does not let anybody change.
-	AnnotationLastNote = AnnotationPrefix + "last-note"
 )
 
-// Series is what is known about one series at one time, and what of it stands,
-// or is to stand, on the server. The zero value is a series that never occurred.
+// Series is a series at one time: what an Event says about it. The zero value is a
+// series that never occurred.
 type Series struct {
 	// Key of the series.
 	Key Key
 	// State of the series.
 	State State
-	// Instance is the reportingInstance of the Event. If empty, it is that of the
-	// key. Where instances share their series, keys have none.
+	// Instance is the reportingInstance of the Event. If empty, that of the key.
 	Instance string
 	// Namespace and Name are those of the Event.
 	Namespace, Name string
-	// Version is the resourceVersion of the Event, as far as it is known. No Event
-	// and no patch is made of it.
+	// Version is the resourceVersion of the Event, if it is known. See
+	// [Series.Patch].
 	Version string
 	// Note is the note of the first occurrence.
 	Note string
-	// LastNote is the latest note that was looked at, empty if that was never
-	// done. See Options.NoteInterval.
+	// LastNote is the latest note that was formatted. If empty, none was since the
+	// first.
 	LastNote string
-	// Annotations are the caller's. The map is shared and not to be changed.
+	// Annotations are those of the caller. The map can be shared and must not be
+	// changed.
 	Annotations map[string]string
 	// First and Last are the times of the first and the latest occurrence.
 	First, Last time.Time
-	// Count is the number of occurrences. It stays at MaxInt32 once it is there,
-	// as the API has no room for more.
+	// Count is the number of occurrences, limited to MaxInt32 as in the API.
 	Count int32
 }
 
-// Event returns the Event to create for s: without `series` if there was one
-// occurrence, and with it if there were more.
+// Event returns the Event to create for s. It has `series` if there was more than
+// one occurrence.
 func (s *Series) Event() *eventsv1.Event {
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
@@ -107,18 +100,15 @@ func (s *Series) Event() *eventsv1.Event {
 	return event
 }
 
-// Patch returns the JSON merge patch (RFC 7386) that brings the Event of s up to
-// date. It has `series` and annotations and nothing else: the API server lets
-// nothing else be changed. The values are absolute, so a patch that is sent
-// twice does no harm.
+// Patch returns the JSON merge patch (RFC 7386) that updates the Event of s. It
+// contains `series` and metadata, because the API server lets nobody change
+// anything else. The values are absolute, so it does no harm to apply it twice. If
+// Version is set, the server applies the patch to that version of the Event only,
+// and returns a conflict for any other.
 //
-// There must have been two occurrences: kube-apiserver refuses a series with a
-// count below 2 (validateV1EventSeries).
-func (s *Series) Patch() ([]byte, error) { return s.PatchOf("") }
-
-// PatchOf is Patch for the given resourceVersion of the Event alone, if there is
-// one: the API server answers with a conflict where it has another.
-func (s *Series) PatchOf(version string) ([]byte, error) {
+// Patch returns an error if Count is less than 2: kube-apiserver rejects such a
+// series (validateV1EventSeries).
+func (s *Series) Patch() ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
 	}
@@ -131,7 +121,7 @@ func (s *Series) PatchOf(version string) ([]byte, error) {
 	switch s.LastNote {
 	case "":
 	case s.Note:
-		// The notes differed for a while: take away what was said then.
+		// The notes differed for a while: remove the annotation.
 		annotations[AnnotationLastNote] = nil
 	default:
 		annotations[AnnotationLastNote] = &s.LastNote
@@ -144,7 +134,7 @@ func (s *Series) PatchOf(version string) ([]byte, error) {
 		} `json:"metadata"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
-	patch.Metadata.ResourceVersion = version
+	patch.Metadata.ResourceVersion = s.Version
 	patch.Metadata.Annotations = annotations
 	patch.Series = s.eventSeries()
 	return json.Marshal(patch)
@@ -157,13 +147,12 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 	return &eventsv1.EventSeries{Count: s.Count, LastObservedTime: metav1.NewMicroTime(s.Last)}
 }
 
-// FromEvent reads an Event back into the series that it tells of. It is meant
-// for Events of any origin: what no series could have written is an error, which
-// names the Event and the offending value. The result shares no memory with
-// event.
+// FromEvent returns the series that an Event describes. Any recorder can have
+// written the Event. FromEvent returns an error that names the Event and the
+// offending value if no series could have that value. The result shares no memory
+// with event.
 //
-// An Event with `series` that does not say its state, as client-go writes them,
-// is Unknown.
+// An Event with `series` and without a state, as client-go writes it, is Unknown.
 func FromEvent(event *eventsv1.Event) (*Series, error) {
 	fail := func(format string, args ...any) (*Series, error) {
 		return nil, fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))

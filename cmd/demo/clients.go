@@ -3,20 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"os"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// clients are those that the demo uses. The recorder has one of its own, so that
-// its requests alone are counted.
+// clients are the clients of the demo. The recorder has its own client, so that the
+// demo counts only the recorder's requests.
 type clients struct {
 	namespaces typedcorev1.NamespaceInterface
 	observing  typedeventsv1.EventInterface // in all namespaces
@@ -51,8 +57,8 @@ func newClients(kubeconfig string, counted *requests) (*clients, error) {
 	}, nil
 }
 
-// prepare creates the namespaces that the Events go to. A young server may not
-// have come to create kube-system itself.
+// prepare creates the namespaces of the Events. A server that has just started may not
+// have created kube-system yet.
 func (c *clients) prepare(ctx context.Context) error {
 	for _, name := range []string{namespace, metav1.NamespaceSystem} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -63,7 +69,7 @@ func (c *clients) prepare(ctx context.Context) error {
 	return nil
 }
 
-// list returns all Events that the server has.
+// list returns all Events on the server.
 func (c *clients) list(ctx context.Context) (*eventsv1.EventList, error) {
 	list, err := c.observing.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -72,9 +78,8 @@ func (c *clients) list(ctx context.Context) (*eventsv1.EventList, error) {
 	return list, nil
 }
 
-// watch returns a watch of all changes of Events from now on, which goes on
-// where it was when its connection breaks. The caller has to stop it and to wait
-// until it is done.
+// watch watches all Events from now on, and reconnects if necessary. The caller must
+// stop the watcher and wait until it is done.
 func (c *clients) watch(ctx context.Context) (*watchtools.RetryWatcher, error) {
 	list, err := c.list(ctx)
 	if err != nil {
@@ -92,3 +97,66 @@ type eventWatcher struct{ events typedeventsv1.EventInterface }
 func (w eventWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	return w.events.Watch(ctx, opts)
 }
+
+// readKubeconfig returns a client configuration from a kubeconfig of the control plane.
+// It supports only embedded certificates and tokens. Package clientcmd supports
+// everything, but would add its dependencies to the go.mod of all users.
+func readKubeconfig(path string) (*rest.Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var config clientcmdapi.Config
+	if err := runtime.DecodeInto(clientcmdlatest.Codec, data, &config); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil {
+		return nil, fmt.Errorf("%s: no context %q", path, config.CurrentContext)
+	}
+	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
+	if cluster == nil || user == nil {
+		return nil, fmt.Errorf("%s: context %q without a cluster or user", path, config.CurrentContext)
+	}
+	return &rest.Config{
+		Host:            cluster.Server,
+		BearerToken:     user.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData},
+	}, nil
+}
+
+// requests counts the requests of a client. It is safe for concurrent use. The zero
+// value is ready to use.
+type requests struct{ creates, patches, others atomic.Int64 }
+
+// calls is a number of requests for each verb.
+type calls struct{ creates, patches, others int }
+
+func (c calls) total() int { return c.creates + c.patches + c.others }
+
+// wrap returns a transport that counts requests, for [rest.Config.Wrap].
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		switch request.Method {
+		case http.MethodPost:
+			r.creates.Add(1)
+		case http.MethodPatch:
+			r.patches.Add(1)
+		default:
+			r.others.Add(1)
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+func (r *requests) calls() calls {
+	return calls{
+		creates: int(r.creates.Load()),
+		patches: int(r.patches.Load()),
+		others:  int(r.others.Load()),
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

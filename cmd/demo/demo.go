@@ -10,47 +10,40 @@ import (
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
-// startTimeout bounds the start of a server, which takes a few seconds.
-const startTimeout = 2 * time.Minute
-
-// demo starts a server, shows what the controllers record on it, and stops it.
-// It returns an error if anything is not as it should be: errWrong if that is
-// what the demo has found.
+// demo starts a server, runs a session and stops the server. It returns errWrong if the
+// result is wrong.
 func demo(ctx context.Context, opts options, out, errOut *os.File) error {
 	binary, err := controlplane.Build(ctx, errOut)
 	if err != nil {
-		return orInterrupted(ctx, err)
+		return orCause(ctx, err)
 	}
 	server, err := startServer(ctx, binary, opts, out, errOut)
 	if err != nil {
-		return orInterrupted(ctx, err)
+		return orCause(ctx, err)
 	}
-	err = play(ctx, server.Kubeconfig(), opts, out)
-	return errors.Join(orInterrupted(ctx, err), server.Stop())
+	err = runSession(ctx, server.Kubeconfig(), opts, out)
+	return errors.Join(orCause(ctx, err), server.Stop())
 }
 
 func startServer(ctx context.Context, binary string, opts options, out, errOut *os.File) (*controlplane.Server, error) {
-	fmt.Fprint(out, "Starting a kube-apiserver with its etcd: ")
+	fmt.Fprint(out, "Starting kube-apiserver and etcd: ")
 	began := time.Now()
-	starting := controlplane.Options{Binary: binary}
+	serverOpts := controlplane.Options{Binary: binary}
 	if opts.verbose {
-		starting.Log = errOut
+		serverOpts.Log = errOut
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	server, err := controlplane.Start(ctx, starting)
+	server, err := controlplane.Start(ctx, serverOpts)
 	if err != nil {
 		fmt.Fprintln(out)
 		return nil, err
 	}
 	fmt.Fprintf(out, "ready after %.1fs\n", time.Since(began).Seconds())
-	fmt.Fprintf(out, "To look at the Events with kubectl as well, while this goes on:\n%s\n", kubectl(server.Kubeconfig()))
+	fmt.Fprintf(out, "To see the Events with kubectl:\n%s\n", kubectl(server.Kubeconfig()))
 	return server, nil
 }
 
-// play runs the controllers against the server of a kubeconfig, and prints what
-// was found.
-func play(ctx context.Context, kubeconfig string, opts options, out *os.File) error {
+// runSession runs a session with the server of a kubeconfig, and prints the result.
+func runSession(ctx context.Context, kubeconfig string, opts options, out *os.File) error {
 	counted := &requests{}
 	clients, err := newClients(kubeconfig, counted)
 	if err != nil {
@@ -59,21 +52,21 @@ func play(ctx context.Context, kubeconfig string, opts options, out *os.File) er
 	if err := clients.prepare(ctx); err != nil {
 		return err
 	}
-	found, err := newSession(clients, counted, newDisplay(out, opts.verbose)).run(ctx, opts.duration)
+	result, err := newSession(clients, counted, newDisplay(out, opts.verbose)).run(ctx, opts.duration)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%v\n", found)
+	fmt.Fprintf(out, "\n%v\n", result)
 	if !opts.keep {
-		fmt.Fprintln(out, "To look at the Events with kubectl: make demo DEMO_FLAGS=-keep")
-		return found.err()
+		fmt.Fprintln(out, "To keep the server running: make demo DEMO_FLAGS=-keep")
+		return result.err()
 	}
-	fmt.Fprintf(out, "The server runs until Ctrl-C. To look at the Events:\n%s", kubectl(kubeconfig))
+	fmt.Fprintf(out, "The server runs until Ctrl-C. To see the Events with kubectl:\n%s", kubectl(kubeconfig))
 	<-ctx.Done()
-	return found.err()
+	return result.err()
 }
 
-// kubectl returns commands that show the Events on a server.
+// kubectl returns commands that show the Events of a server.
 func kubectl(kubeconfig string) string {
 	return fmt.Sprintf("  KUBECONFIG=%[1]q kubectl get events.events.k8s.io -A\n  KUBECONFIG=%[1]q kubectl events -A\n", kubeconfig)
 }

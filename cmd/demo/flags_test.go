@@ -18,7 +18,7 @@ func TestParseFlags(t *testing.T) {
 	}{
 		{want: options{duration: defaultDuration}},
 		{args: []string{"--keep", "-v", "--duration=30s"}, want: options{duration: 30 * time.Second, keep: true, verbose: true}},
-		{args: []string{"-duration", "3s"}, err: "-duration 3s is too short for a heartbeat: give it 10s at least"},
+		{args: []string{"-duration", "3s"}, err: "-duration 3s is too short for a heartbeat; the minimum is 10s"},
 		{args: []string{"keep"}, err: `unexpected argument "keep"`},
 		{args: []string{"-what"}, err: "flag provided but not defined: -what"},
 		{args: []string{"-h"}, err: flag.ErrHelp.Error()},
@@ -28,7 +28,7 @@ func TestParseFlags(t *testing.T) {
 			opts, err := parseFlags(test.args, &errOut)
 			if test.err != "" {
 				require.EqualError(t, err, test.err)
-				assert.Contains(t, errOut.String(), "-duration", "the usage is shown")
+				assert.Contains(t, errOut.String(), "-duration", "the usage follows")
 				return
 			}
 			require.NoError(t, err)

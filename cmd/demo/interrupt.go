@@ -11,12 +11,12 @@ import (
 
 var (
 	errInterrupted = errors.New("interrupted")
-	errOrphaned    = errors.New("the process that started this one has ended")
+	errOrphaned    = errors.New("the parent process has exited")
 )
 
-// interruptible returns a context that ends, with one of the errors above as its
-// cause, when the demo is told to stop. A second Ctrl-C then ends the process at
-// once. stop releases what this takes, and waits for it.
+// interruptible returns a context that ends when the demo must stop, with
+// errInterrupted or errOrphaned as its cause. Then a second Ctrl-C exits the process
+// at once. stop releases the resources.
 func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -25,7 +25,7 @@ func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	go func() {
 		defer close(done)
 		defer signal.Stop(signals)
-		cancel(awaitEnd(ctx, signals))
+		cancel(awaitStop(ctx, signals))
 	}()
 	return ctx, func() {
 		cancel(nil)
@@ -33,21 +33,21 @@ func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// orInterrupted returns why ctx has ended instead of err, if it has ended: what
-// fails then fails because of that. What the demo has found is not lost over it.
-func orInterrupted(ctx context.Context, err error) error {
+// orCause returns the cause of ctx instead of an error that is a consequence of it. It
+// keeps errWrong, which is not.
+func orCause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, errWrong) {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// awaitEnd returns why the demo is to stop, or nil when ctx ends.
+// awaitStop waits until the demo must stop and returns the reason, or nil if ctx ends.
 //
-// "go run" passes Ctrl-C on to the program but dies of SIGTERM without telling
-// it, which shows only in the program having another parent.
-func awaitEnd(ctx context.Context, signals <-chan os.Signal) error {
-	started := os.Getppid()
+// "go run" does not forward SIGTERM to the program, but the program then has another
+// parent.
+func awaitStop(ctx context.Context, signals <-chan os.Signal) error {
+	parent := os.Getppid()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -57,7 +57,7 @@ func awaitEnd(ctx context.Context, signals <-chan os.Signal) error {
 		case <-signals:
 			return errInterrupted
 		case <-ticker.C:
-			if os.Getppid() != started {
+			if os.Getppid() != parent {
 				return errOrphaned
 			}
 		}

@@ -1,8 +1,7 @@
-// Demo shows the recorder at work. It starts a real kube-apiserver, runs a
-// handful of controllers that fail in a loop, and shows their Events as the
-// server has them: how each becomes a series, has its heartbeats and is
-// finished, and how few requests that takes. It ends with an error if an Event
-// did not go through all its states, or if a count is wrong.
+// Command demo shows what the recorder does. It starts a real kube-apiserver, runs a
+// few controllers that fail in a loop, and shows their Events on the server: how each
+// becomes a series, gets heartbeats and finishes, and how few requests this takes. The
+// demo fails if an Event does not go through all of its states, or if a count is wrong.
 //
 // Usage, in a clone of the repository:
 //
@@ -19,11 +18,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Exit codes beside 0.
+// Exit codes.
 const (
 	exitFailed      = 1
 	exitUsage       = 2
-	exitInterrupted = 130 // as a shell has it after Ctrl-C
+	exitInterrupted = 130 // the exit code of a shell after Ctrl-C
 )
 
 func main() {
@@ -40,7 +39,7 @@ func main() {
 // run runs the demo and returns the exit code.
 func run(opts options) int {
 	if !opts.verbose {
-		// What is lost is counted, and part of the result.
+		// The result contains the number of dropped occurrences.
 		klog.SetLogger(klog.New(nil))
 	}
 	ctx, stop := interruptible(context.Background())

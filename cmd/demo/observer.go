@@ -11,100 +11,98 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// observer keeps what was seen of each Event on the server, and judges it. It
-// does no I/O, and is not safe for concurrent use.
+// observer records and checks the lifecycle of each Event. It does no I/O, and is not
+// safe for concurrent use.
 type observer struct {
 	controllers map[string]bool
-	lives       []*life // in the order in which they began
-	byName      map[types.NamespacedName]*life
+	lifecycles  []*lifecycle // in order of the first observation
+	byName      map[types.NamespacedName]*lifecycle
 }
 
-// newObserver returns an observer of the Events that loops emit. It ignores
-// those of others.
-func newObserver(loops []loop) *observer {
-	o := &observer{controllers: make(map[string]bool), byName: make(map[types.NamespacedName]*life)}
-	for _, l := range loops {
-		o.controllers[l.controller] = true
+// newObserver returns an observer for the Events of the given controllers. It ignores
+// other Events.
+func newObserver(controllers []controller) *observer {
+	o := &observer{controllers: make(map[string]bool), byName: make(map[types.NamespacedName]*lifecycle)}
+	for _, c := range controllers {
+		o.controllers[c.name] = true
 	}
 	return o
 }
 
-// observe takes in an Event as the server has it now. seen is false if that is
-// nothing new.
-func (o *observer) observe(event *eventsv1.Event) (l *life, s step, seen bool) {
+// observe records the current state of an Event. changed is false if the state is
+// known.
+func (o *observer) observe(event *eventsv1.Event) (l *lifecycle, s step, changed bool) {
 	if !o.controllers[event.ReportingController] {
 		return nil, "", false
 	}
-	l = o.life(event)
+	l = o.lifecycle(event)
 	if l.resourceVersion == event.ResourceVersion {
 		return nil, "", false
 	}
 	l.resourceVersion = event.ResourceVersion
 	now, err := series.FromEvent(event)
 	if err != nil {
-		l.fault("it cannot be read: %v", err)
+		l.fault("invalid Event: %v", err)
 		return l, stepWrong, true
 	}
 	return l, l.advance(*now), true
 }
 
-// observeDeletion takes in that an Event is not on the server any more, which
-// is to happen to none as long as the demo runs.
+// observeDeletion records a deletion, which must not happen during the demo.
 func (o *observer) observeDeletion(event *eventsv1.Event) {
 	if o.controllers[event.ReportingController] {
-		o.life(event).fault("it was deleted")
+		o.lifecycle(event).fault("deleted")
 	}
 }
 
-// life returns that of an Event, which begins here if it is seen for the first
-// time.
-func (o *observer) life(event *eventsv1.Event) *life {
+// lifecycle returns the lifecycle of an Event, and creates it if necessary.
+func (o *observer) lifecycle(event *eventsv1.Event) *lifecycle {
 	name := types.NamespacedName{Namespace: event.Namespace, Name: event.Name}
 	if l, ok := o.byName[name]; ok {
 		return l
 	}
-	l := &life{subject: subjectOf(event)}
+	l := &lifecycle{subject: subjectOf(event)}
 	if o.find(l.subject) != nil {
-		l.fault("it is not the first Event of its kind")
+		l.fault("duplicate Event")
 	}
 	o.byName[name] = l
-	o.lives = append(o.lives, l)
+	o.lifecycles = append(o.lifecycles, l)
 	return l
 }
 
-// find returns the first life of a subject, nil if there is none.
-func (o *observer) find(s subject) *life {
-	if i := slices.IndexFunc(o.lives, func(l *life) bool { return l.subject == s }); i >= 0 {
-		return o.lives[i]
+// find returns the first lifecycle of a subject, or nil.
+func (o *observer) find(s subject) *lifecycle {
+	if i := slices.IndexFunc(o.lifecycles, func(l *lifecycle) bool { return l.subject == s }); i >= 0 {
+		return o.lifecycles[i]
 	}
 	return nil
 }
 
-// settled reports whether nothing more is to come, given how often each subject
-// was emitted.
+// settled reports whether all Events are in their final states, given the number of
+// emitted occurrences of each subject.
 func (o *observer) settled(emitted map[subject]int) bool {
 	for s, count := range emitted {
-		if l := o.find(s); l == nil || !l.over(count) {
+		if l := o.find(s); l == nil || !l.complete(count) {
 			return false
 		}
 	}
 	return true
 }
 
-// verdict is what the demo finds of one Event.
+// verdict is the result for one Event.
 type verdict struct {
 	subject  subject
 	history  string
 	count    int      // on the server
 	emitted  int      // by the controllers
-	problems []string // none: all is well
+	problems []string // empty if the Event is correct
 }
 
-// verdicts judges every Event, given how often each subject was emitted.
+// verdicts checks every Event, given the number of emitted occurrences of each subject.
 func (o *observer) verdicts(emitted map[subject]int) []verdict {
 	var verdicts []verdict
 	missing := maps.Clone(emitted)
-	for _, l := range o.lives {
+	for _, l := range o.lifecycles {
 		count := emitted[l.subject]
 		delete(missing, l.subject)
 		verdicts = append(verdicts, verdict{
@@ -119,9 +117,9 @@ func (o *observer) verdicts(emitted map[subject]int) []verdict {
 	for _, s := range slices.SortedFunc(maps.Keys(missing), byText) {
 		verdicts = append(verdicts, verdict{
 			subject:  s,
-			history:  "never seen",
+			history:  "not observed",
 			emitted:  missing[s],
-			problems: []string{"the server has no such Event"},
+			problems: []string{"missing on the server"},
 		})
 	}
 	return verdicts

@@ -18,7 +18,7 @@ var (
 	pulled   = subject{controller: "kubelet", regarding: object{"Pod", namespace, "checkout"}, reason: "Pulled"}
 )
 
-// eventOf returns the Event of a subject as the server has it at a version.
+// eventOf returns the Event of a subject.
 func eventOf(s subject, version string, state series.State, count int32) *eventsv1.Event {
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	event := &eventsv1.Event{
@@ -35,11 +35,15 @@ func eventOf(s subject, version string, state series.State, count int32) *events
 	return event
 }
 
-func newTestObserver() *observer { return newObserver([]loop{{controller: "kubelet"}}) }
+func newTestObserver() *observer { return newObserver([]controller{{name: "kubelet"}}) }
 
-func TestObserverFollowsEventsToTheirEnd(t *testing.T) {
+func TestObserverFollowsEventsToTheirFinalStates(t *testing.T) {
 	o := newTestObserver()
 	emitted := map[subject]int{crashing: 90, pulled: 1}
+	other := eventOf(subject{controller: "other"}, "0", series.Singleton, 1)
+	_, _, changed := o.observe(other)
+	assert.False(t, changed, "the observer ignores other controllers")
+	o.observeDeletion(other)
 	var steps []step
 	for _, event := range []*eventsv1.Event{
 		eventOf(crashing, "1", series.Singleton, 1),
@@ -49,9 +53,11 @@ func TestObserverFollowsEventsToTheirEnd(t *testing.T) {
 		eventOf(crashing, "5", series.Finished, 90),
 	} {
 		assert.False(t, o.settled(emitted))
-		_, what, seen := o.observe(event)
-		require.True(t, seen)
+		_, what, changed := o.observe(event)
+		require.True(t, changed)
 		steps = append(steps, what)
+		_, _, changed = o.observe(event)
+		assert.False(t, changed, "the list repeats what the watch has shown")
 	}
 	assert.Equal(t, []step{stepCreated, stepCreated, stepSeries, stepHeartbeat, stepFinished}, steps)
 	assert.True(t, o.settled(emitted))
@@ -61,78 +67,41 @@ func TestObserverFollowsEventsToTheirEnd(t *testing.T) {
 	}, o.verdicts(emitted))
 }
 
-func TestObserverTakesAnEventOnlyOnce(t *testing.T) {
-	o := newTestObserver()
-	_, _, seen := o.observe(eventOf(pulled, "1", series.Singleton, 1))
-	assert.True(t, seen)
-	_, _, seen = o.observe(eventOf(pulled, "1", series.Singleton, 1))
-	assert.False(t, seen, "a list shows again what a watch has shown")
-	assert.Empty(t, o.verdicts(map[subject]int{pulled: 1})[0].problems)
-}
-
-func TestObserverIgnoresOthers(t *testing.T) {
-	o := newTestObserver()
-	stranger := eventOf(subject{controller: "other"}, "1", series.Singleton, 1)
-	_, _, seen := o.observe(stranger)
-	assert.False(t, seen)
-	o.observeDeletion(stranger)
-	assert.Empty(t, o.verdicts(nil))
-}
-
-func TestObserverFindsWhatIsWrong(t *testing.T) {
-	unreadable := eventOf(pulled, "1", series.Singleton, 1)
-	unreadable.EventTime = metav1.MicroTime{}
-	second := eventOf(pulled, "2", series.Singleton, 1)
-	second.Name += ".second"
-	for name, test := range map[string]struct {
-		see     func(o *observer)
-		emitted map[subject]int
-		problem string
+func TestObserverFindsProblems(t *testing.T) {
+	valid := eventOf(pulled, "1", series.Singleton, 1)
+	invalid := eventOf(pulled, "1", series.Singleton, 1)
+	invalid.EventTime = metav1.MicroTime{}
+	duplicate := eventOf(pulled, "2", series.Singleton, 1)
+	duplicate.Name += ".second"
+	for problem, test := range map[string]struct {
+		observed []*eventsv1.Event
+		deleted  bool
+		emitted  int
 	}{
-		"missing": {
-			see:     func(*observer) {},
-			emitted: map[subject]int{pulled: 1},
-			problem: "the server has no such Event",
-		},
-		"not emitted": {
-			see:     func(o *observer) { o.observe(eventOf(pulled, "1", series.Singleton, 1)) },
-			problem: "it was emitted 0 times, but the server counts 1",
-		},
-		"wrong count": {
-			see:     func(o *observer) { o.observe(eventOf(pulled, "1", series.Singleton, 1)) },
-			emitted: map[subject]int{pulled: 2},
-			problem: "it was emitted 2 times, but the server counts 1",
-		},
-		"deleted": {
-			see: func(o *observer) {
-				o.observe(eventOf(pulled, "1", series.Singleton, 1))
-				o.observeDeletion(eventOf(pulled, "2", series.Singleton, 1))
-			},
-			emitted: map[subject]int{pulled: 1},
-			problem: "it was deleted",
-		},
-		"a second Event": {
-			see: func(o *observer) {
-				o.observe(eventOf(pulled, "1", series.Singleton, 1))
-				o.observe(second)
-			},
-			emitted: map[subject]int{pulled: 1},
-			problem: "it is not the first Event of its kind",
-		},
-		"unreadable": {
-			see:     func(o *observer) { o.observe(unreadable) },
-			emitted: map[subject]int{pulled: 1},
-			problem: "it cannot be read: series: event shop/checkout.Pulled: no eventTime",
-		},
+		"missing on the server":                             {emitted: 1},
+		"emitted 0 times, but the count on the server is 1": {observed: []*eventsv1.Event{valid}},
+		"emitted 2 times, but the count on the server is 1": {observed: []*eventsv1.Event{valid}, emitted: 2},
+		"deleted":         {observed: []*eventsv1.Event{valid}, deleted: true, emitted: 1},
+		"duplicate Event": {observed: []*eventsv1.Event{valid, duplicate}, emitted: 1},
+		"invalid Event: series: event shop/checkout.Pulled: no eventTime": {observed: []*eventsv1.Event{invalid}, emitted: 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(problem, func(t *testing.T) {
 			o := newTestObserver()
-			test.see(o)
+			for _, event := range test.observed {
+				o.observe(event)
+			}
+			if test.deleted {
+				o.observeDeletion(eventOf(pulled, "2", series.Singleton, 1))
+			}
+			emitted := make(map[subject]int)
+			if test.emitted > 0 {
+				emitted[pulled] = test.emitted
+			}
 			var problems []string
-			for _, v := range o.verdicts(test.emitted) {
+			for _, v := range o.verdicts(emitted) {
 				problems = append(problems, v.problems...)
 			}
-			assert.Contains(t, problems, test.problem)
+			assert.Contains(t, problems, problem)
 		})
 	}
 }

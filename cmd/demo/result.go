@@ -10,19 +10,19 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// errWrong says that the demo has found something that should not be.
+// errWrong means that the result of the demo is wrong.
 var errWrong = errors.New("FAILED")
 
-// result is what the demo has found.
+// result is the result of the demo.
 type result struct {
 	verdicts []verdict
 	emitted  int    // by the controllers
-	takenIn  uint64 // by the recorder
+	accepted uint64 // by the recorder
 	dropped  map[events.DropReason]uint64
 	calls    calls
 }
 
-// err returns nil if all is as it should be.
+// err returns nil if the result is correct, or errWrong with the problems.
 func (r *result) err() error {
 	wrong := 0
 	for _, v := range r.verdicts {
@@ -32,17 +32,17 @@ func (r *result) err() error {
 	}
 	var problems []string
 	if wrong > 0 {
-		problems = append(problems, fmt.Sprintf("%d of %s not as they should be", wrong, plural(len(r.verdicts), "Event")))
+		problems = append(problems, fmt.Sprintf("%d of %s with problems", wrong, plural(len(r.verdicts), "Event")))
 	}
 	if len(r.verdicts) == 0 {
-		problems = append(problems, "no Event was seen")
+		problems = append(problems, "no Events observed")
 	}
-	if r.takenIn != uint64(r.emitted) {
-		problems = append(problems, fmt.Sprintf("the controllers emitted %s, the recorder took in %s",
-			plural(r.emitted, "occurrence"), thousands(int(r.takenIn))))
+	if r.accepted != uint64(r.emitted) {
+		problems = append(problems, fmt.Sprintf("the controllers emitted %s, but the recorder accepted %s",
+			plural(r.emitted, "occurrence"), thousands(int(r.accepted))))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.dropped)) {
-		problems = append(problems, fmt.Sprintf("%s dropped: %s", plural(int(r.dropped[reason]), "occurrence"), reason))
+		problems = append(problems, fmt.Sprintf("%s dropped (%s)", plural(int(r.dropped[reason]), "occurrence"), reason))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -50,10 +50,10 @@ func (r *result) err() error {
 	return fmt.Errorf("%w: %s", errWrong, strings.Join(problems, "; "))
 }
 
-// String tells the result of each Event, and of all.
+// String describes the result for people.
 func (r *result) String() string {
 	var text strings.Builder
-	text.WriteString("Each Event, its count on the server of what was emitted, and what the server showed of its life:\n\n")
+	text.WriteString("For each Event: the count on the server, the number of emitted occurrences, and the states:\n\n")
 	for _, v := range r.verdicts {
 		word := "ok"
 		if len(v.problems) > 0 {
@@ -66,10 +66,10 @@ func (r *result) String() string {
 		}
 	}
 	text.WriteString("\n")
-	fmt.Fprintf(&text, "%s cost %s; one write for each would have cost %s.\n",
+	fmt.Fprintf(&text, "%s took %s; one write per occurrence would have taken %s.\n",
 		plural(r.emitted, "occurrence"), plural(r.calls.total(), "API call"), thousands(r.emitted))
 	if r.err() == nil {
-		text.WriteString("OK: each Event went through all its states, and each count on the server is right.\n")
+		text.WriteString("OK: every Event went through all of its states, and every count on the server is correct.\n")
 	}
 	return text.String()
 }

@@ -15,51 +15,48 @@ func TestResult(t *testing.T) {
 			{subject: crashing, history: "Singleton → Ongoing → 1 heartbeat → Finished", count: 1290, emitted: 1290},
 			{subject: pulled, history: "Singleton", count: 1, emitted: 1},
 		},
-		emitted: 1291,
-		takenIn: 1291,
-		calls:   calls{creates: 2, patches: 3},
+		emitted:  1291,
+		accepted: 1291,
+		calls:    calls{creates: 2, patches: 3},
 	}
 	require.NoError(t, r.err())
-	assert.Equal(t, `Each Event, its count on the server of what was emitted, and what the server showed of its life:
+	assert.Equal(t, `For each Event: the count on the server, the number of emitted occurrences, and the states:
 
 ok     Pod/checkout BackOff
        1,290 of 1,290: Singleton → Ongoing → 1 heartbeat → Finished
 ok     Pod/checkout Pulled
        1 of 1: Singleton
 
-1,291 occurrences cost 5 API calls; one write for each would have cost 1,291.
-OK: each Event went through all its states, and each count on the server is right.
+1,291 occurrences took 5 API calls; one write per occurrence would have taken 1,291.
+OK: every Event went through all of its states, and every count on the server is correct.
 `, r.String())
 }
 
-func TestResultThatIsWrong(t *testing.T) {
+func TestWrongResult(t *testing.T) {
 	r := &result{
 		verdicts: []verdict{
-			{subject: crashing, history: "Singleton → Ongoing → 0 heartbeats", count: 2, emitted: 90, problems: []string{"it had no heartbeat", "it was never seen as Finished"}},
+			{subject: crashing, history: "Singleton → Ongoing → 0 heartbeats", count: 2, emitted: 90, problems: []string{"no heartbeat", "never observed as Finished"}},
 			{subject: pulled, history: "Singleton", count: 1, emitted: 1},
 		},
-		emitted: 91,
-		takenIn: 90,
-		dropped: map[events.DropReason]uint64{events.DropRejected: 1, events.DropTableFull: 3},
-		calls:   calls{creates: 2, patches: 1},
+		emitted:  91,
+		accepted: 90,
+		dropped:  map[events.DropReason]uint64{events.DropRejected: 1, events.DropTableFull: 3},
+		calls:    calls{creates: 2, patches: 1},
 	}
 	require.ErrorIs(t, r.err(), errWrong)
-	require.EqualError(t, r.err(), "FAILED: 1 of 2 Events not as they should be; "+
-		"the controllers emitted 91 occurrences, the recorder took in 90; "+
-		"1 occurrence dropped: Rejected; 3 occurrences dropped: TableFull")
-	assert.Equal(t, `Each Event, its count on the server of what was emitted, and what the server showed of its life:
+	assert.EqualError(t, r.err(), "FAILED: 1 of 2 Events with problems; "+
+		"the controllers emitted 91 occurrences, but the recorder accepted 90; "+
+		"1 occurrence dropped (Rejected); 3 occurrences dropped (TableFull)")
+	assert.Equal(t, `For each Event: the count on the server, the number of emitted occurrences, and the states:
 
 WRONG  Pod/checkout BackOff
        2 of 90: Singleton → Ongoing → 0 heartbeats
-       - it had no heartbeat
-       - it was never seen as Finished
+       - no heartbeat
+       - never observed as Finished
 ok     Pod/checkout Pulled
        1 of 1: Singleton
 
-91 occurrences cost 3 API calls; one write for each would have cost 91.
+91 occurrences took 3 API calls; one write per occurrence would have taken 91.
 `, r.String())
-}
-
-func TestResultOfNothing(t *testing.T) {
-	require.EqualError(t, (&result{}).err(), "FAILED: no Event was seen")
+	assert.EqualError(t, (&result{}).err(), "FAILED: no Events observed")
 }

@@ -14,53 +14,51 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// What is minutes in earnest is seconds here.
+// The demo uses seconds where the defaults are minutes.
 const (
 	heartbeatInterval = 6 * time.Second
 	finishAfter       = 5 * time.Second
 	noteInterval      = time.Second
-	// settleTimeout is for how long after the last occurrence the last Event may
-	// take to be finished on the server.
+	// settleTimeout bounds the time from the last occurrence until the last Event is
+	// finished on the server.
 	settleTimeout = finishAfter + 10*time.Second
-	// shutdownTimeout is short because at the shutdown all should be written.
+	// shutdownTimeout is short, because all writes precede the shutdown.
 	shutdownTimeout = 5 * time.Second
 )
 
-// session is a run of the controllers against a server that is ready.
+// session is a run of the controllers with a server that is ready.
 type session struct {
 	clients     *clients
 	requests    *requests
 	broadcaster *events.Broadcaster
-	loops       []loop
-	tally       tally
+	controllers []controller
+	counter     counter
 	observer    *observer
 	display     display
 	started     time.Time
-	quietFrom   time.Time // when the controllers end
-	over        bool
+	emitUntil   time.Time
+	done        bool
 }
 
 func newSession(clients *clients, counted *requests, display display) *session {
-	loops := controllers()
+	controllers := controllers()
 	return &session{
 		clients:  clients,
 		requests: counted,
 		broadcaster: events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clients.recording}, events.Options{
 			HeartbeatInterval: heartbeatInterval,
 			FinishAfter:       finishAfter,
-			NoteInterval:      noteInterval,
 			ShutdownTimeout:   shutdownTimeout,
 		}),
-		loops:    loops,
-		observer: newObserver(loops),
-		display:  display,
-		started:  time.Now(),
+		controllers: controllers,
+		observer:    newObserver(controllers),
+		display:     display,
+		started:     time.Now(),
 	}
 }
 
-// run lets the controllers emit for a while, waits until the server knows that
-// all is over, and returns what was found. The error is that of something else
-// that kept the demo from finding out.
+// run runs the controllers for a duration, waits until all Events are in their final
+// states, and returns the result. It returns an error only if there is no result.
 func (s *session) run(ctx context.Context, duration time.Duration) (*result, error) {
 	watcher, err := s.clients.watch(ctx)
 	if err != nil {
@@ -79,8 +77,7 @@ func (s *session) run(ctx context.Context, duration time.Duration) (*result, err
 	if err := s.emit(ctx, duration, watcher.ResultChan()); err != nil {
 		return nil, err
 	}
-	// It may write once more, which would be wrong, so the server is asked after
-	// it.
+	// List after the shutdown, because an additional write at the shutdown is an error.
 	s.broadcaster.Shutdown()
 	list, err := s.clients.list(ctx)
 	if err != nil {
@@ -89,18 +86,18 @@ func (s *session) run(ctx context.Context, duration time.Duration) (*result, err
 	for i := range list.Items {
 		s.observe(&list.Items[i])
 	}
-	s.over = true
+	s.done = true
 	return s.result(), nil
 }
 
-// emit runs the controllers for a while, and shows what changes on the server
-// until nothing more is to come, or should have come.
+// emit runs the controllers for a duration, and shows changes on the server until all
+// Events are in their final states, or settleTimeout has passed.
 func (s *session) emit(ctx context.Context, duration time.Duration, changes <-chan watch.Event) error {
 	s.started = time.Now()
-	s.quietFrom = s.started.Add(duration)
+	s.emitUntil = s.started.Add(duration)
 	emitting, stop := context.WithTimeout(ctx, duration)
-	ended := start(emitting, s.loops, func(controller string) events.EventRecorder {
-		return s.tally.recorder(controller, s.broadcaster.NewRecorder(scheme.Scheme, controller))
+	ended := start(emitting, s.controllers, func(controller string) events.EventRecorder {
+		return s.counter.recorder(controller, s.broadcaster.NewRecorder(scheme.Scheme, controller))
 	})
 	running := ended
 	defer func() {
@@ -120,30 +117,30 @@ func (s *session) emit(ctx context.Context, duration time.Duration, changes <-ch
 			running = nil
 		case change, ok := <-changes:
 			if !ok {
-				return errors.New("the watch of Events has ended")
+				return errors.New("the watch of Events ended")
 			}
-			if err := s.take(change); err != nil {
+			if err := s.handle(change); err != nil {
 				return err
 			}
 		case <-redraw.C:
 			s.display.draw(s.snapshot())
 		case <-tooLate.C:
-			return nil // the verdicts say what is missing
+			return nil // the verdicts contain the problems
 		}
-		if running == nil && s.observer.settled(s.tally.emitted()) {
+		if running == nil && s.observer.settled(s.counter.emitted()) {
 			return nil
 		}
 	}
 }
 
-// take takes in a change that the server tells of.
-func (s *session) take(change watch.Event) error {
+// handle processes an event of the watch.
+func (s *session) handle(change watch.Event) error {
 	if change.Type == watch.Error {
 		return fmt.Errorf("watch Events: %w", apierrors.FromObject(change.Object))
 	}
 	event, ok := change.Object.(*eventsv1.Event)
 	if !ok {
-		return fmt.Errorf("watch Events: %s of a %T", change.Type, change.Object)
+		return fmt.Errorf("watch Events: unexpected %s of %T", change.Type, change.Object)
 	}
 	if change.Type == watch.Deleted {
 		s.observer.observeDeletion(event)
@@ -154,51 +151,51 @@ func (s *session) take(change watch.Event) error {
 }
 
 func (s *session) observe(event *eventsv1.Event) {
-	l, what, seen := s.observer.observe(event)
-	if !seen {
+	l, what, changed := s.observer.observe(event)
+	if !changed {
 		return
 	}
 	now := s.snapshot()
-	s.display.changed(now, what, newRow(l, s.tally.emitted()[l.subject], time.Now()))
+	s.display.changed(now, what, newRow(l, s.counter.emitted()[l.subject], time.Now()))
 }
 
-// snapshot returns how things stand.
+// snapshot returns the current state.
 func (s *session) snapshot() snapshot {
 	now := time.Now()
-	emitted := s.tally.emitted()
+	emitted := s.counter.emitted()
 	shot := snapshot{
 		elapsed: now.Sub(s.started),
 		phase:   s.phase(now),
 		emitted: sum(emitted),
 		calls:   s.requests.calls(),
 	}
-	for _, l := range s.observer.lives {
+	for _, l := range s.observer.lifecycles {
 		shot.rows = append(shot.rows, newRow(l, emitted[l.subject], now))
 	}
 	return shot
 }
 
 func (s *session) phase(now time.Time) string {
-	left := s.quietFrom.Sub(now)
+	left := s.emitUntil.Sub(now)
 	switch {
-	case s.over:
-		return "over"
+	case s.done:
+		return "done"
 	case left > 0:
 		return fmt.Sprintf("the controllers emit for another %s", seconds(left+time.Second))
 	default:
-		return fmt.Sprintf("quiet: a series is finished %s after its last occurrence", seconds(finishAfter))
+		return fmt.Sprintf("idle: a series finishes %s after its last occurrence", seconds(finishAfter))
 	}
 }
 
-// result judges what was seen.
+// result returns the result of the session.
 func (s *session) result() *result {
-	emitted := s.tally.emitted()
+	emitted := s.counter.emitted()
 	stats := s.broadcaster.Stats()
 	return &result{
 		verdicts: s.observer.verdicts(emitted),
 		emitted:  sum(emitted),
 		calls:    s.requests.calls(),
-		takenIn:  stats.Occurrences,
+		accepted: stats.Occurrences,
 		dropped:  stats.Dropped,
 	}
 }

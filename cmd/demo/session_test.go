@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -13,30 +14,32 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-func TestSessionTakesChanges(t *testing.T) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSessionHandlesWatchEvents(t *testing.T) {
 	display := &changes{}
 	s := &session{observer: newTestObserver(), requests: &requests{}, display: display}
 	event := eventOf(pulled, "1", series.Singleton, 1)
-	require.NoError(t, s.take(watch.Event{Type: watch.Added, Object: event}))
-	require.NoError(t, s.take(watch.Event{Type: watch.Modified, Object: event}), "the same again")
+	require.NoError(t, s.handle(watch.Event{Type: watch.Added, Object: event}))
+	require.NoError(t, s.handle(watch.Event{Type: watch.Modified, Object: event}), "unchanged")
 	assert.Equal(t, []step{stepCreated}, display.steps)
-	require.NoError(t, s.take(watch.Event{Type: watch.Deleted, Object: event}))
-	assert.Equal(t, []string{"it was deleted"}, s.observer.find(pulled).faults)
+	require.NoError(t, s.handle(watch.Event{Type: watch.Deleted, Object: event}))
+	assert.Equal(t, []string{"deleted"}, s.observer.find(pulled).faults)
 
-	require.ErrorContains(t, s.take(watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old resource version"}}), "too old")
-	require.ErrorContains(t, s.take(watch.Event{Type: watch.Added, Object: &eventsv1.EventList{}}), "ADDED of a *v1.EventList")
+	require.ErrorContains(t, s.handle(watch.Event{Type: watch.Error, Object: &metav1.Status{Message: "too old resource version"}}), "too old")
+	require.ErrorContains(t, s.handle(watch.Event{Type: watch.Added, Object: &eventsv1.EventList{}}), "unexpected ADDED of *v1.EventList")
 }
 
 func TestSessionPhase(t *testing.T) {
 	now := time.Now()
-	s := &session{quietFrom: now.Add(2500 * time.Millisecond)}
+	s := &session{emitUntil: now.Add(2500 * time.Millisecond)}
 	assert.Equal(t, "the controllers emit for another 3s", s.phase(now))
-	assert.Equal(t, "quiet: a series is finished 5s after its last occurrence", s.phase(s.quietFrom))
-	s.over = true
-	assert.Equal(t, "over", s.phase(s.quietFrom))
+	assert.Equal(t, "idle: a series finishes 5s after its last occurrence", s.phase(s.emitUntil))
+	s.done = true
+	assert.Equal(t, "done", s.phase(s.emitUntil))
 }
 
-// changes is a display that remembers what changed.
+// changes is a display that records the changes.
 type changes struct {
 	display
 	steps []step

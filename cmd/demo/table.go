@@ -8,10 +8,10 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// size is that of a terminal. Zero means that there is no limit.
+// size is the size of a terminal. Zero means no limit.
 type size struct{ width, height int }
 
-// SGR sequences of a terminal.
+// Terminal color sequences.
 const (
 	bold   = "\x1b[1m"
 	green  = "\x1b[32m"
@@ -21,17 +21,17 @@ const (
 )
 
 const (
-	// wide is the width from which on the table has all columns.
+	// wide is the minimum width of a table with all columns.
 	wide = 110
-	// narrowObject is the width of an object's name in a narrower one.
+	// narrowObject is the maximum width of an object's name in a narrower table.
 	narrowObject = 20
 )
 
-// table draws a snapshot for a terminal. What does not fit its size is cut.
+// table formats a snapshot for a terminal, and truncates it to the size.
 func table(s snapshot, fit size, colored bool) string {
 	rows := s.rows
-	// Beside the rows there are two lines above the heading, the heading, four
-	// below, and the one that the cursor is on.
+	// Two lines precede the heading, four follow the rows, and the cursor is on
+	// another one.
 	const others = 8
 	omitted := 0
 	if room := fit.height - others; fit.height > 0 && len(rows) > room {
@@ -64,8 +64,8 @@ func table(s snapshot, fit size, colored bool) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// columns sets rows in columns below a heading. The state comes first and the
-// note last. Where there is little room for the note, it is made by others.
+// columns formats rows as columns with a heading. A narrow table omits or truncates
+// columns to make room for the note.
 func columns(rows []row, narrow bool) []string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -83,17 +83,17 @@ func columns(rows []row, narrow bool) []string {
 		line(r.state.String(), thousands(r.count), thousands(r.emitted), seconds(r.age),
 			r.namespace, r.subject.regarding.String(), r.subject.reason, r.note)
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder returns no errors
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
-// totals sets what was emitted against what it cost.
+// totals compares the number of occurrences with the number of API calls.
 func totals(s snapshot) []string {
 	return []string{
 		fmt.Sprintf("%9s occurrences emitted", thousands(s.emitted)),
 		fmt.Sprintf("%9s API calls by this recorder (%s, %s)", thousands(s.calls.total()),
 			plural(s.calls.creates, "create"), patches(s.calls.patches)),
-		fmt.Sprintf("%9s API calls by one that writes each occurrence%s", thousands(s.emitted), times(s)),
+		fmt.Sprintf("%9s API calls with one write per occurrence%s", thousands(s.emitted), times(s)),
 	}
 }
 
@@ -104,15 +104,15 @@ func patches(n int) string {
 	return thousands(n) + " patches"
 }
 
-// times says how many times as much one write for each occurrence is.
+// times compares one write per occurrence with the calls of the recorder.
 func times(s snapshot) string {
 	if s.calls.total() == 0 {
 		return ""
 	}
-	return fmt.Sprintf(": %s times as many", thousands(s.emitted/s.calls.total()))
+	return fmt.Sprintf(", %s times as many", thousands(s.emitted/s.calls.total()))
 }
 
-// colorState colors the state that a line begins with.
+// colorState colors the state at the beginning of a line.
 func colorState(line string, state series.State) string {
 	color := map[series.State]string{
 		series.Singleton: cyan,
@@ -120,7 +120,7 @@ func colorState(line string, state series.State) string {
 		series.Finished:  green,
 	}[state]
 	rest, ok := strings.CutPrefix(line, state.String())
-	if color == "" || !ok { // cut off, in a very narrow terminal
+	if color == "" || !ok { // truncated, in a very narrow terminal
 		return line
 	}
 	return color + state.String() + plain + rest

@@ -31,10 +31,20 @@ func example() snapshot {
 
 func TestTable(t *testing.T) {
 	for name, test := range map[string]struct {
+		of   snapshot
 		fit  size
 		want string
 	}{
-		"no limits": {want: `
+		"no Events": {of: snapshot{phase: "the controllers emit for another 20s"}, want: `
+  0s  the controllers emit for another 20s
+
+STATE        COUNT  EMITTED   AGE  NAMESPACE  OBJECT  REASON  NOTE
+
+        0 occurrences emitted
+        0 API calls by this recorder (0 creates, 0 patches)
+        0 API calls with one write per occurrence
+`},
+		"no limits": {of: example(), want: `
  12s  the controllers emit for another 8s
 
 STATE        COUNT  EMITTED   AGE  NAMESPACE    OBJECT          REASON          NOTE
@@ -44,9 +54,9 @@ Finished         4        4    9s  kube-system  Node/worker-3   NodeNotReady    
 
    12,007 occurrences emitted
         8 API calls by this recorder (3 creates, 5 patches)
-   12,007 API calls by one that writes each occurrence: 1,500 times as many
+   12,007 API calls with one write per occurrence, 1,500 times as many
 `},
-		"80 by 24": {fit: size{80, 24}, want: `
+		"80 by 24": {of: example(), fit: size{80, 24}, want: `
  12s  the controllers emit for another 8s
 
 STATE        COUNT   AGE  OBJECT          REASON          NOTE
@@ -56,9 +66,9 @@ Finished         4    9s  Node/worker-3   NodeNotReady    no news for 40s
 
    12,007 occurrences emitted
         8 API calls by this recorder (3 creates, 5 patches)
-   12,007 API calls by one that writes each occurrence: 1,500 times as many
+   12,007 API calls with one write per occurrence, 1,500 times as many
 `},
-		"low and narrow": {fit: size{50, 10}, want: `
+		"low and narrow": {of: example(), fit: size{50, 10}, want: `
  12s  the controllers emit for another 8s
 
 STATE        COUNT   AGE  OBJECT         REASON  …
@@ -67,11 +77,11 @@ and 2 more Events
 
    12,007 occurrences emitted
         8 API calls by this recorder (3 creates, …
-   12,007 API calls by one that writes each occur…
+   12,007 API calls with one write per occurrence…
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, "\n"+table(example(), test.fit, false))
+			assert.Equal(t, test.want, "\n"+table(test.of, test.fit, false))
 		})
 	}
 }
@@ -88,21 +98,10 @@ func TestTableFitsAnyTerminal(t *testing.T) {
 	for width := 1; width <= 130; width++ {
 		for height := 9; height <= 14; height++ {
 			lines := strings.Split(table(example(), size{width, height}, false), "\n")
-			assert.LessOrEqual(t, len(lines), height, "with the line of the cursor")
+			assert.LessOrEqual(t, len(lines), height, "including the line of the cursor")
 			for _, line := range lines {
 				assert.LessOrEqual(t, utf8.RuneCountInString(line), width)
 			}
 		}
 	}
-}
-
-func TestTableBeforeTheFirstEvent(t *testing.T) {
-	assert.Equal(t, `  0s  the controllers emit for another 20s
-
-STATE        COUNT  EMITTED   AGE  NAMESPACE  OBJECT  REASON  NOTE
-
-        0 occurrences emitted
-        0 API calls by this recorder (0 creates, 0 patches)
-        0 API calls by one that writes each occurrence
-`, table(snapshot{phase: "the controllers emit for another 20s"}, size{}, false))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// thousands writes n with commas, as 12,345.
+// thousands formats n with commas, as in 12,345.
 func thousands(n int) string {
 	digits := strconv.Itoa(n)
 	sign := ""
@@ -20,7 +20,7 @@ func thousands(n int) string {
 	return sign + digits
 }
 
-// plural writes a number of things.
+// plural formats a number of things.
 func plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -28,7 +28,7 @@ func plural(n int, thing string) string {
 	return thousands(n) + " " + thing
 }
 
-// cut makes a line fit a width. A width of 0 is none.
+// cut truncates a line to a width. A width of 0 means no limit.
 func cut(line string, width int) string {
 	if width <= 0 {
 		return line
@@ -40,8 +40,8 @@ func cut(line string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// oneLine replaces everything in a note that would not stay in its line.
+// oneLine replaces line breaks and repeated spaces.
 func oneLine(note string) string { return strings.Join(strings.Fields(note), " ") }
 
-// seconds writes a duration in whole seconds.
+// seconds formats a duration in whole seconds.
 func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }

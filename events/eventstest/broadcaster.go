@@ -16,33 +16,38 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// Broadcaster is an events.Broadcaster, the real one, that writes to a Server in
-// memory, in a time of its own: that stands still until Advance lets it pass.
-// It begins at midnight UTC 2000-01-01.
+// Broadcaster is a real [events.Broadcaster] that writes to a [Server] in memory, in
+// virtual time. The time begins at 2000-01-01 00:00 UTC and stands still until
+// [Broadcaster.Advance].
 //
-// All methods may be called concurrently, but in a testing/synctest bubble; there
-// only the recorders may. They must not be called by what the broadcaster itself
-// calls, such as Options.OnDrop, or the function that was given to Answer.
+// Create one with [NewBroadcaster], pass a recorder from [Broadcaster.NewRecorder] to
+// the program under test, advance the time, and look at [Broadcaster.Series],
+// [Broadcaster.Events] or [Broadcaster.Requests].
+//
+// All methods are safe for concurrent use. In a test that runs in a testing/synctest
+// bubble itself, only the recorders are. Do not call the methods from a callback of the
+// broadcaster, such as [events.Options.OnDrop] or the function that was passed to
+// [Broadcaster.Answer].
 type Broadcaster struct {
 	bubble      *bubble
 	server      Server
 	broadcaster *events.Broadcaster
 }
 
-// NewBroadcaster returns a broadcaster with default options that has been started.
-// It is shut down at the end of the test.
+// NewBroadcaster starts a broadcaster with default options, and shuts it down at the end
+// of the test.
 //
-// It needs a *testing.T, which frameworks with a T of their own, such as Ginkgo,
-// give to the function that runs the suite.
+// Frameworks with their own kind of T, such as Ginkgo, have the *testing.T in the
+// function that runs the suite.
 func NewBroadcaster(t *testing.T) *Broadcaster {
 	t.Helper()
 	return NewBroadcasterWithOptions(t, events.Options{})
 }
 
-// NewBroadcasterWithOptions is NewBroadcaster with options. Their Clock must be nil.
-// If Workers is zero there is one, so that there is one request at a time. SkipList
-// is set: nobody has left anything on the server. Options that
-// cannot be used fail the test at once.
+// NewBroadcasterWithOptions is like [NewBroadcaster], with options. It fails the test at
+// once if they are invalid or have a Clock. If Workers is zero, there is one worker,
+// which sends one request at a time. SkipList is always set, because the server starts
+// empty.
 func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	t.Helper()
 	opts, err := prepare(opts)
@@ -66,10 +71,10 @@ func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	return b
 }
 
-// prepare makes opts those of a Broadcaster.
+// prepare completes the options of a Broadcaster.
 func prepare(opts events.Options) (events.Options, error) {
 	if opts.Clock != nil {
-		return opts, errors.New("eventstest: Options.Clock is set, but a Broadcaster has a time of its own")
+		return opts, errors.New("eventstest: Options.Clock is set, but a Broadcaster has its own time")
 	}
 	if err := opts.Validate(); err != nil {
 		return opts, fmt.Errorf("eventstest: %w", err)
@@ -81,45 +86,46 @@ func prepare(opts events.Options) (events.Options, error) {
 	return opts, nil
 }
 
-// NewRecorder returns a recorder of the broadcaster, as events.Broadcaster does.
-// Each of its calls returns when what follows from it at this time has been
-// written; in a testing/synctest bubble, as soon as the real one does. When the
-// test has ended, calls do nothing.
+// NewRecorder returns a recorder of the broadcaster, see
+// [events.Broadcaster.NewRecorder]. Each call of the recorder returns when the
+// broadcaster has written everything that is due at that time. In a test that runs in a
+// testing/synctest bubble itself, the call returns at once, as in production. After the
+// test, calls do nothing.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) events.Recorder {
 	return b.NewRecorderWithOptions(scheme, reportingController, events.RecorderOptions{})
 }
 
-// NewRecorderWithOptions is NewRecorder with options.
+// NewRecorderWithOptions is like [Broadcaster.NewRecorder], with options.
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts events.RecorderOptions) events.Recorder {
-	r := &advanced{bubble: b.bubble}
+	r := &bubbleRecorder{bubble: b.bubble}
 	b.bubble.do(func() { r.to = b.broadcaster.NewRecorderWithOptions(scheme, reportingController, opts) })
 	return r
 }
 
-// Advance lets time pass, and returns when all that was due until then has been
-// done: heartbeats sent, series finished, failed writes tried again. It takes no
-// real time.
+// Advance advances the time by d. It returns when the broadcaster has done everything
+// that is due until then, such as sending heartbeats, finishing series and retrying
+// writes. It takes no real time.
 func (b *Broadcaster) Advance(d time.Duration) { b.bubble.sleep(d) }
 
-// Now returns the time.
+// Now returns the virtual time.
 func (b *Broadcaster) Now() (now time.Time) {
 	b.bubble.do(func() { now = time.Now() })
 	return now
 }
 
-// Events returns what is on the server, in the order in which it was created.
+// Events returns copies of the Events on the server, in the order of their creation.
 func (b *Broadcaster) Events() (list []eventsv1.Event) {
 	b.bubble.do(func() { list = b.server.Events() })
 	return list
 }
 
-// Series returns what the Events on the server say of their series: State, Count,
-// First and Last among others. They are in the order in which they were created.
+// Series returns the Events on the server as series, with their State, Count, First and
+// Last, in the order of their creation.
 func (b *Broadcaster) Series() []series.Series {
 	list := b.Events()
 	all := make([]series.Series, 0, len(list))
 	for i := range list {
-		// Only the recorder writes to this server, and it writes nothing else.
+		// There is no error: recorders write nothing but series.
 		if s, err := series.FromEvent(&list[i]); err == nil {
 			all = append(all, *s)
 		}
@@ -127,57 +133,58 @@ func (b *Broadcaster) Series() []series.Series {
 	return all
 }
 
-// Requests returns all requests to the server so far, those included that were
-// refused. Those about different series at the same time may be in any order.
+// Requests returns all requests to the server so far, in the order of their arrival. It
+// includes those that failed. Concurrent requests about different series come in any
+// order.
 func (b *Broadcaster) Requests() (list []Request) {
 	b.bubble.do(func() { list = b.server.Requests() })
 	return list
 }
 
-// Answer has answer called with each request from now on, as Server.Answer does. To
-// have requests take long, it can wait for the end of its context or sleep: that
-// takes no real time either.
+// Answer sets a function that is called with each request from now on, see
+// [Server.Answer]. The function may sleep or wait for the end of its context, to delay
+// requests in virtual time.
 func (b *Broadcaster) Answer(answer func(context.Context, Request) error) {
 	b.bubble.do(func() { b.server.Answer(answer) })
 }
 
-// Stats returns the counters of the broadcaster.
+// Stats returns the statistics of the broadcaster.
 func (b *Broadcaster) Stats() (stats events.Stats) {
 	b.bubble.do(func() { stats = b.broadcaster.Stats() })
 	return stats
 }
 
-// Shutdown shuts the broadcaster down as a program does at its end: what is left is
-// written. The server can be asked after that as before.
+// Shutdown shuts down the broadcaster, like a program before it exits. The broadcaster
+// writes what is pending. The other methods still work afterwards.
 func (b *Broadcaster) Shutdown() {
 	b.bubble.do(func() { b.broadcaster.Shutdown() })
 }
 
-// advanced is a recorder whose calls are made in a bubble.
-type advanced struct {
+// bubbleRecorder is a recorder whose calls run in a bubble.
+type bubbleRecorder struct {
 	bubble *bubble
 	to     events.Recorder
 }
 
-var _ events.Recorder = (*advanced)(nil)
+var _ events.Recorder = (*bubbleRecorder)(nil)
 
-// Eventf implements events.EventRecorder.
-func (r *advanced) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+// Eventf implements [events.EventRecorder].
+func (r *bubbleRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	r.bubble.emit(func() { r.to.Eventf(regarding, related, eventtype, reason, action, note, args...) })
 }
 
-// AnnotatedEventf implements events.AnnotatedEventRecorder.
-func (r *advanced) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
+// AnnotatedEventf implements [events.AnnotatedEventRecorder].
+func (r *bubbleRecorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
 	r.bubble.emit(func() {
 		r.to.AnnotatedEventf(regarding, related, annotations, eventtype, reason, action, note, args...)
 	})
 }
 
-// WithLogger implements events.EventRecorderLogger.
-func (r *advanced) WithLogger(logger klog.Logger) events.EventRecorderLogger {
+// WithLogger implements [events.EventRecorderLogger].
+func (r *bubbleRecorder) WithLogger(logger klog.Logger) events.EventRecorderLogger {
 	if r.to == nil {
-		return r // it was made after the end of the test
+		return r // created after the end of the test
 	}
-	// What a recorder of package events returns is one.
-	return &advanced{bubble: r.bubble, to: r.to.WithLogger(logger).(events.Recorder)}
+	// The recorders of package events return recorders of package events.
+	return &bubbleRecorder{bubble: r.bubble, to: r.to.WithLogger(logger).(events.Recorder)}
 }

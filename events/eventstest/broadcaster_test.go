@@ -23,80 +23,64 @@ import (
 
 const controller = "example.com/kubelet"
 
-// inAndOut runs a test as it is, and in a bubble.
-func inAndOut(t *testing.T, test func(t *testing.T)) {
+// inAndOut runs a test with a broadcaster and a recorder twice: in a bubble, and outside.
+func inAndOut(t *testing.T, test func(*testing.T, *Broadcaster, events.Recorder)) {
 	t.Helper()
-	t.Run("outside", test)
-	t.Run("in a bubble", func(t *testing.T) { synctest.Test(t, test) })
+	run := func(t *testing.T) {
+		b := NewBroadcaster(t)
+		test(t, b, b.NewRecorder(scheme.Scheme, controller))
+	}
+	t.Run("outside", run)
+	t.Run("in a bubble", func(t *testing.T) { synctest.Test(t, run) })
 }
 
 func emit(r events.EventRecorder) {
 	r.Eventf(pod, nil, corev1.EventTypeWarning, "Unhealthy", "KillContainer", "probe failed")
 }
 
+// assertSeries checks the only series on the server.
+func assertSeries(t *testing.T, b *Broadcaster, state series.State, count int) {
+	t.Helper()
+	all := b.Series()
+	require.Len(t, all, 1)
+	assert.Equal(t, state, all[0].State)
+	assert.EqualValues(t, count, all[0].Count)
+}
+
 func TestLifeOfASeries(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
 		begin := b.Now()
 		assert.Equal(t, time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC), begin.UTC())
-		recorder := b.NewRecorder(scheme.Scheme, controller)
-
 		emit(recorder)
-		require.Len(t, b.Series(), 1)
-		assert.Equal(t, series.Singleton, b.Series()[0].State)
+		assertSeries(t, b, series.Singleton, 1)
 		b.Advance(time.Minute)
 		emit(recorder)
-		require.Len(t, b.Series(), 1)
-		assert.Equal(t, series.Ongoing, b.Series()[0].State)
-		assert.EqualValues(t, 2, b.Series()[0].Count)
+		assertSeries(t, b, series.Ongoing, 2)
 		b.Advance(6*time.Minute - time.Nanosecond)
-		assert.Equal(t, series.Ongoing, b.Series()[0].State)
+		assertSeries(t, b, series.Ongoing, 2)
 		b.Advance(time.Nanosecond)
-		s := b.Series()[0]
-		assert.Equal(t, series.Finished, s.State)
-		assert.EqualValues(t, 2, s.Count)
-		assert.Equal(t, begin.UTC(), s.First.UTC())
-		assert.Equal(t, begin.Add(time.Minute).UTC(), s.Last.UTC())
+		assertSeries(t, b, series.Finished, 2)
+		assert.Equal(t, begin.UTC(), b.Series()[0].First.UTC())
+		assert.Equal(t, begin.Add(time.Minute).UTC(), b.Series()[0].Last.UTC())
 		assert.Equal(t, begin.Add(7*time.Minute), b.Now())
-		assert.Len(t, b.Requests(), 3)
 		assert.Zero(t, b.Stats().Tracked)
+		assert.Equal(t, map[events.WriteKey]uint64{
+			{Kind: "create", Outcome: "written"}: 1, {Kind: "series", Outcome: "written"}: 1, {Kind: "finish", Outcome: "written"}: 1,
+		}, b.Stats().Writes)
+		requests := b.Requests()
+		require.Len(t, requests, 3)
+		for i, verb := range []string{"create", "patch", "patch"} {
+			assert.Equal(t, verb, requests[i].Verb)
+		}
 
 		emit(recorder)
-		assert.Len(t, b.Events(), 2, "it begins anew")
+		assert.Len(t, b.Events(), 2, "a new series begins")
 		b.Advance(time.Hour)
-		assert.Empty(t, b.Events(), "they expire")
+		assert.Empty(t, b.Events(), "both have expired")
 	})
 }
 
-// A hot loop costs three requests, and two an hour.
-func TestHourOfAHotLoop(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
-		recorder := b.NewRecorder(scheme.Scheme, controller)
-		for range 3600 {
-			emit(recorder)
-			b.Advance(time.Second)
-		}
-		b.Advance(6 * time.Minute)
-		assert.Equal(t, []string{"create", "patch", "patch", "patch", "patch"}, verbs(b.Requests()))
-		assert.Equal(t, map[events.WriteKey]uint64{
-			{Kind: "create", Outcome: "written"}: 1, {Kind: "series", Outcome: "written"}: 1,
-			{Kind: "heartbeat", Outcome: "written"}: 2, {Kind: "finish", Outcome: "written"}: 1,
-		}, b.Stats().Writes)
-		assert.EqualValues(t, 3600, b.Series()[0].Count)
-	})
-}
-
-func verbs(requests []Request) (verbs []string) {
-	for _, r := range requests {
-		verbs = append(verbs, r.Verb)
-	}
-	return verbs
-}
-
-// The same test makes the same requests at the same times, whatever the scheduler
-// does.
-func TestRunsAreAlike(t *testing.T) {
+func TestRunsAreReproducible(t *testing.T) {
 	var first []string
 	for i := range 20 {
 		b := NewBroadcaster(t)
@@ -115,7 +99,7 @@ func TestRunsAreAlike(t *testing.T) {
 		for _, r := range b.Requests() {
 			run = append(run, fmt.Sprint(r, r.Body))
 		}
-		slices.Sort(run) // the table has no order
+		slices.Sort(run) // concurrent requests come in any order
 		if i == 0 {
 			first = run
 			require.Greater(t, len(run), 40)
@@ -124,38 +108,31 @@ func TestRunsAreAlike(t *testing.T) {
 	}
 }
 
-func TestTrouble(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
-		recorder := b.NewRecorder(scheme.Scheme, controller)
+func TestFailingRequests(t *testing.T) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
 		b.Answer(func(context.Context, Request) error { return apierrors.NewTooManyRequests("slow down", 60) })
 		emit(recorder)
 		assert.Empty(t, b.Events())
 		assert.False(t, b.Stats().PausedUntil.IsZero())
-		asked := len(b.Requests())
+		before := len(b.Requests())
 		b.Advance(59 * time.Second)
-		assert.Len(t, b.Requests(), asked, "it pauses")
+		assert.Len(t, b.Requests(), before, "the gate is closed")
 		for range 10 {
 			emit(recorder)
 		}
 		b.Answer(nil)
 		b.Advance(time.Minute)
-		require.Len(t, b.Series(), 1)
-		assert.EqualValues(t, 11, b.Series()[0].Count, "nothing is lost")
+		assertSeries(t, b, series.Ongoing, 11)
 	})
 }
 
-// A server that does not answer takes no real time either.
-func TestServerThatHangs(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
-		recorder := b.NewRecorder(scheme.Scheme, controller)
+func TestHangingRequests(t *testing.T) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
 		b.Answer(func(ctx context.Context, _ Request) error { <-ctx.Done(); return ctx.Err() })
 		emit(recorder)
-		b.Advance(events.DefaultRequestTimeout - time.Second)
 		require.Len(t, b.Requests(), 1)
-		require.NoError(t, b.Requests()[0].Err, "it is under way")
-		b.Advance(time.Second)
+		require.NoError(t, b.Requests()[0].Err, "it is in flight")
+		b.Advance(time.Minute)
 		require.ErrorIs(t, b.Requests()[0].Err, context.DeadlineExceeded)
 		b.Answer(func(context.Context, Request) error { time.Sleep(time.Second); return nil })
 		b.Advance(time.Minute)
@@ -163,18 +140,15 @@ func TestServerThatHangs(t *testing.T) {
 	})
 }
 
-func TestShutdownWritesWhatIsLeft(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
-		recorder := b.NewRecorder(scheme.Scheme, controller)
+func TestShutdownWritesPendingSeries(t *testing.T) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
 		for range 10 {
 			emit(recorder)
 			b.Advance(time.Second)
 		}
-		assert.EqualValues(t, 2, b.Series()[0].Count)
+		assertSeries(t, b, series.Ongoing, 2)
 		b.Shutdown()
-		assert.EqualValues(t, 10, b.Series()[0].Count)
-		assert.Equal(t, series.Ongoing, b.Series()[0].State)
+		assertSeries(t, b, series.Ongoing, 10)
 		emit(recorder)
 		assert.EqualValues(t, 1, b.Stats().Dropped[events.DropShutdown])
 		b.Shutdown()
@@ -182,8 +156,7 @@ func TestShutdownWritesWhatIsLeft(t *testing.T) {
 }
 
 func TestRecordersOfABroadcaster(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
+	inAndOut(t, func(t *testing.T, b *Broadcaster, _ events.Recorder) {
 		r := b.NewRecorderWithOptions(scheme.Scheme, controller, events.RecorderOptions{DistinctNotes: 10})
 		r.AnnotatedEventf(pod, nil, map[string]string{"a": "1"}, corev1.EventTypeNormal, "Pulled", "Pull", "one")
 		r.WithLogger(klog.Background()).Eventf(pod, nil, corev1.EventTypeNormal, "Pulled", "Pull", "two")
@@ -194,11 +167,8 @@ func TestRecordersOfABroadcaster(t *testing.T) {
 	})
 }
 
-// Controllers have goroutines of their own.
-func TestRecordersMayBeUsedConcurrently(t *testing.T) {
-	inAndOut(t, func(t *testing.T) {
-		b := NewBroadcaster(t)
-		recorder := b.NewRecorder(scheme.Scheme, controller)
+func TestConcurrentRecorders(t *testing.T) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
@@ -209,50 +179,56 @@ func TestRecordersMayBeUsedConcurrently(t *testing.T) {
 		}
 		wg.Wait()
 		b.Advance(6 * time.Minute)
-		require.Len(t, b.Series(), 1)
-		assert.EqualValues(t, 800, b.Series()[0].Count)
+		assertSeries(t, b, series.Finished, 800)
 	})
 }
 
-func TestBroadcastersStandBesideEachOther(t *testing.T) {
+func TestBroadcastersHaveTheirOwnTime(t *testing.T) {
 	a, b := NewBroadcaster(t), NewBroadcaster(t)
 	a.Advance(time.Hour)
 	assert.Equal(t, time.Hour, a.Now().Sub(b.Now()))
 }
 
-// A controller can go on when its test has ended.
-func TestNothingHappensAfterTheEndOfTheTest(t *testing.T) {
+// A controller may outlive its test.
+func TestCallsAfterTheTestDoNothing(t *testing.T) {
 	var b *Broadcaster
 	var recorder events.Recorder
 	t.Run("ends", func(t *testing.T) {
 		b = NewBroadcaster(t)
 		recorder = b.NewRecorder(scheme.Scheme, controller)
 	})
-	emit(recorder)
-	emit(recorder.WithLogger(klog.Background()))
 	late := b.NewRecorder(scheme.Scheme, controller)
-	emit(late.WithLogger(klog.Background()))
+	for _, r := range []events.EventRecorder{recorder, recorder.WithLogger(klog.Background()), late, late.WithLogger(klog.Background())} {
+		emit(r)
+	}
 	b.Advance(time.Hour)
 	assert.Empty(t, b.Events())
 	assert.Zero(t, b.Stats().Occurrences)
 }
 
-func TestProblemsAreSeenInDrops(t *testing.T) {
+func TestOnDropIsCalledBeforeEventfReturns(t *testing.T) {
 	dropped := 0
 	b := NewBroadcasterWithOptions(t, events.Options{OnDrop: func(d events.Drop) { dropped += d.Count }})
 	b.NewRecorder(scheme.Scheme, controller).Eventf(nil, nil, corev1.EventTypeNormal, "Pulled", "Pull", "")
-	assert.Equal(t, 1, dropped, "it was called before Eventf returned")
+	assert.Equal(t, 1, dropped)
 }
 
 func TestPrepare(t *testing.T) {
-	opts, err := prepare(events.Options{})
-	require.NoError(t, err)
-	assert.Equal(t, events.Options{Workers: 1, SkipList: true}, opts)
-	opts, err = prepare(events.Options{Workers: 3, FinishAfter: time.Minute})
-	require.NoError(t, err)
-	assert.Equal(t, events.Options{Workers: 3, FinishAfter: time.Minute, SkipList: true}, opts)
-	_, err = prepare(events.Options{Clock: clock.RealClock{}})
-	require.ErrorContains(t, err, "eventstest: Options.Clock is set")
-	_, err = prepare(events.Options{Capacity: -1})
-	require.ErrorContains(t, err, "Capacity is negative: -1")
+	for _, row := range []struct {
+		opts, want events.Options
+		err        string
+	}{
+		{want: events.Options{Workers: 1, SkipList: true}},
+		{opts: events.Options{Workers: 3, FinishAfter: time.Minute}, want: events.Options{Workers: 3, FinishAfter: time.Minute, SkipList: true}},
+		{opts: events.Options{Clock: clock.RealClock{}}, err: "eventstest: Options.Clock is set"},
+		{opts: events.Options{Capacity: -1}, err: "Capacity is negative: -1"},
+	} {
+		got, err := prepare(row.opts)
+		if row.err != "" {
+			require.ErrorContains(t, err, row.err)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, row.want, got)
+	}
 }

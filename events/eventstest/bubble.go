@@ -6,22 +6,20 @@ import (
 	"time"
 )
 
-// bubble is where time passes as the test says. It is a bubble of testing/synctest,
-// which knows when all goroutines in it wait for something that only more time can
-// bring: no polling, no sleeping, no guessing.
+// bubble runs functions in a bubble of testing/synctest, whose time the test controls.
 //
-// Where the test does not run in a bubble itself, there is one beside it. Its main
-// goroutine takes calls from a channel that was made outside, and waiting for that
-// does not let time pass: it stands still until a call lets it go on. What is in
-// the bubble must be touched in such a call alone.
+// If the test does not run in a bubble itself, there is one next to it. Its main
+// goroutine receives calls from a channel that was created outside. This wait does not
+// let the virtual time pass, so time stands still between calls. Only such a call may
+// touch what lives in the bubble.
 type bubble struct {
-	calls chan func()   // nil: the test runs in a bubble itself
+	calls chan func()   // nil if the test runs in a bubble itself
 	stop  chan struct{} // closed to end the bubble
 	ended chan struct{} // closed when the bubble is gone
 }
 
-// newBubble returns the bubble that the test runs in, or makes one. inside gets the
-// test as it is to be used in the bubble, and is called there.
+// newBubble returns the bubble in which the test runs, or a new one. It calls inside in
+// the bubble, with the T to use there.
 func newBubble(t *testing.T, inside func(*testing.T)) *bubble {
 	t.Helper()
 	b := &bubble{calls: make(chan func()), stop: make(chan struct{}), ended: make(chan struct{})}
@@ -30,8 +28,8 @@ func newBubble(t *testing.T, inside func(*testing.T)) *bubble {
 		defer close(b.ended)
 		nested := true
 		defer func() {
-			// Nothing of it has run if this is a goroutine of a bubble already. There is no
-			// other way to ask.
+			// synctest.Test panics at once if this goroutine runs in a bubble already. There is
+			// no other way to find out.
 			if nested && recover() != nil {
 				began <- false
 			}
@@ -53,15 +51,15 @@ func newBubble(t *testing.T, inside func(*testing.T)) *bubble {
 	}()
 	if !<-began {
 		<-b.ended
-		synctest.Wait() // panics if that was not the reason
+		synctest.Wait() // panics if there was another reason
 		inside(t)
 		return &bubble{}
 	}
 	return b
 }
 
-// do calls f in the bubble, and returns when everything there that follows from it
-// has been done. If the bubble is gone, f is not called.
+// do calls f in the bubble, and returns when all goroutines there wait for time to
+// pass. If the bubble has ended, do does nothing.
 func (b *bubble) do(f func()) {
 	if b.calls == nil {
 		synctest.Wait()
@@ -82,8 +80,8 @@ func (b *bubble) do(f func()) {
 	}
 }
 
-// emit is do for what may come from several goroutines at a time. Where the test
-// runs in a bubble itself, nobody but the test may wait for what follows from it.
+// emit is like do, for concurrent calls. If the test runs in a bubble itself, emit does
+// not wait, because only one goroutine at a time may call synctest.Wait.
 func (b *bubble) emit(f func()) {
 	if b.calls == nil {
 		f()
@@ -92,10 +90,10 @@ func (b *bubble) emit(f func()) {
 	b.do(f)
 }
 
-// sleep lets time pass.
+// sleep advances the time.
 func (b *bubble) sleep(d time.Duration) { b.do(func() { time.Sleep(d) }) }
 
-// end ends the bubble, and waits until all in it have ended.
+// end ends the bubble, and waits for its goroutines.
 func (b *bubble) end() {
 	if b.calls != nil {
 		close(b.stop)

@@ -1,37 +1,42 @@
-// Package eventstest is for the tests of programs that emit events, and of sinks.
+// Package eventstest helps to test programs that emit Kubernetes events, and sinks.
 //
-// # What does my controller emit?
+// Choose by the question that the test answers:
 //
-// A Recorder keeps what is emitted, as records and not as strings. It takes the
-// place of client-go's FakeRecorder, and does not block:
+//   - What does my controller emit? Use a [Recorder].
+//   - What do users see after an hour? Use a [Broadcaster].
+//   - What does the API server get from a broadcaster of my own? Use a [Server].
+//   - Does my sink work? Use [TestSink].
+//   - Does the API server accept this Event? Use [Validate] and [Lint].
+//
+// # What a controller emits
+//
+// A [Recorder] takes the place of client-go's FakeRecorder. It keeps each event as a
+// record with fields, not as a string, and never blocks:
 //
 //	recorder := eventstest.NewRecorder(t)
 //	reconciler := &BackupReconciler{Recorder: recorder}
 //	...
 //	recorder.Expect(t, eventstest.Want{Regarding: backup, Type: "Warning", Reason: "QuotaExceeded"})
 //	recorder.ExpectNone(t, eventstest.Want{Reason: "SnapshotTaken"})
-//	event, err := recorder.Wait(ctx, eventstest.Want{Reason: "Retrying"}) // of another goroutine
 //
-// ExpectOnly and ExpectInOrder want more. Find and Events return plain values, for
-// assertions of any other kind:
+// [Recorder.ExpectOnly] allows no other events, [Recorder.ExpectInOrder] checks their
+// order, and [Recorder.Wait] waits for an event from another goroutine. For any other
+// assertion, [Recorder.Find] and [Recorder.Events] return plain values:
 //
 //	assert.Len(t, recorder.Find(eventstest.Want{Regarding: backup}), 3)
 //
-// Legacy gives the recorder to call sites of client-go's tools/record, and Named
-// makes one of another controller that keeps its events in the same place.
+// [Recorder.Legacy] returns a recorder for call sites of client-go's tools/record, and
+// [Recorder.Named] one for another controller of the same program.
 //
-// # Would it reach the server?
+// An event that production would lose or change fails the test at once, with the field
+// and its value: for example, one with an unknown type or a note that is too long.
+// [Options.Style] adds the rules of docs/style-guide.md. A Recorder without a test, such
+// as the zero value, fails nothing by itself; call [Recorder.Check].
 //
-// An event that production would lose or change fails the test at once, with the
-// field and its value: one without an object, of an unknown type or with a note that
-// is too long. Options.Style adds docs/style-guide.md. A Recorder that no test was
-// given to, such as the zero value, fails nothing; Check says what is wrong. Validate
-// and Lint do the same for any Event.
+// # What users see
 //
-// # What becomes of a loop?
-//
-// A Broadcaster is the real one, and writes to a server in memory. Time stands still
-// until the test lets it pass:
+// A [Broadcaster] is the real one, with a server in memory and virtual time. Time stands
+// still until the test advances it:
 //
 //	broadcaster := eventstest.NewBroadcaster(t)
 //	recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/backup-controller")
@@ -40,22 +45,21 @@
 //		broadcaster.Advance(time.Second)
 //	}
 //	broadcaster.Advance(7 * time.Minute)
-//	broadcaster.Series()[0].State  // series.Finished
-//	broadcaster.Requests()         // three of them
+//	broadcaster.Series()[0].State // series.Finished
+//	broadcaster.Requests()        // three requests
 //
-// It runs in a testing/synctest bubble beside the test. The bubble knows when every
-// goroutine in it waits for something that only more time can bring, so Advance, and
-// each call of a recorder, returns exactly when there is nothing left to be done at
-// that time; nothing sleeps and nothing polls. A test that runs in a bubble itself
-// may use a Broadcaster too. It lives in that bubble then, time passes with the test's
-// own time.Sleep as with Advance, and recorders do not wait, as in production.
+// The broadcaster runs in a testing/synctest bubble next to the test. The bubble knows
+// when all of its goroutines wait for time to pass. So [Broadcaster.Advance] and each
+// call of a recorder return as soon as there is nothing left to do at that time. Nothing
+// sleeps, and nothing polls.
 //
-// A Server alone is a sink for a broadcaster that the test starts itself, with a
-// clock of its own, or for several that come one after the other.
+// A test that runs in a bubble itself can use a Broadcaster, too. The broadcaster then
+// lives in the test's bubble: [time.Sleep] advances the time like Advance, and calls of
+// recorders return at once, as in production.
 //
-// # Is my sink one?
+// # Sinks
 //
-// TestSink tests a sink of one's own, as testing/slogtest does a handler:
+// [TestSink] tests a sink, like testing/slogtest tests a handler:
 //
 //	func TestMySink(t *testing.T) {
 //		eventstest.TestSink(t, func(t *testing.T) eventstest.SinkUnderTest {
@@ -65,26 +69,24 @@
 //
 // # Guarantees
 //
-//   - A Recorder never blocks and never panics, whatever it is given, and reports
-//     nothing to a test that has ended.
-//   - What is kept is what was emitted, call by call: nothing is cut, repaired or put
-//     together.
-//   - Validate finds a problem where kube-apiserver (v1.36) refuses to create an Event,
-//     and nowhere else. The real server is asked by the tests of this project.
-//   - Lint finds nothing in an event that keeps to the style guide.
-//   - A Server answers to creates and patches as kube-apiserver does, with the same codes
-//     and fields. The tests ask both.
-//   - A test with a Broadcaster does the same each time it runs, as far as the
-//     recorder itself does; see below.
-//   - Everything may be used concurrently, but for what is said at Broadcaster.
+//   - A Recorder never blocks and never panics, and never fails a test that has ended.
+//   - A Recorder keeps events as emitted. It does not truncate, repair or aggregate them.
+//   - [Validate] finds a problem if and only if kube-apiserver v1.36 refuses to create the
+//     Event. The tests of this project compare it with the real server.
+//   - [Lint] finds no problem in an event that follows the style guide.
+//   - A [Server] answers creates and patches like kube-apiserver, with the same codes and
+//     fields. The tests of this project compare the two.
+//   - A test with a Broadcaster is reproducible, within the limitations below.
+//   - Everything is safe for concurrent use, with the exception that [Broadcaster]
+//     documents.
 //
 // # Limitations
 //
-//   - A Recorder keeps all events until Reset.
-//   - Neither knows which namespaces exist and who may write to them, nor how much etcd
-//     takes in one piece.
-//   - Back-off has jitter: when exactly a failed write is tried again differs from run
-//     to run. Advance by more than the longest.
-//   - Requests about different series at the same time come in any order.
-//   - A Broadcaster needs a *testing.T and begins in the year 2000.
+//   - A Recorder keeps all events until [Recorder.Reset].
+//   - Neither Validate nor a Server knows which namespaces exist, what RBAC allows, and
+//     how much etcd stores in one piece.
+//   - Back-off has jitter, so the time of a retry differs from run to run. Advance by
+//     more than the longest back-off.
+//   - Concurrent requests about different series come in any order.
+//   - A Broadcaster needs a *testing.T, and its time begins in the year 2000.
 package eventstest

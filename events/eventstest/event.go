@@ -12,31 +12,30 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// Event is one call of Eventf or AnnotatedEventf, as it was made: nothing is
-// repaired, cut or put together with other calls.
+// Event is one call of Eventf or AnnotatedEventf, with the arguments of the caller. It is
+// neither repaired nor truncated nor aggregated with other calls.
 type Event struct {
-	// Regarding is the object that the event is about, without a
-	// resourceVersion. It is zero if the object could not be referenced; Problems
-	// says why.
+	// Regarding refers to the object that the event is about, without a
+	// resourceVersion. It is zero if the object is invalid; Problems says why.
 	Regarding corev1.ObjectReference
-	// Related is the second object, zero if there is none.
+	// Related refers to the second object. It is zero if there is none.
 	Related corev1.ObjectReference
-	// Type, Reason and Action are what the caller passed. A legacy call site has no
-	// action; its reason stands in.
+	// Type, Reason and Action are the arguments of the caller. A legacy call site has no
+	// action, so Action is its reason.
 	Type, Reason, Action string
-	// Note is formatted.
+	// Note is the formatted note.
 	Note string
-	// Annotations are a copy of the caller's, nil if there are none.
+	// Annotations is a copy of the caller's annotations, nil if there are none.
 	Annotations map[string]string
-	// Time is that of the call.
+	// Time is the time of the call.
 	Time time.Time
-	// ReportingController is the name that the recorder has; see Recorder.Named.
+	// ReportingController is the name of the controller; see [Recorder.Named].
 	ReportingController string
-	// Problems are what is wrong with the event, nil if it is fine.
+	// Problems lists what is wrong with the event. It is nil if nothing is.
 	Problems []Problem
 }
 
-// String returns e in one line, for people.
+// String returns the event on one line, for people.
 func (e Event) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (%s) %s", orNone(e.Type), orNone(e.Reason), orNone(e.Action), describe(e.Regarding))
@@ -50,8 +49,7 @@ func (e Event) String() string {
 	return b.String()
 }
 
-// object returns e as the API object that says it, before anything is repaired
-// for the API server.
+// object returns the event as an API object that was not repaired for the API server.
 func (e Event) object(instance string) *eventsv1.Event {
 	key := series.Key{
 		Regarding:           series.ReferenceOf(&e.Regarding),
@@ -63,7 +61,7 @@ func (e Event) object(instance string) *eventsv1.Event {
 		ReportingInstance:   instance,
 	}
 	event := &eventsv1.Event{
-		// The recorder sees to the name; no caller has a say in it.
+		// The recorder chooses the name, and chooses a valid one.
 		ObjectMeta:          metav1.ObjectMeta{Namespace: e.Regarding.Namespace, Name: key.BaseName(), Annotations: e.Annotations},
 		EventTime:           metav1.NewMicroTime(e.Time),
 		ReportingController: e.ReportingController,

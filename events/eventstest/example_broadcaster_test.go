@@ -10,8 +10,8 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// testLoop tests what becomes of a controller that runs into the same thing every
-// ten seconds, for an hour.
+// testLoop tests what users see of a controller that has the same problem every ten
+// seconds for an hour.
 func testLoop(t *testing.T) {
 	broadcaster := eventstest.NewBroadcaster(t)
 	controller := &attacher{recorder: broadcaster.NewRecorder(scheme.Scheme, "example.com/attacher")}
@@ -21,21 +21,20 @@ func testLoop(t *testing.T) {
 		broadcaster.Advance(10 * time.Second)
 	}
 	if s := broadcaster.Series()[0]; s.State != series.Ongoing {
-		t.Errorf("after an hour it is %v", s.State)
+		t.Errorf("after an hour, the series is %v", s.State)
 	}
 	broadcaster.Advance(6 * time.Minute)
 	if s := broadcaster.Series()[0]; s.State != series.Finished || s.Count != 360 {
-		t.Errorf("six quiet minutes later it is %v x%d", s.State, s.Count)
+		t.Errorf("six quiet minutes later, the series is %v x%d", s.State, s.Count)
 	}
-	// One that creates the Event, one that makes it a series, two heartbeats, and one
-	// that closes it.
+	// Create the Event, make it a series, send two heartbeats, and finish the series.
 	if requests := broadcaster.Requests(); len(requests) != 5 {
 		t.Errorf("%d requests: %v", len(requests), requests)
 	}
 }
 
-// What becomes of a loop can be tested without a server, and without waiting.
+// A test of an hour needs no server, and takes no time.
 func ExampleBroadcaster() {
-	var t *testing.T // what a test function is given
+	var t *testing.T // of the test function
 	testLoop(t)
 }

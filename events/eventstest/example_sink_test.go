@@ -6,16 +6,15 @@ import (
 	"github.com/eventseries/eventseries/events/eventstest"
 )
 
-// testServer tests a sink by all that a broadcaster needs of it. This one is a
-// Server.
+// testServer tests a sink. This one is a Server.
 func testServer(t *testing.T) {
 	eventstest.TestSink(t, func(*testing.T) eventstest.SinkUnderTest {
 		return eventstest.SinkUnderTest{Sink: &eventstest.Server{}}
 	})
 }
 
-// A sink is tested in a subtest for each rule.
+// TestSink runs a subtest for each rule.
 func ExampleTestSink() {
-	var t *testing.T // what a test function is given
+	var t *testing.T // of the test function
 	testServer(t)
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Find returns the events that are wanted, in the order in which they were
-// emitted, nil if there is none. A Want that can never be compared (a nil pointer
-// as an object, a pattern that does not compile) finds none; Expect says so.
+// Find returns the events that match want, in the order of the calls, or nil. No event
+// matches an invalid Want, such as one with a nil pointer as an object or with an invalid
+// pattern; [Recorder.Expect] reports that.
 func (r *Recorder) Find(want Want) []Event {
 	m, err := want.matcher(r.scheme())
 	if err != nil {
@@ -18,11 +18,11 @@ func (r *Recorder) Find(want Want) []Event {
 	return slices.DeleteFunc(r.Events(), func(e Event) bool { return !m.matches(e) })
 }
 
-// Expect fails the test unless each want is met by an event of its own: Expect(t,
-// w, w) wants two. There may be other events. It reports whether all were met.
+// Expect fails the test unless each want matches an event of its own: Expect(t, w, w)
+// wants two events. There may be other events. It returns whether the test passed.
 //
-// What it says when it fails is what was wanted, the event that comes nearest with
-// the fields in which it differs, and what else was recorded.
+// The failure shows the want, the closest event with the fields that differ, and all
+// events.
 func (r *Recorder) Expect(tb testing.TB, wants ...Want) bool {
 	tb.Helper()
 	matchers, ok := r.matchers(tb, wants)
@@ -37,9 +37,9 @@ func (r *Recorder) Expect(tb testing.TB, wants ...Want) bool {
 	return len(missing) == 0
 }
 
-// ExpectOnly fails the test unless each want is met by an event of its own and
-// there are no other events. Without wants there must be none at all. It reports
-// whether that is so.
+// ExpectOnly fails the test unless each want matches an event of its own, and there are
+// no other events. Without wants, it fails if there is any event. It returns whether the
+// test passed.
 func (r *Recorder) ExpectOnly(tb testing.TB, wants ...Want) bool {
 	tb.Helper()
 	matchers, ok := r.matchers(tb, wants)
@@ -57,8 +57,8 @@ func (r *Recorder) ExpectOnly(tb testing.TB, wants ...Want) bool {
 	return len(missing) == 0 && len(extra) == 0
 }
 
-// ExpectInOrder fails the test unless the wants are met in this order. There may be
-// other events in between. It reports whether they were met.
+// ExpectInOrder fails the test unless the wants match events in this order. There may be
+// other events in between. It returns whether the test passed.
 func (r *Recorder) ExpectInOrder(tb testing.TB, wants ...Want) bool {
 	tb.Helper()
 	matchers, ok := r.matchers(tb, wants)
@@ -82,9 +82,9 @@ func (r *Recorder) ExpectInOrder(tb testing.TB, wants ...Want) bool {
 	return true
 }
 
-// ExpectNone fails the test if there is an event that meets one of wants, or any
-// event at all if none is given. It reports whether there is none. To prove that
-// there was no Warning:
+// ExpectNone fails the test if an event matches one of the wants. Without wants, it
+// fails if there is any event. It returns whether the test passed. For example, to check
+// that there was no Warning:
 //
 //	recorder.ExpectNone(t, eventstest.Want{Type: corev1.EventTypeWarning})
 func (r *Recorder) ExpectNone(tb testing.TB, wants ...Want) bool {
@@ -116,9 +116,9 @@ func (r *Recorder) ExpectNone(tb testing.TB, wants ...Want) bool {
 	return ok
 }
 
-// Wait returns the first event that is wanted, as soon as there is one; one that
-// is there already counts. If ctx ends before, the error wraps its cause and says
-// what was recorded instead. It is woken by events and does not poll.
+// Wait waits for an event that matches want, and returns the first one. It returns at
+// once if the event was emitted before. If ctx ends first, Wait returns an error that
+// wraps the cause of ctx and shows what was emitted instead. Wait does not poll.
 func (r *Recorder) Wait(ctx context.Context, want Want) (Event, error) {
 	m, err := want.matcher(r.scheme())
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Recorder) Wait(ctx context.Context, want Want) (Event, error) {
 	}
 }
 
-// matchers prepares wants, and fails the test if that cannot be done.
+// matchers returns the matchers of wants, and fails the test if a want is invalid.
 func (r *Recorder) matchers(tb testing.TB, wants []Want) ([]matcher, bool) {
 	tb.Helper()
 	matchers := make([]matcher, len(wants))
@@ -157,12 +157,12 @@ func (r *Recorder) matchers(tb testing.TB, wants []Want) ([]matcher, bool) {
 	return matchers, true
 }
 
-// assign gives as many matchers as possible an event of their own, each event to
-// one at most, and returns the matchers and the events that are left. It is the
-// augmenting path method for bipartite matchings: a greedy choice could leave a
-// narrow want without the event that a wide one has taken.
+// assign assigns an event of its own to as many matchers as possible, and returns the
+// indexes of the matchers and events that are left. It uses augmenting paths, the method
+// for bipartite matchings: with a greedy choice, a wide want could take the only event of
+// a narrow one.
 func assign(matchers []matcher, recorded []Event) (missing, extra []int) {
-	owner := make([]int, len(recorded)) // which matcher has it; -1: none
+	owner := make([]int, len(recorded)) // the matcher that has the event, or -1
 	for i := range owner {
 		owner[i] = -1
 	}

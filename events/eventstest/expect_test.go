@@ -14,10 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// recordedAtNoon has three events.
+// recordedAtNoon returns a recorder with three events.
 func recordedAtNoon() *Recorder {
 	r := NewRecorderWithOptions(nil, Options{Clock: clocktesting.NewFakePassiveClock(noon)})
 	r.Eventf(pod, node, corev1.EventTypeNormal, "Bound", "Schedule", "bound to worker-2")
@@ -26,7 +27,18 @@ func recordedAtNoon() *Recorder {
 	return r
 }
 
+// The events of recordedAtNoon in a report.
+const (
+	first  = "\n    #1 12:00:00 Normal Bound (Schedule) Pod shop/cart-7, related Node worker-2: \"bound to worker-2\""
+	second = "\n    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: \"probe failed: HTTP 503\" map[attempt:1]"
+	third  = "\n    #3 12:00:00 Normal Maintenance (Drain) Node worker-2: \"evicted 14 pods\""
+	all    = "\n  recorded (3):" + first + second + third
+)
+
 func TestWantMatches(t *testing.T) {
+	podNamed := func(uid types.UID) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-7", UID: uid}}
+	}
 	r := recordedAtNoon()
 	for name, row := range map[string]struct {
 		want Want
@@ -38,9 +50,12 @@ func TestWantMatches(t *testing.T) {
 		"part of a reason":       {Want{Reason: "Boun"}, 0},
 		"action":                 {Want{Action: "Drain"}, 1},
 		"object":                 {Want{Regarding: pod}, 2},
-		"object without uid":     {Want{Regarding: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-7"}}}, 2},
-		"object of another uid":  {Want{Regarding: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-7", UID: "other"}}}, 0},
+		"object without uid":     {Want{Regarding: podNamed("")}, 2},
+		"object of another uid":  {Want{Regarding: podNamed("other")}, 0},
 		"object of another kind": {Want{Regarding: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-7"}}}, 0},
+		// An object without a known kind is compared by its name.
+		"unknown kind":           {Want{Regarding: &crd{corev1.Pod{ObjectMeta: pod.ObjectMeta}}}, 2},
+		"unknown kind, no match": {Want{Regarding: &crd{corev1.Pod{ObjectMeta: node.ObjectMeta}}, Type: "Warning"}, 0},
 		"name":                   {Want{Regarding: &corev1.ObjectReference{Name: "worker-2"}}, 1},
 		"kind":                   {Want{Regarding: &corev1.ObjectReference{Kind: "Pod"}}, 2},
 		"namespace":              {Want{Regarding: &corev1.ObjectReference{Namespace: "elsewhere"}}, 0},
@@ -71,15 +86,7 @@ func TestWantMatches(t *testing.T) {
 	}
 }
 
-// A Go type that no scheme knows is compared by its name.
-func TestWantOfAnUnknownKind(t *testing.T) {
-	type crd struct{ corev1.Pod }
-	r := recordedAtNoon()
-	assert.Len(t, r.Find(Want{Regarding: &crd{corev1.Pod{ObjectMeta: pod.ObjectMeta}}}), 2)
-	assert.Empty(t, r.Find(Want{Regarding: &crd{corev1.Pod{ObjectMeta: node.ObjectMeta}}, Type: "Warning"}))
-}
-
-func TestWantThatCanNeverBeCompared(t *testing.T) {
+func TestInvalidWants(t *testing.T) {
 	r := recordedAtNoon()
 	for message, want := range map[string]Want{
 		"eventstest: Want.Regarding: object is nil":                                  {Regarding: (*corev1.Pod)(nil)},
@@ -88,8 +95,8 @@ func TestWantThatCanNeverBeCompared(t *testing.T) {
 	} {
 		inner := &tb{}
 		for _, expect := range []func(testing.TB, ...Want) bool{r.Expect, r.ExpectOnly, r.ExpectInOrder, r.ExpectNone} {
-			assert.False(t, expect(inner, want), "it does not prove that there is none either")
-			inner.requireFailed(t, message)
+			assert.False(t, expect(inner, want))
+			require.Equal(t, message, inner.take())
 		}
 		assert.Empty(t, r.Find(want))
 		_, err := r.Wait(t.Context(), want)
@@ -97,17 +104,40 @@ func TestWantThatCanNeverBeCompared(t *testing.T) {
 	}
 }
 
-func TestExpectShowsTheNearest(t *testing.T) {
-	inner := &tb{}
-	r := recordedAtNoon()
-	assert.False(t, r.Expect(inner, Want{
-		Type: "Warning", Reason: "Unhealthy", Regarding: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "cart-8"},
-		NoteContains: "HTTP 500", Annotations: map[string]string{"attempt": "2", "host": "a"},
-	}))
-	inner.requireFailed(t, `
-eventstest: no such event
+func TestExpectations(t *testing.T) {
+	r, empty := recordedAtNoon(), new(Recorder)
+	anything, normal, warning := Want{}, Want{Type: "Normal"}, Want{Type: "Warning"}
+	bound, drained, other := Want{Reason: "Bound"}, Want{Reason: "Maintenance"}, Want{Reason: "Other"}
+	for name, row := range map[string]struct {
+		expect func(testing.TB, ...Want) bool
+		wants  []Want
+		report string // a part of it if it begins with "..."; empty: none
+	}{
+		"no want":              {expect: r.Expect},
+		"an event for each":    {expect: r.Expect, wants: []Want{normal, normal}},
+		"wide want first":      {expect: r.Expect, wants: []Want{normal, bound}},
+		"too few":              {r.Expect, []Want{normal, normal, normal}, "eventstest: too few events\n  want: type \"Normal\"" + all},
+		"no event is close":    {r.Expect, []Want{other}, "eventstest: no such event\n  want: reason \"Other\"" + all},
+		"no event at all":      {empty.Expect, []Want{anything}, "eventstest: no such event\n  want: any event\n  no event was recorded"},
+		"only these":           {expect: r.ExpectOnly, wants: []Want{drained, bound, warning}},
+		"only none":            {expect: empty.ExpectOnly},
+		"others, too":          {r.ExpectOnly, []Want{bound}, "eventstest: unexpected events\n  want no others\n  recorded (2 of 3):" + second + third},
+		"fewer than these":     {r.ExpectOnly, []Want{anything, anything, anything, anything}, "...too few events"},
+		"in order":             {expect: r.ExpectInOrder, wants: []Want{bound, drained}},
+		"in any order":         {expect: r.ExpectInOrder, wants: []Want{anything, anything, anything}},
+		"out of order":         {r.ExpectInOrder, []Want{drained, bound}, "eventstest: events are not in order\n  want: reason \"Bound\"\n  after: reason \"Maintenance\"" + all},
+		"one event for two":    {r.ExpectInOrder, []Want{bound, bound}, "...events are not in order"},
+		"missing in order":     {r.ExpectInOrder, []Want{bound, other}, "...no such event"},
+		"none of these":        {expect: r.ExpectNone, wants: []Want{other, {Action: "Other"}}},
+		"none at all":          {expect: empty.ExpectNone},
+		"some instead of none": {r.ExpectNone, nil, "...  want none\n  recorded (3 of 3):"},
+		"one of several":       {r.ExpectNone, []Want{other, warning}, "eventstest: unexpected events\n  want none with type \"Warning\"\n  recorded (1 of 3):" + second},
+		"closest event": {r.Expect, []Want{{
+			Type: "Warning", Reason: "Unhealthy", Regarding: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "cart-8"},
+			NoteContains: "HTTP 500", Annotations: map[string]string{"attempt": "2", "host": "a"},
+		}}, `eventstest: no such event
   want: type "Warning", reason "Unhealthy", regarding Pod shop/cart-8, note contains "HTTP 500", annotation attempt "2", annotation host "a"
-  nearest is #2, which differs in
+  closest is #2, which differs in
     regarding           want: Pod shop/cart-8
                          got: Pod shop/cart-7 (v1) uid pod-uid
     note                want: contains "HTTP 500"
@@ -115,111 +145,21 @@ eventstest: no such event
     annotation attempt  want: "2"
                          got: "1"
     annotation host     want: "a"
-                         got: none
-  recorded (3):
-    #1 12:00:00 Normal Bound (Schedule) Pod shop/cart-7, related Node worker-2: "bound to worker-2"
-    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: "probe failed: HTTP 503" map[attempt:1]
-    #3 12:00:00 Normal Maintenance (Drain) Node worker-2: "evicted 14 pods"
-`)
+                         got: none` + all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := &tb{}
+			assert.Equal(t, row.report == "", row.expect(inner, row.wants...))
+			if part, ok := strings.CutPrefix(row.report, "..."); ok {
+				assert.Contains(t, inner.take(), part)
+			} else {
+				require.Equal(t, row.report, inner.take())
+			}
+		})
+	}
 }
 
-func TestExpectWithNothingNear(t *testing.T) {
-	inner := &tb{}
-	assert.False(t, recordedAtNoon().Expect(inner, Want{Reason: "Other"}))
-	inner.requireFailed(t, `
-eventstest: no such event
-  want: reason "Other"
-  recorded (3):
-    #1 12:00:00 Normal Bound (Schedule) Pod shop/cart-7, related Node worker-2: "bound to worker-2"
-    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: "probe failed: HTTP 503" map[attempt:1]
-    #3 12:00:00 Normal Maintenance (Drain) Node worker-2: "evicted 14 pods"
-`)
-	assert.False(t, new(Recorder).Expect(inner, Want{}))
-	inner.requireFailed(t, `
-eventstest: no such event
-  want: any event
-  no event was recorded
-`)
-}
-
-func TestExpectWantsAnEventForEach(t *testing.T) {
-	inner := &tb{}
-	r := recordedAtNoon()
-	normal := Want{Type: "Normal"}
-	assert.True(t, r.Expect(inner, normal, normal))
-	assert.True(t, r.Expect(inner, normal, Want{Reason: "Bound"}), "the wide one leaves the narrow one its event")
-	assert.True(t, r.Expect(inner))
-	inner.assertPassed(t)
-	assert.False(t, r.Expect(inner, normal, normal, normal))
-	inner.requireFailed(t, `
-eventstest: too few events
-  want: type "Normal"
-  recorded (3):
-    #1 12:00:00 Normal Bound (Schedule) Pod shop/cart-7, related Node worker-2: "bound to worker-2"
-    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: "probe failed: HTTP 503" map[attempt:1]
-    #3 12:00:00 Normal Maintenance (Drain) Node worker-2: "evicted 14 pods"
-`)
-}
-
-func TestExpectOnly(t *testing.T) {
-	inner := &tb{}
-	r := recordedAtNoon()
-	assert.True(t, r.ExpectOnly(inner, Want{Reason: "Maintenance"}, Want{Reason: "Bound"}, Want{Type: "Warning"}))
-	assert.True(t, new(Recorder).ExpectOnly(inner))
-	inner.assertPassed(t)
-	assert.False(t, r.ExpectOnly(inner, Want{Reason: "Bound"}))
-	inner.requireFailed(t, `
-eventstest: unexpected events
-  want no others
-  recorded (2 of 3):
-    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: "probe failed: HTTP 503" map[attempt:1]
-    #3 12:00:00 Normal Maintenance (Drain) Node worker-2: "evicted 14 pods"
-`)
-	assert.False(t, r.ExpectOnly(inner, Want{}, Want{}, Want{}, Want{}))
-	assert.Contains(t, inner.take(), "too few events")
-}
-
-func TestExpectInOrder(t *testing.T) {
-	inner := &tb{}
-	r := recordedAtNoon()
-	bound, drained := Want{Reason: "Bound"}, Want{Reason: "Maintenance"}
-	assert.True(t, r.ExpectInOrder(inner, bound, drained))
-	assert.True(t, r.ExpectInOrder(inner, Want{}, Want{}, Want{}))
-	inner.assertPassed(t)
-	assert.False(t, r.ExpectInOrder(inner, drained, bound))
-	inner.requireFailed(t, `
-eventstest: events are not in order
-  want: reason "Bound"
-  after: reason "Maintenance"
-  recorded (3):
-    #1 12:00:00 Normal Bound (Schedule) Pod shop/cart-7, related Node worker-2: "bound to worker-2"
-    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: "probe failed: HTTP 503" map[attempt:1]
-    #3 12:00:00 Normal Maintenance (Drain) Node worker-2: "evicted 14 pods"
-`)
-	assert.False(t, r.ExpectInOrder(inner, bound, bound), "one event is not two")
-	assert.NotEmpty(t, inner.take())
-	assert.False(t, r.ExpectInOrder(inner, bound, Want{Reason: "Other"}))
-	assert.Contains(t, inner.take(), "no such event")
-}
-
-func TestExpectNone(t *testing.T) {
-	inner := &tb{}
-	r := recordedAtNoon()
-	assert.True(t, r.ExpectNone(inner, Want{Reason: "Other"}, Want{Action: "Other"}))
-	assert.True(t, new(Recorder).ExpectNone(inner))
-	inner.assertPassed(t)
-	assert.False(t, r.ExpectNone(inner))
-	assert.Contains(t, inner.take(), "  want none\n  recorded (3 of 3):")
-	assert.False(t, r.ExpectNone(inner, Want{Reason: "Other"}, Want{Type: "Warning"}))
-	inner.requireFailed(t, `
-eventstest: unexpected events
-  want none with type "Warning"
-  recorded (1 of 3):
-    #2 12:00:00 Warning Unhealthy (KillContainer) Pod shop/cart-7: "probe failed: HTTP 503" map[attempt:1]
-`)
-}
-
-func TestLongListsAreCut(t *testing.T) {
+func TestLongListsAreTruncated(t *testing.T) {
 	inner := &tb{}
 	var r Recorder
 	for i := range 25 {
@@ -232,7 +172,6 @@ func TestLongListsAreCut(t *testing.T) {
 	assert.True(t, strings.HasSuffix(message, "    and 5 more"), message)
 }
 
-// Whoever can be given an event is given one: the largest matching that there is.
 func TestAssignFindsTheLargestMatching(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -255,7 +194,7 @@ func TestAssignFindsTheLargestMatching(t *testing.T) {
 	}
 }
 
-// largest tries everything.
+// largest returns the size of the largest matching. It tries all of them.
 func largest(fits [][]bool, m int, taken uint) int {
 	if m == len(fits) {
 		return 0
@@ -274,7 +213,7 @@ func TestWait(t *testing.T) {
 		r := recordedAtNoon()
 		event, err := r.Wait(t.Context(), Want{Type: "Normal"})
 		require.NoError(t, err)
-		assert.Equal(t, "Bound", event.Reason, "the first one, and it does not have to come again")
+		assert.Equal(t, "Bound", event.Reason, "the first one, which is already there")
 
 		begin := time.Now()
 		go func() {
@@ -290,7 +229,7 @@ func TestWait(t *testing.T) {
 		event, err = r.Wait(t.Context(), Want{NoteContains: "layer 1"})
 		require.NoError(t, err)
 		assert.Equal(t, "layer 1", event.Note)
-		assert.Equal(t, 2*time.Minute, time.Since(begin), "as soon as it is there")
+		assert.Equal(t, 2*time.Minute, time.Since(begin), "as soon as it is recorded")
 		synctest.Wait()
 		for i := range waiters {
 			assert.Equal(t, event, waiters[i])
@@ -306,7 +245,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		r := recordedAtNoon()
 		_, err := r.Wait(ctx, Want{Type: "Normal", Reason: "Pulled"})
 		require.ErrorIs(t, err, context.Cause(ctx))
-		assert.Contains(t, err.Error(), "too late: eventstest: no such event\n  want: type \"Normal\", reason \"Pulled\"\n  nearest is #3")
+		assert.Contains(t, err.Error(), "too late: eventstest: no such event\n  want: type \"Normal\", reason \"Pulled\"\n  closest is #3")
 		r.Reset()
 		_, err = r.Wait(ctx, Want{})
 		assert.ErrorContains(t, err, "no event was recorded")

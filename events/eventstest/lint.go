@@ -13,28 +13,27 @@ import (
 
 var (
 	upperCamelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
-	// What runtime/debug.Stack begins with, or a panic ends in.
+	// The start of runtime/debug.Stack, and of the trace after a panic.
 	stackTrace = regexp.MustCompile(`(^|\n)goroutine \d+ \[`)
 	privateKey = regexp.MustCompile(`-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----`)
 )
 
-// Lint returns the problems of class ClassStyle that an Event has: where it does
-// not keep to docs/style-guide.md. Only what can be told from one Event for certain
-// is looked at:
+// Lint returns the problems, of class [ClassStyle], for which an Event violates
+// docs/style-guide.md. It checks what is certain from a single Event:
 //
-//   - reason and action are UpperCamelCase: words, not data.
-//   - reason and action are not the same word, for then one of them is missing.
-//   - related is another object than regarding.
-//   - the note is no stack trace.
-//   - neither the note nor an annotation has a private key in it.
+//   - Reason and action are UpperCamelCase words, not data.
+//   - Reason and action are different words.
+//   - Related is another object than regarding.
+//   - The note is not a stack trace.
+//   - Neither the note nor an annotation contains a private key.
 //
-// What Validate complains about is not said a second time.
+// Lint does not repeat the problems that [Validate] finds.
 func Lint(event *eventsv1.Event) []Problem {
 	return lint(event, false)
 }
 
-// lint is Lint. legacy says that the caller could not give an action, and its
-// reason stands in.
+// lint is Lint. If legacy is set, the caller could not pass an action, and action is the
+// reason.
 func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 	add := func(field, value, detail string) {
 		problems = append(problems, Problem{Class: ClassStyle, Field: field, Value: value, Detail: detail})
@@ -48,7 +47,7 @@ func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 	case event.Action != "" && !upperCamelCase.MatchString(event.Action):
 		add("action", event.Action, camel)
 	case event.Action != "" && event.Action == event.Reason:
-		add("action", event.Action, "must not be the reason: action says what was done, reason says why or how it went")
+		add("action", event.Action, "must not be the reason: the action says what the controller did, the reason why or with which result")
 	}
 	if sameObject(event.Regarding, event.Related) {
 		add("related", describe(*event.Related), "must be another object than regarding")
@@ -56,8 +55,8 @@ func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 	if stackTrace.MatchString(event.Note) {
 		add("note", event.Note, "must not be a stack trace")
 	}
-	// The value is not shown: it is a secret.
-	const secret = "must not have a private key in it: everybody who may read events reads it"
+	// These problems have no value, which is a secret.
+	const secret = "must not contain a private key, which everybody who may read events could read"
 	if privateKey.MatchString(event.Note) {
 		add("note", "", secret)
 	}
@@ -69,21 +68,20 @@ func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 	return problems
 }
 
-// sameObject reports whether both are references to the same part of the same
-// object.
+// sameObject reports whether both refer to the same part of the same object.
 func sameObject(regarding corev1.ObjectReference, related *corev1.ObjectReference) bool {
 	a, b := series.ReferenceOf(&regarding), series.ReferenceOf(related)
 	return a == b && !a.IsZero()
 }
 
-// misformatted reports whether Sprintf complains in note about a format that does
-// not go with its arguments. What the format and the arguments bring with them is
-// no complaint.
+// misformatted reports whether note contains a complaint of Sprintf that the format does
+// not match its arguments. It ignores what looks like a complaint in the format or in the
+// arguments.
 func misformatted(note, format string, args []any) bool {
 	const complaint = "%!"
-	brought := strings.Count(format, complaint)
+	before := strings.Count(format, complaint)
 	for _, arg := range args {
-		brought += strings.Count(fmt.Sprint(arg), complaint)
+		before += strings.Count(fmt.Sprint(arg), complaint)
 	}
-	return len(args) > 0 && strings.Count(note, complaint) > brought
+	return len(args) > 0 && strings.Count(note, complaint) > before
 }

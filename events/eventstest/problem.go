@@ -6,18 +6,19 @@ import (
 	"github.com/eventseries/eventseries/internal/text"
 )
 
-// Class says what kind of problem an event has.
+// Class is a kind of [Problem].
 type Class uint8
 
 const (
-	// ClassRules: kube-apiserver refuses the event as it was emitted. The recorder of
-	// package events repairs what can be repaired; what it cannot repair, and
-	// everything that goes through another recorder, is lost.
+	// ClassRules means that kube-apiserver rejects the event as emitted. Recorders of
+	// package events repair the event if they can, and drop it otherwise (see
+	// [Problem.Lost]). Other recorders always lose it.
 	ClassRules Class = iota
-	// ClassRecorder: the event is not recorded as it was meant. Something of it is
-	// left out or replaced, or its format does not go with its arguments.
+	// ClassRecorder means that the recorder of package events omits or replaces a part of
+	// the event, or that the format of the note does not match its arguments.
 	ClassRecorder
-	// ClassStyle: it is recorded, but not as docs/style-guide.md would have it.
+	// ClassStyle means that the event violates docs/style-guide.md. It is recorded as
+	// emitted.
 	ClassStyle
 )
 
@@ -35,26 +36,27 @@ func (c Class) String() string {
 	}
 }
 
-// Problem is one thing that is wrong with an event.
+// Problem is something that is wrong with an event. See [Event.Problems], [Validate] and
+// [Lint].
 type Problem struct {
-	// Class of the problem.
+	// Class is the kind of the problem.
 	Class Class
-	// Field is where the problem is, as events.k8s.io/v1 has it in JSON, such as
-	// "note" or "regarding.namespace".
+	// Field is the path of the field in the JSON of events.k8s.io/v1, such as "note" or
+	// "regarding.namespace".
 	Field string
-	// Value is the offending value, the empty string for one that is missing.
+	// Value is the value of the field. It is empty if the field is missing or a secret.
 	Value string
-	// Detail says what is wrong with it.
+	// Detail says what is wrong with the value.
 	Detail string
-	// Lost says that the recorder of package events cannot repair it either, and
-	// drops the event.
+	// Lost says that recorders of package events cannot repair the problem, and drop the
+	// event.
 	Lost bool
 }
 
-// maxShown is how many bytes of a value are shown to people.
+// maxShown is the length to which reports cut values, in bytes.
 const maxShown = 80
 
-// String returns p in one line, for people. Long values are cut.
+// String returns the problem on one line, for people. It truncates long values.
 func (p Problem) String() string {
 	value := p.Value
 	if len(value) > maxShown {

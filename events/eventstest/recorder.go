@@ -20,69 +20,70 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/legacy"
 	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
-// DefaultReportingController is the name of a recorder that was given none.
+// DefaultReportingController is the reporting controller of a [Recorder] without
+// [Options.ReportingController].
 const DefaultReportingController = "eventstest"
 
-// Options of a Recorder. The zero value is the default.
+// Options configure a [Recorder]. The zero value has the defaults.
 type Options struct {
-	// Scheme is asked for the kinds of objects that do not say it themselves, as
-	// the scheme of a broadcaster's NewRecorder is. If nil, that of client-go, which
-	// knows the objects of Kubernetes. Objects of a CRD need one that has them.
+	// Scheme knows the kinds of objects without a TypeMeta, like the scheme that a
+	// broadcaster's NewRecorder gets. If nil, it is client-go's scheme, which has the
+	// built-in types of Kubernetes. Custom resources need a scheme that has their types.
 	Scheme *runtime.Scheme
 
-	// ReportingController is what the controller calls itself. If empty,
-	// DefaultReportingController.
+	// ReportingController is the name of the controller. If empty, it is
+	// [DefaultReportingController].
 	ReportingController string
 
-	// ReportingInstance is what the process calls itself. If empty,
-	// ReportingController.
+	// ReportingInstance is the name of the process. If empty, it is the name of the
+	// controller.
 	ReportingInstance string
 
-	// Clock is where the times of events come from. If nil, the real clock.
+	// Clock provides the times of events. If nil, it is the real clock.
 	Clock clock.PassiveClock
 
-	// Style says that an event which does not keep to the style guide fails the
-	// test as well; see Lint.
+	// Style makes problems of [ClassStyle] fail the test, too; see [Lint].
 	Style bool
 }
 
-// Recorder keeps the events that are emitted to it. It is a recorder of package
-// events (and so one of client-go's and of controller-runtime's), and takes the
-// place of client-go's FakeRecorder: it keeps what was emitted and not a string of
-// it, and never blocks.
+// Recorder keeps the events that a program under test emits. It implements the recorder
+// interfaces of package events, and with them those of client-go's tools/events and of
+// controller-runtime; [Recorder.Legacy] implements those of tools/record.
 //
-// All methods may be called concurrently. The zero value is a recorder with
-// default options that fails no test by itself; Check says what is wrong with its
-// events.
+// Create one with [NewRecorder], pass it to the program under test, and call
+// [Recorder.Expect] or a similar method.
+//
+// All methods are safe for concurrent use. The zero value is a recorder with default
+// options that fails no test by itself; call [Recorder.Check].
 type Recorder struct {
 	opts Options
-	tb   testing.TB // nil: no test
+	tb   testing.TB // nil if there is no test
 
-	// alive is read-locked while something is reported to the test, which must not
-	// end meanwhile: testing panics when something is reported to a test that has
-	// ended.
+	// alive guards ended. Its read lock keeps the test from ending during a report:
+	// package testing panics if a test fails after its end.
 	alive sync.RWMutex
 	ended bool
 
 	mu      sync.Mutex
 	events  []Event
-	changed chan struct{} // closed when there is one more; nil if nobody waits
+	changed chan struct{} // closed by the next event; nil if nobody waits
 }
 
 var _ events.Recorder = (*Recorder)(nil)
 
-// NewRecorder returns a recorder with default options. An event that production
-// would lose, or record otherwise than it was emitted, fails the test at once: one
-// that has a problem of ClassRules or ClassRecorder.
+// NewRecorder returns a recorder with default options. An event that production would
+// lose or change, which has a problem of [ClassRules] or [ClassRecorder], fails the test
+// at once.
 func NewRecorder(tb testing.TB) *Recorder {
 	return NewRecorderWithOptions(tb, Options{})
 }
 
-// NewRecorderWithOptions is NewRecorder with options. If tb is nil, no event fails
-// anything, and Check says what is wrong.
+// NewRecorderWithOptions is like [NewRecorder], with options. If tb is nil, events do not
+// fail any test; call [Recorder.Check].
 func NewRecorderWithOptions(tb testing.TB, opts Options) *Recorder {
 	r := &Recorder{opts: opts, tb: tb}
 	if tb != nil {
@@ -95,8 +96,7 @@ func NewRecorderWithOptions(tb testing.TB, opts Options) *Recorder {
 	return r
 }
 
-// Eventf keeps an event. It does not block, and does not panic whatever it is
-// given.
+// Eventf records an event. It neither blocks nor panics, even if an argument is invalid.
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	if r.tb != nil {
 		r.tb.Helper()
@@ -104,7 +104,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventtype, reason, 
 	r.self().Eventf(regarding, related, eventtype, reason, action, note, args...)
 }
 
-// AnnotatedEventf keeps an event with annotations. The map is copied.
+// AnnotatedEventf records an event with annotations. It copies the map.
 func (r *Recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
 	if r.tb != nil {
 		r.tb.Helper()
@@ -112,41 +112,41 @@ func (r *Recorder) AnnotatedEventf(regarding, related runtime.Object, annotation
 	r.self().AnnotatedEventf(regarding, related, annotations, eventtype, reason, action, note, args...)
 }
 
-// WithLogger returns a recorder that keeps its events here. Nothing is logged.
+// WithLogger returns a recorder that keeps its events in r. It does not log.
 func (r *Recorder) WithLogger(logger klog.Logger) events.EventRecorderLogger {
 	return r.self().WithLogger(logger)
 }
 
-// Named returns a recorder of another controller that keeps its events here, for
-// programs that have several.
+// Named returns a recorder for another controller that keeps its events in r, for programs
+// with several controllers.
 func (r *Recorder) Named(reportingController string) events.Recorder {
 	return &emitter{to: r, controller: reportingController}
 }
 
-// Legacy returns a recorder for call sites of client-go's tools/record that keeps
-// its events here. Their reason is their action, as in production.
+// Legacy returns a recorder for call sites of client-go's tools/record that keeps its
+// events in r. The action of its events is their reason, as in production.
 func (r *Recorder) Legacy() record.EventRecorderLogger {
 	self := r.self()
 	self.legacy = true
 	return legacy.NewRecorder(self, nil)
 }
 
-// Events returns what was emitted so far, in that order.
+// Events returns copies of the events so far, in the order of the calls.
 func (r *Recorder) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-// Reset forgets all events.
+// Reset removes all events.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = nil
 }
 
-// Check fails the test for each event that has a problem of one of the classes,
-// or of any if none is given, and reports whether there was none.
+// Check fails the test for each problem of the given classes, or of any class if none is
+// given. It returns whether there are no such problems.
 func (r *Recorder) Check(tb testing.TB, classes ...Class) bool {
 	tb.Helper()
 	ok := true
@@ -172,7 +172,7 @@ func (r *Recorder) scheme() *runtime.Scheme {
 	return scheme.Scheme
 }
 
-// keep takes an event in, and wakes who waits for one.
+// keep records an event, and wakes the callers of Wait.
 func (r *Recorder) keep(event Event) {
 	clk := r.opts.Clock
 	if clk == nil {
@@ -180,7 +180,7 @@ func (r *Recorder) keep(event Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	event.Time = clk.Now() // here, so that the times of events are in their order
+	event.Time = clk.Now() // under the lock, so that times are in order
 	r.events = append(r.events, event)
 	if r.changed != nil {
 		close(r.changed)
@@ -188,8 +188,7 @@ func (r *Recorder) keep(event Event) {
 	}
 }
 
-// report fails the test for what is wrong with event, if that is to be said at
-// once.
+// report fails the test for the problems of an event.
 func (r *Recorder) report(event Event) {
 	if r.tb == nil {
 		return
@@ -207,19 +206,19 @@ func (r *Recorder) report(event Event) {
 	}
 }
 
-// emitter makes the events of one controller.
+// emitter is the recorder of one controller.
 type emitter struct {
 	to         *Recorder
 	controller string
-	legacy     bool // its callers know no action
+	legacy     bool // callers pass no action
 }
 
 var _ events.Recorder = (*emitter)(nil)
 
-// WithLogger implements events.EventRecorderLogger. Nothing is logged.
+// WithLogger implements [events.EventRecorderLogger]. It does not log.
 func (e *emitter) WithLogger(klog.Logger) events.EventRecorderLogger { return e }
 
-// Eventf implements events.EventRecorder.
+// Eventf implements [events.EventRecorder].
 func (e *emitter) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	if e.to.tb != nil {
 		e.to.tb.Helper()
@@ -227,7 +226,7 @@ func (e *emitter) Eventf(regarding, related runtime.Object, eventtype, reason, a
 	e.emit(regarding, related, nil, eventtype, reason, action, note, args)
 }
 
-// AnnotatedEventf implements events.AnnotatedEventRecorder.
+// AnnotatedEventf implements [events.AnnotatedEventRecorder].
 func (e *emitter) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
 	if e.to.tb != nil {
 		e.to.tb.Helper()
@@ -257,25 +256,25 @@ func (e *emitter) emit(regarding, related runtime.Object, annotations map[string
 		event.Problems = append(event.Problems, Problem{Class: ClassRules, Field: "regarding", Detail: regardingErr.Error(), Lost: true})
 	}
 	if relatedErr != nil {
-		event.Problems = append(event.Problems, Problem{Class: ClassRecorder, Field: "related", Detail: relatedErr.Error() + "; the event is recorded without it"})
+		event.Problems = append(event.Problems, Problem{Class: ClassRecorder, Field: "related", Detail: relatedErr.Error() + "; the recorder omits it"})
 	}
 	event.Problems = append(event.Problems, e.problems(event)...)
 	if misformatted(event.Note, note, args) {
 		event.Problems = append(event.Problems, Problem{Class: ClassRecorder, Field: "note", Value: event.Note,
-			Detail: fmt.Sprintf("the format %q does not go with its %d arguments", note, len(args))})
+			Detail: fmt.Sprintf("the format %q does not match its %d arguments", note, len(args))})
 	}
 	e.to.keep(event)
 	e.to.report(event)
 }
 
-// problems returns what is wrong with an event whose objects are known.
+// problems returns the problems of an event, except those of its objects.
 func (e *emitter) problems(event Event) (problems []Problem) {
-	event.Time = time.Unix(0, 0) // it has one as soon as it is kept
+	event.Time = time.Unix(0, 0) // keep sets the real one
 	object := event.object(cmp.Or(e.to.opts.ReportingInstance, e.controller, DefaultReportingController))
 	for _, problem := range Validate(object) {
 		switch problem.Field {
 		case "type", "namespace", "metadata.namespace":
-			problem.Lost = true // nobody can know what was meant
+			problem.Lost = true // recorders cannot guess the right value
 		}
 		problems = append(problems, problem)
 	}
@@ -283,15 +282,16 @@ func (e *emitter) problems(event Event) (problems []Problem) {
 	return append(problems, lint(object, e.legacy)...)
 }
 
-// omissions returns what the recorder of package events would leave out or
-// replace, although the server would take it.
+// omissions returns problems for what recorders of package events omit or replace,
+// although the server would accept it.
 func omissions(event Event) (problems []Problem) {
+	const invalidUTF8 = "is invalid UTF-8, which is replaced"
 	add := func(field, value, detail string) {
 		problems = append(problems, Problem{Class: ClassRecorder, Field: field, Value: value, Detail: detail})
 	}
 	for _, f := range []struct{ name, value string }{{"reason", event.Reason}, {"action", event.Action}, {"note", event.Note}} {
 		if !utf8.ValidString(f.value) {
-			add(f.name, f.value, "is not UTF-8; what is not is replaced")
+			add(f.name, f.value, invalidUTF8)
 		}
 	}
 	size := 0
@@ -300,14 +300,14 @@ func omissions(event Event) (problems []Problem) {
 		size += len(key) + len(value)
 		path := "metadata.annotations[" + key + "]"
 		if strings.HasPrefix(key, series.AnnotationPrefix) {
-			add(path, value, "is left out: "+series.AnnotationPrefix+" is the recorder's")
+			add(path, value, "is omitted, because "+series.AnnotationPrefix+" is reserved for the recorder")
 		}
 		if !utf8.ValidString(value) {
-			add(path, value, "is not UTF-8; what is not is replaced")
+			add(path, value, invalidUTF8)
 		}
 	}
-	if size > series.MaxAnnotationBytes {
-		add("metadata.annotations", "", fmt.Sprintf("have %d bytes; what does not fit into %d is left out", size, series.MaxAnnotationBytes))
+	if size > tracker.MaxAnnotationBytes {
+		add("metadata.annotations", "", fmt.Sprintf("has %d bytes; the recorder omits annotations beyond %d bytes", size, tracker.MaxAnnotationBytes))
 	}
 	return problems
 }

@@ -15,12 +15,12 @@ import (
 
 var errNilObject = errors.New("object is nil")
 
-// refer returns the reference to obj as an Event has it. obj can be anything; a
-// panic in its methods is an error here.
+// refer returns a reference to obj like that in an Event. If a method of obj panics, it
+// returns an error.
 func refer(s *runtime.Scheme, obj runtime.Object) (ref corev1.ObjectReference, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			ref, err = corev1.ObjectReference{}, fmt.Errorf("object of type %T cannot be referenced: panic: %v", obj, p)
+			ref, err = corev1.ObjectReference{}, fmt.Errorf("cannot refer to object of type %T: panic: %v", obj, p)
 		}
 	}()
 	if isNil(obj) {
@@ -28,7 +28,7 @@ func refer(s *runtime.Scheme, obj runtime.Object) (ref corev1.ObjectReference, e
 	}
 	found, err := reference.GetReference(s, obj)
 	if err != nil {
-		return ref, fmt.Errorf("object of type %T cannot be referenced: %w", obj, err)
+		return ref, fmt.Errorf("cannot refer to object of type %T: %w", obj, err)
 	}
 	return series.ReferenceOf(found).ObjectReference(), nil
 }
@@ -42,7 +42,7 @@ func isNil(obj runtime.Object) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// describe returns a reference for people: "Pod shop/cart-7".
+// describe returns a reference for people, such as "Pod shop/cart-7".
 func describe(ref corev1.ObjectReference) string {
 	name := ref.Name
 	if ref.Namespace != "" {

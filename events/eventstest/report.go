@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// maxListed is how many events are listed when an expectation fails.
+// maxListed is the number of events in the report of a failed expectation.
 const maxListed = 20
 
-// missed says that no event is what m wants, which comes nearest, and what else
-// was recorded.
+// missed reports that no event is left for m. It shows the closest event and lists all.
 func missed(m matcher, recorded []Event) string {
 	var b strings.Builder
 	matching := slices.IndexFunc(recorded, m.matches)
@@ -26,8 +25,8 @@ func missed(m matcher, recorded []Event) string {
 		return b.String()
 	}
 	if matching < 0 {
-		if at, differ := nearest(m, recorded); at >= 0 {
-			fmt.Fprintf(&b, "  nearest is #%d, which differs in\n", at+1)
+		if at, differ := closest(m, recorded); at >= 0 {
+			fmt.Fprintf(&b, "  closest is #%d, which differs in\n", at+1)
 			width := 0
 			for _, d := range differ {
 				width = max(width, len(d.field))
@@ -42,8 +41,7 @@ func missed(m matcher, recorded []Event) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// outOfOrder says that there are events that m wants, but none after the one that
-// before wanted.
+// outOfOrder reports that no event that matches m follows the one that matches before.
 func outOfOrder(before, m matcher, recorded []Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "eventstest: events are not in order\n  want: %v\n  after: %v\n  recorded (%d):\n", m, before, len(recorded))
@@ -51,7 +49,7 @@ func outOfOrder(before, m matcher, recorded []Event) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// unexpected says that some of the recorded events must not be there.
+// unexpected reports the events with these indexes, which should not exist.
 func unexpected(what string, recorded []Event, indexes []int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "eventstest: unexpected events\n  %s\n  recorded (%d of %d):\n", what, len(indexes), len(recorded))
@@ -59,10 +57,10 @@ func unexpected(what string, recorded []Event, indexes []int) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// nearest returns the index of the event that differs in the fewest fields, the
-// latest of several, and how it differs. It is -1 if none has anything of what is
-// wanted.
-func nearest(m matcher, recorded []Event) (at int, differ []difference) {
+// closest returns the index of the event that differs from m in the fewest fields, and
+// the differences. It prefers later events, and returns -1 if every event differs in all
+// fields.
+func closest(m matcher, recorded []Event) (at int, differ []difference) {
 	at = -1
 	best := len(m)
 	for i := len(recorded) - 1; i >= 0; i-- {
@@ -73,7 +71,7 @@ func nearest(m matcher, recorded []Event) (at int, differ []difference) {
 	return at, differ
 }
 
-// list writes the events with these indexes, or all if indexes is nil.
+// list writes the events with these indexes, or all events if indexes is nil.
 func list(b *strings.Builder, recorded []Event, indexes []int) {
 	if indexes == nil {
 		indexes = make([]int, len(recorded))

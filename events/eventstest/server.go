@@ -1,203 +1,152 @@
 package eventstest
 
 import (
+	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/fakeapi"
 )
 
-// DefaultTTL is for how long kube-apiserver keeps an Event: its --event-ttl.
+// DefaultTTL is how long kube-apiserver keeps an Event unless its --event-ttl says
+// otherwise.
 const DefaultTTL = time.Hour
 
-// Server keeps Events in memory, and is a sink that behaves as the API server does
-// with events.k8s.io/v1: a name is there once, what Validate finds is refused, only
-// metadata and series can be patched, a resourceVersion in a patch is a condition,
-// and an Event is gone some time after it was last changed.
+// Server is an in-memory API server for Events, for tests that start a broadcaster
+// themselves. It is a sink, and answers like kube-apiserver does for events.k8s.io/v1,
+// with the same error codes and fields:
 //
-// All methods may be called concurrently. The zero value is an empty server. The
-// fields are to be set before it is used.
+//   - It rejects an Event for which [Validate] finds problems.
+//   - It creates a name once.
+//   - It patches nothing but metadata and series.
+//   - A resourceVersion in a patch is a precondition.
+//   - An Event expires when TTL has passed since its last change. A patch that changes
+//     nothing does not renew it.
+//
+// Pass it to [events.NewBroadcaster], let the program under test emit events, and look
+// at [Server.Events] and [Server.Requests]. Use [Server.Answer] to have requests fail
+// or hang.
+//
+// The zero value is an empty server. All methods are safe for concurrent use. Set the
+// fields before the first request, and do not copy a Server after that.
 type Server struct {
-	// Clock is where the time comes from. If nil, the real clock.
+	// Clock provides the time. If nil, the server uses the real clock.
 	Clock clock.PassiveClock
-	// TTL is for how long an Event is kept after it was last changed. If zero,
-	// DefaultTTL. If negative, for ever.
+	// TTL is how long the server keeps an Event after its last change. If zero, it is
+	// DefaultTTL. If negative, Events do not expire.
 	TTL time.Duration
 
-	mu       sync.Mutex
-	events   map[types.NamespacedName]*stored
-	version  uint64 // the latest resourceVersion
-	created  uint64 // how many Events were
-	requests []*Request
-	answer   func(context.Context, Request) error
-}
-
-// stored is an Event on the server.
-type stored struct {
-	event   *eventsv1.Event
-	number  uint64 // of its creation
-	changed time.Time
+	once sync.Once
+	fake fakeapi.Server
 }
 
 var (
 	_ events.EventSink   = (*Server)(nil)
 	_ events.EventLister = (*Server)(nil)
-
-	eventResource = schema.GroupResource{Group: eventsv1.GroupName, Resource: "events"}
-	eventKind     = schema.GroupKind{Group: eventsv1.GroupName, Kind: "Event"}
 )
 
-// Create creates an Event and returns it as it is on the server.
+// api returns the server that does the work.
+func (s *Server) api() *fakeapi.Server {
+	s.once.Do(func() {
+		s.fake.Clock = s.Clock
+		s.fake.TTL = cmp.Or(s.TTL, DefaultTTL)
+	})
+	return &s.fake
+}
+
+// Create creates an Event and returns it as stored, with its resourceVersion. The
+// error is AlreadyExists if the name is taken, and Invalid for an Event that
+// kube-apiserver would reject.
 func (s *Server) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	sent, body, err := wire("create", event)
-	if err != nil {
-		return nil, err
-	}
-	return s.serve(ctx, "create", event, body, func() (*eventsv1.Event, error) { return s.create(sent) })
+	return s.api().Create(ctx, event)
 }
 
-// Update replaces an Event, or creates it if it is not there. Recorders do not use
-// it.
+// Update replaces an Event, or creates it if it does not exist, and returns it as
+// stored. Recorders of package events do not update Events.
 func (s *Server) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	sent, body, err := wire("update", event)
-	if err != nil {
-		return nil, err
-	}
-	return s.serve(ctx, "update", event, body, func() (*eventsv1.Event, error) {
-		old := s.events[nameOf(sent)]
-		if old == nil {
-			return s.create(sent)
-		}
-		return s.replace(old, sent)
-	})
+	return s.api().Update(ctx, event)
 }
 
-// Patch applies a JSON merge patch (RFC 7386) to the Event that has event's
-// namespace and name, and returns it as it is on the server then.
+// Patch applies a JSON merge patch (RFC 7386) to the Event with the namespace and the
+// name of event, and returns it as stored. The error is NotFound if there is no such
+// Event, Conflict if the patch has another resourceVersion than the Event, and
+// Invalid or BadRequest if kube-apiserver would reject the patch.
 func (s *Server) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	if err := addressed("patch", event); err != nil {
-		return nil, err
-	}
-	patch := slices.Clone(data)
-	return s.serve(ctx, "patch", event, string(patch), func() (*eventsv1.Event, error) {
-		old := s.events[nameOf(event)]
-		if old == nil {
-			return nil, apierrors.NewNotFound(eventResource, event.Name)
-		}
-		patched, err := applyPatch(old.event, patch)
-		if err != nil {
-			return nil, err
-		}
-		return s.replace(old, patched)
-	})
+	return s.api().Patch(ctx, event, data)
 }
 
-// List returns the Events of a namespace, or of all if that is empty, that opts
-// selects by fields and labels, in pages of opts.Limit.
+// List returns the Events of a namespace, or of all namespaces if it is empty. It
+// supports label selectors, the field selectors of kube-apiserver, and pages of
+// opts.Limit.
 func (s *Server) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	var list *eventsv1.EventList
-	_, err := s.serve(ctx, "list", &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}, "", func() (*eventsv1.Event, error) {
-		var err error
-		list, err = s.list(namespace, opts)
-		return nil, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return s.api().List(ctx, namespace, opts)
 }
 
-// Delete deletes an Event, as somebody with kubectl would.
-func (s *Server) Delete(namespace, name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if s.events[key] == nil {
-		return apierrors.NewNotFound(eventResource, name)
-	}
-	delete(s.events, key)
-	return nil
-}
+// Delete deletes an Event, as somebody with kubectl would. It is not one of the
+// [Server.Requests], and [Server.Answer] does not affect it. The error is NotFound if
+// there is no such Event.
+func (s *Server) Delete(namespace, name string) error { return s.api().Delete(namespace, name) }
 
-// Events returns what is on the server, in the order in which it was created.
-func (s *Server) Events() []eventsv1.Event {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	all := slices.SortedFunc(maps.Values(s.events), func(a, b *stored) int { return int(a.number) - int(b.number) })
-	list := make([]eventsv1.Event, len(all))
-	for i, e := range all {
-		e.event.DeepCopyInto(&list[i])
-	}
-	return list
-}
+// Events returns copies of the Events on the server, in the order of their creation.
+func (s *Server) Events() []eventsv1.Event { return s.api().Events() }
 
-// Requests returns all requests so far, those included that were refused. One that
-// is under way has no answer yet.
+// Requests returns all requests so far, in the order of their arrival. It includes
+// those that failed or are in flight.
 func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]Request, len(s.requests))
-	for i, r := range s.requests {
-		list[i] = *r
+	all := s.api().Requests()
+	list := make([]Request, len(all))
+	for i, r := range all {
+		list[i] = Request(r)
 	}
 	return list
 }
 
-// Answer has answer called with each request from now on, before it is carried
-// out. An error is what the client gets to see; with nil the request goes on. The
-// errors of k8s.io/apimachinery/pkg/api/errors are those of the API server. It may
-// block until the context of the request ends. If answer is nil, all works again.
+// Answer sets a function that is called with each request from now on, before the
+// server carries it out. If it returns an error, the client gets that error, and the
+// request has no effect. If it returns nil, the server carries out the request. To
+// have requests fail like those to kube-apiserver, return errors of
+// k8s.io/apimachinery/pkg/api/errors:
 //
 //	server.Answer(func(context.Context, eventstest.Request) error {
 //		return apierrors.NewTooManyRequests("slow down", 30)
 //	})
+//
+// To have requests hang, block until the context ends; the server does not carry out a
+// request whose context has ended. Answer(nil) removes the function.
 func (s *Server) Answer(answer func(context.Context, Request) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answer = answer
+	if answer == nil {
+		s.api().Before(nil)
+		return
+	}
+	s.api().Before(func(ctx context.Context, r fakeapi.Request) error {
+		if err := answer(ctx, Request(r)); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
 }
 
-// serve keeps a request and carries it out.
-func (s *Server) serve(ctx context.Context, verb string, event *eventsv1.Event, body string, do func() (*eventsv1.Event, error)) (*eventsv1.Event, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err // no client would send it
-	}
-	s.mu.Lock()
-	r := &Request{Time: s.now(), Verb: verb, Namespace: event.Namespace, Name: event.Name, Body: body}
-	s.requests = append(s.requests, r)
-	answer := s.answer
-	s.mu.Unlock()
-
-	var err error
-	if answer != nil {
-		err = answer(ctx, *r)
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var result *eventsv1.Event
-	if err == nil {
-		s.expire()
-		result, err = do()
-	}
-	r.Err = err
-	if err != nil {
-		return nil, err
-	}
-	return result.DeepCopy(), nil
+// Request is one request to a [Server], or to that of a [Broadcaster].
+type Request struct {
+	// Time is when the request arrived.
+	Time time.Time
+	// Verb is "create", "update", "patch" or "list".
+	Verb string
+	// Namespace and Name identify the Event. A list has no name.
+	Namespace, Name string
+	// Body is the Event or the patch that was sent, as JSON. A list has no body.
+	Body string
+	// Err is the error that the client got, nil if the request succeeded or is in
+	// flight.
+	Err error
 }
+
+// String returns the time, the verb, the name and the error of the request on one
+// line.
+func (r Request) String() string { return fakeapi.Request(r).String() }

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,38 +25,73 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// sinkRules are what TestSink tests. Their names are those of its subtests.
+// sinkRules are the rules of TestSink. Their names are the names of its subtests.
 var sinkRules = []sinkRule{
-	{"Create writes the whole Event", createWritesAll},
-	{"times are kept to the microsecond", timesAreKept},
-	{"Create takes a series", createTakesSeries},
-	{"Create answers with the Event", createAnswers},
-	{"Create of a name that stands is AlreadyExists", createFindsWhatStands},
-	{"a namespace is respected", namespacesAreApart},
-	{"an empty patch shows the Event", emptyPatchShows},
+	{"Create writes the whole Event", createWritesEverything},
+	{"times keep their microseconds", timesKeepMicroseconds},
+	{"Create accepts a series", createAcceptsSeries},
+	{"Create returns the Event", createReturnsEvent},
+	{"Create of an existing name returns AlreadyExists", createOfExistingName},
+	{"namespaces are separate", namespacesAreSeparate},
+	{"an empty patch returns the Event", emptyPatchReturnsEvent},
 	{"a patch sets the series", patchSetsSeries},
-	{"a patch merges annotations", patchMergesAnnotations},
-	{"a patch that is sent twice does no harm", patchTwice},
-	{"a patch writes nothing but itself", patchWritesItself},
-	{"a patch of what is not there is NotFound", patchOfNothing},
-	{"a patch of another resourceVersion is Conflict", patchOfAnotherVersion},
-	{"what a call is given is left as it is", argumentsAreLeft},
-	{"calls may be made at the same time", callsAreConcurrent},
-	{"a call whose context has ended is carried out or an error", endedContext},
-	{"a call returns when its context ends", stalledCall},
-	{"List finds every Event that is selected", listFinds},
-	{"List shows the whole Event", listShowsAll},
-	{"List has pages that come to an end", listEnds},
+	{"a patch merges labels and annotations", patchMergesMetadata},
+	{"a patch is idempotent", patchIsIdempotent},
+	{"a patch changes nothing else", patchChangesNothingElse},
+	{"a patch of a missing Event returns NotFound", patchOfMissingEvent},
+	{"a patch with a stale resourceVersion returns Conflict", patchWithStaleVersion},
+	{"calls do not modify their arguments", argumentsStayUnmodified},
+	{"calls are safe for concurrent use", callsAreConcurrent},
+	{"a call after the end of its context takes effect or returns an error", callAfterContext},
+	{"a call returns when its context ends", callReturnsWithContext},
+	{"List returns every selected Event", listReturnsAll},
+	{"List returns whole Events", listReturnsWholeEvents},
+	{"List has a last page", listHasLastPage},
 }
 
-// sinkTest is a sink, and what the rules do with it.
-type sinkTest struct{ SinkUnderTest }
+// sinkTest checks one rule. Its methods stop the check with fail when the sink does not
+// do what they expect.
+type sinkTest struct {
+	SinkUnderTest
+	ctx context.Context
+}
 
-// begin is when things occur, with all digits that an Event has.
+// failure is the panic of fail.
+type failure struct{ err error }
+
+// fail stops the check with an error.
+func (s *sinkTest) fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// skip stops the check because it does not apply to the sink.
+func (s *sinkTest) skip(reason string) { s.fail("%w: %s", errSkipped, reason) }
+
+// try runs a check and returns the error with which it failed.
+func try(check func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.err
+		default:
+			panic(p)
+		}
+	}()
+	check()
+	return nil
+}
+
+const (
+	// stateKey is the key of a label and of an annotation that patches set.
+	stateKey = series.AnnotationPrefix + "state"
+	// removedKey is the key of a label and of an annotation that patches remove.
+	removedKey = "example.com/removed"
+)
+
+// begin is the time of the first occurrence. It uses every digit that an Event has.
 var begin = time.Date(2026, time.March, 1, 12, 34, 56, 123456000, time.UTC)
 
-// event returns an Event that no sink has seen, with all fields that a recorder
-// sets but series.
+// event returns an Event that the sink does not know. It has every field that a
+// recorder sets, except series.
 func (s *sinkTest) event() *eventsv1.Event {
 	namespace := s.Namespaces[0]
 	id := rand.String(16)
@@ -64,7 +99,8 @@ func (s *sinkTest) event() *eventsv1.Event {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   namespace,
 			Name:        "sink-test." + id,
-			Annotations: map[string]string{"example.com/kept": "kept", "example.com/gone": "to be gone"},
+			Labels:      map[string]string{"example.com/kept": "kept", removedKey: "removed"},
+			Annotations: map[string]string{"example.com/kept": "kept", removedKey: "to be removed"},
 		},
 		EventTime:           metav1.NewMicroTime(begin),
 		ReportingController: "example.com/sink-test-" + id,
@@ -80,70 +116,41 @@ func (s *sinkTest) event() *eventsv1.Event {
 	}
 }
 
-// create creates an event, which must work, and returns the answer.
-func (s *sinkTest) create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	created, err := s.Sink.Create(ctx, event.DeepCopy())
+// create creates an Event and returns the response.
+func (s *sinkTest) create(event *eventsv1.Event) *eventsv1.Event {
+	created, err := s.Sink.Create(s.ctx, event.DeepCopy())
 	if err != nil {
-		return nil, fmt.Errorf("Create of %s: %w", event.Name, err)
+		s.fail("Create of %s: %w", event.Name, err)
 	}
-	return created, nil
+	return created
 }
 
-// patch patches an event, which must work, and returns the answer.
-func (s *sinkTest) patch(ctx context.Context, event *eventsv1.Event, patch string) (*eventsv1.Event, error) {
-	patched, err := s.Sink.Patch(ctx, event.DeepCopy(), []byte(patch))
+// patch patches an Event and returns the response.
+func (s *sinkTest) patch(event *eventsv1.Event, patch string) *eventsv1.Event {
+	patched, err := s.Sink.Patch(s.ctx, event.DeepCopy(), []byte(patch))
 	if err != nil {
-		return nil, fmt.Errorf("Patch of %s with %s: %w", event.Name, patch, err)
+		s.fail("Patch of %s with %s: %w", event.Name, patch, err)
 	}
 	if patched == nil {
-		return nil, fmt.Errorf("Patch of %s with %s answers with no Event and no error", event.Name, patch)
+		s.fail("Patch of %s with %s returns neither an Event nor an error", event.Name, patch)
 	}
-	return patched, nil
+	return patched
 }
 
-// expect looks at what there is under the name of want, and returns an error if
-// that is anything else.
-func (s *sinkTest) expect(ctx context.Context, want *eventsv1.Event) error {
-	got, err := s.patch(ctx, want, `{}`)
-	if err != nil {
-		return err
-	}
-	return differ("an empty patch shows", want, got)
+// look returns the Event with the namespace and the name of event. Like a recorder, it
+// sends an empty patch, without anything else of the Event.
+func (s *sinkTest) look(event *eventsv1.Event) *eventsv1.Event {
+	return s.patch(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: event.Namespace, Name: event.Name}}, `{}`)
 }
 
-// seriesPatch is what a recorder sends: series and annotations.
-func seriesPatch(version string, count int32, last time.Time) string {
-	type metadata struct {
-		ResourceVersion string            `json:"resourceVersion,omitempty"`
-		Annotations     map[string]string `json:"annotations"`
-	}
-	patch, err := json.Marshal(struct {
-		Metadata metadata              `json:"metadata"`
-		Series   *eventsv1.EventSeries `json:"series"`
-	}{
-		metadata{version, map[string]string{series.AnnotationState: series.Ongoing.String()}},
-		&eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(last)},
-	})
-	if err != nil {
-		panic(err) // there is nothing in it that cannot be marshalled
-	}
-	return string(patch)
-}
+// expect checks that the server has want.
+func (s *sinkTest) expect(want *eventsv1.Event) { s.same("an empty patch returns", want, s.look(want)) }
 
-// withSeries returns event as it is after seriesPatch.
-func withSeries(event *eventsv1.Event, count int32, last time.Time) *eventsv1.Event {
-	event = event.DeepCopy()
-	event.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(last)}
-	metav1.SetMetaDataAnnotation(&event.ObjectMeta, series.AnnotationState, series.Ongoing.String())
-	return event
-}
-
-// differ returns an error if got does not say what want does. What a server has of
-// its own does not count, and neither do the deprecated fields: a sink may fill
-// them in.
-func differ(what string, want, got *eventsv1.Event) error {
+// same checks that got says what want says. It ignores what servers add, and the
+// deprecated fields, which a sink may fill in.
+func (s *sinkTest) same(what string, want, got *eventsv1.Event) {
 	if got == nil {
-		return fmt.Errorf("%s no Event", what)
+		s.fail("%s no Event", what)
 	}
 	for _, f := range []struct {
 		name      string
@@ -151,9 +158,10 @@ func differ(what string, want, got *eventsv1.Event) error {
 	}{
 		{"namespace", want.Namespace, got.Namespace},
 		{"name", want.Name, got.Name},
+		{"labels", want.Labels, got.Labels},
 		{"annotations", want.Annotations, got.Annotations},
-		{"eventTime", want.EventTime.UTC().Format(time.RFC3339Nano), got.EventTime.UTC().Format(time.RFC3339Nano)},
-		{"series", seriesOf(want), seriesOf(got)},
+		{"eventTime", format(want.EventTime), format(got.EventTime)},
+		{"series", describeSeries(want), describeSeries(got)},
 		{"reportingController", want.ReportingController, got.ReportingController},
 		{"reportingInstance", want.ReportingInstance, got.ReportingInstance},
 		{"action", want.Action, got.Action},
@@ -164,384 +172,313 @@ func differ(what string, want, got *eventsv1.Event) error {
 		{"type", want.Type, got.Type},
 	} {
 		if !equality.Semantic.DeepEqual(f.want, f.got) {
-			return fmt.Errorf("%s %s %s, want %s", what, f.name, shown(f.got), shown(f.want))
+			s.fail("%s %s %s, want %s", what, f.name, abbreviate(f.got), abbreviate(f.want))
 		}
 	}
-	return nil
 }
 
-// shown returns a value for people. What is long is cut.
-func shown(value any) string {
+// abbreviate returns a value for people, without the end of a long string.
+func abbreviate(value any) string {
 	if s, ok := value.(string); ok {
 		return fmt.Sprintf("%q", text.Cut(s, maxShown))
 	}
 	return fmt.Sprintf("%+v", value)
 }
 
-func seriesOf(event *eventsv1.Event) string {
+func format(t metav1.MicroTime) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func describeSeries(event *eventsv1.Event) string {
 	if event.Series == nil {
 		return "none"
 	}
-	return fmt.Sprintf("x%d until %s", event.Series.Count, event.Series.LastObservedTime.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("x%d until %s", event.Series.Count, format(event.Series.LastObservedTime))
 }
 
-func createWritesAll(ctx context.Context, s *sinkTest) error {
-	event := s.event()
-	if _, err := s.create(ctx, event); err != nil {
-		return err
+// seriesPatch returns a patch like those of a recorder. It has no resourceVersion if
+// version is empty.
+func seriesPatch(version string, count int32, last time.Time) string {
+	state := map[string]string{stateKey: series.Ongoing.String()}
+	metadata := map[string]any{"labels": state, "annotations": state}
+	if version != "" {
+		metadata["resourceVersion"] = version
 	}
-	if err := s.expect(ctx, event); err != nil {
-		return err
+	patch, err := json.Marshal(map[string]any{
+		"metadata": metadata,
+		"series":   &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(last)},
+	})
+	if err != nil {
+		panic(err) // all of it can be marshalled
 	}
+	return string(patch)
+}
+
+// withSeries returns what seriesPatch makes of event.
+func withSeries(event *eventsv1.Event, count int32, last time.Time) *eventsv1.Event {
+	event = event.DeepCopy()
+	event.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(last)}
+	metav1.SetMetaDataLabel(&event.ObjectMeta, stateKey, series.Ongoing.String())
+	metav1.SetMetaDataAnnotation(&event.ObjectMeta, stateKey, series.Ongoing.String())
+	return event
+}
+
+func createWritesEverything(s *sinkTest) {
 	long := s.event()
 	long.Name = strings.Repeat("o", validation.DNS1123SubdomainMaxLength-len(long.Name)) + long.Name
 	long.Note = strings.Repeat("é", series.MaxNoteBytes/len("é"))
-	long.Related, long.Annotations = nil, nil
-	if _, err := s.create(ctx, long); err != nil {
-		return err
+	long.Related, long.Labels, long.Annotations = nil, nil, nil
+	for _, event := range []*eventsv1.Event{s.event(), long} {
+		s.create(event)
+		s.expect(event)
 	}
-	return s.expect(ctx, long)
 }
 
-func timesAreKept(ctx context.Context, s *sinkTest) error {
+func timesKeepMicroseconds(s *sinkTest) {
 	event := s.event()
-	created, err := s.create(ctx, event)
-	if err != nil {
-		return err
-	}
-	if created != nil && !created.EventTime.Equal(&event.EventTime) {
-		return fmt.Errorf("Create answers with eventTime %v, want %v", created.EventTime.UTC(), event.EventTime.UTC())
+	if created := s.create(event); created != nil && !created.EventTime.Equal(&event.EventTime) {
+		s.fail("Create returns eventTime %s, want %s", format(created.EventTime), format(event.EventTime))
 	}
 	last := begin.Add(1234567 * time.Microsecond)
-	patched, err := s.patch(ctx, event, seriesPatch("", 2, last))
-	if err != nil {
-		return err
-	}
+	patched := s.patch(event, seriesPatch("", 2, last))
 	switch {
 	case !patched.EventTime.Equal(&event.EventTime):
-		return fmt.Errorf("Patch answers with eventTime %v, want %v", patched.EventTime.UTC(), event.EventTime.UTC())
+		s.fail("Patch returns eventTime %s, want %s", format(patched.EventTime), format(event.EventTime))
 	case patched.Series == nil || !patched.Series.LastObservedTime.Time.Equal(last):
-		return fmt.Errorf("Patch answers with series %s, want lastObservedTime %v", seriesOf(patched), last)
+		s.fail("Patch returns series %s, want lastObservedTime %v", describeSeries(patched), last)
 	}
-	return nil
 }
 
-func createTakesSeries(ctx context.Context, s *sinkTest) error {
+func createAcceptsSeries(s *sinkTest) {
 	event := withSeries(s.event(), 57, begin.Add(time.Second))
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
-	return s.expect(ctx, event)
+	s.create(event)
+	s.expect(event)
 }
 
-func createAnswers(ctx context.Context, s *sinkTest) error {
+func createReturnsEvent(s *sinkTest) {
 	event := s.event()
-	created, err := s.create(ctx, event)
-	if err != nil {
-		return err
-	}
-	if err := differ("Create answers with", event, created); err != nil {
-		return err
-	}
+	created := s.create(event)
+	s.same("Create returns", event, created)
 	if s.Unversioned {
-		return nil
+		return
 	}
 	if created.ResourceVersion == "" {
-		return errors.New("Create answers without a resourceVersion")
+		s.fail("Create returns no resourceVersion")
 	}
-	looked, err := s.patch(ctx, event, `{}`)
-	if err != nil {
-		return err
+	if looked := s.look(event); looked.ResourceVersion != created.ResourceVersion {
+		s.fail("Create returns resourceVersion %q, an empty patch returns %q", created.ResourceVersion, looked.ResourceVersion)
 	}
-	if looked.ResourceVersion != created.ResourceVersion {
-		return fmt.Errorf("Create answers with resourceVersion %q, an empty patch with %q", created.ResourceVersion, looked.ResourceVersion)
-	}
-	return nil
 }
 
-func createFindsWhatStands(ctx context.Context, s *sinkTest) error {
+func createOfExistingName(s *sinkTest) {
 	event := s.event()
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
+	s.create(event)
 	other := event.DeepCopy()
 	other.Note, other.Reason = "another one", "Other"
-	if _, err := s.Sink.Create(ctx, other); !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("a second Create of %s answers with %w, want AlreadyExists", event.Name, orNil(err))
+	if _, err := s.Sink.Create(s.ctx, other); !apierrors.IsAlreadyExists(err) {
+		s.fail("a second Create of %s returns %w, want AlreadyExists", event.Name, orNil(err))
 	}
-	return s.expect(ctx, event)
+	s.expect(event)
 }
 
-func namespacesAreApart(ctx context.Context, s *sinkTest) error {
+func namespacesAreSeparate(s *sinkTest) {
 	one := s.event()
 	other := one.DeepCopy()
 	other.Namespace, other.Regarding.Namespace = s.Namespaces[1], s.Namespaces[1]
 	other.Note = "the one in " + other.Namespace
-	for _, event := range []*eventsv1.Event{one, other} {
-		if _, err := s.create(ctx, event); err != nil {
-			return err
-		}
-	}
-	if _, err := s.patch(ctx, other, seriesPatch("", 3, begin)); err != nil {
-		return err
-	}
-	return errors.Join(s.expect(ctx, one), s.expect(ctx, withSeries(other, 3, begin)))
+	s.create(one)
+	s.create(other)
+	s.patch(other, seriesPatch("", 3, begin))
+	s.expect(one)
+	s.expect(withSeries(other, 3, begin))
 }
 
-func emptyPatchShows(ctx context.Context, s *sinkTest) error {
+func emptyPatchReturnsEvent(s *sinkTest) {
 	event := withSeries(s.event(), 2, begin)
-	created, err := s.create(ctx, event)
-	if err != nil {
-		return err
-	}
-	// Who looks knows the name, and no more of it.
-	name := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: event.Namespace, Name: event.Name}}
+	created := s.create(event)
 	for range 2 {
-		looked, err := s.patch(ctx, name, `{}`)
-		if err != nil {
-			return err
-		}
-		if err := differ("an empty patch shows", event, looked); err != nil {
-			return err
-		}
+		looked := s.look(event)
+		s.same("an empty patch returns", event, looked)
 		if !s.Unversioned && created != nil && looked.ResourceVersion != created.ResourceVersion {
-			return fmt.Errorf("an empty patch changes the resourceVersion from %q to %q", created.ResourceVersion, looked.ResourceVersion)
+			s.fail("an empty patch changes the resourceVersion from %q to %q", created.ResourceVersion, looked.ResourceVersion)
 		}
 	}
-	return nil
 }
 
-func patchSetsSeries(ctx context.Context, s *sinkTest) error {
+func patchSetsSeries(s *sinkTest) {
 	event := s.event()
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
+	s.create(event)
 	for count := int32(2); count < 5; count++ {
 		last := begin.Add(time.Duration(count) * time.Minute)
-		patched, err := s.patch(ctx, event, seriesPatch("", count, last))
-		if err != nil {
-			return err
-		}
 		want := withSeries(event, count, last)
-		if err := differ("Patch answers with", want, patched); err != nil {
-			return err
-		}
-		if err := s.expect(ctx, want); err != nil {
-			return err
-		}
+		s.same("Patch returns", want, s.patch(event, seriesPatch("", count, last)))
+		s.expect(want)
 	}
-	return nil
 }
 
-func patchMergesAnnotations(ctx context.Context, s *sinkTest) error {
+func patchMergesMetadata(s *sinkTest) {
 	event := withSeries(s.event(), 2, begin)
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
-	patched, err := s.patch(ctx, event, `{"metadata":{"annotations":{"example.com/gone":null,"example.com/new":"<new>"}}}`)
-	if err != nil {
-		return err
-	}
+	s.create(event)
 	want := event.DeepCopy()
-	delete(want.Annotations, "example.com/gone")
-	want.Annotations["example.com/new"] = "<new>"
-	return errors.Join(differ("Patch answers with", want, patched), s.expect(ctx, want))
+	for _, f := range []struct {
+		name   string
+		values map[string]string
+		add    string
+	}{{"labels", want.Labels, "new"}, {"annotations", want.Annotations, "<new>"}} {
+		delete(f.values, removedKey)
+		f.values["example.com/new"] = f.add
+		patch := fmt.Sprintf(`{"metadata":{%q:{%q:null,"example.com/new":%q}}}`, f.name, removedKey, f.add)
+		s.same("Patch returns", want, s.patch(event, patch))
+		s.expect(want)
+	}
 }
 
-func patchTwice(ctx context.Context, s *sinkTest) error {
+func patchIsIdempotent(s *sinkTest) {
 	event := s.event()
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
+	s.create(event)
 	for range 3 {
-		if _, err := s.patch(ctx, event, seriesPatch("", 7, begin)); err != nil {
-			return err
-		}
+		s.patch(event, seriesPatch("", 7, begin))
 	}
-	return s.expect(ctx, withSeries(event, 7, begin))
+	s.expect(withSeries(event, 7, begin))
 }
 
-func patchWritesItself(ctx context.Context, s *sinkTest) error {
+func patchChangesNothingElse(s *sinkTest) {
 	event := s.event()
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
+	s.create(event)
 	other := withSeries(event, 99, begin.Add(time.Hour))
 	other.Note, other.Reason, other.ResourceVersion = "another note", "Other", ""
-	other.Annotations = map[string]string{"example.com/other": "not to be written"}
-	if _, err := s.patch(ctx, other, `{"metadata":{"annotations":{"example.com/new":"new"}}}`); err != nil {
-		return err
-	}
+	other.Labels = map[string]string{"example.com/other": "ignored"}
+	other.Annotations = map[string]string{"example.com/other": "ignored"}
+	s.patch(other, `{"metadata":{"annotations":{"example.com/new":"new"}}}`)
 	want := event.DeepCopy()
 	want.Annotations["example.com/new"] = "new"
-	if err := s.expect(ctx, want); err != nil {
-		return err
-	}
-	if _, err := s.patch(ctx, other, seriesPatch("", 5, begin)); err != nil {
-		return err
-	}
-	return s.expect(ctx, withSeries(want, 5, begin))
+	s.expect(want)
+	s.patch(other, seriesPatch("", 5, begin))
+	s.expect(withSeries(want, 5, begin))
 }
 
-func patchOfNothing(ctx context.Context, s *sinkTest) error {
+func patchOfMissingEvent(s *sinkTest) {
 	event := s.event()
 	for _, patch := range []string{`{}`, seriesPatch("", 2, begin), `{}`} {
-		if _, err := s.Sink.Patch(ctx, event.DeepCopy(), []byte(patch)); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("Patch of %s, which is not there, with %s answers with %w, want NotFound", event.Name, patch, orNil(err))
+		if _, err := s.Sink.Patch(s.ctx, event.DeepCopy(), []byte(patch)); !apierrors.IsNotFound(err) {
+			s.fail("Patch of %s, which does not exist, with %s returns %w, want NotFound", event.Name, patch, orNil(err))
 		}
 	}
-	if _, err := s.create(ctx, event); err != nil {
-		return fmt.Errorf("after a Patch of what was not there: %w", err)
-	}
-	return nil
+	s.create(event)
 }
 
-func patchOfAnotherVersion(ctx context.Context, s *sinkTest) error {
+func patchWithStaleVersion(s *sinkTest) {
 	if s.Unversioned {
-		return fmt.Errorf("%w: SinkUnderTest.Unversioned", errSkipped)
+		s.skip("SinkUnderTest.Unversioned is set")
 	}
 	event := s.event()
-	if _, err := s.create(ctx, event); err != nil {
-		return err
-	}
-	first, err := s.patch(ctx, event, `{}`)
-	if err != nil {
-		return err
-	}
-	second, err := s.patch(ctx, event, seriesPatch(first.ResourceVersion, 2, begin))
-	if err != nil {
-		return fmt.Errorf("with the resourceVersion that the Event has: %w", err)
-	}
-	_, err = s.Sink.Patch(ctx, event.DeepCopy(), []byte(seriesPatch(first.ResourceVersion, 3, begin)))
+	s.create(event)
+	stale := s.look(event).ResourceVersion
+	current := s.patch(event, seriesPatch(stale, 2, begin)).ResourceVersion
+	_, err := s.Sink.Patch(s.ctx, event.DeepCopy(), []byte(seriesPatch(stale, 3, begin)))
 	if !apierrors.IsConflict(err) {
-		return fmt.Errorf("Patch of resourceVersion %q, where it is %q, answers with %w, want Conflict", first.ResourceVersion, second.ResourceVersion, orNil(err))
+		s.fail("Patch with resourceVersion %q of an Event with %q returns %w, want Conflict", stale, current, orNil(err))
 	}
-	return s.expect(ctx, withSeries(event, 2, begin))
+	s.expect(withSeries(event, 2, begin))
 }
 
-func argumentsAreLeft(ctx context.Context, s *sinkTest) error {
+func argumentsStayUnmodified(s *sinkTest) {
 	event := s.event()
 	before := event.DeepCopy()
-	if _, err := s.Sink.Create(ctx, event); err != nil {
-		return fmt.Errorf("Create of %s: %w", event.Name, err)
-	}
-	if !equality.Semantic.DeepEqual(before, event) {
-		return fmt.Errorf("Create changes the Event that it is given: from %v to %v", before, event)
-	}
 	patch := []byte(seriesPatch("", 2, begin))
 	sent := bytes.Clone(patch)
-	if _, err := s.Sink.Patch(ctx, event, sent); err != nil {
-		return fmt.Errorf("Patch of %s: %w", event.Name, err)
-	}
-	if !equality.Semantic.DeepEqual(before, event) {
-		return fmt.Errorf("Patch changes the Event that it is given: from %v to %v", before, event)
+	for _, call := range []struct {
+		name string
+		do   func() error
+	}{
+		{"Create", func() error { _, err := s.Sink.Create(s.ctx, event); return err }},
+		{"Patch", func() error { _, err := s.Sink.Patch(s.ctx, event, sent); return err }},
+	} {
+		if err := call.do(); err != nil {
+			s.fail("%s of %s: %w", call.name, event.Name, err)
+		}
+		if !equality.Semantic.DeepEqual(before, event) {
+			s.fail("%s modifies its Event: from %v to %v", call.name, before, event)
+		}
 	}
 	if !bytes.Equal(patch, sent) {
-		return fmt.Errorf("Patch changes the patch that it is given: from %s to %s", patch, sent)
+		s.fail("Patch modifies its patch: from %s to %s", patch, sent)
 	}
-	return nil
 }
 
-func callsAreConcurrent(ctx context.Context, s *sinkTest) error {
+func callsAreConcurrent(s *sinkTest) {
 	const callers, patches = 8, 5
-	all := s.event() // which all of them want to create
+	shared := s.event()
 	own := make([]*eventsv1.Event, callers)
 	errs := make([]error, callers)
-	won := make([]bool, callers)
+	var created atomic.Int32
 	var wg sync.WaitGroup
+	call := func(i int) {
+		_, err := s.Sink.Create(s.ctx, shared.DeepCopy())
+		switch {
+		case err == nil:
+			created.Add(1)
+		case !apierrors.IsAlreadyExists(err):
+			s.fail("concurrent Create of %s: %w, want AlreadyExists", shared.Name, err)
+		}
+		s.create(own[i])
+		for n := range int32(patches) {
+			s.patch(own[i], seriesPatch("", 2+n, begin))
+		}
+	}
 	for i := range callers {
 		own[i] = s.event()
-		wg.Go(func() {
-			_, err := s.Sink.Create(ctx, all.DeepCopy())
-			won[i] = err == nil
-			if err != nil && !apierrors.IsAlreadyExists(err) {
-				errs[i] = fmt.Errorf("Create of %s by several: %w, want AlreadyExists", all.Name, err)
-				return
-			}
-			if _, errs[i] = s.create(ctx, own[i]); errs[i] != nil {
-				return
-			}
-			for n := range int32(patches) {
-				if _, errs[i] = s.patch(ctx, own[i], seriesPatch("", 2+n, begin)); errs[i] != nil {
-					return
-				}
-			}
-		})
+		wg.Go(func() { errs[i] = try(func() { call(i) }) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return err
+		s.fail("%w", err)
 	}
-	winners := 0
-	for i := range callers {
-		if won[i] {
-			winners++
-		}
-		if err := s.expect(ctx, withSeries(own[i], 1+patches, begin)); err != nil {
-			return err
-		}
+	for _, event := range own {
+		s.expect(withSeries(event, 1+patches, begin))
 	}
-	if winners != 1 {
-		return fmt.Errorf("%d of %d Creates of %s at the same time were successful, want 1", winners, callers, all.Name)
+	if n := created.Load(); n != 1 {
+		s.fail("%d of %d concurrent Creates of %s succeeded, want 1", n, callers, shared.Name)
 	}
-	return s.expect(ctx, all)
+	s.expect(shared)
 }
 
-func endedContext(ctx context.Context, s *sinkTest) error {
-	ended, cancel := context.WithCancel(ctx)
+func callAfterContext(s *sinkTest) {
+	ended, cancel := context.WithCancel(s.ctx)
 	cancel()
 	event := s.event()
 	if _, err := s.Sink.Create(ended, event.DeepCopy()); err == nil {
-		if err := s.expect(ctx, event); err != nil {
-			return fmt.Errorf("after a Create without an error: %w", err)
-		}
+		s.expect(event)
 	}
 	patched := s.event()
-	if _, err := s.create(ctx, patched); err != nil {
-		return err
-	}
+	s.create(patched)
 	if _, err := s.Sink.Patch(ended, patched.DeepCopy(), []byte(seriesPatch("", 2, begin))); err == nil {
-		if err := s.expect(ctx, withSeries(patched, 2, begin)); err != nil {
-			return fmt.Errorf("after a Patch without an error: %w", err)
-		}
+		s.expect(withSeries(patched, 2, begin))
 	}
-	return nil
 }
 
-func stalledCall(ctx context.Context, s *sinkTest) error {
+func callReturnsWithContext(s *sinkTest) {
 	if s.Stall == nil {
-		return fmt.Errorf("%w: SinkUnderTest.Stall is not set", errSkipped)
+		s.skip("SinkUnderTest.Stall is not set")
 	}
-	event, other := s.event(), s.event()
-	if _, err := s.create(ctx, event); err != nil {
+	event := s.event()
+	s.create(event)
+	s.stalled("Create", func(ctx context.Context) error { _, err := s.Sink.Create(ctx, s.event()); return err })
+	s.stalled("Patch", func(ctx context.Context) error {
+		_, err := s.Sink.Patch(ctx, event.DeepCopy(), []byte(seriesPatch("", 2, begin)))
 		return err
-	}
-	calls := map[string]func(context.Context) error{
-		"Create": func(ctx context.Context) error { _, err := s.Sink.Create(ctx, other.DeepCopy()); return err },
-		"Patch": func(ctx context.Context) error {
-			_, err := s.Sink.Patch(ctx, event.DeepCopy(), []byte(seriesPatch("", 2, begin)))
-			return err
-		},
-	}
+	})
 	if lister, ok := s.Sink.(events.EventLister); ok {
-		calls["List"] = func(ctx context.Context) error {
+		s.stalled("List", func(ctx context.Context) error {
 			_, err := lister.List(ctx, event.Namespace, metav1.ListOptions{})
 			return err
-		}
+		})
 	}
-	for name, call := range calls {
-		if err := s.stalled(ctx, name, call); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// stalled makes a call that is not answered, and ends its context.
-func (s *sinkTest) stalled(ctx context.Context, name string, call func(context.Context) error) error {
-	// Not at once, so that the call gets as far as it can. A good sink passes
-	// however far that is.
-	ctx, cancel := context.WithTimeout(ctx, stallTime)
+// stalled makes a call to which the server does not respond, and ends its context.
+func (s *sinkTest) stalled(name string, call func(context.Context) error) {
+	// The context ends late enough for the call to get as far as it can. How far that is
+	// makes no difference to a good sink.
+	ctx, cancel := context.WithTimeout(s.ctx, stallTime)
 	defer cancel()
 	resume := s.Stall()
 	returned := make(chan error, 1)
@@ -552,22 +489,21 @@ func (s *sinkTest) stalled(ctx context.Context, name string, call func(context.C
 	case err := <-returned:
 		resume()
 		if err == nil {
-			return fmt.Errorf("%s that was not answered returns no error", name)
+			s.fail("%s returns no error when the server does not respond", name)
 		}
-		return nil
 	case <-timer.C:
 		resume()
-		err := <-returned // or it would be left behind
-		return fmt.Errorf("%s does not return within %v of the end of its context (when there was an answer, it returned: %w)", name, returnGrace, orNil(err))
+		err := <-returned // leave no goroutine behind
+		s.fail("%s does not return within %v after its context ended (after the response, it returned: %w)", name, returnGrace, orNil(err))
 	}
 }
 
-// lister returns what can list, and three Events of one controller, in both
-// namespaces, by their names.
-func (s *sinkTest) lister(ctx context.Context) (events.EventLister, map[string]*eventsv1.Event, error) {
+// lister returns the sink as a lister, and three new Events of one controller in both
+// namespaces, by name.
+func (s *sinkTest) lister() (events.EventLister, map[string]*eventsv1.Event) {
 	lister, ok := s.Sink.(events.EventLister)
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: the sink is no events.EventLister", errSkipped)
+		s.skip("the sink is not an events.EventLister")
 	}
 	controller := s.event().ReportingController
 	created := make(map[string]*eventsv1.Event)
@@ -577,94 +513,72 @@ func (s *sinkTest) lister(ctx context.Context) (events.EventLister, map[string]*
 		if i == 2 {
 			event.Namespace, event.Regarding.Namespace = s.Namespaces[1], s.Namespaces[1]
 		}
-		if _, err := s.create(ctx, event); err != nil {
-			return nil, nil, err
-		}
+		s.create(event)
 		created[event.Name] = event
 	}
-	return lister, created, nil
+	return lister, created
 }
 
-// maxPages is how many pages there can be.
+// maxPages is the number of pages after which List is expected to have ended.
 const maxPages = 10_000
 
-// list lists what is selected, page by page, and returns those that are in want. It
-// returns an error if one of want is missing.
-func (s *sinkTest) list(ctx context.Context, lister events.EventLister, namespace string, limit int64, want map[string]*eventsv1.Event) (map[string]*eventsv1.Event, error) {
+// list lists the Events of the controller of created in a namespace page by page. It
+// checks that those of created in this namespace are among them, and returns these.
+func (s *sinkTest) list(lister events.EventLister, created map[string]*eventsv1.Event, namespace string, limit int64) []*eventsv1.Event {
 	opts := metav1.ListOptions{Limit: limit}
-	for _, event := range want {
+	for _, event := range created {
 		opts.FieldSelector = fields.OneTermEqualSelector("reportingController", event.ReportingController).String()
 	}
 	found := make(map[string]*eventsv1.Event)
-	for range maxPages {
-		page, err := lister.List(ctx, namespace, opts)
+	for n := 0; n == 0 || opts.Continue != ""; n++ {
+		if n == maxPages {
+			s.fail("List of namespace %q has more than %d pages", namespace, maxPages)
+		}
+		page, err := lister.List(s.ctx, namespace, opts)
 		if err != nil {
-			return nil, fmt.Errorf("List of namespace %q: %w", namespace, err)
+			s.fail("List of namespace %q: %w", namespace, err)
 		}
 		if page == nil {
-			return nil, fmt.Errorf("List of namespace %q answers with nothing and no error", namespace)
+			s.fail("List of namespace %q returns neither a list nor an error", namespace)
 		}
 		for i := range page.Items {
-			if event := &page.Items[i]; want[event.Name] != nil {
-				found[event.Name] = event
-			}
+			found[page.Items[i].Name] = &page.Items[i]
 		}
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			for name := range want {
-				if found[name] == nil {
-					return nil, fmt.Errorf("List of namespace %q, in pages of %d, does not find %s", namespace, limit, name)
-				}
-			}
-			return found, nil
-		}
+		opts.Continue = page.Continue
 	}
-	return nil, fmt.Errorf("List of namespace %q has more than %d pages", namespace, maxPages)
+	var list []*eventsv1.Event
+	for name, event := range created {
+		if namespace != metav1.NamespaceAll && namespace != event.Namespace {
+			continue
+		}
+		if found[name] == nil {
+			s.fail("List of namespace %q, in pages of %d, does not return %s", namespace, limit, name)
+		}
+		list = append(list, found[name])
+	}
+	return list
 }
 
-func listFinds(ctx context.Context, s *sinkTest) error {
-	lister, created, err := s.lister(ctx)
-	if err != nil {
-		return err
-	}
+func listReturnsAll(s *sinkTest) {
+	lister, created := s.lister()
 	for _, namespace := range append(s.Namespaces[:], metav1.NamespaceAll) {
-		want := maps.Clone(created)
-		maps.DeleteFunc(want, func(_ string, event *eventsv1.Event) bool {
-			return namespace != metav1.NamespaceAll && event.Namespace != namespace
-		})
-		if _, err := s.list(ctx, lister, namespace, 0, want); err != nil {
-			return err
-		}
+		s.list(lister, created, namespace, 0)
 	}
-	return nil
 }
 
-func listShowsAll(ctx context.Context, s *sinkTest) error {
-	lister, created, err := s.lister(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := s.list(ctx, lister, metav1.NamespaceAll, 0, created)
-	if err != nil {
-		return err
-	}
-	for name, event := range found {
-		if err := differ("List shows", created[name], event); err != nil {
-			return err
-		}
+func listReturnsWholeEvents(s *sinkTest) {
+	lister, created := s.lister()
+	for _, event := range s.list(lister, created, metav1.NamespaceAll, 0) {
+		s.same("List returns", created[event.Name], event)
 		if !s.Unversioned && event.ResourceVersion == "" {
-			return fmt.Errorf("List shows %s without a resourceVersion", name)
+			s.fail("List returns %s without a resourceVersion", event.Name)
 		}
 	}
-	return nil
 }
 
-func listEnds(ctx context.Context, s *sinkTest) error {
-	lister, created, err := s.lister(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = s.list(ctx, lister, metav1.NamespaceAll, 2, created)
-	return err
+func listHasLastPage(s *sinkTest) {
+	lister, created := s.lister()
+	s.list(lister, created, metav1.NamespaceAll, 2)
 }
 
 // orNil returns err, or an error that says that there is none.

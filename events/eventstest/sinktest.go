@@ -12,83 +12,80 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// SinkUnderTest is a sink for TestSink, and what has to be known of it.
+// SinkUnderTest is a sink for [TestSink] or [CheckSink], with what they have to know
+// about it.
 type SinkUnderTest struct {
-	// Sink is what is tested. If it is an events.EventLister as well, so is its List.
+	// Sink is the sink. If it is an [events.EventLister], its List is tested, too.
 	Sink events.EventSink
 
-	// Namespaces are two that the sink can write to. If they are empty, "default"
-	// and "kube-system", which every cluster has. What is written there stays.
+	// Namespaces are two namespaces to which the sink can write. The Events stay there.
+	// If empty, they are "default" and "kube-system", which every cluster has.
 	Namespaces [2]string
 
-	// Unversioned says that what the sink writes to knows no resourceVersions, as
-	// client-go's fake clientset. What is about them is not tested then. Such a sink is
-	// not for events.Options.Scope SameController.
+	// Unversioned says that the server behind the sink has no resourceVersions, like
+	// client-go's fake clientset. The rules about them do not apply then. Do not use such
+	// a sink with the [events.Options.Scope] SameController.
 	Unversioned bool
 
-	// Stall, if set, keeps whatever the sink writes to from answering, until the
-	// function that it returns is called. Without it nobody can test whether a call
-	// ends with its context.
+	// Stall, if set, keeps the server behind the sink from responding until the test
+	// calls resume. If nil, the rule that a call returns when its context ends is
+	// skipped.
 	Stall func() (resume func())
 }
 
-// What bounds the wait for a sink.
+// Timeouts for a sink.
 const (
-	// ruleTimeout is how long all calls for one rule may take.
+	// ruleTimeout bounds all calls for one rule.
 	ruleTimeout = time.Minute
-	// stallTime is how long a call waits for an answer that does not come.
+	// stallTime is how long a call waits for a response that does not come.
 	stallTime = 100 * time.Millisecond
-	// returnGrace is how long a call may take to return when its context has ended.
+	// returnGrace is how long a call may take to return after its context has ended.
 	returnGrace = 10 * time.Second
 )
 
-// errSkipped is what a rule returns that cannot be tested with a sink.
-var errSkipped = errors.New("not to be tested")
+// errSkipped is the error of a rule that does not apply to a sink.
+var errSkipped = errors.New("rule does not apply")
 
-// TestSink tests whether a sink is one that a Broadcaster can work with. Each rule
-// is a subtest with a sink of its own, from newSink. The rules, and why:
+// TestSink tests that a broadcaster can use a sink. It runs a subtest for each rule,
+// with a sink from newSink. These are the rules, and why a broadcaster needs them:
 //
-//   - Create writes the whole Event: a process that is started again compares all
-//     that tells series apart with what it finds, and people read the rest. That
-//     includes a name of 253 bytes and a note of 1024.
-//   - Times are kept to the microsecond: by its eventTime a recorder knows the Event
-//     that it created itself, when the answer to the create was lost.
-//   - Create takes a series: what has occurred often before it could be written is
-//     created as a series at once.
-//   - Create answers with the Event and its resourceVersion: where processes share
-//     series, that is the condition of the next patch.
-//   - Create of a name that stands is AlreadyExists (apierrors.IsAlreadyExists), and
-//     leaves what stands there as it is: that is how the Event of an earlier process
-//     is found.
-//   - A namespace is respected: the same name in another one is another Event.
-//   - An empty patch shows the whole Event and changes nothing: that is how it is
-//     read, by recorders that may only create and patch.
-//   - A patch sets the series, answers with the Event as it is then, and leaves the rest
-//     as it is.
-//   - A patch merges annotations: null takes one away, and those that are not named
-//     stay. They may be somebody else's.
-//   - A patch that is sent twice does no harm: the recorder sends it again when the
-//     answer was lost.
-//   - A patch writes nothing but itself: the Event that comes with it says where, and
-//     may be older or newer than what is there.
-//   - A patch of an Event that is not there is NotFound (apierrors.IsNotFound), and
-//     creates none: then the recorder creates it anew.
-//   - A patch of another resourceVersion than the Event has is Conflict
-//     (apierrors.IsConflict), and changes nothing: or two processes would undo each
-//     other's counts.
-//   - What a call is given is left as it is: it is the caller's.
-//   - Calls may be made at the same time, about different Events and about the same
-//     one: the broadcaster has several workers, and there may be other processes.
-//   - A call whose context has ended is carried out or an error: what is lost
-//     without an error is lost for good.
-//   - A call returns when its context ends (see SinkUnderTest.Stall): its series waits
-//     for it, and so does Shutdown.
-//   - List, if there is one, finds every Event of a namespace, and of all, that is
-//     selected, whole, and in pages that come to an end. It may find more than is
-//     selected: what it does not find, nobody closes.
+//   - Create writes the whole Event, with a name of up to 253 bytes and a note of up to
+//     1024. A restarted process compares all fields that tell series apart, and people
+//     read the others.
+//   - Times keep their microseconds. When the response to a create is lost, the
+//     recorder recognizes its own Event by the eventTime.
+//   - Create accepts a series. If something occurs often before the recorder can write
+//     it, its first write is a series.
+//   - Create returns the Event and its resourceVersion, which is the precondition of the
+//     next patch.
+//   - Create of an existing name returns AlreadyExists (apierrors.IsAlreadyExists) and
+//     changes nothing. This is how the recorder finds the Event of an earlier process.
+//   - Namespaces are separate. The same name in another namespace is another Event.
+//   - An empty patch returns the whole Event and changes nothing. Recorders that may
+//     only create and patch read Events this way.
+//   - A patch sets the series and returns the Event as stored.
+//   - A patch merges labels and annotations. It removes those that are null, and keeps
+//     those that it does not name, which may be somebody else's.
+//   - A patch is idempotent. The recorder sends it again when the response was lost.
+//   - A patch changes nothing else. The Event next to the patch only says which Event to
+//     patch; its fields may be older or newer than those on the server.
+//   - A patch of a missing Event returns NotFound (apierrors.IsNotFound) and creates
+//     nothing. The recorder then creates the Event again.
+//   - A patch with a stale resourceVersion returns Conflict (apierrors.IsConflict) and
+//     changes nothing. Otherwise two processes undo each other's counts.
+//   - Calls do not modify their arguments, which belong to the caller.
+//   - Calls are safe for concurrent use, for different Events and for the same one. A
+//     broadcaster has several workers, and there may be other processes.
+//   - A call after the end of its context takes effect or returns an error. The
+//     recorder cannot retry a write that is lost without an error.
+//   - A call returns when its context ends (see [SinkUnderTest.Stall]). Until then, the
+//     series and [events.Broadcaster.Shutdown] wait for it.
+//   - List, if the sink has it, returns every selected Event of a namespace and of all
+//     namespaces, and more if it likes. It returns whole Events, and has a last page.
+//     The recorder does not finish series that List omits.
 //
-// An error that is not one of the API (apierrors.APIStatus) is trouble on the way, to
-// the broadcaster; it tries again.
+// The recorder takes an error that is not one of the API (apierrors.APIStatus) for a
+// network problem, and retries.
 func TestSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	t.Helper()
 	for _, rule := range sinkRules {
@@ -96,8 +93,9 @@ func TestSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	}
 }
 
-// CheckSink does what TestSink does, for those who have no *testing.T, and returns
-// what was found, all of it, or nil.
+// CheckSink checks the rules of [TestSink] without a *testing.T. It returns all
+// violations, joined, or nil if there are none. Rules that do not apply to the sink
+// count as kept.
 func CheckSink(ctx context.Context, sink SinkUnderTest) error {
 	var errs []error
 	for _, rule := range sinkRules {
@@ -108,14 +106,14 @@ func CheckSink(ctx context.Context, sink SinkUnderTest) error {
 	return errors.Join(errs...)
 }
 
-// sinkRule is one thing that a sink has to keep to.
+// sinkRule is a rule that a sink has to keep.
 type sinkRule struct {
 	name  string
-	check func(ctx context.Context, s *sinkTest) error
+	check func(*sinkTest)
 }
 
-// report fails the test if sink does not keep to the rule, and skips it if that
-// cannot be tested.
+// report fails the test if the sink breaks the rule, and skips it if the rule does not
+// apply.
 func (r sinkRule) report(tb testing.TB, sink SinkUnderTest) {
 	tb.Helper()
 	switch err := r.test(tb.Context(), sink); {
@@ -126,14 +124,15 @@ func (r sinkRule) report(tb testing.TB, sink SinkUnderTest) {
 	}
 }
 
-// test returns an error if sink does not keep to the rule.
+// test returns an error if the sink breaks the rule, and errSkipped if the rule does not
+// apply.
 func (r sinkRule) test(ctx context.Context, sink SinkUnderTest) error {
 	if sink.Namespaces == [2]string{} {
 		sink.Namespaces = [2]string{metav1.NamespaceDefault, metav1.NamespaceSystem}
 	}
 	ctx, cancel := context.WithTimeout(ctx, ruleTimeout)
 	defer cancel()
-	err := r.check(ctx, &sinkTest{SinkUnderTest: sink})
+	err := try(func() { r.check(&sinkTest{SinkUnderTest: sink, ctx: ctx}) })
 	if err != nil && !errors.Is(err, errSkipped) {
 		return fmt.Errorf("eventstest: sink breaks the rule %q: %w", r.name, err)
 	}

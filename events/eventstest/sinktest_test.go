@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +20,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// goodSink is a sink that keeps to all rules.
+// goodSink returns a sink that keeps all rules.
 func goodSink() SinkUnderTest {
 	s := &Server{}
 	return SinkUnderTest{Sink: s, Stall: func() (resume func()) {
@@ -37,10 +36,6 @@ func goodSink() SinkUnderTest {
 	}}
 }
 
-func TestServerIsASink(t *testing.T) {
-	TestSink(t, func(*testing.T) SinkUnderTest { return goodSink() })
-}
-
 func TestEventSinkImplOnAFakeClientsetIsASink(t *testing.T) {
 	newSink := func(*testing.T) SinkUnderTest {
 		return SinkUnderTest{Sink: &events.EventSinkImpl{Interface: fake.NewClientset().EventsV1()}, Unversioned: true}
@@ -49,467 +44,324 @@ func TestEventSinkImplOnAFakeClientsetIsASink(t *testing.T) {
 	assert.NoError(t, CheckSink(t.Context(), newSink(t)))
 }
 
-// brokenSink is a good sink but for what is set.
+// call is a call of a brokenSink: its arguments and results.
+type call struct {
+	s         *Server
+	verb      string // create, patch or list
+	ctx       context.Context
+	event     *eventsv1.Event
+	data      []byte
+	namespace string
+	opts      metav1.ListOptions
+
+	list *eventsv1.EventList
+	got  *eventsv1.Event
+	err  error
+}
+
+// forward makes the call.
+func (c *call) forward() {
+	switch c.verb {
+	case "create":
+		c.got, c.err = c.s.Create(c.ctx, c.event)
+	case "patch":
+		c.got, c.err = c.s.Patch(c.ctx, c.event, c.data)
+	case "list":
+		c.list, c.err = c.s.List(c.ctx, c.namespace, c.opts)
+	}
+}
+
+// patch sends another patch of the same Event.
+func (c *call) patch(data string) *eventsv1.Event {
+	event, _ := c.s.Patch(c.ctx, c.event, []byte(data))
+	return event
+}
+
+func (c *call) isLook() bool { return string(c.data) == `{}` }
+
+// brokenSink is a Server that breaks a rule: handle makes its calls.
 type brokenSink struct {
 	*Server
-	create func(*Server, context.Context, *eventsv1.Event) (*eventsv1.Event, error)
-	patch  func(*Server, context.Context, *eventsv1.Event, []byte) (*eventsv1.Event, error)
-	list   func(*Server, context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error)
+	handle func(*call)
 }
 
 func (b *brokenSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	if b.create == nil {
-		return b.Server.Create(ctx, event)
-	}
-	return b.create(b.Server, ctx, event)
+	c := call{s: b.Server, verb: "create", ctx: ctx, event: event}
+	b.handle(&c)
+	return c.got, c.err
 }
 
 func (b *brokenSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	if b.patch == nil {
-		return b.Server.Patch(ctx, event, data)
-	}
-	return b.patch(b.Server, ctx, event, data)
+	c := call{s: b.Server, verb: "patch", ctx: ctx, event: event, data: data}
+	b.handle(&c)
+	return c.got, c.err
 }
 
 func (b *brokenSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	if b.list == nil {
-		return b.Server.List(ctx, namespace, opts)
-	}
-	return b.list(b.Server, ctx, namespace, opts)
+	c := call{s: b.Server, verb: "list", ctx: ctx, namespace: namespace, opts: opts}
+	b.handle(&c)
+	return c.list, c.err
 }
 
-// changed returns a sink that creates something else than it is given.
-func changed(change func(*eventsv1.Event)) func() *brokenSink {
-	return func() *brokenSink {
-		return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-			event = event.DeepCopy()
-			change(event)
-			return s.Create(ctx, event)
-		}}
+// instead replaces the calls of one verb.
+func instead(verb string, do func(*call)) func(*call) {
+	return func(c *call) {
+		if c.verb == verb {
+			do(c)
+		} else {
+			c.forward()
+		}
 	}
 }
 
-// brokenSinks has, for each rule, sinks that break it.
-var brokenSinks = map[string]map[string]func() *brokenSink{
-	"Create writes the whole Event": {
-		"no related object":   changed(func(e *eventsv1.Event) { e.Related = nil }),
-		"no annotations":      changed(func(e *eventsv1.Event) { e.Annotations = nil }),
-		"no field path":       changed(func(e *eventsv1.Event) { e.Regarding.FieldPath = "" }),
-		"no regarding object": changed(func(e *eventsv1.Event) { e.Regarding.Name = "" }),
-		"another reason":      changed(func(e *eventsv1.Event) { e.Reason = "Other" }),
-		"another action":      changed(func(e *eventsv1.Event) { e.Action = "Other" }),
-		"another type":        changed(func(e *eventsv1.Event) { e.Type = "Normal" }),
-		"another controller":  changed(func(e *eventsv1.Event) { e.ReportingController = "other" }),
-		"another name":        changed(func(e *eventsv1.Event) { e.Name += "x" }),
-		"no instance":         changed(func(e *eventsv1.Event) { e.ReportingInstance = "other" }),
-		"long notes are cut":  changed(func(e *eventsv1.Event) { e.Note = e.Note[:min(len(e.Note), 1000)] }),
-		"long names are not taken": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				if len(event.Name) > 63 {
-					return nil, apierrors.NewBadRequest("the name is too long")
+// before changes the arguments of the calls of one verb.
+func before(verb string, change func(*call)) func(*call) {
+	return instead(verb, func(c *call) {
+		c.event = c.event.DeepCopy()
+		change(c)
+		c.forward()
+	})
+}
+
+// after changes what the calls of one verb return.
+func after(verb string, change func(*call)) func(*call) {
+	return instead(verb, func(c *call) {
+		c.forward()
+		change(c)
+	})
+}
+
+// afterError is after for calls that return an error.
+func afterError(verb string, is func(error) bool, change func(*call)) func(*call) {
+	return after(verb, func(c *call) {
+		if is(c.err) {
+			change(c)
+		}
+	})
+}
+
+// replace replaces a part of each patch.
+func replace(old, new string) func(*call) {
+	return before("patch", func(c *call) { c.data = []byte(strings.ReplaceAll(string(c.data), old, new)) })
+}
+
+func toDefault(c *call) { c.event.Namespace, c.event.Regarding.Namespace = "default", "default" }
+
+func withoutCancel(c *call) { c.ctx = context.WithoutCancel(c.ctx) }
+
+func otherError(c *call) { c.err = errors.New("other") }
+
+// omitLate does nothing, without an error, when the context has ended.
+func omitLate(c *call) {
+	if c.got = c.event; c.ctx.Err() == nil {
+		c.forward()
+	}
+}
+
+// brokenSinks maps each rule to sinks that break it.
+func brokenSinks() map[string]map[string]func(*call) {
+	looks := 0
+	var busy sync.Mutex
+	return map[string]map[string]func(*call){
+		"Create writes the whole Event": {
+			"no related object":   before("create", func(c *call) { c.event.Related = nil }),
+			"no labels":           before("create", func(c *call) { c.event.Labels = nil }),
+			"no annotations":      before("create", func(c *call) { c.event.Annotations = nil }),
+			"no field path":       before("create", func(c *call) { c.event.Regarding.FieldPath = "" }),
+			"no regarding object": before("create", func(c *call) { c.event.Regarding.Name = "" }),
+			"other reason":        before("create", func(c *call) { c.event.Reason = "Other" }),
+			"other action":        before("create", func(c *call) { c.event.Action = "Other" }),
+			"other type":          before("create", func(c *call) { c.event.Type = "Normal" }),
+			"other controller":    before("create", func(c *call) { c.event.ReportingController = "other" }),
+			"other name":          before("create", func(c *call) { c.event.Name += "x" }),
+			"other instance":      before("create", func(c *call) { c.event.ReportingInstance = "other" }),
+			"long notes are cut":  before("create", func(c *call) { c.event.Note = c.event.Note[:min(len(c.event.Note), 1000)] }),
+			"long names are rejected": instead("create", func(c *call) {
+				if c.err = apierrors.NewBadRequest("the name is too long"); len(c.event.Name) <= 63 {
+					c.forward()
 				}
-				return s.Create(ctx, event)
-			}}
+			}),
 		},
-	},
-	"times are kept to the microsecond": {
-		"first time in seconds": changed(func(e *eventsv1.Event) { e.EventTime.Time = e.EventTime.Truncate(time.Second) }),
-		"last time in milliseconds": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				return s.Patch(ctx, event, []byte(strings.ReplaceAll(string(data), `023Z"`, `000Z"`)))
-			}}
+		"times keep their microseconds": {
+			"eventTime in seconds":             before("create", func(c *call) { c.event.EventTime.Time = c.event.EventTime.Truncate(time.Second) }),
+			"lastObservedTime in milliseconds": replace(`023Z"`, `000Z"`),
 		},
-	},
-	"Create takes a series": {
-		"series are dropped": changed(func(e *eventsv1.Event) { e.Series = nil }),
-	},
-	"Create answers with the Event": {
-		"no answer": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				_, err := s.Create(ctx, event)
-				return nil, err
-			}}
+		"Create accepts a series": {
+			"series are dropped": before("create", func(c *call) { c.event.Series = nil }),
 		},
-		"the question is the answer": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				_, err := s.Create(ctx, event)
-				return event, err
-			}}
+		"Create returns the Event": {
+			"no Event":      after("create", func(c *call) { c.got = nil }),
+			"the argument":  after("create", func(c *call) { c.got = c.event }),
+			"other version": after("create", func(c *call) { c.got.ResourceVersion += "0" }),
 		},
-		"another version": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				created, err := s.Create(ctx, event)
-				if err == nil {
-					created.ResourceVersion += "0"
+		"Create of an existing name returns AlreadyExists": {
+			"the Event is replaced": before("create", func(c *call) { _ = c.s.Delete(c.event.Namespace, c.event.Name) }),
+			"the existing Event is returned": afterError("create", apierrors.IsAlreadyExists, func(c *call) {
+				c.got, c.err = c.patch(`{}`), nil
+			}),
+			"other error": afterError("create", apierrors.IsAlreadyExists, otherError),
+		},
+		"namespaces are separate": {
+			"all in one": func(c *call) { before(c.verb, toDefault)(c) },
+			"patches elsewhere are omitted": before("patch", func(c *call) {
+				if c.event.Namespace != "default" {
+					c.data = []byte(`{}`)
 				}
-				return created, err
-			}}
+			}),
+			"patches go to another": before("patch", toDefault),
 		},
-	},
-	"Create of a name that stands is AlreadyExists": {
-		"it is replaced": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				_ = s.Delete(event.Namespace, event.Name)
-				return s.Create(ctx, event)
-			}}
-		},
-		"what stands is the answer": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				created, err := s.Create(ctx, event)
-				if apierrors.IsAlreadyExists(err) {
-					return s.Patch(ctx, event, []byte(`{}`))
+		"an empty patch returns the Event": {
+			"it is not sent": instead("patch", func(c *call) {
+				if c.got = c.event; !c.isLook() {
+					c.forward()
 				}
-				return created, err
-			}}
-		},
-		"an error of its own": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				created, err := s.Create(ctx, event)
-				if apierrors.IsAlreadyExists(err) {
-					err = errors.New("exists")
-				}
-				return created, err
-			}}
-		},
-	},
-	"a namespace is respected": {
-		"all in one": func() *brokenSink {
-			return &brokenSink{
-				create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-					event = event.DeepCopy()
-					event.Namespace, event.Regarding.Namespace = "default", "default"
-					return s.Create(ctx, event)
-				},
-				patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-					event = event.DeepCopy()
-					event.Namespace = "default"
-					return s.Patch(ctx, event, data)
-				},
-			}
-		},
-		"patches elsewhere are left out": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				if event.Namespace != "default" {
-					data = []byte(`{}`)
-				}
-				return s.Patch(ctx, event, data)
-			}}
-		},
-		"patches go to another": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				event = event.DeepCopy()
-				event.Namespace = "default"
-				return s.Patch(ctx, event, data)
-			}}
-		},
-	},
-	"an empty patch shows the Event": {
-		"it is not sent": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				if string(data) == `{}` {
-					return event, nil
-				}
-				return s.Patch(ctx, event, data)
-			}}
-		},
-		"it has no answer": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				_, err := s.Patch(ctx, event, data)
-				return nil, err
-			}}
-		},
-		"it is a write": func() *brokenSink {
-			looks := 0
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				if string(data) == `{}` {
+			}),
+			"no Event": after("patch", func(c *call) { c.got = nil }),
+			"it is a write": before("patch", func(c *call) {
+				if c.isLook() {
 					looks++
-					_, _ = s.Patch(ctx, event, fmt.Appendf(nil, `{"metadata":{"labels":{"looks":"%d"}}}`, looks))
+					c.patch(fmt.Sprintf(`{"metadata":{"finalizers":["example.com/look-%d"]}}`, looks))
 				}
-				return s.Patch(ctx, event, data)
-			}}
+			}),
 		},
-	},
-	"a patch sets the series": {
-		"only the first": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				if now, err := s.Patch(ctx, event, []byte(`{}`)); err == nil && now.Series != nil {
-					return now, nil
+		"a patch sets the series": {
+			"only the first": instead("patch", func(c *call) {
+				if c.got = c.patch(`{}`); c.got == nil || c.got.Series == nil {
+					c.forward()
 				}
-				return s.Patch(ctx, event, data)
-			}}
+			}),
+			"the old Event is returned": instead("patch", func(c *call) {
+				before := c.patch(`{}`)
+				c.forward()
+				c.got = before
+			}),
 		},
-		"the answer is what was there before": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				before, _ := s.Patch(ctx, event, []byte(`{}`))
-				_, err := s.Patch(ctx, event, data)
-				return before, err
-			}}
-		},
-	},
-	"a patch merges annotations": {
-		"they are replaced": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				if strings.Contains(string(data), `"annotations"`) {
-					_, _ = s.Patch(ctx, event, []byte(`{"metadata":{"annotations":null}}`))
+		"a patch merges labels and annotations": {
+			"annotations are replaced": before("patch", func(c *call) {
+				if strings.Contains(string(c.data), `"annotations"`) {
+					c.patch(`{"metadata":{"annotations":null}}`)
 				}
-				return s.Patch(ctx, event, data)
-			}}
+			}),
+			"labels are ignored":      replace(`"labels"`, `"other"`),
+			"null is an empty string": replace("null", `""`),
 		},
-		"null is not understood": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				return s.Patch(ctx, event, []byte(strings.ReplaceAll(string(data), "null", `""`)))
-			}}
-		},
-	},
-	"a patch that is sent twice does no harm": {
-		"what changes nothing is refused": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				before, _ := s.Patch(ctx, event, []byte(`{}`))
-				after, err := s.Patch(ctx, event, data)
-				if err == nil && string(data) != `{}` && before.ResourceVersion == after.ResourceVersion {
-					return nil, apierrors.NewBadRequest("nothing has changed")
+		"a patch is idempotent": {
+			"a patch without changes is rejected": instead("patch", func(c *call) {
+				before := c.patch(`{}`)
+				c.forward()
+				if c.err == nil && !c.isLook() && before.ResourceVersion == c.got.ResourceVersion {
+					c.err = apierrors.NewBadRequest("nothing has changed")
 				}
-				return after, err
-			}}
+			}),
 		},
-	},
-	"a patch writes nothing but itself": {
-		"annotations of the Event as well": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				for key, value := range event.Annotations {
-					if _, err := s.Patch(ctx, event, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)); err != nil {
-						return nil, err
-					}
+		"a patch changes nothing else": {
+			"annotations of the Event are written": before("patch", func(c *call) {
+				for key, value := range c.event.Annotations {
+					c.patch(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value))
 				}
-				return s.Patch(ctx, event, data)
-			}}
+			}),
 		},
-	},
-	"a patch of what is not there is NotFound": {
-		"it is created": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				patched, err := s.Patch(ctx, event, data)
-				if apierrors.IsNotFound(err) {
-					return s.Create(ctx, event)
-				}
-				return patched, err
-			}}
+		"a patch of a missing Event returns NotFound": {
+			"it is created": afterError("patch", apierrors.IsNotFound, func(c *call) { c.got, c.err = c.s.Create(c.ctx, c.event) }),
+			"other error":   afterError("patch", apierrors.IsNotFound, otherError),
 		},
-		"an error of its own": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				patched, err := s.Patch(ctx, event, data)
-				if apierrors.IsNotFound(err) {
-					err = errors.New("not found")
-				}
-				return patched, err
-			}}
+		"a patch with a stale resourceVersion returns Conflict": {
+			"the version is ignored": replace(`"resourceVersion"`, `"other"`),
+			"it is retried": afterError("patch", apierrors.IsConflict, func(c *call) {
+				c.patch(strings.ReplaceAll(string(c.data), `"resourceVersion"`, `"other"`))
+			}),
+			"no version matches": replace(`"resourceVersion":"`, `"resourceVersion":"0`),
 		},
-	},
-	"a patch of another resourceVersion is Conflict": {
-		"the version is not looked at": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				return s.Patch(ctx, event, []byte(strings.ReplaceAll(string(data), `"resourceVersion"`, `"other"`)))
-			}}
+		"calls do not modify their arguments": {
+			"Create fills in":            after("create", func(c *call) { c.event.ResourceVersion = c.got.ResourceVersion }),
+			"Patch fills in":             after("patch", func(c *call) { c.event.Series = c.got.Series }),
+			"Patch overwrites the patch": after("patch", func(c *call) { clear(c.data) }),
 		},
-		"it is tried again": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				patched, err := s.Patch(ctx, event, data)
-				if apierrors.IsConflict(err) {
-					_, _ = s.Patch(ctx, event, []byte(strings.ReplaceAll(string(data), `"resourceVersion"`, `"other"`)))
-				}
-				return patched, err
-			}}
-		},
-		"none fits": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				return s.Patch(ctx, event, []byte(strings.ReplaceAll(string(data), `"resourceVersion":"`, `"resourceVersion":"0`)))
-			}}
-		},
-	},
-	"what a call is given is left as it is": {
-		"Create fills in": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				created, err := s.Create(ctx, event)
-				if err == nil {
-					event.ResourceVersion = created.ResourceVersion
-				}
-				return created, err
-			}}
-		},
-		"Patch fills in": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				patched, err := s.Patch(ctx, event, data)
-				if err == nil {
-					event.Series = patched.Series
-				}
-				return patched, err
-			}}
-		},
-		"Patch overwrites the patch": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				patched, err := s.Patch(ctx, event, data)
-				clear(data)
-				return patched, err
-			}}
-		},
-	},
-	"calls may be made at the same time": {
-		"looks first and creates then": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				if _, err := s.Patch(ctx, event, []byte(`{}`)); err == nil {
-					return nil, apierrors.NewAlreadyExists(eventResource, event.Name)
+		"calls are safe for concurrent use": {
+			"Create looks first and writes later": instead("create", func(c *call) {
+				if c.patch(`{}`) != nil {
+					c.err = apierrors.NewAlreadyExists(eventsv1.Resource("events"), c.event.Name)
+					return
 				}
 				time.Sleep(time.Second)
-				return s.Update(ctx, event)
-			}}
-		},
-		"one after the other or not at all": func() *brokenSink {
-			var mu sync.Mutex
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				if !mu.TryLock() {
-					return nil, errors.New("busy")
+				c.got, c.err = c.s.Update(c.ctx, c.event)
+			}),
+			"one call at a time": instead("create", func(c *call) {
+				if !busy.TryLock() {
+					c.err = errors.New("busy")
+					return
 				}
-				defer mu.Unlock()
+				defer busy.Unlock()
 				time.Sleep(time.Second)
-				return s.Create(ctx, event)
-			}}
+				c.forward()
+			}),
 		},
-	},
-	"a call whose context has ended is carried out or an error": {
-		"Create is left out": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				if ctx.Err() != nil {
-					return event, nil
+		"a call after the end of its context takes effect or returns an error": {
+			"Create is omitted": instead("create", omitLate),
+			"Patch is omitted":  instead("patch", omitLate),
+		},
+		"a call returns when its context ends": {
+			"Create does not": before("create", withoutCancel),
+			"Patch does not":  before("patch", withoutCancel),
+			"List does not":   before("list", withoutCancel),
+			"List returns no error": after("list", func(c *call) {
+				if c.ctx.Err() != nil {
+					c.list, c.err = &eventsv1.EventList{}, nil
 				}
-				return s.Create(ctx, event)
-			}}
+			}),
 		},
-		"Patch is left out": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				if ctx.Err() != nil {
-					return event, nil
+		"List returns every selected Event": {
+			"only those of one namespace": before("list", func(c *call) { c.namespace = "default" }),
+			"only those of all namespaces": instead("list", func(c *call) {
+				if c.list = (&eventsv1.EventList{}); c.namespace == "" {
+					c.forward()
 				}
-				return s.Patch(ctx, event, data)
-			}}
+			}),
+			"by another field": before("list", func(c *call) {
+				c.opts.FieldSelector = strings.ReplaceAll(c.opts.FieldSelector, "reportingController", "reason")
+			}),
+			"nothing": instead("list", func(*call) {}),
 		},
-	},
-	"a call returns when its context ends": {
-		"Create does not": func() *brokenSink {
-			return &brokenSink{create: func(s *Server, ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-				return s.Create(context.WithoutCancel(ctx), event)
-			}}
-		},
-		"Patch does not": func() *brokenSink {
-			return &brokenSink{patch: func(s *Server, ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-				return s.Patch(context.WithoutCancel(ctx), event, data)
-			}}
-		},
-		"List does not": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				return s.List(context.WithoutCancel(ctx), namespace, opts)
-			}}
-		},
-		"it returns no error": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				list, err := s.List(ctx, namespace, opts)
-				if ctx.Err() != nil {
-					return &eventsv1.EventList{}, nil
+		"List returns whole Events": {
+			"only metadata": after("list", func(c *call) {
+				for i := range c.list.Items {
+					c.list.Items[i] = eventsv1.Event{ObjectMeta: c.list.Items[i].ObjectMeta}
 				}
-				return list, err
-			}}
-		},
-	},
-	"List finds every Event that is selected": {
-		"of one namespace alone": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				return s.List(ctx, "default", opts)
-			}}
-		},
-		"of all namespaces alone": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				if namespace != "" {
-					return &eventsv1.EventList{}, nil
+			}),
+			"no version": after("list", func(c *call) {
+				for i := range c.list.Items {
+					c.list.Items[i].ResourceVersion = ""
 				}
-				return s.List(ctx, namespace, opts)
-			}}
+			}),
 		},
-		"by another field": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				opts.FieldSelector = strings.ReplaceAll(opts.FieldSelector, "reportingController", "reason")
-				return s.List(ctx, namespace, opts)
-			}}
+		"List has a last page": {
+			"only the first page":      after("list", func(c *call) { c.list.Continue = "" }),
+			"the first page, repeated": before("list", func(c *call) { c.opts.Continue = "" }),
 		},
-		"nothing": func() *brokenSink {
-			return &brokenSink{list: func(*Server, context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
-				return nil, nil
-			}}
-		},
-	},
-	"List shows the whole Event": {
-		"metadata alone": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				list, err := s.List(ctx, namespace, opts)
-				for i := range list.Items {
-					list.Items[i] = eventsv1.Event{ObjectMeta: list.Items[i].ObjectMeta}
-				}
-				return list, err
-			}}
-		},
-		"no version": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				list, err := s.List(ctx, namespace, opts)
-				for i := range list.Items {
-					list.Items[i].ResourceVersion = ""
-				}
-				return list, err
-			}}
-		},
-	},
-	"List has pages that come to an end": {
-		"only the first": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				list, err := s.List(ctx, namespace, opts)
-				list.Continue = ""
-				return list, err
-			}}
-		},
-		"the first again and again": func() *brokenSink {
-			return &brokenSink{list: func(s *Server, ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-				opts.Continue = ""
-				return s.List(ctx, namespace, opts)
-			}}
-		},
-	},
+	}
 }
 
-// Each rule is broken by one sink at least, and found out.
-func TestBrokenSinks(t *testing.T) {
-	names := make(map[string]bool)
+func TestBrokenSinksAreFound(t *testing.T) {
+	all := brokenSinks()
+	assert.Len(t, all, len(sinkRules))
 	for _, rule := range sinkRules {
-		assert.NotEmpty(t, brokenSinks[rule.name], "no sink breaks the rule %q", rule.name)
-		for name, newBroken := range brokenSinks[rule.name] {
+		assert.NotEmpty(t, all[rule.name], "no sink breaks the rule %q", rule.name)
+		for name, handle := range all[rule.name] {
 			t.Run(rule.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					good := goodSink()
-					broken := newBroken()
-					broken.Server = good.Sink.(*Server)
+					broken := &brokenSink{Server: good.Sink.(*Server), handle: handle}
 					err := rule.test(t.Context(), SinkUnderTest{Sink: broken, Stall: good.Stall})
 					require.ErrorContains(t, err, fmt.Sprintf("eventstest: sink breaks the rule %q: ", rule.name))
 					t.Log(err)
 				})
 			})
 		}
-		names[rule.name] = true
-	}
-	for name := range maps.Keys(brokenSinks) {
-		assert.True(t, names[name], "there is no rule %q", name)
 	}
 }
 
-// Rules that cannot be tested are skipped, and only those.
-func TestSinksThatCanDoLess(t *testing.T) {
-	good := goodSink()
-	less := SinkUnderTest{Sink: struct{ events.EventSink }{good.Sink}, Unversioned: true}
+func TestRulesThatDoNotApplyAreSkipped(t *testing.T) {
+	less := SinkUnderTest{Sink: struct{ events.EventSink }{goodSink().Sink}, Unversioned: true}
 	skipped := 0
 	for _, rule := range sinkRules {
 		err := rule.test(t.Context(), less)
@@ -522,32 +374,25 @@ func TestSinksThatCanDoLess(t *testing.T) {
 	assert.Equal(t, 5, skipped)
 }
 
-// What TestSink does with each rule.
-func TestRulesAreReported(t *testing.T) {
+func TestViolationsAreReported(t *testing.T) {
+	const broken = "Create accepts a series"
+	sink := SinkUnderTest{Sink: &brokenSink{Server: &Server{}, handle: brokenSinks()[broken]["series are dropped"]}}
 	inner := &tb{}
 	for _, rule := range sinkRules {
 		rule.report(inner, goodSink())
-	}
-	inner.assertPassed(t)
-	broken := brokenSinks["Create takes a series"]["series are dropped"]()
-	broken.Server = &Server{}
-	for _, rule := range sinkRules {
-		rule.report(inner, SinkUnderTest{Sink: broken})
+		assert.Empty(t, inner.take())
+		rule.report(inner, sink)
 		reported := inner.take()
 		switch rule.name {
-		case "Create takes a series":
-			assert.Contains(t, reported, `sink breaks the rule "Create takes a series"`)
+		case broken:
+			assert.Contains(t, reported, `sink breaks the rule "Create accepts a series"`)
 		case "a call returns when its context ends":
-			assert.Equal(t, "skipped: not to be tested: SinkUnderTest.Stall is not set", reported)
+			assert.Equal(t, "skipped: rule does not apply: SinkUnderTest.Stall is not set", reported)
 		}
 	}
-}
 
-func TestCheckSinkSaysAll(t *testing.T) {
-	broken := brokenSinks["Create takes a series"]["series are dropped"]()
-	broken.Server = &Server{}
-	err := CheckSink(t.Context(), SinkUnderTest{Sink: broken})
-	assert.ErrorContains(t, err, `sink breaks the rule "Create takes a series": an empty patch shows series "none", want "x57`)
-	assert.ErrorContains(t, err, `sink breaks the rule "a patch merges annotations"`)
-	assert.NotContains(t, err.Error(), `sink breaks the rule "a namespace is respected"`)
+	err := CheckSink(t.Context(), sink)
+	assert.ErrorContains(t, err, `sink breaks the rule "Create accepts a series": an empty patch returns series "none", want "x57`)
+	assert.ErrorContains(t, err, `sink breaks the rule "a patch merges labels and annotations"`)
+	assert.NotContains(t, err.Error(), `sink breaks the rule "namespaces are separate"`)
 }

@@ -6,12 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
-// tb is a test that keeps what is reported to it.
+// tb is a test that records its failures.
 type tb struct {
 	testing.TB
 
@@ -36,30 +33,18 @@ func (t *tb) Context() context.Context { return context.Background() }
 
 func (t *tb) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
 
-// end does what happens at the end of a test.
+// end ends the test.
 func (t *tb) end() {
 	for _, f := range t.cleanups {
 		f()
 	}
 }
 
-// take returns what was reported since the last time.
+// take returns the failures since the last take.
 func (t *tb) take() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := strings.Join(t.failures, "\n")
 	t.failures = nil
 	return all
-}
-
-// requireFailed fails the test unless exactly this was reported.
-func (t *tb) requireFailed(outer *testing.T, want string) {
-	outer.Helper()
-	require.Equal(outer, strings.Trim(want, "\n"), t.take())
-}
-
-// assertPassed fails the test if anything was reported.
-func (t *tb) assertPassed(outer *testing.T) {
-	outer.Helper()
-	assert.Empty(outer, t.take())
 }

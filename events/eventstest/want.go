@@ -12,48 +12,49 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Want says which events are meant. A field that is not set matches everything, so
-// the zero value matches every event.
+// Want describes events. An event matches if it matches every field that is set. The
+// zero value matches every event.
 type Want struct {
-	// Regarding is the object that the event is about: the object itself, or a
-	// *corev1.ObjectReference. What it does not say, such as the UID of an object
-	// that is in no cluster, is not compared.
+	// Regarding is the object that the event is about, or a *corev1.ObjectReference to
+	// it. Its empty fields match any value; for example the UID, which an object has only
+	// in a cluster.
 	Regarding runtime.Object
-	// Related is the second object, compared as Regarding is.
+	// Related is the second object, or a *corev1.ObjectReference to it. It matches like
+	// Regarding.
 	Related runtime.Object
-	// Type, Reason and Action, as they are.
+	// Type, Reason and Action match the exact value.
 	Type, Reason, Action string
-	// Note is the whole note.
+	// Note matches the whole note.
 	Note string
-	// NoteContains is a part of the note.
+	// NoteContains matches a part of the note.
 	NoteContains string
-	// NoteMatches is a regular expression (package regexp) that a part of the note
-	// matches.
+	// NoteMatches is a regular expression of package regexp that matches a part of the
+	// note.
 	NoteMatches string
-	// Annotations are those that the event must have, maybe among others.
+	// Annotations are annotations of the event. It may have others.
 	Annotations map[string]string
-	// ReportingController is the name of the recorder.
+	// ReportingController is the name of the controller.
 	ReportingController string
 }
 
-// difference is one field in which an event is not what is wanted.
+// difference is a field in which an event does not match.
 type difference struct {
 	field, want, got string
 }
 
-// condition is what is wanted of one field.
+// condition is a condition on one field.
 type condition struct {
 	field string
-	want  string // for people
+	want  string // the wanted value, for people
 	got   func(Event) string
 	met   func(Event) bool
 }
 
-// matcher is a Want that is ready to be compared.
+// matcher is a compiled Want.
 type matcher []condition
 
-// matcher returns what w wants of each field. scheme knows the kinds of objects
-// that do not say it. The error is that w can never be compared.
+// matcher compiles w. It returns an error if w is invalid. scheme knows the kinds of
+// objects without a TypeMeta.
 func (w Want) matcher(scheme *runtime.Scheme) (m matcher, err error) {
 	equal := func(field, want string, get func(Event) string) {
 		if want != "" {
@@ -112,7 +113,7 @@ func (w Want) matcher(scheme *runtime.Scheme) (m matcher, err error) {
 	return m, err
 }
 
-// differences returns where e is not what is wanted. None means that it is.
+// differences returns the fields in which e does not match.
 func (m matcher) differences(e Event) (differ []difference) {
 	for _, c := range m {
 		if !c.met(e) {
@@ -122,7 +123,7 @@ func (m matcher) differences(e Event) (differ []difference) {
 	return differ
 }
 
-// matches reports whether e is what is wanted.
+// matches reports whether e matches.
 func (m matcher) matches(e Event) bool {
 	for _, c := range m {
 		if !c.met(e) {
@@ -132,7 +133,7 @@ func (m matcher) matches(e Event) bool {
 	return true
 }
 
-// String returns what is wanted in one line, for people.
+// String returns the conditions on one line, for people.
 func (m matcher) String() string {
 	if len(m) == 0 {
 		return "any event"
@@ -144,8 +145,8 @@ func (m matcher) String() string {
 	return strings.Join(wants, ", ")
 }
 
-// partial returns what obj says of itself: an object whose kind is not known is
-// compared by its name.
+// partial returns a reference to obj with the fields that obj has. The scheme need not
+// know its kind.
 func partial(scheme *runtime.Scheme, obj runtime.Object) (corev1.ObjectReference, error) {
 	ref, err := refer(scheme, obj)
 	if err == nil || isNil(obj) {
@@ -158,14 +159,14 @@ func partial(scheme *runtime.Scheme, obj runtime.Object) (corev1.ObjectReference
 	return corev1.ObjectReference{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}, nil
 }
 
-// covers reports whether got is what want says.
+// covers reports whether the fields that are set in want are the same in got.
 func covers(want, got corev1.ObjectReference) bool {
 	met := func(want, got string) bool { return want == "" || want == got }
 	return met(want.APIVersion, got.APIVersion) && met(want.Kind, got.Kind) && met(want.Namespace, got.Namespace) &&
 		met(want.Name, got.Name) && met(string(want.UID), string(got.UID)) && met(want.FieldPath, got.FieldPath)
 }
 
-// describeFully returns a reference with all that it is compared by.
+// describeFully is like describe, with all fields that covers compares.
 func describeFully(ref corev1.ObjectReference) string {
 	s := describe(ref)
 	if ref.APIVersion != "" {

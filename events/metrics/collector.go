@@ -6,25 +6,25 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// Source is what has the statistics of a broadcaster: an *events.Broadcaster. Its
-// method must allow concurrent calls.
+// Source provides the statistics of a broadcaster. It is an [*events.Broadcaster] in
+// programs, and anything else in tests.
 type Source interface {
-	// Stats returns the statistics of now.
+	// Stats returns the current statistics. It is safe for concurrent use.
 	Stats() events.Stats
 }
 
 var _ Source = (*events.Broadcaster)(nil)
 
-// Options of a collector. The zero value is the default.
+// Options configure a collector. The zero value has the defaults.
 type Options struct {
-	// ConstLabels are put on every metric. They tell several broadcasters in one
-	// registry apart: {"controller": "backup"}. If nil, there are none. Names of labels
-	// that the metrics have themselves, and invalid ones, make the registration fail.
+	// ConstLabels are labels of every metric, such as {"controller": "backup"}. They tell
+	// several broadcasters in one registry apart. The registration of the collector fails
+	// if a label is invalid, or if a metric has a label with the same name.
 	ConstLabels prometheus.Labels
 }
 
-// NewCollector returns a collector of the statistics of source, which must not be nil.
-// The collector may be used concurrently.
+// NewCollector returns a collector for the statistics of source, which must not be nil.
+// Register it with a [prometheus.Registerer]. It is safe for concurrent use.
 func NewCollector(source Source, opts Options) prometheus.Collector {
 	c := &collector{source: source}
 	for i := range families {
@@ -34,20 +34,20 @@ func NewCollector(source Source, opts Options) prometheus.Collector {
 	return c
 }
 
-// collector is a prometheus.Collector. It keeps nothing but descriptions.
+// collector implements prometheus.Collector. It has no state.
 type collector struct {
 	source Source
-	descs  []*prometheus.Desc // of families, in their order
+	descs  []*prometheus.Desc // of families, in the same order
 }
 
-// Describe implements prometheus.Collector.
+// Describe implements [prometheus.Collector].
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range c.descs {
 		descs <- desc
 	}
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements [prometheus.Collector].
 func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	stats := c.source.Stats()
 	for i := range families {
@@ -77,8 +77,8 @@ func (s *sender) histogram(h events.Histogram, labels ...string) {
 	s.send(prometheus.NewConstHistogram(s.desc, h.Count, h.Sum.Seconds(), buckets, labels...))
 }
 
-// send sends m. An error is sent instead, for whoever gathers: a program that goes on
-// without a metric is better than one that ends because of it.
+// send sends m. It sends an error to the gatherer, too, instead of panicking: a missing
+// metric must not end the program.
 func (s *sender) send(m prometheus.Metric, err error) {
 	if err != nil {
 		m = prometheus.NewInvalidMetric(s.desc, err)

@@ -1,13 +1,9 @@
 package metrics
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,24 +16,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/eventstest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what is exposed into testdata")
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var rewrite = flag.Bool("rewrite", false, "rewrite testdata with the current exposition")
 
 const golden = "testdata/exposition.txt"
 
-// stats is a source in which nothing is zero.
+// kinds are the kinds of writes.
+var kinds = []string{"create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor", "list"}
+
+// stats is a Source.
 type stats events.Stats
 
 func (s *stats) Stats() events.Stats { return events.Stats(*s) }
 
+// someStats returns statistics without zeros.
 func someStats() *stats {
 	return &stats{
 		Occurrences: 1234567,
@@ -71,162 +73,105 @@ func someStats() *stats {
 	}
 }
 
-// gathered returns what a registry exposes, in the text format.
-func gathered(t *testing.T, gatherer prometheus.Gatherer) []byte {
+// gathered returns what a registry exposes, in the text format. It checks the names, units
+// and labels of the metrics.
+func gathered(t *testing.T, gatherer prometheus.Gatherer) string {
 	t.Helper()
 	response := httptest.NewRecorder()
 	promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}).ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, response.Code, response.Body)
-	return response.Body.Bytes()
+	problems, err := testutil.GatherAndLint(gatherer)
+	require.NoError(t, err)
+	assert.Empty(t, problems)
+	return response.Body.String()
 }
 
-func registryOf(t *testing.T, collectors ...prometheus.Collector) *prometheus.Registry {
+// registryOf returns a registry that checks metrics against their descriptions.
+func registryOf(t *testing.T, source Source) *prometheus.Registry {
 	t.Helper()
-	// A pedantic one finds metrics that are not as they are described.
 	registry := prometheus.NewPedanticRegistry()
-	for _, c := range collectors {
-		require.NoError(t, registry.Register(c))
-	}
+	require.NoError(t, registry.Register(NewCollector(source, Options{})))
 	return registry
 }
 
 func TestExposition(t *testing.T) {
-	got := gathered(t, registryOf(t, NewCollector(someStats(), Options{})))
+	got := gathered(t, registryOf(t, someStats()))
 	if *rewrite {
-		require.NoError(t, os.WriteFile(golden, got, 0o666))
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o666))
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), string(got))
+	assert.Equal(t, string(want), got)
 }
 
-// Nothing of the statistics is left out.
-func TestEveryFieldIsShown(t *testing.T) {
-	of := func(s *stats) string { return string(gathered(t, registryOf(t, NewCollector(s, Options{})))) }
-	all := of(someStats())
+func TestEveryFieldIsExposed(t *testing.T) {
+	all := gathered(t, registryOf(t, someStats()))
 	fields := reflect.TypeFor[events.Stats]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
 		if name == "Tracked" {
-			continue // a sum
+			continue // the sum of three others
 		}
 		s := someStats()
 		reflect.ValueOf(s).Elem().Field(i).SetZero()
-		assert.NotEqual(t, all, of(s), "%s makes no difference", name)
+		assert.NotEqual(t, all, gathered(t, registryOf(t, s)), name)
 	}
 }
 
-func TestLint(t *testing.T) {
-	got := gathered(t, registryOf(t, NewCollector(someStats(), Options{})))
-	problems, err := promlint.New(bytes.NewReader(got)).Lint()
-	require.NoError(t, err)
-	assert.Empty(t, problems)
-}
-
-// An increase from nothing is none to Prometheus, so there are zeros.
-func TestZeros(t *testing.T) {
+// Prometheus does not take the appearance of a counter for an increase.
+func TestCountersStartAtZero(t *testing.T) {
 	broadcaster := events.NewBroadcaster(nil)
 	defer broadcaster.Shutdown()
-	got := gathered(t, registryOf(t, NewCollector(broadcaster, Options{})))
+	got := gathered(t, registryOf(t, broadcaster))
 	for _, f := range families {
-		if f.name != "eventseries_request_duration_seconds" { // its buckets come with the first request
-			assert.Contains(t, string(got), "\n"+f.name)
+		if f.name != "eventseries_request_duration_seconds" { // begins with the first request
+			assert.Contains(t, got, "\n"+f.name)
 		}
 	}
-	for _, reason := range declaredDropReasons(t) {
-		assert.Contains(t, string(got), fmt.Sprintf("\neventseries_occurrences_dropped_total{reason=%q} 0\n", reason))
+	for _, reason := range dropReasons {
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_occurrences_dropped_total{reason=%q} 0\n", reason))
 	}
-	for _, kind := range []string{"create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor", "list"} {
-		assert.Contains(t, string(got), fmt.Sprintf("\neventseries_writes_total{kind=%q,outcome=\"written\"} 0\n", kind))
+	for _, kind := range kinds {
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_writes_total{kind=%q,outcome=\"written\"} 0\n", kind))
 	}
-	assert.NotContains(t, string(got), `"nothing"`)
+	assert.NotContains(t, got, `"none"`)
 }
 
-// declaredDropReasons reads from the source which reasons there are.
-func declaredDropReasons(t *testing.T) (reasons []string) {
-	t.Helper()
-	for _, name := range []string{"../drop.go", "../../series/drop.go"} {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		require.NoError(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if ok && strings.HasPrefix(spec.Names[0].Name, "Drop") {
-				if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
-					reasons = append(reasons, strings.Trim(literal.Value, `"`))
-				}
-			}
-			return true
-		})
-	}
-	require.Len(t, reasons, len(dropReasons))
-	return reasons
-}
-
-// Several broadcasters can be in one registry if they are told apart, by the options
-// or as Prometheus does it.
+// Labels tell broadcasters in one registry apart, set by the options or by Prometheus.
 func TestSeveralBroadcasters(t *testing.T) {
 	one, other := someStats(), someStats()
 	other.Occurrences = 1
 	labels := func(name string) prometheus.Labels { return prometheus.Labels{"controller": name} }
 
-	registry := registryOf(t,
-		NewCollector(one, Options{ConstLabels: labels("one")}),
-		NewCollector(other, Options{ConstLabels: labels("other")}))
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(NewCollector(one, Options{ConstLabels: labels("one")})))
+	require.NoError(t, registry.Register(NewCollector(other, Options{ConstLabels: labels("other")})))
 	require.NoError(t, prometheus.WrapRegistererWith(labels("third"), registry).Register(NewCollector(other, Options{})))
-	assert.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP eventseries_occurrences_total Events that were emitted, those included that were dropped.
-# TYPE eventseries_occurrences_total counter
-eventseries_occurrences_total{controller="one"} 1.234567e+06
-eventseries_occurrences_total{controller="other"} 1
-eventseries_occurrences_total{controller="third"} 1
-`), "eventseries_occurrences_total"))
-	problems, err := testutil.GatherAndLint(registry)
-	require.NoError(t, err)
-	assert.Empty(t, problems)
-
-	assert.Error(t, registry.Register(NewCollector(other, Options{ConstLabels: labels("one")})), "it is there already")
-	registry = prometheus.NewRegistry()
-	require.NoError(t, registry.Register(NewCollector(one, Options{})))
-	assert.Error(t, registry.Register(NewCollector(other, Options{})), "they are not told apart")
+	got := gathered(t, registry)
+	for _, line := range []string{`{controller="one"} 1.234567e+06`, `{controller="other"} 1`, `{controller="third"} 1`} {
+		assert.Contains(t, got, "\neventseries_occurrences_total"+line+"\n")
+	}
+	assert.Error(t, registry.Register(NewCollector(other, Options{ConstLabels: labels("one")})))
+	assert.Error(t, registryOf(t, one).Register(NewCollector(other, Options{})), "without labels")
 }
 
-// What cannot be is found out when it is registered.
-func TestConstLabelsThatCannotBe(t *testing.T) {
+func TestInvalidConstLabelsFailTheRegistration(t *testing.T) {
 	for _, labels := range []prometheus.Labels{{"reason": "r"}, {"": "x"}, {"name": "\xff"}} {
 		collector := NewCollector(someStats(), Options{ConstLabels: labels})
 		assert.Error(t, prometheus.NewRegistry().Register(collector), "%q", labels)
-		var metrics int
-		assert.NotPanics(t, func() { metrics = testCollect(collector) })
-		assert.Positive(t, metrics)
+		metrics := make(chan prometheus.Metric, 1000)
+		assert.NotPanics(t, func() { collector.Collect(metrics) })
+		assert.NotEmpty(t, metrics)
 	}
 }
 
-// testCollect collects from a collector that no registry takes.
-func testCollect(c prometheus.Collector) (n int) {
-	metrics := make(chan prometheus.Metric)
-	go func() {
-		defer close(metrics)
-		c.Collect(metrics)
-	}()
-	for range metrics {
-		n++
-	}
-	return n
+func podRef(name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name}
 }
 
-// sink takes everything.
-type sink struct{}
-
-func (sink) Create(_ context.Context, e *eventsv1.Event) (*eventsv1.Event, error) { return e, nil }
-func (sink) Update(_ context.Context, e *eventsv1.Event) (*eventsv1.Event, error) { return e, nil }
-func (sink) Patch(_ context.Context, e *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
-	return e, nil
-}
-
-// It can be scraped by several at any time of the life of a broadcaster.
-func TestCollectAtAnyTime(t *testing.T) {
-	broadcaster := events.NewBroadcaster(sink{})
-	registry := registryOf(t, NewCollector(broadcaster, Options{}))
+func TestConcurrentCollects(t *testing.T) {
+	broadcaster := events.NewBroadcaster(&eventstest.Server{})
+	registry := registryOf(t, broadcaster)
 	recorder := broadcaster.NewRecorder(nil, "example.com/metrics")
 	ctx, stop := context.WithCancel(t.Context())
 	var scrapers sync.WaitGroup
@@ -242,11 +187,10 @@ func TestCollectAtAnyTime(t *testing.T) {
 	const emitted = 3 * 300
 	emit := func() {
 		for n := range emitted / 3 {
-			pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("pod-", n%20)}
-			recorder.Eventf(pod, nil, corev1.EventTypeWarning, "Tested", "Testing", "number %d", n)
+			recorder.Eventf(podRef(fmt.Sprint("pod-", n%20)), nil, corev1.EventTypeWarning, "Tested", "Testing", "number %d", n)
 		}
 	}
-	emit()
+	emit() // before the start
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	emit()
 	require.NoError(t, broadcaster.Flush(t.Context()))
@@ -254,7 +198,7 @@ func TestCollectAtAnyTime(t *testing.T) {
 	emit()
 	stop()
 	scrapers.Wait()
-	got := string(gathered(t, registry))
+	got := gathered(t, registry)
 	for _, line := range []string{
 		fmt.Sprintf("eventseries_occurrences_total %d", emitted),
 		fmt.Sprintf(`eventseries_occurrences_dropped_total{reason="Shutdown"} %d`, emitted/3),
@@ -267,10 +211,9 @@ func TestCollectAtAnyTime(t *testing.T) {
 	}
 }
 
-// Whatever is emitted, labels have none of it, and there are not more of them.
-func TestCardinality(t *testing.T) {
-	broadcaster := events.NewBroadcaster(sink{})
-	registry := registryOf(t, NewCollector(broadcaster, Options{}))
+func TestLabelsRevealNothingAboutEvents(t *testing.T) {
+	broadcaster := events.NewBroadcaster(&eventstest.Server{})
+	registry := registryOf(t, broadcaster)
 	recorder := broadcaster.NewRecorderWithOptions(nil, "example.com/secret", events.RecorderOptions{DistinctNotes: 10})
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	for n := range 50 {
@@ -280,13 +223,14 @@ func TestCardinality(t *testing.T) {
 		recorder.Eventf(pod, nil, secret, secret, secret, secret)
 	}
 	broadcaster.Shutdown()
-	got := string(gathered(t, registry))
+	got := gathered(t, registry)
 	assert.Contains(t, got, `reason="InvalidType"} 50`)
 	assert.NotContains(t, got, "secret")
+}
 
-	// The most that there can be.
+func TestCardinality(t *testing.T) {
 	full := someStats()
-	for _, kind := range []string{"create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor", "list"} {
+	for _, kind := range kinds {
 		for _, outcome := range []string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
 			full.Writes[events.WriteKey{Kind: kind, Outcome: outcome}] = 1
 		}
@@ -296,25 +240,21 @@ func TestCardinality(t *testing.T) {
 		h.Buckets[i].Bound = time.Duration(i)
 	}
 	full.Durations = map[string]events.Histogram{"create": h, "patch": h, "list": h}
-	n := 0
-	for line := range strings.Lines(string(gathered(t, registryOf(t, NewCollector(full, Options{}))))) {
-		if !strings.HasPrefix(line, "#") {
-			n++
-		}
-	}
+	text := gathered(t, registryOf(t, full))
+	n := strings.Count(text, "\n") - strings.Count(text, "# ")
+	assert.Positive(t, n)
 	assert.Less(t, n, 200)
 	t.Logf("%d time series at most", n)
 }
 
 func BenchmarkCollect(b *testing.B) {
-	broadcaster := events.NewBroadcaster(sink{})
+	broadcaster := events.NewBroadcaster(&eventstest.Server{})
 	defer broadcaster.Shutdown()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector(broadcaster, Options{}))
 	recorder := broadcaster.NewRecorder(nil, "example.com/metrics")
 	for n := range 10000 {
-		pod := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: fmt.Sprint("pod-", n)}
-		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "Tested", "Testing", "note")
+		recorder.Eventf(podRef(fmt.Sprint("pod-", n)), nil, corev1.EventTypeWarning, "Tested", "Testing", "note")
 	}
 	for b.Loop() {
 		if _, err := registry.Gather(); err != nil {

@@ -1,31 +1,34 @@
-// Package metrics shows the statistics of a broadcaster to Prometheus.
+// Package metrics exposes the statistics of a broadcaster to Prometheus.
 //
 // # Usage
+//
+// Register a collector for each broadcaster:
 //
 //	broadcaster := events.NewBroadcaster(sink)
 //	registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 //
-// The registry can be any: prometheus.DefaultRegisterer, or that of
-// sigs.k8s.io/controller-runtime/pkg/metrics, which a manager serves. What each metric
-// means and what to do about it is in docs/metrics.md, beside a dashboard and alerts.
+// Any registry works: [prometheus.DefaultRegisterer], or the one of
+// sigs.k8s.io/controller-runtime/pkg/metrics, which a manager serves. docs/metrics.md
+// explains each metric and what to do about it. There are a dashboard and alert rules,
+// too.
 //
 // # Guarantees
 //
-//   - Names, units and labels follow https://prometheus.io/docs/practices/naming and
-//     Kubernetes' instrumentation guidelines.
-//   - No label has anything in it that a caller of the recorder has passed: no names of
-//     objects, no reasons, no notes, no annotations. A broadcaster has less than 200
-//     time series, however many events there are.
-//   - The counters of losses are there from the start with the value 0, so that the
-//     first loss is an increase.
-//   - A collector may be collected concurrently, at any time: before the broadcaster is
-//     started and after it was shut down. It costs some 50 µs, makes no request, starts
-//     no goroutine, and does not slow down the emitting of events.
+//   - Names, units and labels follow https://prometheus.io/docs/practices/naming and the
+//     instrumentation guidelines of Kubernetes.
+//   - Labels do not contain what callers of the recorder pass: object names, reasons,
+//     notes or annotations. A broadcaster has fewer than 200 time series, no matter how
+//     many events there are.
+//   - Counters of drops exist from the start, with the value 0, so that Prometheus sees
+//     the first drop as an increase.
+//   - A collector is safe for concurrent use, at any time: before the broadcaster starts
+//     and after it shuts down. A scrape takes about 50 µs, sends no requests, starts no
+//     goroutines, and does not slow down emitters.
 //
 // # Limitations
 //
-//   - Two broadcasters in one registry have to be told apart by Options.ConstLabels, or
-//     by prometheus.WrapRegistererWith.
-//   - What is said of one broadcaster may be some microseconds apart: a sum of counters
-//     can be off by what happens meanwhile.
+//   - Two broadcasters in one registry need different labels: use [Options.ConstLabels]
+//     or [prometheus.WrapRegistererWith].
+//   - The metrics of one scrape may be some microseconds apart, so a sum of counters may
+//     miss what happens in between.
 package metrics

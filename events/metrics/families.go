@@ -8,26 +8,26 @@ import (
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// family is a metric with all its label values.
+// family describes a metric, and reads its values from the statistics.
 type family struct {
 	name, help string
 	labels     []string
 	read       func(*events.Stats, *sender)
 }
 
-// families are all that there are.
+// families are all metrics of a collector.
 var families = []family{{
 	name: "eventseries_occurrences_total",
-	help: "Events that were emitted, those included that were dropped.",
+	help: "Emitted events, including dropped ones.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Occurrences)) },
 }, {
 	name:   "eventseries_occurrences_dropped_total",
-	help:   "Events that were emitted and are lost, by the reason.",
+	help:   "Emitted events that were dropped, by reason.",
 	labels: []string{"reason"},
 	read:   readDropped,
 }, {
 	name:   "eventseries_omissions_total",
-	help:   "Events that were recorded without their related object or some of their annotations, since these were not valid, by what was left out.",
+	help:   "Events that were recorded without an invalid part, by that part.",
 	labels: []string{"part"},
 	read: func(s *events.Stats, to *sender) {
 		to.counter(float64(s.RelatedOmitted), "related")
@@ -35,11 +35,11 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_watcher_events_dropped_total",
-	help: "Events that in-process watchers did not get because they were too slow.",
+	help: "Events that in-process watchers missed because they were too slow.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.WatcherDropped)) },
 }, {
 	name:   "eventseries_series",
-	help:   "Series that are tracked, by their state: singleton has occurred once, ongoing goes on, closing has ended and waits for its last write.",
+	help:   "Tracked series, by state: singleton has occurred once, ongoing continues, closing has ended and waits for its last write.",
 	labels: []string{"state"},
 	read: func(s *events.Stats, to *sender) {
 		to.gauge(float64(s.Singletons), "singleton")
@@ -48,24 +48,24 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_series_capacity",
-	help: "Number of singleton and ongoing series that there is room for, and of closing ones.",
+	help: "Maximum number of singleton and ongoing series, and of closing series.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Capacity)) },
 }, {
 	name: "eventseries_series_adopted_total",
-	help: "Series that went on in the Event of an earlier process, found by its name.",
+	help: "Series that continue the Event of an earlier process, which was found by its name.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Adopted)) },
 }, {
 	name: "eventseries_series_restored_total",
-	help: "Series of earlier processes that were found by listing.",
+	help: "Series of earlier processes that were found by a list.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Restored)) },
 }, {
 	name:   "eventseries_writes_total",
-	help:   "Requests to the sink, by what they were for and what became of them.",
+	help:   "Requests to the sink, by kind and outcome.",
 	labels: []string{"kind", "outcome"},
 	read:   readWrites,
 }, {
 	name:   "eventseries_request_duration_seconds",
-	help:   "How long requests to the sink took, those that failed included, by the verb.",
+	help:   "Duration of requests to the sink, including failed ones, by verb.",
 	labels: []string{"verb"},
 	read: func(s *events.Stats, to *sender) {
 		for verb, h := range s.Durations {
@@ -74,19 +74,19 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_queue_length",
-	help: "Writes that could be made now and wait for their turn, the rate limit or the end of a pause.",
+	help: "Writes that are due and wait for a worker, the rate limit or the end of a pause.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Queue)) },
 }, {
 	name: "eventseries_waiting_series",
-	help: "Series that have something to be written, those included that are being written or wait for their next attempt.",
+	help: "Series with a pending write, including those in flight and those that wait for a retry.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Waiting)) },
 }, {
 	name: "eventseries_longest_wait_seconds",
-	help: "For how long the first of the waiting series has waited.",
+	help: "How long the first of the waiting series has waited.",
 	read: func(s *events.Stats, to *sender) { to.gauge(s.LongestWait.Seconds()) },
 }, {
 	name: "eventseries_paused",
-	help: "Whether the server has asked for a pause that is not over.",
+	help: "Whether writes pause because the server asked for it.",
 	read: func(s *events.Stats, to *sender) {
 		paused := 0.0
 		if !s.PausedUntil.IsZero() {
@@ -96,11 +96,11 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_paused_seconds_total",
-	help: "How long nothing was written because the server had asked for a pause.",
+	help: "How long writes have paused because the server asked for it.",
 	read: func(s *events.Stats, to *sender) { to.counter(s.Paused.Seconds()) },
 }, {
 	name:   "eventseries_distinct_values",
-	help:   fmt.Sprintf("Different reasons and actions that Events were created with, up to %d. Both should come from a short list.", events.MaxDistinct),
+	help:   fmt.Sprintf("Distinct reasons and actions of created Events, up to %d. Both should come from a short list.", events.MaxDistinct),
 	labels: []string{"field"},
 	read: func(s *events.Stats, to *sender) {
 		to.gauge(float64(s.DistinctReasons), "reason")
@@ -108,12 +108,15 @@ var families = []family{{
 	},
 }}
 
-// dropReasons are all that are counted. What has never been counted is shown as 0: an
-// increase from nothing is none to Prometheus.
+// dropReasons are all reasons for drops. The collector exposes them from the start, with
+// the value 0, because Prometheus does not take the appearance of a counter for an
+// increase.
 var dropReasons = []events.DropReason{
 	events.DropTableFull,
 	events.DropDisplaced,
 	events.DropClosingFull,
+	events.DropDenied,
+	events.DropUnavailable,
 	events.DropInvalidObject,
 	events.DropInvalidType,
 	events.DropRejected,
@@ -128,11 +131,11 @@ func readDropped(s *events.Stats, to *sender) {
 	}
 }
 
-// readWrites shows of each kind those that were written. Of the rest it shows what
-// there was: most of what there could be never is.
+// readWrites exposes the outcome "written" of every kind from the start. Other outcomes
+// appear when they happen: most combinations never do.
 func readWrites(s *events.Stats, to *sender) {
 	all := make(map[events.WriteKey]uint64)
-	for kind := range tracker.WriteKinds {
+	for kind := range tracker.Kinds {
 		if kind != 0 {
 			all[events.WriteKey{Kind: kind.String(), Outcome: "written"}] = 0
 		}

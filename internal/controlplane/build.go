@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,20 +15,23 @@ import (
 	"time"
 )
 
-// interruptGrace is how long the go command may take to end when a build is
-// cancelled.
+// moduleDir is the directory of the program's module, relative to the root of the
+// repository.
+const moduleDir = "test/controlplane"
+
+// interruptGrace is how long the go command may take to exit after an interrupt.
 const interruptGrace = 10 * time.Second
 
-// Build compiles the control plane into bin/controlplane of the repository that
-// the working directory lies in, and returns the path of the program.
+// Build compiles the control plane into bin/controlplane and returns the path of
+// the program. The working directory must be inside a clone of the repository.
 //
-// The first time takes minutes, and Build reports on progress what it does:
-// where progress is a terminal in a line that it redraws, elsewhere in a line
-// every ten seconds. When there is little or nothing to do it writes nothing. A
-// nil progress is discarded.
+// The first build takes minutes, and Build reports its progress: on a terminal it
+// redraws one line, elsewhere it writes a line every ten seconds. A build with little
+// to do writes nothing. Build discards the report if progress is nil.
 //
 // Several processes may call Build at the same time: one compiles, the others
-// wait for it. (On Windows they all compile.) When ctx ends, so does the build.
+// wait for it. On platforms without file locks, such as Windows, all of them
+// compile. Cancelling ctx cancels the build.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -43,14 +47,30 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	return build(ctx, root, "go", progress)
 }
 
-// build is Build for a known root and go command.
+// findRoot returns the root of the repository that contains dir, an absolute path.
+func findRoot(dir string) (string, error) {
+	for root := dir; ; root = filepath.Dir(root) {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(moduleDir), "go.mod"))
+		if err == nil {
+			return root, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("controlplane: find the repository: %w", err)
+		}
+		if root == filepath.Dir(root) {
+			return "", fmt.Errorf("controlplane: no %s/go.mod in %s or its parents; run this inside a clone of the repository", moduleDir, dir)
+		}
+	}
+}
+
+// build implements [Build] for a repository root and a go command.
 func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, err error) {
 	bin := filepath.Join(root, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(bin, ".controlplane.lock"), func() {
-		fmt.Fprintln(w, "controlplane: another process is building it; waiting")
+		fmt.Fprintln(w, "controlplane: waiting for another process that builds it")
 	})
 	if err != nil {
 		return "", fmt.Errorf("controlplane: lock: %w", err)
@@ -64,8 +84,8 @@ func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, 
 	}
 	binary := filepath.Join(bin, "controlplane"+exeSuffix)
 	cmd := goTool(ctx, goCommand, module, buildArgs(binary, kubernetesVersion(gomod))...)
-	// A go command that is interrupted may leave its temporary files behind. Here
-	// they are inside the clone, and gone with the next line.
+	// An interrupted go command may leave temporary files behind. Keep them inside
+	// the clone, and remove them.
 	temporary, err := os.MkdirTemp(bin, "tmp-")
 	if err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
@@ -81,8 +101,9 @@ func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, 
 	return binary, nil
 }
 
-// goTool returns a go command in a directory. Without cgo a clone needs nothing
-// but Go, and a go.work around it that does not know the module does not matter.
+// goTool returns a go command that runs in dir. It disables cgo, so that a build
+// needs only Go, and workspaces, because a go.work file of the user does not list
+// the module.
 func goTool(ctx context.Context, goCommand, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, goCommand, args...)
 	cmd.Dir = dir
@@ -92,9 +113,9 @@ func goTool(ctx context.Context, goCommand, dir string, args ...string) *exec.Cm
 	return cmd
 }
 
-// buildArgs returns the arguments of the go command. The symbol table would be
-// a third of the program; the version control state would link it anew at each
-// commit.
+// buildArgs returns the arguments of the go command. Without the symbol table the
+// program is a third smaller. Without the version control state a new commit does
+// not link it again.
 func buildArgs(binary, kubernetesVersion string) []string {
 	ldflags := "-s -w"
 	if kubernetesVersion != "" {
@@ -105,9 +126,9 @@ func buildArgs(binary, kubernetesVersion string) []string {
 
 var kubernetesRequirement = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes\s+(v\S+)`)
 
-// kubernetesVersion returns the version of Kubernetes that a go.mod requires.
-// Only a release of Kubernetes itself has the version compiled in; ours would
-// call itself v0.0.0.
+// kubernetesVersion returns the version of Kubernetes that a go.mod file requires,
+// or "". The build sets it, because only the release builds of Kubernetes do, and
+// the server would report v0.0.0.
 func kubernetesVersion(gomod []byte) string {
 	if m := kubernetesRequirement.FindSubmatch(gomod); m != nil {
 		return string(m[1])
@@ -115,9 +136,9 @@ func kubernetesVersion(gomod []byte) string {
 	return ""
 }
 
-// runBuild runs "go build -v" and reports on p what it prints. count is called
-// once something is compiled, beside the build, and tells how many packages
-// there are.
+// runBuild runs "go build -v" and passes its output to p. When the first package
+// is compiled, it calls count concurrently with the build to learn the number of
+// packages.
 func runBuild(cmd *exec.Cmd, p *progress, count func(context.Context) (int, error)) error {
 	output, err := cmd.StderrPipe()
 	if err != nil {
@@ -146,7 +167,7 @@ func runBuild(cmd *exec.Cmd, p *progress, count func(context.Context) (int, erro
 			counted = make(chan struct{})
 			go func(count func(context.Context) (int, error)) {
 				defer close(counted)
-				if n, err := count(ctx); err == nil { // without it the report just says less
+				if n, err := count(ctx); err == nil { // the report works without a total
 					p.setTotal(n)
 				}
 			}(count)

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeRepository returns the root of a repository with a control plane module.
-func fakeRepository(t *testing.T) string {
+// newRepository creates a repository with the module of the program, and returns
+// its root.
+func newRepository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	module := filepath.Join(root, "test", "controlplane")
@@ -22,56 +24,73 @@ func fakeRepository(t *testing.T) string {
 	return root
 }
 
-func TestBuild(t *testing.T) {
-	play(t, "go")
-	root := fakeRepository(t)
-	var out bytes.Buffer
-	binary, err := build(t.Context(), root, os.Args[0], &out)
-	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(root, "bin", "controlplane"+exeSuffix), binary)
-	args, err := os.ReadFile(binary)
-	require.NoError(t, err)
-	assert.Contains(t, string(args), "gitVersion=v1.2.3")
-	assert.Contains(t, out.String(), announcement)
-	assert.Contains(t, out.String(), "1 modules downloading, latest k8s.io/kubernetes v1.36.3")
-}
-
-func TestBuildsSideBySide(t *testing.T) {
-	play(t, "go")
-	root := fakeRepository(t)
-	var wg sync.WaitGroup
+func TestBuildConcurrently(t *testing.T) {
+	setRole(t, "go")
+	root := newRepository(t)
+	want := filepath.Join(root, "bin", "controlplane"+exeSuffix)
+	var builds sync.WaitGroup
 	for range 4 {
-		wg.Go(func() {
-			_, err := build(t.Context(), root, os.Args[0], &bytes.Buffer{})
+		builds.Go(func() {
+			var out bytes.Buffer
+			binary, err := build(t.Context(), root, os.Args[0], &out)
 			assert.NoError(t, err)
+			assert.Equal(t, want, binary)
+			assert.Contains(t, out.String(), announcement)
+			assert.Contains(t, out.String(), "1 module downloaded, latest k8s.io/kubernetes v1.36.3")
 		})
 	}
-	wg.Wait()
+	builds.Wait()
+	args, err := os.ReadFile(want)
+	require.NoError(t, err)
+	assert.Contains(t, string(args), "gitVersion=v1.2.3")
 }
 
-func TestBuildThatFailsSaysWhatTheCompilerSaid(t *testing.T) {
-	play(t, "broken go")
+func TestBuildReturnsCompilerErrors(t *testing.T) {
+	setRole(t, "broken go")
 	var out bytes.Buffer
-	_, err := build(t.Context(), fakeRepository(t), os.Args[0], &out)
+	_, err := build(t.Context(), newRepository(t), os.Args[0], &out)
 	require.ErrorContains(t, err, "types.go:1:1: no")
-	assert.NotContains(t, err.Error(), "downloading", "what is no error is no part of it")
-	assert.Contains(t, out.String(), "gave up")
+	assert.NotContains(t, err.Error(), "downloading", "the error contains only error messages")
+	assert.Contains(t, out.String(), "build failed")
 }
 
-func TestBuildWithoutGo(t *testing.T) {
-	_, err := build(t.Context(), fakeRepository(t), "no-such-go", &bytes.Buffer{})
-	assert.ErrorContains(t, err, "no-such-go")
-}
-
-func TestBuildCancelled(t *testing.T) {
+func TestBuildFails(t *testing.T) {
+	root := newRepository(t)
+	_, err := build(t.Context(), root, "no-such-go", io.Discard)
+	require.ErrorContains(t, err, "no-such-go")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := build(ctx, fakeRepository(t), os.Args[0], &bytes.Buffer{})
-	assert.ErrorIs(t, err, context.Canceled)
+	_, err = build(ctx, root, os.Args[0], io.Discard)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestFindRoot(t *testing.T) {
+	root := newRepository(t)
+	module := filepath.Join(root, "test", "controlplane")
+	for _, dir := range []string{root, filepath.Join(root, "test"), module, filepath.Join(module, "deep", "er")} {
+		found, err := findRoot(dir)
+		require.NoError(t, err)
+		assert.Equal(t, root, found, "from %s", dir)
+	}
+
+	outside := t.TempDir()
+	_, err := findRoot(outside)
+	require.ErrorContains(t, err, outside)
+	require.ErrorContains(t, err, "inside a clone")
+
+	wd, err := os.Getwd()
+	require.NoError(t, err)
+	root, err = findRoot(wd)
+	require.NoError(t, err)
+	assert.FileExists(t, filepath.Join(root, "internal", "controlplane", "build.go"))
 }
 
 func TestKubernetesVersion(t *testing.T) {
-	assert.Equal(t, "v1.36.3", kubernetesVersion([]byte("require (\n\tk8s.io/api v0.0.0\n\tk8s.io/kubernetes v1.36.3\n)\n")))
-	assert.Equal(t, "v1.36.3", kubernetesVersion([]byte("require k8s.io/kubernetes v1.36.3 // indirect\n")))
-	assert.Empty(t, kubernetesVersion([]byte("module x\n\nreplace k8s.io/kubernetes => ../k\n")))
+	for gomod, want := range map[string]string{
+		"require (\n\tk8s.io/api v0.0.0\n\tk8s.io/kubernetes v1.36.3\n)\n": "v1.36.3",
+		"require k8s.io/kubernetes v1.36.3 // indirect\n":                  "v1.36.3",
+		"module x\n\nreplace k8s.io/kubernetes => ../k\n":                  "",
+	} {
+		assert.Equal(t, want, kubernetesVersion([]byte(gomod)), gomod)
+	}
 }

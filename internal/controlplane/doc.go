@@ -1,6 +1,5 @@
-// Package controlplane builds, starts and stops the program in
-// test/controlplane, a real Kubernetes API server with its etcd, for the demo
-// and for the integration tests.
+// Package controlplane builds, starts and stops a real Kubernetes API server and
+// its etcd, for the demo and the tests. The program is in test/controlplane.
 //
 //	binary, err := controlplane.Build(ctx, os.Stderr)
 //	…
@@ -8,7 +7,7 @@
 //	…
 //	defer server.Stop()
 //
-// The server is a process of its own, so that a test can pause it, kill it and
-// start it again on the same data and ports. It never outlives the process that
-// started it, however that one ends.
+// The server runs in a separate process, so that a test can pause it, kill it and
+// restart it with the same data and address. It never outlives the process that
+// started it, even if that process is killed.
 package controlplane

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
+// lockInterval is the time between two attempts.
 const lockInterval = 200 * time.Millisecond
 
-// lock takes the lock that the file stands for, and calls waiting once if
-// another process has it. The lock ends with the process that holds it, so
-// nothing can stay locked behind a process that was killed.
+// lock acquires an exclusive lock on file. If another process holds it, lock calls
+// waiting once, unless it is nil, and retries until ctx ends. The kernel releases
+// the lock when the process exits, so a killed process leaves nothing locked.
 func lock(ctx context.Context, file string, waiting func()) (unlock func() error, err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -4,9 +4,8 @@ package controlplane
 
 import "context"
 
-// lock does nothing where the standard library has no file locks. The go
-// command copes with builds of the same program side by side; they are only
-// slower than one.
+// lock does nothing on platforms without flock in the standard library. The go
+// command supports concurrent builds of the same program; they are only slower.
 func lock(context.Context, string, func()) (unlock func() error, err error) {
 	return func() error { return nil }, nil
 }

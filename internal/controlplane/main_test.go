@@ -2,11 +2,13 @@ package controlplane
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,15 +16,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-// roleVar makes the test binary play one of the programs that this package
-// starts.
+// roleVar is the environment variable that makes the test binary act as one of the
+// programs that this package starts.
 const roleVar = "EVENTSERIES_TEST_ROLE"
 
-// play makes the programs that the test starts play a role.
-func play(t *testing.T, role string) {
+// setRole sets the role of the programs that the test starts.
+func setRole(t *testing.T, role string) {
 	t.Helper()
 	t.Setenv(roleVar, role)
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector stretches each end by a second
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // the default delays each exit by a second
 }
 
 func TestMain(m *testing.M) {
@@ -30,35 +32,28 @@ func TestMain(m *testing.M) {
 	case "":
 		goleak.VerifyTestMain(m)
 	case "server":
-		os.Exit(playServer(os.Args[1:]))
+		os.Exit(runServer(os.Args[1:]))
 	case "go", "broken go":
-		os.Exit(playGo(os.Args[1:], role == "broken go"))
+		os.Exit(runGo(os.Args[1:], role == "broken go"))
 	case "parent":
-		playParent()
+		runParent()
 	default:
-		panic("no such role: " + role)
+		panic("unknown role: " + role)
 	}
 }
 
-// playServer behaves as the control plane does towards its parent. Arguments
-// after "--" make it misbehave.
-func playServer(args []string) int {
-	var dir string
-	dispose := false
-	misbehaviour := ""
-	for i, arg := range args {
-		if d, ok := strings.CutPrefix(arg, "--data-dir="); ok {
-			dir = d
-		}
-		if arg == "--remove-orphaned-data" {
-			dispose = true
-		}
-		if arg == "--" {
-			misbehaviour = args[i+1]
-		}
-	}
+// runServer acts as the control plane. The first argument after "--" selects a
+// failure.
+func runServer(args []string) int {
+	flags := flag.NewFlagSet("server", flag.ExitOnError)
+	dir := flags.String("data-dir", "", "")
+	port := flags.Int("port", 0, "")
+	dispose := flags.Bool("remove-orphaned-data", false, "")
+	flags.Bool("lifeline", false, "")
+	_ = flags.Parse(args) // exits on an error
 	fmt.Fprintln(os.Stderr, "log: started")
-	switch misbehaviour {
+	failure := flags.Arg(0)
+	switch failure {
 	case "die":
 		fmt.Fprintln(os.Stderr, "log: the port is taken")
 		return 3
@@ -75,30 +70,34 @@ func playServer(args []string) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		close(orphaned)
 	}()
-	// How often the directory was served stands for the data in it.
-	file := filepath.Join(dir, "starts")
+	// The data are the port of each start.
+	file := filepath.Join(*dir, "starts")
 	starts, _ := os.ReadFile(file)
-	if err := os.WriteFile(file, append(starts, 'x'), 0o600); err != nil {
+	if *port == 0 {
+		*port = 6443 + len(starts)
+	}
+	if err := os.WriteFile(file, fmt.Append(starts, *port, "\n"), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Printf("ready https://127.0.0.1:6443 kubeconfig=%s\n", filepath.Join(dir, "kubeconfig"))
+	fmt.Printf("ready https://127.0.0.1:%d kubeconfig=%s\n", *port, filepath.Join(*dir, "kubeconfig"))
 	select {
 	case <-ctx.Done():
-		if misbehaviour == "stop badly" {
+		if failure == "stop badly" {
 			fmt.Fprintln(os.Stderr, "log: etcd is stuck")
 			return 4
 		}
 	case <-orphaned:
-		if dispose {
-			_ = os.RemoveAll(dir)
+		if *dispose {
+			_ = os.RemoveAll(*dir)
 		}
 	}
 	return 0
 }
 
-// playGo behaves as "go build -v" and "go list" do.
-func playGo(args []string, broken bool) int {
+// runGo acts as "go build -v" and "go list". The program that it builds consists of
+// the arguments.
+func runGo(args []string, broken bool) int {
 	if args[0] == "list" {
 		fmt.Println("a\nb\nc")
 		return 0
@@ -109,20 +108,17 @@ func playGo(args []string, broken bool) int {
 		fmt.Fprintln(os.Stderr, "# k8s.io/api/core/v1\ntypes.go:1:1: no")
 		return 1
 	}
-	for i, arg := range args {
-		if arg == "-o" {
-			if err := os.WriteFile(args[i+1], []byte(strings.Join(args, "\n")), 0o755); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
+	binary := args[slices.Index(args, "-o")+1]
+	if err := os.WriteFile(binary, []byte(strings.Join(args, "\n")), 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return 0
 }
 
-// playParent starts a server, says where it is and waits to be killed. With an
-// argument it pauses the server first.
-func playParent() {
+// runParent starts a server, prints its data directory and waits to be killed. With
+// a second argument it pauses the server first.
+func runParent() {
 	err := os.Setenv(roleVar, "server")
 	if err != nil {
 		panic(err)

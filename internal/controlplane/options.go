@@ -7,48 +7,47 @@ import (
 	"time"
 )
 
-// Options says how a server is started. The zero value of every field but
-// Binary is useful.
+// Options configures [Start]. Only Binary is required.
 type Options struct {
-	// Binary is the program, as returned by Build. It is required.
+	// Binary is the path of the program, which [Build] returns.
 	Binary string
 
-	// DataDir keeps etcd's data, the certificate, the tokens and the
-	// kubeconfig. A server on the directory of an earlier one continues it, on
-	// the same ports. If empty, a new directory beside Binary is used, which
-	// Stop removes.
+	// DataDir is the directory of etcd's data, the certificate, the tokens and
+	// the kubeconfig. A server that finds the data of an earlier one keeps its
+	// objects. If empty, Start creates a directory next to Binary, and
+	// [Server.Stop] removes it.
 	DataDir string
 
-	// Port and EtcdPort are the ports on 127.0.0.1. If zero, those that DataDir
-	// was served on before, or else free ones.
+	// Port and EtcdPort are the ports on 127.0.0.1. If zero, the server takes free
+	// ports.
 	Port, EtcdPort int
 
 	// EventTTL is how long the server keeps an Event after its last write. If
-	// zero, one hour, as kube-apiserver does.
+	// zero, it is one hour, the default of kube-apiserver.
 	EventTTL time.Duration
 
-	// Users may authenticate beside the administrator. What they may do is up
-	// to the RBAC objects that a test creates.
+	// Users can authenticate, like the administrator. They have no permissions
+	// until a test creates RBAC objects for them.
 	Users []User
 
-	// ExtraArgs are further flags of the program. Those after an element "--"
-	// go to the kube-apiserver.
+	// ExtraArgs are additional flags of the program. The program passes those
+	// after an element "--" to kube-apiserver.
 	ExtraArgs []string
 
-	// Log receives what the server logs. If nil, that is only kept for the
-	// error message of a start that fails.
+	// Log receives the server's log. Errors contain the end of the log even if
+	// Log is nil.
 	Log io.Writer
 }
 
-// User is somebody who authenticates with a bearer token.
+// User is a user that authenticates with a bearer token.
 type User struct {
-	Name   string   // without a colon
-	Token  string   // without a colon
-	Groups []string // beside system:authenticated
+	Name   string   // must not contain a colon
+	Token  string   // must not contain a colon
+	Groups []string // in addition to system:authenticated
 }
 
-// args returns the program's arguments for a start on dir, which is removed by
-// the program if it is left alone with it and dispose is true.
+// args returns the arguments of the program for data in dir. If dispose is true,
+// the program removes dir when its parent exits first.
 func (o Options) args(dir string, dispose bool) []string {
 	args := []string{"--lifeline", "--data-dir=" + dir}
 	if dispose {

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"sync"
 )
 
-// tailSize is how much of a log is kept, in bytes.
+// tailSize is how much of a log a [tail] keeps, in bytes.
 const tailSize = 8 << 10
 
-// tail is a writer that keeps the last lines written to it and passes
-// everything on to w, if there is one. It never fails: a log that cannot be
-// written is no reason to stop a server.
+// tail is a writer that keeps the last lines of a log, and forwards everything to
+// w if w is not nil. It ignores errors of w: the server must not fail because of
+// its log.
 type tail struct {
 	w io.Writer
 
@@ -36,7 +37,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last whole lines.
+// String returns the last complete lines.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,10 +48,10 @@ func (t *tail) String() string {
 	return strings.TrimSpace(string(kept))
 }
 
-// firstLine is a writer that sends the first line written to it, without its
-// end, and swallows the rest.
+// firstLine is a writer that sends the first line to a channel, without the line
+// ending, and discards the rest.
 type firstLine struct {
-	line chan string // with room for one
+	line chan string // needs a buffer of one
 	buf  []byte
 	done bool
 }
@@ -67,12 +68,13 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parseReady takes apart the line that the program prints when it is ready.
-func parseReady(line string) (addr, kubeconfig string, err error) {
+// parseReady parses the line that the program prints when it is ready.
+func parseReady(line string) (addr netip.AddrPort, kubeconfig string, err error) {
 	rest, ok := strings.CutPrefix(line, "ready https://")
-	addr, kubeconfig, found := strings.Cut(rest, " kubeconfig=")
-	if !ok || !found || addr == "" || kubeconfig == "" {
-		return "", "", fmt.Errorf("%q is not a line of the kind \"ready https://HOST:PORT kubeconfig=FILE\"", line)
+	host, kubeconfig, _ := strings.Cut(rest, " kubeconfig=")
+	addr, err = netip.ParseAddrPort(host)
+	if !ok || err != nil || kubeconfig == "" {
+		return netip.AddrPort{}, "", fmt.Errorf("got %q, want \"ready https://HOST:PORT kubeconfig=FILE\"", line)
 	}
 	return addr, kubeconfig, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTailKeepsTheLastWholeLines(t *testing.T) {
+func TestTailKeepsTheLastCompleteLines(t *testing.T) {
 	var all bytes.Buffer
 	log := &tail{w: &all}
 	assert.Empty(t, log.String())
@@ -20,7 +20,7 @@ func TestTailKeepsTheLastWholeLines(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(log, "line %04d\n", i)
 	}
-	assert.Equal(t, 2001, strings.Count(all.String(), "\n"), "everything is passed on")
+	assert.Equal(t, 2001, strings.Count(all.String(), "\n"), "it forwards everything")
 	kept := strings.Split(log.String(), "\n")
 	assert.Greater(t, len(kept), 500)
 	assert.LessOrEqual(t, len(log.String()), tailSize)
@@ -43,7 +43,7 @@ func TestFirstLine(t *testing.T) {
 func TestParseReady(t *testing.T) {
 	addr, kubeconfig, err := parseReady("ready https://127.0.0.1:6443 kubeconfig=/a path/kubeconfig")
 	require.NoError(t, err)
-	assert.Equal(t, "127.0.0.1:6443", addr)
+	assert.Equal(t, "127.0.0.1:6443", addr.String())
 	assert.Equal(t, "/a path/kubeconfig", kubeconfig)
 
 	for _, line := range []string{"", "ready", "ready https://127.0.0.1:1", "ready https:// kubeconfig=x", "ready https://127.0.0.1:1 kubeconfig="} {

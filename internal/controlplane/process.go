@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// stopGrace is how long the program may take for a clean stop. It bounds
-	// the parts of it itself, and mostly needs a second or two.
+	// stopGrace bounds a clean stop. The program usually needs a second or two.
 	stopGrace = 30 * time.Second
-	// outputGrace is how long the output may stay open after the program ended.
+	// outputGrace is how long the output may stay open after the program exits.
 	outputGrace = 5 * time.Second
 )
 
-// process is the program, running or ended.
+// process is one run of the program.
 type process struct {
 	cmd *exec.Cmd
-	// lifeline is the program's standard input. Nothing is written to it: its
-	// end tells the program that this process is gone.
+	// lifeline is the program's standard input. Nothing writes to it. When it
+	// closes, the program knows that its parent has exited.
 	lifeline io.Closer
 	ready    firstLine
 	log      tail
 	done     chan struct{}
-	err      error // of the exit; to be read when done is closed
+	err      error // of the exit; valid after done is closed
 }
 
-// startProcess starts the program. A goroutine of its own waits for its end.
+// startProcess starts the program, and a goroutine that waits for its exit.
 func startProcess(binary string, args []string, log io.Writer) (*process, error) {
 	p := &process{
-		// Without a context that ends: it runs until it is stopped or killed.
+		// Only stop and kill end the program, not a context.
 		cmd:   exec.CommandContext(context.Background(), binary, args...),
 		ready: firstLine{line: make(chan string, 1)},
 		log:   tail{w: log},
@@ -51,8 +50,8 @@ func startProcess(binary string, args []string, log io.Writer) (*process, error)
 
 	started := make(chan error, 1)
 	go func() {
-		// Linux takes the end of the thread that started a process for the end
-		// of its parent, so this thread has to stay.
+		// Linux sends Pdeathsig when the thread that started the process exits, so
+		// this thread must live as long as the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
@@ -63,33 +62,32 @@ func startProcess(binary string, args []string, log io.Writer) (*process, error)
 		close(p.done)
 	}()
 	if err := <-started; err != nil {
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	return p, nil
 }
 
-// waitReady returns the line that the program prints when it is ready, or an
-// error with the end of its log when it ends before that.
+// waitReady returns the line that the program prints when it is ready. If the
+// program exits or ctx ends first, the error contains the end of the log.
 func (p *process) waitReady(ctx context.Context) (string, error) {
 	select {
 	case line := <-p.ready.line:
 		return line, nil
 	case <-p.done:
-		return "", fmt.Errorf("ended before it was ready: %w", p.failure())
+		return "", fmt.Errorf("exited before it was ready: %w", p.failure())
 	case <-ctx.Done():
-		return "", fmt.Errorf("not ready: %w; its log ends with:\n%s", context.Cause(ctx), &p.log)
+		return "", fmt.Errorf("not ready: %w; end of its log:\n%s", context.Cause(ctx), &p.log)
 	}
 }
 
-// stop asks the program to end, waits, and kills it if it does not. Only an
-// exit with code 0 is no error.
+// stop asks the program to exit and waits. It kills the program after stopGrace.
+// An exit code other than 0 is an error.
 func (p *process) stop() error {
-	// What matters is whether it ends, not whether it could be told.
-	_ = terminate(p)
+	_ = terminate(p) // the exit tells whether this worked
 	select {
 	case <-p.done:
 	case <-time.After(stopGrace):
-		return errors.Join(fmt.Errorf("still runs %v after it was told to stop", stopGrace), p.kill())
+		return errors.Join(fmt.Errorf("still running %v after the stop request", stopGrace), p.kill())
 	}
 	if p.err != nil {
 		return p.failure()
@@ -97,16 +95,16 @@ func (p *process) stop() error {
 	return nil
 }
 
-// kill ends the program without giving it a chance, and waits.
+// kill kills the program and waits for its exit.
 func (p *process) kill() error {
 	select {
 	case <-p.done:
-		return fmt.Errorf("had ended by itself: %w", p.failure())
+		return fmt.Errorf("already exited: %w", p.failure())
 	default:
 	}
 	if err := p.cmd.Process.Kill(); err != nil {
 		select {
-		case <-p.done: // between the look and the signal
+		case <-p.done: // it exited in the meantime
 		default:
 			return err
 		}
@@ -115,11 +113,11 @@ func (p *process) kill() error {
 	return nil
 }
 
-// failure says how the program ended and what it said last.
+// failure returns the exit error and the end of the log.
 func (p *process) failure() error {
 	err := p.err
 	if err == nil {
 		err = errors.New("exit status 0")
 	}
-	return fmt.Errorf("%w; its log ends with:\n%s", err, &p.log)
+	return fmt.Errorf("%w; end of its log:\n%s", err, &p.log)
 }

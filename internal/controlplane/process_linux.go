@@ -2,11 +2,10 @@ package controlplane
 
 import "syscall"
 
-// processAttributes puts the program into a process group of its own, so that
-// Ctrl-C does not reach it before its parent has stopped what uses it. When the
-// parent dies, the end of the lifeline tells the program, unless it is paused:
-// so it is woken then. It is not killed, because it still has to remove its
-// data.
+// processAttributes puts the program into its own process group, so that Ctrl-C
+// does not stop it before its clients. If the parent dies, the kernel resumes the
+// program, so that even a paused program notices that its lifeline has closed. A
+// kill signal would leave the data behind.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGCONT}
 }

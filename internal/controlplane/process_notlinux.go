@@ -4,10 +4,9 @@ package controlplane
 
 import "syscall"
 
-// processAttributes puts the program into a process group of its own, so that
-// Ctrl-C does not reach it before its parent has stopped what uses it. When the
-// parent dies, the end of the lifeline tells the program; a paused one is woken
-// by the kernel, as every process group is that is orphaned while stopped.
+// processAttributes puts the program into its own process group, so that Ctrl-C
+// does not stop it before its clients. If the parent dies, the kernel resumes a
+// paused program, because it resumes every stopped process group that is orphaned.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

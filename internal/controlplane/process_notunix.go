@@ -14,8 +14,8 @@ const exeSuffix = ".exe"
 
 func processAttributes() *syscall.SysProcAttr { return nil }
 
-// terminate asks the program for a clean stop. Without signals, the end of its
-// lifeline does that.
+// terminate requests a clean stop. There are no signals, so it closes the
+// lifeline.
 func terminate(p *process) error { return p.lifeline.Close() }
 
 func pause(*os.Process) error {
@@ -26,5 +26,5 @@ func resume(*os.Process) error {
 	return fmt.Errorf("resume a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// interrupt ends the go command, which cannot be asked.
+// interrupt kills the go command, because there is no signal to send.
 func interrupt(p *os.Process) error { return p.Kill() }

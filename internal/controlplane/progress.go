@@ -13,21 +13,20 @@ import (
 const (
 	redrawInterval = 500 * time.Millisecond
 	plainInterval  = 10 * time.Second
-	patience       = 3 * time.Second
-	lineWidth      = 79 // a terminal narrower than that is not worth asking for its width
+	patience       = 3 * time.Second // no report before that, unless the build compiles dependencies
+	lineWidth      = 79              // fits every common terminal
 )
 
-// announcement explains the wait before it begins.
-const announcement = "controlplane: compiling a real kube-apiserver and etcd; this happens once and takes 3 to 7 minutes on 2 cores"
+// announcement precedes the first line of a long build.
+const announcement = "controlplane: compiling a real kube-apiserver and etcd; the first build takes 3 to 7 minutes on 2 cores"
 
-// mainPackage is the import path of the program: the last package to be
-// compiled, after which it is linked.
+// mainPackage is the import path of the program. The go command compiles it last
+// and then links.
 const mainPackage = "github.com/eventseries/eventseries/" + moduleDir
 
-// progress turns the output of "go build -v" into a report for people. Until
-// something other than the program itself is downloaded or compiled, it says
-// nothing for patience, and then only what it is waiting for. All methods may be
-// called from several goroutines.
+// progress reports the progress of a build from the output of "go build -v". It is
+// silent for patience, unless the build downloads or compiles something other than
+// mainPackage. Its methods are safe for concurrent use.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -36,11 +35,11 @@ type progress struct {
 
 	mu        sync.Mutex
 	announced bool
-	drawn     bool // a line that end has to clear on a terminal
+	drawn     bool // there is a line to clear on a terminal
 	linking   bool
 	downloads int
 	packages  int
-	total     int    // of packages, those in the build cache included; 0: not known
+	total     int    // number of packages, cached ones included; 0 if unknown
 	latest    string // module or package
 }
 
@@ -48,8 +47,8 @@ func newProgress(w io.Writer, terminal bool) *progress {
 	return &progress{w: w, terminal: terminal, start: time.Now(), now: time.Now}
 }
 
-// line takes a line of the go command's output. It reports false for one that
-// is neither a download nor a package, and so most likely an error message.
+// line processes one line of the go command's output. It returns false if the line
+// names neither a download nor a package, and so is probably an error message.
 func (p *progress) line(s string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,22 +78,22 @@ func (p *progress) line(s string) bool {
 	return true
 }
 
-// compiling reports whether downloads are over and packages other than the
-// program itself are compiled.
+// compiling reports whether the build has compiled a package other than
+// mainPackage. The downloads are complete then.
 func (p *progress) compiling() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.announced && p.packages > 0
 }
 
-// setTotal says how many packages the program is made of.
+// setTotal sets the number of packages, cached ones included.
 func (p *progress) setTotal(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total = n
 }
 
-// run draws until ctx ends.
+// run redraws the report until ctx ends.
 func (p *progress) run(ctx context.Context) {
 	interval := plainInterval
 	if p.terminal {
@@ -120,7 +119,7 @@ func (p *progress) tick() {
 	}
 }
 
-// draw writes the state of things. The caller holds mu.
+// draw writes the status. The caller holds mu.
 func (p *progress) draw() {
 	p.drawn = true
 	status := p.status()
@@ -134,26 +133,33 @@ func (p *progress) draw() {
 	fmt.Fprintf(p.w, "\r%s\x1b[K", status)
 }
 
-// status describes the state of things in a line. The caller holds mu.
+// status describes the progress in one line. The caller holds mu.
 func (p *progress) status() string {
 	elapsed := p.now().Sub(p.start).Truncate(time.Second)
 	switch {
 	case p.linking:
-		return fmt.Sprintf("  %v: %d packages compiled, linking the control plane", elapsed, p.packages)
+		return fmt.Sprintf("  %v: %s compiled, linking the control plane", elapsed, plural(p.packages, "package"))
 	case p.packages+p.downloads == 0:
-		return fmt.Sprintf("  %v: looking what there is to compile", elapsed)
+		return fmt.Sprintf("  %v: checking what to compile", elapsed)
 	case p.packages == 0:
-		return fmt.Sprintf("  %v: %d modules downloading, latest %s", elapsed, p.downloads, p.latest)
+		return fmt.Sprintf("  %v: %s downloaded, latest %s", elapsed, plural(p.downloads, "module"), p.latest)
 	case p.total == 0:
-		return fmt.Sprintf("  %v: %d packages compiled, latest %s", elapsed, p.packages, p.latest)
+		return fmt.Sprintf("  %v: %s compiled, latest %s", elapsed, plural(p.packages, "package"), p.latest)
 	default:
-		// Those that are in the build cache already are in the total, but are
-		// not reported by the go command.
+		// The go command does not print packages that are in the build cache.
 		return fmt.Sprintf("  %v: %d of at most %d packages compiled, latest %s", elapsed, p.packages, p.total, p.latest)
 	}
 }
 
-// end finishes the report.
+// plural formats a number of things.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// end completes the report.
 func (p *progress) end(ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,14 +169,14 @@ func (p *progress) end(ok bool) {
 	if !p.announced {
 		return
 	}
-	outcome := "compiled"
+	outcome := "build completed"
 	if !ok {
-		outcome = "not compiled: gave up"
+		outcome = "build failed"
 	}
 	fmt.Fprintf(p.w, "controlplane: %s after %v\n", outcome, p.now().Sub(p.start).Truncate(time.Second))
 }
 
-// isTerminal reports whether w is a terminal that can redraw a line.
+// isTerminal reports whether w is a terminal on which a line can be redrawn.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {

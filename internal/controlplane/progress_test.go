@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeProgress returns a progress that writes to a buffer, and a function that
-// moves its clock.
+// fakeProgress returns a progress that writes to out, and a function that advances
+// its clock.
 func fakeProgress(terminal bool) (p *progress, out *bytes.Buffer, advance func(time.Duration)) {
 	out = &bytes.Buffer{}
 	p = newProgress(out, terminal)
@@ -21,7 +21,7 @@ func fakeProgress(terminal bool) (p *progress, out *bytes.Buffer, advance func(t
 	return p, out, func(d time.Duration) { now = now.Add(d) }
 }
 
-func TestProgressTellsOutputFromErrors(t *testing.T) {
+func TestProgressRecognizesErrors(t *testing.T) {
 	for line, want := range map[string]bool{
 		"go: downloading k8s.io/kubernetes v1.36.3": true,
 		"k8s.io/api/core/v1":                        true,
@@ -43,7 +43,7 @@ func TestProgressTellsOutputFromErrors(t *testing.T) {
 func TestProgressPlain(t *testing.T) {
 	p, out, advance := fakeProgress(false)
 	p.tick()
-	assert.Empty(t, out.String(), "nothing to say yet")
+	assert.Empty(t, out.String(), "there is no progress yet")
 
 	p.line("go: downloading k8s.io/kubernetes v1.36.3")
 	advance(10 * time.Second)
@@ -65,12 +65,12 @@ func TestProgressPlain(t *testing.T) {
 
 	assert.Equal(t, []string{
 		announcement,
-		"  0s: 1 modules downloading, latest k8s.io/kubernetes v1.36.3",
-		"  10s: 2 modules downloading, latest k8s.io/api v0.36.3",
-		"  20s: 1 packages compiled, latest internal/goarch",
+		"  0s: 1 module downloaded, latest k8s.io/kubernetes v1.36.3",
+		"  10s: 2 modules downloaded, latest k8s.io/api v0.36.3",
+		"  20s: 1 package compiled, latest internal/goarch",
 		"  1m0s: 2 of at most 1500 packages compiled, latest k8s.io/api/core/v1",
 		"  1m10s: 3 packages compiled, linking the control plane",
-		"controlplane: compiled after 1m10s",
+		"controlplane: build completed after 1m10s",
 		"",
 	}, strings.Split(out.String(), "\n"))
 }
@@ -88,12 +88,12 @@ func TestProgressOnATerminalRedrawsOneLine(t *testing.T) {
 	assert.Equal(t, announcement, lines[0])
 	drawn := strings.Split(lines[1], "\r")
 	require.Len(t, drawn, 4)
-	assert.Equal(t, "  0s: 1 packages compiled, latest internal/goarch\x1b[K", drawn[1])
+	assert.Equal(t, "  0s: 1 package compiled, latest internal/goarch\x1b[K", drawn[1])
 	assert.Len(t, strings.TrimSuffix(drawn[2], "\x1b[K"), lineWidth)
-	assert.Equal(t, "\x1b[Kcontrolplane: not compiled: gave up after 1s", drawn[3])
+	assert.Equal(t, "\x1b[Kcontrolplane: build failed after 1s", drawn[3])
 }
 
-func TestProgressHasPatience(t *testing.T) {
+func TestProgressIsSilentAtFirst(t *testing.T) {
 	p, out, advance := fakeProgress(true)
 	advance(patience - time.Second)
 	p.tick()
@@ -103,12 +103,12 @@ func TestProgressHasPatience(t *testing.T) {
 	p.line(mainPackage)
 	p.tick()
 	p.end(true)
-	assert.Equal(t, "\r  3s: looking what there is to compile\x1b[K"+
-		"\r  3s: 1 packages compiled, linking the control plane\x1b[K"+
+	assert.Equal(t, "\r  3s: checking what to compile\x1b[K"+
+		"\r  3s: 1 package compiled, linking the control plane\x1b[K"+
 		"\r\x1b[K", out.String())
 }
 
-func TestProgressSaysNothingAboutALittleWork(t *testing.T) {
+func TestProgressIsSilentAboutQuickBuilds(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		p, out, _ := fakeProgress(terminal)
 		p.line(mainPackage)
@@ -122,6 +122,6 @@ func TestIsTerminal(t *testing.T) {
 	assert.False(t, isTerminal(&bytes.Buffer{}))
 	f, err := os.Create(t.TempDir() + "/file")
 	require.NoError(t, err)
+	defer f.Close()
 	assert.False(t, isTerminal(f))
-	require.NoError(t, f.Close())
 }

@@ -4,40 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 )
 
-// errNotRunning is returned for what can be done to a running server only.
+// errNotRunning is the error of methods that need a running server.
 var errNotRunning = errors.New("controlplane: the server is not running")
 
-// Server is an API server with its etcd, in a process of its own. Its methods
-// may be called from several goroutines; those that change it wait for each
-// other.
+// Server is an API server with its etcd, in a separate process. Its methods are
+// safe for concurrent use, but wait for each other.
 type Server struct {
 	opts    Options
 	dataDir string
-	dispose bool // dataDir is ours and goes when the server goes
+	dispose bool // Stop removes dataDir
 
 	mu         sync.Mutex
-	process    *process // nil: stopped or killed
-	addr       string
+	process    *process // nil if stopped or killed
+	addr       netip.AddrPort
 	kubeconfig string
 }
 
-// Start starts a server and returns when it is ready, which takes a few
-// seconds. ctx bounds that wait and not the life of the server: the caller has
-// to Stop it. If the server ends before it is ready, Start returns at once, with
-// the end of the server's log in the error.
+// Start starts a server and waits until it is ready, which takes a few seconds.
+// The caller must call [Server.Stop]. Cancelling ctx aborts the wait, but does not
+// stop a server that is ready. ctx needs no deadline: the server exits if it is not
+// ready after three minutes. If the server exits before it is ready, Start returns
+// at once. The error contains the end of the server's log.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	if opts.Binary == "" {
-		return nil, errors.New("controlplane: Options.Binary is empty; Build returns it")
+		return nil, errors.New("controlplane: Options.Binary is required; Build returns it")
 	}
 	s := &Server{opts: opts, dataDir: opts.DataDir}
 	if s.dataDir == "" {
-		// Beside the program and not in the system's temporary directory:
-		// whatever goes wrong, nothing stays behind outside the clone.
+		// Not in the system's temporary directory, so that nothing is left outside
+		// the clone, whatever goes wrong.
 		dir, err := os.MkdirTemp(filepath.Dir(opts.Binary), "data-")
 		if err != nil {
 			return nil, fmt.Errorf("controlplane: data directory: %w", err)
@@ -63,16 +64,17 @@ func (s *Server) start(ctx context.Context) error {
 		s.addr, s.kubeconfig, err = parseReady(line)
 	}
 	if err != nil {
-		_ = p.kill() // says no more than err
+		_ = p.kill() // err says more
 		return fmt.Errorf("controlplane: start: %w", err)
 	}
 	s.process = p
+	s.opts.Port = int(s.addr.Port()) // for a restart
 	return nil
 }
 
-// Restart starts the server again, on the same data and ports and with the same
-// kubeconfig, and returns when it is ready; ctx bounds that wait. A server that
-// runs is stopped first. After an error the server does not run.
+// Restart stops the server if it is running, and starts it with the same data, address
+// and kubeconfig. It waits until the server is ready, like [Start]. After an
+// error the server is not running.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,17 +84,17 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// Stop stops the server and waits for it, and removes its data if it was not
-// told where to keep them. A server that has not ended after half a minute is
-// killed. The error says so, or that the server did not end with exit code 0,
-// or had ended before. Stopping a server that does not run is no error.
+// Stop stops the server and waits for its exit, but kills it after half a minute.
+// It removes the data unless [Options].DataDir is set. Stop returns an error if it
+// has to kill the server, or if the server exits with a code other than 0. It
+// returns nil if the server is not running.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.stop(), s.removeData())
 }
 
-// stop stops the process if there is one. The caller holds mu.
+// stop stops the process if it is running. The caller holds mu.
 func (s *Server) stop() error {
 	p := s.process
 	if p == nil {
@@ -115,8 +117,8 @@ func (s *Server) removeData() error {
 	return nil
 }
 
-// Kill kills the server (SIGKILL) and waits for its end. Its data stay, until
-// Stop: Restart goes on with them.
+// Kill kills the server (SIGKILL) and waits for its exit. It keeps the data, so that
+// [Server.Restart] can continue with them.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,42 +133,43 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Pause stops the server's execution (SIGSTOP): it accepts connections and
-// answers nothing, until Resume. On Windows the error is errors.ErrUnsupported.
+// Pause suspends the server (SIGSTOP) until [Server.Resume]. Connections to a paused
+// server succeed, but requests hang. On Windows, Pause returns
+// [errors.ErrUnsupported].
 func (s *Server) Pause() error { return s.signal("pause", pause) }
 
-// Resume undoes Pause.
+// Resume resumes a paused server.
 func (s *Server) Resume() error { return s.signal("resume", resume) }
 
-func (s *Server) signal(what string, send func(*os.Process) error) error {
+func (s *Server) signal(action string, send func(*os.Process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil {
 		return errNotRunning
 	}
 	if err := send(s.process.cmd.Process); err != nil {
-		return fmt.Errorf("controlplane: %s: %w", what, err)
+		return fmt.Errorf("controlplane: %s: %w", action, err)
 	}
 	return nil
 }
 
-// Kubeconfig returns the path of a kubeconfig for the server, whose current
-// context is an administrator and which has a context for each of
-// Options.Users. It is the same file after a restart.
+// Kubeconfig returns the path of a kubeconfig for the server. Its current context is
+// that of the administrator; there is another one for each of [Options].Users. The
+// path does not change on a restart.
 func (s *Server) Kubeconfig() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kubeconfig
 }
 
-// Addr returns the host and port that the server listens on, with TLS.
+// Addr returns the host and port on which the server listens, with TLS.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.addr
+	return s.addr.String()
 }
 
-// PID returns the number of the server's process, or 0 when it does not run.
+// PID returns the server's process ID, or 0 if the server is not running.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

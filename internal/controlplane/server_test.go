@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeProgram returns a program that behaves as the control plane does, in a
-// directory of its own, where the data go.
-func fakeProgram(t *testing.T) string {
+// newProgram returns a program that acts as the control plane, in a directory of
+// its own. The data directories are created there.
+func newProgram(t *testing.T) string {
 	t.Helper()
-	play(t, "server")
+	setRole(t, "server")
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	binary := filepath.Join(t.TempDir(), "controlplane"+exeSuffix)
@@ -28,13 +28,13 @@ func fakeProgram(t *testing.T) string {
 	return binary
 }
 
-func TestServerLife(t *testing.T) {
-	binary := fakeProgram(t)
+func TestServerLifecycle(t *testing.T) {
+	binary := newProgram(t)
 	s, err := Start(t.Context(), Options{Binary: binary})
 	require.NoError(t, err)
 	assert.Equal(t, "127.0.0.1:6443", s.Addr())
 	assert.Equal(t, filepath.Join(s.dataDir, "kubeconfig"), s.Kubeconfig())
-	assert.Equal(t, filepath.Dir(binary), filepath.Dir(s.dataDir), "the data lie beside the program")
+	assert.Equal(t, filepath.Dir(binary), filepath.Dir(s.dataDir), "the data directory is next to the program")
 	assert.NotZero(t, s.PID())
 
 	first := s.PID()
@@ -45,63 +45,53 @@ func TestServerLife(t *testing.T) {
 	require.NoError(t, s.Restart(t.Context()))
 	starts, err := os.ReadFile(filepath.Join(s.dataDir, "starts"))
 	require.NoError(t, err)
-	assert.Equal(t, "xxx", string(starts), "three starts on the same data")
+	assert.Equal(t, "6443\n6443\n6443\n", string(starts), "three starts with the same data and port")
 
-	require.NoError(t, s.Stop())
+	if runtime.GOOS != "windows" {
+		require.NoError(t, s.Pause())
+		require.NoError(t, s.Resume())
+		require.NoError(t, s.Pause())
+	}
+	require.NoError(t, s.Stop(), "Stop resumes a paused server")
 	assert.NoDirExists(t, s.dataDir)
 	require.NoError(t, s.Stop(), "a second Stop does nothing")
 	require.ErrorIs(t, s.Kill(), errNotRunning)
 	require.ErrorIs(t, s.Pause(), errNotRunning)
 }
 
-func TestServerKeepsDataThatItWasToldWhereToKeep(t *testing.T) {
+func TestServerKeepsDataInDataDir(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Start(t.Context(), Options{Binary: fakeProgram(t), DataDir: dir})
+	s, err := Start(t.Context(), Options{Binary: newProgram(t), DataDir: dir})
 	require.NoError(t, err)
 	require.NoError(t, s.Stop())
 	assert.FileExists(t, filepath.Join(dir, "starts"))
 }
 
-func TestPausedServerStops(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no way to pause a process")
+func TestStartFails(t *testing.T) {
+	binary := newProgram(t)
+	start := func(ctx context.Context, failure string) error {
+		_, err := Start(ctx, Options{Binary: binary, ExtraArgs: []string{"--", failure}})
+		left, globErr := filepath.Glob(filepath.Join(filepath.Dir(binary), "data-*"))
+		require.NoError(t, globErr)
+		assert.Empty(t, left)
+		return err
 	}
-	s, err := Start(t.Context(), Options{Binary: fakeProgram(t)})
-	require.NoError(t, err)
-	require.NoError(t, s.Pause())
-	require.NoError(t, s.Resume())
-	require.NoError(t, s.Pause())
-	require.NoError(t, s.Stop())
-}
-
-func TestStartFailsFastWithTheEndOfTheLog(t *testing.T) {
-	binary := fakeProgram(t)
-	_, err := Start(t.Context(), Options{Binary: binary, ExtraArgs: []string{"--", "die"}})
+	err := start(t.Context(), "die")
 	require.ErrorContains(t, err, "exit status 3")
 	require.ErrorContains(t, err, "log: the port is taken")
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(binary), "data-*"))
-	require.NoError(t, err)
-	assert.Empty(t, left)
-}
-
-func TestStartGivesUpWithItsContext(t *testing.T) {
+	require.ErrorContains(t, start(t.Context(), "babble"), "good morning")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := Start(ctx, Options{Binary: fakeProgram(t), ExtraArgs: []string{"--", "hang"}})
-	assert.ErrorIs(t, err, context.DeadlineExceeded)
-}
+	require.ErrorIs(t, start(ctx, "hang"), context.DeadlineExceeded)
 
-func TestStartRefusesAnotherProgram(t *testing.T) {
-	_, err := Start(t.Context(), Options{Binary: fakeProgram(t), ExtraArgs: []string{"--", "babble"}})
-	require.ErrorContains(t, err, "good morning")
-	_, err = Start(t.Context(), Options{Binary: filepath.Join(t.TempDir(), "nothing")})
+	_, err = Start(t.Context(), Options{Binary: binary + "-missing"})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Start(t.Context(), Options{})
 	require.ErrorContains(t, err, "Options.Binary")
 }
 
-func TestStopReportsABadExit(t *testing.T) {
-	s, err := Start(t.Context(), Options{Binary: fakeProgram(t), ExtraArgs: []string{"--", "stop badly"}})
+func TestStopReportsAnUncleanExit(t *testing.T) {
+	s, err := Start(t.Context(), Options{Binary: newProgram(t), ExtraArgs: []string{"--", "stop badly"}})
 	require.NoError(t, err)
 	err = s.Stop()
 	require.ErrorContains(t, err, "exit status 4")
@@ -113,9 +103,9 @@ func TestServerDoesNotOutliveItsParent(t *testing.T) {
 	for name, paused := range map[string]bool{"running": false, "paused": true} {
 		t.Run(name, func(t *testing.T) {
 			if paused && runtime.GOOS == "windows" {
-				t.Skip("no way to pause a process")
+				t.Skip("Windows cannot pause processes")
 			}
-			binary := fakeProgram(t)
+			binary := newProgram(t)
 			parent := exec.CommandContext(t.Context(), binary, binary)
 			if paused {
 				parent.Args = append(parent.Args, "pause")
@@ -126,13 +116,13 @@ func TestServerDoesNotOutliveItsParent(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, parent.Start())
 			lines := bufio.NewScanner(out)
-			require.True(t, lines.Scan(), "the parent says where its server's data are")
+			require.True(t, lines.Scan(), "the parent prints the data directory")
 			dir := lines.Text()
 			require.FileExists(t, filepath.Join(dir, "starts"))
 
 			require.NoError(t, parent.Process.Kill())
 			require.Error(t, parent.Wait())
-			// The server removes its data as the last thing before it ends.
+			// The server removes its data just before it exits.
 			assert.Eventually(t, func() bool {
 				_, err := os.Stat(dir)
 				return os.IsNotExist(err)

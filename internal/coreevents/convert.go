@@ -1,14 +1,18 @@
 package coreevents
 
 import (
+	"encoding/json"
+	"fmt"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ToCore returns an Event of events.k8s.io/v1 as core/v1 shows it. compat.ToCore
-// says how.
+// ToCore converts an Event from events.k8s.io/v1 to core/v1. The documentation of
+// compat.ToCore lists the fields. ToCore returns nil if event is nil.
 func ToCore(event *eventsv1.Event) *corev1.Event {
 	if event == nil {
 		return nil
@@ -37,7 +41,8 @@ func ToCore(event *eventsv1.Event) *corev1.Event {
 	return core
 }
 
-// FromCore returns an Event of core/v1 as events.k8s.io/v1 shows it.
+// FromCore converts an Event from core/v1 to events.k8s.io/v1. It reverses [ToCore].
+// FromCore returns nil if event is nil.
 func FromCore(event *corev1.Event) *eventsv1.Event {
 	if event == nil {
 		return nil
@@ -66,10 +71,84 @@ func FromCore(event *corev1.Event) *eventsv1.Event {
 	return converted
 }
 
-// typeMeta returns what an object says of its type in another group.
-func typeMeta(was metav1.TypeMeta, gv schema.GroupVersion) metav1.TypeMeta {
-	if was == (metav1.TypeMeta{}) {
-		return was // as typed clients return it
+// typeMeta returns the type of a converted Event. It remains empty if it is empty, as
+// in the responses of typed clients.
+func typeMeta(original metav1.TypeMeta, gv schema.GroupVersion) metav1.TypeMeta {
+	if original == (metav1.TypeMeta{}) {
+		return original
 	}
 	return metav1.TypeMeta{APIVersion: gv.String(), Kind: "Event"}
+}
+
+// ToCoreWithDeprecatedFields converts an Event like [ToCore], and sets firstTimestamp,
+// lastTimestamp, count and the component of source from eventTime, series and
+// reportingController. It keeps a component that is already set.
+//
+// A legacy Event, which has no eventTime, keeps its deprecated fields.
+func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
+	core := ToCore(event)
+	if core.EventTime.IsZero() {
+		return core
+	}
+	core.FirstTimestamp = toSeconds(core.EventTime)
+	core.LastTimestamp, core.Count = core.FirstTimestamp, 1
+	if core.Series != nil {
+		core.LastTimestamp, core.Count = toSeconds(core.Series.LastObservedTime), core.Series.Count
+	}
+	if core.Source.Component == "" {
+		core.Source.Component = core.ReportingController
+	}
+	return core
+}
+
+// addDeprecatedFields adds deprecated fields to a merge patch that contains series. It
+// includes firstTimestamp and source, which the server lacks if the Event was created
+// through events.k8s.io.
+func addDeprecatedFields(event *eventsv1.Event, data []byte) ([]byte, error) {
+	var patch map[string]json.RawMessage
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, fmt.Errorf("parse merge patch: %w", err)
+	}
+	var series *struct {
+		Count            *int32            `json:"count"`
+		LastObservedTime *metav1.MicroTime `json:"lastObservedTime"`
+	}
+	if raw, ok := patch["series"]; ok {
+		if err := json.Unmarshal(raw, &series); err != nil {
+			return nil, fmt.Errorf("parse series: %w", err)
+		}
+	}
+	if series == nil {
+		return data, nil
+	}
+
+	deprecated := make(map[string]any)
+	if series.Count != nil {
+		deprecated["count"] = *series.Count
+	}
+	if series.LastObservedTime != nil {
+		deprecated["lastTimestamp"] = toSeconds(*series.LastObservedTime)
+	}
+	if !event.EventTime.IsZero() {
+		deprecated["firstTimestamp"] = toSeconds(event.EventTime)
+	}
+	if event.ReportingController != "" {
+		deprecated["source"] = corev1.EventSource{Component: event.ReportingController}
+	}
+	for field, value := range deprecated {
+		if _, ok := patch[field]; ok {
+			continue
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		patch[field] = raw
+	}
+	return json.Marshal(patch)
+}
+
+// toSeconds truncates a time to the precision of the deprecated fields.
+func toSeconds(t metav1.MicroTime) metav1.Time {
+	return metav1.NewTime(t.Truncate(time.Second))
 }

@@ -9,19 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// reportingComponent is what core/v1 calls the reporting controller.
+// reportingComponent is the name of reportingController in core/v1.
 const reportingComponent = "reportingComponent"
 
-// coreSelector is a field selector of events.k8s.io/v1, for core/v1.
+// coreSelector is a field selector that has been translated from events.k8s.io/v1 to
+// core/v1.
 type coreSelector struct {
-	server    fields.Selector // for servers of today
-	oldServer fields.Selector // for those that cannot select by the reporter
-	reporter  fields.Selector // what oldServer lacks
-	reduced   bool            // whether it lacks something
+	server    fields.Selector
+	oldServer fields.Selector // server without reportingComponent, for servers before Kubernetes 1.19
+	reporter  fields.Selector // the requirements that oldServer lacks
+	reduced   bool            // whether reporter has requirements
 }
 
-// newCoreSelector translates a field selector. An empty one selects all. Names
-// that core/v1 has not are left to the server, which says so.
+// newCoreSelector translates a field selector. An empty selector matches everything.
+// newCoreSelector keeps names that core/v1 does not support, so that the server
+// rejects them.
 func newCoreSelector(selector string) (coreSelector, error) {
 	parsed, err := fields.ParseSelector(selector)
 	if err == nil {
@@ -51,18 +53,18 @@ func newCoreSelector(selector string) (coreSelector, error) {
 	return s, nil
 }
 
-// coreField returns the name that a field has in core/v1.
+// coreField returns the name of a field in core/v1.
 func coreField(field string) string {
 	if field == "reportingController" {
 		return reportingComponent
 	}
-	if of, ok := strings.CutPrefix(field, "regarding."); ok {
-		return "involvedObject." + of
+	if subfield, ok := strings.CutPrefix(field, "regarding."); ok {
+		return "involvedObject." + subfield
 	}
 	return field
 }
 
-// reporter returns the one field of an Event that is selected here.
-func reporter(event *corev1.Event) fields.Set {
+// reporterFields returns the field of an Event that coreSelector.reporter matches.
+func reporterFields(event *corev1.Event) fields.Set {
 	return fields.Set{reportingComponent: event.ReportingController}
 }

@@ -16,15 +16,14 @@ import (
 	"github.com/eventseries/eventseries/internal/direct"
 )
 
-// Sink writes Events through the core/v1 API. Beside what events.k8s.io/v1 has of
-// them, it writes the old fields, in accord with the new ones, and keeps them up
-// with each patch of a series: core/v1 alone permits that. It is what
-// compat.CoreSink says of itself.
+// Sink writes Events through the core/v1 API, and keeps their deprecated fields
+// consistent with the new ones. The documentation of compat.CoreSink describes it.
 //
-// It may be used concurrently. The zero value is of no use: every call returns
-// an error.
+// A Sink is safe for concurrent use. All methods of the zero value and of a nil Sink
+// return an error.
 type Sink struct {
-	// Interface is the client to use, such as clientset.CoreV1().
+	// Interface is the client that sends the requests, such as clientset.CoreV1().
+	// It is required.
 	Interface typedcorev1.CoreV1Interface
 
 	once   sync.Once
@@ -33,58 +32,56 @@ type Sink struct {
 
 var errNoInterface = errors.New("coreevents: sink has no Interface")
 
-// Create creates event in its namespace, with the old fields, and returns what
-// the server made of it.
+// Create creates event with the deprecated fields, and returns the server's version
+// of it.
 func (s *Sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	if err := s.check("create", event); err != nil {
 		return nil, err
 	}
-	core := ToCoreWithOldFields(event)
+	core := ToCoreWithDeprecatedFields(event)
 	if events := s.direct(); events != nil {
-		return answer(events.Create(ctx, core.Namespace, core))
+		return fromResponse(events.Create(ctx, core.Namespace, core))
 	}
-	return answer(s.Interface.Events(core.Namespace).Create(ctx, core, metav1.CreateOptions{}))
+	return fromResponse(s.Interface.Events(core.Namespace).Create(ctx, core, metav1.CreateOptions{}))
 }
 
-// Update replaces event, old fields included, and returns what the server made
-// of it. The recorder does not use it.
+// Update replaces event, including the deprecated fields, and returns the server's
+// version of it. The recorder does not call Update.
 func (s *Sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	if err := s.check("update", event); err != nil {
 		return nil, err
 	}
-	core := ToCoreWithOldFields(event)
+	core := ToCoreWithDeprecatedFields(event)
 	if events := s.direct(); events != nil {
-		return answer(events.Update(ctx, core.Namespace, core.Name, core))
+		return fromResponse(events.Update(ctx, core.Namespace, core.Name, core))
 	}
-	return answer(s.Interface.Events(core.Namespace).Update(ctx, core, metav1.UpdateOptions{}))
+	return fromResponse(s.Interface.Events(core.Namespace).Update(ctx, core, metav1.UpdateOptions{}))
 }
 
-// Patch applies a JSON merge patch (RFC 7386), which is one for events.k8s.io/v1,
-// to the Event that has event's namespace and name, and returns what the server
-// made of it. A patch that has a series gets the old fields that go with it, but
-// for those that it has itself; those that the series does not decide are taken
-// from event. Other patches are sent as they are. It is for metadata and series,
-// which are the same in both groups: no other field is translated.
+// Patch applies a JSON merge patch (RFC 7386) to the Event with the namespace and
+// name of event, and returns the server's version of it. If the patch contains series,
+// Patch adds the deprecated fields that the patch does not set itself. It takes
+// firstTimestamp and source from event, the others from the series.
 func (s *Sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	if err := s.check("patch", event); err != nil {
 		return nil, err
 	}
-	data, err := patchWithOldFields(event, data)
+	data, err := addDeprecatedFields(event, data)
 	if err != nil {
-		return nil, fmt.Errorf("coreevents: patch of event %s/%s: %w", event.Namespace, event.Name, err)
+		return nil, fmt.Errorf("coreevents: patch event %s/%s: %w", event.Namespace, event.Name, err)
 	}
 	if events := s.direct(); events != nil {
-		return answer(events.Patch(ctx, event.Namespace, event.Name, data))
+		return fromResponse(events.Patch(ctx, event.Namespace, event.Name, data))
 	}
-	return answer(s.Interface.Events(event.Namespace).Patch(ctx, event.Name, types.MergePatchType, data, metav1.PatchOptions{}))
+	return fromResponse(s.Interface.Events(event.Namespace).Patch(ctx, event.Name, types.MergePatchType, data, metav1.PatchOptions{}))
 }
 
-// List returns the Events of a namespace, or of all if that is empty, that opts
-// selects. Its field selector is one for events.k8s.io/v1, and is translated.
+// List returns the Events in a namespace that match opts. An empty namespace selects
+// all namespaces. List translates the field selector of opts from events.k8s.io/v1.
 //
-// Servers that do not know events.k8s.io/v1 cannot select by reportingController
-// either. There each page is asked for a second time without that, and what
-// comes is selected here, so that pages are smaller than opts.Limit, or empty.
+// Servers without events.k8s.io/v1 cannot select by reportingController. If the
+// server rejects the selector, List repeats the request without that field and
+// filters the response. Pages may then be shorter than opts.Limit, or empty.
 func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	if s == nil || s.Interface == nil {
 		return nil, errNoInterface
@@ -104,7 +101,7 @@ func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptio
 	}
 	list := &eventsv1.EventList{ListMeta: page.ListMeta, Items: make([]eventsv1.Event, 0, len(page.Items))}
 	for i := range page.Items {
-		if event := &page.Items[i]; selector.reporter.Matches(reporter(event)) {
+		if event := &page.Items[i]; selector.reporter.Matches(reporterFields(event)) {
 			list.Items = append(list.Items, *FromCore(event))
 		}
 	}
@@ -130,7 +127,8 @@ func (s *Sink) check(verb string, event *eventsv1.Event) error {
 	return nil
 }
 
-// direct returns what makes the requests, nil if there is no REST client.
+// direct returns the resource that sends the requests, or nil if Interface has no
+// REST client.
 func (s *Sink) direct() *direct.Resource[*corev1.Event, *corev1.EventList] {
 	s.once.Do(func() {
 		s.events = direct.NewResource[*corev1.Event, *corev1.EventList](s.Interface.RESTClient(), corev1.SchemeGroupVersion, "events")
@@ -138,8 +136,8 @@ func (s *Sink) direct() *direct.Resource[*corev1.Event, *corev1.EventList] {
 	return s.events
 }
 
-// answer is what the server answers, as events.k8s.io/v1 shows it.
-func answer(event *corev1.Event, err error) (*eventsv1.Event, error) {
+// fromResponse converts a response to events.k8s.io/v1.
+func fromResponse(event *corev1.Event, err error) (*eventsv1.Event, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -1,79 +1,64 @@
 package coreevents
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	restclient "k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/internal/direct/directtest"
 )
 
-// transport answers requests without a network.
-type transport struct {
-	answer   func(*http.Request) (code int, body string)
-	requests []string
-}
-
-func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	var body []byte
-	if req.Body != nil {
-		body, _ = io.ReadAll(req.Body)
-	}
-	tr.requests = append(tr.requests, strings.TrimSpace(req.Method+" "+req.URL.RequestURI()+" "+req.Header.Get("Content-Type")+" "+string(body)))
-	code, answer := tr.answer(req)
-	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
-}
-
-// newSink returns a sink whose requests go to tr.
-func newSink(t *testing.T, tr *transport) *Sink {
+// newSink returns a sink that sends its requests to tr.
+func newSink(t *testing.T, tr *directtest.Transport) *Sink {
 	t.Helper()
-	// The client's own limit would hold up the second request for hours.
-	config := &restclient.Config{Host: "http://server", QPS: 0.0001, Burst: 1}
-	client, err := typedcorev1.NewForConfigAndClient(config, &http.Client{Transport: tr})
+	client, err := typedcorev1.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
 	require.NoError(t, err)
 	return &Sink{Interface: client}
 }
 
+// writeWith calls all methods of sink that write.
+func writeWith(t *testing.T, sink *Sink, event *eventsv1.Event, patch string, check func(*eventsv1.Event, error)) {
+	t.Helper()
+	check(sink.Create(t.Context(), event))
+	check(sink.Update(t.Context(), event))
+	check(sink.Patch(t.Context(), event, []byte(patch)))
+}
+
 func TestSinkRequests(t *testing.T) {
 	const stored = `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"},"message":"m","count":57}`
-	tr := &transport{answer: func(*http.Request) (int, string) { return 200, stored }}
-	sink := newSink(t, tr)
-	for _, call := range []func() (*eventsv1.Event, error){
-		func() (*eventsv1.Event, error) { return sink.Create(t.Context(), aSeries()) },
-		func() (*eventsv1.Event, error) { return sink.Update(t.Context(), aSeries()) },
-		func() (*eventsv1.Event, error) {
-			return sink.Patch(t.Context(), aSeries(), []byte(`{"series":{"count":57}}`))
-		},
-		func() (*eventsv1.Event, error) { return sink.Patch(t.Context(), aSeries(), []byte(`{}`)) },
-	} {
-		event, err := call()
+	tr := &directtest.Transport{Body: stored}
+	check := func(event *eventsv1.Event, err error) {
+		t.Helper()
 		require.NoError(t, err)
 		assert.Equal(t, "7", event.ResourceVersion)
 		assert.Equal(t, "m", event.Note)
 		assert.EqualValues(t, 57, event.DeprecatedCount)
 	}
-	require.Len(t, tr.requests, 4)
-	assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/json \{.*"lastTimestamp":"2026-01-02T03:05:45Z"`, tr.requests[0])
-	assert.Regexp(t, `^PUT /api/v1/namespaces/ns/events/x application/json \{.*"count":57`, tr.requests[1])
-	assert.Regexp(t, `^PATCH /api/v1/namespaces/ns/events/x application/merge-patch\+json \{"count":57,`, tr.requests[2])
-	assert.Equal(t, `PATCH /api/v1/namespaces/ns/events/x application/merge-patch+json {}`, tr.requests[3])
+	sink := newSink(t, tr)
+	writeWith(t, sink, newSeries(), `{"series":{"count":57}}`, check)
+	check(sink.Patch(t.Context(), newSeries(), []byte(`{}`)))
+	require.Len(t, tr.Requests, 4)
+	assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/json \{.*"lastTimestamp":"2026-01-02T03:05:45Z"`, tr.Requests[0])
+	assert.Regexp(t, `^PUT /api/v1/namespaces/ns/events/x application/json \{.*"count":57`, tr.Requests[1])
+	assert.Regexp(t, `^PATCH /api/v1/namespaces/ns/events/x application/merge-patch\+json \{"count":57,`, tr.Requests[2])
+	assert.Equal(t, `PATCH /api/v1/namespaces/ns/events/x application/merge-patch+json {}`, tr.Requests[3])
 }
 
-func TestSinkLists(t *testing.T) {
+func TestSinkList(t *testing.T) {
 	opts := metav1.ListOptions{FieldSelector: "reportingController=example.com/x,type=Normal", Limit: 500, Continue: "next"}
 	const page = `{"apiVersion":"v1","kind":"EventList","metadata":{"continue":"more"},"items":[
 		{"metadata":{"name":"ours"},"message":"m","reportingComponent":"example.com/x"},
-		{"metadata":{"name":"another's"},"reportingComponent":"example.com/y"},
-		{"metadata":{"name":"nobody's"}}]}`
+		{"metadata":{"name":"theirs"},"reportingComponent":"example.com/y"},
+		{"metadata":{"name":"without controller"}}]}`
 	requireOurs := func(t *testing.T, list *eventsv1.EventList, err error) {
 		t.Helper()
 		require.NoError(t, err)
@@ -82,16 +67,16 @@ func TestSinkLists(t *testing.T) {
 		assert.Equal(t, "ours", list.Items[0].Name)
 		assert.Equal(t, "m", list.Items[0].Note)
 	}
-	t.Run("a server of today", func(t *testing.T) {
-		tr := &transport{answer: func(*http.Request) (int, string) { return 200, page }}
+	t.Run("server selects by reportingComponent", func(t *testing.T) {
+		tr := &directtest.Transport{Body: page}
 		list, err := newSink(t, tr).List(t.Context(), "ns", opts)
 		requireOurs(t, list, err)
 		require.Equal(t, []string{
 			"GET /api/v1/namespaces/ns/events?continue=next&fieldSelector=reportingComponent%3Dexample.com%2Fx%2Ctype%3DNormal&limit=500",
-		}, tr.requests)
+		}, tr.Requests)
 	})
-	t.Run("a server that cannot select by it", func(t *testing.T) {
-		tr := &transport{answer: func(r *http.Request) (int, string) {
+	t.Run("server does not support reportingComponent", func(t *testing.T) {
+		tr := &directtest.Transport{Respond: func(r *http.Request) (int, string) {
 			if strings.Contains(r.URL.Query().Get("fieldSelector"), "reportingComponent") {
 				return 400, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":400,"reason":"BadRequest","message":"field label not supported: reportingComponent"}`
 			}
@@ -99,91 +84,115 @@ func TestSinkLists(t *testing.T) {
 		}}
 		list, err := newSink(t, tr).List(t.Context(), "", opts)
 		requireOurs(t, list, err)
-		require.Len(t, tr.requests, 2)
-		assert.Equal(t, "GET /api/v1/events?continue=next&fieldSelector=type%3DNormal&limit=500", tr.requests[1])
+		require.Len(t, tr.Requests, 2)
+		assert.Equal(t, "GET /api/v1/events?continue=next&fieldSelector=type%3DNormal&limit=500", tr.Requests[1])
 	})
-	t.Run("a server that refuses", func(t *testing.T) {
+	t.Run("server returns an error", func(t *testing.T) {
 		for code, requests := range map[int]int{400: 2, 403: 1, 410: 1, 429: 1, 500: 1} {
-			tr := &transport{answer: func(*http.Request) (int, string) { return code, "" }}
+			tr := &directtest.Transport{Code: code}
 			_, err := newSink(t, tr).List(t.Context(), "", opts)
 			var status apierrors.APIStatus
 			require.ErrorAs(t, err, &status)
 			assert.EqualValues(t, code, status.Status().Code)
-			assert.Len(t, tr.requests, requests)
+			assert.Len(t, tr.Requests, requests)
 		}
 	})
-	t.Run("a selector that cannot be", func(t *testing.T) {
-		_, err := newSink(t, &transport{}).List(t.Context(), "", metav1.ListOptions{FieldSelector: "a>b"})
-		require.ErrorContains(t, err, `"a>b"`)
-	})
 }
 
-// What is no answer of an API server is no success.
-func TestSinkAndStrangeAnswers(t *testing.T) {
-	for name, body := range map[string]string{
-		"empty":           "",
-		"no JSON":         "<html>login</html>",
-		"another object":  `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`,
-		"the other group": `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"x"}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			sink := newSink(t, &transport{answer: func(*http.Request) (int, string) { return 200, body }})
-			_, create := sink.Create(t.Context(), aSeries())
-			_, patch := sink.Patch(t.Context(), aSeries(), []byte(`{}`))
-			_, update := sink.Update(t.Context(), aSeries())
-			_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
-			for _, err := range []error{create, patch, update, list} {
-				require.Error(t, err)
-			}
-		})
-	}
-}
-
-func TestSinkThatCannotBeUsed(t *testing.T) {
+func TestSinkReturnsErrors(t *testing.T) {
 	var none *Sink
-	fine := &Sink{Interface: fake.NewClientset().CoreV1()}
-	for _, tt := range []struct {
+	fakeSink := &Sink{Interface: fake.NewClientset().CoreV1()}
+	misled := newSink(t, &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`})
+	for _, test := range []struct {
 		sink  *Sink
 		event *eventsv1.Event
 		want  string
 	}{
-		{none, aSeries(), "no Interface"},
-		{&Sink{}, aSeries(), "no Interface"},
-		{fine, nil, "nil event"},
-		{fine, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, `event "x" without a namespace`},
+		{none, newSeries(), "no Interface"},
+		{&Sink{}, newSeries(), "no Interface"},
+		{fakeSink, nil, "nil event"},
+		{fakeSink, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, `event "x" without a namespace`},
+		{misled, newSeries(), "unexpected object"},
 	} {
-		_, create := tt.sink.Create(t.Context(), tt.event)
-		_, patch := tt.sink.Patch(t.Context(), tt.event, nil)
-		_, update := tt.sink.Update(t.Context(), tt.event)
-		for _, err := range []error{create, patch, update} {
-			require.ErrorContains(t, err, tt.want)
-		}
+		writeWith(t, test.sink, test.event, "{}", func(_ *eventsv1.Event, err error) {
+			t.Helper()
+			require.ErrorContains(t, err, test.want)
+		})
 	}
-	for _, sink := range []*Sink{none, {}} {
-		_, err := sink.List(t.Context(), "", metav1.ListOptions{})
-		require.ErrorContains(t, err, "no Interface")
+	for _, test := range []struct {
+		sink           *Sink
+		selector, want string
+	}{
+		{none, "", "no Interface"},
+		{&Sink{}, "", "no Interface"},
+		{fakeSink, "a>b", `"a>b"`},
+		{misled, "", "unexpected object"},
+	} {
+		_, err := test.sink.List(t.Context(), "", metav1.ListOptions{FieldSelector: test.selector})
+		require.ErrorContains(t, err, test.want)
 	}
-	_, err := fine.Patch(t.Context(), aSeries(), []byte("[]"))
-	require.ErrorContains(t, err, "coreevents: patch of event ns/x: no merge patch")
+	_, err := fakeSink.Patch(t.Context(), newSeries(), []byte("[]"))
+	require.ErrorContains(t, err, "coreevents: patch event ns/x: parse merge patch: ")
 }
 
-// Lists of a fake clientset are selected here.
-func TestSinkListsOfAFakeClientset(t *testing.T) {
-	clients := fake.NewClientset()
-	sink := &Sink{Interface: clients.CoreV1()}
-	for name, reporter := range map[string]string{"ours": "example.com/x", "theirs": "example.com/y"} {
-		event := aSeries()
-		event.Name, event.ReportingController = name, reporter
+// A fake clientset ignores field selectors.
+func TestSinkWithFakeClientset(t *testing.T) {
+	sink := &Sink{Interface: fake.NewClientset().CoreV1()}
+	ours, theirs := newSeries(), newSeries()
+	theirs.Name, theirs.ReportingController = "y", "example.com/y"
+	for _, event := range []*eventsv1.Event{ours, theirs} {
+		writeWith(t, sink, event, "{}", func(written *eventsv1.Event, err error) {
+			t.Helper()
+			require.NoError(t, err)
+			assert.EqualValues(t, 57, written.DeprecatedCount)
+		})
 		_, err := sink.Create(t.Context(), event)
-		require.NoError(t, err)
-		_, err = sink.Create(t.Context(), event)
 		require.True(t, apierrors.IsAlreadyExists(err), err)
-		updated, err := sink.Update(t.Context(), event)
-		require.NoError(t, err)
-		assert.EqualValues(t, 57, updated.DeprecatedCount)
 	}
 	list, err := sink.List(t.Context(), "", metav1.ListOptions{FieldSelector: "reportingController=example.com/x"})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
-	assert.Equal(t, "ours", list.Items[0].Name)
+	assert.Equal(t, ours.Name, list.Items[0].Name)
+}
+
+func TestCoreSelector(t *testing.T) {
+	event := &corev1.Event{ReportingController: "example.com/x"}
+	for _, test := range []struct {
+		selector, server, oldServer string
+		matches                     bool // whether reporter matches event
+	}{
+		{"", "", "", true},
+		{"type=Warning", "type=Warning", "type=Warning", true},
+		{"reportingController=example.com/x", "reportingComponent=example.com/x", "", true},
+		{"reportingController==example.com/x", "reportingComponent=example.com/x", "", true},
+		{"reportingController=example.com/y", "reportingComponent=example.com/y", "", false},
+		{"reportingController!=example.com/x", "reportingComponent!=example.com/x", "", false},
+		{
+			"regarding.name=a,reportingController=example.com/x,reason!=b",
+			"reason!=b,involvedObject.name=a,reportingComponent=example.com/x", "reason!=b,involvedObject.name=a", true,
+		},
+		{`regarding.name=a\,b\=c`, `involvedObject.name=a\,b\=c`, `involvedObject.name=a\,b\=c`, true},
+		// The server rejects unsupported fields.
+		{"reportingInstance=i", "reportingInstance=i", "reportingInstance=i", true},
+	} {
+		t.Run(test.selector, func(t *testing.T) {
+			s, err := newCoreSelector(test.selector)
+			require.NoError(t, err)
+			assert.Equal(t, test.server, s.server.String())
+			assert.Equal(t, test.oldServer, s.oldServer.String())
+			assert.Equal(t, test.server != test.oldServer, s.reduced)
+			assert.Equal(t, test.matches, s.reporter.Matches(reporterFields(event)))
+		})
+	}
+	_, err := newCoreSelector("a>b")
+	require.ErrorContains(t, err, `coreevents: field selector "a>b"`)
+}
+
+func TestCoreField(t *testing.T) {
+	for _, field := range []string{"metadata.namespace", "metadata.name"} {
+		assert.Equal(t, field, coreField(field))
+	}
+	for _, subfield := range []string{"kind", "namespace", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
+		assert.Equal(t, "involvedObject."+subfield, coreField("regarding."+subfield))
+	}
 }

@@ -1,7 +1,6 @@
-// Package direct makes the requests of a sink. They go to the API server at
-// once, one for each call: they do not wait for the rate limiter of the client
-// they are made with, and what fails is not tried again. A broadcaster does both
-// itself, since it knows what waits and what is worth it.
+// Package direct sends the requests of an event sink. Each call sends one request at
+// once: it bypasses the rate limiter of the client and does not retry. The broadcaster
+// limits and retries requests itself, because it knows which ones matter most.
 //
 // # Usage
 //
@@ -11,15 +10,17 @@
 //
 // # Guarantees
 //
-//   - The credentials, the connections and the transports of the client are used.
-//   - Bodies are JSON, whatever content type the client is configured for: a merge
-//     patch is JSON anyway, and proxies and people can read it.
-//   - An answer of another type is an error, an *errors.UnexpectedObjectError of
-//     k8s.io/apimachinery; one about another object is an error. Otherwise errors are
-//     those of client-go.
-//   - A Retry-After that is a date is understood as one in seconds is.
+//   - Requests use the credentials, connections and transports of the client.
+//   - Requests and responses are JSON, whatever content type the client is configured
+//     for, so that proxies and people can read them. A merge patch is always JSON.
+//   - A response of another type is an [apierrors.UnexpectedObjectError]. A response
+//     with another object is an error. Other errors are those of client-go.
+//   - A Retry-After header may contain a date as well as seconds.
+//   - A [Resource] is safe for concurrent use.
 //
 // # Limitations
 //
-//   - A fake clientset has no REST client. There is no Resource for one.
+//   - A fake clientset has no REST client. [NewResource] returns nil for it.
+//   - A client that is not a [restclient.RESTClient] keeps its content type, and its
+//     transport reads only a Retry-After in seconds.
 package direct

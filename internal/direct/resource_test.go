@@ -2,14 +2,14 @@ package direct
 
 import (
 	"errors"
-	"io"
 	"net/http"
-	"strings"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,176 +18,176 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	restclient "k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/internal/direct/directtest"
 )
 
-// transport answers every request alike and keeps what it was asked.
-type transport struct {
-	code     int
-	header   http.Header
-	body     string
-	requests []string
-	accepted []string
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	var body []byte
-	if req.Body != nil {
-		body, _ = io.ReadAll(req.Body)
-	}
-	tr.requests = append(tr.requests, strings.Join([]string{req.Method, req.URL.RequestURI(), req.Header.Get("Content-Type"), strings.TrimSpace(string(body))}, " "))
-	tr.accepted = append(tr.accepted, req.Header.Get("Accept"))
-	header := tr.header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	header.Set("Content-Type", "application/json")
-	return &http.Response{StatusCode: tr.code, Header: header, Body: io.NopCloser(strings.NewReader(tr.body)), Request: req}, nil
-}
-
-// clientset returns clients whose requests go to tr. Their content type is
-// protobuf, their own rate limit would hold up the second request for hours.
-func clientset(t *testing.T, tr *transport) *kubernetes.Clientset {
+// clientset returns clients with the content type protobuf that send their requests to tr.
+func clientset(t *testing.T, tr *directtest.Transport) *kubernetes.Clientset {
 	t.Helper()
-	config := &restclient.Config{Host: "http://server/prefix", QPS: 0.0001, Burst: 1}
+	config := directtest.Config()
+	config.Host += "/prefix"
 	config.ContentType = runtime.ContentTypeProtobuf
 	clients, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: tr})
 	require.NoError(t, err)
 	return clients
 }
 
-func coreEvents(t *testing.T, tr *transport) *Resource[*corev1.Event, *corev1.EventList] {
-	t.Helper()
-	return NewResource[*corev1.Event, *corev1.EventList](clientset(t, tr).CoreV1().RESTClient(), corev1.SchemeGroupVersion, "events")
+func coreEventsOf(client restclient.Interface) *Resource[*corev1.Event, *corev1.EventList] {
+	return NewResource[*corev1.Event, *corev1.EventList](client, corev1.SchemeGroupVersion, "events")
 }
 
-// One is in the legacy group and the other in a named one: their paths differ.
+func coreEvents(t *testing.T, tr *directtest.Transport) *Resource[*corev1.Event, *corev1.EventList] {
+	t.Helper()
+	return coreEventsOf(clientset(t, tr).CoreV1().RESTClient())
+}
+
+// write calls all methods of events that write, for the Event ns/x.
+func write(t *testing.T, events *Resource[*corev1.Event, *corev1.EventList], check func(*corev1.Event, error)) {
+	t.Helper()
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+	check(events.Create(t.Context(), "ns", event))
+	check(events.Update(t.Context(), "ns", "x", event))
+	check(events.Patch(t.Context(), "ns", "x", []byte(`{"count":2}`)))
+}
+
+// The paths of core/v1 and of named groups differ.
 func TestRequests(t *testing.T) {
 	opts := metav1.ListOptions{FieldSelector: "type=Warning", Limit: 500, Continue: "next"}
 
-	core := &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`}
+	core := &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`}
 	events := coreEvents(t, core)
-	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
-	for _, call := range []func() (*corev1.Event, error){
-		func() (*corev1.Event, error) { return events.Create(t.Context(), "ns", event) },
-		func() (*corev1.Event, error) { return events.Update(t.Context(), "ns", "x", event) },
-		func() (*corev1.Event, error) { return events.Patch(t.Context(), "ns", "x", []byte(`{"count":2}`)) },
-	} {
-		got, err := call()
+	write(t, events, func(event *corev1.Event, err error) {
 		require.NoError(t, err)
-		assert.Equal(t, "7", got.ResourceVersion)
-	}
-	core.body = `{"apiVersion":"v1","kind":"EventList","metadata":{"continue":"more"},"items":[{"metadata":{"name":"x"}}]}`
+		assert.Equal(t, "7", event.ResourceVersion)
+	})
+	core.Body = `{"apiVersion":"v1","kind":"EventList","metadata":{"continue":"more"},"items":[{"metadata":{"name":"x"}}]}`
 	list, err := events.List(t.Context(), "ns", opts)
 	require.NoError(t, err)
 	assert.Equal(t, "more", list.Continue)
 	require.Len(t, list.Items, 1)
-	require.Len(t, core.requests, 4)
-	assert.Regexp(t, `^POST /prefix/api/v1/namespaces/ns/events application/json \{"kind":"Event","apiVersion":"v1",.*"name":"x"`, core.requests[0])
-	assert.Regexp(t, `^PUT /prefix/api/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, core.requests[1])
-	assert.Equal(t, `PATCH /prefix/api/v1/namespaces/ns/events/x application/merge-patch+json {"count":2}`, core.requests[2])
-	assert.Equal(t, `GET /prefix/api/v1/namespaces/ns/events?continue=next&fieldSelector=type%3DWarning&limit=500`, strings.TrimSpace(core.requests[3]))
+	require.Len(t, core.Requests, 4)
+	assert.Regexp(t, `^POST /prefix/api/v1/namespaces/ns/events application/json \{"kind":"Event","apiVersion":"v1",.*"name":"x"`, core.Requests[0])
+	assert.Regexp(t, `^PUT /prefix/api/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, core.Requests[1])
+	assert.Equal(t, `PATCH /prefix/api/v1/namespaces/ns/events/x application/merge-patch+json {"count":2}`, core.Requests[2])
+	assert.Equal(t, `GET /prefix/api/v1/namespaces/ns/events?continue=next&fieldSelector=type%3DWarning&limit=500`, core.Requests[3])
 
-	named := &transport{code: 200, body: `{"apiVersion":"events.k8s.io/v1","kind":"EventList","items":[]}`}
+	named := &directtest.Transport{Body: `{"apiVersion":"events.k8s.io/v1","kind":"EventList","items":[]}`}
 	_, err = NewResource[*eventsv1.Event, *eventsv1.EventList](clientset(t, named).EventsV1().RESTClient(), eventsv1.SchemeGroupVersion, "events").
 		List(t.Context(), "", opts)
 	require.NoError(t, err)
-	assert.Equal(t, `GET /prefix/apis/events.k8s.io/v1/events?continue=next&fieldSelector=type%3DWarning&limit=500`, strings.TrimSpace(named.requests[0]))
+	assert.Equal(t, `GET /prefix/apis/events.k8s.io/v1/events?continue=next&fieldSelector=type%3DWarning&limit=500`, named.Requests[0])
 
-	for _, accepted := range append(core.accepted, named.accepted...) {
+	for _, accepted := range append(core.Accepted, named.Accepted...) {
 		assert.NotContains(t, accepted, "protobuf")
 	}
 }
 
-// An answer is what was asked for, or an error.
-func TestAnswersOfAnotherType(t *testing.T) {
-	const event, list = `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`, `{"apiVersion":"v1","kind":"EventList","items":[]}`
+func TestResponseTypes(t *testing.T) {
 	for name, test := range map[string]struct {
 		body         string
-		object, list bool // whether it is an answer to a patch, and to a list
+		object, list bool // whether it is a valid response to a patch or a list
 		unexpected   bool
 	}{
-		"the object":     {body: event, object: true, unexpected: true},
-		"a list of them": {body: list, list: true, unexpected: true},
-		"success":        {body: `{"apiVersion":"v1","kind":"Status","status":"Success"}`, unexpected: true},
-		"another object": {body: `{"apiVersion":"v1","kind":"Pod"}`, unexpected: true},
-		"another group":  {body: `{"apiVersion":"events.k8s.io/v1","kind":"Event"}`, unexpected: true},
-		"a failure":      {body: `{"apiVersion":"v1","kind":"Status","status":"Failure","code":500}`},
-		"unknown kind":   {body: `{"apiVersion":"example.com/v1","kind":"Thing"}`},
-		"no JSON":        {body: `<html>login</html>`},
-		"empty":          {body: ``},
+		"object":        {body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`, object: true, unexpected: true},
+		"list":          {body: `{"apiVersion":"v1","kind":"EventList","items":[]}`, list: true, unexpected: true},
+		"success":       {body: `{"apiVersion":"v1","kind":"Status","status":"Success"}`, unexpected: true},
+		"another kind":  {body: `{"apiVersion":"v1","kind":"Pod"}`, unexpected: true},
+		"another group": {body: `{"apiVersion":"events.k8s.io/v1","kind":"Event"}`, unexpected: true},
+		"failure":       {body: `{"apiVersion":"v1","kind":"Status","status":"Failure","code":500}`},
+		"unknown kind":  {body: `{"apiVersion":"example.com/v1","kind":"Thing"}`},
+		"not JSON":      {body: `<html>login</html>`},
+		"empty":         {body: ``},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events := coreEvents(t, &transport{code: 200, body: test.body})
-			for verb, call := range map[string]struct {
-				request func() (runtime.Object, error)
-				fine    bool
-			}{
-				"patch": {func() (runtime.Object, error) { return events.Patch(t.Context(), "ns", "x", nil) }, test.object},
-				"list":  {func() (runtime.Object, error) { return events.List(t.Context(), "ns", metav1.ListOptions{}) }, test.list},
-			} {
-				got, err := call.request()
-				if call.fine {
-					require.NoError(t, err, verb)
+			check := func(valid bool, got runtime.Object, err error) {
+				t.Helper()
+				if valid {
+					require.NoError(t, err)
 					require.NotNil(t, got)
-					continue
+					return
 				}
-				require.Error(t, err, verb)
+				require.Error(t, err)
 				assert.Nil(t, got)
 				var unexpected *apierrors.UnexpectedObjectError
-				assert.Equal(t, test.unexpected, errors.As(err, &unexpected), "%s: %v", verb, err)
+				assert.Equal(t, test.unexpected, errors.As(err, &unexpected), err)
 			}
+			events := coreEvents(t, &directtest.Transport{Body: test.body})
+			write(t, events, func(event *corev1.Event, err error) { check(test.object, event, err) })
+			list, err := events.List(t.Context(), "ns", metav1.ListOptions{})
+			check(test.list, list, err)
 		})
 	}
 }
 
-func TestAnswersAboutAnotherObject(t *testing.T) {
+func TestResponsesWithAnotherObject(t *testing.T) {
 	for _, metadata := range []string{`{"namespace":"ns","name":"y"}`, `{"namespace":"other","name":"x"}`, `{"name":"x"}`, `{}`} {
-		events := coreEvents(t, &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":` + metadata + `}`})
-		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
-		for verb, call := range map[string]func() (*corev1.Event, error){
-			"create": func() (*corev1.Event, error) { return events.Create(t.Context(), "ns", event) },
-			"update": func() (*corev1.Event, error) { return events.Update(t.Context(), "ns", "x", event) },
-			"patch":  func() (*corev1.Event, error) { return events.Patch(t.Context(), "ns", "x", nil) },
-		} {
-			got, err := call()
-			require.ErrorContains(t, err, "asked about events ns/x", "%s: %s", verb, metadata)
-			assert.Nil(t, got)
-		}
+		events := coreEvents(t, &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":` + metadata + `}`})
+		write(t, events, func(event *corev1.Event, err error) {
+			t.Helper()
+			require.ErrorContains(t, err, "request for events ns/x returned ", metadata)
+			assert.Nil(t, event)
+		})
 	}
 }
 
-// client-go would wait and try again, however long that takes.
-func TestNothingIsTriedAgain(t *testing.T) {
-	tr := &transport{code: 429, header: http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}}
+// client-go would wait for the Retry-After and retry.
+func TestRequestsAreNotRetried(t *testing.T) {
+	tr := &directtest.Transport{Code: 429, Header: http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}}
 	events := coreEvents(t, tr)
 	_, err := events.Patch(t.Context(), "ns", "x", nil)
 	require.True(t, apierrors.IsTooManyRequests(err), err)
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	assert.True(t, ok)
-	assert.InDelta(t, 3600, seconds, 60, "a date is understood")
+	assert.InDelta(t, 3600, seconds, 60, "Retry-After may be a date")
 	_, err = events.List(t.Context(), "ns", metav1.ListOptions{})
 	require.True(t, apierrors.IsTooManyRequests(err), err)
-	assert.Len(t, tr.requests, 2)
+	assert.Len(t, tr.Requests, 2)
 }
 
-func TestNoClient(t *testing.T) {
-	fakes := fake.NewClientset().CoreV1().RESTClient()
-	require.True(t, fakes != nil, "a nil pointer in an interface") // which NotNil takes for nil
-	for _, client := range []restclient.Interface{nil, fakes} {
-		assert.Nil(t, NewResource[*corev1.Event, *corev1.EventList](client, corev1.SchemeGroupVersion, "events"))
-	}
+func TestNewResourceWithoutClient(t *testing.T) {
+	nilClient := fake.NewClientset().CoreV1().RESTClient()
+	require.True(t, nilClient != nil, "an interface with a nil pointer") // NotNil would fail
+	assert.Nil(t, coreEventsOf(nil))
+	assert.Nil(t, coreEventsOf(nilClient))
 }
 
-// stranger is a client that is not client-go's own.
-type stranger struct{ restclient.Interface }
-
-func TestAClientOfAnotherKindIsUsedAsItIs(t *testing.T) {
-	tr := &transport{code: 200, body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`}
-	client := stranger{clientset(t, tr).CoreV1().RESTClient()}
-	events := NewResource[*corev1.Event, *corev1.EventList](client, corev1.SchemeGroupVersion, "events")
-	for range 2 { // its limit would stop the second
-		event, err := events.Patch(t.Context(), "ns", "x", []byte(`{}`))
+// The rate limiter of the client would delay the second request.
+func TestNewResourceWithAnotherImplementation(t *testing.T) {
+	tr := &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`}
+	client := struct{ restclient.Interface }{clientset(t, tr).CoreV1().RESTClient()}
+	write(t, coreEventsOf(client), func(event *corev1.Event, err error) {
+		t.Helper()
 		require.NoError(t, err)
 		assert.Equal(t, "x", event.Name)
+	})
+}
+
+func TestRetryAfterSeconds(t *testing.T) {
+	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	in := func(d time.Duration) string { return date.Add(d).Format(http.TimeFormat) }
+	for name, test := range map[string]struct{ retryAfter, date, want string }{
+		"missing":                {"", in(0), ""},
+		"seconds":                {"17", in(0), "17"},
+		"date":                   {in(90 * time.Second), in(0), "90"},
+		"date in the past":       {in(-time.Hour), in(0), "0"},
+		"date in the far future": {"Fri, 31 Dec 9999 23:59:59 GMT", in(0), "2147483647"},
+		"clock in the far past":  {in(0), "Mon, 01 Jan 0001 00:00:00 GMT", "2147483647"},
+		"many seconds":           {"1000000000", in(0), "1000000000"},
+		"more than an int32":     {"4294967301", in(0), "2147483647"},
+		"more than an int64":     {"99999999999999999999", in(0), "2147483647"},
+		"negative":               {"-1", in(0), "0"},
+		"malformed":              {"soon", in(0), "soon"},
+		"date without clock":     {"Fri, 02 Jan 1970 00:00:00 GMT", "", "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := http.Header{"Retry-After": {test.retryAfter}, "Date": {test.date}}
+			response, err := retryAfterSeconds{&directtest.Transport{Header: header}}.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Equal(t, test.want, response.Header.Get("Retry-After"))
+		})
 	}
 }

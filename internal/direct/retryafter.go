@@ -8,27 +8,28 @@ import (
 	"time"
 )
 
-// retryAfterSeconds is a transport that turns a Retry-After which is a date into
-// one in seconds. RFC 9110 (10.2.3) allows both, proxies in front of API servers
-// send both, and client-go reads seconds alone, and cuts off what an int32 has no room for.
+// retryAfterSeconds is a transport that converts Retry-After headers to seconds that
+// client-go can read. RFC 9110 (10.2.3) also allows dates, which proxies send, but
+// client-go ignores them. It also truncates seconds to an int32, so retryAfterSeconds
+// caps them at the maximum.
 type retryAfterSeconds struct{ http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements [http.RoundTripper].
 func (t retryAfterSeconds) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return response, err
 	}
-	if seconds, ok := secondsOf(response.Header); ok {
+	if seconds, ok := parseRetryAfter(response.Header); ok {
 		seconds = min(max(math.Ceil(seconds), 0), math.MaxInt32)
 		response.Header.Set("Retry-After", strconv.Itoa(int(seconds)))
 	}
 	return response, nil
 }
 
-// secondsOf returns what the Retry-After of an answer comes to. ok is false if
-// there is none, or none that can be understood.
-func secondsOf(header http.Header) (seconds float64, ok bool) {
+// parseRetryAfter returns the Retry-After of a response in seconds. ok is false if it is
+// missing or malformed.
+func parseRetryAfter(header http.Header) (seconds float64, ok bool) {
 	retryAfter := header.Get("Retry-After")
 	if n, err := strconv.ParseInt(retryAfter, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return float64(n), true
@@ -37,7 +38,7 @@ func secondsOf(header http.Header) (seconds float64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	// The server's idea of now, if it says it: its clock set the date.
+	// The date is relative to the server's clock.
 	now, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
 		now = time.Now()

@@ -2,105 +2,87 @@ package docs
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// Every block of code says where it is from, and stands there.
-func TestBlocks(t *testing.T) {
+func TestBlocksContainTestedCode(t *testing.T) {
 	n := 0
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
-			at := fmt.Sprintf("%s:%d", p.path, b.number)
 			switch b.language {
 			case "go", "yaml", "json":
 				n++
-				assert.NoError(t, b.check(func(path string) string { return read(t, path) }), at)
+				assert.NoError(t, b.check(func(path string) string { return read(t, path) }), p.path)
 			case "sh", "mermaid", "text":
-				assert.Empty(t, b.from, at) // see the other tests
+				assert.Empty(t, b.from, p.path) // other tests check these blocks
 			default:
-				t.Errorf("%s: a block of %q: it must be go, yaml or json and say where it is from, or sh, mermaid or text", at, b.language)
+				t.Errorf("%s: unsupported language %q: use go, yaml or json with a from mark, or sh, mermaid or text", p.path, b.language)
 			}
 		}
 	}
 	assert.Greater(t, n, 10)
 }
 
-// check returns an error if the paragraphs of a block are not all in the files that
-// it names, line for line but for the indentation. Lines of comments alone divide
-// paragraphs, as empty ones do, unless they are in the file as well.
+var (
+	lineBreak    = regexp.MustCompile(`\s*\n\s*`)
+	singleImport = regexp.MustCompile(`(?m)^import ((?:\w+ )?"[^"]+")$`)
+	separator    = regexp.MustCompile(`(?m)^\s*(// .*)?$`)
+)
+
+// check returns an error unless the files in b.from contain the block, either in one
+// piece or by paragraphs. Comments and empty lines separate paragraphs.
 func (b *block) check(read func(path string) string) error {
 	if len(b.from) == 0 {
-		return fmt.Errorf("no <!-- from: file --> before it")
+		return fmt.Errorf("no from mark before the block")
 	}
-	var files [][]string
+	var files []string
 	for _, path := range b.from {
-		files = append(files, trimmed(strings.Split(read(path), "\n")))
+		files = append(files, normalize(read(path)))
 	}
-	has := func(paragraph []string) bool {
-		return slices.ContainsFunc(files, func(file []string) bool { return contains(file, paragraph) })
+	found := func(part string) bool {
+		return slices.ContainsFunc(files, func(file string) bool { return strings.Contains(file, normalize(part)) })
 	}
-	lines := trimmed(b.lines)
-	if len(lines) == 0 {
-		return fmt.Errorf("it is empty")
+	text := strings.Join(b.lines, "\n")
+	if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("empty block")
 	}
-	if has(lines) {
+	if found(text) {
 		return nil
 	}
-	var paragraph []string
-	for i, text := range append(b.lines, "") {
-		text = strings.TrimSpace(text)
-		if text != "" && !strings.HasPrefix(text, "// ") {
-			paragraph = append(paragraph, text)
-			continue
+	for _, paragraph := range separator.Split(text, -1) {
+		if strings.TrimSpace(paragraph) != "" && !found(paragraph) {
+			return fmt.Errorf("not in %v:\n%s", b.from, paragraph)
 		}
-		if len(paragraph) > 0 && !has(trimmed(paragraph)) {
-			return fmt.Errorf("before line %d of it: not in %v:\n%s", i+1, b.from, strings.Join(paragraph, "\n"))
-		}
-		paragraph = nil
 	}
 	return nil
 }
 
-// trimmed returns the lines that are not empty, without indentation, and with a
-// single import as it is among others.
-func trimmed(lines []string) (all []string) {
-	for _, text := range lines {
-		if text = strings.TrimSpace(text); text != "" {
-			all = append(all, singleImport.ReplaceAllString(text, "$1"))
-		}
-	}
-	return all
+// normalize removes empty lines and indentation. It formats an import declaration like a
+// line of several imports.
+func normalize(text string) string {
+	text = lineBreak.ReplaceAllString("\n"+text+"\n", "\n")
+	return singleImport.ReplaceAllString(text, "$1")
 }
 
-var singleImport = regexp.MustCompile(`^import ((?:\w+ )?"[^"]+")$`)
-
-// contains reports whether part is in all, in one piece.
-func contains(all, part []string) bool {
-	for i := 0; i+len(part) <= len(all); i++ {
-		if slices.Equal(all[i:i+len(part)], part) {
-			return true
-		}
-	}
-	return false
-}
-
-func TestCheckOfABlock(t *testing.T) {
+func TestBlockCheck(t *testing.T) {
 	files := map[string]string{
 		"a.go": "package a\n\nimport (\n\t\"fmt\"\n)\n\nfunc A() {\n\tfirst()\n\n\t// why\n\tsecond()\n}\n",
 		"b.go": "package b\n\nfunc B() {\n\tthird()\n}\n",
 	}
-	for text, ok := range map[string]bool{
+	for text, valid := range map[string]bool{
 		"first()":                               true,
 		"// before\nfirst()\n// after\nthird()": true,
 		"first()\n\n// why\nsecond()":           true,
 		"second()\n\nfirst()":                   true,
 		"func B() {\n    third()\n}":            true,
-		"first()\nsecond()":                     false, // there is something in between
+		"first()\nsecond()":                     false, // the comment between them is missing
 		"fourth()":                              false,
 		"first()\n\nfourth()":                   false,
 		"import \"fmt\"\n\nfirst()":             true,
@@ -110,7 +92,100 @@ func TestCheckOfABlock(t *testing.T) {
 		"":                                      false,
 	} {
 		b := &block{from: []string{"a.go", "b.go"}, lines: strings.Split(text, "\n")}
-		assert.Equal(t, ok, b.check(func(path string) string { return files[path] }) == nil, text)
+		assert.Equal(t, valid, b.check(func(path string) string { return files[path] }) == nil, text)
 	}
-	assert.Error(t, (&block{lines: []string{"first()"}}).check(nil), "it does not say where it is from")
+	assert.Error(t, (&block{lines: []string{"first()"}}).check(nil), "no from mark")
+}
+
+// testOf maps the commands that are not targets of make to the tests that run them.
+var testOf = map[string]string{
+	"kubectl apply -f events.yaml": "TestFlowControlManifest",
+	`kubectl get --raw /metrics | grep 'apiserver_flowcontrol_dispatched_requests_total.*flow_schema="eventseries"'`: "TestFlowControlManifest",
+}
+
+var (
+	makeTarget   = regexp.MustCompile(`(?m)^([a-z][a-z-]*):.*## `)
+	testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+)
+
+// namesIn returns the first submatches of a regular expression.
+func namesIn(text string, names *regexp.Regexp) map[string]bool {
+	all := map[string]bool{}
+	for _, match := range names.FindAllStringSubmatch(text, -1) {
+		all[match[1]] = true
+	}
+	return all
+}
+
+// A command is a line of a block, or a code span that starts with "make".
+func TestCommandsAreTested(t *testing.T) {
+	targets := namesIn(read(t, "Makefile"), makeTarget)
+	require.True(t, targets["test"] && targets["demo"])
+	undocumented := maps.Clone(testOf)
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if b.language != "sh" {
+				continue
+			}
+			for _, text := range b.lines {
+				command, _, _ := strings.Cut(text, " #")
+				command = strings.TrimSpace(command)
+				delete(undocumented, command)
+				assert.NoError(t, checkCommand(command, targets), p.path)
+			}
+		}
+		for i, text := range p.prose {
+			for _, command := range codes(text) {
+				if strings.HasPrefix(command, "make ") {
+					assert.NoError(t, checkCommand(command, targets), "%s:%d", p.path, i+1)
+				}
+			}
+		}
+	}
+	assert.Empty(t, undocumented, "no page contains these commands")
+
+	tests := map[string]bool{}
+	walk(t, "_test.go", func(path string) { maps.Copy(tests, namesIn(read(t, path), testFunction)) })
+	for command, test := range testOf {
+		assert.True(t, tests[test], "%s: no test %s", command, test)
+	}
+}
+
+// checkCommand returns an error unless a command calls existing targets of make, or a test
+// runs it.
+func checkCommand(command string, targets map[string]bool) error {
+	words := strings.Fields(command)
+	if len(words) == 0 || testOf[command] != "" {
+		return nil
+	}
+	if words[0] != "make" {
+		return fmt.Errorf("no test runs %q", command)
+	}
+	words = slices.DeleteFunc(words[1:], func(word string) bool { return strings.Contains(word, "=") })
+	if len(words) == 0 {
+		return fmt.Errorf("%q has no target", command)
+	}
+	for _, word := range words {
+		if !targets[word] {
+			return fmt.Errorf("%q: make has no target %q", command, word)
+		}
+	}
+	return nil
+}
+
+func TestCheckCommand(t *testing.T) {
+	targets := map[string]bool{"demo": true, "test": true}
+	for _, command := range []string{"make", "make A=b", "make demos", "make test bench", "rm -rf /"} {
+		assert.Error(t, checkCommand(command, targets), command)
+	}
+	assert.NoError(t, checkCommand("make test demo DEMO_FLAGS=--keep", targets))
+}
+
+func TestTargetsAreDocumented(t *testing.T) {
+	text := read(t, "CONTRIBUTING.md")
+	for name := range namesIn(read(t, "Makefile"), makeTarget) {
+		if name != "help" && name != "clean" {
+			assert.Contains(t, text, "make "+name, "CONTRIBUTING.md")
+		}
+	}
 }

@@ -1,12 +1,27 @@
-// Package docs is tests of what people read: the pages of this repository and the
+// Package docs tests the documentation of this repository: its Markdown pages and the
 // comments of its code.
 //
-// A page says of each block of code where it is from, in a comment before it:
+// # Usage
+//
+// Before a block of Go, YAML or JSON, name the files that contain its code:
 //
 //	<!-- from: test/docs/operations_test.go -->
 //
-// There it must stand as it is, so that it is compiled, and run by a test. A
-// command must be a target of the Makefile, or be known to what runs it
-// (commands_test.go). Tables of options, log messages, drop reasons and states must
-// have what the code has, and links must lead somewhere.
+// To document a command, use a target of the Makefile, or add the command to
+// blocks_test.go with the test that runs it.
+//
+// # Guarantees
+//
+//   - Each block of code occurs in the files that it names, so it compiles, and tests
+//     run it.
+//   - Each command is a target of the Makefile, or a test runs it.
+//   - The tables of options, log messages, drop reasons, states and versions match the
+//     code.
+//   - Links between pages resolve.
+//   - Exported identifiers and packages have comments. The comments of public packages
+//     describe their usage, guarantees and limitations.
+//
+// # Limitations
+//
+//   - The tests do not access the network, so they check only the syntax of other links.
 package docs

@@ -2,7 +2,6 @@ package docs
 
 import (
 	"go/ast"
-	"go/token"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,126 +14,100 @@ import (
 
 const operations = "docs/operations.md"
 
-// logCall is a call that writes a line of the log.
-type logCall struct {
-	at, message, level string
-	keys               []string
-}
+// logCall is a call of a logger.
+type logCall struct{ at, message, level string }
 
-// asAsked is the level of lines for which somebody gives the logger with its
-// verbosity.
-const asAsked = "as asked"
+var (
+	messageIndex = map[string]int{"Info": 0, "Error": 1} // by method
+	verbosity    = regexp.MustCompile(`\.V\((\d+)\)`)
+	lowerCamel   = regexp.MustCompile(`^[a-z][a-zA-Z]*$`)
+)
 
-// logCalls returns the calls that write a line of the log in what becomes part of
-// users' programs. A logger is whatever is called so.
+// logCalls returns the calls of loggers in the packages that users' programs include: the
+// calls of Info and Error whose receiver contains "log". Their keys are in lower camel case.
 func logCalls(t *testing.T) (calls []logCall) {
 	t.Helper()
 	for _, f := range sources(t, ".") {
-		switch {
-		case f.test, f.pkg == "main", strings.HasPrefix(f.path, "internal/safelog/"), strings.HasPrefix(f.path, "internal/controlplane/"):
+		if f.test || f.pkg == "main" || f.dir == "internal/safelog" || strings.HasPrefix(f.dir, "internal/controlplane") {
 			continue
 		}
-		ast.Inspect(f.file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+		for node := range ast.Preorder(f.file) {
+			call, _ := node.(*ast.CallExpr)
+			if call == nil {
+				continue
 			}
-			fun, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || fun.Sel.Name != "Info" && fun.Sel.Name != "Error" {
-				return true
+			method, _ := call.Fun.(*ast.SelectorExpr)
+			if method == nil {
+				continue
 			}
-			c := logCall{at: f.at(call.Pos())}
-			receiver := f.text(fun.X)
-			if !strings.Contains(strings.ToLower(receiver), "log") {
-				return true
-			}
-			message := 0
-			if fun.Sel.Name == "Error" {
-				c.level, message = "error", 1
-			} else if verbosity := verbosityOf.FindStringSubmatch(receiver); verbosity != nil {
-				c.level = verbosity[1]
-			} else {
-				c.level = "0"
-			}
-			if !assert.Greater(t, len(call.Args), message, c.at) {
-				return true
-			}
-			literal, ok := call.Args[message].(*ast.BasicLit)
-			if !assert.True(t, ok && literal.Kind == token.STRING, "%s: the message is no constant", c.at) {
-				return true
-			}
-			var err error
-			c.message, err = strconv.Unquote(literal.Value)
-			require.NoError(t, err)
-			for i, arg := range call.Args[message+1:] {
-				if literal, ok := arg.(*ast.BasicLit); ok && i%2 == 0 {
-					key, err := strconv.Unquote(literal.Value)
-					require.NoError(t, err)
-					c.keys = append(c.keys, key)
-				} else if i%2 == 0 {
-					assert.True(t, call.Ellipsis.IsValid(), "%s: a key is no constant", c.at)
+			message, ok := messageIndex[method.Sel.Name]
+			logger := f.text(method.X)
+			if ok && strings.Contains(strings.ToLower(logger), "log") {
+				c := logCall{at: f.fset.Position(call.Pos()).String(), level: "0"}
+				if match := verbosity.FindStringSubmatch(logger); match != nil {
+					c.level = match[1]
 				}
+				if method.Sel.Name == "Error" {
+					c.level = "error"
+				}
+				require.Greater(t, len(call.Args), message, c.at)
+				c.message = stringLiteral(call.Args[message])
+				assert.NotEmpty(t, c.message, "%s: the message is not a constant", c.at)
+				for i := message + 1; i < len(call.Args) && !call.Ellipsis.IsValid(); i += 2 {
+					assert.Regexp(t, lowerCamel, stringLiteral(call.Args[i]), "%s: a key", c.at)
+				}
+				calls = append(calls, c)
 			}
-			calls = append(calls, c)
-			return true
-		})
+		}
 	}
 	return calls
 }
 
-var (
-	verbosityOf = regexp.MustCompile(`\.V\((\d+)\)`)
-	lowerCamel  = regexp.MustCompile(`^[a-z][a-zA-Z]*$`)
-)
+// stringLiteral returns the value of a constant, or "" if expr is not one.
+func stringLiteral(expr ast.Expr) (value string) {
+	if literal, ok := expr.(*ast.BasicLit); ok {
+		value, _ = strconv.Unquote(literal.Value)
+	}
+	return value
+}
 
-// The table of operations.md has every message that there is, with its level, and no
-// other. Keys are as those of Kubernetes.
 func TestLogIsDocumented(t *testing.T) {
 	documented := map[string]string{}
+	var keys []string
 	for _, row := range readPage(t, operations).tableAfter(t, "## Log") {
 		require.Len(t, row, 3, row)
 		message := codes(row[0])
 		require.Len(t, message, 1, row)
 		require.NotContains(t, documented, message[0])
 		documented[message[0]] = row[1]
+		keys = append(keys, codes(row[2])...)
 	}
 	calls := logCalls(t)
-	found := map[string]string{}
+	levels := map[string]string{}
 	for _, c := range calls {
-		level := c.level
 		switch c.message {
-		case "Event occurred":
-			level = asAsked
-		case "Sent an event":
-			// Its logger asks whether it is enabled first.
-			level = "4"
+		case "Event occurred": // the caller passes the verbosity
+			c.level = "as asked"
+		case "Sent an event": // the recorder sets the verbosity of the logger elsewhere
+			c.level = "4"
 		}
-		if before, ok := found[c.message]; ok {
-			assert.Equal(t, before, level, "%s: %q has two levels", c.at, c.message)
+		if level, ok := levels[c.message]; ok {
+			assert.Equal(t, level, c.level, "%s: %q has two levels", c.at, c.message)
 		}
-		found[c.message] = level
-		for _, key := range c.keys {
-			assert.Regexp(t, lowerCamel, key, c.at)
-		}
+		levels[c.message] = c.level
 	}
-	assert.Equal(t, found, documented)
+	assert.Equal(t, levels, documented)
 	assert.Greater(t, len(calls), 20)
-}
 
-// What the lines of the log say beside the message is named as it is in the page.
-func TestKeysOfTheLogAreThere(t *testing.T) {
-	text := []string{}
+	var text strings.Builder
 	for _, f := range sources(t, ".") {
 		if !f.test {
-			text = append(text, read(t, f.path))
+			text.WriteString(read(t, f.path))
 		}
 	}
-	all := strings.Join(text, "\n")
-	for _, row := range readPage(t, operations).tableAfter(t, "## Log") {
-		for _, key := range codes(row[2]) {
-			if lowerCamel.MatchString(key) && !slices.Contains([]string{"related", "list", "reason", "action"}, key) {
-				assert.Contains(t, all, strconv.Quote(key), "no line has the key %s", key)
-			}
+	for _, key := range keys {
+		if lowerCamel.MatchString(key) && !slices.Contains([]string{"related", "list", "reason", "action"}, key) {
+			assert.Contains(t, text.String(), strconv.Quote(key), "no log call has the key %s", key)
 		}
 	}
 }

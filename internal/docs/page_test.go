@@ -1,165 +1,113 @@
 package docs
 
 import (
+	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
-// root is where the repository is, seen from here.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// root is the path of the repository. All other paths are relative to it.
 var root = filepath.Join("..", "..")
 
-// page is a file of Markdown. What is known of it is what the tests look at: this
-// is no parser of the language.
+// page is a Markdown page. readPage parses only what the tests need.
 type page struct {
-	path    string // from root, with slashes
-	prose   []line // what is not in a block
+	path    string
+	prose   []string // the lines, which are empty in blocks
 	blocks  []block
 	anchors []string
 }
 
-type line struct {
-	number int
-	text   string
-}
-
-// block is a fenced block of code.
+// block is a fenced code block.
 type block struct {
-	number   int // of the line that begins it
 	language string
-	from     []string // the files that it says it is from
+	from     []string // the files that contain the code
 	lines    []string
 }
 
 var (
-	heading  = regexp.MustCompile(`^#{1,6} +(.*?) *#*$`)
-	fence    = regexp.MustCompile("^ *(```+|~~~+)([a-z]*)$")
-	fromMark = regexp.MustCompile(`^<!-- from: (.+) -->$`)
+	heading     = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+	fenced      = regexp.MustCompile("(?m)^(?:<!-- from: (.+) -->\n+)? *```([a-z]*)\n((?s:.*?))^ *```$")
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{Nd}_ -]`)
+	cellBorder  = regexp.MustCompile(`\s*\|\s*`)
+	code        = regexp.MustCompile("`[^`]*`")
 )
 
-// pages returns all pages of the repository.
-func pages(t *testing.T) []*page {
+func pages(t *testing.T) map[string]*page {
 	t.Helper()
-	var all []*page
-	walk(t, ".md", func(path string) { all = append(all, readPage(t, path)) })
+	all := map[string]*page{}
+	walk(t, ".md", func(path string) { all[path] = readPage(t, path) })
 	require.Greater(t, len(all), 5)
 	return all
 }
 
-// readPage reads the page at a path from root.
 func readPage(t *testing.T, path string) *page {
 	t.Helper()
 	p := &page{path: path}
-	var current *block
-	var closing string
-	var from []string
-	for i, text := range strings.Split(read(t, path), "\n") {
-		mark := fence.FindStringSubmatch(text)
-		switch {
-		case current != nil && strings.TrimSpace(text) == closing:
-			p.blocks = append(p.blocks, *current)
-			current = nil
-		case current != nil:
-			current.lines = append(current.lines, text)
-		case mark != nil:
-			current, closing = &block{number: i + 1, language: mark[2], from: from}, mark[1]
-			from = nil
-		case fromMark.MatchString(text):
-			from = strings.Fields(fromMark.FindStringSubmatch(text)[1])
-		default:
-			if strings.TrimSpace(text) != "" {
-				assert.Empty(t, from, "%s:%d: a mark without a block", path, i+1)
-				from = nil
-			}
-			if h := heading.FindStringSubmatch(text); h != nil {
-				p.anchors = append(p.anchors, anchorOf(h[1], p.anchors))
-			}
-			p.prose = append(p.prose, line{i + 1, text})
-		}
+	prose := fenced.ReplaceAllStringFunc(read(t, path), func(text string) string {
+		match := fenced.FindStringSubmatch(text)
+		lines := strings.Split(strings.TrimSuffix(match[3], "\n"), "\n")
+		p.blocks = append(p.blocks, block{from: strings.Fields(match[1]), language: match[2], lines: lines})
+		return strings.Repeat("\n", strings.Count(text, "\n")) // keeps the line numbers
+	})
+	require.NotContains(t, prose, "```", "%s: unclosed block", path)
+	require.NotContains(t, prose, "~~~", "%s: use backticks for a block", path)
+	require.NotContains(t, prose, "<!-- from:", "%s: no block after a from mark", path)
+	p.prose = strings.Split(prose, "\n")
+	for _, match := range heading.FindAllStringSubmatch(prose, -1) {
+		anchor := anchorOf(match[1])
+		require.NotContains(t, p.anchors, anchor, "%s: two headings have the same name", path)
+		p.anchors = append(p.anchors, anchor)
 	}
-	require.Nil(t, current, "%s: a block without an end", path)
 	return p
 }
 
-// anchorOf returns the anchor that GitHub gives a heading, when it has given these
-// to those before it.
-func anchorOf(heading string, before []string) string {
-	heading = link.ReplaceAllString(heading, "$1")
-	anchor := strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-			return unicode.ToLower(r)
-		default:
-			return -1
-		}
-	}, heading)
-	for n, unique := 0, anchor; ; {
-		if !slices.Contains(before, unique) {
-			return unique
-		}
-		n++
-		unique = anchor + "-" + string(rune('0'+n))
-	}
+// anchorOf returns the anchor that GitHub generates for a heading.
+func anchorOf(heading string) string {
+	return strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
 
-func TestAnchorOf(t *testing.T) {
-	for heading, want := range map[string]string{
-		"Options":                             "options",
-		"What is wrong when …":                "what-is-wrong-when-",
-		"From client-go/tools/events":         "from-client-gotoolsevents",
-		"`Eventf`, and a [link](x.md) in it!": "eventf-and-a-link-in-it",
-	} {
-		assert.Equal(t, want, anchorOf(heading, nil))
-	}
-	assert.Equal(t, "again-1", anchorOf("Again", []string{"again"}))
-}
-
-// tableAfter returns the rows of the first table after a line that begins so,
-// without its head, each with its cells.
-func (p *page) tableAfter(t *testing.T, start string) [][]string {
+// tableAfter returns the cells of the first table after a line with the given prefix,
+// without the header.
+func (p *page) tableAfter(t *testing.T, prefix string) [][]string {
 	t.Helper()
+	start := slices.IndexFunc(p.prose, func(text string) bool { return strings.HasPrefix(text, prefix) })
+	require.GreaterOrEqual(t, start, 0, "%s: no line starts with %q", p.path, prefix)
 	var rows [][]string
-	found := false
-	for _, l := range p.prose {
-		switch {
-		case !found:
-			found = strings.HasPrefix(l.text, start)
-		case strings.HasPrefix(l.text, "|"):
-			cells := strings.Split(strings.Trim(l.text, "| "), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
-			}
-			rows = append(rows, cells)
-		case len(rows) > 0:
-			require.Greater(t, len(rows), 2, "%s:%d", p.path, l.number)
-			return rows[2:]
+	for _, text := range p.prose[start+1:] {
+		if strings.HasPrefix(text, "|") {
+			rows = append(rows, cells(text))
+		} else if len(rows) > 0 {
+			break
 		}
 	}
-	require.Greater(t, len(rows), 2, "%s has no table after %q", p.path, start)
+	require.Greater(t, len(rows), 2, "%s: no table after %q", p.path, prefix)
 	return rows[2:]
 }
 
-// codes returns what is between backticks in a text.
+// cells returns the cells of a row.
+func cells(row string) []string { return cellBorder.Split(strings.Trim(row, "| "), -1) }
+
+// codes returns the code spans in a text.
 func codes(text string) (all []string) {
-	for i, part := range strings.Split(text, "`") {
-		if i%2 == 1 {
-			all = append(all, part)
-		}
+	for _, span := range code.FindAllString(text, -1) {
+		all = append(all, strings.Trim(span, "`"))
 	}
 	return all
 }
 
-// read returns the file at a path from root.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
@@ -167,7 +115,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// walk calls f with the path from root of every file whose name ends so.
+// walk calls f with the path of every file whose name has the given suffix.
 func walk(t *testing.T, suffix string, f func(path string)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
@@ -182,4 +130,62 @@ func walk(t *testing.T, suffix string, f func(path string)) {
 		return nil
 	})
 	require.NoError(t, err)
+}
+
+var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
+
+func TestLinksResolve(t *testing.T) {
+	all := pages(t)
+	n := 0
+	for _, p := range all {
+		for i, text := range p.prose {
+			for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
+				n++
+				assert.NoError(t, resolve(all, p, match[1]), "%s:%d", p.path, i+1)
+			}
+		}
+	}
+	assert.Greater(t, n, 30)
+}
+
+// resolve returns an error unless a link target is an existing file or heading, or a
+// well-formed URL.
+func resolve(all map[string]*page, from *page, target string) error {
+	u, err := url.Parse(target)
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme == "https" && strings.Contains(u.Host, ".") && u.User == nil:
+		return nil
+	case u.Scheme != "" || u.Host != "":
+		return fmt.Errorf("%s: neither https nor a file", target)
+	}
+	file := from.path
+	if u.Path != "" {
+		file = path.Join(path.Dir(from.path), u.Path)
+	}
+	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(file))); err != nil {
+		return fmt.Errorf("%s: %w", target, err)
+	}
+	if u.Fragment == "" {
+		return nil
+	}
+	to, ok := all[file]
+	if !ok {
+		return fmt.Errorf("%s: not a page", target)
+	}
+	if !slices.Contains(to.anchors, u.Fragment) {
+		return fmt.Errorf("%s: not in the anchors %v", target, to.anchors)
+	}
+	return nil
+}
+
+func TestResolve(t *testing.T) {
+	all := pages(t)
+	for target, valid := range map[string]bool{
+		"rbac": true, "no.md": false, "../README.md#no": false, "#no": false, "rbac/recorder.yaml#x": false, "../../outside.md": false,
+		"https://example.com/x#y": true, "https://localhost/x": false, "http://example.com": false, "ftp://example.com": false,
+	} {
+		assert.Equal(t, valid, resolve(all, all["docs/migration.md"], target) == nil, target)
+	}
 }

@@ -6,23 +6,26 @@ import (
 	"go/printer"
 	"go/token"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// source is a file of Go.
+// source is a Go file.
 type source struct {
 	path, dir, pkg string
-	module         string // the folder of its module
+	module         string // the directory of its module
 	test           bool
 	file           *ast.File
 	fset           *token.FileSet
 }
 
-// sources returns the files of a module of this repository, or of all if module is
-// empty. The module of the root is ".".
+// sources returns the Go files of the module in the given directory, or of all modules if
+// module is empty.
 func sources(t *testing.T, module string) (all []*source) {
 	t.Helper()
 	modules := map[string]bool{}
@@ -44,15 +47,139 @@ func sources(t *testing.T, module string) (all []*source) {
 	return all
 }
 
-// at returns a position for people.
-func (s *source) at(pos token.Pos) string { return s.fset.Position(pos).String() }
-
-// line returns the line of a position.
 func (s *source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
 
-// text returns what a node looks like.
+// text returns the source code of a node.
 func (s *source) text(node ast.Node) string {
 	var b strings.Builder
-	_ = printer.Fprint(&b, s.fset, node) // a Builder takes everything
+	_ = printer.Fprint(&b, s.fset, node) // a Builder returns no error
 	return b.String()
+}
+
+func TestExportedIdentifiersHaveComments(t *testing.T) {
+	n := 0
+	for _, f := range sources(t, "") {
+		total, missing := exported(f)
+		n += total
+		for _, name := range missing {
+			t.Errorf("%s: %s has no comment", f.path, name)
+		}
+	}
+	assert.Greater(t, n, 300)
+}
+
+// testFunctionName matches the functions that the go command calls.
+var testFunctionName = regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)`)
+
+// exported returns the number of exported identifiers in a file, and those that lack a
+// comment. It skips test functions, and removes unexported identifiers from the file.
+func exported(f *source) (total int, missing []string) {
+	check := func(name string, documented bool) {
+		total++
+		if !documented {
+			missing = append(missing, name)
+		}
+	}
+	ast.FileExports(f.file)
+	for _, decl := range f.file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv == nil && !testFunctionName.MatchString(name) || d.Recv != nil && ast.IsExported(strings.TrimPrefix(f.text(d.Recv.List[0].Type), "*")) {
+				check(name, hasText(d.Doc))
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					check(s.Name.Name, hasText(s.Doc, d.Doc))
+					// In test modules, the comment of a type is enough.
+					if f.module == "." {
+						checkMembers(f, s, check)
+					}
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						check(name.Name, hasText(s.Doc, s.Comment, d.Doc))
+					}
+				}
+			}
+		}
+	}
+	return total, missing
+}
+
+// checkMembers calls check for the fields or methods of a type. A comment covers a member
+// and those on the lines directly below it. The comment of the type covers the members on
+// its line.
+func checkMembers(f *source, s *ast.TypeSpec, check func(name string, documented bool)) {
+	var members []*ast.Field
+	switch typ := s.Type.(type) {
+	case *ast.StructType:
+		members = typ.Fields.List
+	case *ast.InterfaceType:
+		members = typ.Methods.List
+	}
+	typeLine := f.line(s.Pos())
+	covered := typeLine
+	for _, member := range members {
+		first := f.line(member.Pos())
+		if hasText(member.Doc, member.Comment) || first == covered || first == covered+1 && first != typeLine+1 {
+			covered = f.line(member.End())
+		}
+		for _, name := range member.Names {
+			check(s.Name.Name+"."+name.Name, first <= covered)
+		}
+	}
+}
+
+func hasText(comments ...*ast.CommentGroup) bool {
+	return slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return strings.TrimSpace(c.Text()) != "" })
+}
+
+func TestExported(t *testing.T) {
+	for code, want := range map[string][]string{
+		"// A is.\ntype A struct {\n\tB, C int\n\td int\n}":                 {"A.B", "A.C"},
+		"// A is.\ntype A struct{ B int }":                                  nil,
+		"// A is.\ntype A struct {\n\t// B is, and C.\n\tB int\n\tC int\n}": nil,
+		"// A is.\ntype A struct {\n\tB int // is\n\n\tC int\n}":            {"A.C"},
+		"// A is.\ntype A interface {\n\tB()\n\t// C does.\n\tC()\n}":       {"A.B"},
+		"type A int":                               {"A"},
+		"// A does.\nfunc A() {}\nfunc B() {}":     {"B"},
+		"func (a A) B() {}\nfunc (a *A) c() {}":    {"B"},
+		"func (a a) B() {}\nfunc TestA() {}":       nil,
+		"const A, b = 1, 2":                        {"A"},
+		"// Both are.\nvar (\n\tA = 1\n\tB = 2\n)": nil,
+		"const (\n\tA = 1 // is\n\tB = 2\n)":       {"B"},
+	} {
+		f := &source{module: ".", fset: token.NewFileSet()}
+		var err error
+		f.file, err = parser.ParseFile(f.fset, "x.go", "package x\n\n"+code, parser.ParseComments)
+		require.NoError(t, err)
+		_, missing := exported(f)
+		assert.Equal(t, want, missing, code)
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	comments := map[string]string{}
+	files := map[string]*source{}
+	for _, f := range sources(t, "") {
+		if !strings.HasSuffix(f.pkg, "_test") {
+			comments[f.dir] += f.file.Doc.Text()
+			files[f.dir] = f
+		}
+	}
+	public := 0
+	for dir, f := range files {
+		want := "^Package " + f.pkg + " "
+		if f.pkg == "main" {
+			want = "."
+		} else if f.module == "." && !strings.Contains("/"+dir+"/", "/internal/") {
+			public++
+			// Each use may have a heading.
+			want += `(?s:.*\n# .*\n# Guarantees\n.*\n# Limitations\n)`
+		}
+		assert.Regexp(t, want, comments[dir], dir)
+	}
+	assert.GreaterOrEqual(t, public, 4)
 }

@@ -1,19 +1,22 @@
 package docs
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/metrics"
 	"github.com/eventseries/eventseries/series"
 )
 
-// The table of options has each field, in order.
 func TestOptionsAreDocumented(t *testing.T) {
 	var fields, documented []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[events.Options]()) {
@@ -26,37 +29,87 @@ func TestOptionsAreDocumented(t *testing.T) {
 	assert.Equal(t, fields, documented)
 }
 
-var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|tracker\.Drop(\w+))$`)
+var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|DropReason\(tracker\.Drop(\w+)\))$`)
 
-// The table of drops has each reason.
-func TestDropsAreDocumented(t *testing.T) {
+func TestDropReasonsAreDocumented(t *testing.T) {
 	var reasons, documented []string
 	for _, match := range dropReason.FindAllStringSubmatch(read(t, "events/drop.go"), -1) {
 		reasons = append(reasons, match[1]+match[2])
 	}
 	require.GreaterOrEqual(t, len(reasons), 9)
-	require.Equal(t, events.DropTableFull, events.DropReason("TableFull"), "the names are the values")
+	require.Equal(t, events.DropTableFull, events.DropReason("TableFull"), "the constants are named after their values")
 	for _, row := range readPage(t, operations).tableAfter(t, "### Drops") {
 		documented = append(documented, codes(row[0])...)
 	}
 	assert.ElementsMatch(t, reasons, documented)
+	_, values := exposed(t)
+	assert.ElementsMatch(t, reasons, values["reason"], "metrics start at zero for each reason")
 }
 
-// The diagram has each state, and what an Event says of it.
-func TestStatesAreDocumented(t *testing.T) {
-	var diagram *block
-	p := readPage(t, "docs/design.md")
-	for i, b := range p.blocks {
-		if b.language == "mermaid" {
-			require.Nil(t, diagram, "one diagram")
-			diagram = &p.blocks[i]
+// statistics are those of a broadcaster.
+type statistics events.Stats
+
+func (s statistics) Stats() events.Stats { return events.Stats(s) }
+
+// exposed returns the name, type and labels of each metric, and the values of each label.
+func exposed(t *testing.T) (all []string, values map[string][]string) {
+	t.Helper()
+	stats := statistics{Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}}
+	for _, outcome := range []string{"pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
+		stats.Writes[events.WriteKey{Kind: "create", Outcome: outcome}] = 1
+	}
+	registry := prometheus.NewRegistry()
+	require.NoError(t, registry.Register(metrics.NewCollector(stats, metrics.Options{})))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	values = map[string][]string{}
+	for _, family := range families {
+		var labels []string
+		for i, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				values[label.GetName()] = append(values[label.GetName()], label.GetValue())
+				if i == 0 {
+					labels = append(labels, label.GetName())
+				}
+			}
+		}
+		all = append(all, fmt.Sprint(family.GetName(), strings.ToLower(family.GetType().String()), labels))
+	}
+	return all, values
+}
+
+func TestMetricsAreDocumented(t *testing.T) {
+	var documented, explained []string
+	for _, text := range readPage(t, "docs/metrics.md").prose {
+		row := cells(text)
+		if !strings.HasPrefix(row[0], "`") {
+			continue
+		}
+		explained = append(explained, codes(row[0])...)
+		if name := codes(row[0])[0]; strings.HasPrefix(name, "eventseries_") {
+			require.Len(t, row, 4, row)
+			assert.NotEmpty(t, row[3], name)
+			labels := codes(row[2])
+			slices.Sort(labels)
+			documented = append(documented, fmt.Sprint(name, row[1], labels))
 		}
 	}
-	require.NotNil(t, diagram)
+	all, values := exposed(t)
+	assert.ElementsMatch(t, all, documented)
+	for _, label := range []string{"kind", "outcome", "reason"} {
+		assert.Subset(t, explained, values[label])
+	}
+}
+
+func TestStatesAreDocumented(t *testing.T) {
+	const page = "docs/design.md"
+	diagrams := slices.DeleteFunc(readPage(t, page).blocks, func(b block) bool { return b.language != "mermaid" })
+	require.Len(t, diagrams, 1)
+	lines := diagrams[0].lines
+	require.Equal(t, "stateDiagram-v2", lines[0])
 	transition := regexp.MustCompile(`^ +(\[\*\]|\w+) --> (\[\*\]|\w+)(: .+)?$`)
 	drawn := map[string]bool{}
-	require.Equal(t, "stateDiagram-v2", diagram.lines[0])
-	for _, text := range diagram.lines[1:] {
+	for _, text := range lines[1:] {
 		match := transition.FindStringSubmatch(text)
 		require.NotNil(t, match, text)
 		drawn[match[1]], drawn[match[2]] = true, true
@@ -67,11 +120,40 @@ func TestStatesAreDocumented(t *testing.T) {
 		states[s.String()] = true
 	}
 	assert.Equal(t, states, drawn)
-	text := read(t, p.path)
+	text := read(t, page)
 	for state := range states {
-		assert.Contains(t, text, "\n**"+state+".** ", "a paragraph for each")
+		assert.Contains(t, text, "\n**"+state+".** ", "no paragraph for the state")
 	}
 	for _, annotation := range []string{series.AnnotationState, series.AnnotationLastNote, series.AnnotationSuccessor} {
 		assert.Contains(t, text, "| annotation `"+annotation+"` |")
 	}
+}
+
+func TestVersionsInReadmeAreTested(t *testing.T) {
+	find := func(path, pattern string) []string {
+		match := regexp.MustCompile(`(?m)` + pattern).FindStringSubmatch(read(t, path))
+		require.NotNil(t, match, "%s: %s", path, pattern)
+		return strings.Fields(match[1])
+	}
+	tested := map[string][]string{
+		"client-go":             append(find("go.mod", `^\tk8s\.io/client-go (\S+)$`), find("Makefile", `^CLIENT_GO \?= (.+)$`)...),
+		"controller-runtime":    append(find("Makefile", `^CONTROLLER_RUNTIME \?= (.+)$`), find("test/go.mod", `^\tsigs\.k8s\.io/controller-runtime (\S+)$`)...),
+		"Kubernetes API server": {strings.TrimPrefix(find("test/controlplane/go.mod", `^\tk8s\.io/kubernetes (\S+)$`)[0], "v")},
+		"Go":                    find(".github/workflows/ci.yml", `go-version: "(\S+)"$`),
+	}
+	rows := readPage(t, "README.md").tableAfter(t, "## Versions")
+	require.Len(t, rows, len(tested))
+	for _, row := range rows {
+		require.Len(t, row, 3)
+		assert.Equal(t, strings.Join(tested[row[0]], ", "), row[2], row[0])
+		for _, version := range tested[row[0]] {
+			if minor := regexp.MustCompile(`^v\d+\.\d+`).FindString(version); minor != "" {
+				assert.Contains(t, row[1], minor, row[0])
+			}
+		}
+	}
+	oldest := find("go.mod", `^go (\d+\.\d+)`)[0]
+	assert.Contains(t, rows[len(rows)-1][1], oldest)
+	// test/go.mod requires the newest version.
+	assert.Contains(t, tested["client-go"], find("test/go.mod", `^\tk8s\.io/client-go (\S+)$`)[0])
 }

@@ -1,5 +1,3 @@
-// Package legacy gives callers of the legacy recorder (k8s.io/client-go/tools/record)
-// one of events.k8s.io/v1.
 package legacy
 
 import (
@@ -10,66 +8,68 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DistinctNotes is how many messages of the same tuple are told apart where nobody
-// says: legacy callers put what differs into the message.
+// DistinctNotes is how many messages get an Event of their own by default if the
+// events differ in nothing else. Legacy callers put into the message what they would
+// otherwise pass as the related object.
 const DistinctNotes = 10
 
-// Action says what was done or tried, when an event is about regarding and has
-// that reason. What is empty stands for the reason. It is called by every
-// occurrence, maybe concurrently, so it should be quick.
+// Action returns the action of an event about regarding with the given reason. "" means
+// the reason. A recorder calls it for every occurrence, possibly concurrently, so it
+// should be fast.
 type Action func(regarding runtime.Object, reason string) string
 
-// annotated is what the recorders of this project have beside client-go's oldest
-// interface.
+// annotated is the method for annotations, which the recorders of this project add to
+// the interface of client-go.
 type annotated interface {
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
-// Recorder is a record.EventRecorderLogger whose events go to a recorder of
-// events.k8s.io/v1. Its methods may be called concurrently.
+// Recorder is a [record.EventRecorderLogger] that emits its events to a recorder of
+// events.k8s.io/v1. Create one with [NewRecorder]. Its methods are safe for concurrent
+// use.
 type Recorder struct {
-	to     clientevents.EventRecorderLogger
+	target clientevents.EventRecorderLogger
 	action Action // nil: the reason
 }
 
 var _ record.EventRecorderLogger = (*Recorder)(nil)
 
-// NewRecorder returns a Recorder. If action is nil, the reason is the action.
+// NewRecorder returns a Recorder that emits its events to the given recorder. If action
+// is nil, the reason becomes the action.
 func NewRecorder(to clientevents.EventRecorderLogger, action Action) *Recorder {
-	return &Recorder{to: to, action: action}
+	return &Recorder{target: to, action: action}
 }
 
-// Event emits an event. The message is text and not a format.
+// Event emits an event. The message is not a format.
 func (r *Recorder) Event(object runtime.Object, eventtype, reason, message string) {
-	r.to.Eventf(object, nil, eventtype, reason, r.actionOf(object, reason), "%s", message)
+	r.target.Eventf(object, nil, eventtype, reason, r.actionOf(object, reason), "%s", message)
 }
 
-// Eventf emits an event with a message that is formatted.
+// Eventf emits an event with a formatted message.
 func (r *Recorder) Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any) {
-	r.to.Eventf(object, nil, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
+	r.target.Eventf(object, nil, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
 }
 
-// AnnotatedEventf emits an event with annotations. If the recorder that it goes
-// to takes none, they are left out.
+// AnnotatedEventf emits an event with annotations. It omits them if the target does not
+// support annotations.
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
-	if to, ok := r.to.(annotated); ok {
-		to.AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
+	if target, ok := r.target.(annotated); ok {
+		target.AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
 		return
 	}
 	r.Eventf(object, eventtype, reason, messageFmt, args...)
 }
 
-// PastEventf emits an event as Eventf does. It was taken out of the interface in
-// client-go v0.19; code that is older than that still calls it. The time of an
-// occurrence is that of the call, so the given one is not taken.
+// PastEventf emits an event like Eventf, for code that was written before client-go
+// v0.19 removed it from the interface. It ignores the time: the time of an occurrence is
+// the time of the call.
 func (r *Recorder) PastEventf(object runtime.Object, _ metav1.Time, eventtype, reason, messageFmt string, args ...any) {
 	r.Eventf(object, eventtype, reason, messageFmt, args...)
 }
 
-// WithLogger returns a recorder that logs to logger what is wrong with the
-// events that it emits.
+// WithLogger returns a recorder that logs problems with its events to logger.
 func (r *Recorder) WithLogger(logger klog.Logger) record.EventRecorderLogger {
-	return &Recorder{to: r.to.WithLogger(logger), action: r.action}
+	return &Recorder{target: r.target.WithLogger(logger), action: r.action}
 }
 
 func (r *Recorder) actionOf(object runtime.Object, reason string) (action string) {
@@ -77,7 +77,7 @@ func (r *Recorder) actionOf(object runtime.Object, reason string) (action string
 		return reason
 	}
 	defer func() {
-		// An event is not worth the life of its controller.
+		// A bug in the callback must not crash the controller.
 		if recover() != nil || action == "" {
 			action = reason
 		}

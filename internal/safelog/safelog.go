@@ -1,10 +1,3 @@
-// Package safelog is for loggers of others that are given what others wrote.
-//
-// Names, notes and what a server answers can have line breaks and control
-// characters in them. Not every log sink keeps these from looking like lines of
-// its own: klog's text format writes a string of several lines, and the names of
-// an object reference, as they are. And a sink is code of the user, which may
-// panic. Guard is against both.
 package safelog
 
 import (
@@ -16,18 +9,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Verbatim is a value of several lines that is logged as it is: one that the
-// program has made itself, such as a stack.
+// Verbatim is a trusted string with several lines, such as a stack, that a guarded logger
+// does not escape.
 type Verbatim string
 
-// timeFormat is how times are logged: as Events have them, in UTC.
+// timeFormat is RFC 3339 with milliseconds.
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// Guard returns a logger that writes what logger does, with everything in its
-// values escaped that is not printable and times as RFC 3339 has them, and that does not panic when logger does.
-// A logger that is guarded already is returned as it is.
+// Guard returns a logger that writes to the sink of logger, escapes unprintable characters
+// in values, formats times as RFC 3339 in UTC, and recovers from panics of the sink. It
+// returns a guarded logger, and one without a sink, unchanged.
 //
-// Messages and keys are not looked at. They must be constants.
+// Messages and keys must be constants. The guarded logger does not escape them.
 func Guard(logger klog.Logger) klog.Logger {
 	sink := logger.WithCallDepth(1).GetSink()
 	if _, ok := sink.(guard); ok || sink == nil {
@@ -36,22 +29,22 @@ func Guard(logger klog.Logger) klog.Logger {
 	return logger.WithSink(guard{sink})
 }
 
-// guard keeps the panics of a log sink to itself. There is nobody to be told of
-// them: the log is where one would say so.
+// guard is a log sink that escapes values and recovers from panics. It discards the
+// panics, because it cannot log them.
 type guard struct{ klog.LogSink }
 
 func (g guard) Enabled(level int) bool {
-	defer swallow()
+	defer discardPanic()
 	return g.LogSink.Enabled(level)
 }
 
 func (g guard) Info(level int, msg string, keysAndValues ...any) {
-	defer swallow()
+	defer discardPanic()
 	g.LogSink.Info(level, msg, escapeAll(keysAndValues)...)
 }
 
 func (g guard) Error(err error, msg string, keysAndValues ...any) {
-	defer swallow()
+	defer discardPanic()
 	g.LogSink.Error(escapeError(err), msg, escapeAll(keysAndValues)...)
 }
 
@@ -63,10 +56,9 @@ func (g guard) WithName(name string) klog.LogSink {
 	return guard{g.LogSink.WithName(name)}
 }
 
-func swallow() { _ = recover() }
+func discardPanic() { _ = recover() }
 
-// escapeAll returns keys and values with the values escaped. What is given is
-// left as it is.
+// escapeAll returns a copy of keysAndValues with escaped values.
 func escapeAll(keysAndValues []any) []any {
 	escaped := make([]any, len(keysAndValues))
 	copy(escaped, keysAndValues)
@@ -83,37 +75,35 @@ func escapeValue(value any) any {
 	case Verbatim:
 		return string(v)
 	case klog.ObjectRef:
-		// klog puts it between quotation marks, which a name must not end.
+		// klog writes the names between quotation marks without escaping them.
 		return klog.ObjectRef{Namespace: escapeQuoted(v.Namespace), Name: escapeQuoted(v.Name)}
 	case error:
 		return escapeError(v)
 	case time.Time:
-		// String would add the monotonic reading.
 		return v.UTC().Format(timeFormat)
 	default:
 		return value
 	}
 }
 
-// Escape returns s with everything that is not printable, and what is not UTF-8,
-// written as Go would in a string literal. What is printable stays as it is,
-// backslashes included, so a string that needs nothing is itself.
+// Escape replaces unprintable characters and invalid UTF-8 in s with the escape sequences
+// of a Go string literal. It keeps printable characters, including backslashes.
 func Escape(s string) string {
 	return escape(s, strconv.IsPrint)
 }
 
-// escapeQuoted is Escape for what is put between quotation marks by somebody who
-// looks at nothing.
+// escapeQuoted escapes s for use between quotation marks: like Escape, and quotation marks
+// and backslashes as well.
 func escapeQuoted(s string) string {
 	return escape(s, func(r rune) bool { return strconv.IsPrint(r) && r != '"' && r != '\\' })
 }
 
-func escape(s string, plain func(rune) bool) string {
+func escape(s string, keep func(rune) bool) string {
 	var b strings.Builder
 	done := 0
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if plain(r) && (r != utf8.RuneError || size > 1) {
+		if keep(r) && (r != utf8.RuneError || size > 1) {
 			i += size
 			continue
 		}
@@ -130,7 +120,8 @@ func escape(s string, plain func(rune) bool) string {
 	return b.String()
 }
 
-// escapeError returns err, or one that says the same in printable characters.
+// escapeError returns an error that wraps err and has an escaped message, or err itself if
+// its message is printable.
 func escapeError(err error) error {
 	if err == nil {
 		return nil
@@ -142,7 +133,7 @@ func escapeError(err error) error {
 	return err
 }
 
-// escapedError is an error whose message has been escaped.
+// escapedError replaces the message of an error with an escaped one.
 type escapedError struct {
 	error
 	message string
@@ -151,5 +142,5 @@ type escapedError struct {
 // Error returns the escaped message.
 func (e escapedError) Error() string { return e.message }
 
-// Unwrap returns the error itself.
+// Unwrap returns the original error.
 func (e escapedError) Unwrap() error { return e.error }

@@ -14,17 +14,19 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 )
 
-// The guard around a logger leaves it as it is otherwise.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 func TestGuard(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) },
 		funcr.Options{Verbosity: 1, LogCaller: funcr.All})
 	g := Guard(logger)
-	assert.Equal(t, g, Guard(g), "once is enough")
+	assert.Equal(t, g, Guard(g), "a guarded logger stays the same")
 	g.WithName("name").WithValues("k", "v").V(1).Info("one")
 	g.Error(nil, "two", "count", 2, "stack", Verbatim("a\nb"),
 		"at", time.Date(2026, 1, 2, 13, 0, 0, 1_500_000, time.FixedZone("", 3600)))
@@ -34,25 +36,16 @@ func TestGuard(t *testing.T) {
 	assert.Contains(t, lines[0], "name")
 	assert.Contains(t, lines[1], `"error"=null "count"=2 "stack"="a\nb" "at"="2026-01-02T12:00:00.001Z"`)
 	for _, line := range lines {
-		assert.Contains(t, line, "safelog_test.go", "the caller is the caller still")
+		assert.Contains(t, line, "safelog_test.go", "the call depth stays the same")
 	}
 }
 
-// badSink panics when it is asked to log.
-type badSink struct{ klog.LogSink }
-
-func (badSink) Enabled(int) bool                 { return true }
-func (badSink) Info(int, string, ...any)         { panic("no log today") }
-func (badSink) Error(error, string, ...any)      { panic("no log today") }
-func (s badSink) WithValues(...any) klog.LogSink { return s }
-func (s badSink) WithName(string) klog.LogSink   { return s }
-
-func TestGuardKeepsPanics(t *testing.T) {
-	bad := Guard(klog.New(badSink{klog.Background().GetSink()})).WithName("x").WithValues("k", "v")
+func TestGuardRecoversFromPanics(t *testing.T) {
+	logger := Guard(funcr.New(func(string, string) { panic("cannot write") }, funcr.Options{})).WithName("x").WithValues("k", "v")
 	assert.NotPanics(t, func() {
 		Guard(klog.Logger{}).Info("no sink")
-		bad.Info("bad")
-		bad.Error(errors.New("e"), "bad")
+		logger.Info("message")
+		logger.Error(errors.New("e"), "message")
 	})
 }
 
@@ -64,7 +57,7 @@ func TestEscape(t *testing.T) {
 		"a\nb\r\tc":                     `a\nb\r\tc`,
 		"\x1b[2Jgone\x00\x7f":           `\x1b[2Jgone\x00\x7f`,
 		"not \xff UTF-8":                `not \xff UTF-8`,
-		"the rune itself \uFFFD":        "the rune itself \uFFFD",
+		"replacement \uFFFD":            "replacement \uFFFD",
 		"rtl \u202e over":               `rtl \u202e over`,
 		"line\u2028separator":           `line\u2028separator`,
 	} {
@@ -80,39 +73,37 @@ func FuzzEscape(f *testing.F) {
 		for _, r := range escaped {
 			assert.True(t, strconv.IsPrint(r), "%q", r)
 		}
-		assert.Equal(t, escaped, Escape(escaped), "there is nothing more to do")
+		assert.Equal(t, escaped, Escape(escaped), "Escape is idempotent")
 		quoted := escapeQuoted(s)
 		back, err := strconv.Unquote(`"` + quoted + `"`)
-		assert.NoError(t, err, "it is what can be between quotation marks")
+		assert.NoError(t, err, "a Go string literal")
 		assert.Equal(t, s, back)
 	})
 }
 
-func TestEscapedErrorIsTheError(t *testing.T) {
-	cause := errors.New("a\nb")
-	var seen error
-	sink := errorSink{klog.Background().GetSink(), &seen}
-	Guard(klog.New(sink)).Error(fmt.Errorf("wrapped: %w", cause), "message")
-	assert.ErrorIs(t, seen, cause)
-	assert.EqualError(t, seen, `wrapped: a\nb`)
-	Guard(klog.New(sink)).Error(nil, "message")
-	assert.NoError(t, seen)
-}
-
-// errorSink keeps the error that it is given.
+// errorSink keeps the last error.
 type errorSink struct {
 	klog.LogSink
-	seen *error
+	last error
 }
 
-func (s errorSink) Error(err error, _ string, _ ...any) { *s.seen = err }
+func (s *errorSink) Error(err error, _ string, _ ...any) { s.last = err }
 
-// A line of klog's text format begins with the severity and the date.
+func TestEscapedErrorKeepsChain(t *testing.T) {
+	cause := errors.New("a\nb")
+	sink := &errorSink{LogSink: funcr.New(nil, funcr.Options{}).GetSink()}
+	logger := Guard(klog.New(sink))
+	logger.Error(fmt.Errorf("wrapped: %w", cause), "message")
+	assert.ErrorIs(t, sink.last, cause)
+	assert.EqualError(t, sink.last, `wrapped: a\nb`)
+	logger.Error(nil, "message")
+	assert.NoError(t, sink.last)
+}
+
+// klogLine matches the severity and the date at the start of a line.
 var klogLine = regexp.MustCompile(`^[IWEF]\d{4} `)
 
-// Whatever is in a value, klog's text format makes one line of it, of printable
-// characters, in which it stays a value.
-func TestHostileValuesInKlogsTextFormat(t *testing.T) {
+func TestValuesCannotForgeLinesInTextFormat(t *testing.T) {
 	const hostile = "x\nE0101 00:00:00.000000       1 forged.go:1] \"All is lost\"\r\x1b[2J\u202e\" forged=\"yes\n >"
 	for name, value := range map[string]any{
 		"string":     hostile,
@@ -130,7 +121,7 @@ func TestHostileValuesInKlogsTextFormat(t *testing.T) {
 			require.Len(t, lines, 3, out.String())
 			for _, line := range lines {
 				assert.Regexp(t, klogLine, line)
-				assert.Equal(t, Escape(line), line, "printable")
+				assert.Equal(t, Escape(line), line, "unprintable characters")
 				assert.NotContains(t, line, ` forged="yes`)
 			}
 		})

@@ -1,5 +1,3 @@
-// Package text makes notes of formats, and strings fit where the API server takes
-// only so much.
 package text
 
 import (
@@ -10,9 +8,8 @@ import (
 
 const ellipsis = "…"
 
-// Valid returns s as valid UTF-8. A protobuf client would send anything else as it
-// is, for others to stumble over, and a JSON client would change it on the way,
-// so that the Event was not the one whose key was hashed.
+// Valid replaces invalid UTF-8 in s. A protobuf client would send it unchanged, and a
+// JSON client would replace it, so that the Event would not match the hash of its key.
 func Valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -20,8 +17,9 @@ func Valid(s string) string {
 	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }
 
-// Cut returns s as valid UTF-8 of at most limit bytes. What is longer is cut
-// between two runes and ends in an ellipsis, for which limit must have room.
+// Cut shortens s to at most limit bytes. It cuts between two runes and appends an
+// ellipsis. It also replaces invalid UTF-8, like [Valid]. limit must be at least 3, the
+// size of the ellipsis in bytes.
 func Cut(s string, limit int) string {
 	s = Valid(s)
 	if len(s) <= limit {
@@ -34,8 +32,8 @@ func Cut(s string, limit int) string {
 	return s[:end] + ellipsis
 }
 
-// Format returns a note with its arguments. A note without arguments that has a
-// verb is taken as it is: "95% full" is text, not a format. "95%% full" is one.
+// Format formats a note with its arguments. If args is empty and note contains a verb,
+// Format returns note unchanged: "95% full" is not a format, but "95%% full" is.
 func Format(note string, args []any) string {
 	if len(args) > 0 {
 		return fmt.Sprintf(note, args...)

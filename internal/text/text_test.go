@@ -6,7 +6,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
@@ -16,15 +19,15 @@ func TestCut(t *testing.T) {
 	}{
 		{"empty", "", 10, ""},
 		{"shorter", "abc", 10, "abc"},
-		{"as long", "abcdefghij", 10, "abcdefghij"},
-		{"longer by one", "abcdefghijk", 10, "abcdefg…"},
+		{"at the limit", "abcdefghij", 10, "abcdefghij"},
+		{"one byte longer", "abcdefghijk", 10, "abcdefg…"},
 		{"much longer", strings.Repeat("x", 5000), 10, "xxxxxxx…"},
-		{"before a rune", "abcdefgäöü", 10, "abcdefg…"},
-		{"inside a rune", "abcdefäöü", 10, "abcdef…"},
-		{"inside a rune of four bytes", "abcd😀😀", 10, "abcd…"},
+		{"cut before a rune", "abcdefgäöü", 10, "abcdefg…"},
+		{"cut inside a rune", "abcdefäöü", 10, "abcdef…"},
+		{"cut inside a rune of four bytes", "abcd😀😀", 10, "abcd…"},
 		{"invalid", "a\xffb", 10, "a\uFFFDb"},
-		{"invalid and longer once it is not", "\xffa\xffa\xffa", 10, "\uFFFDa\uFFFD…"},
-		{"room for the ellipsis alone", "abcdef", 3, "…"},
+		{"longer after replacement", "\xffa\xffa\xffa", 10, "\uFFFDa\uFFFD…"},
+		{"only the ellipsis fits", "abcdef", 3, "…"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, Cut(tt.in, tt.limit)) })
 	}
@@ -56,7 +59,7 @@ func FuzzCut(f *testing.F) {
 		out := Cut(in, limit)
 		assert.LessOrEqual(t, len(out), limit)
 		assert.True(t, utf8.ValidString(out))
-		assert.Equal(t, out, Cut(out, limit), "what fits is left alone")
+		assert.Equal(t, out, Cut(out, limit), "a string that fits stays the same")
 		valid := strings.ToValidUTF8(in, string(utf8.RuneError))
 		if len(valid) <= limit {
 			assert.Equal(t, valid, out)
@@ -65,7 +68,7 @@ func FuzzCut(f *testing.F) {
 		kept, found := strings.CutSuffix(out, ellipsis)
 		assert.True(t, found)
 		assert.True(t, strings.HasPrefix(valid, kept))
-		// No rune that would have fitted was cut off: one has four bytes at most.
+		// Cut keeps every rune that fits.
 		assert.Greater(t, len(out), limit-utf8.UTFMax)
 	})
 }

@@ -4,172 +4,105 @@ import (
 	"time"
 
 	"github.com/eventseries/eventseries/series"
-	corev1 "k8s.io/api/core/v1"
 )
 
-// Expire ends e if it has been quiet for the window: a singleton is forgotten, a
-// series is Finished and has its closing write to make. It does nothing
-// otherwise, so a deadline that comes early does no harm.
-func (t *Table) Expire(e *Entry, now time.Time) (eff Effects) {
-	at := t.offset(now)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e.done || e.detached || at-e.last() < t.opts.Window {
-		return eff
-	}
-	t.end(e, series.Finished, at, &eff)
-	return eff
-}
-
-// Beat says that the heartbeat of e has come.
-func (t *Table) Beat(e *Entry) (eff Effects) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e.done || e.detached || e.state != series.Ongoing {
-		return eff
-	}
-	e.wantBeat = true
-	t.unplan(e)
-	t.file(e)
-	eff.Dirty = append(eff.Dirty, e)
-	return eff
-}
-
-// end takes e out of the series that take occurrences. If the server knows all
-// that there is to know of it, it is forgotten; otherwise it waits for its last
-// write, with the given state if it was Ongoing. The table is locked.
-func (t *Table) end(e *Entry, as series.State, at time.Duration, eff *Effects) {
-	s := t.lock(e)
-	t.detach(e)
-	if e.state == series.Ongoing {
-		e.state = as
-		e.revision++
+// end ends an entry that accepts occurrences. If the server knows all of it, the
+// tracker forgets it; otherwise it waits for its last write, with the given state
+// if it was Ongoing. Tracker.mu is held.
+func (t *Tracker) end(e *Entry, as series.State, at time.Duration, drops *[]Drop) {
+	s := t.drain(e)
+	t.close(e)
+	if e.spec.state == series.Ongoing {
+		e.spec.state = as
+		e.spec.revision++
 	}
 	s.mu.Unlock()
-	t.closed.end(t.nameHashOf(e))
-	if e.refusal != nil && !e.inFlight {
-		t.lose(e, "", eff)
+	t.tombstones.end(t.nameHashOf(e))
+	inFlight := t.sched.InFlight(e)
+	if e.phase == refused && !inFlight {
+		t.lose(e, "", drops)
 		return
 	}
-	eff.Ended = append(eff.Ended, e)
-	if !e.named {
+	if !e.status.named {
 		// It takes its name before its successor asks for one.
 		t.nameEntry(e, at)
 	}
 	held := at
-	if e.exists {
-		held = e.wroteAt
+	if e.exists() {
+		held = e.status.at
 	}
 	t.holdBaseName(e, held)
-	if e.need() == writeNothing && !e.inFlight {
+	if e.need() == none && !inFlight {
 		t.forget(e)
 		return
 	}
-	t.file(e)
-	eff.Dirty = append(eff.Dirty, e)
-	t.boundClosing(eff)
+	t.schedule(e, at)
+	t.boundClosing(at, drops)
 }
 
-// detach has e take no occurrences any more. The table and the shard are locked.
-func (t *Table) detach(e *Entry) {
-	t.shard(e.hash).remove(e)
-	e.add(e.tally.close())
-	t.active.Add(-1)
-	e.detached = true
-	t.detached.insert(e)
+// close ends the acceptance of occurrences. Tracker.mu and the shard are locked.
+func (t *Tracker) close(e *Entry) {
+	t.shard(e.hash).entries.remove(e)
+	e.add(e.counter.close())
+	t.accepting.Add(-1)
+	e.life = closing
+	t.closed.insert(e)
 	t.closing.Add(1)
-	t.unplan(e)
 }
 
-// forget stops tracking e, which must be detached. The table is locked.
-func (t *Table) forget(e *Entry) {
-	e.done = true
+// forget stops tracking e, which must be closing. Tracker.mu is held.
+func (t *Tracker) forget(e *Entry) {
+	e.life = forgotten
 	t.words.release(&e.key)
-	t.detached.remove(e)
+	t.closed.remove(e)
 	t.closing.Add(-1)
-	t.file(e)
+	t.classify(e)
+	t.sched.Remove(e)
+	t.settle(e)
 }
 
-// lose gives up what the server does not know of e, which must be detached. If
-// the server has refused e, that is the reason, and not the given one. The table
-// is locked.
-func (t *Table) lose(e *Entry, reason DropReason, eff *Effects) {
-	if e.refusal != nil {
-		reason = *e.refusal
+// lose drops what the server does not know of e, which must be closing, and
+// forgets it. If the server has refused e, that is the reason, and not the given
+// one. Tracker.mu is held.
+func (t *Tracker) lose(e *Entry, reason DropReason, drops *[]Drop) {
+	if e.phase == refused {
+		reason = e.extra.refusal
 	}
-	s := t.lock(e)
+	s := t.drain(e)
 	lost := e.lost()
 	s.mu.Unlock()
 	if lost > 0 {
-		eff.Dropped = append(eff.Dropped, Drop{Reason: reason, Key: e.Key(), Note: e.note, Count: lost})
+		*drops = append(*drops, Drop{Reason: reason, Key: e.Key(), Note: e.spec.note, Count: lost})
 	}
-	eff.Ended = append(eff.Ended, e)
 	t.forget(e)
 }
 
-// makeRoom ends a series so that one with key k can begin, and reports whether
-// it could. The table is locked.
-func (t *Table) makeRoom(k *series.Key, at time.Duration, eff *Effects) bool {
-	if e := t.lists[placeWritten].longestIdle((*Entry).last); e != nil {
-		t.end(e, series.Unknown, at, eff)
-		return true
-	}
-	if e := t.lists[placeOngoing].longestIdle((*Entry).last); e != nil {
-		t.end(e, series.Unknown, at, eff)
-		return true
-	}
-	if k.Type != corev1.EventTypeWarning {
-		return false
-	}
-	e := t.lists[placeUnwritten].longestIdle((*Entry).last)
-	if e == nil {
-		return false
-	}
-	t.discard(e, DropDisplaced, eff)
-	return true
-}
-
-// discard ends a series that takes occurrences without another write. The table
-// is locked.
-func (t *Table) discard(e *Entry, reason DropReason, eff *Effects) {
-	s := t.lock(e)
-	t.detach(e)
+// discard ends an entry that accepts occurrences without another write. Tracker.mu
+// is held.
+func (t *Tracker) discard(e *Entry, reason DropReason, drops *[]Drop) {
+	s := t.drain(e)
+	t.close(e)
 	s.mu.Unlock()
-	t.lose(e, reason, eff)
+	t.lose(e, reason, drops)
 }
 
-// forgetSilent gives up e if it was restored and has not occurred since, and
-// reports whether that was so. All that is known of it stood in an Event that is
-// gone now; to make that anew would bring back what somebody has deleted, or what
-// ended long ago. The table is locked.
-func (t *Table) forgetSilent(e *Entry, eff *Effects) bool {
-	s := t.lock(e)
-	// What occurs from here on would not be looked at.
-	e.add(e.tally.close())
-	if !e.silent {
+// forgetSilent forgets e if it was restored and has not occurred since, and
+// reports whether that is so. All that is known of it was in an Event that is gone.
+// To create that again would bring back what somebody has deleted, or what ended
+// long ago. Tracker.mu is held.
+func (t *Tracker) forgetSilent(e *Entry, drops *[]Drop) bool {
+	s := t.drain(e)
+	// An occurrence from here on would not be noticed.
+	e.add(e.counter.close())
+	if !e.spec.silent {
 		s.open(e)
 		s.mu.Unlock()
 		return false
 	}
-	if !e.detached {
-		t.detach(e)
+	if e.life == accepting {
+		t.close(e)
 	}
 	s.mu.Unlock()
-	t.lose(e, "", eff) // the server knew all of it
+	t.lose(e, "", drops) // the server knew all of it
 	return true
-}
-
-// boundClosing gives up the longest idle ended series if too many wait for
-// their last write, Normals before Warnings. The table is locked.
-func (t *Table) boundClosing(eff *Effects) {
-	for int(t.closing.Load()) > t.opts.Capacity {
-		e := t.lists[placeClosingNormal].longestIdle((*Entry).last)
-		if e == nil {
-			e = t.lists[placeClosingWarning].longestIdle((*Entry).last)
-		}
-		if e == nil {
-			return // the others are being written
-		}
-		t.lose(e, DropClosingFull, eff)
-	}
 }

@@ -1,152 +1,232 @@
 package tracker
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync/atomic"
 	"time"
+	"unique"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
-// Entry is a series in a Table: what the table hands out and takes back. Its
-// fields belong to the table; outside, an Entry is a handle that can be
-// compared, queued and used as the key of a map.
+// Entry is one series in a [Tracker]: what it should say (spec), what the server
+// is known to say (status), and how far the two can be reconciled (phase). Its
+// fields belong to the tracker. To others it is a handle.
 //
-// A key can have several entries at a time: one that takes occurrences, and
-// those of earlier series which have ended but have not been written.
+// A key can have several entries: one that accepts occurrences, and those of
+// earlier series that wait for their last write.
 //
-// The fields are in an order that wastes no room: with 256 bytes, an Entry is in
-// whole cache lines, and counting an occurrence needs the first two of them.
+// The order of the fields wastes no room: an Entry has 256 bytes, which are whole
+// cache lines, and an occurrence touches the first two of them.
 type Entry struct {
 	// These never change.
-	key  compactKey
+	key  internedKey
 	hash uint64 // of key
 
-	// Whoever counts an occurrence changes these, without any lock. They begin a cache
-	// line, so that he does not take away the one with the key from others.
-	tally   tally
-	notedAt atomic.Int64 // when lastNote was looked at, nanoseconds since Table.epoch
+	// An occurrence changes these without a lock. They begin a cache line, to avoid
+	// false sharing with the key.
+	counter counter
+	notedAt atomic.Int64 // when the note was formatted last, nanoseconds since Tracker.epoch
 
-	// The shard guards the fields of this block; what of them depends on the tally,
-	// only Table.lock brings up to date. A change of state needs the lock of the table
-	// as well, so either of the two is enough to read it.
-	revision uint64 // how many changes there were
-	count    int32
-	state    series.State
-	silent   bool // restored, and has not occurred since
+	spec   spec
+	status status
+	extra  *extra // what few entries have; nil if there is nothing
 
-	// The lock of the table guards this block.
-	named   bool         // the Event has a name: its first write has begun
-	wroteAs series.State // what it knows of state
+	// Tracker.mu guards the rest.
+	slot  heartbeat.Slot[*Entry]
+	stamp time.Duration // the order in the list of its class
+	index int32         // in that list
+	class evictionClass // the list that it is in
+	phase phase
+	life  life
+}
 
-	// The shard again.
+// spec is what the Event of a series should say. The lock of the shard guards it.
+// Only Tracker.drain brings the fields that depend on the counter up to date. A
+// change of state needs Tracker.mu as well, so either lock permits to read it.
+type spec struct {
+	revision    uint64 // counts the changes
 	note        string
 	lastNote    string
-	first       int64 // wall time of the first occurrence, microseconds since 1970
 	annotations map[string]string
-	shared      *shared // nil unless instances share their series
-
-	// The lock of the table guards the rest. "It" is the server.
-	uniqueName    *string       // of the Event; nil if that has the base name
-	wroteAt       time.Duration // when it took the latest write, or refused it
-	wroteLast     int64         // the time that it was told last, or may have been; microseconds since 1970
-	wrote         uint64        // what it knows of revision
-	flushTo       uint64        // the revision that somebody asked it to be told
-	refusal       *DropReason   // why it does not take the series; nil if it does
-	meeting       *meeting      // what stands under the name that was wanted; nil mostly
-	stamp         time.Duration // the order in the idle list
-	pos           int32         // the index there
-	place         place         // the idle list that the entry is in
-	vacated       bool          // the Event that stood in the way was gone when it was looked at
-	wantSuccessor bool          // the Event under the base name is to lead to this one
-	base          owner         // whose that Event is; of use if this has a unique name
-	wroteN        int32         // what it knows of count
-	beat          booking       // when the next heartbeat is due
-	beats         uint16        // heartbeats written, or refused
-	exists        bool          // the Event is on the server, as far as is known
-	existed       bool          // it has been there, so the next create is not the first
-	inFlight      bool          // a write is under way
-	detached      bool          // takes no occurrences any more; waits for its last write
-	done          bool          // not tracked any more
-	wantBeat      bool          // its heartbeat has come
-	uniqueNames   int32         // how many unique names it has had; 0: it has the base name
-
-	urgency atomic.Int32
-	slot    int32 // see Slot
+	first       int64 // wall time of the first occurrence, microseconds since 1970
+	count       int32
+	state       series.State
+	silent      bool // restored, and has not occurred since
 }
 
-// shared is what an entry knows of an Event that other processes write to as well.
-type shared struct {
-	instance string // the reportingInstance that the Event has
+// status is what the server is known to say about a series, and what else is to
+// be written than the spec. Tracker.mu guards it.
+//
+// Invariants:
+//   - revision <= spec.revision, and 0 <= count <= spec.count.
+//   - If revision is zero, the server knows nothing of the series.
+//   - In the phases live and conflicted the Event exists: named and existed are true.
+//   - beatAt is valid if the series is Ongoing and its phase is live or refused.
+type status struct {
+	version  uint64        // resourceVersion; zero if unknown
+	revision uint64        // of the spec
+	at       time.Duration // when the server accepted the latest write, or refused it
+	beatAt   time.Duration // when the next heartbeat is due
+	last     int64         // the latest time that the server knows or may know; microseconds since 1970
+	count    int32
+	state    series.State
 
-	// The lock of the table guards the rest.
-	version string    // the resourceVersion that the Event had, as far as is known
-	tried   []attempt // the patches of that version that have failed, the latest of them
+	beats     uint8 // heartbeats so far, limited to 255
+	named     bool  // the Event has a name: its first write has begun
+	existed   bool  // the Event has existed, so the next create is not the first
+	beatDue   bool  // a heartbeat is to be written
+	flush     bool  // someone waits for a count that the server does not know yet
+	signpost  bool  // the Event under the base name is to lead here
+	baseOwner owner // of the Event under the base name; matters if this one has a unique name
+	vacated   bool  // the Event that had the name was gone when looked at
+	renames   uint16
 }
 
-// attempt is a patch that has failed, and has been made all the same if it was the
-// answer that was lost. Of those for the same resourceVersion, the server has made
-// one at most.
+// countBeat counts a heartbeat.
+func (s *status) countBeat() {
+	if s.beats < math.MaxUint8 {
+		s.beats++
+	}
+}
+
+// extra is what few entries have. Tracker.mu guards it.
+type extra struct {
+	uniqueName string                // of the Event; empty if it has the base name
+	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
+	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
+	claim      claim                 // valid in the phases claiming and conflicted
+	refusal    DropReason            // valid in the phase refused
+	failures   int                   // requests that have failed in a row
+	notBefore  time.Duration         // no request before this time, because of failures; zero: any time
+}
+
+// attempt is what a write said whose outcome is unknown.
 type attempt struct {
-	count int32
-	last  int64 // microseconds since 1970
+	count    int32
+	last     int64  // microseconds since 1970
+	revision uint64 // of the spec
 }
 
-// maxAttempts is how many attempts are remembered. There are few: after one that
-// failed comes a look.
-const maxAttempts = 8
+// maxAttempts bounds how many attempts an entry remembers.
+const maxAttempts = 32
 
-// remember remembers an attempt.
-func (s *shared) remember(a attempt) {
-	if len(s.tried) == maxAttempts {
-		s.tried = slices.Delete(s.tried, 0, 1)
+// life says whether an entry accepts occurrences. It only ever grows.
+type life uint8
+
+const (
+	// accepting: occurrences of the key belong to this entry.
+	accepting life = iota
+	// closing: the series has ended, and waits for its last write.
+	closing
+	// forgotten: the tracker holds the entry no longer.
+	forgotten
+)
+
+// more returns the extra of e, which it makes if there is none.
+func (e *Entry) more() *extra {
+	if e.extra == nil {
+		e.extra = &extra{}
 	}
-	s.tried = append(s.tried, a)
+	return e.extra
 }
 
-// knows says which version the Event has now.
-func (s *shared) knows(version string) {
-	if s.version != version {
-		s.version, s.tried = version, nil
+// Slot returns the place of e in the schedule of its tracker.
+func (e *Entry) Slot() *heartbeat.Slot[*Entry] { return &e.slot }
+
+// Gate returns what the next request for e must pass. Tracker.mu must be held.
+func (e *Entry) Gate() heartbeat.Gate {
+	g := heartbeat.Gate{Namespace: e.key.namespace.Value(), Verb: "patch"}
+	if kind := e.need(); kind == Create || kind == Recreate {
+		g.Verb = "create"
 	}
+	return g
 }
-
-// instance returns the reportingInstance of the Event. The shard is locked.
-func (e *Entry) instance() string {
-	if e.shared != nil {
-		return e.shared.instance
-	}
-	return e.key.shared.instance
-}
-
-// last returns when the latest occurrence was, since Table.epoch. It may be called at
-// any time, under any lock.
-func (e *Entry) last() time.Duration { return e.tally.last() }
 
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() series.Key { return e.key.full() }
 
-// name returns the name of the Event. It is empty until the first write begins. The
-// base name is made anew each time: it is asked for with each write, and takes a
-// microsecond then, and 64 bytes if it is kept.
-func (e *Entry) name() string {
-	switch {
-	case !e.named:
-		return ""
-	case e.uniqueName != nil:
-		return *e.uniqueName
-	default:
-		return e.baseName()
+func (e *Entry) isWarning() bool { return e.key.eventType() == corev1.EventTypeWarning }
+
+// last returns when the latest occurrence was, since Tracker.epoch. It needs no
+// lock.
+func (e *Entry) last() time.Duration { return e.counter.last() }
+
+// lost returns the number of occurrences that the server does not know of. The
+// shard is locked.
+func (e *Entry) lost() int { return int(e.spec.count) - int(e.status.count) }
+
+// exists reports whether the Event exists, as far as is known.
+func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted }
+
+// occur counts an occurrence. The shard is locked.
+func (e *Entry) occur(at time.Duration) {
+	e.counter.occurred(at)
+	e.add(1)
+}
+
+// add counts n occurrences. The shard is locked.
+func (e *Entry) add(n int) {
+	if n == 0 {
+		return
+	}
+	e.raise(int64(n))
+	e.spec.silent = false
+	e.spec.revision += uint64(n)
+}
+
+// raise increases the count, up to what the API can hold. The shard is locked.
+func (e *Entry) raise(n int64) {
+	e.spec.count = int32(min(int64(e.spec.count)+n, math.MaxInt32))
+}
+
+// describe takes the note and the annotations of the latest occurrence. The shard
+// is locked.
+func (e *Entry) describe(o Occurrence, at time.Duration) {
+	if o.Note != "" {
+		e.spec.lastNote = o.Note
+		e.notedAt.Store(int64(at))
+	}
+	if e.spec.lastNote == e.spec.note {
+		e.spec.lastNote = e.spec.note // share the memory
+	}
+	if len(o.Annotations) > 0 {
+		e.spec.annotations = mergeAnnotations(e.spec.annotations, o.Annotations)
+	}
+	e.spec.revision++
+}
+
+// instance returns the reportingInstance of the Event.
+func (e *Entry) instance() string {
+	if e.extra != nil && e.extra.instance != (unique.Handle[string]{}) {
+		return e.extra.instance.Value()
+	}
+	return e.key.shared.reporter
+}
+
+// setInstance says which reportingInstance the Event has.
+func (e *Entry) setInstance(instance string) {
+	if instance != e.instance() {
+		e.more().instance = unique.Make(instance)
 	}
 }
 
-// rename gives the Event a name.
-func (e *Entry) rename(name string) {
-	e.named, e.uniqueName = true, nil
-	if name != e.baseName() {
-		unique := name
-		e.uniqueName = &unique
+// name returns the name of the Event, which is empty until its first write begins.
+// The base name is computed each time: that takes a microsecond, once for each
+// write, and to keep it takes 64 bytes.
+func (e *Entry) name() string {
+	switch {
+	case !e.status.named:
+		return ""
+	case e.extra != nil && e.extra.uniqueName != "":
+		return e.extra.uniqueName
+	default:
+		return e.baseName()
 	}
 }
 
@@ -155,49 +235,40 @@ func (e *Entry) baseName() string {
 	return k.BaseName()
 }
 
-// Slot is room for one number that belongs to whoever keeps entries in a queue
-// of deadlines, and is guarded by whatever guards that queue. It is zero at
-// first.
-func (e *Entry) Slot() *int32 { return &e.slot }
-
-// Urgency says how soon the write that e waits for should be made. It may be
-// called at any time, under any lock.
-func (e *Entry) Urgency() Urgency { return Urgency(e.urgency.Load()) }
-
-// occur counts an occurrence. The shard is locked.
-func (e *Entry) occur(at time.Duration) {
-	e.tally.occurred(at)
-	e.add(1)
+// rename gives the Event a name.
+func (e *Entry) rename(name string) {
+	e.status.named = true
+	switch {
+	case name != e.baseName():
+		e.more().uniqueName = name
+	case e.extra != nil:
+		e.extra.uniqueName = ""
+	}
 }
 
-// add adds so many occurrences. The shard is locked.
-func (e *Entry) add(n int) {
-	if n == 0 {
-		return
+// hasUniqueName reports whether the name differs from the base name.
+func (e *Entry) hasUniqueName() bool { return e.extra != nil && e.extra.uniqueName != "" }
+
+// hasAttempts reports whether there are writes whose outcome is unknown.
+func (e *Entry) hasAttempts() bool { return e.extra != nil && len(e.extra.attempts) > 0 }
+
+// attempted returns the first write whose outcome is unknown and that has said what
+// found says. ok is false if there is none.
+func (e *Entry) attempted(found *series.Series) (a attempt, ok bool) {
+	if e.extra == nil {
+		return attempt{}, false
 	}
-	e.raise(int64(n))
-	e.silent = false
-	e.revision += uint64(n)
+	i := slices.IndexFunc(e.extra.attempts, func(a attempt) bool {
+		return a.count == found.Count && a.last == found.Last.UnixMicro()
+	})
+	if i < 0 {
+		return attempt{}, false
+	}
+	return e.extra.attempts[i], true
 }
 
-// raise raises the count, as far as the API has room for it. The shard is locked.
-func (e *Entry) raise(n int64) { e.count = int32(min(int64(e.count)+n, math.MaxInt32)) }
-
-// describe takes the note and the annotations of the latest occurrence. The
-// shard is locked.
-func (e *Entry) describe(o Occurrence, at time.Duration) {
-	if o.Note != "" {
-		e.lastNote = o.Note
-		e.notedAt.Store(int64(at))
-	}
-	if e.lastNote == e.note {
-		e.lastNote = e.note // mostly it is the same, and need not be in memory twice
-	}
-	if len(o.Annotations) > 0 {
-		e.annotations = mergeAnnotations(e.annotations, o.Annotations)
-	}
-	e.revision++
+// smallestAttempt returns the smallest count of the writes whose outcome is unknown.
+// There must be one.
+func (e *Entry) smallestAttempt() int32 {
+	return slices.MinFunc(e.extra.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
 }
-
-// lost is the number of occurrences that the server does not know of.
-func (e *Entry) lost() int { return int(e.count) - int(e.wroteN) }

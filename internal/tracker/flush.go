@@ -1,31 +1,47 @@
 package tracker
 
-// Pending is what of an entry the server did not know when Flush was called.
-type Pending struct {
-	// Entry is the series.
-	Entry *Entry
+import "time"
 
-	revision uint64
+// Flush waits until the server knows what the tracker knew when it was made. Make
+// one with [Tracker.Flush].
+type Flush struct {
+	// Done is closed when the server knows everything, or it is lost.
+	Done <-chan struct{}
+
+	tracker *Tracker
+	done    chan struct{}
+	left    map[*Entry]uint64 // the revisions that the server does not know yet
+	listed  bool              // left has every series
 }
 
-// Flush returns every entry of which the server does not know all, and makes
-// each of them one that has something to be written: counts are written that
-// would have waited for a heartbeat. Series that the server refuses are left
-// out, unless they are just being tried again: that may succeed.
+// Flush makes every series whose count the server does not know have that written,
+// even if it would wait for a heartbeat, and at once, even if a write has failed.
+// It ignores series that the server refuses, unless one is being tried again. The
+// caller must call [Flush.Stop].
 //
-// It locks the table for the time of one shard after the other, so it may miss
-// what begins meanwhile.
-func (t *Table) Flush() []Pending {
-	var pending []Pending
+// Flush locks the tracker for one shard after the other, so it can miss what
+// begins meanwhile.
+func (t *Tracker) Flush(now time.Time) *Flush {
+	at := t.offset(now)
+	done := make(chan struct{})
+	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]uint64)}
 	add := func(e *Entry) {
-		revision := t.revision(e)
-		if e.refusal != nil && !e.inFlight || e.wrote == revision {
+		s := t.drain(e)
+		revision := e.spec.revision
+		s.mu.Unlock()
+		if e.phase == refused && !t.sched.InFlight(e) || e.status.revision == revision {
 			return
 		}
-		e.flushTo = revision
-		t.file(e)
-		pending = append(pending, Pending{Entry: e, revision: revision})
+		e.status.flush = true
+		if e.extra != nil {
+			e.extra.notBefore = 0
+		}
+		f.left[e] = revision
+		t.schedule(e, at)
 	}
+	t.mu.Lock()
+	t.flushes[f] = struct{}{} // writes end meanwhile
+	t.mu.Unlock()
 	for i := range t.shards {
 		t.mu.Lock()
 		for _, e := range t.shards[i].all() {
@@ -33,27 +49,81 @@ func (t *Table) Flush() []Pending {
 		}
 		t.mu.Unlock()
 	}
-	// Last, because a series may end between two shards: it is found here then,
-	// and would be in neither the other way round.
-	t.mu.Lock()
-	for _, e := range t.detached.all() {
-		add(e)
-	}
-	t.mu.Unlock()
-	return pending
-}
-
-// Settled reports whether what was pending is on the server now, or lost.
-func (t *Table) Settled(p Pending) bool {
+	// Last, because a series can end between two shards: it is found here then, and
+	// would be found in neither the other way round.
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return p.Entry.done || p.Entry.wrote >= p.revision
+	for _, e := range t.closed.all() {
+		add(e)
+	}
+	f.listed = true
+	f.checkDone()
+	return f
+}
+
+// Left returns the number of series that the server does not know completely.
+func (f *Flush) Left() int {
+	f.tracker.mu.Lock()
+	defer f.tracker.mu.Unlock()
+	return len(f.left)
+}
+
+// Stop ends the waiting. Done may never be closed then.
+func (f *Flush) Stop() {
+	f.tracker.mu.Lock()
+	defer f.tracker.mu.Unlock()
+	delete(f.tracker.flushes, f)
+}
+
+// settle tells the flushes that wait what has become of e. Tracker.mu is held.
+func (t *Tracker) settle(e *Entry) {
+	for f := range t.flushes {
+		if f.settle(e) {
+			f.checkDone()
+		}
+	}
+}
+
+// awaited reports whether a flush waits for more of e than the server knows.
+// Tracker.mu is held.
+func (t *Tracker) awaited(e *Entry) bool {
+	for f := range t.flushes {
+		if f.left[e] > e.status.revision {
+			return true
+		}
+	}
+	return false
+}
+
+// settle removes e if the server knows of it what f waits for, or never will.
+func (f *Flush) settle(e *Entry) (removed bool) {
+	revision, ok := f.left[e]
+	if !ok || e.life != forgotten && e.status.revision < revision {
+		return false
+	}
+	delete(f.left, e)
+	return true
+}
+
+func (f *Flush) checkDone() {
+	if _, waits := f.tracker.flushes[f]; waits && f.listed && len(f.left) == 0 {
+		close(f.done)
+		delete(f.tracker.flushes, f)
+	}
+}
+
+// Hurry makes the tracker retry failed writes soon from now on. It is for a
+// shutdown.
+func (t *Tracker) Hurry(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sched.Hurry(t.offset(now))
 }
 
 // Seal ends the intake: from now on every occurrence is dropped for the given
 // reason. When Seal returns, no occurrence is added to a series any more. The
-// series are still there to be written.
-func (t *Table) Seal(reason DropReason) {
+// series can still be written.
+func (t *Tracker) Seal(reason DropReason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.shards {
@@ -61,26 +131,26 @@ func (t *Table) Seal(reason DropReason) {
 		s.mu.Lock()
 		s.sealed = reason
 		for _, e := range s.entries.all() {
-			e.add(e.tally.close())
+			e.add(e.counter.close())
 		}
 		s.mu.Unlock()
 	}
 }
 
-// Clear forgets every series and returns what the server did not know, as lost
+// Clear forgets every series, and returns what the server does not know, as lost
 // for the given reason.
-func (t *Table) Clear(reason DropReason) (eff Effects) {
+func (t *Tracker) Clear(reason DropReason) (drops []Drop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.shards {
 		for _, e := range t.shards[i].all() {
-			t.discard(e, reason, &eff)
+			t.discard(e, reason, &drops)
 		}
 	}
-	for _, e := range t.detached.all() {
-		t.lose(e, reason, &eff)
+	for _, e := range t.closed.all() {
+		t.lose(e, reason, &drops)
 	}
-	return eff
+	return drops
 }
 
 // all returns the entries of a shard.
@@ -88,11 +158,4 @@ func (s *shard) all() []*Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.entries.all()
-}
-
-// revision reads how many changes there were.
-func (t *Table) revision(e *Entry) uint64 {
-	s := t.lock(e)
-	defer s.mu.Unlock()
-	return e.revision
 }

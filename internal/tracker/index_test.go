@@ -2,7 +2,7 @@ package tracker
 
 import (
 	"math/rand/v2"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,7 +63,7 @@ func TestIndex(t *testing.T) {
 			// It grows in the first half and shrinks in the second.
 			switch grows := rng.IntN(2000) > step; {
 			case e == nil && grows:
-				e = &Entry{key: words.compact(k), hash: hash}
+				e = &Entry{key: words.intern(k, ""), hash: hash}
 				x.insert(e)
 				want[name] = e
 			case e != nil && !grows:
@@ -79,11 +79,7 @@ func TestIndex(t *testing.T) {
 						same = append(same, e)
 					}
 				}
-				var with []*Entry
-				for e := range x.with(hash) {
-					with = append(with, e)
-				}
-				assert.ElementsMatch(t, same, with)
+				assert.ElementsMatch(t, same, slices.Collect(x.with(hash)))
 			}
 		}
 		for name, e := range want {
@@ -95,44 +91,38 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Two keys that clash in the table are counted each for itself.
-func TestClash(t *testing.T) {
-	table := NewTable(Options{}, start)
+// Two keys whose hashes are equal are counted separately.
+func TestEqualHashes(t *testing.T) {
+	tr := New(Options{}, start)
 	a, b := testKey("a"), testKey("b")
-	hash := a.FastHash(table.seed)
-	other := &Entry{key: table.words.compact(b), hash: hash, state: series.Ongoing, count: 7}
-	other.tally.open()
-	table.shard(hash).entries.insert(other) // as if b hashed to the same
-	e := table.Observe(a, Occurrence{}, start).Dirty[0]
-	table.Observe(a, Occurrence{}, start)
-	got, counted, _ := table.Count(a, start)
+	hash := fastHash(tr.seed, a)
+	index := &tr.shard(hash).entries
+	other := &Entry{key: tr.words.intern(b, ""), hash: hash, spec: spec{state: series.Ongoing, count: 7}}
+	other.counter.open()
+	index.insert(other) // as if the hash of b were the same
+	tr.Observe(a, Occurrence{}, start)
+	tr.Observe(a, Occurrence{}, start)
+	e, counted, _ := tr.Count(a, start)
 	require.True(t, counted)
-	assert.Same(t, e, got)
 	assert.Equal(t, 3, e.counted())
 	assert.Equal(t, 7, other.counted())
-	assert.Same(t, other, table.shard(hash).entries.find(hash, b))
+	assert.Same(t, other, index.find(hash, b))
 
-	table.Expire(e, start.Add(DefaultWindow))
-	assert.Nil(t, table.shard(hash).entries.find(hash, a))
-	assert.Same(t, other, table.shard(hash).entries.find(hash, b))
+	send(t, tr, start.Add(tr.opts.FinishAfter), Create) // which ends it
+	assert.Nil(t, index.find(hash, a))
+	assert.Same(t, other, index.find(hash, b))
 }
 
-// Whoever searches while the index changes may miss what moves, but finds nothing
-// else than he looks for, and comes to an end.
+// A search while the index changes can miss an entry that moves. It finds no other
+// entry, and ends.
 func TestIndexIsSearchedWhileItChanges(t *testing.T) {
 	var x index
 	words := make(vocabulary)
-	entry := func(i int) *Entry {
-		k := testKey("a")
-		k.Regarding.Name = strconv.Itoa(i)
-		return &Entry{key: words.compact(k), hash: uint64(i%5) * shardCount} // of which many clash
-	}
 	const stays, others = 8, 64
-	entries := make([]*Entry, stays+others)
-	keys := make([]series.Key, len(entries))
+	keys := manyKeys(stays + others)
+	entries := make([]*Entry, len(keys))
 	for i := range entries {
-		entries[i] = entry(i)
-		keys[i] = entries[i].Key()
+		entries[i] = &Entry{key: words.intern(&keys[i], ""), hash: uint64(i%5) * shardCount} // of which many clash
 		if i < stays {
 			x.insert(entries[i])
 		}

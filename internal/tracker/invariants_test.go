@@ -2,131 +2,110 @@ package tracker
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
-	"github.com/eventseries/eventseries/series"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/eventseries/eventseries/series"
 )
 
-// checkInvariants looks at a table from inside: whatever happened to it, this
-// holds. maxInFlight is the largest number of writes that were under way at a
-// time.
-func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
+// checkInvariants checks what must hold whatever has happened to a tracker.
+// maxInFlight is the largest number of writes that were in flight at a time.
+func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	t.Helper()
-	table.mu.Lock()
-	defer table.mu.Unlock()
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
 
 	// Which entries there are.
 	var tracked []*Entry
 	keys := map[series.Key]bool{}
-	for i := range table.shards {
-		s := &table.shards[i]
+	for i := range tr.shards {
+		s := &tr.shards[i]
 		s.mu.Lock()
 		checkIndex(t, &s.entries)
 		for _, e := range s.entries.all() {
-			if table.shard(e.hash) != s {
-				t.Errorf("%v is in the wrong shard", e.Key())
+			if tr.shard(e.hash) != s || e.life != accepting || keys[e.Key()] {
+				t.Errorf("%v is in the wrong shard, has ended (life %d), or is there twice: %t", e.Key(), e.life, keys[e.Key()])
 			}
-			if e.detached || e.done {
-				t.Errorf("%v has ended and would take occurrences", e.Key())
-			}
-			if open, want := e.tally.word.Load() >= tallyOpen, e.state == series.Ongoing && s.sealed == ""; open != want {
-				t.Errorf("%v is %s, and its tally is open: %t", e.Key(), e.state, open)
-			}
-			if keys[e.Key()] {
-				t.Errorf("two entries take occurrences of %v", e.Key())
+			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && s.sealed == ""; open != want {
+				t.Errorf("%v is %s, and its counter is open: %t", e.Key(), e.spec.state, open)
 			}
 			keys[e.Key()] = true
 			tracked = append(tracked, e)
 		}
 		s.mu.Unlock()
 	}
-	active := len(tracked)
-	checkIndex(t, &table.detached)
-	detached := table.detached.all()
-	for _, e := range detached {
-		if e.tally.word.Load() >= tallyOpen {
-			t.Errorf("%v is detached and has an open tally", e.Key())
+	accepting := len(tracked)
+	checkIndex(t, &tr.closed)
+	for _, e := range tr.closed.all() {
+		if e.life != closing || e.counter.word.Load() >= counterOpen {
+			t.Errorf("%v is among the closing: life %d, counter %x", e.Key(), e.life, e.counter.word.Load())
 		}
-		if !e.detached || e.done {
-			t.Errorf("%v is among the detached: detached %t, done %t", e.Key(), e.detached, e.done)
-		}
-		if k := e.Key(); table.detached.find(e.hash, &k) == nil {
-			t.Errorf("%v is detached and not found", e.Key())
+		if k := e.Key(); tr.closed.find(e.hash, &k) == nil {
+			t.Errorf("%v is closing and not found", e.Key())
 		}
 		tracked = append(tracked, e)
 	}
+	closing := len(tracked) - accepting
 
 	// What they have in common.
 	uses := map[*sharedWords]int{}
 	for _, e := range tracked {
 		uses[e.key.shared]++
 	}
-	for _, words := range table.words {
+	for _, words := range tr.words {
 		if words.uses != uses[words] {
 			t.Errorf("%+v are used by %d entries, not %d", words.words, uses[words], words.uses)
 		}
 	}
-	assert.Len(t, table.words, len(uses))
-
-	// When their heartbeats are due.
-	beats, slots := 0, make([]int32, len(table.beats.slots))
-	for _, e := range tracked {
-		if e.beat.slot > 0 {
-			beats++
-			slots[e.beat.slot-1]++
-		}
-		canBeat := e.state == series.Ongoing && !e.detached && !e.wantBeat
-		knownAsOngoing := e.exists && e.wroteAs == series.Ongoing || e.refusal != nil
-		if planned := e.beat.slot > 0; planned && !canBeat || !planned && canBeat && knownAsOngoing {
-			t.Errorf("%v has the heartbeat %+v: can have one %t, is known as ongoing %t", e.Key(), e.beat, canBeat, knownAsOngoing)
-		}
-	}
-	assert.Equal(t, slots, table.beats.slots[:])
-	assert.Equal(t, beats, table.beats.total)
+	assert.Len(t, tr.words, len(uses))
 
 	// How many there are.
-	gotActive, gotClosing := table.Len()
-	if gotActive != active || gotClosing != len(detached) {
-		t.Errorf("Len says %d active and %d closing, there are %d and %d", gotActive, gotClosing, active, len(detached))
+	if tr.accepting.Load() != int64(accepting) || tr.closing.Load() != int64(closing) {
+		t.Errorf("there are %d accepting and %d closing, not %d and %d", accepting, closing, tr.accepting.Load(), tr.closing.Load())
 	}
-	ongoing := 0
-	for _, e := range tracked {
-		if !e.detached && e.state == series.Ongoing {
-			ongoing++
-		}
+	if accepting > tr.opts.Capacity || closing > max(tr.opts.Capacity, maxInFlight) {
+		t.Errorf("%d accepting and %d closing are more than the capacity of %d", accepting, closing, tr.opts.Capacity)
 	}
-	if n := len(table.lists[placeOngoing]); n != ongoing {
-		t.Errorf("%d series are filed as ongoing, %d are", n, ongoing)
-	}
-	if active > table.opts.Capacity || len(detached) > max(table.opts.Capacity, maxInFlight) {
-		t.Errorf("%d active and %d closing are more than the capacity of %d", active, len(detached), table.opts.Capacity)
-	}
-	limit := table.closed.limit
-	if len(table.closed.new) > limit || len(table.closed.old) > limit {
-		t.Errorf("%d and %d closed names are more than %d", len(table.closed.new), len(table.closed.old), limit)
+	if c := tr.tombstones; len(c.new) > c.limit || len(c.old) > c.limit {
+		t.Errorf("%d and %d tombstones are more than %d", len(c.new), len(c.old), c.limit)
 	}
 
-	// What each is.
-	listed := 0
+	// What each is, and where.
+	places := placesOf(tr)
+	listed, ongoing, inFlight, pending := 0, 0, 0, 0
 	for _, e := range tracked {
-		if e.place != e.placeOf() {
-			t.Errorf("%v is in list %d and belongs to %d", e.Key(), e.place, e.placeOf())
+		if e.spec.state == series.Ongoing && keys[e.Key()] && e.life == 0 {
+			ongoing++
 		}
-		if e.place != nowhere {
+		if class := tr.evictionClass(e); e.class != class {
+			t.Errorf("%v has class %d, should have %d", e.Key(), e.class, class)
+		}
+		if e.class != unevictable {
 			listed++
-			if list := table.lists[e.place]; int(e.pos) >= len(list) || list[e.pos] != e {
-				t.Errorf("%v is not at place %d of list %d", e.Key(), e.pos, e.place)
+			if list := tr.lists[e.class]; int(e.index) >= len(list) || list[e.index] != e || e.stamp > e.last() {
+				t.Errorf("%v is not at %d of list %d, or has the stamp %v after %v", e.Key(), e.index, e.class, e.stamp, e.last())
 			}
-			if e.stamp > e.last() {
-				t.Errorf("%v would be taken to have occurred at %v, but did so at %v", e.Key(), e.stamp, e.last())
-			}
+		}
+		place := places.of(e)
+		waits := e.need() != none
+		if waits {
+			pending++
+		}
+		switch tooEarly := e.extra != nil && e.extra.notBefore != 0; {
+		case place == "in flight":
+			inFlight++
+		case place == "waiting" && (!waits || tooEarly), place == "ready" && waits:
+		default:
+			t.Errorf("%v is %s, and needs %s", e.Key(), place, e.need())
 		}
 		checkEntry(t, e)
 	}
+	assert.Equal(t, ongoing, tr.ongoing())
 
-	// And nothing else is in the lists, which are heaps.
-	for p, list := range table.lists {
+	// Nothing else is in the lists, which are heaps, and in the schedule.
+	for p, list := range tr.lists {
 		listed -= len(list)
 		for i, e := range list {
 			if parent := list[max(i-1, 0)/2]; parent.stamp > e.stamp {
@@ -135,48 +114,102 @@ func checkInvariants(t *testing.T, table *Table, maxInFlight int) {
 		}
 	}
 	assert.Zero(t, listed, "the lists have entries twice, or entries that are not tracked")
-	assert.Empty(t, table.lists[nowhere])
+	assert.Empty(t, tr.lists[unevictable])
+	assert.Equal(t, len(tracked)-inFlight, places.queued, "entries in the queues of the schedule")
+	_, sched, _ := tr.sched.Backlog()
+	if sched < pending || sched > len(tracked) {
+		t.Errorf("the schedule has %d pending, %d of %d entries are", sched, pending, len(tracked))
+	}
+}
+
+// schedPlaces tells where entries are in a schedule, which only package heartbeat
+// can change.
+type schedPlaces struct {
+	queues map[uintptr]string
+	queued int
+}
+
+func placesOf(tr *Tracker) schedPlaces {
+	p := schedPlaces{queues: map[uintptr]string{0: "idle"}}
+	s := reflect.ValueOf(tr.sched).Elem()
+	for name, place := range map[string]string{"waiting": "waiting", "soft": "ready", "hard": "ready"} {
+		q := s.FieldByName(name)
+		p.queues[q.Addr().Pointer()] = place
+		p.queued += q.FieldByName("nodes").Len()
+	}
+	for gates := s.FieldByName("gates").MapRange(); gates.Next(); {
+		q := gates.Value().Elem().FieldByName("parked")
+		p.queues[q.Addr().Pointer()] = "ready"
+		p.queued += q.FieldByName("nodes").Len()
+	}
+	return p
+}
+
+// of returns the place of e. Each entry is in exactly one.
+func (p schedPlaces) of(e *Entry) string {
+	slot := reflect.ValueOf(&e.slot).Elem()
+	place := p.queues[slot.FieldByName("in").Pointer()]
+	switch flying := slot.FieldByName("flying").Bool(); {
+	case flying && place == "idle":
+		return "in flight"
+	case flying:
+		return "in flight and " + place
+	default:
+		return place
+	}
 }
 
 func checkEntry(t *testing.T, e *Entry) {
 	t.Helper()
+	spec, st := &e.spec, &e.status
 	switch {
-	case e.state == series.Singleton && e.counted() != 1,
-		e.state != series.Singleton && e.refusal == nil && e.counted() < 2,
-		e.state.Closed() && !e.detached,
-		e.state == series.Ongoing && e.detached && e.shared == nil: // or it goes on elsewhere
-		t.Errorf("%v is %s with a count of %d, detached %t", e.Key(), e.state, e.counted(), e.detached)
+	case spec.state == series.Singleton && e.counted() != 1,
+		spec.state != series.Singleton && e.phase != refused && !e.wasRefused() && e.counted() < 2,
+		spec.state.Closed() && e.life == accepting:
+		t.Errorf("%v is %s with a count of %d, life %d", e.Key(), spec.state, e.counted(), e.life)
 	}
+	x := e.extra
+	if x == nil {
+		x = &extra{}
+	}
+	claims := e.phase == claiming || e.phase == conflicted
 	switch {
-	case e.wrote > e.revision, int(e.wroteN) > e.counted(), e.wroteN < 0:
-		t.Errorf("%v: the server knows more than there is: %d of %d, revision %d of %d", e.Key(), e.wroteN, e.counted(), e.wrote, e.revision)
-	case e.exists && !e.named, e.inFlight && !e.named:
-		t.Errorf("%v is written without a name", e.Key())
-	case e.exists && !e.existed:
-		t.Errorf("%v exists and never did", e.Key())
-	case e.exists && e.refusal != nil:
-		t.Errorf("%v exists and is refused", e.Key())
-	case e.meeting != nil && (e.exists != e.meeting.changed || e.meeting.name == "" || e.meeting.step != WriteLook && e.meeting.step != WriteClose):
-		t.Errorf("%v: exists %t and meets %+v", e.Key(), e.exists, e.meeting)
-	case e.exists && (e.uniqueNames == 0) != (e.name() == e.baseName()):
-		t.Errorf("%v has the name %q, the unique name number %d", e.Key(), e.name(), e.uniqueNames)
-	case e.isSilent() && (int(e.wroteN) != e.counted() && e.refusal == nil || !e.existed && e.refusal == nil):
-		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), e.wroteN, e.counted())
-	case e.detached && !e.inFlight && e.refusal == nil && e.need() == writeNothing:
-		t.Errorf("%v has ended, is written, and is not forgotten", e.Key())
+	case st.revision > spec.revision, int(st.count) > e.counted(), st.count < 0, st.revision == 0 && st.count != 0 && st.flush == false && e.phase != conflicted:
+		t.Errorf("%v: the server knows %d of %d, revision %d of %d", e.Key(), st.count, e.counted(), st.revision, spec.revision)
+	case e.exists() && !st.named, e.exists() && !st.existed, claims && !st.named:
+		t.Errorf("%v is %s: named %t, existed %t", e.Key(), e.phase, st.named, st.existed)
+	case claims != (x.claim != claim{}), claims && (x.claim.name == "" || x.claim.step != Look && (x.claim.step != Close || e.phase == conflicted)):
+		t.Errorf("%v is %s with the claim %+v", e.Key(), e.phase, x.claim)
+	case (e.phase == refused) && x.refusal == "", e.exists() && x.refusal != "":
+		t.Errorf("%v is %s because of %q", e.Key(), e.phase, x.refusal)
+	case e.hasUniqueName() == (e.name() == e.baseName()) && st.named, e.hasUniqueName() && st.renames == 0:
+		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), st.renames)
+	case len(x.attempts) > maxAttempts:
+		t.Errorf("%v is %s and has %d attempts", e.Key(), e.phase, len(x.attempts))
+	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !st.existed):
+		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), st.count, e.counted())
+	case e.life == closing && e.need() == none && !reflect.ValueOf(&e.slot).Elem().FieldByName("flying").Bool():
+		t.Errorf("%v is closing, needs nothing, and is not forgotten", e.Key())
+	case e.life == forgotten:
+		t.Errorf("%v is forgotten and tracked", e.Key())
 	}
-	if word := e.tally.word.Load(); word < tallyOpen && countOf(word) != 0 {
-		t.Errorf("%v has counted %d occurrences with a closed tally", e.Key(), countOf(word))
+	for _, a := range x.attempts {
+		if int(a.count) > e.counted() {
+			t.Errorf("%v has counted %d and attempted to write %d", e.Key(), e.counted(), a.count)
+		}
 	}
-	if got, want := e.Urgency(), urgencyOf(e.Key().Type, e.news()); got != want {
-		t.Errorf("%v has urgency %d, should have %d", e.Key(), got, want)
+	if word := e.counter.word.Load(); word < counterOpen && countOf(word) != 0 {
+		t.Errorf("%v has counted %d occurrences with a closed counter", e.Key(), countOf(word))
 	}
 }
 
-// counted is the count that there is of e, if nobody is just changing it.
+// counted returns the count of e if nobody changes it at the same time.
 func (e *Entry) counted() int {
-	return min(int(e.count)+countOf(e.tally.word.Load()), math.MaxInt32)
+	return int(min(int64(e.spec.count)+int64(countOf(e.counter.word.Load())), math.MaxInt32))
 }
 
 // isSilent reports whether e was restored and has not occurred since.
-func (e *Entry) isSilent() bool { return e.silent && countOf(e.tally.word.Load()) == 0 }
+func (e *Entry) isSilent() bool { return e.spec.silent && countOf(e.counter.word.Load()) == 0 }
+
+// wasRefused reports whether e counts from zero, because the server refused it.
+func (e *Entry) wasRefused() bool { return e.extra != nil && e.extra.refusal != "" }

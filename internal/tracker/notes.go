@@ -16,18 +16,32 @@ func combined(k *series.Key) series.Key {
 	return rest
 }
 
+// findWithNote returns the entry in which an occurrence of k, which has a note,
+// can count: its own, or that which the rest of its tuple shares. It takes the
+// lock, so that it does not miss its own while the index changes.
+func (s *shard) findWithNote(hash uint64, k *series.Key, at, window time.Duration) *Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries.find(hash, k)
+	if e != nil && at-e.last() < window {
+		return e
+	}
+	rest := combined(k)
+	return s.entries.find(hash, &rest)
+}
+
 // under returns the key under which an occurrence of k counts: k itself, or that
-// of the series which the rest of its tuple shares. Once there is that one, it
-// takes every note that has no series of its own, for as long as it lives:
-// otherwise a loop with a new note each time would fill the room again each time
-// that the notes before have been forgotten. The shard is locked.
-func (t *Table) under(s *shard, hash uint64, k *series.Key, limit int, at time.Duration) series.Key {
+// of the series which the rest of its tuple shares. That series takes every note
+// without a series of its own for as long as it lives. Otherwise a loop with a new
+// note each time would fill the limit again each time the earlier notes are
+// forgotten. The shard is locked.
+func (t *Tracker) under(s *shard, hash uint64, k *series.Key, limit int, at time.Duration) series.Key {
 	if k.Note == "" {
 		return *k
 	}
 	distinct, rest := 0, combined(k)
 	for e := range s.entries.with(hash) {
-		alive := at-e.last() < t.opts.Window
+		alive := at-e.last() < t.opts.FinishAfter
 		switch {
 		case e.key.is(k) && alive:
 			return *k
@@ -43,8 +57,8 @@ func (t *Table) under(s *shard, hash uint64, k *series.Key, limit int, at time.D
 	return rest
 }
 
-// noteFor returns the note of a series of key k that begins with one of the given
-// note.
+// noteFor returns the note of a series of key k whose first occurrence has the
+// given note.
 func noteFor(k *series.Key, note string) string {
 	if k.Note != series.CombinedPrefix {
 		return note
@@ -52,11 +66,11 @@ func noteFor(k *series.Key, note string) string {
 	return text.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
 }
 
-// keyOf returns the key of a series that was found on the server. Whether its note
-// is part of that is known by its name, which carries the hash of the key.
-func (t *Table) keyOf(found *series.Series) series.Key {
+// keyOf returns the key of a series that was found on the server. Its name carries
+// the hash of the key, which says whether the note is part of the key.
+func (t *Tracker) keyOf(found *series.Series) series.Key {
 	key := found.Key
-	if t.opts.ShareInstances {
+	if t.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
 	if key.Named(found.Name) {
@@ -71,14 +85,14 @@ func (t *Table) keyOf(found *series.Series) series.Key {
 	return key
 }
 
-// nameHash is the hash under which it is known who has the base name of a key.
-// hash is the FastHash of the key.
-func (t *Table) nameHash(hash uint64, k *series.Key) uint64 { return t.hashWithNote(hash, k.Note) }
+// nameHash returns the hash under which the tombstones know a key whose fastHash is
+// hash.
+func (t *Tracker) nameHash(hash uint64, k *series.Key) uint64 { return t.hashWithNote(hash, k.Note) }
 
-// nameHashOf is the nameHash of the key of e.
-func (t *Table) nameHashOf(e *Entry) uint64 { return t.hashWithNote(e.hash, e.key.note()) }
+// nameHashOf returns the nameHash of the key of e.
+func (t *Tracker) nameHashOf(e *Entry) uint64 { return t.hashWithNote(e.hash, e.key.note()) }
 
-func (t *Table) hashWithNote(hash uint64, note string) uint64 {
+func (t *Tracker) hashWithNote(hash uint64, note string) uint64 {
 	if note == "" {
 		return hash
 	}

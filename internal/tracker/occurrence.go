@@ -7,32 +7,34 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// Occurrence is what a caller says of one occurrence beyond its key. The zero
-// value says nothing.
+// MaxAnnotationBytes is how many bytes of its callers' annotations a series
+// stores. The API server allows 256 KiB for all annotations of an object
+// (TotalAnnotationSizeLimitB).
+const MaxAnnotationBytes = 64 << 10
+
+// Occurrence is what a caller says about one occurrence in addition to its key.
 type Occurrence struct {
 	// Note is the text for people. If empty, the series keeps the one it has.
 	Note string
-	// DistinctNotes is how many series of the same tuple may be told apart by their
-	// notes, which their keys have then. As long as fewer than that are tracked,
-	// another note begins a series of its own; from then on the rest share one, whose
-	// note begins with CombinedPrefix. It is for programs that say in the note what
-	// the events of a tuple differ by, and of no use for a key without a note.
+	// DistinctNotes is how many series of the same tuple can differ in nothing but
+	// their notes, which their keys have then. Once so many are tracked, the rest
+	// share one series, whose note begins with series.CombinedPrefix. It has no effect
+	// for a key without a note.
 	DistinctNotes int
-	// Instance is the reportingInstance of a new Event, where instances share their
-	// series and keys have none. Otherwise it is that of the key.
+	// Instance is the reportingInstance of a new Event, if the key has none.
 	Instance string
-	// Annotations are put on the Event. The table keeps the map, so it must not
-	// be changed afterwards. Keys that begin with AnnotationPrefix are not taken.
+	// Annotations are put on the Event. The tracker keeps the map, so the caller must
+	// not change it. Keys that begin with series.AnnotationPrefix are ignored.
 	Annotations map[string]string
 }
 
-// mergeAnnotations returns old with latest put on top, as the server will have
-// it after both were patched in. Neither is changed: writes in flight share
+// mergeAnnotations returns old with latest applied, as the server has it after
+// both were patched in. It changes neither map, because writes in flight share
 // them.
 //
-// Callers whose keys never recur would fill the memory, and in the end the
-// Event, so that the server refused it: a patch takes nothing away. So
-// annotations that would lead past MaxAnnotationBytes are not taken.
+// Callers whose annotation keys never recur would fill the memory, and then the
+// Event until the server rejects it: a patch removes nothing. So annotations that
+// would exceed MaxAnnotationBytes are ignored.
 func mergeAnnotations(old, latest map[string]string) map[string]string {
 	same, bytes := true, size(old)
 	for k, v := range latest {
@@ -46,7 +48,7 @@ func mergeAnnotations(old, latest map[string]string) map[string]string {
 			bytes += len(k)
 		}
 	}
-	if same || bytes > series.MaxAnnotationBytes {
+	if same || bytes > MaxAnnotationBytes {
 		return old
 	}
 	merged := make(map[string]string, len(old)+len(latest))

@@ -2,87 +2,51 @@ package tracker
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
 )
 
-// Defaults of Options.
+// Scope says whose series a process continues.
+type Scope uint8
+
 const (
-	DefaultWindow       = 6 * time.Minute
-	DefaultCapacity     = 65536
-	DefaultNoteInterval = 10 * time.Second
-	DefaultEventTTL     = time.Hour
-	DefaultHeartbeat    = 30 * time.Minute
+	// SameInstance continues the series of the same reportingInstance.
+	SameInstance Scope = iota
+	// SameController continues the series of every process of the controller. The
+	// keys of such a tracker have no ReportingInstance.
+	SameController
 )
 
-// Options of a Table. The zero value is the default.
+// Options of a [Tracker]. The zero value stands for the defaults. The fields have
+// the meaning that they have in the options of package events, which validates
+// them.
 type Options struct {
-	// Window is how long after an occurrence the next one belongs to the same
-	// series. One that comes exactly a window later does not. If zero,
-	// DefaultWindow.
-	Window time.Duration
+	Scope             Scope         // if zero, SameInstance
+	FinishAfter       time.Duration // if zero, 6 minutes
+	HeartbeatInterval time.Duration // if zero, half of EventTTL
+	FirstHeartbeat    time.Duration // if zero, HeartbeatInterval
+	EventTTL          time.Duration // if zero, one hour
+	Capacity          int           // if zero, 65536
+	ClusterNamespace  string        // if empty, "kube-system"
 
-	// Capacity is the number of series that take occurrences. As many again may
-	// wait for their last write after they have ended. If zero, DefaultCapacity.
-	Capacity int
-
-	// NoteInterval is how often the note of a running series is looked at, for
-	// formatting it is what an occurrence would otherwise cost most by. If zero,
-	// DefaultNoteInterval.
-	NoteInterval time.Duration
-
-	// EventTTL is how long the API server keeps an Event after its last write,
-	// as kube-apiserver's --event-ttl says. So long the name of a series that has
-	// ended is taken. If zero, DefaultEventTTL.
-	EventTTL time.Duration
-
-	// Heartbeat is the time between two writes of a running series. The table only
-	// wants to know after which silence a series of an earlier process is dead: a
-	// Heartbeat and a Window. If zero, DefaultHeartbeat.
-	Heartbeat time.Duration
-
-	// ShareInstances says that keys have no ReportingInstance, so that every
-	// process of a controller goes on with the series of the one before it.
-	ShareInstances bool
-
-	// ClusterNamespace is where Events about cluster-scoped objects are put. The
-	// API server allows "kube-system" and "default"
-	// (legacyValidateEvent in kube-apiserver). If empty, "kube-system", the
-	// NamespaceSystem of the design.
-	ClusterNamespace string
+	// Jitter changes the delay after a failed request, so that many processes do
+	// not retry at the same time. If nil, delays stay as they are.
+	Jitter func(time.Duration) time.Duration
 }
 
-// Validate returns an error that names the first option that cannot be used, and
-// its value.
-func (o Options) Validate() error {
-	switch {
-	case o.Window < 0:
-		return fmt.Errorf("series: Window %v is negative", o.Window)
-	case o.Capacity < 0:
-		return fmt.Errorf("series: Capacity %d is negative", o.Capacity)
-	case o.NoteInterval < 0:
-		return fmt.Errorf("series: NoteInterval %v is negative", o.NoteInterval)
-	case o.Heartbeat < 0:
-		return fmt.Errorf("series: Heartbeat %v is negative", o.Heartbeat)
-	case o.EventTTL < 0:
-		return fmt.Errorf("series: EventTTL %v is negative", o.EventTTL)
-	}
-	switch o.ClusterNamespace {
-	case "", metav1.NamespaceSystem, metav1.NamespaceDefault:
-		return nil
-	default:
-		return fmt.Errorf("series: ClusterNamespace is %q; the API server takes %q and %q", o.ClusterNamespace, metav1.NamespaceSystem, metav1.NamespaceDefault)
-	}
-}
-
-func (o Options) withDefaults() Options {
-	o.Window = cmp.Or(o.Window, DefaultWindow)
-	o.Capacity = cmp.Or(o.Capacity, DefaultCapacity)
-	o.NoteInterval = cmp.Or(o.NoteInterval, DefaultNoteInterval)
-	o.EventTTL = cmp.Or(o.EventTTL, DefaultEventTTL)
-	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+// WithDefaults returns the options that o stands for.
+func (o Options) WithDefaults() Options {
+	o.FinishAfter = cmp.Or(o.FinishAfter, 6*time.Minute)
+	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, max(o.EventTTL/2, 1))
+	o.Capacity = cmp.Or(o.Capacity, 65536)
 	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, metav1.NamespaceSystem)
 	return o
+}
+
+func (o Options) intervals() heartbeat.Intervals {
+	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat}
 }

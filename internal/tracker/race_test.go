@@ -11,55 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/series"
 )
 
-// dirtyQueue is a work queue as Begin wants it: an entry is handed out to one
-// worker at a time, and again if it was added meanwhile.
-type dirtyQueue struct {
-	mu     sync.Mutex
-	dirty  map[*Entry]bool
-	atWork map[*Entry]bool
-}
-
-func (q *dirtyQueue) add(entries ...*Entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, e := range entries {
-		q.dirty[e] = true
-	}
-}
-
-func (q *dirtyQueue) get() *Entry {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for e := range q.dirty {
-		if !q.atWork[e] {
-			delete(q.dirty, e)
-			q.atWork[e] = true
-			return e
-		}
-	}
-	return nil
-}
-
-func (q *dirtyQueue) done(e *Entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.atWork, e)
-}
-
-// hammer is a table in the middle of many goroutines, a server, and the books.
+// hammer is a tracker that many goroutines use, a server, and the books.
 type hammer struct {
-	table *Table
-	queue dirtyQueue
-	clock atomic.Int64 // everybody moves it, so that windows pass
+	tracker *Tracker
+	clock   atomic.Int64 // everybody moves it, so series end
 
 	mu      sync.Mutex
-	known   []*Entry
 	remote  *server
 	dropped int
 	expired int
@@ -69,92 +32,69 @@ func (h *hammer) now() time.Time {
 	return start.Add(time.Duration(h.clock.Add(int64(time.Millisecond))))
 }
 
-func (h *hammer) apply(eff Effects) {
-	h.queue.add(eff.Dirty...)
+func (h *hammer) lose(drops []Drop) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.known = append(h.known, eff.Dirty...)
-	for _, d := range eff.Dropped {
+	for _, d := range drops {
 		h.dropped += d.Count
 	}
 }
 
 func (h *hammer) emit(k *series.Key) {
 	now := h.now()
-	e, counted, wantNote := h.table.Count(k, now)
+	e, counted, wantNote := h.tracker.Count(k, now)
 	switch {
 	case !counted:
-		h.apply(h.table.Observe(k, Occurrence{Note: "note"}, now))
+		h.lose(h.tracker.Observe(k, Occurrence{Note: "note"}, now))
 	case wantNote:
-		h.table.Describe(e, Occurrence{Note: "later", Annotations: map[string]string{"a": "1"}}, now)
+		h.tracker.Describe(e, Occurrence{Note: "later", Annotations: map[string]string{"a": "1"}}, now)
 	}
 }
 
-// work writes one entry and reports whether there was one.
+// work makes one request, and reports whether there was one. The server accepts all
+// requests if rng is nil.
 func (h *hammer) work(rng *rand.Rand) bool {
-	e := h.queue.get()
-	if e == nil {
+	w, drops, ok := h.tracker.Next(h.now())
+	h.lose(drops)
+	if !ok {
 		return false
 	}
-	defer h.queue.done(e)
-	w, eff, ok := h.table.Begin(e, h.now())
-	h.apply(eff)
-	if !ok {
-		return true
-	}
-	outcome := 9
+	outcome := 99
 	if rng != nil {
-		outcome = rng.IntN(10)
+		outcome = rng.IntN(100)
 	}
-	var again bool
+	var r Result
 	var deleted *stored
-	switch outcome {
-	case 0:
-		eff, again = h.table.Failed(e, w), true
-	case 1:
-		again, eff = h.table.Refuse(e, w, "Malformed", h.now())
-	case 2:
-		if w.Kind < WriteLook && !w.Creates() {
-			h.mu.Lock()
-			deleted = h.remote.lose(w.Series.Name)
-			h.mu.Unlock()
-		}
-		fallthrough
+	switch {
+	case outcome == 0:
+		r.Outcome = PushedBack
+		h.clock.Add(int64(5 * time.Second)) // or the pause would fill the rest of the test
+	case outcome == 1:
+		r.Outcome, r.Unsent = Troubled, true
+		h.tracker.Abandon(w, h.now())
+		h.clock.Add(int64(time.Second))
+	case outcome < 12:
+		r.Outcome, r.Reason = Refused, "Malformed"
 	default:
 		h.mu.Lock()
-		// What is to be written is read while occurrences come in.
-		said, ev := h.remote.do(&w)
-		var event *eventsv1.Event
-		if ev != nil {
-			event = ev.event.DeepCopy()
+		if outcome < 22 && w.WritesSeries() && !w.Creates() {
+			deleted = h.remote.remove(w.Series.Name)
 		}
+		r, _ = h.remote.do(w)
 		h.mu.Unlock()
-		switch {
-		case said == exists:
-			h.table.Taken(e, w, h.now())
-			again = true
-		case said == absent:
-			again, eff = h.table.Gone(e, w)
-			if len(eff.Ended) > 0 && deleted != nil {
-				// It was restored and had not occurred: there is no more of it.
-				h.mu.Lock()
-				h.expired += deleted.count()
-				h.mu.Unlock()
-			}
-		case w.Kind == WriteLook:
-			again, eff = h.table.Found(e, w, event, h.now())
-		default:
-			again, eff = h.table.Written(e, w, h.now())
-		}
 	}
-	h.apply(eff)
-	if again {
-		h.queue.add(e)
+	h.lose(h.tracker.Apply(w, r, h.now()))
+	if r.Outcome == Gone && deleted != nil {
+		h.tracker.mu.Lock()
+		if w.entry.life == forgotten && w.entry.spec.silent {
+			h.expired += deleted.count() // it was restored and had not occurred
+		}
+		h.tracker.mu.Unlock()
 	}
 	return true
 }
 
-// restore takes in an Event as it was a moment ago.
+// restore restores an Event as it was a moment ago.
 func (h *hammer) restore(rng *rand.Rand) {
 	h.mu.Lock()
 	names := slices.Sorted(maps.Keys(h.remote.events))
@@ -169,57 +109,22 @@ func (h *hammer) restore(rng *rand.Rand) {
 		panic(err)
 	}
 	runtime.Gosched()
-	if e, eff := h.table.Restore(found, rng.Float64(), h.now()); e != nil {
-		h.apply(eff)
-		h.apply(Effects{Dirty: []*Entry{e}})
-	}
+	_, drops := h.tracker.Restore(found, h.now())
+	h.lose(drops)
 }
 
-// look does what others do with entries, whatever these are doing.
-func (h *hammer) look(rng *rand.Rand) {
-	h.mu.Lock()
-	var e *Entry
-	if len(h.known) > 0 {
-		e = h.known[rng.IntN(len(h.known))]
-	}
-	h.mu.Unlock()
-	if e == nil {
-		return
-	}
-	h.table.Len()
-	e.Urgency()
-	switch rng.IntN(6) {
-	case 5:
-		h.restore(rng)
-	case 0:
-		h.apply(h.table.Expire(e, h.now()))
-	case 1:
-		h.apply(h.table.Beat(e))
-	case 2:
-		for _, p := range h.table.Flush() {
-			h.queue.add(p.Entry)
-			h.table.Settled(p)
-		}
-	case 3:
-		h.table.Status(e, h.now())
-	case 4:
-		h.table.Occurrences()
-	}
-}
-
-// Everything at the same time; in the end each occurrence is on the server or
-// was said to be dropped.
+// Everything happens at the same time. In the end each occurrence is on the server,
+// or was said to be dropped.
 func TestConcurrentUse(t *testing.T) {
 	const emitters, perEmitter, keys = 6, 4000, 12
 	h := &hammer{
-		// The window is short for this clock and the table too small for the
-		// keys, so series end and make room all the time.
-		table:  NewTable(Options{Capacity: 8, Window: 40 * time.Millisecond, NoteInterval: 5 * time.Millisecond}, start),
-		queue:  dirtyQueue{dirty: map[*Entry]bool{}, atWork: map[*Entry]bool{}},
-		remote: newServer(t),
+		// Series end soon by this clock, and there is not enough room for the keys, so
+		// they end and make room all the time.
+		tracker: New(Options{Capacity: 8, FinishAfter: 40 * time.Millisecond, HeartbeatInterval: 20 * time.Millisecond}, start),
+		remote:  newServer(t),
 	}
 	// What has ended must not come back from a list.
-	h.table.closed = newClosedNames(1 << 20)
+	h.tracker.tombstones = newTombstones(1 << 20)
 
 	var emitting, others sync.WaitGroup
 	var stop atomic.Bool
@@ -245,148 +150,153 @@ func TestConcurrentUse(t *testing.T) {
 	others.Go(func() {
 		rng := rand.New(rand.NewPCG(0, 3))
 		for !stop.Load() {
-			h.look(rng)
+			switch rng.IntN(5) {
+			case 0:
+				h.tracker.Stats(h.now())
+			case 1:
+				f := h.tracker.Flush(h.now())
+				f.Left()
+				f.Stop()
+			case 2:
+				h.restore(rng)
+			case 3:
+				h.tracker.Wake(h.now(), false)
+			default:
+				h.lose(h.tracker.Advance(h.now()))
+			}
 			runtime.Gosched()
 		}
 	})
 	emitting.Wait()
 	stop.Store(true)
 	others.Wait()
-	checkInvariants(t, h.table, 3)
+	checkInvariants(t, h.tracker, 3)
 
-	// The rest, with a server that takes everything.
-	h.clock.Add(int64(time.Hour))
-	for _, e := range h.known {
-		h.apply(h.table.Expire(e, h.now()))
+	for range 5 {
+		h.clock.Add(int64(time.Hour))
+		h.lose(h.tracker.Advance(h.now()))
+		for h.work(nil) {
+		}
 	}
-	for _, p := range h.table.Flush() {
-		h.queue.add(p.Entry)
-	}
-	for h.work(nil) {
-	}
-	checkInvariants(t, h.table, 3)
-	active, closing := h.table.Len()
-	assert.Zero(t, active+closing, "all have ended and are written")
+	checkInvariants(t, h.tracker, 3)
+	assert.Equal(t, [3]int{}, sizes(h.tracker), "all have ended and are written")
 	sum := 0
 	for _, ev := range h.remote.events {
 		sum += ev.count()
 	}
 	assert.Equal(t, emitters*perEmitter, sum+h.dropped+h.expired, "%d on the server, %d dropped, %d expired", sum, h.dropped, h.expired)
-	assert.EqualValues(t, emitters*perEmitter, h.table.Occurrences())
+	assert.EqualValues(t, emitters*perEmitter, h.tracker.Stats(start).Occurrences)
 	assert.Positive(t, sum)
 }
 
-// A series that ends while Flush goes through the shards is not missed.
+// manyKeys returns keys that differ in the object.
+func manyKeys(n int) []series.Key {
+	keys := make([]series.Key, n)
+	for i := range keys {
+		keys[i] = *testKey("a")
+		keys[i].Regarding.Name = fmt.Sprintf("some-deployment-5d4f8c7b9d-%05d", i)
+	}
+	return keys
+}
+
+// ongoingSeries returns a tracker with n ongoing series, all written, and their
+// keys.
+func ongoingSeries(t testing.TB, n int) (*Tracker, []series.Key) {
+	tr := New(Options{Capacity: n}, start)
+	keys := manyKeys(n)
+	for i := range keys {
+		observe(tr, &keys[i], start, Occurrence{Note: "back-off restarting failed container"}, Occurrence{Note: "back-off restarting failed container"})
+		write(t, tr, start, Create)
+	}
+	return tr, keys
+}
+
+// Flush does not miss series that end while it goes through the shards.
 func TestFlushWhileSeriesEnd(t *testing.T) {
 	for range 8 {
-		table := NewTable(Options{}, start)
-		var entries []*Entry
-		for i := range 2000 {
-			k := testKey("a")
-			k.Regarding.Name = fmt.Sprint(i)
-			entries = append(entries, table.Observe(k, Occurrence{}, start).Dirty...)
+		tr, keys := ongoingSeries(t, 2000)
+		for i := range keys {
+			tr.Count(&keys[i], start)
 		}
 		var wg sync.WaitGroup
-		half := make(chan struct{})
-		wg.Go(func() {
-			for i, e := range entries {
-				if i == len(entries)/2 {
-					close(half)
-				}
-				table.Expire(e, start.Add(DefaultWindow))
-			}
-		})
-		<-half
-		found := map[*Entry]bool{}
-		for _, p := range table.Flush() {
-			found[p.Entry] = true
+		wg.Go(func() { tr.Advance(start.Add(tr.opts.FinishAfter)) })
+		for tr.closing.Load() == 0 {
+			runtime.Gosched()
 		}
+		f := tr.Flush(start)
 		wg.Wait()
-		require.Len(t, found, len(entries))
+		require.Equal(t, len(keys), f.Left())
 	}
 }
 
-// Once the table is sealed, no occurrence is added to a series.
+// Once the tracker is sealed, no occurrence is added to a series.
 func TestSealWhileCounting(t *testing.T) {
-	table := NewTable(Options{}, start)
+	tr := New(Options{}, start)
 	k := testKey("a")
-	e := table.Observe(k, Occurrence{}, start).Dirty[0]
-	table.Observe(k, Occurrence{}, start)
+	observe(tr, k, start, Occurrence{}, Occurrence{})
 	var wg sync.WaitGroup
 	var dropped atomic.Int64
 	for range 4 {
 		wg.Go(func() {
-			for range 3000 { // more than a tally has room for
-				if _, counted, _ := table.Count(k, start); !counted {
-					dropped.Add(int64(len(table.Observe(k, Occurrence{}, start).Dropped)))
+			for range 3000 { // more than a counter has room for
+				if _, counted, _ := tr.Count(k, start); !counted {
+					dropped.Add(int64(len(tr.Observe(k, Occurrence{}, start))))
 				}
 			}
 		})
 	}
-	table.Seal("Shutdown")
-	w, _, ok := table.Begin(e, start)
-	require.True(t, ok)
+	tr.Seal("Shutdown")
+	w := send(t, tr, start, Create)
 	wg.Wait()
-	table.Written(e, w, start)
-	assert.Empty(t, table.Flush(), "nothing came in after Seal had returned")
+	tr.Apply(w, Result{}, start)
+	assert.Zero(t, tr.Flush(start).Left(), "nothing was counted after Seal had returned")
 	assert.EqualValues(t, 12002, int64(w.Series.Count)+dropped.Load())
-	assert.EqualValues(t, 12002, table.Occurrences())
+	assert.EqualValues(t, 12002, tr.Stats(start).Occurrences)
 }
 
-// A series that was restored is not given up as one that has not occurred when it
-// occurs just then.
+// A restored series whose Event is gone is not forgotten if it occurs at that
+// moment.
 func TestGoneWhileCounting(t *testing.T) {
-	table := NewTable(Options{}, start)
-	var keys []*series.Key
-	var entries []*Entry
-	var beats []Write
-	for i := range 2000 {
-		k := testKey("a")
-		k.Regarding.Name = fmt.Sprint("pod-", i)
-		found := &series.Series{
-			Key: *k, Namespace: k.Regarding.Namespace, Name: k.BaseName(), Instance: "controller-0",
-			State: series.Ongoing, First: start.Add(-time.Hour), Last: start.Add(-time.Minute), Count: 10,
-		}
-		e, _ := table.Restore(found, 0, start)
-		require.NotNil(t, e)
-		table.Beat(e)
-		w, _, ok := table.Begin(e, start)
-		require.True(t, ok)
-		keys, entries, beats = append(keys, k), append(entries, e), append(beats, w)
+	const n = 2000
+	tr := New(Options{}, start)
+	keys := manyKeys(n)
+	writes := make([]*Write, n)
+	for i := range keys {
+		restored, _ := tr.Restore(restorable(&keys[i], start.Add(-time.Hour), start.Add(-time.Minute)), start)
+		require.True(t, restored)
+		beat(tr, entryOf(tr, &keys[i]), start)
+		writes[i] = send(t, tr, start, Heartbeat)
 	}
 	var wg sync.WaitGroup
 	var at atomic.Int64 // both come to the same entry at about the same time
 	wg.Go(func() {
-		for i, k := range keys {
+		for i := range keys {
 			for at.Load() < int64(i+1) {
 				runtime.Gosched()
 			}
-			if _, counted, _ := table.Count(k, start); !counted {
-				table.Observe(k, Occurrence{}, start)
+			if _, counted, _ := tr.Count(&keys[i], start); !counted {
+				tr.Observe(&keys[i], Occurrence{}, start)
 			}
 		}
 	})
-	occurred := 0
-	for i, e := range entries {
+	continued := 0
+	for i, w := range writes {
 		at.Store(int64(i + 1))
 		for range i % 4096 {
-			at.Load() // sometimes it is the one that comes first
+			at.Load() // sometimes this goroutine comes first
 		}
-		again, eff := table.Gone(e, beats[i])
-		assert.Empty(t, eff.Dropped)
-		if again {
-			occurred++
+		assert.Empty(t, tr.Apply(w, Result{Outcome: Gone}, start))
+		if w.entry.life == accepting {
+			continued++
 		}
 	}
 	wg.Wait()
-	checkInvariants(t, table, 0)
+	checkInvariants(t, tr, 0)
 	fresh := 0
-	for i := range table.shards {
-		for _, e := range table.shards[i].all() {
-			if e.counted() == 1 {
-				fresh++
-			}
+	for i := range keys {
+		if e := entryOf(tr, &keys[i]); e.counted() == 1 {
+			fresh++
 		}
 	}
-	assert.Equal(t, len(keys), occurred+fresh, "%d go on, %d began anew", occurred, fresh)
+	assert.Equal(t, n, continued+fresh, "%d continue, %d began anew", continued, fresh)
 }

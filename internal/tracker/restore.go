@@ -4,141 +4,141 @@ import (
 	"math"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
-// Restore takes in a series that an earlier process has left on the server, so
-// that the next occurrence goes on with it. It must be one of the controllers, and
-// unless they share their series the instances, that this table is for. What
-// becomes of it:
+// Restore adds a series that an earlier process has left on the server, so that the
+// next occurrence continues it, and reports whether it did. The series must belong
+// to the controller, and in the scope SameInstance to the instance, of this
+// tracker:
 //
-//   - one whose name or times cannot be, or that is known already, is passed over;
-//   - a series that is alive takes occurrences again. A running one has a window
-//     from now to show itself;
-//   - one that is dead but says Ongoing gets its closing write.
+//   - A series is ignored if its name or times are impossible, or if it is known.
+//   - A series that is alive accepts occurrences. An ongoing one is Finished if
+//     none comes for FinishAfter from now.
+//   - A series that is dead but says Ongoing is closed on the server.
 //
-// The result is nil if the table has not taken it. What was listed may be out of
-// date: of a key of which this table has ended a series, nothing is taken.
-//
-// spread, at least 0 and less than 1, says where in the time until its next
-// heartbeat the series is, so that those that were restored together do not all
-// send theirs at once. That time is an interval, but not longer than until
-// another process would take the series for dead.
-func (t *Table) Restore(found *series.Series, spread float64, now time.Time) (_ *Entry, eff Effects) {
+// The list may be out of date, so Restore ignores series whose keys have ended in
+// this tracker. Heartbeats of restored series are spread over the time until others
+// take them for dead.
+func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, drops []Drop) {
 	key := t.keyOf(found)
 	what := t.judge(&key, found, now)
 	if what != alive && (what != dead || found.State != series.Ongoing) {
-		return nil, eff
+		return false, nil
 	}
-	hash := key.FastHash(t.seed)
+	at := t.offset(now)
+	hash := fastHash(t.seed, &key)
 	s := t.shard(hash)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.mu.Lock()
-	e, sealed := s.find(hash, &key), s.sealed != ""
+	e, sealed := s.entries.find(hash, &key), s.sealed != ""
 	s.mu.Unlock()
 	switch {
-	case sealed:
-		return nil, eff
-	case t.closed.ended(t.nameHash(hash, &key)) || t.has(hash, &key, found.Name, e):
-		// Perhaps found is the one that has ended, as it was before.
-		return nil, eff
-	case what == dead && (e == nil || !e.concerns(found.Name)):
-		return t.restoreDead(hash, &key, found, now, &eff), eff
+	case sealed, t.tombstones.ended(t.nameHash(hash, &key)), t.tends(hash, &key, found.Name, e):
+		return false, nil // it can be the one that has ended, as it was before
+	case what == dead && e != nil && e.concerns(found.Name):
+		return false, nil
 	case what == dead:
-		return nil, eff
+		return t.restoreDead(hash, &key, found, now), nil
 	case e == nil:
-		return t.restoreAlive(s, hash, &key, found, spread, now), eff
-	case !e.canAdopt(found.Name):
-		return nil, eff
+		return t.restoreAlive(s, hash, &key, found, now), nil
+	case !t.canAdopt(e, found.Name):
+		return false, nil
 	}
-	t.adopt(e, found, t.judgeFor(e, found, now) != own, t.offset(now))
-	t.plan(e)
-	t.file(e)
-	eff.Dirty = append(eff.Dirty, e)
-	return e, eff
+	theirs := found.Count
+	switch t.judgeFor(e, found, now) {
+	case own:
+		theirs = 0
+	case shared:
+		theirs -= e.smallestAttempt()
+	}
+	t.adopt(e, found, theirs, at)
+	t.delay(e, heartbeat.Passed, 0, at)
+	t.conclude(e, at, &drops)
+	return true, drops
 }
 
-// canAdopt reports whether e, which takes occurrences, can still go on in an Event
-// with the given name. It cannot if it has had one, or is about to look at what
-// there is, or may have one without knowing. The table is locked.
-func (e *Entry) canAdopt(name string) bool {
-	return !e.existed && !e.inFlight && e.meeting == nil && e.refusal == nil && (!e.named || e.name() == name)
+// canAdopt reports whether e, which accepts occurrences, can continue in an Event
+// with the given name. It cannot if it has had an Event, or may have one.
+func (t *Tracker) canAdopt(e *Entry, name string) bool {
+	return e.phase == unwritten && !e.status.existed && !t.sched.InFlight(e) && (!e.status.named || e.name() == name)
 }
 
-// concerns reports whether e has, or will meet, the Event with the given name. The
-// table is locked.
+// concerns reports whether e has, or will claim, the Event with the given name.
 func (e *Entry) concerns(name string) bool {
-	return e.name() == name || !e.named && name == e.baseName() ||
-		e.meeting != nil && (e.meeting.name == name || e.meeting.next == name)
+	return e.name() == name || !e.status.named && name == e.baseName() ||
+		e.phase == claiming && (e.extra.claim.name == name || e.extra.claim.next == name)
 }
 
-// restored returns an entry for found that knows no more than the server does. The
-// table is locked.
-func (t *Table) restored(hash uint64, k *series.Key, found *series.Series, at time.Duration) *Entry {
-	e := &Entry{key: t.words.compact(k), hash: hash, note: found.Note, silent: true, state: found.State, count: found.Count}
-	if t.opts.ShareInstances {
-		e.shared = &shared{}
-	}
-	// The note is an old one, so that of the next occurrence is looked at.
-	e.notedAt.Store(int64(at - t.opts.NoteInterval))
-	t.adopt(e, found, false, at)
-	e.lastNote = found.LastNote
+// restored returns an entry for found that knows no more than the server does.
+// Tracker.mu is held.
+func (t *Tracker) restored(hash uint64, k *series.Key, found *series.Series, at time.Duration) *Entry {
+	e := &Entry{key: t.words.intern(k, found.Instance), hash: hash}
+	e.spec = spec{note: found.Note, silent: true, state: found.State, count: found.Count}
+	// The note is an old one, so format that of the next occurrence.
+	e.notedAt.Store(int64(at - noteInterval))
+	t.adopt(e, found, 0, at)
+	e.spec.lastNote = found.LastNote
 	// Nothing is to be written: that the process is new is no news.
-	e.wrote, e.flushTo, e.wantSuccessor = e.revision, 0, false
+	e.status.flush, e.status.signpost = false, false
 	return e
 }
 
-// restoreAlive has found take occurrences, if there is room: what goes on now is
-// worth more than what may go on. The table is locked.
-func (t *Table) restoreAlive(s *shard, hash uint64, k *series.Key, found *series.Series, spread float64, now time.Time) *Entry {
-	if t.active.Load() >= int64(t.opts.Capacity) {
-		return nil
+// restoreAlive makes found accept occurrences, if there is room: a series that
+// occurs now is worth more than one that may. Tracker.mu is held.
+func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
+	if t.accepting.Load() >= int64(t.opts.Capacity) {
+		return false
 	}
 	at := t.offset(now)
 	e := t.restored(hash, k, found, at)
-	if e.state == series.Singleton {
+	if e.spec.state == series.Singleton {
 		first := at - now.Sub(found.First)
-		e.tally.occurred(first)
-		e.wroteAt = first
+		e.counter.occurred(first)
+		e.status.at = first
 	} else {
-		e.tally.occurred(at)
-		left := min(t.opts.Heartbeat, t.opts.Heartbeat+t.opts.Window-now.Sub(found.Last))
-		e.wroteAt = at - t.opts.Heartbeat + left - time.Duration(spread*float64(left))
-		e.beat = t.beats.bookAt(e.wroteAt + t.opts.Heartbeat)
+		e.counter.occurred(at)
+		left := min(t.opts.HeartbeatInterval, t.opts.HeartbeatInterval+t.opts.FinishAfter-now.Sub(found.Last))
+		e.status.beatAt = t.jitter(e, at+t.opts.HeartbeatInterval)
+		if e.status.beatAt > at+left {
+			// The earlier process had another phase.
+			e.status.beatAt = at + time.Duration(fraction(hash)*float64(left))
+		}
+		e.status.at = e.status.beatAt - t.opts.HeartbeatInterval
 		// Its early heartbeats are over, as far as anybody knows.
-		e.beats = math.MaxUint16
+		e.status.beats = math.MaxUint8
 	}
 	s.mu.Lock()
-	s.insert(e)
+	s.entries.insert(e)
 	s.open(e)
 	s.mu.Unlock()
-	t.active.Add(1)
-	t.file(e)
-	return e
+	t.accepting.Add(1)
+	t.schedule(e, at)
+	return true
 }
 
-// restoreDead has found closed, if there is room among what this table has to
-// close itself. The table is locked.
-func (t *Table) restoreDead(hash uint64, k *series.Key, found *series.Series, now time.Time, eff *Effects) *Entry {
+// restoreDead closes found, if there is room among what this tracker has to close
+// itself. Tracker.mu is held.
+func (t *Tracker) restoreDead(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
 	if t.closing.Load() >= int64(t.opts.Capacity) {
-		return nil
+		return false
 	}
 	at := t.offset(now)
 	e := t.restored(hash, k, found, at)
-	// Should there be too many to close, it is the first that goes.
-	e.tally.occurred(at - min(now.Sub(found.Last), longAgo))
-	e.state = series.Finished
-	e.revision++
-	e.detached = true
-	// What begins now must not have the name, or it would be closed by mistake.
+	// If there are too many to close, it is the first to be dropped.
+	e.counter.occurred(at - min(now.Sub(found.Last), longAgo))
+	e.spec.state = series.Finished
+	e.spec.revision++
+	e.life = closing
+	// A series that begins now must not have the name, or its Event would be closed.
 	t.holdBaseName(e, at)
-	t.detached.insert(e)
+	t.closed.insert(e)
 	t.closing.Add(1)
-	t.file(e)
-	eff.Dirty = append(eff.Dirty, e)
-	return e
+	t.schedule(e, at)
+	return true
 }
 
-// longAgo keeps times that nobody expects from overflowing.
+// longAgo keeps impossible times from overflowing.
 const longAgo = 365 * 24 * time.Hour

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -14,22 +15,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata/scripts lead to into them")
+var rewrite = flag.Bool("rewrite", false, "write the results into the scripts in testdata/scripts")
 
-// TestScripts goes through the scripts in testdata/scripts, by a table and by
-// the oracle, which must both do what the script says. A line is
+// TestScripts takes a tracker and the oracle through the scripts in
+// testdata/scripts. Both must do what the script says. A line is
 //
 //	TIME COMMAND [KEY OR ENTRY] ["note" or other arguments] -> what follows
 //
 // The time is that since the beginning. KEY is one letter, in upper case for a
-// Warning; its entries are KEY/1, KEY/2 and so on. Where notes tell series apart,
+// Warning; its entries are KEY/1, KEY/2 and so on. If notes tell series apart,
 // KEY:NOTE is the key of one, and KEY:rest what the others share. "see a x10" is ten
 // occurrences. NAME is "base", or "unique0@10m0s" for the first unique name of a
-// series that began then. Invariants are checked after each line.
+// series that began then.
 //
-// A write is begun, and then answered by a server that remembers what it was
-// told; or it is "lost", which is when the server has made it and nobody learns
-// of that, or "failed". "kill" begins a new process.
+// "begin" puts an entry in flight, whatever is before it, and "next" the one that the
+// schedule chooses. The request ends with "answer", if a server handles it that
+// remembers what it was told; with "gone", if the Event was deleted before; or with
+// "refuse" or one of the failures. "advance" handles all deadlines; "expire" and "beat"
+// that of one entry. "kill" starts a new process.
+//
+// Each line shows which entries have changed: whether they are closing, the phase,
+// and the next write, if any. Invariants are checked after each line.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
 	require.NoError(t, err)
@@ -38,39 +44,26 @@ func TestScripts(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			got := runScript(t, string(text), false)
+			got := runScript(t, string(text))
 			if *rewrite {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
 				return
 			}
 			require.Equal(t, string(text), got)
-			require.Equal(t, string(text), runScript(t, string(text), true), "the oracle does not agree")
 		})
 	}
 }
 
-// runScript returns script with what follows put behind each line.
-func runScript(t *testing.T, script string, asOracle bool) string {
-	var m machine
-	var w *world
-	begin := func(opts Options, distinct int) {
-		w = newWorld(t, opts)
-		w.distinct = distinct
-		m = w
-		if asOracle {
-			o := newOracle(opts)
-			o.distinct = distinct
-			m = o
-		}
-	}
-	begin(Options{}, 0)
+// runScript returns the script with the results.
+func runScript(t *testing.T, script string) string {
+	p := newPair(t, Options{})
 	var out strings.Builder
 	defer func() {
 		if t.Failed() {
 			t.Logf("after\n%s", out.String())
 		}
 	}()
-	for number, line := range strings.SplitAfter(script, "\n") {
+	for _, line := range strings.SplitAfter(script, "\n") {
 		command, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "->")
 		fields := strings.Fields(command)
 		switch {
@@ -78,20 +71,15 @@ func runScript(t *testing.T, script string, asOracle bool) string {
 			out.WriteString(line)
 			continue
 		case fields[0] == "options":
-			begin(parseOptions(t, fields[1:]))
+			opts, distinct := parseOptions(t, fields[1:])
+			p = newPair(t, opts)
+			p.w.distinct, p.o.distinct = distinct, distinct
 			out.WriteString(line)
 			continue
 		}
-		now, err := time.ParseDuration(fields[0])
-		require.NoError(t, err, "line %d", number+1)
-		result := runCommand(t, m, now, fields[1:])
-		if result == "" {
-			result = "nothing"
-		}
-		fmt.Fprintf(&out, "%-36s -> %s\n", strings.TrimRight(command, " "), result)
-		if !asOracle {
-			w.check()
-		}
+		result := runCommand(t, p, parse(t, time.ParseDuration, fields[0]), fields[1:])
+		fmt.Fprintf(&out, "%-36s -> %s\n", strings.TrimRight(command, " "), cmp.Or(result, "nothing"))
+		p.w.check()
 		if t.Failed() {
 			t.FailNow()
 		}
@@ -99,7 +87,9 @@ func runScript(t *testing.T, script string, asOracle bool) string {
 	return out.String()
 }
 
-func runCommand(t *testing.T, m machine, now time.Duration, words []string) string {
+// runCommand makes a step of a script with both machines. It returns what the
+// tracker did.
+func runCommand(t *testing.T, p pair, now time.Duration, words []string) string {
 	t.Helper()
 	arg := func(i int) string {
 		if i < len(words) {
@@ -107,103 +97,111 @@ func runCommand(t *testing.T, m machine, now time.Duration, words []string) stri
 		}
 		return ""
 	}
+	agreed := func(got, want string) string {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s %q -> %q, the oracle says %q", now, words, got, want)
+		}
+		return got
+	}
+	end := func(respond func() response) string { t.Helper(); return agreed(p.end(arg(1), now, respond)) }
+	answer := func() response { return p.w.answer(arg(1), now) }
+	begin := func(m machine) string { return m.begin(arg(1), now) }
+	steps := map[string]func(machine) string{
+		"begin":     begin,
+		"advance":   func(m machine) string { return m.advance(now) },
+		"expire":    func(m machine) string { return m.expire(arg(1), now) },
+		"beat":      func(m machine) string { return m.beat(arg(1), now) },
+		"flush":     func(m machine) string { return m.flush(now) },
+		"settled":   machine.settled,
+		"seal":      func(m machine) string { return m.seal(DropReason(arg(1))) },
+		"clear":     func(m machine) string { return m.clear(DropReason(arg(1))) },
+		"status":    func(m machine) string { return m.status(arg(1), now) },
+		"accepting": machine.accepting,
+		"kill":      func(m machine) string { return m.kill(now) },
+	}
+	if step, ok := steps[words[0]]; ok {
+		return agreed(p.both(step))
+	}
 	switch words[0] {
 	case "see":
 		note, times := "", 1
 		for _, word := range words[2:] {
 			if n, ok := strings.CutPrefix(word, "x"); ok {
-				var err error
-				times, err = strconv.Atoi(n)
-				require.NoError(t, err)
+				times = parse(t, strconv.Atoi, n)
 				continue
 			}
 			note = strings.Trim(word, `"`)
 		}
-		var result string
-		for range times {
-			result = m.see(arg(1), note, now)
-		}
-		return result
-	case "begin":
-		return m.begin(arg(1), now)
+		return agreed(p.both(func(m machine) (result string) {
+			for range times {
+				result = m.see(arg(1), note, now)
+			}
+			return result
+		}))
+	case "next":
+		return agreed(p.next(now))
 	case "answer":
-		return m.answer(arg(1), now)
+		return end(answer)
 	case "write": // begin, and answer
-		result := m.begin(arg(1), now)
-		return result + " | " + m.answer(arg(1), now)
+		result := agreed(p.both(begin))
+		return result + " | " + end(answer)
 	case "gone": // the Event of the write is deleted, and then answer
-		m.vanish(arg(1))
-		return m.answer(arg(1), now)
-	case "lost":
-		return m.lost(arg(1), now)
-	case "failed":
-		return m.failed(arg(1))
+		p.w.vanish(arg(1))
+		return end(answer)
+	case string(lost), string(failed), string(unsent), string(pushedBack), string(denied):
+		return end(func() response { return p.w.fail(arg(1), failure(words[0]), now) })
 	case "refuse":
-		return m.refuse(arg(1), DropReason(arg(2)), now)
-	case "expire":
-		return m.expire(arg(1), now)
-	case "beat":
-		return m.beat(arg(1))
-	case "flush":
-		return m.flush()
-	case "settled":
-		return m.settled()
-	case "seal":
-		return m.seal(DropReason(arg(1)))
-	case "clear":
-		return m.clear(DropReason(arg(1)))
-	case "status":
-		return m.status(arg(1), now)
-	case "size":
-		return m.size()
+		return end(func() response { return p.w.refuse(arg(1), DropReason(arg(2)), now) })
 	case "stand": // KEY NAME STATE xCOUNT FIRST LAST [SUCCESSOR]
-		m.stand(arg(1), parseStand(t, words[2:]))
-		return m.server(arg(1))
+		p.w.stand(arg(1), parseStand(t, words[2:]))
+		return p.w.server(arg(1))
 	case "stranger": // KEY NAME WHAT
-		m.strange(arg(1), parseNaming(t, arg(2)), strangeness(arg(3)), now)
-		return m.server(arg(1))
+		p.w.strange(arg(1), parseNaming(t, arg(2)), strangeness(arg(3)), now)
+		return p.w.server(arg(1))
 	case "meddle": // KEY NAME xCOUNT STATE
-		n, err := strconv.Atoi(strings.TrimPrefix(arg(3), "x"))
-		require.NoError(t, err)
-		state, ok := series.ParseState(arg(4))
-		require.True(t, ok, arg(4))
-		m.meddle(arg(1), parseNaming(t, arg(2)), n, state, now)
-		return m.server(arg(1))
+		n := parse(t, strconv.Atoi, strings.TrimPrefix(arg(3), "x"))
+		p.w.meddle(arg(1), parseNaming(t, arg(2)), n, parseState(t, arg(4)), now)
+		return p.w.server(arg(1))
 	case "delete": // KEY NAME
-		return m.delete(arg(1), parseNaming(t, arg(2)))
+		return p.w.delete(arg(1), parseNaming(t, arg(2)))
 	case "server":
-		return m.server(arg(1))
+		return p.w.server(arg(1))
 	case "list":
-		return m.list()
+		return p.w.list()
 	case "restore": // [SPREAD]
-		spread := 0.0
-		if len(words) > 1 {
-			var err error
-			spread, err = strconv.ParseFloat(words[1], 64)
-			require.NoError(t, err)
-		}
-		return m.restore(spread, now)
-	case "kill":
-		return m.kill(now)
+		return agreed(p.restore(parse(t, parseFloat, cmp.Or(arg(1), "0")), now))
 	}
 	t.Fatalf("no such command: %q", words)
 	return ""
 }
 
-func parseStand(t *testing.T, words []string) (at standText) {
+func parse[T any](t *testing.T, as func(string) (T, error), text string) T {
+	t.Helper()
+	v, err := as(text)
+	require.NoError(t, err)
+	return v
+}
+
+func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+
+func parseState(t *testing.T, text string) series.State {
+	t.Helper()
+	state, ok := series.ParseState(text)
+	require.True(t, ok, text)
+	return state
+}
+
+func parseStand(t *testing.T, words []string) earlier {
 	t.Helper()
 	require.GreaterOrEqual(t, len(words), 5)
-	at.name = parseNaming(t, words[0])
-	var ok bool
-	at.state, ok = series.ParseState(words[1])
-	require.True(t, ok, words[1])
-	var err error
-	at.count, err = strconv.Atoi(strings.TrimPrefix(words[2], "x"))
-	require.NoError(t, err)
-	at.first, err = time.ParseDuration(words[3])
-	require.NoError(t, err)
-	at.last, err = time.ParseDuration(words[4])
-	require.NoError(t, err)
+	at := earlier{
+		name:  parseNaming(t, words[0]),
+		state: parseState(t, words[1]),
+		count: parse(t, strconv.Atoi, strings.TrimPrefix(words[2], "x")),
+		first: parse(t, time.ParseDuration, words[3]),
+		last:  parse(t, time.ParseDuration, words[4]),
+	}
 	if len(words) > 5 {
 		successor := parseNaming(t, words[5])
 		at.successor = &successor
@@ -215,22 +213,20 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	t.Helper()
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
-		var err error
 		switch name {
 		case "capacity":
-			opts.Capacity, err = strconv.Atoi(value)
-		case "window":
-			opts.Window, err = time.ParseDuration(value)
+			opts.Capacity = parse(t, strconv.Atoi, value)
+		case "finishAfter":
+			opts.FinishAfter = parse(t, time.ParseDuration, value)
 		case "share":
-			opts.ShareInstances = true
+			opts.Scope = SameController
 		case "distinct":
-			distinct, err = strconv.Atoi(value)
+			distinct = parse(t, strconv.Atoi, value)
 		case "ttl":
-			opts.EventTTL, err = time.ParseDuration(value)
+			opts.EventTTL = parse(t, time.ParseDuration, value)
 		default:
 			t.Fatalf("no such option: %q", word)
 		}
-		require.NoError(t, err)
 	}
 	return opts, distinct
 }

@@ -2,8 +2,8 @@ package tracker
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,38 +11,59 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/fakeapi"
+	"github.com/eventseries/eventseries/series"
 )
 
-// server is as much of an API server as a table needs: it has Events by name,
-// and what is sent to it is what a recorder would send.
+// server is an API server that complains about requests that no recorder should
+// send.
 type server struct {
-	t       *testing.T
-	events  map[string]*stored
-	version int // the latest resourceVersion
+	t      *testing.T
+	api    fakeapi.Server
+	events map[string]*stored // those that exist, by name
+
+	// versionless: the sink returns no resourceVersion, like one that is no API
+	// server.
+	versionless bool
 }
 
-// stored is one Event on a server, from its creation to its deletion.
+// stored is what the books know of one Event, from its creation to its deletion.
 type stored struct {
-	event    *eventsv1.Event
-	key      string      // short name of the key whose name it has
-	stranger strangeness // empty if it is of that key; otherwise nobody may change it
+	event    *eventsv1.Event // as it is now, or was last
+	key      string          // short name of the key whose name it has
+	stranger strangeness     // empty if it has that key; otherwise nobody may change it
 	deleted  bool
 
 	// meddled is how much of the count others have written without the knowledge of
 	// the entry that tends it.
 	meddled int
 
-	// For the books: the entry whose count has this Event's in it, and whether the
-	// count is among those that expired.
+	// tender is the entry whose count includes that of this Event, and buried says
+	// that the count is among those that expired.
 	tender *Entry
 	buried bool
 }
 
-func newServer(t *testing.T) *server { return &server{t: t, events: map[string]*stored{}} }
+func newServer(t *testing.T) *server {
+	s := &server{t: t, events: map[string]*stored{}}
+	s.api.OnChange = func(_ string, before, after *eventsv1.Event) {
+		switch {
+		case before == nil:
+			s.events[after.Name] = &stored{event: after}
+		case after == nil:
+			s.events[before.Name].deleted = true
+			delete(s.events, before.Name)
+		default:
+			s.events[after.Name].event = after
+		}
+	}
+	return s
+}
 
 func (ev *stored) count() int {
 	switch {
@@ -55,150 +76,123 @@ func (ev *stored) count() int {
 	}
 }
 
-// answer is what a server says to a write.
-type answer string
-
-const (
-	ok     answer = "ok"
-	exists answer = "exists"
-	moved  answer = "changed"
-	absent answer = "absent"
-)
-
-// do makes a write and returns the Event that it was about, as it is then.
-func (s *server) do(w *Write) (answer, *stored) {
+// do makes a write. It returns the result and the Event that the write was about.
+func (s *server) do(w *Write) (r Result, ev *stored) {
 	s.t.Helper()
-	ev := s.events[w.Series.Name]
-	switch {
-	case w.Creates() && ev != nil:
-		return exists, ev
-	case w.Creates():
-		ev = &stored{event: received(s.t, w.Series.Event())}
-		if ev.event.Series != nil && (ev.event.Series.Count < 2 || ev.event.Series.LastObservedTime.Before(&ev.event.EventTime)) {
-			s.t.Errorf("%+v is no Event", ev.event)
-		}
-		s.events[w.Series.Name] = ev
-		s.touch(ev)
-		return ok, ev
-	case ev == nil:
-		return absent, nil
+	ctx := context.Background()
+	if w.Creates() {
+		event, err := s.api.Create(ctx, w.Series.Event())
+		return s.result(event, err), s.events[w.Series.Name]
 	}
 	patch, err := w.Patch()
-	if err != nil {
-		s.t.Errorf("%s cannot be sent: %v", w.Kind, err)
-		return absent, nil
+	require.NoError(s.t, err, "%s cannot be sent", w.Kind)
+	ev = s.events[w.Series.Name]
+	var before *eventsv1.Event
+	if ev != nil {
+		before = ev.event
 	}
-	before := ev.event
-	if w.before != "" && w.before != before.ResourceVersion {
-		return moved, ev
+	event, err := s.api.Patch(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: w.Series.Namespace, Name: w.Series.Name}}, patch)
+	if err == nil {
+		s.compare(w, before, ev)
 	}
-	ev.event = &eventsv1.Event{}
-	merged, err := json.Marshal(mergePatch(asAny(s.t, toJSON(s.t, before)), asAny(s.t, string(patch))))
-	require.NoError(s.t, err)
-	require.NoError(s.t, json.Unmarshal(merged, ev.event))
-	s.compare(w, before, ev)
-	if toJSON(s.t, before) != toJSON(s.t, ev.event) {
-		s.touch(ev)
-	}
-	return ok, ev
+	return s.result(event, err), ev
 }
 
-// touch gives an Event that has changed a new resourceVersion.
-func (s *server) touch(ev *stored) {
-	s.version++
-	ev.event.ResourceVersion = strconv.Itoa(s.version)
-}
-
-// meddle has another process go on in an Event.
-func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
-	count := ev.count() + n
-	last := metav1.NewMicroTime(at.Truncate(time.Microsecond))
-	if ev.event.Series != nil && last.Before(&ev.event.Series.LastObservedTime) {
-		last = ev.event.Series.LastObservedTime
+func (s *server) result(event *eventsv1.Event, err error) (r Result) {
+	s.t.Helper()
+	r.Event = event
+	switch {
+	case err == nil && s.versionless:
+		event.ResourceVersion = ""
+	case err == nil:
+	case apierrors.IsAlreadyExists(err):
+		r.Outcome = Taken
+	case apierrors.IsNotFound(err):
+		r.Outcome = Gone
+	case apierrors.IsConflict(err):
+		r.Outcome = Changed
+	default:
+		s.t.Errorf("invalid request: %v", err)
 	}
-	if last.Before(&ev.event.EventTime) {
-		last = ev.event.EventTime
-	}
-	ev.event = ev.event.DeepCopy()
-	ev.event.Series = &eventsv1.EventSeries{Count: int32(count), LastObservedTime: last}
-	metav1.SetMetaDataAnnotation(&ev.event.ObjectMeta, series.AnnotationState, state.String())
-	s.touch(ev)
-	if ev.tender != nil {
-		ev.meddled += n
-	}
+	return r
 }
 
 // compare complains about a patch that no recorder should send.
 func (s *server) compare(w *Write, before *eventsv1.Event, ev *stored) {
 	s.t.Helper()
 	after := ev.event
-	if ev.stranger != "" && toJSON(s.t, after) != toJSON(s.t, before) {
-		s.t.Errorf("%s has changed a stranger's Event", w.Kind)
-	}
-	if before.Series != nil {
-		if after.Series == nil || after.Series.Count < before.Series.Count ||
-			after.Series.LastObservedTime.Before(&before.Series.LastObservedTime) {
-			s.t.Errorf("%s of %s turns series %+v into %+v", w.Kind, w.Series.Name, before.Series, after.Series)
+	changed := slices.Collect(maps.Keys(after.Annotations))
+	for k := range before.Annotations {
+		if _, ok := after.Annotations[k]; !ok {
+			changed = append(changed, k)
 		}
 	}
-	like := after.DeepCopy()
-	like.Series, like.Annotations = before.Series, before.Annotations
-	if toJSON(s.t, like) != toJSON(s.t, before) {
-		s.t.Errorf("%s changes what cannot be changed", w.Kind)
+	changed = slices.DeleteFunc(changed, func(k string) bool { return before.Annotations[k] == after.Annotations[k] })
+	if b, a := before.Series, after.Series; b != nil && (a == nil || a.Count < b.Count || a.LastObservedTime.Before(&b.LastObservedTime)) {
+		s.t.Errorf("%s of %s turns series %+v into %+v", w.Kind, w.Series.Name, b, a)
 	}
-	changed := func() []string {
-		names := map[string]bool{}
-		for k := range maps.Keys(before.Annotations) {
-			names[k] = before.Annotations[k] != after.Annotations[k]
-		}
-		for k := range maps.Keys(after.Annotations) {
-			names[k] = before.Annotations[k] != after.Annotations[k]
-		}
-		maps.DeleteFunc(names, func(_ string, changed bool) bool { return !changed })
-		return slices.Sorted(maps.Keys(names))
-	}()
-	allowed := map[WriteKind]string{WriteLook: "", WriteClose: series.AnnotationState, WriteSuccessor: series.AnnotationSuccessor}
-	if only, is := allowed[w.Kind]; is {
-		if fmt.Sprint(before.Series) != fmt.Sprint(after.Series) || len(changed) > 0 && !slices.Equal(changed, []string{only}) {
-			s.t.Errorf("%s changes %q", w.Kind, changed)
-		}
-	} else if slices.Contains(changed, series.AnnotationSuccessor) {
+	if ev.stranger != "" && after.ResourceVersion != before.ResourceVersion {
+		s.t.Errorf("%s has changed the Event of another key", w.Kind)
+	}
+	allowed, limited := map[Kind][]string{Look: {}, Close: {series.AnnotationState}, Signpost: {series.AnnotationSuccessor}}[w.Kind]
+	switch {
+	case !limited && slices.Contains(changed, series.AnnotationSuccessor):
 		s.t.Errorf("%s changes the successor", w.Kind)
+	case limited && (!slices.Equal(changed, allowed[:min(len(changed), len(allowed))]) || toJSON(s.t, before.Series) != toJSON(s.t, after.Series)):
+		s.t.Errorf("%s changes %q", w.Kind, changed)
 	}
 }
 
-// put has an Event on the server that nobody here has written.
+// meddle makes another process continue an Event.
+func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
+	found, err := series.FromEvent(ev.event)
+	require.NoError(s.t, err)
+	found.Version = ""
+	found.Count += int32(n)
+	found.State = state
+	if n > 0 && at.After(found.Last) {
+		found.Last = at.Truncate(time.Microsecond)
+	}
+	patch, err := found.Patch()
+	require.NoError(s.t, err)
+	_, err = s.api.Patch(context.Background(), ev.event, patch)
+	require.NoError(s.t, err)
+	if ev.tender != nil {
+		ev.meddled += n
+	}
+}
+
+// put stores an Event that nobody here has written.
 func (s *server) put(event *eventsv1.Event, key string, what strangeness) *stored {
 	s.t.Helper()
 	require.NotContains(s.t, s.events, event.Name, "there is one already")
-	ev := &stored{event: received(s.t, event), key: key, stranger: what}
-	s.events[event.Name] = ev
-	s.touch(ev)
+	s.api.Put(event)
+	ev := s.events[event.Name]
+	ev.key, ev.stranger = key, what
 	return ev
 }
 
-// lose deletes an Event.
-func (s *server) lose(name string) *stored {
+// remove deletes an Event. The result is nil if there is none.
+func (s *server) remove(name string) *stored {
 	ev := s.events[name]
 	if ev != nil {
-		delete(s.events, name)
-		ev.deleted = true
+		require.NoError(s.t, s.api.Delete(ev.event.Namespace, name))
 	}
 	return ev
 }
 
-// received returns an Event as a client gets it from an API server.
-func received(t *testing.T, event *eventsv1.Event) *eventsv1.Event {
+func toJSON(t *testing.T, v any) string {
 	t.Helper()
-	var got eventsv1.Event
-	require.NoError(t, json.Unmarshal([]byte(toJSON(t, event)), &got))
-	return &got
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
 }
 
-// standText is an Event of an earlier process as a script has it: its name, its
-// state, its count, the times of its first and its latest occurrence, and the
-// Event that it leads to.
-type standText struct {
+// standing Events.
+
+// earlier is an Event of an earlier process: its name, its state, its count, the
+// times of its first and its latest occurrence, and the Event that it leads to.
+type earlier struct {
 	name        naming
 	state       series.State
 	count       int
@@ -210,16 +204,15 @@ type standText struct {
 type strangeness string
 
 const (
-	clash   strangeness = "clash"   // it is of another key
+	clash   strangeness = "clash"   // it has another key
 	garbage strangeness = "garbage" // it has no times
 	future  strangeness = "future"  // it has not happened yet
-	hijack  strangeness = "hijack"  // its count goes down
+	hijack  strangeness = "hijack"  // its count is negative
 )
 
 var strangenesses = []strangeness{clash, garbage, future, hijack}
 
-// event returns the Event of an earlier process.
-func (at *standText) event(k *series.Key, instance string) *eventsv1.Event {
+func (at *earlier) event(k *series.Key, instance string) *eventsv1.Event {
 	s := series.Series{
 		Key: *k, Instance: instance, State: at.state, Namespace: "ns", Name: at.name.of(k), Note: "before",
 		First: start.Add(at.first).Truncate(time.Microsecond), Last: start.Add(at.last).Truncate(time.Microsecond), Count: int32(at.count),
@@ -231,9 +224,9 @@ func (at *standText) event(k *series.Key, instance string) *eventsv1.Event {
 	return event
 }
 
-// strange returns an Event that has a name of k and is not of k.
+// strange returns an Event that has a name of k and does not belong to k.
 func strange(k *series.Key, name naming, what strangeness, now time.Duration) *eventsv1.Event {
-	s := standText{name: name, state: series.Ongoing, count: 100, first: now - time.Minute, last: now}
+	s := earlier{name: name, state: series.Ongoing, count: 100, first: now - time.Minute, last: now}
 	event := s.event(k, cmp.Or(k.ReportingInstance, "controller-0"))
 	switch what {
 	case clash:
@@ -253,7 +246,7 @@ func strange(k *series.Key, name naming, what strangeness, now time.Duration) *e
 // first unique name of a series that began then.
 type naming struct {
 	unique bool
-	first  time.Duration // of a unique name, as sinceStart has it
+	first  time.Duration // of a unique name, as sinceStart returns it
 	n      int
 }
 
@@ -264,13 +257,7 @@ func parseNaming(t *testing.T, text string) naming {
 	}
 	n, first, found := strings.Cut(strings.TrimPrefix(text, "unique"), "@")
 	require.True(t, found, "%q is no name", text)
-	name := naming{unique: true}
-	var err error
-	name.n, err = strconv.Atoi(n)
-	require.NoError(t, err)
-	name.first, err = time.ParseDuration(first)
-	require.NoError(t, err)
-	return name
+	return naming{unique: true, first: parse(t, time.ParseDuration, first), n: parse(t, strconv.Atoi, n)}
 }
 
 func (n naming) of(k *series.Key) string {
@@ -284,18 +271,18 @@ func (n naming) String() string {
 	if !n.unique {
 		return "base"
 	}
-	return fmt.Sprintf("unique%d@%s", n.n, n.first)
+	return "unique" + strconv.Itoa(n.n) + "@" + n.first.String()
 }
 
-// in says the name without its time if that is the one given.
+// in returns the name without its time if that is the given one.
 func (n naming) in(first time.Duration) string {
 	if n.unique && n.first == first {
-		return fmt.Sprintf("unique%d", n.n)
+		return "unique" + strconv.Itoa(n.n)
 	}
 	return n.String()
 }
 
-// nameOf says what name an Event of k has.
+// nameOf returns which name of k an Event has.
 func nameOf(k *series.Key, name string) (text naming, ok bool) {
 	if name == k.BaseName() {
 		return naming{}, true

@@ -11,50 +11,181 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
+	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/series"
 )
 
-// machine is what can go through a history of events: the table (world), and
-// the second implementation of the same rules (oracle). Every method returns
-// what it did as a line of text, so that the lines of the two, and those of a
-// golden script, can be compared.
+// machine goes through a history of events: a tracker (world), or the second
+// implementation of the same rules (oracle). Each step returns a text, so the texts
+// of both can be compared. [take] adds what the step changed.
 //
-// Entries are known by labels: "a/2" is the second entry of key "a".
+// Entries have labels: "a/2" is the second entry of key "a".
 type machine interface {
+	places() []place   // of all entries, oldest first
+	losses() []string  // since the last call
+	accepting() string // how many entries accept occurrences, and how many are closing
+
 	see(key, note string, now time.Duration) string
 	begin(label string, now time.Duration) string
-	answer(label string, now time.Duration) string
-	lost(label string, now time.Duration) string
-	failed(label string) string
-	refuse(label string, reason DropReason, now time.Duration) string
+	advance(now time.Duration) string
 	expire(label string, now time.Duration) string
-	beat(label string) string
-	flush() string
+	beat(label string, now time.Duration) string
+	flush(now time.Duration) string
 	settled() string
 	seal(reason DropReason) string
 	clear(reason DropReason) string
 	status(label string, now time.Duration) string
-	size() string
-
-	// What other processes do, and what becomes of this one.
-	stand(key string, at standText)
-	strange(key string, name naming, what strangeness, now time.Duration)
-	delete(key string, name naming) string
-	vanish(label string)
-	server(key string) string
-	meddle(key string, name naming, n int, state series.State, now time.Duration) string
-	list() string
-	restore(spread float64, now time.Duration) string
 	kill(now time.Duration) string
 }
 
-// start is the wall time of all tests. It has no monotonic reading, so time
-// goes as the test says. Its nanoseconds are not zero, to show where they are
-// cut off.
+// pair takes a tracker and the oracle, if there is one, through the same steps. The
+// texts of both must be equal.
+type pair struct {
+	w *world
+	o *oracle
+}
+
+func newPair(t *testing.T, opts Options) pair { return pair{newWorld(t, opts), newOracle(opts)} }
+
+func (p pair) both(step func(machine) string) (got, want string) {
+	return p.each(func() string { return step(p.w) }, func() string { return step(p.o) })
+}
+
+// each makes a step that differs in what the machines need for it.
+func (p pair) each(world, oracle func() string) (got, want string) {
+	got = take(p.w, world)
+	if p.o == nil {
+		return got, got
+	}
+	want = take(p.o, oracle)
+	p.o.settle()
+	return got, want
+}
+
+// next begins the write that the schedule of the tracker chooses.
+func (p pair) next(now time.Duration) (got, want string) {
+	var label, text string
+	got, want = p.each(func() string { label, text = p.w.next(now); return text }, func() string {
+		if label == "" {
+			return ""
+		}
+		return p.o.begin(label, now)
+	})
+	return label + " " + got, label + " " + want
+}
+
+// end ends the request of an entry.
+func (p pair) end(label string, now time.Duration, respond func() response) (got, want string) {
+	var r response
+	return p.each(func() string { r = respond(); return r.text }, func() string { p.o.apply(label, r, now); return r.text })
+}
+
+// restore restores what was listed. spread replaces the hash of the key, on which
+// the next heartbeat of a series depends.
+func (p pair) restore(spread float64, now time.Duration) (got, want string) {
+	all := func(restore func(at listed, now time.Duration) string) string {
+		var texts []string
+		for i, at := range p.w.listed {
+			// No order is promised for those that come at the same time.
+			if label := restore(at, now+time.Duration(i)*time.Microsecond); label != "" {
+				texts = append(texts, fmt.Sprintf("%s is %s", at.name, label))
+			}
+		}
+		return strings.Join(texts, " | ")
+	}
+	return p.each(func() string {
+		return all(func(at listed, now time.Duration) string { return p.w.restore(at, spread, now) })
+	}, func() string {
+		return all(func(at listed, now time.Duration) string {
+			return p.o.restoreOne(at.key, p.w.told(at.ev, at.as), spread, now)
+		})
+	})
+}
+
+// response is what a machine learns of its request.
+type response struct {
+	text    string
+	outcome Outcome
+	unsent  bool
+	reason  DropReason
+	found   *toldEvent // the Event that was returned, nil if there was none
+}
+
+// failure is how a request fails.
+type failure string
+
+const (
+	lost       failure = "lost"       // the server handles it, and the response is lost
+	failed     failure = "failed"     // it does not reach the server, but nobody knows
+	unsent     failure = "unsent"     // it does not reach the server
+	pushedBack failure = "pushedBack" // the server asks the client to slow down
+	denied     failure = "denied"     // the client has no permission
+)
+
+var failures = []failure{lost, failed, unsent, pushedBack, denied}
+
+// failureResults are what the tracker learns of failures.
+var failureResults = map[failure]Result{
+	lost:       {Outcome: Troubled},
+	failed:     {Outcome: Troubled},
+	unsent:     {Outcome: Troubled, Unsent: true},
+	pushedBack: {Outcome: PushedBack},
+	denied:     {Outcome: Denied},
+}
+
+// place is the situation of an entry.
+type place struct {
+	label string
+	life  life
+	state series.State
+	phase phase
+	need  Kind
+}
+
+func (p place) String() string {
+	text := p.label
+	switch p.life {
+	case forgotten:
+		return text + " forgotten"
+	case closing:
+		text += " closing"
+	}
+	text += " " + p.state.String() + " " + p.phase.String()
+	if p.need != none {
+		text += ": " + p.need.String()
+	}
+	return text
+}
+
+// take makes a step, and adds to its text which entries it moved, and what it lost.
+func take(m machine, step func() string) string {
+	before := m.places()
+	text := step()
+	parts := []string{}
+	for i, p := range m.places() {
+		if i >= len(before) || before[i] != p {
+			parts = append(parts, p.String())
+		}
+	}
+	losses := m.losses()
+	slices.Sort(losses)
+	for _, loss := range losses {
+		parts = append(parts, "dropped "+loss)
+	}
+	if text != "" {
+		parts = slices.Insert(parts, 0, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// start is the wall time of all tests. It has no monotonic reading, so time passes
+// as the test says. Its nanoseconds are not zero, to show where they are cut off.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
 
-// testKey makes the key with a short name. A name in upper case is a Warning. The
+// testKey returns the key with a short name. A name in upper case is a Warning. The
 // note that is part of a key stands behind a colon; "a:rest" is what the rest of
 // the tuple shares.
 func testKey(name string) *series.Key {
@@ -71,14 +202,16 @@ func testKey(name string) *series.Key {
 		ReportingController: "example.com/controller",
 		ReportingInstance:   "controller-0",
 	}
-	if strings.ToUpper(name) == name {
+	if isWarningKey(name) {
 		k.Type = "Warning"
 	}
 	return k
 }
 
-// nameWith returns the short name of the key of an occurrence with a note, where
-// notes tell series apart.
+func isWarningKey(name string) bool { return strings.ToUpper(tupleOf(name)) == tupleOf(name) }
+
+// nameWith returns the short name of the key of an occurrence with a note, if notes
+// tell series apart.
 func nameWith(tuple, note string) string {
 	if note == "" {
 		return tuple
@@ -92,49 +225,47 @@ func tupleOf(name string) string {
 	return tuple
 }
 
-// world is a Table with what is around it: a queue of dirty entries, a server
-// that has Events, and books in which every occurrence must be found again. When
-// its process is killed, another comes with a new table.
+// world is a Tracker, a server, and books in which every occurrence must be found
+// again. When its process is killed, another one comes with a new tracker.
 type world struct {
-	t      *testing.T
-	opts   Options
-	table  *Table
-	remote *server
-	lives  int // how many processes there were before
-	// distinct is how many notes are told apart.
-	distinct int
-	// forgetful tables have a memory of closed names that is as small as they are.
+	t        *testing.T
+	opts     Options
+	tracker  *Tracker
+	remote   *server
+	lives    int // how many processes there were before
+	distinct int // how many notes of a tuple have series of their own
+	// forgetful trackers remember as few tombstones as they have room for entries.
 	forgetful bool
 
 	entries map[string]*Entry
 	labels  map[*Entry]string
+	order   []string              // labels, oldest first
 	keys    map[series.Key]string // the short names of keys
 	series  map[string]int        // how many entries of a key there were
-	order   []string              // labels in the order in which they came
 
-	queued   map[*Entry]bool
-	inFlight map[*Entry]Write
-	pending  []Pending
+	inFlight map[*Entry]*Write
+	requests int // so far
+	pending  *Flush
 	listed   []listed
+	dropped  []string
 
 	books       books
 	tends       map[*Entry]*stored // the Events whose counts are part of those of entries
-	unsure      map[*Entry]bool    // the server may know more than the table thinks
-	blind       map[*Entry]bool    // was not let look at what stands in the way
-	disowned    map[*stored]*Entry // whose count is none of its maker's any more
-	settledUp   map[*Entry]bool    // done, and in the books as that
+	unsure      map[*Entry]bool    // the server may know more than the tracker thinks
+	blind       map[*Entry]bool    // could not look at the Event that has its name
+	settledUp   map[*Entry]bool    // forgotten, and in the books as that
 	maxInFlight int
-	taken       int // occurrences that this table has seen
+	taken       int // occurrences that this tracker has seen
 }
 
-// books say for each key where its occurrences are.
+// books say for each tuple where its occurrences are.
 type books struct {
 	occurrences account
 	dropped     account // said to be lost
-	doubted     account // said to be lost, but the server has them: an answer was lost
-	doubled     account // are on the server twice: it did not let itself be looked at
+	doubted     account // said to be lost, but the server has them: a response was lost
+	doubled     account // on the server twice; the package documentation says when
 	expired     account // were on the server once
-	killed      account // had not been written
+	killed      account // not written
 }
 
 type account map[string]int
@@ -149,33 +280,34 @@ type listed struct {
 
 func newWorld(t *testing.T, opts Options) *world {
 	w := &world{
-		t:       t,
-		opts:    opts,
-		remote:  newServer(t),
-		entries: map[string]*Entry{},
-		labels:  map[*Entry]string{},
-		keys:    map[series.Key]string{},
-		series:  map[string]int{},
-		books:   books{account{}, account{}, account{}, account{}, account{}, account{}},
+		t:      t,
+		opts:   opts.WithDefaults(),
+		remote: newServer(t),
+		keys:   map[series.Key]string{},
+		series: map[string]int{},
+		books:  books{account{}, account{}, account{}, account{}, account{}, account{}},
 	}
 	w.begun(start)
 	return w
 }
 
-// begun has a process begin.
+// day is the age of a tracker when its process begins. The clock of a history can be
+// set back, but not to before that.
+const day = 24 * time.Hour
+
+// begun starts a process.
 func (w *world) begun(now time.Time) {
-	w.table = NewTable(w.opts, now)
+	w.tracker = New(w.opts, now)
 	if !w.forgetful {
 		// The oracle does not forget which names are taken.
-		w.table.closed = newClosedNames(1 << 20)
+		w.tracker.tombstones = newTombstones(1 << 20)
 	}
-	w.order, w.pending, w.listed, w.taken = nil, nil, nil, 0
-	w.queued = map[*Entry]bool{}
-	w.inFlight = map[*Entry]Write{}
+	w.entries, w.labels, w.order = map[string]*Entry{}, map[*Entry]string{}, nil
+	w.pending, w.listed, w.taken = nil, nil, 0
+	w.inFlight = map[*Entry]*Write{}
 	w.tends = map[*Entry]*stored{}
 	w.unsure = map[*Entry]bool{}
 	w.blind = map[*Entry]bool{}
-	w.disowned = map[*stored]*Entry{}
 	w.settledUp = map[*Entry]bool{}
 }
 
@@ -183,7 +315,7 @@ func (w *world) begun(now time.Time) {
 func (w *world) key(name string) (k *series.Key, instance string) {
 	k = testKey(name)
 	instance = k.ReportingInstance
-	if w.opts.ShareInstances {
+	if w.opts.Scope == SameController {
 		k.ReportingInstance = ""
 		instance = fmt.Sprintf("controller-%d", w.lives)
 	}
@@ -214,30 +346,54 @@ func (w *world) entry(label string) *Entry {
 	return e
 }
 
-// apply does with effects what a recorder does, and tells of them.
-func (w *world) apply(eff Effects) string {
-	return w.applySorted(eff, false)
+// tracked returns the entries of the tracker.
+func (w *world) tracked() []*Entry {
+	all := w.tracker.closed.all()
+	for i := range w.tracker.shards {
+		all = append(all, w.tracker.shards[i].all()...)
+	}
+	return all
 }
 
-func (w *world) applySorted(eff Effects, sorted bool) string {
-	text := effectsText{sorted: sorted}
-	for _, e := range eff.Dirty {
-		w.queued[e] = true
-		text.dirty = append(text.dirty, w.label(e))
+func (w *world) places() []place {
+	for _, e := range w.tracked() {
+		w.label(e)
 	}
-	for _, e := range eff.Ended {
-		text.ended = append(text.ended, w.label(e))
+	var all []place
+	for _, label := range w.order {
+		e := w.entries[label]
+		all = append(all, place{label, e.life, e.spec.state, e.phase, e.need()})
 	}
-	for _, d := range eff.Dropped {
+	return all
+}
+
+func (w *world) losses() []string {
+	dropped := w.dropped
+	w.dropped = nil
+	return dropped
+}
+
+// lose enters drops, and the entries that have come to their end, into the books.
+func (w *world) lose(drops []Drop) {
+	for _, d := range drops {
 		key := w.keys[d.Key]
 		w.books.dropped[tupleOf(key)] += d.Count
-		text.dropped = append(text.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
+		w.dropped = append(w.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
 	}
-	w.settleUp()
-	return text.String()
+	for e := range w.labels {
+		if e.life != forgotten || w.settledUp[e] {
+			continue
+		}
+		w.settledUp[e] = true
+		if e.lost() == 0 && w.delivered(e) != e.counted() {
+			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.counted(), w.delivered(e))
+		}
+		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
+		w.leave(e)
+	}
 }
 
-// tend says whose count has that of ev in it from now on.
+// tend says that the count of e includes that of ev from now on.
 func (w *world) tend(e *Entry, ev *stored) {
 	key := w.tuple(e)
 	if ev.tender != nil && ev.tender != e && !w.settledUp[ev.tender] {
@@ -255,7 +411,7 @@ func (w *world) tend(e *Entry, ev *stored) {
 }
 
 // leave says that nobody tends the Event of e any more. Its count stays where it
-// is: on the server, or gone from there.
+// is: on the server, or expired.
 func (w *world) leave(e *Entry) {
 	ev := w.tends[e]
 	if ev == nil {
@@ -270,7 +426,7 @@ func (w *world) leave(e *Entry) {
 	ev.meddled = 0
 }
 
-// forgo says that the Event of e has no part in its count any more.
+// forgo says that the count of e does not include that of its Event any more.
 func (w *world) forgo(e *Entry) {
 	if ev := w.tends[e]; ev != nil {
 		delete(w.tends, e)
@@ -278,8 +434,8 @@ func (w *world) forgo(e *Entry) {
 	}
 }
 
-// delivered is how much of the count of e is on the server, or has been there as
-// far as e can know.
+// delivered is how much of the count of e is on the server, or was, as far as e can
+// know.
 func (w *world) delivered(e *Entry) int {
 	if ev := w.tends[e]; ev != nil {
 		return ev.count() - ev.meddled
@@ -290,19 +446,22 @@ func (w *world) delivered(e *Entry) int {
 	return 0
 }
 
-// settleUp closes the books of entries that have come to their end.
-func (w *world) settleUp() {
-	for e := range w.labels {
-		if !e.done || w.settledUp[e] {
-			continue
-		}
-		w.settledUp[e] = true
-		if e.lost() == 0 && w.delivered(e) != e.counted() {
-			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.counted(), w.delivered(e))
-		}
-		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
-		w.leave(e)
+// join says that e has found out what ev says, which has raised its count. known is
+// the part of the count of ev that e knew for certain to be its own.
+func (w *world) join(e *Entry, ev *stored, raised, known int) {
+	if ev.tender != e {
+		w.tend(e, ev)
+		return
 	}
+	switch twice := raised - ev.meddled; {
+	case twice < 0:
+		w.t.Errorf("%s: others have counted %d, of which %d are lost", w.label(e), ev.meddled, -twice)
+	case twice > 0 && (!w.unsure[e] || ev.meddled == 0 || twice > w.delivered(e)-known):
+		w.t.Errorf("%s counts %d twice: others have counted %d, its own were %d, of which it knew %d", w.label(e), twice, ev.meddled, w.delivered(e), known)
+	default:
+		w.books.doubled[w.tuple(e)] += twice
+	}
+	ev.meddled = 0
 }
 
 func (w *world) see(key, note string, now time.Duration) string {
@@ -313,243 +472,290 @@ func (w *world) see(key, note string, now time.Duration) string {
 	}
 	k, instance := w.key(key)
 	w.taken++
-	e, counted, wantNote := w.table.Count(k, start.Add(now))
+	e, counted, wantNote := w.tracker.Count(k, start.Add(now))
 	if !counted {
-		return w.apply(w.table.Observe(k, Occurrence{Note: note, DistinctNotes: w.distinct, Instance: instance}, start.Add(now)))
+		w.lose(w.tracker.Observe(k, Occurrence{Note: note, DistinctNotes: w.distinct, Instance: instance}, start.Add(now)))
+		return ""
 	}
 	if wantNote {
-		w.table.Describe(e, Occurrence{Note: note}, start.Add(now))
+		w.tracker.Describe(e, Occurrence{Note: note}, start.Add(now))
 	}
 	return "counted " + w.label(e)
 }
 
+// begin puts an entry in flight, whatever is before it in the schedule.
 func (w *world) begin(label string, now time.Duration) string {
 	e := w.entry(label)
-	delete(w.queued, e)
-	write, eff, ok := w.table.Begin(e, start.Add(now))
-	text := w.apply(eff)
-	if !ok {
-		return join("no write", text)
+	if e.life == forgotten {
+		return "no write"
 	}
-	w.inFlight[e] = write
-	w.maxInFlight = max(w.maxInFlight, len(w.inFlight))
-	if _, err := write.Patch(); err != nil && !write.Creates() {
-		w.t.Errorf("%s: %s cannot be patched: %v", label, write.Kind, err)
+	t, at := w.tracker, w.tracker.offset(start.Add(now))
+	t.mu.Lock()
+	t.sched.Ready(e, math.MinInt64, true, at)
+	// The schedule lets an ordinary entry go first now and then. Put that one back.
+	for other, _ := t.sched.Next(at); other != e; other, _ = t.sched.Next(at) {
+		t.sched.Done(other, other.Gate(), heartbeat.None, 0, at)
+		t.schedule(other, at)
 	}
-	if write.Kind >= WriteLook {
-		return join(requestText(&write), text)
-	}
-	if (write.Series.Count < 2) != (write.Series.State == series.Singleton) {
-		w.t.Errorf("%s: a series of %d is %s", label, write.Series.Count, write.Series.State)
-	}
-	return join(writeText(write.Kind, &write.Series), text)
+	t.mu.Unlock()
+	return w.start(e, now)
 }
 
-func (w *world) outcome(label string) (*Entry, Write) {
+// next lets the schedule choose an entry, and begins its write.
+func (w *world) next(now time.Duration) (label, text string) {
+	w.tracker.mu.Lock()
+	e, ok := w.tracker.sched.Next(w.tracker.offset(start.Add(now)))
+	w.tracker.mu.Unlock()
+	if !ok {
+		return "", ""
+	}
+	return w.label(e), w.start(e, now)
+}
+
+// start begins the write of an entry in flight.
+func (w *world) start(e *Entry, now time.Duration) string {
+	var drops []Drop
+	w.tracker.mu.Lock()
+	write, ok := w.tracker.start(e, start.Add(now), &drops)
+	w.tracker.mu.Unlock()
+	w.lose(drops)
+	if !ok {
+		return "no write"
+	}
+	// Each request has a gate of its own, so none holds up another.
+	w.requests++
+	write.gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
+	w.inFlight[e] = write
+	w.maxInFlight = max(w.maxInFlight, len(w.inFlight))
+	if !write.WritesSeries() {
+		return requestText(write)
+	}
+	if (write.Series.Count < 2) != (write.Series.State == series.Singleton) {
+		w.t.Errorf("%s: a series of %d is %s", w.label(e), write.Series.Count, write.Series.State)
+	}
+	return writeText(write.Kind, &write.Series)
+}
+
+func (w *world) outcome(label string) (*Entry, *Write) {
 	w.t.Helper()
 	e := w.entry(label)
 	write, ok := w.inFlight[e]
 	if !ok {
-		w.t.Fatalf("no write of %s is under way", label)
+		w.t.Fatalf("no write of %s is in flight", label)
 	}
 	delete(w.inFlight, e)
 	return e, write
 }
 
 // do has the server make a write, and keeps the books.
-func (w *world) do(e *Entry, write *Write) (answer, *stored) {
+func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 	before := 0
 	if ev := w.remote.events[write.Series.Name]; ev != nil && !write.Creates() {
 		before = ev.count()
 	}
-	said, ev := w.remote.do(write)
+	r, ev := w.remote.do(write)
 	if ev != nil {
 		ev.key = w.keys[e.Key()]
 	}
 	switch {
-	case said != ok:
-	case e.done:
-		// It was given up before the server took it.
+	case r.Outcome != Written:
+	case e.life == forgotten:
+		// It was dropped before the server handled the request.
 		w.books.doubted[w.tuple(e)] += ev.count() - before
 	case write.Creates():
 		if before := w.tends[e]; before != nil && !before.deleted {
 			// It could not learn that it has one already.
 			if !w.blind[e] {
-				w.t.Errorf("%s makes a second Event", w.label(e))
+				w.t.Errorf("%s creates a second Event", w.label(e))
 			}
-			w.books.doubled[w.tuple(e)] += before.count()
+			w.books.doubled[w.tuple(e)] += w.delivered(e)
 		}
 		w.forgo(e)
 		w.tend(e, ev)
-	case write.Kind < WriteLook && w.tends[e] != ev && !e.isSilent():
+	case write.WritesSeries() && w.tends[e] != ev && !e.isSilent():
 		w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
 	}
-	return said, ev
+	return r, ev
 }
 
-// answer has the server make a write, and tells the table the truth.
-func (w *world) answer(label string, now time.Duration) string {
+// answer has the server make a write, and tells the tracker the result.
+func (w *world) answer(label string, now time.Duration) response {
 	e, write := w.outcome(label)
-	said, ev := w.do(e, &write)
-	at := start.Add(now)
-	var again bool
-	var eff Effects
-	var text string
+	r, ev := w.do(e, write)
+	was, count, known := e.phase, e.counted(), int(e.status.count)
+	if was == claiming {
+		known = math.MaxInt32
+		if e.hasAttempts() {
+			known = int(e.smallestAttempt())
+		}
+	}
+	looks := r.Outcome == Written && write.Kind == Look
+	if looks && was == conflicted && w.tends[e] != ev {
+		w.forgo(e) // the Event that it had is gone
+	}
+	drops := w.tracker.Apply(write, r, start.Add(now))
 	switch {
-	case said == exists:
-		w.table.Taken(e, write, at)
-		text, again = "taken", true
-	case said == moved:
-		again, eff = w.table.Changed(e, write)
-		text = "changed"
-	case said == absent:
-		own := write.Kind < WriteLook || e.meeting != nil && e.meeting.changed
-		again, eff = w.table.Gone(e, write)
-		text = "gone"
-		if !e.done && own {
-			w.forgo(e)
-		}
-	case write.Kind == WriteLook:
-		again, eff = w.found(e, write, ev, at)
-		text = "found"
-	default:
-		write.Version = ev.event.ResourceVersion
-		again, eff = w.table.Written(e, write, at)
-		text = "written"
-		if write.Kind < WriteLook {
-			delete(w.unsure, e)
-		}
-	}
-	if again {
-		w.queued[e] = true
-		text += ", again"
-	}
-	return join(text, w.apply(eff))
-}
-
-// found tells the table what it has found.
-func (w *world) found(e *Entry, write Write, ev *stored, at time.Time) (again bool, eff Effects) {
-	merges := e.meeting != nil && e.meeting.changed
-	same := w.tends[e] == ev
-	if merges && !same {
-		w.forgo(e) // what it had is gone
-	}
-	had, count := e.exists && !merges, e.counted()
-	again, eff = w.table.Found(e, write, ev.event.DeepCopy(), at)
-	if e.exists && !had {
-		if e.counted() == count && w.disowned[ev] == e {
-			w.books.doubted[w.tuple(e)] -= ev.count()
-		}
-		if merges && same {
-			ev.meddled = 0
-		} else {
-			w.tend(e, ev)
-		}
+	case r.Outcome == Gone && e.life != forgotten && (write.WritesSeries() || was == conflicted):
+		w.forgo(e)
+	case looks && was != live && e.exists():
+		w.join(e, ev, e.counted()-count, known)
+		delete(w.unsure, e)
+	case r.Outcome == Written && write.WritesSeries():
 		delete(w.unsure, e)
 	}
-	return again, eff
+	w.lose(drops)
+	return response{text: r.Outcome.String(), outcome: r.Outcome, found: w.told(ev, r.Event)}
 }
 
-// lost has the server make a write whose answer does not arrive.
-func (w *world) lost(label string, now time.Duration) string {
-	e, write := w.outcome(label)
-	w.do(e, &write)
-	w.queued[e] = true
-	w.unsure[e] = true
-	return join("lost", w.apply(w.table.Failed(e, write)))
+// told returns what an Event says, nil if it is nil.
+func (w *world) told(ev *stored, event *eventsv1.Event) *toldEvent {
+	if event == nil {
+		return nil
+	}
+	k, _ := w.key(ev.key)
+	told := &toldEvent{strange: ev.stranger, version: versionOf(event)}
+	told.name, _ = nameOf(k, event.Name)
+	if successor, _, ok := strings.Cut(event.Annotations[series.AnnotationSuccessor], " "); ok {
+		next, _ := nameOf(k, successor)
+		told.successor = &next
+	}
+	if s, err := series.FromEvent(event); err == nil {
+		told.state, told.count, told.first, told.last = s.State, int(s.Count), sinceStart(s.First), sinceStart(s.Last)
+		told.note, told.now, told.instance = s.Note, s.LastNote, s.Instance
+	}
+	return told
 }
 
-// failed does not reach the server.
-func (w *world) failed(label string) string {
+func (w *world) fail(label string, how failure, now time.Duration) response {
 	e, write := w.outcome(label)
-	w.queued[e] = true
-	return join("failed", w.apply(w.table.Failed(e, write)))
+	if how == lost {
+		w.do(e, write)
+		w.unsure[e] = w.unsure[e] || write.WritesSeries()
+	}
+	was := e.phase
+	r := failureResults[how]
+	w.lose(w.tracker.Apply(write, r, start.Add(now)))
+	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
+	w.resume(now)
+	return response{text: string(how), outcome: r.Outcome, unsent: r.Unsent}
 }
 
-func (w *world) refuse(label string, reason DropReason, now time.Duration) string {
+// resume ends a pause of the server at once.
+func (w *world) resume(now time.Duration) {
+	at := w.tracker.offset(start.Add(now))
+	if until, _, paused := w.tracker.sched.Pause(at); paused {
+		p, ok := w.tracker.sched.Admit(max(at, until))
+		require.True(w.t, ok)
+		w.tracker.sched.Return(p, heartbeat.Passed, 0, at)
+	}
+}
+
+func (w *world) refuse(label string, reason DropReason, now time.Duration) response {
 	e, write := w.outcome(label)
-	met := e.meeting
-	cannotMerge := met != nil && met.changed && met.unseen == maxLooks-1
-	switch {
-	case write.Kind >= WriteLook && !cannotMerge:
-	case !e.done && !e.detached:
-		// It begins to count anew; what there is stays there.
-		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.wroteN)
-		if ev := w.tends[e]; ev != nil && !e.exists {
-			w.disowned[ev] = e
-		}
+	was := e.phase
+	cannotMerge := was == conflicted && e.extra.claim.unseen == maxLooks-1
+	if e.life == accepting && (write.WritesSeries() || cannotMerge) {
+		// It counts from zero from now on. What the server has stays there.
+		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
 		w.leave(e)
 	}
-	again, eff := w.table.Refuse(e, write, reason, start.Add(now))
-	if met != nil && e.meeting != met {
-		w.blind[e] = true
-	}
-	text := "refused"
-	if again {
-		w.queued[e] = true
-		text += ", again"
-	}
-	return join(text, w.apply(eff))
+	w.lose(w.tracker.Apply(write, Result{Outcome: Refused, Reason: reason}, start.Add(now)))
+	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
+	return response{text: "refused", outcome: Refused, reason: reason}
 }
 
+func (w *world) advance(now time.Duration) string {
+	w.lose(w.tracker.Advance(start.Add(now)))
+	return ""
+}
+
+// expire ends an entry that has been quiet for too long, whatever else it waits for.
 func (w *world) expire(label string, now time.Duration) string {
-	return w.apply(w.table.Expire(w.entry(label), start.Add(now)))
+	e, at := w.entry(label), w.tracker.offset(start.Add(now))
+	var drops []Drop
+	w.tracker.mu.Lock()
+	if e.life == accepting && at-e.last() >= w.opts.FinishAfter {
+		w.tracker.end(e, series.Finished, at, &drops)
+	}
+	w.tracker.mu.Unlock()
+	w.lose(drops)
+	return ""
 }
 
-func (w *world) beat(label string) string { return w.apply(w.table.Beat(w.entry(label))) }
-
-func (w *world) flush() string {
-	w.pending = w.table.Flush()
-	var labels []string
-	for _, p := range w.pending {
-		w.queued[p.Entry] = true
-		labels = append(labels, w.label(p.Entry))
+// beat makes the heartbeat of an entry due.
+func (w *world) beat(label string, now time.Duration) string {
+	e, at := w.entry(label), w.tracker.offset(start.Add(now))
+	var drops []Drop
+	w.tracker.mu.Lock()
+	if e.life == accepting {
+		e.status.beatAt = at
+		if _, inFlight := w.inFlight[e]; !inFlight {
+			w.tracker.tick(e, at, &drops)
+			if e.life != forgotten {
+				w.tracker.schedule(e, at)
+			}
+		}
 	}
-	slices.Sort(labels) // shards come in no order
-	return join("pending", labels...)
+	w.tracker.mu.Unlock()
+	w.lose(drops)
+	return ""
+}
+
+func (w *world) flush(now time.Duration) string {
+	if w.pending != nil {
+		w.pending.Stop()
+	}
+	w.pending = w.tracker.Flush(start.Add(now))
+	return w.settled()
 }
 
 func (w *world) settled() string {
-	var open []string
-	for _, p := range w.pending {
-		if !w.table.Settled(p) {
-			open = append(open, w.label(p.Entry))
+	var left []string
+	if w.pending != nil {
+		for e := range w.pending.left {
+			left = append(left, w.label(e))
+		}
+		require.Len(w.t, left, w.pending.Left())
+		select {
+		case <-w.pending.Done:
+			require.Empty(w.t, left)
+		default:
+			require.NotEmpty(w.t, left)
 		}
 	}
-	if len(open) == 0 {
-		return "all settled"
-	}
-	slices.Sort(open)
-	return join("open", open...)
+	return leftText(left)
 }
 
 func (w *world) seal(reason DropReason) string {
-	w.table.Seal(reason)
+	w.tracker.Seal(reason)
 	return "sealed"
 }
 
 func (w *world) clear(reason DropReason) string {
-	return w.applySorted(w.table.Clear(reason), true)
+	w.lose(w.tracker.Clear(reason))
+	return ""
 }
 
 func (w *world) status(label string, now time.Duration) string {
-	s, ok := w.table.Status(w.entry(label), start.Add(now))
-	if !ok {
-		return "none"
+	e := w.entry(label)
+	since := func(at time.Duration) time.Duration { return w.tracker.epoch.Add(at).Sub(start) }
+	s := statusText{
+		phase: e.phase, state: e.spec.state, count: e.counted(), last: since(e.last()),
+		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
+		beatAt: since(e.status.beatAt), beats: int(e.status.beats), failures: e.failures(),
 	}
-	written := notWritten
-	if !s.Written.IsZero() {
-		written = s.Written.Sub(start)
+	if e.extra != nil && since(e.extra.notBefore) > now {
+		s.retry = since(e.extra.notBefore)
 	}
-	return statusText(s.State, s.Last.Sub(start), written, s.Heartbeats, s.Waiting)
+	return s.String()
 }
 
-func (w *world) size() string {
-	active, closing := w.table.Len()
-	return fmt.Sprintf("%d active, %d closing", active, closing)
+func (w *world) accepting() string {
+	s := w.tracker.Stats(start)
+	return fmt.Sprintf("%d accepting, %d closing", s.Singletons+s.Ongoing, s.Closing)
 }
 
-func (w *world) stand(key string, at standText) {
+func (w *world) stand(key string, at earlier) {
 	k, _ := w.key(key)
 	ev := w.remote.put(at.event(k, "controller-0"), key, "")
 	w.books.occurrences[tupleOf(key)] += ev.count()
@@ -576,7 +782,7 @@ func (w *world) meddle(key string, name naming, n int, state series.State, now t
 
 func (w *world) delete(key string, name naming) string {
 	k, _ := w.key(key)
-	ev := w.remote.lose(name.of(k))
+	ev := w.remote.remove(name.of(k))
 	if ev == nil {
 		return "nothing there"
 	}
@@ -589,7 +795,7 @@ func (w *world) delete(key string, name naming) string {
 	return "deleted"
 }
 
-// vanish deletes the Event that the write of an entry is to.
+// vanish deletes the Event that the write of an entry is about.
 func (w *world) vanish(label string) {
 	e := w.entry(label)
 	k := e.Key()
@@ -612,7 +818,11 @@ func (w *world) all(key string) (all []listed) {
 		if !ok {
 			w.t.Errorf("%v is no name for %s", name, ev.key)
 		}
-		all = append(all, listed{ev.key, name, ev, ev.event.DeepCopy()})
+		as := ev.event.DeepCopy()
+		if w.remote.versionless {
+			as.ResourceVersion = ""
+		}
+		all = append(all, listed{ev.key, name, ev, as})
 	}
 	slices.SortFunc(all, func(a, b listed) int {
 		return cmp.Or(strings.Compare(a.key, b.key), compareNames(a.name, b.name))
@@ -628,10 +838,7 @@ func (w *world) server(key string) string {
 			continue
 		}
 		s, err := series.FromEvent(at.as)
-		if err != nil {
-			w.t.Errorf("what stands on the server cannot be read: %v", err)
-			continue
-		}
+		require.NoError(w.t, err)
 		k, _ := w.key(key)
 		s.Key = *k
 		text := seriesText(s)
@@ -641,10 +848,7 @@ func (w *world) server(key string) string {
 		}
 		events = append(events, text)
 	}
-	if len(events) == 0 {
-		return "nothing"
-	}
-	return strings.Join(events, " | ")
+	return cmp.Or(strings.Join(events, " | "), "nothing")
 }
 
 func (w *world) list() string {
@@ -652,69 +856,76 @@ func (w *world) list() string {
 	return fmt.Sprintf("%d events", len(w.listed))
 }
 
-func (w *world) restore(spread float64, now time.Duration) string {
-	var all []string
-	for i, at := range w.listed {
-		// No order is promised for those that come at the same time.
-		now := now + time.Duration(i)*time.Microsecond
-		found, err := series.FromEvent(at.as)
-		if err != nil {
-			continue
-		}
-		e, eff := w.table.Restore(found, spread, start.Add(now))
-		if e == nil {
-			if text := w.apply(eff); text != "" {
-				w.t.Errorf("%s is passed over and has effects: %s", at.name, text)
-			}
-			continue
-		}
-		if at.ev.tender == nil || !e.isSilent() {
-			w.tend(e, at.ev)
-			delete(w.unsure, e)
-		}
-		all = append(all, join(fmt.Sprintf("%s is %s", at.name, w.label(e)), w.apply(eff)))
+// restore returns the label of the entry that has the Event now, if any.
+func (w *world) restore(listed listed, spread float64, since time.Duration) string {
+	now := start.Add(since)
+	found, err := series.FromEvent(listed.as)
+	if err != nil {
+		return ""
 	}
-	return strings.Join(all, " | ")
+	counts := map[*Entry]int{}
+	for _, e := range w.tracked() {
+		counts[e] = e.counted()
+	}
+	restored, drops := w.tracker.Restore(found, now)
+	if !restored {
+		require.Empty(w.t, drops)
+		return ""
+	}
+	entries := slices.DeleteFunc(w.tracked(), func(e *Entry) bool { return w.keys[e.Key()] != listed.key || e.name() != found.Name })
+	require.Len(w.t, entries, 1)
+	e := entries[0]
+	count, existed := counts[e]
+	switch {
+	case existed:
+		w.join(e, listed.ev, e.counted()-count, 0)
+		delete(w.unsure, e)
+	case e.life == accepting && found.State == series.Ongoing:
+		at := w.tracker.offset(now)
+		left := min(w.opts.HeartbeatInterval, w.opts.HeartbeatInterval+w.opts.FinishAfter-now.Sub(found.Last))
+		require.LessOrEqual(w.t, e.status.beatAt, at+left)
+		e.status.beatAt = at + time.Duration(spread*float64(left))
+		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
+		w.tracker.schedule(e, at)
+	}
+	if !existed && (listed.ev.tender == nil || !e.isSilent()) {
+		w.tend(e, listed.ev)
+	}
+	w.lose(drops)
+	return w.label(e)
 }
 
 func (w *world) kill(now time.Duration) string {
-	for _, label := range w.order {
-		if e := w.entries[label]; !e.done {
+	for e := range w.labels {
+		if e.life != forgotten {
 			w.books.killed[w.tuple(e)] += e.counted() - w.delivered(e)
 			w.leave(e)
 		}
 	}
-	w.entries, w.labels = map[string]*Entry{}, map[*Entry]string{}
 	w.lives++
-	w.begun(start.Add(now))
+	w.begun(start.Add(now - day))
 	return "another process"
 }
 
-// check looks at the table from inside and at the books.
+// check checks the invariants of the tracker, and the books.
 func (w *world) check() {
 	w.t.Helper()
-	checkInvariants(w.t, w.table, w.maxInFlight)
-
+	checkInvariants(w.t, w.tracker, w.maxInFlight)
 	found := account{}
-	for _, e := range w.entries {
-		if e.done {
+	for e, label := range w.labels {
+		if _, inFlight := w.inFlight[e]; inFlight != w.tracker.sched.InFlight(e) {
+			w.t.Errorf("%s: in flight is %t, should be %t", label, !inFlight, inFlight)
+		}
+		if e.life == forgotten {
 			continue
 		}
-		_, inFlight := w.inFlight[e]
-		if inFlight != e.inFlight {
-			w.t.Errorf("%s: in flight is %t, should be %t", w.label(e), e.inFlight, inFlight)
-		}
-		// Nobody would ever come for it.
-		if waits := e.need() != writeNothing || e.detached; waits && !inFlight && !w.queued[e] {
-			w.t.Errorf("%s waits for a write and is not queued: %s", w.label(e), e.need())
-		}
 		delivered := w.delivered(e)
-		if int(e.wroteN) > delivered || int(e.wroteN) < delivered && !w.unsure[e] {
-			w.t.Errorf("%s: the table takes the server to know %d, it knows %d", w.label(e), e.wroteN, delivered)
+		if known := int(e.status.count); known > delivered || known < delivered && !w.unsure[e] {
+			w.t.Errorf("%s: according to the tracker the server knows %d, it knows %d", label, known, delivered)
 		}
 		found[w.tuple(e)] += e.counted() - delivered
 		if ev := w.tends[e]; ev != nil && ev.deleted {
-			found[w.tuple(e)] += delivered // which it does not know yet
+			found[w.tuple(e)] += delivered // the tracker does not know yet
 		}
 	}
 	for _, ev := range w.remote.events {
@@ -727,49 +938,28 @@ func (w *world) check() {
 			w.t.Errorf("%s: %d occurrences, but in the books are %d: %d on the server or still to be written, %+v", key, want, sum, found[key], b)
 		}
 	}
-	if got := w.table.Occurrences(); got != uint64(w.taken) {
-		w.t.Errorf("%d occurrences came in, the table says %d", w.taken, got)
+	if got := w.tracker.Stats(start).Occurrences; got != uint64(w.taken) {
+		w.t.Errorf("%d occurrences arrived, the tracker says %d", w.taken, got)
 	}
 }
 
-// What machines say.
+// The texts.
 
-type effectsText struct {
-	dirty, ended, dropped []string
-	sorted                bool
-}
-
-func (e effectsText) String() string {
-	var parts []string
-	for _, part := range []struct {
-		name  string
-		items []string
-	}{{"dirty", e.dirty}, {"ended", e.ended}, {"dropped", e.dropped}} {
-		if e.sorted {
-			slices.Sort(part.items)
-		}
-		if len(part.items) > 0 {
-			parts = append(parts, part.name+" "+strings.Join(part.items, ", "))
-		}
+func leftText(left []string) string {
+	if len(left) == 0 {
+		return "all settled"
 	}
-	return strings.Join(parts, "; ")
+	slices.Sort(left)
+	return "waits for " + strings.Join(left, ", ")
 }
 
-func join(first string, rest ...string) string {
-	rest = slices.DeleteFunc(slices.Clone(rest), func(s string) bool { return s == "" })
-	if len(rest) == 0 {
-		return first
-	}
-	return first + "; " + strings.Join(rest, ", ")
-}
-
-// writeText tells of a write: "create Singleton x1 base 1m0s to 1m0s "note"".
-func writeText(kind WriteKind, s *series.Series) string {
+// writeText describes a write: "create Singleton x1 base 1m0s to 1m0s "note"".
+func writeText(kind Kind, s *series.Series) string {
 	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, s.State, s.Count, seriesName(s), sinceStart(s.First), sinceStart(s.Last))
 	return text + noteText(s)
 }
 
-// seriesText tells of an Event: "base Singleton x1 1m0s to 1m0s "note"".
+// seriesText describes an Event: "base Singleton x1 1m0s to 1m0s "note"".
 func seriesText(s *series.Series) string {
 	text := fmt.Sprintf("%s %s x%d %s to %s", seriesName(s), s.State, s.Count, sinceStart(s.First), sinceStart(s.Last))
 	return text + noteText(s)
@@ -791,12 +981,11 @@ func noteText(s *series.Series) (text string) {
 	return text
 }
 
-// requestText tells of a request that is not about the Event of its entry: "look
-// base".
+// requestText describes a request that does not write the series: "look base".
 func requestText(w *Write) string {
 	name, _ := nameOf(&w.Series.Key, w.Series.Name)
 	text := fmt.Sprintf("%s %s", w.Kind, name)
-	if w.Kind == WriteSuccessor {
+	if w.Kind == Signpost {
 		var patch eventsv1.Event
 		if err := json.Unmarshal(w.patch, &patch); err != nil {
 			return err.Error()
@@ -808,7 +997,7 @@ func requestText(w *Write) string {
 	return text
 }
 
-// seriesName says what name an Event has.
+// seriesName returns which name an Event has.
 func seriesName(s *series.Series) string {
 	if s.Namespace != "ns" {
 		return "in " + s.Namespace
@@ -819,22 +1008,39 @@ func seriesName(s *series.Series) string {
 	return s.Name
 }
 
-// notWritten is no time.
-const notWritten = time.Duration(math.MinInt64)
+// statusText is what a script shows of an entry.
+type statusText struct {
+	phase    phase
+	state    series.State
+	count    int
+	last     time.Duration
+	written  string // in the phases live and conflicted
+	at       time.Duration
+	beatAt   time.Duration
+	beats    int
+	failures int
+	retry    time.Duration // zero if it need not wait
+}
 
-func statusText(state series.State, last, written time.Duration, beats int, waiting bool) string {
-	text := fmt.Sprintf("%s, last %s", state, micros(last))
-	if written != notWritten {
-		text += fmt.Sprintf(", written %s", written)
+func (s statusText) String() string {
+	text := fmt.Sprintf("%s x%d, last %s", s.state, s.count, micros(s.last))
+	switch s.phase {
+	case live, conflicted:
+		text += fmt.Sprintf(", written %s at %s", s.written, s.at)
+	case refused:
+		text += fmt.Sprintf(", refused at %s", s.at)
 	}
-	if beats > 0 {
-		text += fmt.Sprintf(", %d heartbeats", beats)
+	if s.state == series.Ongoing && (s.phase == live || s.phase == refused) {
+		text += fmt.Sprintf(", heartbeat %d at %s", s.beats+1, s.beatAt)
 	}
-	if waiting {
-		text += ", waiting"
+	if s.failures > 0 {
+		text += fmt.Sprintf(", %d failures", s.failures)
+	}
+	if s.retry != 0 {
+		text += fmt.Sprintf(", retry at %s", s.retry)
 	}
 	return text
 }
 
-// sinceStart is the time of an Event, which knows microseconds, in a test.
+// sinceStart is the time of an Event, which has microseconds, in a test.
 func sinceStart(t time.Time) time.Duration { return t.Sub(start.Truncate(time.Microsecond)) }

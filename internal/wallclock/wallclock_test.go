@@ -11,13 +11,13 @@ func TestSet(t *testing.T) {
 	now := time.Now()
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 365 * 24 * time.Hour, 0} {
 		set := Set(now, by)
-		assert.Zero(t, set.Sub(now), "by the monotonic clock")
-		assert.Equal(t, by, set.Round(0).Sub(now.Round(0)), "by the wall clock")
+		assert.Zero(t, set.Sub(now), "monotonic clock")
+		assert.Equal(t, by, set.Round(0).Sub(now.Round(0)), "wall clock")
 		assert.Equal(t, time.Minute, set.Add(time.Minute).Sub(now))
 	}
 }
 
-func TestSetPanicsWhereItCannot(t *testing.T) {
+func TestSetPanicsIfUnsupported(t *testing.T) {
 	assert.Panics(t, func() { Set(time.Now().Round(0), time.Hour) }, "no monotonic reading")
-	assert.Panics(t, func() { Set(time.Now(), time.Millisecond) })
+	assert.Panics(t, func() { Set(time.Now(), time.Millisecond) }, "not whole seconds")
 }

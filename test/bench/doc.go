@@ -1,27 +1,16 @@
-// Package bench measures this recorder beside client-go's tools/events and
-// tools/record, in one process, with the same work. docs/benchmarks.md is made of
-// what it finds; TestSuite runs all parts:
+// Package bench measures this recorder and client-go's tools/events and tools/record
+// in one process, with the same work. Package report generates docs/benchmarks.md
+// from the results. TestSuite runs all parts:
 //
-//	make bench        # all but the next
+//	make bench        # all parts except the simulation
 //	make simulation   # a million series over three hours of virtual time
 //
-// What it keeps to:
+// docs/benchmarks.md describes the method. All recorders do the same work and take
+// turns. A turn ends when the recorder has processed the last occurrence; each
+// implementation of recorder documents how it knows. No occurrence is lost.
 //
-//   - Recorders take turns, in an order that rotates from round to round, with a
-//     collection before each turn. What slows the machine down slows all of them.
-//     A ratio is taken within a round; of those, the median and the range are given.
-//   - A turn ends when the recorder has taken in the last occurrence, whichever
-//     goroutine does it, and nothing is lost on the way. How that is known is said
-//     with each recorder.
-//   - CPU is user and system time of the whole process, the collector's included,
-//     as the kernel counts it. It hardly depends on what else the machine does;
-//     wall time does.
-//   - Sinks are in memory and do the same for all: they count and return.
-//   - No recorder is held back by a rate limit of its client.
-//   - The floor is the least that any recorder must do. See floor.
+// The results come from one kind of machine. Only the part that restarts on a real
+// API server involves a server.
 //
-// Limitations: one kind of machine. Nothing is said about servers, but for the
-// part that starts on a real one.
-//
-// Functions that measure must not run concurrently: they look at the process.
+// Measurements must not run concurrently: they read counters of the process.
 package bench

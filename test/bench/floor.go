@@ -8,13 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// floor is the least that any recorder must do for an occurrence: hash the strings
-// of its key, find an entry in a map behind a lock, add one. It does not read the
-// time, checks nothing, forgets nothing, and writes nothing.
+// floor is the minimum that any recorder must do for an occurrence: hash the strings
+// of the key, find an entry in a map under a lock, and add one. It does not validate,
+// evict or write.
 //
-// It asks the object for its namespace, name and UID as a recorder has to, through
-// the object's own methods. What follows from the object's type, and what the
-// caller says, it is given as it is.
+// Like a recorder, it calls the methods of the object for its namespace, name and
+// UID. It gets the strings that follow from the type of the object ready-made.
 type floor struct {
 	mu     sync.Mutex
 	counts map[floorKey]*floorEntry
@@ -76,7 +75,6 @@ func referenceTo(o *object) floorReference {
 
 func (*floor) batch() int   { return 0 }
 func (*floor) settle(int64) {}
-func (*floor) writes() bool { return false }
 func (*floor) close()       {}
 
 func (f *floor) tracked(int) int {

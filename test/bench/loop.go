@@ -1,110 +1,103 @@
 package bench
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"path"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	clientevents "k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
 )
 
-// Loop is what a hot loop sends: one event about one object, again and again.
+// Loop is what a recorder sends for a hot loop: one event about one object, repeated.
 type Loop struct {
 	Recorder string `json:"recorder"`
-	// Updated says that the loop also updates its object each time, as controllers
-	// do that keep a status: the resourceVersion is another one then.
+	// Updated means that the loop updates its object each time, as controllers that
+	// write a status do. The update changes the resourceVersion.
 	Updated     bool          `json:"updated"`
 	Every       time.Duration `json:"every"`
 	Duration    time.Duration `json:"duration"`
 	Occurrences int           `json:"occurrences"`
-	// Sent is how many requests had been sent by the end of each minute.
+	// Sent is the number of requests until the end of each minute.
 	Sent []int `json:"sent"`
-	// Requests and Bytes are those of the whole, the requests after the end of the
-	// loop included that tell the server of it. Bytes are the bodies sent.
+	// Requests and Bytes are totals, including the requests after the end of the
+	// loop. Bytes counts the request bodies.
 	Requests int `json:"requests"`
 	Bytes    int `json:"bytes"`
-	// Hourly is how many requests were sent in the second hour.
+	// Hourly is the number of requests in the second hour.
 	Hourly int `json:"hourly"`
-	// Create, Series, Heartbeat and Last are the bodies of the first create, the
-	// write that made it a series, the middle one of those that followed while it
-	// went on, and the last one. -1 stands for none.
+	// Create, Series, Heartbeat and Last are the sizes of bodies: of the first create,
+	// of the write that starts the series, of the middle one of the later writes during
+	// the loop, and of the last write after it. -1 means none.
 	Create    int  `json:"create"`
-	Protobuf  bool `json:"protobuf"` // whether creates are sent so; all else is JSON
+	Protobuf  bool `json:"protobuf"` // encoding of creates; other bodies are JSON
 	Series    int  `json:"series"`
 	Heartbeat int  `json:"heartbeat"`
 	Last      int  `json:"last"`
 }
 
-// afterLoop is how long the requests are watched after the end of a loop.
+// afterLoop is the time for which MeasureLoop counts requests after the loop.
 const afterLoop = 20 * time.Minute
 
-// MeasureLoop has a recorder, with its own sink and clientset, record a hot loop in
-// virtual time.
+// MeasureLoop records a hot loop in virtual time, with the recorder's own sink and a
+// real clientset.
 func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.Duration) Loop {
 	t.Helper()
 	var sent []request
 	occurrences := 0
 	synctest.Test(t, func(*testing.T) {
 		w := newWire()
-		emit, shutdown := newProgram(name, w.clients())
+		r := newProgram(name, w.clients())
 		s := newSubject("typed", false, 1)
 		pod, _ := s.regarding.Object.(*corev1.Pod)
 		for time.Since(w.began) < duration {
 			if updated {
 				pod.ResourceVersion = fmt.Sprint(4711 + occurrences)
 			}
-			emit(pod)
+			r.eventf(&s)
 			occurrences++
 			time.Sleep(every)
 		}
 		time.Sleep(afterLoop)
-		sent = w.all()
-		shutdown()
+		sent = w.sent()
+		r.close()
 	})
 	l := Loop{Recorder: name, Updated: updated, Every: every, Duration: duration, Occurrences: occurrences}
 	l.count(sent)
 	return l
 }
 
-// newProgram starts a recorder as a program does that takes it as it is.
-func newProgram(name string, clients kubernetes.Interface) (emit func(runtime.Object), shutdown func()) {
-	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	if name == ToolsOld {
-		b := record.NewBroadcaster(record.WithContext(ctx))
-		b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
-		r := b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
-		return func(o runtime.Object) { r.Eventf(o, corev1.EventTypeWarning, reason, note, noteArgs...) }, cancel
+// newProgram starts a recorder that writes to a server.
+func newProgram(name string, clients kubernetes.Interface) recorder {
+	switch name {
+	case Ours:
+		return newOurs(&events.EventSinkImpl{Interface: clients.EventsV1()}, events.Options{})
+	case ToolsNew:
+		return newToolsEvents(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
+	default:
+		return newToolsRecord(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
 	}
-	var b clientevents.EventBroadcaster
-	if name == Ours {
-		b = events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
-	} else {
-		b = clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
-	}
-	must(b.StartRecordingToSinkWithContext(ctx))
-	r := b.NewRecorder(scheme.Scheme, controller).WithLogger(logr.Discard())
-	return func(o runtime.Object) { r.Eventf(o, nil, corev1.EventTypeWarning, reason, action, note, noteArgs...) },
-		func() {
-			cancel()
-			b.Shutdown()
-		}
 }
 
-// count fills in what was sent. What is listed at the start is counted as a request
-// like any other.
+// count computes the results from the requests, including the list at the start.
 func (l *Loop) count(sent []request) {
 	l.Sent = make([]int, int(l.Duration/time.Minute)+1)
 	l.Create, l.Series, l.Heartbeat, l.Last = -1, -1, -1, -1
@@ -133,5 +126,95 @@ func (l *Loop) count(sent []request) {
 	}
 	if len(heartbeats) > 0 {
 		l.Heartbeat = heartbeats[len(heartbeats)/2]
+	}
+}
+
+// wire is an http.RoundTripper that replaces the network and the server. It stores
+// Events and applies all patches as merge patches, which for the fields of Events
+// equal strategic merge patches.
+type wire struct {
+	mu       sync.Mutex
+	began    time.Time
+	events   map[string][]byte // by path
+	requests []request
+}
+
+type request struct {
+	verb string
+	at   time.Duration
+	body int // bytes
+	json bool
+}
+
+func newWire() *wire {
+	return &wire{began: time.Now(), events: make(map[string][]byte)}
+}
+
+// clients returns a clientset that writes to w without a rate limit.
+func (w *wire) clients() kubernetes.Interface {
+	clients, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server.example", Transport: w, QPS: -1})
+	must(err)
+	return clients
+}
+
+// sent returns the requests so far.
+func (w *wire) sent() []request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.requests)
+}
+
+// RoundTrip records and answers a request.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	verb := map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodGet: "list"}[r.Method]
+	w.requests = append(w.requests, request{verb: verb, at: time.Since(w.began), body: len(body), json: json.Valid(body)})
+	answer, code, err := w.answer(verb, r.URL.Path, body)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %s %s: %w", r.Method, r.URL.Path, err)
+	}
+	return &http.Response{
+		StatusCode: code,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(bytes.NewReader(answer)),
+		Request:    r,
+	}, nil
+}
+
+func (w *wire) answer(verb, at string, body []byte) (answer []byte, code int, err error) {
+	switch verb {
+	case "list":
+		return []byte(`{"apiVersion":"events.k8s.io/v1","kind":"EventList","metadata":{},"items":[]}`), http.StatusOK, nil
+	case "create":
+		// Typed clients send protobuf by default.
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			return nil, 0, err
+		}
+		object, err := meta.Accessor(o)
+		if err != nil {
+			return nil, 0, err
+		}
+		answer, err = json.Marshal(o)
+		w.events[path.Join(at, object.GetName())] = answer
+		return answer, http.StatusCreated, err
+	case "patch":
+		event, ok := w.events[at]
+		if !ok {
+			return []byte(`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}`), http.StatusNotFound, nil
+		}
+		answer, err = jsonpatch.MergePatch(event, body)
+		w.events[at] = answer
+		return answer, http.StatusOK, err
+	default:
+		return nil, 0, errors.New("unexpected verb")
 	}
 }

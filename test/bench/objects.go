@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What all events say that are measured.
+// Fields of all events in the measurements.
 const (
 	controller = "example.com/backup-controller"
 	reason     = "BackOff"
@@ -19,18 +19,17 @@ const (
 	note       = "Back-off restarting failed container %s in pod %s"
 )
 
-// noteArgs are the arguments of note. They are made once: what a call's variadic
-// arguments cost is the caller's.
+// noteArgs are the arguments of note. The slice exists once, since its allocation is
+// a cost of the caller.
 var noteArgs = []any{"sidecar", "checkout-service-7d9f8b6c5d-x2v4q"}
 
-// Forms are the forms in which objects come, in the order in which they are
-// reported.
+// Forms are the forms of objects, in the order of the report.
 var Forms = []string{"typed", "typed with TypeMeta", "Unstructured", "PartialObjectMetadata", "ObjectReference"}
 
-// names are the strings that tell Pods apart, as a Deployment's have them.
+// names identify a Pod of a Deployment.
 type names struct{ namespace, name, uid string }
 
-// podNames returns the names of the i-th Pod. Every call makes new strings.
+// podNames returns the names of the i-th Pod, in newly allocated strings.
 func podNames(i int) names {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, i)
@@ -42,8 +41,7 @@ func podNames(i int) names {
 	}
 }
 
-// object is one that events are about, with the strings of it that a recorder that
-// knows the type need not look up. The floor gets them ready-made.
+// object is an object with the strings that follow from its type, for the floor.
 type object struct {
 	runtime.Object
 	apiVersion, kind string
@@ -51,9 +49,9 @@ type object struct {
 
 // makeObject returns an object in one of Forms.
 func makeObject(form, kind string, n names) *object {
-	const apiVersion = "v1"
+	const apiVersion, resourceVersion = "v1", "4711"
 	typeMeta := metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
-	objectMeta := metav1.ObjectMeta{Namespace: n.namespace, Name: n.name, UID: types.UID(n.uid), ResourceVersion: "4711"}
+	objectMeta := metav1.ObjectMeta{Namespace: n.namespace, Name: n.name, UID: types.UID(n.uid), ResourceVersion: resourceVersion}
 	o := &object{apiVersion: apiVersion, kind: kind}
 	switch form {
 	case "typed", "typed with TypeMeta":
@@ -66,19 +64,15 @@ func makeObject(form, kind string, n names) *object {
 			o.Object = &corev1.PersistentVolumeClaim{TypeMeta: typeMeta, ObjectMeta: objectMeta}
 		}
 	case "Unstructured":
-		u := &unstructured.Unstructured{}
-		u.SetAPIVersion(apiVersion)
-		u.SetKind(kind)
-		u.SetNamespace(n.namespace)
-		u.SetName(n.name)
-		u.SetUID(types.UID(n.uid))
-		u.SetResourceVersion("4711")
-		o.Object = u
+		o.Object = &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": apiVersion, "kind": kind,
+			"metadata": map[string]any{"namespace": n.namespace, "name": n.name, "uid": n.uid, "resourceVersion": resourceVersion},
+		}}
 	case "PartialObjectMetadata":
 		o.Object = &metav1.PartialObjectMetadata{TypeMeta: typeMeta, ObjectMeta: objectMeta}
 	case "ObjectReference":
 		o.Object = &corev1.ObjectReference{
-			APIVersion: apiVersion, Kind: kind, Namespace: n.namespace, Name: n.name, UID: types.UID(n.uid), ResourceVersion: "4711",
+			APIVersion: apiVersion, Kind: kind, Namespace: n.namespace, Name: n.name, UID: types.UID(n.uid), ResourceVersion: resourceVersion,
 		}
 	default:
 		panic(fmt.Sprintf("bench: no form %q", form))
@@ -86,18 +80,18 @@ func makeObject(form, kind string, n names) *object {
 	return o
 }
 
-// subject is what an event is about: related may be nil.
+// subject is the objects of an event. related may be nil.
 type subject struct{ regarding, related *object }
 
-// about returns the objects as recorders take them: without a related one, nil.
-func (s *subject) about() (regarding, related runtime.Object) {
+// objects returns the arguments for Eventf.
+func (s *subject) objects() (regarding, related runtime.Object) {
 	if s.related != nil {
 		related = s.related.Object
 	}
 	return s.regarding.Object, related
 }
 
-// newSubject returns the i-th subject in a form.
+// newSubject returns the i-th subject in the given form.
 func newSubject(form string, related bool, i int) subject {
 	s := subject{regarding: makeObject(form, "Pod", podNames(i))}
 	if related {
@@ -108,8 +102,8 @@ func newSubject(form string, related bool, i int) subject {
 	return s
 }
 
-// references returns n subjects that are *ObjectReference, the smallest form, which
-// share no strings but those of their namespaces with each other.
+// references returns n subjects that are *ObjectReference, the smallest form. They
+// share no strings.
 func references(n int) []subject {
 	subjects := make([]subject, n)
 	for i := range subjects {

@@ -1,13 +1,19 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
 )
 
-// Names of the recorders, as they are reported.
+// Names of the recorders in the results.
 const (
 	Ours       = "eventseries"
 	ToolsNew   = "tools/events"
@@ -16,40 +22,39 @@ const (
 	FloorClock = "floor, and the time read"
 )
 
-// recorder is a recorder under measurement, which is running. Methods are called by
-// one goroutine, unless it is said.
+// recorder is a running recorder. Unless noted otherwise, only one goroutine calls
+// its methods.
 type recorder interface {
-	// eventf emits an event and waits for nothing. Those of ours and the floor may
-	// be called concurrently.
+	// eventf emits an event without waiting. Several goroutines may call it on ours
+	// and on the floor.
 	eventf(s *subject)
-	// batch is how many occurrences it has room for until they have been taken in.
-	// Zero: any number.
+	// batch is the number of unprocessed occurrences that the recorder has room for.
+	// Zero means any number.
 	batch() int
-	// settle returns when so many occurrences have been taken in since it was made.
+	// settle waits until the recorder has processed its first n occurrences.
 	settle(n int64)
-	// writes says whether it writes anything. Not the floor.
-	writes() bool
-	// tracked is how many it still knows of so many series that have begun.
+	// tracked returns how many of the given number of series the recorder tracks.
 	tracked(begun int) int
-	// close ends it.
 	close()
 }
 
-// newRecorder starts a recorder of a name, with room for so many series.
+// driver feeds a recorder without losing events.
+type driver struct {
+	recorder
+	sink    *sink
+	emitted int64
+}
+
+// newRecorder starts the named recorder with room for the given number of series.
 func newRecorder(name string, series int) *driver {
 	d := &driver{sink: newSink()}
 	switch name {
 	case Ours:
-		d.recorder = newOurs(d.sink, events.Options{
-			Capacity: series,
-			// One note in ten seconds is formatted of each series. In so short a time
-			// as is measured, and with many series, that would be each one's.
-			NoteInterval: time.Hour,
-		})
+		d.recorder = newOurs(d.sink, events.Options{Capacity: series})
 	case ToolsNew:
 		d.recorder = newToolsEvents(d.sink)
 	case ToolsOld:
-		d.recorder = newToolsRecord(d.sink)
+		d.recorder = newToolsRecord(coreSink{d.sink})
 	case Floor, FloorClock:
 		d.recorder = &floor{counts: make(map[floorKey]*floorEntry), clock: name == FloorClock}
 	default:
@@ -58,12 +63,92 @@ func newRecorder(name string, series int) *driver {
 	return d
 }
 
-// patience bounds how long anything is waited for that must happen.
+// inBatches calls f for consecutive ranges of 0..n that fit into the recorder.
+func (d *driver) inBatches(n int, f func(first, size int)) {
+	batch := d.batch()
+	if batch == 0 {
+		batch = n
+	}
+	for first := 0; first < n; first += batch {
+		f(first, min(batch, n-first))
+	}
+}
+
+// emit emits n events about the subjects that next returns, and waits until the
+// recorder has processed them.
+func (d *driver) emit(n int, next func() *subject) {
+	d.inBatches(n, func(_, size int) {
+		for range size {
+			d.eventf(next())
+		}
+		d.emitted += int64(size)
+		d.settle(d.emitted)
+	})
+}
+
+// emitAbout emits n events about one subject.
+func (d *driver) emitAbout(n int, s *subject) {
+	d.emit(n, func() *subject { return s })
+}
+
+// begin starts a series for each of n subjects and waits until it is written.
+func (d *driver) begin(n int, subject func(i int) *subject) {
+	d.inBatches(n, func(first, size int) {
+		for range 2 { // a create, then a patch that makes it a series
+			for i := range size {
+				d.eventf(subject(first + i))
+			}
+			d.emitted += int64(size)
+			if _, ok := d.recorder.(*floor); !ok {
+				d.sink.await(d.emitted)
+			}
+		}
+	})
+	d.settle(d.emitted)
+}
+
+// patience bounds every wait.
 const patience = 5 * time.Minute
 
-// must is for what cannot fail in what is measured.
+// must panics if setup for a measurement fails.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("bench: %v", err))
 	}
 }
+
+// ours is the recorder of this project. It has counted an occurrence when Eventf
+// returns, so there is nothing to wait for.
+type ours struct {
+	*events.Broadcaster
+	recorder events.EventRecorder
+}
+
+// newOurs starts a recorder of this project without a rate limit.
+func newOurs(to events.EventSink, opts events.Options) *ours {
+	r := prepareOurs(to, opts)
+	r.start()
+	return r
+}
+
+// prepareOurs returns a recorder that writes nothing before start.
+func prepareOurs(to events.EventSink, opts events.Options) *ours {
+	opts.QPS = -1
+	opts.ShutdownTimeout = time.Second // no measurement includes the shutdown
+	b := events.NewBroadcasterWithOptions(to, opts)
+	return &ours{Broadcaster: b, recorder: b.NewRecorder(scheme.Scheme, controller)}
+}
+
+func (r *ours) start() {
+	must(r.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))
+}
+
+func (r *ours) eventf(s *subject) {
+	regarding, related := s.objects()
+	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
+}
+
+func (*ours) batch() int        { return 0 }
+func (*ours) settle(int64)      {}
+func (r *ours) tracked(int) int { return r.Stats().Tracked }
+func (r *ours) close()          { r.Shutdown() }

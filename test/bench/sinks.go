@@ -2,19 +2,25 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sink is a server that does next to nothing: it counts, may take its time, and
-// answers with what it was sent. Make one with newSink. The legacy recorder has one
-// in its own types, coreSink.
+// sink counts writes and echoes them, after an optional latency. coreSink adapts it
+// to core/v1.
 type sink struct {
-	latency time.Duration // of each write, until hurry is called
+	latency time.Duration // of each write, until hurry
 	hurried atomic.Bool
 
 	mu      sync.Mutex
@@ -28,7 +34,8 @@ func newSink() *sink {
 	return s
 }
 
-func (s *sink) wrote() {
+// write counts a write. It always succeeds.
+func (s *sink) write() error {
 	if s.latency > 0 && !s.hurried.Load() {
 		time.Sleep(s.latency)
 	}
@@ -36,19 +43,19 @@ func (s *sink) wrote() {
 	defer s.mu.Unlock()
 	s.n++
 	s.changed.Broadcast()
+	return nil
 }
 
-// hurry ends the latency, so that what is left can be written soon.
+// hurry removes the latency, so that the remaining writes end soon.
 func (s *sink) hurry() { s.hurried.Store(true) }
 
-// writes returns how many writes there were.
 func (s *sink) writes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.n
 }
 
-// await returns when there were so many writes.
+// await waits for n writes in total.
 func (s *sink) await(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,34 +65,113 @@ func (s *sink) await(n int64) {
 }
 
 func (s *sink) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	s.wrote()
-	return event, nil
+	return event, s.write()
 }
 
 func (s *sink) Patch(_ context.Context, event *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
-	s.wrote()
-	return event, nil
+	return event, s.write()
 }
 
 func (s *sink) Update(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	s.wrote()
-	return event, nil
+	return event, s.write()
 }
 
-// coreSink is sink for the legacy recorder.
 type coreSink struct{ *sink }
 
-func (s coreSink) Create(event *corev1.Event) (*corev1.Event, error) {
-	s.wrote()
-	return event, nil
-}
-
+func (s coreSink) Create(event *corev1.Event) (*corev1.Event, error) { return event, s.write() }
+func (s coreSink) Update(event *corev1.Event) (*corev1.Event, error) { return event, s.write() }
 func (s coreSink) Patch(event *corev1.Event, _ []byte) (*corev1.Event, error) {
-	s.wrote()
+	return event, s.write()
+}
+
+// minuteSink counts writes per minute. It optionally stores Events, and lists the
+// stored ones.
+type minuteSink struct {
+	mu     sync.Mutex
+	began  time.Time
+	writes []int
+	store  bool
+	events map[string]*eventsv1.Event // by name
+	names  []string                   // of events, sorted on the first list
+}
+
+func newMinuteSink(store bool) *minuteSink {
+	return &minuteSink{began: time.Now(), store: store, events: make(map[string]*eventsv1.Event)}
+}
+
+// snapshot returns a new sink that lists the Events of m and stores no others.
+func (m *minuteSink) snapshot() *minuteSink {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &minuteSink{began: time.Now(), events: maps.Clone(m.events)}
+}
+
+// perMinute returns the writes in each minute of the given duration.
+func (m *minuteSink) perMinute(d time.Duration) []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]int, int(d/time.Minute))
+	copy(all, m.writes)
+	return all
+}
+
+func (m *minuteSink) count() {
+	minute := int(time.Since(m.began) / time.Minute)
+	for len(m.writes) <= minute {
+		m.writes = append(m.writes, 0)
+	}
+	m.writes[minute]++
+}
+
+func (m *minuteSink) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count()
+	if m.store {
+		m.events[event.Name] = event
+	}
 	return event, nil
 }
 
-func (s coreSink) Update(event *corev1.Event) (*corev1.Event, error) {
-	s.wrote()
-	return event, nil
+func (m *minuteSink) Patch(_ context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count()
+	if !m.store {
+		return event, nil
+	}
+	stored, ok := m.events[event.Name]
+	if !ok {
+		return nil, fmt.Errorf("bench: no event %q", event.Name)
+	}
+	stored = stored.DeepCopy()
+	// Decoding sets the same fields of structs and maps as a merge patch.
+	if err := json.Unmarshal(data, stored); err != nil {
+		return nil, err
+	}
+	m.events[event.Name] = stored
+	return stored, nil
+}
+
+func (*minuteSink) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
+	return nil, errors.New("bench: unexpected update")
+}
+
+// List returns a page of the stored Events.
+func (m *minuteSink) List(_ context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names == nil {
+		m.names = slices.Sorted(maps.Keys(m.events))
+	}
+	from, _ := strconv.Atoi(opts.Continue)
+	to := min(from+int(opts.Limit), len(m.names))
+	page := &eventsv1.EventList{}
+	for _, name := range m.names[from:to] {
+		page.Items = append(page.Items, *m.events[name])
+	}
+	if to < len(m.names) {
+		page.Continue = strconv.Itoa(to)
+	}
+	return page, nil
 }

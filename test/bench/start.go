@@ -2,64 +2,57 @@ package bench
 
 import (
 	"context"
-	"runtime/metrics"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// Start is how a process that is started again comes by the series of the one before,
-// on a real API server.
+// Start is the cost of a restart: how a process continues the series of an earlier
+// one on a real API server.
 type Start struct {
-	// Events is how many there are on the server, all of series that go on.
+	// Events is the number of Events on the server, all of ongoing series.
 	Events int `json:"events"`
-	// Creating is how long it took to write them, with Workers requests at a time.
+	// Creating is the time to write them with Workers concurrent requests.
 	Creating time.Duration `json:"creating"`
 	Workers  int           `json:"workers"`
-	// Rebuild is by listing, Adoption by name.
+	// Rebuild continues series by listing, Adoption by name.
 	Rebuild  Rebuild  `json:"rebuild"`
 	Adoption Adoption `json:"adoption"`
 }
 
-// Rebuild is what it takes to list all Events, from the start of the broadcaster until
-// it follows all of their series.
+// Rebuild is the cost of listing all Events, until the recorder tracks their series.
 type Rebuild struct {
 	Restored uint64        `json:"restored"`
 	Wall     time.Duration `json:"wall"`
 	CPU      time.Duration `json:"cpu"`
 	Pages    uint64        `json:"pages"`
-	// Allocated is how many bytes were allocated in all, Peak the most that there
-	// was more of the heap than before, garbage included, and Heap what was left
-	// of that.
+	// Allocated is the total of allocated bytes. Peak and Heap are the heap growth in
+	// bytes: the maximum including garbage, and the final value.
 	Allocated uint64 `json:"allocated"`
 	Peak      int64  `json:"peak"`
 	Heap      int64  `json:"heap"`
 }
 
-// Adoption is what it takes to go on with series that occur before anything was
-// listed, or where nothing may be, until all have been written.
+// Adoption is the cost of continuing series that occur before a list, or without one,
+// until all of them are written.
 type Adoption struct {
 	Series  int           `json:"series"`
 	Adopted uint64        `json:"adopted"`
 	Wall    time.Duration `json:"wall"`
-	// Requests are by what they were for and what became of them.
+	// Requests counts requests by kind and outcome.
 	Requests map[string]uint64 `json:"requests"`
 }
 
-// startWorkers is how many requests are made at a time while Events are created, and
-// while they are adopted.
+// startWorkers is the number of concurrent requests for creates and adoptions.
 const startWorkers = 8
 
 // MeasureStart creates n Events on the API server of the tests, lists them, and adopts
-// some.
+// some of them.
 func MeasureStart(t *testing.T, n, adopt int) Start {
 	t.Helper()
 	sink := &events.EventSinkImpl{Interface: apiserver.Clientset(t).EventsV1()}
@@ -70,32 +63,27 @@ func MeasureStart(t *testing.T, n, adopt int) Start {
 	}
 	s := Start{Events: n, Workers: startWorkers}
 	opts := events.Options{Capacity: n, Workers: startWorkers, Namespaces: []string{namespace}}
-	s.Creating = s.create(sink, opts, subjects)
-	s.Rebuild.measure(t, sink, opts)
-	s.Adoption.measure(t, sink, opts, subjects[:adopt])
-	return s
-}
+	skipList := opts
+	skipList.SkipList = true
 
-// create writes an Event for a series of each subject and returns how long that took.
-func (s *Start) create(sink events.EventSink, opts events.Options, subjects []subject) time.Duration {
-	opts.QPS = -1
-	opts.SkipList = true
-	opts.ShutdownTimeout = time.Second
-	b := events.NewBroadcasterWithOptions(sink, opts)
-	defer b.Shutdown()
-	r := &ours{Broadcaster: b, recorder: b.NewRecorder(scheme.Scheme, controller)}
-	for range 2 { // before anything can be written, so that one request says it all
+	b := prepareOurs(sink, skipList)
+	for range 2 { // before the start, so that a single request writes both
 		for i := range subjects {
-			r.eventf(&subjects[i])
+			b.eventf(&subjects[i])
 		}
 	}
 	begin := time.Now()
-	must(b.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))
+	b.start()
 	must(b.Flush(context.Background()))
-	return time.Since(begin)
+	s.Creating = time.Since(begin)
+	b.close()
+
+	s.Rebuild.measure(t, sink, opts)
+	s.Adoption.measure(t, sink, skipList, subjects[:adopt])
+	return s
 }
 
-// measure lists what is there. opts.Capacity is how much that is.
+// measure lists opts.Capacity Events.
 func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Options) {
 	t.Helper()
 	heap := liveHeap()
@@ -103,13 +91,11 @@ func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Optio
 	b := newOurs(sink, opts)
 	defer b.close()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		metrics.Read(objects)
-		r.Peak = max(r.Peak, int64(objects[0].Value.Uint64())-heap)
+		r.Peak = max(r.Peak, int64(heapNow())-heap)
 		if r.Restored = b.Stats().Restored; r.Restored >= uint64(opts.Capacity) {
 			break
 		}
-		require.True(t, time.Now().Before(deadline), "%d of %d restored after %v", r.Restored, opts.Capacity, patience)
+		require.True(t, time.Now().Before(deadline), "restored %d of %d series after %v", r.Restored, opts.Capacity, patience)
 	}
 	u := used().since(before)
 	r.Wall, r.CPU, r.Allocated = u.wall, u.cpu, u.bytes
@@ -117,10 +103,9 @@ func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Optio
 	r.Heap = liveHeap() - heap
 }
 
-// measure has subjects occur, each once, that have Events on the server.
+// measure emits one event about each subject. All of them have Events on the server.
 func (a *Adoption) measure(t *testing.T, sink events.EventSink, opts events.Options, subjects []subject) {
 	t.Helper()
-	opts.SkipList = true
 	b := newOurs(sink, opts)
 	defer b.close()
 	begin := time.Now()

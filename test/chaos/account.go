@@ -1,86 +1,90 @@
 package chaos
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 )
 
-// account is what is known of one life of an emitter: the time from the start of
-// a process to its end. It is made of the reports. It is not for concurrent use.
+// account summarizes the reports of one process. It is not safe for concurrent use.
 type account struct {
-	// keys are the sums for each key.
-	keys []keyAccount
-	// stats are the last that it has reported.
-	stats stats
-	// ended says that it was shut down and has told all.
+	keys  []keyAccount
+	stats map[string]uint64
 	ended bool
-	// failures are what it found wrong itself.
+	// failures are the failures that the process reported, and invalid reports.
 	failures []string
-	// batches is the number of batches that it has emitted, flushed that of those
-	// that are known to be on the server.
+	// batches is the number of emitted batches. flushed is the number of batches that
+	// are known to be on the server.
 	batches, flushed int
-	// lasted is how long it lived, as far as it has told.
+	// lasted is the time of the latest report since the start of the process.
 	lasted time.Duration
 
-	pending []sentBatch // not flushed; the first is flushed+1
+	pending []pendingBatch // not flushed; the first is flushed+1
 }
 
-// keyAccount are the sums for one key in one life.
 type keyAccount struct {
-	// taken is how many occurrences were to be emitted.
-	taken int64
-	// flushed is how many of those a Flush has put on the server, or dropped.
-	flushed int64
-	// sent and acked are how many it has added to each Event, by name: at most, and
-	// as far as the server has acknowledged it.
+	// emitted is the number of occurrences. flushed is the number of those that a Flush
+	// has written or dropped.
+	emitted, flushed int64
+	// sent and acked are what the process added to each Event, by name: sent is the
+	// maximum, acked is what the server acknowledged.
 	sent, acked map[string]int64
-	// dropped is how many are counted as dropped, and cutOff how many of those
-	// because the time for the shutdown was over.
-	dropped, cutOff int64
-	// begun is how many series can have begun.
+	// dropped is the number of dropped occurrences. droppedByShutdown is the number of
+	// those that were dropped by the shutdown timeout.
+	dropped, droppedByShutdown int64
+	// begun is the maximum number of series.
 	begun int
 
-	lastAt time.Duration // when the latest batch with it began
+	lastAt time.Duration // start of the latest batch with the key
 }
 
-// sentBatch is a batch that may not be on the server.
-type sentBatch struct {
+type pendingBatch struct {
 	at     time.Duration
 	bursts []burst
 }
 
 func newAccount(keys int) *account { return &account{keys: make([]keyAccount, keys)} }
 
-// add takes in a report.
 func (a *account) add(r report) {
 	a.lasted = r.At
 	if r.Stats != nil {
-		a.stats = *r.Stats
+		a.stats = r.Stats
 	}
 	switch {
 	case len(r.Batch) > 0:
-		a.sent(r)
+		a.addBatch(r)
 	case r.Done:
-		a.done(r)
+		a.addDone(r)
 	case r.Flushed:
-		for a.flushed < r.Seq {
+		for ; a.flushed < r.Seq; a.flushed++ {
 			for _, b := range a.pending[0].bursts {
 				a.keys[b.Key].flushed += int64(b.Count)
 			}
 			a.pending = a.pending[1:]
-			a.flushed++
 		}
 	case r.Sent != nil:
-		a.added(r.Sent, func(k *keyAccount) *map[string]int64 { return &k.sent })
+		a.addWrite(r.Sent, func(k *keyAccount) *map[string]int64 { return &k.sent })
 	case r.Acked != nil:
-		a.added(r.Acked, func(k *keyAccount) *map[string]int64 { return &k.acked })
+		a.addWrite(r.Acked, func(k *keyAccount) *map[string]int64 { return &k.acked })
 	case r.Dropped != nil:
 		k := &a.keys[r.Dropped.Key]
 		k.dropped += int64(r.Dropped.Count)
 		if r.Dropped.Reason == events.DropShutdown {
-			k.cutOff += int64(r.Dropped.Count)
+			k.droppedByShutdown += int64(r.Dropped.Count)
 		}
 	case r.Failed != "":
 		a.failures = append(a.failures, r.Failed)
@@ -89,24 +93,21 @@ func (a *account) add(r report) {
 	}
 }
 
-func (a *account) sent(r report) {
+func (a *account) addBatch(r report) {
 	if a.batches++; r.Seq != a.batches {
-		a.failures = append(a.failures, fmt.Sprintf("batch %d is reported as the next after %d", r.Seq, a.batches-1))
+		a.failures = append(a.failures, fmt.Sprintf("batch %d follows batch %d", r.Seq, a.batches-1))
 	}
+	a.pending = append(a.pending, pendingBatch{at: r.At, bursts: r.Batch})
 	for _, b := range r.Batch {
-		a.keys[b.Key].taken += int64(b.Count)
-	}
-	a.pending = append(a.pending, sentBatch{at: r.At, bursts: r.Batch})
-	// Until it is known how long it took, it has to be reckoned with the worst.
-	for _, b := range r.Batch {
-		a.keys[b.Key].begun += b.Count
+		k := &a.keys[b.Key]
+		k.emitted += int64(b.Count)
+		k.begun += b.Count // the maximum, until the duration of the batch is known
 	}
 }
 
-// done says that the latest batch has been emitted. Only now it is known how long
-// a key can have been quiet: from the begin of its last batch to the end of this
-// one, at most.
-func (a *account) done(r report) {
+// addDone corrects begun for the latest batch. A key was quiet at most from the start
+// of its previous batch to the end of this one.
+func (a *account) addDone(r report) {
 	batch := a.pending[len(a.pending)-1]
 	for _, b := range batch.bursts {
 		k := &a.keys[b.Key]
@@ -120,92 +121,249 @@ func (a *account) done(r report) {
 	}
 }
 
-// added takes in what was sent or acknowledged. Of requests that cross, the one
-// with more counts.
-func (a *account) added(what *addition, to func(*keyAccount) *map[string]int64) {
-	if what.Key < 0 || what.Key >= len(a.keys) || what.Count < 0 {
-		a.failures = append(a.failures, fmt.Sprintf("it wrote %+v", *what))
+// addWrite adds a write. Requests may cross: the largest count wins.
+func (a *account) addWrite(w *addition, field func(*keyAccount) *map[string]int64) {
+	if w.Key < 0 || w.Key >= len(a.keys) || w.Count < 0 {
+		a.failures = append(a.failures, fmt.Sprintf("invalid write %+v", *w))
 		return
 	}
-	counts := to(&a.keys[what.Key])
+	counts := field(&a.keys[w.Key])
 	if *counts == nil {
 		*counts = make(map[string]int64)
 	}
-	(*counts)[what.Event] = max((*counts)[what.Event], what.Count)
+	(*counts)[w.Event] = max((*counts)[w.Event], w.Count)
 }
 
-// sum adds up counts.
-func sum(counts map[string]int64) (n int64) {
-	for _, count := range counts {
-		n += count
-	}
-	return n
-}
-
-// taken returns how many occurrences were to be emitted, of all keys.
-func (a *account) taken() (n int64) {
+func (a *account) totals() (emitted, dropped int64) {
 	for _, k := range a.keys {
-		n += k.taken
+		emitted += k.emitted
+		dropped += k.dropped
 	}
-	return n
+	return emitted, dropped
 }
 
-// dropped returns how many occurrences were offered to OnDrop, of all keys.
-func (a *account) dropped() (n int64) {
-	for _, k := range a.keys {
-		n += k.dropped
-	}
-	return n
+// bounds are the minimum and the maximum number of occurrences on the server, and the
+// maximum number of Events.
+type bounds struct {
+	low, high int64
+	maxEvents int
 }
 
-// String says it in a line.
+func (b *bounds) add(other bounds) {
+	b.low += other.low
+	b.high += other.high
+	b.maxEvents += other.maxEvents
+}
+
+func (a *account) bounds(key int) bounds {
+	k := a.keys[key]
+	sum := func(counts map[string]int64) (n int64) {
+		for _, count := range counts {
+			n += count
+		}
+		return n
+	}
+	// The drops of a killed process may belong to batches after the last flush.
+	low, high := max(k.flushed-k.dropped, 0), k.emitted
+	if a.ended {
+		low = k.emitted - k.dropped
+		high = low + k.droppedByShutdown
+	}
+	return bounds{low: max(low, sum(k.acked)), high: min(high, sum(k.sent)), maxEvents: k.begun}
+}
+
 func (a *account) String() string {
-	var low, high int64
+	var all bounds
 	for key := range a.keys {
-		l, h, _ := a.bounds(key)
-		low, high = low+l, high+h
+		all.add(a.bounds(key))
 	}
 	end := "was killed"
 	if a.ended {
 		end = "was shut down"
 	}
-	return fmt.Sprintf("%s after %.1fs: %d of %d batches flushed; of %d occurrences %d dropped, %d to %d on the server",
-		end, a.lasted.Seconds(), a.flushed, a.batches, a.taken(), a.dropped(), low, high)
+	emitted, dropped := a.totals()
+	return fmt.Sprintf("%s after %.1fs: flushed %d of %d batches; emitted %d occurrences, dropped %d, wrote %d to %d",
+		end, a.lasted.Seconds(), a.flushed, a.batches, emitted, dropped, all.low, all.high)
 }
 
-// bounds returns how many occurrences of a key this life has put on the server,
-// at least and at most, and in how many Events at most.
-func (a *account) bounds(key int) (low, high int64, begun int) {
-	k := a.keys[key]
-	if a.ended {
-		low, high = k.taken-k.dropped, k.taken-k.dropped+k.cutOff
-	} else {
-		// What it dropped is not known to be among what was not flushed.
-		low, high = max(k.flushed-k.dropped, 0), k.taken
-	}
-	return max(low, sum(k.acked)), min(high, sum(k.sent)), k.begun
-}
-
-// check returns what does not add up within this life.
 func (a *account) check() []string {
 	wrong := a.failures
 	for key := range a.keys {
-		if low, high, _ := a.bounds(key); low > high {
-			wrong = append(wrong, fmt.Sprintf("key %d: at least %d must be on the server, but at most %d can: %+v", key, low, high, a.keys[key]))
+		if b := a.bounds(key); b.low > b.high {
+			wrong = append(wrong, fmt.Sprintf("key %d: the server must have at least %d, but at most %d occurrences: %+v", key, b.low, b.high, a.keys[key]))
 		}
 	}
 	if !a.ended {
 		return wrong
 	}
-	if taken := a.taken(); int64(a.stats.Occurrences) != taken {
-		wrong = append(wrong, fmt.Sprintf("%d occurrences were emitted, but Stats has %d", taken, a.stats.Occurrences))
+	emitted, dropped := a.totals()
+	if n := a.stats["occurrences"]; int64(n) != emitted {
+		wrong = append(wrong, fmt.Sprintf("emitted %d occurrences, but Stats has %d", emitted, n))
 	}
-	var dropped uint64
-	for _, n := range a.stats.Dropped {
-		dropped += n
+	for name, n := range a.stats {
+		if strings.HasPrefix(name, droppedPrefix) {
+			dropped -= int64(n)
+		}
 	}
-	if offered := a.dropped(); int64(dropped) != offered {
-		wrong = append(wrong, fmt.Sprintf("%d occurrences were offered to OnDrop, but Stats has %v", offered, a.stats.Dropped))
+	if dropped != 0 {
+		wrong = append(wrong, fmt.Sprintf("OnDrop got %d occurrences more than Stats has: %v", dropped, a.stats))
 	}
 	return wrong
+}
+
+type ledger [][]*account
+
+type difference struct {
+	emitter, key int
+	bounds
+	sum       int64 // of the counts on the server
+	events    []*eventsv1.Event
+	processes []string // their accounts of the key
+}
+
+func (l ledger) compare(found []eventsv1.Event) (wrong []difference) {
+	type id struct{ emitter, key int }
+	unknown := id{-1, -1}
+	byKey := make(map[id][]*eventsv1.Event)
+	for i := range found {
+		emitter, key, ok := parseSubject(found[i].Regarding.Name)
+		at := id{emitter, key}
+		if !ok || emitter >= len(l) || key >= keysPerEmitter {
+			at = unknown
+		}
+		byKey[at] = append(byKey[at], &found[i])
+	}
+	if strangers := byKey[unknown]; len(strangers) > 0 {
+		wrong = append(wrong, difference{emitter: -1, key: -1, events: strangers})
+	}
+	for emitter, accounts := range l {
+		for key := range keysPerEmitter {
+			d := difference{emitter: emitter, key: key, events: byKey[id{emitter, key}]}
+			for i, a := range accounts {
+				b := a.bounds(key)
+				d.bounds.add(b)
+				if b.high > 0 {
+					d.processes = append(d.processes, fmt.Sprintf("process %d (ended: %v): %+v", i, a.ended, a.keys[key]))
+				}
+			}
+			for _, event := range d.events {
+				d.sum += int64(occurrences(event))
+			}
+			if d.sum < d.low || d.sum > d.high || len(d.events) > d.maxEvents {
+				wrong = append(wrong, d)
+			}
+		}
+	}
+	return wrong
+}
+
+func (d difference) String() string {
+	lines := []string{fmt.Sprintf("emitter %d, key %d: %d occurrences in %d Events; expected %d to %d occurrences in at most %d Events",
+		d.emitter, d.key, d.sum, len(d.events), d.low, d.high, d.maxEvents)}
+	lines = append(lines, d.processes...)
+	slices.SortFunc(d.events, func(a, b *eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+	for _, event := range d.events {
+		lines = append(lines, describe(event))
+	}
+	return strings.Join(lines, "\n\t")
+}
+
+func subjectReference(namespace string, emitter, key int) *corev1.ObjectReference {
+	name := fmt.Sprintf("emitter-%d-key-%d", emitter, key)
+	return &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name),
+	}
+}
+
+func parseSubject(name string) (emitter, key int, ok bool) {
+	n, err := fmt.Sscanf(name, "emitter-%d-key-%d", &emitter, &key)
+	return emitter, key, err == nil && n == 2 && emitter >= 0 && key >= 0
+}
+
+func occurrences(event *eventsv1.Event) int {
+	if event.Series == nil {
+		return 1
+	}
+	return int(event.Series.Count)
+}
+
+func describe(event *eventsv1.Event) string {
+	line := fmt.Sprintf("%s (resourceVersion %s) count %d, first %s", event.Name, event.ResourceVersion, occurrences(event),
+		event.EventTime.Format(time.StampMicro))
+	if event.Series != nil {
+		line += ", last " + event.Series.LastObservedTime.Format(time.StampMicro)
+	}
+	return line + fmt.Sprintf(", state %q, by %s", event.Annotations[series.AnnotationState], event.ReportingInstance)
+}
+
+// watch observes each change of each Event and collects forbidden ones.
+type watch struct {
+	store cache.Store
+
+	mu        sync.Mutex
+	changes   int
+	forbidden []string
+}
+
+// startWatch watches the Events of a namespace until ctx is done. clients must not use
+// a proxy. After an outage of the server, the watch resumes without missing changes.
+func startWatch(ctx context.Context, clients kubernetes.Interface, namespace string, goroutines *sync.WaitGroup) *watch {
+	w := &watch{}
+	var controller cache.Controller
+	w.store, controller = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(clients.EventsV1().RESTClient(), "events", namespace, fields.Everything()),
+		ObjectType:    &eventsv1.Event{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, now any) { w.update(before.(*eventsv1.Event), now.(*eventsv1.Event)) },
+			DeleteFunc: func(object any) { w.forbid("deleted: %v", object) },
+		},
+	})
+	goroutines.Go(func() { controller.RunWithContext(ctx) })
+	return w
+}
+
+func (w *watch) update(before, now *eventsv1.Event) {
+	w.mu.Lock()
+	w.changes++
+	w.mu.Unlock()
+	if what := regression(before, now); what != "" {
+		w.forbid("%s:\n\t%s\n\t%s", what, describe(before), describe(now))
+	}
+}
+
+func (w *watch) forbid(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forbidden = append(w.forbidden, fmt.Sprintf(format, args...))
+}
+
+func regression(before, now *eventsv1.Event) string {
+	state := func(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
+	finished := series.Finished.String()
+	switch {
+	case occurrences(now) < occurrences(before):
+		return "the count decreased"
+	case before.Series != nil && now.Series.LastObservedTime.Before(&before.Series.LastObservedTime):
+		return "the time decreased"
+	case state(before) == finished && (state(now) != finished || occurrences(now) != occurrences(before)):
+		return "a finished series changed"
+	default:
+		return ""
+	}
+}
+
+func (w *watch) checkUpToDate(found []eventsv1.Event) error {
+	if n := len(w.store.List()); n != len(found) {
+		return fmt.Errorf("chaos: the watch has %d Events, the server has %d", n, len(found))
+	}
+	for i := range found {
+		seen, ok, err := w.store.Get(&found[i])
+		if err != nil {
+			return err
+		}
+		if !ok || seen.(metav1.Object).GetResourceVersion() != found[i].ResourceVersion {
+			return fmt.Errorf("chaos: the watch has not observed the latest %s", found[i].Name)
+		}
+	}
+	return nil
 }

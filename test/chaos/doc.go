@@ -1,42 +1,41 @@
-// Package chaos tests that nothing is lost: whatever happens to the server, its
-// etcd, the network and the processes that emit, what Eventf took in is on the
-// server in the end with the right count.
+// Package chaos tests that recorders lose nothing: whatever happens to the server,
+// its etcd, the network and the emitting processes, each occurrence that Eventf
+// accepted reaches the server, with the right count.
 //
 //	make chaos
 //	make chaos CHAOS_SEED=7 CHAOS_DURATION=2m
 //
-// A real control plane is killed and started again on its data, paused, cut off
-// from its etcd and slowed down. The network between it and the recorders
-// refuses, resets, holds and delays. Several processes record a known number of
-// occurrences meanwhile; they are stopped, killed, and started again. The short
-// run that is part of the integration tests has the same faults.
+// The test kills, restarts and pauses a real control plane, cuts it off from its etcd
+// and slows it down. The network between recorders and server refuses, resets, holds
+// and delays. Meanwhile, several processes record a known number of occurrences. The
+// test stops, kills and restarts them. The short run in the integration tests has the
+// same faults.
 //
-// With -chaos.pushback the server answers with 429 now and then as well, by its own
-// priority and fairness. With -chaos.metrics=FILE the emitters tell their metrics, and
-// what a Prometheus would have scraped of them is written there.
+// With -chaos.pushback, API Priority and Fairness of the server also rejects requests
+// with 429 at times. With -chaos.metrics=FILE, emitters report their metrics, and the
+// test writes what a Prometheus would have scraped to the file.
 //
-// # The accounts
+// # Accounting
 //
-// An emitter says what it is about to emit before it does so, which of that a
-// Flush has put on the server, what it is about to send, and what of that the
-// server has acknowledged; all through a pipe that outlives it. So at the end there
-// are two bounds for each key, between which the sum of the counts of all its Events
-// on the server must lie. They are the same for a process that was shut down and
-// dropped nothing. They differ
+// An emitter reports occurrences before it emits them, which of them a Flush has
+// written, what it is about to send, and what the server has acknowledged. The reports
+// go through a pipe that outlives the process. At the end, they yield a lower and an
+// upper bound for each key. The sum of the counts of its Events on the server must lie
+// between them. For a process that shut down without drops, the bounds are equal. They
+// differ
 //
-//   - for one that was killed: of what it had sent, the server may have written
-//     what it has not acknowledged, or not;
-//   - for one that ran out of time at its shutdown: of what it counts as dropped,
-//     the request that was cut off may have been done all the same.
+//   - for a killed process: the server may have executed requests that it did not
+//     acknowledge;
+//   - for a process that exceeded its shutdown timeout: the server may have executed
+//     the canceled request of occurrences that count as dropped.
 //
-// Besides, an Event's count and time must never go back, a Finished one must stay
-// as it is, and there must not be more Events of a key than series can have begun:
-// one for each process, and one for each time that the key was quiet for long
-// enough.
+// In addition, count and time of an Event must never decrease, a Finished series must
+// not change, and a key must not have more Events than series can have begun: one per
+// process, and one for each sufficiently long quiet period.
 //
 // # Replaying
 //
-// The seed decides which faults come when, and what is emitted. It is printed,
-// and the same seed has the same schedule again. What meets what within a
-// millisecond it does not decide, so a rare finding may take several runs.
+// The seed determines the schedule of the faults and the emitted occurrences. The test
+// logs it. It does not determine what coincides within a millisecond, so a rare
+// failure may take several runs to reproduce.
 package chaos

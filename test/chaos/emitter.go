@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -21,61 +20,53 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// How the recorders of the emitters are set. Series have to go through all their
-// states while a fault lasts and while none does.
+// Settings of the recorders. Series must go through all states, both during faults and
+// between them.
 const (
 	heartbeatInterval = 2 * time.Second
 	finishAfter       = 3 * time.Second
 	requestTimeout    = 3 * time.Second
-	// A life is short. With the default limit it would spend most of it with
-	// finding what the one before it has left.
+	// With the default rate limit, a short-lived process would spend most of its time
+	// on adopting series.
 	requestsPerSecond = 200
-	// hurriedShutdown is a timeout in which not all can be written.
-	hurriedShutdown = 300 * time.Millisecond
+	// shortShutdown is a timeout that is too short to write everything.
+	shortShutdown = 300 * time.Millisecond
 )
 
 const (
-	// keysPerEmitter is how many series an emitter has.
-	keysPerEmitter = 60
-	// emitting goroutines of an emitter.
-	emittingGoroutines = 3
-	// How long an emitter waits from one flush to the next.
-	flushAtLeast, flushAtMost = 200 * time.Millisecond, 2 * time.Second
-	// flushTimeout is when it gives up a flush, to try again with more.
+	keysPerEmitter               = 60
+	goroutinesPerBatch           = 3
+	minFlushPause, maxFlushPause = 200 * time.Millisecond, 2 * time.Second
+	// flushTimeout cancels a flush. The next one covers its batches too.
 	flushTimeout = 3 * time.Second
 )
 
-// emitterVariable holds the emitterConfig of a process that is to be an emitter.
+// emitterVariable is the environment variable with the emitterConfig of an emitter
+// process.
 const emitterVariable = "EVENTSERIES_CHAOS_EMITTER"
 
-// emitterConfig is what an emitter is told.
 type emitterConfig struct {
-	Emitter, Life int
-	Seed          uint64
-	Kubeconfig    string
-	Host          string // where to find the server, other than in Kubeconfig
-	Token         string // of a user other than that in Kubeconfig; empty: that one
-	Namespace     string
-	Controller    string
-	Instance      string
-	Scope         events.Scope
-	SkipList      bool
-	Metrics       bool          // they are wanted
-	Shutdown      time.Duration // the timeout
-	// Flush says that it is flushed before it is shut down, which must succeed
-	// within Patience.
-	Flush    bool
-	Patience time.Duration
+	Emitter, Process int // numbers
+	Seed             uint64
+	Kubeconfig       string
+	Host             string // overrides the server of Kubeconfig
+	Token            string // overrides the user of Kubeconfig, if not empty
+	Namespace        string
+	Controller       string
+	Instance         string
+	Scope            events.Scope
+	SkipList         bool
+	Metrics          bool          // whether to report metrics
+	Shutdown         time.Duration // events.Options.ShutdownTimeout
+	Flush            time.Duration // timeout of a flush before the shutdown; 0 means no flush
 }
 
-// exitOrphaned ends an emitter whose parent is gone.
 func exitOrphaned() { os.Exit(3) }
 
-// stopCommand is the line on the standard input that shuts an emitter down. When
-// the input ends, it ends at once.
+// stopCommand is the line on standard input that shuts an emitter down. End of input
+// terminates it immediately.
 const stopCommand = "stop"
 
-// runEmitter is an emitter, from its start to its end. It returns an exit code.
 func runEmitter(variable string, in io.Reader, out io.Writer) int {
 	r := &reporter{begin: time.Now(), out: out}
 	var config emitterConfig
@@ -90,18 +81,16 @@ func runEmitter(variable string, in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// emit records events until it is told to stop.
 func emit(config emitterConfig, in io.Reader, r *reporter) error {
 	rest, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("chaos: kubeconfig %q: %w", config.Kubeconfig, err)
 	}
-	rest.Host = config.Host
 	if config.Token != "" {
-		host := rest.Host
 		rest = restclient.AnonymousClientConfig(rest)
-		rest.Host, rest.BearerToken = host, config.Token
+		rest.BearerToken = config.Token
 	}
+	rest.Host, rest.Timeout = config.Host, requestTimeout
 	clients, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return fmt.Errorf("chaos: clients: %w", err)
@@ -114,77 +103,60 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		SkipList:          config.SkipList,
 		HeartbeatInterval: heartbeatInterval,
 		FinishAfter:       finishAfter,
-		NoteInterval:      finishAfter / 10,
-		RequestTimeout:    requestTimeout,
 		QPS:               requestsPerSecond,
 		ShutdownTimeout:   config.Shutdown,
-		OnDrop:            e.dropped,
+		OnDrop:            e.onDrop,
 	})
-	e.recorder = e.broadcaster.NewRecorder(scheme.Scheme, config.Controller)
-	var ok bool
-	if e.annotated, ok = e.recorder.(events.AnnotatedEventRecorder); !ok {
-		return errors.New("chaos: the recorder is no AnnotatedEventRecorder")
-	}
+	e.recorder = e.broadcaster.NewRecorderWithOptions(scheme.Scheme, config.Controller, events.RecorderOptions{})
 	if err := e.broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
 		return err
 	}
-	return e.run(stopped(in))
+	e.run(in)
+	return nil
 }
 
-// stopped returns a channel that is closed when the command to stop comes.
-func stopped(in io.Reader) <-chan struct{} {
+type emitter struct {
+	config      emitterConfig
+	broadcaster *events.Broadcaster
+	recorder    events.Recorder
+	reports     *reporter
+
+	mu   sync.Mutex
+	done int // number of emitted batches
+}
+
+func (e *emitter) run(in io.Reader) {
 	stop := make(chan struct{})
 	go func() {
-		lines := bufio.NewScanner(in)
-		for lines.Scan() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
 			if lines.Text() == stopCommand {
 				close(stop)
 			}
 		}
 		exitOrphaned()
 	}()
-	return stop
-}
-
-// emitter is a process that records events and accounts for them.
-type emitter struct {
-	config      emitterConfig
-	broadcaster *events.Broadcaster
-	recorder    events.EventRecorder
-	annotated   events.AnnotatedEventRecorder // the same one
-	reports     *reporter
-
-	mu   sync.Mutex
-	done int // batches that have been emitted
-}
-
-func (e *emitter) run(stop <-chan struct{}) error {
-	flushing, cancel := context.WithCancel(context.Background())
-	var flusher sync.WaitGroup
-	flusher.Go(func() { e.flushNowAndThen(flushing) })
+	ctx, cancel := context.WithCancel(context.Background())
+	var background sync.WaitGroup
+	background.Go(func() { e.flushRepeatedly(ctx) })
 	if e.config.Metrics {
-		flusher.Go(func() { scrapes(flushing, e.broadcaster, e.reports) })
+		background.Go(func() { scrape(ctx, e.broadcaster, e.config, e.reports) })
 	}
 	e.emitUntil(stop)
 	cancel()
-	flusher.Wait()
+	background.Wait()
 
-	if e.config.Flush {
-		ctx, cancel := context.WithTimeout(context.Background(), e.config.Patience)
-		defer cancel()
-		if err := e.flush(ctx); err != nil {
+	if e.config.Flush > 0 {
+		if err := e.flush(context.Background(), e.config.Flush); err != nil {
 			e.reports.write(report{Failed: err.Error()})
 		}
 	}
 	e.broadcaster.Shutdown()
 	e.reports.write(report{Stats: statsOf(e.broadcaster.Stats())})
 	e.reports.write(report{Ended: true})
-	return nil
 }
 
-// emitUntil emits one batch after the other.
 func (e *emitter) emitUntil(stop <-chan struct{}) {
-	pattern := newPattern(e.config.Seed, e.config.Emitter, e.config.Life, keysPerEmitter)
+	pattern := newPattern(e.config.Seed, e.config.Emitter, e.config.Process, keysPerEmitter)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for seq := 1; ; {
@@ -207,13 +179,13 @@ func (e *emitter) emitUntil(stop <-chan struct{}) {
 	}
 }
 
-// emitBatch emits a batch from several goroutines. They have keys in common.
+// emitBatch emits a batch from several goroutines, which share keys.
 func (e *emitter) emitBatch(seq int, batch []burst) {
 	var goroutines sync.WaitGroup
-	for g := range emittingGoroutines {
+	for g := range goroutinesPerBatch {
 		goroutines.Go(func() {
 			for _, b := range batch {
-				for n := g; n < b.Count; n += emittingGoroutines {
+				for n := g; n < b.Count; n += goroutinesPerBatch {
 					e.emitOne(b.Key, seq, n)
 				}
 			}
@@ -222,7 +194,7 @@ func (e *emitter) emitBatch(seq int, batch []burst) {
 	goroutines.Wait()
 }
 
-// emitOne emits one occurrence of a key. The keys differ in what they use.
+// emitOne emits one occurrence. Type, related and annotations depend on the key.
 func (e *emitter) emitOne(key, seq, n int) {
 	regarding := subjectReference(e.config.Namespace, e.config.Emitter, key)
 	eventType := corev1.EventTypeNormal
@@ -235,33 +207,23 @@ func (e *emitter) emitOne(key, seq, n int) {
 		related := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node"}
 		e.recorder.Eventf(regarding, related, eventType, "Tested", "Testing", note, n, seq)
 	case 1:
-		e.annotated.AnnotatedEventf(regarding, nil, map[string]string{"example.com/batch": fmt.Sprint(seq)},
+		e.recorder.AnnotatedEventf(regarding, nil, map[string]string{"example.com/batch": fmt.Sprint(seq)},
 			eventType, "Tested", "Testing", note, n, seq)
 	default:
 		e.recorder.Eventf(regarding, nil, eventType, "Tested", "Testing", note, n, seq)
 	}
 }
 
-// flushNowAndThen flushes and says so, until ctx ends.
-func (e *emitter) flushNowAndThen(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		timer.Reset(flushAtLeast + rand.N(flushAtMost-flushAtLeast))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
-		flushing, cancel := context.WithTimeout(ctx, flushTimeout)
-		// During a fault it fails. The next one makes up for it.
-		_ = e.flush(flushing)
-		cancel()
+// flushRepeatedly flushes until ctx is done. Flushes fail during faults.
+func (e *emitter) flushRepeatedly(ctx context.Context) {
+	for until(ctx, time.Now().Add(minFlushPause+rand.N(maxFlushPause-minFlushPause))) {
+		_ = e.flush(ctx, flushTimeout)
 	}
 }
 
-// flush flushes what has been emitted, and reports it.
-func (e *emitter) flush(ctx context.Context) error {
+func (e *emitter) flush(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	e.mu.Lock()
 	done := e.done
 	e.mu.Unlock()
@@ -274,12 +236,96 @@ func (e *emitter) flush(ctx context.Context) error {
 	return err
 }
 
-// dropped is called by the recorder.
-func (e *emitter) dropped(drop events.Drop) {
+func (e *emitter) onDrop(drop events.Drop) {
 	_, key, ok := parseSubject(drop.Key.Regarding.Name)
 	if !ok {
-		e.reports.write(report{Failed: fmt.Sprintf("dropped of an unknown key: %+v", drop)})
+		e.reports.write(report{Failed: fmt.Sprintf("drop of an unknown key: %+v", drop)})
 		return
 	}
 	e.reports.write(report{Dropped: &loss{Key: key, Count: drop.Count, Reason: drop.Reason}})
+}
+
+// tick is the time between two batches of an emitter.
+const tick = 50 * time.Millisecond
+
+type burst struct {
+	Key   int `json:"k"`
+	Count int `json:"n"`
+}
+
+// pattern generates batches. Each key alternates between loops, slow or hot, and
+// quiet phases that are often long enough to finish its series. A pattern counts
+// batches and reads no clock.
+type pattern struct {
+	rng  *rand.Rand
+	keys []phase
+}
+
+type phase struct {
+	left  int // number of batches until the next phase
+	loops bool
+	every int // number of batches between bursts
+	count int // of a burst
+}
+
+func newPattern(seed uint64, emitter, process, keys int) *pattern {
+	p := &pattern{
+		rng:  rand.New(rand.NewPCG(seed, uint64(1000*(emitter+1)+process))),
+		keys: make([]phase, keys),
+	}
+	for i := range p.keys {
+		// Half of the keys continue the series of the previous process immediately.
+		if p.rng.IntN(2) == 0 {
+			p.keys[i] = p.draw(true)
+		} else {
+			p.keys[i] = phase{left: p.rng.IntN(batches(finishAfter))}
+		}
+	}
+	return p
+}
+
+func batches(d time.Duration) int { return int(d / tick) }
+
+func (p *pattern) next() []burst {
+	var batch []burst
+	for key := range p.keys {
+		k := &p.keys[key]
+		if k.left == 0 {
+			*k = p.draw(!k.loops)
+		}
+		k.left--
+		if k.loops && k.left%k.every == 0 {
+			batch = append(batch, burst{Key: key, Count: k.count})
+		}
+	}
+	return batch
+}
+
+func (p *pattern) draw(loops bool) phase {
+	if !loops {
+		return phase{left: 1 + p.rng.IntN(3*batches(finishAfter))}
+	}
+	k := phase{left: 1 + p.rng.IntN(5*batches(finishAfter)), loops: true, every: 1, count: 1}
+	switch p.rng.IntN(10) {
+	case 0, 1, 2: // a single occurrence
+		k.left = 1
+	case 3, 4, 5: // a slow loop
+		k.every = 5 + p.rng.IntN(batches(finishAfter))
+	case 6, 7, 8: // a loop
+		k.every = 1 + p.rng.IntN(10)
+		k.count = 1 + p.rng.IntN(3)
+	default: // a hot loop
+		k.count = 1 + p.rng.IntN(10)
+	}
+	return k
+}
+
+// until waits until then. It returns false if ctx is done first.
+func until(ctx context.Context, then time.Time) bool {
+	select {
+	case <-time.After(time.Until(then)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -1,6 +1,13 @@
+// Package conformance runs the same tests with the recorders of client-go and of
+// this project. Where a comment says "Different on purpose", they must differ.
 package conformance
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,11 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	eventsv1beta1 "k8s.io/api/events/v1beta1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
@@ -22,7 +32,6 @@ import (
 	eventseries "github.com/eventseries/eventseries/events"
 )
 
-// emission is one call of AnnotatedEventf.
 type emission struct {
 	regarding, related              runtime.Object
 	annotations                     map[string]string
@@ -34,69 +43,52 @@ func (e emission) emit(to events.EventRecorder) {
 	to.(events.AnnotatedEventRecorder).AnnotatedEventf(e.regarding, e.related, e.annotations, e.eventtype, e.reason, e.action, e.note, e.args...)
 }
 
-// emissions are those of which both recorders make an Event.
+// emissions are those that both recorders accept.
 func emissions(t *testing.T) map[string]emission {
 	t.Helper()
 	meta := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-1", ResourceVersion: "7"}
 	}
-	container, err := reference.GetPartialReference(scheme.Scheme, &corev1.Pod{ObjectMeta: meta("ns", "a")}, "spec.containers{main}")
+	pod := &corev1.Pod{ObjectMeta: meta("ns", "a")}
+	container, err := reference.GetPartialReference(scheme.Scheme, pod, "spec.containers{main}")
 	require.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: meta("", "node-1")}
-	return map[string]emission{
-		"about an object": {
-			regarding: &corev1.Pod{ObjectMeta: meta("ns", "a")},
-			eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs",
-		},
-		"with a related object and arguments": {
-			regarding: &corev1.Pod{ObjectMeta: meta("ns", "a")}, related: node,
-			eventtype: "Warning", reason: "Unschedulable", action: "Scheduling", note: "no room on %s: %d%%", args: []any{"node-1", 95},
-		},
-		"about a part of an object": {
-			regarding: container, related: container,
-			eventtype: "Normal", reason: "Pulled", action: "Pulling", note: "pulled",
-		},
-		"with annotations": {
-			regarding: &corev1.Pod{ObjectMeta: meta("ns", "a")}, annotations: map[string]string{"example.com/a": "b"},
-			eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs",
-		},
-		"an action in lower case": {
-			regarding: &corev1.Pod{ObjectMeta: meta("ns", "a")},
-			eventtype: "Normal", reason: "started", action: "starting", note: "it runs",
-		},
-		"about an object that says its kind": {
-			regarding: &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Capsule"}, ObjectMeta: meta("ns", "a")},
-			eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs",
-		},
-		"about an object in no namespace": {
-			regarding: node,
-			eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs",
-		},
-		"about an object whose name is none for an Event": {
-			regarding: &networkingv1.IPAddress{ObjectMeta: meta("", "2001:db8::42")},
-			eventtype: "Warning", reason: "Leaked", action: "Allocating", note: "nobody has it",
-		},
-		"about an object with a very long name": {
-			regarding: &corev1.Pod{ObjectMeta: meta("ns", strings.Repeat("x", 1000))},
-			eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs",
-		},
-		"about nothing in particular": {
-			regarding: &corev1.ObjectReference{},
-			eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs",
-		},
+	about := func(regarding, related runtime.Object) emission {
+		return emission{regarding: regarding, related: related, eventtype: "Normal", reason: "Started", action: "Starting", note: "it runs"}
 	}
+	all := map[string]emission{
+		"Pod":                          about(pod, nil),
+		"part of an object":            about(container, container),
+		"object with its own kind":     about(&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Capsule"}, ObjectMeta: pod.ObjectMeta}, nil),
+		"cluster-scoped object":        about(node, nil),
+		"invalid name for an Event":    about(&networkingv1.IPAddress{ObjectMeta: meta("", "2001:db8::42")}, nil),
+		"object with a very long name": about(&corev1.Pod{ObjectMeta: meta("ns", strings.Repeat("x", 1000))}, nil),
+		"empty reference":              about(&corev1.ObjectReference{}, nil),
+		"related object not in scheme": about(pod, &unknown{}),
+	}
+	formatted := about(pod, node)
+	formatted.eventtype, formatted.note, formatted.args = "Warning", "no room on %s: %d%%", []any{"node-1", 95}
+	all["related object and arguments"] = formatted
+	annotated := about(pod, nil)
+	annotated.annotations = map[string]string{"example.com/a": "b"}
+	all["annotations"] = annotated
+	lower := about(pod, nil)
+	lower.reason, lower.action = "started", "starting"
+	all["reason and action in lower case"] = lower
+	return all
 }
 
-// An Event says the same whichever recorder made it. Different on purpose:
+type unknown struct{ corev1.Pod }
+
+// TestEventsAreEqual compares the Events of both recorders. Different on purpose:
 //
-//   - Its name ends in the hash of its key and not in the time, so that a process
-//     that is started again finds it. It begins with the name of the object in
-//     both.
-//   - What is in no namespace is reported in kube-system, as the design has it, and
-//     not in default. Options.ClusterNamespace puts it where client-go does.
-//   - References have no resourceVersion: an object that changes would make an Event
-//     of each occurrence.
-func TestEventsSayTheSame(t *testing.T) {
+//   - Names end in the hash of the key, not in the time, so that a restarted
+//     process finds the Event.
+//   - Events about cluster-scoped objects are in kube-system, not in default.
+//     [eventseries.Options.ClusterNamespace] changes that.
+//   - References have no resourceVersion, or else every change of an object would
+//     start another Event.
+func TestEventsAreEqual(t *testing.T) {
 	for name, e := range emissions(t) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -108,6 +100,9 @@ func TestEventsSayTheSame(t *testing.T) {
 				synctest.Wait()
 
 				want, got := theirs.only(t), ours.only(t)
+				assert.Equal(t, controller, want.ReportingController)
+				assert.True(t, strings.HasPrefix(want.ReportingInstance, controller+"-"), want.ReportingInstance)
+				assert.Equal(t, e.related != nil && name != "related object not in scheme", got.Related != nil)
 				assert.Empty(t, apivalidation.NameIsDNSSubdomain(got.Name, false), got.Name)
 				assert.NotEqual(t, want.Name, got.Name)
 				got.Name = want.Name
@@ -120,7 +115,7 @@ func TestEventsSayTheSame(t *testing.T) {
 				if want.Related != nil {
 					want.Related.ResourceVersion = ""
 				}
-				assert.True(t, want.EventTime.Equal(&got.EventTime), "in this bubble no time has passed")
+				assert.True(t, want.EventTime.Equal(&got.EventTime), "no time has passed")
 				got.EventTime = want.EventTime
 				assert.Equal(t, want, got)
 			})
@@ -128,44 +123,8 @@ func TestEventsSayTheSame(t *testing.T) {
 	}
 }
 
-func TestNamesBeginWithThatOfTheObject(t *testing.T) {
-	withBoth(t, func(t *testing.T, p *program) {
-		p.emit(pod("web-0"), "Testing")
-		assert.Regexp(t, `^web-0\.[0-9a-f]+$`, p.only(t).Name)
-	})
-}
-
-// Different on purpose: client-go's names are made of the time, so of two events
-// about one object at the same moment it loses one.
-func TestNamesOfTheSameMoment(t *testing.T) {
-	withOurs(t, func(t *testing.T, p *program) {
-		p.emit(pod("a"), "Testing")
-		p.emit(pod("a"), "Stopping")
-		assert.Len(t, p.stored(t), 2)
-	})
-}
-
-// Where it is wanted, cluster-scoped objects have their Events where client-go's
-// recorder writes them.
-func TestClusterNamespaceOfClientGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clients := fake.NewClientset()
-		broadcaster := eventseries.NewBroadcasterWithOptions(&eventseries.EventSinkImpl{Interface: clients.EventsV1()},
-			eventseries.Options{ClusterNamespace: metav1.NamespaceDefault})
-		defer broadcaster.Shutdown()
-		require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
-		broadcaster.NewRecorder(scheme.Scheme, controller).Eventf(node, nil, "Normal", "Started", "Starting", "it runs")
-		require.NoError(t, broadcaster.Flush(t.Context()))
-		list, err := clients.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
-		assert.Len(t, list.Items, 1)
-	})
-}
-
-// What is no event is not recorded, and nobody panics.
-func TestNoEvents(t *testing.T) {
-	type unknown struct{ corev1.Pod }
+// TestInvalidEventsAreDropped requires that they cause no request and no panic.
+func TestInvalidEventsAreDropped(t *testing.T) {
 	about := pod("a")
 	for name, e := range map[string]emission{
 		"nothing":            {regarding: nil, eventtype: "Normal"},
@@ -181,48 +140,15 @@ func TestNoEvents(t *testing.T) {
 				e.emit(p.recorder)
 				synctest.Wait()
 				assert.Empty(t, p.sink.all())
-				p.emit(about, "Testing") // it goes on
+				p.emit(about, "Testing") // later events are recorded
 				assert.Len(t, p.sink.all(), 1)
 			})
 		})
 	}
 }
 
-// A nil in a type: client-go's recorder panics, this one drops it.
-func TestNilReference(t *testing.T) {
-	withOurs(t, func(t *testing.T, p *program) {
-		p.emit(nil, "Testing")
-		assert.Empty(t, p.sink.all())
-		assert.Equal(t, map[eventseries.DropReason]uint64{eventseries.DropInvalidObject: 1},
-			p.broadcaster.(*eventseries.Broadcaster).Stats().Dropped)
-	})
-}
-
-// A related object that cannot be referred to is left out.
-func TestRelatedThatIsUnknown(t *testing.T) {
-	type unknown struct{ corev1.Pod }
-	withBoth(t, func(t *testing.T, p *program) {
-		p.recorder.Eventf(pod("a"), &unknown{}, "Normal", "Tested", "Testing", "note")
-		synctest.Wait()
-		assert.Nil(t, p.only(t).Related)
-	})
-}
-
-// Both name the process by the controller and the host.
-func TestReportingInstance(t *testing.T) {
-	instances := make(map[string]bool)
-	withBoth(t, func(t *testing.T, p *program) {
-		p.emit(pod("a"), "Testing")
-		event := p.only(t)
-		assert.Equal(t, controller, event.ReportingController)
-		assert.True(t, strings.HasPrefix(event.ReportingInstance, controller+"-"), event.ReportingInstance)
-		instances[event.ReportingInstance] = true
-	})
-	assert.Len(t, instances, 1)
-}
-
-// Events of before the start: client-go's recorder loses them, this one writes
-// them.
+// TestEmittedBeforeTheStart: different on purpose, since client-go's recorder loses
+// such events.
 func TestEmittedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProgram(t, "eventseries")
@@ -231,11 +157,10 @@ func TestEmittedBeforeTheStart(t *testing.T) {
 		assert.Empty(t, p.sink.all())
 		require.NoError(t, p.broadcaster.StartRecordingToSinkWithContext(t.Context()))
 		synctest.Wait()
-		assert.Equal(t, time.Minute, time.Since(p.only(t).EventTime.Time), "it happened then")
+		assert.Equal(t, time.Minute, time.Since(p.only(t).EventTime.Time), "time of the occurrence")
 	})
 }
 
-// Each recorder of a broadcaster writes in the name of its controller.
 func TestRecordersOfOneBroadcaster(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		p.emit(pod("a"), "Testing")
@@ -248,4 +173,94 @@ func TestRecordersOfOneBroadcaster(t *testing.T) {
 		}
 		assert.Equal(t, map[string]*eventsv1.EventSeries{controller: nil, "example.com/other": nil}, controllers)
 	})
+}
+
+// TestEveryNameOfClientGoExists fails when client-go exports a new name. A program
+// can thus replace its import.
+func TestEveryNameOfClientGoExists(t *testing.T) {
+	theirs := exported(t, "k8s.io/client-go/tools/events")
+	ours := exported(t, "github.com/eventseries/eventseries/events")
+	require.Greater(t, len(theirs), 10)
+	for name, kind := range theirs {
+		assert.Equal(t, kind, ours[name], name)
+	}
+}
+
+// The types of both packages are interchangeable.
+var (
+	_ events.EventSink               = (*eventseries.EventSinkImpl)(nil)
+	_ events.EventBroadcaster        = (*eventseries.Broadcaster)(nil)
+	_ events.EventBroadcaster        = eventseries.EventBroadcaster(nil)
+	_ events.EventRecorder           = eventseries.EventRecorder(nil)
+	_ events.EventRecorderLogger     = eventseries.EventRecorderLogger(nil)
+	_ events.AnnotatedEventRecorder  = eventseries.AnnotatedEventRecorder(nil)
+	_ eventseries.EventSink          = events.EventSink(nil)
+	_ events.EventBroadcasterAdapter = eventseries.EventBroadcasterAdapter(nil)
+	_ *events.FakeRecorder           = eventseries.NewFakeRecorder(0)
+	// NewBroadcaster returns a type with more methods, so its result is
+	// interchangeable but not the function.
+	_ events.EventBroadcaster                                   = eventseries.NewBroadcaster(nil)
+	_ func(kubernetes.Interface) events.EventBroadcasterAdapter = eventseries.NewEventBroadcasterAdapter
+)
+
+func exported(t *testing.T, pkg string) map[string]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", pkg).Output()
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*.go"))
+	require.NoError(t, err)
+	names := make(map[string]string)
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil && decl.Name.IsExported() {
+					names[decl.Name.Name] = "func"
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						if spec.Name.IsExported() {
+							names[spec.Name.Name] = "type"
+						}
+					case *ast.ValueSpec:
+						for _, name := range spec.Names {
+							if name.IsExported() {
+								names[name.Name] = decl.Tok.String()
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func TestGetFieldSelector(t *testing.T) {
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	for _, version := range []schema.GroupVersion{
+		eventsv1.SchemeGroupVersion, eventsv1beta1.SchemeGroupVersion, corev1.SchemeGroupVersion, {Version: "v1alpha1"},
+	} {
+		for name, kind := range map[string]schema.GroupVersionKind{"": {}, "web": deployment} {
+			t.Run(version.String()+" "+name, func(t *testing.T) {
+				uid := types.UID(name)
+				want, wantErr := events.GetFieldSelector(version, kind, name, uid)
+				got, err := eventseries.GetFieldSelector(version, kind, name, uid)
+				if wantErr != nil {
+					require.Error(t, err)
+					assert.Nil(t, got)
+					return
+				}
+				require.NoError(t, err)
+				assert.ElementsMatch(t, want.Requirements(), got.Requirements())
+			})
+		}
+	}
 }

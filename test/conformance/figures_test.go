@@ -15,8 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestFiguresOfTheReadme measures what the README says of client-go's recorders and of
-// this one, and compares its table with that.
 func TestFiguresOfTheReadme(t *testing.T) {
 	var table strings.Builder
 	row := func(what, unit string, measure func(t *testing.T, name string) int) {
@@ -50,8 +48,8 @@ func TestFiguresOfTheReadme(t *testing.T) {
 	assert.Contains(t, string(readme), table.String())
 }
 
-// deliveredAfter returns how many of 200 events, each about a Pod of its own, are on
-// the server when it is back for a quarter of an hour.
+// deliveredAfter returns how many of 200 events about different Pods the server has
+// a quarter of an hour after the end of an outage.
 func deliveredAfter(t *testing.T, name string, answer error) int {
 	p := startProgram(t, name)
 	p.sink.failWith(func(call) error { return answer })
@@ -65,8 +63,8 @@ func deliveredAfter(t *testing.T, name string, answer error) int {
 	return len(p.stored(t))
 }
 
-// eventsAboutAChangingObject returns how many Events 1,000 occurrences make, of a
-// controller that writes the status of its object each time.
+// eventsAboutAChangingObject returns the number of Events for 1,000 occurrences if
+// the controller updates the status of the object each time.
 func eventsAboutAChangingObject(t *testing.T, name string) int {
 	p := startProgram(t, name)
 	about := pod("a")
@@ -80,8 +78,8 @@ func eventsAboutAChangingObject(t *testing.T, name string) int {
 	return len(p.stored(t))
 }
 
-// deliveredOfACronJob returns how many occurrences of an hour the Events tell of, when
-// a CronJob each minute says that a Job was created, has completed and was deleted.
+// deliveredOfACronJob returns how many occurrences the Events report if, for an
+// hour, a CronJob creates, completes and deletes a Job each minute.
 func deliveredOfACronJob(t *testing.T, name string) int {
 	p := newLegacyProgram(t.Context(), t, name)
 	p.start()

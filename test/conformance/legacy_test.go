@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,16 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
@@ -30,16 +24,14 @@ import (
 	eventseries "github.com/eventseries/eventseries/events"
 )
 
-// legacyProgram is a program of the legacy recorder, whose Events are read as
-// core/v1 has them.
+// legacyProgram records events through the legacy interfaces and core/v1.
 type legacyProgram struct {
+	name        string // in legacyMakers
 	clients     *fake.Clientset
 	broadcaster record.EventBroadcaster
 	recorder    record.EventRecorderLogger
 }
 
-// legacyMakers make what a program gets from record.NewBroadcaster. Ours writes
-// through core/v1, so that there is something to compare.
 var legacyMakers = map[string]func(context.Context, *fake.Clientset) record.EventBroadcaster{
 	"client-go": func(ctx context.Context, _ *fake.Clientset) record.EventBroadcaster {
 		return record.NewBroadcaster(record.WithContext(ctx))
@@ -51,7 +43,7 @@ var legacyMakers = map[string]func(context.Context, *fake.Clientset) record.Even
 
 func newLegacyProgram(ctx context.Context, t *testing.T, name string) *legacyProgram {
 	t.Helper()
-	p := &legacyProgram{clients: fake.NewClientset()}
+	p := &legacyProgram{name: name, clients: fake.NewClientset()}
 	p.broadcaster = legacyMakers[name](ctx, p.clients)
 	t.Cleanup(p.broadcaster.Shutdown)
 	p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"})
@@ -62,7 +54,6 @@ func (p *legacyProgram) start() (stop func()) {
 	return p.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")}).Stop
 }
 
-// withBothLegacy runs a test with a program of client-go's and one of ours.
 func withBothLegacy(t *testing.T, test func(t *testing.T, p *legacyProgram)) {
 	t.Helper()
 	for name := range legacyMakers {
@@ -76,7 +67,7 @@ func withBothLegacy(t *testing.T, test func(t *testing.T, p *legacyProgram)) {
 	}
 }
 
-// stored returns what is on the server, in the order of the first occurrences.
+// stored returns all Events on the server in the order of firstTimestamp.
 func (p *legacyProgram) stored(t *testing.T) []corev1.Event {
 	t.Helper()
 	list, err := p.clients.CoreV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
@@ -87,7 +78,6 @@ func (p *legacyProgram) stored(t *testing.T) []corev1.Event {
 	return list.Items
 }
 
-// verbs returns the verbs of what was written.
 func (p *legacyProgram) verbs() []string {
 	var verbs []string
 	for _, action := range p.clients.Actions() {
@@ -98,21 +88,19 @@ func (p *legacyProgram) verbs() []string {
 	return verbs
 }
 
-// part returns a reference to a part of a Pod.
 func part(uid, path string) *corev1.ObjectReference {
 	about := pod("a")
 	about.UID, about.FieldPath = types.UID("uid-"+uid), path
 	return about
 }
 
-// Legacy call sites make the same Events in core/v1: about the same, from the same
-// component, with the same text, count and times.
+// TestLegacyEvents compares the Events of legacy calls.
 //
-// Different on purpose: the third time of a running series is not written at once,
-// as it is by client-go. An Event has what only new ones have as well (action,
-// eventTime, reportingInstance, series).
+// Different on purpose: client-go patches the Event for the third occurrence at
+// once. Events of this recorder also have the fields of events.k8s.io/v1: action,
+// eventTime, reportingInstance and series.
 func TestLegacyEvents(t *testing.T) {
-	type said struct {
+	type content struct {
 		about       corev1.ObjectReference
 		namespace   string
 		reason      string
@@ -122,13 +110,12 @@ func TestLegacyEvents(t *testing.T) {
 		eventtype   string
 		count       int32
 		first, last time.Time
+		annotation  string
 	}
-	all := make(map[string][]said)
+	all := make(map[string][]content)
 	verbs := make(map[string][]string)
 	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
-		name := "client-go"
 		if ours, ok := p.broadcaster.(*compat.Broadcaster); ok {
-			name = "eventseries"
 			defer func() { assert.Empty(t, ours.Events().Stats().Dropped) }()
 		}
 		one, two := part("1", "spec.containers{a}"), part("2", "spec.containers{b}")
@@ -142,30 +129,34 @@ func TestLegacyEvents(t *testing.T) {
 			func() { p.recorder.Eventf(two, "Normal", "Stopped", "stopped: %v", 1) },
 			func() { p.recorder.Eventf(two, "Normal", "Stopped", "stopped: %v", 1) },
 			func() { p.recorder.Event(two, "Warning", "Stopped", "100% %s") },
+			func() {
+				p.recorder.AnnotatedEventf(two, map[string]string{"example.com/a": "b"}, "Normal", "Pulled", "on %s", "node-1")
+			},
 		} {
 			call()
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		verbs[name] = p.verbs()
+		verbs[p.name] = p.verbs()
 		p.broadcaster.Shutdown()
 		for _, event := range p.stored(t) {
-			all[name] = append(all[name], said{
+			all[p.name] = append(all[p.name], content{
 				event.InvolvedObject, event.Namespace, event.Reason, event.Message, event.Source, event.ReportingController,
-				event.Type, event.Count, event.FirstTimestamp.UTC(), event.LastTimestamp.UTC(),
+				event.Type, event.Count, event.FirstTimestamp.UTC(), event.LastTimestamp.UTC(), event.Annotations["example.com/a"],
 			})
 		}
 	})
-	require.Len(t, all["client-go"], 5)
+	require.Len(t, all["client-go"], 6)
 	assert.Equal(t, all["client-go"], all["eventseries"])
 	assert.EqualValues(t, 3, all["eventseries"][0].count)
-	assert.Equal(t, []string{"create", "create", "patch", "create", "patch", "create", "patch", "create"}, verbs["client-go"])
-	assert.Equal(t, []string{"create", "create", "patch", "create", "create", "patch", "create"}, verbs["eventseries"])
+	assert.Equal(t, "b", all["eventseries"][5].annotation)
+	assert.Equal(t, []string{"create", "create", "patch", "create", "patch", "create", "patch", "create", "create"}, verbs["client-go"])
+	assert.Equal(t, []string{"create", "create", "patch", "create", "create", "patch", "create", "create"}, verbs["eventseries"])
 }
 
-// An object in no namespace: client-go's legacy recorder reports it in default, this
-// one in kube-system, as it does for everybody.
-func TestLegacyEventInNoNamespace(t *testing.T) {
+// TestLegacyEventAboutAClusterScopedObject: different on purpose, since client-go
+// writes it to default and this recorder to kube-system.
+func TestLegacyEventAboutAClusterScopedObject(t *testing.T) {
 	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
 		about := part("1", "spec")
 		about.Namespace = ""
@@ -175,27 +166,15 @@ func TestLegacyEventInNoNamespace(t *testing.T) {
 		require.Len(t, stored, 1)
 		assert.Empty(t, stored[0].InvolvedObject.Namespace)
 		want := metav1.NamespaceDefault
-		if _, ok := p.broadcaster.(*compat.Broadcaster); ok {
+		if p.name == "eventseries" {
 			want = metav1.NamespaceSystem
 		}
 		assert.Equal(t, want, stored[0].Namespace)
 	})
 }
 
-func TestLegacyAnnotations(t *testing.T) {
-	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
-		annotations := map[string]string{"example.com/a": "b"}
-		p.recorder.AnnotatedEventf(pod("a"), annotations, "Normal", "Started", "it runs on %s", "node-1")
-		synctest.Wait()
-		stored := p.stored(t)
-		require.Len(t, stored, 1)
-		assert.Equal(t, annotations, stored[0].Annotations)
-		assert.Equal(t, "it runs on node-1", stored[0].Message)
-	})
-}
-
-// What both kinds of logging write is the same to the letter, and goes to the
-// logger of the context.
+// TestLegacyLogs requires equal lines from both kinds of logging, in the logger of
+// the context.
 func TestLegacyLogs(t *testing.T) {
 	type logged struct{ lines, structured []string }
 	all := make(map[string]logged)
@@ -219,8 +198,8 @@ func TestLegacyLogs(t *testing.T) {
 	assert.Equal(t, all["client-go"], all["eventseries"])
 }
 
-// The end of the context, or Shutdown, ends all that was started. The bubble does
-// not end while a goroutine is left.
+// TestLegacyEnd requires that the end of the context and Shutdown stop everything.
+// The bubble fails the test if a goroutine is left.
 func TestLegacyEnd(t *testing.T) {
 	for name := range legacyMakers {
 		for way, end := range map[string]func(cancel func(), p *legacyProgram){
@@ -248,59 +227,12 @@ func TestLegacyEnd(t *testing.T) {
 	}
 }
 
-// A hundred goroutines emit, and then it is shut down. client-go's has no race then;
-// ours loses nothing either.
-func TestLegacyShutdownLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newLegacyProgram(context.Background(), t, "eventseries")
-		p.start()
-		const n = 100
-		var emitters sync.WaitGroup
-		for range n {
-			emitters.Go(func() { p.recorder.Eventf(&corev1.ObjectReference{}, "Normal", "Started", "note") })
-		}
-		emitters.Wait()
-		p.broadcaster.Shutdown()
-		stored := p.stored(t)
-		require.Len(t, stored, 1)
-		assert.EqualValues(t, n, stored[0].Count)
-	})
-}
-
-// Different on purpose: a second StartRecordingToSink of client-go's writes to the
-// given sink from then on, and begins anew. Here the sink is that of the
-// events.Broadcaster: one writer. When all recordings have been stopped it is over,
-// but what is emitted then is still written by Shutdown.
-func TestSecondSink(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newLegacyProgram(context.Background(), t, "eventseries")
-		stop := p.start()
-		p.recorder.Event(pod("a"), "Normal", "Started", "it runs")
-		synctest.Wait()
-		stop()
-		time.Sleep(eventseries.DefaultShutdownTimeout)
-		synctest.Wait()
-
-		other := fake.NewClientset()
-		second := p.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: other.CoreV1().Events("")})
-		p.recorder.Event(pod("a"), "Normal", "Started", "it runs")
-		synctest.Wait()
-		assert.Equal(t, []string{"create"}, p.verbs())
-		second.Stop()
-		p.broadcaster.Shutdown()
-		stored := p.stored(t)
-		require.Len(t, stored, 1)
-		assert.EqualValues(t, 2, stored[0].Count)
-		assert.Empty(t, other.Actions())
-	})
-}
-
-// Events that differ in nothing but their message are told apart while they are
-// few; then they are combined, under a message that says so.
+// TestSimilarEvents emits events that differ only in their messages. The recorder
+// combines them once there are too many.
 //
-// Different on purpose: client-go combines from the tenth on, and its spam filter
-// drops what an object has more than 25 of in a burst. Here ten are told apart
-// beside the combined one, and all are counted.
+// Different on purpose: client-go combines the tenth and later ones, and its spam
+// filter drops those above a burst of 25 about one object. This recorder combines
+// the eleventh and later ones, and counts all.
 func TestSimilarEvents(t *testing.T) {
 	const n = 40
 	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
@@ -319,7 +251,7 @@ func TestSimilarEvents(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 1, combined)
-		if _, ok := p.broadcaster.(*compat.Broadcaster); ok {
+		if p.name == "eventseries" {
 			assert.Len(t, stored, 11)
 			assert.Equal(t, n, total)
 		} else {
@@ -327,38 +259,4 @@ func TestSimilarEvents(t *testing.T) {
 			assert.Equal(t, 25, total)
 		}
 	})
-}
-
-// The adapter has recorders of both kinds, which write next to each other.
-//
-// Different on purpose: where the server has events.k8s.io/v1, client-go's legacy
-// recorder writes to core/v1 all the same. Here one broadcaster writes for both.
-func TestAdapter(t *testing.T) {
-	for name, tt := range map[string]struct {
-		make func(context.Context, kubernetes.Interface) events.EventBroadcasterAdapter
-		want map[schema.GroupVersion]int
-	}{
-		"client-go":   {events.NewEventBroadcasterAdapterWithContext, map[schema.GroupVersion]int{eventsv1.SchemeGroupVersion: 1, corev1.SchemeGroupVersion: 1}},
-		"eventseries": {eventseries.NewEventBroadcasterAdapterWithContext, map[schema.GroupVersion]int{eventsv1.SchemeGroupVersion: 2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				clients := fake.NewClientset()
-				clients.Resources = []*metav1.APIResourceList{{GroupVersion: eventsv1.SchemeGroupVersion.String()}}
-				adapter := tt.make(t.Context(), clients)
-				defer adapter.Shutdown()
-				adapter.StartRecordingToSink(t.Context().Done())
-				adapter.NewRecorder(controller).Eventf(pod("a"), nil, "Normal", "Tested", "Testing", "note")
-				adapter.DeprecatedNewLegacyRecorder("old").Event(pod("a"), "Normal", "Started", "note")
-				synctest.Wait()
-				created := make(map[schema.GroupVersion]int)
-				for _, action := range clients.Actions() {
-					if create, ok := action.(clienttesting.CreateAction); ok {
-						created[create.GetResource().GroupVersion()]++
-					}
-				}
-				assert.Equal(t, tt.want, created)
-			})
-		})
-	}
 }

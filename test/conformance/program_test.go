@@ -2,26 +2,29 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 
 	eventseries "github.com/eventseries/eventseries/events"
 )
 
 const controller = "example.com/conformance"
 
-// makers make the broadcasters that are compared, each with the sink of its own
-// package. What both do alike is tested with both.
 var makers = map[string]func(*fake.Clientset, func(events.EventSink) events.EventSink) events.EventBroadcaster{
 	"client-go": func(clients *fake.Clientset, wrap func(events.EventSink) events.EventSink) events.EventBroadcaster {
 		return events.NewBroadcaster(wrap(&events.EventSinkImpl{Interface: clients.EventsV1()}))
@@ -31,15 +34,15 @@ var makers = map[string]func(*fake.Clientset, func(events.EventSink) events.Even
 	},
 }
 
-// program is a program that records events on a fake server, in virtual time.
+// program records events on a fake server, in virtual time.
 type program struct {
+	name        string // in makers
 	clients     *fake.Clientset
 	sink        *sink
 	broadcaster events.EventBroadcaster
 	recorder    events.EventRecorderLogger
 }
 
-// withBoth runs a test with a program of client-go's and one of ours.
 func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 	t.Helper()
 	for name := range makers {
@@ -49,14 +52,8 @@ func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 	}
 }
 
-// withOurs runs a test with a program of ours, for what is different on purpose.
-func withOurs(t *testing.T, test func(t *testing.T, p *program)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, startProgram(t, "eventseries")) })
-}
-
-// startProgram makes a program whose writing has been started. It is shut down at
-// the end of the test, and a goroutine that is left then fails the test.
+// startProgram makes a program and starts its broadcaster. The end of the test
+// shuts it down, and fails if a goroutine is left.
 func startProgram(t *testing.T, name string) *program {
 	t.Helper()
 	p := newProgram(t, name)
@@ -66,7 +63,7 @@ func startProgram(t *testing.T, name string) *program {
 
 func newProgram(t *testing.T, name string) *program {
 	t.Helper()
-	p := &program{clients: fake.NewClientset()}
+	p := &program{name: name, clients: fake.NewClientset()}
 	p.broadcaster = makers[name](p.clients, func(to events.EventSink) events.EventSink {
 		p.sink = &sink{to: to}
 		return p.sink
@@ -76,13 +73,13 @@ func newProgram(t *testing.T, name string) *program {
 	return p
 }
 
-// emit emits an event and waits until what it leads to has been done.
+// emit emits an event and waits for the requests that follow.
 func (p *program) emit(regarding *corev1.ObjectReference, action string) {
 	p.recorder.Eventf(regarding, nil, corev1.EventTypeNormal, "Tested", action, "note")
 	synctest.Wait()
 }
 
-// stored returns what is on the server.
+// stored returns all Events on the server.
 func (p *program) stored(t *testing.T) []eventsv1.Event {
 	t.Helper()
 	list, err := p.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{})
@@ -90,7 +87,6 @@ func (p *program) stored(t *testing.T) []eventsv1.Event {
 	return list.Items
 }
 
-// only returns the only Event on the server.
 func (p *program) only(t *testing.T) *eventsv1.Event {
 	t.Helper()
 	stored := p.stored(t)
@@ -98,7 +94,6 @@ func (p *program) only(t *testing.T) *eventsv1.Event {
 	return &stored[0]
 }
 
-// sink keeps what it is called with.
 type sink struct {
 	to events.EventSink
 
@@ -147,21 +142,19 @@ func (s *sink) called(verb string, event *eventsv1.Event, data []byte) error {
 	return fail(c)
 }
 
-// failWith makes the sink answer with what fail returns, if that is an error.
+// failWith makes calls fail with the error that fail returns, if any.
 func (s *sink) failWith(fail func(c call) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = fail
 }
 
-// all returns the calls so far.
 func (s *sink) all() []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]call(nil), s.calls...)
 }
 
-// verbs returns the verbs of the calls so far.
 func (s *sink) verbs() []string {
 	var verbs []string
 	for _, c := range s.all() {
@@ -170,7 +163,103 @@ func (s *sink) verbs() []string {
 	return verbs
 }
 
-// pod returns a reference to a Pod.
 func pod(name string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name, UID: "uid-1"}
+}
+
+// lines is a log without times.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) logger() klog.Logger {
+	return funcr.New(func(_, args string) { l.add(args) }, funcr.Options{})
+}
+
+func (l *lines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+func (l *lines) get() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.all...)
+}
+
+func TestEventWatcher(t *testing.T) {
+	for name := range makers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProgram(t, name)
+				var seen lines
+				stop, err := p.broadcaster.StartEventWatcher(func(object runtime.Object) {
+					event := object.(*eventsv1.Event)
+					seen.add(fmt.Sprint(event.Regarding.Name, " ", event.Reason, " ", event.Series))
+				})
+				require.NoError(t, err)
+				for range 3 {
+					p.emit(pod("a"), "Testing")
+				}
+				stop()
+				p.emit(pod("a"), "Testing")
+				assert.Equal(t, []string{"a Tested nil", "a Tested nil", "a Tested nil"}, seen.get())
+				assert.Empty(t, p.sink.all())
+			})
+		})
+	}
+}
+
+func TestLogOfEvents(t *testing.T) {
+	logged := make(map[string][]string)
+	for name := range makers {
+		synctest.Test(t, func(t *testing.T) {
+			p := newProgram(t, name)
+			var log lines
+			stop, err := p.broadcaster.StartLogging(log.logger())
+			require.NoError(t, err)
+			p.recorder.Eventf(pod("a"), nil, "Warning", "Failed", "Testing", "failed %d times", 2)
+			synctest.Wait()
+			stop()
+			p.emit(pod("a"), "Testing")
+			logged[name] = log.get()
+		})
+	}
+	require.Len(t, logged["client-go"], 1)
+	assert.Equal(t, logged["client-go"], logged["eventseries"])
+}
+
+func TestWithLogger(t *testing.T) {
+	withBoth(t, func(t *testing.T, p *program) {
+		var log lines
+		recorder := p.recorder.WithLogger(log.logger())
+		recorder.Eventf(nil, nil, "Normal", "Lost", "Testing", "note")
+		recorder.Eventf(pod("a"), nil, "Normal", "Tested", "Testing", "note")
+		synctest.Wait()
+		require.Len(t, log.get(), 1)
+		assert.Contains(t, log.get()[0], "Lost")
+		assert.Equal(t, "Tested", p.only(t).Reason, "it records events")
+	})
+}
+
+// TestAfterShutdown requires that nothing watches or writes, and nothing panics.
+func TestAfterShutdown(t *testing.T) {
+	withBoth(t, func(t *testing.T, p *program) {
+		var seen lines
+		stop, err := p.broadcaster.StartEventWatcher(func(runtime.Object) { seen.add("event") })
+		require.NoError(t, err)
+		p.emit(pod("a"), "Testing")
+		p.broadcaster.Shutdown()
+		p.emit(pod("b"), "Testing")
+		assert.Len(t, seen.get(), 1)
+		assert.Len(t, p.stored(t), 1)
+		_, err = p.broadcaster.StartEventWatcher(func(runtime.Object) {})
+		require.Error(t, err)
+		_, err = p.broadcaster.StartLogging(klog.Background())
+		require.Error(t, err)
+		p.broadcaster.StartStructuredLogging(0)()
+		stop()
+	})
 }

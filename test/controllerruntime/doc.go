@@ -1,7 +1,7 @@
-// Package controllerruntime tests the recorder under managers of
-// controller-runtime, and has the code that docs/manager.md shows: a manager whose
-// recorders are those of this project.
+// Package controllerruntime tests recorders under managers of controller-runtime. It
+// also contains the code in docs/manager.md: a manager that provides recorders of this
+// project.
 //
-// It is for controller-runtime v0.25. With the build tag controller_runtime_v0_24
-// it is for v0.23 and v0.24.
+// The package is for controller-runtime v0.25. With the build tag
+// controller_runtime_v0_24, it is for v0.23 and v0.24.
 package controllerruntime

@@ -14,13 +14,12 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// notAsked is for managers that are made and not started.
-var notAsked = &rest.Config{Host: "https://not.asked.in.this.test"}
+var unusedConfig = &rest.Config{Host: "https://not.used.in.this.test"}
 
-// The lines that the pages show, for a manager that has been made.
+// The pages quote these tests.
 
 func TestManagerInOneLine(t *testing.T) {
-	config, clientset := notAsked, fake.NewClientset()
+	config, clientset := unusedConfig, fake.NewClientset()
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
 	mgr, err := NewManager(config, ctrl.Options{}, broadcaster) // was ctrl.NewManager
 	require.NoError(t, err)
@@ -32,8 +31,8 @@ func TestManagerInOneLine(t *testing.T) {
 }
 
 func TestLegacyRecordersInOneLine(t *testing.T) {
-	config, clientset := notAsked, fake.NewClientset()
-	//nolint:staticcheck // this is what is tested
+	config, clientset := unusedConfig, fake.NewClientset()
+	//nolint:staticcheck // tested here
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		EventBroadcaster: compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}),
 	})
@@ -43,7 +42,7 @@ func TestLegacyRecordersInOneLine(t *testing.T) {
 
 func TestRecorderBesideTheManager(t *testing.T) {
 	clientset := fake.NewClientset()
-	mgr, err := ctrl.NewManager(notAsked, ctrl.Options{})
+	mgr, err := ctrl.NewManager(unusedConfig, ctrl.Options{})
 	require.NoError(t, err)
 	var reconciler struct{ Recorder events.EventRecorder }
 

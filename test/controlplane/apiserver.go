@@ -17,26 +17,26 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// apiServerStop bounds the API server's own clean stop. It mostly ends within a
-// second or two, when its watchers have gone.
+// apiServerStop bounds the clean stop of the API server. It usually takes a second or
+// two, until the watches end.
 const apiServerStop = 8 * time.Second
 
 // apiServer is a kube-apiserver that runs in this process.
 type apiServer struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // why it ended; to be read when done is closed
+	err    error // valid after done is closed
 }
 
-// startAPIServer starts a kube-apiserver with the given flags and returns
-// without waiting until it serves. The caller stops it. There can be only one
-// in the life of a process, since Kubernetes keeps much of it in globals.
+// startAPIServer starts a kube-apiserver with the given flags. Its serving certificate
+// exists when startAPIServer returns, but it may not be ready. A process can start
+// only one, because Kubernetes keeps much of its state in global variables.
 func startAPIServer(args []string, verbosity int) (*apiServer, error) {
-	if err := quietLogs(verbosity); err != nil {
+	if err := configureLogs(verbosity); err != nil {
 		return nil, err
 	}
-	// What follows is app.NewAPIServerCommand without its signal handler, which
-	// leaves no room for stopping etcd afterwards.
+	// This is app.NewAPIServerCommand without the signal handler, which would not let
+	// us stop etcd afterwards.
 	opts := options.NewServerRunOptions()
 	fs := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	for _, set := range opts.Flags().FlagSets {
@@ -51,7 +51,7 @@ func startAPIServer(args []string, verbosity int) (*apiServer, error) {
 	if err := opts.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return nil, fmt.Errorf("controlplane: kube-apiserver: feature gates: %w", err)
 	}
-	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // of its requests to itself
+	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // about requests to itself
 
 	ctx, cancel := context.WithCancel(context.Background())
 	completed, err := opts.Complete(ctx)
@@ -71,13 +71,13 @@ func startAPIServer(args []string, verbosity int) (*apiServer, error) {
 	return s, nil
 }
 
-// stop stops the server and waits for it.
+// stop stops the server and waits for its exit.
 func (s *apiServer) stop() error {
 	s.cancel()
 	select {
 	case <-s.done:
 	case <-time.After(apiServerStop):
-		return fmt.Errorf("controlplane: kube-apiserver still runs %v after it was told to stop", apiServerStop)
+		return fmt.Errorf("controlplane: kube-apiserver is still running %v after the stop request", apiServerStop)
 	}
 	if s.err != nil {
 		return fmt.Errorf("controlplane: kube-apiserver: %w", s.err)
@@ -85,61 +85,49 @@ func (s *apiServer) stop() error {
 	return nil
 }
 
-// apiServerArgs returns the kube-apiserver's flags.
-func apiServerArgs(cfg config, dir string, p ports, creds credentials) []string {
-	args := []string{
-		"--etcd-servers=http://" + cmp.Or(cfg.etcdEndpoint, loopback(p.Etcd)),
+// apiServerArgs returns the flags of the kube-apiserver.
+func apiServerArgs(cfg config, creds credentials) []string {
+	return append([]string{
+		"--etcd-servers=http://" + cmp.Or(cfg.etcdEndpoint, loopback(cfg.etcdPort)),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(p.API),
-		"--cert-dir=" + certDir(dir),
+		"--secure-port=" + strconv.Itoa(cfg.port),
+		"--cert-dir=" + certDir(cfg),
 		"--service-cluster-ip-range=10.0.0.0/24",
-		// There is no network behind the server that its address could be
-		// published to, and a killed server could not take it back.
+		// There is no cluster network that needs the server's address, and a killed
+		// server could not remove it.
 		"--endpoint-reconciler-type=none",
 		"--token-auth-file=" + creds.tokenFile,
 		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + creds.serviceAccountKey,
 		"--service-account-signing-key-file=" + creds.serviceAccountKey,
-		"--disable-admission-plugins=" + cfg.disableAdmission,
+		// There are no service accounts, so this plugin would reject every Pod.
+		"--disable-admission-plugins=ServiceAccount",
 		"--event-ttl=" + cfg.eventTTL.String(),
 		"--profiling=false",
-		// Without a grace period nobody ends the watches, and the stop waits a
-		// minute for clients to do so.
+		// Without a grace period the server waits a minute for clients to end their
+		// watches.
 		"--shutdown-watch-termination-grace-period=1s",
-	}
-	if cfg.enableAdmission != "" {
-		args = append(args, "--enable-admission-plugins="+cfg.enableAdmission)
-	}
-	if cfg.admissionConfig != "" {
-		args = append(args, "--admission-control-config-file="+cfg.admissionConfig)
-	}
-	return append(args, cfg.apiserverArgs...)
+	}, cfg.apiserverArgs...)
 }
 
-// certDir is where the API server puts the certificate that it makes for
-// itself at the first start.
-func certDir(dir string) string { return filepath.Join(dir, "certs") }
+// certDir returns the directory of the serving certificate. The API server creates
+// apiserver.crt on its first start, with the certificate and its issuer's.
+func certDir(cfg config) string { return filepath.Join(cfg.dataDir, "certs") }
 
-// servingCert is the file of that certificate, followed by its issuer's.
-func servingCert(dir string) string { return filepath.Join(certDir(dir), "apiserver.crt") }
-
-// quietLogs keeps everything but errors off stderr unless it is asked for. The
-// warnings of a healthy start (API versions without resources, connections
-// tried and given up) fill more than a screen.
-func quietLogs(verbosity int) error {
-	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(fs)
-	values := map[string]string{"v": strconv.Itoa(verbosity)}
+// configureLogs limits the log to errors if verbosity is 0. A healthy start logs more
+// than a screen of warnings.
+func configureLogs(verbosity int) error {
+	args := []string{"-v=" + strconv.Itoa(verbosity)}
 	if verbosity == 0 {
-		values["legacy_stderr_threshold_behavior"] = "false" // else the next is ignored
-		values["stderrthreshold"] = "ERROR"
+		// klog ignores the threshold without the first of these flags.
+		args = append(args, "-legacy_stderr_threshold_behavior=false", "-stderrthreshold=ERROR")
 	}
-	for name, value := range values {
-		if err := fs.Set(name, value); err != nil {
-			return fmt.Errorf("controlplane: log flag %s=%s: %w", name, value, err)
-		}
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("controlplane: log flags: %w", err)
 	}
 	return nil
 }

@@ -2,15 +2,16 @@ package main
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
+	"crypto/sha256"
 	"encoding/csv"
-	"encoding/pem"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
 )
 
 const (
@@ -18,67 +19,62 @@ const (
 	adminGroup = "system:masters"
 )
 
-// credentials is what the API server recognises callers by, and signs with.
+// credentials are what the API server needs to authenticate users.
 type credentials struct {
-	// admin may do everything. Its token is made at the first start and kept,
-	// so that a kubeconfig survives a restart.
+	// admin is the administrator. Its token is a hash of the service account key, so a
+	// kubeconfig survives a restart.
 	admin user
-	// tokenFile is for --token-auth-file.
+	// tokenFile is the file for --token-auth-file.
 	tokenFile string
-	// serviceAccountKey is the file of the private key that signs
-	// ServiceAccount tokens.
+	// serviceAccountKey is the file of the private key for ServiceAccount tokens.
 	serviceAccountKey string
 }
 
-// prepareCredentials makes the credentials in dir, or reads those of an earlier
-// start. users are those of this start: earlier ones are forgotten.
+// prepareCredentials creates the credentials in dir, or loads those of the last start.
+// Only the given users remain valid.
 func prepareCredentials(dir string, users []user) (credentials, error) {
-	token, err := readOrCreate(filepath.Join(dir, "admin-token"), func() ([]byte, error) {
-		return []byte(rand.Text()), nil
-	})
-	if err != nil {
-		return credentials{}, fmt.Errorf("controlplane: administrator's token: %w", err)
-	}
 	c := credentials{
-		admin:             user{name: adminUser, token: string(token), groups: []string{adminGroup}},
 		tokenFile:         filepath.Join(dir, "tokens.csv"),
 		serviceAccountKey: filepath.Join(dir, "service-account.key"),
 	}
-	tokens, err := tokenFile(append([]user{c.admin}, users...))
+	key, _, err := keyutil.LoadOrGenerateKeyFile(c.serviceAccountKey)
+	if err != nil {
+		return credentials{}, fmt.Errorf("controlplane: service account key: %w", err)
+	}
+	token := fmt.Sprintf("%x", sha256.Sum256(key))
+	c.admin = user{name: adminUser, token: token, groups: []string{adminGroup}}
+	// The columns are token, name, UID and groups.
+	var records [][]string
+	for _, u := range append([]user{c.admin}, users...) {
+		records = append(records, []string{u.token, u.name, u.name, strings.Join(u.groups, ",")})
+	}
+	var tokens bytes.Buffer
+	err = csv.NewWriter(&tokens).WriteAll(records)
+	if err == nil {
+		err = os.WriteFile(c.tokenFile, tokens.Bytes(), 0o600)
+	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("controlplane: token file: %w", err)
-	}
-	if err := writeFile(c.tokenFile, tokens); err != nil {
-		return credentials{}, fmt.Errorf("controlplane: token file: %w", err)
-	}
-	if _, err := readOrCreate(c.serviceAccountKey, newPrivateKey); err != nil {
-		return credentials{}, fmt.Errorf("controlplane: service account key: %w", err)
 	}
 	return c, nil
 }
 
-// tokenFile returns the users in the format of --token-auth-file: token, name,
-// uid and, in one column, the groups.
-func tokenFile(users []user) ([]byte, error) {
-	var buf bytes.Buffer
-	w := csv.NewWriter(&buf)
-	for _, u := range users {
-		if err := w.Write([]string{u.token, u.name, u.name, strings.Join(u.groups, ",")}); err != nil {
-			return nil, err
-		}
-	}
-	w.Flush()
-	return buf.Bytes(), w.Error()
-}
+// clusterName is the name of the cluster in the kubeconfig.
+const clusterName = "eventseries"
 
-func newPrivateKey() ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
+// kubeconfig returns a kubeconfig for the server at host. It has a context for each
+// user; that of the first user is the current one.
+func kubeconfig(host string, ca []byte, users []user) ([]byte, error) {
+	c := clientcmdapi.NewConfig()
+	c.Clusters[clusterName] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}
+	for _, u := range users {
+		c.AuthInfos[u.name] = &clientcmdapi.AuthInfo{Token: u.token}
+		c.Contexts[u.name] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: u.name, Namespace: "default"}
 	}
-	der, err := x509.MarshalECPrivateKey(key)
+	c.CurrentContext = users[0].name
+	data, err := clientcmd.Write(*c)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("controlplane: kubeconfig: %w", err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+	return data, nil
 }

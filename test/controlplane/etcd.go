@@ -16,23 +16,22 @@ type etcdServer struct {
 	logLevel zap.AtomicLevel
 }
 
-// startEtcd starts a single etcd member that keeps its data in dir and serves
-// clients on the port, and waits until it does. The caller closes it.
+// startEtcd starts an etcd with a single member that stores its data in dir, and waits
+// until it serves clients on the port. The caller must close it.
 func startEtcd(ctx context.Context, dir string, port, verbosity int) (*etcdServer, error) {
 	cfg := embed.NewConfig()
 	cfg.Dir = dir
 	client := url.URL{Scheme: "http", Host: loopback(port)}
 	cfg.ListenClientUrls = []url.URL{client}
 	cfg.AdvertiseClientUrls = []url.URL{client}
-	// A single member has no peers to talk to. It needs a peer URL as a part of
-	// its identity, but the port behind it may be another at each start.
+	// The peer URL is a part of the member's identity, but a single member has no
+	// peers, so any port will do.
 	peer := url.URL{Scheme: "http", Host: loopback(0)}
 	cfg.ListenPeerUrls = []url.URL{peer}
 	cfg.AdvertisePeerUrls = []url.URL{peer}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
-	// Nobody competes for leadership, so waiting a second for a rival only
-	// delays the start; and etcd keeps no lease shorter than 1.5 elections, which
-	// would stretch a TTL of one second.
+	// A single member needs no long elections. They delay the start, and etcd extends
+	// leases that are shorter than 1.5 elections, which affects a TTL of one second.
 	cfg.TickMs, cfg.ElectionMs = 20, 200
 	cfg.UnsafeNoFsync = true
 	level := zap.NewAtomicLevelAt(zap.ErrorLevel)
@@ -62,9 +61,9 @@ func startEtcd(ctx context.Context, dir string, port, verbosity int) (*etcdServe
 	return nil, fmt.Errorf("controlplane: etcd on %s: %w", client.Host, err)
 }
 
-// close stops etcd and waits for it.
+// close stops etcd and waits for its exit.
 func (e *etcdServer) close() {
-	// It reports each of the listeners that it closes itself as an error.
+	// etcd logs an error for each listener that it closes.
 	e.logLevel.SetLevel(zap.FatalLevel)
 	e.Close()
 }

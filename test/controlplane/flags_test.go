@@ -13,8 +13,7 @@ import (
 
 func TestParseFlags(t *testing.T) {
 	cfg, err := parseFlags(strings.Fields("--data-dir d --port 1 --etcd-port=2 --etcd-endpoint 127.0.0.1:3 --kubeconfig k --event-ttl 10s"+
-		" --user ann:a --user bob:b:devs,system:masters --enable-admission-plugins EventRateLimit"+
-		" --admission-control-config-file f -v 3 --lifeline --remove-orphaned-data -- --max-requests-inflight=7 -v 4"), io.Discard)
+		" --user ann:a --user bob:b:devs,system:masters -v 3 --lifeline --remove-orphaned-data -- --max-requests-inflight=7 -v 4"), io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, config{
 		dataDir: "d", port: 1, etcdPort: 2, etcdEndpoint: "127.0.0.1:3", kubeconfig: "k", eventTTL: 10 * time.Second,
@@ -22,19 +21,16 @@ func TestParseFlags(t *testing.T) {
 			{name: "ann", token: "a"},
 			{name: "bob", token: "b", groups: []string{"devs", "system:masters"}},
 		},
-		enableAdmission: "EventRateLimit", disableAdmission: "ServiceAccount", admissionConfig: "f",
 		verbosity: 3, lifeline: true, removeOrphanedData: true,
 		apiserverArgs: []string{"--max-requests-inflight=7", "-v", "4"},
 	}, cfg)
-}
 
-func TestParseFlagsDefaults(t *testing.T) {
-	cfg, err := parseFlags(nil, io.Discard)
+	cfg, err = parseFlags(nil, io.Discard)
 	require.NoError(t, err)
-	assert.Equal(t, config{eventTTL: time.Hour, disableAdmission: "ServiceAccount"}, cfg)
+	assert.Equal(t, config{eventTTL: time.Hour}, cfg)
 }
 
-func TestParseFlagsRefuses(t *testing.T) {
+func TestParseFlagsRejects(t *testing.T) {
 	for args, want := range map[string]string{
 		"--port=70000":               "--port=70000",
 		"--etcd-port=-1":             "--etcd-port=-1",

@@ -1,3 +1,26 @@
+// Command controlplane runs a real Kubernetes API server and etcd in one process, for
+// the integration tests, the benchmarks and the demo.
+//
+// There is no controller manager, scheduler or kubelet. Deleted namespaces stay
+// Terminating, Pods stay Pending, and the aggregated roles (view, edit, admin) are
+// empty. The servers listen on 127.0.0.1 only.
+//
+//	controlplane --data-dir DIR --kubeconfig FILE --event-ttl 1h
+//
+// When the API server is ready, the program writes the kubeconfig and prints its only
+// line to standard output:
+//
+//	ready https://127.0.0.1:PORT kubeconfig=FILE
+//
+// SIGTERM, SIGINT and SIGHUP stop the API server and then etcd; the exit code is 0.
+// The next start with the same --data-dir keeps the objects, the certificate and the
+// administrator's token, even after SIGKILL.
+//
+// The authorization mode is RBAC. The default user of the kubeconfig is in the group
+// system:masters; --user adds users, and a context with the name of each. The program
+// passes arguments after "--" to kube-apiserver.
+//
+// etcd does not call fsync. A killed process loses no data, but a power failure may.
 package main
 
 import (
@@ -9,14 +32,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is main without the process around it. It returns the exit code: 0 after
-// a clean stop, 2 for a wrong command line, 1 for everything else.
+// run runs the program and returns its exit code: 0 after a clean stop, 2 for an
+// invalid command line, 1 for other errors.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -38,10 +62,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		removeData = true
 	}
 	if cfg.lifeline {
-		// Whoever started it may be gone, and with it the other ends of its output.
-		// A line that nobody reads must not end it before it has cleaned up.
+		// If the parent has exited, nothing reads the output. Writing to it must not
+		// end the process before it has removed its data.
 		signal.Ignore(syscall.SIGPIPE)
-		ctx = withLifeline(ctx, stdin, exitEventually)
+		ctx = withLifeline(ctx, stdin, func() { time.AfterFunc(orphanTimeout, func() { os.Exit(1) }) })
 	}
 
 	err = serve(ctx, cfg, stdout)
@@ -54,4 +78,24 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// orphanTimeout bounds the clean stop of an orphaned server, because no parent is left
+// to kill it. Then the process exits.
+const orphanTimeout = 20 * time.Second
+
+// errOrphaned is the cause of the stop after the parent has exited.
+var errOrphaned = errors.New("controlplane: the parent process has exited")
+
+// withLifeline returns a context that ends with errOrphaned when r ends, and calls
+// orphaned then. r is the standard input, a pipe that the parent holds open. The
+// operating system closes it when the parent exits for any reason.
+func withLifeline(ctx context.Context, r io.Reader, orphaned func()) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, r)
+		cancel(errOrphaned)
+		orphaned()
+	}()
+	return ctx
 }

@@ -2,78 +2,31 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 )
 
-// Free ports are taken from this range. It lies below the ports that Linux,
-// macOS and Windows hand to outgoing connections, so that none of those can
-// occupy the port of a server that was stopped and is about to start again.
+// Free ports are in this range. It is below the ephemeral ports of Linux, macOS and
+// Windows, so that no outgoing connection takes the port of a server that restarts.
 const (
 	firstPort = 20000
 	lastPort  = 32000
 )
 
-// ports are the two that a control plane listens on.
-type ports struct {
-	API  int `json:"api"`
-	Etcd int `json:"etcd"`
+// choosePorts sets ports that are zero to free ones.
+func (c *config) choosePorts(ctx context.Context) (err error) {
+	if c.port == 0 {
+		c.port, err = freePort(ctx, c.etcdPort)
+	}
+	if c.etcdPort == 0 && err == nil {
+		c.etcdPort, err = freePort(ctx, c.port)
+	}
+	return err
 }
 
-// choosePorts returns the ports to serve dir on and remembers them there: those
-// that want names, then those that dir was served on before, then free ones.
-func choosePorts(ctx context.Context, dir string, want ports) (ports, error) {
-	file := filepath.Join(dir, "ports.json")
-	var before ports
-	switch data, err := os.ReadFile(file); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return ports{}, fmt.Errorf("controlplane: remembered ports: %w", err)
-	default:
-		if err := json.Unmarshal(data, &before); err != nil {
-			return ports{}, fmt.Errorf("controlplane: remembered ports in %s: %w", file, err)
-		}
-	}
-
-	chosen := want
-	for _, p := range []struct{ chosen, before, other *int }{
-		{&chosen.API, &before.API, &chosen.Etcd},
-		{&chosen.Etcd, &before.Etcd, &chosen.API},
-	} {
-		if *p.chosen == 0 && *p.before != *p.other {
-			*p.chosen = *p.before
-		}
-		if *p.chosen == 0 {
-			free, err := freePort(ctx, *p.other)
-			if err != nil {
-				return ports{}, err
-			}
-			*p.chosen = free
-		}
-	}
-
-	if chosen == before {
-		return chosen, nil
-	}
-	data, err := json.Marshal(chosen)
-	if err != nil {
-		return ports{}, fmt.Errorf("controlplane: remember ports: %w", err)
-	}
-	if err := writeFile(file, append(data, '\n')); err != nil {
-		return ports{}, fmt.Errorf("controlplane: remember ports: %w", err)
-	}
-	return chosen, nil
-}
-
-// freePort returns a port of 127.0.0.1 that nobody listens on and that is not
-// taken.
+// freePort returns a free port of 127.0.0.1 other than taken.
 func freePort(ctx context.Context, taken int) (int, error) {
 	var last error
 	for range 100 {

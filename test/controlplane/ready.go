@@ -2,78 +2,48 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
-// readyPaths answer 200 when the server is of use: the health check, which
-// covers RBAC's default roles, and the namespaces that Events without a
-// namespace of their own go to, which the server creates a moment later.
+// readyPaths are the paths that a ready server answers with 200: the health check,
+// which covers the default RBAC roles, and the namespaces of Events about
+// cluster-scoped objects, which the server creates a moment later.
 var readyPaths = []string{"/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system"}
 
-// readyInterval is the time between two looks.
-const readyInterval = 50 * time.Millisecond
+const (
+	readyInterval  = 50 * time.Millisecond
+	requestTimeout = 5 * time.Second
+)
 
-// waitReady returns when the server at host answers every one of readyPaths. It
-// reads the certificate anew at each look, because the server writes it only
-// while it starts. The caller bounds ctx.
-func waitReady(ctx context.Context, host, certFile, token string) error {
-	ticker := time.NewTicker(readyInterval)
-	defer ticker.Stop()
-	for {
-		err := checkReady(ctx, host, certFile, token)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("controlplane: not ready: %w (%w)", context.Cause(ctx), err)
-		case <-ticker.C:
-		}
-	}
-}
-
-func checkReady(ctx context.Context, host, certFile, token string) error {
-	cert, err := os.ReadFile(certFile)
+// waitReady polls the server of a kubeconfig until it answers all readyPaths, or until
+// ctx ends.
+func waitReady(ctx context.Context, kubeconfig []byte) error {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
-		return err
+		return fmt.Errorf("controlplane: kubeconfig: %w", err)
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(cert) {
-		return fmt.Errorf("no certificate in %s", certFile)
+	config.QPS, config.Timeout = -1, requestTimeout
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("controlplane: client: %w", err)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	for _, path := range readyPaths {
-		if err := get(ctx, client, host+path, token); err != nil {
-			return err
+	var last error
+	err = wait.PollUntilContextCancel(ctx, readyInterval, true, func(ctx context.Context) (bool, error) {
+		for _, path := range readyPaths {
+			last = clients.Discovery().RESTClient().Get().AbsPath(path).MaxRetries(0).Do(ctx).Error()
+			if last != nil {
+				return false, nil
+			}
 		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("controlplane: not ready: %w (%w)", context.Cause(ctx), last)
 	}
 	return nil
-}
-
-func get(ctx context.Context, client *http.Client, url, token string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	body, err := io.ReadAll(resp.Body)
-	if closeErr := resp.Body.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET %s: %s: %.500s", url, resp.Status, body)
-	}
-	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,31 +10,35 @@ import (
 	"time"
 )
 
-// startTimeout bounds a start. It takes a few seconds, much longer on a machine
+// startTimeout bounds the start. It takes a few seconds, or much longer on a machine
 // that is busy compiling.
 const startTimeout = 3 * time.Minute
 
-// serve runs etcd and the API server until ctx ends, and prints a line on
-// stdout when they are ready. A stop that was asked for is no error, even while
-// they start.
-func serve(ctx context.Context, cfg config, stdout io.Writer) (err error) {
-	dir, err := filepath.Abs(cfg.dataDir)
+var errStartTimeout = errors.New("the start takes too long")
+
+// serve runs etcd and the API server until ctx ends, and prints a line to stdout when
+// they are ready. If ctx ends during the start, that is not an error.
+func serve(ctx context.Context, cfg config, stdout io.Writer) error {
+	var err error
+	cfg.dataDir, err = filepath.Abs(cfg.dataDir)
+	if err == nil {
+		err = os.MkdirAll(cfg.dataDir, 0o700)
+	}
 	if err != nil {
 		return fmt.Errorf("controlplane: data directory: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("controlplane: data directory: %w", err)
-	}
-	p, err := choosePorts(ctx, dir, ports{API: cfg.port, Etcd: cfg.etcdPort})
-	if err != nil {
+	if err := cfg.choosePorts(ctx); err != nil {
 		return err
 	}
-	creds, err := prepareCredentials(dir, cfg.users)
+	creds, err := prepareCredentials(cfg.dataDir, cfg.users)
 	if err != nil {
 		return err
 	}
 
-	etcd, err := startEtcd(ctx, filepath.Join(dir, "etcd"), p.Etcd, cfg.verbosity)
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	timeout := time.AfterFunc(startTimeout, func() { stop(errStartTimeout) })
+	etcd, err := startEtcd(running, filepath.Join(cfg.dataDir, "etcd"), cfg.etcdPort, cfg.verbosity)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -41,51 +46,40 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) (err error) {
 		return err
 	}
 	defer etcd.close()
-	api, err := startAPIServer(apiServerArgs(cfg, dir, p, creds), cfg.verbosity)
+	api, err := startAPIServer(apiServerArgs(cfg, creds), cfg.verbosity)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopErr := api.stop(); err == nil {
-			err = stopErr
-		}
-	}()
-
-	// Whatever ends first ends the wait: the request to stop, or one of the two.
-	running, stopped := context.WithCancelCause(ctx)
-	defer stopped(nil)
 	go func() {
 		select {
 		case <-api.done:
-			stopped(fmt.Errorf("controlplane: kube-apiserver ended: %w", api.err))
+			stop(fmt.Errorf("controlplane: kube-apiserver exited: %w", api.err))
 		case err := <-etcd.Err():
-			stopped(fmt.Errorf("controlplane: etcd ended: %w", err))
+			stop(fmt.Errorf("controlplane: etcd failed: %w", err))
 		case <-running.Done():
 		}
 	}()
-	if err := announce(running, cfg, dir, p, creds, stdout); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
+
+	err = announce(running, cfg, creds, stdout)
+	if err == nil {
+		timeout.Stop()
+		<-running.Done()
+		err = context.Cause(running)
 	}
-	<-running.Done()
 	if ctx.Err() != nil {
-		return nil
+		err = nil
 	}
-	return context.Cause(running)
+	if stopErr := api.stop(); err == nil {
+		err = stopErr
+	}
+	return err
 }
 
-// announce waits until the server is ready, writes the kubeconfig and prints
-// the line.
-func announce(ctx context.Context, cfg config, dir string, p ports, creds credentials, stdout io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	host := "https://" + loopback(p.API)
-	if err := waitReady(ctx, host, servingCert(dir), creds.admin.token); err != nil {
-		return err
-	}
-	cert, err := os.ReadFile(servingCert(dir))
+// announce waits until the server is ready, writes the kubeconfig and prints the
+// line.
+func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writer) error {
+	host := "https://" + loopback(cfg.port)
+	cert, err := os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
 	if err != nil {
 		return fmt.Errorf("controlplane: serving certificate: %w", err)
 	}
@@ -93,13 +87,16 @@ func announce(ctx context.Context, cfg config, dir string, p ports, creds creden
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, "kubeconfig")
+	if err := waitReady(ctx, content); err != nil {
+		return err
+	}
+	file := filepath.Join(cfg.dataDir, "kubeconfig")
 	if cfg.kubeconfig != "" {
 		if file, err = filepath.Abs(cfg.kubeconfig); err != nil {
 			return fmt.Errorf("controlplane: kubeconfig: %w", err)
 		}
 	}
-	if err := writeFile(file, content); err != nil {
+	if err := os.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("controlplane: kubeconfig: %w", err)
 	}
 	if _, err := fmt.Fprintf(stdout, "ready %s kubeconfig=%s\n", host, file); err != nil {

@@ -15,10 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// before is what programs have before they move: client-go's recorders.
-type before struct {
-	events.EventRecorder
-}
+// before contains code with the recorders of client-go.
+type before struct{}
 
 func (before) legacyRecorder(clientset kubernetes.Interface, scheme *runtime.Scheme) (record.EventBroadcaster, record.EventRecorder) {
 	broadcaster := record.NewBroadcaster()
@@ -31,7 +29,7 @@ func (before) jobCreated(recorder record.EventRecorder, cronJob *batchv1.CronJob
 	recorder.Eventf(cronJob, corev1.EventTypeNormal, "SuccessfulCreate", "Created job %v", job.Name)
 }
 
-func TestBefore(t *testing.T) {
+func TestLegacyRecorderBeforeMigration(t *testing.T) {
 	broadcaster, recorder := before{}.legacyRecorder(fake.NewClientset(), clientgoscheme.Scheme)
 	before{}.jobCreated(recorder, cronJob, job)
 	broadcaster.Shutdown()

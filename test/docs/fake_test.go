@@ -9,12 +9,10 @@ import (
 	"github.com/eventseries/eventseries/events/eventstest"
 )
 
-// backup is what Reconciler reconciles.
 var backup = job
 
-// Reconciler is what is tested.
+// Reconciler is a reconciler under test.
 type Reconciler struct {
-	// Recorder is where it says what it finds.
 	Recorder events.EventRecorder
 }
 
@@ -22,7 +20,7 @@ func reconcile(_ *testing.T, r *Reconciler) {
 	r.Recorder.Eventf(backup, nil, corev1.EventTypeWarning, "QuotaExceeded", "TakeSnapshot", "snapshot of %s: 403", volume.Name)
 }
 
-func TestRecorderOfEventstest(t *testing.T) {
+func TestEventstestRecorder(t *testing.T) {
 	recorder := eventstest.NewRecorder(t)
 	reconciler := &Reconciler{Recorder: recorder} // recorder.Legacy() for call sites of tools/record
 	reconcile(t, reconciler)

@@ -1,3 +1,4 @@
+// Package docs contains the code in the pages of docs and in the README, as tests.
 package docs
 
 import (
@@ -16,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The objects that the pages are about.
+// The objects in the pages.
 var (
 	cronJob = &batchv1.CronJob{ObjectMeta: meta("nightly")}
 	job     = &batchv1.Job{ObjectMeta: meta("nightly-1")}
@@ -29,7 +30,7 @@ func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)}
 }
 
-// written returns the Events that are on the server.
+// written returns the Events on the server.
 func written(t *testing.T, clientset *fake.Clientset) []eventsv1.Event {
 	t.Helper()
 	list, err := clientset.EventsV1().Events("").List(context.Background(), metav1.ListOptions{})

@@ -18,7 +18,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// after is what programs have when they have moved.
+// after contains the code after the migration.
 type after struct{}
 
 func (after) legacyRecorder(clientset kubernetes.Interface, scheme *runtime.Scheme) (record.EventBroadcaster, record.EventRecorder) {
@@ -38,8 +38,8 @@ func (after) bothKinds(clientset kubernetes.Interface) (*events.Broadcaster, *co
 	return broadcaster, legacy
 }
 
-// The call site of before works with the recorder of after.
-func TestLegacyRecorderMoves(t *testing.T) {
+// Call sites do not change.
+func TestLegacyRecorderAfterMigration(t *testing.T) {
 	clientset := fake.NewClientset()
 	broadcaster, recorder := after{}.legacyRecorder(clientset, clientgoscheme.Scheme)
 	before{}.jobCreated(recorder, cronJob, job)
@@ -47,10 +47,10 @@ func TestLegacyRecorderMoves(t *testing.T) {
 	list := written(t, clientset)
 	require.Len(t, list, 1)
 	assert.Equal(t, "Created job nightly-1", list[0].Note)
-	assert.Equal(t, "SuccessfulCreate", list[0].Action, "the reason stands in")
+	assert.Equal(t, "SuccessfulCreate", list[0].Action, "the reason is the action too")
 }
 
-func TestBothKindsShareABroadcaster(t *testing.T) {
+func TestRecordersShareBroadcaster(t *testing.T) {
 	clientset := fake.NewClientset()
 	broadcaster, legacy := after{}.bothKinds(clientset)
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))

@@ -11,8 +11,7 @@ import (
 
 func TestOptionsForAShortTTL(t *testing.T) {
 	opts := events.Options{
-		EventTTL:          20 * time.Minute, // kube-apiserver --event-ttl=20m
-		HeartbeatInterval: 10 * time.Minute,
+		EventTTL: 20 * time.Minute, // kube-apiserver --event-ttl=20m
 	}
 	assert.NoError(t, opts.Validate())
 }

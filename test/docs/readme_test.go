@@ -23,7 +23,7 @@ func reportFailedSnapshot(ctx context.Context, clientset kubernetes.Interface, s
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
 	}
-	defer broadcaster.Shutdown() // after the last event: what is left is written
+	defer broadcaster.Shutdown() // writes the remaining counts
 
 	recorder := broadcaster.NewRecorder(scheme, "example.com/backup-controller")
 	recorder.Eventf(backup, volume, corev1.EventTypeWarning, "SnapshotFailed", "Snapshotting",

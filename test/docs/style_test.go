@@ -17,7 +17,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// recorded returns the Events of what report emits.
+// recorded returns the Events that report records.
 func recorded(t *testing.T, report func(recorder events.EventRecorder)) []eventsv1.Event {
 	t.Helper()
 	clientset := fake.NewClientset()
@@ -40,7 +40,7 @@ func TestFields(t *testing.T) {
 	assert.Equal(t, "assigned to node-7", list[0].Note)
 }
 
-func TestReasonsAreWords(t *testing.T) {
+func TestReasonsAreConstant(t *testing.T) {
 	cj := cronJob
 	bad := recorded(t, func(recorder events.EventRecorder) {
 		for i := range 3 {
@@ -63,7 +63,7 @@ func TestReasonsAreWords(t *testing.T) {
 	assert.EqualValues(t, 3, good[0].Series.Count)
 }
 
-func TestNotesAreForPeople(t *testing.T) {
+func TestNotesAreReadable(t *testing.T) {
 	taint := corev1.Taint{Key: "gpu"}
 	list := recorded(t, func(recorder events.EventRecorder) {
 		recorder.Eventf(pod, nil, "Normal", "Event", "Event", "scheduling pod to node-7 failed, reason=taint")
@@ -72,7 +72,7 @@ func TestNotesAreForPeople(t *testing.T) {
 	require.Len(t, list, 2)
 }
 
-func TestSecondObjectIsNamed(t *testing.T) {
+func TestRelatedObject(t *testing.T) {
 	rs := &appsv1.ReplicaSet{ObjectMeta: meta("web")}
 	list := recorded(t, func(recorder events.EventRecorder) {
 		recorder.Eventf(rs, nil, "Normal", "Scaling", "CreatePod", "created pod %s", pod.Name)

@@ -1,30 +1,22 @@
-// Package faultproxy stands between a client and a server on the loopback
-// interface and does to their connections what a bad network does.
+// Package faultproxy provides a TCP proxy that simulates network faults between a
+// client and a server on the loopback interface.
 //
 //	proxy, err := faultproxy.Listen(ctx, server.Addr())
 //	…
 //	defer proxy.Close()
 //	config.Host = "https://" + proxy.Addr()
 //	…
-//	proxy.Set(faultproxy.Fault{HoldAnswers: true}) // requests are done, nobody learns of it
+//	proxy.Set(faultproxy.Fault{HoldAnswers: true}) // the server executes requests, the client gets no response
 //	…
-//	proxy.Set(faultproxy.Fault{}) // all is well
+//	proxy.Set(faultproxy.Fault{}) // no fault
 //
-// It forwards bytes and knows nothing of what they mean, so TLS goes through it
-// from end to end.
+// The proxy forwards bytes without interpreting them, so it works with TLS.
 //
-// # Guarantees
+// The proxy never reorders or changes data. When a fault ends, it forwards the data
+// that it has held, as a network does that retransmits lost packets, even if the
+// client has disconnected. So a request can reach the server long after the client
+// has given up.
 //
-//   - What arrives, arrives unchanged and in order. What is held is not lost: it
-//     goes on its way when the fault is over, as it does on a network that loses
-//     packets for a while and sends them again, even if the client has gone by
-//     then. So a request can reach the server long after its sender has given it
-//     up.
-//   - Close returns when no goroutine and no connection is left.
-//
-// # Limitations
-//
-//   - Connections that are refused are accepted and reset at once, so that
-//     nobody else can take the port. A client sees that as a reset, not as
-//     "connection refused".
+// A refused connection is reset, because the proxy keeps its port. The client does
+// not get the error "connection refused".
 package faultproxy

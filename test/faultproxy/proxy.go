@@ -4,38 +4,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Retrying to accept, after an error that is not the end, such as too many open
-// files.
-const acceptPause = 50 * time.Millisecond
+// acceptBackoff is the time until the next attempt to accept a connection after an
+// error, such as too many open files.
+const acceptBackoff = 50 * time.Millisecond
 
-// Proxy forwards the connections that are made to Addr to another address. Its
-// methods may be called concurrently.
+// Fault is a set of network faults. The zero value is a network without faults.
+type Fault struct {
+	// Refuse resets new connections at once. It does not affect existing ones; see
+	// [Proxy.Reset].
+	Refuse bool
+	// HoldRequests holds what clients send until the fault ends.
+	HoldRequests bool
+	// HoldAnswers holds what the server sends until the fault ends.
+	HoldAnswers bool
+	// ResetAfter resets each connection, new or existing, after this number of bytes
+	// from the server since the fault began. If zero, there is no limit.
+	ResetAfter int
+	// Delay delays each chunk in both directions. A chunk has at most 32 KiB.
+	Delay time.Duration
+}
+
+// Proxy forwards connections from its address to a server. Its methods are safe for
+// concurrent use.
 type Proxy struct {
 	target   string
 	listener *net.TCPListener
-	ctx      context.Context // ends with Close
+	ctx      context.Context // ends on Close
 	cancel   context.CancelFunc
 
 	goroutines sync.WaitGroup
 	accepted   atomic.Int64
 	reset      atomic.Int64
 
-	mu      sync.Mutex
-	fault   Fault
-	era     int           // the number of faults so far
-	changed chan struct{} // closed when the next begins
-	conns   map[*conn]struct{}
+	mu     sync.Mutex
+	fault  Fault
+	number int           // number of faults so far
+	ended  chan struct{} // closed when the current fault ends
+	conns  map[*conn]struct{}
 }
 
-// Listen starts a proxy on a free port of 127.0.0.1. target is the host and port
-// to forward to; nothing need listen there yet. ctx bounds the listening as such
-// and not the life of the proxy: the caller has to Close it.
+// Listen starts a proxy on a free port of 127.0.0.1 for the server at target, a host
+// and port. The server may start later. The caller must call [Proxy.Close]; ctx only
+// applies to the call of Listen.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -43,8 +61,8 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	}
 	p := &Proxy{
 		target:   target,
-		listener: listener.(*net.TCPListener), // as "tcp4" asks for
-		changed:  make(chan struct{}),
+		listener: listener.(*net.TCPListener),
+		ended:    make(chan struct{}),
 		conns:    make(map[*conn]struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -52,38 +70,35 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr returns the host and port that the proxy listens on.
+// Addr returns the host and port on which the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Set begins a fault and ends the one before it.
+// Set replaces the current fault.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = f
-	p.era++
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.number++
+	close(p.ended)
+	p.ended = make(chan struct{})
 }
 
-// Reset resets all connections that there are, on both sides. What was held of
-// them is lost.
+// Reset resets all connections of clients and to the server. Data that the proxy holds
+// are lost.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
-	var all []*conn
-	for c := range p.conns {
-		all = append(all, c)
-	}
+	conns := slices.Collect(maps.Keys(p.conns))
 	p.mu.Unlock()
-	for _, c := range all {
+	for _, c := range conns {
 		c.reset()
 	}
 }
 
-// Stats are counters of a Proxy.
+// Stats are the counters of a [Proxy].
 type Stats struct {
-	// Accepted is the number of connections made to the proxy.
+	// Accepted is the number of connections of clients.
 	Accepted int64
-	// Reset is the number of those that it has reset, or refused.
+	// Reset is the number of those that the proxy has reset or refused.
 	Reset int64
 }
 
@@ -92,8 +107,8 @@ func (p *Proxy) Stats() Stats {
 	return Stats{Accepted: p.accepted.Load(), Reset: p.reset.Load()}
 }
 
-// Close ends the proxy, resets its connections and waits for their end. A second
-// call returns an error.
+// Close resets all connections and stops the proxy. It waits until all goroutines have
+// exited. A second call returns an error.
 func (p *Proxy) Close() error {
 	p.cancel()
 	err := p.listener.Close()
@@ -105,12 +120,12 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// state returns the fault that there is, its number, and a channel that is closed
-// when it is over.
-func (p *Proxy) state() (f Fault, era int, over <-chan struct{}) {
+// state returns the current fault, its number, and a channel that closes when the
+// fault ends.
+func (p *Proxy) state() (f Fault, number int, ended <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fault, p.era, p.changed
+	return p.fault, p.number, p.ended
 }
 
 func (p *Proxy) accept() {
@@ -120,44 +135,45 @@ func (p *Proxy) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			if !p.wait(acceptPause) {
+			select {
+			case <-time.After(acceptBackoff):
+			case <-p.ctx.Done():
 				return
 			}
 			continue
 		}
 		p.accepted.Add(1)
 		if f, _, _ := p.state(); f.Refuse {
-			p.reset.Add(1)
-			abort(client)
+			p.refuse(client)
 			continue
 		}
 		p.goroutines.Go(func() { p.serve(client) })
 	}
 }
 
-// serve connects to the target and forwards in both directions until the
-// connection ends.
+func (p *Proxy) refuse(client *net.TCPConn) {
+	p.reset.Add(1)
+	reset(client)
+}
+
+// serve connects to the server and forwards in both directions until the connections
+// close.
 func (p *Proxy) serve(client *net.TCPConn) {
 	server, err := new(net.Dialer).DialContext(p.ctx, "tcp4", p.target)
 	if err != nil {
-		p.reset.Add(1)
-		abort(client)
+		p.refuse(client)
 		return
 	}
 	c := &conn{proxy: p, client: client, server: server.(*net.TCPConn), done: make(chan struct{})}
 	p.mu.Lock()
-	closed := p.ctx.Err() != nil
-	if !closed {
-		p.conns[c] = struct{}{}
-	}
+	p.conns[c] = struct{}{}
 	p.mu.Unlock()
-	if closed {
+	if p.ctx.Err() != nil { // Close may have missed it
 		c.reset()
-		return
 	}
 	var forwarding sync.WaitGroup
-	forwarding.Go(func() { c.forward(requests) })
-	forwarding.Go(func() { c.forward(answers) })
+	forwarding.Go(func() { c.forward(false) })
+	forwarding.Go(func() { c.forward(true) })
 	forwarding.Wait()
 	c.close()
 	p.mu.Lock()
@@ -165,14 +181,102 @@ func (p *Proxy) serve(client *net.TCPConn) {
 	p.mu.Unlock()
 }
 
-// wait returns false if the proxy was closed before the time was over.
-func (p *Proxy) wait(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-p.ctx.Done():
-		return false
+// chunkSize is the maximum number of bytes to forward at once.
+const chunkSize = 32 << 10
+
+// conn is a connection of a client and the corresponding one to the server.
+type conn struct {
+	proxy          *Proxy
+	client, server *net.TCPConn
+
+	once sync.Once
+	done chan struct{} // closed by reset and close
+}
+
+// forward forwards the answers of the server, or the requests of the client, until the
+// sender closes its connection. Then it closes the other one for writing.
+func (c *conn) forward(answers bool) {
+	from, to := c.client, c.server
+	if answers {
+		from, to = to, from
 	}
+	buf := make([]byte, chunkSize)
+	sent, last := 0, 0 // bytes sent since the fault with this number began
+	for {
+		n, readErr := from.Read(buf)
+		// This holds and delays the end of the stream too.
+		fault, number, ok := c.await(answers)
+		if !ok {
+			return
+		}
+		if number != last {
+			sent, last = 0, number
+		}
+		limited := answers && fault.ResetAfter > 0 && n > 0 && sent+n >= fault.ResetAfter
+		data := buf[:n]
+		if limited {
+			data = data[:max(fault.ResetAfter-sent, 0)]
+		}
+		sent += n
+		if _, err := to.Write(data); err != nil || limited {
+			c.reset()
+			return
+		}
+		if readErr != nil {
+			if to.CloseWrite() != nil {
+				c.reset()
+			}
+			return
+		}
+	}
+}
+
+// await waits until the current fault lets data pass, and returns that fault and its
+// number. It returns false if the connection closes first.
+func (c *conn) await(answers bool) (f Fault, number int, ok bool) {
+	delayed := false
+	for {
+		fault, number, ended := c.proxy.state()
+		held := fault.HoldRequests
+		if answers {
+			held = fault.HoldAnswers
+		}
+		if !held && (delayed || fault.Delay == 0) {
+			return fault, number, true
+		}
+		var delay <-chan time.Time // never, if held
+		if !held {
+			delay = time.After(fault.Delay)
+		}
+		select {
+		case <-delay:
+			delayed = true
+		case <-ended:
+		case <-c.done:
+			return fault, number, false
+		}
+	}
+}
+
+func (c *conn) reset() {
+	c.once.Do(func() {
+		c.proxy.reset.Add(1)
+		close(c.done)
+		reset(c.client)
+		reset(c.server)
+	})
+}
+
+// close closes both connections after everything is forwarded.
+func (c *conn) close() {
+	c.once.Do(func() {
+		close(c.done)
+		_ = c.client.Close()
+		_ = c.server.Close()
+	})
+}
+
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0) // fails if the connection has already closed
+	_ = c.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,16 +16,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience bounds what should take no time, on a machine that is busy.
-const patience = time.Minute
-
-// aWhile is long enough for something to go wrong that must not happen. A slow
-// machine makes such a test weaker, but never makes it fail.
-const aWhile = 50 * time.Millisecond
+const (
+	// timeout bounds operations that take no time, except on a busy machine.
+	timeout = time.Minute
+	// idle is how long a test waits for something that must not happen. A slow
+	// machine may hide a bug, but does not fail the test.
+	idle = 50 * time.Millisecond
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestPassesOn(t *testing.T) {
+func TestForwardsUnchanged(t *testing.T) {
 	proxy := listen(t, echo(t))
 	c := dial(t, proxy)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
@@ -36,100 +38,88 @@ func TestPassesOn(t *testing.T) {
 	})
 	got, err := io.ReadAll(c)
 	sending.Wait()
-	require.NoError(t, err, "the end is passed on as an end")
+	require.NoError(t, err, "the proxy closes the connection when the server does")
 	assert.Equal(t, big, got)
 	assert.Equal(t, Stats{Accepted: 1}, proxy.Stats())
 }
 
 func TestRefuse(t *testing.T) {
 	proxy := listen(t, echo(t))
-	running := dial(t, proxy)
-	requireEcho(t, running)
+	existing := dial(t, proxy)
+	requireEcho(t, existing)
 
 	proxy.Set(Fault{Refuse: true})
 	requireRefused(t, proxy)
-	requireEcho(t, running)
+	requireEcho(t, existing)
 
 	proxy.Set(Fault{})
 	requireEcho(t, dial(t, proxy))
+
+	stopped := echo(t)
+	require.NoError(t, stopped.Close())
+	requireRefused(t, listen(t, stopped))
 }
 
 func TestReset(t *testing.T) {
 	proxy := listen(t, echo(t))
-	one, other := dial(t, proxy), dial(t, proxy)
-	requireEcho(t, one)
-	requireEcho(t, other)
+	conns := []*net.TCPConn{dial(t, proxy), dial(t, proxy)}
+	for _, c := range conns {
+		requireEcho(t, c)
+	}
 	proxy.Reset()
-	requireReset(t, one)
-	requireReset(t, other)
+	for _, c := range conns {
+		requireReset(t, c)
+	}
 	requireEcho(t, dial(t, proxy))
 	assert.Equal(t, Stats{Accepted: 3, Reset: 2}, proxy.Stats())
 }
 
-func TestServerThatIsAway(t *testing.T) {
-	server := echo(t)
-	require.NoError(t, server.Close())
-	requireRefused(t, listen(t, server))
-}
-
 func TestHoldRequests(t *testing.T) {
-	server, arrived := sink(t)
+	server, received := echoAndReport(t)
 	proxy := listen(t, server)
 	c := dial(t, proxy)
 	send(t, c, "a")
-	requireArrives(t, arrived, "a")
+	requireReceived(t, received, "a")
 
 	proxy.Set(Fault{HoldRequests: true})
 	send(t, c, "b")
-	requireNothing(t, arrived)
+	requireNothing(t, received)
 	proxy.Set(Fault{})
-	requireArrives(t, arrived, "b")
-}
+	requireReceived(t, received, "b")
 
-// A request can arrive after its sender has gone.
-func TestWhatIsHeldOutlivesItsSender(t *testing.T) {
-	server, arrived := sink(t)
-	proxy := listen(t, server)
 	proxy.Set(Fault{HoldRequests: true})
-	c := dial(t, proxy)
+	c = dial(t, proxy)
 	send(t, c, "late")
 	require.NoError(t, c.Close())
-	requireNothing(t, arrived)
+	requireNothing(t, received)
 	proxy.Set(Fault{})
-	requireArrives(t, arrived, "late")
+	requireReceived(t, received, "late") // after the client has disconnected
 }
 
 func TestHoldAnswers(t *testing.T) {
-	server, arrived := sink(t)
+	server, received := echoAndReport(t)
 	proxy := listen(t, server)
 	proxy.Set(Fault{HoldAnswers: true})
 	c := dial(t, proxy)
 	send(t, c, "a")
-	requireArrives(t, arrived, "a") // and is answered
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(aWhile)))
+	requireReceived(t, received, "a")
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(idle)))
 	_, err := c.Read(make([]byte, 1))
-	var timeout net.Error
-	require.ErrorAs(t, err, &timeout)
-	assert.True(t, timeout.Timeout())
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 
 	proxy.Set(Fault{})
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
-	got := make([]byte, 1)
-	_, err = io.ReadFull(c, got)
-	require.NoError(t, err)
-	assert.Equal(t, "a", string(got))
+	requireAnswer(t, c, "a")
 }
 
 func TestResetAfter(t *testing.T) {
 	proxy := listen(t, echo(t))
-	old := dial(t, proxy)
-	requireEcho(t, old)
+	existing := dial(t, proxy)
+	requireEcho(t, existing)
 	proxy.Set(Fault{ResetAfter: 6})
-	for _, c := range []*net.TCPConn{old, dial(t, proxy)} {
+	for _, c := range []*net.TCPConn{existing, dial(t, proxy)} {
 		requireEcho(t, c) // 4 bytes
 		send(t, c, "more")
-		// What came before the reset may get lost with it.
-		requireReset(t, c)
+		requireReset(t, c) // which may discard the next 2 bytes
 	}
 	proxy.Set(Fault{})
 	requireEcho(t, dial(t, proxy))
@@ -143,18 +133,15 @@ func TestDelay(t *testing.T) {
 	for range 3 {
 		requireEcho(t, c)
 	}
-	assert.GreaterOrEqual(t, time.Since(begin), 60*time.Millisecond, "three times there and back")
+	assert.GreaterOrEqual(t, time.Since(begin), 60*time.Millisecond, "three round trips")
 
 	proxy.Set(Fault{Delay: 1000 * time.Hour})
 	send(t, c, "x")
 	proxy.Set(Fault{})
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
-	got := make([]byte, 1)
-	_, err := io.ReadFull(c, got)
-	require.NoError(t, err, "a delay ends with its fault")
+	requireAnswer(t, c, "x") // the delay ends with the fault
 }
 
-func TestCloseEndsWhatIsHeld(t *testing.T) {
+func TestCloseDiscardsHeldData(t *testing.T) {
 	proxy := listen(t, echo(t))
 	c := dial(t, proxy)
 	requireEcho(t, c)
@@ -165,13 +152,6 @@ func TestCloseEndsWhatIsHeld(t *testing.T) {
 	assert.Error(t, proxy.Close())
 }
 
-func TestFaultString(t *testing.T) {
-	assert.Equal(t, "none", Fault{}.String())
-	assert.Equal(t, "refuse hold-requests hold-answers reset-after=7 delay=1s",
-		Fault{Refuse: true, HoldRequests: true, HoldAnswers: true, ResetAfter: 7, Delay: time.Second}.String())
-}
-
-// listen starts a proxy in front of a server.
 func listen(t *testing.T, server net.Listener) *Proxy {
 	t.Helper()
 	proxy, err := Listen(t.Context(), server.Addr().String())
@@ -188,37 +168,35 @@ func dial(t *testing.T, proxy *Proxy) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// echo starts a server that sends back what it gets.
 func echo(t *testing.T) net.Listener {
 	t.Helper()
 	return serve(t, func(c net.Conn) { _, _ = io.Copy(c, c) })
 }
 
-// sink starts an echo server that also tells what arrives, byte by byte.
-func sink(t *testing.T) (server net.Listener, arrived <-chan byte) {
+// echoAndReport starts an echo server that also sends each byte to a channel.
+func echoAndReport(t *testing.T) (server net.Listener, received <-chan byte) {
 	t.Helper()
 	bytes := make(chan byte, 100)
-	server = serve(t, func(c net.Conn) {
+	return serve(t, func(c net.Conn) {
 		b := make([]byte, 1)
 		for {
 			if _, err := io.ReadFull(c, b); err != nil {
 				return
 			}
 			bytes <- b[0]
-			if _, err := c.Write(b); err != nil && !gone(err) {
+			if _, err := c.Write(b); err != nil && !disconnected(err) {
 				t.Errorf("answer: %v", err)
 			}
 		}
-	})
-	return server, bytes
+	}), bytes
 }
 
-// gone reports whether err says that the other side has gone.
-func gone(err error) bool {
+func disconnected(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
 
-// serve calls handle for each connection, and ends with the test.
+// serve calls handle for each connection until the test ends. The proxy of the test
+// closes all connections.
 func serve(t *testing.T, handle func(net.Conn)) net.Listener {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -230,18 +208,9 @@ func serve(t *testing.T, handle func(net.Conn)) net.Listener {
 			if err != nil {
 				return
 			}
-			stop := make(chan struct{})
-			closing := sync.OnceFunc(func() { _ = c.Close(); close(stop) })
 			goroutines.Go(func() {
-				defer closing()
+				defer c.Close()
 				handle(c)
-			})
-			goroutines.Go(func() {
-				select {
-				case <-t.Context().Done():
-					closing()
-				case <-stop:
-				}
 			})
 		}
 	})
@@ -261,23 +230,27 @@ func send(t *testing.T, c net.Conn, data string) {
 func requireEcho(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	send(t, c, "ping")
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
-	got := make([]byte, 4)
-	_, err := io.ReadFull(c, got)
-	require.NoError(t, err)
-	require.Equal(t, "ping", string(got))
+	requireAnswer(t, c, "ping")
 }
 
-// requireReset reads until the connection ends, which must be by a reset.
+func requireAnswer(t *testing.T, c *net.TCPConn, want string) {
+	t.Helper()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(timeout)))
+	got := make([]byte, len(want))
+	_, err := io.ReadFull(c, got)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got))
+}
+
 func requireReset(t *testing.T, c *net.TCPConn) {
 	t.Helper()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(timeout)))
 	_, err := io.Copy(io.Discard, c)
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 }
 
-// requireRefused makes a connection, which must be reset. That can be so early
-// that it is not made at all.
+// requireRefused requires the reset of a new connection, which may come before Dial
+// returns.
 func requireRefused(t *testing.T, proxy *Proxy) {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", proxy.Addr())
@@ -289,25 +262,23 @@ func requireRefused(t *testing.T, proxy *Proxy) {
 	requireReset(t, c.(*net.TCPConn))
 }
 
-func requireArrives(t *testing.T, arrived <-chan byte, want string) {
+func requireReceived(t *testing.T, received <-chan byte, want string) {
 	t.Helper()
-	var got []byte
-	for len(got) < len(want) {
+	for i := range want {
 		select {
-		case b := <-arrived:
-			got = append(got, b)
-		case <-time.After(patience):
-			require.Equal(t, want, string(got))
+		case b := <-received:
+			require.Equal(t, want[i], b)
+		case <-time.After(timeout):
+			require.Fail(t, "not received", "%q", want[i:])
 		}
 	}
-	require.Equal(t, want, string(got))
 }
 
-func requireNothing(t *testing.T, arrived <-chan byte) {
+func requireNothing(t *testing.T, received <-chan byte) {
 	t.Helper()
 	select {
-	case b := <-arrived:
-		require.Fail(t, "arrived", "%q", b)
-	case <-time.After(aWhile):
+	case b := <-received:
+		require.Fail(t, "received", "%q", b)
+	case <-time.After(idle):
 	}
 }

@@ -1,51 +1,63 @@
 package integration
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// The tests in this file put a front with faults before the real server. What
-// goes wrong is counted, not timed, and the real client, the real delays and
-// real connections are used: a second and more passes before anything is tried
-// again. The same over hours of virtual time is in package events.
-
-// longPatience is for what waits for delays that double.
+// longPatience bounds waits for delays that double.
 const longPatience = 3 * patience
 
-// impatient is for servers that do not answer.
-var impatient = events.Options{RequestTimeout: time.Second}
-
-// alone is for faults that end all that is under way on a connection. It has each
-// request fail once, and not again for each other one.
-var alone = events.Options{Workers: 1}
-
-// faultRow is one way in which a server can fail.
+// faultRow is a way in which a server or the connection to it fails.
 type faultRow struct {
 	name   string
-	answer fault
 	http1  bool
-	opts   events.Options
-	// pause is set if the answer pushes back: the least time for which the server
-	// is to be left alone then.
+	answer fault
+	// workers is 1 for faults that hit all requests in flight on a connection, so
+	// that each request fails once.
+	workers int
+	// pause is set if the answer pushes back: how long the recorder must then
+	// send nothing.
 	pause time.Duration
 }
 
 func faultRows() []faultRow {
 	const json = "application/json"
 	return []faultRow{
-		// What priority and fairness answers is text, and what an admission plugin
-		// answers is a Status.
+		// Priority and fairness responds with text, an admission plugin with a
+		// Status.
 		{name: "429", answer: status(429, ""), pause: 5 * time.Second},
 		{name: "429 for 7 s", answer: status(429, "7"), pause: 7 * time.Second},
 		{name: "429 for 7 s, page", answer: page(429, "7"), pause: 7 * time.Second},
@@ -60,168 +72,136 @@ func faultRows() []faultRow {
 		{name: "503, page", answer: page(503, "")},
 		{name: "504", answer: status(504, "")},
 		{name: "504, page", answer: page(504, "")},
-		// Nobody there that knows Events.
+		// Not from an API server that serves Events.
 		{name: "404, page", answer: page(404, "")},
 
-		{name: "reset", answer: reset, opts: alone},
+		{name: "reset", answer: reset, workers: 1},
 		{name: "reset, HTTP/1.1", answer: reset, http1: true},
-		{name: "stream ended", answer: abort},
+		{name: "stream closed", answer: abort},
 		{name: "EOF", answer: abort, http1: true},
-		{name: "no answer", answer: silence, opts: impatient},
-		{name: "no answer, HTTP/1.1", answer: silence, opts: impatient, http1: true},
+		{name: "no response", answer: silence},
+		{name: "no response, HTTP/1.1", answer: silence, http1: true},
 
 		{name: "HTML", answer: body("text/html", "<html><body>Welcome to the hotel. Please log in.</body></html>")},
-		{name: "nothing", answer: body(json, "")},
+		{name: "empty body", answer: body(json, "")},
 		{name: "truncated JSON", answer: body(json, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"na`)},
 		{name: "another kind", answer: body(json, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"x"}}`)},
 		{name: "another Event", answer: body(json, anotherEvent)},
 		{name: "success", answer: body(json, `{"apiVersion":"v1","kind":"Status","status":"Success","code":200}`)},
 		{name: "failure with 200", answer: body(json, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":200}`)},
 
-		// The server has done it, and nobody learns of that.
+		// The server carries the request out, and the response is lost.
 		{name: "done and 500", answer: done(status(500, ""))},
 		{name: "done and 504", answer: done(page(504, ""))},
-		{name: "done and reset", answer: done(reset), opts: alone},
+		{name: "done and reset", answer: done(reset), workers: 1},
 		{name: "done and reset, HTTP/1.1", answer: done(reset), http1: true},
-		{name: "done and no answer", answer: done(silence), opts: impatient},
+		{name: "done and no response", answer: done(silence)},
 		{name: "done and HTML", answer: done(body("text/html", "<html></html>"))},
 		{name: "done and another Event", answer: done(body(json, anotherEvent))},
-		{name: "half an answer and stream ended", answer: half(abort)},
-		{name: "half an answer and EOF", answer: half(abort), http1: true},
-		{name: "half an answer and reset", answer: half(reset), http1: true},
-		{name: "half an answer and no more", answer: half(silence), opts: impatient},
+		{name: "half a response and stream closed", answer: half(abort)},
+		{name: "half a response and EOF", answer: half(abort), http1: true},
+		{name: "half a response and reset", answer: half(reset), http1: true},
+		{name: "half a response and no more", answer: half(silence)},
 	}
 }
 
 const anotherEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"x","namespace":"x"}}`
 
-// atOnce runs all rows side by side, whatever -parallel says: they spend their
-// time with waiting for delays to pass.
-func atOnce[R any](t *testing.T, rows []R, name func(R) string, f func(*testing.T, R)) {
+// runAtOnce runs all rows concurrently, whatever -parallel says: they spend their
+// time waiting for delays.
+func runAtOnce(t *testing.T, rows []faultRow, run func(*testing.T, faultRow)) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	for _, row := range rows {
-		group.Go(func() { t.Run(name(row), func(t *testing.T) { f(t, row) }) })
+		group.Go(func() { t.Run(row.name, func(t *testing.T) { run(t, row) }) })
 	}
 }
 
-// TestFaults has the first try of every single create, look and patch go wrong.
+// TestFaults fails the first try of every create, look-up and patch. Every
+// occurrence must reach the server.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	atOnce(t, faultRows(), func(row faultRow) string { return row.name }, func(t *testing.T, row faultRow) {
+	runAtOnce(t, faultRows(), func(t *testing.T, row faultRow) {
+		const distinct, inLoops = 6, 2 // Pods, and how many of them begin in a loop
 		f := newFront(t, row.http1)
+		workers, outcome, least := cmp.Or(row.workers, distinct), "troubled", 2*distinct
+		inject := func() { f.follow(row.answer, func(c call) bool { return c.nth == 0 }) }
 		if row.pause > 0 {
-			row.opts.Workers = 1 // or else there are requests under way when the pause begins
-			f.follow(first(1, row.answer))
-		} else {
-			row.opts.Workers = cmp.Or(row.opts.Workers, distinct)
-			f.follow(firstOfEach(row.answer))
+			workers = 1 // or else requests are in flight when the pause begins
+			outcome, least = "pushedBack", 2
+			inject = func() {
+				calls := 0
+				f.follow(row.answer, func(call) bool { calls++; return calls == 1 })
+			}
 		}
-		w := newFaultyWorld(t, f, row.opts)
-		w.emit(distinct, 1)
-		w.emit(inLoops, 9)
-		flushThrough(t, w.r)
-		w.requireDelivered(t)
+		inject()
+		namespace := apiserver.Namespace(t)
+		r := recordThrough(t, f, events.Options{Workers: workers})
+		history := watchEvents(t, r.clients, namespace)
+		sent := newTally(namespace, r.recorder())
+		requireDelivered := func() {
+			r.flushWithin(t, longPatience)
+			sent.requireWritten(t, r)
+			for _, event := range r.written(t) {
+				history.requireSeen(t, event.Name, occurrences(&event))
+			}
+			history.requireCountsGrow(t)
+			require.Empty(t, r.Stats().Dropped)
+		}
+		for pod := range distinct {
+			sent.occur(pod, 1)
+		}
+		for pod := range inLoops {
+			sent.occur(pod, 9)
+		}
+		requireDelivered()
 
-		if row.pause > 0 {
-			f.follow(first(1, row.answer))
+		inject()
+		for pod := range distinct {
+			sent.occur(pod, 10) // singletons become series, and series continue
 		}
-		w.emit(distinct, 10) // the singletons have become series, and the others have more to tell
-		flushThrough(t, w.r)
-		w.requireDelivered(t)
+		requireDelivered()
 
 		calls, faults := f.log()
-		outcome, least := "troubled", 2*distinct
 		if row.pause > 0 {
-			outcome, least = "pushedBack", 2
-			requireLeftAlone(t, calls, row.pause)
+			requirePause(t, calls, row.pause)
 		}
 		assert.GreaterOrEqual(t, faults, least)
-		assert.GreaterOrEqual(t, outcomes(w.r.Stats(), outcome), least, w.r.Stats().Writes)
-		w.r.Shutdown()
-		w.requireDelivered(t)
+		assert.GreaterOrEqual(t, outcomes(r.Stats(), outcome), least, r.Stats().Writes)
+		r.Shutdown()
+		requireDelivered()
 	})
 }
 
-// TestFaultsOfConnections has connections go wrong before there is a request.
-func TestFaultsOfConnections(t *testing.T) {
-	t.Parallel()
-	type row struct {
-		name  string
-		set   func(*connectionFaults)
-		http1 bool
-	}
-	rows := []row{
-		{name: "refused", set: func(c *connectionFaults) { c.refused.Store(10) }},
-		{name: "refused, HTTP/1.1", set: func(c *connectionFaults) { c.refused.Store(10) }, http1: true},
-		{name: "reset", set: func(c *connectionFaults) { c.reset.Store(10) }},
-		{name: "reset, HTTP/1.1", set: func(c *connectionFaults) { c.reset.Store(10) }, http1: true},
-		{name: "wrong certificate", set: func(c *connectionFaults) { c.distrusted.Store(10) }},
-		{name: "wrong certificate, HTTP/1.1", set: func(c *connectionFaults) { c.distrusted.Store(10) }, http1: true},
-	}
-	atOnce(t, rows, func(row row) string { return row.name }, func(t *testing.T, row row) {
-		f := newFront(t, row.http1)
-		row.set(&f.connections)
-		w := newFaultyWorld(t, f, events.Options{Workers: 8})
-		w.emit(distinct, 1)
-		w.emit(inLoops, 9)
-		flushThrough(t, w.r)
-		w.requireDelivered(t)
-
-		// And once more, when there are series. The connections that there are
-		// have to go first.
-		f.server.CloseClientConnections()
-		row.set(&f.connections)
-		w.emit(distinct, 10)
-		flushThrough(t, w.r)
-		w.requireDelivered(t)
-
-		assert.EqualValues(t, 20, f.connections.seen.Load())
-		assert.NotZero(t, outcomes(w.r.Stats(), "troubled"))
-		w.r.Shutdown()
-		w.requireDelivered(t)
-	})
-}
-
-// TestFaultsDuringALoop has every other request of a loop go wrong, from the
-// create over heartbeats to the end, and the count has to be right.
+// TestFaultsDuringALoop fails every other request of a loop: the create, the
+// heartbeats and the finish. The count must be exact.
 func TestFaultsDuringALoop(t *testing.T) {
 	t.Parallel()
-	rows := []faultRow{
+	runAtOnce(t, []faultRow{
 		{name: "500", answer: status(500, "")},
-		{name: "429", answer: status(429, ""), pause: 5 * time.Second},
+		{name: "429", answer: status(429, "")},
 		{name: "reset", answer: reset},
-		{name: "no answer", answer: silence, opts: impatient},
+		{name: "no response", answer: silence},
 		{name: "done and 500", answer: done(status(500, ""))},
 		{name: "done and reset", answer: done(reset)},
-		{name: "half an answer", answer: half(abort), http1: true},
+		{name: "half a response", answer: half(abort), http1: true},
 		{name: "another Event", answer: body("application/json", anotherEvent)},
-	}
-	atOnce(t, rows, func(row faultRow) string { return row.name }, func(t *testing.T, row faultRow) {
+	}, func(t *testing.T, row faultRow) {
 		f := newFront(t, row.http1)
-		f.follow(everyOther(row.answer))
-		row.opts.HeartbeatInterval = time.Second
-		row.opts.FinishAfter = 5 * time.Second
+		f.follow(row.answer, func(c call) bool { return c.nth%2 == 0 })
 		namespace := apiserver.Namespace(t)
-		r := recordThrough(t, f, row.opts)
+		r := recordThrough(t, f, events.Options{HeartbeatInterval: time.Second, FinishAfter: 5 * time.Second})
 		history := watchEvents(t, r.clients, namespace)
 		recorder, pod := r.recorder(), podIn(namespace, "crashing")
 
 		emitted := 0
-		apiserver.Eventually(t, longPatience, func(context.Context) error {
+		require.Eventually(t, func() bool {
 			emit(recorder, pod, 1)
 			emitted++
-			if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 1 {
-				return fmt.Errorf("%d heartbeats", beats)
-			}
-			return nil
-		})
-		apiserver.Eventually(t, longPatience, func(context.Context) error {
-			if n := r.Stats().Tracked; n > 0 {
-				return fmt.Errorf("%d series", n)
-			}
-			return nil
-		})
+			// A look confirms a heartbeat whose response was lost.
+			return r.writes("heartbeat", "written")+r.writes("heartbeat", "changed") > 0
+		}, longPatience, apiserver.PollInterval)
+		require.Eventually(t, func() bool { return r.Stats().Tracked == 0 }, longPatience, apiserver.PollInterval)
 
 		event := eventAbout(t, r.clients, namespace, pod.UID)
 		assert.Equal(t, "Finished", state(event))
@@ -230,191 +210,49 @@ func TestFaultsDuringALoop(t *testing.T) {
 		assert.GreaterOrEqual(t, faultyCalls(calls, "finish"), 1)
 		assert.GreaterOrEqual(t, faultyCalls(calls, "patch"), 2)
 		assert.Zero(t, dropped(r.Stats()))
-		requireSeen(t, history, event.Name, emitted)
-		requireCountsGrow(t, history)
+		history.requireSeen(t, event.Name, emitted)
+		history.requireCountsGrow(t)
 	})
 }
 
-// What happens while a series cannot be closed is another one, and takes nothing
-// from it.
-func TestOccurrencesWhileASeriesCannotBeClosed(t *testing.T) {
+// TestOccurrencesWhileAFinishFails emits events while the recorder cannot finish
+// their series. They belong to another series.
+func TestOccurrencesWhileAFinishFails(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, false)
-	f.follow(func(c call) fault {
-		if c.verb != "finish" {
-			return nil
-		}
-		return done(status(500, ""))
-	})
+	f.follow(done(status(500, "")), func(c call) bool { return c.verb == "finish" })
 	namespace := apiserver.Namespace(t)
 	r := recordThrough(t, f, events.Options{FinishAfter: 3 * time.Second})
 	history := watchEvents(t, r.clients, namespace)
 	recorder, pod := r.recorder(), podIn(namespace, "crashing")
 	emit(recorder, pod, 10)
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		if calls, _ := f.log(); faultyCalls(calls, "finish") < 2 {
-			return fmt.Errorf("the series has not been closed twice: %v", calls)
-		}
-		return nil
+	eventually(t, func(c *assert.CollectT) {
+		calls, _ := f.log()
+		assert.GreaterOrEqual(c, faultyCalls(calls, "finish"), 2)
 	})
 	emit(recorder, pod, 5)
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		found, err := eventsAbout(ctx, r.clients, namespace, pod.UID)
-		if err == nil && len(found) < 2 {
-			err = fmt.Errorf("%d Events", len(found))
-		}
-		return err
-	})
-	f.follow(nil)
-	flushThrough(t, r)
-	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
-	require.NoError(t, err)
-	require.Len(t, found, 2) // in the order of their names
+	eventually(t, func(c *assert.CollectT) { assert.Len(c, eventsAbout(c, r.clients, namespace, pod.UID), 2) })
+	f.follow(nil, nil)
+	r.flushWithin(t, longPatience)
+	found := eventsAbout(t, r.clients, namespace, pod.UID)
+	require.Len(t, found, 2)
 	assert.Equal(t, 10, occurrences(&found[0]))
 	assert.Equal(t, "Finished", state(&found[0]))
 	assert.Equal(t, 5, occurrences(&found[1]))
-	requireSeen(t, history, found[1].Name, 5)
-	requireCountsGrow(t, history)
+	history.requireSeen(t, found[1].Name, 5)
+	history.requireCountsGrow(t)
 	r.requireAccounted(t, 15)
 }
 
-// TestManyEventsDuringAFault has the server fail for so long that each of many
-// events has failed before one of them can be written.
-func TestManyEventsDuringAFault(t *testing.T) {
-	t.Parallel()
-	const n = 200
-	type row struct {
-		name   string
-		answer fault
-		faults int
-		opts   events.Options
-	}
-	rows := []row{
-		// A push-back is one for all of them.
-		{name: "429", answer: status(429, ""), faults: 2},
-		{name: "500", answer: status(500, ""), faults: n},
-		{name: "503", answer: page(503, ""), faults: n},
-		{name: "reset", answer: reset, faults: n},
-		{name: "no answer", answer: silence, faults: n, opts: events.Options{RequestTimeout: time.Second, Workers: n}},
-		{name: "done and reset", answer: done(reset), faults: n},
-		{name: "done and 500", answer: done(status(500, "")), faults: n},
-	}
-	atOnce(t, rows, func(row row) string { return row.name }, func(t *testing.T, row row) {
-		f := newFront(t, false)
-		f.follow(first(row.faults, row.answer))
-		row.opts.QPS = -1
-		namespace := apiserver.Namespace(t)
-		r := recordThrough(t, f, row.opts)
-		recorder := r.recorder()
-		for i := range n {
-			emit(recorder, podIn(namespace, fmt.Sprintf("pod-%d", i)), 1)
-		}
-		flushThrough(t, r)
-		_, faults := f.log()
-		assert.Equal(t, row.faults, faults)
-		assert.Zero(t, dropped(r.Stats()))
-		assert.Len(t, r.written(t), n)
-		r.requireAccounted(t, n)
-	})
-}
-
-// faultyWorld is a recording through a front, and what was emitted.
-type faultyWorld struct {
-	r         *recording
-	namespace string
-	history   *history
-	recorder  events.EventRecorder
-	emitted   [distinct]int // by the number of the Pod
-}
-
-const (
-	// distinct is how many Pods of a faultyWorld there are events about.
-	distinct = 6
-	// inLoops is how many of them are in a loop.
-	inLoops = 2
-)
-
-func newFaultyWorld(t *testing.T, f *front, opts events.Options) *faultyWorld {
-	t.Helper()
-	w := &faultyWorld{namespace: apiserver.Namespace(t)}
-	w.r = recordThrough(t, f, opts)
-	w.history = watchEvents(t, w.r.clients, w.namespace)
-	w.recorder = w.r.recorder()
-	return w
-}
-
-// recordThrough is startRecording with the front as the server.
 func recordThrough(t *testing.T, f *front, opts events.Options) *recording {
 	t.Helper()
-	r := startRecording(t, f.config(), opts)
-	r.clients = apiserver.Clientset(t) // past the front
+	r := startRecording(t, eventsSink, f.config(), opts)
+	r.clients = apiserver.Clientset(t) // not through the front
 	return r
 }
 
-// flushThrough waits until all that was emitted is on the server, for longer than
-// flush.
-func flushThrough(t *testing.T, r *recording) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), longPatience)
-	defer cancel()
-	require.NoError(t, r.Flush(ctx))
-}
-
-// emit emits n events about each of the first pods.
-func (w *faultyWorld) emit(pods, n int) {
-	for i := range pods {
-		emit(w.recorder, podIn(w.namespace, podName(i)), n)
-		w.emitted[i] += n
-	}
-}
-
-func podName(i int) string { return fmt.Sprintf("pod-%02d", i) }
-
-// requireDelivered fails the test unless all that was emitted is on the server,
-// in one Event for each Pod, and came there without a step back. It must have
-// been flushed.
-func (w *faultyWorld) requireDelivered(t *testing.T) {
-	t.Helper()
-	want, got := map[string]int{}, map[string]int{}
-	total := 0
-	for i, n := range w.emitted {
-		want[podName(i)] = n
-		total += n
-	}
-	written := w.r.written(t)
-	for i := range written {
-		got[written[i].Regarding.Name] += occurrences(&written[i])
-	}
-	require.Equal(t, want, got)
-	require.Len(t, written, distinct, "Events")
-	require.Empty(t, w.r.Stats().Dropped)
-	requireAccounted(t, total, w.r.Stats(), written)
-	for i := range written {
-		requireSeen(t, w.history, written[i].Name, occurrences(&written[i]))
-	}
-	requireCountsGrow(t, w.history)
-}
-
-// requireSeen waits until a history has come to a count of an Event.
-func requireSeen(t *testing.T, h *history, name string, count int) {
-	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		latest := 0
-		for _, c := range h.all() {
-			if c.event.Name == name {
-				latest = occurrences(c.event)
-			}
-		}
-		if latest != count {
-			return fmt.Errorf("%s was last seen with %d occurrences, not %d", name, latest, count)
-		}
-		return nil
-	})
-}
-
-// requireLeftAlone fails the test unless there was no call for that long after
-// each one that was pushed back.
-func requireLeftAlone(t *testing.T, calls []call, pause time.Duration) {
+// requirePause fails the test if a call came within the pause after a faulty one.
+func requirePause(t *testing.T, calls []call, pause time.Duration) {
 	t.Helper()
 	for i, c := range calls {
 		if c.faulty && i+1 < len(calls) {
@@ -423,7 +261,6 @@ func requireLeftAlone(t *testing.T, calls []call, pause time.Duration) {
 	}
 }
 
-// faultyCalls returns how many calls with a verb went wrong.
 func faultyCalls(calls []call, verb string) int {
 	n := 0
 	for _, c := range calls {
@@ -434,7 +271,6 @@ func faultyCalls(calls []call, verb string) int {
 	return n
 }
 
-// outcomes returns how many requests had an outcome, whatever they were for.
 func outcomes(stats events.Stats, outcome string) int {
 	n := 0
 	for key, count := range stats.Writes {
@@ -443,4 +279,269 @@ func outcomes(stats events.Stats, outcome string) int {
 		}
 	}
 	return n
+}
+
+// front is an HTTPS proxy for the shared server that can inject faults. It counts
+// requests, not time, to decide which of them fail.
+type front struct {
+	server *httptest.Server
+	real   http.Handler
+
+	mu       sync.Mutex
+	answer   fault           // nil for no faults
+	hits     func(call) bool // which calls get it
+	calls    []call
+	attempts map[attempt]int
+	faults   int
+
+	timeouts timeouts
+}
+
+type call struct {
+	attempt
+	nth    int // number of earlier calls with the same attempt
+	at     time.Time
+	faulty bool
+}
+
+type attempt struct {
+	verb string // create, look, finish or patch; empty for other requests
+	name string // of the Event
+}
+
+// fault handles a request instead of the real server.
+type fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
+
+// newFront starts a front without faults. It speaks HTTP/2, as the real server
+// does, or HTTP/1.1.
+func newFront(t *testing.T, http1 bool) *front {
+	t.Helper()
+	config := apiserver.Config(t)
+	transport, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	target, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	discard := log.New(io.Discard, "", 0) // clients that give up are expected
+	f := &front{
+		real: &httputil.ReverseProxy{
+			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			Transport: transport,
+			ErrorLog:  discard,
+		},
+		attempts: map[attempt]int{},
+	}
+	f.server = httptest.NewUnstartedServer(f)
+	f.server.EnableHTTP2 = !http1
+	f.server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connectionKey{}, c)
+	}
+	f.server.Config.ErrorLog = discard
+	f.server.StartTLS()
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+// config returns a configuration for clients of the front. The front adds the
+// credentials of an administrator.
+func (f *front) config() *rest.Config {
+	return &rest.Config{
+		Host:          f.server.URL,
+		QPS:           -1,
+		WrapTransport: f.timeouts.transport,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.server.Certificate().Raw}),
+		},
+	}
+}
+
+// follow answers the calls that hits selects.
+func (f *front) follow(answer fault, hits func(call) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer, f.hits = answer, hits
+}
+
+func (f *front) log() (calls []call, faults int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls), f.faults
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client is gone
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer := f.begin(attemptOf(r, body), begin)
+	if answer == nil {
+		f.real.ServeHTTP(w, r)
+		return
+	}
+	answer(w, r.WithContext(context.WithValue(r.Context(), frontKey{}, f)), f.real)
+}
+
+func (f *front) begin(a attempt, at time.Time) (answer fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := call{attempt: a, nth: f.attempts[a], at: at}
+	f.attempts[a]++
+	if c.faulty = f.answer != nil && a.verb != "" && f.hits(c); c.faulty {
+		f.faults++
+		answer = f.answer
+	}
+	f.calls = append(f.calls, c)
+	return answer
+}
+
+func attemptOf(r *http.Request, body []byte) attempt {
+	var object metav1.PartialObjectMetadata
+	invalid := json.Unmarshal(body, &object) != nil
+	a := attempt{name: path.Base(r.URL.Path)}
+	switch {
+	case !strings.Contains(r.URL.Path, "/events"):
+		return attempt{}
+	case r.Method == http.MethodPost && !invalid:
+		return attempt{verb: "create", name: object.Name}
+	case r.Method != http.MethodPatch:
+		return attempt{}
+	case string(body) == "{}":
+		a.verb = "look"
+	case object.Annotations[series.AnnotationState] == "Finished":
+		a.verb = "finish"
+	default:
+		a.verb = "patch"
+	}
+	return a
+}
+
+// Context keys: the front of a faulty request, and the connection of a request.
+type frontKey struct{}
+type connectionKey struct{}
+
+// status responds with a Status, as an API server does.
+func status(code int, retryAfter string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		object := &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status:   metav1.StatusFailure,
+			Message:  "scripted: " + http.StatusText(code),
+			Code:     int32(code),
+		}
+		if seconds, err := strconv.Atoi(retryAfter); err == nil {
+			object.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
+		}
+		text := runtime.EncodeOrDie(scheme.Codecs.LegacyCodec(metav1.Unversioned), object)
+		write(w, code, retryAfter, runtime.ContentTypeJSON, text)
+	}
+}
+
+// page responds with HTML, as a proxy does.
+func page(code int, retryAfter string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		text := fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>", code, http.StatusText(code))
+		write(w, code, retryAfter, "text/html", text)
+	}
+}
+
+// retryAt responds with a Retry-After date that lies so far ahead.
+func retryAt(ahead time.Duration, answer func(retryAfter string) fault) fault {
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answer(time.Now().Add(ahead).UTC().Format(http.TimeFormat))(w, r, server)
+	}
+}
+
+// body responds with success and an unexpected body.
+func body(contentType, text string) fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		write(w, http.StatusOK, "", contentType, text)
+	}
+}
+
+// reset resets the connection, with all requests in flight on it.
+func reset(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	conn := r.Context().Value(connectionKey{}).(*tls.Conn).NetConn().(*net.TCPConn)
+	_ = conn.SetLinger(0) // it may be closed already
+	_ = conn.Close()
+	panic(http.ErrAbortHandler)
+}
+
+// abort closes the connection, or with HTTP/2 the stream, without a response.
+func abort(http.ResponseWriter, *http.Request, http.Handler) {
+	panic(http.ErrAbortHandler)
+}
+
+// silence never responds. The request of the client times out.
+func silence(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	r.Context().Value(frontKey{}).(*front).timeouts.expire(r)
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// done lets the real server carry the request out, but answers as the fault does.
+func done(answer fault) fault {
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		carryOut(r, server)
+		answer(w, r, server)
+	}
+}
+
+// half sends half of the response of the real server, and continues as the fault
+// does.
+func half(end fault) fault {
+	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answer := carryOut(r, server)
+		text := answer.Body.String()
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write([]byte(text[:len(text)/2])) // the client may be gone
+		_ = http.NewResponseController(w).Flush()
+		end(w, r, server)
+	}
+}
+
+// carryOut sends a request to the real server even if the client gives up.
+func carryOut(r *http.Request, server http.Handler) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	server.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
+	return answer
+}
+
+func write(w http.ResponseWriter, code int, retryAfter, contentType, text string) {
+	if retryAfter != "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text)) // the client may be gone
+}
+
+// timeouts makes requests of a client time out once the front has decided that
+// they get no response. A real timeout would hit other requests too if the
+// machine is busy. The zero value is ready for use.
+type timeouts struct {
+	requests atomic.Int64
+	cancels  sync.Map // context.CancelFunc by the number of the request
+}
+
+const requestHeader = "X-Eventseries-Request"
+
+func (o *timeouts) transport(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		ctx, cancel := context.WithCancel(r.Context())
+		number := strconv.FormatInt(o.requests.Add(1), 10)
+		o.cancels.Store(number, cancel)
+		r = r.Clone(ctx)
+		r.Header.Set(requestHeader, number)
+		return next.RoundTrip(r)
+	})
+}
+
+func (o *timeouts) expire(r *http.Request) {
+	if cancel, ok := o.cancels.Load(r.Header.Get(requestHeader)); ok {
+		cancel.(context.CancelFunc)()
+	}
 }

@@ -1,8 +1,8 @@
 package integration
 
 import (
-	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,29 +10,48 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// TestLifeOfASeries goes with one series through all of its states, with real
-// verbs, a real clock and short intervals.
+// TestLifeOfASeries takes a series through all its states, with the real clock
+// and short intervals. It writes through each API group and reads both.
 func TestLifeOfASeries(t *testing.T) {
 	t.Parallel()
-	const interval, finish = time.Second, 4 * time.Second
+	for name, row := range map[string]struct {
+		sink     newSink
+		resource string
+		require  func(*testing.T, kubernetes.Interface, *eventsv1.Event) // what core/v1 shows
+	}{
+		"events.k8s.io": {eventsSink, eventsResource, requireNoOldFields},
+		"core":          {coreSink, coreResource, requireOldFields},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLifeOfASeries(t, row.sink, row.resource, row.require)
+		})
+	}
+}
+
+func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore func(*testing.T, kubernetes.Interface, *eventsv1.Event)) {
+	const interval, finishAfter = time.Second, 4 * time.Second
 	namespace := apiserver.Namespace(t)
-	r := startRecording(t, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finish})
+	r := startRecording(t, sink, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
 	history := watchEvents(t, r.clients, namespace)
 	recorder := r.recorder()
 	pod := podIn(namespace, "crashing")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "uid-of-node-1"}}
 	emitted := 0
-	var last moment // when the latest occurrence was
+	var last moment // of the latest occurrence
 	occur := func() moment {
 		emitted++
 		before := time.Now()
@@ -40,10 +59,6 @@ func TestLifeOfASeries(t *testing.T) {
 		last = moment{before, time.Now()}
 		return last
 	}
-
-	// It happens once.
-	first := occur()
-	singleton := eventAbout(t, r.clients, namespace, pod.UID)
 	want := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace},
 		ReportingController: controller,
@@ -55,13 +70,20 @@ func TestLifeOfASeries(t *testing.T) {
 		Note:                "restart of crashing failed",
 		Type:                corev1.EventTypeWarning,
 	}
+	requireWanted := func(event *eventsv1.Event) {
+		requireEvent(t, want, event)
+		requireCore(t, r.clients, event)
+	}
+
+	first := occur()
+	singleton := eventAbout(t, r.clients, namespace, pod.UID)
 	assert.Regexp(t, `^crashing\.[0-9a-f]{16}$`, singleton.Name)
 	first.requireContains(t, singleton.EventTime)
-	requireEvent(t, want, singleton)
-	requireSameInCore(t, r.clients, singleton)
-	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+	assert.Nil(t, singleton.Series)
+	requireWanted(singleton)
+	assert.Equal(t, fmt.Sprintf("create %s: 1", resource), r.requests.String())
 
-	// It happens again, and goes on until there were two heartbeats.
+	// The second occurrence makes it a series.
 	begin := time.Now()
 	second := occur()
 	r.flush(t)
@@ -71,74 +93,60 @@ func TestLifeOfASeries(t *testing.T) {
 	second.requireContains(t, ongoing.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
 	want.Annotations = map[string]string{series.AnnotationState: "Ongoing"}
-	requireEvent(t, want, ongoing)
-	requireSameInCore(t, r.clients, ongoing)
-	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
+	requireWanted(ongoing)
+	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
-	apiserver.Eventually(t, patience, func(context.Context) error {
+	eventually(t, func(c *assert.CollectT) {
 		occur()
-		if beats := requestsOf(r.Stats(), "heartbeat", "written"); beats < 2 {
-			return fmt.Errorf("%d heartbeats", beats)
-		}
-		return nil
+		assert.GreaterOrEqual(c, r.writes("heartbeat", "written"), 2)
 	})
 	loop := time.Since(begin)
 	beating := eventAbout(t, r.clients, namespace, pod.UID)
 	require.NotNil(t, beating.Series)
 	assert.Greater(t, beating.Series.Count, int32(2))
 	assert.LessOrEqual(t, int(beating.Series.Count), emitted)
-	requireEvent(t, want, beating)
+	requireWanted(beating)
 
-	// It stops.
-	var finished *eventsv1.Event
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		finished = eventAbout(t, r.clients, namespace, pod.UID)
-		if got := state(finished); got != "Finished" {
-			return fmt.Errorf("state is %q", got)
-		}
-		return nil
-	})
-	assert.GreaterOrEqual(t, time.Since(last.after), finish, "finished too early")
+	finished := awaitFinished(t, r.clients, namespace, pod.UID)
+	assert.GreaterOrEqual(t, time.Since(last.after), finishAfter, "finished too early")
 	assert.EqualValues(t, emitted, finished.Series.Count)
 	last.requireContains(t, finished.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, finished.EventTime)
 	want.Annotations = map[string]string{series.AnnotationState: "Finished"}
-	requireEvent(t, want, finished)
-	requireSameInCore(t, r.clients, finished)
-	requireStates(t, history, "", "Ongoing", "Finished")
+	requireWanted(finished)
+	history.requireStates(t, "", "Ongoing", "Finished")
 
-	r.waitForgotten(t)
-	stats := r.Stats()
-	beats := requestsOf(stats, "heartbeat", "written")
-	assert.LessOrEqual(t, beats, int((loop+finish)/interval), "heartbeats in %v and the quiet time after it", loop)
+	// The broadcaster gets the last response after the server has the write.
+	eventually(t, func(c *assert.CollectT) { assert.Zero(c, r.Stats().Tracked) })
+	stats, beats := r.Stats(), r.writes("heartbeat", "written")
+	assert.LessOrEqual(t, beats, int((loop+finishAfter)/interval), "heartbeats in %v and until the finish", loop)
 	assert.Equal(t, map[events.WriteKey]uint64{
 		{Kind: "create", Outcome: "written"}:    1,
 		{Kind: "series", Outcome: "written"}:    1,
 		{Kind: "heartbeat", Outcome: "written"}: uint64(beats),
 		{Kind: "finish", Outcome: "written"}:    1,
 	}, stats.Writes)
-	assert.Equal(t, fmt.Sprintf("create events.events.k8s.io: 1, patch events.events.k8s.io: %d", 2+beats), r.requests.String())
+	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: %d", resource, 2+beats), r.requests.String())
 	t.Logf("%d occurrences in %v: %s", emitted, loop.Round(time.Millisecond), r.requests)
 
-	// It happens once more: that is a new Event, beside the old one.
+	// The next occurrence makes another Event. The recorder knows that the name
+	// is taken.
 	again := occur()
 	r.flush(t)
-	found, err := eventsAbout(t.Context(), r.clients, namespace, pod.UID)
-	require.NoError(t, err)
+	found := eventsAbout(t, r.clients, namespace, pod.UID)
 	require.Len(t, found, 2)
-	old, next := &found[0], &found[1] // in the order of their names
-	assert.Equal(t, finished, old, "the old one is as it was")
+	old, next := &found[0], &found[1]
+	assert.Equal(t, finished, old)
 	assert.Regexp(t, `^`+singleton.Name+`\.[0-9a-f]{1,16}$`, next.Name)
 	again.requireContains(t, next.EventTime)
 	want.Annotations = nil
 	assert.Nil(t, next.Series)
-	requireEvent(t, want, next)
-	requireSameInCore(t, r.clients, next)
-	assert.Equal(t, 2, r.requests.Count("create", eventsResource), "it knew that the name is taken")
+	requireWanted(next)
+	assert.Equal(t, 2, r.requests.count("create", resource))
 	r.requireAccounted(t, emitted)
 }
 
-// moment is when something happened: between the two.
+// moment is the time of an occurrence: between the two.
 type moment struct{ before, after time.Time }
 
 func (m moment) requireContains(t *testing.T, got metav1.MicroTime) {
@@ -147,8 +155,8 @@ func (m moment) requireContains(t *testing.T, got metav1.MicroTime) {
 	require.WithinRange(t, got.Time, m.before.Truncate(time.Microsecond), m.after)
 }
 
-// requireEvent compares all that a recorder says in an Event, but for its name,
-// its count and its times.
+// requireEvent compares what a recorder says in an Event, except for the name,
+// the count, the times, and the deprecated fields.
 func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 	t.Helper()
 	got = got.DeepCopy()
@@ -159,77 +167,225 @@ func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 		Finalizers:  got.Finalizers,
 	}
 	got.EventTime, got.Series = metav1.MicroTime{}, nil
+	got.DeprecatedSource, got.DeprecatedCount = corev1.EventSource{}, 0
+	got.DeprecatedFirstTimestamp, got.DeprecatedLastTimestamp = metav1.Time{}, metav1.Time{}
 	require.Equal(t, want, got)
 }
 
-// requireSameInCore fails the test unless core/v1 shows an Event of
-// events.k8s.io/v1 field by field as it is.
+func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
+	t.Helper()
+	assert.Zero(t, event.DeprecatedSource)
+	assert.Zero(t, event.DeprecatedFirstTimestamp)
+	assert.Zero(t, event.DeprecatedLastTimestamp)
+	assert.Zero(t, event.DeprecatedCount)
+	requireSameInCore(t, clients, event)
+}
+
+func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
+	t.Helper()
+	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
+	assert.Equal(t, corev1.EventSource{Component: event.ReportingController}, event.DeprecatedSource)
+	assert.Equal(t, second(event.EventTime.Time), event.DeprecatedFirstTimestamp)
+	assert.Equal(t, second(lastObserved(event)), event.DeprecatedLastTimestamp)
+	assert.EqualValues(t, occurrences(event), event.DeprecatedCount)
+	requireSameInCore(t, clients, event)
+}
+
+// requireSameInCore fails the test unless core/v1 shows an Event as
+// TestConversionAgreesWithTheServer requires.
 func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
-	got, err := clients.CoreV1().Events(event.Namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
+	core, err := clients.CoreV1().Events(event.Namespace).Get(t.Context(), event.Name, metav1.GetOptions{})
 	require.NoError(t, err)
-	want := &corev1.Event{
-		ObjectMeta:          event.ObjectMeta,
-		InvolvedObject:      event.Regarding,
-		Reason:              event.Reason,
-		Message:             event.Note,
-		Type:                event.Type,
-		EventTime:           event.EventTime,
-		Action:              event.Action,
-		Related:             event.Related,
-		ReportingController: event.ReportingController,
-		ReportingInstance:   event.ReportingInstance,
-		// No source, firstTimestamp, lastTimestamp and count: these are for
-		// Events that were born old.
-	}
-	if event.Series != nil {
-		want.Series = &corev1.EventSeries{Count: event.Series.Count, LastObservedTime: event.Series.LastObservedTime}
-	}
-	got.SetGroupVersionKind(schema.GroupVersionKind{}) // some clients say it, some do not
-	require.Equal(t, want, got)
+	core.TypeMeta = metav1.TypeMeta{} // only some clients set it
+	require.Equal(t, compat.ToCore(event), core)
 }
 
-// requireStates fails the test unless the one Event of a history was in the
-// given states one after the other, and its count never went down.
-func requireStates(t *testing.T, h *history, want ...string) {
+func TestEventIsRecreated(t *testing.T) {
+	t.Parallel()
+	// The heartbeat comes after the Event has expired.
+	const ttl, interval, finishAfter = 4 * time.Second, 7 * time.Second, 8 * time.Second
+	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
+	config := apiserver.ConfigOf(t, server)
+	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
+	r := startRecording(t, eventsSink, config, events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
+	history := watchEvents(t, r.clients, namespace)
+	recorder, pod := r.recorder().(events.AnnotatedEventRecorder), podIn(namespace, "looping")
+	emitted := 0
+	occur := func() {
+		emitted++
+		recorder.AnnotatedEventf(pod, nil, map[string]string{"example.com/a": "1"},
+			corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+	}
+	remove := func(event *eventsv1.Event) {
+		require.NoError(t, r.clients.EventsV1().Events(namespace).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
+	}
+
+	occur()
+	r.flush(t)
+	original := eventAbout(t, r.clients, namespace, pod.UID)
+	uids := map[types.UID]bool{original.UID: true}
+	awaitRecreated := func() *eventsv1.Event {
+		var recreated *eventsv1.Event
+		eventually(t, func(c *assert.CollectT) {
+			occur()
+			found := eventsAbout(c, r.clients, namespace, pod.UID)
+			require.Len(c, found, 1)
+			require.NotContains(c, uids, found[0].UID)
+			recreated = &found[0]
+		})
+		uids[recreated.UID] = true
+		assert.Equal(t, original.Name, recreated.Name)
+		assert.Equal(t, original.EventTime, recreated.EventTime)
+		assert.Equal(t, "Ongoing", state(recreated))
+		assert.Equal(t, "1", recreated.Annotations["example.com/a"])
+		// The response arrives after the Event can be seen.
+		r.awaitWrites(t, "recreate", "written", len(uids)-1)
+		assert.Equal(t, len(uids)-1, r.writes("recreate", "written"))
+		return recreated
+	}
+
+	remove(original)
+	occur()
+	r.flush(t)
+	first := awaitRecreated()
+	assert.Equal(t, 2, occurrences(first))
+	second := awaitRecreated()
+	assert.Greater(t, occurrences(second), occurrences(first))
+	assert.Equal(t, 1, r.writes("heartbeat", "gone"), "it expired")
+	remove(second)
+	third := awaitRecreated()
+	assert.Greater(t, occurrences(third), occurrences(second))
+
+	// The Event expires once more before the series finishes.
+	finished := awaitFinished(t, r.clients, namespace, pod.UID)
+	assert.Equal(t, original.Name, finished.Name)
+	assert.Equal(t, original.EventTime, finished.EventTime)
+	requireAccounted(t, emitted, r.Stats(), []eventsv1.Event{*finished})
+
+	history.requireStates(t, "", "Ongoing", "Finished")
+	kinds := map[watch.EventType]int{}
+	for _, c := range history.all() {
+		kinds[c.kind]++
+	}
+	assert.GreaterOrEqual(t, kinds[watch.Added], 4)
+	assert.GreaterOrEqual(t, kinds[watch.Deleted], 3)
+	assert.Empty(t, r.Stats().Dropped)
+	t.Logf("%d occurrences in %d Events of one name: %s", emitted, kinds[watch.Added], r.requests)
+}
+
+func TestNamespaceBeingDeleted(t *testing.T) {
+	apiserver.Program(t) // a cluster would delete the Events at any time
+	t.Parallel()
+	doomed, other := apiserver.Namespace(t), apiserver.Namespace(t)
+	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
+	recorder := r.recorder()
+	before, after, elsewhere := podIn(doomed, "before"), podIn(doomed, "after"), podIn(other, "elsewhere")
+	emit(recorder, before, 2)
+	emit(recorder, elsewhere, 2)
+	r.flush(t)
+	terminate(t, r.clients, doomed)
+	r.requests.reset()
+	requireDropped := func(want uint64) {
+		assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: want}, r.Stats().Dropped)
+	}
+
+	// The server rejects new Events once, which ends the requests.
+	emit(recorder, after, 1)
+	r.flush(t)
+	requireDropped(1)
+	emit(recorder, after, 1_000)
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+
+	emit(recorder, before, 1)
+	r.flush(t)
+	event := eventAbout(t, r.clients, doomed, before.UID)
+	assert.Equal(t, 3, occurrences(event))
+
+	// The recorder cannot recreate an Event that is deleted.
+	require.NoError(t, r.clients.EventsV1().Events(doomed).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
+	emit(recorder, before, 1)
+	r.flush(t)
+	requireDropped(1 + 4)
+
+	emit(recorder, elsewhere, 1)
+	emit(recorder, podIn(other, "new"), 1)
+	r.flush(t)
+	assert.Equal(t, 3, occurrences(eventAbout(t, r.clients, other, elsewhere.UID)))
+	assert.Equal(t, 1, occurrences(eventAbout(t, r.clients, other, podIn(other, "new").UID)))
+
+	r.Shutdown()
+	requireDropped(1_001 + 4)
+	r.requireAccounted(t, 1_001+4+3+1)
+}
+
+// terminate deletes a namespace in which an object with a finalizer remains, and
+// waits until the server rejects new objects in it.
+func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		var got []string
-		for _, c := range h.all() {
-			if s := state(c.event); len(got) == 0 || got[len(got)-1] != s {
-				got = append(got, s)
-			}
-		}
-		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-			return fmt.Errorf("states are %q, not %q", got, want)
-		}
-		return nil
+	configMaps := clients.CoreV1().ConfigMaps(namespace)
+	_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "held", Finalizers: []string{"example.com/held"},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := apiserver.CleanupContext()
+		defer cancel()
+		_, err := configMaps.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
 	})
-	requireCountsGrow(t, h)
+	require.NoError(t, clients.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
+	eventually(t, func(c *assert.CollectT) {
+		_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
+		assert.True(c, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), "%v", err)
+	})
 }
 
-// requireCountsGrow fails the test if the count or the time of an Event ever
-// went back.
-func requireCountsGrow(t *testing.T, h *history) {
-	t.Helper()
-	latest := map[string]*eventsv1.Event{}
-	for _, c := range h.all() {
-		if c.kind == watch.Deleted {
-			continue
-		}
-		if before := latest[c.event.Name]; before != nil {
-			require.GreaterOrEqual(t, occurrences(c.event), occurrences(before), "count of %s", c.event.Name)
-			require.False(t, lastObserved(c.event).Before(lastObserved(before)), "time of %s", c.event.Name)
-		}
-		latest[c.event.Name] = c.event
-	}
-	require.NotEmpty(t, latest)
+// TestNamespaceIsCreatedLate emits events before their namespace exists, as a
+// fast controller can.
+func TestNamespaceIsCreatedLate(t *testing.T) {
+	t.Parallel()
+	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second})
+	namespace := "late-" + r.instance // unique to this test
+	recorder, pod := r.recorder(), podIn(namespace, "early")
+	emitted := 0
+	occur := func(about *corev1.Pod) { emit(recorder, about, 1); emitted++ }
+	occur(pod)
+	occur(podIn(apiserver.Namespace(t), "elsewhere"))
+	r.flush(t)
+	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
+	assert.Len(t, r.requests.all(), 2)
+
+	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { apiserver.DeleteNamespace(t, r.clients, namespace) })
+	eventually(t, func(c *assert.CollectT) {
+		occur(pod)
+		assert.NotEmpty(c, eventsAbout(c, r.clients, namespace, pod.UID))
+	})
+	occur(pod)
+	r.flush(t)
+	assert.Equal(t, "Ongoing", state(eventAbout(t, r.clients, namespace, pod.UID)))
+	r.requireAccounted(t, emitted)
 }
 
-// lastObserved returns the time of the latest occurrence that an Event tells of.
-func lastObserved(event *eventsv1.Event) time.Time {
-	if event.Series == nil {
-		return event.EventTime.Time
+func TestNamespaceThatCannotExist(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"Not_A_Namespace", "with space", "a/b", ".", "..", "%2e", "a?b#c", "größe", "not\xffUTF-8", strings.Repeat("n", 254),
+	} {
+		t.Run(fmt.Sprintf("%.20q", name), func(t *testing.T) {
+			t.Parallel()
+			namespace := apiserver.Namespace(t)
+			r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
+			recorder := r.recorder()
+			emit(recorder, podIn(name, "nowhere"), 1)
+			emit(recorder, podIn(namespace, "somewhere"), 1)
+			r.flushWithin(t, 5*time.Second)
+			assert.EqualValues(t, 1, dropped(r.Stats()), r.Stats().Dropped)
+			r.Shutdown()
+			r.requireAccounted(t, 2)
+		})
 	}
-	return event.Series.LastObservedTime.Time
 }

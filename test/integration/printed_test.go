@@ -1,9 +1,14 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +25,7 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// In this file people look at Events: what the server prints of them, for kubectl
-// and for every other client that asks for a Table.
-
-// printed is an Event and what is to be seen of it.
+// printed is an Event, and what a user must see of it.
 type printed struct {
 	pod         *corev1.Pod
 	state       string
@@ -31,10 +33,9 @@ type printed struct {
 	first, last time.Time
 }
 
-// recordPrinted records a series that is running, one that has ended, and a
-// singleton, each about a Pod of its own, and returns them by the Pod's name.
-// They happened some minutes ago.
-func recordPrinted(t *testing.T, newSink func(*kubernetes.Clientset) events.EventSink) (namespace string, all map[string]printed) {
+// recordPrinted records an Ongoing series, a Finished series and a singleton,
+// all some minutes old, and returns them by the name of their Pods.
+func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string]printed) {
 	t.Helper()
 	namespace = apiserver.Namespace(t)
 	now := time.Now()
@@ -44,10 +45,8 @@ func recordPrinted(t *testing.T, newSink func(*kubernetes.Clientset) events.Even
 		"once":    {count: 1, first: now.Add(-4 * time.Minute), last: now.Add(-4 * time.Minute)},
 	}
 	for name, p := range all {
-		// A clock of its own: what is quiet for long enough is finished.
 		clock := clocktesting.NewFakeClock(p.first)
-		r := newRecordingTo(t, newSink, apiserver.Config(t), events.Options{SkipList: true, Clock: clock})
-		r.start(t)
+		r := startRecording(t, sink, apiserver.Config(t), events.Options{Clock: clock})
 		p.pod = createPod(t, r.clients, namespace, name)
 		all[name] = p
 		recorder := r.recorder()
@@ -57,12 +56,8 @@ func recordPrinted(t *testing.T, newSink func(*kubernetes.Clientset) events.Even
 		emit(recorder, p.pod, p.count-1)
 		r.flush(t)
 		if p.state == "Finished" {
-			eventuallyLater(t, clock, func(ctx context.Context) error {
-				found, err := eventsAbout(ctx, r.clients, namespace, p.pod.UID)
-				if err == nil && state(&found[0]) != p.state {
-					err = fmt.Errorf("state is %q", state(&found[0]))
-				}
-				return err
+			eventuallyLater(t, clock, func(c *assert.CollectT) {
+				requireFinished(c, eventsAbout(c, r.clients, namespace, p.pod.UID))
 			})
 		}
 		event := eventAbout(t, r.clients, namespace, p.pod.UID)
@@ -71,38 +66,37 @@ func recordPrinted(t *testing.T, newSink func(*kubernetes.Clientset) events.Even
 	return namespace, all
 }
 
-// createPod creates a Pod that is never run: no scheduler has that name.
 func createPod(t *testing.T, clients kubernetes.Interface, namespace, name string) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
-	// On a cluster the namespace has its service account a moment later.
-	apiserver.Eventually(t, patience, func(ctx context.Context) (err error) {
-		pod, err = clients.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+	// On a cluster the service account of a namespace appears late.
+	eventually(t, func(c *assert.CollectT) {
+		var err error
+		pod, err = clients.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.PodSpec{
 				SchedulerName: "nobody",
 				Containers:    []corev1.Container{{Name: "main", Image: "example.com/none"}},
 			},
 		}, metav1.CreateOptions{})
-		return err
+		assert.NoError(c, err)
 	})
 	return pod
 }
 
-// requireAge fails the test unless an age, as people are shown it, was that of a
-// time when somebody looked between begin and now. Above ten minutes seconds are
-// not shown.
+// requireAge fails the test unless age is the age that a user saw between begin
+// and now. An age above ten minutes has no seconds.
 func requireAge(t *testing.T, at, begin time.Time, age string) {
 	t.Helper()
-	const skew = 5 * time.Second // of the clocks of server and test
+	const skew = 5 * time.Second // between the clocks of server and test
 	got, err := time.ParseDuration(age)
 	require.NoError(t, err, "age %q of %v", age, at)
 	assert.Greater(t, got, begin.Sub(at)-time.Minute-skew, "age %q of %v", age, at)
 	assert.Less(t, got, time.Since(at)+skew, "age %q of %v", age, at)
 }
 
-// requireRow fails the test unless a row shows an Event. Columns that it does not
-// have are not looked at, but those that kubectl shows must be there.
+// requireRow fails the test unless a row shows an Event in the columns that
+// kubectl prints by default.
 func requireRow(t *testing.T, name string, p printed, begin time.Time, row map[string]string) {
 	t.Helper()
 	requireAge(t, p.last, begin, row["LAST SEEN"])
@@ -112,7 +106,6 @@ func requireRow(t *testing.T, name string, p printed, begin time.Time, row map[s
 	assert.Equal(t, "it was tested", row["MESSAGE"])
 }
 
-// requireWideRow is requireRow for one that has what kubectl shows with -o wide.
 func requireWideRow(t *testing.T, name string, p printed, begin time.Time, row map[string]string) {
 	t.Helper()
 	requireRow(t, name, p, begin, row)
@@ -123,7 +116,6 @@ func requireWideRow(t *testing.T, name string, p printed, begin time.Time, row m
 	assert.True(t, strings.HasPrefix(row["NAME"], name+"."), row["NAME"])
 }
 
-// rowsByPod returns rows by the name of the Pod that they are about.
 func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]string {
 	t.Helper()
 	byPod := make(map[string]map[string]string)
@@ -136,19 +128,12 @@ func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]str
 	return byPod
 }
 
-// sinks are the ways by which Events are written.
-var sinks = map[string]func(*kubernetes.Clientset) events.EventSink{
-	"events.k8s.io": eventsSink,
-	"core":          coreSink,
-}
-
-// TestPrintedColumns looks at the Tables of the server, through both groups.
 func TestPrintedColumns(t *testing.T) {
 	t.Parallel()
-	for written, newSink := range sinks {
-		t.Run("written through "+written, func(t *testing.T) {
+	for group, sink := range sinks {
+		t.Run("written through "+group, func(t *testing.T) {
 			t.Parallel()
-			namespace, all := recordPrinted(t, newSink)
+			namespace, all := recordPrinted(t, sink)
 			clients := apiserver.Clientset(t)
 			for read, client := range map[string]rest.Interface{
 				"events.k8s.io": clients.EventsV1().RESTClient(),
@@ -160,7 +145,7 @@ func TestPrintedColumns(t *testing.T) {
 					assert.Equal(t, map[string]int32{
 						"LAST SEEN": 0, "TYPE": 0, "REASON": 0, "OBJECT": 0, "MESSAGE": 0,
 						"SUBOBJECT": 1, "SOURCE": 1, "FIRST SEEN": 1, "COUNT": 1, "NAME": 1,
-					}, columns, "and which are wide")
+					}, columns, "columns and their priorities")
 					byPod := rowsByPod(t, rows)
 					require.Len(t, byPod, len(all))
 					for name, p := range all {
@@ -172,9 +157,8 @@ func TestPrintedColumns(t *testing.T) {
 	}
 }
 
-// eventTable has the server print the Events of a namespace. It returns the
-// columns with their priorities, and the rows. Names are in capitals, as kubectl
-// shows them.
+// eventTable reads the Events of a namespace as a Table. It returns the columns
+// with their priorities, and the rows, with headers in capitals as in kubectl.
 func eventTable(t *testing.T, client rest.Interface, namespace string) (columns map[string]int32, rows []map[string]string) {
 	t.Helper()
 	body, err := client.Get().Namespace(namespace).Resource("events").
@@ -196,4 +180,108 @@ func eventTable(t *testing.T, client rest.Interface, namespace string) (columns 
 		rows = append(rows, row)
 	}
 	return columns, rows
+}
+
+// TestKubectl reads Events with the kubectl commands that format them. For kubectl
+// get, the server does: see TestPrintedColumns.
+func TestKubectl(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skipf("kubectl is not installed: %v", err)
+	}
+	for group, sink := range sinks {
+		t.Run("written through "+group, func(t *testing.T) {
+			t.Parallel()
+			namespace, all := recordPrinted(t, sink)
+			kubectl := func(args ...string) string {
+				return runKubectl(t, program, append([]string{"--namespace=" + namespace}, args...)...)
+			}
+			t.Run("events", func(t *testing.T) {
+				begin := time.Now()
+				byPod := rowsByPod(t, parseRows(t, kubectl("events")))
+				require.Len(t, byPod, len(all))
+				for name, p := range all {
+					row := byPod[name]
+					requireInterval(t, p, begin, row["LAST SEEN"])
+					row["LAST SEEN"], _, _ = strings.Cut(row["LAST SEEN"], " ")
+					requireRow(t, name, p, begin, row)
+				}
+			})
+			for name, p := range all {
+				t.Run("describe pod "+name, func(t *testing.T) {
+					begin := time.Now()
+					_, table, ok := strings.Cut(kubectl("describe", "pod", name), "\nEvents:\n")
+					require.True(t, ok)
+					rows := parseRows(t, table)
+					require.Len(t, rows, 2, "the line below the header, and one Event")
+					row := rows[1]
+					requireInterval(t, p, begin, row["Age"])
+					delete(row, "Age")
+					assert.Equal(t, map[string]string{
+						"Type": "Normal", "Reason": "Tested", "From": controller, "Message": "it was tested",
+					}, row)
+				})
+			}
+		})
+	}
+}
+
+// interval matches how kubectl shows a series: "5m (x57 over 8m)".
+var interval = regexp.MustCompile(`^(\S+) \(x(\d+) over (\S+)\)$`)
+
+// requireInterval fails the test unless kubectl shows the count and the ages of an
+// Event.
+func requireInterval(t *testing.T, p printed, begin time.Time, shown string) {
+	t.Helper()
+	if p.count == 1 {
+		requireAge(t, p.last, begin, shown)
+		return
+	}
+	parts := interval.FindStringSubmatch(shown)
+	require.NotNil(t, parts, "%q", shown)
+	requireAge(t, p.last, begin, parts[1])
+	assert.Equal(t, strconv.Itoa(p.count), parts[2])
+	requireAge(t, p.first, begin, parts[3])
+}
+
+// runKubectl runs kubectl on the shared server and returns its output. It leaves
+// the caches of the user's kubectl alone.
+func runKubectl(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	home := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{"--kubeconfig=" + apiserver.Kubeconfig(t), "--cache-dir=" + home}, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run(), "kubectl %v: %s", args, &stderr)
+	return stdout.String()
+}
+
+// column matches a header of a table. At least two spaces separate columns.
+var column = regexp.MustCompile(`\S+( \S+)*`)
+
+// parseRows parses a table. The keys of each row are the headers.
+func parseRows(t *testing.T, table string) []map[string]string {
+	t.Helper()
+	lines := strings.Split(strings.TrimRight(table, "\n"), "\n")
+	header := lines[0]
+	places := column.FindAllStringIndex(header, -1)
+	require.NotEmpty(t, places, "%q", table)
+	var rows []map[string]string
+	for _, line := range lines[1:] {
+		row := make(map[string]string)
+		for i, place := range places {
+			from, to := min(place[0], len(line)), len(line)
+			if i+1 < len(places) {
+				to = min(places[i+1][0], len(line))
+			}
+			row[header[place[0]:place[1]]] = strings.TrimSpace(line[from:to])
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

@@ -1,267 +1,500 @@
 package integration
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
-	"maps"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
-
-// restartTime is how long a process is away before the next one is there.
-const restartTime = 10 * time.Second
 
 // way is how a process finds the series of the one before it.
 type way struct {
 	scope  events.Scope
-	second string // the name of the second process; the first is replica-1
-	list   bool   // it may list
+	newPod bool // whether the second process has another reportingInstance
+	list   bool
 }
 
 var ways = map[string]way{
-	"by name":             {events.SameInstance, "replica-1", false},
-	"by listing":          {events.SameInstance, "replica-1", true},
-	"new pod, by name":    {events.SameController, "replica-2", false},
-	"new pod, by listing": {events.SameController, "replica-2", true},
+	"by name":          {events.SameInstance, false, false},
+	"by list":          {events.SameInstance, false, true},
+	"new pod, by name": {events.SameController, true, false},
+	"new pod, by list": {events.SameController, true, true},
 }
 
-// succession is two processes, one after the other.
-type succession struct {
-	way
-	namespace string
-	account   account
-	clients   *kubernetes.Clientset
-	history   *history
-}
-
-// eachWay runs a test for each way, all at the same time.
-func eachWay(t *testing.T, test func(t *testing.T, s *succession)) {
+// startNext starts the process after another one. If it lists, it has restored
+// one series.
+func (w way) startNext(t *testing.T, before *recording, namespace string, sink newSink, opts events.Options) *recording {
 	t.Helper()
-	for _, name := range slices.Sorted(maps.Keys(ways)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &succession{way: ways[name], namespace: apiserver.Namespace(t), clients: apiserver.Clientset(t)}
-			s.account = accountIn(s.namespace)
-			s.account.grant(t, s.clients, mayWrite)
-			if s.list {
-				s.account.grant(t, s.clients, mayList)
-			}
-			s.history = watchEvents(t, s.clients, s.namespace)
-			test(t, s)
-			requireNothingGoesBack(t, s.history)
-		})
+	opts.Scope, opts.Namespaces, opts.SkipList = w.scope, []string{namespace}, !w.list
+	if !w.newPod {
+		opts.ReportingInstance = before.instance
 	}
-}
-
-// first starts the first process. Its time is the real one, but stands still.
-func (s *succession) first(t *testing.T) *replica {
-	t.Helper()
-	return s.start(t, "replica-1", time.Now())
-}
-
-// next starts the process after the given one, which has ended. It returns when
-// that has found the series in its list, or was told that it may not list. What
-// occurs before that would find it by its name, whatever is permitted.
-func (s *succession) next(t *testing.T, before *replica, later time.Duration) *replica {
-	t.Helper()
-	r := s.start(t, s.second, before.now.Add(later))
-	if s.list {
-		r.do(t, "until restored")
-	} else {
-		r.do(t, "until denied")
+	r := newRecording(t, sink, apiserver.Config(t), opts)
+	r.recorder() // the broadcaster lists the Events of its recorders
+	r.start(t)
+	if w.list {
+		eventually(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, r.Stats().Restored) })
 	}
 	return r
 }
 
-func (s *succession) start(t *testing.T, name string, now time.Time) *replica {
+func (w way) requireFound(t *testing.T, r *recording) {
 	t.Helper()
-	return startReplica(t, replicaSpec{User: s.account.user(), Namespace: s.namespace, Name: name, Scope: s.scope, Now: now})
-}
-
-// requireFound fails the test unless the series was found the way that it is to
-// be.
-func (s *succession) requireFound(t *testing.T, r *replica) {
-	t.Helper()
-	adopted, restored := "1", "0"
-	if s.list {
-		adopted, restored = "0", "1"
+	stats := r.Stats()
+	assert.Empty(t, stats.Dropped)
+	if w.list {
+		assert.Equal(t, 1, r.writes("list", "written"))
+		assert.Zero(t, r.writes("create", "taken"))
+		assert.Zero(t, stats.Adopted)
+	} else {
+		assert.EqualValues(t, 1, stats.Adopted)
+		assert.Zero(t, stats.Restored)
 	}
-	require.Equal(t, adopted, r.do(t, "adopted"))
-	require.Equal(t, restored, r.do(t, "restored"))
 }
 
-// untilFinished has the replica's time pass until a number of Events are there,
-// all Finished, and returns them in the order of their first occurrences.
-func (s *succession) untilFinished(t *testing.T, r *replica, number int) []eventsv1.Event {
-	t.Helper()
-	var found []eventsv1.Event
-	r.eventually(t, func(ctx context.Context) (err error) {
-		found, err = eventsAbout(ctx, s.clients, s.namespace, replicaPod(s.namespace).UID)
-		if err != nil {
-			return err
-		}
-		if len(found) != number {
-			return fmt.Errorf("%d Events", len(found))
-		}
-		for i := range found {
-			if state(&found[i]) != "Finished" {
-				return fmt.Errorf("%s is %q", found[i].Name, state(&found[i]))
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for before, sinkBefore := range sinks {
+		for after, sinkAfter := range sinks {
+			for name, w := range ways {
+				t.Run(before+" to "+after+" "+name, func(t *testing.T) {
+					t.Parallel()
+					namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+					pod := podIn(namespace, "pod")
+					strangersEvent(t, clients, namespace, "stranger")
+					one := startRecording(t, sinkBefore, apiserver.Config(t), events.Options{Scope: w.scope})
+					emit(one.recorder(), pod, 10)
+					one.Shutdown()
+					first := eventAbout(t, clients, namespace, pod.UID)
+					assert.Equal(t, "Ongoing", state(first))
+
+					two := w.startNext(t, one, namespace, sinkAfter, events.Options{})
+					emit(two.recorder(), pod, 10)
+					two.flush(t)
+					w.requireFound(t, two)
+					event := eventAbout(t, clients, namespace, pod.UID)
+					assert.Equal(t, first.Name, event.Name)
+					assert.Equal(t, first.EventTime, event.EventTime)
+					assert.Equal(t, one.instance, event.ReportingInstance, "it is immutable")
+					assert.Equal(t, 20, occurrences(event))
+					assert.Equal(t, "Ongoing", state(event))
+					switch {
+					case after == "core":
+						requireOldFields(t, clients, event)
+					case before == "core":
+						// The deprecated fields are immutable in events.k8s.io/v1.
+						assert.Equal(t, first.DeprecatedCount, event.DeprecatedCount)
+						assert.Equal(t, first.DeprecatedLastTimestamp, event.DeprecatedLastTimestamp)
+					}
+				})
 			}
 		}
-		return nil
-	})
-	slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	return found
+	}
 }
 
-// Ten times, a restart, and ten times more.
-func TestProcessIsStartedAgain(t *testing.T) {
+// TestRestartFindsTheSuccessor finishes a series. It starts again 20 minutes
+// later with another name, and goes on for two hours before the process ends.
+func TestRestartFindsTheSuccessor(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, s *succession) {
-		first := s.first(t)
-		first.do(t, "emit 10")
-		first.do(t, "shutdown")
-		assert.Equal(t, "Ongoing", state(eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)))
-
-		second := s.next(t, first, restartTime)
-		second.do(t, "emit 10")
-		second.do(t, "flush")
-		s.requireFound(t, second)
-		event := s.untilFinished(t, second, 1)[0]
-		assert.Equal(t, 20, occurrences(&event))
-		assert.Equal(t, "replica-1", event.ReportingInstance, "that is immutable")
-	})
-}
-
-// A process is killed a minute before its heartbeat, so that all that the server
-// knows is 29 minutes old.
-func TestProcessIsKilledBeforeItsHeartbeat(t *testing.T) {
-	t.Parallel()
-	eachWay(t, func(t *testing.T, s *succession) {
-		first := s.first(t)
-		first.do(t, "emit 1")
-		first.do(t, "flush")
-		first.do(t, "emit 1")
-		first.do(t, "flush")
-		first.do(t, "loop 29")
-		first.kill(t)
-		assert.Equal(t, 2, occurrences(eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)), "no heartbeat yet")
-
-		second := s.next(t, first, restartTime)
-		second.do(t, "emit 10")
-		second.do(t, "flush")
-		s.requireFound(t, second)
-		event := s.untilFinished(t, second, 1)[0]
-		assert.Equal(t, 12, occurrences(&event))
-	})
-}
-
-// A loop has ended, has come back 20 minutes later and has been going on for two
-// hours, under a name of its own.
-func TestProcessFindsTheSuccessor(t *testing.T) {
-	t.Parallel()
-	for ending, end := range map[string]func(t *testing.T, first *replica){
-		"shut down": func(t *testing.T, first *replica) { first.do(t, "shutdown") },
-		"killed":    func(t *testing.T, first *replica) { first.kill(t) },
-	} {
-		t.Run(ending, func(t *testing.T) {
-			eachWay(t, func(t *testing.T, s *succession) {
-				first := s.first(t)
-				begin := first.now
-				first.do(t, "emit 10")
-				first.do(t, "flush")
-				s.untilFinished(t, first, 1)
-				if rest := 26*time.Minute - first.now.Sub(begin); rest > 0 {
-					first.do(t, "wait %v", rest)
+	for name, w := range ways {
+		for ending, end := range map[string]func(*recording){
+			"shut down": func(r *recording) { r.Shutdown() },
+			"killed":    func(*recording) {}, // its clock stops
+		} {
+			t.Run(name+", "+ending, func(t *testing.T) {
+				t.Parallel()
+				namespace, clock := apiserver.Namespace(t), newClock()
+				pod := podIn(namespace, "pod")
+				one := startRecording(t, eventsSink, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
+				history := watchEvents(t, one.clients, namespace)
+				inOrder := func(t require.TestingT) []eventsv1.Event {
+					found := eventsAbout(t, one.clients, namespace, pod.UID)
+					slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
+					return found
 				}
-				first.do(t, "emit 2")
-				first.do(t, "flush")
-				for range 4 {
-					known := s.newest(t)
-					first.do(t, "loop 30")
-					first.eventually(t, func(context.Context) error {
-						first.do(t, "emit 1") // it goes on, however long that takes
-						if n := s.newest(t); n <= known {
-							return fmt.Errorf("no heartbeat after %d", n)
+				newest := func(t require.TestingT) int {
+					found := inOrder(t)
+					return occurrences(&found[len(found)-1])
+				}
+				awaitFinished := func(clock *clocktesting.FakeClock, n int) (found []eventsv1.Event) {
+					eventuallyLater(t, clock, func(c *assert.CollectT) {
+						found = inOrder(c)
+						require.Len(c, found, n)
+						for _, event := range found {
+							require.Equal(c, "Finished", state(&event))
 						}
-						return nil
+					})
+					return found
+				}
+				begin := clock.Now()
+				emit(one.recorder(), pod, 10)
+				one.flush(t)
+				awaitFinished(clock, 1)
+				if rest := 26*time.Minute - clock.Since(begin); rest > 0 {
+					clock.Step(rest)
+				}
+				emit(one.recorder(), pod, 2)
+				one.flush(t)
+				for range 4 {
+					known := newest(t)
+					for range 30 {
+						emit(one.recorder(), pod, 1)
+						clock.Step(time.Minute)
+					}
+					eventuallyLater(t, clock, func(c *assert.CollectT) {
+						emit(one.recorder(), pod, 1) // or else the series would finish
+						require.Greater(c, newest(c), known, "no heartbeat")
 					})
 				}
-				end(t, first)
-				known := s.newest(t)
+				end(one)
+				known := newest(t)
 
-				second := s.next(t, first, restartTime)
-				second.do(t, "emit 10")
-				second.do(t, "flush")
-				s.requireFound(t, second)
-				found := s.untilFinished(t, second, 2)
+				later := clocktesting.NewFakeClock(clock.Now().Add(10 * time.Second))
+				two := w.startNext(t, one, namespace, eventsSink, events.Options{Clock: later})
+				emit(two.recorder(), pod, 10)
+				two.flush(t)
+				w.requireFound(t, two)
+				found := awaitFinished(later, 2)
 				assert.Equal(t, 10, occurrences(&found[0]))
 				assert.Equal(t, known+10, occurrences(&found[1]))
-				assert.Contains(t, found[0].Annotations["eventseries.dev/successor"], found[1].Name+" ")
+				assert.True(t, strings.HasPrefix(found[0].Annotations[series.AnnotationSuccessor], found[1].Name+" "))
+				history.requireCountsGrow(t)
 			})
+		}
+	}
+}
+
+// TestSuccessorOfAFinishedEvent starts a process whose series has the name of a
+// Finished Event. It writes another Event, and links the first one to it without
+// any other change.
+func TestSuccessorOfAFinishedEvent(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("o", maxName)
+	for _, row := range []struct {
+		sink, object, wantName string
+	}{
+		{"events.k8s.io", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+		{"events.k8s.io", long, `^o{219}\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+		{"core", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
+	} {
+		t.Run(fmt.Sprintf("%s, object name of %d bytes", row.sink, len(row.object)), func(t *testing.T) {
+			t.Parallel()
+			namespace, sink := apiserver.Namespace(t), sinks[row.sink]
+			pod := podIn(namespace, row.object)
+			pod.UID = "uid"
+			before := startRecording(t, sink, apiserver.Config(t), events.Options{})
+			emit(before.recorder(), pod, 3)
+			before.Shutdown()
+			first := finish(t, before.clients, eventAbout(t, before.clients, namespace, pod.UID))
+
+			r := startRecording(t, sink, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
+			for range 2 {
+				emit(r.recorder(), pod, 1)
+				r.flush(t)
+			}
+			r.awaitWrites(t, "successor", "written", 1)
+			assert.Equal(t, 1, r.writes("create", "taken"))
+			assert.Equal(t, 1, r.writes("look", "written"))
+			assert.Equal(t, 1, r.writes("create", "written"))
+			assert.Equal(t, 1, r.writes("series", "written"))
+			assert.Len(t, r.requests.all(), 5)
+
+			found := eventsAbout(t, r.clients, namespace, pod.UID)
+			require.Len(t, found, 2)
+			old, next := &found[0], &found[1]
+			if old.Name != first.Name {
+				old, next = next, old
+			}
+			assert.Regexp(t, row.wantName, next.Name)
+			assert.LessOrEqual(t, len(next.Name), maxName)
+			requireAccounted(t, 2, r.Stats(), []eventsv1.Event{*next})
+			if row.sink == "core" {
+				requireOldFields(t, r.clients, old)
+				requireOldFields(t, r.clients, next)
+			}
+			assert.Equal(t, next.Name, strings.Fields(old.Annotations[series.AnnotationSuccessor])[0])
+			delete(old.Annotations, series.AnnotationSuccessor)
+			old.ResourceVersion, old.ManagedFields, old.TypeMeta = first.ResourceVersion, first.ManagedFields, first.TypeMeta
+			assert.Equal(t, first, old)
 		})
 	}
 }
 
-// newest returns the count that the server knows of the latest series.
-func (s *succession) newest(t *testing.T) int {
-	t.Helper()
-	found, err := eventsAbout(t.Context(), s.clients, s.namespace, replicaPod(s.namespace).UID)
-	require.NoError(t, err)
-	require.NotEmpty(t, found)
-	latest := slices.MaxFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-	return occurrences(&latest)
-}
-
-// A process has died, and what it reported does not happen again. The next one
-// closes it, if it may list; it never hears of it otherwise.
-func TestProcessLeavesWhatNobodyGoesOnWith(t *testing.T) {
+// TestFailOver has two replicas with the roles of docs/rbac compete for a Lease.
+// It kills the leader in a hot loop. The new leader continues the same Event.
+func TestFailOver(t *testing.T) {
 	t.Parallel()
-	for name, later := range map[string]time.Duration{
-		"that may still be alive": time.Minute,
-		"that is dead":            40 * time.Minute,
+	for name, roles := range map[string][][]string{
+		"may write":          {mayWrite, mayLead},
+		"may write and list": {mayWrite, mayList, mayLead},
+		"in one namespace":   {mayWriteAndListInOne, mayLead},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachWay(t, func(t *testing.T, s *succession) {
-				first := s.first(t)
-				first.do(t, "emit 10")
-				first.do(t, "flush")
-				first.kill(t)
-				left := eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)
-				require.Equal(t, "Ongoing", state(left))
+			t.Parallel()
+			namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+			a := accountIn(namespace)
+			a.grant(t, clients, roles...)
+			history := watchEvents(t, clients, namespace)
+			start := func(name string) *process {
+				return startReplica(t, replicaSpec{User: a.user(), Namespace: namespace, Name: name})
+			}
+			leader := start("replica-1")
+			require.Equal(t, "leading", leader.awaitLine(t, 0, patience))
+			other := start("replica-2")
+			history.awaitWritesOf(t, "replica-1", 3)
+			require.NoError(t, leader.cmd.Process.Kill())
+			<-leader.done
+			killed := time.Now()
+			require.Equal(t, "leading", other.awaitLine(t, 0, patience))
+			t.Logf("the new leader leads %v after the kill", time.Since(killed).Round(time.Millisecond))
+			history.awaitWritesOf(t, "replica-2", 3)
+			_, err := io.WriteString(other.stdin, "\n")
+			require.NoError(t, err)
+			emitted, err := strconv.Atoi(other.awaitLine(t, 1, patience))
+			require.NoError(t, err)
 
-				second := s.next(t, first, later)
-				if s.list {
-					event := s.untilFinished(t, second, 1)[0]
-					assert.Equal(t, 10, occurrences(&event))
-					assert.Equal(t, left.Series.LastObservedTime, event.Series.LastObservedTime, "it has not occurred since")
-					assert.Equal(t, "1", second.do(t, "restored"))
-					return
+			event := eventAbout(t, clients, namespace, replicaPod(namespace).UID)
+			assert.Equal(t, "replica-1", event.ReportingInstance, "it is immutable")
+			assert.Equal(t, "Ongoing", state(event), "there may be a third replica")
+			history.requireSeen(t, event.Name, occurrences(event))
+			var known int // to the server when the leader died
+			for i, c := range history.loops() {
+				assert.Equal(t, event.UID, c.event.UID)
+				assert.Equal(t, event.Name, c.event.Name)
+				assert.Equal(t, i == 0, c.kind == watch.Added, "%v of %s", c.kind, c.event.Name)
+				if c.event.Annotations[replicaAnnotation] == "replica-1" {
+					known = occurrences(c.event)
 				}
-				for range 60 {
-					second.do(t, "wait %v", step)
-				}
-				second.do(t, "flush")
-				assert.Equal(t, "Ongoing", state(eventAbout(t, s.clients, s.namespace, replicaPod(s.namespace).UID)))
-			})
+			}
+			assert.Equal(t, known+emitted, occurrences(event), "%d known, %d emitted by the new leader", known, emitted)
+			history.requireCountsGrow(t)
+			requireElectionEvents(t, clients, namespace, "replica-1", "replica-2")
 		})
 	}
 }
 
-// requireCount parses a number that a replica has answered.
-func requireCount(t *testing.T, answer string) int {
+func (h *history) loops() (changes []change) {
+	for _, c := range h.all() {
+		if c.event.Reason == "Looped" {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+func (h *history) awaitWritesOf(t *testing.T, replica string, writes int) {
 	t.Helper()
-	n, err := strconv.Atoi(answer)
+	eventually(t, func(c *assert.CollectT) {
+		n := 0
+		for _, change := range h.loops() {
+			if change.event.Annotations[replicaAnnotation] == replica {
+				n++
+			}
+		}
+		assert.GreaterOrEqual(c, n, writes, replica)
+	})
+}
+
+func requireElectionEvents(t *testing.T, clients kubernetes.Interface, namespace string, leaders ...string) {
+	t.Helper()
+	eventually(t, func(c *assert.CollectT) {
+		list, err := clients.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=LeaderElection"})
+		require.NoError(c, err)
+		var messages []string
+		for _, event := range list.Items {
+			messages = append(messages, event.Message)
+		}
+		for _, leader := range leaders {
+			assert.Contains(c, messages, leader+" became leader")
+		}
+	})
+}
+
+// TestDeposedLeaderShutsDown has a leader that lost its Lease shut down while its
+// successor continues the same Event. The Event counts the occurrences of both.
+func TestDeposedLeaderShutsDown(t *testing.T) {
+	t.Parallel()
+	config, namespace := apiserver.Config(t), apiserver.Namespace(t)
+	opts := events.Options{Scope: events.SameController}
+	deposed, leader := startRecording(t, eventsSink, config, opts), startRecording(t, eventsSink, config, opts)
+	history := watchEvents(t, leader.clients, namespace)
+	pod := podIn(namespace, "looping")
+	requireCount := func(want int) {
+		assert.Equal(t, want, occurrences(eventAbout(t, leader.clients, namespace, pod.UID)))
+	}
+
+	emit(deposed.recorder(), pod, 10)
+	deposed.flush(t)
+	emit(deposed.recorder(), pod, 5)
+	emit(leader.recorder(), pod, 50)
+	leader.flush(t)
+	requireCount(60)
+	deposed.Shutdown()
+	requireCount(65)
+	emit(leader.recorder(), pod, 1)
+	leader.flush(t)
+	requireCount(66)
+	history.requireSeen(t, eventAbout(t, leader.clients, namespace, pod.UID).Name, 66)
+	assert.Positive(t, leader.writes("flush", "changed"))
+	assert.EqualValues(t, 1, leader.Stats().Adopted)
+	history.requireCountsGrow(t)
+}
+
+// replicaVariable is the environment variable that makes this program a replica
+// of a small controller instead of a test. Its value is a replicaSpec as JSON.
+const replicaVariable = "EVENTSERIES_TEST_REPLICA"
+
+type replicaSpec struct {
+	Kubeconfig string
+	User       string // impersonated by the replica
+	Namespace  string // of its Pod and its Lease
+	Name       string // its reportingInstance and its leader election identity
+}
+
+// startReplica starts a process that a test can kill. The leader prints "leading" and
+// starts a hot loop. After a line on its standard input it stops the loop, shuts its
+// broadcaster down and prints how often it emitted. It exits at the end of the input, so
+// that no replica outlives its test.
+func startReplica(t *testing.T, spec replicaSpec) *process {
+	t.Helper()
+	spec.Kubeconfig = apiserver.Kubeconfig(t)
+	value, err := json.Marshal(spec)
 	require.NoError(t, err)
-	return n
+	program, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), replicaVariable+"="+string(value))
+	return startProcess(t, cmd)
+}
+
+// The configuration of leader election. These durations keep a leader that is
+// slow because the machine is busy.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 12 * time.Second
+	retryPeriod   = 500 * time.Millisecond
+)
+
+// replicaAnnotation names the replica that emitted an occurrence, so that every
+// change of an Event names its writer.
+const replicaAnnotation = "example.com/replica"
+
+func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping") }
+
+type replicaProgram struct {
+	spec        replicaSpec
+	clients     *kubernetes.Clientset
+	broadcaster *events.Broadcaster
+	emitted     int
+
+	stop    chan struct{} // closed to stop the loop of the leader
+	looping sync.WaitGroup
+}
+
+func runReplica(spec string) (code int) {
+	p := &replicaProgram{stop: make(chan struct{})}
+	utilruntime.Must(json.Unmarshal([]byte(spec), &p.spec))
+	config, err := apiserver.Load(p.spec.Kubeconfig)
+	utilruntime.Must(err)
+	config.Impersonate = rest.ImpersonationConfig{UserName: p.spec.User}
+	p.clients = kubernetes.NewForConfigOrDie(config)
+	p.broadcaster = events.NewBroadcasterWithOptions(eventsSink(p.clients), events.Options{
+		ReportingInstance: p.spec.Name,
+		Scope:             events.SameController,
+		Namespaces:        []string{p.spec.Namespace},
+		HeartbeatInterval: 200 * time.Millisecond,
+	})
+	go p.lead()
+	in := bufio.NewScanner(os.Stdin)
+	if in.Scan() {
+		fmt.Println(p.finish())
+		in.Scan()
+	}
+	return 1 // the test has ended
+}
+
+func (p *replicaProgram) finish() (emitted int) {
+	close(p.stop)
+	p.looping.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	utilruntime.Must(p.broadcaster.Flush(ctx))
+	p.broadcaster.Shutdown()
+	return p.emitted
+}
+
+func (p *replicaProgram) lead() {
+	// As in controller-runtime, the legacy recorder writes the events about the
+	// election.
+	legacy := record.NewBroadcaster()
+	legacy.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")})
+	leaderelection.RunOrDie(context.Background(), leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: "backup-controller"},
+			Client:    p.clients.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{
+				Identity:      p.spec.Name,
+				EventRecorder: legacy.NewRecorder(scheme.Scheme, corev1.EventSource{Component: p.spec.Name}),
+			},
+		},
+		LeaseDuration: leaseDuration,
+		RenewDeadline: renewDeadline,
+		RetryPeriod:   retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: p.loop,
+			OnStoppedLeading: func() {
+				fmt.Fprintln(os.Stderr, "the lease is lost")
+				os.Exit(1)
+			},
+		},
+	})
+}
+
+func (p *replicaProgram) loop(ctx context.Context) {
+	recorder := p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
+	utilruntime.Must(p.broadcaster.StartRecordingToSinkWithContext(ctx))
+	p.looping.Go(func() {
+		ticker := time.NewTicker(time.Millisecond)
+		defer ticker.Stop()
+		for {
+			recorder.AnnotatedEventf(replicaPod(p.spec.Namespace), nil, map[string]string{replicaAnnotation: p.spec.Name},
+				corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+			p.emitted++
+			select {
+			case <-ticker.C:
+			case <-p.stop:
+				return
+			}
+		}
+	})
+	fmt.Println("leading")
 }

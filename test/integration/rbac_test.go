@@ -1,38 +1,54 @@
 package integration
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// In this file the server is real and the recorder's time is the test's, which
-// can so see what happens two minutes or half an hour later.
+// The recorders in this file write to a real server with a fake clock.
 
-// step is how much of that time passes between two looks at the server. It is
-// less than any interval of the recorder, so that nothing is passed over.
+// step is how far a fake clock moves between two requests of a test. It is
+// shorter than every interval of the recorder.
 const step = time.Minute
 
-// newClock returns a clock that stands still until it is stepped.
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
 
-// startLogging is start for tests that look at what is logged.
+// startLogging is start with a log. The function that it returns finds the log
+// lines that contain all the given words.
 func (r *recording) startLogging(t *testing.T) (lines func(words ...string) []string) {
 	t.Helper()
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
@@ -53,327 +69,391 @@ func (r *recording) startLogging(t *testing.T) (lines func(words ...string) []st
 	}
 }
 
-// eventuallyLater is Eventually for what takes the recorder's time as well.
-func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(context.Context) error) {
+// eventuallyLater is eventually for a recorder with a fake clock, which it steps
+// when a requirement of check fails.
+func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(*assert.CollectT)) {
 	t.Helper()
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		err := check(ctx)
-		if err != nil {
-			clock.Step(step)
-		}
-		return err
-	})
-}
-
-// untilDenied waits until requests of a kind were denied that many times.
-func (r *recording) untilDenied(t *testing.T, kind string, times int) {
-	t.Helper()
-	apiserver.Eventually(t, patience, func(context.Context) error {
-		if n := requestsOf(r.Stats(), kind, "denied"); n < times {
-			return fmt.Errorf("%d requests of kind %s were denied", n, kind)
-		}
-		return nil
-	})
-}
-
-// A controller is often there before its roles are.
-func TestPermissionComesLate(t *testing.T) {
-	t.Parallel()
-	const news = 200
-	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
-	a := accountIn(namespace)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock, QPS: -1})
-	logged := r.startLogging(t)
-	recorder, hot, emitted := r.recorder(), podIn(namespace, "looping"), 0
-	loop := func(n int) {
-		emit(recorder, hot, n)
-		emitted += n
-	}
-	for i := range news {
-		emit(recorder, podIn(namespace, fmt.Sprintf("new-%d", i)), 1)
-		emitted++
-	}
-	loop(1_000)
-	r.untilDenied(t, "create", news+1)
-	for range 60 {
-		clock.Step(time.Second)
-		loop(1)
-	}
-	assert.InDelta(t, news+1, requestsOf(r.Stats(), "create", "denied"), 1, "nothing is asked again within two minutes, but by a singleton that becomes a series")
-	assert.Equal(t, news+1, r.Stats().Tracked)
-	assert.Empty(t, r.written(t))
-
-	a.grant(t, r.clients, mayWrite)
-	eventuallyLater(t, clock, func(context.Context) error {
-		loop(1)
-		if n := len(r.written(t)); n != news+1 {
-			return fmt.Errorf("%d Events of %d", n, news+1)
-		}
-		return nil
-	})
-	r.flush(t)
-	assert.Equal(t, emitted-news, occurrences(eventAbout(t, r.clients, namespace, hot.UID)))
-	assert.Empty(t, r.Stats().Dropped)
-	r.requireAccounted(t, emitted)
-	assert.Len(t, logged("May not write events", "create", namespace), 1)
-	assert.Len(t, logged("May not write events"), 1)
-	t.Logf("%d occurrences: %s", emitted, r.requests)
-}
-
-// Roles are taken away by mistake, and come back.
-func TestPermissionGoesAndComesBack(t *testing.T) {
-	t.Parallel()
-	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
-	a := accountIn(namespace)
-	clients := apiserver.ClientsetFor(t, admin)
-	permission := a.grant(t, clients, mayWrite)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock})
-	logged := r.startLogging(t)
-	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0
-	loop := func() {
-		emit(recorder, hot, 1)
-		emitted++
-	}
-	loop()
-	loop()
-	emit(recorder, ending, 5)
-	emitted += 5
-	r.flush(t)
-	history := watchEvents(t, clients, namespace)
-
-	// A heartbeat, a closing write, and what is new meet a server that refuses.
-	a.withdraw(t, permission, "create", "patch")
-	emit(recorder, ending, 1)
-	emitted++
-	for range 31 {
-		clock.Step(time.Minute)
-		loop()
-	}
-	emit(recorder, podIn(namespace, "new"), 1)
-	emitted++
-	for kind, times := range map[string]int{"heartbeat": 1, "finish": 1, "create": 1} {
-		eventuallyLater(t, clock, func(context.Context) error {
-			loop()
-			if n := requestsOf(r.Stats(), kind, "denied"); n < times {
-				return fmt.Errorf("%d requests of kind %s were denied", n, kind)
+	eventually(t, func(c *assert.CollectT) {
+		passed := false
+		defer func() {
+			if !passed {
+				clock.Step(step)
 			}
-			return nil
-		})
-	}
-
-	a.grant(t, clients, mayWrite)
-	eventuallyLater(t, clock, func(ctx context.Context) error {
-		loop()
-		closed, err := eventsAbout(ctx, clients, namespace, ending.UID)
-		switch {
-		case err != nil:
-			return err
-		case len(closed) != 1 || state(&closed[0]) != "Finished":
-			return errors.New("not closed")
-		case len(r.written(t)) != 3:
-			return errors.New("nothing new")
-		case requestsOf(r.Stats(), "heartbeat", "written") == 0:
-			return errors.New("no heartbeat")
-		}
-		return nil
+		}()
+		check(c)
+		passed = true
 	})
-	r.flush(t)
-	assert.Equal(t, 6, occurrences(eventAbout(t, clients, namespace, ending.UID)))
-	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
-	assert.Empty(t, r.Stats().Dropped)
-	r.requireAccounted(t, emitted)
-	requireNothingGoesBack(t, history)
-	assert.Len(t, logged("May not write events", "create", namespace), 1)
-	assert.Len(t, logged("May not write events", "patch", namespace), 1)
-	assert.Len(t, logged("May not write events"), 2)
 }
 
-// TestLifeWithTheLeastPermissions has everything happen that can happen to a
-// series, by a user who may create and patch, and nothing else.
+// TestLifeWithTheLeastPermissions takes series through all their states as a user
+// who may only create and patch. It revokes the role and grants it again.
 func TestLifeWithTheLeastPermissions(t *testing.T) {
 	t.Parallel()
 	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
-	a.grant(t, clients, mayWrite)
-	r := newRecording(t, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
+	permission := a.grant(t, clients, mayWrite)
+	r := newRecording(t, eventsSink, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
 	logged := r.startLogging(t)
 	history := watchEvents(t, clients, namespace)
-	recorder, pod, emitted := r.recorder(), podIn(namespace, "looping"), 0
-	loop := func() {
-		emit(recorder, pod, 1)
-		emitted++
+	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0
+	occur := func(pod *corev1.Pod, n int) {
+		emit(recorder, pod, n)
+		emitted += n
 	}
-	untilState := func(name, want string) {
-		t.Helper()
-		eventuallyLater(t, clock, func(ctx context.Context) error {
-			event, err := clients.EventsV1().Events(namespace).Get(ctx, name, metav1.GetOptions{})
-			if err == nil && state(event) != want {
-				err = fmt.Errorf("%s is %q", name, state(event))
-			}
-			return err
+	occur(hot, 1)
+	r.flush(t)
+	assert.Empty(t, state(eventAbout(t, clients, namespace, hot.UID)), "a singleton")
+	occur(hot, 1)
+	occur(ending, 5)
+	r.flush(t)
+	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
+
+	// The server denies a heartbeat, a finish and a create.
+	a.withdraw(t, permission, "create", "patch")
+	occur(ending, 1)
+	for range 31 {
+		clock.Step(time.Minute)
+		occur(hot, 1)
+	}
+	occur(podIn(namespace, "new"), 1)
+	for _, kind := range []string{"heartbeat", "finish", "create"} {
+		eventuallyLater(t, clock, func(c *assert.CollectT) {
+			occur(hot, 1)
+			require.Positive(c, r.writes(kind, "denied"))
 		})
 	}
 
-	loop()
-	r.flush(t)
-	first := eventAbout(t, clients, namespace, pod.UID)
-	assert.Empty(t, state(first), "a singleton")
-	loop()
-	r.flush(t)
-	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, pod.UID)))
-	eventuallyLater(t, clock, func(context.Context) error {
-		loop()
-		if requestsOf(r.Stats(), "heartbeat", "written") == 0 {
-			return errors.New("no heartbeat")
-		}
-		return nil
+	a.grant(t, clients, mayWrite)
+	var first *eventsv1.Event
+	eventuallyLater(t, clock, func(c *assert.CollectT) {
+		occur(hot, 1)
+		first = requireFinished(c, eventsAbout(c, clients, namespace, ending.UID))
+		require.Len(c, r.written(c), 3)
+		require.Positive(c, r.writes("heartbeat", "written"))
 	})
-	untilState(first.Name, "Finished")
-	assert.Equal(t, emitted, occurrences(eventAbout(t, clients, namespace, pod.UID)))
-
-	// It comes back and goes on, under another name, to which the first leads.
-	loop()
-	loop()
 	r.flush(t)
-	var second *eventsv1.Event
-	for _, event := range r.written(t) {
-		if event.Name != first.Name {
-			second = &event
-		}
-	}
-	require.NotNil(t, second)
+	assert.Equal(t, 6, occurrences(first))
+	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
+
+	// Another series follows under another name. The first Event leads to it.
+	occur(ending, 2)
+	r.flush(t)
+	r.awaitWrites(t, "successor", "written", 1)
+	found := eventsAbout(t, clients, namespace, ending.UID)
+	require.Len(t, found, 2)
+	old, second := &found[0], &found[1]
+	assert.Equal(t, first.Name, old.Name)
 	assert.Equal(t, "Ongoing", state(second))
-	apiserver.Eventually(t, patience, func(ctx context.Context) error {
-		event, err := clients.EventsV1().Events(namespace).Get(ctx, first.Name, metav1.GetOptions{})
-		if err == nil && !strings.HasPrefix(event.Annotations["eventseries.dev/successor"], second.Name+" ") {
-			err = fmt.Errorf("%s leads nowhere: %v", first.Name, event.Annotations)
-		}
-		return err
-	})
+	assert.True(t, strings.HasPrefix(old.Annotations[series.AnnotationSuccessor], second.Name+" "))
 
-	// Somebody deletes it.
+	// A user deletes its Event.
 	require.NoError(t, clients.EventsV1().Events(namespace).Delete(t.Context(), second.Name, metav1.DeleteOptions{}))
-	loop()
+	occur(ending, 1)
 	r.flush(t)
-	untilState(second.Name, "Finished")
+	eventuallyLater(t, clock, func(c *assert.CollectT) {
+		event, err := clients.EventsV1().Events(namespace).Get(t.Context(), second.Name, metav1.GetOptions{})
+		require.NoError(c, err)
+		require.Equal(c, "Finished", state(event))
+	})
+	r.flush(t)
 	assert.Empty(t, r.Stats().Dropped)
 	r.requireAccounted(t, emitted)
-	requireNothingGoesBack(t, history)
-
-	assert.Len(t, logged("May not list events", namespace), 1)
-	assert.Empty(t, logged("May not write events"))
-	assert.Equal(t, 1, r.requests.Count("list", eventsResource), r.requests)
-	assert.Equal(t, r.requests.Count("create", eventsResource)+r.requests.Count("patch", eventsResource)+1, r.requests.Total(), r.requests)
+	history.requireCountsGrow(t)
+	assert.Len(t, logged("Missing permission to list events", namespace), 1)
+	assert.Len(t, logged("May not write events", "create", namespace), 1)
+	assert.Len(t, logged("May not write events", "patch", namespace), 1)
+	assert.Len(t, logged("May not write events"), 2)
+	assert.Equal(t, 1, r.requests.count("list", eventsResource), r.requests)
+	assert.Len(t, r.requests.all(), r.requests.count("create", eventsResource)+r.requests.count("patch", eventsResource)+1)
 }
 
-// TestControllerOfOneNamespace has a namespaced role, and is asked for more.
+// TestControllerOfOneNamespace emits events about objects outside the only
+// namespace that its role permits.
 func TestControllerOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	admin, namespace, other, clock := apiserver.Config(t), apiserver.Namespace(t), apiserver.Namespace(t), newClock()
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	a.grant(t, clients, mayWriteAndListInOne)
-	// An earlier process of the same name has left a series.
+	// An earlier process with the same name has left a series.
 	opts := events.Options{Clock: clock, ReportingInstance: "backup-" + namespace, SkipList: true, ShutdownTimeout: 2 * time.Second}
-	earlier := newRecording(t, a.config(admin), opts)
+	earlier := newRecording(t, eventsSink, a.config(admin), opts)
 	earlier.start(t)
 	left := podIn(namespace, "left")
 	emit(earlier.recorder(), left, 2)
 	earlier.Shutdown()
 
 	opts.SkipList, opts.Namespaces = false, []string{other, namespace}
-	r := newRecording(t, a.config(admin), opts)
+	r := newRecording(t, eventsSink, a.config(admin), opts)
 	recorder := r.recorder()
 	logged := r.startLogging(t)
 	emit(recorder, podIn(namespace, "own"), 2)
 	emit(recorder, podIn(other, "foreign"), 2)
 	emit(recorder, podIn(other, "foreign too"), 1)
-	// About a Node, and so in kube-system.
-	node := nodeOf(namespace)
+	// The Event about a Node is in kube-system. The Node need not exist.
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + namespace, UID: types.UID("uid-of-node-of-" + namespace)}}
 	emit(recorder, node, 3)
-	eventuallyLater(t, clock, func(ctx context.Context) error {
-		closed, err := eventsAbout(ctx, clients, namespace, left.UID)
-		if err == nil && (len(closed) != 1 || state(&closed[0]) != "Finished") {
-			err = errors.New("what the earlier process has left is not closed")
-		}
-		return err
+	eventuallyLater(t, clock, func(c *assert.CollectT) {
+		requireFinished(c, eventsAbout(c, clients, namespace, left.UID))
 	})
 	assert.EqualValues(t, 1, r.Stats().Restored)
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, left.UID)))
 	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, podIn(namespace, "own").UID)))
 	for _, namespace := range []string{other, metav1.NamespaceSystem} {
-		apiserver.Eventually(t, patience, func(context.Context) error {
-			if n := len(logged("May not write events", "create", namespace)); n != 1 {
-				return fmt.Errorf("%s is mentioned %d times", namespace, n)
-			}
-			return nil
-		})
+		eventually(t, func(c *assert.CollectT) { assert.Len(c, logged("May not write events", "create", namespace), 1) })
 	}
-	assert.Len(t, logged("May not list events", other), 1)
-	assert.Len(t, logged("May not list events"), 1)
+	assert.Len(t, logged("Missing permission to list events", other), 1)
+	assert.Len(t, logged("Missing permission to list events"), 1)
 
 	a.grant(t, clients, mayWriteAboutClusterToo)
-	eventuallyLater(t, clock, func(context.Context) error {
-		if n := len(r.written(t)); n != 3 { // and two pods in the other namespace
-			return fmt.Errorf("%d Events", n)
-		}
-		return nil
-	})
+	eventuallyLater(t, clock, func(c *assert.CollectT) { require.Len(c, r.written(c), 3, "two Pods and the Node") })
 	event := eventAbout(t, clients, metav1.NamespaceSystem, node.UID)
 	t.Cleanup(func() { deleteEvent(t, clients, event) })
 	assert.Equal(t, 3, occurrences(event))
 	assert.Empty(t, r.Stats().Dropped)
 	r.Shutdown()
-	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "what is in the other namespace")
+	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
 	assert.Len(t, logged("May not write events"), 2)
 }
 
-// A cluster role reaches to where the Events about cluster-scoped objects are.
-func TestClusterScopedWithTheClusterRole(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			admin, namespace := apiserver.Config(t), apiserver.Namespace(t)
-			a := accountIn(namespace)
-			a.grant(t, apiserver.ClientsetFor(t, admin), mayWrite)
-			r := startRecording(t, a.config(admin), events.Options{ClusterNamespace: where})
-			node := nodeOf(namespace)
-			emit(r.recorder(), node, 2)
-			r.flush(t)
-			event := eventAbout(t, r.clients, where, node.UID)
-			t.Cleanup(func() { deleteEvent(t, r.clients, event) })
-			assert.Equal(t, 2, occurrences(event))
-			r.requireAccounted(t, 2)
+// The service account and the namespace in docs/rbac.
+const (
+	manifestAccount   = "backup-controller"
+	manifestNamespace = "backup-system"
+)
+
+// The files that docs/rbac/README.md tells users to apply.
+var (
+	mayWrite                = []string{"recorder.yaml", "binding.yaml"}
+	mayList                 = []string{"recorder-list.yaml", "binding-list.yaml"}
+	mayWriteAndListInOne    = []string{"namespaced.yaml"}
+	mayWriteAboutClusterToo = []string{"namespaced-cluster-scoped.yaml"}
+	mayLead                 = []string{"leader-election.yaml"}
+)
+
+// strict decodes manifests and rejects unknown fields.
+var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+
+// account is the service account of a test.
+type account struct {
+	namespace string
+	// suffix is appended to the names in the manifests, so that each test on a
+	// shared server has its own roles.
+	suffix string
+}
+
+func accountIn(namespace string) account {
+	return account{namespace: namespace, suffix: "-" + namespace}
+}
+
+func (a account) user() string {
+	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, manifestAccount)
+}
+
+func (a account) config(admin *rest.Config) *rest.Config {
+	c := rest.CopyConfig(admin)
+	c.Impersonate = rest.ImpersonationConfig{UserName: a.user()}
+	return c
+}
+
+type granted struct {
+	clients *kubernetes.Clientset
+	objects []rbacObject
+}
+
+type rbacObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// grant applies files of docs/rbac for the account, and waits until the server
+// authorizes it. The end of the test deletes the objects.
+func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]string) *granted {
+	t.Helper()
+	g := &granted{clients: clients}
+	for _, file := range slices.Concat(files...) {
+		for _, manifest := range readManifests(t, "rbac/"+file) {
+			object := manifest.(rbacObject)
+			a.adapt(object)
+			require.NoError(t, g.request(clients.RbacV1().RESTClient().Post(), object).Body(object).Do(t.Context()).Error(), file)
+			g.objects = append(g.objects, object)
+		}
+	}
+	t.Cleanup(func() {
+		ctx, cancel := apiserver.CleanupContext()
+		defer cancel()
+		g.delete(ctx, t)
+	})
+	eventually(t, func(c *assert.CollectT) { a.requireAll(c, g) })
+	return g
+}
+
+// readManifests returns the objects in a file of docs. An unknown field fails the
+// test.
+func readManifests(t *testing.T, file string) []runtime.Object {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", filepath.FromSlash(file)))
+	require.NoError(t, err)
+	var objects []runtime.Object
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		require.NoError(t, err, file)
+		object, _, err := strict.Decode(document, nil, nil)
+		require.NoError(t, err, file)
+		objects = append(objects, object)
+	}
+}
+
+// adapt changes the names and namespaces in a manifest, but not the rules.
+func (a account) adapt(object rbacObject) {
+	object.SetName(object.GetName() + a.suffix)
+	object.SetNamespace(a.namespaceFor(object.GetNamespace()))
+	var subjects []rbacv1.Subject
+	switch o := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		o.RoleRef.Name += a.suffix
+		subjects = o.Subjects
+	case *rbacv1.RoleBinding:
+		o.RoleRef.Name += a.suffix
+		subjects = o.Subjects
+	}
+	for i := range subjects {
+		subjects[i].Namespace = a.namespaceFor(subjects[i].Namespace)
+	}
+}
+
+func (a account) namespaceFor(namespace string) string {
+	if namespace == manifestNamespace {
+		return a.namespace
+	}
+	return namespace
+}
+
+// request adds the path of the resource of an object to a request.
+func (g *granted) request(r *rest.Request, object rbacObject) *rest.Request {
+	resource, _ := meta.UnsafeGuessKindToResource(object.GetObjectKind().GroupVersionKind())
+	return r.NamespaceIfScoped(object.GetNamespace(), object.GetNamespace() != "").Resource(resource.Resource)
+}
+
+func (g *granted) delete(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for _, object := range g.objects {
+		require.NoError(t, g.request(g.clients.RbacV1().RESTClient().Delete(), object).Name(object.GetName()).Do(ctx).Error())
+	}
+	g.objects = nil
+}
+
+func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
+	t.Helper()
+	g.delete(t.Context(), t)
+	eventually(t, func(c *assert.CollectT) {
+		for _, verb := range verbs {
+			assert.False(c, a.may(c, g.clients, permission{verb, eventsResource, a.namespace}), verb)
+		}
+	})
+}
+
+func (a account) requireAll(t require.TestingT, g *granted) {
+	for _, object := range g.objects {
+		namespace, rules := a.namespace, []rbacv1.PolicyRule(nil)
+		switch o := object.(type) {
+		case *rbacv1.ClusterRole:
+			rules = o.Rules
+		case *rbacv1.Role:
+			namespace, rules = o.Namespace, o.Rules
+		}
+		for _, rule := range rules {
+			resource := strings.TrimSuffix(rule.Resources[0]+"."+rule.APIGroups[0], ".")
+			for _, p := range in(namespace, resource, rule.Verbs...) {
+				require.True(t, a.may(t, g.clients, p), "%v", p)
+			}
+		}
+	}
+}
+
+// permission is a permission in a namespace, for a resource as kubectl writes it.
+type permission struct{ verb, resource, namespace string }
+
+func in(namespace, resource string, verbs ...string) (all []permission) {
+	for _, verb := range verbs {
+		all = append(all, permission{verb, resource, namespace})
+	}
+	return all
+}
+
+func (a account) may(t require.TestingT, clients kubernetes.Interface, p permission) bool {
+	resource, group, _ := strings.Cut(p.resource, ".")
+	review, err := clients.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:   a.user(),
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + a.namespace, "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: p.namespace, Verb: p.verb, Group: group, Resource: resource,
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return review.Status.Allowed
+}
+
+// TestManifests applies docs/rbac unchanged, in each way that its README
+// describes. The server must grant exactly the documented permissions.
+func TestManifests(t *testing.T) {
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	own, system := manifestNamespace, metav1.NamespaceSystem
+	namespaces := []string{own, system, metav1.NamespaceDefault, "kube-public"}
+	everywhere := func(verbs ...string) (all []permission) {
+		for _, namespace := range namespaces {
+			all = append(all, in(namespace, eventsResource, verbs...)...)
+		}
+		return all
+	}
+	var possible []permission // all that the manifests could grant
+	for _, namespace := range namespaces {
+		for _, resource := range []string{eventsResource, "events", "leases.coordination.k8s.io", "pods"} {
+			possible = append(possible, in(namespace, resource, "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")...)
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		files []string
+		want  []permission
+	}{
+		{"all namespaces", mayWrite, everywhere("create", "patch")},
+		{"all namespaces, and list", slices.Concat(mayWrite, mayList), everywhere("create", "patch", "list")},
+		{"one namespace", mayWriteAndListInOne, in(own, eventsResource, "create", "patch", "list")},
+		{
+			"one namespace, and cluster-scoped objects", slices.Concat(mayWriteAndListInOne, mayWriteAboutClusterToo),
+			slices.Concat(in(own, eventsResource, "create", "patch", "list"), in(system, eventsResource, "create", "patch", "list")),
+		},
+		{
+			"leader election", mayLead,
+			slices.Concat(in(own, "leases.coordination.k8s.io", "get", "create", "update"), in(own, "events", "create", "patch")),
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a := account{namespace: own}
+			a.grant(t, clients, row.files)
+			// The server needs a moment to forget the permissions of the previous row.
+			eventually(t, func(c *assert.CollectT) {
+				var got []permission
+				for _, p := range possible {
+					if a.may(c, clients, p) {
+						got = append(got, p)
+					}
+				}
+				assert.ElementsMatch(c, row.want, got)
+			})
 		})
 	}
-}
-
-// nodeOf returns a Node that no other test has. It need not exist.
-func nodeOf(namespace string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "node-of-" + namespace, UID: types.UID("uid-of-node-of-" + namespace),
-	}}
-}
-
-// requireNothingGoesBack fails the test if the count or the time of an Event was
-// ever smaller than before.
-func requireNothingGoesBack(t *testing.T, h *history) {
-	t.Helper()
-	type latest struct {
-		count int
-		time  time.Time
-	}
-	seen := map[types.UID]latest{}
-	for _, c := range h.all() {
-		before, now := seen[c.event.UID], latest{count: occurrences(c.event)}
-		if c.event.Series != nil {
-			now.time = c.event.Series.LastObservedTime.Time
-		}
-		require.GreaterOrEqual(t, now.count, before.count, "count of %s", c.event.Name)
-		require.False(t, now.time.Before(before.time), "time of %s: %v before %v", c.event.Name, now.time, before.time)
-		seen[c.event.UID] = now
-	}
-	require.NotEmpty(t, seen)
 }

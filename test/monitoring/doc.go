@@ -1,13 +1,13 @@
-// Package monitoring has what belongs to the metrics of a broadcaster: the dashboard,
-// the picture of what it shows in a recorded run of the chaos test, and the tests of
-// the alert rules.
+// Package monitoring generates the dashboard for the metrics of a broadcaster, and a
+// picture of what the dashboard shows for a recorded run of the chaos test. It also
+// tests the alert rules.
 //
-//	make dashboard  # write docs/monitoring/dashboard.json and chaos.svg
-//	make recording  # record another run before
+//	make dashboard  # writes docs/monitoring/dashboard.json and chaos.svg
+//	make recording  # records another run first
 //
-// The tests evaluate each query of the dashboard and each alert by Prometheus' own
-// engine, over the recording, and the unit tests of the alerts, which are in the format
-// of `promtool test rules`. It is a module of its own because of what Prometheus
-// depends on, and imports of it what compiles within a minute: no storage, no service
-// discovery.
+// The tests evaluate each query of the dashboard and each alert over the recording,
+// with the engine of Prometheus. They also run the unit tests of the alerts, which
+// have the format of `promtool test rules`. The package is a separate module because of
+// the dependencies of Prometheus. It imports only what compiles within a minute: no
+// storage and no service discovery.
 package monitoring

@@ -3,6 +3,7 @@ package monitoring
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -12,26 +13,22 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// samples are time series in memory, as a storage for a PromQL engine. The samples of
-// each come in the order of their times.
+// samples is a storage.Queryable of time series in memory. The samples of each series
+// must be in the order of their times.
 type samples []promql.Series
 
-// Querier implements storage.Queryable. All samples are there at all times: the engine
-// takes those that it wants.
+// Querier implements storage.Queryable. It returns all samples, of which the engine
+// selects those in the range.
 func (s samples) Querier(int64, int64) (storage.Querier, error) {
 	return &storage.MockQuerier{SelectMockFunction: s.selectSeries}, nil
 }
 
 func (s samples) selectSeries(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	set := &seriesSet{at: -1}
-series:
 	for _, series := range s {
-		for _, m := range matchers {
-			if !m.Matches(series.Metric.Get(m.Name)) {
-				continue series
-			}
+		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(series.Metric.Get(m.Name)) }) {
+			set.series = append(set.series, series)
 		}
-		set.series = append(set.series, series)
 	}
 	return set
 }
@@ -53,8 +50,8 @@ type engine struct {
 	samples samples
 }
 
-// newEngine returns an engine to which a time series that has no sample for as long as
-// lookback does not exist. It has to be closed.
+// newEngine returns an engine that considers a time series gone when it has no sample
+// for lookback. The caller must close the engine.
 func newEngine(s samples, lookback time.Duration) *engine {
 	return &engine{samples: s, Engine: promql.NewEngine(promql.EngineOpts{
 		MaxSamples:    50e6,
@@ -66,35 +63,20 @@ func newEngine(s samples, lookback time.Duration) *engine {
 
 var expressions = parser.NewParser(parser.Options{})
 
-// at evaluates an expression at a time.
+// at evaluates an expression at a point in time.
 func (e *engine) at(ctx context.Context, expression string, at time.Time) (promql.Vector, error) {
 	query, err := e.NewInstantQuery(ctx, e.samples, nil, expression, at)
 	if err != nil {
 		return nil, fmt.Errorf("monitoring: %s: %w", expression, err)
 	}
-	defer query.Close()
-	vector, err := query.Exec(ctx).Vector()
-	if err != nil {
-		return nil, fmt.Errorf("monitoring: %s: %w", expression, err)
-	}
-	return vector, nil
+	return query.Exec(ctx).Vector()
 }
 
-// over evaluates an expression at all times of a range.
+// over evaluates an expression over a range of time.
 func (e *engine) over(ctx context.Context, expression string, from, to time.Time, step time.Duration) (promql.Matrix, error) {
 	query, err := e.NewRangeQuery(ctx, e.samples, nil, expression, from, to, step)
 	if err != nil {
 		return nil, fmt.Errorf("monitoring: %s: %w", expression, err)
 	}
-	defer query.Close()
-	matrix, err := query.Exec(ctx).Matrix()
-	if err != nil {
-		return nil, fmt.Errorf("monitoring: %s: %w", expression, err)
-	}
-	// It belongs to the query, which is closed.
-	var own promql.Matrix
-	for _, series := range matrix {
-		own = append(own, promql.Series{Metric: series.Metric.Copy(), Floats: append([]promql.FPoint(nil), series.Floats...)})
-	}
-	return own, nil
+	return query.Exec(ctx).Matrix()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -14,45 +15,48 @@ import (
 )
 
 const (
-	// scrapeInterval is that of a recording, as the chaos test has it.
+	// scrapeInterval is the interval of recordings, which the chaos test determines.
 	scrapeInterval = 2 * time.Second
-	// compression is how much faster than usual everything goes in a recording. A
-	// target is scraped once a minute, usually.
+	// compression is the ratio between a usual scrape interval, one minute, and
+	// scrapeInterval.
 	compression = 30
 )
 
-// recording is what a Prometheus would have scraped of the processes of a run.
+// recording contains the metrics that a Prometheus would have scraped from the
+// processes of a run.
 type recording struct {
 	samples  samples
 	from, to time.Time
 }
 
-// readRecording reads a file of OpenMetrics, compressed by gzip.
-func readRecording(path string) (*recording, error) {
+// readRecording reads OpenMetrics from a file, compressed by gzip.
+func readRecording(path string) (r *recording, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("monitoring: recording: %w", err)
+		}
+	}()
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("monitoring: recording: %w", err)
+		return nil, err
 	}
 	defer file.Close()
 	zip, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, fmt.Errorf("monitoring: recording: %w", err)
+		return nil, err
 	}
 	text, err := io.ReadAll(zip)
 	if err != nil {
-		return nil, fmt.Errorf("monitoring: recording: %w", err)
+		return nil, err
 	}
-	r := &recording{}
-	if err := r.parse(text); err != nil {
-		return nil, fmt.Errorf("monitoring: recording: %w", err)
-	}
-	return r, nil
+	r = &recording{}
+	return r, r.parse(text)
 }
 
 func (r *recording) parse(text []byte) error {
 	parser := textparse.NewOpenMetricsParser(text, labels.NewSymbolTable())
 	index := make(map[uint64]int)
-	first, last := int64(0), int64(0)
+	var times []int64
 	for {
 		entry, err := parser.Next()
 		if errors.Is(err, io.EOF) {
@@ -66,7 +70,7 @@ func (r *recording) parse(text []byte) error {
 		}
 		name, at, value := parser.Series()
 		if at == nil {
-			return fmt.Errorf("%s has no time", name)
+			return fmt.Errorf("%s has no timestamp", name)
 		}
 		var metric labels.Labels
 		parser.Labels(&metric)
@@ -78,22 +82,18 @@ func (r *recording) parse(text []byte) error {
 		}
 		s := &r.samples[i]
 		if n := len(s.Floats); n > 0 && s.Floats[n-1].T >= *at {
-			return fmt.Errorf("%s: %d comes after %d", metric, *at, s.Floats[n-1].T)
+			return fmt.Errorf("%s: timestamp %d follows %d", metric, *at, s.Floats[n-1].T)
 		}
 		s.Floats = append(s.Floats, promql.FPoint{T: *at, F: value})
-		if first == 0 || *at < first {
-			first = *at
-		}
-		last = max(last, *at)
+		times = append(times, *at)
 	}
-	if len(r.samples) == 0 {
+	if len(times) == 0 {
 		return errors.New("no samples")
 	}
-	r.from, r.to = time.UnixMilli(first), time.UnixMilli(last)
+	r.from, r.to = time.UnixMilli(slices.Min(times)), time.UnixMilli(slices.Max(times))
 	return nil
 }
 
-// engine returns an engine over the recording. A process that was killed is gone with
-// the second scrape that it misses, at the latest: a Prometheus, which marks what has
-// gone, would know with the first.
+// engine returns an engine over the recording. A killed process is gone after two
+// missed scrapes. A real Prometheus, which marks series as stale, needs only one.
 func (r *recording) engine() *engine { return newEngine(r.samples, 2*scrapeInterval) }

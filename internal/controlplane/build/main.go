@@ -1,9 +1,10 @@
-// Command build compiles the control plane into bin/controlplane and shows what
-// it does. "go test" keeps what a test prints to itself until the test has
-// ended, so whoever runs the integration tests for the first time should run
-// this first:
+// Command build compiles the control plane into bin/controlplane and shows the
+// progress. Run it before you run the integration tests for the first time:
 //
 //	go run ./internal/controlplane/build
+//
+// The tests build the control plane too, but "go test" shows nothing until a test
+// completes.
 package main
 
 import (

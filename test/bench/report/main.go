@@ -1,12 +1,13 @@
-// Command report makes docs/benchmarks.md and its pictures of the results of a run of
-// the benchmarks. The same results give the same files.
+// Command report generates docs/benchmarks.md and its pictures from the results of
+// the benchmarks. The same results always produce the same files.
 //
 //	go run ./bench/report -results ../docs/benchmarks/results.json -docs ../docs
 package main
 
 import (
+	"errors"
 	"flag"
-	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -15,45 +16,31 @@ import (
 
 func main() {
 	results := flag.String("results", "../docs/benchmarks/results.json", "the file with the results")
-	docs := flag.String("docs", "../docs", "the directory to write benchmarks.md and benchmarks/*.svg to")
+	docs := flag.String("docs", "../docs", "the directory for benchmarks.md and benchmarks/*.svg")
 	flag.Parse()
-	if err := run(*results, *docs); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if err := generate(*results, *docs); err != nil {
+		log.Fatal(err)
 	}
 }
 
-func run(resultsFile, docs string) error {
+func generate(resultsFile, docs string) error {
+	files, err := report(resultsFile)
+	for name, data := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), data, 0o644))
+	}
+	return err
+}
+
+// report returns the generated files by their paths below docs.
+func report(resultsFile string) (map[string][]byte, error) {
 	results, err := bench.ReadResults(resultsFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files, err := report(&results)
-	if err != nil {
-		return fmt.Errorf("%s: %w", resultsFile, err)
-	}
-	for name, data := range files {
-		file := filepath.Join(docs, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// report returns the files of the documentation, by their paths in it.
-func report(results *bench.Results) (map[string][]byte, error) {
-	files, err := pictures(results)
+	files, err := pictures(&results)
 	if err != nil {
 		return nil, err
 	}
-	page, err := page(results)
-	if err != nil {
-		return nil, err
-	}
-	files["benchmarks.md"] = page
-	return files, nil
+	files["benchmarks.md"], err = page(&results)
+	return files, err
 }

@@ -1,143 +1,188 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
-	"strings"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/eventseries/eventseries/test/bench"
 	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
-// colors are those of the recorders in all pictures.
-var colors = map[string]color.Color{
-	bench.Ours:       chart.Blue,
-	bench.ToolsNew:   chart.Orange,
-	bench.ToolsOld:   chart.Grey,
-	bench.Floor:      chart.Green,
-	bench.FloorClock: chart.Green,
-}
+var (
+	red, green, blue, orange, purple = plotutil.DarkColors[0], plotutil.DarkColors[1], plotutil.DarkColors[2], plotutil.DarkColors[3], plotutil.DarkColors[4]
 
-// pictures draws what there are results for, by the paths of the files.
+	// colors are the colors of the recorders in all pictures.
+	colors = map[string]color.Color{
+		bench.Ours: blue, bench.ToolsNew: orange, bench.ToolsOld: purple, bench.Floor: green, bench.FloorClock: green,
+	}
+)
+
+// pictures draws the parts that have results. The keys are paths below docs.
 func pictures(r *bench.Results) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for _, p := range []struct {
 		name     string
 		measured bool
-		height   float64
-		draw     func(*bench.Results) chart.Chart
+		height   vg.Length
+		draw     func(*bench.Results) (*plot.Plot, error)
 	}{
 		{"occurrence", len(r.Hot) > 0, 230, occurrencePicture},
-		{"loop", len(r.Loop) > 0, chart.Height, loopPicture},
-		{"heap", len(r.Heap) > 0, chart.Height, heapPicture},
-		{"writes", len(r.Simulation) > 0, chart.Height, writesPicture},
+		{"hour", len(r.Loop) > 0, 300, hourPicture},
+		{"loop", len(r.Loop) > 0, 300, loopPicture},
+		{"heap", len(r.Heap) > 0, 300, heapPicture},
+		{"writes", len(r.Simulation) > 0, 300, writesPicture},
 	} {
 		if !p.measured {
 			continue
 		}
-		svg, err := chart.SVG(p.draw(r), chart.Width, p.height)
+		picture, err := p.draw(r)
 		if err != nil {
 			return nil, fmt.Errorf("picture %s: %w", p.name, err)
 		}
-		files["benchmarks/"+p.name+".svg"] = svg
+		if files["benchmarks/"+p.name+".svg"], err = chart.SVG(760, p.height, []*plot.Plot{picture}); err != nil {
+			return nil, err
+		}
 	}
 	return files, nil
 }
 
-func occurrencePicture(r *bench.Results) chart.Chart {
-	bars := &chart.Bars{
-		Title:    "CPU for one more occurrence of a series",
-		Subtitle: "Typed object, one goroutine, asynchronous work included. Logarithmic.",
-		Axis:     chart.Axis{Label: "nanoseconds", Log: true, Format: chart.SI},
+// occurrencePicture shows the recorders with typed objects.
+func occurrencePicture(r *bench.Results) (*plot.Plot, error) {
+	fastest := math.Inf(1)
+	for _, c := range r.Hot[0].Costs {
+		fastest = min(fastest, c.CPU.Median)
 	}
-	for _, name := range []string{bench.Floor, bench.FloorClock, bench.Ours, bench.ToolsNew, bench.ToolsOld} {
-		if c := cost(hot(r, "typed", false), name); c != nil {
-			bars.Bars = append(bars.Bars, chart.Bar{
-				Name: title(name), Color: colors[name], Label: nanoseconds(c.CPU.Median),
-				Value: c.CPU.Median, Low: c.CPU.Min, High: c.CPU.Max,
-			})
+	origin := math.Pow10(int(math.Log10(fastest)))
+	p := chart.New("CPU time of one more occurrence of a series (median)", "nanoseconds (logarithmic)", "")
+	chart.Log(&p.X)
+	var names []string
+	for _, name := range []string{bench.ToolsOld, bench.ToolsNew, bench.Ours, bench.FloorClock, bench.Floor} {
+		c := r.Hot[0].Costs.Of(name)
+		if c == nil {
+			continue
 		}
+		y := float64(len(names))
+		// Bar charts of gonum start at zero, which a logarithmic axis does not have.
+		bar := chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, {X: c.CPU.Median, Y: y}}}
+		if err := chart.Add(p, bar); err != nil {
+			return nil, err
+		}
+		names = append(names, title(name)+": "+nanoseconds(c.CPU.Median))
 	}
-	return bars
+	p.NominalY(names...)
+	p.Y.Min, p.Y.Max = -0.5, float64(len(names))-0.5
+	return p, nil
 }
 
-func loopPicture(r *bench.Results) chart.Chart {
-	lines := &chart.Lines{
-		Title:    "API calls of a hot loop over two hours",
-		Subtitle: "One event about one object, every second. Logarithmic.",
-		X:        chart.Axis{Label: "minutes", Step: 15},
-		Y:        chart.Axis{Label: "API calls so far", Log: true},
+// quarters labels every quarter of an hour, in minutes.
+var quarters = plot.TickerFunc(func(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	for minute := 15 * math.Ceil(low/15); minute <= high; minute += 15 {
+		ticks = append(ticks, plot.Tick{Value: minute, Label: fmt.Sprint(minute)})
 	}
-	for _, l := range r.Loop {
-		name := title(l.Recorder)
+	return ticks
+})
+
+// hourPicture shows a loop that updates its object. The README contains it.
+func hourPicture(r *bench.Results) (*plot.Plot, error) {
+	return requests(r, 60, "API requests of a hot loop in an hour\n(one event per second, the object changes each time)", func(l bench.Loop) chart.Line {
+		line := chart.Line{Color: colors[l.Recorder]}
 		if l.Updated {
-			if l.Recorder != bench.ToolsNew {
-				continue // it makes no difference to them
-			}
-			name += ", object updated"
+			name := map[string]string{bench.ToolsNew: "client-go tools/events", bench.ToolsOld: "client-go tools/record"}[l.Recorder]
+			line.Name = fmt.Sprintf("%s: %s", cmp.Or(name, l.Recorder), count(l.Sent[60]))
 		}
-		line := chart.Line{Name: name, Color: colors[l.Recorder], Step: true}
-		if l.Updated {
-			line.Color = chart.Red
-		}
-		for minute, n := range l.Sent {
-			line.Points = append(line.Points, chart.Point{X: float64(minute), Y: float64(n)})
-		}
-		lines.Lines = append(lines.Lines, line)
-	}
-	return lines
+		return line
+	})
 }
 
-func heapPicture(r *bench.Results) chart.Chart {
-	lines := &chart.Lines{
-		Title:    "Heap of a series that goes on",
-		Subtitle: "Everything that the recorder keeps of it, deadlines and names included.",
-		X:        chart.Axis{Label: "series (logarithmic)", Log: true, Format: chart.SI},
-		Y:        chart.Axis{Label: "bytes for each"},
+// loopPicture compares loops that update their object with loops that do not.
+func loopPicture(r *bench.Results) (*plot.Plot, error) {
+	return requests(r, 120, "API requests of a hot loop in two hours", func(l bench.Loop) chart.Line {
+		switch {
+		case !l.Updated:
+			return chart.Line{Name: title(l.Recorder), Color: colors[l.Recorder]}
+		case l.Recorder == bench.ToolsNew:
+			return chart.Line{Name: title(l.Recorder) + ", object updated", Color: red}
+		default:
+			return chart.Line{} // no difference
+		}
+	})
+}
+
+// requests shows the loops for which style returns a name, in the order of their
+// requests.
+func requests(r *bench.Results, minutes int, title string, style func(bench.Loop) chart.Line) (*plot.Plot, error) {
+	p := chart.New(title, "minutes", "requests so far (logarithmic)")
+	chart.Log(&p.Y)
+	p.X.Tick.Marker = quarters
+	loops := slices.SortedStableFunc(slices.Values(r.Loop), func(a, b bench.Loop) int { return b.Sent[minutes] - a.Sent[minutes] })
+	for _, l := range loops {
+		line := style(l)
+		if line.Name == "" {
+			continue
+		}
+		for minute, n := range l.Sent[:minutes+1] {
+			line.Points = append(line.Points, plotter.XY{X: float64(minute), Y: float64(n)})
+		}
+		if err := chart.Add(p, line); err != nil {
+			return nil, err
+		}
 	}
-	for _, recorder := range []string{bench.Ours, bench.ToolsNew} {
-		shared := chart.Line{Name: title(recorder), Color: colors[recorder], Dots: true}
-		held := chart.Line{Name: "with its strings", Color: colors[recorder], Dots: true, Dashed: true}
+	return p, nil
+}
+
+func heapPicture(r *bench.Results) (*plot.Plot, error) {
+	p := chart.New("Heap of an ongoing series", "series (logarithmic)", "bytes per series")
+	chart.Log(&p.X)
+	for _, recorder := range []string{bench.ToolsNew, bench.Ours} {
+		shared := chart.Line{Name: recorder, Color: colors[recorder]}
+		held := chart.Line{Name: recorder + ", with its strings", Color: colors[recorder], Dashed: true}
 		for _, h := range r.Heap {
 			if h.Recorder == recorder {
-				shared.Points = append(shared.Points, chart.Point{X: float64(h.Series), Y: h.Shared})
-				held.Points = append(held.Points, chart.Point{X: float64(h.Series), Y: h.Held})
+				shared.Points = append(shared.Points, plotter.XY{X: float64(h.Series), Y: h.Shared})
+				held.Points = append(held.Points, plotter.XY{X: float64(h.Series), Y: h.Held})
 			}
 		}
-		lines.Lines = append(lines.Lines, shared, held)
+		if err := chart.Add(p, held, shared); err != nil {
+			return nil, err
+		}
 	}
-	return lines
+	return p, nil
 }
 
-// pictured is of how many series the writes are in the picture.
+// pictured is the number of series in the picture of writes.
 const pictured = 100_000
 
-func writesPicture(r *bench.Results) chart.Chart {
-	lines := &chart.Lines{
-		Title:    fmt.Sprintf("Writes in each minute for %s series", strings.ReplaceAll(chart.Plain(pictured), "\u2009", ",")),
-		Subtitle: "All began within a minute; that, with its creates, is left out. Virtual time.",
-		X:        chart.Axis{Label: "minutes since the start, or since the restart", Step: 30},
-		Y:        chart.Axis{Label: "writes"},
-	}
+func writesPicture(r *bench.Results) (*plot.Plot, error) {
+	p := chart.New(fmt.Sprintf("Writes per minute for %s series", count(pictured)), "minutes since the start or restart", "writes")
+	p.X.Tick.Marker = quarters
 	for _, s := range r.Simulation {
 		if s.Series != pictured {
 			continue
 		}
-		line := chart.Line{Name: "after a start", Color: chart.Blue, Step: true}
+		line := chart.Line{Name: began(s), Color: blue, Step: true}
 		if s.Rebuilt {
-			line.Name, line.Color = "after a restart", chart.Orange
-		} else {
-			lines.Lines = append(lines.Lines, chart.Line{
-				Name: "1.5 × mean", Color: chart.Grey, Dashed: true,
-				Points: []chart.Point{{X: 0, Y: 1.5 * s.Mean}, {X: float64(len(s.Writes)), Y: 1.5 * s.Mean}},
-			})
+			line.Color = orange
 		}
-		for minute, n := range s.Writes {
-			if minute >= s.Beginning {
-				line.Points = append(line.Points, chart.Point{X: float64(minute), Y: float64(n)})
-			}
+		for minute := s.Beginning; minute < len(s.Writes); minute++ {
+			line.Points = append(line.Points, plotter.XY{X: float64(minute), Y: float64(s.Writes[minute])})
 		}
-		lines.Lines = append(lines.Lines, line)
+		lines := []chart.Line{line}
+		if !s.Rebuilt {
+			limit := plotter.XYs{{X: 0, Y: 1.5 * s.Mean}, {X: float64(len(s.Writes)), Y: 1.5 * s.Mean}}
+			lines = append(lines, chart.Line{Name: "1.5 × mean", Color: color.Gray{Y: 140}, Dashed: true, Points: limit})
+		}
+		if err := chart.Add(p, lines...); err != nil {
+			return nil, err
+		}
 	}
-	return lines
+	return p, nil
 }

@@ -1,5 +1,5 @@
-// Package backup is a controller of controller-runtime as the README shows it: one
-// that is in a loop, since the disk to which it backs up is full.
+// Package backup is the controller in the README, built with controller-runtime. It
+// loops because the disk for its backups is full.
 package backup
 
 import (
@@ -16,14 +16,13 @@ import (
 	"github.com/eventseries/eventseries/events/metrics"
 )
 
-// Reconciler backs up ConfigMaps, or tries to.
+// Reconciler backs up ConfigMaps.
 type Reconciler struct {
 	client.Client
-	// Recorder is where it says what it does.
 	Recorder events.EventRecorder
 }
 
-// Reconcile finds the disk full, and tries again.
+// Reconcile records that the disk is full, and retries.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var object corev1.ConfigMap
 	if err := r.Get(ctx, req.NamespacedName, &object); err != nil {
@@ -33,7 +32,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: 10 * time.Millisecond}, nil
 }
 
-// Run runs the controller under a manager, which it starts, until ctx ends.
+// Run adds the controller to a manager and runs the manager until ctx is done.
 func Run(ctx context.Context, mgr ctrl.Manager, clientset kubernetes.Interface) error {
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
 	defer broadcaster.Shutdown() // when the manager has returned

@@ -1,21 +1,32 @@
 package backup
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/eventstest"
 	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 var orders = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
@@ -27,14 +38,13 @@ func reconcile(t *testing.T, recorder events.EventRecorder) {
 	require.NoError(t, err)
 }
 
-// What is emitted.
 func TestReconcile(t *testing.T) {
 	recorder := eventstest.NewRecorder(t)
 	reconcile(t, recorder)
 	recorder.ExpectOnly(t, eventstest.Want{Regarding: orders, Type: "Warning", Reason: "NoSpaceLeft"})
 }
 
-// What becomes of it: a loop of ten minutes is three requests.
+// A loop of ten minutes takes three requests.
 func TestReconcileInALoop(t *testing.T) {
 	broadcaster := eventstest.NewBroadcaster(t)
 	recorder := broadcaster.NewRecorder(clientgoscheme.Scheme, "example.com/backup-controller")
@@ -47,4 +57,46 @@ func TestReconcileInALoop(t *testing.T) {
 	assert.Equal(t, series.Finished, broadcaster.Series()[0].State)
 	assert.EqualValues(t, 600, broadcaster.Series()[0].Count)
 	assert.Len(t, broadcaster.Requests(), 3)
+}
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(apiserver.Main(m))
+}
+
+func TestRun(t *testing.T) {
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+	_, err := clients.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "orders"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	mgr, err := ctrl.NewManager(apiserver.Config(t), ctrl.Options{
+		Metrics: server.Options{BindAddress: "0"},
+		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, mgr, clients) }()
+
+	find := func(c require.TestingT) eventsv1.Event {
+		list, err := clients.EventsV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "regarding.kind=ConfigMap"})
+		require.NoError(c, err)
+		require.Len(c, list.Items, 1)
+		require.NotNil(c, list.Items[0].Series)
+		return list.Items[0]
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		find(c)
+		scrape := httptest.NewRecorder()
+		promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		assert.Contains(c, scrape.Body.String(), `eventseries_series{state="ongoing"} 1`)
+		assert.Contains(c, scrape.Body.String(), `eventseries_writes_total{kind="series",outcome="written"} 1`)
+	}, time.Minute, apiserver.PollInterval)
+	cancel()
+	require.NoError(t, <-ended)
+	event := find(t)
+	assert.Equal(t, "no space left for 0 keys", event.Note)
+	assert.GreaterOrEqual(t, event.Series.Count, int32(2))
+	assert.Equal(t, "Ongoing", event.Annotations["eventseries.dev/state"])
 }

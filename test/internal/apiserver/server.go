@@ -1,5 +1,5 @@
-// Package apiserver is for tests of a package that have one API server in common:
-// the control plane of this repository, or the cluster that the user has chosen.
+// Package apiserver provides a Kubernetes API server for the tests of a package: the
+// control plane of this repository, or the cluster of the user if UseCluster is set.
 //
 //	func TestMain(m *testing.M) { os.Exit(apiserver.Main(m, apiserver.Leaks)) }
 //
@@ -7,19 +7,25 @@
 //		config := apiserver.Config(t)
 //		namespace := apiserver.Namespace(t)
 //
-// Everything may be used concurrently, except for Main.
+// All tests share one server, which starts on first use. [Start] starts a server for
+// a single test. All functions except [Main] are safe for concurrent use.
 package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -29,50 +35,121 @@ import (
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
-// UseCluster is the environment variable that, when it is 1, sends the tests to the
-// cluster of KUBECONFIG.
+// UseCluster is an environment variable. If it is 1, the tests use the cluster of
+// KUBECONFIG.
 const UseCluster = "EVENTSERIES_USE_CLUSTER"
 
-const (
-	// StartTimeout bounds a start. It takes a few seconds, more while other packages
-	// are compiled.
-	StartTimeout = 3 * time.Minute
+// StartTimeout bounds how long a test waits for the program to become ready. It takes
+// a few seconds, or more while other packages compile.
+const StartTimeout = 3 * time.Minute
 
-	// cleanupTimeout bounds what is done to the server after the end of a test.
-	cleanupTimeout = 30 * time.Second
+// leakTimeout bounds how long goroutines may take to exit after the tests.
+const leakTimeout = time.Minute
 
-	// leakTimeout bounds how long goroutines may take to end after the tests.
-	leakTimeout = time.Minute
+// program builds the control plane once.
+var program = sync.OnceValues(func() (string, error) {
+	return controlplane.Build(context.Background(), os.Stderr)
+})
 
-	// PollInterval is the time between two looks at the server.
-	PollInterval = 50 * time.Millisecond
-)
-
-// server is the one that was started; nil if none was.
+// server is the shared server. It is nil if no test has started it.
 var server *controlplane.Server
 
-// shared returns a configuration for the server, which it starts the first time.
-var shared = sync.OnceValues(func() (*rest.Config, error) {
+// shared starts the shared server once, and returns the path of its kubeconfig.
+var shared = sync.OnceValues(func() (kubeconfig string, err error) {
 	if OnCluster() {
-		return Load(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+		return os.Getenv(clientcmd.RecommendedConfigPathEnvVar), nil
 	}
 	binary, err := program()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), StartTimeout)
-	defer cancel()
-	if server, err = controlplane.Start(ctx, controlplane.Options{Binary: binary}); err != nil {
-		return nil, err
+	if server, err = controlplane.Start(context.Background(), controlplane.Options{Binary: binary}); err != nil {
+		return "", err
 	}
-	return Load(server.Kubeconfig())
+	return server.Kubeconfig(), nil
 })
 
-// OnCluster reports whether the tests run on a cluster of the user's.
+// OnCluster reports whether the tests use a cluster of the user.
 func OnCluster() bool { return os.Getenv(UseCluster) == "1" }
 
-// Load reads a kubeconfig. The client's own rate limit is switched off: it would
-// hide how many requests there are, and slow the tests down.
+// Kubeconfig returns the path of a kubeconfig for an administrator of the shared
+// server.
+func Kubeconfig(t *testing.T) string {
+	t.Helper()
+	kubeconfig, err := shared()
+	require.NoError(t, err)
+	return kubeconfig
+}
+
+// Program returns the path of the control plane, and builds it if necessary. It skips
+// the test on a cluster.
+func Program(t *testing.T) string {
+	t.Helper()
+	if OnCluster() {
+		t.Skipf("%s=1: this test needs its own server", UseCluster)
+	}
+	binary, err := program()
+	require.NoError(t, err)
+	return binary
+}
+
+// Start starts a server for this test only, and stops it when the test ends. It sets
+// Options.Binary. It skips the test on a cluster.
+func Start(t *testing.T, opts controlplane.Options) *controlplane.Server {
+	t.Helper()
+	opts.Binary = Program(t)
+	server, err := controlplane.Start(t.Context(), opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	return server
+}
+
+// Main runs the tests of a package, stops the shared server and runs the checks. It
+// returns the exit code for TestMain.
+//
+// A test binary that exits early, because of a panic, an interrupt or the test
+// timeout, stops the server and removes its files too.
+func Main(m *testing.M, checks ...func() error) (code int) {
+	code = m.Run()
+	var err error
+	if server != nil {
+		err = server.Stop()
+	}
+	for _, check := range checks {
+		if code == 0 { // a failed test may leave anything behind
+			err = errors.Join(err, check())
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Leaks returns an error if goroutines are still running. It retries for a while,
+// because connections close some time after their server. It returns nil on a
+// cluster, because client-go keeps the connections to it open.
+func Leaks() error {
+	if OnCluster() {
+		return nil
+	}
+	for deadline := time.Now().Add(leakTimeout); ; {
+		err := goleak.Find() // sleeps between its own retries
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+const (
+	// PollInterval is the time between two polls of a server.
+	PollInterval   = 50 * time.Millisecond
+	cleanupTimeout = 30 * time.Second
+)
+
+// Load reads a kubeconfig. It disables client-side rate limiting, which would hide
+// the number of requests and slow down the tests.
 func Load(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -82,40 +159,37 @@ func Load(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// stop stops the server if a test has started it. No test may run any more.
-func stop() error {
-	if server == nil {
-		return nil
-	}
-	return server.Stop()
-}
-
-// Config returns a configuration of an administrator of the server, which the test
-// may change.
+// Config returns a configuration for an administrator of the shared server. The test
+// may modify it.
 func Config(t *testing.T) *rest.Config {
 	t.Helper()
-	config, err := shared()
+	config, err := Load(Kubeconfig(t))
 	require.NoError(t, err)
-	return rest.CopyConfig(config)
+	return config
 }
 
-// Kubeconfig returns the path of the kubeconfig of the server, for other programs.
-func Kubeconfig(t *testing.T) string {
+// ConfigOf returns a configuration for an administrator of a server of [Start].
+func ConfigOf(t *testing.T, server *controlplane.Server) *rest.Config {
 	t.Helper()
-	Config(t) // starts the server
-	if server == nil {
-		return os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
-	}
-	return server.Kubeconfig()
+	config, err := Load(server.Kubeconfig())
+	require.NoError(t, err)
+	return config
 }
 
-// Clientset returns clients of an administrator of the server.
+// ConfigAs returns a copy of a configuration with the token of another user.
+func ConfigAs(config *rest.Config, u controlplane.User) *rest.Config {
+	c := rest.AnonymousClientConfig(config)
+	c.BearerToken = u.Token
+	return c
+}
+
+// Clientset returns a clientset for an administrator of the shared server.
 func Clientset(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	return ClientsetFor(t, Config(t))
 }
 
-// ClientsetFor returns clients for a configuration.
+// ClientsetFor returns a clientset for a configuration.
 func ClientsetFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(config)
@@ -123,14 +197,14 @@ func ClientsetFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return clients
 }
 
-// Namespace creates a namespace and returns its name. It is deleted at the end of
-// the test.
+// Namespace creates a namespace on the shared server and returns its name. It deletes
+// the namespace when the test ends.
 func Namespace(t *testing.T) string {
 	t.Helper()
 	return NamespaceOn(t, Clientset(t))
 }
 
-// NamespaceOn is Namespace for any server.
+// NamespaceOn is like [Namespace] for any server.
 func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
 	t.Helper()
 	namespace, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -141,8 +215,8 @@ func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
 	return namespace.Name
 }
 
-// DeleteNamespace deletes a namespace at the end of a test, if the test has not
-// deleted it.
+// DeleteNamespace deletes a namespace in the cleanup of a test. The test may have
+// deleted it already.
 func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
 	t.Helper()
 	ctx, cancel := CleanupContext()
@@ -153,29 +227,59 @@ func DeleteNamespace(t *testing.T, clients kubernetes.Interface, name string) {
 	}
 }
 
-// CleanupContext bounds what is done after the end of a test, whose own context has
-// ended then.
+// CleanupContext returns a context for the cleanup of a test, because the context of
+// the test has ended then.
 func CleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cleanupTimeout)
 }
 
-// Eventually calls check until it returns nil, and fails the test with its last
-// error if it does not within the given time.
-func Eventually(t *testing.T, within time.Duration, check func(context.Context) error) {
+// FreePort returns a port for a server of a test. It is below the ephemeral ports, which
+// outgoing connections could occupy before the server listens.
+func FreePort(t *testing.T) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	ticker := time.NewTicker(PollInterval)
-	defer ticker.Stop()
-	for {
-		err := check(ctx)
+	for range 100 {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
 		if err == nil {
-			return
+			require.NoError(t, l.Close())
+			return l.Addr().(*net.TCPAddr).Port
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			require.NoError(t, err, "still so after %v", within)
-		}
+	}
+	require.Fail(t, "no free port")
+	return 0
+}
+
+// PriorityLevel returns a priority level without a queue: it rejects requests while all
+// of its seats are taken.
+func PriorityLevel(name string, shares int32) *flowcontrolv1.PriorityLevelConfiguration {
+	return &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: &shares,
+				LendablePercent:          new(int32(0)),
+				BorrowingLimitPercent:    new(int32(0)),
+				LimitResponse:            flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}
+}
+
+// FlowSchema returns a FlowSchema that routes all requests of a subject to the priority
+// level with the same name.
+func FlowSchema(name string, subject flowcontrolv1.Subject) *flowcontrolv1.FlowSchema {
+	all := []string{flowcontrolv1.APIGroupAll} // "*", which matches other fields too
+	return &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: name},
+			MatchingPrecedence:         100,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{subject},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{
+					{Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true},
+				},
+			}},
+		},
 	}
 }

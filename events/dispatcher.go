@@ -1,0 +1,275 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/internal/tracker"
+)
+
+// requestTimeout ends a request without a response.
+const requestTimeout = 30 * time.Second
+
+func newLimiter(opts Options) *rate.Limiter {
+	if opts.QPS < 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	// Twice the rate, as client-go has it by default.
+	return rate.NewLimiter(rate.Limit(opts.QPS), max(1, int(2*opts.QPS)))
+}
+
+// dispatcher makes the requests that the tracker wants, from its start to its
+// stop. One goroutine decides when the next one is made: when the tracker has a
+// write, the rate limiter permits it, and fewer than Options.Workers requests are in
+// flight. Each request has a goroutine of its own.
+type dispatcher struct {
+	b      *Broadcaster
+	ctx    context.Context // ends with stop
+	cancel context.CancelFunc
+	// wake has room for one. Whoever gives the dispatcher something to do sends.
+	wake chan struct{}
+	// lists are requests for pages of a list.
+	lists chan *listRequest
+	// hurry is set when little time is left: the rate limiter is ignored.
+	hurry      atomic.Bool
+	goroutines sync.WaitGroup
+
+	mu        sync.Mutex
+	busy      int // requests in flight that count against Options.Workers
+	abandoned int // requests in flight that do not, because they hang
+}
+
+// listRequest asks for one page of a list. The dispatcher decides when it is made.
+type listRequest struct {
+	// make makes the request.
+	make func() tracker.Result
+	// done is closed when make has returned.
+	done chan struct{}
+}
+
+// startDispatcher starts a dispatcher. The caller ensures that no other one runs.
+func (b *Broadcaster) startDispatcher() *dispatcher {
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest)}
+	// client-go logs to the logger of the context as well.
+	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
+	b.dispatcher.Store(d)
+	d.goroutines.Go(d.run)
+	d.goroutines.Go(d.logDrops)
+	return d
+}
+
+// poke makes the dispatcher look for something to do.
+func (d *dispatcher) poke() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// run makes requests until the dispatcher is stopped.
+func (d *dispatcher) run() {
+	b := d.b
+	var list *listRequest // the one that waits
+	for d.ctx.Err() == nil {
+		b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(b.clock.Now()) }))
+		next := d.startRequests(&list)
+		lists := d.lists
+		if list != nil {
+			lists = nil // one at a time
+		}
+		var timeout <-chan time.Time
+		var timer clock.Timer
+		if !next.IsZero() {
+			timer = b.clock.NewTimer(next.Sub(b.clock.Now()))
+			timeout = timer.C()
+		}
+		select {
+		case <-d.wake:
+		case list = <-lists:
+		case <-timeout:
+		case <-d.ctx.Done():
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	if list != nil {
+		close(list.done) // it is never made
+	}
+}
+
+// startRequests starts the requests that can be made now, and returns when to come
+// back. The time is zero if time alone changes nothing.
+func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
+	b := d.b
+	for {
+		now := b.clock.Now()
+		advance, request := b.tracker.Wake(now, *list != nil)
+		if request.IsZero() || !d.hasRoom() {
+			return advance
+		}
+		if request.After(now) {
+			return earlier(advance, request)
+		}
+		token := b.limiter.ReserveN(now, 1)
+		if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
+			token.CancelAt(now)
+			return earlier(advance, now.Add(delay))
+		}
+		if !d.start(list, now) {
+			token.CancelAt(now)
+		}
+	}
+}
+
+// start starts one request, and reports whether there was one to make. A list goes
+// first: it is rare, and writes can go on for long.
+func (d *dispatcher) start(list **listRequest, now time.Time) bool {
+	b := d.b
+	if l := *list; l != nil {
+		if pass, ok := b.tracker.Admit(now); ok {
+			*list = nil
+			d.enter()
+			d.goroutines.Go(func() { d.list(l, pass) })
+			return true
+		}
+	}
+	var write *tracker.Write
+	var ok bool
+	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
+		write, drops, ok = b.tracker.Next(now)
+		return drops
+	}))
+	if ok {
+		d.enter()
+		d.goroutines.Go(func() { d.write(write) })
+	}
+	return ok
+}
+
+// earlier returns the earlier of two times, of which a can be zero for never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// hasRoom reports whether one more request can be in flight.
+func (d *dispatcher) hasRoom() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.busy < d.b.opts.Workers
+}
+
+func (d *dispatcher) enter() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.busy++
+}
+
+// leave says that a request which enter has announced has ended.
+func (d *dispatcher) leave(abandoned bool) {
+	d.mu.Lock()
+	if abandoned {
+		d.abandoned--
+	} else {
+		d.busy--
+	}
+	d.mu.Unlock()
+	d.poke()
+}
+
+// write makes the request of a write and applies the response.
+func (d *dispatcher) write(write *tracker.Write) {
+	b := d.b
+	watchdog := d.watch(func() { b.tracker.Abandon(write, b.clock.Now()) })
+	sent := b.clock.Now()
+	event, err := d.send(write)
+	answered := b.clock.Now()
+	abandoned := watchdog.stop()
+	result := classify(err, write.Creates())
+	result.Event = event
+	b.counters.wrote(write, result.Outcome, answered.Sub(sent))
+	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(write, result, answered) })
+	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
+		b.outages.noteWrite(b, write, result.Outcome, err)
+	}
+	b.drop(b.logger(), err, drops)
+	d.leave(abandoned)
+}
+
+// send makes the request of a write and returns the Event that the sink returns.
+func (d *dispatcher) send(write *tracker.Write) (event *eventsv1.Event, err error) {
+	if write.Creates() {
+		err = d.request(func(ctx context.Context) error {
+			event, err = d.b.sink.Create(ctx, write.Series.Event())
+			return err
+		})
+		return event, err
+	}
+	patch, err := write.Patch()
+	if err != nil {
+		return nil, err
+	}
+	err = d.request(func(ctx context.Context) error {
+		// A sink needs the namespace and the name, but the interface takes an Event.
+		event, err = d.b.sink.Patch(ctx, write.Series.Event(), patch)
+		return err
+	})
+	return event, err
+}
+
+// list makes a request for a page of a list.
+func (d *dispatcher) list(l *listRequest, pass heartbeat.Pass) {
+	b := d.b
+	var once sync.Once
+	back := func(result tracker.Result) {
+		once.Do(func() { b.tracker.Return(pass, result, b.clock.Now()) })
+	}
+	watchdog := d.watch(func() { back(tracker.Result{Outcome: tracker.Troubled}) })
+	result := l.make()
+	abandoned := watchdog.stop()
+	back(result)
+	close(l.done)
+	d.leave(abandoned)
+}
+
+// request calls the sink. Whatever the sink does, it ends in an error.
+func (d *dispatcher) request(call func(context.Context) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("events: sink panicked: %v", r)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
+	defer cancel()
+	if err = call(ctx); err != nil {
+		// The methods of the error are code of the user, too, and are called without
+		// protection from here on. A nil *StatusError panics, for example.
+		classify(err, true)
+		_ = err.Error()
+	}
+	return err
+}
+
+// sleep waits. It returns false if the dispatcher is stopped before.
+func (d *dispatcher) sleep(delay time.Duration) bool {
+	timer := d.b.clock.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-d.ctx.Done():
+		return false
+	}
+}

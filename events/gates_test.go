@@ -1,0 +1,190 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Delays double, with up to a fifth on top, and never end. A success resets them.
+func TestBackOff(t *testing.T) {
+	for _, tt := range []struct {
+		code              int32
+		first, last       time.Duration
+		during            time.Duration
+		requests          int // at least
+		afterSuccess, max time.Duration
+	}{
+		{429, pauseFirst, 5 * time.Minute, 2 * time.Hour, 20, 5 * time.Second, 6 * time.Second},
+		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
+	} {
+		runInBubble(t, fmt.Sprint(tt.code), Options{}, func(t *testing.T, w *world) {
+			w.server.script(always(statusError(tt.code, 0)))
+			w.emit(0)
+			time.Sleep(tt.during)
+			requests := w.server.log()
+			require.Greater(t, len(requests), tt.requests)
+			want := tt.first
+			for i := range len(requests) - 1 {
+				assertBetween(t, want, want*6/5, requests[i+1].at.Sub(requests[i].at))
+				want = min(2*want, tt.last)
+			}
+			assert.LessOrEqual(t, len(w.logs.with("Cannot write events")), int(tt.during/time.Minute), "at most one line a minute")
+			w.server.script(nil)
+			w.flush(t)
+			assert.EqualValues(t, 1, countOf(w.server.only(t)))
+
+			w.server.script(once(statusError(tt.code, 0)))
+			before := time.Now()
+			w.emit(0)
+			w.flush(t)
+			assertBetween(t, tt.afterSuccess, tt.max, time.Since(before))
+		})
+	}
+}
+
+// Processes that the server has pushed back together do not return together.
+func TestPausesDiffer(t *testing.T) {
+	seen := make(map[time.Duration]bool)
+	for range 10 {
+		inBubble(t, Options{}, func(t *testing.T, w *world) {
+			w.server.script(once(statusError(429, 0)))
+			w.emit(0)
+			time.Sleep(6 * time.Second)
+			requests := w.server.log()
+			require.Len(t, requests, 2)
+			seen[requests[1].at.Sub(requests[0].at)] = true
+		})
+	}
+	assert.Greater(t, len(seen), 1)
+}
+
+func TestNoRequestDuringAPause(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.emit(0)
+		synctest.Wait()
+		w.server.script(once(statusError(429, 100)))
+		begin := time.Now()
+		w.emit(0)
+		synctest.Wait()
+		for i := range 90 {
+			w.emit(i % 5)
+			w.emitAs("Warning", 5+i)
+			time.Sleep(time.Second)
+		}
+		assert.Len(t, w.server.log(), 2)
+		stats := w.broadcaster.Stats()
+		assert.Equal(t, begin.Add(100*time.Second), stats.PausedUntil)
+		assert.Equal(t, 90*time.Second, stats.Paused)
+		assert.Positive(t, stats.Queue)
+		assert.Len(t, w.logs.with("Cannot write events", "server says 429", "pausedUntil"), 1)
+
+		w.flush(t)
+		stats = w.broadcaster.Stats()
+		assert.Zero(t, stats.PausedUntil)
+		assert.Equal(t, 100*time.Second, stats.Paused)
+		assert.Len(t, w.server.list(), 95)
+	})
+}
+
+// A late response to a request from before a pause begins another pause.
+func TestLatePushBack(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		others := once(statusError(429, 0))
+		w.server.script(func(ctx context.Context, r request) error {
+			if !strings.HasPrefix(r.name.Name, "pod-9.") {
+				return others(ctx, r)
+			}
+			time.Sleep(20 * time.Second)
+			w.server.script(nil)
+			return statusError(429, 0)
+		})
+		w.emit(9)
+		synctest.Wait()
+		w.emit(1)
+		time.Sleep(10 * time.Second)
+		assert.Len(t, w.server.list(), 1, "the pause is over")
+		time.Sleep(11 * time.Second)
+		n := len(w.server.log())
+		w.emit(2)
+		time.Sleep(3 * time.Second)
+		assert.Len(t, w.server.log(), n, "no request during the second pause")
+		w.flush(t)
+		stats := w.broadcaster.Stats()
+		assert.Zero(t, stats.PausedUntil)
+		assertBetween(t, 10*time.Second, 12*time.Second, stats.Paused)
+	})
+}
+
+// The recorder writes everything when the server recovers, and sends few requests
+// before.
+func TestHalfAnHourOfEachFault(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer func(context.Context, request) error
+		most   int // requests during that time
+	}{
+		{"429", always(statusError(429, 0)), 14},
+		{"429 with Retry-After", always(statusError(429, 10)), 14},
+		{"503 with Retry-After", always(statusError(503, 1)), 14},
+		{"500", always(statusError(500, 0)), 30},
+		{"503", always(statusError(503, 0)), 30},
+		{"refused", always(urlError(syscall.ECONNREFUSED)), 30},
+		{"reset", always(urlError(syscall.ECONNRESET)), 30},
+		{"no response", func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }, 30},
+		{"panic", func(context.Context, request) error { panic("sink on fire") }, 30},
+	} {
+		for _, phase := range []time.Duration{3 * time.Second, 30 * time.Minute} {
+			runInBubble(t, fmt.Sprint(tt.name, " ", phase), Options{}, func(t *testing.T, w *world) {
+				w.server.slow(2 * time.Millisecond)
+				w.server.script(tt.answer)
+				for i := range 200 {
+					w.emit(i)
+				}
+				time.Sleep(phase)
+				assert.LessOrEqual(t, len(w.server.log()), tt.most)
+				assert.Empty(t, w.server.list())
+				w.server.script(nil)
+				time.Sleep(15 * time.Minute)
+				assert.Len(t, w.server.list(), 200)
+				assert.Empty(t, w.broadcaster.Stats().Dropped)
+			})
+		}
+	}
+}
+
+func TestRequestRate(t *testing.T) {
+	for _, tt := range []struct {
+		qps       float32
+		workers   int
+		wantQPS   float64
+		wantBurst int
+	}{
+		{qps: 0, workers: 0, wantQPS: 50, wantBurst: 100},
+		{qps: 10, workers: 1, wantQPS: 10, wantBurst: 20},
+		{qps: 0.5, workers: 4, wantQPS: 0.5, wantBurst: 1},
+		{qps: -1, workers: 4, wantQPS: 1e9, wantBurst: 400}, // no limit: it takes no time
+	} {
+		runInBubble(t, fmt.Sprint(tt.qps), Options{QPS: tt.qps, Workers: tt.workers}, func(t *testing.T, w *world) {
+			const n = 400
+			start := time.Now()
+			for i := range n {
+				w.emit(i)
+			}
+			w.flush(t)
+			requests := w.server.log()
+			require.Len(t, requests, n)
+			for i, r := range requests {
+				assert.LessOrEqual(t, float64(i+1), float64(tt.wantBurst)+tt.wantQPS*r.at.Sub(start).Seconds()+0.001)
+			}
+			assert.LessOrEqual(t, time.Since(start).Seconds(), float64(n-tt.wantBurst+8)/tt.wantQPS, "the limit is used")
+		})
+	}
+}

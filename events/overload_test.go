@@ -1,0 +1,308 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/klog/v2"
+)
+
+// tally is a sink that counts.
+type tally struct {
+	mu         sync.Mutex
+	away       bool           // it answers nothing but errors
+	names      map[string]int // how often each was created
+	warnings   int            // how many of them are Warnings
+	goroutines int            // the most that there were
+	heap       uint64         // the most that there was of it, in bytes
+}
+
+// back ends the outage.
+func (s *tally) back() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = false
+}
+
+// sample measures the process.
+func (s *tally) sample() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	if metrics.Read(heap); heap[0].Value.Uint64() > 50_000_000 {
+		// On a busy machine the garbage collector lags.
+		runtime.GC()
+		metrics.Read(heap)
+	}
+	s.heap = max(s.heap, heap[0].Value.Uint64())
+	s.goroutines = max(s.goroutines, runtime.NumGoroutine())
+}
+
+func (s *tally) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return nil, statusError(503, 0)
+	}
+	s.names[event.Name]++
+	if event.Type == "Warning" {
+		s.warnings++
+	}
+	return event, nil
+}
+
+func (s *tally) Patch(_ context.Context, event *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
+	return event, nil
+}
+
+func (s *tally) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
+	return nil, errors.New("no updates")
+}
+
+func TestOutageUnderLoad(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.script(always(statusError(500, 0)))
+		for range 100 {
+			for i := range 1000 {
+				w.emit(i)
+			}
+			time.Sleep(time.Second)
+		}
+		assert.Equal(t, 1000, w.broadcaster.Stats().Tracked)
+		w.server.script(nil)
+		w.flush(t)
+		assert.Len(t, w.server.list(), 1000)
+		assert.EqualValues(t, 100_000, w.server.delivered())
+	})
+}
+
+// A controller with random reasons cannot exceed the capacity while the server is
+// down. Warnings outlive Normals.
+func TestRandomReasons(t *testing.T) {
+	for _, tt := range []struct{ capacity, emitted, warnings, perSecond int }{
+		{100, 3600, 36, 1},
+		{defaultCapacity, 150_000, 1000, 50}, // also bounds the memory
+	} {
+		runBubble(t, fmt.Sprint(tt.capacity), func(t *testing.T) {
+			sink := &tally{names: make(map[string]int), away: true}
+			b := NewBroadcasterWithOptions(sink, Options{QPS: -1, Capacity: tt.capacity})
+			logs := &logs{}
+			start := time.Now()
+			require.NoError(t, b.StartRecordingToSinkWithContext(klog.NewContext(t.Context(), logs.logger())))
+			defer b.Shutdown()
+			recorder := b.NewRecorder(testScheme(), controller)
+			for i := range tt.emitted {
+				eventtype := "Normal"
+				if i%(tt.emitted/tt.warnings) == 0 {
+					eventtype = "Warning"
+				}
+				recorder.Eventf(testPod(0), nil, eventtype, fmt.Sprint("Reason", i), "Testing", "note")
+				if i%2500 == 0 {
+					sink.sample()
+				}
+				if i%tt.perSecond == 0 {
+					require.LessOrEqual(t, b.Stats().Tracked, 2*tt.capacity)
+					time.Sleep(time.Second)
+				}
+			}
+			stats := b.Stats()
+			t.Logf("%d series tracked, dropped %v, at most %d goroutines and %d MB of heap", stats.Tracked, stats.Dropped, sink.goroutines, sink.heap/1e6)
+			assert.GreaterOrEqual(t, stats.Tracked, tt.capacity)
+			assertBetween(t, 5, 99, sink.goroutines)
+			assertBetween(t, 1<<20, 150_000_000, int(sink.heap))
+			minutes := int(time.Since(start)/time.Minute) + 1
+			assertBetween(t, 2, 2*minutes, len(logs.with("Dropped events")))
+
+			sink.back()
+			require.NoError(t, b.Flush(t.Context()))
+			assert.Equal(t, tt.warnings, sink.warnings)
+			dropped := b.Stats().Dropped
+			assert.EqualValues(t, tt.emitted, uint64(len(sink.names))+dropped[DropTableFull]+dropped[DropDisplaced]+dropped[DropClosingFull])
+		})
+	}
+}
+
+// flood emits new Normals at a constant rate, and calls each once a second.
+func (w *world) flood(perSecond int, during time.Duration, each func()) {
+	for i := range int(during / time.Second) {
+		for n := range perSecond {
+			w.emit(1_000_000 + i*perSecond + n)
+		}
+		each()
+		time.Sleep(time.Second)
+	}
+}
+
+// expiring is a world whose server deletes Events after Options.EventTTL.
+func expiring(t *testing.T, opts Options, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, opts)
+		w.server.ttl = opts.EventTTL
+		w.start(t)
+		test(t, w)
+		w.broadcaster.Shutdown()
+		w.assertAccounted(t)
+	})
+}
+
+func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
+	const warnings = 20
+	expiring(t, Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
+		w.flood(100, 12*time.Minute, func() {
+			for i := range warnings {
+				w.emitAs("Warning", i)
+			}
+		})
+		ongoing := 0
+		for _, event := range w.server.list() {
+			if event.Type == "Warning" && stateOf(event) == "Ongoing" {
+				ongoing++
+			}
+		}
+		assert.Equal(t, warnings, ongoing)
+		assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
+		w.broadcaster.Shutdown()
+		assert.NotEmpty(t, w.dropped())
+		for _, drop := range w.dropped() {
+			require.Equal(t, "Normal", drop.Key.Type)
+		}
+	})
+}
+
+func TestWaitingIsBoundedByTheTable(t *testing.T) {
+	inBubble(t, Options{QPS: 5, Capacity: 1000}, func(t *testing.T, w *world) {
+		most := 0
+		w.flood(10, 2*time.Hour, func() {
+			stats := w.broadcaster.Stats()
+			require.LessOrEqual(t, stats.Waiting, stats.Tracked+defaultWorkers)
+			require.LessOrEqual(t, stats.Queue, stats.Waiting)
+			most = max(most, stats.Waiting)
+		})
+		assertBetween(t, 1000, 2*1000+defaultWorkers, most)
+	})
+}
+
+// A Warning runs while more Normals begin than the rate limit lets through.
+func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
+	expiring(t, Options{QPS: 5, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
+		w.flood(6, time.Hour, func() { w.emitAs("Warning", 0) })
+		created := 0
+		for _, r := range w.server.log() {
+			if r.verb == "create" && strings.HasPrefix(r.name.Name, "pod-0.") {
+				created++
+			}
+		}
+		assert.Equal(t, 1, created, "the Event never expired")
+	})
+}
+
+func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
+	const failing = 12_000
+	for reason, code := range map[DropReason]int32{DropDenied: 403, DropUnavailable: 500} {
+		t.Run(string(reason), func(t *testing.T) {
+			expiring(t, Options{EventTTL: time.Hour}, func(t *testing.T, w *world) {
+				w.server.script(func(_ context.Context, r request) error {
+					if r.name.Namespace == "broken" {
+						return statusError(code, 0)
+					}
+					return nil
+				})
+				start := time.Now()
+				w.emit(0)
+				w.emit(0)
+				for i := range failing {
+					pod := testPod(i)
+					pod.Namespace = "broken"
+					w.recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
+				}
+				time.Sleep(5 * time.Minute)
+				w.assertWarningIsPrompt(t)
+
+				for range 55 {
+					w.emit(0)
+					time.Sleep(time.Minute)
+				}
+				assert.Empty(t, w.dropped())
+				for range 10 {
+					w.emit(0)
+					time.Sleep(time.Minute)
+				}
+				assert.Equal(t, map[DropReason]uint64{reason: failing}, w.broadcaster.Stats().Dropped)
+				var beats []time.Duration
+				broken := 0
+				for _, r := range w.server.log() {
+					switch {
+					case r.name.Namespace == "broken":
+						broken++
+					case strings.HasPrefix(r.name.Name, "pod-0.") && r.at.After(start):
+						beats = append(beats, r.at.Sub(start))
+					}
+				}
+				assert.Equal(t, []time.Duration{30 * time.Minute, 60 * time.Minute}, beats)
+				assert.Less(t, broken, 100)
+			})
+		})
+	}
+}
+
+func TestWarningBeforeAFloodOfNormals(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		for i := range 2000 {
+			w.emit(i)
+		}
+		time.Sleep(5 * time.Second)
+		w.assertWarningIsPrompt(t)
+		w.flush(t)
+	})
+}
+
+// 5,000 heartbeats of 5 ms each are due.
+func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
+	const n = 5000
+	inBubble(t, Options{QPS: -1, Workers: 1, HeartbeatInterval: 5 * time.Minute, FinishAfter: 20 * time.Minute}, func(t *testing.T, w *world) {
+		for range 2 {
+			for i := range n {
+				w.emit(i)
+			}
+		}
+		w.flush(t)
+		w.server.slow(requestTimeout - time.Second)
+		time.Sleep(5 * time.Minute)
+		w.server.slow(5 * time.Millisecond)
+		for before := len(w.server.log()); len(w.server.log()) < before+2; time.Sleep(time.Second) {
+		}
+		require.Greater(t, w.broadcaster.Stats().Queue, n/2)
+		w.assertWarningIsPrompt(t)
+		time.Sleep(time.Minute)
+		assert.GreaterOrEqual(t, w.broadcaster.Stats().Writes[WriteKey{"heartbeat", "written"}], uint64(n))
+		w.server.slow(0)
+	})
+}
+
+// assertWarningIsPrompt fails the test unless the recorder writes a Warning within a
+// second.
+func (w *world) assertWarningIsPrompt(t *testing.T) {
+	t.Helper()
+	emitted := time.Now()
+	w.emitAs("Warning", 9999)
+	time.Sleep(time.Second)
+	for _, r := range w.server.log() {
+		if strings.HasPrefix(r.name.Name, "pod-9999.") {
+			assert.Less(t, r.at.Sub(emitted), time.Second)
+			return
+		}
+	}
+	assert.Fail(t, "not written")
+}

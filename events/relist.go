@@ -1,0 +1,137 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
+)
+
+// pageSize is how many Events are listed at a time.
+const pageSize = 500
+
+// relist lists the Events of a controller and restores the series that are alive.
+// Nobody waits for it: a series that occurs before it is listed finds its Event by
+// its name.
+func (d *dispatcher) relist(id identity) {
+	lister, ok := d.b.sink.(EventLister)
+	if !ok || d.b.opts.SkipList {
+		return
+	}
+	namespaces := d.b.opts.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		d.relistNamespace(lister, namespace, id)
+	}
+}
+
+// relistNamespace is relist for one namespace. An error says nothing about the
+// next one: roles are granted one by one.
+func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id identity) {
+	b := d.b
+	logger := b.logger().WithValues("reportingController", id.controller, "namespace", namespace)
+	opts := metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("reportingController", id.controller).String(),
+		Limit:         pageSize,
+	}
+	backoff := wait.Backoff{Duration: relistFirst, Factor: 2, Jitter: retryJitter, Steps: math.MaxInt32, Cap: relistMax}
+	listed := 0
+	for {
+		page, outcome, err := d.listPage(lister, namespace, opts)
+		if d.ctx.Err() != nil { // the stop probably cut off the request
+			return
+		}
+		b.outages.noteList(b, outcome, err)
+		switch {
+		case outcome == tracker.Written:
+			for i := range page.Items {
+				b.restore(&page.Items[i], id)
+			}
+			d.poke()
+			listed += len(page.Items)
+			if page.Continue == "" {
+				logger.V(2).Info("Listed the events of earlier processes", "events", listed)
+				return
+			}
+			opts.Continue = page.Continue
+		case apierrors.IsResourceExpired(err) && opts.Continue != "":
+			// The list took too long. To restore an Event a second time does no harm. A
+			// server that is too slow for the list gets a pause before the next one.
+			opts.Continue = ""
+			if !d.sleep(backoff.Step()) {
+				return
+			}
+		case outcome == tracker.PushedBack:
+			// The dispatcher waits until the pause is over.
+		case outcome == tracker.Troubled:
+			if !d.sleep(backoff.Step()) {
+				return
+			}
+		case outcome == tracker.Denied:
+			if _, news := b.outages.deny(permission{namespace, "list"}, b.clock.Now()); news {
+				logger.Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
+			}
+			return
+		default:
+			logger.Error(err, "Cannot list events. Series of earlier processes are found by name")
+			return
+		}
+	}
+}
+
+// listPage lists one page, when the dispatcher permits it.
+func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.ListOptions) (page *eventsv1.EventList, _ tracker.Outcome, err error) {
+	b := d.b
+	var result tracker.Result
+	l := &listRequest{done: make(chan struct{}), make: func() tracker.Result {
+		began := b.clock.Now()
+		err = d.request(func(ctx context.Context) (err error) {
+			page, err = lister.List(ctx, namespace, opts)
+			return err
+		})
+		if err == nil && page == nil {
+			err = errors.New("events: sink lists nothing")
+		}
+		result = classify(err, true)
+		b.counters.listed(result.Outcome, b.clock.Since(began))
+		return result
+	}}
+	select {
+	case d.lists <- l:
+	case <-d.ctx.Done():
+		return nil, tracker.Troubled, d.ctx.Err()
+	}
+	<-l.done
+	return page, result.Outcome, err
+}
+
+// restore adds a listed Event to the tracker if it belongs to the recorder.
+func (b *Broadcaster) restore(event *eventsv1.Event, id identity) {
+	if event.ReportingController != id.controller {
+		return // a fake clientset does not select
+	}
+	if b.opts.Scope == SameInstance && event.ReportingInstance != id.instance {
+		return
+	}
+	found, err := series.FromEvent(event)
+	if err != nil {
+		return // this project writes no Event like that
+	}
+	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
+		restored, drops := b.tracker.Restore(found, b.clock.Now())
+		if restored {
+			b.counters.restored.Add(1)
+		}
+		return drops
+	}))
+}

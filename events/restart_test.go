@@ -1,0 +1,292 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// lister is a server that lists pages of two.
+type lister struct {
+	*server
+	exempt string                // the namespace whose lists succeed, if any
+	err    atomic.Pointer[error] // nil: lists succeed
+	pages  atomic.Int32
+
+	mu         sync.Mutex
+	namespaces []string // of the lists
+}
+
+// listerThatFails returns a lister whose lists fail.
+func listerThatFails(err error) *lister {
+	l := &lister{server: newServer()}
+	l.err.Store(&err)
+	return l
+}
+
+func (l *lister) List(_ context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	l.pages.Add(1)
+	l.mu.Lock()
+	l.namespaces = append(l.namespaces, namespace)
+	l.mu.Unlock()
+	if err := l.err.Load(); err != nil && (l.exempt == "" || l.exempt != namespace) {
+		return nil, *err
+	}
+	if opts.FieldSelector != "reportingController="+controller {
+		return nil, errors.New("not selected: " + opts.FieldSelector)
+	}
+	from, _ := strconv.Atoi(opts.Continue)
+	all := l.list()
+	page := &eventsv1.EventList{}
+	for _, event := range all[from:min(from+2, len(all))] {
+		page.Items = append(page.Items, *event)
+	}
+	if from+2 < len(all) {
+		page.Continue = strconv.Itoa(from + 2)
+	}
+	return page, nil
+}
+
+// kill stops a world like SIGKILL: it writes nothing more.
+func (w *world) kill() {
+	w.broadcaster.dispatcher.Load().cancel()
+	synctest.Wait()
+}
+
+// loop emits an event each interval.
+func (w *world) loop(n int, interval time.Duration) {
+	for range n {
+		w.emit(0)
+		time.Sleep(interval)
+	}
+}
+
+func (w *world) emitTimes(n int) {
+	for range n {
+		w.emit(0)
+	}
+}
+
+// restarts are the ways in which a process finds the series of an earlier one.
+var restarts = map[string]struct {
+	scope    Scope
+	instance string // of the second process; the first is "tester-1"
+	list     bool
+}{
+	"by name":                  {SameInstance, "tester-1", false},
+	"by listing":               {SameInstance, "tester-1", true},
+	"new instance, by name":    {SameController, "tester-2", false},
+	"new instance, by listing": {SameController, "tester-2", true},
+}
+
+// The server knows a series as of its last write.
+func TestRestart(t *testing.T) {
+	for name, restart := range restarts {
+		for _, killed := range []bool{false, true} {
+			runBubble(t, fmt.Sprintf("%s, killed: %v", name, killed), func(t *testing.T) {
+				s := &lister{server: newServer()}
+				opts := Options{Scope: restart.scope, SkipList: !restart.list}
+				first := startOn(t, s.server, s, opts)
+				known := 10
+				if killed {
+					first.loop(29*60, time.Second) // no heartbeat yet
+					first.kill()
+					known = 2
+				} else {
+					first.loop(10, time.Second)
+					first.broadcaster.Shutdown()
+				}
+				require.EqualValues(t, known, countOf(s.only(t)))
+
+				opts.ReportingInstance = restart.instance
+				second := startOn(t, s.server, s, opts)
+				synctest.Wait()
+				second.loop(10, time.Second)
+				second.flush(t)
+				assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
+				time.Sleep(finishAfter)
+				synctest.Wait()
+
+				event := s.only(t)
+				assert.EqualValues(t, known+10, countOf(event))
+				assert.Equal(t, series.Finished.String(), stateOf(event))
+				assert.Equal(t, "tester-1", event.ReportingInstance, "it is immutable")
+				stats := second.broadcaster.Stats()
+				if restart.list {
+					assert.EqualValues(t, 1, stats.Restored)
+					assert.Equal(t, 1, s.requestsOf("create"), "the list has found it")
+				} else {
+					assert.EqualValues(t, 1, stats.Adopted)
+					assert.Zero(t, s.pages.Load())
+				}
+				s.assertNoProblems(t)
+			})
+		}
+	}
+}
+
+func TestLostResponses(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		var responses atomic.Int32
+		lost := make(map[string]int)
+		w.server.lose = func(r request) error {
+			if responses.Add(1)%2 == 1 {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				lost[r.verb]++
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}
+		for pod := range 10 {
+			w.emit(pod)
+		}
+		w.loop(10, time.Minute)
+		w.flush(t)
+		assert.Len(t, w.server.list(), 10)
+		assert.Zero(t, w.broadcaster.Stats().Adopted, "its own Events are not those of others")
+		assert.Positive(t, lost["create"])
+		assert.Positive(t, lost["patch"])
+	})
+}
+
+// Each recorder lists once. The missing permission is logged once.
+func TestListIsForbidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := listerThatFails(statusError(403, 0))
+		w := newWorldOn(t, s.server, s, Options{})
+		w.broadcaster.NewRecorder(testScheme(), "example.com/another")
+		w.start(t)
+		w.broadcaster.NewRecorder(testScheme(), "example.com/late")
+		w.emit(0)
+		w.flush(t)
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, 3, s.pages.Load())
+		assert.Len(t, w.logs.with("Missing permission to list events"), 1)
+		assert.EqualValues(t, 1, countOf(s.only(t)))
+	})
+}
+
+// A list that fails in one namespace says nothing about others.
+func TestListIsForbiddenInOneNamespace(t *testing.T) {
+	for name, err := range map[string]error{"forbidden": statusError(403, 0), "nonsense": statusError(400, 0)} {
+		runBubble(t, name, func(t *testing.T) {
+			s := listerThatFails(err)
+			s.exempt = "ns"
+			first := startOn(t, s.server, s, Options{SkipList: true})
+			first.emitTimes(2)
+			first.flush(t)
+			first.kill()
+
+			second := startOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
+			time.Sleep(finishAfter)
+			synctest.Wait()
+			assert.Equal(t, []string{"secret", "ns", "kube-system"}, s.namespaces)
+			assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
+			assert.Equal(t, []string{"Finished x2"}, statesOf(t, second))
+			assert.Len(t, second.logs.with("list events", "secret"), 1)
+			assert.Len(t, second.logs.with("list events", "kube-system"), 1)
+		})
+	}
+}
+
+// leaders are two processes of one controller.
+func leaders(t *testing.T) (s *server, one, two *world) {
+	t.Helper()
+	s = newServer()
+	one = startOn(t, s, s, Options{Scope: SameController, ReportingInstance: "tester-1"})
+	two = startOn(t, s, s, Options{Scope: SameController, ReportingInstance: "tester-2"})
+	return s, one, two
+}
+
+func TestTwoLeaders(t *testing.T) {
+	for seed := range uint64(20) {
+		runBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			s, one, two := leaders(t)
+			emitted := 0
+			for range 200 {
+				w := one
+				if rng.IntN(2) == 0 {
+					w = two
+				}
+				if rng.IntN(4) == 0 {
+					w.flush(t)
+				} else {
+					n := 1 + rng.IntN(5)
+					w.emitTimes(n)
+					emitted += n
+				}
+				time.Sleep(1 + time.Duration(rng.Int64N(int64(4*time.Minute))))
+				synctest.Wait()
+			}
+			for _, w := range []*world{one, two} {
+				w.broadcaster.Shutdown()
+				require.Empty(t, w.broadcaster.Stats().Dropped)
+			}
+			assert.EqualValues(t, emitted, s.delivered())
+			s.assertNoProblems(t)
+		})
+	}
+}
+
+func TestLeadersInALoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, one, two := leaders(t)
+		const loops, each = 50, 40
+		var emitters sync.WaitGroup
+		for _, w := range []*world{one, two} {
+			for range 2 {
+				emitters.Go(func() {
+					for range loops {
+						w.emitTimes(each)
+						assert.NoError(t, w.broadcaster.Flush(t.Context()))
+					}
+				})
+			}
+		}
+		emitters.Wait()
+		one.broadcaster.Shutdown()
+		two.broadcaster.Shutdown()
+		assert.EqualValues(t, 4*loops*each, s.delivered())
+		assert.EqualValues(t, 4*loops*each, countOf(s.only(t)))
+	})
+}
+
+// Without the permission to patch, the recorder cannot look at an Event.
+func TestRoleThatOnlyPermitsCreate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.script(func(_ context.Context, r request) error {
+			if r.verb == "patch" {
+				return statusError(403, 0)
+			}
+			return nil
+		})
+		first := startOn(t, s, s, Options{})
+		first.emit(0)
+		first.flush(t)
+		first.kill()
+		second := startOn(t, s, s, Options{})
+		second.emit(0)
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, []string{" x1", " x1"}, statesOf(t, second), "under another name")
+		second.broadcaster.Shutdown()
+		assert.Empty(t, second.dropped())
+	})
+}

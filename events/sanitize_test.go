@@ -1,0 +1,297 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
+)
+
+func TestFormatNote(t *testing.T) {
+	for _, tt := range []struct {
+		note string
+		args []any
+		want string
+	}{
+		{"plain", nil, "plain"},
+		{"%d of %s", []any{3, "four"}, "3 of four"},
+		{"%d%%", []any{95}, "95%"},
+		{"too many", []any{1}, "too many%!(EXTRA int=1)"},
+		// Without arguments, a percent sign is text.
+		{"95% full", nil, "95% full"},
+		{"at 95%", nil, "at 95%"},
+		{"%", nil, "%"},
+		{"%s", nil, "%s"},
+		{"%%%", nil, "%%%"},
+		{"50%% of 95% full", nil, "50%% of 95% full"},
+		// But valid formats are formatted.
+		{"95%% full", nil, "95% full"},
+		{"%%s", nil, "%s"},
+		{"%%%%", nil, "%%"},
+		{strings.Repeat("n", 1024), nil, strings.Repeat("n", 1024)},
+		{strings.Repeat("n", 1025), nil, strings.Repeat("n", 1021) + "…"},
+		{"%s", []any{strings.Repeat("n", 5000)}, strings.Repeat("n", 1021) + "…"},
+		{"%v", []any{panicker{}}, "%!v(PANIC=String method: no string today)"},
+		{"%v", []any{(*panicker)(nil)}, "<nil>"},
+		{"%v", []any{errors.New("bad\xff")}, "bad\uFFFD"},
+	} {
+		t.Run(fmt.Sprintf("%.20s", tt.note), func(t *testing.T) { assert.Equal(t, tt.want, formatNote(tt.note, tt.args)) })
+	}
+}
+
+// Without arguments, a note is formatted if Sprintf understands it, as in client-go.
+func FuzzFormatNote(f *testing.F) {
+	for _, s := range []string{"", "95%", "95%%", "%d", "%%%", "%!", "a %% b % c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, note string) {
+		if len(note) > series.MaxNoteBytes || !utf8.ValidString(note) || strings.Contains(note, "%!") {
+			t.Skip()
+		}
+		got := formatNote(note, nil)
+		format := note // vet would want a constant
+		if like := fmt.Sprintf(format, []any{}...); !strings.Contains(like, "%!") && !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
+			assert.Equal(t, like, got)
+		} else {
+			assert.Equal(t, note, got)
+		}
+	})
+}
+
+func TestSanitizeKey(t *testing.T) {
+	long := strings.Repeat("r", 129)
+	cutLong := strings.Repeat("r", 125) + "…"
+	for _, tt := range []struct{ reason, action, wantReason, wantAction string }{
+		{"R", "A", "R", "A"},
+		{"R", "", "R", "R"},
+		{"", "A", "A", "A"},
+		{"", "", "Unknown", "Unknown"},
+		{long, "A", cutLong, "A"},
+		{"R", long, "R", cutLong},
+		{long, "", cutLong, cutLong},
+		{long[:128], long[:128], long[:128], long[:128]},
+		{"R\xff", "A", "R\ufffd", "A"},
+	} {
+		var key series.Key
+		key.Reason, key.Action = reasonAndAction(tt.reason, tt.action)
+		changed := sanitizeKey(&key)
+		assert.Equal(t, tt.wantReason, key.Reason)
+		assert.Equal(t, tt.wantAction, key.Action)
+		assert.Equal(t, strings.ContainsAny(tt.wantReason+tt.wantAction, "…\ufffd"), changed, "%q, %q", tt.reason, tt.action)
+		assert.False(t, sanitizeKey(&key), "it fits now")
+	}
+}
+
+func TestSanitizeKeyReferences(t *testing.T) {
+	bad := series.Reference{APIVersion: "a\xff", Kind: "b\xff", Namespace: "c\xff", Name: "d\xff", UID: "e\xff", FieldPath: "f\xff"}
+	good := series.Reference{APIVersion: "a\ufffd", Kind: "b\ufffd", Namespace: "c\ufffd", Name: "d\ufffd", UID: "e\ufffd", FieldPath: "f\ufffd"}
+	key := series.Key{Regarding: bad, Related: bad}
+	assert.True(t, sanitizeKey(&key))
+	assert.Equal(t, series.Key{Regarding: good, Related: good}, key)
+}
+
+func TestCheckType(t *testing.T) {
+	for _, eventtype := range []string{"Normal", "Warning"} {
+		got, ok := checkType(eventtype)
+		assert.True(t, ok, eventtype)
+		assert.Equal(t, eventtype, got)
+	}
+	for _, eventtype := range []string{"", "normal", "Error", "Normal "} {
+		_, ok := checkType(eventtype)
+		assert.False(t, ok, eventtype)
+	}
+}
+
+func TestSanitizeAnnotations(t *testing.T) {
+	big := strings.Repeat("x", tracker.MaxAnnotationBytes-len("example.com/big"))
+	for _, tt := range []struct {
+		name     string
+		in, want map[string]string
+		wantErr  string
+	}{
+		{name: "none"},
+		{name: "fine", in: map[string]string{"a": "1", "Example.com/b": "ä"}, want: map[string]string{"a": "1", "Example.com/b": "ä"}},
+		{name: "our own", in: map[string]string{"a": "1", series.AnnotationState: "Finished"}, want: map[string]string{"a": "1"}},
+		{name: "bad key", in: map[string]string{"a": "1", "no spaces": "2"}, want: map[string]string{"a": "1"}, wantErr: "no spaces"},
+		{name: "empty key", in: map[string]string{"": "1"}, want: map[string]string{}, wantErr: "metadata.annotations"},
+		{name: "as big as can be", in: map[string]string{"example.com/big": big}, want: map[string]string{"example.com/big": big}},
+		{name: "too big by one", in: map[string]string{"example.com/big": big + "x", "a": "1"}, want: map[string]string{"a": "1"}, wantErr: "example.com/big"},
+		// The result is the same each time.
+		{name: "too big together", in: map[string]string{"example.com/big": big, "example.com/next": "2", "a": "1"}, want: map[string]string{"a": "1", "example.com/next": "2"}, wantErr: "example.com/big"},
+		{name: "invalid value", in: map[string]string{"a": "x\xffy"}, want: map[string]string{"a": "x\uFFFDy"}},
+		{
+			name:    "too big once it is valid",
+			in:      map[string]string{"a": strings.Repeat("\xffa", tracker.MaxAnnotationBytes/3)},
+			want:    map[string]string{},
+			wantErr: "Too long",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 10 {
+				got, err := sanitizeAnnotations(tt.in)
+				assert.Equal(t, tt.want, got)
+				if tt.wantErr == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, tt.wantErr)
+				}
+			}
+		})
+	}
+}
+
+func FuzzSanitizeAnnotations(f *testing.F) {
+	f.Add("a", "b", "c", "d", uint32(1))
+	f.Add("", "\xff", "example.com/x", "", uint32(300_000))
+	f.Add("UPPER.example.com/x", "1", "a/b/c", "", uint32(70_000))
+	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string, repeat uint32) {
+		if v2 != "" {
+			v2 = strings.Repeat(v2, int(repeat)%300_000/len(v2)+1)
+		}
+		in := map[string]string{k1: v1, k2: v2}
+		fit, err := sanitizeAnnotations(in)
+		assert.Empty(t, apivalidation.ValidateAnnotations(fit, field.NewPath("metadata", "annotations")))
+		size := 0
+		for k, v := range fit {
+			assert.Contains(t, in, k)
+			assert.True(t, utf8.ValidString(v))
+			size += len(k) + len(v)
+		}
+		assert.LessOrEqual(t, size, tracker.MaxAnnotationBytes)
+		if err == nil {
+			for k := range in {
+				if !strings.HasPrefix(k, series.AnnotationPrefix) {
+					assert.Contains(t, fit, k, "what is left out is said")
+				}
+			}
+		}
+	})
+}
+
+// panicker is an argument that panics.
+type panicker struct{}
+
+func (panicker) String() string { panic("no string today") }
+
+func TestQualifiedName(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"simple", "backup-controller", "backup-controller"},
+		{"with a domain", "example.com/backup-controller", "example.com/backup-controller"},
+		{"upper case", "BackupController", "BackupController"},
+		{"empty", "", "unknown"},
+		{"a space", "backup controller", "backup-controller"},
+		{"two slashes", "example.com/a/b", "example.com/a-b"},
+		{"only a slash", "/", "unknown"},
+		{"no domain", "/name", "name"},
+		{"no name", "example.com/", "example.com/unknown"},
+		{"a domain in upper case", "Example.COM/x", "example.com/x"},
+		{"a domain with an underscore", "my_domain/x", "my-domain/x"},
+		{"empty labels", "..example..com./x", "example.com/x"},
+		{"punctuation at the ends", "-name-", "name"},
+		{"nothing but punctuation", "._-", "unknown"},
+		{"not ASCII", "größe", "gr--e"},
+		{"not UTF-8", "a\xffb", "a-b"},
+		{"63", strings.Repeat("n", 63), strings.Repeat("n", 63)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := qualifiedName(tt.in)
+			assert.Empty(t, validation.IsQualifiedName(got))
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// Identities of leader election (hostname_uuid) stay different when they are
+// shortened.
+func TestQualifiedNameOfALeaderElectionIdentity(t *testing.T) {
+	host := "ip-10-0-0-1.eu-central-1.compute.internal-backup"
+	one := qualifiedName(host + "_7f1a1f1e-0c3c-4b8e-9d6a-1f7a6e1d2c3b")
+	two := qualifiedName(host + "_aaaa1f1e-0c3c-4b8e-9d6a-1f7a6e1d2c3b")
+	assert.Empty(t, validation.IsQualifiedName(one))
+	assert.Empty(t, validation.IsQualifiedName(two))
+	assert.NotEqual(t, one, two)
+	assert.True(t, strings.HasPrefix(one, host), one)
+}
+
+func FuzzQualifiedName(f *testing.F) {
+	for _, s := range []string{"", "a", "a/b", "a/b/c", "A.B/c", strings.Repeat("a", 64), strings.Repeat("a.", 200) + "/x", "-a.-b/_", "ß/ß", "host_0b1c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		out := qualifiedName(in)
+		assert.Empty(t, validation.IsQualifiedName(out), "%q of %q", out, in)
+		assert.Equal(t, out, qualifiedName(out))
+		if len(validation.IsQualifiedName(in)) == 0 {
+			assert.Equal(t, in, out)
+		}
+	})
+}
+
+func FuzzShorten(f *testing.F) {
+	f.Add("", uint8(63))
+	f.Add(strings.Repeat("ä", 100), uint8(64))
+	f.Add(strings.Repeat("-", 100), uint8(20))
+	f.Fuzz(func(t *testing.T, in string, size uint8) {
+		limit := int(size)%200 + 10
+		in = strings.ToValidUTF8(in, "-")
+		out := shorten(in, limit)
+		assert.LessOrEqual(t, len(out), limit)
+		assert.True(t, utf8.ValidString(out))
+		assert.Equal(t, out, shorten(out, limit))
+	})
+}
+
+func TestInstance(t *testing.T) {
+	host, err := os.Hostname()
+	require.NoError(t, err)
+
+	long := strings.Repeat("i", 128)
+	for _, tt := range []struct {
+		controller, instance string
+		want                 identity
+		repairs              int
+	}{
+		{controller, "", identity{controller, controller + "-" + host}, 0}, // as in client-go
+		{controller, "pod-1", identity{controller, "pod-1"}, 0},
+		{controller, long, identity{controller, long}, 0},
+		{controller, "a\xffb", identity{controller, "a-b"}, 1},
+	} {
+		id, repairs := newIdentity(tt.controller, tt.instance)
+		assert.Equal(t, tt.want, id)
+		assert.Len(t, repairs, tt.repairs)
+	}
+	id, repairs := newIdentity("two words", long+"i")
+	assert.Equal(t, "two-words", id.controller)
+	assert.Len(t, id.instance, 128)
+	assert.Len(t, repairs, 2)
+}
+
+func TestBadNameIsLoggedOnce(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		r := w.broadcaster.NewRecorder(testScheme(), "two words")
+		for i := range 10 {
+			r.Eventf(testPod(i), nil, "Normal", "Tested", "Testing", "note")
+		}
+		r.WithLogger(klog.Background()).Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
+		w.flush(t)
+		assert.Len(t, w.logs.with("Repaired a name", "two words", "two-words"), 1)
+		list := w.server.list()
+		assert.Len(t, list, 10)
+		assert.Equal(t, "two-words", list[0].ReportingController)
+
+		w.broadcaster.NewRecorder(testScheme(), controller)
+		assert.Len(t, w.logs.with("Repaired a name"), 1)
+	})
+}

@@ -1,0 +1,82 @@
+package events
+
+import (
+	"sync"
+	"time"
+)
+
+// watchdogGrace is how long a sink may take to return after the context of its
+// call has ended.
+const watchdogGrace = time.Second
+
+// A call of a sink that ignores its context can hang for ever. Nobody can end it,
+// and its series has to wait for it: what it does late must not follow what is
+// newer. But nothing else has to wait. The watchdog abandons the call: it no longer
+// counts against Options.Workers, and a pause can end without it. As many calls as
+// Options.Workers can be abandoned at a time. That bounds the goroutines, and the
+// load on a server that may be overwhelmed.
+
+// watchdog watches one call of the sink.
+type watchdog struct {
+	d       *dispatcher
+	abandon func()
+	timer   *time.Timer
+	began   time.Time
+
+	mu        sync.Mutex
+	returned  bool
+	expired   bool
+	abandoned bool
+	logged    bool
+}
+
+// watch starts to watch a call that begins now. abandon is called if it hangs.
+func (d *dispatcher) watch(abandon func()) *watchdog {
+	w := &watchdog{d: d, abandon: abandon, began: d.b.clock.Now()}
+	// Real time, like the context of the request.
+	w.timer = time.AfterFunc(requestTimeout+watchdogGrace, w.expire)
+	return w
+}
+
+// expire is called when the call should have returned.
+func (w *watchdog) expire() {
+	d, b := w.d, w.d.b
+	w.mu.Lock()
+	if w.returned || d.ctx.Err() != nil {
+		w.mu.Unlock()
+		return
+	}
+	w.expired = true
+	suppressed, ok := b.logLimit.allow("hangs", b.clock.Now())
+	w.logged = ok
+	d.mu.Lock()
+	if d.abandoned < b.opts.Workers {
+		w.abandoned = true
+		d.busy--
+		d.abandoned++
+	}
+	abandoned := d.abandoned
+	d.mu.Unlock()
+	w.mu.Unlock()
+
+	w.abandon()
+	d.poke()
+	if ok {
+		b.logger().Error(nil, "A call of the sink hangs although its context has ended", "since", w.began,
+			"abandonedCalls", abandoned, "waiting", b.waitingSeries(), "suppressed", suppressed)
+	}
+}
+
+// stop says that the call has returned. It reports whether it was abandoned.
+func (w *watchdog) stop() (abandoned bool) {
+	w.timer.Stop()
+	w.mu.Lock()
+	w.returned = true
+	logged := w.expired && w.logged
+	w.mu.Unlock()
+	if logged {
+		b := w.d.b
+		b.logger().Info("A call of the sink has returned after all", "after", b.clock.Since(w.began))
+	}
+	return w.abandoned
+}

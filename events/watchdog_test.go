@@ -1,0 +1,184 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// abandonAfter is when the watchdog abandons a call.
+const abandonAfter = requestTimeout + watchdogGrace
+
+// hanging makes the first n requests hang until release, or all if n is negative.
+func hanging(n int) (answer func(context.Context, request) error, release func()) {
+	var calls atomic.Int32
+	wait := make(chan struct{})
+	answer = func(context.Context, request) error {
+		if n < 0 || int(calls.Add(1)) <= n {
+			<-wait
+		}
+		return nil
+	}
+	return answer, sync.OnceFunc(func() { close(wait) })
+}
+
+func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		answer, release := hanging(defaultWorkers)
+		defer release()
+		w.server.script(answer)
+		for i := range 20 {
+			w.emit(i)
+		}
+		time.Sleep(abandonAfter - 1)
+		assert.Empty(t, w.server.list(), "every worker has one")
+		time.Sleep(2 * time.Second)
+		assert.Len(t, w.server.list(), 20-defaultWorkers)
+		assert.Len(t, w.logs.with("A call of the sink hangs", `"since"="2000-01-01T00:00:00.000Z"`, `"waiting"=`), 1)
+
+		// Their series wait, because a late request must not follow a newer one.
+		for i := range 20 {
+			w.emit(i)
+		}
+		time.Sleep(time.Hour)
+		release()
+		w.flush(t)
+		assert.Len(t, w.server.list(), 20)
+		assert.Len(t, w.logs.with("A call of the sink has returned after all", `"after"="1h`), 1)
+		assert.Zero(t, w.broadcaster.dispatcher.Load().abandoned)
+	})
+}
+
+func TestHangingProbe(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.script(once(statusError(429, 0)))
+		w.emit(0)
+		synctest.Wait()
+		for i := range 20 {
+			w.emit(i)
+		}
+		answer, release := hanging(1)
+		defer release()
+		w.server.script(answer)
+		time.Sleep(pauseFirst + abandonAfter - 1)
+		assert.Len(t, w.server.log(), 2, "the probe is under way")
+		time.Sleep(2 * time.Second)
+		assert.Len(t, w.server.list(), 19)
+		assert.Zero(t, w.broadcaster.Stats().PausedUntil)
+		release()
+		w.flush(t)
+		assert.Len(t, w.server.list(), 20)
+	})
+}
+
+func TestHangingList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var calls atomic.Int32
+		forever := make(chan struct{})
+		w := newWorldOn(t, s, listFunc{s, func() error {
+			if calls.Add(1) == 1 {
+				return statusError(429, 0)
+			}
+			<-forever
+			return nil
+		}}, Options{})
+		w.start(t)
+		time.Sleep(2 * pauseFirst)
+		for i := range 20 {
+			w.emit(i)
+		}
+		synctest.Wait()
+		assert.EqualValues(t, 2, calls.Load())
+		assert.Empty(t, s.log(), "the list is the probe")
+		time.Sleep(abandonAfter)
+		assert.Len(t, s.list(), 20)
+		close(forever)
+		w.broadcaster.Shutdown()
+		s.assertNoProblems(t)
+	})
+}
+
+// listFunc is a server whose lists are empty, or fail.
+type listFunc struct {
+	*server
+	answer func() error
+}
+
+func (l listFunc) List(context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
+	return &eventsv1.EventList{}, l.answer()
+}
+
+// The number of calls is bounded, and the goroutines end with them.
+func TestEveryCallHangs(t *testing.T) {
+	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
+		answer, release := hanging(-1)
+		defer release()
+		w.server.script(answer)
+		synctest.Wait()
+		atRest := goroutines(t)
+		for i := range 200 {
+			w.emit(i)
+		}
+		time.Sleep(24 * time.Hour)
+		assert.Len(t, w.server.log(), 2*defaultWorkers)
+		assert.Equal(t, atRest+2*defaultWorkers, goroutines(t))
+
+		var now, most atomic.Int32
+		w.server.script(func(context.Context, request) error {
+			n := now.Add(1)
+			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+			}
+			time.Sleep(time.Second)
+			now.Add(-1)
+			return nil
+		})
+		release()
+		w.flush(t)
+		synctest.Wait()
+		assert.Len(t, w.server.list(), 200)
+		assert.EqualValues(t, defaultWorkers, most.Load())
+		assert.Equal(t, atRest, goroutines(t))
+	})
+}
+
+// goroutines counts those in the bubble of the caller.
+func goroutines(t *testing.T) int {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	bubble := regexp.MustCompile(`, synctest bubble \d+\]:\n`)
+	own := bubble.Find(stacks) // the caller's is the first
+	require.NotNil(t, own, "%.100s", stacks)
+	return bytes.Count(stacks, own)
+}
+
+func TestShutdownWithHangingCalls(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.unaccounted = true
+		answer, release := hanging(defaultWorkers)
+		w.server.script(answer)
+		for i := range 20 {
+			w.emit(i)
+		}
+		time.Sleep(2 * abandonAfter)
+		start := time.Now()
+		w.broadcaster.Shutdown()
+		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
+		assert.Equal(t, map[DropReason]uint64{DropShutdown: defaultWorkers}, w.broadcaster.Stats().Dropped)
+		release()
+		synctest.Wait()
+		assert.EqualValues(t, 20, w.server.delivered(), "what was said to be lost got there after all")
+	})
+}

@@ -1,0 +1,49 @@
+package heartbeat
+
+import "time"
+
+// Intervals are the times between the heartbeats of an ongoing series. They are
+// a plain value that many goroutines can use at once. All fields that are not
+// zero must be positive.
+type Intervals struct {
+	// Heartbeat is the time from one write of an ongoing series to the next. It
+	// must not be zero.
+	Heartbeat time.Duration
+
+	// First is the time from the write that makes a series Ongoing to its first
+	// heartbeat. Each following interval is twice the previous one, up to
+	// Heartbeat, so users see the count of a young series early for about
+	// log2(Heartbeat/First) additional writes. If zero, Heartbeat.
+	First time.Duration
+}
+
+// After returns the interval that follows a write of a series which has had
+// this many heartbeats.
+func (iv Intervals) After(heartbeats int) time.Duration {
+	d := iv.First
+	if d <= 0 || d > iv.Heartbeat {
+		return iv.Heartbeat
+	}
+	for ; heartbeats > 0; heartbeats-- {
+		// Compare the difference: 2*d can exceed what a Duration holds.
+		if d >= iv.Heartbeat-d {
+			return iv.Heartbeat
+		}
+		d *= 2
+	}
+	return d
+}
+
+// Jitter returns when a heartbeat is due that would be due at latest, so that
+// series which begin together do not send their heartbeats together: at a phase
+// of the interval that follows from hash. The result is at most Heartbeat before
+// latest and never after it. Consecutive heartbeats of one series keep the phase,
+// so jitter shortens one interval in the life of a series and no other.
+func (iv Intervals) Jitter(latest time.Duration, hash uint64) time.Duration {
+	phase := time.Duration(hash % uint64(iv.Heartbeat))
+	early := (latest - phase) % iv.Heartbeat
+	if early < 0 {
+		early += iv.Heartbeat
+	}
+	return latest - early
+}

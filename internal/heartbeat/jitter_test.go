@@ -1,0 +1,118 @@
+package heartbeat
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// beating is an ongoing series.
+type beating struct {
+	due, written time.Duration
+	hash         uint64
+}
+
+func (s *beating) plan(at time.Duration) {
+	s.due = Intervals{Heartbeat: simBeat}.Jitter(at+simBeat, s.hash)
+}
+
+// busiest writes the heartbeats of a fleet up to a time, and returns how many are in
+// the busiest minute after from, divided by the mean.
+func busiest(fleet []beating, from, until time.Duration) float64 {
+	counts, total := make([]int, (until-from)/time.Minute), 0
+	for i := range fleet {
+		for s := &fleet[i]; s.due < until; s.plan(s.written) {
+			s.written = s.due + time.Millisecond // a request takes time
+			if s.due >= from {
+				counts[(s.due-from)/time.Minute]++
+				total++
+			}
+		}
+	}
+	return float64(slices.Max(counts)*len(counts)) / float64(total)
+}
+
+// Of 1,000 series, 33 heartbeats are due in a mean minute. The busiest of 30 minutes
+// exceeds 1.5 times that for one of 16 sets of hashes, so this takes the median.
+func TestJitterSpreadsHeartbeats(t *testing.T) {
+	for n, runs := range map[int]uint64{1000: 25, 10_000: 5, 100_000: 1} {
+		var peaks []float64
+		for seed := range runs {
+			rng, fleet := rand.New(rand.NewPCG(seed, 0)), make([]beating, n)
+			for i := range fleet {
+				fleet[i].hash = rng.Uint64()
+				fleet[i].plan(time.Minute * time.Duration(i) / time.Duration(n)) // all begin within a minute
+			}
+			peaks = append(peaks, busiest(fleet, time.Minute, 4*time.Hour))
+
+			// A restarted process plans the same if it has the same hashes.
+			for i := range fleet {
+				s := &fleet[i]
+				due := s.due
+				s.plan(4 * time.Hour)
+				require.LessOrEqual(t, s.due, due)
+				require.LessOrEqual(t, s.due, s.written+simBeat)
+			}
+			assert.LessOrEqual(t, busiest(fleet, 4*time.Hour, 8*time.Hour), peaks[seed]*1.01)
+		}
+		slices.Sort(peaks)
+		assert.Less(t, peaks[len(peaks)/2], 1.5, n)
+		t.Logf("%d series: %.2f times the mean (median), at most %.2f", n, peaks[len(peaks)/2], peaks[len(peaks)-1])
+	}
+}
+
+func TestJitter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		iv := Intervals{Heartbeat: 1 + time.Duration(rng.Int64N(int64(time.Hour)))}
+		latest, hash := time.Duration(rng.Int64N(1<<50))-1<<49, rng.Uint64()
+		at := iv.Jitter(latest, hash)
+		require.LessOrEqual(t, at, latest)
+		require.Greater(t, at, latest-iv.Heartbeat)
+		require.Equal(t, at+iv.Heartbeat, iv.Jitter(at+iv.Heartbeat, hash), "no later interval is shorter")
+		late := time.Duration(rng.Int64N(int64(iv.Heartbeat)))
+		require.Equal(t, at+iv.Heartbeat, iv.Jitter(at+late+iv.Heartbeat, hash), "a late heartbeat keeps the phase")
+	}
+}
+
+func TestAfter(t *testing.T) {
+	const s, m, never = time.Second, time.Minute, time.Duration(math.MaxInt64)
+	for _, tt := range []struct {
+		iv         Intervals
+		heartbeats int
+		want       time.Duration
+	}{
+		{Intervals{Heartbeat: 30 * m}, 0, 30 * m},
+		{Intervals{Heartbeat: 30 * m}, math.MaxInt, 30 * m},
+		{Intervals{Heartbeat: 30 * m}, math.MinInt, 30 * m},
+		{Intervals{Heartbeat: 30 * m, First: 31 * m}, 0, 30 * m},
+		{Intervals{Heartbeat: 30 * m, First: -1}, 0, 30 * m},
+		{Intervals{Heartbeat: 30 * m, First: m}, math.MaxInt, 30 * m},
+
+		// Doubling hits Heartbeat exactly, and misses it by one either way.
+		{Intervals{Heartbeat: 8 * s, First: s}, 2, 4 * s},
+		{Intervals{Heartbeat: 8 * s, First: s}, 3, 8 * s},
+		{Intervals{Heartbeat: 8 * s, First: s}, 4, 8 * s},
+		{Intervals{Heartbeat: 8*s + 1, First: s}, 3, 8 * s},
+		{Intervals{Heartbeat: 8*s + 1, First: s}, 4, 8*s + 1},
+		{Intervals{Heartbeat: 8*s - 1, First: s}, 3, 8*s - 1},
+
+		// The limits of a Duration.
+		{Intervals{Heartbeat: never, First: 1}, 62, 1 << 62},
+		{Intervals{Heartbeat: never, First: 1}, 63, never},
+		{Intervals{Heartbeat: never, First: 1}, 64, never},
+		{Intervals{Heartbeat: never, First: 1}, math.MaxInt, never},
+		{Intervals{Heartbeat: never, First: never}, 1, never},
+		{Intervals{Heartbeat: never, First: never/2 + 1}, 1, never},
+	} {
+		assert.Equal(t, tt.want, tt.iv.After(tt.heartbeats), "%+v after %d", tt.iv, tt.heartbeats)
+	}
+	for i, minutes := range []time.Duration{1, 1, 2, 4, 8, 16, 30, 30} {
+		assert.Equal(t, minutes*m, Intervals{Heartbeat: 30 * m, First: m}.After(i-1))
+	}
+}

@@ -1,0 +1,546 @@
+package heartbeat
+
+import (
+	"slices"
+	"time"
+)
+
+// Item is an element of a [Schedule]: usually a pointer to a struct with a
+// [Slot].
+type Item[T any] interface {
+	comparable
+
+	// Slot returns the place of the item. It must return the same address each
+	// time, and the Slot must belong to this item alone.
+	Slot() *Slot[T]
+
+	// Gate returns what the next request for the item must pass.
+	Gate() Gate
+}
+
+// Slot is the place of an item in a [Schedule], which alone writes to it. The
+// zero value means that the item is idle.
+type Slot[T any] struct {
+	// in is the queue that holds the item: that of waiting items, one of the two
+	// of ready items, or that of a gate. It is nil if the item is idle or in flight.
+	in      *queue[T]
+	index   int32 // in that queue
+	pending int32 // in Schedule.pending; zero if nothing is to be written
+	hard    bool  // see Schedule.Ready
+	flying  bool
+	pass    Pass
+}
+
+// Pass is the right to make one request. See [Schedule.Admit].
+type Pass struct {
+	server admission
+	probed uint16 // the round of the namespace gate that the request probes, or zero
+}
+
+// admission says how a request passed the gate of the server.
+type admission struct {
+	round uint16 // of the gate when the request passed it
+	probe bool
+}
+
+// Result is what the response to a request says about the gates it passed.
+type Result uint8
+
+const (
+	// None: no request was made.
+	None Result = iota
+	// Passed: the server handled the request.
+	Passed
+	// PushedBack: the server asks all clients to slow down.
+	PushedBack
+	// Failed: the server could not handle the request, or did not respond.
+	Failed
+	// Denied: the server does not permit the request.
+	Denied
+)
+
+// Schedule decides which item is handled next. It holds each item in exactly one
+// of four places: idle; waiting until a time; ready, ordered by the time by which
+// its request should be made; or in flight. An item that is ready waits while a
+// gate that its request must pass is closed.
+//
+// Times are distances from an epoch that the caller chooses. A Schedule starts no
+// goroutine and reads no clock; the same calls have the same results. It is not
+// safe for concurrent use. Make one with [NewSchedule].
+type Schedule[T Item[T]] struct {
+	jitter   func(time.Duration) time.Duration
+	maxDelay time.Duration // limits all delays of namespaces; zero: no limit
+
+	waiting    queue[T] // by the time until which the items wait
+	soft, hard queue[T] // ready items, by the time by which they are due
+	pending    queue[T] // items with something to write, by the time since when, wherever they are
+	flying     int
+	hardRun    uint8 // requests in a row for hard items, limited to maxHardRun
+
+	server   gate[T]
+	paused   time.Duration // total of all pauses of the server that have ended
+	answered time.Duration // when a request passed last
+
+	gates    map[Gate]*gate[T] // the closed ones
+	rounds   uint16            // the latest round of any of them; never zero again
+	probes   queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
+	draining []*queue[T]       // parked items of gates that have opened
+}
+
+// NewSchedule returns an empty Schedule. It applies jitter to the delay after a
+// failed request, unless jitter is nil.
+func NewSchedule[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
+	if jitter == nil {
+		jitter = func(d time.Duration) time.Duration { return d }
+	}
+	index := func(item T) *int32 { return &item.Slot().index }
+	return &Schedule[T]{
+		jitter:  jitter,
+		waiting: queue[T]{index: index},
+		soft:    queue[T]{index: index},
+		hard:    queue[T]{index: index},
+		pending: queue[T]{index: func(item T) *int32 { return &item.Slot().pending }},
+		gates:   make(map[Gate]*gate[T]),
+		probes:  queue[*gate[T]]{index: func(g *gate[T]) *int32 { return &g.index }},
+	}
+}
+
+// Wait makes item wait until the given time. Nothing of it is to be written.
+// Wait has no effect on the place of an item in flight.
+func (s *Schedule[T]) Wait(item T, until time.Duration) {
+	if item.Slot().pending != 0 {
+		s.pending.remove(item)
+	}
+	s.put(&s.waiting, item, until)
+}
+
+// Retry makes item wait until the given time because its last request failed.
+// Wait and Retry differ in the numbers of [Schedule.Backlog] alone.
+func (s *Schedule[T]) Retry(item T, until, now time.Duration) {
+	s.markPending(item, now)
+	s.put(&s.waiting, item, until)
+}
+
+// Ready says that a request for item should be made by the time due. Items go in
+// the order of their due times, but an item with a hard deadline that has passed
+// goes before every item without one: a heartbeat that comes too late makes the
+// server delete a series that is still ongoing. Of four requests in a row, at
+// least one goes to an item without a hard deadline if one is ready, so neither
+// class starves the other.
+//
+// The order is fair if due is not before now, except for hard deadlines. A caller
+// that retries an item should not repeat its hard deadline, or items that always
+// fail can hold up those that do not.
+//
+// An item that is ready already keeps the earlier of both due times. Ready has no
+// effect on the place of an item in flight.
+func (s *Schedule[T]) Ready(item T, due time.Duration, hard bool, now time.Duration) {
+	s.markPending(item, now)
+	slot := item.Slot()
+	if slot.in != nil && slot.in != &s.waiting {
+		due = min(due, slot.in.at(item).at)
+	}
+	slot.hard = hard
+	q := &s.soft
+	if hard {
+		q = &s.hard
+	}
+	if g := s.gates[item.Gate()]; g != nil && slot.in == &g.parked {
+		q = &g.parked
+	}
+	s.put(q, item, due)
+}
+
+func (s *Schedule[T]) markPending(item T, now time.Duration) {
+	if item.Slot().pending == 0 {
+		s.pending.add(node[T]{now, item})
+	}
+}
+
+// put moves item to a queue, unless it is in flight.
+func (s *Schedule[T]) put(q *queue[T], item T, at time.Duration) {
+	slot := item.Slot()
+	switch {
+	case slot.flying:
+	case slot.in == q:
+		q.move(item, at)
+	default:
+		if slot.in != nil {
+			slot.in.remove(item)
+		}
+		slot.in = q
+		q.add(node[T]{at, item})
+	}
+}
+
+// Remove removes item from the Schedule. If it is in flight, only the response is
+// still expected; see [Schedule.Done].
+func (s *Schedule[T]) Remove(item T) {
+	slot := item.Slot()
+	if slot.pending != 0 {
+		s.pending.remove(item)
+	}
+	if slot.in != nil {
+		slot.in.remove(item)
+		slot.in = nil
+	}
+}
+
+// InFlight reports whether a request for item is in flight.
+func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().flying }
+
+// Due returns an item whose time to wait is over, and makes it idle. The caller
+// decides what becomes of it.
+func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
+	if s.waiting.Len() == 0 || s.waiting.first().at > now {
+		return item, false
+	}
+	item = s.waiting.remove(s.waiting.first().item).item
+	item.Slot().in = nil
+	return item, true
+}
+
+// Next returns the item whose request should be made next, and puts it in
+// flight. The caller must call [Schedule.Done]. ok is false if no item is ready,
+// or if the gates of all that are ready are closed.
+func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
+	if s.server.closed && (s.server.probing || now < s.server.until) {
+		return item, false
+	}
+	s.unpark(now)
+	for {
+		q := s.first(now)
+		if q == nil {
+			return item, false
+		}
+		n := q.remove(q.first().item)
+		slot := n.item.Slot()
+		slot.in = nil
+		if g := s.gates[n.item.Gate()]; g != nil {
+			if ok, _ := g.admits(now); !ok {
+				slot.in = &g.parked
+				g.parked.add(n)
+				continue
+			}
+			if g.index != 0 {
+				s.probes.remove(g)
+			}
+			slot.pass.probed = g.round
+		}
+		slot.pass.server, _ = s.admit(now)
+		slot.flying = true
+		s.flying++
+		if q == &s.soft {
+			s.hardRun = 0
+		} else if s.hardRun < maxHardRun {
+			s.hardRun++
+		}
+		return n.item, true
+	}
+}
+
+// maxHardRun is the number of requests in a row that go to items with a hard
+// deadline that has passed while others are ready. The series of a tracker are
+// written at most at the rate q of its requests, so n hard deadlines are spread
+// over at least n/q. At 3/4 of the rate they are met n/3q late at most. This must
+// be less than the time from the deadline until the Event expires, 27 minutes, and
+// is at most 10 if q exceeds n/30m.
+const maxHardRun = 3
+
+// first returns the queue whose first item goes next, nil if both are empty.
+func (s *Schedule[T]) first(now time.Duration) *queue[T] {
+	switch {
+	case s.hard.Len() == 0 && s.soft.Len() == 0:
+		return nil
+	case s.hard.Len() == 0:
+		return &s.soft
+	case s.soft.Len() == 0:
+		return &s.hard
+	case s.hard.first().at <= now && s.hardRun == maxHardRun:
+		return &s.soft
+	case s.hard.first().at <= now, s.hard.first().at <= s.soft.first().at:
+		return &s.hard
+	default:
+		return &s.soft
+	}
+}
+
+// unparkBatch bounds how many items of gates that have opened become ready at
+// once: the caller holds a lock.
+const unparkBatch = 64
+
+// unpark makes items ready again that a gate held up: those of gates that have
+// opened, and one to probe each gate whose time is over.
+func (s *Schedule[T]) unpark(now time.Duration) {
+	for n := unparkBatch; n > 0 && s.drains(); n-- {
+		s.release(s.draining[len(s.draining)-1])
+	}
+	for s.probes.Len() > 0 && s.probes.first().at <= now {
+		g := s.probes.first().item
+		switch forget := g.until + gateKept; {
+		case g.parked.Len() > 0:
+			s.release(&g.parked)
+			// If this item is evicted before it is handled, another one probes.
+			s.probes.move(g, now+retryFirst)
+		case now < forget:
+			// The items that failed wait for their retries. The first of them probes.
+			s.probes.move(g, forget)
+		default:
+			s.openGate(g)
+		}
+	}
+}
+
+// drains reports whether the last of the draining queues holds an item, after it
+// has removed empty ones from the end.
+func (s *Schedule[T]) drains() bool {
+	for last := len(s.draining) - 1; last >= 0; last-- {
+		if s.draining[last].Len() > 0 {
+			return true
+		}
+		s.draining[last] = nil // do not keep the gate alive
+		s.draining = s.draining[:last]
+	}
+	return false
+}
+
+// release makes the first item of q ready.
+func (s *Schedule[T]) release(q *queue[T]) {
+	n := q.first()
+	to := &s.soft
+	if n.item.Slot().hard {
+		to = &s.hard
+	}
+	s.put(to, n.item, n.at)
+}
+
+// Admit asks for the right to make a request for no item, such as a list. If ok,
+// the caller must call [Schedule.Return].
+func (s *Schedule[T]) Admit(now time.Duration) (p Pass, ok bool) {
+	p.server, ok = s.admit(now)
+	return p, ok
+}
+
+func (s *Schedule[T]) admit(now time.Duration) (a admission, ok bool) {
+	ok, a.probe = s.server.admits(now)
+	a.round = s.server.round
+	return a, ok
+}
+
+// Return says what became of the request that [Schedule.Admit] permitted.
+// retryAfter is for how long the server wants no request; zero if it does not
+// say.
+func (s *Schedule[T]) Return(p Pass, result Result, retryAfter, now time.Duration) {
+	g := &s.server
+	if p.server.probe {
+		g.probing = false
+	}
+	switch result {
+	case PushedBack:
+		if !g.closed || p.server.round == g.round {
+			g.failures++
+			g.round++
+			retryAfter = max(retryAfter, s.jitter(backoff(pauseFirst, pauseMax, g.failures)))
+		}
+		// A request that was sent before the pause says nothing new, but can ask
+		// for more time.
+		if !g.closed || retryAfter > 0 {
+			g.close(now, retryAfter)
+		}
+	case Passed, Denied:
+		s.answered = now
+		if p.server.probe {
+			s.paused += now - g.since
+			g.open()
+		}
+	case Failed, None:
+		// The server did not say that requests may continue: the next one probes.
+	}
+}
+
+// Done says what became of the request for an item in flight. key is what
+// [Item.Gate] returned when the request was made. The item is idle then; if
+// something is to be written still, the caller calls Ready or Retry.
+func (s *Schedule[T]) Done(item T, key Gate, result Result, retryAfter, now time.Duration) {
+	s.Abandon(item, key, result, retryAfter, now)
+	item.Slot().flying = false
+	s.flying--
+}
+
+// Abandon says that a request does not end in time. The item stays in flight, but
+// its request holds up no other item that must pass the same gates.
+func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now time.Duration) {
+	slot := item.Slot()
+	pass := slot.pass
+	slot.pass = Pass{}
+	s.Return(pass, result, retryAfter, now)
+
+	g := s.gates[key]
+	probed := g != nil && g.round == pass.probed
+	if probed {
+		g.probing = false
+	}
+	switch result {
+	case Passed:
+		if g != nil {
+			s.openGate(g)
+		}
+		return
+	case Failed, Denied:
+		if g == nil {
+			g = &gate[T]{parked: queue[T]{index: s.waiting.index}, key: key}
+			s.gates[key] = g
+		} else if !probed {
+			break // the request was sent before the gate closed, and says nothing new
+		}
+		g.failures++
+		if s.rounds++; s.rounds == 0 {
+			s.rounds++
+		}
+		g.round = s.rounds
+		delay := backoff(retryFirst, retryMax, g.failures)
+		if result == Denied {
+			delay = retryMax
+		}
+		g.close(now, s.limited(s.jitter(delay)))
+	case None, PushedBack:
+	}
+	if g == nil || g.probing {
+		return
+	}
+	if g.index == 0 {
+		s.probes.add(node[*gate[T]]{g.until, g})
+	} else {
+		s.probes.move(g, g.until)
+	}
+}
+
+// openGate opens the gate of a namespace.
+func (s *Schedule[T]) openGate(g *gate[T]) {
+	delete(s.gates, g.key)
+	if g.index != 0 {
+		s.probes.remove(g)
+	}
+	if g.parked.Len() > 0 {
+		s.draining = append(s.draining, &g.parked)
+	}
+}
+
+// Backoff returns the delay before an item whose requests have failed this many
+// times in a row is tried again.
+func (s *Schedule[T]) Backoff(result Result, failures int) time.Duration {
+	if result == Denied {
+		return s.limited(s.jitter(retryMax))
+	}
+	return s.limited(s.jitter(backoff(retryFirst, retryMax, failures)))
+}
+
+func (s *Schedule[T]) limited(d time.Duration) time.Duration {
+	if s.maxDelay > 0 {
+		return min(d, s.maxDelay)
+	}
+	return d
+}
+
+// Hurry limits all later delays to a second, and has closed gates of namespaces
+// probed at once. It is for a shutdown. A pause that the server asked for stays.
+func (s *Schedule[T]) Hurry(now time.Duration) {
+	s.maxDelay = retryFirst
+	for _, n := range slices.Clone(s.probes.nodes) {
+		n.item.until = now
+		s.probes.move(n.item, now)
+	}
+}
+
+// NextDue returns the next time at which [Schedule.Due] has a result. ok is false
+// if no item waits.
+func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
+	if s.waiting.Len() == 0 {
+		return 0, false
+	}
+	return s.waiting.first().at, true
+}
+
+// NextRequest returns the next time at which [Schedule.Next] can have a result, or
+// [Schedule.Admit] if admit is true, if nothing else happens before. ok is false if
+// there is no such time.
+func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Duration, ok bool) {
+	switch {
+	case s.server.probing:
+		return 0, false
+	case admit, s.soft.Len() > 0, s.hard.Len() > 0, s.drains():
+		at = now
+	case s.probes.Len() > 0:
+		at = s.probes.first().at
+	default:
+		return 0, false
+	}
+	if s.server.closed {
+		at = max(at, s.server.until)
+	}
+	return at, true
+}
+
+// Backlog returns the number of items that are ready, the number of those with
+// something to write wherever they are, and since when the first of these has it.
+// pending is at most the number of items that are tracked or in flight.
+func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
+	ready = s.soft.Len() + s.hard.Len()
+	for _, q := range s.draining {
+		ready += q.Len()
+	}
+	if s.pending.Len() > 0 {
+		since = s.pending.first().at
+	}
+	return ready, s.pending.Len(), since
+}
+
+// Pause returns until when the server wants no requests, and for how long it has
+// wanted none in total. ok is false if it takes requests.
+func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok bool) {
+	total = s.paused
+	if s.server.closed {
+		total += now - s.server.since
+	}
+	return s.server.until, total, s.server.closed
+}
+
+// Blocked returns an item that a closed gate holds up and that accept accepts. It
+// looks at a bounded number of items, and begins with those that are due last.
+func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
+	const gates, items = 8, 8
+	for _, n := range s.probes.nodes[:min(gates, s.probes.Len())] {
+		parked := n.item.parked.nodes
+		for i := len(parked) - 1; i >= max(0, len(parked)-items); i-- {
+			if accept(parked[i].item) {
+				return parked[i].item, true
+			}
+		}
+	}
+	return item, false
+}
+
+// Expired returns the items behind a closed gate, and item if it has just failed
+// to pass it, that have had something to write since before the given time, if
+// the gate closed before it as well, and if the gate alone is the reason: the
+// server has handled other requests since that time. If it has not, the outage does
+// not count, and the gate is taken for one that has just closed.
+func (s *Schedule[T]) Expired(item T, key Gate, before time.Duration) []T {
+	g := s.gates[key]
+	switch {
+	case g == nil:
+		return nil
+	case s.answered <= before:
+		g.since = g.until
+		return nil
+	case g.since > before:
+		return nil
+	}
+	var expired []T
+	for _, n := range append(slices.Clone(g.parked.nodes), node[T]{item: item}) {
+		if n.item.Slot().pending != 0 && s.pending.at(n.item).at <= before {
+			expired = append(expired, n.item)
+		}
+	}
+	return expired
+}

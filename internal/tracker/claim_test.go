@@ -1,0 +1,437 @@
+package tracker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/fakeapi"
+	"github.com/eventseries/eventseries/internal/wallclock"
+	"github.com/eventseries/eventseries/series"
+)
+
+// What a series does about an Event that has its name is in testdata/scripts:
+// 13-adopt.txt, 14-successor.txt and 20-standings.txt.
+
+// earlierEvent returns an Event of an earlier process that is alive at start.
+func earlierEvent(k *series.Key, count int32) *eventsv1.Event {
+	s := series.Series{
+		Key: *k, State: series.Ongoing, Namespace: "ns", Name: k.BaseName(), Note: "before", LastNote: "lately",
+		Annotations: map[string]string{"theirs": "1", "both": "theirs"},
+		First:       start.Add(-time.Hour).Truncate(time.Microsecond), Last: start.Add(-time.Minute).Truncate(time.Microsecond), Count: count,
+	}
+	return s.Event()
+}
+
+// claimed returns a new tracker with a series of k whose first write has found event
+// under its name, and the write that follows.
+func claimed(t *testing.T, k *series.Key, event *eventsv1.Event, occurrences ...Occurrence) (*Tracker, *Write) {
+	t.Helper()
+	tr := New(Options{}, start)
+	observe(tr, k, start, occurrences...)
+	tr.Apply(send(t, tr, start, Create), Result{Outcome: Taken}, start)
+	w := send(t, tr, start, Look)
+	patch, err := w.Patch()
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(patch))
+	require.Empty(t, tr.Apply(w, Result{Event: event}, start))
+	checkInvariants(t, tr, 1)
+	now := start.Add(time.Minute)
+	tr.Advance(now)
+	w, _, ok := tr.Next(now)
+	require.True(t, ok)
+	return tr, w
+}
+
+// The annotations of both are kept, the latest on top.
+func TestAdoptedAnnotations(t *testing.T) {
+	k := testKey("a")
+	event := earlierEvent(k, 10)
+	event.ResourceVersion = "7"
+	tr, w := claimed(t, k, event, Occurrence{Note: "now", Annotations: map[string]string{"ours": "2", "both": "ours"}})
+	assert.Equal(t, map[string]string{"theirs": "1", "ours": "2", "both": "ours"}, w.Series.Annotations)
+	assert.Equal(t, "before", w.Series.Note)
+	assert.Equal(t, "now", w.Series.LastNote)
+	assert.EqualValues(t, 11, w.Series.Count)
+	assert.EqualValues(t, 1, tr.Stats(start).Adopted)
+
+	patch, err := w.Patch()
+	require.NoError(t, err)
+	want, err := w.Series.Patch()
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(patch))
+	assert.Contains(t, string(patch), `"resourceVersion":"7"`)
+}
+
+// If there are too many annotations, whoever put them there, they stay where they
+// are.
+func TestAdoptedAnnotationsAreBounded(t *testing.T) {
+	k := testKey("a")
+	event := earlierEvent(k, 10)
+	event.Annotations["theirs"] = strings.Repeat("x", MaxAnnotationBytes)
+	ours := map[string]string{"ours": "2"}
+	_, w := claimed(t, k, event, Occurrence{Annotations: ours})
+	assert.Equal(t, ours, w.Series.Annotations)
+}
+
+// Counts stay within what the API has room for.
+func TestAdoptedCountSaturates(t *testing.T) {
+	for _, count := range []int32{math.MaxInt32, math.MaxInt32 - 1} {
+		k := testKey("a")
+		tr, w := claimed(t, k, earlierEvent(k, count), Occurrence{}, Occurrence{})
+		assert.EqualValues(t, math.MaxInt32, w.Series.Count)
+		tr.Apply(w, Result{}, start)
+		_, counted, _ := tr.Count(k, start)
+		assert.True(t, counted)
+		checkInvariants(t, tr, 1)
+	}
+}
+
+// A sink that returns nothing, or another Event, says nothing about the one that
+// has the name.
+func TestLookReturnsNothing(t *testing.T) {
+	k := testKey("a")
+	other := earlierEvent(k, 10)
+	other.Name = k.UniqueName(start.Truncate(time.Microsecond), 0)
+	for _, event := range []*eventsv1.Event{nil, {}, other} {
+		_, w := claimed(t, k, event, Occurrence{})
+		assert.Equal(t, Create, w.Kind)
+		assert.Equal(t, other.Name, w.Series.Name)
+	}
+}
+
+// The Event of a cluster-scoped object is in one namespace only.
+func TestAdoptFromAnotherNamespace(t *testing.T) {
+	k := testKey("a")
+	k.Regarding.Namespace = ""
+	for namespace, adopted := range map[string]bool{"kube-system": true, "default": false, "": false, "ns": false} {
+		event := earlierEvent(k, 10)
+		event.Namespace = namespace
+		_, w := claimed(t, k, event, Occurrence{})
+		assert.Equal(t, adopted, w.Kind == FlushCount, namespace)
+		found, err := series.FromEvent(event)
+		require.NoError(t, err)
+		restored, _ := New(Options{}, start).Restore(found, start)
+		assert.Equal(t, adopted, restored, namespace)
+	}
+}
+
+// A claim follows a successor only to a name that a series of the same key can have.
+func TestSuccessorElsewhere(t *testing.T) {
+	k := testKey("a")
+	for _, successor := range []string{
+		"", " ", "x", "x 2026-01-02T03:04:05Z", " " + k.UniqueName(start, 0), k.BaseName(), k.BaseName() + ".x",
+		testKey("b").UniqueName(start, 0), "../" + k.UniqueName(start, 0),
+	} {
+		event := earlierEvent(k, 10)
+		event.Annotations[series.AnnotationState] = "Finished"
+		metav1.SetMetaDataAnnotation(&event.ObjectMeta, series.AnnotationSuccessor, successor)
+		_, w := claimed(t, k, event, Occurrence{})
+		assert.Equal(t, Create, w.Kind, successor)
+	}
+}
+
+// A wall clock that is set does not end what was restored.
+func TestWallClockIsSetAfterRestore(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		begin := time.Now()
+		tr := New(Options{}, begin)
+		k := testKey("a")
+		found := restorable(k, begin.Add(-time.Hour).Round(0).Truncate(time.Microsecond), begin.Add(-10*time.Minute).Round(0).Truncate(time.Microsecond))
+		restored, _ := tr.Restore(found, begin)
+		require.True(t, restored)
+
+		now := wallclock.Set(begin.Add(5*time.Minute), by)
+		assert.Empty(t, tr.Advance(now))
+		_, counted, _ := tr.Count(k, now)
+		assert.True(t, counted)
+		beat(tr, entryOf(tr, k), now)
+		w := send(t, tr, now, Heartbeat)
+		assert.False(t, w.Series.Last.Before(found.Last))
+		assert.EqualValues(t, 8, w.Series.Count)
+		checkInvariants(t, tr, 1)
+	}
+}
+
+// foreign is an Event that an earlier process can have written, or anybody else.
+type foreign struct {
+	shared           bool // the scope of the tracker is the controller
+	name             string
+	state, successor string
+	count            int32
+	age, lastAge     int64  // seconds before start
+	patch            []byte // changes whatever else there is
+}
+
+// key returns the key of the series that claims its name.
+func (f *foreign) key() *series.Key {
+	k := testKey("a")
+	if f.shared {
+		k.ReportingInstance = ""
+	}
+	return k
+}
+
+func (f *foreign) tracker() *Tracker {
+	if f.shared {
+		return New(Options{Scope: SameController}, start)
+	}
+	return New(Options{}, start)
+}
+
+// event returns the Event, nil if the patch leaves none.
+func (f *foreign) event(t *testing.T) *eventsv1.Event {
+	k := f.key()
+	s := series.Series{
+		Key: *k, Namespace: "ns", Name: cmp.Or(f.name, k.BaseName()), Note: "before", Count: f.count,
+		First: start.Add(-time.Duration(f.age) * time.Second), Last: start.Add(-time.Duration(f.lastAge) * time.Second),
+	}
+	if f.shared {
+		s.Instance = "controller-7"
+	}
+	event := s.Event()
+	event.Annotations = map[string]string{series.AnnotationState: f.state, series.AnnotationSuccessor: f.successor}
+	if f.state == "" {
+		delete(event.Annotations, series.AnnotationState)
+	}
+	// Like an API server that permits every change.
+	var patch map[string]any
+	data, err := json.Marshal(event)
+	if err != nil {
+		return event // a time that JSON cannot express
+	}
+	var whole map[string]any
+	if json.Unmarshal(f.patch, &patch) != nil || json.Unmarshal(data, &whole) != nil {
+		return event
+	}
+	data, err = json.Marshal(mergePatch(whole, patch))
+	require.NoError(t, err)
+	var got eventsv1.Event
+	if json.Unmarshal(data, &got) != nil {
+		return nil
+	}
+	return &got
+}
+
+// mergePatch applies a JSON merge patch.
+func mergePatch(target, patch map[string]any) map[string]any {
+	merged := map[string]any{}
+	maps.Copy(merged, target)
+	for k, v := range patch {
+		merged[k] = v
+		if object, isObject := v.(map[string]any); isObject {
+			old, _ := target[k].(map[string]any)
+			merged[k] = mergePatch(old, object)
+		}
+		if v == nil {
+			delete(merged, k)
+		}
+	}
+	return merged
+}
+
+// belongs reports, independently of the tracker, whether event can belong to a
+// series of k, and whether that is alive at start.
+func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAlive bool) {
+	theirs := series.Key{
+		Regarding: series.ReferenceOf(&event.Regarding), Related: series.ReferenceOf(event.Related), Type: event.Type,
+		Action: event.Action, Reason: event.Reason,
+		ReportingController: event.ReportingController, ReportingInstance: event.ReportingInstance,
+	}
+	if shared {
+		theirs.ReportingInstance = ""
+	}
+	if theirs != *k || event.Namespace != cmp.Or(k.Regarding.Namespace, metav1.NamespaceSystem) || !k.Named(event.Name) {
+		return false, false
+	}
+	soon := start.Add(time.Minute)
+	first := event.EventTime.Time
+	if first.IsZero() || first.After(soon) {
+		return false, false
+	}
+	_, hasState := event.Annotations[series.AnnotationState]
+	if event.Series == nil {
+		return !hasState, !hasState && first.After(start.Add(-6*time.Minute))
+	}
+	last := event.Series.LastObservedTime.Time
+	if event.Series.Count < 2 || last.Before(first) || last.After(soon) {
+		return false, false
+	}
+	switch event.Annotations[series.AnnotationState] {
+	case "Ongoing":
+		return true, last.After(start.Add(-36 * time.Minute))
+	case "Finished", "Unknown":
+		return true, false
+	default:
+		return !hasState, false
+	}
+}
+
+// fuzzForeign runs check with an Event, nil if there is none.
+func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eventsv1.Event)) {
+	k := testKey("a")
+	unique := k.UniqueName(start, 0)
+	for _, patch := range []string{
+		"", `{}`, `{"metadata":{"annotations":null}}`, `{"series":null}`, `{"eventTime":null}`, `{"reason":"Other"}`,
+		`{"metadata":{"namespace":"other"}}`, `{"reportingInstance":"other"}`, `{"related":{"kind":"Node"}}`,
+		`{"series":{"lastObservedTime":"9999-12-31T23:59:59.999999Z"}}`, `{"eventTime":"0001-01-01T00:00:00.000001Z"}`,
+		`{"series":{"lastObservedTime":null}}`, `{"regarding":{"resourceVersion":"1"}}`, `[]`, `null`,
+		`{"metadata":{"annotations":{"other":"x"}}}`, `{"metadata":{"name":"x"}}`, `{"metadata":{"resourceVersion":"-7"}}`,
+	} {
+		f.Add(false, "", "Ongoing", "", int32(100), int64(3600), int64(60), []byte(patch))
+	}
+	f.Add(true, "", "Ongoing", unique, int32(math.MaxInt32), int64(3600), int64(60), []byte(`{"reportingInstance":""}`))
+	f.Add(false, "", "", "", int32(1), int64(60), int64(60), []byte(nil))
+	f.Add(false, "", "", unique+" 2026-01-02T03:04:05Z", int32(1), int64(3600), int64(3600), []byte(nil))
+	f.Add(false, unique, "Finished", k.BaseName(), int32(3), int64(3600), int64(3600), []byte(nil))
+	f.Add(true, unique, "Ongoing", unique, int32(3), int64(36000), int64(3600), []byte(nil))
+	f.Add(false, "", "Ongoing", "", int32(0), int64(math.MinInt64), int64(math.MaxInt64), []byte(nil))
+	f.Add(false, "", "Ongoing", "x", int32(-1), int64(-61), int64(-60), []byte(nil))
+	f.Fuzz(func(t *testing.T, shared bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
+		its := &foreign{shared, name, state, successor, count, age, lastAge, patch}
+		check(t, its, its.event(t))
+	})
+}
+
+// Whatever Event has the name that a series wants, the series has an Event after a
+// few requests, and it is that Event only if that belongs to the same series.
+func FuzzClaim(f *testing.F) {
+	fuzzForeign(f, func(t *testing.T, its *foreign, event *eventsv1.Event) {
+		before := event.DeepCopy()
+		ours, isAlive := false, false
+		if event != nil {
+			ours, isAlive = belongs(its.key(), its.shared, event)
+		}
+		tr := its.tracker()
+		tr.Observe(its.key(), Occurrence{Note: "now", Instance: "controller-8"}, start)
+		e := entryOf(tr, its.key())
+		looked := false
+		for requests, now := 0, start; ; requests++ {
+			if requests > 7 {
+				t.Fatal("the claim does not end")
+			}
+			now = now.Add(time.Second)
+			tr.Advance(now)
+			w, _, ok := tr.Next(now)
+			if !ok {
+				break
+			}
+			has := event != nil && w.Series.Name == event.Name
+			r := Result{}
+			switch {
+			case w.Kind == Close && !ours, w.Kind == Signpost && !ours:
+				t.Errorf("%s of an Event of another key", w.Kind)
+			case w.Creates() && (requests == 0 || has):
+				r.Outcome = Taken
+			case w.Kind == Look && !has && looked:
+				r.Outcome = Gone
+			case w.Kind == Look:
+				// At first the Event is also returned for names that it does not have.
+				looked, r.Event = true, event
+			case !w.Creates() && w.Series.Count < its.count:
+				t.Errorf("%d becomes %d", its.count, w.Series.Count)
+			}
+			tr.Apply(w, r, now)
+			if w.Kind == Look && r.Outcome == Written && e.exists() != isAlive && (e.exists() || has) {
+				t.Errorf("%+v is adopted: %t", event, e.exists())
+			}
+			checkInvariants(t, tr, 1)
+		}
+		assert.Equal(t, before, event, "a look does not change the Event")
+	})
+}
+
+// Whatever is listed is restored only if it belongs to a series that this tracker
+// could have begun, and is alive or says so.
+func FuzzRestore(f *testing.F) {
+	fuzzForeign(f, func(t *testing.T, its *foreign, event *eventsv1.Event) {
+		if event == nil {
+			return
+		}
+		found, err := series.FromEvent(event)
+		if err != nil {
+			return
+		}
+		k := found.Key
+		if its.shared {
+			k.ReportingInstance = ""
+		}
+		ours, isAlive := belongs(&k, its.shared, event)
+		known := *found
+		for _, occurred := range []bool{false, true} {
+			tr, now := its.tracker(), start
+			if occurred {
+				tr.Observe(&k, Occurrence{}, now)
+			}
+			restored, drops := tr.Restore(found, now)
+			require.Empty(t, drops)
+			checkInvariants(t, tr, 0)
+			switch {
+			case !restored && isAlive:
+				t.Errorf("%+v is not restored", event)
+			case !restored:
+				continue
+			case !ours || !isAlive && found.State != series.Ongoing:
+				t.Errorf("%+v is restored", event)
+			}
+			if again, _ := tr.Restore(found, now); again {
+				t.Error("it is restored twice")
+			}
+			for range 5 { // its later life
+				writeAll(tr, now, func(w *Write) Outcome {
+					if w.Kind == Look {
+						return Gone
+					}
+					if w.Series.Name == found.Name && (w.Series.Count < found.Count || w.Series.Last.UnixMicro() < found.Last.UnixMicro()) {
+						t.Errorf("%+v becomes %+v", found, w.Series)
+					}
+					return Written
+				})
+				now = now.Add(7 * time.Minute)
+				tr.Advance(now)
+			}
+			checkInvariants(t, tr, 0)
+		}
+		if known.Key != found.Key || known.Count != found.Count || known.Name != found.Name {
+			t.Error("Restore has changed what it was given")
+		}
+	})
+}
+
+// The sink is an API server: what the tracker sends passes its validation, and the
+// server writes each renewal of a signpost.
+func TestSignpostIsRenewed(t *testing.T) {
+	var api fakeapi.Server
+	k := testKey("a")
+	event := earlierEvent(k, 10)
+	event.Annotations[series.AnnotationState] = "Finished"
+	api.Put(event)
+	tr, w := claimed(t, k, event, Occurrence{}, Occurrence{})
+	tr.Apply(w, Result{}, start)
+	versions := map[string]bool{}
+	for i := range 3 {
+		now := start.Add(time.Duration(i+1) * time.Minute)
+		w := send(t, tr, now, Signpost)
+		patch, err := w.Patch()
+		require.NoError(t, err)
+		patched, err := api.Patch(context.Background(), event, patch)
+		require.NoError(t, err)
+		assert.Equal(t, entryOf(tr, k).name()+" "+now.UTC().Format(time.RFC3339Nano), patched.Annotations[series.AnnotationSuccessor])
+		versions[patched.ResourceVersion] = true
+		tr.Apply(w, Result{Event: patched}, now)
+		tr.Count(k, now)
+		beat(tr, entryOf(tr, k), now)
+		write(t, tr, now, Heartbeat)
+	}
+	assert.Len(t, versions, 3)
+}

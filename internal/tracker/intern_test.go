@@ -1,0 +1,112 @@
+package tracker
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/eventseries/eventseries/series"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// wordsOf returns the place of each string in a key.
+func wordsOf(k *series.Key) (places []reflect.Value) {
+	var walk func(reflect.Value)
+	walk = func(v reflect.Value) {
+		if v.Kind() == reflect.String {
+			places = append(places, v)
+			return
+		}
+		for i := range v.NumField() {
+			walk(v.Field(i))
+		}
+	}
+	walk(reflect.ValueOf(k).Elem())
+	return places
+}
+
+// An interned key equals the key, whichever of its words that has, and no key that
+// differs in any of them.
+func TestIntern(t *testing.T) {
+	v := make(vocabulary)
+	n := len(wordsOf(&series.Key{}))
+	for missing := range n + 1 {
+		var k series.Key
+		for i, word := range wordsOf(&k) {
+			if i != missing {
+				word.SetString(string(rune('a' + i)))
+			}
+		}
+		c := v.intern(&k, "")
+		require.Equal(t, k, c.full())
+		assert.True(t, c.is(&k))
+		assert.Equal(t, k.Note, c.note())
+		assert.Equal(t, k.Type, c.eventType())
+
+		for i := range n {
+			other := k
+			wordsOf(&other)[i].SetString("other")
+			assert.False(t, c.is(&other), "without word %d, word %d differs", missing, i)
+			assert.Equal(t, tupleKey(&other) == tupleKey(&k), c.isOfTuple(&other), "without word %d, word %d differs", missing, i)
+			got := v.intern(&other, "")
+			assert.Equal(t, other, got.full())
+			v.release(&got)
+		}
+		v.release(&c)
+		require.Empty(t, v)
+	}
+}
+
+// Keys that differ in nothing but the object share their other words.
+func TestInternShares(t *testing.T) {
+	v := make(vocabulary)
+	a, b, other := testKey("a"), testKey("b"), testKey("c")
+	other.Reason = "Other"
+	ca, cb, co := v.intern(a, ""), v.intern(b, ""), v.intern(other, "")
+	assert.Same(t, ca.shared, cb.shared)
+	assert.NotSame(t, ca.shared, co.shared)
+	assert.Equal(t, ca.namespace, cb.namespace)
+	assert.Nil(t, ca.rare)
+	v.release(&ca)
+	assert.Len(t, v, 2)
+	v.release(&cb)
+	assert.Len(t, v, 1)
+	assert.Equal(t, *a, ca.full(), "it stays valid")
+
+	// The reportingInstance of Events is that of the key, if that has one.
+	assert.Equal(t, a.ReportingInstance, ca.shared.reporter)
+	anyInstance := v.intern(&series.Key{}, "controller-1")
+	assert.Equal(t, "controller-1", anyInstance.shared.reporter)
+}
+
+// FuzzIntern compares interned keys with keys.
+func FuzzIntern(f *testing.F) {
+	f.Add("v1", "Pod", "ns", "name", "uid", "v1", "Pod", "ns", "name", "uid")
+	f.Add("", "", "", "x", "", "", "", "x", "", "")
+	f.Fuzz(func(t *testing.T, a, b, c, d, e, aa, bb, cc, dd, ee string) {
+		// The same few words in several places, so that those of one could be taken for
+		// those of another.
+		interned := func(v vocabulary, a, b, c, d, e string) (series.Key, internedKey) {
+			k := series.Key{
+				Regarding: series.Reference{APIVersion: a, Kind: b, Namespace: c, Name: d, UID: "u", FieldPath: e},
+				Related:   series.Reference{APIVersion: b, Kind: a, Namespace: d, Name: e},
+				Type:      a, Action: b, Reason: c, Note: d,
+			}
+			return k, v.intern(&k, "")
+		}
+		v := vocabulary{}
+		k1, c1 := interned(v, a, b, c, d, e)
+		k2, c2 := interned(v, aa, bb, cc, dd, ee)
+		assert.Equal(t, k1, c1.full())
+		assert.Equal(t, k1 == k2, c1.is(&k2))
+		assert.Equal(t, k1 == k2, c2.is(&k1))
+		assert.Equal(t, tupleKey(&k1) == tupleKey(&k2), c1.isOfTuple(&k2))
+	})
+}
+
+// tupleKey returns k without what distinguishes series of the same tuple.
+func tupleKey(k *series.Key) series.Key {
+	tuple := *k
+	tuple.Note = ""
+	return tuple
+}

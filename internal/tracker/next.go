@@ -1,0 +1,385 @@
+package tracker
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// Kind says what a write is for.
+type Kind uint8
+
+const (
+	none Kind = iota
+	// Create creates the Event.
+	Create
+	// Recreate creates the Event again because it expired or was deleted.
+	Recreate
+	// MakeSeries turns a singleton into a series.
+	MakeSeries
+	// Heartbeat updates the count of an ongoing series.
+	Heartbeat
+	// Finish writes the last count of a series that is Finished or Unknown.
+	Finish
+	// FlushCount updates the count because someone waits for that.
+	FlushCount
+	// Look changes nothing. The response is the Event that has a name.
+	Look
+	// Close closes the Event of an earlier process as Finished.
+	Close
+	// Signpost makes the Event under the base name lead to the Ongoing one.
+	Signpost
+	// Kinds is the number of kinds.
+	Kinds
+)
+
+var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor"}
+
+// String returns the name of the kind in lower case.
+func (k Kind) String() string {
+	if k < Kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Write is one request to be made: what [Tracker.Next] wants the server to know.
+// The caller passes it to [Tracker.Apply] with the result.
+type Write struct {
+	// Kind says what the write is for.
+	Kind Kind
+	// Series is the series at the time of Next. Its namespace and name are those of
+	// the Event that the request is for, and its Version is the resourceVersion that
+	// this Event must have, if any.
+	Series series.Series
+
+	entry    *Entry
+	gate     heartbeat.Gate
+	patch    []byte // if it is not that of Series
+	revision uint64 // of the spec
+}
+
+// Creates reports whether the request creates Series.Event. Otherwise it applies
+// [Write.Patch].
+func (w *Write) Creates() bool { return w.Kind == Create || w.Kind == Recreate }
+
+// WritesSeries reports whether the request creates or updates the Event of the
+// series, and not only prepares that or points to it.
+func (w *Write) WritesSeries() bool { return w.Kind < Look }
+
+// Patch returns the JSON merge patch to send.
+func (w *Write) Patch() ([]byte, error) {
+	if w.patch != nil {
+		return w.patch, nil
+	}
+	return w.Series.Patch()
+}
+
+// need returns the kind of the next write of e, or none. Tracker.mu is held.
+func (e *Entry) need() Kind {
+	st := &e.status
+	switch {
+	case e.life == forgotten:
+		return none
+	case e.phase == claiming:
+		return e.extra.claim.step
+	case e.phase == conflicted:
+		return Look
+	case e.phase == refused && st.beatDue && e.life == accepting:
+		return Create
+	case e.phase == refused:
+		return none
+	case e.phase == unwritten && st.existed:
+		return Recreate
+	case e.phase == unwritten:
+		return Create
+	case e.spec.state != st.state && e.spec.state.Closed():
+		return Finish
+	case e.spec.state != st.state:
+		return MakeSeries
+	case st.beatDue:
+		return Heartbeat
+	case st.flush:
+		return FlushCount
+	case st.signpost && e.spec.state == series.Ongoing && st.baseOwner == ownerUnknown:
+		return Look
+	case st.signpost && e.spec.state == series.Ongoing:
+		return Signpost
+	default:
+		return none
+	}
+}
+
+// signposts reports whether the next write, if any, is about the Event under the
+// base name of a series whose own Event is up to date.
+func (e *Entry) signposts() bool {
+	kind := e.need()
+	return e.phase == live && (kind == Look || kind == Signpost)
+}
+
+// normalSlack is how much later than a Warning a Normal is due, so Warnings go
+// first until Normals have waited this long. See heartbeat.Schedule.Ready.
+const normalSlack = 5 * time.Minute
+
+// schedule puts e where it belongs after a change: into the list of its eviction
+// class, and into the schedule. Tracker.mu is held.
+func (t *Tracker) schedule(e *Entry, at time.Duration) {
+	t.classify(e)
+	kind := e.need()
+	deadline := e.last() + t.opts.FinishAfter
+	if (kind == none || e.signposts()) && e.spec.state == series.Ongoing {
+		deadline = min(deadline, e.status.beatAt)
+	}
+	switch {
+	case e.life == forgotten:
+		t.sched.Remove(e)
+	case kind == none:
+		t.sched.Wait(e, deadline)
+	case e.extra != nil && e.extra.notBefore != 0 && e.extra.notBefore > at:
+		retry := e.extra.notBefore
+		if e.life == accepting {
+			retry = min(retry, deadline)
+		}
+		t.sched.Retry(e, retry, at)
+	case kind == Heartbeat && e.failures() == 0:
+		// Half of FinishAfter before others take the series for stale.
+		t.sched.Ready(e, e.status.at+t.opts.HeartbeatInterval+t.opts.FinishAfter/2, true, at)
+	case kind == Heartbeat:
+		// A retry gets a later deadline: heartbeats that always fail must not hold up
+		// others. Without a deadline it would wait behind all that is ready, until its
+		// Event expires.
+		t.sched.Ready(e, at+normalSlack, true, at)
+	case e.isWarning():
+		t.sched.Ready(e, at, false, at)
+	default:
+		t.sched.Ready(e, at+normalSlack, false, at)
+	}
+}
+
+// advanceBatch bounds how many deadlines Advance handles under one lock.
+const advanceBatch = 256
+
+// Advance handles the deadlines up to now: heartbeats become due, quiet series
+// end, and writes that have failed can be retried.
+func (t *Tracker) Advance(now time.Time) (drops []Drop) {
+	at := t.offset(now)
+	batch := func() (more bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for range advanceBatch {
+			e, ok := t.sched.Due(at)
+			if !ok {
+				return false
+			}
+			t.tick(e, at, &drops)
+			if e.life != forgotten {
+				t.schedule(e, at)
+			}
+		}
+		return true
+	}
+	for batch() {
+	}
+	return drops
+}
+
+// tick ends e if it has been quiet for FinishAfter, and otherwise says that its
+// heartbeat is due if that is so. A write that waits already makes a heartbeat
+// superfluous. Tracker.mu is held.
+func (t *Tracker) tick(e *Entry, at time.Duration, drops *[]Drop) {
+	switch {
+	case e.life != accepting:
+	case at-e.last() >= t.opts.FinishAfter:
+		t.end(e, series.Finished, at, drops)
+	case e.spec.state == series.Ongoing && (e.phase == live || e.phase == refused) && at >= e.status.beatAt:
+		if e.need() == none || e.signposts() {
+			e.status.beatDue = true
+		}
+	}
+}
+
+// spreadFrom is the number of ongoing series up to which their heartbeats come
+// exactly an interval after the last write. So few need not be spread.
+const spreadFrom = 8
+
+// planBeat decides when the next heartbeat of e is due, which the server has just
+// accepted or refused. Tracker.mu is held.
+func (t *Tracker) planBeat(e *Entry) {
+	iv := t.opts.intervals()
+	interval := iv.After(int(e.status.beats))
+	e.status.beatAt = e.status.at + interval
+	if interval == iv.Heartbeat && t.ongoing() > spreadFrom {
+		e.status.beatAt = t.jitter(e, e.status.beatAt)
+	}
+}
+
+// jitter returns when a heartbeat of e is due that would be due at latest. The name
+// and the wall clock determine the phase, so a restarted process keeps it: new
+// phases would double the heartbeats of the first interval. Tracker.mu is held.
+func (t *Tracker) jitter(e *Entry, latest time.Duration) time.Duration {
+	hash := fnv.New64a()
+	hash.Write([]byte(e.baseName()))
+	epoch := time.Duration(t.epoch.UnixNano())
+	return t.opts.intervals().Jitter(latest+epoch, hash.Sum64()) - epoch
+}
+
+// Wake returns the time from which Advance has something to do if nothing else
+// happens before, and the time from which Next can have a write, or Admit a pass if
+// admit is true. Each is zero if there is none.
+func (t *Tracker) Wake(now time.Time, admit bool) (advance, next time.Time) {
+	at := t.offset(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if due, ok := t.sched.NextDue(); ok {
+		advance = now.Add(due - at)
+	}
+	if request, ok := t.sched.NextRequest(at, admit); ok {
+		next = now.Add(request - at)
+	}
+	return advance, next
+}
+
+// Next returns the write to make next. ok is false if there is none, or if all must
+// wait because of a pause or a missing permission; see [Tracker.Wake]. A series
+// has one write in flight at a time.
+func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
+	at := t.offset(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		e, ok := t.sched.Next(at)
+		if !ok {
+			return nil, drops, false
+		}
+		if w, ok = t.start(e, now, &drops); ok {
+			return w, drops, true
+		}
+	}
+}
+
+// Abandon says that the request of w does not end in time. Its series has to wait
+// for it, because what it does late must not follow what is newer; nothing else
+// has to.
+func (t *Tracker) Abandon(w *Write, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sched.InFlight(w.entry) { // otherwise the response has just arrived
+		t.sched.Abandon(w.entry, w.gate, heartbeat.Failed, 0, t.offset(now))
+	}
+}
+
+// Admit asks for the right to make a request that belongs to no series, such as a
+// list. If ok, the caller must call [Tracker.Return]; otherwise the server is
+// paused.
+func (t *Tracker) Admit(now time.Time) (p heartbeat.Pass, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sched.Admit(t.offset(now))
+}
+
+// Return says what became of a request that [Tracker.Admit] permitted.
+func (t *Tracker) Return(p heartbeat.Pass, r Result, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sched.Return(p, r.Outcome.forGate(), r.RetryAfter, t.offset(now))
+}
+
+// start returns the write of an entry that has just been put in flight. ok is
+// false if there is none after all. Tracker.mu is held.
+func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bool) {
+	at := t.offset(now)
+	gate := e.Gate()
+	t.tick(e, at, drops)
+	kind := e.need()
+	w = &Write{Kind: kind, entry: e, gate: gate}
+	if kind != none {
+		t.snapshot(w, now)
+	}
+	if e.phase == refused && kind == Create && w.Series.Count < 2 {
+		// A patch cannot make a series of one occurrence. Wait for the next heartbeat,
+		// as if the server had refused this one.
+		e.status.beatDue = false
+		e.status.countBeat()
+		e.status.at = at
+		t.planBeat(e)
+		kind = none
+	}
+	if kind == none {
+		t.sched.Done(e, gate, heartbeat.None, 0, at)
+		t.conclude(e, at, drops)
+		return nil, false
+	}
+	if !e.status.named {
+		t.nameEntry(e, at)
+	}
+	w.Series.Name = e.name()
+	switch kind {
+	case Look:
+		w.patch = []byte("{}")
+		if e.phase == live {
+			w.Series.Name = e.baseName()
+		} else {
+			w.Series.Name = e.extra.claim.name
+		}
+	case Close:
+		w.Series.Name, w.Series.Version = e.extra.claim.name, versionText(e.extra.claim.version)
+		w.patch = annotationPatch(w.Series.Version, series.AnnotationState, series.Finished.String())
+	case Signpost:
+		// The time makes each renewal a change. The server neither writes nor renews
+		// the TTL for a patch that changes nothing.
+		w.patch = annotationPatch("", series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
+		w.Series.Name = e.baseName()
+	default:
+		e.status.last = w.Series.Last.UnixMicro()
+		if !w.Creates() {
+			w.Series.Version = versionText(e.status.version)
+		}
+	}
+	t.classify(e)
+	return w, true
+}
+
+// snapshot copies the spec of the entry of w. Tracker.mu is held.
+func (t *Tracker) snapshot(w *Write, now time.Time) {
+	e := w.entry
+	defer t.drain(e).mu.Unlock()
+	// The latest occurrence is reckoned back from now, so a wall clock that was set
+	// right since is believed; but a time that the server knows, or may know, is not
+	// taken back. An occurrence at this very moment may be in the time and not in
+	// the count; then it is in the count of the next write.
+	last := now.Add(e.last() - t.offset(now)).UnixMicro()
+	if e.spec.silent {
+		last = e.status.last
+	}
+	w.revision = e.spec.revision
+	w.Series = series.Series{
+		Key:         e.Key(),
+		State:       e.spec.state,
+		Instance:    e.instance(),
+		Note:        e.spec.note,
+		LastNote:    e.spec.lastNote,
+		Annotations: e.spec.annotations,
+		First:       time.UnixMicro(e.spec.first),
+		Last:        time.UnixMicro(max(last, e.status.last, e.spec.first)),
+		Count:       e.spec.count,
+	}
+	w.Series.Namespace = t.namespace(&w.Series.Key)
+}
+
+// annotationPatch returns the JSON merge patch that sets one annotation of an
+// Event, which must have the given version unless that is empty.
+func annotationPatch(version, key, value string) []byte {
+	metadata := map[string]any{"annotations": map[string]string{key: value}}
+	if version != "" {
+		metadata["resourceVersion"] = version
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		panic(err) // strings can always be marshaled
+	}
+	return patch
+}

@@ -1,0 +1,113 @@
+package tracker
+
+import (
+	"math"
+	"time"
+)
+
+// owner says whose Event has the base name of a key.
+type owner uint8
+
+const (
+	ownerUnknown owner = iota
+	ownerUs            // the Event has this key
+	ownerOther         // it has another one, and must not be changed
+)
+
+// never is before all times.
+const never = time.Duration(math.MinInt64)
+
+// tombstone is what is known of the base name of a key.
+type tombstone struct {
+	until time.Duration // when the Event that has the name expires
+	owner owner
+	ended bool // a series of this key has ended in this tracker
+}
+
+// tombstones remember for which keys the base name is taken on the server although
+// the series has ended, and until when. They are bounded: when the newer half is
+// full, the older half is forgotten. To forget costs requests and nothing else: a
+// create that the server refuses, and a look at the Event that has the name.
+//
+// Keys are known by their nameHash, for which nobody outside can make a collision.
+type tombstones struct {
+	limit    int // of each half
+	new, old map[uint64]tombstone
+}
+
+func newTombstones(limit int) *tombstones {
+	return &tombstones{limit: max(limit/2, 1), new: make(map[uint64]tombstone)}
+}
+
+// hold says that the base name of the key with this hash is taken until the given
+// time, and by whom, if that is known.
+func (c *tombstones) hold(hash uint64, until time.Duration, by owner) {
+	n, ok := c.get(hash)
+	if !ok || until > n.until {
+		n.until = until
+	}
+	if by != ownerUnknown {
+		n.owner = by
+	}
+	c.put(hash, n)
+}
+
+// belongs says whose Event has the base name, if it is taken.
+func (c *tombstones) belongs(hash uint64, to owner) {
+	if n, ok := c.get(hash); ok {
+		n.owner = to
+		c.put(hash, n)
+	}
+}
+
+// release says that no Event has the base name.
+func (c *tombstones) release(hash uint64) {
+	if n, ok := c.get(hash); ok {
+		n.until, n.owner = never, ownerUnknown
+		c.put(hash, n)
+	}
+}
+
+// end says that a series of the key has ended.
+func (c *tombstones) end(hash uint64) {
+	n, ok := c.get(hash)
+	if !ok {
+		n.until = never
+	}
+	n.ended = true
+	c.put(hash, n)
+}
+
+// taken reports whether the base name is taken at now.
+func (c *tombstones) taken(hash uint64, now time.Duration) bool {
+	n, ok := c.get(hash)
+	return ok && now < n.until
+}
+
+// owner returns whose Event has the base name at now, as far as is known.
+func (c *tombstones) owner(hash uint64, now time.Duration) owner {
+	if n, ok := c.get(hash); ok && now < n.until {
+		return n.owner
+	}
+	return ownerUnknown
+}
+
+// ended reports whether a series of the key has ended in this tracker.
+func (c *tombstones) ended(hash uint64) bool {
+	n, _ := c.get(hash)
+	return n.ended
+}
+
+func (c *tombstones) get(hash uint64) (n tombstone, ok bool) {
+	if n, ok = c.new[hash]; !ok {
+		n, ok = c.old[hash]
+	}
+	return n, ok
+}
+
+func (c *tombstones) put(hash uint64, n tombstone) {
+	if _, ok := c.new[hash]; !ok && len(c.new) >= c.limit {
+		c.new, c.old = make(map[uint64]tombstone), c.new
+	}
+	c.new[hash] = n
+}

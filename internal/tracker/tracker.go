@@ -1,0 +1,211 @@
+package tracker
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// shardCount is a power of two. Two keys share a shard with a probability of one
+// in this many.
+const shardCount = 64
+
+// Tracker holds the active series of one recorder. Make one with [New].
+//
+// All methods can be called concurrently. Time follows the monotonic reading of
+// the times that are passed, if they have one, so a wall clock that is set neither
+// ends a series nor keeps one.
+type Tracker struct {
+	opts  Options
+	seed  maphash.Seed
+	epoch time.Time
+
+	// mu guards all that changes when a series begins, ends, or is written. It is
+	// taken before the lock of a shard, never after. To count an occurrence of an
+	// ongoing series takes neither.
+	//
+	// Invariants, with mu held:
+	//   - An entry is in lists[p] if and only if evictionClass says p, and its class
+	//     is p.
+	//   - accepting + closing is the number of entries that are not forgotten.
+	//   - An entry is in its shard if and only if it accepts occurrences.
+	//   - The counter of an entry is open if and only if the entry is Ongoing and
+	//     accepts occurrences, and its shard is not sealed. A closed counter holds
+	//     no occurrences.
+	//   - Entries that are not forgotten wait, are ready, or are in flight in sched;
+	//     entries that are forgotten can be in flight.
+	mu         sync.Mutex
+	sched      *heartbeat.Schedule[*Entry]
+	lists      [evictionClasses]idleList
+	closed     index // the entries that are closing
+	tombstones *tombstones
+	words      vocabulary // of the entries that are not forgotten
+	flushes    map[*Flush]struct{}
+	adopted    atomic.Uint64
+	accepting  atomic.Int64
+	closing    atomic.Int64
+
+	shards [shardCount]shard
+}
+
+type shard struct {
+	mu      sync.Mutex
+	entries index
+	sealed  DropReason // why the shard accepts no occurrences; empty while it does
+
+	// Each occurrence changes taken. It has a cache line of its own, so that
+	// those who look up entries keep the line that they read.
+	_     [cacheLine]byte
+	taken atomic.Uint64 // occurrences that arrived
+	_     [cacheLine]byte
+}
+
+const cacheLine = 64
+
+// New returns an empty tracker. now is the present time.
+func New(opts Options, now time.Time) *Tracker {
+	t := &Tracker{
+		opts:    opts.WithDefaults(),
+		seed:    maphash.MakeSeed(),
+		words:   make(vocabulary),
+		sched:   heartbeat.NewSchedule[*Entry](opts.Jitter),
+		flushes: make(map[*Flush]struct{}),
+	}
+	// A whole microsecond, because a counter stores no less. Truncate would drop the
+	// monotonic reading.
+	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
+	t.tombstones = newTombstones(t.opts.Capacity)
+	return t
+}
+
+// Stats are numbers of a [Tracker] at one time.
+type Stats struct {
+	// Occurrences is the number of occurrences that arrived, including dropped ones.
+	Occurrences uint64
+	// Singletons and Ongoing are the numbers of series that accept occurrences.
+	Singletons, Ongoing int
+	// Closing is the number of series that wait for their last write.
+	Closing int
+	// Capacity is the limit of Singletons and Ongoing together, and of Closing.
+	Capacity int
+	// Adopted is the number of series that continued in the Event of an earlier
+	// process which had their name.
+	Adopted uint64
+	// Ready is the number of series whose write can be sent.
+	Ready int
+	// Waiting is the number of series with something to write: ready, in flight, or
+	// waiting to be retried.
+	Waiting int
+	// LongestWait is for how long the first of these has waited.
+	LongestWait time.Duration
+	// Paused reports whether the server wants no requests, until PausedUntil.
+	Paused      bool
+	PausedUntil time.Time
+	// PausedTotal is for how long the server has wanted no requests so far.
+	PausedTotal time.Duration
+}
+
+// Stats returns the current numbers.
+func (t *Tracker) Stats(now time.Time) Stats {
+	at := t.offset(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted.Load(), Closing: int(t.closing.Load()), Ongoing: t.ongoing()}
+	s.Singletons = int(t.accepting.Load()) - s.Ongoing
+	for i := range t.shards {
+		s.Occurrences += t.shards[i].taken.Load()
+	}
+	var since, until time.Duration
+	s.Ready, s.Waiting, since = t.sched.Backlog()
+	if s.Waiting > 0 {
+		s.LongestWait = at - since
+	}
+	until, s.PausedTotal, s.Paused = t.sched.Pause(at)
+	if s.Paused {
+		s.PausedUntil = now.Add(until - at)
+	}
+	return s
+}
+
+func (t *Tracker) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
+
+func (t *Tracker) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
+
+// drain locks the shard of e, moves what the counter of e holds to its spec, and
+// returns the shard. The caller unlocks it.
+func (t *Tracker) drain(e *Entry) *shard {
+	s := t.shard(e.hash)
+	s.mu.Lock()
+	e.add(e.counter.take())
+	return s
+}
+
+// open lets occurrences of e be counted without a lock, if e is Ongoing and
+// accepts them. The shard is locked.
+func (s *shard) open(e *Entry) {
+	if e.spec.state == series.Ongoing && e.life == accepting && s.sealed == "" {
+		e.counter.open()
+	}
+}
+
+// tends reports whether an entry other than e has the Event of k with that name,
+// or will have it. Tracker.mu is held.
+func (t *Tracker) tends(hash uint64, k *series.Key, name string, e *Entry) bool {
+	s := t.shard(hash)
+	s.mu.Lock()
+	other := s.entries.find(hash, k)
+	s.mu.Unlock()
+	if other != nil && other != e && other.name() == name {
+		return true
+	}
+	for other := range t.closed.with(hash) {
+		if other != e && other.key.is(k) && other.name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// fastHash returns 64 bits that are the same for equal keys under the same seed.
+// Keys that differ in their Note alone have the same, so that they are found
+// together.
+//
+// It hashes each string by itself, because a processor does several at a time.
+// maphash.Comparable of the whole chains them: to count an occurrence took 140 ns
+// with it and takes 115.
+func fastHash(seed maphash.Seed, k *series.Key) uint64 {
+	h := hashReference(seed, 0, &k.Regarding)
+	h = hashReference(seed, h, &k.Related)
+	h = mix(h, seed, k.Type)
+	h = mix(h, seed, k.Action)
+	h = mix(h, seed, k.Reason)
+	h = mix(h, seed, k.ReportingController)
+	return mix(h, seed, k.ReportingInstance)
+}
+
+func hashReference(seed maphash.Seed, h uint64, r *series.Reference) uint64 {
+	h = mix(h, seed, r.APIVersion)
+	h = mix(h, seed, r.Kind)
+	h = mix(h, seed, r.Namespace)
+	h = mix(h, seed, r.Name)
+	h = mix(h, seed, string(r.UID))
+	return mix(h, seed, r.FieldPath)
+}
+
+// mix adds the hash of s to h, the hash of the fields before. The factor, 2^64
+// divided by the golden ratio, makes the position of a field matter.
+func mix(h uint64, seed maphash.Seed, s string) uint64 {
+	const factor = 0x9e3779b97f4a7c15
+	if s != "" {
+		h ^= maphash.String(seed, s)
+	}
+	return h * factor
+}
+
+// fraction returns a number from 0 to 1 that follows from hash.
+func fraction(hash uint64) float64 { return float64(bits.Reverse64(hash)>>11) / (1 << 53) }

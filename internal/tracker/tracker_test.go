@@ -1,0 +1,584 @@
+package tracker
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/internal/wallclock"
+	"github.com/eventseries/eventseries/series"
+)
+
+// send returns the next write, which must be of the given kind.
+func send(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
+	t.Helper()
+	w, drops, ok := tr.Next(now)
+	require.True(t, ok, "a %s is ready", kind)
+	require.Empty(t, drops)
+	require.Equal(t, kind.String(), w.Kind.String())
+	return w
+}
+
+// write sends the next write, which the server accepts.
+func write(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
+	t.Helper()
+	w := send(t, tr, now, kind)
+	require.Empty(t, tr.Apply(w, Result{}, now))
+	return w
+}
+
+// writeAll sends all writes that are ready, and returns what was dropped.
+func writeAll(tr *Tracker, now time.Time, respond func(*Write) Outcome) (drops []Drop) {
+	for {
+		w, lost, ok := tr.Next(now)
+		drops = append(drops, lost...)
+		if !ok {
+			return drops
+		}
+		drops = append(drops, tr.Apply(w, Result{Outcome: respond(w)}, now)...)
+	}
+}
+
+// accept is how a server responds that accepts everything.
+func accept(*Write) Outcome { return Written }
+
+// observe records occurrences, and returns the entry that they belong to.
+func observe(tr *Tracker, k *series.Key, now time.Time, occurrences ...Occurrence) *Entry {
+	for _, o := range occurrences {
+		tr.Observe(k, o, now)
+	}
+	return entryOf(tr, k)
+}
+
+// entryOf returns the entry that accepts occurrences of k, nil if there is none.
+func entryOf(tr *Tracker, k *series.Key) *Entry {
+	hash := fastHash(tr.seed, k)
+	return tr.shard(hash).entries.find(hash, k)
+}
+
+// beat makes the heartbeat of e due.
+func beat(tr *Tracker, e *Entry, now time.Time) {
+	tr.mu.Lock()
+	e.status.beatAt = tr.offset(now)
+	tr.schedule(e, e.status.beatAt)
+	tr.mu.Unlock()
+	tr.Advance(now)
+}
+
+// sizes returns the numbers of singletons, of ongoing series, and of those that are
+// closing.
+func sizes(tr *Tracker) [3]int {
+	s := tr.Stats(start)
+	return [3]int{s.Singletons, s.Ongoing, s.Closing}
+}
+
+func TestOptions(t *testing.T) {
+	assert.Equal(t, Options{
+		FinishAfter: 6 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
+	}, Options{}.WithDefaults())
+	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, Options{HeartbeatInterval: 1, FirstHeartbeat: 2}.intervals())
+	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
+}
+
+// The Event of an object without a namespace must be somewhere.
+func TestClusterNamespace(t *testing.T) {
+	node := &series.Key{Regarding: series.Reference{Kind: "Node", Name: "n1"}, Type: "Normal", Reason: "R", Action: "A"}
+	for option, want := range map[string]string{"": "kube-system", "default": "default"} {
+		tr := New(Options{ClusterNamespace: option}, start)
+		observe(tr, node, start, Occurrence{})
+		assert.Equal(t, want, send(t, tr, start, Create).Series.Namespace)
+		single := tr.Single(node, Occurrence{}, start)
+		assert.Equal(t, want, single.Namespace)
+	}
+}
+
+func TestNamesOfKindsAndOutcomes(t *testing.T) {
+	for kind := range Kinds {
+		assert.NotEmpty(t, kind.String())
+		w := Write{Kind: kind}
+		assert.Equal(t, kind == Create || kind == Recreate, w.Creates(), kind)
+		assert.Equal(t, kind != Look && kind != Close && kind != Signpost, w.WritesSeries(), kind)
+	}
+	assert.Equal(t, "heartbeat", Heartbeat.String())
+	assert.Equal(t, "Kind(10)", Kinds.String())
+	gates := [Outcomes]heartbeat.Result{PushedBack: heartbeat.PushedBack, Troubled: heartbeat.Failed, Denied: heartbeat.Denied}
+	for outcome := range Outcomes {
+		assert.NotEmpty(t, outcome.String())
+		assert.Equal(t, max(gates[outcome], heartbeat.Passed), outcome.forGate(), outcome)
+	}
+}
+
+// An entry has four cache lines, and an occurrence needs two of them: it reads the
+// first, which never changes, and changes the second.
+func TestEntryIsSmall(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("words have another size")
+	}
+	var e Entry
+	assert.LessOrEqual(t, unsafe.Sizeof(e), uintptr(256))
+	assert.LessOrEqual(t, unsafe.Sizeof(e.key), uintptr(cacheLine))
+	assert.GreaterOrEqual(t, unsafe.Offsetof(e.counter), uintptr(cacheLine))
+	assert.Less(t, unsafe.Offsetof(e.notedAt), uintptr(2*cacheLine))
+}
+
+// Each field of a key makes a difference to its hash, except the note: keys that
+// differ in their notes alone are found at the same place.
+func TestFastHash(t *testing.T) {
+	seed := maphash.MakeSeed()
+	k := testKey("a")
+	seen := map[uint64]bool{fastHash(seed, k): true}
+	for i, word := range wordsOf(k) {
+		other := *k
+		wordsOf(&other)[i].SetString(word.String() + "x")
+		hash := fastHash(seed, &other)
+		assert.Equal(t, other.Note != "", seen[hash], "field %d", i)
+		seen[hash] = true
+	}
+	assert.NotEqual(t, fastHash(maphash.MakeSeed(), k), fastHash(seed, k))
+
+	tr := New(Options{}, start)
+	noted := testKey("a:note")
+	assert.NotEqual(t, tr.nameHash(1, k), tr.nameHash(1, noted), "their names differ")
+}
+
+func FuzzFastHash(f *testing.F) {
+	f.Add("v1|Pod|ns|name|uid|path||||||Normal|Act|Reason|ctrl|inst", uint8(3))
+	f.Add(strings.Repeat("ab|", 16)+"ab", uint8(0))
+	f.Add("", uint8(16))
+	f.Fuzz(func(t *testing.T, text string, border uint8) {
+		seed := maphash.MakeSeed()
+		build := func() *series.Key {
+			k := &series.Key{}
+			words := wordsOf(k)
+			for i, part := range strings.SplitN(text, "|", len(words)-1) {
+				words[i].SetString(strings.Clone(part))
+			}
+			return k
+		}
+		k, same := build(), build()
+		if *k != *same || fastHash(seed, k) != fastHash(seed, same) {
+			t.Errorf("%+v is not the same as itself", k)
+		}
+		// The last byte of a field moves to the next one.
+		words := wordsOf(same)
+		i := int(border) % (len(words) - 2)
+		from, to := words[i].String(), words[i+1].String()
+		if from == "" {
+			return
+		}
+		words[i].SetString(from[:len(from)-1])
+		words[i+1].SetString(from[len(from)-1:] + to)
+		if same.Note == k.Note && fastHash(seed, k) == fastHash(seed, same) {
+			t.Errorf("%+v has the hash of %+v", k, same)
+		}
+	})
+}
+
+// A hot loop allocates nothing.
+func TestCountAllocatesNothing(t *testing.T) {
+	tr := New(Options{}, start)
+	k := testKey("a")
+	e := observe(tr, k, start, Occurrence{}, Occurrence{})
+	now := start
+	for name, do := range map[string]func(){
+		"count":                 func() { now = now.Add(time.Millisecond); tr.Count(k, now) },
+		"describe with no news": func() { tr.Describe(e, Occurrence{Note: "later"}, now) },
+		"a key on the stack":    func() { own := *k; tr.Count(&own, now) },
+	} {
+		assert.Zero(t, testing.AllocsPerRun(1000, do), name)
+	}
+	assert.Equal(t, 2+2*1001, e.counted())
+}
+
+// A note that is formatted anew each time and stays the same is stored once.
+func TestNoteIsStoredOnce(t *testing.T) {
+	tr := New(Options{}, start)
+	note := func() Occurrence { return Occurrence{Note: strings.Clone("back-off restarting")} }
+	e := observe(tr, testKey("a"), start, note(), note())
+	assert.Equal(t, "back-off restarting", e.spec.lastNote)
+	assert.Same(t, unsafe.StringData(e.spec.note), unsafe.StringData(e.spec.lastNote))
+	tr.Describe(e, Occurrence{Note: "another"}, start)
+	tr.Describe(e, note(), start)
+	assert.Same(t, unsafe.StringData(e.spec.note), unsafe.StringData(e.spec.lastNote))
+}
+
+func TestMergeAnnotations(t *testing.T) {
+	long := strings.Repeat("x", MaxAnnotationBytes-1)
+	type m = map[string]string
+	for _, tt := range []struct {
+		name              string
+		old, latest, want m
+	}{
+		{"nothing", nil, nil, nil},
+		{"first", nil, m{"a": "1"}, m{"a": "1"}},
+		{"none later", m{"a": "1"}, nil, m{"a": "1"}},
+		{"same", m{"a": "1", "b": "2"}, m{"a": "1"}, m{"a": "1", "b": "2"}},
+		{"changed", m{"a": "1", "b": "2"}, m{"a": "3"}, m{"a": "3", "b": "2"}},
+		{"added", m{"a": "1"}, m{"b": ""}, m{"a": "1", "b": ""}},
+		{"reserved alone", nil, m{series.AnnotationState: "Finished"}, nil},
+		{"reserved among others", m{"a": "1"}, m{series.AnnotationLastNote: "x", series.AnnotationPrefix + "y": "z", "b": "2"}, m{"a": "1", "b": "2"}},
+		{"as much as there is room for", nil, m{"a": long}, m{"a": long}},
+		{"reserved ones need no room", nil, m{"a": long, series.AnnotationState: "x"}, m{"a": long}},
+		{"too much at once", nil, m{"ab": long}, nil},
+		{"too much in the end", m{"a": long}, m{"b": "x"}, m{"a": long}},
+		{"other values fit", m{"a": long}, m{"a": "x", "b": "y"}, m{"a": "x", "b": "y"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			old, latest := maps.Clone(tt.old), maps.Clone(tt.latest)
+			got := mergeAnnotations(tt.old, tt.latest)
+			assert.Equal(t, tt.want, got)
+			assert.Equal(t, old, tt.old, "writes in flight share it")
+			assert.Equal(t, latest, tt.latest, "it belongs to the caller")
+		})
+	}
+}
+
+// Annotations whose keys never recur fill neither the memory nor the Event.
+func TestAnnotationsAreBounded(t *testing.T) {
+	tr := New(Options{}, start)
+	k := testKey("a")
+	e := observe(tr, k, start, Occurrence{})
+	for i := range 2000 {
+		tr.Describe(e, Occurrence{Annotations: map[string]string{fmt.Sprintf("trace-%d", i): strings.Repeat("x", 100)}}, start)
+	}
+	assert.LessOrEqual(t, size(e.spec.annotations), MaxAnnotationBytes)
+	assert.Contains(t, e.spec.annotations, "trace-0", "a patch removes nothing that the server may have")
+}
+
+// What is patched equals what would be created, however the series has changed.
+func TestPatchedIsCreated(t *testing.T) {
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		w := newWorld(t, Options{})
+		k := testKey("a")
+		now := time.Duration(0)
+		occur := func(note string, annotations map[string]string) {
+			w.tracker.Observe(k, Occurrence{Note: note, Annotations: annotations}, start.Add(now))
+			w.tracker.Describe(entryOf(w.tracker, k), Occurrence{Note: note, Annotations: annotations}, start.Add(now))
+		}
+		occur("a", map[string]string{"first": "1"})
+		for range 6 {
+			sent := send(t, w.tracker, start.Add(now), entryOf(w.tracker, k).need())
+			r, ev := w.remote.do(sent)
+			w.tracker.Apply(sent, r, start.Add(now))
+			want, got := sent.Series.Event(), ev.event.DeepCopy()
+			got.ObjectMeta = want.ObjectMeta
+			require.Equal(t, toJSON(t, want), toJSON(t, got), "seed %d", seed)
+			require.Equal(t, want.Annotations, ev.event.Annotations, "seed %d", seed)
+			for name := range sent.Series.Annotations {
+				require.False(t, strings.HasPrefix(name, series.AnnotationPrefix), name)
+			}
+			for range 1 + rng.IntN(3) {
+				now += time.Second
+				occur(oneOf(rng, "", "a", "b", "c"), map[string]string{oneOf(rng, "first", "x", series.AnnotationState, series.AnnotationPrefix+"x"): "new"})
+			}
+			beat(w.tracker, entryOf(w.tracker, k), start.Add(now))
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	tr := New(Options{Capacity: 5}, start)
+	check := func(now time.Time, want ...int) {
+		t.Helper()
+		s := tr.Stats(now)
+		assert.Equal(t, want, []int{s.Singletons, s.Ongoing, s.Closing, s.Ready, s.Waiting})
+	}
+	check(start, 0, 0, 0, 0, 0)
+	a, b := testKey("a"), testKey("b")
+	observe(tr, a, start, Occurrence{})
+	observe(tr, b, start.Add(time.Second), Occurrence{})
+	check(start, 2, 0, 0, 2, 2)
+	observe(tr, a, start, Occurrence{})
+	check(start, 1, 1, 0, 2, 2)
+	assert.Equal(t, 3*time.Second, tr.Stats(start.Add(3*time.Second)).LongestWait)
+	w := send(t, tr, start, Create)
+	check(start, 1, 1, 0, 1, 2)
+	tr.Apply(w, Result{Outcome: Troubled}, start)
+	check(start, 1, 1, 0, 1, 2)
+	now := start.Add(time.Minute)
+	tr.Advance(now) // the retry
+	write(t, tr, now, Create)
+	w = send(t, tr, now, Create)
+	tr.Apply(w, Result{Outcome: PushedBack}, now)
+	s := tr.Stats(now.Add(time.Second))
+	assert.True(t, s.Paused)
+	assert.Equal(t, []any{now.Add(5 * time.Second), time.Second}, []any{s.PausedUntil, s.PausedTotal})
+	now = now.Add(5 * time.Second)
+	write(t, tr, now, Create)
+	check(now, 1, 1, 0, 0, 0)
+	now = now.Add(time.Hour)
+	tr.Advance(now)
+	check(now, 0, 0, 1, 1, 1)
+	assert.EqualValues(t, 3, tr.Stats(now).Occurrences)
+	assert.Equal(t, 5, tr.Stats(now).Capacity)
+	tr.Clear("Test")
+	check(now, 0, 0, 0, 0, 0)
+}
+
+// A wall clock that is set neither ends a series nor keeps one, and the times that
+// the server learns do not go back.
+func TestWallClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			begin := time.Now()
+			tr := New(Options{}, begin)
+			k := testKey("a")
+			e := observe(tr, k, begin, Occurrence{})
+			tr.Observe(k, Occurrence{}, begin.Add(time.Minute))
+			before := write(t, tr, begin.Add(time.Minute), Create)
+			assert.False(t, before.Series.Last.Before(before.Series.First))
+
+			now := wallclock.Set(begin.Add(5*time.Minute), by)
+			assert.Empty(t, tr.Advance(now))
+			_, counted, _ := tr.Count(k, now)
+			assert.True(t, counted)
+			assert.Equal(t, tr.offset(now).Truncate(time.Microsecond), e.last())
+			wake, _ := tr.Wake(now, false)
+			assert.False(t, wake.IsZero())
+			assert.Less(t, wake.Sub(now), 3*time.Minute)
+			beat(tr, e, now)
+			after := write(t, tr, now, Heartbeat)
+			assert.False(t, after.Series.Last.Before(before.Series.Last))
+			if by > 0 {
+				assert.Equal(t, now.UnixMicro(), after.Series.Last.UnixMicro(), "the new time is believed")
+			} else {
+				assert.Equal(t, before.Series.Last, after.Series.Last)
+			}
+
+			// It is set right again.
+			now = begin.Add(6 * time.Minute)
+			_, counted, _ = tr.Count(k, now)
+			assert.True(t, counted)
+			beat(tr, e, now)
+			assert.False(t, write(t, tr, now, Heartbeat).Series.Last.Before(after.Series.Last))
+
+			tr.Advance(wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
+			assert.Equal(t, [3]int{0, 1, 0}, sizes(tr))
+			now = wallclock.Set(begin.Add(12*time.Minute), by)
+			tr.Advance(now)
+			assert.Equal(t, [3]int{0, 0, 1}, sizes(tr))
+			assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Series.Last))
+			checkInvariants(t, tr, 0)
+		})
+	}
+}
+
+// The first write comes after the clock was set back, so the first occurrence is in
+// the future. The latest is not before it.
+func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
+	begin := time.Now()
+	tr := New(Options{}, begin)
+	k := testKey("a")
+	tr.Observe(k, Occurrence{}, begin)
+	now := wallclock.Set(begin.Add(time.Minute), -time.Hour)
+	tr.Observe(k, Occurrence{}, now)
+	w := send(t, tr, now, Create)
+	assert.EqualValues(t, 2, w.Series.Count)
+	assert.Equal(t, begin.UnixMicro(), w.Series.First.UnixMicro())
+	assert.Equal(t, w.Series.First, w.Series.Last)
+	_, err := series.FromEvent(w.Series.Event())
+	assert.NoError(t, err)
+}
+
+// The server may have handled a request without a response. The clocks for the wall
+// time and for the time that passes differ a little each time that they are read, so
+// the next attempt must not say an earlier time.
+func TestWallClockIsSetAfterALostResponse(t *testing.T) {
+	begin := time.Now()
+	tr := New(Options{}, begin)
+	k := testKey("a")
+	tr.Observe(k, Occurrence{}, begin)
+	tr.Observe(k, Occurrence{}, begin.Add(time.Minute))
+	lost := send(t, tr, begin.Add(time.Minute), Create)
+	tr.Apply(lost, Result{Outcome: Troubled}, begin.Add(time.Minute))
+	now := wallclock.Set(begin.Add(2*time.Minute), -time.Minute)
+	tr.Advance(now)
+	again := send(t, tr, now, Create)
+	assert.Equal(t, lost.Series.Last, again.Series.Last)
+}
+
+// A count stays where the API has no room for more, and times continue.
+func TestCountSaturates(t *testing.T) {
+	tr := New(Options{}, start)
+	k := testKey("a")
+	e := observe(tr, k, start, Occurrence{}, Occurrence{})
+	write(t, tr, start, Create)
+	e.spec.count = math.MaxInt32 - 2
+	for i, want := range []int32{math.MaxInt32 - 1, math.MaxInt32, math.MaxInt32, math.MaxInt32} {
+		now := start.Add(time.Duration(i+1) * time.Minute)
+		_, counted, _ := tr.Count(k, now)
+		require.True(t, counted)
+		beat(tr, e, now)
+		w := write(t, tr, now, Heartbeat)
+		assert.Equal(t, want, w.Series.Count)
+		assert.Equal(t, now.UnixMicro(), w.Series.Last.UnixMicro())
+	}
+	// The server knows the count, but not that there was another occurrence.
+	tr.Count(k, start.Add(5*time.Minute))
+	require.Equal(t, 1, tr.Flush(start).Left())
+	assert.Empty(t, tr.Clear("Shutdown"))
+}
+
+// The order of eviction is in testdata/scripts/05-evict.txt and 06-closing.txt.
+func TestLongestIdle(t *testing.T) {
+	var none idleList
+	assert.Nil(t, none.longestIdle())
+
+	rng := rand.New(rand.NewPCG(1, 2))
+	tr := New(Options{}, start)
+	list := &tr.lists[ongoingNormal]
+	var entries []*Entry
+	for i := range 200 {
+		k := testKey("a")
+		k.Regarding.Name = fmt.Sprint(i)
+		entries = append(entries, observe(tr, k, start.Add(time.Duration(i)*time.Microsecond), Occurrence{}, Occurrence{}))
+	}
+	for len(entries) > 0 {
+		for range 20 {
+			e := entries[rng.IntN(len(entries))]
+			e.counter.occurred(e.last() + time.Duration(rng.IntN(100))*time.Microsecond)
+		}
+		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last(), b.last()) }).last()
+		var e *Entry
+		for range entries { // each call corrects a bounded number of stamps
+			if e = list.longestIdle(); e.stamp == e.last() {
+				break
+			}
+		}
+		require.Equal(t, want, e.last())
+		var drops []Drop
+		tr.discard(e, "Test", &drops)
+		entries = slices.DeleteFunc(entries, func(other *Entry) bool { return other == e })
+	}
+}
+
+// If all series occur all the time, all stamps are out of date. The search for one
+// to evict ends all the same.
+func TestLongestIdleInHotLoops(t *testing.T) {
+	var list idleList
+	for range 10 * maxCorrections {
+		e := &Entry{}
+		e.counter.occurred(time.Hour)
+		list.Push(e)
+	}
+	require.NotNil(t, list.longestIdle())
+	corrected := 0
+	for _, e := range list {
+		if e.stamp == e.last() {
+			corrected++
+		}
+	}
+	assert.Equal(t, maxCorrections, corrected)
+}
+
+// restorable returns a series of k that an earlier process has left.
+func restorable(k *series.Key, first, last time.Time) *series.Series {
+	return &series.Series{
+		Key: *k, State: series.Ongoing, Namespace: k.Regarding.Namespace, Name: k.BaseName(), Instance: "controller-0",
+		Count: 7, First: first, Last: last,
+	}
+}
+
+// Whatever the age of a running series, its next heartbeat is after now, at most an
+// interval away, and before others would take it for dead. What is listed is in
+// testdata/scripts/15-restore.txt.
+func TestRestoredHeartbeats(t *testing.T) {
+	for age := time.Duration(0); age < 36*time.Minute; age += time.Minute {
+		tr := New(Options{}, start)
+		earliest, latest := time.Hour, time.Duration(0)
+		for i := range 50 {
+			k := testKey("a")
+			k.Regarding.Name = fmt.Sprint("pod-", i)
+			restored, drops := tr.Restore(restorable(k, start.Add(-time.Hour), start.Add(-age)), start)
+			require.True(t, restored)
+			require.Empty(t, drops)
+			due := entryOf(tr, k).status.beatAt - tr.offset(start)
+			earliest, latest = min(earliest, due), max(latest, due)
+		}
+		limit := min(30*time.Minute, 36*time.Minute-age)
+		assert.GreaterOrEqual(t, earliest, time.Duration(0))
+		assert.LessOrEqual(t, latest, limit)
+		assert.Greater(t, latest-earliest, limit/2, "they are spread")
+	}
+}
+
+// Dead series of any age are closed, and are the first to be dropped if there are
+// too many.
+func TestRestoreLongDead(t *testing.T) {
+	for _, last := range []time.Time{{}, start.AddDate(-1000, 0, 0), start.Add(-36 * time.Minute)} {
+		tr := New(Options{}, start)
+		restored, drops := tr.Restore(restorable(testKey("a"), last, last), start)
+		require.True(t, restored)
+		require.Empty(t, drops)
+		checkInvariants(t, tr, 0)
+		w := send(t, tr, start, Finish)
+		assert.Equal(t, series.Finished, w.Series.State)
+		assert.Equal(t, last.UnixMicro(), w.Series.Last.UnixMicro())
+	}
+}
+
+// More attempts have no response than an entry remembers. What others have counted
+// in the Event that the first one created is not lost.
+func TestManyAttempts(t *testing.T) {
+	again := strings.Repeat("see a; begin a/1; failed a/1; ", 2*maxAttempts-1)
+	w, _ := prepare(t, "see a; begin a/1; lost a/1; "+again+"meddle a base x6 Ongoing; write a/1; write a/1; begin a/1")
+	w.answer("a/1", 0)
+	w.check()
+	assert.Contains(t, w.server("a"), fmt.Sprintf("base Ongoing x%d", 2*maxAttempts+6))
+}
+
+// The Event says the largest count that there is, and e has never attempted to write
+// it. It is not taken for e's own.
+func TestSaturatedEventIsNotOwn(t *testing.T) {
+	tr := New(Options{}, start)
+	k := testKey("a")
+	tr.Observe(k, Occurrence{Instance: "controller-0"}, start)
+	found := restorable(k, start.Truncate(time.Microsecond), start.Truncate(time.Microsecond))
+	found.Count = math.MaxInt32
+	assert.Equal(t, alive, tr.judgeFor(entryOf(tr, k), found, start))
+}
+
+// Who waits behind a missing permission for longer than the server keeps an Event is
+// dropped. Other namespaces are not affected.
+func TestDeniedForLong(t *testing.T) {
+	tr := New(Options{}, start)
+	other := testKey("b")
+	other.Regarding.Namespace = "other"
+	now := start
+	dropped := 0
+	lose := func(drops []Drop) {
+		for _, d := range drops {
+			assert.Equal(t, DropDenied, d.Reason)
+			dropped += d.Count
+		}
+	}
+	for range 65 {
+		lose(tr.Observe(testKey("a"), Occurrence{}, now))
+		lose(tr.Observe(other, Occurrence{}, now))
+		lose(writeAll(tr, now, func(w *Write) Outcome {
+			if w.Series.Namespace == "ns" {
+				return Denied
+			}
+			return Written
+		}))
+		checkInvariants(t, tr, 1)
+		now = now.Add(time.Minute)
+		lose(tr.Advance(now))
+	}
+	assert.Greater(t, dropped, 60)
+	assert.Equal(t, refused, entryOf(tr, testKey("a")).phase)
+	assert.Equal(t, live, entryOf(tr, other).phase)
+}

@@ -1,0 +1,37 @@
+package series_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// The name of an Event follows from its key, so a restarted process finds the Event
+// of the previous one.
+func ExampleKey_BaseName() {
+	key := series.Key{
+		Regarding: series.Reference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "system:discovery"},
+		Type:      "Normal",
+		Reason:    "Aggregated",
+	}
+	fmt.Println(key.BaseName())
+	fmt.Println(key.Named(key.BaseName()), key.Named("system-discovery.17a3f2"))
+	// Output:
+	// system-discovery.621d308cafd54fb1
+	// true false
+}
+
+func ExampleSeries_Patch() {
+	first := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	s := series.Series{
+		State: series.Ongoing,
+		First: first, Last: first.Add(90 * time.Second),
+		Count: 4242,
+		Note:  "back-off 10s", LastNote: "back-off 5m",
+	}
+	patch, err := s.Patch()
+	fmt.Println(string(patch), err)
+	// Output:
+	// {"metadata":{"annotations":{"eventseries.dev/last-note":"back-off 5m","eventseries.dev/state":"Ongoing"}},"series":{"count":4242,"lastObservedTime":"2026-01-02T12:01:30.000000Z"}} <nil>
+}

@@ -1,0 +1,371 @@
+package series
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// testSeries returns an ongoing series of 42 occurrences.
+func testSeries() *Series {
+	return &Series{
+		Key:         *testKey("A"),
+		State:       Ongoing,
+		Namespace:   "ns",
+		Name:        "pod-a.1890265525580052",
+		Note:        "back-off 10s",
+		LastNote:    "back-off 5m",
+		Annotations: map[string]string{"example.com/team": "shop"},
+		First:       time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC),
+		Last:        time.Date(2026, 1, 2, 3, 14, 15, 0, time.UTC),
+		Count:       42,
+	}
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.MarshalIndent(v, "", "  ")
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestEventOfSingleton(t *testing.T) {
+	s := testSeries()
+	s.State, s.Count, s.Last, s.LastNote, s.Annotations = Singleton, 1, s.First, "", nil
+	s.Key.Related = Reference{Kind: "Node", Name: "n1"}
+	assert.Equal(t, `{
+  "metadata": {
+    "name": "pod-a.1890265525580052",
+    "namespace": "ns"
+  },
+  "eventTime": "2026-01-02T03:04:05.678901Z",
+  "reportingController": "example.com/controller",
+  "reportingInstance": "controller-0",
+  "action": "Starting",
+  "reason": "Started",
+  "regarding": {
+    "kind": "Pod",
+    "namespace": "ns",
+    "name": "pod-a",
+    "uid": "uid-1",
+    "apiVersion": "v1"
+  },
+  "related": {
+    "kind": "Node",
+    "name": "n1"
+  },
+  "note": "back-off 10s",
+  "type": "Warning",
+  "deprecatedSource": {},
+  "deprecatedFirstTimestamp": null,
+  "deprecatedLastTimestamp": null
+}`, toJSON(t, s.Event()))
+}
+
+func TestEventOfSeries(t *testing.T) {
+	assert.Equal(t, `{
+  "metadata": {
+    "name": "pod-a.1890265525580052",
+    "namespace": "ns",
+    "annotations": {
+      "eventseries.dev/last-note": "back-off 5m",
+      "eventseries.dev/state": "Ongoing",
+      "example.com/team": "shop"
+    }
+  },
+  "eventTime": "2026-01-02T03:04:05.678901Z",
+  "series": {
+    "count": 42,
+    "lastObservedTime": "2026-01-02T03:14:15.000000Z"
+  },
+  "reportingController": "example.com/controller",
+  "reportingInstance": "controller-0",
+  "action": "Starting",
+  "reason": "Started",
+  "regarding": {
+    "kind": "Pod",
+    "namespace": "ns",
+    "name": "pod-a",
+    "uid": "uid-1",
+    "apiVersion": "v1"
+  },
+  "note": "back-off 10s",
+  "type": "Warning",
+  "deprecatedSource": {},
+  "deprecatedFirstTimestamp": null,
+  "deprecatedLastTimestamp": null
+}`, toJSON(t, testSeries().Event()))
+}
+
+func TestPatch(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Series)
+		want   string
+	}{
+		{"version", func(s *Series) { s.State, s.LastNote, s.Annotations, s.Version = Finished, "", nil, "7" },
+			`{"metadata":{"resourceVersion":"7","annotations":{"eventseries.dev/state":"Finished"}},"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
+		{"heartbeat", func(*Series) {},
+			`{"metadata":{"annotations":{"eventseries.dev/last-note":"back-off 5m","eventseries.dev/state":"Ongoing","example.com/team":"shop"}},` +
+				`"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
+		{"finish", func(s *Series) { s.State, s.LastNote, s.Annotations = Finished, "", nil },
+			`{"metadata":{"annotations":{"eventseries.dev/state":"Finished"}},"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
+		{"last note equals note", func(s *Series) { s.LastNote, s.Annotations = s.Note, nil },
+			`{"metadata":{"annotations":{"eventseries.dev/last-note":null,"eventseries.dev/state":"Ongoing"}},` +
+				`"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
+		{"largest count", func(s *Series) { s.State, s.Count, s.LastNote, s.Annotations = Unknown, math.MaxInt32, "", nil },
+			`{"metadata":{"annotations":{"eventseries.dev/state":"Unknown"}},"series":{"count":2147483647,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := testSeries()
+			tt.change(s)
+			got, err := s.Patch()
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, string(got))
+		})
+	}
+
+	for _, count := range []int32{0, 1} {
+		s := testSeries()
+		s.Count = count
+		_, err := s.Patch()
+		assert.ErrorContains(t, err, "ns/pod-a.1890265525580052")
+	}
+}
+
+// equalSeries reports whether two series are the same. Times are equal if they are
+// the same instant. A last note that equals the note is not written.
+func equalSeries(a, b *Series) bool {
+	lastNote := func(s *Series) string {
+		if s.LastNote == s.Note {
+			return ""
+		}
+		return s.LastNote
+	}
+	return a.Key == b.Key && a.State == b.State && a.Namespace == b.Namespace && a.Name == b.Name &&
+		a.Note == b.Note && lastNote(a) == lastNote(b) && maps.Equal(a.Annotations, b.Annotations) &&
+		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count
+}
+
+func TestFromEvent(t *testing.T) {
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		s := &Series{
+			Namespace: "ns", Name: "name",
+			Note:  []string{"", "a", "b"}[rng.IntN(3)],
+			First: time.UnixMicro(rng.Int64N(1 << 52)),
+			Count: 1,
+		}
+		for _, field := range s.Key.fields() {
+			*field = []string{"", "x", "y"}[rng.IntN(3)]
+		}
+		s.Last = s.First
+		if rng.IntN(2) == 0 {
+			s.Annotations = map[string]string{"a": "1", "b": ""}
+		}
+		if rng.IntN(3) > 0 {
+			s.State = State(1 + rng.IntN(3))
+			s.Count = 2 + rng.Int32N(math.MaxInt32-1)
+			s.Last = s.First.Add(time.Duration(rng.Int64N(1<<40)) * time.Microsecond)
+			s.LastNote = []string{"", "a", "b", "c"}[rng.IntN(4)]
+		}
+		event := s.Event()
+		got, err := FromEvent(event)
+		require.NoError(t, err)
+		require.True(t, equalSeries(s, got), "seed %d: %+v is read as %+v", seed, s, got)
+
+		// The same after encoding.
+		var received eventsv1.Event
+		require.NoError(t, json.Unmarshal([]byte(toJSON(t, event)), &received))
+		got, err = FromEvent(&received)
+		require.NoError(t, err)
+		require.True(t, equalSeries(s, got), "seed %d: %+v is received as %+v", seed, s, got)
+
+		// The result shares no memory with the Event.
+		maps.DeleteFunc(event.Annotations, func(string, string) bool { return true })
+		require.Equal(t, len(s.Annotations), len(got.Annotations))
+	}
+}
+
+func TestFromEventOfOtherRecorders(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*eventsv1.Event)
+		err    string // the suffix; empty for none
+	}{
+		{"as written", func(*eventsv1.Event) {}, ""},
+		{"legacy Event", func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} }, "no eventTime"},
+		{"no state", func(e *eventsv1.Event) { delete(e.Annotations, AnnotationState) }, ""},
+		{"unknown state", func(e *eventsv1.Event) { e.Annotations[AnnotationState] = "Paused" }, `annotation eventseries.dev/state is "Paused"`},
+		{"empty state", func(e *eventsv1.Event) { e.Annotations[AnnotationState] = "" }, `annotation eventseries.dev/state is ""`},
+		{"state Singleton", func(e *eventsv1.Event) { e.Annotations[AnnotationState] = "Singleton" }, `annotation eventseries.dev/state is "Singleton"`},
+		{"state without series", func(e *eventsv1.Event) { e.Series = nil }, `annotation eventseries.dev/state is "Ongoing", but there is no series`},
+		{"one occurrence", func(e *eventsv1.Event) { e.Series.Count = 1 }, "series.count is 1"},
+		{"negative count", func(e *eventsv1.Event) { e.Series.Count = math.MinInt32 }, "series.count is -2147483648"},
+		{"no lastObservedTime", func(e *eventsv1.Event) { e.Series.LastObservedTime = metav1.MicroTime{} }, "no series.lastObservedTime"},
+		{"lastObservedTime before eventTime", func(e *eventsv1.Event) { e.Series.LastObservedTime.Time = e.EventTime.Add(-time.Microsecond) }, "is before eventTime 2026-01-02 03:04:05.678901 +0000 UTC"},
+		{"no duration", func(e *eventsv1.Event) { e.Series.LastObservedTime = e.EventTime }, ""},
+		{"zero Event", func(e *eventsv1.Event) { *e = eventsv1.Event{} }, "no eventTime"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			event := testSeries().Event()
+			tt.change(event)
+			s, err := FromEvent(event)
+			if tt.err == "" {
+				assert.NoError(t, err)
+				return
+			}
+			require.Error(t, err)
+			assert.Nil(t, s)
+			assert.True(t, strings.HasPrefix(err.Error(), "series: event "+event.Namespace+"/"+event.Name+": "), err)
+			assert.True(t, strings.HasSuffix(err.Error(), tt.err), err)
+		})
+	}
+
+	// client-go writes series without a state.
+	event := testSeries().Event()
+	delete(event.Annotations, AnnotationState)
+	s, err := FromEvent(event)
+	require.NoError(t, err)
+	assert.Equal(t, Unknown, s.State)
+
+	// Only a series has a last note.
+	event = testSeries().Event()
+	event.Series = nil
+	delete(event.Annotations, AnnotationState)
+	s, err = FromEvent(event)
+	require.NoError(t, err)
+	assert.Equal(t, Singleton, s.State)
+	assert.Empty(t, s.LastNote)
+}
+
+// checkFromEvent reads an Event, and reads what the resulting series writes.
+func checkFromEvent(t *testing.T, event *eventsv1.Event) {
+	t.Helper()
+	before := event.DeepCopy()
+	s, err := FromEvent(event)
+	if (s == nil) == (err == nil) {
+		t.Fatalf("%+v is read as %v and %v", event, s, err)
+	}
+	if err != nil {
+		if !strings.Contains(err.Error(), event.Namespace+"/"+event.Name) {
+			t.Errorf("%v does not name %s/%s", err, event.Namespace, event.Name)
+		}
+		return
+	}
+	s.Key.Named(s.Name)
+	if s.Count < 1 || s.Last.Before(s.First) || (s.State == Singleton) != (event.Series == nil) || (s.Count == 1) != (s.State == Singleton) {
+		t.Errorf("%+v is not a valid series", s)
+	}
+	if s.Key.Regarding != ReferenceOf(&event.Regarding) || s.Key.Related != ReferenceOf(event.Related) || s.Note != event.Note {
+		t.Errorf("%+v is read as %+v", event, s)
+	}
+	again, err := FromEvent(s.Event())
+	if err != nil || !equalSeries(s, again) {
+		t.Errorf("%+v becomes %+v, %v", s, again, err)
+	}
+	if _, err := s.Patch(); (err == nil) != (s.Count > 1) {
+		t.Errorf("a patch of %+v: %v", s, err)
+	}
+	for k := range s.Annotations {
+		if strings.HasPrefix(k, AnnotationPrefix) {
+			t.Errorf("annotation %s of this project is returned", k)
+		}
+	}
+	if toJSON(t, before) != toJSON(t, event) {
+		t.Errorf("FromEvent has changed the Event")
+	}
+}
+
+func FuzzFromEvent(f *testing.F) {
+	f.Add("ns", "pod-a.1890265525580052", "pod-a", "node", "note", true, "Ongoing", true, "later", true, int32(42), int64(1_767_000_000_000_000), int64(60))
+	f.Add("", "a."+strings.Repeat("0", 251), "", "", "", false, "", false, "", false, int32(0), int64(0), int64(-1))
+	f.Add("ns", "n", "p", "", "same", true, "Finished", true, "same", true, int32(math.MinInt32), int64(math.MaxInt64), int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, namespace, name, object, related, note string, hasState bool, state string,
+		hasLastNote bool, lastNote string, hasSeries bool, count int32, first, duration int64,
+	) {
+		event := &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"other": note}},
+			EventTime:  metav1.NewMicroTime(time.UnixMicro(first)),
+			Regarding:  corev1.ObjectReference{Name: object, UID: types.UID(related), ResourceVersion: state},
+			Note:       note,
+			Type:       state,
+			Reason:     lastNote,
+		}
+		if related != "" {
+			event.Related = &corev1.ObjectReference{Kind: related, ResourceVersion: "1"}
+		}
+		if hasState {
+			event.Annotations[AnnotationState] = state
+		}
+		if hasLastNote {
+			event.Annotations[AnnotationLastNote] = lastNote
+		}
+		if hasSeries {
+			event.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(time.UnixMicro(first + duration))}
+		}
+		checkFromEvent(t, event)
+	})
+}
+
+func FuzzFromEventJSON(f *testing.F) {
+	for _, change := range []func(*Series){
+		func(*Series) {},
+		func(s *Series) { s.State, s.Count, s.Last = Singleton, 1, s.First },
+		func(s *Series) { s.Key.Related = Reference{Name: "n"} },
+	} {
+		s := testSeries()
+		change(s)
+		data, err := json.Marshal(s.Event())
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte(`{"eventTime":"2026-01-02T03:04:05.678901Z","series":{"count":-1,"lastObservedTime":null},"metadata":{"annotations":{"eventseries.dev/state":"Unknown"}}}`))
+	f.Add([]byte(`{"eventTime":"0001-01-01T00:00:00.000001Z","related":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var event eventsv1.Event
+		if json.Unmarshal(data, &event) == nil {
+			checkFromEvent(t, &event)
+		}
+	})
+}
+
+func TestState(t *testing.T) {
+	for _, tt := range []struct {
+		state  State
+		text   string
+		closed bool
+	}{
+		{Singleton, "Singleton", false},
+		{Ongoing, "Ongoing", false},
+		{Finished, "Finished", true},
+		{Unknown, "Unknown", true},
+	} {
+		assert.Equal(t, tt.text, tt.state.String())
+		assert.Equal(t, tt.closed, tt.state.Closed())
+		parsed, ok := ParseState(tt.text)
+		assert.True(t, ok)
+		assert.Equal(t, tt.state, parsed)
+	}
+	assert.Equal(t, "State(9)", State(9).String())
+	assert.Zero(t, Singleton)
+
+	state, ok := ParseState("")
+	assert.True(t, ok, "an Event without the annotation")
+	assert.Equal(t, Singleton, state)
+	for _, value := range []string{"ongoing", "Ongoing ", "State(1)", "0"} {
+		_, ok := ParseState(value)
+		assert.False(t, ok, value)
+	}
+}

@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+// queueSize is the size of the queues in both broadcasters of client-go.
+const queueSize = 1000
+
+// toolsEvents is client-go's tools/events. An event passes three goroutines and a
+// queue that drops events when it is full, so at most queueSize events may be in
+// flight. The recorder has processed an event when the unexported cache has counted
+// it. settle reads the cache under its lock every pollInterval.
+type toolsEvents struct {
+	clientevents.EventBroadcaster
+	recorder clientevents.EventRecorder
+	cancel   context.CancelFunc
+
+	mu    *sync.Mutex   // of the cache
+	cache reflect.Value // a map to *eventsv1.Event
+}
+
+// poll waits until counted returns n. A call takes at most about a microsecond.
+func poll(n int64, counted func() int64) {
+	for deadline := time.Now().Add(patience); counted() < n; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			panic(fmt.Sprintf("bench: client-go processed %d of %d events", counted(), n))
+		}
+	}
+}
+
+func newToolsEvents(to clientevents.EventSink) *toolsEvents {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	b := clientevents.NewBroadcaster(to)
+	must(b.StartRecordingToSinkWithContext(ctx))
+	impl := reflect.ValueOf(b).Elem()
+	return &toolsEvents{
+		EventBroadcaster: b,
+		recorder:         b.NewRecorder(scheme.Scheme, controller).WithLogger(logr.Discard()),
+		cancel:           cancel,
+		mu:               (*sync.Mutex)(unsafe.Pointer(impl.FieldByName("mu").UnsafeAddr())),
+		cache:            impl.FieldByName("eventCache"),
+	}
+}
+
+func (r *toolsEvents) eventf(s *subject) {
+	regarding, related := s.objects()
+	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
+}
+
+func (*toolsEvents) batch() int       { return queueSize }
+func (r *toolsEvents) settle(n int64) { poll(n, r.counted) }
+
+// counted returns the number of occurrences in the cache.
+func (r *toolsEvents) counted() (n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for all := r.cache.MapRange(); all.Next(); {
+		event := (*eventsv1.Event)(all.Value().UnsafePointer())
+		if event.Series == nil {
+			n++
+			continue
+		}
+		n += int64(event.Series.Count)
+	}
+	return n
+}
+
+func (r *toolsEvents) tracked(int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cache.Len()
+}
+
+func (r *toolsEvents) close() {
+	r.cancel()
+	r.Shutdown()
+}
+
+// toolsRecord is client-go's tools/record. An event passes two goroutines and two
+// queues that drop events when they are full, so at most queueSize events may be in
+// flight. The spam filter is the last step for an event. Its key function counts the
+// events and otherwise does what the default does.
+type toolsRecord struct {
+	record.EventBroadcaster
+	recorder  record.EventRecorder
+	processed atomic.Int64
+}
+
+func newToolsRecord(to record.EventSink) *toolsRecord {
+	r := &toolsRecord{}
+	r.EventBroadcaster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{
+		SpamKeyFunc: func(event *corev1.Event) string {
+			key := spamKey(event)
+			r.processed.Add(1)
+			return key
+		},
+	}))
+	r.StartRecordingToSink(to)
+	r.recorder = r.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
+	return r
+}
+
+// legacyCacheSize is the default cache size of the correlator in tools/record.
+const legacyCacheSize = 4096
+
+// spamKey returns the key of source and object, as client-go does.
+func spamKey(event *corev1.Event) string {
+	o := &event.InvolvedObject
+	return strings.Join([]string{
+		event.Source.Component, event.Source.Host, o.Kind, o.Namespace, o.Name, string(o.UID), o.APIVersion,
+	}, "")
+}
+
+// eventf omits related and the action: core/v1 recorders do not accept them.
+func (r *toolsRecord) eventf(s *subject) {
+	r.recorder.Eventf(s.regarding.Object, corev1.EventTypeWarning, reason, note, noteArgs...)
+}
+
+func (*toolsRecord) batch() int            { return queueSize }
+func (*toolsRecord) tracked(begun int) int { return min(begun, legacyCacheSize) }
+func (r *toolsRecord) close()              { r.Shutdown() }
+func (r *toolsRecord) settle(n int64)      { poll(n, r.processed.Load) }

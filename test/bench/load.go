@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Heap is the heap usage of running series, in bytes per series.
+type Heap struct {
+	Recorder string `json:"recorder"`
+	Series   int    `json:"series"`
+	// Shared is the usage while the caller keeps the objects, and with them their
+	// strings, as a controller with an informer does.
+	Shared float64 `json:"shared"`
+	// Held is the usage when only the recorder keeps the strings.
+	Held float64 `json:"held"`
+	// Tracked is the number of series that the recorder tracks in the end.
+	// tools/record evicts series.
+	Tracked int `json:"tracked"`
+}
+
+// MeasureHeap measures a recorder with the given number of running series, all of
+// them written. Objects are *ObjectReference and share no strings.
+func MeasureHeap(name string, series int) Heap {
+	h := Heap{Recorder: name, Series: series}
+	subjects := references(series)
+	h.Shared, h.Tracked = heapOf(name, series, func(i int) *subject { return &subjects[i] })
+	runtime.KeepAlive(subjects)
+	subjects = nil
+	h.Held, _ = heapOf(name, series, func(i int) *subject {
+		s := newSubject("ObjectReference", false, i)
+		return &s
+	})
+	return h
+}
+
+func heapOf(name string, series int, subject func(i int) *subject) (bytes float64, tracked int) {
+	before := liveHeap()
+	d := newRecorder(name, series)
+	defer d.close()
+	d.begin(series, subject)
+	bytes = float64(liveHeap()-before) / float64(series)
+	return bytes, d.tracked(series)
+}
+
+// Flood is the duration of Eventf calls while the server cannot keep up with the
+// writes. Times are in nanoseconds.
+type Flood struct {
+	Recorder string `json:"recorder"`
+	// Latency is the time that the server takes for a write.
+	Latency time.Duration `json:"latency"`
+	Series  int           `json:"series"`
+	Calls   int           `json:"calls"`
+	// Writes is the number of writes during the calls.
+	Writes int64         `json:"writes"`
+	P50    time.Duration `json:"p50"`
+	P99    time.Duration `json:"p99"`
+	P999   Spread        `json:"p999"`
+	Max    time.Duration `json:"max"`
+}
+
+// MeasureFlood measures n calls about the given number of objects, in an order that
+// starts new series throughout. The recorders of client-go lose most of these events.
+func MeasureFlood(name string, series, n, rounds int, latency time.Duration) Flood {
+	f := Flood{Recorder: name, Latency: latency, Series: series, Calls: n}
+	subjects := references(series)
+	samples := make(samples)
+	for range rounds {
+		took, writes := flood(name, subjects, n, latency)
+		slices.Sort(took)
+		samples.add(&f.P999, float64(Quantile(took, 0.999)))
+		f.P50, f.P99, f.Max = Quantile(took, 0.5), Quantile(took, 0.99), max(f.Max, took[len(took)-1])
+		f.Writes = writes
+	}
+	samples.compute()
+	return f
+}
+
+func flood(name string, subjects []subject, n int, latency time.Duration) (took []time.Duration, writes int64) {
+	d := newRecorder(name, len(subjects))
+	d.sink.latency = latency
+	took = make([]time.Duration, n)
+	liveHeap() // each round starts with a collected heap
+	for i := range took {
+		// Every fourth call starts a series, until all have started.
+		known := min(i/4+1, len(subjects))
+		at := known - 1
+		if i%4 != 0 {
+			at = i * 7919 % known
+		}
+		s := &subjects[at]
+		begin := time.Now()
+		d.eventf(s)
+		took[i] = time.Since(begin)
+	}
+	writes = d.sink.writes()
+	d.sink.hurry()
+	d.close()
+	return took, writes
+}

@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Hot is the cost of an occurrence of a running series, for one form of objects.
+type Hot struct {
+	Form    string `json:"form"`
+	Related bool   `json:"related"`
+	Costs   Costs  `json:"costs"`
+}
+
+// MeasureHot measures occurrences of one series on one goroutine. long is the CPU
+// time of a turn.
+func MeasureHot(form string, related bool, names []string, rounds int, long time.Duration) Hot {
+	turns := make([]turn, len(names))
+	s := newSubject(form, related, 1)
+	for i, name := range names {
+		d := newRecorder(name, 1)
+		defer d.close()
+		d.begin(1, func(int) *subject { return &s })
+		run := func(n int) { d.emitAbout(n, &s) }
+		turns[i] = turn{recorder: name, n: calibrate(run, long), run: run}
+	}
+	return Hot{Form: form, Related: related, Costs: interleave(rounds, turns)}
+}
+
+// Fresh is the cost of the first event of a series, until the sink has it.
+type Fresh struct {
+	Events int   `json:"events"`
+	Costs  Costs `json:"costs"`
+}
+
+// MeasureFresh measures n events about n objects, with a new recorder in each turn.
+func MeasureFresh(n, rounds int) Fresh {
+	subjects := references(n)
+	var turns []turn
+	for _, name := range []string{Ours, ToolsNew, ToolsOld} {
+		turns = append(turns, turn{recorder: name, n: n, run: func(int) {
+			d := newRecorder(name, n)
+			defer d.close()
+			d.inBatches(n, func(first, size int) {
+				for i := range size {
+					d.eventf(&subjects[first+i])
+				}
+				d.sink.await(int64(first + size))
+			})
+		}})
+	}
+	return Fresh{Events: n, Costs: interleave(rounds, turns)}
+}
+
+// Scale is the CPU cost of an occurrence by the number of running series.
+type Scale struct {
+	Series int `json:"series"`
+	// Hot repeats a few of the series. RoundRobin iterates over all series in memory
+	// order of their objects. Random iterates over all of them with large jumps.
+	Hot        Costs `json:"hot"`
+	RoundRobin Costs `json:"roundRobin"`
+	Random     Costs `json:"random"`
+}
+
+// hotSeries is the number of series in Scale.Hot.
+const hotSeries = 100
+
+// jump is the distance between two subjects in Scale.Random. It is a prime, so a walk
+// visits all subjects.
+const jump = 618_577
+
+// MeasureScale measures ours and the floor with the given number of running series.
+// The costs include access to as many objects.
+func MeasureScale(series, rounds int, long time.Duration) Scale {
+	subjects := references(series)
+	var few, inOrder, jumping []turn
+	for _, name := range []string{Ours, Floor} {
+		d := newRecorder(name, series)
+		defer d.close()
+		d.begin(series, func(i int) *subject { return &subjects[i] })
+		// walk continues where its last turn stopped, so that turns use other series.
+		walk := func(places, stride int) func(n int) {
+			at := 0
+			return func(n int) {
+				d.emit(n, func() *subject {
+					at = (at + stride) % places
+					return &subjects[at*(series/places)]
+				})
+			}
+		}
+		random := walk(series, jump)
+		n := calibrate(random, long)
+		few = append(few, turn{recorder: name, n: n, run: walk(min(hotSeries, series), 1)})
+		inOrder = append(inOrder, turn{recorder: name, n: n, run: walk(series, 1)})
+		jumping = append(jumping, turn{recorder: name, n: n, run: random})
+	}
+	return Scale{
+		Series: series,
+		Hot:    interleave(rounds, few), RoundRobin: interleave(rounds, inOrder), Random: interleave(rounds, jumping),
+	}
+}
+
+// Parallel is the throughput of two goroutines compared to one.
+type Parallel struct {
+	Recorder string `json:"recorder"`
+	// One is the wall time of an occurrence on one goroutine, in nanoseconds.
+	One Spread `json:"one"`
+	// Different and Same are the factors by which throughput grows with a second
+	// goroutine, on different series and on the same one.
+	Different Spread `json:"different"`
+	Same      Spread `json:"same"`
+	// OneCPU, DifferentCPU and SameCPU are the CPU times of an occurrence in
+	// nanoseconds. They are more reliable on a busy machine.
+	OneCPU       Spread `json:"oneCPU"`
+	DifferentCPU Spread `json:"differentCPU"`
+	SameCPU      Spread `json:"sameCPU"`
+}
+
+// parallelSeries is the number of series from which MeasureParallel takes pairs, to
+// average over their places in memory.
+const parallelSeries = 32
+
+// MeasureParallel measures ours and the floor. long is the CPU time that a goroutine
+// takes in a turn.
+func MeasureParallel(rounds int, long time.Duration) []Parallel {
+	var results []Parallel
+	for _, name := range []string{Ours, Floor} {
+		d := newRecorder(name, parallelSeries)
+		defer d.close()
+		subjects := references(parallelSeries)
+		d.begin(parallelSeries, func(i int) *subject { return &subjects[i] })
+		n := calibrate(func(n int) { d.emitAbout(n, &subjects[0]) }, long)
+		p := Parallel{Recorder: name}
+		samples := make(samples)
+		for round := range rounds {
+			// One goroutine runs between the others, to be close to both in time.
+			a, b := &subjects[round%parallelSeries], &subjects[(round*7+1)%parallelSeries]
+			same := together(d.recorder, n, a, a)
+			one := together(d.recorder, n, a)
+			different := together(d.recorder, n, a, b)
+			samples.add(&p.One, float64(one.wall)/float64(n))
+			samples.add(&p.OneCPU, float64(one.cpu)/float64(n))
+			samples.add(&p.Different, 2*float64(one.wall)/float64(different.wall))
+			samples.add(&p.DifferentCPU, float64(different.cpu)/float64(2*n))
+			samples.add(&p.Same, 2*float64(one.wall)/float64(same.wall))
+			samples.add(&p.SameCPU, float64(same.cpu)/float64(2*n))
+		}
+		samples.compute()
+		results = append(results, p)
+	}
+	return results
+}
+
+// together emits n events about each subject, on one goroutine per subject.
+func together(r recorder, n int, subjects ...*subject) usage {
+	runtime.GC()
+	var ready, done sync.WaitGroup
+	begin := make(chan struct{})
+	ready.Add(len(subjects))
+	for _, s := range subjects {
+		done.Go(func() {
+			ready.Done()
+			<-begin
+			for range n {
+				r.eventf(s)
+			}
+		})
+	}
+	ready.Wait()
+	before := used()
+	close(begin)
+	done.Wait()
+	return used().since(before)
+}

@@ -1,0 +1,515 @@
+package chaos
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
+)
+
+func startWithoutServer(t *testing.T, flush time.Duration) *process {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: http://unused}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600))
+	p, err := startProcess(emitterConfig{
+		Seed: 1, Kubeconfig: file, Host: "http://127.0.0.1:1", Namespace: "ns",
+		Controller: "example.com/chaos", Instance: "i", Shutdown: shortShutdown, Flush: flush,
+	})
+	require.NoError(t, err)
+	t.Cleanup(p.abandon)
+	for batches := 0; batches < 3; batches, _ = p.progress() {
+		require.True(t, until(t.Context(), time.Now().Add(tick)))
+		select {
+		case <-p.done:
+			require.Fail(t, "the emitter has exited", "%v: %s", p.err, &p.log)
+		default:
+		}
+	}
+	return p
+}
+
+func TestEmitterDropsEverythingWithoutServer(t *testing.T) {
+	p := startWithoutServer(t, 0)
+	require.NoError(t, p.stop())
+	assert.Empty(t, p.account.check())
+	assert.NotRegexp(t, forbiddenLog, p.log.String())
+	emitted, dropped := p.account.totals()
+	assert.Positive(t, emitted)
+	assert.Equal(t, emitted, dropped)
+	assert.Error(t, p.stop(), "it has exited")
+	assert.Error(t, p.kill(), "it has exited")
+}
+
+func TestEmitterIsKilled(t *testing.T) {
+	p := startWithoutServer(t, 0)
+	require.NoError(t, p.kill())
+	assert.False(t, p.account.ended)
+	emitted, _ := p.account.totals()
+	assert.Positive(t, emitted)
+	assert.Zero(t, p.account.flushed)
+	assert.Empty(t, p.account.check())
+}
+
+func TestEmitterReportsFailedFlush(t *testing.T) {
+	p := startWithoutServer(t, time.Second)
+	require.NoError(t, p.stop())
+	require.NotEmpty(t, p.account.check())
+	assert.Contains(t, p.account.check()[0], "were not flushed")
+}
+
+func TestEmitterEndsWithItsParent(t *testing.T) {
+	p := startWithoutServer(t, 0)
+	require.NoError(t, p.stdin.Close())
+	<-p.done
+	assert.ErrorContains(t, p.err, "exit status 3")
+}
+
+func TestEmitterReportsFailedStart(t *testing.T) {
+	p, err := startProcess(emitterConfig{Kubeconfig: "no-such-file"})
+	require.NoError(t, err)
+	<-p.done
+	require.Error(t, p.stop())
+	require.Len(t, p.account.failures, 1)
+	assert.Contains(t, p.account.failures[0], "no-such-file")
+}
+
+func TestPatternDependsOnSeedEmitterAndProcess(t *testing.T) {
+	take := func(p *pattern) (all [][]burst) {
+		for range 500 {
+			all = append(all, p.next())
+		}
+		return all
+	}
+	same := take(newPattern(1, 2, 3, 20))
+	assert.Equal(t, same, take(newPattern(1, 2, 3, 20)))
+	for _, other := range []*pattern{newPattern(2, 2, 3, 20), newPattern(1, 1, 3, 20), newPattern(1, 2, 4, 20)} {
+		assert.NotEqual(t, same, take(other))
+	}
+}
+
+// Series must go through all states, without too much load for the machine.
+func TestPatternLoopsAndPauses(t *testing.T) {
+	p := newPattern(1, 0, 0, keysPerEmitter)
+	const minutes = 10
+	last := make([]int, keysPerEmitter)
+	occurrences, breaks, loops := 0, 0, 0
+	for i := range batches(minutes * time.Minute) {
+		for _, b := range p.next() {
+			occurrences += b.Count
+			if i-last[b.Key] > batches(finishAfter) {
+				breaks++
+			} else {
+				loops++
+			}
+			last[b.Key] = i
+		}
+	}
+	perSecond := occurrences / (minutes * 60)
+	assert.Greater(t, perSecond, 100)
+	assert.Less(t, perSecond, 1000)
+	assert.Greater(t, breaks, minutes*keysPerEmitter, "one per minute and key")
+	assert.Greater(t, loops, 10*breaks)
+}
+
+func TestReportsRoundTrip(t *testing.T) {
+	want := []report{
+		{Seq: 1, Batch: []burst{{Key: 0, Count: 2}, {Key: 3, Count: 1}}},
+		{Seq: 1, Done: true},
+		{Seq: 1, Flushed: true},
+		{Sent: &addition{Key: 1, Event: "e", Count: 2}},
+		{Acked: &addition{Key: 1, Event: "e", Count: 2}},
+		{Dropped: &loss{Key: 3, Count: 7, Reason: events.DropShutdown}},
+		{Stats: statsOf(events.Stats{
+			Occurrences: 3, Adopted: 1, Restored: 2,
+			Dropped: map[events.DropReason]uint64{events.DropShutdown: 7},
+			Writes:  map[events.WriteKey]uint64{{Kind: "create", Outcome: "written"}: 1, {Kind: "look", Outcome: "written"}: 2},
+		})},
+		{Metrics: "a 1\n"},
+		{Failed: "flush"},
+		{Ended: true},
+	}
+	var pipe bytes.Buffer
+	r := &reporter{begin: time.Now(), out: &pipe}
+	for _, line := range want {
+		r.write(line)
+	}
+	pipe.WriteString(`{"seq":2,"batch":[{"k":1`) // of a killed process
+	var got []report
+	last := time.Duration(0)
+	require.NoError(t, readReports(&pipe, func(line report) {
+		assert.Greater(t, line.At, last)
+		last, line.At = line.At, 0
+		got = append(got, line)
+	}))
+	assert.Equal(t, want, got)
+	assert.Equal(t, map[string]uint64{
+		"occurrences": 3, "series adopted by name": 1, "series restored by list": 2, "dropped, Shutdown": 7,
+		"requests": 3, "requests, written create": 1, "requests, written look": 2,
+	}, got[6].Stats)
+
+	err := readReports(strings.NewReader("WARNING: DATA RACE\n"), func(report) {})
+	assert.ErrorContains(t, err, "DATA RACE")
+}
+
+func TestScrapeReportsMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broadcaster := events.NewBroadcaster(nil)
+		defer broadcaster.Shutdown()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*scrapeInterval/2)
+		defer cancel()
+		var pipe bytes.Buffer
+		scrape(ctx, broadcaster, emitterConfig{Emitter: 2, Process: 3}, &reporter{begin: time.Now(), out: &pipe})
+		var at []time.Duration
+		require.NoError(t, readReports(&pipe, func(line report) {
+			at = append(at, line.At)
+			assert.Contains(t, line.Metrics, "\n"+`eventseries_occurrences_total{instance="emitter-2-process-3",job="chaos",namespace="chaos"} 0.0 9.46684`)
+		}))
+		assert.Equal(t, []time.Duration{0, scrapeInterval, 2 * scrapeInterval}, at)
+	})
+}
+
+func TestRecordMergesProcesses(t *testing.T) {
+	reports := func(texts ...string) *process {
+		p := &process{}
+		for _, text := range texts {
+			p.reports = append(p.reports, report{Metrics: text}, report{Done: true})
+		}
+		return p
+	}
+	supervisors := []*supervisor{
+		{processes: []*process{reports("a 1 1\n", "a 2 2\n"), reports("a 0 3\n")}},
+		{processes: []*process{reports("b 5 1\n")}},
+	}
+	path := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, record(path, supervisors))
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	zip, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	got, err := io.ReadAll(zip)
+	require.NoError(t, err)
+	assert.Equal(t, "a 1 1\na 2 2\na 0 3\nb 5 1\n# EOF\n", string(got))
+
+	assert.Error(t, record(path, nil), "there are no metrics")
+}
+
+func TestRegression(t *testing.T) {
+	at := func(count int32, second int, state series.State) *eventsv1.Event {
+		event := eventOf(0, 0, count)
+		if count > 1 {
+			event.Annotations = map[string]string{series.AnnotationState: state.String()}
+			event.Series.LastObservedTime = metav1.NewMicroTime(time.Unix(int64(second), 0))
+		}
+		return &event
+	}
+	single := at(1, 0, series.Singleton)
+	for name, tt := range map[string]struct {
+		before, now *eventsv1.Event
+		want        string
+	}{
+		"start of a series": {single, at(2, 1, series.Ongoing), ""},
+		"heartbeat":         {at(2, 1, series.Ongoing), at(5, 2, series.Ongoing), ""},
+		"no change":         {at(2, 1, series.Ongoing), at(2, 1, series.Ongoing), ""},
+		"finished":          {at(2, 1, series.Ongoing), at(2, 1, series.Finished), ""},
+		"finished twice":    {at(2, 1, series.Finished), at(2, 1, series.Finished), ""},
+		"smaller count":     {at(5, 1, series.Ongoing), at(4, 2, series.Ongoing), "the count decreased"},
+		"no series":         {at(2, 1, series.Ongoing), single, "the count decreased"},
+		"earlier":           {at(5, 2, series.Ongoing), at(6, 1, series.Ongoing), "the time decreased"},
+		"reopened":          {at(5, 1, series.Finished), at(6, 2, series.Ongoing), "a finished series changed"},
+		"count of finished": {at(5, 1, series.Finished), at(6, 2, series.Finished), "a finished series changed"},
+	} {
+		assert.Equal(t, tt.want, regression(tt.before, tt.now), name)
+	}
+}
+
+func TestScheduleDependsOnlyOnSeed(t *testing.T) {
+	s := newSchedule(7, 3, 10*time.Minute)
+	assert.Equal(t, s, newSchedule(7, 3, 10*time.Minute))
+	assert.Equal(t, s.String(), newSchedule(7, 3, 10*time.Minute).String())
+	assert.NotEqual(t, s, newSchedule(8, 3, 10*time.Minute))
+	assert.NotEqual(t, s.emitters[0], s.emitters[1])
+
+	shorter := newSchedule(7, 3, time.Minute)
+	require.NotEmpty(t, shorter.server)
+	assert.Equal(t, shorter.server, s.server[:len(shorter.server)])
+	assert.Equal(t, shorter.network, s.network[:len(shorter.network)])
+}
+
+func TestScheduleStepsDoNotOverlap(t *testing.T) {
+	for seed := range uint64(50) {
+		s := newSchedule(seed, 4, 2*time.Minute)
+		require.Len(t, s.emitters, 4)
+		for _, steps := range slices.Concat([][]step{s.server, s.network}, s.emitters) {
+			require.NotEmpty(t, steps)
+			ended := time.Duration(0)
+			for _, step := range steps {
+				require.GreaterOrEqual(t, step.at, ended, "%v", step)
+				require.GreaterOrEqual(t, step.lasts, time.Duration(0), "%v", step)
+				ended = step.at + step.lasts
+			}
+			require.LessOrEqual(t, ended, 2*time.Minute)
+		}
+	}
+}
+
+func TestPushBacksDoNotChangeOtherSteps(t *testing.T) {
+	const duration = 3 * time.Minute
+	without := newSchedule(7, 3, duration)
+	with := without.withPushBacks(7, duration)
+	assert.Greater(t, len(with.pushBack), 2)
+	assert.Equal(t, len(with.pushBack), strings.Count(with.String(), string(pushBack)))
+	assert.Equal(t, with, without.withPushBacks(7, duration))
+	with.pushBack = nil
+	assert.Equal(t, without, with)
+}
+
+func TestShortScheduleContainsAllFaults(t *testing.T) {
+	text := newSchedule(defaultSeed, emitters, defaultDuration).String()
+	for _, k := range slices.Concat(serverKinds, networkKinds, emitterKinds) {
+		assert.Regexp(t, string(k)+" +for", text)
+	}
+}
+
+func sends(key int, event string, count int64) report {
+	return report{Sent: &addition{Key: key, Event: event, Count: count}}
+}
+
+func acks(key int, event string, count int64) report {
+	return report{Acked: &addition{Key: key, Event: event, Count: count}}
+}
+
+func accountOf(reports ...report) *account {
+	a := newAccount(2)
+	for _, r := range reports {
+		a.add(r)
+	}
+	return a
+}
+
+func assertBounds(t *testing.T, a *account, key int, low, high int64, why string) {
+	t.Helper()
+	b := a.bounds(key)
+	assert.Equal(t, [2]int64{low, high}, [2]int64{b.low, b.high}, why)
+}
+
+func TestBoundsAfterShutdown(t *testing.T) {
+	a := accountOf(
+		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}}},
+		report{Seq: 1, Done: true},
+		report{Seq: 2, Batch: []burst{{0, 4}}},
+		report{Seq: 2, Done: true},
+		sends(0, "first", 3), acks(0, "first", 3), sends(0, "first", 4), acks(0, "first", 4), sends(0, "second", 1), acks(0, "second", 1),
+		sends(1, "third", 1),
+		report{Dropped: &loss{Key: 1, Count: 1, Reason: events.DropShutdown}},
+		report{Dropped: &loss{Key: 0, Count: 2, Reason: events.DropRejected}},
+		report{Stats: map[string]uint64{"occurrences": 8, "dropped, Shutdown": 1, "dropped, Rejected": 2}},
+		report{Ended: true},
+	)
+	assertBounds(t, a, 0, 5, 5, "acknowledged")
+	assertBounds(t, a, 1, 0, 1, "the server may have executed the canceled request")
+	assert.Empty(t, a.check())
+
+	a.stats["occurrences"]++
+	a.stats["dropped, Shutdown"]++
+	assert.Equal(t, []string{
+		"emitted 8 occurrences, but Stats has 9",
+		"OnDrop got -1 occurrences more than Stats has: map[dropped, Rejected:2 dropped, Shutdown:2 occurrences:9]",
+	}, a.check())
+}
+
+func TestBoundsAfterKill(t *testing.T) {
+	a := accountOf(
+		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}}},
+		report{Seq: 1, Done: true},
+		sends(0, "first", 1), acks(0, "first", 1),
+		sends(1, "other", 1),
+		report{Seq: 2, Batch: []burst{{0, 4}}},
+		report{Seq: 2, Done: true},
+		report{Seq: 1, Flushed: true},
+		sends(0, "first", 7),
+		report{Seq: 3, Batch: []burst{{0, 5}}},
+	)
+	assertBounds(t, a, 0, 3, 7, "flushed, and sent")
+	assertBounds(t, a, 1, 1, 1, "flushed, and sent")
+	assert.Equal(t, "was killed after 0.0s: flushed 1 of 3 batches; emitted 13 occurrences, dropped 0, wrote 4 to 8", a.String())
+	assert.Empty(t, a.check(), "there are no final stats")
+
+	a.add(acks(0, "first", 7))
+	assertBounds(t, a, 0, 7, 7, "acknowledged, and sent")
+	a.add(sends(0, "second", 9))
+	assertBounds(t, a, 0, 7, 12, "acknowledged, and emitted")
+	assert.Empty(t, a.check())
+	a.add(report{Seq: 3, Flushed: true})
+	assertBounds(t, a, 0, 12, 12, "flushed")
+	a.add(acks(1, "other", 2))
+	assert.Len(t, a.check(), 1, "the server acknowledged more than was emitted")
+}
+
+func TestAccountRejectsInvalidReports(t *testing.T) {
+	assert.Len(t, accountOf(sends(-1, "e", 1), sends(2, "e", 1), acks(0, "e", -1)).check(), 3)
+	a := accountOf(report{Failed: "boom"}, report{Seq: 2, Batch: []burst{{0, 1}}})
+	assert.Equal(t, []string{"boom", "batch 2 follows batch 0"}, a.check())
+}
+
+func TestBoundsOfEvents(t *testing.T) {
+	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	window := int(finishAfter / time.Second)
+	batch := func(seq, count, from, to int) []report {
+		return []report{{At: second(from), Seq: seq, Batch: []burst{{0, count}}}, {At: second(to), Seq: seq, Done: true}}
+	}
+	first := batch(1, 3, 1, 2)
+	for name, tt := range map[string]struct {
+		reports []report
+		want    int
+	}{
+		"none":                             {nil, 0},
+		"killed during a batch":            {first[:1], 3},
+		"one batch":                        {first, 1},
+		"quiet for less than finishAfter":  {slices.Concat(first, batch(2, 2, window-1, window)), 1},
+		"quiet for finishAfter":            {slices.Concat(first, batch(2, 2, window, window+1)), 2},
+		"a batch that takes a long time":   {batch(1, 3, 1, 1+window), 3},
+		"a long batch after a usual batch": {slices.Concat(first, batch(2, 2, 3, 3+window)), 3},
+	} {
+		assert.Equal(t, tt.want, accountOf(tt.reports...).bounds(0).maxEvents, name)
+	}
+}
+
+func eventOf(emitter, key int, count int32) eventsv1.Event {
+	event := eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Regarding: *subjectReference("ns", emitter, key)}
+	if count > 1 {
+		event.Series = &eventsv1.EventSeries{Count: count}
+	}
+	return event
+}
+
+func TestCompareFindsDifferences(t *testing.T) {
+	// For key 1 of emitter 1, the first process wrote 3 to 5 occurrences, the second
+	// wrote 2. Each may have begun one series.
+	first := newAccount(keysPerEmitter)
+	first.keys[1] = keyAccount{emitted: 5, flushed: 3, sent: map[string]int64{"e": 5}, begun: 1}
+	second := newAccount(keysPerEmitter)
+	second.keys[1] = keyAccount{emitted: 2, sent: map[string]int64{"e": 2}, begun: 1}
+	second.ended = true
+	l := ledger{{newAccount(keysPerEmitter)}, {first, second}}
+
+	for name, tt := range map[string]struct {
+		found []eventsv1.Event
+		wrong []string
+	}{
+		"minimum":         {[]eventsv1.Event{eventOf(1, 1, 5)}, nil},
+		"maximum":         {[]eventsv1.Event{eventOf(1, 1, 6), eventOf(1, 1, 1)}, nil},
+		"one lost":        {[]eventsv1.Event{eventOf(1, 1, 4)}, []string{"4 occurrences in 1 Events; expected 5 to 7", "process 0 (ended: false): {emitted:5 flushed:3", "count 4"}},
+		"all lost":        {nil, []string{"0 occurrences in 0 Events; expected 5 to 7"}},
+		"one twice":       {[]eventsv1.Event{eventOf(1, 1, 8)}, []string{"8 occurrences in 1 Events; expected 5 to 7"}},
+		"in three Events": {[]eventsv1.Event{eventOf(1, 1, 3), eventOf(1, 1, 1), eventOf(1, 1, 1)}, []string{"in 3 Events; expected 5 to 7 occurrences in at most 2"}},
+		"other key":       {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(1, 2, 1)}, []string{"emitter 1, key 2: 1 occurrences"}},
+		"other emitter":   {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(0, 1, 1)}, []string{"emitter 0, key 1: 1 occurrences"}},
+		"unknown emitter": {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(7, 1, 1)}, []string{"emitter -1"}},
+	} {
+		wrong := l.compare(tt.found)
+		require.Len(t, wrong, min(len(tt.wrong), 1), name)
+		for _, text := range tt.wrong {
+			assert.Contains(t, wrong[0].String(), text, name)
+		}
+	}
+}
+
+func TestParseSubject(t *testing.T) {
+	emitter, key, ok := parseSubject(subjectReference("ns", 3, 42).Name)
+	assert.Equal(t, []any{3, 42, true}, []any{emitter, key, ok})
+	for _, name := range []string{"", "kube-apiserver", "emitter-x-key-1", "emitter--1-key-1"} {
+		_, _, ok = parseSubject(name)
+		assert.False(t, ok, name)
+	}
+}
+
+type fixedSink struct {
+	listingSink // nil
+	answer      *eventsv1.Event
+	err         error
+}
+
+func (s *fixedSink) Create(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
+	return s.answer, s.err
+}
+
+func (s *fixedSink) Patch(context.Context, *eventsv1.Event, []byte) (*eventsv1.Event, error) {
+	return s.answer, s.err
+}
+
+func (s *fixedSink) List(context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
+	return &eventsv1.EventList{Items: []eventsv1.Event{*s.answer}}, s.err
+}
+
+func TestSinkReportsAdditions(t *testing.T) {
+	event := func(name string, count int32, age time.Duration) *eventsv1.Event {
+		e := eventOf(0, 1, count)
+		e.Name, e.EventTime = name, metav1.NewMicroTime(time.Unix(1e9, 0).Add(-age))
+		return &e
+	}
+	var pipe bytes.Buffer
+	server := &fixedSink{}
+	s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
+	create := func(e *eventsv1.Event) error { _, err := s.Create(t.Context(), e); return err }
+	list := func(*eventsv1.Event) error { _, err := s.List(t.Context(), "", metav1.ListOptions{}); return err }
+	look := func(e *eventsv1.Event) error { _, err := s.Patch(t.Context(), e, []byte(`{}`)); return err }
+	ten := func(e *eventsv1.Event) error {
+		_, err := s.Patch(t.Context(), e, []byte(`{"series":{"count":10}}`))
+		return err
+	}
+	lost := errors.New("lost")
+	const none = -1
+	for i, step := range []struct {
+		request     func(*eventsv1.Event) error
+		event       *eventsv1.Event // also the answer
+		err         error
+		sent, acked int64
+	}{
+		// An Event of this process, which missed the answer to the create.
+		{create, event("own", 2, 0), lost, 2, none},
+		{look, event("own", 2, 0), nil, none, none},
+		{ten, event("own", 2, 0), lost, 10, none},
+		{ten, event("own", 2, 0), nil, 10, 10},
+		// An Event of an earlier process. The base does not change after a patch.
+		{look, event("by name", 7, time.Hour), nil, none, none},
+		{ten, event("by name", 7, time.Hour), nil, 3, 3},
+		{look, event("by name", 10, time.Hour), nil, none, none},
+		{ten, event("by name", 10, time.Hour), nil, 3, 3},
+		{list, event("by list", 7, time.Hour), nil, none, none},
+		{ten, event("by list", 7, time.Hour), nil, 3, 3},
+		{list, event("by list", 10, time.Hour), nil, none, none},
+		{ten, event("by list", 10, time.Hour), nil, 3, 3},
+	} {
+		server.answer, server.err = step.event, step.err
+		require.ErrorIs(t, step.request(step.event), step.err)
+		sent, acked := int64(none), int64(none)
+		count := func(a *addition, to *int64) {
+			if a != nil {
+				assert.Equal(t, &addition{Key: 1, Event: step.event.Name, Count: a.Count}, a, i)
+				*to = a.Count
+			}
+		}
+		require.NoError(t, readReports(&pipe, func(r report) {
+			count(r.Sent, &sent)
+			count(r.Acked, &acked)
+		}))
+		assert.Equal(t, []int64{step.sent, step.acked}, []int64{sent, acked}, "step %d", i)
+	}
+}

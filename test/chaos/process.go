@@ -1,0 +1,236 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/eventseries/eventseries/events"
+)
+
+const (
+	// longShutdown is the timeout of a shutdown that must lose nothing.
+	longShutdown = 4 * time.Minute
+	// stopTimeout bounds the end of a process after the command to stop: a flush, a
+	// shutdown, and a reserve for busy machines.
+	stopTimeout = 2*longShutdown + 2*time.Minute
+	lastBatches = 20
+)
+
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	log   bytes.Buffer
+	done  chan struct{} // closed after the process has exited and all reports are read
+
+	mu      sync.Mutex
+	account *account
+	reports []report // all of them, for diagnosis
+	err     error    // of reports or exit; valid after done
+}
+
+// startProcess starts an emitter. The end of its standard input terminates it, so it
+// never outlives this process.
+func startProcess(config emitterConfig) (*process, error) {
+	variable, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	// The program of this process is the emitter too.
+	p := &process{
+		cmd:     exec.CommandContext(context.Background(), os.Args[0]),
+		done:    make(chan struct{}),
+		account: newAccount(keysPerEmitter),
+	}
+	// Detect connections that do not answer within seconds.
+	p.cmd.Env = append(os.Environ(), emitterVariable+"="+string(variable),
+		"HTTP2_READ_IDLE_TIMEOUT_SECONDS=3", "HTTP2_PING_TIMEOUT_SECONDS=2")
+	p.cmd.Stderr = &p.log
+	stdin, inErr := p.cmd.StdinPipe()
+	stdout, outErr := p.cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, p.cmd.Start()); err != nil {
+		return nil, fmt.Errorf("chaos: emitter: %w", err)
+	}
+	p.stdin = stdin
+	go func() {
+		defer close(p.done)
+		err := readReports(stdout, p.add)
+		if err != nil {
+			_ = p.cmd.Process.Kill() // its writes would block
+		}
+		p.err = errors.Join(err, p.cmd.Wait())
+	}()
+	return p, nil
+}
+
+func (p *process) add(r report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.account.add(r)
+	p.reports = append(p.reports, r)
+}
+
+func (p *process) progress() (batches, flushed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.account.batches, p.account.flushed
+}
+
+func (p *process) abandon() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+func (p *process) stop() error {
+	if _, err := io.WriteString(p.stdin, stopCommand+"\n"); err != nil {
+		<-p.done
+		return fmt.Errorf("chaos: emitter exited before the command to stop: %w: %s", p.err, &p.log)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(stopTimeout):
+		p.abandon()
+		return fmt.Errorf("chaos: emitter did not stop within %v: %s", stopTimeout, &p.log)
+	}
+	if p.err != nil {
+		return fmt.Errorf("chaos: emitter: %w: %s", p.err, &p.log)
+	}
+	if !p.account.ended {
+		return errors.New("chaos: emitter exited without its last report")
+	}
+	return nil
+}
+
+// kill kills the process and waits for its end and its last reports.
+func (p *process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("chaos: kill emitter: %w", err)
+	}
+	<-p.done
+	// The exit code is -1 after a signal. Windows has no signals.
+	if exit := new(exec.ExitError); errors.As(p.err, &exit) && (exit.ExitCode() == -1 || runtime.GOOS == "windows") {
+		return nil
+	}
+	return fmt.Errorf("chaos: emitter exited before the kill: %w: %s", p.err, &p.log)
+}
+
+type supervisor struct {
+	config    emitterConfig
+	processes []*process
+}
+
+// newSupervisor returns the supervisor of the emitter with the given number. Emitters
+// differ in how a process finds the series of the previous one: by name only or by
+// listing, and with the same instance or, like a new leader, a new one.
+func newSupervisor(number int, config emitterConfig) *supervisor {
+	config.Emitter = number
+	config.SkipList = number%2 == 1
+	config.Controller = "example.com/chaos"
+	if number%4 >= 2 {
+		config.Scope = events.SameController
+		// A list adopts all series of its controller, so emitters must not share one.
+		config.Controller = fmt.Sprintf("example.com/chaos-%d", number)
+	}
+	return &supervisor{config: config}
+}
+
+func (s *supervisor) start(end kind) error {
+	config := s.config
+	config.Process = len(s.processes)
+	config.Instance = fmt.Sprintf("emitter-%d", config.Emitter)
+	if config.Scope == events.SameController {
+		config.Instance = config.name()
+	}
+	config.Shutdown = longShutdown
+	switch end {
+	case hurryEmitter:
+		config.Shutdown = shortShutdown
+	case flushEmitter:
+		config.Flush = longShutdown
+	default:
+	}
+	p, err := startProcess(config)
+	if err == nil {
+		s.processes = append(s.processes, p)
+	}
+	return err
+}
+
+func (c *emitterConfig) name() string {
+	return fmt.Sprintf("emitter-%d-process-%d", c.Emitter, c.Process)
+}
+
+func (s *supervisor) latest() *process { return s.processes[len(s.processes)-1] }
+
+func (s *supervisor) end(how kind) error {
+	end := s.latest().stop
+	if how == killEmitter {
+		end = s.latest().kill
+	}
+	if err := end(); err != nil {
+		return fmt.Errorf("emitter %d: %w", s.config.Emitter, err)
+	}
+	return nil
+}
+
+// run executes the steps of a schedule. The end of a process may take until a fault
+// ends. run skips the steps that should have started in the meantime. It returns with
+// a running process that must end with stopEmitter.
+func (s *supervisor) run(ctx context.Context, begin time.Time, steps []step) error {
+	for _, next := range steps {
+		if time.Since(begin) > next.at {
+			continue
+		}
+		if err := s.start(next.kind); err != nil {
+			return err
+		}
+		if !until(ctx, begin.Add(next.at)) {
+			return context.Cause(ctx)
+		}
+		if err := s.end(next.kind); err != nil {
+			return err
+		}
+		if !until(ctx, time.Now().Add(next.lasts)) {
+			return context.Cause(ctx)
+		}
+	}
+	return s.start(stopEmitter)
+}
+
+// conclude stops the running process. Then it runs a last process, which flushes its
+// events before it shuts down. There must be no faults.
+func (s *supervisor) conclude(ctx context.Context) error {
+	if err := s.end(stopEmitter); err != nil {
+		return err
+	}
+	if err := s.start(flushEmitter); err != nil {
+		return err
+	}
+	for until(ctx, time.Now().Add(tick)) {
+		batches, flushed := s.latest().progress()
+		select {
+		case <-s.latest().done:
+			return s.end(flushEmitter) // returns why it exited
+		default:
+			if batches >= lastBatches && flushed > 0 {
+				return s.end(flushEmitter)
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+func (s *supervisor) accounts() (accounts []*account) {
+	for _, p := range s.processes {
+		accounts = append(accounts, p.account)
+	}
+	return accounts
+}

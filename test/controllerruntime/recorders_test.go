@@ -1,0 +1,448 @@
+package controllerruntime
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
+)
+
+func withLegacy(opts ctrl.Options, to *events.Broadcaster) ctrl.Options {
+	opts.EventBroadcaster = compat.NewBroadcasterFor(to, compat.Options{}) //nolint:staticcheck // tested here
+	return opts
+}
+
+func legacyRecorder(mgr manager.Manager, name string) record.EventRecorder {
+	return mgr.GetEventRecorderFor(name) //nolint:staticcheck // tested here
+}
+
+func TestReconcilerWithRecorder(t *testing.T) {
+	w := newWorld(t)
+	broadcaster := w.broadcaster(apiserver.Config(t), events.Options{})
+	mgr := w.manager(ctrl.Options{})
+	require.NoError(t, mgr.Add(broadcaster))
+	recorder := broadcaster.NewRecorderWithOptions(mgr.GetScheme(), "example.com/reconciler", events.RecorderOptions{})
+	related := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "secret"}}
+	r := newReconciler(t, mgr, func(object *corev1.ConfigMap) {
+		recorder.AnnotatedEventf(object, related, map[string]string{"example.com/a": "b"},
+			corev1.EventTypeWarning, "Missing", "Reading", "%s is missing", related.Name)
+	})
+	object := w.object("one")
+	stop := w.run(mgr)
+	w.waitFor("the loop", r.looping)
+	stop()
+	broadcaster.Shutdown()
+
+	list := w.written("example.com/reconciler")
+	require.Len(t, list, 1)
+	event := list[0]
+	require.NotNil(t, event.Series)
+	assert.EqualValues(t, r.emitted.Load(), event.Series.Count)
+	assert.Equal(t, "ConfigMap", event.Regarding.Kind, "from the scheme of the manager")
+	assert.Equal(t, object.UID, event.Regarding.UID)
+	require.NotNil(t, event.Related)
+	assert.Equal(t, "Secret", event.Related.Kind)
+	assert.Equal(t, "Reading", event.Action)
+	assert.Equal(t, "secret is missing", event.Note)
+	assert.Equal(t, "b", event.Annotations["example.com/a"])
+	assert.Less(t, broadcaster.Stats().Requests(), uint64(10))
+}
+
+// The context of the manager ends while reconcilers emit. They emit more after the
+// manager has told its runnables to stop.
+func TestNoEventsAreLostWhenManagerStops(t *testing.T) {
+	const name = "example.com/stopping"
+	for title, tt := range map[string]struct{ legacy, electing bool }{
+		"a recorder of the broadcaster":   {},
+		"a legacy recorder of a manager":  {legacy: true},
+		"a recorder with leader election": {electing: true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := newWorld(t)
+			broadcaster := w.broadcaster(apiserver.Config(t), events.Options{})
+			opts := ctrl.Options{}
+			if tt.legacy || tt.electing {
+				opts = withLegacy(opts, broadcaster)
+			}
+			if tt.electing {
+				opts = w.electing(opts)
+			}
+			mgr := w.manager(opts)
+			if !tt.legacy {
+				require.NoError(t, mgr.Add(broadcaster))
+			}
+			recorder, legacy := broadcaster.NewRecorder(mgr.GetScheme(), name), legacyRecorder(mgr, name)
+			reasons := [...]string{"One", "Two", "Three"}
+			var turn atomic.Int64
+			r := newReconciler(t, mgr, func(object *corev1.ConfigMap) {
+				reason := reasons[turn.Add(1)%int64(len(reasons))]
+				if tt.legacy {
+					legacy.Event(object, corev1.EventTypeNormal, reason, "a test")
+				} else {
+					recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, "Testing", "a test")
+				}
+			})
+			for _, name := range []string{"a", "b", "c"} {
+				w.object(name)
+			}
+			func() {
+				defer broadcaster.Shutdown()
+				stop := w.run(mgr)
+				w.waitFor("the loop", r.looping)
+				stop()
+			}()
+			assert.EqualValues(t, r.emitted.Load(), w.counts(name)["a test"])
+			assert.Empty(t, broadcaster.Stats().Dropped)
+		})
+	}
+}
+
+// Two managers share a broadcaster. They do not shut it down, so it also writes events
+// that come after the managers have stopped.
+func TestLegacyRecordersOfTwoManagers(t *testing.T) {
+	const name, each = "example.com/legacy", 500
+	w := newWorld(t)
+	object := w.object("one")
+	broadcaster := compat.NewBroadcasterFor(w.broadcaster(apiserver.Config(t), events.Options{}), compat.Options{})
+
+	var stops []func()
+	var recorders []record.EventRecorder
+	for i := range 2 {
+		mgr := w.manager(ctrl.Options{EventBroadcaster: broadcaster}) //nolint:staticcheck // tested here
+		recorder := legacyRecorder(mgr, name)
+		emitted := make(chan struct{})
+		require.NoError(t, mgr.Add(manager.RunnableFunc(func(context.Context) error {
+			defer close(emitted)
+			for range each {
+				recorder.Event(object, corev1.EventTypeWarning, "Failed", "it failed")
+			}
+			recorder.Eventf(object, corev1.EventTypeNormal, "Created", "created job %d", i)
+			recorder.AnnotatedEventf(object, map[string]string{"example.com/a": "b"}, corev1.EventTypeNormal, "Annotated", "with %s", "annotations")
+			return nil
+		})))
+		stops = append(stops, w.run(mgr))
+		recorders = append(recorders, recorder)
+		w.waitFor("events", emitted)
+	}
+	want := map[string]int{"it failed": 2 * each, "created job 0": 1, "created job 1": 1, "with annotations": 2}
+	w.flush(broadcaster.Events())
+	assert.Equal(t, want, w.counts(name))
+	for _, event := range w.written(name) {
+		assert.Equal(t, event.Reason, event.Action, "the reason is the action too")
+		assert.Equal(t, event.Reason == "Annotated", event.Annotations["example.com/a"] == "b")
+	}
+
+	list, err := w.clients.CoreV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Failed"})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1, "through core/v1")
+	require.NotNil(t, list.Items[0].Series)
+	assert.EqualValues(t, 2*each, list.Items[0].Series.Count)
+	assert.Equal(t, object.UID, list.Items[0].InvolvedObject.UID)
+
+	for i, stop := range stops {
+		stop()
+		for n, recorder := range recorders {
+			note := fmt.Sprintf("recorder %d after the end of manager %d", n, i)
+			recorder.Event(object, corev1.EventTypeNormal, "Ended", note)
+			want[note] = 1
+		}
+	}
+	broadcaster.Shutdown()
+	assert.Equal(t, want, w.counts(name))
+	assert.Empty(t, broadcaster.Events().Stats().Dropped)
+}
+
+// The second replica of a controller writes nothing before it leads. Then it continues
+// the series of the first one.
+func TestNewLeaderContinuesSeries(t *testing.T) {
+	const name, each = "example.com/replicated", 100
+	for title, wantProcesses := range map[string]int{
+		"without events of leader election": 0,
+		"with events of leader election":    2,
+	} {
+		t.Run(title, func(t *testing.T) {
+			w := newWorld(t)
+			object := w.object("one")
+			regarding := &corev1.ObjectReference{ // the recorders have no scheme
+				APIVersion: "v1", Kind: "ConfigMap", Namespace: object.Namespace, Name: object.Name, UID: object.UID,
+			}
+			type replica struct {
+				*events.Broadcaster
+				elected        <-chan struct{}
+				stop           func()
+				writes, leases *atomic.Int64 // requests
+			}
+			newReplica := func(instance string) *replica {
+				config, writes := countRequests(t, "/events")
+				broadcaster := w.broadcaster(config, events.Options{Scope: events.SameController, ReportingInstance: instance})
+				opts := w.electing(w.options(ctrl.Options{}))
+				if wantProcesses > 0 {
+					opts = withLegacy(opts, broadcaster)
+				}
+				config, leases := countRequests(t, "/leases/")
+				mgr, err := ctrl.NewManager(config, opts)
+				require.NoError(t, err)
+				require.NoError(t, mgr.Add(broadcaster))
+				return &replica{Broadcaster: broadcaster, elected: mgr.Elected(), stop: w.run(mgr), writes: writes, leases: leases}
+			}
+			emit := func(r *replica) {
+				recorder := r.NewRecorder(nil, name)
+				for range each {
+					recorder.Eventf(regarding, nil, corev1.EventTypeWarning, "Failed", "Trying", "it failed")
+				}
+			}
+
+			first := newReplica("first")
+			w.waitFor("the first election", first.elected)
+			second := newReplica("second")
+			emit(second)
+			emit(first)
+			w.flush(first.Broadcaster)
+			require.Eventually(t, func() bool { return second.leases.Load() >= 5 }, patience, apiserver.PollInterval)
+			assert.Zero(t, second.writes.Load(), "it does not lead")
+			assert.Equal(t, map[string]int{"it failed": each}, w.counts(name))
+
+			first.stop()
+			first.Shutdown()
+			w.waitFor("the second election", second.elected)
+			emit(second)
+			second.stop()
+			second.Shutdown()
+			list := w.written(name)
+			require.Len(t, list, 1)
+			require.NotNil(t, list[0].Series)
+			assert.EqualValues(t, 3*each, list[0].Series.Count)
+			assert.Equal(t, "first", list[0].ReportingInstance, "the instance that began the series")
+
+			// Leader election uses the identity of the process as its component. As a
+			// controller name, it would be a new controller for each process.
+			hostname, err := os.Hostname()
+			require.NoError(t, err)
+			notes := make(map[string][]string) // by process
+			for _, event := range w.written(compat.LeaderElection) {
+				process, note, ok := strings.Cut(event.Note, " ")
+				require.True(t, ok, event.Note)
+				assert.True(t, strings.HasPrefix(process, hostname+"_"), process)
+				assert.Equal(t, "Lease", event.Regarding.Kind)
+				assert.Equal(t, "leader", event.Regarding.Name)
+				assert.Equal(t, "LeaderElection", event.Reason)
+				assert.Nil(t, event.Series)
+				notes[process] = append(notes[process], note)
+			}
+			assert.Len(t, notes, wantProcesses)
+			for _, notes := range notes {
+				assert.ElementsMatch(t, []string{"became leader", "stopped leading"}, notes)
+			}
+		})
+	}
+}
+
+// patience bounds every wait. It is long because the tests share few cores with a
+// server and the race detector.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(apiserver.Main(m))
+}
+
+// world is a namespace on a real server.
+type world struct {
+	t         *testing.T
+	namespace string
+	clients   *kubernetes.Clientset // of an administrator
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{t: t, namespace: apiserver.Namespace(t), clients: apiserver.Clientset(t)}
+}
+
+// broadcaster returns a broadcaster with its own clients. The end of the test shuts it
+// down.
+func (w *world) broadcaster(config *rest.Config, opts events.Options) *events.Broadcaster {
+	w.t.Helper()
+	opts.Namespaces = []string{w.namespace}
+	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: apiserver.ClientsetFor(w.t, config).EventsV1()}, opts)
+	w.t.Cleanup(broadcaster.Shutdown)
+	return broadcaster
+}
+
+// options completes the options of a manager, which watches only this namespace and
+// opens no port.
+func (w *world) options(opts ctrl.Options) ctrl.Options {
+	opts.Controller = config.Controller{SkipNameValidation: new(true)} // all tests use the same name
+	opts.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}}
+	if opts.Metrics.BindAddress == "" {
+		opts.Metrics = server.Options{BindAddress: "0"}
+	}
+	return opts
+}
+
+// electing adds leader election to the options of a manager. A stopping leader
+// releases the lease, so no test waits for it to expire.
+func (w *world) electing(opts ctrl.Options) ctrl.Options {
+	opts.LeaderElection = true
+	opts.LeaderElectionID = "leader"
+	opts.LeaderElectionNamespace = w.namespace
+	opts.LeaderElectionReleaseOnCancel = true
+	opts.RetryPeriod = new(100 * time.Millisecond)
+	opts.LeaseDuration, opts.RenewDeadline = new(patience), new(patience/2) // for slow machines
+	return opts
+}
+
+func (w *world) manager(opts ctrl.Options) manager.Manager {
+	w.t.Helper()
+	mgr, err := ctrl.NewManager(apiserver.Config(w.t), w.options(opts))
+	require.NoError(w.t, err)
+	return mgr
+}
+
+func (w *world) newManager(opts ctrl.Options, to *events.Broadcaster) *Manager {
+	w.t.Helper()
+	mgr, err := NewManager(apiserver.Config(w.t), w.options(opts), to)
+	require.NoError(w.t, err)
+	return mgr
+}
+
+// run starts a manager. stop cancels its context and waits until it returns. The end of
+// the test calls stop too.
+func (w *world) run(mgr manager.Manager) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(w.t, <-ended)
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+func (w *world) object(name string) *corev1.ConfigMap {
+	w.t.Helper()
+	object, err := w.clients.CoreV1().ConfigMaps(w.namespace).Create(w.t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	return object
+}
+
+func (w *world) written(controller string) []eventsv1.Event {
+	w.t.Helper()
+	list, err := w.clients.EventsV1().Events(w.namespace).List(w.t.Context(), metav1.ListOptions{
+		FieldSelector: "reportingController=" + controller,
+	})
+	require.NoError(w.t, err)
+	return list.Items
+}
+
+// counts returns the number of occurrences on the server by note.
+func (w *world) counts(controller string) map[string]int {
+	w.t.Helper()
+	counts := make(map[string]int)
+	for _, event := range w.written(controller) {
+		n := 1
+		if event.Series != nil {
+			n = int(event.Series.Count)
+		}
+		counts[event.Note] += n
+	}
+	return counts
+}
+
+func (w *world) waitFor(what string, closed <-chan struct{}) {
+	w.t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		require.Fail(w.t, "timeout: "+what)
+	}
+}
+
+func (w *world) flush(broadcaster *events.Broadcaster) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	require.NoError(w.t, broadcaster.Flush(ctx))
+}
+
+// countRequests returns a client configuration and the number of its requests whose
+// paths contain part.
+func countRequests(t *testing.T, part string) (*rest.Config, *atomic.Int64) {
+	t.Helper()
+	config, n := apiserver.Config(t), new(atomic.Int64)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return promhttp.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			if strings.Contains(req.URL.Path, part) {
+				n.Add(1)
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	return config, n
+}
+
+// reconciler calls emit for each object until the manager stops, and then a hundred
+// times more, like a reconciler that completes its work.
+type reconciler struct {
+	client.Client
+	emit func(object *corev1.ConfigMap)
+
+	emitted atomic.Int64
+	looping chan struct{} // closed after 1000 calls
+	once    sync.Once
+}
+
+func newReconciler(t *testing.T, mgr manager.Manager, emit func(object *corev1.ConfigMap)) *reconciler {
+	t.Helper()
+	r := &reconciler{Client: mgr.GetClient(), emit: emit, looping: make(chan struct{})}
+	require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("tester").For(&corev1.ConfigMap{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(r))
+	return r
+}
+
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var object corev1.ConfigMap
+	if err := r.Get(ctx, req.NamespacedName, &object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	for last := 0; last < 100; {
+		if ctx.Err() != nil {
+			last++
+		}
+		r.emit(&object)
+		if r.emitted.Add(1) > 1000 {
+			r.once.Do(func() { close(r.looping) })
+		}
+	}
+	return ctrl.Result{}, nil
+}
