@@ -582,3 +582,17 @@ func TestDeniedForLong(t *testing.T) {
 	assert.Equal(t, refused, entryOf(tr, testKey("a")).phase)
 	assert.Equal(t, live, entryOf(tr, other).phase)
 }
+
+func TestOneFailureHoldsUpNoOtherSeries(t *testing.T) {
+	tr := New(Options{}, start)
+	for _, name := range []string{"a", "b", "c"} {
+		require.Empty(t, tr.Observe(testKey(name), Occurrence{}, start))
+	}
+	for range 2 {
+		w, _, ok := tr.Next(start)
+		require.True(t, ok)
+		tr.Apply(w, Result{Outcome: Troubled}, start)
+	}
+	_, _, ok := tr.Next(start)
+	assert.False(t, ok, "two failures in a row close the gate of the namespace")
+}
