@@ -47,16 +47,11 @@ type admission struct {
 type Result uint8
 
 const (
-	// None: no request was made.
-	None Result = iota
-	// Passed: the server handled the request.
-	Passed
-	// PushedBack: the server asks all clients to slow down.
-	PushedBack
-	// Failed: the server could not handle the request, or did not respond.
-	Failed
-	// Denied: the server does not permit the request.
-	Denied
+	None       Result = iota // no request was made
+	Passed                   // the server handled the request
+	PushedBack               // the server asks all clients to slow down
+	Failed                   // the server could not handle the request, or did not respond
+	Denied                   // the server does not permit the request
 )
 
 // Schedule decides which item is handled next. It holds each item in exactly one

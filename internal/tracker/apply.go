@@ -15,25 +15,15 @@ import (
 type Outcome uint8
 
 const (
-	// Written: the server has handled the request.
-	Written Outcome = iota
-	// PushedBack: the server asks all clients to slow down. It has not handled the
-	// request.
-	PushedBack
-	// Troubled: the request failed, and the server may have handled it or not.
-	Troubled
-	// Denied: credentials or permissions are missing, or not there yet.
-	Denied
-	// Gone: the Event to patch does not exist.
-	Gone
-	// Changed: the Event to patch has another version.
-	Changed
-	// Taken: an Event with the name to create exists.
-	Taken
-	// Refused: the server rejects the request, and would reject it again.
-	Refused
-	// Outcomes is the number of outcomes.
-	Outcomes
+	Written    Outcome = iota // the server has handled the request
+	PushedBack                // the server asks all clients to slow down, and has not handled the request
+	Troubled                  // the request failed; the server may have handled it or not
+	Denied                    // credentials or permissions are missing, or not there yet
+	Gone                      // the Event to patch does not exist
+	Changed                   // the Event to patch has another version
+	Taken                     // an Event with the name to create exists
+	Refused                   // the server rejects the request, and would reject it again
+	Outcomes                  // the number of outcomes
 )
 
 var outcomeNames = [Outcomes]string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"}

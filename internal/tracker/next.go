@@ -14,27 +14,17 @@ import (
 type Kind uint8
 
 const (
-	none Kind = iota
-	// Create creates the Event.
-	Create
-	// Recreate creates the Event again because it expired or was deleted.
-	Recreate
-	// MakeSeries turns a singleton into a series.
-	MakeSeries
-	// Heartbeat updates the count of an ongoing series.
-	Heartbeat
-	// Finish writes the last count of a series that is Finished or Unknown.
-	Finish
-	// FlushCount updates the count because someone waits for that.
-	FlushCount
-	// Look changes nothing. The response is the Event that has a name.
-	Look
-	// Close closes the Event of an earlier process as Finished.
-	Close
-	// Signpost makes the Event under the base name lead to the Ongoing one.
-	Signpost
-	// Kinds is the number of kinds.
-	Kinds
+	none       Kind = iota
+	Create          // creates the Event
+	Recreate        // creates the Event again because it expired or was deleted
+	MakeSeries      // turns a singleton into a series
+	Heartbeat       // updates the count of an ongoing series
+	Finish          // writes the last count of a series that is Finished or Unknown
+	FlushCount      // updates the count because someone waits for that
+	Look            // changes nothing; the response is the Event that has a name
+	Close           // closes the Event of an earlier process as Finished
+	Signpost        // makes the Event under the base name lead to the Ongoing one
+	Kinds           // the number of kinds
 )
 
 var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor"}

@@ -86,31 +86,21 @@ func New(opts Options, now time.Time) *Tracker {
 	return t
 }
 
-// Stats are numbers of a [Tracker] at one time.
+// Stats are numbers of a [Tracker] at one time. Package events documents them.
 type Stats struct {
-	// Occurrences is the number of occurrences that arrived, including dropped ones.
-	Occurrences uint64
-	// Singletons and Ongoing are the numbers of series that accept occurrences.
-	Singletons, Ongoing int
-	// Closing is the number of series that wait for their last write.
-	Closing int
-	// Capacity is the limit of Singletons and Ongoing together, and of Closing.
-	Capacity int
-	// Adopted is the number of series that continued in the Event of an earlier
-	// process which had their name.
-	Adopted uint64
-	// Ready is the number of series whose write can be sent.
-	Ready int
-	// Waiting is the number of series with something to write: ready, in flight, or
-	// waiting to be retried.
-	Waiting int
-	// LongestWait is for how long the first of these has waited.
-	LongestWait time.Duration
-	// Paused reports whether the server wants no requests, until PausedUntil.
-	Paused      bool
+	Occurrences         uint64 // that arrived, including dropped ones
+	Singletons, Ongoing int    // series that accept occurrences
+	Closing             int    // series that wait for their last write
+	Capacity            int    // limit of Singletons and Ongoing together, and of Closing
+	Adopted             uint64 // series that continued in an Event found by its name
+
+	Ready       int           // series whose write can be sent
+	Waiting     int           // series with something to write: ready, in flight, or retried
+	LongestWait time.Duration // of the first of these
+
+	Paused      bool // the server wants no requests, until PausedUntil
 	PausedUntil time.Time
-	// PausedTotal is for how long the server has wanted no requests so far.
-	PausedTotal time.Duration
+	PausedTotal time.Duration // so far
 }
 
 // Stats returns the current numbers.
