@@ -95,6 +95,21 @@ var restarts = map[string]struct {
 }
 
 // The server knows a series as of its last write.
+// Without a list nobody finds a series that does not occur again.
+func TestSeriesStaysOngoingWithoutAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &lister{server: newServer()}
+		first := startOn(t, s.server, s, Options{SkipList: true})
+		first.emitTimes(2)
+		first.flush(t)
+		first.kill()
+		startOn(t, s.server, s, Options{SkipList: true})
+		time.Sleep(2 * finishAfter)
+		synctest.Wait()
+		assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
+	})
+}
+
 func TestRestart(t *testing.T) {
 	for name, restart := range restarts {
 		for _, killed := range []bool{false, true} {
