@@ -37,6 +37,10 @@ const (
 	relistMax   = 2 * time.Minute
 )
 
+// deniedLists is how many times a list that is denied is made again: 2, 6, 14, and 30
+// minutes after the first.
+const deniedLists = 4
+
 // Options of a [Broadcaster]. The zero value stands for the defaults.
 type Options struct {
 	// ReportingInstance names this process in its Events. If empty, the name of the

@@ -159,26 +159,30 @@ func expiring(t *testing.T, opts Options, test func(t *testing.T, w *world)) {
 
 func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
 	const warnings = 20
-	expiring(t, Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
-		w.flood(100, 12*time.Minute, func() {
-			for i := range warnings {
-				w.emitAs("Warning", i)
-			}
+	for perSecond, during := range map[int]time.Duration{100: 12 * time.Minute, 50: time.Hour} {
+		t.Run(fmt.Sprint(perSecond), func(t *testing.T) {
+			expiring(t, Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
+				w.flood(perSecond, during, func() {
+					for i := range warnings {
+						w.emitAs("Warning", i)
+					}
+				})
+				ongoing := 0
+				for _, event := range w.server.list() {
+					if event.Type == "Warning" && stateOf(event) == "Ongoing" {
+						ongoing++
+					}
+				}
+				assert.Equal(t, warnings, ongoing)
+				assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
+				w.broadcaster.Shutdown()
+				assert.NotEmpty(t, w.dropped())
+				for _, drop := range w.dropped() {
+					require.Equal(t, "Normal", drop.Key.Type)
+				}
+			})
 		})
-		ongoing := 0
-		for _, event := range w.server.list() {
-			if event.Type == "Warning" && stateOf(event) == "Ongoing" {
-				ongoing++
-			}
-		}
-		assert.Equal(t, warnings, ongoing)
-		assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
-		w.broadcaster.Shutdown()
-		assert.NotEmpty(t, w.dropped())
-		for _, drop := range w.dropped() {
-			require.Equal(t, "Normal", drop.Key.Type)
-		}
-	})
+	}
 }
 
 func TestWaitingIsBoundedByTheTable(t *testing.T) {
@@ -208,24 +212,34 @@ func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
 	})
 }
 
+// brokenNamespace is a script that fails every request for the namespace "broken".
+func brokenNamespace(code int32) func(context.Context, request) error {
+	return func(_ context.Context, r request) error {
+		if r.name.Namespace == "broken" {
+			return statusError(code, 0)
+		}
+		return nil
+	}
+}
+
+// emitBroken emits an event about a Pod in the namespace "broken".
+func (w *world) emitBroken(eventtype string, i int) {
+	pod := testPod(i)
+	pod.Namespace = "broken"
+	w.recorder.Eventf(pod, nil, eventtype, "Tested", "Testing", "note")
+}
+
 func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 	const failing = 12_000
 	for reason, code := range map[DropReason]int32{DropDenied: 403, DropUnavailable: 500} {
 		t.Run(string(reason), func(t *testing.T) {
 			expiring(t, Options{EventTTL: time.Hour}, func(t *testing.T, w *world) {
-				w.server.script(func(_ context.Context, r request) error {
-					if r.name.Namespace == "broken" {
-						return statusError(code, 0)
-					}
-					return nil
-				})
+				w.server.script(brokenNamespace(code))
 				start := time.Now()
 				w.emit(0)
 				w.emit(0)
 				for i := range failing {
-					pod := testPod(i)
-					pod.Namespace = "broken"
-					w.recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
+					w.emitBroken("Normal", i)
 				}
 				time.Sleep(5 * time.Minute)
 				w.assertWarningIsPrompt(t)
@@ -255,6 +269,27 @@ func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestDeniedWarningsDoNotKeepTheTableFull(t *testing.T) {
+	expiring(t, Options{Capacity: 100, EventTTL: time.Hour}, func(t *testing.T, w *world) {
+		w.server.script(brokenNamespace(403))
+		for i := range 120 {
+			w.emitBroken("Warning", i)
+		}
+		time.Sleep(5 * time.Minute)
+		w.assertWarningIsPrompt(t)
+		time.Sleep(24 * time.Hour)
+		w.emit(1)
+		w.flush(t)
+		assert.Len(t, w.server.list(), 1)
+		dropped := 0
+		for _, drop := range w.dropped() {
+			assert.Equal(t, "broken", drop.Key.Regarding.Namespace)
+			dropped += drop.Count
+		}
+		assert.Equal(t, 120, dropped)
+	})
 }
 
 func TestWarningBeforeAFloodOfNormals(t *testing.T) {

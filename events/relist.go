@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,14 +31,23 @@ func (d *dispatcher) relist(id identity) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for _, namespace := range namespaces {
-		d.relistNamespace(lister, namespace, id)
+	// A permission can come late, for example if a role is created after the
+	// Deployment. The list is worth it as long as earlier Events exist.
+	backoff := wait.Backoff{Duration: relistMax, Factor: 2, Steps: deniedLists}
+	for {
+		namespaces = slices.DeleteFunc(slices.Clone(namespaces), func(namespace string) bool {
+			return !d.relistNamespace(lister, namespace, id)
+		})
+		if len(namespaces) == 0 || backoff.Steps == 0 || !d.sleep(backoff.Step()) {
+			return
+		}
 	}
 }
 
-// relistNamespace is relist for one namespace. An error says nothing about the
-// next one: roles are granted one by one.
-func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id identity) {
+// relistNamespace is relist for one namespace. It reports whether the server denies
+// the list. An error says nothing about the next namespace: roles are granted one by
+// one.
+func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id identity) (denied bool) {
 	b := d.b
 	logger := b.logger().WithValues("reportingController", id.controller, "namespace", namespace)
 	opts := metav1.ListOptions{
@@ -49,7 +59,7 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 	for {
 		page, outcome, err := d.listPage(lister, namespace, opts)
 		if d.ctx.Err() != nil { // the stop probably cut off the request
-			return
+			return false
 		}
 		b.outages.noteList(b, outcome, err)
 		switch {
@@ -61,7 +71,7 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 			listed += len(page.Items)
 			if page.Continue == "" {
 				logger.V(2).Info("Listed the events of earlier processes", "events", listed)
-				return
+				return false
 			}
 			opts.Continue = page.Continue
 		case apierrors.IsResourceExpired(err) && opts.Continue != "":
@@ -69,22 +79,22 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 			// server that is too slow for the list gets a pause before the next one.
 			opts.Continue = ""
 			if !d.sleep(backoff.Step()) {
-				return
+				return false
 			}
 		case outcome == tracker.PushedBack:
 			// The dispatcher waits until the pause is over.
 		case outcome == tracker.Troubled:
 			if !d.sleep(backoff.Step()) {
-				return
+				return false
 			}
 		case outcome == tracker.Denied:
 			if _, news := b.outages.deny(permission{namespace, "list"}, b.clock.Now()); news {
 				logger.Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
 			}
-			return
+			return true
 		default:
 			logger.Error(err, "Cannot list events. Series of earlier processes are found by name")
-			return
+			return false
 		}
 	}
 }

@@ -191,7 +191,7 @@ func TestListIsForbidden(t *testing.T) {
 		w.emit(0)
 		w.flush(t)
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, 3, s.pages.Load())
+		assert.EqualValues(t, 3*(1+deniedLists), s.pages.Load())
 		assert.Len(t, w.logs.with("Missing permission to list events"), 1)
 		assert.EqualValues(t, 1, countOf(s.only(t)))
 	})
@@ -211,13 +211,30 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 			second := startOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
 			time.Sleep(finishAfter)
 			synctest.Wait()
-			assert.Equal(t, []string{"secret", "ns", "kube-system"}, s.namespaces)
+			assert.Equal(t, []string{"secret", "ns", "kube-system"}, s.namespaces[:3])
 			assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 			assert.Equal(t, []string{"Finished x2"}, statesOf(t, second))
 			assert.Len(t, second.logs.with("list events", "secret"), 1)
 			assert.Len(t, second.logs.with("list events", "kube-system"), 1)
 		})
 	}
+}
+
+func TestListPermissionThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := listerThatFails(statusError(401, 0))
+		first := startOn(t, s.server, s, Options{SkipList: true})
+		first.emitTimes(2)
+		first.flush(t)
+		first.kill()
+
+		second := startOn(t, s.server, s, Options{})
+		time.Sleep(5 * time.Minute)
+		assert.Zero(t, second.broadcaster.Stats().Restored)
+		s.err.Store(nil)
+		time.Sleep(2 * time.Minute)
+		assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
+	})
 }
 
 // leaders are two processes of one controller.

@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -99,6 +100,10 @@ func TestGatesBackOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			items := w.add("a", 3)
+			if tt.result == Failed {
+				it, _ := w.Next(w.now)
+				w.fail(it, Failed) // the first failure closes nothing
+			}
 			for _, want := range tt.want {
 				it, ok := w.Next(w.now)
 				require.True(t, ok)
@@ -110,10 +115,37 @@ func TestGatesBackOff(t *testing.T) {
 			w.done(probe, Passed)
 			sent := w.send()
 			assert.Len(t, sent, len(items)-1, "the others follow the probe")
-			w.fail(sent[0], tt.result)
+			for _, it := range sent {
+				w.fail(it, tt.result)
+			}
 			assert.Equal(t, tt.want[0], w.sleep(), "a success resets the back-off")
 		})
 	}
+}
+
+// A network that loses single requests closes no gate.
+func TestSingleFailuresCloseNoGate(t *testing.T) {
+	w := newWorld(t)
+	w.add("a", 100)
+	w.add("b", 100)
+	for range 200 {
+		it, ok := w.Next(w.now)
+		require.True(t, ok)
+		w.done(it, Failed)
+		w.Ready(it, w.now, true, w.now)
+		it, ok = w.Next(w.now)
+		require.True(t, ok)
+		w.done(it, Passed)
+	}
+	assert.Empty(t, w.suspects)
+
+	// What is remembered about gates is bounded.
+	for i := range 3 * maxSuspects {
+		w.add(strconv.Itoa(i), 1)
+		w.done(w.send()[0], Failed)
+		require.LessOrEqual(t, len(w.suspects), maxSuspects)
+	}
+	assert.Empty(t, w.gates)
 }
 
 func TestBackoffOfItems(t *testing.T) {
@@ -206,7 +238,7 @@ func TestGateDrainsInBatches(t *testing.T) {
 	w := newWorld(t)
 	items := w.add("a", 3*unparkBatch)
 	first, _ := w.Next(w.now)
-	w.fail(first, Failed)
+	w.fail(first, Denied)
 	require.Empty(t, w.send())
 	ready, _, _ := w.Backlog()
 	assert.Zero(t, ready)

@@ -32,6 +32,7 @@ const (
 type model struct {
 	items    []*modelItem
 	gates    map[Gate]*modelGate
+	failed   map[Gate]bool // open gates whose latest request has failed
 	server   modelGate
 	round    int
 	paused   time.Duration
@@ -194,6 +195,7 @@ func (m *model) abandon(it *modelItem, r Result, retryAfter time.Duration) {
 	}
 	switch {
 	case r == Passed:
+		delete(m.failed, it.sent)
 		delete(m.gates, it.sent)
 		for _, other := range m.items {
 			if other.parked == g {
@@ -201,8 +203,11 @@ func (m *model) abandon(it *modelItem, r Result, retryAfter time.Duration) {
 			}
 		}
 		return
+	case r == Failed && g == nil && !m.failed[it.sent]:
+		m.failed[it.sent] = true
 	case (r == Failed || r == Denied) && (g == nil || probed):
 		if g == nil {
+			delete(m.failed, it.sent)
 			g = &modelGate{closed: true, since: m.now}
 			m.gates[it.sent] = g
 		}
@@ -454,7 +459,7 @@ func FuzzSchedule(f *testing.F) {
 		f.Add(history)
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {
-		r := &run{t: t, s: NewSchedule[*item](nil), model: model{gates: map[Gate]*modelGate{}, now: time.Hour}}
+		r := &run{t: t, s: NewSchedule[*item](nil), model: model{gates: map[Gate]*modelGate{}, failed: map[Gate]bool{}, now: time.Hour}}
 		for range runItems {
 			r.items = append(r.items, &modelItem{real: &item{key: Gate{"a", "create"}}})
 		}

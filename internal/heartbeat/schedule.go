@@ -77,6 +77,7 @@ type Schedule[T Item[T]] struct {
 	answered time.Duration // when a request passed last
 
 	gates    map[Gate]*gate[T] // the closed ones
+	suspects map[Gate]struct{} // open ones whose latest request has failed
 	rounds   uint16            // the latest round of any of them; never zero again
 	probes   queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
 	draining []*queue[T]       // parked items of gates that have opened
@@ -97,6 +98,8 @@ func NewSchedule[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[
 		pending: queue[T]{index: func(item T) *int32 { return &item.Slot().pending }},
 		gates:   make(map[Gate]*gate[T]),
 		probes:  queue[*gate[T]]{index: func(g *gate[T]) *int32 { return &g.index }},
+
+		suspects: make(map[Gate]struct{}),
 	}
 }
 
@@ -377,12 +380,17 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 	}
 	switch result {
 	case Passed:
+		delete(s.suspects, key)
 		if g != nil {
 			s.openGate(g)
 		}
 		return
 	case Failed, Denied:
 		if g == nil {
+			if result == Failed && s.forgive(key) {
+				return
+			}
+			delete(s.suspects, key)
 			g = &gate[T]{parked: queue[T]{index: s.waiting.index}, key: key}
 			s.gates[key] = g
 		} else if !probed {
@@ -408,6 +416,24 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 	} else {
 		s.probes.move(g, g.until)
 	}
+}
+
+// maxSuspects bounds how many gates are remembered. To forget them costs a request
+// each.
+const maxSuspects = 1000
+
+// forgive reports whether a failure leaves the gate of a namespace open. The first
+// one does: on a network that loses a request now and then, it must not hold up all
+// others of the namespace. A second one in a row does not.
+func (s *Schedule[T]) forgive(key Gate) bool {
+	if _, failed := s.suspects[key]; failed {
+		return false
+	}
+	if len(s.suspects) >= maxSuspects {
+		clear(s.suspects)
+	}
+	s.suspects[key] = struct{}{}
+	return true
 }
 
 // openGate opens the gate of a namespace.

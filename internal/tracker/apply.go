@@ -66,7 +66,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := w.entry
-	result := t.suspect(w.gate, r.Outcome.forGate())
+	result := r.Outcome.forGate()
 	t.sched.Done(e, w.gate, result, r.RetryAfter, at)
 	if e.life == forgotten {
 		return nil
@@ -108,30 +108,6 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	}
 	t.conclude(e, at, &drops)
 	return drops
-}
-
-// maxSuspects bounds how many gates are remembered. To forget them costs a request
-// each.
-const maxSuspects = 1000
-
-// suspect returns what the result of a request says about the gate of a namespace.
-// One failure says nothing: on a network that loses a request now and then, it
-// must not hold up all others of the namespace. A second one in a row does.
-func (t *Tracker) suspect(gate heartbeat.Gate, result heartbeat.Result) heartbeat.Result {
-	switch result {
-	case heartbeat.Passed:
-		delete(t.suspects, gate)
-	case heartbeat.Failed:
-		if _, failed := t.suspects[gate]; failed {
-			break
-		}
-		if len(t.suspects) >= maxSuspects {
-			clear(t.suspects)
-		}
-		t.suspects[gate] = struct{}{}
-		return heartbeat.None
-	}
-	return result
 }
 
 // apply applies a definite outcome to e.

@@ -52,8 +52,13 @@ const (
 	tended
 )
 
-// clockSkew is how far ahead the clock of another process may be.
-const clockSkew = time.Minute
+// clockSkew is how far ahead the clock of another process may be. A larger skew
+// costs a hand-over: the series continues in another Event.
+const clockSkew = 10 * time.Minute
+
+// maxRate is how many occurrences a second are possible. Whoever may create Events
+// could otherwise use up the count of a series.
+const maxRate = 1_000_000
 
 // judge says whether found is a stranger, alive, or dead to the series of key k.
 func (t *Tracker) judge(k *series.Key, found *series.Series, now time.Time) standing {
@@ -61,6 +66,8 @@ func (t *Tracker) judge(k *series.Key, found *series.Series, now time.Time) stan
 	case !t.isOf(k, found):
 		return stranger
 	case found.First.Sub(now) > clockSkew || found.Last.Sub(now) > clockSkew || found.Last.Before(found.First):
+		return stranger
+	case int64(found.Count) > maxRate*(1+int64(found.Last.Sub(found.First)/time.Second)):
 		return stranger
 	case t.isAlive(found, now):
 		return alive

@@ -795,7 +795,8 @@ func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
 }
 
 func isPossible(ev *toldEvent, now time.Duration) bool {
-	return ev.strange == "" && ev.first-now-frac <= time.Minute && ev.last-now-frac <= time.Minute
+	return ev.strange == "" && ev.first-now-frac <= 10*time.Minute && ev.last-now-frac <= 10*time.Minute &&
+		ev.count <= 1_000_000*(1+int((ev.last-ev.first)/time.Second))
 }
 
 // judge returns what ev is to e.
@@ -1031,7 +1032,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		if known && e.phase == claiming && (e.inTheWay == ev.name || e.next != nil && *e.next == ev.name) {
 			return ""
 		}
-		if len(o.where(isClosing)) >= o.opts.Capacity {
+		if len(o.where(isClosing)) >= (o.opts.Capacity+1)/2 {
 			return ""
 		}
 	case known:
@@ -1049,7 +1050,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		e.failures, e.retry = 0, never
 		o.conclude(e, now)
 		return e.label
-	case len(o.where(isAccepting)) >= o.opts.Capacity:
+	case len(o.where(isAccepting)) >= (o.opts.Capacity+1)/2:
 		return ""
 	}
 	e = o.enter(key)

@@ -21,6 +21,9 @@ import (
 // The list may be out of date, so Restore ignores series whose keys have ended in
 // this tracker. Heartbeats of restored series are spread over the time until others
 // take them for dead.
+//
+// Restore fills at most half of the tracker. What it leaves out is found by its name
+// when it occurs again.
 func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, drops []Drop) {
 	key := t.keyOf(found)
 	what := t.judge(&key, found, now)
@@ -89,7 +92,7 @@ func (t *Tracker) restored(hash uint64, k *series.Key, found *series.Series, at 
 // restoreAlive makes found accept occurrences, if there is room: a series that
 // occurs now is worth more than one that may. Tracker.mu is held.
 func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
-	if t.accepting.Load() >= int64(t.opts.Capacity) {
+	if t.accepting.Load() >= t.restorable() {
 		return false
 	}
 	at := t.offset(now)
@@ -122,7 +125,7 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 // restoreDead closes found, if there is room among what this tracker has to close
 // itself. Tracker.mu is held.
 func (t *Tracker) restoreDead(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
-	if t.closing.Load() >= int64(t.opts.Capacity) {
+	if t.closing.Load() >= t.restorable() {
 		return false
 	}
 	at := t.offset(now)
@@ -139,6 +142,10 @@ func (t *Tracker) restoreDead(hash uint64, k *series.Key, found *series.Series, 
 	t.schedule(e, at)
 	return true
 }
+
+// restorable is up to how many entries Restore adds others. What lists find must not
+// take the room of what happens in this process.
+func (t *Tracker) restorable() int64 { return int64(t.opts.Capacity+1) / 2 }
 
 // longAgo keeps impossible times from overflowing.
 const longAgo = 365 * 24 * time.Hour

@@ -46,7 +46,6 @@ type Tracker struct {
 	tombstones *tombstones
 	words      vocabulary // of the entries that are not forgotten
 	flushes    map[*Flush]struct{}
-	suspects   map[heartbeat.Gate]struct{} // gates whose latest request has failed
 	adopted    atomic.Uint64
 	accepting  atomic.Int64
 	closing    atomic.Int64
@@ -76,8 +75,6 @@ func New(opts Options, now time.Time) *Tracker {
 		words:   make(vocabulary),
 		sched:   heartbeat.NewSchedule[*Entry](opts.Jitter),
 		flushes: make(map[*Flush]struct{}),
-
-		suspects: make(map[heartbeat.Gate]struct{}),
 	}
 	// A whole microsecond, because a counter stores no less. Truncate would drop the
 	// monotonic reading.

@@ -546,9 +546,17 @@ func TestSaturatedEventIsNotOwn(t *testing.T) {
 	tr := New(Options{}, start)
 	k := testKey("a")
 	tr.Observe(k, Occurrence{Instance: "controller-0"}, start)
-	found := restorable(k, start.Truncate(time.Microsecond), start.Truncate(time.Microsecond))
+	later := start.Add(time.Hour)
+	found := restorable(k, start.Truncate(time.Microsecond), later.Truncate(time.Microsecond))
 	found.Count = math.MaxInt32
+	assert.Equal(t, alive, tr.judgeFor(entryOf(tr, k), found, later))
+
+	// Nothing occurs more than a million times a second.
+	found.Last = found.First.Add(9 * time.Second)
+	found.Count = 10_000_000
 	assert.Equal(t, alive, tr.judgeFor(entryOf(tr, k), found, start))
+	found.Count++
+	assert.Equal(t, stranger, tr.judgeFor(entryOf(tr, k), found, start))
 }
 
 // Who waits behind a missing permission for longer than the server keeps an Event is
