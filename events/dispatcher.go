@@ -10,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
@@ -30,7 +29,7 @@ func newLimiter(opts Options) *rate.Limiter {
 // dispatcher makes the requests that the tracker wants, from its start to its
 // stop. One goroutine decides when the next one is made: when the tracker has a
 // write, the rate limiter permits it, and fewer than Options.Workers requests are in
-// flight. Each request has a goroutine of its own.
+// flight. Each request in flight has a goroutine.
 type dispatcher struct {
 	b      *Broadcaster
 	ctx    context.Context // ends with stop
@@ -43,9 +42,14 @@ type dispatcher struct {
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
+	// requests passes a request to an idle goroutine, whose stack has grown already.
+	requests chan func() (abandoned bool)
+
+	// Invariant: busy + idle <= Options.Workers.
 	mu        sync.Mutex
 	busy      int // requests in flight that count against Options.Workers
-	abandoned int // requests in flight that do not, because they hang
+	idle      int // goroutines that wait for a request
+	abandoned int // requests in flight that do not count, because they hang
 }
 
 // listRequest asks for one page of a list. The dispatcher decides when it is made.
@@ -58,7 +62,7 @@ type listRequest struct {
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest)}
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest), requests: make(chan func() bool)}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -79,6 +83,8 @@ func (d *dispatcher) poke() {
 func (d *dispatcher) run() {
 	b := d.b
 	var list *listRequest // the one that waits
+	timer := b.clock.NewTimer(0)
+	defer timer.Stop()
 	for d.ctx.Err() == nil {
 		b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(b.clock.Now()) }))
 		next := d.startRequests(&list)
@@ -87,9 +93,8 @@ func (d *dispatcher) run() {
 			lists = nil // one at a time
 		}
 		var timeout <-chan time.Time
-		var timer clock.Timer
 		if !next.IsZero() {
-			timer = b.clock.NewTimer(next.Sub(b.clock.Now()))
+			timer.Reset(next.Sub(b.clock.Now()))
 			timeout = timer.C()
 		}
 		select {
@@ -97,9 +102,6 @@ func (d *dispatcher) run() {
 		case list = <-lists:
 		case <-timeout:
 		case <-d.ctx.Done():
-		}
-		if timer != nil {
-			timer.Stop()
 		}
 	}
 	if list != nil {
@@ -138,8 +140,7 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 	if l := *list; l != nil {
 		if pass, ok := b.tracker.Admit(now); ok {
 			*list = nil
-			d.enter()
-			d.goroutines.Go(func() { d.list(l, pass) })
+			d.enter(func() (abandoned bool) { return d.list(l, pass) })
 			return true
 		}
 	}
@@ -150,8 +151,7 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 		return drops
 	}))
 	if ok {
-		d.enter()
-		d.goroutines.Go(func() { d.write(write) })
+		d.enter(func() (abandoned bool) { return d.write(write) })
 	}
 	return ok
 }
@@ -171,32 +171,63 @@ func (d *dispatcher) hasRoom() bool {
 	return d.busy < d.b.opts.Workers
 }
 
-func (d *dispatcher) enter() {
+// enter makes a request in a goroutine. The request reports whether it was abandoned.
+func (d *dispatcher) enter(request func() (abandoned bool)) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.busy++
+	idle := d.idle > 0
+	if idle {
+		d.idle--
+	}
+	d.mu.Unlock()
+	if idle {
+		select {
+		case d.requests <- request:
+			return
+		case <-d.ctx.Done():
+		}
+	}
+	d.goroutines.Go(func() { d.work(request) })
 }
 
-// leave says that a request which enter has announced has ended.
-func (d *dispatcher) leave(abandoned bool) {
+// work makes requests, at first the given one, until there are enough goroutines
+// without this one.
+func (d *dispatcher) work(request func() (abandoned bool)) {
+	for d.leave(request()) {
+		select {
+		case request = <-d.requests:
+		case <-d.ctx.Done():
+			return
+		}
+	}
+}
+
+// leave says that a request has ended. It reports whether the goroutine is to wait
+// for another one.
+func (d *dispatcher) leave(abandoned bool) (idle bool) {
+	defer d.poke()
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if abandoned {
 		d.abandoned--
 	} else {
 		d.busy--
 	}
-	d.mu.Unlock()
-	d.poke()
+	if d.busy+d.idle >= d.b.opts.Workers {
+		return false
+	}
+	d.idle++
+	return true
 }
 
 // write makes the request of a write and applies the response.
-func (d *dispatcher) write(write *tracker.Write) {
+func (d *dispatcher) write(write *tracker.Write) (abandoned bool) {
 	b := d.b
 	watchdog := d.watch(func() { b.tracker.Abandon(write, b.clock.Now()) })
 	sent := b.clock.Now()
 	event, err := d.send(write)
 	answered := b.clock.Now()
-	abandoned := watchdog.stop()
+	abandoned = watchdog.stop()
 	result := classify(err, write.Creates())
 	result.Event = event
 	b.counters.wrote(write, result.Outcome, answered.Sub(sent))
@@ -205,7 +236,7 @@ func (d *dispatcher) write(write *tracker.Write) {
 		b.outages.noteWrite(b, write, result.Outcome, err)
 	}
 	b.drop(b.logger(), err, drops)
-	d.leave(abandoned)
+	return abandoned
 }
 
 // send makes the request of a write and returns the Event that the sink returns.
@@ -230,7 +261,7 @@ func (d *dispatcher) send(write *tracker.Write) (event *eventsv1.Event, err erro
 }
 
 // list makes a request for a page of a list.
-func (d *dispatcher) list(l *listRequest, pass heartbeat.Pass) {
+func (d *dispatcher) list(l *listRequest, pass heartbeat.Pass) (abandoned bool) {
 	b := d.b
 	var once sync.Once
 	back := func(result tracker.Result) {
@@ -238,10 +269,10 @@ func (d *dispatcher) list(l *listRequest, pass heartbeat.Pass) {
 	}
 	watchdog := d.watch(func() { back(tracker.Result{Outcome: tracker.Troubled}) })
 	result := l.make()
-	abandoned := watchdog.stop()
+	abandoned = watchdog.stop()
 	back(result)
 	close(l.done)
-	d.leave(abandoned)
+	return abandoned
 }
 
 // request calls the sink. Whatever the sink does, it ends in an error.

@@ -285,6 +285,9 @@ func versionOf(event *eventsv1.Event) uint64 {
 }
 
 func versionNumber(text string) uint64 {
+	if text == "" {
+		return 0 // an error would allocate
+	}
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0

@@ -435,7 +435,7 @@ func ownerIf(ours bool) owner {
 func (t *Tracker) nameEntry(e *Entry, at time.Duration) {
 	k := e.Key()
 	e.status.named = true
-	if t.tombstones.taken(t.nameHashOf(e), at) || t.tends(e.hash, &k, k.BaseName(), e) {
+	if t.tombstones.taken(t.nameHashOf(e), at) || t.another(e.hash, &k, e, (*Entry).hasBaseName) {
 		t.takeUniqueName(e)
 	}
 }

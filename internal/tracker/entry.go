@@ -249,6 +249,9 @@ func (e *Entry) rename(name string) {
 // hasUniqueName reports whether the name differs from the base name.
 func (e *Entry) hasUniqueName() bool { return e.extra != nil && e.extra.uniqueName != "" }
 
+// hasBaseName reports whether e has a name, and it is the base name.
+func (e *Entry) hasBaseName() bool { return e.status.named && !e.hasUniqueName() }
+
 // hasAttempts reports whether there are writes whose outcome is unknown.
 func (e *Entry) hasAttempts() bool { return e.extra != nil && len(e.extra.attempts) > 0 }
 

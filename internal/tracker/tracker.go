@@ -146,15 +146,20 @@ func (s *shard) open(e *Entry) {
 // tends reports whether an entry other than e has the Event of k with that name,
 // or will have it. Tracker.mu is held.
 func (t *Tracker) tends(hash uint64, k *series.Key, name string, e *Entry) bool {
+	return t.another(hash, k, e, func(other *Entry) bool { return other.name() == name })
+}
+
+// another reports whether an entry of k other than e matches. Tracker.mu is held.
+func (t *Tracker) another(hash uint64, k *series.Key, e *Entry, match func(*Entry) bool) bool {
 	s := t.shard(hash)
 	s.mu.Lock()
 	other := s.entries.find(hash, k)
 	s.mu.Unlock()
-	if other != nil && other != e && other.name() == name {
+	if other != nil && other != e && match(other) {
 		return true
 	}
 	for other := range t.closed.with(hash) {
-		if other != e && other.key.is(k) && other.name() == name {
+		if other != e && other.key.is(k) && match(other) {
 			return true
 		}
 	}
