@@ -64,7 +64,7 @@ type Options struct {
 	EventTTL time.Duration
 
 	// HeartbeatInterval is the time between two writes of an ongoing series. It must
-	// be well below EventTTL, because a heartbeat keeps the server from deleting the
+	// be shorter than EventTTL, and should be half of it, because a heartbeat keeps the server from deleting the
 	// Event. If many series are ongoing, one interval of each is shorter, to spread
 	// the heartbeats. If zero, half of EventTTL.
 	HeartbeatInterval time.Duration
@@ -189,8 +189,12 @@ func (o Options) Validate() error {
 			fail("%s is negative: %d", n.name, n.value)
 		}
 	}
-	if interval := o.tracker().WithDefaults().HeartbeatInterval; o.FirstHeartbeat > interval {
-		fail("FirstHeartbeat is longer than HeartbeatInterval: %v > %v", o.FirstHeartbeat, interval)
+	t := o.tracker().WithDefaults()
+	if t.FirstHeartbeat > t.HeartbeatInterval {
+		fail("FirstHeartbeat is longer than HeartbeatInterval: %v > %v", t.FirstHeartbeat, t.HeartbeatInterval)
+	}
+	if t.EventTTL > 0 && t.HeartbeatInterval >= t.EventTTL {
+		fail("HeartbeatInterval is not shorter than EventTTL: %v >= %v", t.HeartbeatInterval, t.EventTTL)
 	}
 	if math.IsNaN(float64(o.QPS)) {
 		fail("QPS is %v", o.QPS)

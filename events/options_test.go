@@ -14,7 +14,7 @@ func TestOptionsValidate(t *testing.T) {
 		{},
 		{QPS: -1},
 		{FirstHeartbeat: time.Minute, ClusterNamespace: "default"},
-		{EventTTL: maxDuration, HeartbeatInterval: maxDuration, FirstHeartbeat: maxDuration, FinishAfter: maxDuration, ShutdownTimeout: maxDuration},
+		{EventTTL: maxDuration, HeartbeatInterval: maxDuration - 1, FirstHeartbeat: maxDuration - 1, FinishAfter: maxDuration, ShutdownTimeout: maxDuration},
 	} {
 		require.NoError(t, valid.Validate())
 	}
@@ -41,12 +41,13 @@ events: Options.Workers is negative: -8
 events: Options.QPS is NaN
 events: Options.ClusterNamespace is "here"; the API server accepts "kube-system" and "default"`)
 	for want, o := range map[string]Options{
-		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 1h0m0s > 30m0s": {FirstHeartbeat: time.Hour},
-		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 2ns > 1ns":      {FirstHeartbeat: 2, HeartbeatInterval: 1},
-		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 45m0s > 30m0s":  {FirstHeartbeat: 45 * time.Minute, EventTTL: time.Hour},
-		"events: Options.HeartbeatInterval is longer than 8760h0m0s: 8760h0m0.000000001s": {HeartbeatInterval: maxDuration + 1},
-		"events: Options.EventTTL is longer than 8760h0m0s: 2562047h47m16.854775807s":     {EventTTL: math.MaxInt64},
-		"events: Options.ShutdownTimeout is negative: -10s":                               {ShutdownTimeout: -10 * time.Second},
+		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 1h0m0s > 30m0s":  {FirstHeartbeat: time.Hour},
+		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 2ns > 1ns":       {FirstHeartbeat: 2, HeartbeatInterval: 1},
+		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 45m0s > 30m0s":   {FirstHeartbeat: 45 * time.Minute, EventTTL: time.Hour},
+		"events: Options.HeartbeatInterval is not shorter than EventTTL: 1h0m0s >= 1h0m0s": {HeartbeatInterval: time.Hour},
+		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: maxDuration + 1},
+		"events: Options.EventTTL is longer than 8760h0m0s: 2562047h47m16.854775807s":      {EventTTL: math.MaxInt64},
+		"events: Options.ShutdownTimeout is negative: -10s":                                {ShutdownTimeout: -10 * time.Second},
 	} {
 		assert.EqualError(t, o.Validate(), want)
 	}

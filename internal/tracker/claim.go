@@ -103,10 +103,12 @@ func (t *Tracker) began(e *Entry, found *series.Series) bool {
 }
 
 // judgeFor says what found is to e. An Event is e's own only if its count and time
-// equal an attempt that was sent.
+// equal an attempt that was sent, and no other entry has it: two entries of one key
+// can begin in the same microsecond.
 func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standing {
 	k := e.Key()
-	if t.began(e, found) && e.hasAttempts() {
+	isTended := t.tends(e.hash, &k, found.Name, e)
+	if !isTended && t.began(e, found) && e.hasAttempts() {
 		if _, ok := e.attempted(found); ok {
 			return own
 		}
@@ -115,7 +117,7 @@ func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standi
 		}
 	}
 	what := t.judge(&k, found, now)
-	if what == alive && t.tends(e.hash, &k, found.Name, e) {
+	if what == alive && isTended {
 		return tended
 	}
 	return what

@@ -435,3 +435,29 @@ func TestSignpostIsRenewed(t *testing.T) {
 	}
 	assert.Len(t, versions, 3)
 }
+
+// Two entries of one key begin in the same microsecond, and no create of either has a
+// response.
+func TestEventOfAnotherEntryIsNotOwn(t *testing.T) {
+	tr := New(Options{Capacity: 2}, start)
+	k := testKey("a")
+	twice := func(k *series.Key, now time.Time) {
+		tr.Observe(k, Occurrence{Instance: "controller-0"}, now)
+		tr.Observe(k, Occurrence{Instance: "controller-0"}, now)
+	}
+	twice(k, start)
+	first := entryOf(tr, k)
+	w := send(t, tr, start, Create)
+	tr.Apply(w, Result{Outcome: Troubled}, start)
+	found := w.Series
+	assert.Equal(t, own, tr.judgeFor(first, &found, start))
+
+	// Others evict the first entry, and the second one evicts one of them.
+	twice(testKey("b"), start.Add(time.Microsecond))
+	twice(testKey("c"), start.Add(time.Microsecond))
+	twice(k, start)
+	second := entryOf(tr, k)
+	second.more().attempts = first.extra.attempts
+	assert.Equal(t, tended, tr.judgeFor(second, &found, start))
+	assert.Equal(t, own, tr.judgeFor(first, &found, start))
+}

@@ -801,16 +801,17 @@ func isPossible(ev *toldEvent, now time.Duration) bool {
 
 // judge returns what ev is to e.
 func (o *oracle) judge(e *told, ev *toldEvent, now time.Duration) standing {
+	isTended := o.isTended(e, ev.name)
 	switch {
-	case began(e, ev) && e.hasTried(ev):
+	case !isTended && began(e, ev) && e.hasTried(ev):
 		return own
-	case began(e, ev) && len(e.tried) > 0 && e.smallest() <= ev.count:
+	case !isTended && began(e, ev) && len(e.tried) > 0 && e.smallest() <= ev.count:
 		return shared
 	case !isPossible(ev, now):
 		return stranger
 	case !o.isAlive(ev, now):
 		return dead
-	case o.isTended(e, ev.name):
+	case isTended:
 		return tended
 	default:
 		return alive
