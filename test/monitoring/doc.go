@@ -1,8 +1,7 @@
-// Package monitoring generates the dashboard for the metrics of a broadcaster, and a
-// picture of what the dashboard shows for a recorded run of the chaos test. It also
-// tests the alert rules.
+// Package monitoring tests the dashboard and the alert rules for the metrics of a
+// broadcaster, and draws what the dashboard shows for a recorded run of the chaos test.
 //
-//	make dashboard  # writes docs/monitoring/dashboard.json and chaos.svg
+//	make dashboard  # draws docs/monitoring/chaos.svg
 //	make recording  # records another run first
 //
 // The tests evaluate each query of the dashboard and each alert over the recording,
