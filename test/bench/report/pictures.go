@@ -32,7 +32,7 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 		name     string
 		measured bool
 		height   vg.Length
-		draw     func(*bench.Results) (*plot.Plot, error)
+		draw     func(*bench.Results) (*plot.Plot, []chart.Line)
 	}{
 		{"occurrence", len(r.Hot) > 0, 230, occurrencePicture},
 		{"hour", len(r.Loop) > 0, 300, hourPicture},
@@ -43,25 +43,23 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 		if !p.measured {
 			continue
 		}
-		picture, err := p.draw(r)
-		if err != nil {
+		picture, lines := p.draw(r)
+		if err := chart.Add(picture, lines...); err != nil {
 			return nil, fmt.Errorf("picture %s: %w", p.name, err)
 		}
-		if files["benchmarks/"+p.name+".svg"], err = chart.SVG(760, p.height, []*plot.Plot{picture}); err != nil {
-			return nil, err
-		}
+		files["benchmarks/"+p.name+".svg"] = chart.SVG(760, p.height, []*plot.Plot{picture})
 	}
 	return files, nil
 }
 
 // occurrencePicture shows the recorders with typed objects.
-func occurrencePicture(r *bench.Results) (*plot.Plot, error) {
+func occurrencePicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
 	fastest := math.Inf(1)
 	for _, c := range r.Hot[0].Costs {
 		fastest = min(fastest, c.CPU.Median)
 	}
 	origin := math.Pow10(int(math.Log10(fastest)))
-	p := chart.New("CPU time of one more occurrence of a series (median)", "nanoseconds (logarithmic)", "")
+	p = chart.New("CPU time of one more occurrence of a series (median)", "nanoseconds (logarithmic)", "")
 	chart.Log(&p.X)
 	var names []string
 	for _, name := range []string{bench.ToolsOld, bench.ToolsNew, bench.Ours, bench.FloorClock, bench.Floor} {
@@ -71,15 +69,12 @@ func occurrencePicture(r *bench.Results) (*plot.Plot, error) {
 		}
 		y := float64(len(names))
 		// Bar charts of gonum start at zero, which a logarithmic axis does not have.
-		bar := chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, {X: c.CPU.Median, Y: y}}}
-		if err := chart.Add(p, bar); err != nil {
-			return nil, err
-		}
+		lines = append(lines, chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, {X: c.CPU.Median, Y: y}}})
 		names = append(names, title(name)+": "+nanoseconds(c.CPU.Median))
 	}
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(len(names))-0.5
-	return p, nil
+	return p, lines
 }
 
 // quarters labels every quarter of an hour, in minutes.
@@ -92,7 +87,7 @@ var quarters = plot.TickerFunc(func(low, high float64) []plot.Tick {
 })
 
 // hourPicture shows a loop that updates its object. The README contains it.
-func hourPicture(r *bench.Results) (*plot.Plot, error) {
+func hourPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
 	return requests(r, 60, "API requests of a hot loop in an hour\n(one event per second, the object changes each time)", func(l bench.Loop) chart.Line {
 		line := chart.Line{Color: colors[l.Recorder]}
 		if l.Updated {
@@ -104,7 +99,7 @@ func hourPicture(r *bench.Results) (*plot.Plot, error) {
 }
 
 // loopPicture compares loops that update their object with loops that do not.
-func loopPicture(r *bench.Results) (*plot.Plot, error) {
+func loopPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
 	return requests(r, 120, "API requests of a hot loop in two hours", func(l bench.Loop) chart.Line {
 		switch {
 		case !l.Updated:
@@ -119,8 +114,8 @@ func loopPicture(r *bench.Results) (*plot.Plot, error) {
 
 // requests shows the loops for which style returns a name, in the order of their
 // requests.
-func requests(r *bench.Results, minutes int, title string, style func(bench.Loop) chart.Line) (*plot.Plot, error) {
-	p := chart.New(title, "minutes", "requests so far (logarithmic)")
+func requests(r *bench.Results, minutes int, title string, style func(bench.Loop) chart.Line) (p *plot.Plot, lines []chart.Line) {
+	p = chart.New(title, "minutes", "requests so far (logarithmic)")
 	chart.Log(&p.Y)
 	p.X.Tick.Marker = quarters
 	loops := slices.SortedStableFunc(slices.Values(r.Loop), func(a, b bench.Loop) int { return b.Sent[minutes] - a.Sent[minutes] })
@@ -132,15 +127,13 @@ func requests(r *bench.Results, minutes int, title string, style func(bench.Loop
 		for minute, n := range l.Sent[:minutes+1] {
 			line.Points = append(line.Points, plotter.XY{X: float64(minute), Y: float64(n)})
 		}
-		if err := chart.Add(p, line); err != nil {
-			return nil, err
-		}
+		lines = append(lines, line)
 	}
-	return p, nil
+	return p, lines
 }
 
-func heapPicture(r *bench.Results) (*plot.Plot, error) {
-	p := chart.New("Heap of an ongoing series", "series (logarithmic)", "bytes per series")
+func heapPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
+	p = chart.New("Heap of an ongoing series", "series (logarithmic)", "bytes per series")
 	chart.Log(&p.X)
 	for _, recorder := range []string{bench.ToolsNew, bench.Ours} {
 		shared := chart.Line{Name: recorder, Color: colors[recorder]}
@@ -151,18 +144,16 @@ func heapPicture(r *bench.Results) (*plot.Plot, error) {
 				held.Points = append(held.Points, plotter.XY{X: float64(h.Series), Y: h.Held})
 			}
 		}
-		if err := chart.Add(p, held, shared); err != nil {
-			return nil, err
-		}
+		lines = append(lines, held, shared)
 	}
-	return p, nil
+	return p, lines
 }
 
 // pictured is the number of series in the picture of writes.
 const pictured = 100_000
 
-func writesPicture(r *bench.Results) (*plot.Plot, error) {
-	p := chart.New(fmt.Sprintf("Writes per minute for %s series", count(pictured)), "minutes since the start or restart", "writes")
+func writesPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
+	p = chart.New(fmt.Sprintf("Writes per minute for %s series", count(pictured)), "minutes since the start or restart", "writes")
 	p.X.Tick.Marker = quarters
 	for _, s := range r.Simulation {
 		if s.Series != pictured {
@@ -175,14 +166,11 @@ func writesPicture(r *bench.Results) (*plot.Plot, error) {
 		for minute := s.Beginning; minute < len(s.Writes); minute++ {
 			line.Points = append(line.Points, plotter.XY{X: float64(minute), Y: float64(s.Writes[minute])})
 		}
-		lines := []chart.Line{line}
+		lines = append(lines, line)
 		if !s.Rebuilt {
 			limit := plotter.XYs{{X: 0, Y: 1.5 * s.Mean}, {X: float64(len(s.Writes)), Y: 1.5 * s.Mean}}
 			lines = append(lines, chart.Line{Name: "1.5 × mean", Color: color.Gray{Y: 140}, Dashed: true, Points: limit})
 		}
-		if err := chart.Add(p, lines...); err != nil {
-			return nil, err
-		}
 	}
-	return p, nil
+	return p, lines
 }

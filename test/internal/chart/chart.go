@@ -97,7 +97,7 @@ func Add(p *plot.Plot, lines ...Line) error {
 
 // SVG draws rows of plots as a picture. Sizes are in points. All rows must have the
 // same length.
-func SVG(width, height vg.Length, rows ...[]*plot.Plot) ([]byte, error) {
+func SVG(width, height vg.Length, rows ...[]*plot.Plot) []byte {
 	svg := vgsvg.New(width, height)
 	canvas := draw.New(svg)
 	canvas.SetColor(color.White)
@@ -112,11 +112,9 @@ func SVG(width, height vg.Length, rows ...[]*plot.Plot) ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	if _, err := svg.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("chart: %w", err)
-	}
+	_, _ = svg.WriteTo(&b) // a Buffer returns no error
 	// Few machines have the font of gonum. Arial has the same metrics.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")), nil
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 }
 
 // drawPlot draws a plot with its legend to the right of the data, where it hides
