@@ -2,12 +2,10 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/go-logr/logr"
@@ -23,9 +21,7 @@ import (
 const queueSize = 1000
 
 // toolsEvents is client-go's tools/events. An event passes three goroutines and a
-// queue that drops events when it is full, so at most queueSize events may be in
-// flight. The recorder has processed an event when the unexported cache has counted
-// it. settle reads the cache under its lock every pollInterval.
+// queue. The recorder has processed an event when the unexported cache has counted it.
 type toolsEvents struct {
 	clientevents.EventBroadcaster
 	recorder clientevents.EventRecorder
@@ -33,15 +29,6 @@ type toolsEvents struct {
 
 	mu    *sync.Mutex   // of the cache
 	cache reflect.Value // a map to *eventsv1.Event
-}
-
-// poll waits until counted returns n. A call takes at most about a microsecond.
-func poll(n int64, counted func() int64) {
-	for deadline := time.Now().Add(patience); counted() < n; time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			panic(fmt.Sprintf("bench: client-go processed %d of %d events", counted(), n))
-		}
-	}
 }
 
 func newToolsEvents(to clientevents.EventSink) *toolsEvents {
@@ -62,9 +49,6 @@ func (r *toolsEvents) eventf(s *subject) {
 	regarding, related := s.objects()
 	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
 }
-
-func (*toolsEvents) batch() int       { return queueSize }
-func (r *toolsEvents) settle(n int64) { poll(n, r.counted) }
 
 // counted returns the number of occurrences in the cache.
 func (r *toolsEvents) counted() (n int64) {
@@ -93,8 +77,7 @@ func (r *toolsEvents) close() {
 }
 
 // toolsRecord is client-go's tools/record. An event passes two goroutines and two
-// queues that drop events when they are full, so at most queueSize events may be in
-// flight. The spam filter is the last step for an event. Its key function counts the
+// queues. The spam filter is the last step for an event. Its key function counts the
 // events and otherwise does what the default does.
 type toolsRecord struct {
 	record.EventBroadcaster
@@ -132,7 +115,6 @@ func (r *toolsRecord) eventf(s *subject) {
 	r.recorder.Eventf(s.regarding.Object, corev1.EventTypeWarning, reason, note, noteArgs...)
 }
 
-func (*toolsRecord) batch() int            { return queueSize }
+func (r *toolsRecord) counted() int64      { return r.processed.Load() }
 func (*toolsRecord) tracked(begun int) int { return min(begun, legacyCacheSize) }
 func (r *toolsRecord) close()              { r.Shutdown() }
-func (r *toolsRecord) settle(n int64)      { poll(n, r.processed.Load) }

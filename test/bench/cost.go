@@ -41,8 +41,7 @@ type Cost struct {
 	// Allocs and Bytes are allocations per occurrence, on all goroutines.
 	Allocs float64 `json:"allocs"`
 	Bytes  float64 `json:"bytes"`
-	// Ratio is CPU divided by the CPU of the first recorder in the same round.
-	Ratio Spread `json:"ratio"`
+	Ratio  Spread  `json:"ratio"` // CPU divided by that of the first recorder in the same round
 }
 
 // Costs are the costs of several recorders.
@@ -61,10 +60,8 @@ func (c Costs) Of(recorder string) *Cost {
 // turn is the work of one recorder in one round.
 type turn struct {
 	recorder string
-	// n is the number of occurrences of run. Slow recorders have fewer, so that all
-	// turns take about the same time.
-	n   int
-	run func(n int)
+	n        int // occurrences, fewer of slow recorders: all turns take about the same time
+	run      func(n int)
 }
 
 // interleave runs all turns in each round.

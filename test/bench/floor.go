@@ -73,9 +73,7 @@ func referenceTo(o *object) floorReference {
 	}
 }
 
-func (*floor) batch() int   { return 0 }
-func (*floor) settle(int64) {}
-func (*floor) close()       {}
+func (*floor) close() {}
 
 func (f *floor) tracked(int) int {
 	f.mu.Lock()

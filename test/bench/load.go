@@ -8,16 +8,11 @@ import (
 
 // Heap is the heap usage of running series, in bytes per series.
 type Heap struct {
-	Recorder string `json:"recorder"`
-	Series   int    `json:"series"`
-	// Shared is the usage while the caller keeps the objects, and with them their
-	// strings, as a controller with an informer does.
-	Shared float64 `json:"shared"`
-	// Held is the usage when only the recorder keeps the strings.
-	Held float64 `json:"held"`
-	// Tracked is the number of series that the recorder tracks in the end.
-	// tools/record evicts series.
-	Tracked int `json:"tracked"`
+	Recorder string  `json:"recorder"`
+	Series   int     `json:"series"`
+	Shared   float64 `json:"shared"`  // while the caller keeps the objects with their strings
+	Held     float64 `json:"held"`    // while only the recorder keeps the strings
+	Tracked  int     `json:"tracked"` // series in the end; tools/record evicts series
 }
 
 // MeasureHeap measures a recorder with the given number of running series, all of
@@ -47,17 +42,15 @@ func heapOf(name string, series int, subject func(i int) *subject) (bytes float6
 // Flood is the duration of Eventf calls while the server cannot keep up with the
 // writes. Times are in nanoseconds.
 type Flood struct {
-	Recorder string `json:"recorder"`
-	// Latency is the time that the server takes for a write.
-	Latency time.Duration `json:"latency"`
-	Series  int           `json:"series"`
-	Calls   int           `json:"calls"`
-	// Writes is the number of writes during the calls.
-	Writes int64         `json:"writes"`
-	P50    time.Duration `json:"p50"`
-	P99    time.Duration `json:"p99"`
-	P999   Spread        `json:"p999"`
-	Max    time.Duration `json:"max"`
+	Recorder string        `json:"recorder"`
+	Latency  time.Duration `json:"latency"` // of a write
+	Series   int           `json:"series"`
+	Calls    int           `json:"calls"`
+	Writes   int64         `json:"writes"` // during the calls
+	P50      time.Duration `json:"p50"`
+	P99      time.Duration `json:"p99"`
+	P999     Spread        `json:"p999"`
+	Max      time.Duration `json:"max"`
 }
 
 // MeasureFlood measures n calls about the given number of objects, in an order that
@@ -79,7 +72,7 @@ func MeasureFlood(name string, series, n, rounds int, latency time.Duration) Flo
 
 func flood(name string, subjects []subject, n int, latency time.Duration) (took []time.Duration, writes int64) {
 	d := newRecorder(name, len(subjects))
-	d.sink.latency = latency
+	d.sink.latency.Store(int64(latency))
 	took = make([]time.Duration, n)
 	liveHeap() // each round starts with a collected heap
 	for i := range took {
@@ -95,7 +88,7 @@ func flood(name string, subjects []subject, n int, latency time.Duration) (took 
 		took[i] = time.Since(begin)
 	}
 	writes = d.sink.writes()
-	d.sink.hurry()
+	d.sink.latency.Store(0)
 	d.close()
 	return took, writes
 }

@@ -29,21 +29,15 @@ import (
 
 // Loop is what a recorder sends for a hot loop: one event about one object, repeated.
 type Loop struct {
-	Recorder string `json:"recorder"`
-	// Updated means that the loop updates its object each time, as controllers that
-	// write a status do. The update changes the resourceVersion.
-	Updated     bool          `json:"updated"`
+	Recorder    string        `json:"recorder"`
+	Updated     bool          `json:"updated"` // each time, the object has a new resourceVersion
 	Every       time.Duration `json:"every"`
 	Duration    time.Duration `json:"duration"`
 	Occurrences int           `json:"occurrences"`
-	// Sent is the number of requests until the end of each minute.
-	Sent []int `json:"sent"`
-	// Requests and Bytes are totals, including the requests after the end of the
-	// loop. Bytes counts the request bodies.
-	Requests int `json:"requests"`
-	Bytes    int `json:"bytes"`
-	// Hourly is the number of requests in the second hour.
-	Hourly int `json:"hourly"`
+	Sent        []int         `json:"sent"`     // requests until the end of each minute
+	Requests    int           `json:"requests"` // including those after the end of the loop
+	Bytes       int           `json:"bytes"`    // of all request bodies
+	Hourly      int           `json:"hourly"`   // requests in the second hour
 	// Create, Series, Heartbeat and Last are the sizes of bodies: of the first create,
 	// of the write that starts the series, of the middle one of the later writes during
 	// the loop, and of the last write after it. -1 means none.

@@ -19,8 +19,7 @@ const (
 	note       = "Back-off restarting failed container %s in pod %s"
 )
 
-// noteArgs are the arguments of note. The slice exists once, since its allocation is
-// a cost of the caller.
+// noteArgs exists once, since its allocation is a cost of the caller.
 var noteArgs = []any{"sidecar", "checkout-service-7d9f8b6c5d-x2v4q"}
 
 // Forms are the forms of objects, in the order of the report.

@@ -104,14 +104,12 @@ func MeasureScale(series, rounds int, long time.Duration) Scale {
 // Parallel is the throughput of two goroutines compared to one.
 type Parallel struct {
 	Recorder string `json:"recorder"`
-	// One is the wall time of an occurrence on one goroutine, in nanoseconds.
-	One Spread `json:"one"`
+	One      Spread `json:"one"` // wall time of an occurrence on one goroutine, in nanoseconds
 	// Different and Same are the factors by which throughput grows with a second
 	// goroutine, on different series and on the same one.
 	Different Spread `json:"different"`
 	Same      Spread `json:"same"`
-	// OneCPU, DifferentCPU and SameCPU are the CPU times of an occurrence in
-	// nanoseconds. They are more reliable on a busy machine.
+	// CPU times of an occurrence in nanoseconds are more reliable on a busy machine.
 	OneCPU       Spread `json:"oneCPU"`
 	DifferentCPU Spread `json:"differentCPU"`
 	SameCPU      Spread `json:"sameCPU"`

@@ -22,25 +22,28 @@ const (
 	FloorClock = "floor, and the time read"
 )
 
-// recorder is a running recorder. Unless noted otherwise, only one goroutine calls
-// its methods.
+// recorder is a running recorder. Only one goroutine calls its methods, except for
+// eventf of ours and of the floor.
 type recorder interface {
-	// eventf emits an event without waiting. Several goroutines may call it on ours
-	// and on the floor.
+	// eventf emits an event without waiting.
 	eventf(s *subject)
-	// batch is the number of unprocessed occurrences that the recorder has room for.
-	// Zero means any number.
-	batch() int
-	// settle waits until the recorder has processed its first n occurrences.
-	settle(n int64)
 	// tracked returns how many of the given number of series the recorder tracks.
 	tracked(begun int) int
 	close()
 }
 
+// queued is a recorder of client-go. It drops events if more than queueSize are in
+// flight. The other recorders have processed an occurrence when eventf returns.
+type queued interface {
+	// counted returns the number of processed occurrences. A call takes at most about a
+	// microsecond.
+	counted() int64
+}
+
 // driver feeds a recorder without losing events.
 type driver struct {
 	recorder
+	queued  queued // nil if the recorder has no queue
 	sink    *sink
 	emitted int64
 }
@@ -60,14 +63,15 @@ func newRecorder(name string, series int) *driver {
 	default:
 		panic(fmt.Sprintf("bench: no recorder %q", name))
 	}
+	d.queued, _ = d.recorder.(queued)
 	return d
 }
 
 // inBatches calls f for consecutive ranges of 0..n that fit into the recorder.
 func (d *driver) inBatches(n int, f func(first, size int)) {
-	batch := d.batch()
-	if batch == 0 {
-		batch = n
+	batch := n
+	if d.queued != nil {
+		batch = queueSize
 	}
 	for first := 0; first < n; first += batch {
 		f(first, min(batch, n-first))
@@ -82,8 +86,20 @@ func (d *driver) emit(n int, next func() *subject) {
 			d.eventf(next())
 		}
 		d.emitted += int64(size)
-		d.settle(d.emitted)
+		d.settle()
 	})
+}
+
+// settle waits until the recorder has processed all events.
+func (d *driver) settle() {
+	if d.queued == nil {
+		return
+	}
+	for deadline := time.Now().Add(patience); d.queued.counted() < d.emitted; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			panic(fmt.Sprintf("bench: client-go processed %d of %d events", d.queued.counted(), d.emitted))
+		}
+	}
 }
 
 // emitAbout emits n events about one subject.
@@ -104,7 +120,7 @@ func (d *driver) begin(n int, subject func(i int) *subject) {
 			}
 		}
 	})
-	d.settle(d.emitted)
+	d.settle()
 }
 
 // patience bounds every wait.
@@ -117,8 +133,7 @@ func must(err error) {
 	}
 }
 
-// ours is the recorder of this project. It has counted an occurrence when Eventf
-// returns, so there is nothing to wait for.
+// ours is the recorder of this project.
 type ours struct {
 	*events.Broadcaster
 	recorder events.EventRecorder
@@ -148,7 +163,5 @@ func (r *ours) eventf(s *subject) {
 	r.recorder.Eventf(regarding, related, corev1.EventTypeWarning, reason, action, note, noteArgs...)
 }
 
-func (*ours) batch() int        { return 0 }
-func (*ours) settle(int64)      {}
 func (r *ours) tracked(int) int { return r.Stats().Tracked }
 func (r *ours) close()          { r.Shutdown() }

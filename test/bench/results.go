@@ -16,18 +16,16 @@ import (
 
 // Results are the results of all parts. Those that did not run are empty.
 type Results struct {
-	// Runs says when and where each part ran.
-	Runs map[string]Run `json:"runs"`
-
-	Hot        []Hot        `json:"hot"`
-	Parallel   []Parallel   `json:"parallel"`
-	Scale      []Scale      `json:"scale"`
-	Heap       []Heap       `json:"heap"`
-	Fresh      []Fresh      `json:"fresh"`
-	Flood      []Flood      `json:"flood"`
-	Loop       []Loop       `json:"loop"`
-	Start      []Start      `json:"start"`
-	Simulation []Simulation `json:"simulation"`
+	Runs       map[string]Run `json:"runs"` // when and where each part ran
+	Hot        []Hot          `json:"hot"`
+	Parallel   []Parallel     `json:"parallel"`
+	Scale      []Scale        `json:"scale"`
+	Heap       []Heap         `json:"heap"`
+	Fresh      []Fresh        `json:"fresh"`
+	Flood      []Flood        `json:"flood"`
+	Loop       []Loop         `json:"loop"`
+	Start      []Start        `json:"start"`
+	Simulation []Simulation   `json:"simulation"`
 }
 
 // ReadResults reads results from a file. If the file does not exist, they are empty.
@@ -67,8 +65,7 @@ type Run struct {
 	Platform string        `json:"platform"`
 	Go       string        `json:"go"`
 	ClientGo string        `json:"clientGo"`
-	// Load is the load average over the minute before the run, if the kernel has one.
-	Load string `json:"load"`
+	Load     string        `json:"load"` // average over the minute before the run
 }
 
 var cpuModel = regexp.MustCompile(`(?m)^model name\s*: *(.*)$`)

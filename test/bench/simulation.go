@@ -17,37 +17,24 @@ type Simulation struct {
 	Duration    time.Duration `json:"duration"`
 	Rebuilt     bool          `json:"rebuilt"`
 	Occurrences int64         `json:"occurrences"`
-	// Writes is the number of writes in each minute.
-	Writes []int `json:"writes"`
-	// Mean is the mean of Writes over the whole half hours after the first one.
-	// Busiest is the maximum of Writes after minute Beginning.
-	Mean      float64 `json:"mean"`
-	Busiest   int     `json:"busiest"`
-	Beginning int     `json:"beginning"`
-	// Emitting is the CPU time of Eventf for Steady occurrences. Between is the CPU time
-	// of everything else: deadlines and writes. Both exclude the beginning. Wall is the
-	// real time of the simulation.
-	Steady   int64         `json:"steady"`
-	Emitting time.Duration `json:"emitting"`
-	Between  time.Duration `json:"between"`
-	Wall     time.Duration `json:"wall"`
-	// Heap is the heap usage of the recorder at the end in bytes. Peak is the maximum
-	// heap usage of the process, including garbage and the objects of the emitters.
-	Heap int64  `json:"heap"`
-	Peak uint64 `json:"peak"`
+	Writes      []int         `json:"writes"`    // in each minute
+	Mean        float64       `json:"mean"`      // of Writes over the whole half hours after the first one
+	Busiest     int           `json:"busiest"`   // maximum of Writes after minute Beginning
+	Beginning   int           `json:"beginning"` // minutes that Steady, Emitting and Between exclude
+	Steady      int64         `json:"steady"`    // occurrences
+	Emitting    time.Duration `json:"emitting"`  // CPU time of Eventf
+	Between     time.Duration `json:"between"`   // CPU time of everything else: deadlines and writes
+	Wall        time.Duration `json:"wall"`      // real time of the simulation
+	Heap        int64         `json:"heap"`      // bytes of the recorder at the end
+	Peak        uint64        `json:"peak"`      // maximum bytes of the process, with garbage and emitters
 }
 
 const (
-	// simulatedTime is the virtual time of a simulation.
-	simulatedTime = 3 * time.Hour
-	// simulatedEmitters is the number of goroutines that emit.
-	simulatedEmitters = 2
-	// heartbeatMinutes is the heartbeat interval of the recorder.
-	heartbeatMinutes = 30
-	// rebuildAfter is the age of the series at which a rebuild kills the first process.
-	rebuildAfter = 10 * time.Minute
-	// beginning is the time until all series have begun.
-	beginning = time.Minute
+	simulatedTime     = 3 * time.Hour // virtual
+	simulatedEmitters = 2             // goroutines
+	heartbeatMinutes  = 30            // the heartbeat interval of the recorder
+	rebuildAfter      = 10 * time.Minute
+	beginning         = time.Minute // until all series have begun
 )
 
 // Simulate runs a recorder with default options and a sink in memory in virtual time.
@@ -75,8 +62,7 @@ func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simul
 		if rebuilt {
 			s.seconds(rebuildAfter - beginning)
 			// The snapshot does not include the shutdown of the first process.
-			killed := to
-			to = killed.snapshot()
+			to = to.snapshot()
 			s.recorder.close()
 			s.recorder = nil
 			s.reset()

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,13 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/events"
 )
 
-// sink counts writes and echoes them, after an optional latency. coreSink adapts it
-// to core/v1.
+// sink counts writes and echoes them. coreSink adapts it to core/v1.
 type sink struct {
-	latency time.Duration // of each write, until hurry
-	hurried atomic.Bool
+	latency atomic.Int64 // of each write, in nanoseconds
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -36,8 +35,8 @@ func newSink() *sink {
 
 // write counts a write. It always succeeds.
 func (s *sink) write() error {
-	if s.latency > 0 && !s.hurried.Load() {
-		time.Sleep(s.latency)
+	if latency := s.latency.Load(); latency > 0 {
+		time.Sleep(time.Duration(latency))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,9 +44,6 @@ func (s *sink) write() error {
 	s.changed.Broadcast()
 	return nil
 }
-
-// hurry removes the latency, so that the remaining writes end soon.
-func (s *sink) hurry() { s.hurried.Store(true) }
 
 func (s *sink) writes() int64 {
 	s.mu.Lock()
@@ -85,25 +81,26 @@ func (s coreSink) Patch(event *corev1.Event, _ []byte) (*corev1.Event, error) {
 }
 
 // minuteSink counts writes per minute. It optionally stores Events, and lists the
-// stored ones.
+// stored ones. Updates panic.
 type minuteSink struct {
+	events.EventSink
 	mu     sync.Mutex
 	began  time.Time
 	writes []int
 	store  bool
-	events map[string]*eventsv1.Event // by name
-	names  []string                   // of events, sorted on the first list
+	stored map[string]*eventsv1.Event // by name
+	names  []string                   // of stored, sorted on the first list
 }
 
 func newMinuteSink(store bool) *minuteSink {
-	return &minuteSink{began: time.Now(), store: store, events: make(map[string]*eventsv1.Event)}
+	return &minuteSink{began: time.Now(), store: store, stored: make(map[string]*eventsv1.Event)}
 }
 
 // snapshot returns a new sink that lists the Events of m and stores no others.
 func (m *minuteSink) snapshot() *minuteSink {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &minuteSink{began: time.Now(), events: maps.Clone(m.events)}
+	return &minuteSink{began: time.Now(), stored: maps.Clone(m.stored)}
 }
 
 // perMinute returns the writes in each minute of the given duration.
@@ -128,7 +125,7 @@ func (m *minuteSink) Create(_ context.Context, event *eventsv1.Event) (*eventsv1
 	defer m.mu.Unlock()
 	m.count()
 	if m.store {
-		m.events[event.Name] = event
+		m.stored[event.Name] = event
 	}
 	return event, nil
 }
@@ -140,7 +137,7 @@ func (m *minuteSink) Patch(_ context.Context, event *eventsv1.Event, data []byte
 	if !m.store {
 		return event, nil
 	}
-	stored, ok := m.events[event.Name]
+	stored, ok := m.stored[event.Name]
 	if !ok {
 		return nil, fmt.Errorf("bench: no event %q", event.Name)
 	}
@@ -149,12 +146,8 @@ func (m *minuteSink) Patch(_ context.Context, event *eventsv1.Event, data []byte
 	if err := json.Unmarshal(data, stored); err != nil {
 		return nil, err
 	}
-	m.events[event.Name] = stored
+	m.stored[event.Name] = stored
 	return stored, nil
-}
-
-func (*minuteSink) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
-	return nil, errors.New("bench: unexpected update")
 }
 
 // List returns a page of the stored Events.
@@ -162,13 +155,13 @@ func (m *minuteSink) List(_ context.Context, _ string, opts metav1.ListOptions) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names == nil {
-		m.names = slices.Sorted(maps.Keys(m.events))
+		m.names = slices.Sorted(maps.Keys(m.stored))
 	}
 	from, _ := strconv.Atoi(opts.Continue)
 	to := min(from+int(opts.Limit), len(m.names))
 	page := &eventsv1.EventList{}
 	for _, name := range m.names[from:to] {
-		page.Items = append(page.Items, *m.events[name])
+		page.Items = append(page.Items, *m.stored[name])
 	}
 	if to < len(m.names) {
 		page.Continue = strconv.Itoa(to)

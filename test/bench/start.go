@@ -15,41 +15,32 @@ import (
 // Start is the cost of a restart: how a process continues the series of an earlier
 // one on a real API server.
 type Start struct {
-	// Events is the number of Events on the server, all of ongoing series.
-	Events int `json:"events"`
-	// Creating is the time to write them with Workers concurrent requests.
-	Creating time.Duration `json:"creating"`
-	Workers  int           `json:"workers"`
-	// Rebuild continues series by listing, Adoption by name.
-	Rebuild  Rebuild  `json:"rebuild"`
-	Adoption Adoption `json:"adoption"`
+	Events   int           `json:"events"`   // on the server, all of ongoing series
+	Creating time.Duration `json:"creating"` // time to write them
+	Workers  int           `json:"workers"`  // concurrent requests for creates and adoptions
+	Rebuild  Rebuild       `json:"rebuild"`  // by listing
+	Adoption Adoption      `json:"adoption"` // by name
 }
 
 // Rebuild is the cost of listing all Events, until the recorder tracks their series.
 type Rebuild struct {
-	Restored uint64        `json:"restored"`
-	Wall     time.Duration `json:"wall"`
-	CPU      time.Duration `json:"cpu"`
-	Pages    uint64        `json:"pages"`
-	// Allocated is the total of allocated bytes. Peak and Heap are the heap growth in
-	// bytes: the maximum including garbage, and the final value.
-	Allocated uint64 `json:"allocated"`
-	Peak      int64  `json:"peak"`
-	Heap      int64  `json:"heap"`
+	Restored  uint64        `json:"restored"`
+	Wall      time.Duration `json:"wall"`
+	CPU       time.Duration `json:"cpu"`
+	Pages     uint64        `json:"pages"`
+	Allocated uint64        `json:"allocated"` // bytes in total
+	Peak      int64         `json:"peak"`      // maximum heap growth in bytes, including garbage
+	Heap      int64         `json:"heap"`      // final heap growth in bytes
 }
 
 // Adoption is the cost of continuing series that occur before a list, or without one,
 // until all of them are written.
 type Adoption struct {
-	Series  int           `json:"series"`
-	Adopted uint64        `json:"adopted"`
-	Wall    time.Duration `json:"wall"`
-	// Requests counts requests by kind and outcome.
-	Requests map[string]uint64 `json:"requests"`
+	Series   int               `json:"series"`
+	Adopted  uint64            `json:"adopted"`
+	Wall     time.Duration     `json:"wall"`
+	Requests map[string]uint64 `json:"requests"` // by kind and outcome
 }
-
-// startWorkers is the number of concurrent requests for creates and adoptions.
-const startWorkers = 8
 
 // MeasureStart creates n Events on the API server of the tests, lists them, and adopts
 // some of them.
@@ -61,9 +52,9 @@ func MeasureStart(t *testing.T, n, adopt int) Start {
 	for i := range subjects {
 		subjects[i].regarding.Object.(*corev1.ObjectReference).Namespace = namespace
 	}
-	s := Start{Events: n, Workers: startWorkers}
+	s := Start{Events: n, Workers: 8}
 	// A list fills at most half of the table.
-	opts := events.Options{Capacity: 2 * n, Workers: startWorkers, Namespaces: []string{namespace}}
+	opts := events.Options{Capacity: 2 * n, Workers: s.Workers, Namespaces: []string{namespace}}
 	skipList := opts
 	skipList.SkipList = true
 
