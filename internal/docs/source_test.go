@@ -84,9 +84,12 @@ func exported(f *source) (total int, missing []string) {
 	for _, decl := range f.file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
-			name := d.Name.Name
-			if d.Recv == nil && !testFunctionName.MatchString(name) || d.Recv != nil && ast.IsExported(strings.TrimPrefix(f.text(d.Recv.List[0].Type), "*")) {
-				check(name, hasText(d.Doc))
+			public := !testFunctionName.MatchString(d.Name.Name)
+			if d.Recv != nil {
+				public = ast.IsExported(strings.TrimPrefix(f.text(d.Recv.List[0].Type), "*"))
+			}
+			if public {
+				check(d.Name.Name, hasText(d.Doc))
 			}
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
