@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,9 +19,8 @@ import (
 func newRepository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	module := filepath.Join(root, "test", "controlplane")
-	require.NoError(t, os.MkdirAll(module, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(module, "go.mod"), []byte("require k8s.io/kubernetes v1.2.3\n"), 0o644))
+	module := fstest.MapFS{"test/controlplane/go.mod": {Data: []byte("require k8s.io/kubernetes v1.2.3\n")}}
+	require.NoError(t, os.CopyFS(root, module))
 	return root
 }
 

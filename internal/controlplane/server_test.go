@@ -59,14 +59,6 @@ func TestServerLifecycle(t *testing.T) {
 	require.ErrorIs(t, s.Pause(), errNotRunning)
 }
 
-func TestServerKeepsDataInDataDir(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Start(t.Context(), Options{Binary: newProgram(t), DataDir: dir})
-	require.NoError(t, err)
-	require.NoError(t, s.Stop())
-	assert.FileExists(t, filepath.Join(dir, "starts"))
-}
-
 func TestStartFails(t *testing.T) {
 	binary := newProgram(t)
 	start := func(ctx context.Context, failure string) error {
@@ -91,12 +83,15 @@ func TestStartFails(t *testing.T) {
 }
 
 func TestStopReportsAnUncleanExit(t *testing.T) {
-	s, err := Start(t.Context(), Options{Binary: newProgram(t), ExtraArgs: []string{"--", "stop badly"}})
-	require.NoError(t, err)
-	err = s.Stop()
-	require.ErrorContains(t, err, "exit status 4")
-	require.ErrorContains(t, err, "log: etcd is stuck")
-	assert.NoDirExists(t, s.dataDir)
+	for _, dir := range []string{"", t.TempDir()} {
+		s, err := Start(t.Context(), Options{Binary: newProgram(t), DataDir: dir, ExtraArgs: []string{"--", "stop badly"}})
+		require.NoError(t, err)
+		err = s.Stop()
+		require.ErrorContains(t, err, "exit status 4")
+		require.ErrorContains(t, err, "log: etcd is stuck")
+		_, err = os.Stat(s.dataDir)
+		assert.Equal(t, dir == "", os.IsNotExist(err), "Stop keeps Options.DataDir")
+	}
 }
 
 func TestServerDoesNotOutliveItsParent(t *testing.T) {
