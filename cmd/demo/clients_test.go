@@ -11,24 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters:
-- name: eventseries
-  cluster:
-    server: https://127.0.0.1:6443
-    certificate-authority-data: Y2E=
-users:
-- name: admin
-  user:
-    token: secret
-contexts:
-- name: admin
-  context:
-    cluster: eventseries
-    user: admin
-current-context: admin
-`
+const kubeconfig = `{apiVersion: v1, kind: Config, current-context: admin,
+clusters: [{name: eventseries, cluster: {server: "https://127.0.0.1:6443", certificate-authority-data: Y2E=}}],
+users: [{name: admin, user: {token: secret}}],
+contexts: [{name: admin, context: {cluster: eventseries, user: admin}}]}`
 
 func TestReadKubeconfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -46,7 +32,7 @@ func TestReadKubeconfig(t *testing.T) {
 		"not a kubeconfig": "couldn't get version/kind",
 		strings.Replace(kubeconfig, "current-context: admin", "current-context: other", 1): `no context "other"`,
 		strings.Replace(kubeconfig, "cluster: eventseries", "cluster: other", 1):           `context "admin" without a cluster or user`,
-		strings.Replace(kubeconfig, "    user: admin", "    user: other", 1):               `context "admin" without a cluster or user`,
+		strings.Replace(kubeconfig, "user: admin", "user: other", 1):                       `context "admin" without a cluster or user`,
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 		_, err := readKubeconfig(file)

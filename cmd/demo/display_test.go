@@ -53,13 +53,8 @@ func TestNewRow(t *testing.T) {
 	l := &lifecycle{subject: crashing}
 	l.advance(s)
 	assert.Equal(t, row{
-		subject:   crashing,
-		namespace: namespace,
-		state:     series.Ongoing,
-		count:     40,
-		emitted:   41,
-		age:       time.Minute,
-		note:      "latest of many",
+		subject: crashing, namespace: namespace, state: series.Ongoing,
+		count: 40, emitted: 41, age: time.Minute, note: "latest of many",
 	}, newRow(l, 41, s.First.Add(time.Minute)))
 
 	s.LastNote = ""

@@ -23,17 +23,15 @@ func TestParseFlags(t *testing.T) {
 		{args: []string{"-what"}, err: "flag provided but not defined: -what"},
 		{args: []string{"-h"}, err: flag.ErrHelp.Error()},
 	} {
-		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			var errOut strings.Builder
-			opts, err := parseFlags(test.args, &errOut)
-			if test.err != "" {
-				require.EqualError(t, err, test.err)
-				assert.Contains(t, errOut.String(), "-duration", "the usage follows")
-				return
-			}
+		var errOut strings.Builder
+		opts, err := parseFlags(test.args, &errOut)
+		assert.Equal(t, test.want, opts)
+		if test.err == "" {
 			require.NoError(t, err)
-			assert.Equal(t, test.want, opts)
 			assert.Empty(t, errOut.String())
-		})
+			continue
+		}
+		require.EqualError(t, err, test.err)
+		assert.Contains(t, errOut.String(), "-duration", "the usage follows")
 	}
 }

@@ -16,12 +16,8 @@ func at(second int, state series.State, count int32) series.Series {
 }
 
 func TestLifecycle(t *testing.T) {
-	var (
-		singleton = at(0, series.Singleton, 1)
-		ongoing   = at(1, series.Ongoing, 2)
-		heartbeat = at(7, series.Ongoing, 70)
-		finished  = at(9, series.Finished, 90)
-	)
+	singleton, ongoing := at(0, series.Singleton, 1), at(1, series.Ongoing, 2)
+	heartbeat, finished := at(7, series.Ongoing, 70), at(9, series.Finished, 90)
 	for name, test := range map[string]struct {
 		observed []series.Series
 		steps    []step
@@ -89,17 +85,15 @@ func TestLifecycle(t *testing.T) {
 			problems: map[int][]string{90: {"the state changed from Finished to Finished"}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var l lifecycle
-			var steps []step
-			for _, s := range test.observed {
-				steps = append(steps, l.advance(s))
-			}
-			assert.Equal(t, test.steps, steps)
-			assert.Equal(t, test.history, l.history())
-			for emitted, problems := range test.problems {
-				assert.Equal(t, problems, l.problems(emitted))
-			}
-		})
+		var l lifecycle
+		var steps []step
+		for _, s := range test.observed {
+			steps = append(steps, l.advance(s))
+		}
+		assert.Equal(t, test.steps, steps, name)
+		assert.Equal(t, test.history, l.history(), name)
+		for emitted, problems := range test.problems {
+			assert.Equal(t, problems, l.problems(emitted), name)
+		}
 	}
 }

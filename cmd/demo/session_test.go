@@ -17,8 +17,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSessionHandlesWatchEvents(t *testing.T) {
-	display := &changes{}
-	s := &session{observer: newTestObserver(), requests: &requests{}, display: display}
+	var display changes
+	s := &session{observer: newTestObserver(), requests: &requests{}, display: &display}
 	event := eventOf(pulled, "1", series.Singleton, 1)
 	require.NoError(t, s.handle(watch.Event{Type: watch.Added, Object: event}))
 	require.NoError(t, s.handle(watch.Event{Type: watch.Modified, Object: event}), "unchanged")
