@@ -96,13 +96,13 @@ func TestQuantile(t *testing.T) {
 func TestLoopCountsRequests(t *testing.T) {
 	l := Loop{Duration: 2 * time.Hour}
 	l.count([]request{
-		{verb: "list", at: 0},
-		{verb: "create", at: 0, body: 700, json: true},
-		{verb: "patch", at: time.Second, body: 100, json: true},
-		{verb: "patch", at: 30 * time.Minute, body: 110, json: true},
-		{verb: "patch", at: 70 * time.Minute, body: 120, json: true},
-		{verb: "patch", at: 110 * time.Minute, body: 130, json: true},
-		{verb: "patch", at: 126 * time.Minute, body: 140, json: true},
+		{method: "GET", at: 0},
+		{method: "POST", at: 0, body: 700, json: true},
+		{method: "PATCH", at: time.Second, body: 100, json: true},
+		{method: "PATCH", at: 30 * time.Minute, body: 110, json: true},
+		{method: "PATCH", at: 70 * time.Minute, body: 120, json: true},
+		{method: "PATCH", at: 110 * time.Minute, body: 130, json: true},
+		{method: "PATCH", at: 126 * time.Minute, body: 140, json: true},
 	})
 	assert.Len(t, l.Sent, 121)
 	for minute, want := range map[int]int{0: 2, 1: 3, 29: 3, 30: 4, 70: 5, 110: 6, 120: 6} {

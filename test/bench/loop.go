@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -106,15 +105,15 @@ func (l *Loop) count(sent []request) {
 			l.Hourly++
 		}
 		switch {
-		case r.verb == "create" && l.Create < 0:
+		case r.method == http.MethodPost && l.Create < 0:
 			l.Create, l.Protobuf = r.body, !r.json
-		case r.verb != "patch":
+		case r.method != http.MethodPatch:
 		case l.Series < 0:
 			l.Series = r.body
 		case r.at < l.Duration:
 			heartbeats = append(heartbeats, r.body)
 		}
-		if r.at >= l.Duration && r.verb == "patch" {
+		if r.at >= l.Duration && r.method == http.MethodPatch {
 			l.Last = r.body
 		}
 	}
@@ -134,10 +133,10 @@ type wire struct {
 }
 
 type request struct {
-	verb string
-	at   time.Duration
-	body int // bytes
-	json bool
+	method string
+	at     time.Duration
+	body   int // bytes
+	json   bool
 }
 
 func newWire() *wire {
@@ -163,18 +162,13 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
-		}
+		body, err = io.ReadAll(r.Body)
+		must(err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	verb := map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodGet: "list"}[r.Method]
-	w.requests = append(w.requests, request{verb: verb, at: time.Since(w.began), body: len(body), json: json.Valid(body)})
-	answer, code, err := w.answer(verb, r.URL.Path, body)
-	if err != nil {
-		return nil, fmt.Errorf("bench: %s %s: %w", r.Method, r.URL.Path, err)
-	}
+	w.requests = append(w.requests, request{method: r.Method, at: time.Since(w.began), body: len(body), json: json.Valid(body)})
+	answer, code := w.answer(r.Method, r.URL.Path, body)
 	return &http.Response{
 		StatusCode: code,
 		Header:     http.Header{"Content-Type": {"application/json"}},
@@ -183,32 +177,30 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (w *wire) answer(verb, at string, body []byte) (answer []byte, code int, err error) {
-	switch verb {
-	case "list":
-		return []byte(`{"apiVersion":"events.k8s.io/v1","kind":"EventList","metadata":{},"items":[]}`), http.StatusOK, nil
-	case "create":
+func (w *wire) answer(method, at string, body []byte) (answer []byte, code int) {
+	switch method {
+	case http.MethodGet:
+		return []byte(`{"apiVersion":"events.k8s.io/v1","kind":"EventList","metadata":{},"items":[]}`), http.StatusOK
+	case http.MethodPost:
 		// Typed clients send protobuf by default.
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-		if err != nil {
-			return nil, 0, err
-		}
+		must(err)
 		object, err := meta.Accessor(o)
-		if err != nil {
-			return nil, 0, err
-		}
+		must(err)
 		answer, err = json.Marshal(o)
+		must(err)
 		w.events[path.Join(at, object.GetName())] = answer
-		return answer, http.StatusCreated, err
-	case "patch":
+		return answer, http.StatusCreated
+	case http.MethodPatch:
 		event, ok := w.events[at]
 		if !ok {
-			return []byte(`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}`), http.StatusNotFound, nil
+			return []byte(`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404}`), http.StatusNotFound
 		}
-		answer, err = jsonpatch.MergePatch(event, body)
+		answer, err := jsonpatch.MergePatch(event, body)
+		must(err)
 		w.events[at] = answer
-		return answer, http.StatusOK, err
+		return answer, http.StatusOK
 	default:
-		return nil, 0, errors.New("unexpected verb")
+		panic("bench: unexpected " + method)
 	}
 }

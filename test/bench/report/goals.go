@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/eventseries/eventseries/test/bench"
@@ -61,7 +60,7 @@ func goals(r *bench.Results) []goal {
 	many := slices.IndexFunc(r.Scale, func(s bench.Scale) bool { return s.Series == 1_000_000 })
 	if few >= 0 && many >= 0 {
 		grows := func(order string, few, many bench.Costs) {
-			growth := func(recorder string) float64 { return cpuOf(many, recorder) / cpuOf(few, recorder) }
+			growth := func(recorder string) float64 { return many.Of(recorder).CPU.Median / few.Of(recorder).CPU.Median }
 			add(growth(bench.Ours) <= 2, "CPU per occurrence, from 10,000 to 1,000,000 series, "+order+": at most twice",
 				"%.1f times (the floor %.1f)", growth(bench.Ours), growth(bench.Floor))
 		}
@@ -76,14 +75,6 @@ func goals(r *bench.Results) []goal {
 		}
 	}
 	return all
-}
-
-// cpuOf returns the CPU time of an occurrence, or NaN if it was not measured.
-func cpuOf(costs bench.Costs, recorder string) float64 {
-	if c := costs.Of(recorder); c != nil {
-		return c.CPU.Median
-	}
-	return math.NaN()
 }
 
 // began describes how the series of a simulation began.

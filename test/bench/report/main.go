@@ -18,17 +18,13 @@ func main() {
 	results := flag.String("results", "../docs/benchmarks/results.json", "the file with the results")
 	docs := flag.String("docs", "../docs", "the directory for benchmarks.md and benchmarks/*.svg")
 	flag.Parse()
-	if err := generate(*results, *docs); err != nil {
+	files, err := report(*results)
+	for name, data := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(*docs, filepath.FromSlash(name)), data, 0o644))
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func generate(resultsFile, docs string) error {
-	files, err := report(resultsFile)
-	for name, data := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), data, 0o644))
-	}
-	return err
 }
 
 // report returns the generated files by their paths below docs.

@@ -54,23 +54,16 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 
 // occurrencePicture shows the recorders with typed objects.
 func occurrencePicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
-	fastest := math.Inf(1)
-	for _, c := range r.Hot[0].Costs {
-		fastest = min(fastest, c.CPU.Median)
-	}
-	origin := math.Pow10(int(math.Log10(fastest)))
+	costs := r.Hot[0].Costs
+	origin := math.Pow10(int(math.Log10(costs.Of(bench.Floor).CPU.Median)))
 	p = chart.New("CPU time of one more occurrence of a series (median)", "nanoseconds (logarithmic)", "")
 	chart.Log(&p.X)
 	var names []string
 	for _, name := range []string{bench.ToolsOld, bench.ToolsNew, bench.Ours, bench.FloorClock, bench.Floor} {
-		c := r.Hot[0].Costs.Of(name)
-		if c == nil {
-			continue
-		}
-		y := float64(len(names))
+		cpu, y := costs.Of(name).CPU.Median, float64(len(names))
 		// Bar charts of gonum start at zero, which a logarithmic axis does not have.
-		lines = append(lines, chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, {X: c.CPU.Median, Y: y}}})
-		names = append(names, title(name)+": "+nanoseconds(c.CPU.Median))
+		lines = append(lines, chart.Line{Color: colors[name], Width: 18, Points: plotter.XYs{{X: origin, Y: y}, {X: cpu, Y: y}}})
+		names = append(names, title(name)+": "+nanoseconds(cpu))
 	}
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(len(names))-0.5
