@@ -171,13 +171,16 @@ func (p *panel) plot(t *testing.T, r *recording) *plot.Plot {
 	to := chart.New(p.Title, "seconds", axisLabels[unit])
 	shown := 0
 	for _, target := range p.Targets {
-		for _, series := range r.evaluate(t, target.Expr) {
+		expression := target.Expr
+		if unit == "percentunit" {
+			expression = "100 * " + expression
+		}
+		for _, series := range r.evaluate(t, expression) {
 			if isZero(series) {
 				continue
 			}
 			name := expand(target.LegendFormat, series.Metric.Get)
-			lines := r.segments(series, name, plotutil.DarkColors[shown], unit == "percentunit")
-			require.NoError(t, chart.Add(to, lines...))
+			require.NoError(t, chart.Add(to, r.segments(series, name, plotutil.DarkColors[shown])...))
 			shown++
 		}
 	}
@@ -191,11 +194,7 @@ func expand(legend string, valueOf func(label string) string) string {
 }
 
 // segments returns the parts of a series between its gaps. One of them has the name.
-func (r *recording) segments(series promql.Series, name string, c color.Color, percent bool) []chart.Line {
-	scale := 1.0
-	if percent {
-		scale = 100
-	}
+func (r *recording) segments(series promql.Series, name string, c color.Color) []chart.Line {
 	var parts []chart.Line
 	last := int64(math.MinInt64)
 	for _, point := range series.Floats {
@@ -208,7 +207,7 @@ func (r *recording) segments(series promql.Series, name string, c color.Color, p
 		}
 		last = point.T
 		part := &parts[len(parts)-1]
-		part.Points = append(part.Points, plotter.XY{X: float64(point.T-r.from.UnixMilli()) / 1000, Y: scale * point.F})
+		part.Points = append(part.Points, plotter.XY{X: float64(point.T-r.from.UnixMilli()) / 1000, Y: point.F})
 	}
 	return parts
 }

@@ -58,16 +58,12 @@ func Log(a *plot.Axis) {
 
 // Line is a line of a plot. It needs at least one point.
 type Line struct {
-	// Name is the name in the legend. If empty, the legend does not contain the line.
-	Name   string
+	Name   string // in the legend; if empty, the legend does not contain the line
 	Color  color.Color
 	Points plotter.XYs
-	// Step keeps each value until the next point.
-	Step bool
-	// Dashed marks lines that are less important.
-	Dashed bool
-	// Width is the width of the line. Zero means 2 points.
-	Width vg.Length
+	Step   bool      // keep each value until the next point
+	Dashed bool      // for lines that are less important
+	Width  vg.Length // if zero, 2 points
 }
 
 // Add adds lines to a plot.
