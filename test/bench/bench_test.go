@@ -2,6 +2,7 @@ package bench
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,10 +116,7 @@ func TestLoopCountsRequests(t *testing.T) {
 }
 
 func TestSimulationSummarizesWrites(t *testing.T) {
-	r := Simulation{Beginning: 2, Writes: make([]int, 100)}
-	for i := range r.Writes {
-		r.Writes[i] = 10
-	}
+	r := Simulation{Beginning: 2, Writes: slices.Repeat([]int{10}, 100)}
 	r.Writes[0], r.Writes[1] = 500, 500 // the beginning
 	r.Writes[5] = 40                    // not in the mean
 	r.Writes[30] = 70

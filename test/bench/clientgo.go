@@ -17,8 +17,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// queueSize is the size of the queues in both broadcasters of client-go.
-const queueSize = 1000
+const (
+	queueSize       = 1000 // of the queues in both broadcasters of client-go
+	legacyCacheSize = 4096 // of the correlator in tools/record
+)
 
 // toolsEvents is client-go's tools/events. An event passes three goroutines and a
 // queue. The recorder has processed an event when the unexported cache has counted it.
@@ -98,9 +100,6 @@ func newToolsRecord(to record.EventSink) *toolsRecord {
 	r.recorder = r.NewRecorder(scheme.Scheme, corev1.EventSource{Component: controller}).WithLogger(logr.Discard())
 	return r
 }
-
-// legacyCacheSize is the default cache size of the correlator in tools/record.
-const legacyCacheSize = 4096
 
 // spamKey returns the key of source and object, as client-go does.
 func spamKey(event *corev1.Event) string {

@@ -9,16 +9,12 @@ import (
 )
 
 // floor is the minimum that any recorder must do for an occurrence: hash the strings
-// of the key, find an entry in a map under a lock, and add one. It does not validate,
-// evict or write.
-//
-// Like a recorder, it calls the methods of the object for its namespace, name and
-// UID. It gets the strings that follow from the type of the object ready-made.
+// of the key, find an entry in a map under a lock, and add one. Like a recorder, it calls
+// the methods of the object for its namespace, name and UID.
 type floor struct {
 	mu     sync.Mutex
 	counts map[floorKey]*floorEntry
-
-	clock bool // whether it also reads the time
+	clock  bool // whether it also reads the time
 }
 
 type floorKey struct {

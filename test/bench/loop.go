@@ -57,7 +57,7 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 	var sent []request
 	occurrences := 0
 	synctest.Test(t, func(*testing.T) {
-		w := newWire()
+		w := &wire{began: time.Now(), events: make(map[string][]byte)}
 		r := newProgram(name, w.clients())
 		s := newSubject("typed", false, 1)
 		pod, _ := s.regarding.Object.(*corev1.Pod)
@@ -137,10 +137,6 @@ type request struct {
 	at     time.Duration
 	body   int // bytes
 	json   bool
-}
-
-func newWire() *wire {
-	return &wire{began: time.Now(), events: make(map[string][]byte)}
 }
 
 // clients returns a clientset that writes to w without a rate limit.

@@ -55,20 +55,17 @@ func MeasureFresh(n, rounds int) Fresh {
 
 // Scale is the CPU cost of an occurrence by the number of running series.
 type Scale struct {
-	Series int `json:"series"`
-	// Hot repeats a few of the series. RoundRobin iterates over all series in memory
-	// order of their objects. Random iterates over all of them with large jumps.
-	Hot        Costs `json:"hot"`
-	RoundRobin Costs `json:"roundRobin"`
-	Random     Costs `json:"random"`
+	Series     int   `json:"series"`
+	Hot        Costs `json:"hot"`        // repeats a few of the series
+	RoundRobin Costs `json:"roundRobin"` // all series in memory order of their objects
+	Random     Costs `json:"random"`     // all series with large jumps
 }
 
-// hotSeries is the number of series in Scale.Hot.
-const hotSeries = 100
-
-// jump is the distance between two subjects in Scale.Random. It is a prime, so a walk
-// visits all subjects.
-const jump = 618_577
+const (
+	hotSeries      = 100     // of Scale.Hot
+	jump           = 618_577 // in Scale.Random; a prime, so a walk visits all subjects
+	parallelSeries = 32      // of MeasureParallel, to average over their places in memory
+)
 
 // MeasureScale measures ours and the floor with the given number of running series.
 // The costs include access to as many objects.
@@ -105,8 +102,7 @@ func MeasureScale(series, rounds int, long time.Duration) Scale {
 type Parallel struct {
 	Recorder string `json:"recorder"`
 	One      Spread `json:"one"` // wall time of an occurrence on one goroutine, in nanoseconds
-	// Different and Same are the factors by which throughput grows with a second
-	// goroutine, on different series and on the same one.
+	// Factors by which throughput grows with a second goroutine.
 	Different Spread `json:"different"`
 	Same      Spread `json:"same"`
 	// CPU times of an occurrence in nanoseconds are more reliable on a busy machine.
@@ -114,10 +110,6 @@ type Parallel struct {
 	DifferentCPU Spread `json:"differentCPU"`
 	SameCPU      Spread `json:"sameCPU"`
 }
-
-// parallelSeries is the number of series from which MeasureParallel takes pairs, to
-// average over their places in memory.
-const parallelSeries = 32
 
 // MeasureParallel measures ours and the floor. long is the CPU time that a goroutine
 // takes in a turn.

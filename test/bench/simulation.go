@@ -43,8 +43,7 @@ const (
 // and simulates the process that replaces it.
 //
 // Minute 0 is the start of the recorder, or of the replacement. The beginning lasts
-// until each series has occurred twice. It contains the creates and the patches that
-// start the series. A replacement has no beginning.
+// until each series has occurred twice. A replacement has no beginning.
 func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simulation {
 	t.Helper()
 	begin := time.Now()

@@ -95,7 +95,7 @@ func newMinuteSink(store bool) *minuteSink {
 	return &minuteSink{began: time.Now(), store: store, stored: make(map[string]*eventsv1.Event)}
 }
 
-// snapshot returns a new sink that lists the Events of m and stores no others.
+// snapshot returns a new sink that lists the Events of m.
 func (m *minuteSink) snapshot() *minuteSink {
 	m.mu.Lock()
 	defer m.mu.Unlock()

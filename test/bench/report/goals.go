@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/eventseries/eventseries/test/bench"
+	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
 // goal is a performance goal and its measurement.
@@ -46,25 +47,26 @@ func goals(r *bench.Results) []goal {
 	}
 	for _, h := range r.Heap {
 		if h.Recorder == bench.Ours && h.Series >= 100_000 {
-			add(max(h.Shared, h.Held) <= 600, fmt.Sprintf("Heap for %s series: at most 600 bytes per series", count(h.Series)),
+			add(max(h.Shared, h.Held) <= 600, fmt.Sprintf("Heap for %s series: at most 600 bytes per series", chart.Number(h.Series)),
 				"%.0f bytes, and %.0f with its strings", h.Shared, h.Held)
 		}
 	}
 	for _, s := range r.Simulation {
 		if s.Series == pictured {
-			add(float64(s.Busiest) <= 1.5*s.Mean, fmt.Sprintf("Writes for %s series, %s: at most 1.5 times the mean in the busiest minute", count(s.Series), began(s)),
+			add(float64(s.Busiest) <= 1.5*s.Mean, fmt.Sprintf("Writes for %s series, %s: at most 1.5 times the mean in the busiest minute", chart.Number(s.Series), began(s)),
 				"%.2f times", float64(s.Busiest)/s.Mean)
 		}
 	}
-	few := slices.IndexFunc(r.Scale, func(s bench.Scale) bool { return s.Series == 10_000 })
-	many := slices.IndexFunc(r.Scale, func(s bench.Scale) bool { return s.Series == 1_000_000 })
-	if few >= 0 && many >= 0 {
+	scales := make(map[int]bench.Scale)
+	for _, s := range r.Scale {
+		scales[s.Series] = s
+	}
+	if few, many := scales[10_000], scales[1_000_000]; few.Series > 0 && many.Series > 0 {
 		grows := func(order string, few, many bench.Costs) {
 			growth := func(recorder string) float64 { return many.Of(recorder).CPU.Median / few.Of(recorder).CPU.Median }
 			add(growth(bench.Ours) <= 2, "CPU per occurrence, from 10,000 to 1,000,000 series, "+order+": at most twice",
 				"%.1f times (the floor %.1f)", growth(bench.Ours), growth(bench.Floor))
 		}
-		few, many := r.Scale[few], r.Scale[many]
 		grows("a hundred of them in a hot loop", few.Hot, many.Hot)
 		grows("all in order", few.RoundRobin, many.RoundRobin)
 		grows("all in random order", few.Random, many.Random)

@@ -19,9 +19,14 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 	"ns":    nanoseconds,
 	"time":  func(d time.Duration) string { return nanoseconds(float64(d)) },
 	"bytes": func(b float64) string { return fmt.Sprintf("%.0f", b) },
-	"count": count,
+	"count": chart.Number,
 	"size":  size,
-	"body":  body,
+	"body": func(n int) string {
+		if n < 0 { // there is none
+			return "–"
+		}
+		return fmt.Sprint(n)
+	},
 	// spread and ratio format a median with its range.
 	"spread": func(s bench.Spread) string {
 		return fmt.Sprintf("%s (%s–%s)", nanoseconds(s.Median), nanoseconds(s.Min), nanoseconds(s.Max))
@@ -34,7 +39,9 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 	"title":    title,
 	"began":    began,
 	"duration": func(d time.Duration) string { return d.Round(time.Second).String() },
-	"rate":     func(s bench.Simulation) string { return count(int64(float64(s.Occurrences) / s.Duration.Seconds())) },
+	"rate": func(s bench.Simulation) string {
+		return chart.Number(int64(float64(s.Occurrences) / s.Duration.Seconds()))
+	},
 	"steadyWrites": func(s bench.Simulation) (n int64) {
 		for _, writes := range s.Writes[s.Beginning:] {
 			n += int64(writes)
@@ -98,15 +105,4 @@ func times(v float64) string {
 	default:
 		return fmt.Sprintf("%.0f×", v)
 	}
-}
-
-// count formats an integer of any type, with commas.
-func count(n any) string { return chart.Number(n) }
-
-// body formats the size of a body. A negative size means that there is none.
-func body(n int) string {
-	if n < 0 {
-		return "–"
-	}
-	return fmt.Sprint(n)
 }

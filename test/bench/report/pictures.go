@@ -85,7 +85,7 @@ func hourPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
 		line := chart.Line{Color: colors[l.Recorder]}
 		if l.Updated {
 			name := map[string]string{bench.ToolsNew: "client-go tools/events", bench.ToolsOld: "client-go tools/record"}[l.Recorder]
-			line.Name = fmt.Sprintf("%s: %s", cmp.Or(name, l.Recorder), count(l.Sent[60]))
+			line.Name = fmt.Sprintf("%s: %s", cmp.Or(name, l.Recorder), chart.Number(l.Sent[60]))
 		}
 		return line
 	})
@@ -146,7 +146,7 @@ func heapPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
 const pictured = 100_000
 
 func writesPicture(r *bench.Results) (p *plot.Plot, lines []chart.Line) {
-	p = chart.New(fmt.Sprintf("Writes per minute for %s series", count(pictured)), "minutes since the start or restart", "writes")
+	p = chart.New(fmt.Sprintf("Writes per minute for %s series", chart.Number(pictured)), "minutes since the start or restart", "writes")
 	p.X.Tick.Marker = quarters
 	for _, s := range r.Simulation {
 		if s.Series != pictured {
