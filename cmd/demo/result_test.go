@@ -4,52 +4,45 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/events"
 )
 
 func TestResult(t *testing.T) {
-	r := &result{
+	const heading = "For each Event: the count on the server, the number of emitted occurrences, and the states:\n\n"
+	once := verdict{subject: pulled, history: "Singleton", count: 1, emitted: 1}
+	right := &result{
 		verdicts: []verdict{
-			{subject: crashing, history: "Singleton → Ongoing → 1 heartbeat → Finished", count: 1290, emitted: 1290},
-			{subject: pulled, history: "Singleton", count: 1, emitted: 1},
+			{subject: crashing, history: "Singleton → Ongoing → 1 heartbeat → Finished", count: 1290, emitted: 1290}, once,
 		},
 		emitted:  1291,
 		accepted: 1291,
 		calls:    calls{creates: 2, patches: 3},
 	}
-	require.NoError(t, r.err())
-	assert.Equal(t, `For each Event: the count on the server, the number of emitted occurrences, and the states:
-
-ok     Pod/checkout BackOff
+	assert.NoError(t, right.err())
+	assert.Equal(t, heading+`ok     Pod/checkout BackOff
        1,290 of 1,290: Singleton → Ongoing → 1 heartbeat → Finished
 ok     Pod/checkout Pulled
        1 of 1: Singleton
 
 1,291 occurrences took 5 API calls; one write per occurrence would have taken 1,291.
 OK: every Event went through all of its states, and every count on the server is correct.
-`, r.String())
-}
+`, right.String())
 
-func TestWrongResult(t *testing.T) {
-	r := &result{
+	wrong := &result{
 		verdicts: []verdict{
-			{subject: crashing, history: "Singleton → Ongoing → 0 heartbeats", count: 2, emitted: 90, problems: []string{"no heartbeat", "never observed as Finished"}},
-			{subject: pulled, history: "Singleton", count: 1, emitted: 1},
+			{subject: crashing, history: "Singleton → Ongoing → 0 heartbeats", count: 2, emitted: 90, problems: []string{"no heartbeat", "never observed as Finished"}}, once,
 		},
 		emitted:  91,
 		accepted: 90,
 		dropped:  map[events.DropReason]uint64{events.DropRejected: 1, events.DropTableFull: 3},
 		calls:    calls{creates: 2, patches: 1},
 	}
-	require.ErrorIs(t, r.err(), errWrong)
-	assert.EqualError(t, r.err(), "FAILED: 1 of 2 Events with problems; "+
+	assert.ErrorIs(t, wrong.err(), errWrong)
+	assert.EqualError(t, wrong.err(), "FAILED: 1 of 2 Events with problems; "+
 		"the controllers emitted 91 occurrences, but the recorder accepted 90; "+
 		"1 occurrence dropped (Rejected); 3 occurrences dropped (TableFull)")
-	assert.Equal(t, `For each Event: the count on the server, the number of emitted occurrences, and the states:
-
-WRONG  Pod/checkout BackOff
+	assert.Equal(t, heading+`WRONG  Pod/checkout BackOff
        2 of 90: Singleton → Ongoing → 0 heartbeats
        - no heartbeat
        - never observed as Finished
@@ -57,6 +50,6 @@ ok     Pod/checkout Pulled
        1 of 1: Singleton
 
 91 occurrences took 3 API calls; one write per occurrence would have taken 91.
-`, r.String())
+`, wrong.String())
 	assert.EqualError(t, (&result{}).err(), "FAILED: no Events observed")
 }
