@@ -84,13 +84,17 @@ func NewBroadcasterFor(to *events.Broadcaster, opts Options) *Broadcaster {
 func (b *Broadcaster) Events() *events.Broadcaster { return b.target }
 
 // NewRecorder returns a recorder. The component of source becomes the reporting
-// controller; see [events.Broadcaster.NewRecorder]. NewRecorder ignores the host.
+// controller; see [events.Broadcaster.NewRecorder]. The host becomes the reporting
+// instance, as in client-go. Without a host, it is that of the [events.Broadcaster].
 //
 // The component of leader election is the identity of the process,
 // "<host name>_<UUID>", which changes with every restart. NewRecorder replaces it
 // with [LeaderElection]. The messages of leader election contain the identity.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) record.EventRecorderLogger {
-	to := b.target.NewRecorderWithOptions(scheme, controllerOf(source.Component), events.RecorderOptions{DistinctNotes: b.opts.DistinctNotes})
+	to := b.target.NewRecorderWithOptions(scheme, controllerOf(source.Component), events.RecorderOptions{
+		DistinctNotes:     b.opts.DistinctNotes,
+		ReportingInstance: source.Host,
+	})
 	return NewRecorder(to, b.opts.Action)
 }
 

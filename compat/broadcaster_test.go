@@ -3,6 +3,7 @@ package compat
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -332,6 +333,52 @@ func TestLegacyWatchers(t *testing.T) {
 		assert.Contains(t, structured[0], `"fieldPath"="spec.containers{main}"`)
 		assert.Contains(t, structured[0], `"message"="note"`)
 	})
+}
+
+// The legacy recorder of client-go writes the host as source.host and as reportingInstance.
+func TestNewRecorderKeepsTheHost(t *testing.T) {
+	for name, newSink := range map[string]func(*fake.Clientset) events.EventSink{
+		"events": func(c *fake.Clientset) events.EventSink { return &events.EventSinkImpl{Interface: c.EventsV1()} },
+		"core":   func(c *fake.Clientset) events.EventSink { return &CoreSink{Interface: c.CoreV1()} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			clients := fake.NewClientset()
+			b := NewBroadcaster(newSink(clients))
+			var written, watched []corev1.EventSource
+			b.StartEventWatcher(func(event *corev1.Event) { watched = append(watched, event.Source) })
+			b.StartRecordingToSink(nil)
+			for _, host := range []string{"node-1", "node-2", ""} {
+				recorder := b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester", Host: host})
+				emit(recorder, "from "+host)
+				emit(recorder, "from "+host) // a create and a patch
+				synctest.Wait()
+			}
+			b.Shutdown()
+
+			list, err := clients.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			for _, event := range list.Items {
+				written = append(written, event.Source)
+			}
+			want := []corev1.EventSource{{Component: "tester", Host: "node-1"}, {Component: "tester", Host: "node-2"}, {Component: "tester"}}
+			assert.Equal(t, want, slices.Compact(watched), name)
+			if name == "core" {
+				assert.ElementsMatch(t, want, written)
+				return
+			}
+			newList, err := clients.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			require.Len(t, newList.Items, 3)
+			for _, event := range newList.Items {
+				assert.Zero(t, event.DeprecatedSource, "events.k8s.io/v1 rejects it")
+				if host := strings.TrimPrefix(event.Note, "from "); host != "" {
+					assert.Equal(t, host, event.ReportingInstance)
+				} else {
+					assert.Regexp(t, "^tester-.", event.ReportingInstance, "the default")
+				}
+			}
+		})
+	}
 }
 
 func TestLeaderElectionIsOneController(t *testing.T) {

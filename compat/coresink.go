@@ -23,7 +23,9 @@ import (
 //   - firstTimestamp is eventTime;
 //   - lastTimestamp and count are those of the series, or eventTime and 1 if the
 //     Event has no series;
-//   - the component of source is the reporting controller, unless event sets another.
+//   - source consists of the reporting controller and the reporting instance, as in
+//     the Events of the legacy recorder, unless event sets another. The host is empty
+//     if the recorder chose the instance itself ("<controller>-<host name>").
 //
 // It updates them with every patch of a series, which only core/v1 permits.
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes

@@ -53,6 +53,8 @@
 //   - The recorder counts every event of a legacy call site. If events differ only in
 //     their messages, up to ten messages ([Options].DistinctNotes) get an Event each.
 //     The others share one Event, which shows the latest message.
+//   - The host of a [corev1.EventSource] becomes the reporting instance, as in client-go.
+//     CoreSink and [Broadcaster.StartEventWatcher] set source.host to it.
 //   - [Broadcaster.StartRecordingToSink] never writes to the legacy sink that it
 //     receives, so each event has a single writer.
 //   - All functions and methods are safe for concurrent use.
@@ -61,8 +63,6 @@
 //
 //   - Legacy events have no related object. Their action is their reason, unless
 //     [Options].Action returns another.
-//   - The recorder ignores the host of a [corev1.EventSource], and CoreSink leaves
-//     source.host empty.
 //   - The time of an occurrence is the time of the call, also for PastEventf.
 //   - CoreSink updates the deprecated fields, EventSinkImpl cannot: a program that
 //     switches to EventSinkImpl leaves them as CoreSink last wrote them.

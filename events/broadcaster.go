@@ -87,13 +87,16 @@ type RecorderOptions struct {
 	// DistinctNotes is [Options].DistinctNotes for the events of this recorder. If
 	// zero, it is that of the broadcaster. If negative, notes distinguish nothing.
 	DistinctNotes int
+	// ReportingInstance is [Options].ReportingInstance for the events of this
+	// recorder. If empty, it is that of the broadcaster.
+	ReportingInstance string
 }
 
 // NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of
 // its own, or to use annotations without a type assertion: NewRecorder returns a type
 // of client-go.
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
-	id, repairs := newIdentity(reportingController, b.opts.ReportingInstance)
+	id, repairs := newIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
 		b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used)
 	}

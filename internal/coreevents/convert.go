@@ -1,8 +1,10 @@
 package coreevents
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,8 +83,8 @@ func typeMeta(original metav1.TypeMeta, gv schema.GroupVersion) metav1.TypeMeta 
 }
 
 // ToCoreWithDeprecatedFields converts an Event like [ToCore], and sets firstTimestamp,
-// lastTimestamp, count and the component of source from eventTime, series and
-// reportingController. It keeps a component that is already set.
+// lastTimestamp, count and source from eventTime, series, reportingController and
+// reportingInstance. It keeps a component or a host that is already set.
 //
 // A legacy Event, which has no eventTime, keeps its deprecated fields.
 func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
@@ -96,9 +98,22 @@ func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
 		core.LastTimestamp, core.Count = toSeconds(core.Series.LastObservedTime), core.Series.Count
 	}
 	if core.Source.Component == "" {
-		core.Source.Component = core.ReportingController
+		source := sourceOf(event)
+		core.Source.Component = source.Component
+		core.Source.Host = cmp.Or(core.Source.Host, source.Host)
 	}
 	return core
+}
+
+// sourceOf returns the source that the legacy recorder would write, which uses the
+// component as reportingController and the host as reportingInstance. A default instance,
+// "<controller>-<host name>", is no host: the legacy caller gave none.
+func sourceOf(event *eventsv1.Event) corev1.EventSource {
+	source := corev1.EventSource{Component: event.ReportingController}
+	if !strings.HasPrefix(event.ReportingInstance, event.ReportingController+"-") {
+		source.Host = event.ReportingInstance
+	}
+	return source
 }
 
 // addDeprecatedFields adds deprecated fields to a merge patch that contains series. It
@@ -133,7 +148,7 @@ func addDeprecatedFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 		deprecated["firstTimestamp"] = toSeconds(event.EventTime)
 	}
 	if event.ReportingController != "" {
-		deprecated["source"] = corev1.EventSource{Component: event.ReportingController}
+		deprecated["source"] = sourceOf(event)
 	}
 	for field, value := range deprecated {
 		if _, ok := patch[field]; ok {

@@ -170,6 +170,7 @@ func newSeries() *eventsv1.Event {
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "ns", Name: "x"},
 		EventTime:           first,
 		ReportingController: "example.com/x",
+		ReportingInstance:   "node-1",
 		Series:              &eventsv1.EventSeries{Count: 57, LastObservedTime: last},
 	}
 }
@@ -184,24 +185,26 @@ func TestToCoreWithDeprecatedFields(t *testing.T) {
 	for name, test := range map[string]struct {
 		change      func(*eventsv1.Event)
 		component   string
+		host        string
 		first, last metav1.Time
 		count       int32
 	}{
-		"series":         {func(*eventsv1.Event) {}, "example.com/x", firstSecond, lastSecond, 57},
-		"singleton":      {func(e *eventsv1.Event) { e.Series = nil }, "example.com/x", firstSecond, firstSecond, 1},
-		"updated series": {setDeprecatedFields, "old", firstSecond, lastSecond, 57},
+		"series":           {func(*eventsv1.Event) {}, "example.com/x", "node-1", firstSecond, lastSecond, 57},
+		"singleton":        {func(e *eventsv1.Event) { e.Series = nil }, "example.com/x", "node-1", firstSecond, firstSecond, 1},
+		"default instance": {func(e *eventsv1.Event) { e.ReportingInstance = "example.com/x-node-1" }, "example.com/x", "", firstSecond, lastSecond, 57},
+		"other host":       {func(e *eventsv1.Event) { e.DeprecatedSource.Host = "node-2" }, "example.com/x", "node-2", firstSecond, lastSecond, 57},
+		"updated series":   {setDeprecatedFields, "old", "", firstSecond, lastSecond, 57},
 		"legacy event": {func(e *eventsv1.Event) {
 			e.EventTime, e.Series = metav1.MicroTime{}, nil
 			setDeprecatedFields(e)
-		}, "old", metav1.Unix(1, 0), metav1.Unix(2, 0), 3},
+		}, "old", "", metav1.Unix(1, 0), metav1.Unix(2, 0), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := newSeries()
-			event.DeprecatedSource.Host = "node-1"
 			test.change(event)
 			before := event.DeepCopy()
 			want := ToCore(event)
-			want.Source.Component, want.Count = test.component, test.count
+			want.Source, want.Count = corev1.EventSource{Component: test.component, Host: test.host}, test.count
 			want.FirstTimestamp, want.LastTimestamp = test.first, test.last
 			assert.Equal(t, want, ToCoreWithDeprecatedFields(event))
 			assert.Equal(t, before, event)
@@ -220,7 +223,7 @@ func TestAddDeprecatedFields(t *testing.T) {
 		count          = `"count":57`
 		firstTimestamp = `"firstTimestamp":"2026-01-02T03:04:05Z"`
 		lastTimestamp  = `"lastTimestamp":"2026-01-02T03:05:45Z"`
-		source         = `"source":{"component":"example.com/x"}`
+		source         = `"source":{"component":"example.com/x","host":"node-1"}`
 	)
 	object := func(fields ...string) string { return "{" + strings.Join(fields, ",") + "}" }
 	for name, test := range map[string]struct {

@@ -184,7 +184,7 @@ func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *event
 func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
-	assert.Equal(t, corev1.EventSource{Component: event.ReportingController}, event.DeprecatedSource)
+	assert.Equal(t, corev1.EventSource{Component: event.ReportingController, Host: event.ReportingInstance}, event.DeprecatedSource)
 	assert.Equal(t, second(event.EventTime.Time), event.DeprecatedFirstTimestamp)
 	assert.Equal(t, second(lastObserved(event)), event.DeprecatedLastTimestamp)
 	assert.EqualValues(t, occurrences(event), event.DeprecatedCount)
