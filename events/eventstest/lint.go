@@ -24,6 +24,7 @@ var (
 //   - Reason and action are UpperCamelCase words, not data.
 //   - Reason and action are different words.
 //   - Related is another object than regarding.
+//   - Regarding is not cluster-scoped if related is namespaced.
 //   - The note is not a stack trace.
 //   - Neither the note nor an annotation contains a private key.
 //
@@ -51,6 +52,9 @@ func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 	}
 	if sameObject(event.Regarding, event.Related) {
 		add("related", describe(*event.Related), "must be another object than regarding")
+	}
+	if event.Related != nil && event.Related.Namespace != "" && event.Regarding.Kind != "" && event.Regarding.Namespace == "" {
+		add("regarding", describe(event.Regarding), "must be the namespaced object and related the cluster-scoped one: the Event is in the namespace of regarding")
 	}
 	if stackTrace.MatchString(event.Note) {
 		add("note", event.Note, "must not be a stack trace")

@@ -149,13 +149,17 @@ func TestLint(t *testing.T) {
 		"related to itself":           {func(e *eventsv1.Event) { e.Related = &e.Regarding }, "related"},
 		"related to a part of itself": {func(e *eventsv1.Event) { *e.Related, e.Related.FieldPath = e.Regarding, "spec.containers{web}" }, ""},
 		"not related":                 {func(e *eventsv1.Event) { e.Related = nil }, ""},
-		"stack trace":                 {func(e *eventsv1.Event) { e.Note = "panic: oh\n" + string(debug.Stack()) }, "note"},
-		"words of a stack trace":      {func(e *eventsv1.Event) { e.Note = "1 goroutine 7 [sic]" }, ""},
-		"private key":                 {func(e *eventsv1.Event) { e.Note = "-----BEGIN PRIVATE KEY-----" }, "note"},
-		"RSA private key":             {func(e *eventsv1.Event) { e.Note = "-----BEGIN RSA PRIVATE KEY-----" }, "note"},
-		"certificate":                 {func(e *eventsv1.Event) { e.Note = "-----BEGIN CERTIFICATE-----" }, ""},
-		"key in an annotation":        {annotation("-----BEGIN EC PRIVATE KEY-----"), "metadata.annotations[k]"},
-		"other annotation":            {annotation("v"), ""},
+		"a Node related to a Pod": {func(e *eventsv1.Event) {
+			*e.Related, e.Regarding = e.Regarding, corev1.ObjectReference{Kind: "Node", Name: "node-7"}
+		}, "regarding"},
+		"related cluster-scoped objects": {func(e *eventsv1.Event) { e.Regarding.Namespace, e.Related.Namespace = "", "" }, ""},
+		"stack trace":                    {func(e *eventsv1.Event) { e.Note = "panic: oh\n" + string(debug.Stack()) }, "note"},
+		"words of a stack trace":         {func(e *eventsv1.Event) { e.Note = "1 goroutine 7 [sic]" }, ""},
+		"private key":                    {func(e *eventsv1.Event) { e.Note = "-----BEGIN PRIVATE KEY-----" }, "note"},
+		"RSA private key":                {func(e *eventsv1.Event) { e.Note = "-----BEGIN RSA PRIVATE KEY-----" }, "note"},
+		"certificate":                    {func(e *eventsv1.Event) { e.Note = "-----BEGIN CERTIFICATE-----" }, ""},
+		"key in an annotation":           {annotation("-----BEGIN EC PRIVATE KEY-----"), "metadata.annotations[k]"},
+		"other annotation":               {annotation("v"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := valid()
