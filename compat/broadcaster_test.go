@@ -94,7 +94,10 @@ func TestLegacyCallSites(t *testing.T) {
 		p.recorder.AnnotatedEventf(pod, map[string]string{"example.com/a": "b"}, corev1.EventTypeNormal, "Annotated", "with %d", 1)
 		past, ok := p.recorder.(Recorder)
 		require.True(t, ok)
-		past.PastEventf(pod, metav1.NewTime(time.Unix(0, 0)), corev1.EventTypeNormal, "Past", "it was")
+		anHourAgo := time.Now().Add(-time.Hour)
+		past.PastEventf(pod, metav1.NewTime(anHourAgo), corev1.EventTypeNormal, "Past", "it was")
+		past.PastEventf(pod, metav1.NewTime(time.Now().Add(time.Hour)), corev1.EventTypeNormal, "Future", "it will be")
+		past.PastEventf(pod, metav1.Time{}, corev1.EventTypeNormal, "Timeless", "it is")
 		p.recorder.WithLogger(klog.Background()).Event(pod, corev1.EventTypeNormal, "Logged", "with a logger")
 		record.NewEventRecorderAdapter(p.recorder).Eventf(pod, nil, corev1.EventTypeNormal, "Adapted", "Adapting", "there and back")
 
@@ -106,13 +109,15 @@ func TestLegacyCallSites(t *testing.T) {
 			assert.Equal(t, "Pod", event.Regarding.Kind)
 			assert.Nil(t, event.Related)
 		}
-		require.Len(t, byReason, 6)
+		require.Len(t, byReason, 8)
 		assert.Equal(t, "95%% full, %s", byReason["Full"].Note, "Event does not format")
 		assert.Equal(t, corev1.EventTypeWarning, byReason["Full"].Type)
 		assert.Equal(t, "created b", byReason["Created"].Note)
 		assert.Equal(t, "with 1", byReason["Annotated"].Note)
 		assert.Equal(t, "b", byReason["Annotated"].Annotations["example.com/a"])
-		assert.WithinDuration(t, time.Now(), byReason["Past"].EventTime.Time, 0)
+		assert.WithinDuration(t, anHourAgo, byReason["Past"].EventTime.Time, 0)
+		assert.WithinDuration(t, time.Now(), byReason["Future"].EventTime.Time, 0)
+		assert.WithinDuration(t, time.Now(), byReason["Timeless"].EventTime.Time, 0)
 	})
 }
 

@@ -63,7 +63,6 @@
 //
 //   - Legacy events have no related object. Their action is their reason, unless
 //     [Options].Action returns another.
-//   - The time of an occurrence is the time of the call, also for PastEventf.
 //   - CoreSink updates the deprecated fields, EventSinkImpl cannot: a program that
 //     switches to EventSinkImpl leaves them as CoreSink last wrote them.
 //   - [CoreSink.Patch] supports patches of metadata and series. It does not translate

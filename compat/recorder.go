@@ -13,8 +13,9 @@ import (
 // its interface. Create one with [NewRecorder].
 type Recorder interface {
 	record.EventRecorderLogger
-	// PastEventf emits an event like Eventf. It ignores timestamp: the time of an
-	// occurrence is the time of the call.
+	// PastEventf emits an event like Eventf that happened at timestamp: the eventTime of
+	// an Event that begins with it. A later lastObservedTime is the time of a call. A
+	// timestamp that is zero or in the future stands for the time of the call.
 	PastEventf(object runtime.Object, timestamp metav1.Time, eventtype, reason, messageFmt string, args ...any)
 }
 

@@ -3,6 +3,7 @@ package events
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	restclient "k8s.io/client-go/rest"
@@ -37,12 +38,17 @@ func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
 // Eventf emits an event. It neither waits nor fails: an event that cannot be
 // recorded is logged and counted.
 func (r *recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
-	r.record(regarding, related, nil, eventtype, reason, action, note, args)
+	r.record(time.Time{}, regarding, related, nil, eventtype, reason, action, note, args)
 }
 
 // AnnotatedEventf emits an event with annotations. The map is copied.
 func (r *recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
-	r.record(regarding, related, annotations, eventtype, reason, action, note, args)
+	r.record(time.Time{}, regarding, related, annotations, eventtype, reason, action, note, args)
+}
+
+// PastEventf emits an event that happened at the given time; see package compat.
+func (r *recorder) PastEventf(at time.Time, regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	r.record(at, regarding, related, nil, eventtype, reason, action, note, args)
 }
 
 func (r *recorder) log() klog.Logger {
@@ -52,7 +58,8 @@ func (r *recorder) log() klog.Logger {
 	return r.broadcaster.logger()
 }
 
-func (r *recorder) record(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
+// record emits an event that happened at the given time; zero: now.
+func (r *recorder) record(at time.Time, regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
 	b := r.broadcaster
 	now := b.clock.Now()
 	key := series.Key{ReportingController: r.identity.controller}
@@ -106,6 +113,7 @@ func (r *recorder) record(regarding, related runtime.Object, annotations map[str
 		DistinctNotes: r.distinctNotes,
 		Instance:      r.identity.instance,
 		Annotations:   r.sanitizeAnnotations(annotations, &key),
+		At:            at,
 	}
 	if r.distinctNotes == 0 && (!counted || watched || wantNote) {
 		occurrence.Note = formatNote(note, args)

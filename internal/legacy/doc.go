@@ -14,6 +14,4 @@
 // # Limitations
 //
 //   - Events have no related object.
-//   - The time of an occurrence is the time of the call, also for
-//     [Recorder.PastEventf].
 package legacy

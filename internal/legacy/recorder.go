@@ -1,6 +1,8 @@
 package legacy
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientevents "k8s.io/client-go/tools/events"
@@ -22,6 +24,11 @@ type Action func(regarding runtime.Object, reason string) string
 // the interface of client-go.
 type annotated interface {
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
+}
+
+// past is the method for events that happened before.
+type past interface {
+	PastEventf(at time.Time, regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
 // Recorder is a [record.EventRecorderLogger] that emits its events to a recorder of
@@ -60,10 +67,14 @@ func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string
 	r.Eventf(object, eventtype, reason, messageFmt, args...)
 }
 
-// PastEventf emits an event like Eventf, for code that was written before client-go
-// v0.19 removed it from the interface. It ignores the time: the time of an occurrence is
-// the time of the call.
-func (r *Recorder) PastEventf(object runtime.Object, _ metav1.Time, eventtype, reason, messageFmt string, args ...any) {
+// PastEventf emits an event that happened at timestamp, for code that was written before
+// client-go v0.19 removed it from the interface. It ignores the time if the target does
+// not support it.
+func (r *Recorder) PastEventf(object runtime.Object, timestamp metav1.Time, eventtype, reason, messageFmt string, args ...any) {
+	if target, ok := r.target.(past); ok {
+		target.PastEventf(timestamp.Time, object, nil, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
+		return
+	}
 	r.Eventf(object, eventtype, reason, messageFmt, args...)
 }
 

@@ -102,7 +102,7 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) (drops []D
 		spec: spec{
 			note:        noteFor(k, o.Note),
 			annotations: mergeAnnotations(nil, o.Annotations),
-			first:       now.UnixMicro(),
+			first:       o.at(now).UnixMicro(),
 			count:       1,
 			revision:    1,
 		},
@@ -127,8 +127,8 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 		Name:        k.BaseName(),
 		Note:        o.Note,
 		Annotations: o.Annotations,
-		First:       now,
-		Last:        now,
+		First:       o.at(now),
+		Last:        o.at(now),
 		Count:       1,
 	}
 }

@@ -3,6 +3,7 @@ package tracker
 import (
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -26,6 +27,17 @@ type Occurrence struct {
 	// Annotations are put on the Event. The tracker keeps the map, so the caller must
 	// not change it. Keys that begin with series.AnnotationPrefix are ignored.
 	Annotations map[string]string
+	// At is when the occurrence happened, if that was before it is observed: the first
+	// time of a series that begins with it. It changes no deadline. If zero, now.
+	At time.Time
+}
+
+// at returns when o happened.
+func (o *Occurrence) at(now time.Time) time.Time {
+	if o.At.IsZero() || o.At.After(now) {
+		return now
+	}
+	return o.At
 }
 
 // mergeAnnotations returns old with latest applied, as the server has it after
