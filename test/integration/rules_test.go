@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ import (
 	"github.com/eventseries/eventseries/test/faultproxy"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
+
+// maxName is the length of the longest name of an Event.
+const maxName = 253
 
 // ruleRows are changes that make a valid Event hit or exceed a limit of the
 // server.
@@ -333,25 +337,14 @@ func TestCoreSinkOnAFakeClientset(t *testing.T) {
 	})
 }
 
-// emission is a call of AnnotatedEventf, and the options of its recorder.
-type emission struct {
-	controller, instance string
-	clusterNamespace     string
-
-	regarding, related   *corev1.ObjectReference
-	annotations          map[string]string
-	eventtype            string
-	reason, action, note string
-	args                 []any
-}
-
-// wireRow is an emission at or beyond a limit of the API server.
+// wireRow is an Event with values at or beyond limits of the API server. Tests of
+// package events and of package series have a row for each rule.
 type wireRow struct {
 	name string
-	// emit changes a valid emission.
-	emit func(*emission)
-	// want changes the Event that has what was emitted into the Event that the
-	// server must have. If nil, they are the same.
+	// emit changes the Event that a recorder is asked for.
+	emit func(*eventsv1.Event)
+	// want changes that Event into the one that the server must have. If nil, they
+	// are the same.
 	want func(*eventsv1.Event)
 	// wantName is a pattern for the name of the Event, in which HASH stands for
 	// the hash of the key. If empty, it is the object's name, a dot and the hash.
@@ -360,115 +353,153 @@ type wireRow struct {
 	omitsAnnotations bool
 }
 
-var contentTypes = map[string]string{
-	"JSON":     runtime.ContentTypeJSON,
-	"protobuf": runtime.ContentTypeProtobuf,
+func wireRows() []wireRow {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	type m = map[string]string
+	const maxAnnotations = 64 << 10 // leaves room for those of later occurrences
+	clusterScoped := func(kind, name, namespace string) func(*eventsv1.Event) {
+		return func(e *eventsv1.Event) {
+			e.Namespace, e.Regarding = namespace, corev1.ObjectReference{APIVersion: "v1", Kind: kind, Name: name}
+		}
+	}
+	inSystem := func(e *eventsv1.Event) { e.Namespace = metav1.NamespaceSystem }
+	return []wireRow{
+		{
+			name: "at the limits",
+			emit: func(e *eventsv1.Event) {
+				e.Note, e.Reason, e.Action, e.ReportingInstance = long(1024), long(128), long(128), long(128)
+				e.ReportingController = long(253) + "/" + long(63)
+				e.Regarding.Name = long(maxName)
+				e.Annotations = m{"big": long(maxAnnotations - len("big"))}
+			},
+			wantName: long(236) + `\.HASH`,
+		}, {
+			name: "beyond the limits",
+			emit: func(e *eventsv1.Event) {
+				e.Note, e.Reason, e.Action = long(1025), long(129), long(129)
+				e.ReportingInstance = strings.Repeat("i", 129)
+				e.ReportingController = strings.Repeat("p", 254) + "/" + strings.Repeat("c", 64)
+				e.Annotations = m{"big": long(maxAnnotations - len("big") + 1), "bigger": long(256 << 10), "small": "1"}
+			},
+			want: func(e *eventsv1.Event) {
+				e.Note, e.Reason, e.Action = long(1024-len("…"))+"…", long(128-len("…"))+"…", long(128-len("…"))+"…"
+				// The hash keeps names different.
+				e.ReportingInstance = strings.Repeat("i", 119) + "-09bf9544"
+				e.ReportingController = strings.Repeat("p", 244) + "-e890cf3d/" + strings.Repeat("c", 54) + "-39f4a785"
+				e.Annotations = m{"small": "1"}
+			},
+			omitsAnnotations: true,
+		}, {
+			name: "leader election identity",
+			emit: func(e *eventsv1.Event) { e.ReportingController = "host-0_" + strings.Repeat("0", 64) },
+			want: func(e *eventsv1.Event) { e.ReportingController = "host-0_" + strings.Repeat("0", 47) + "-ccd57e87" },
+		}, {
+			name: "empty",
+			emit: func(e *eventsv1.Event) {
+				e.Note, e.Reason, e.Action, e.ReportingController, e.Regarding.Name = "", "", "", "", ""
+			},
+			want:     func(e *eventsv1.Event) { e.Reason, e.Action, e.ReportingController = "Unknown", "Unknown", "unknown" },
+			wantName: "HASH",
+		}, {
+			name: "not UTF-8",
+			emit: func(e *eventsv1.Event) {
+				e.Note, e.Reason, e.ReportingInstance, e.Regarding.Name = "caf\xe9!", "Test\xffed", "host\xff1", "pod\xff1"
+				e.Annotations = m{"a": "caf\xe9"}
+			},
+			want: func(e *eventsv1.Event) {
+				e.Note, e.Reason, e.ReportingInstance, e.Regarding.Name = "caf\uFFFD!", "Test\uFFFDed", "host-1", "pod\uFFFD1"
+				e.Annotations = m{"a": "caf\uFFFD"}
+			},
+			wantName: `pod-1\.HASH`,
+		}, {
+			name: "unusual characters",
+			emit: func(e *eventsv1.Event) {
+				e.Note, e.ReportingInstance = "95% full, 100%d\x00b\nc\u2028d", "a process / on Host_1"
+				e.ReportingController = "Example.COM/team/contrôleur x"
+				e.Regarding.Name = "System:Größe/a-.-b"
+				e.Annotations = m{"Example.COM/A": strings.Repeat("é", 1000), "empty": "", "not a key": "2", series.AnnotationState: "Finished"}
+			},
+			want: func(e *eventsv1.Event) {
+				e.ReportingController = "example.com/team-contr-leur-x"
+				e.Annotations = m{"Example.COM/A": strings.Repeat("é", 1000), "empty": ""}
+			},
+			wantName:         `system-gr--e-a\.b\.HASH`,
+			omitsAnnotations: true,
+		}, {
+			name: "references",
+			emit: func(e *eventsv1.Event) {
+				e.Type = corev1.EventTypeWarning
+				e.Regarding.FieldPath, e.Regarding.ResourceVersion = "spec.containers{main}", "42"
+				e.Related = &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "other", Name: "Rs:1", UID: "u"}
+			},
+			want: func(e *eventsv1.Event) { e.Regarding.ResourceVersion = "" },
+		},
+		{name: "Node", emit: clusterScoped("Node", "node-1", ""), want: inSystem},
+		{name: "Node in default", emit: clusterScoped("Node", "node-1", metav1.NamespaceDefault)},
+		{
+			name:     "ClusterRole with a colon",
+			emit:     clusterScoped("ClusterRole", "system:discovery", ""),
+			want:     inSystem,
+			wantName: `system-discovery\.HASH`,
+		},
+	}
 }
 
-// TestWireRules emits everything that the API server might reject: as an Event
-// that is created and patched, and as an Event that is created as a series.
+// TestWireRules emits what the API server would reject, before and after the
+// recorder starts. TestValidateAgreesWithTheServer shows that the server rejects it.
 func TestWireRules(t *testing.T) {
 	t.Parallel()
 	namespace := apiserver.Namespace(t)
 	for _, row := range wireRows() {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			for name, contentType := range contentTypes {
-				t.Run(name, func(t *testing.T) {
-					row.trySingleton(t, namespace, contentType)
-					row.trySeries(t, namespace, contentType)
-				})
-			}
-		})
+		for _, before := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, %d before the start", row.name, before), func(t *testing.T) {
+				t.Parallel()
+				row.try(t, namespace, before)
+			})
+		}
 	}
 }
 
-func (row *wireRow) emission(namespace string) emission {
-	e := emission{
-		controller: controller,
-		instance:   "wire-test-0",
-		regarding:  &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "pod"},
-		eventtype:  corev1.EventTypeNormal,
-		reason:     "Tested",
-		action:     "Testing",
-		note:       "it was tested",
-	}
-	row.emit(&e)
-	e.regarding.UID = uuid.NewUUID()
-	return e
-}
-
-func (e *emission) event() *eventsv1.Event {
-	event := &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: e.regarding.Namespace, Annotations: maps.Clone(e.annotations)},
-		ReportingController: e.controller,
-		ReportingInstance:   e.instance,
-		Action:              e.action,
-		Reason:              e.reason,
-		Regarding:           *e.regarding,
-		Related:             e.related,
-		Note:                e.note,
-		Type:                e.eventtype,
-	}
-	if len(e.args) > 0 {
-		event.Note = fmt.Sprintf(e.note, e.args...)
-	}
-	return event
-}
-
-func (row *wireRow) trySingleton(t *testing.T, namespace, contentType string) {
+func (row *wireRow) try(t *testing.T, namespace string, before int) {
 	t.Helper()
-	e := row.emission(namespace)
-	r, emit := row.record(t, &e, contentType)
-	r.start(t)
-	emit()
-	r.flush(t)
-	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
-	row.requireOnServer(t, r, &e, 1)
-
-	emit()
-	r.flush(t)
-	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
-	row.requireOnServer(t, r, &e, 2)
-}
-
-func (row *wireRow) trySeries(t *testing.T, namespace, contentType string) {
-	t.Helper()
-	e := row.emission(namespace)
-	r, emit := row.record(t, &e, contentType)
-	emit()
-	emit()
-	r.start(t)
-	r.flush(t)
-	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
-	row.requireOnServer(t, r, &e, 2)
-}
-
-func (row *wireRow) record(t *testing.T, e *emission, contentType string) (r *recording, emit func()) {
-	t.Helper()
-	config := apiserver.Config(t)
-	config.ContentType = contentType
-	r = newRecording(t, eventsSink, config, events.Options{ReportingInstance: e.instance, ClusterNamespace: e.clusterNamespace})
-	recorder := r.NewRecorder(scheme.Scheme, e.controller).(events.AnnotatedEventRecorder)
-	var related runtime.Object // not a nil pointer in an interface
-	if e.related != nil {
-		related = e.related
-	}
-	return r, func() {
-		recorder.AnnotatedEventf(e.regarding, related, e.annotations, e.eventtype, e.reason, e.action, e.note, e.args...)
-	}
-}
-
-func (row *wireRow) requireOnServer(t *testing.T, r *recording, e *emission, count int) {
-	t.Helper()
-	want := e.event()
+	event := ruleEvent(namespace)
+	event.ObjectMeta, event.EventTime = metav1.ObjectMeta{Namespace: namespace}, metav1.MicroTime{}
+	row.emit(event)
+	event.Regarding.UID = uuid.NewUUID()
+	want := event.DeepCopy()
 	if row.want != nil {
 		row.want(want)
 	}
-	found := eventsAbout(t, r.clients, want.Namespace, e.regarding.UID)
+	opts := events.Options{ReportingInstance: event.ReportingInstance}
+	if event.Regarding.Namespace == "" {
+		opts.ClusterNamespace = event.Namespace
+	}
+	config := apiserver.Config(t)
+	config.ContentType = runtime.ContentTypeProtobuf
+	r := newRecording(t, eventsSink, config, opts)
+	recorder := r.NewRecorder(scheme.Scheme, event.ReportingController).(events.AnnotatedEventRecorder)
+	emit := func() {
+		recorder.AnnotatedEventf(&event.Regarding, event.Related, event.Annotations, event.Type, event.Reason, event.Action, event.Note)
+	}
+	for range before {
+		emit()
+	}
+	r.start(t)
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
+	row.requireOnServer(t, r, want, before)
+	emit()
+	r.flush(t)
+	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
+	row.requireOnServer(t, r, want, before+1)
+}
+
+func (row *wireRow) requireOnServer(t *testing.T, r *recording, want *eventsv1.Event, count int) {
+	t.Helper()
+	found := eventsAbout(t, r.clients, want.Namespace, want.Regarding.UID)
 	require.Len(t, found, 1)
 	got := &found[0]
-	if e.regarding.Namespace == "" {
+	if want.Regarding.Namespace == "" {
 		t.Cleanup(func() { deleteEvent(t, r.clients, got) })
 	}
 	if count > 1 {
@@ -477,221 +508,13 @@ func (row *wireRow) requireOnServer(t *testing.T, r *recording, e *emission, cou
 	requireEvent(t, want, got)
 	requireNoOldFields(t, r.clients, got)
 	assert.Equal(t, count > 1, got.Series != nil)
-	name := row.wantName
-	if name == "" {
-		name = regexp.QuoteMeta(e.regarding.Name) + `\.HASH`
-	}
+	name := cmp.Or(row.wantName, regexp.QuoteMeta(want.Regarding.Name)+`\.HASH`)
 	assert.Regexp(t, `^`+strings.Replace(name, "HASH", "[0-9a-f]{16}", 1)+`$`, got.Name)
 	assert.LessOrEqual(t, len(got.Name), maxName)
 
 	stats := r.Stats()
 	assert.Empty(t, stats.Dropped)
-	for key := range stats.Writes {
-		assert.Equal(t, "written", key.Outcome)
-	}
+	assert.EqualValues(t, stats.Requests(), outcomes(stats, "written"), "other outcomes: %v", stats.Writes)
 	assert.Equal(t, row.omitsAnnotations, stats.AnnotationsOmitted > 0)
 	requireAccounted(t, count, stats, []eventsv1.Event{*got})
-}
-
-const (
-	maxNote     = 1024
-	maxReason   = 128
-	maxAction   = 128
-	maxInstance = 128
-	maxName     = 253
-)
-
-// wireRows is the table of TestWireRules. Every rule has a row at its limit,
-// which the server accepts unchanged, and one beyond it, which the recorder
-// repairs. TestValidateAgreesWithTheServer shows that the server rejects it.
-func wireRows() []wireRow {
-	return slices.Concat(noteRows(), reasonRows(), controllerRows(), instanceRows(), objectRows(), clusterScopedRows(), annotationRows())
-}
-
-func noteRows() []wireRow {
-	row := func(name, note, want string, args ...any) wireRow {
-		r := wireRow{name: name, emit: func(e *emission) { e.note, e.args = note, args }}
-		if want != note {
-			r.want = func(e *eventsv1.Event) { e.Note = want }
-		}
-		return r
-	}
-	unchanged := func(name, note string) wireRow { return row(name, note, note) }
-	n := func(length int) string { return strings.Repeat("n", length) }
-	cut := n(maxNote-len("…")) + "…"
-	return []wireRow{
-		unchanged("note of 1024 bytes", n(maxNote)),
-		row("note of 1025 bytes", n(maxNote+1), cut),
-		row("note of 5000 bytes", n(5000), cut),
-		// The first byte of every "é" has an odd offset, so a cut after 1024-3
-		// bytes is between its two bytes.
-		row("note with a rune at the limit", strings.Repeat("é", maxNote), strings.Repeat("é", (maxNote-len("…"))/2)+"…"),
-		row("note that arguments make too long", "%s", cut, n(maxNote+1)),
-		unchanged("note with a percent sign and no arguments", "95% full, 100%d"),
-		row("note with a percent sign and arguments", "%d%% full", "95% full", 95),
-		unchanged("empty note", ""),
-		unchanged("note with control characters", "a\x00b\nc\u2028d"),
-		row("note that is not UTF-8", "caf\xe9!", "caf\uFFFD!"),
-		// It grows when the recorder makes it UTF-8.
-		row("note of 1024 bytes that is not UTF-8",
-			strings.Repeat("n\xff", maxNote/2), strings.Repeat("n\uFFFD", (maxNote-len("…"))/4)+"n…"),
-	}
-}
-
-func reasonRows() []wireRow {
-	row := func(name, reason, action, wantReason, wantAction string) wireRow {
-		return wireRow{
-			name: name,
-			emit: func(e *emission) { e.reason, e.action = reason, action },
-			want: func(e *eventsv1.Event) { e.Reason, e.Action = wantReason, wantAction },
-		}
-	}
-	reason, action := strings.Repeat("R", maxReason), strings.Repeat("A", maxAction)
-	cutReason, cutAction := reason[:maxReason-len("…")]+"…", action[:maxAction-len("…")]+"…"
-	return []wireRow{
-		row("reason of 128 bytes", reason, "Testing", reason, "Testing"),
-		row("reason of 129 bytes", reason+"R", "Testing", cutReason, "Testing"),
-		row("empty reason", "", "Testing", "Testing", "Testing"),
-		row("reason that is not UTF-8", "Test\xffed", "Testing", "Test\uFFFDed", "Testing"),
-		row("action of 128 bytes", "Tested", action, "Tested", action),
-		row("action of 129 bytes", "Tested", action+"A", "Tested", cutAction),
-		row("empty action", "Tested", "", "Tested", "Tested"),
-		row("long reason and empty action", reason+"R", "", cutReason, cutReason),
-		row("neither reason nor action", "", "", "Unknown", "Unknown"),
-		{
-			name: "Warning",
-			emit: func(e *emission) { e.eventtype = corev1.EventTypeWarning },
-		},
-	}
-}
-
-func controllerRows() []wireRow {
-	row := func(name, controller, want string) wireRow {
-		r := wireRow{name: name, emit: func(e *emission) { e.controller = controller }}
-		if want != controller {
-			r.want = func(e *eventsv1.Event) { e.ReportingController = want }
-		}
-		return r
-	}
-	n63, p253 := strings.Repeat("c", 63), strings.Repeat("p", 253)
-	// A name that is too long ends in its hash, so that different names stay
-	// different.
-	return []wireRow{
-		row("controller without a prefix", "kubelet", "kubelet"),
-		row("controller with a space", "example.com/my controller", "example.com/my-controller"),
-		row("controller with two slashes", "example.com/team/controller", "example.com/team-controller"),
-		row("controller name of 63 bytes", "example.com/"+n63, "example.com/"+n63),
-		row("controller name of 64 bytes", "example.com/"+n63+"c", "example.com/"+n63[:54]+"-39f4a785"),
-		row("leader election identity", "host-0_"+strings.Repeat("0", 64), "host-0_"+strings.Repeat("0", 47)+"-ccd57e87"),
-		row("controller prefix in upper case", "Example.COM/controller", "example.com/controller"),
-		row("controller prefix of 253 bytes", p253+"/controller", p253+"/controller"),
-		row("controller prefix of 254 bytes", p253+"p/controller", p253[:244]+"-e890cf3d/controller"),
-		row("controller without a name", "example.com/", "example.com/unknown"),
-		row("controller with an empty prefix", "/controller", "controller"),
-		row("controller that is not ASCII", "contrôleur", "contr-leur"),
-		row("empty controller", "", "unknown"),
-	}
-}
-
-func instanceRows() []wireRow {
-	row := func(name, instance, want string) wireRow {
-		return wireRow{
-			name: name,
-			emit: func(e *emission) { e.instance = instance },
-			want: func(e *eventsv1.Event) { e.ReportingInstance = want },
-		}
-	}
-	i128 := strings.Repeat("i", maxInstance)
-	return []wireRow{
-		row("instance of 128 bytes", i128, i128),
-		row("instance of 129 bytes", i128+"i", i128[:maxInstance-9]+"-09bf9544"),
-		row("instance with spaces and slashes", "a process / on Host_1", "a process / on Host_1"),
-		row("instance that is not UTF-8", "host\xff1", "host-1"),
-	}
-}
-
-func objectRows() []wireRow {
-	row := func(name, object, wantName string) wireRow {
-		return wireRow{
-			name:     name,
-			emit:     func(e *emission) { e.regarding.Name = object },
-			wantName: wantName,
-		}
-	}
-	long := strings.Repeat("o", maxName)
-	notUTF8 := row("object name that is not UTF-8", "pod\xff1", `pod-1\.HASH`)
-	notUTF8.want = func(e *eventsv1.Event) { e.Regarding.Name = "pod\uFFFD1" }
-	return []wireRow{
-		row("object name in upper case", "My.Object", `my\.object\.HASH`),
-		row("object name of 253 bytes", long, long[:236]+`\.HASH`),
-		row("object name with a dot at the cut", long[:235]+"."+long[:17], long[:235]+`\.HASH`),
-		row("object name with invalid ends", "-_pod_-", `pod\.HASH`),
-		row("object name with dots at its ends", "..pod..", `pod\.HASH`),
-		row("object name with dashes beside dots", "a-.-b", `a\.b\.HASH`),
-		row("object name with a slash", "a/b", `a-b\.HASH`),
-		row("object name that is not ASCII", "größe", `gr--e\.HASH`),
-		row("object name without a valid character", "::", `HASH`),
-		row("object without a name", "", `HASH`),
-		notUTF8,
-		{
-			name: "object with a field path",
-			emit: func(e *emission) { e.regarding.FieldPath = "spec.containers{main}" },
-		}, {
-			name: "object with a resource version",
-			emit: func(e *emission) { e.regarding.ResourceVersion = "42" },
-			want: func(e *eventsv1.Event) { e.Regarding.ResourceVersion = "" },
-		}, {
-			name: "related object",
-			emit: func(e *emission) {
-				e.related = &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "other", Name: "Rs:1", UID: "u"}
-			},
-		},
-	}
-}
-
-func clusterScopedRows() []wireRow {
-	row := func(name, kind, object, clusterNamespace, wantNamespace, wantName string) wireRow {
-		return wireRow{
-			name: name,
-			emit: func(e *emission) {
-				e.regarding = &corev1.ObjectReference{APIVersion: "v1", Kind: kind, Name: object}
-				e.clusterNamespace = clusterNamespace
-			},
-			want:     func(e *eventsv1.Event) { e.Namespace = wantNamespace },
-			wantName: wantName,
-		}
-	}
-	return []wireRow{
-		row("Node", "Node", "node-1", "", "kube-system", ""),
-		row("Namespace", "Namespace", "a-namespace", "", "kube-system", ""),
-		row("Node in default", "Node", "node-1", "default", "default", ""),
-		row("ClusterRole with a colon", "ClusterRole", "system:discovery", "", "kube-system", `system-discovery\.HASH`),
-	}
-}
-
-func annotationRows() []wireRow {
-	type m = map[string]string
-	row := func(name string, omits bool, annotations, want m) wireRow {
-		return wireRow{
-			name:             name,
-			omitsAnnotations: omits,
-			emit:             func(e *emission) { e.annotations = annotations },
-			want:             func(e *eventsv1.Event) { e.Annotations = maps.Clone(want) },
-		}
-	}
-	unchanged := func(name string, annotations m) wireRow { return row(name, false, annotations, annotations) }
-	// A series has no more annotations than that, to leave room for those of
-	// later occurrences.
-	const limit = 64 << 10
-	big := strings.Repeat("a", limit-len("big"))
-	return []wireRow{
-		unchanged("annotations", m{"example.com/a": "1", "b": strings.Repeat("é", 1000), "example.com/empty": ""}),
-		row("annotation with an invalid key", true, m{"example.com/a": "1", "not a key": "2"}, m{"example.com/a": "1"}),
-		unchanged("annotation with a key in upper case", m{"Example.COM/A": "1"}),
-		unchanged("annotations of 64 KiB", m{"big": big}),
-		row("annotations of more than 64 KiB", true, m{"big": big + "a"}, nil),
-		row("annotations of more than 256 KiB", true, m{"big": strings.Repeat("a", 256<<10)}, nil),
-		row("annotation of this project", false, m{"eventseries.dev/state": "Finished", "example.com/a": "1"}, m{"example.com/a": "1"}),
-		row("annotation that is not UTF-8", false, m{"a": "caf\xe9"}, m{"a": "caf\uFFFD"}),
-	}
 }
