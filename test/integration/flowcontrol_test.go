@@ -79,7 +79,7 @@ func TestFlowControlManifest(t *testing.T) {
 	r.flush(t)
 	emit(recorder, pod, 1)
 	r.flush(t)
-	r.awaitWrites(t, "list", "written", 1)
+	eventually(t, func(c *assert.CollectT) { assert.Equal(c, 1, r.writes("list", "written")) })
 	for _, verb := range []string{"list", "create", "patch"} {
 		assert.Positive(t, r.requests.count(verb, eventsResource), verb)
 	}

@@ -201,77 +201,106 @@ func requireSameInCore(t *testing.T, clients kubernetes.Interface, event *events
 	require.Equal(t, compat.ToCore(event), core)
 }
 
-func TestEventIsRecreated(t *testing.T) {
-	t.Parallel()
-	// The heartbeat comes after the Event has expired.
-	const ttl, interval, finishAfter = 4 * time.Second, 7 * time.Second, 8 * time.Second
-	server := apiserver.Start(t, controlplane.Options{EventTTL: ttl})
-	config := apiserver.ConfigOf(t, server)
-	namespace := apiserver.NamespaceOn(t, apiserver.ClientsetFor(t, config))
-	r := startRecording(t, eventsSink, config, events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
-	history := watchEvents(t, r.clients, namespace)
-	recorder, pod := r.recorder().(events.AnnotatedEventRecorder), podIn(namespace, "looping")
-	emitted := 0
-	occur := func() {
-		emitted++
-		recorder.AnnotatedEventf(pod, nil, map[string]string{"example.com/a": "1"},
-			corev1.EventTypeWarning, "Looped", "Looping", "it looped")
-	}
-	remove := func(event *eventsv1.Event) {
-		require.NoError(t, r.clients.EventsV1().Events(namespace).Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
+// TestEventTTL uses a server that deletes Events after a few seconds.
+func TestEventTTL(t *testing.T) {
+	const ttl = 6 * time.Second
+	config := apiserver.ConfigOf(t, apiserver.Start(t, controlplane.Options{EventTTL: ttl}))
+	clients := apiserver.ClientsetFor(t, config)
+	kinds := func(h *history) map[watch.EventType]int {
+		n := map[watch.EventType]int{}
+		for _, c := range h.all() {
+			n[c.kind]++
+		}
+		return n
 	}
 
-	occur()
-	r.flush(t)
-	original := eventAbout(t, r.clients, namespace, pod.UID)
-	uids := map[types.UID]bool{original.UID: true}
-	awaitRecreated := func() *eventsv1.Event {
-		var recreated *eventsv1.Event
+	t.Run("the recorder recreates an Event", func(t *testing.T) {
+		t.Parallel()
+		namespace := apiserver.NamespaceOn(t, clients)
+		opts := events.Options{HeartbeatInterval: ttl + 3*time.Second, FinishAfter: ttl + 4*time.Second}
+		r := startRecording(t, eventsSink, config, opts)
+		history := watchEvents(t, clients, namespace)
+		recorder, pod := r.recorder().(events.AnnotatedEventRecorder), podIn(namespace, "looping")
+		emitted := 0
+		occur := func() {
+			emitted++
+			recorder.AnnotatedEventf(pod, nil, map[string]string{"example.com/a": "1"},
+				corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+		}
+		occur()
+		r.flush(t)
+		original := eventAbout(t, clients, namespace, pod.UID)
+		require.NoError(t, clients.EventsV1().Events(namespace).Delete(t.Context(), original.Name, metav1.DeleteOptions{}))
+		for n := range 2 { // after the deletion, and after the Event has expired
+			eventually(t, func(c *assert.CollectT) {
+				occur()
+				assert.Equal(c, n+1, r.writes("recreate", "written"))
+			})
+		}
+		assert.Equal(t, 1, r.writes("heartbeat", "gone"), "it expired")
+
+		// The Event expires once more before the series finishes.
+		finished := awaitFinished(t, clients, namespace, pod.UID)
+		requireAccounted(t, emitted, r.Stats(), []eventsv1.Event{*finished})
+		assert.Empty(t, r.Stats().Dropped)
+		history.requireStates(t, "", "Ongoing", "Finished")
+		for _, c := range history.all() {
+			assert.Equal(t, original.Name, c.event.Name)
+			assert.Equal(t, original.EventTime, c.event.EventTime)
+			assert.Equal(t, "1", c.event.Annotations["example.com/a"])
+		}
+		assert.GreaterOrEqual(t, kinds(history)[watch.Added], 4)
+		assert.GreaterOrEqual(t, kinds(history)[watch.Deleted], 3)
+		t.Logf("%d occurrences, %v: %s", emitted, kinds(history), r.requests)
+	})
+
+	// A series takes another name because that of its key is taken by a Finished Event.
+	// The server renews the TTL of that Event only if a patch changes it.
+	t.Run("the Event with the base name leads to an Ongoing series", func(t *testing.T) {
+		t.Parallel()
+		namespace := apiserver.NamespaceOn(t, clients)
+		pod := podIn(namespace, "looping")
+		opts := events.Options{HeartbeatInterval: time.Second}
+		before := startRecording(t, eventsSink, config, opts)
+		history := watchEvents(t, clients, namespace)
+		emit(before.recorder(), pod, 3)
+		before.Shutdown()
+		base := finish(t, clients, eventAbout(t, clients, namespace, pod.UID))
+
+		opts.ReportingInstance = before.instance
+		r := startRecording(t, eventsSink, config, opts)
+		recorder, emitted, begin := r.recorder(), 0, time.Now()
 		eventually(t, func(c *assert.CollectT) {
-			occur()
-			found := eventsAbout(c, r.clients, namespace, pod.UID)
-			require.Len(c, found, 1)
-			require.NotContains(c, uids, found[0].UID)
-			recreated = &found[0]
+			emit(recorder, pod, 1)
+			emitted++
+			assert.Greater(c, time.Since(begin), 2*ttl)
 		})
-		uids[recreated.UID] = true
-		assert.Equal(t, original.Name, recreated.Name)
-		assert.Equal(t, original.EventTime, recreated.EventTime)
-		assert.Equal(t, "Ongoing", state(recreated))
-		assert.Equal(t, "1", recreated.Annotations["example.com/a"])
-		// The response arrives after the Event can be seen.
-		r.awaitWrites(t, "recreate", "written", len(uids)-1)
-		assert.Equal(t, len(uids)-1, r.writes("recreate", "written"))
-		return recreated
-	}
+		assert.Equal(t, 1, r.writes("create", "taken"))
+		assert.Equal(t, 1, r.writes("look", "written"))
+		assert.Equal(t, 1, r.writes("create", "written"))
+		assert.Zero(t, r.writes("successor", "gone"))
+		r.Shutdown()
 
-	remove(original)
-	occur()
-	r.flush(t)
-	first := awaitRecreated()
-	assert.Equal(t, 2, occurrences(first))
-	second := awaitRecreated()
-	assert.Greater(t, occurrences(second), occurrences(first))
-	assert.Equal(t, 1, r.writes("heartbeat", "gone"), "it expired")
-	remove(second)
-	third := awaitRecreated()
-	assert.Greater(t, occurrences(third), occurrences(second))
-
-	// The Event expires once more before the series finishes.
-	finished := awaitFinished(t, r.clients, namespace, pod.UID)
-	assert.Equal(t, original.Name, finished.Name)
-	assert.Equal(t, original.EventTime, finished.EventTime)
-	requireAccounted(t, emitted, r.Stats(), []eventsv1.Event{*finished})
-
-	history.requireStates(t, "", "Ongoing", "Finished")
-	kinds := map[watch.EventType]int{}
-	for _, c := range history.all() {
-		kinds[c.kind]++
-	}
-	assert.GreaterOrEqual(t, kinds[watch.Added], 4)
-	assert.GreaterOrEqual(t, kinds[watch.Deleted], 3)
-	assert.Empty(t, r.Stats().Dropped)
-	t.Logf("%d occurrences in %d Events of one name: %s", emitted, kinds[watch.Added], r.requests)
+		// The next process finds the series without a list.
+		next := startRecording(t, eventsSink, config, opts)
+		emit(next.recorder(), pod, 1)
+		next.flush(t)
+		assert.EqualValues(t, 1, next.Stats().Adopted)
+		found := eventsAbout(t, clients, namespace, pod.UID)
+		require.Len(t, found, 2)
+		old, ongoing := &found[0], &found[1]
+		assert.Equal(t, emitted+1, occurrences(ongoing))
+		assert.Equal(t, "Ongoing", state(ongoing))
+		assert.Regexp(t, `^looping\.[0-9a-f]{16}\.[0-9a-f]{16}$`, ongoing.Name)
+		successor, _, _ := strings.Cut(old.Annotations[series.AnnotationSuccessor], " ")
+		assert.Equal(t, ongoing.Name, successor)
+		delete(old.Annotations, series.AnnotationSuccessor)
+		old.ResourceVersion, old.ManagedFields, old.TypeMeta = base.ResourceVersion, base.ManagedFields, base.TypeMeta
+		assert.Equal(t, base, old, "nothing else changes")
+		history.requireCountsGrow(t)
+		assert.Equal(t, 2, kinds(history)[watch.Added])
+		assert.Zero(t, kinds(history)[watch.Deleted])
+	})
 }
 
 func TestNamespaceBeingDeleted(t *testing.T) {
@@ -372,20 +401,18 @@ func TestNamespaceIsCreatedLate(t *testing.T) {
 
 func TestNamespaceThatCannotExist(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{
+	namespace := apiserver.Namespace(t)
+	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
+	recorder := r.recorder()
+	names := []string{
 		"Not_A_Namespace", "with space", "a/b", ".", "..", "%2e", "a?b#c", "größe", "not\xffUTF-8", strings.Repeat("n", 254),
-	} {
-		t.Run(fmt.Sprintf("%.20q", name), func(t *testing.T) {
-			t.Parallel()
-			namespace := apiserver.Namespace(t)
-			r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
-			recorder := r.recorder()
-			emit(recorder, podIn(name, "nowhere"), 1)
-			emit(recorder, podIn(namespace, "somewhere"), 1)
-			r.flushWithin(t, 5*time.Second)
-			assert.EqualValues(t, 1, dropped(r.Stats()), r.Stats().Dropped)
-			r.Shutdown()
-			r.requireAccounted(t, 2)
-		})
 	}
+	for _, name := range names {
+		emit(recorder, podIn(name, "nowhere"), 1)
+	}
+	emit(recorder, podIn(namespace, "somewhere"), 1)
+	r.flushWithin(t, 5*time.Second)
+	assert.EqualValues(t, len(names), dropped(r.Stats()), r.Stats().Dropped)
+	r.Shutdown()
+	r.requireAccounted(t, len(names)+1)
 }

@@ -8,9 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -29,78 +26,59 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// way is how a process finds the series of the one before it.
-type way struct {
-	scope  events.Scope
-	newPod bool // whether the second process has another reportingInstance
-	list   bool
-}
-
-var ways = map[string]way{
-	"by name":          {events.SameInstance, false, false},
-	"by list":          {events.SameInstance, false, true},
-	"new pod, by name": {events.SameController, true, false},
-	"new pod, by list": {events.SameController, true, true},
-}
-
-// startNext starts the process after another one. If it lists, it has restored
-// one series.
-func (w way) startNext(t *testing.T, before *recording, namespace string, sink newSink, opts events.Options) *recording {
-	t.Helper()
-	opts.Scope, opts.Namespaces, opts.SkipList = w.scope, []string{namespace}, !w.list
-	if !w.newPod {
-		opts.ReportingInstance = before.instance
-	}
-	r := newRecording(t, sink, apiserver.Config(t), opts)
-	r.recorder() // the broadcaster lists the Events of its recorders
-	r.start(t)
-	if w.list {
-		eventually(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, r.Stats().Restored) })
-	}
-	return r
-}
-
-func (w way) requireFound(t *testing.T, r *recording) {
-	t.Helper()
-	stats := r.Stats()
-	assert.Empty(t, stats.Dropped)
-	if w.list {
-		assert.Equal(t, 1, r.writes("list", "written"))
-		assert.Zero(t, r.writes("create", "taken"))
-		assert.Zero(t, stats.Adopted)
-	} else {
-		assert.EqualValues(t, 1, stats.Adopted)
-		assert.Zero(t, stats.Restored)
-	}
-}
-
+// TestRestart has a process continue the series of the one before it.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for before, sinkBefore := range sinks {
-		for after, sinkAfter := range sinks {
-			for name, w := range ways {
+	for name, way := range map[string]struct {
+		scope  events.Scope
+		newPod bool // whether the second process has another reportingInstance
+		list   bool
+	}{
+		"by name":          {events.SameInstance, false, false},
+		"by list":          {events.SameInstance, false, true},
+		"new pod, by name": {events.SameController, true, false},
+		"new pod, by list": {events.SameController, true, true},
+	} {
+		for before, sinkBefore := range sinks {
+			for after, sinkAfter := range sinks {
 				t.Run(before+" to "+after+" "+name, func(t *testing.T) {
 					t.Parallel()
 					namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 					pod := podIn(namespace, "pod")
 					strangersEvent(t, clients, namespace, "stranger")
-					one := startRecording(t, sinkBefore, apiserver.Config(t), events.Options{Scope: w.scope})
+					opts := events.Options{Scope: way.scope}
+					one := startRecording(t, sinkBefore, apiserver.Config(t), opts)
 					emit(one.recorder(), pod, 10)
 					one.Shutdown()
 					first := eventAbout(t, clients, namespace, pod.UID)
 					assert.Equal(t, "Ongoing", state(first))
 
-					two := w.startNext(t, one, namespace, sinkAfter, events.Options{})
-					emit(two.recorder(), pod, 10)
+					opts.Namespaces, opts.SkipList = []string{namespace}, !way.list
+					if !way.newPod {
+						opts.ReportingInstance = one.instance
+					}
+					two := newRecording(t, sinkAfter, apiserver.Config(t), opts)
+					recorder := two.recorder() // the broadcaster lists the Events of its recorders
+					two.start(t)
+					if way.list {
+						eventually(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, two.Stats().Restored) })
+					}
+					emit(recorder, pod, 10)
 					two.flush(t)
-					w.requireFound(t, two)
+					assert.Empty(t, two.Stats().Dropped)
+					if way.list {
+						assert.Equal(t, 1, two.writes("list", "written"))
+						assert.Zero(t, two.writes("create", "taken"))
+						assert.Zero(t, two.Stats().Adopted)
+					} else {
+						assert.EqualValues(t, 1, two.Stats().Adopted)
+						assert.Zero(t, two.Stats().Restored)
+					}
 					event := eventAbout(t, clients, namespace, pod.UID)
 					assert.Equal(t, first.Name, event.Name)
 					assert.Equal(t, first.EventTime, event.EventTime)
@@ -118,134 +96,6 @@ func TestRestart(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-// TestRestartFindsTheSuccessor finishes a series. It starts again 20 minutes
-// later with another name, and goes on for two hours before the process ends.
-func TestRestartFindsTheSuccessor(t *testing.T) {
-	t.Parallel()
-	for name, w := range ways {
-		for ending, end := range map[string]func(*recording){
-			"shut down": func(r *recording) { r.Shutdown() },
-			"killed":    func(*recording) {}, // its clock stops
-		} {
-			t.Run(name+", "+ending, func(t *testing.T) {
-				t.Parallel()
-				namespace, clock := apiserver.Namespace(t), newClock()
-				pod := podIn(namespace, "pod")
-				one := startRecording(t, eventsSink, apiserver.Config(t), events.Options{Clock: clock, Scope: w.scope})
-				history := watchEvents(t, one.clients, namespace)
-				inOrder := func(t require.TestingT) []eventsv1.Event {
-					found := eventsAbout(t, one.clients, namespace, pod.UID)
-					slices.SortFunc(found, func(a, b eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
-					return found
-				}
-				newest := func(t require.TestingT) int {
-					found := inOrder(t)
-					return occurrences(&found[len(found)-1])
-				}
-				awaitFinished := func(clock *clocktesting.FakeClock, n int) (found []eventsv1.Event) {
-					eventuallyLater(t, clock, func(c *assert.CollectT) {
-						found = inOrder(c)
-						require.Len(c, found, n)
-						for _, event := range found {
-							require.Equal(c, "Finished", state(&event))
-						}
-					})
-					return found
-				}
-				begin := clock.Now()
-				emit(one.recorder(), pod, 10)
-				one.flush(t)
-				awaitFinished(clock, 1)
-				if rest := 26*time.Minute - clock.Since(begin); rest > 0 {
-					clock.Step(rest)
-				}
-				emit(one.recorder(), pod, 2)
-				one.flush(t)
-				for range 4 {
-					known := newest(t)
-					for range 30 {
-						emit(one.recorder(), pod, 1)
-						clock.Step(time.Minute)
-					}
-					eventuallyLater(t, clock, func(c *assert.CollectT) {
-						emit(one.recorder(), pod, 1) // or else the series would finish
-						require.Greater(c, newest(c), known, "no heartbeat")
-					})
-				}
-				end(one)
-				known := newest(t)
-
-				later := clocktesting.NewFakeClock(clock.Now().Add(10 * time.Second))
-				two := w.startNext(t, one, namespace, eventsSink, events.Options{Clock: later})
-				emit(two.recorder(), pod, 10)
-				two.flush(t)
-				w.requireFound(t, two)
-				found := awaitFinished(later, 2)
-				assert.Equal(t, 10, occurrences(&found[0]))
-				assert.Equal(t, known+10, occurrences(&found[1]))
-				assert.True(t, strings.HasPrefix(found[0].Annotations[series.AnnotationSuccessor], found[1].Name+" "))
-				history.requireCountsGrow(t)
-			})
-		}
-	}
-}
-
-// TestSuccessorOfAFinishedEvent starts a process whose series has the name of a
-// Finished Event. It writes another Event, and links the first one to it without
-// any other change.
-func TestSuccessorOfAFinishedEvent(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("o", maxName)
-	for _, row := range []struct {
-		sink, object, wantName string
-	}{
-		{"events.k8s.io", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
-		{"events.k8s.io", long, `^o{219}\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
-		{"core", "pod", `^pod\.[0-9a-f]{16}\.[0-9a-f]{16}$`},
-	} {
-		t.Run(fmt.Sprintf("%s, object name of %d bytes", row.sink, len(row.object)), func(t *testing.T) {
-			t.Parallel()
-			namespace, sink := apiserver.Namespace(t), sinks[row.sink]
-			pod := podIn(namespace, row.object)
-			pod.UID = "uid"
-			before := startRecording(t, sink, apiserver.Config(t), events.Options{})
-			emit(before.recorder(), pod, 3)
-			before.Shutdown()
-			first := finish(t, before.clients, eventAbout(t, before.clients, namespace, pod.UID))
-
-			r := startRecording(t, sink, apiserver.Config(t), events.Options{ReportingInstance: before.instance})
-			for range 2 {
-				emit(r.recorder(), pod, 1)
-				r.flush(t)
-			}
-			r.awaitWrites(t, "successor", "written", 1)
-			assert.Equal(t, 1, r.writes("create", "taken"))
-			assert.Equal(t, 1, r.writes("look", "written"))
-			assert.Equal(t, 1, r.writes("create", "written"))
-			assert.Equal(t, 1, r.writes("series", "written"))
-			assert.Len(t, r.requests.all(), 5)
-
-			found := eventsAbout(t, r.clients, namespace, pod.UID)
-			require.Len(t, found, 2)
-			old, next := &found[0], &found[1]
-			if old.Name != first.Name {
-				old, next = next, old
-			}
-			assert.Regexp(t, row.wantName, next.Name)
-			assert.LessOrEqual(t, len(next.Name), maxName)
-			requireAccounted(t, 2, r.Stats(), []eventsv1.Event{*next})
-			if row.sink == "core" {
-				requireOldFields(t, r.clients, old)
-				requireOldFields(t, r.clients, next)
-			}
-			assert.Equal(t, next.Name, strings.Fields(old.Annotations[series.AnnotationSuccessor])[0])
-			delete(old.Annotations, series.AnnotationSuccessor)
-			old.ResourceVersion, old.ManagedFields, old.TypeMeta = first.ResourceVersion, first.ManagedFields, first.TypeMeta
-			assert.Equal(t, first, old)
-		})
 	}
 }
 

@@ -35,7 +35,6 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
-	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -44,8 +43,6 @@ import (
 // step is how far a fake clock moves between two requests of a test. It is
 // shorter than every interval of the recorder.
 const step = time.Minute
-
-func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
 
 // startLogging is start with a log. The function that it returns finds the log
 // lines that contain all the given words.
@@ -89,7 +86,7 @@ func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(*as
 // who may only create and patch. It revokes the role and grants it again.
 func TestLifeWithTheLeastPermissions(t *testing.T) {
 	t.Parallel()
-	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), newClock()
+	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), clocktesting.NewFakeClock(time.Now())
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	permission := a.grant(t, clients, mayWrite)
@@ -125,38 +122,16 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	}
 
 	a.grant(t, clients, mayWrite)
-	var first *eventsv1.Event
+	var finished *eventsv1.Event
 	eventuallyLater(t, clock, func(c *assert.CollectT) {
 		occur(hot, 1)
-		first = requireFinished(c, eventsAbout(c, clients, namespace, ending.UID))
+		finished = requireFinished(c, eventsAbout(c, clients, namespace, ending.UID))
 		require.Len(c, r.written(c), 3)
 		require.Positive(c, r.writes("heartbeat", "written"))
 	})
 	r.flush(t)
-	assert.Equal(t, 6, occurrences(first))
+	assert.Equal(t, 6, occurrences(finished))
 	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
-
-	// Another series follows under another name. The first Event leads to it.
-	occur(ending, 2)
-	r.flush(t)
-	r.awaitWrites(t, "successor", "written", 1)
-	found := eventsAbout(t, clients, namespace, ending.UID)
-	require.Len(t, found, 2)
-	old, second := &found[0], &found[1]
-	assert.Equal(t, first.Name, old.Name)
-	assert.Equal(t, "Ongoing", state(second))
-	assert.True(t, strings.HasPrefix(old.Annotations[series.AnnotationSuccessor], second.Name+" "))
-
-	// A user deletes its Event.
-	require.NoError(t, clients.EventsV1().Events(namespace).Delete(t.Context(), second.Name, metav1.DeleteOptions{}))
-	occur(ending, 1)
-	r.flush(t)
-	eventuallyLater(t, clock, func(c *assert.CollectT) {
-		event, err := clients.EventsV1().Events(namespace).Get(t.Context(), second.Name, metav1.GetOptions{})
-		require.NoError(c, err)
-		require.Equal(c, "Finished", state(event))
-	})
-	r.flush(t)
 	assert.Empty(t, r.Stats().Dropped)
 	r.requireAccounted(t, emitted)
 	history.requireCountsGrow(t)
@@ -172,7 +147,8 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 // namespace that its role permits.
 func TestControllerOfOneNamespace(t *testing.T) {
 	t.Parallel()
-	admin, namespace, other, clock := apiserver.Config(t), apiserver.Namespace(t), apiserver.Namespace(t), newClock()
+	admin, namespace, other := apiserver.Config(t), apiserver.Namespace(t), apiserver.Namespace(t)
+	clock := clocktesting.NewFakeClock(time.Now())
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	a.grant(t, clients, mayWriteAndListInOne)

@@ -143,11 +143,6 @@ func (r *recording) writes(kind, outcome string) int {
 	return int(r.Stats().Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
 }
 
-func (r *recording) awaitWrites(t *testing.T, kind, outcome string, n int) {
-	t.Helper()
-	eventually(t, func(c *assert.CollectT) { assert.GreaterOrEqual(c, r.writes(kind, outcome), n, "%s %s", kind, outcome) })
-}
-
 func (r *recording) written(t require.TestingT) []eventsv1.Event {
 	list, err := r.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{
 		FieldSelector: "reportingController=" + controller,
