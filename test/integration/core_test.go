@@ -15,13 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	clientevents "k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/record"
-	objectreference "k8s.io/client-go/tools/reference"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -162,28 +155,6 @@ func microTime(r *rand.Rand) metav1.MicroTime {
 	return metav1.NewMicroTime(time.UnixMicro(1_700_000_000_000_000 + r.Int64N(1e15)))
 }
 
-func TestListThroughCoreClosesStaleSeries(t *testing.T) {
-	t.Parallel()
-	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-	r := newRecording(t, coreSink, apiserver.Config(t), events.Options{Namespaces: []string{namespace}})
-	clock := clocktesting.NewFakeClock(time.Now().Add(-2 * time.Hour).Truncate(time.Microsecond))
-	for name, sink := range sinks {
-		earlier := startRecording(t, sink, apiserver.Config(t), events.Options{Clock: clock, ReportingInstance: r.instance})
-		emit(earlier.recorder(), podIn(namespace, name), 42)
-		earlier.Shutdown()
-	}
-	r.recorder() // the broadcaster lists the Events of its recorders
-	r.start(t)
-	for name := range sinks {
-		closed := awaitFinished(t, clients, namespace, podIn(namespace, name).UID)
-		assert.Equal(t, 42, occurrences(closed))
-		assert.True(t, clock.Now().Equal(lastObserved(closed)), "it has not occurred since")
-		requireOldFields(t, clients, closed)
-	}
-	assert.EqualValues(t, len(sinks), r.Stats().Restored)
-	assert.Zero(t, r.requests.count("create", coreResource))
-}
-
 func TestCoreSinkSelects(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
@@ -229,90 +200,5 @@ func TestCoreSinkSelects(t *testing.T) {
 	for _, lister := range []events.EventLister{eventsLister, coreLister} {
 		_, err := lister.List(t.Context(), namespace, metav1.ListOptions{FieldSelector: "reportingInstance=x"})
 		require.ErrorContains(t, err, "field label not supported")
-	}
-}
-
-type recorders struct {
-	legacy record.EventRecorder
-	new    clientevents.EventRecorder
-}
-
-func withBroadcasters(
-	newLegacy func(*kubernetes.Clientset) record.EventBroadcaster,
-	newNew func(*kubernetes.Clientset) clientevents.EventBroadcaster,
-) func(*testing.T, *kubernetes.Clientset) recorders {
-	return func(t *testing.T, clients *kubernetes.Clientset) recorders {
-		legacy, newer := newLegacy(clients), newNew(clients)
-		t.Cleanup(legacy.Shutdown)
-		t.Cleanup(newer.Shutdown)
-		legacy.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
-		require.NoError(t, newer.StartRecordingToSinkWithContext(t.Context()))
-		return recorders{
-			legacy.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "old"}),
-			newer.NewRecorder(scheme.Scheme, "example.com/new"),
-		}
-	}
-}
-
-func withAdapter(t *testing.T, clients *kubernetes.Clientset) recorders {
-	//nolint:staticcheck // the deprecated adapter is under test
-	var adapter clientevents.EventBroadcasterAdapter = events.NewEventBroadcasterAdapterWithContext(t.Context(), clients)
-	t.Cleanup(adapter.Shutdown)
-	adapter.StartRecordingToSink(t.Context().Done())
-	return recorders{adapter.DeprecatedNewLegacyRecorder("old"), adapter.NewRecorder("example.com/new")}
-}
-
-// TestRecordersOfSeveralKinds has a legacy recorder and a new one, of client-go
-// or of this project, write about the same object. Both API groups show both
-// Events.
-func TestRecordersOfSeveralKinds(t *testing.T) {
-	t.Parallel()
-	const killed, started = "Killed by example.com/new", "Started by old"
-	clientGoLegacy := func(*kubernetes.Clientset) record.EventBroadcaster { return record.NewBroadcaster() }
-	legacy := func(clients *kubernetes.Clientset) record.EventBroadcaster {
-		return compat.NewBroadcaster(eventsSink(clients))
-	}
-	clientGo := func(clients *kubernetes.Clientset) clientevents.EventBroadcaster {
-		return clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
-	}
-	eventseries := func(clients *kubernetes.Clientset) clientevents.EventBroadcaster {
-		return events.NewBroadcaster(eventsSink(clients))
-	}
-	for name, start := range map[string]func(*testing.T, *kubernetes.Clientset) recorders{
-		"client-go legacy and eventseries":   withBroadcasters(clientGoLegacy, eventseries),
-		"eventseries legacy and client-go":   withBroadcasters(legacy, clientGo),
-		"eventseries legacy and eventseries": withBroadcasters(legacy, eventseries),
-		"adapter":                            withAdapter,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			clients, namespace := apiserver.Clientset(t), apiserver.Namespace(t)
-			pod := podIn(namespace, "foo")
-			regarding, err := objectreference.GetReference(scheme.Scheme, pod)
-			require.NoError(t, err)
-			related, err := objectreference.GetPartialReference(scheme.Scheme, pod, ".spec.containers[0]")
-			require.NoError(t, err)
-			r := start(t, clients)
-			r.legacy.Eventf(regarding, corev1.EventTypeNormal, "Started", "it runs")
-			r.new.Eventf(regarding, related, corev1.EventTypeNormal, "Killed", "Killing", "no memory")
-
-			eventually(t, func(c *assert.CollectT) {
-				newList, err := clients.EventsV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
-				require.NoError(c, err)
-				coreList, err := clients.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
-				require.NoError(c, err)
-				var got []string
-				for _, event := range newList.Items {
-					got = append(got, event.Reason+" by "+event.ReportingController)
-				}
-				for _, event := range coreList.Items {
-					got = append(got, event.Reason+" by "+event.ReportingController)
-					if event.Reason == "Killed" {
-						assert.Equal(c, related, event.Related)
-					}
-				}
-				assert.ElementsMatch(c, []string{killed, killed, started, started}, got)
-			})
-		})
 	}
 }
