@@ -106,16 +106,6 @@ func requireRow(t *testing.T, name string, p printed, begin time.Time, row map[s
 	assert.Equal(t, "it was tested", row["MESSAGE"])
 }
 
-func requireWideRow(t *testing.T, name string, p printed, begin time.Time, row map[string]string) {
-	t.Helper()
-	requireRow(t, name, p, begin, row)
-	requireAge(t, p.first, begin, row["FIRST SEEN"])
-	assert.Equal(t, fmt.Sprint(p.count), row["COUNT"])
-	assert.Contains(t, row["SOURCE"], controller)
-	assert.Equal(t, "", row["SUBOBJECT"])
-	assert.True(t, strings.HasPrefix(row["NAME"], name+"."), row["NAME"])
-}
-
 func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]string {
 	t.Helper()
 	byPod := make(map[string]map[string]string)
@@ -128,7 +118,9 @@ func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]str
 	return byPod
 }
 
-func TestPrintedColumns(t *testing.T) {
+// TestPrintedEvents reads Events as tables, which kubectl get shows, and with the kubectl
+// commands that format Events themselves.
+func TestPrintedEvents(t *testing.T) {
 	t.Parallel()
 	for group, sink := range sinks {
 		t.Run("written through "+group, func(t *testing.T) {
@@ -139,21 +131,31 @@ func TestPrintedColumns(t *testing.T) {
 				"events.k8s.io": clients.EventsV1().RESTClient(),
 				"core":          clients.CoreV1().RESTClient(),
 			} {
-				t.Run("read through "+read, func(t *testing.T) {
-					begin := time.Now()
-					columns, rows := eventTable(t, client, namespace)
-					assert.Equal(t, map[string]int32{
-						"LAST SEEN": 0, "TYPE": 0, "REASON": 0, "OBJECT": 0, "MESSAGE": 0,
-						"SUBOBJECT": 1, "SOURCE": 1, "FIRST SEEN": 1, "COUNT": 1, "NAME": 1,
-					}, columns, "columns and their priorities")
-					byPod := rowsByPod(t, rows)
-					require.Len(t, byPod, len(all))
-					for name, p := range all {
-						requireWideRow(t, name, p, begin, byPod[name])
-					}
-				})
+				t.Run("read through "+read, func(t *testing.T) { requireTable(t, client, namespace, all) })
 			}
+			t.Run("kubectl", func(t *testing.T) { requireKubectl(t, namespace, all) })
 		})
+	}
+}
+
+func requireTable(t *testing.T, client rest.Interface, namespace string, all map[string]printed) {
+	t.Helper()
+	begin := time.Now()
+	columns, rows := eventTable(t, client, namespace)
+	assert.Equal(t, map[string]int32{
+		"LAST SEEN": 0, "TYPE": 0, "REASON": 0, "OBJECT": 0, "MESSAGE": 0,
+		"SUBOBJECT": 1, "SOURCE": 1, "FIRST SEEN": 1, "COUNT": 1, "NAME": 1,
+	}, columns, "columns and their priorities")
+	byPod := rowsByPod(t, rows)
+	require.Len(t, byPod, len(all))
+	for name, p := range all {
+		row := byPod[name]
+		requireRow(t, name, p, begin, row)
+		requireAge(t, p.first, begin, row["FIRST SEEN"])
+		assert.Equal(t, fmt.Sprint(p.count), row["COUNT"])
+		assert.Contains(t, row["SOURCE"], controller)
+		assert.Equal(t, "", row["SUBOBJECT"])
+		assert.True(t, strings.HasPrefix(row["NAME"], name+"."), row["NAME"])
 	}
 }
 
@@ -182,48 +184,34 @@ func eventTable(t *testing.T, client rest.Interface, namespace string) (columns 
 	return columns, rows
 }
 
-// TestKubectl reads Events with the kubectl commands that format them. For kubectl
-// get, the server does: see TestPrintedColumns.
-func TestKubectl(t *testing.T) {
-	t.Parallel()
+func requireKubectl(t *testing.T, namespace string, all map[string]printed) {
+	t.Helper()
 	program, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skipf("kubectl is not installed: %v", err)
 	}
-	for group, sink := range sinks {
-		t.Run("written through "+group, func(t *testing.T) {
-			t.Parallel()
-			namespace, all := recordPrinted(t, sink)
-			kubectl := func(args ...string) string {
-				return runKubectl(t, program, append([]string{"--namespace=" + namespace}, args...)...)
-			}
-			t.Run("events", func(t *testing.T) {
-				begin := time.Now()
-				byPod := rowsByPod(t, parseRows(t, kubectl("events")))
-				require.Len(t, byPod, len(all))
-				for name, p := range all {
-					row := byPod[name]
-					requireInterval(t, p, begin, row["LAST SEEN"])
-					row["LAST SEEN"], _, _ = strings.Cut(row["LAST SEEN"], " ")
-					requireRow(t, name, p, begin, row)
-				}
-			})
-			for name, p := range all {
-				t.Run("describe pod "+name, func(t *testing.T) {
-					begin := time.Now()
-					_, table, ok := strings.Cut(kubectl("describe", "pod", name), "\nEvents:\n")
-					require.True(t, ok)
-					rows := parseRows(t, table)
-					require.Len(t, rows, 2, "the line below the header, and one Event")
-					row := rows[1]
-					requireInterval(t, p, begin, row["Age"])
-					delete(row, "Age")
-					assert.Equal(t, map[string]string{
-						"Type": "Normal", "Reason": "Tested", "From": controller, "Message": "it was tested",
-					}, row)
-				})
-			}
-		})
+	kubectl := func(args ...string) string {
+		return runKubectl(t, program, append([]string{"--namespace=" + namespace}, args...)...)
+	}
+	begin := time.Now()
+	byPod := rowsByPod(t, parseRows(t, kubectl("events")))
+	require.Len(t, byPod, len(all))
+	for name, p := range all {
+		row := byPod[name]
+		requireInterval(t, p, begin, row["LAST SEEN"])
+		row["LAST SEEN"], _, _ = strings.Cut(row["LAST SEEN"], " ")
+		requireRow(t, name, p, begin, row)
+
+		begin := time.Now()
+		_, table, ok := strings.Cut(kubectl("describe", "pod", name), "\nEvents:\n")
+		require.True(t, ok)
+		rows := parseRows(t, table)
+		require.Len(t, rows, 2, "the line below the header, and one Event")
+		requireInterval(t, p, begin, rows[1]["Age"])
+		delete(rows[1], "Age")
+		assert.Equal(t, map[string]string{
+			"Type": "Normal", "Reason": "Tested", "From": controller, "Message": "it was tested",
+		}, rows[1])
 	}
 }
 
