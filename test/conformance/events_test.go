@@ -214,29 +214,11 @@ func exported(t *testing.T, pkg string) map[string]string {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		require.NoError(t, err)
-		for _, decl := range file.Decls {
-			switch decl := decl.(type) {
-			case *ast.FuncDecl:
-				if decl.Recv == nil && decl.Name.IsExported() {
-					names[decl.Name.Name] = "func"
-				}
-			case *ast.GenDecl:
-				for _, spec := range decl.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						if spec.Name.IsExported() {
-							names[spec.Name.Name] = "type"
-						}
-					case *ast.ValueSpec:
-						for _, name := range spec.Names {
-							if name.IsExported() {
-								names[name.Name] = decl.Tok.String()
-							}
-						}
-					}
-				}
+		for name, object := range file.Scope.Objects {
+			if ast.IsExported(name) {
+				names[name] = object.Kind.String()
 			}
 		}
 	}

@@ -105,41 +105,33 @@ type sink struct {
 type call struct {
 	verb  string
 	event *eventsv1.Event
-	patch string
 	at    time.Time
 }
 
 func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	if err := s.called("create", event, nil); err != nil {
-		return nil, err
-	}
-	return s.to.Create(ctx, event)
+	return s.call("create", event, func() (*eventsv1.Event, error) { return s.to.Create(ctx, event) })
 }
 
 func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	if err := s.called("update", event, nil); err != nil {
-		return nil, err
-	}
-	return s.to.Update(ctx, event)
+	return s.call("update", event, func() (*eventsv1.Event, error) { return s.to.Update(ctx, event) })
 }
 
 func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	if err := s.called("patch", event, data); err != nil {
-		return nil, err
-	}
-	return s.to.Patch(ctx, event, data)
+	return s.call("patch", event, func() (*eventsv1.Event, error) { return s.to.Patch(ctx, event, data) })
 }
 
-func (s *sink) called(verb string, event *eventsv1.Event, data []byte) error {
-	c := call{verb: verb, event: event.DeepCopy(), patch: string(data), at: time.Now()}
+func (s *sink) call(verb string, event *eventsv1.Event, forward func() (*eventsv1.Event, error)) (*eventsv1.Event, error) {
+	c := call{verb: verb, event: event.DeepCopy(), at: time.Now()}
 	s.mu.Lock()
 	s.calls = append(s.calls, c)
 	fail := s.fail
 	s.mu.Unlock()
-	if fail == nil {
-		return nil
+	if fail != nil {
+		if err := fail(c); err != nil {
+			return nil, err
+		}
 	}
-	return fail(c)
+	return forward()
 }
 
 // failWith makes calls fail with the error that fail returns, if any.
@@ -190,43 +182,34 @@ func (l *lines) get() []string {
 }
 
 func TestEventWatcher(t *testing.T) {
-	for name := range makers {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newProgram(t, name)
-				var seen lines
-				stop, err := p.broadcaster.StartEventWatcher(func(object runtime.Object) {
-					event := object.(*eventsv1.Event)
-					seen.add(fmt.Sprint(event.Regarding.Name, " ", event.Reason, " ", event.Series))
-				})
-				require.NoError(t, err)
-				for range 3 {
-					p.emit(pod("a"), "Testing")
-				}
-				stop()
-				p.emit(pod("a"), "Testing")
-				assert.Equal(t, []string{"a Tested nil", "a Tested nil", "a Tested nil"}, seen.get())
-				assert.Empty(t, p.sink.all())
-			})
+	withBoth(t, func(t *testing.T, p *program) {
+		var seen lines
+		stop, err := p.broadcaster.StartEventWatcher(func(object runtime.Object) {
+			event := object.(*eventsv1.Event)
+			seen.add(fmt.Sprint(event.Regarding.Name, " ", event.Reason, " ", event.Series))
 		})
-	}
+		require.NoError(t, err)
+		for range 3 {
+			p.emit(pod("a"), "Testing")
+		}
+		stop()
+		p.emit(pod("a"), "Testing")
+		assert.Equal(t, []string{"a Tested nil", "a Tested nil", "a Tested nil"}, seen.get())
+	})
 }
 
 func TestLogOfEvents(t *testing.T) {
 	logged := make(map[string][]string)
-	for name := range makers {
-		synctest.Test(t, func(t *testing.T) {
-			p := newProgram(t, name)
-			var log lines
-			stop, err := p.broadcaster.StartLogging(log.logger())
-			require.NoError(t, err)
-			p.recorder.Eventf(pod("a"), nil, "Warning", "Failed", "Testing", "failed %d times", 2)
-			synctest.Wait()
-			stop()
-			p.emit(pod("a"), "Testing")
-			logged[name] = log.get()
-		})
-	}
+	withBoth(t, func(t *testing.T, p *program) {
+		var log lines
+		stop, err := p.broadcaster.StartLogging(log.logger())
+		require.NoError(t, err)
+		p.recorder.Eventf(pod("a"), nil, "Warning", "Failed", "Testing", "failed %d times", 2)
+		synctest.Wait()
+		stop()
+		p.emit(pod("a"), "Testing")
+		logged[p.name] = log.get()
+	})
 	require.Len(t, logged["client-go"], 1)
 	assert.Equal(t, logged["client-go"], logged["eventseries"])
 }
