@@ -2,31 +2,23 @@ package controllerruntime
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2/ktesting"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/events/metrics"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -99,13 +91,7 @@ func TestNewManagerReturnsErrors(t *testing.T) {
 
 func TestBroadcasterLogsToBaseContext(t *testing.T) {
 	w := newWorld(t)
-	var mu sync.Mutex
-	var lines []string
-	logger := funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, args)
-	}, funcr.Options{Verbosity: 2})
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	mgr := w.newManager(ctrl.Options{
 		BaseContext: func() context.Context { return logr.NewContext(context.Background(), logger) },
 	}, w.broadcaster(apiserver.Config(t), events.Options{}))
@@ -114,68 +100,7 @@ func TestBroadcasterLogsToBaseContext(t *testing.T) {
 	stop := w.run(mgr)
 	w.waitFor("the start", started)
 	stop()
-	mu.Lock()
-	defer mu.Unlock()
-	log := strings.Join(lines, "\n")
-	assert.Contains(t, log, `"msg"="Recording events"`)
-	assert.Contains(t, log, `"msg"="Stopped recording events"`)
-}
-
-func TestManagerServesMetrics(t *testing.T) {
-	w := newWorld(t)
-	broadcaster := w.broadcaster(apiserver.Config(t), events.Options{})
-	collector := metrics.NewCollector(broadcaster, metrics.Options{})
-	require.NoError(t, ctrlmetrics.Registry.Register(collector))
-	t.Cleanup(func() { ctrlmetrics.Registry.Unregister(collector) })
-
-	address := fmt.Sprintf("127.0.0.1:%d", apiserver.FreePort(t))
-	mgr := w.newManager(ctrl.Options{Metrics: server.Options{BindAddress: address}}, broadcaster)
-	recorder := mgr.GetEventRecorder("example.com/measured")
-	r := newReconciler(t, mgr, func(object *corev1.ConfigMap) {
-		recorder.Eventf(object, nil, corev1.EventTypeWarning, "Failed", "Trying", "it failed")
-	})
-	w.object("one")
-	stop := w.run(mgr)
-	w.waitFor("the loop", r.looping)
-	w.flush(broadcaster)
-
-	text := w.scrape("http://" + address + "/metrics")
-	for _, start := range []string{
-		`eventseries_writes_total{kind="create",outcome="written"} 1`,
-		`eventseries_series{state="ongoing"} 1`,
-		`eventseries_series_capacity 65536`,
-		`eventseries_distinct_values{field="reason"} 1`,
-		`eventseries_request_duration_seconds_count{verb="create"} 1`,
-		`eventseries_occurrences_total `,
-		`controller_runtime_reconcile_total`,
-	} {
-		assert.Contains(t, text, "\n"+start)
-	}
-	problems, err := testutil.CollectAndLint(collector)
-	require.NoError(t, err)
-	assert.Empty(t, problems)
-
-	stop()
-	assert.NoError(t, testutil.GatherAndCompare(ctrlmetrics.Registry, strings.NewReader(fmt.Sprintf(`
-# HELP eventseries_occurrences_total Emitted events, including dropped ones.
-# TYPE eventseries_occurrences_total counter
-eventseries_occurrences_total %d
-`, r.emitted.Load())), "eventseries_occurrences_total"), "after the shutdown")
-}
-
-// scrape returns the metrics at a URL once the server listens.
-func (w *world) scrape(url string) (text string) {
-	w.t.Helper()
-	require.EventuallyWithT(w.t, func(c *assert.CollectT) {
-		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
-		require.NoError(c, err)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(c, err)
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		require.NoError(c, err)
-		require.Equal(c, http.StatusOK, response.StatusCode, "%s", body)
-		text = string(body)
-	}, patience, apiserver.PollInterval)
-	return text
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	assert.Contains(t, log, "Recording events")
+	assert.Contains(t, log, "Stopped recording events")
 }

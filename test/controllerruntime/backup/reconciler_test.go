@@ -2,14 +2,14 @@ package backup
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/events"
@@ -66,12 +65,13 @@ func TestMain(m *testing.M) {
 
 func TestRun(t *testing.T) {
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-	_, err := clients.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+	object, err := clients.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "orders"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
+	address := fmt.Sprintf("127.0.0.1:%d", apiserver.FreePort(t))
 	mgr, err := ctrl.NewManager(apiserver.Config(t), ctrl.Options{
-		Metrics: server.Options{BindAddress: "0"},
+		Metrics: server.Options{BindAddress: address},
 		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	require.NoError(t, err)
@@ -88,14 +88,30 @@ func TestRun(t *testing.T) {
 	}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		find(c)
-		scrape := httptest.NewRecorder()
-		promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-		assert.Contains(c, scrape.Body.String(), `eventseries_series{state="ongoing"} 1`)
-		assert.Contains(c, scrape.Body.String(), `eventseries_writes_total{kind="series",outcome="written"} 1`)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+		require.NoError(c, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(c, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(c, err)
+		for _, start := range []string{
+			`eventseries_writes_total{kind="create",outcome="written"} 1`,
+			`eventseries_writes_total{kind="series",outcome="written"} 1`,
+			`eventseries_series{state="ongoing"} 1`,
+			`eventseries_series_capacity 65536`,
+			`eventseries_distinct_values{field="reason"} 1`,
+			`eventseries_request_duration_seconds_count{verb="create"} 1`,
+			`eventseries_occurrences_total `,
+			`controller_runtime_reconcile_total`,
+		} {
+			assert.Contains(c, string(text), "\n"+start)
+		}
 	}, time.Minute, apiserver.PollInterval)
 	cancel()
 	require.NoError(t, <-ended)
 	event := find(t)
+	assert.Equal(t, object.UID, event.Regarding.UID)
 	assert.Equal(t, "no space left for 0 keys", event.Note)
 	assert.GreaterOrEqual(t, event.Series.Count, int32(2))
 	assert.Equal(t, "Ongoing", event.Annotations["eventseries.dev/state"])
