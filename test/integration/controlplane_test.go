@@ -39,7 +39,7 @@ func TestProgram(t *testing.T) {
 
 	for start := range 2 {
 		p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
-		p.awaitLine(t, 0, apiserver.StartTimeout)
+		p.wait(t, p.ready, apiserver.StartTimeout)
 		config, err := apiserver.Load(kubeconfig)
 		require.NoError(t, err, "the kubeconfig exists before the line")
 		clients := apiserver.ClientsetFor(t, config)
@@ -53,27 +53,30 @@ func TestProgram(t *testing.T) {
 
 		begin := time.Now()
 		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
+		p.wait(t, p.done, stopWithin)
+		require.NoError(t, p.err, "exit code 0")
 		t.Logf("stopped after %v", time.Since(begin).Round(time.Millisecond))
-		assert.Equal(t, wantLine, p.stdout.String(), "one line")
+		assert.Equal(t, wantLine, p.stdout, "one line")
 	}
 }
 
 func TestProgramExitsWithItsLifeline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data"))
-	p.awaitLine(t, 0, apiserver.StartTimeout)
+	p.wait(t, p.ready, apiserver.StartTimeout)
 	require.NoError(t, p.stdin.Close())
-	require.NoError(t, p.wait(t, stopWithin), "exit code 0; stderr: %s", &p.stderr)
+	p.wait(t, p.done, stopWithin)
+	require.NoError(t, p.err, "exit code 0")
 	assert.NoDirExists(t, dir)
 }
 
 func TestProgramRejectsAnInvalidCommandLine(t *testing.T) {
 	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--event-ttl=10ms"))
 	var exit *exec.ExitError
-	require.ErrorAs(t, p.wait(t, stopWithin), &exit)
+	p.wait(t, p.done, stopWithin)
+	require.ErrorAs(t, p.err, &exit)
 	assert.Equal(t, 2, exit.ExitCode())
-	assert.Empty(t, p.stdout.String())
+	assert.Empty(t, p.stdout)
 	assert.Contains(t, p.stderr.String(), "controlplane: ")
 }
 

@@ -1,14 +1,8 @@
 package integration
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"strconv"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
@@ -114,23 +107,14 @@ func TestFailOver(t *testing.T) {
 			a := accountIn(namespace)
 			a.grant(t, clients, roles...)
 			history := watchEvents(t, clients, namespace)
-			start := func(name string) *process {
-				return startReplica(t, replicaSpec{User: a.user(), Namespace: namespace, Name: name})
-			}
-			leader := start("replica-1")
-			require.Equal(t, "leading", leader.awaitLine(t, 0, patience))
-			other := start("replica-2")
+			leader := startReplica(t, a, "replica-1")
 			history.awaitWritesOf(t, "replica-1", 3)
-			require.NoError(t, leader.cmd.Process.Kill())
-			<-leader.done
+			other := startReplica(t, a, "replica-2")
+			leader.kill()
 			killed := time.Now()
-			require.Equal(t, "leading", other.awaitLine(t, 0, patience))
-			t.Logf("the new leader leads %v after the kill", time.Since(killed).Round(time.Millisecond))
 			history.awaitWritesOf(t, "replica-2", 3)
-			_, err := io.WriteString(other.stdin, "\n")
-			require.NoError(t, err)
-			emitted, err := strconv.Atoi(other.awaitLine(t, 1, patience))
-			require.NoError(t, err)
+			t.Logf("the new leader has written three times %v after the kill", time.Since(killed).Round(time.Millisecond))
+			emitted := other.finish(t)
 
 			event := eventAbout(t, clients, namespace, replicaPod(namespace).UID)
 			assert.Equal(t, "replica-1", event.ReportingInstance, "it is immutable")
@@ -219,33 +203,6 @@ func TestDeposedLeaderShutsDown(t *testing.T) {
 	history.requireCountsGrow(t)
 }
 
-// replicaVariable is the environment variable that makes this program a replica
-// of a small controller instead of a test. Its value is a replicaSpec as JSON.
-const replicaVariable = "EVENTSERIES_TEST_REPLICA"
-
-type replicaSpec struct {
-	Kubeconfig string
-	User       string // impersonated by the replica
-	Namespace  string // of its Pod and its Lease
-	Name       string // its reportingInstance and its leader election identity
-}
-
-// startReplica starts a process that a test can kill. The leader prints "leading" and
-// starts a hot loop. After a line on its standard input it stops the loop, shuts its
-// broadcaster down and prints how often it emitted. It exits at the end of the input, so
-// that no replica outlives its test.
-func startReplica(t *testing.T, spec replicaSpec) *process {
-	t.Helper()
-	spec.Kubeconfig = apiserver.Kubeconfig(t)
-	value, err := json.Marshal(spec)
-	require.NoError(t, err)
-	program, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), replicaVariable+"="+string(value))
-	return startProcess(t, cmd)
-}
-
 // The configuration of leader election. These durations keep a leader that is
 // slow because the machine is busy.
 const (
@@ -260,91 +217,98 @@ const replicaAnnotation = "example.com/replica"
 
 func replicaPod(namespace string) *corev1.Pod { return podIn(namespace, "looping") }
 
-type replicaProgram struct {
-	spec        replicaSpec
-	clients     *kubernetes.Clientset
-	broadcaster *events.Broadcaster
-	emitted     int
-
-	stop    chan struct{} // closed to stop the loop of the leader
+// replica is one of the processes of a small controller. The leader emits in a hot loop.
+type replica struct {
+	*events.Broadcaster
+	kill    context.CancelFunc // ends its requests and its loop
+	stop    chan struct{}      // closed to end the loop
 	looping sync.WaitGroup
+	emitted int
 }
 
-func runReplica(spec string) (code int) {
-	p := &replicaProgram{stop: make(chan struct{})}
-	utilruntime.Must(json.Unmarshal([]byte(spec), &p.spec))
-	config, err := apiserver.Load(p.spec.Kubeconfig)
-	utilruntime.Must(err)
-	config.Impersonate = rest.ImpersonationConfig{UserName: p.spec.User}
-	p.clients = kubernetes.NewForConfigOrDie(config)
-	p.broadcaster = events.NewBroadcasterWithOptions(eventsSink(p.clients), events.Options{
-		ReportingInstance: p.spec.Name,
-		Scope:             events.SameController,
-		Namespaces:        []string{p.spec.Namespace},
-		HeartbeatInterval: 200 * time.Millisecond,
+func startReplica(t *testing.T, a account, name string) *replica {
+	t.Helper()
+	ctx, kill := context.WithCancel(t.Context())
+	config := a.config(apiserver.Config(t))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return next.RoundTrip(req)
+		})
 	})
-	go p.lead()
-	in := bufio.NewScanner(os.Stdin)
-	if in.Scan() {
-		fmt.Println(p.finish())
-		in.Scan()
+	clients := apiserver.ClientsetFor(t, config)
+	p := &replica{
+		Broadcaster: events.NewBroadcasterWithOptions(eventsSink(clients), events.Options{
+			ReportingInstance: name,
+			Scope:             events.SameController,
+			Namespaces:        []string{a.namespace},
+			HeartbeatInterval: 200 * time.Millisecond,
+			ShutdownTimeout:   2 * time.Second,
+		}),
+		kill: kill,
+		stop: make(chan struct{}),
 	}
-	return 1 // the test has ended
-}
-
-func (p *replicaProgram) finish() (emitted int) {
-	close(p.stop)
-	p.looping.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	utilruntime.Must(p.broadcaster.Flush(ctx))
-	p.broadcaster.Shutdown()
-	return p.emitted
-}
-
-func (p *replicaProgram) lead() {
 	// As in controller-runtime, the legacy recorder writes the events about the
 	// election.
 	legacy := record.NewBroadcaster()
-	legacy.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")})
-	leaderelection.RunOrDie(context.Background(), leaderelection.LeaderElectionConfig{
+	legacy.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
+	election := leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: p.spec.Namespace, Name: "backup-controller"},
-			Client:    p.clients.CoordinationV1(),
+			LeaseMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "backup-controller"},
+			Client:    clients.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{
-				Identity:      p.spec.Name,
-				EventRecorder: legacy.NewRecorder(scheme.Scheme, corev1.EventSource{Component: p.spec.Name}),
+				Identity:      name,
+				EventRecorder: legacy.NewRecorder(scheme.Scheme, corev1.EventSource{Component: name}),
 			},
 		},
 		LeaseDuration: leaseDuration,
 		RenewDeadline: renewDeadline,
 		RetryPeriod:   retryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: p.loop,
-			OnStoppedLeading: func() {
-				fmt.Fprintln(os.Stderr, "the lease is lost")
-				os.Exit(1)
-			},
+			OnStartedLeading: func(ctx context.Context) { p.loop(ctx, a.namespace, name) },
+			OnStoppedLeading: func() {},
 		},
+	}
+	p.looping.Add(1)
+	go leaderelection.RunOrDie(ctx, election)
+	t.Cleanup(func() {
+		kill()
+		p.Shutdown()
+		legacy.Shutdown()
 	})
+	return p
 }
 
-func (p *replicaProgram) loop(ctx context.Context) {
-	recorder := p.broadcaster.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
-	utilruntime.Must(p.broadcaster.StartRecordingToSinkWithContext(ctx))
-	p.looping.Go(func() {
-		ticker := time.NewTicker(time.Millisecond)
-		defer ticker.Stop()
-		for {
-			recorder.AnnotatedEventf(replicaPod(p.spec.Namespace), nil, map[string]string{replicaAnnotation: p.spec.Name},
-				corev1.EventTypeWarning, "Looped", "Looping", "it looped")
-			p.emitted++
-			select {
-			case <-ticker.C:
-			case <-p.stop:
-				return
-			}
+func (p *replica) loop(ctx context.Context, namespace, name string) {
+	defer p.looping.Done()
+	recorder := p.NewRecorder(scheme.Scheme, controller).(events.AnnotatedEventRecorder)
+	utilruntime.Must(p.StartRecordingToSinkWithContext(ctx))
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for {
+		recorder.AnnotatedEventf(replicaPod(namespace), nil, map[string]string{replicaAnnotation: name},
+			corev1.EventTypeWarning, "Looped", "Looping", "it looped")
+		p.emitted++
+		select {
+		case <-ticker.C:
+		case <-p.stop:
+			return
+		case <-ctx.Done():
+			return
 		}
-	})
-	fmt.Println("leading")
+	}
+}
+
+// finish ends the loop of the leader, writes the rest, and returns how often it emitted.
+func (p *replica) finish(t *testing.T) (emitted int) {
+	t.Helper()
+	close(p.stop)
+	p.looping.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, p.Flush(ctx))
+	p.Shutdown()
+	return p.emitted
 }

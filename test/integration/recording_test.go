@@ -9,6 +9,7 @@
 package integration
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -379,23 +380,6 @@ func (h *history) requireSeen(t *testing.T, name string, count int) {
 	})
 }
 
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name string) *eventsv1.Event {
 	t.Helper()
 	event, err := clients.EventsV1().Events(namespace).Create(t.Context(), &eventsv1.Event{
@@ -413,26 +397,33 @@ func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name 
 }
 
 type process struct {
-	cmd            *exec.Cmd
-	stdin          io.WriteCloser
-	stdout, stderr syncBuffer
-	done           chan struct{}
-	err            error // of the exit; valid once done is closed
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	ready  chan struct{} // closed after the first line of stdout, or at its end
+	done   chan struct{}
+	stdout string // valid once done is closed, as are the others
+	stderr bytes.Buffer
+	err    error // of the exit
 }
 
 // startProcess starts a process. The context of cmd must be that of the test: its
 // end kills the process.
 func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
-	var err error
+	p := &process{cmd: cmd, ready: make(chan struct{}), done: make(chan struct{})}
+	cmd.Stderr = &p.stderr
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
 	p.stdin, err = cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	go func() {
-		p.err = cmd.Wait()
-		close(p.done)
+		defer close(p.done)
+		reader := bufio.NewReader(stdout)
+		line, _ := reader.ReadString('\n')
+		close(p.ready)
+		rest, _ := io.ReadAll(reader)
+		p.stdout, p.err = line+string(rest), cmd.Wait()
 	}()
 	t.Cleanup(func() {
 		<-p.done
@@ -443,30 +434,16 @@ func startProcess(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-func (p *process) awaitLine(t *testing.T, index int, within time.Duration) (line string) {
-	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		lines := strings.SplitAfter(p.stdout.String(), "\n")
-		require.Greater(c, len(lines), index+1, "%q, stderr: %s", lines, &p.stderr)
-		line = strings.TrimSuffix(lines[index], "\n")
-	}, within, apiserver.PollInterval)
-	return line
-}
-
-func (p *process) wait(t *testing.T, within time.Duration) error {
+func (p *process) wait(t *testing.T, closed <-chan struct{}, within time.Duration) {
 	t.Helper()
 	select {
-	case <-p.done:
+	case <-closed:
 	case <-time.After(within):
-		t.Fatalf("the process still runs after %v: %s", within, &p.stderr)
+		require.Fail(t, "timeout", "%v", within)
 	}
-	return p.err
 }
 
 func TestMain(m *testing.M) {
-	if spec, ok := os.LookupEnv(replicaVariable); ok {
-		os.Exit(runReplica(spec))
-	}
 	os.Exit(apiserver.Main(m, apiserver.Leaks))
 }
 
