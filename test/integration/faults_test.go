@@ -185,7 +185,9 @@ type front struct {
 	faulty   []call
 	attempts map[attempt]int
 
-	timeouts timeouts
+	// Of the requests of the client, to end them.
+	requests atomic.Int64
+	cancels  sync.Map // context.CancelFunc by the number of the request
 }
 
 type call struct {
@@ -199,7 +201,7 @@ type attempt struct {
 }
 
 // fault handles a request instead of the real server.
-type fault func(w http.ResponseWriter, r *http.Request, server http.Handler)
+type fault func(w http.ResponseWriter, r *http.Request, f *front)
 
 // newFront starts a front. It speaks HTTP/2, as the real server does, or HTTP/1.1.
 func newFront(t *testing.T, http1 bool) *front {
@@ -235,7 +237,7 @@ func (f *front) config() *rest.Config {
 	return &rest.Config{
 		Host:          f.server.URL,
 		QPS:           -1,
-		WrapTransport: f.timeouts.transport,
+		WrapTransport: f.cancelable,
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.server.Certificate().Raw}),
 		},
@@ -261,7 +263,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if f.isFaulty(attemptOf(r, body)) {
-		f.answer(w, r.WithContext(context.WithValue(r.Context(), frontKey{}, f)), f.real)
+		f.answer(w, r, f)
 		return
 	}
 	f.real.ServeHTTP(w, r)
@@ -300,13 +302,12 @@ func attemptOf(r *http.Request, body []byte) attempt {
 	return a
 }
 
-// Context keys: the front of a faulty request, and the connection of a request.
-type frontKey struct{}
+// connectionKey is the context key of the connection of a request.
 type connectionKey struct{}
 
 // status responds with a Status, as an API server does.
 func status(code int32) fault {
-	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	return func(w http.ResponseWriter, _ *http.Request, _ *front) {
 		text := runtime.EncodeOrDie(scheme.Codecs.LegacyCodec(metav1.Unversioned), &metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 			Status:   metav1.StatusFailure,
@@ -319,20 +320,20 @@ func status(code int32) fault {
 
 // page responds with HTML, as a proxy does.
 func page(code int) fault {
-	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	return func(w http.ResponseWriter, _ *http.Request, _ *front) {
 		write(w, code, "text/html", "<html><body><h1>"+http.StatusText(code)+"</h1></body></html>")
 	}
 }
 
 // body responds with success and an unexpected body.
 func body(contentType, text string) fault {
-	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	return func(w http.ResponseWriter, _ *http.Request, _ *front) {
 		write(w, http.StatusOK, contentType, text)
 	}
 }
 
 // reset resets the connection, with all requests in flight on it.
-func reset(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+func reset(_ http.ResponseWriter, r *http.Request, _ *front) {
 	conn := r.Context().Value(connectionKey{}).(*tls.Conn).NetConn().(*net.TCPConn)
 	_ = conn.SetLinger(0) // it may be closed already
 	_ = conn.Close()
@@ -340,44 +341,61 @@ func reset(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 }
 
 // abort closes the connection, or with HTTP/2 the stream, without a response.
-func abort(http.ResponseWriter, *http.Request, http.Handler) {
+func abort(http.ResponseWriter, *http.Request, *front) {
 	panic(http.ErrAbortHandler)
 }
 
-// silence never responds. The request of the client times out.
-func silence(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
-	r.Context().Value(frontKey{}).(*front).timeouts.expire(r)
+// silence never responds. It ends the request of the client, as a timeout would. A real
+// timeout would hit other requests too if the machine is busy.
+func silence(_ http.ResponseWriter, r *http.Request, f *front) {
+	if cancel, ok := f.cancels.Load(r.Header.Get(requestHeader)); ok {
+		cancel.(context.CancelFunc)()
+	}
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
+const requestHeader = "X-Eventseries-Request"
+
+// cancelable numbers the requests of the client, so that silence can end them.
+func (f *front) cancelable(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		ctx, cancel := context.WithCancel(r.Context())
+		number := strconv.FormatInt(f.requests.Add(1), 10)
+		f.cancels.Store(number, cancel)
+		r = r.Clone(ctx)
+		r.Header.Set(requestHeader, number)
+		return next.RoundTrip(r)
+	})
+}
+
 // done lets the real server carry the request out, but answers as the fault does.
 func done(answer fault) fault {
-	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
-		carryOut(r, server)
-		answer(w, r, server)
+	return func(w http.ResponseWriter, r *http.Request, f *front) {
+		f.carryOut(r)
+		answer(w, r, f)
 	}
 }
 
 // half sends half of the response of the real server, and continues as the fault
 // does.
 func half(end fault) fault {
-	return func(w http.ResponseWriter, r *http.Request, server http.Handler) {
-		answer := carryOut(r, server)
+	return func(w http.ResponseWriter, r *http.Request, f *front) {
+		answer := f.carryOut(r)
 		text := answer.Body.String()
 		maps.Copy(w.Header(), answer.Header())
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 		w.WriteHeader(answer.Code)
 		_, _ = w.Write([]byte(text[:len(text)/2])) // the client may be gone
 		_ = http.NewResponseController(w).Flush()
-		end(w, r, server)
+		end(w, r, f)
 	}
 }
 
 // carryOut sends a request to the real server even if the client gives up.
-func carryOut(r *http.Request, server http.Handler) *httptest.ResponseRecorder {
+func (f *front) carryOut(r *http.Request) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
-	server.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
+	f.real.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
 	return answer
 }
 
@@ -386,31 +404,4 @@ func write(w http.ResponseWriter, code int, contentType, text string) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(code)
 	_, _ = w.Write([]byte(text)) // the client may be gone
-}
-
-// timeouts makes requests of a client time out once the front has decided that
-// they get no response. A real timeout would hit other requests too if the
-// machine is busy. The zero value is ready for use.
-type timeouts struct {
-	requests atomic.Int64
-	cancels  sync.Map // context.CancelFunc by the number of the request
-}
-
-const requestHeader = "X-Eventseries-Request"
-
-func (o *timeouts) transport(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		ctx, cancel := context.WithCancel(r.Context())
-		number := strconv.FormatInt(o.requests.Add(1), 10)
-		o.cancels.Store(number, cancel)
-		r = r.Clone(ctx)
-		r.Header.Set(requestHeader, number)
-		return next.RoundTrip(r)
-	})
-}
-
-func (o *timeouts) expire(r *http.Request) {
-	if cancel, ok := o.cancels.Load(r.Header.Get(requestHeader)); ok {
-		cancel.(context.CancelFunc)()
-	}
 }

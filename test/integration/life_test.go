@@ -254,8 +254,8 @@ func TestEventTTL(t *testing.T) {
 		t.Logf("%d occurrences, %v: %s", emitted, kinds(history), r.requests)
 	})
 
-	// A series takes another name because that of its key is taken by a Finished Event.
-	// The server renews the TTL of that Event only if a patch changes it.
+	// A Finished Event has the base name, so the series takes another one. The server
+	// renews the TTL of the Finished Event only if a patch changes it.
 	t.Run("the Event with the base name leads to an Ongoing series", func(t *testing.T) {
 		t.Parallel()
 		namespace := apiserver.NamespaceOn(t, clients)

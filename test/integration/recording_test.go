@@ -515,15 +515,16 @@ func (r *requests) all() []exchange {
 	return all
 }
 
-func (r *requests) count(verb, resource string) int {
-	n := 0
+// counts returns the number of requests by verb and resource, such as "patch pods".
+func (r *requests) counts() map[string]int {
+	counts := map[string]int{}
 	for _, x := range r.all() {
-		if x.verb == verb && x.resource == resource {
-			n++
-		}
+		counts[x.verb+" "+x.resource]++
 	}
-	return n
+	return counts
 }
+
+func (r *requests) count(verb, resource string) int { return r.counts()[verb+" "+resource] }
 
 func (r *requests) reset() {
 	r.mu.Lock()
@@ -533,10 +534,7 @@ func (r *requests) reset() {
 
 // String returns the counts, for example "create pods: 1, patch pods: 2".
 func (r *requests) String() string {
-	counts := map[string]int{}
-	for _, x := range r.all() {
-		counts[x.verb+" "+x.resource]++
-	}
+	counts := r.counts()
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
 		list = append(list, fmt.Sprintf("%s: %d", key, counts[key]))
