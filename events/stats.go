@@ -98,8 +98,7 @@ type counters struct {
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
-	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64
-	lists              [tracker.Outcomes]atomic.Uint64
+	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64 // a list has the kind zero
 	durations          [len(verbNames)]durations
 	reasons, actions   distinct
 
@@ -135,7 +134,7 @@ func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Du
 
 // listed counts a list that took this long.
 func (c *counters) listed(outcome tracker.Outcome, took time.Duration) {
-	c.lists[outcome].Add(1)
+	c.writes[0][outcome].Add(1)
 	c.durations[verbList].observe(took)
 }
 
@@ -180,15 +179,14 @@ func (b *Broadcaster) Stats() Stats {
 		}
 	}
 	for kind := range b.counters.writes {
+		name := tracker.Kind(kind).String()
+		if kind == 0 {
+			name = "list"
+		}
 		for o := range b.counters.writes[kind] {
 			if n := b.counters.writes[kind][o].Load(); n > 0 {
-				s.Writes[WriteKey{tracker.Kind(kind).String(), tracker.Outcome(o).String()}] = n
+				s.Writes[WriteKey{name, tracker.Outcome(o).String()}] = n
 			}
-		}
-	}
-	for o := range b.counters.lists {
-		if n := b.counters.lists[o].Load(); n > 0 {
-			s.Writes[WriteKey{"list", tracker.Outcome(o).String()}] = n
 		}
 	}
 	b.counters.mu.Lock()

@@ -33,14 +33,9 @@ type Slot[T any] struct {
 
 // Pass is the right to make one request. See [Schedule.Admit].
 type Pass struct {
-	server admission
+	round  uint16 // of the gate of the server when the request passed it
+	probe  bool   // the request probes that gate
 	probed uint16 // the round of the namespace gate that the request probes, or zero
-}
-
-// admission says how a request passed the gate of the server.
-type admission struct {
-	round uint16 // of the gate when the request passed it
-	probe bool
 }
 
 // Result is what the response to a request says about the gates it passed.
@@ -214,7 +209,8 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 		n := q.remove(q.first().item)
 		slot := n.item.Slot()
 		slot.in = nil
-		if g := s.gates[n.item.Gate()]; g != nil {
+		g := s.gates[n.item.Gate()]
+		if g != nil {
 			if ok, _ := g.admits(now); !ok {
 				slot.in = &g.parked
 				g.parked.add(n)
@@ -223,9 +219,11 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 			if g.index != 0 {
 				s.probes.remove(g)
 			}
+		}
+		slot.pass, _ = s.Admit(now)
+		if g != nil {
 			slot.pass.probed = g.round
 		}
-		slot.pass.server, _ = s.admit(now)
 		slot.flying = true
 		s.flying++
 		if q == &s.soft {
@@ -315,14 +313,9 @@ func (s *Schedule[T]) release(q *queue[T]) {
 // Admit asks for the right to make a request for no item, such as a list. If ok,
 // the caller must call [Schedule.Return].
 func (s *Schedule[T]) Admit(now time.Duration) (p Pass, ok bool) {
-	p.server, ok = s.admit(now)
+	ok, p.probe = s.server.admits(now)
+	p.round = s.server.round
 	return p, ok
-}
-
-func (s *Schedule[T]) admit(now time.Duration) (a admission, ok bool) {
-	ok, a.probe = s.server.admits(now)
-	a.round = s.server.round
-	return a, ok
 }
 
 // Return says what became of the request that [Schedule.Admit] permitted.
@@ -330,12 +323,12 @@ func (s *Schedule[T]) admit(now time.Duration) (a admission, ok bool) {
 // say.
 func (s *Schedule[T]) Return(p Pass, result Result, retryAfter, now time.Duration) {
 	g := &s.server
-	if p.server.probe {
+	if p.probe {
 		g.probing = false
 	}
 	switch result {
 	case PushedBack:
-		if !g.closed || p.server.round == g.round {
+		if !g.closed || p.round == g.round {
 			g.failures++
 			g.round++
 			retryAfter = max(retryAfter, s.jitter(backoff(pauseFirst, pauseMax, g.failures)))
@@ -347,7 +340,7 @@ func (s *Schedule[T]) Return(p Pass, result Result, retryAfter, now time.Duratio
 		}
 	case Passed, Denied:
 		s.answered = now
-		if p.server.probe {
+		if p.probe {
 			s.paused += now - g.since
 			g.open()
 		}
