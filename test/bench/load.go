@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"time"
@@ -43,8 +44,9 @@ func heapOf(name string, series int, subject func(i int) *subject) (bytes float6
 // writes. Times are in nanoseconds.
 type Flood struct {
 	Recorder string        `json:"recorder"`
-	Latency  time.Duration `json:"latency"` // of a write
-	Series   int           `json:"series"`
+	Latency  time.Duration `json:"latency"`        // of a write
+	Full     int           `json:"full,omitempty"` // running series that fill the table at the start
+	Series   int           `json:"series"`         // that begin
 	Calls    int           `json:"calls"`
 	Writes   int64         `json:"writes"` // during the calls
 	P50      time.Duration `json:"p50"`
@@ -53,14 +55,15 @@ type Flood struct {
 	Max      time.Duration `json:"max"`
 }
 
-// MeasureFlood measures n calls about the given number of objects, in an order that
-// starts new series throughout. The recorders of client-go lose most of these events.
-func MeasureFlood(name string, series, n, rounds int, latency time.Duration) Flood {
-	f := Flood{Recorder: name, Latency: latency, Series: series, Calls: n}
-	subjects := references(series)
+// MeasureFlood measures n calls in an order that starts the given number of series
+// throughout. If full is not zero, as many other series run and fill the table, so each
+// new one evicts another. The recorders of client-go lose most of these events.
+func MeasureFlood(name string, full, series, n, rounds int, latency time.Duration) Flood {
+	f := Flood{Recorder: name, Latency: latency, Full: full, Series: series, Calls: n}
+	subjects := references(full + series)
 	samples := make(samples)
 	for range rounds {
-		took, writes := flood(name, subjects, n, latency)
+		took, writes := flood(name, subjects, full, n, latency)
 		slices.Sort(took)
 		samples.add(&f.P999, float64(Quantile(took, 0.999)))
 		f.P50, f.P99, f.Max = Quantile(took, 0.5), Quantile(took, 0.99), max(f.Max, took[len(took)-1])
@@ -70,14 +73,16 @@ func MeasureFlood(name string, series, n, rounds int, latency time.Duration) Flo
 	return f
 }
 
-func flood(name string, subjects []subject, n int, latency time.Duration) (took []time.Duration, writes int64) {
-	d := newRecorder(name, len(subjects))
+func flood(name string, subjects []subject, full, n int, latency time.Duration) (took []time.Duration, writes int64) {
+	d := newRecorder(name, cmp.Or(full, len(subjects)))
+	d.begin(full, func(i int) *subject { return &subjects[i] })
+	before := d.sink.writes()
 	d.sink.latency.Store(int64(latency))
 	took = make([]time.Duration, n)
 	liveHeap() // each round starts with a collected heap
 	for i := range took {
 		// Every fourth call starts a series, until all have started.
-		known := min(i/4+1, len(subjects))
+		known := min(full+i/4+1, len(subjects))
 		at := known - 1
 		if i%4 != 0 {
 			at = i * 7919 % known
@@ -87,7 +92,7 @@ func flood(name string, subjects []subject, n int, latency time.Duration) (took 
 		d.eventf(s)
 		took[i] = time.Since(begin)
 	}
-	writes = d.sink.writes()
+	writes = d.sink.writes() - before
 	d.sink.latency.Store(0)
 	d.close()
 	return took, writes

@@ -54,8 +54,9 @@ var suite = []struct {
 	{"flood", func(_ *testing.T, s size, r *Results) {
 		r.Flood = nil
 		for _, name := range []string{Ours, ToolsNew, ToolsOld} {
-			r.Flood = append(r.Flood, MeasureFlood(name, s.floodSeries, s.floodCalls, s.rounds, 5*time.Millisecond))
+			r.Flood = append(r.Flood, MeasureFlood(name, 0, s.floodSeries, s.floodCalls, s.rounds, 5*time.Millisecond))
 		}
+		r.Flood = append(r.Flood, MeasureFlood(Ours, s.floodFull, s.floodSeries, s.floodCalls, s.rounds, 5*time.Millisecond))
 	}},
 	{"loop", func(t *testing.T, s size, r *Results) {
 		r.Loop = nil
@@ -99,6 +100,7 @@ type size struct {
 	series                    []int
 	fresh                     int
 	floodSeries, floodCalls   int
+	floodFull                 int // the default capacity
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
 	simulatedEvery            time.Duration // per series
@@ -109,13 +111,13 @@ var (
 	// full is for the documentation. A flag sets simulatedEvery.
 	full = size{
 		rounds: 7, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
-		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, loopEvery: time.Second,
+		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, loopEvery: time.Second,
 		startEvents: 100_000, startAdopted: 10_000, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
-		fresh: 2000, floodSeries: 500, floodCalls: 5000, loopEvery: 30 * time.Second,
+		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, loopEvery: 30 * time.Second,
 		startEvents: 2000, startAdopted: 200, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
