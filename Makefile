@@ -113,7 +113,7 @@ dashboard: ## draw what the dashboard shows for the recorded run
 recording: ## record the metrics of a chaos run for the dashboard
 	$(GO) run ./internal/controlplane/build
 	cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(RECORDING_SEED) -chaos.duration=$(RECORDING_DURATION) \
-		-chaos.pushback -chaos.metrics=$(CURDIR)/test/monitoring/testdata/chaos.om.gz
+		-chaos.metrics=$(CURDIR)/test/monitoring/testdata/chaos.om.gz
 	$(MAKE) dashboard
 
 # No timeout: the test bounds each wait itself.

@@ -32,6 +32,10 @@ type account struct {
 	batches, flushed int
 	// lasted is the time of the latest report since the start of the process.
 	lasted time.Duration
+	// heap is the maximum size of live objects in bytes.
+	heap uint64
+	// overlaps says that another process of the emitter ran at the same time.
+	overlaps bool
 
 	pending []pendingBatch // not flushed; the first is flushed+1
 }
@@ -40,9 +44,8 @@ type keyAccount struct {
 	// emitted is the number of occurrences. flushed is the number of those that a Flush
 	// has written or dropped.
 	emitted, flushed int64
-	// sent and acked are what the process added to each Event, by name: sent is the
-	// maximum, acked is what the server acknowledged.
-	sent, acked map[string]int64
+	// added are what the process added to each Event, by name.
+	added map[string]addition
 	// dropped is the number of dropped occurrences. droppedByShutdown is the number of
 	// those that were dropped by the shutdown timeout.
 	dropped, droppedByShutdown int64
@@ -61,6 +64,8 @@ func newAccount(keys int) *account { return &account{keys: make([]keyAccount, ke
 
 func (a *account) add(r report) {
 	a.lasted = r.At
+	a.heap = max(a.heap, r.Heap)
+	a.ended = a.ended || r.Ended
 	if r.Stats != nil {
 		a.stats = r.Stats
 	}
@@ -76,10 +81,8 @@ func (a *account) add(r report) {
 			}
 			a.pending = a.pending[1:]
 		}
-	case r.Sent != nil:
-		a.addWrite(r.Sent, func(k *keyAccount) *map[string]int64 { return &k.sent })
-	case r.Acked != nil:
-		a.addWrite(r.Acked, func(k *keyAccount) *map[string]int64 { return &k.acked })
+	case r.Added != nil:
+		a.addAddition(*r.Added)
 	case r.Dropped != nil:
 		k := &a.keys[r.Dropped.Key]
 		k.dropped += int64(r.Dropped.Count)
@@ -88,8 +91,6 @@ func (a *account) add(r report) {
 		}
 	case r.Failed != "":
 		a.failures = append(a.failures, r.Failed)
-	case r.Ended:
-		a.ended = true
 	}
 }
 
@@ -121,17 +122,19 @@ func (a *account) addDone(r report) {
 	}
 }
 
-// addWrite adds a write. Requests may cross: the largest count wins.
-func (a *account) addWrite(w *addition, field func(*keyAccount) *map[string]int64) {
-	if w.Key < 0 || w.Key >= len(a.keys) || w.Count < 0 {
-		a.failures = append(a.failures, fmt.Sprintf("invalid write %+v", *w))
+// addAddition takes the largest numbers, because requests may cross.
+func (a *account) addAddition(w addition) {
+	if w.Key < 0 || w.Key >= len(a.keys) || min(w.Sent, w.Acked, w.Twice) < 0 {
+		a.failures = append(a.failures, fmt.Sprintf("invalid addition %+v", w))
 		return
 	}
-	counts := field(&a.keys[w.Key])
-	if *counts == nil {
-		*counts = make(map[string]int64)
+	k := &a.keys[w.Key]
+	if k.added == nil {
+		k.added = make(map[string]addition)
 	}
-	(*counts)[w.Event] = max((*counts)[w.Event], w.Count)
+	was := k.added[w.Event]
+	w.Sent, w.Acked, w.Twice = max(w.Sent, was.Sent), max(w.Acked, was.Acked), max(w.Twice, was.Twice)
+	k.added[w.Event] = w
 }
 
 func (a *account) totals() (emitted, dropped int64) {
@@ -142,26 +145,32 @@ func (a *account) totals() (emitted, dropped int64) {
 	return emitted, dropped
 }
 
-// bounds are the minimum and the maximum number of occurrences on the server, and the
-// maximum number of Events.
+// bounds are the minimum and the maximum number of occurrences on the server, the
+// maximum number of those that the server counts twice, and the maximum number of Events.
 type bounds struct {
-	low, high int64
-	maxEvents int
+	low, high, twice int64
+	maxEvents        int
 }
 
 func (b *bounds) add(other bounds) {
 	b.low += other.low
 	b.high += other.high
+	b.twice += other.twice
 	b.maxEvents += other.maxEvents
 }
 
+// overlapEvents is how many Events a series may have while another process writes to
+// them. Each can end the series of the other, because it is quiet there, or because the
+// clocks or faults make it look dead.
+const overlapEvents = 4
+
 func (a *account) bounds(key int) bounds {
 	k := a.keys[key]
-	sum := func(counts map[string]int64) (n int64) {
-		for _, count := range counts {
-			n += count
-		}
-		return n
+	var added addition
+	for _, w := range k.added {
+		added.Sent += w.Sent
+		added.Acked += w.Acked
+		added.Twice += w.Twice
 	}
 	// The drops of a killed process may belong to batches after the last flush.
 	low, high := max(k.flushed-k.dropped, 0), k.emitted
@@ -169,7 +178,11 @@ func (a *account) bounds(key int) bounds {
 		low = k.emitted - k.dropped
 		high = low + k.droppedByShutdown
 	}
-	return bounds{low: max(low, sum(k.acked)), high: min(high, sum(k.sent)), maxEvents: k.begun}
+	b := bounds{low: max(low, added.Acked), high: min(high, added.Sent), twice: added.Twice, maxEvents: k.begun}
+	if a.overlaps {
+		b.maxEvents *= overlapEvents
+	}
+	return b
 }
 
 func (a *account) String() string {
@@ -186,8 +199,14 @@ func (a *account) String() string {
 		end, a.lasted.Seconds(), a.flushed, a.batches, emitted, dropped, all.low, all.high)
 }
 
+// heapLimit bounds the live objects of an emitter, whose table has few series.
+const heapLimit = 16 << 20
+
 func (a *account) check() []string {
 	wrong := a.failures
+	if a.heap > heapLimit {
+		wrong = append(wrong, fmt.Sprintf("the heap has %d bytes, more than %d", a.heap, heapLimit))
+	}
 	for key := range a.keys {
 		if b := a.bounds(key); b.low > b.high {
 			wrong = append(wrong, fmt.Sprintf("key %d: the server must have at least %d, but at most %d occurrences: %+v", key, b.low, b.high, a.keys[key]))
@@ -221,7 +240,9 @@ type difference struct {
 	processes []string // their accounts of the key
 }
 
-func (l ledger) compare(found []eventsv1.Event) (wrong []difference) {
+// compare returns the differences, and the number of occurrences that the server counts
+// twice as documented.
+func (l ledger) compare(found []eventsv1.Event) (wrong []difference, twice int64) {
 	type id struct{ emitter, key int }
 	unknown := id{-1, -1}
 	byKey := make(map[id][]*eventsv1.Event)
@@ -249,17 +270,19 @@ func (l ledger) compare(found []eventsv1.Event) (wrong []difference) {
 			for _, event := range d.events {
 				d.sum += int64(occurrences(event))
 			}
-			if d.sum < d.low || d.sum > d.high || len(d.events) > d.maxEvents {
+			if d.sum < d.low || d.sum > d.high+d.twice || len(d.events) > d.maxEvents {
 				wrong = append(wrong, d)
+				continue
 			}
+			twice += max(0, d.sum-d.high)
 		}
 	}
-	return wrong
+	return wrong, twice
 }
 
 func (d difference) String() string {
-	lines := []string{fmt.Sprintf("emitter %d, key %d: %d occurrences in %d Events; expected %d to %d occurrences in at most %d Events",
-		d.emitter, d.key, d.sum, len(d.events), d.low, d.high, d.maxEvents)}
+	lines := []string{fmt.Sprintf("emitter %d, key %d: %d occurrences in %d Events; expected %d to %d occurrences in at most %d Events, and at most %d occurrences twice",
+		d.emitter, d.key, d.sum, len(d.events), d.low, d.high, d.maxEvents, d.twice)}
 	lines = append(lines, d.processes...)
 	slices.SortFunc(d.events, func(a, b *eventsv1.Event) int { return a.EventTime.Compare(b.EventTime.Time) })
 	for _, event := range d.events {
@@ -268,8 +291,15 @@ func (d difference) String() string {
 	return strings.Join(lines, "\n\t")
 }
 
-func subjectReference(namespace string, emitter, key int) *corev1.ObjectReference {
+// subjectReference returns the object of a key. Half of the emitters have a few of them
+// in deniedNamespace. A Flush fails while one cannot be written, so the bounds of
+// processes that are killed then are wide.
+func subjectReference(emitter, key int) *corev1.ObjectReference {
 	name := fmt.Sprintf("emitter-%d-key-%d", emitter, key)
+	namespace := namespace
+	if emitter%2 == 1 && key%6 == 5 {
+		namespace = deniedNamespace
+	}
 	return &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name),
 	}
@@ -299,26 +329,29 @@ func describe(event *eventsv1.Event) string {
 // watch observes each change of each Event and collects forbidden ones.
 type watch struct {
 	store cache.Store
+	stop  func() // waits until the watch has stopped
 
 	mu        sync.Mutex
 	changes   int
 	forbidden []string
 }
 
-// startWatch watches the Events of a namespace until ctx is done. clients must not use
-// a proxy. After an outage of the server, the watch resumes without missing changes.
-func startWatch(ctx context.Context, clients kubernetes.Interface, namespace string, goroutines *sync.WaitGroup) *watch {
-	w := &watch{}
+// startWatch watches all Events. clients must not use a proxy. After an outage of the
+// server, the watch resumes without missing changes.
+func startWatch(clients kubernetes.Interface) *watch {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	w := &watch{stop: func() { cancel(); running.Wait() }}
 	var controller cache.Controller
 	w.store, controller = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(clients.EventsV1().RESTClient(), "events", namespace, fields.Everything()),
+		ListerWatcher: cache.NewListWatchFromClient(clients.EventsV1().RESTClient(), "events", metav1.NamespaceAll, fields.Everything()),
 		ObjectType:    &eventsv1.Event{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			UpdateFunc: func(before, now any) { w.update(before.(*eventsv1.Event), now.(*eventsv1.Event)) },
 			DeleteFunc: func(object any) { w.forbid("deleted: %v", object) },
 		},
 	})
-	goroutines.Go(func() { controller.RunWithContext(ctx) })
+	running.Go(func() { controller.RunWithContext(ctx) })
 	return w
 }
 
@@ -340,12 +373,14 @@ func (w *watch) forbid(format string, args ...any) {
 func regression(before, now *eventsv1.Event) string {
 	state := func(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
 	finished := series.Finished.String()
+	// If another process has ended a series, a process adds what it has counted.
+	emitter, _, _ := parseSubject(now.Regarding.Name)
 	switch {
 	case occurrences(now) < occurrences(before):
 		return "the count decreased"
 	case before.Series != nil && now.Series.LastObservedTime.Before(&before.Series.LastObservedTime):
 		return "the time decreased"
-	case state(before) == finished && (state(now) != finished || occurrences(now) != occurrences(before)):
+	case state(before) == finished && (state(now) != finished || occurrences(now) != occurrences(before) && !sharesSeries(emitter)):
 		return "a finished series changed"
 	default:
 		return ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -16,8 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/wallclock"
 )
 
 // Settings of the recorders. Series must go through all states, both during faults and
@@ -37,8 +40,9 @@ const (
 	keysPerEmitter               = 60
 	goroutinesPerBatch           = 3
 	minFlushPause, maxFlushPause = 200 * time.Millisecond, 2 * time.Second
-	// flushTimeout cancels a flush. The next one covers its batches too.
-	flushTimeout = 3 * time.Second
+	// flushTimeout cancels a flush. The next one covers its batches too. On a busy
+	// machine, to write all series takes seconds.
+	flushTimeout = 10 * time.Second
 )
 
 // emitterVariable is the environment variable with the emitterConfig of an emitter
@@ -50,16 +54,25 @@ type emitterConfig struct {
 	Seed             uint64
 	Kubeconfig       string
 	Host             string // overrides the server of Kubeconfig
-	Token            string // overrides the user of Kubeconfig, if not empty
-	Namespace        string
+	Token            string // overrides the user of Kubeconfig
+	Balancer         string // the file of the balancer
 	Controller       string
 	Instance         string
 	Scope            events.Scope
 	SkipList         bool
-	Metrics          bool          // whether to report metrics
+	Metrics          string        // the file for metrics, if not empty
+	Clock            time.Duration // how far the wall clock is ahead
 	Shutdown         time.Duration // events.Options.ShutdownTimeout
 	Flush            time.Duration // timeout of a flush before the shutdown; 0 means no flush
 }
+
+// shiftedClock is a clock whose wall clock is ahead or behind.
+type shiftedClock struct {
+	clock.RealClock
+	by time.Duration
+}
+
+func (c shiftedClock) Now() time.Time { return wallclock.Set(time.Now(), c.by) }
 
 func exitOrphaned() { os.Exit(3) }
 
@@ -86,11 +99,9 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 	if err != nil {
 		return fmt.Errorf("chaos: kubeconfig %q: %w", config.Kubeconfig, err)
 	}
-	if config.Token != "" {
-		rest = restclient.AnonymousClientConfig(rest)
-		rest.BearerToken = config.Token
-	}
-	rest.Host, rest.Timeout = config.Host, requestTimeout
+	rest = restclient.AnonymousClientConfig(rest)
+	rest.BearerToken, rest.Host, rest.Timeout = config.Token, config.Host, requestTimeout
+	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return &balancer{next, config.Balancer} })
 	clients, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return fmt.Errorf("chaos: clients: %w", err)
@@ -99,13 +110,14 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 	e.broadcaster = events.NewBroadcasterWithOptions(newAccountingSink(&events.EventSinkImpl{Interface: clients.EventsV1()}, r), events.Options{
 		ReportingInstance: config.Instance,
 		Scope:             config.Scope,
-		Namespaces:        []string{config.Namespace},
+		Namespaces:        []string{namespace, deniedNamespace},
 		SkipList:          config.SkipList,
 		HeartbeatInterval: heartbeatInterval,
 		FinishAfter:       finishAfter,
 		QPS:               requestsPerSecond,
 		ShutdownTimeout:   config.Shutdown,
 		OnDrop:            e.onDrop,
+		Clock:             shiftedClock{by: config.Clock},
 	})
 	e.recorder = e.broadcaster.NewRecorderWithOptions(scheme.Scheme, config.Controller, events.RecorderOptions{})
 	if err := e.broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
@@ -138,8 +150,12 @@ func (e *emitter) run(in io.Reader) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { e.flushRepeatedly(ctx) })
-	if e.config.Metrics {
-		background.Go(func() { scrape(ctx, e.broadcaster, e.config, e.reports) })
+	if e.config.Metrics != "" {
+		background.Go(func() {
+			if err := scrape(ctx, e.broadcaster, e.config); err != nil {
+				e.reports.write(report{Failed: err.Error()})
+			}
+		})
 	}
 	e.emitUntil(stop)
 	cancel()
@@ -151,8 +167,7 @@ func (e *emitter) run(in io.Reader) {
 		}
 	}
 	e.broadcaster.Shutdown()
-	e.reports.write(report{Stats: statsOf(e.broadcaster.Stats())})
-	e.reports.write(report{Ended: true})
+	e.reports.write(report{Stats: statsOf(e.broadcaster.Stats()), Heap: liveHeap(), Ended: true})
 }
 
 func (e *emitter) emitUntil(stop <-chan struct{}) {
@@ -196,7 +211,7 @@ func (e *emitter) emitBatch(seq int, batch []burst) {
 
 // emitOne emits one occurrence. Type, related and annotations depend on the key.
 func (e *emitter) emitOne(key, seq, n int) {
-	regarding := subjectReference(e.config.Namespace, e.config.Emitter, key)
+	regarding := subjectReference(e.config.Emitter, key)
 	eventType := corev1.EventTypeNormal
 	if key%5 == 0 {
 		eventType = corev1.EventTypeWarning
@@ -228,7 +243,7 @@ func (e *emitter) flush(ctx context.Context, timeout time.Duration) error {
 	done := e.done
 	e.mu.Unlock()
 	err := e.broadcaster.Flush(ctx)
-	line := report{Stats: statsOf(e.broadcaster.Stats())}
+	line := report{Stats: statsOf(e.broadcaster.Stats()), Heap: liveHeap()}
 	if err == nil {
 		line.Seq, line.Flushed = done, true
 	}

@@ -1,16 +1,18 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -29,70 +31,249 @@ const (
 	resetInterval = 300 * time.Millisecond
 )
 
+type kind string
+
+const (
+	killServer  kind = "server killed"
+	pauseServer kind = "server paused"
+	slowEtcd    kind = "etcd slow"
+	holdEtcd    kind = "etcd cut off"
+	resetEtcd   kind = "etcd reset"
+
+	// Faults of the network between the server and the emitters.
+	netRefuse  kind = "network refuses"
+	netReset   kind = "network resets"
+	netCut     kind = "network cuts answers short"
+	netHold    kind = "network holds all"
+	netAnswers kind = "network holds answers"
+	netSlow    kind = "network slow"
+
+	// What the server does not permit or cannot handle, except for pushBack only in
+	// deniedNamespace.
+	pushBack    kind = "server pushes back"
+	denyAll     kind = "policy denies a namespace"
+	denyCreates kind = "quota is full" // see faults.prepare
+	failWebhook kind = "webhook fails"
+
+	// Faults of a load balancer; see balancer.
+	loseCreates kind = "answers of creates lost"
+	answerPages kind = "load balancer answers pages"
+
+	// Ends of an emitter process. Another process follows.
+	stopEmitter  kind = "emitter stopped"
+	hurryEmitter kind = "emitter stopped in a hurry"
+	killEmitter  kind = "emitter killed"
+	// overlapEmitter stops the process after the next one has started, like a leader
+	// that has lost its lease.
+	overlapEmitter kind = "two leaders at once"
+	// flushEmitter ends the last process. Schedules do not contain it.
+	flushEmitter kind = "emitter flushed and stopped"
+	// shiftClock lasts as long as a process.
+	shiftClock kind = "clock off by minutes"
+)
+
+// track is a list of faults, of which one is active at a time. Tracks are concurrent.
+type track struct {
+	kinds []kind
+	pace
+}
+
+var tracks = []track{
+	{
+		[]kind{killServer, pauseServer, slowEtcd, holdEtcd, resetEtcd},
+		pace{brisk: span{1, 7}, calm: span{3, 20}, lasts: span{0.5, 5}},
+	},
+	{
+		[]kind{netRefuse, netReset, netCut, netHold, netAnswers, netSlow},
+		pace{brisk: span{1, 6}, calm: span{3, 18}, lasts: span{0.5, 6}},
+	},
+	{
+		// The server needs a second to notice a policy. Pauses of the recorder grow, so
+		// some push-backs must outlast several pauses.
+		[]kind{pushBack, denyAll, denyCreates, failWebhook},
+		pace{brisk: span{2, 6}, calm: span{10, 30}, lasts: span{3, 8}, long: 25 * time.Second},
+	},
+	{
+		[]kind{loseCreates, answerPages},
+		pace{brisk: span{3, 12}, calm: span{5, 25}, lasts: span{1, 6}},
+	},
+}
+
+// emitterTrack is the track of an emitter. Only processes that continue the series of
+// their controller may overlap.
+func emitterTrack(emitter int) track {
+	t := track{
+		// Kills are the hardest case, so they are twice as frequent.
+		[]kind{stopEmitter, killEmitter, hurryEmitter, killEmitter},
+		// After a long absence, the next process finds only series that have finished.
+		pace{brisk: span{4, 16}, calm: span{8, 40}, lasts: span{0, 4}, long: 2 * (heartbeatInterval + finishAfter)},
+	}
+	if sharesSeries(emitter) {
+		t.kinds = append(t.kinds, overlapEmitter)
+	}
+	return t
+}
+
+// faults injects faults. It is safe for concurrent use.
 type faults struct {
 	server *controlplane.Server
 	// network is the proxy between the emitters and the server. etcd is the proxy
 	// between the server and its etcd.
 	network, etcd *faultproxy.Proxy
 	clients       kubernetes.Interface // not through network
+	balancer      string               // the file that balancers read
 	log           func(format string, args ...any)
+
+	mu    sync.Mutex
+	tried []trial
+}
+
+// trial is a fault that was injected.
+type trial struct {
+	kind     kind
+	emitter  int // allEmitters, or the only one that it affected
+	from, to time.Time
+}
+
+const allEmitters = -1
+
+func (f *faults) note(k kind, emitter int, from time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tried = append(f.tried, trial{k, emitter, from, time.Now()})
 }
 
 func (f *faults) run(ctx context.Context, begin time.Time, steps []step) error {
+	effects := f.effects()
 	for _, s := range steps {
 		if !until(ctx, begin.Add(s.at)) {
 			return context.Cause(ctx)
 		}
-		if err := f.inject(ctx, s); err != nil {
+		lasting, cancel := context.WithTimeout(ctx, s.lasts)
+		began := time.Now()
+		err := effects[s.kind].do(lasting, s)
+		if err == nil {
+			<-lasting.Done()
+			err = effects[s.kind].undo(ctx, s)
+		}
+		cancel()
+		if err != nil {
 			return fmt.Errorf("%v: %w", s, err)
 		}
+		f.note(s.kind, allEmitters, began)
 	}
 	return nil
 }
 
-func (f *faults) inject(ctx context.Context, s step) error {
-	end := time.Now().Add(s.lasts)
-	switch s.kind {
-	case killServer:
-		if err := f.server.Kill(); err != nil {
-			return err
-		}
-		until(ctx, end)
-		return f.restart(ctx)
-	case pauseServer:
-		if err := f.server.Pause(); err != nil {
-			return err
-		}
-		until(ctx, end)
-		return f.server.Resume()
-	case pushBack:
-		f.beginPushBack(ctx, end)
-		until(ctx, end)
-		return f.endPushBack(ctx)
-	case slowEtcd, holdEtcd, resetEtcd:
-		f.injectInto(ctx, f.etcd, s, end)
-	default:
-		f.injectInto(ctx, f.network, s, end)
-	}
-	return nil
+// effect begins and ends a fault. The context of do ends with the fault.
+type effect struct {
+	do, undo func(context.Context, step) error
 }
 
-func (f *faults) injectInto(ctx context.Context, proxy *faultproxy.Proxy, s step, end time.Time) {
-	proxy.Set(s.fault)
-	defer proxy.Set(faultproxy.Fault{})
-	switch s.kind {
-	case netRefuse, resetEtcd:
-		proxy.Reset() // existing connections
-	case netReset:
-		for time.Until(end) > resetInterval && until(ctx, time.Now().Add(resetInterval)) {
-			proxy.Reset()
+func (f *faults) effects() map[kind]effect {
+	proxied := func(proxy *faultproxy.Proxy) effect {
+		return effect{
+			do: func(_ context.Context, s step) error {
+				proxy.Set(s.fault)
+				if s.fault.Refuse {
+					proxy.Reset() // existing connections
+				}
+				return nil
+			},
+			undo: func(context.Context, step) error {
+				proxy.Set(faultproxy.Fault{})
+				return nil
+			},
 		}
-	default:
 	}
-	until(ctx, end)
+	etcd, network := proxied(f.etcd), proxied(f.network)
+	resetOften := func(ctx context.Context, _ step) error {
+		for until(ctx, time.Now().Add(resetInterval)) {
+			f.network.Reset()
+		}
+		return nil
+	}
+	balanced := effect{
+		do:   func(_ context.Context, s step) error { return f.setBalancer(s.kind) },
+		undo: func(context.Context, step) error { return f.setBalancer("") },
+	}
+	denied := func(k kind, operations ...admissionv1.OperationType) effect {
+		return object(f.clients.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings(), binding(k, operations...), objectName(k))
+	}
+	schema := apiserver.FlowSchema(controllerUser.Name, flowcontrolv1.Subject{
+		Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: controllerUser.Name},
+	})
+	return map[kind]effect{
+		killServer:  {func(context.Context, step) error { return f.server.Kill() }, f.restart},
+		pauseServer: {func(context.Context, step) error { return f.server.Pause() }, func(context.Context, step) error { return f.server.Resume() }},
+		slowEtcd:    etcd,
+		holdEtcd:    etcd,
+		resetEtcd:   etcd,
+		netRefuse:   network,
+		netReset:    {resetOften, network.undo},
+		netCut:      network,
+		netHold:     network,
+		netAnswers:  network,
+		netSlow:     network,
+		pushBack:    object(f.clients.FlowcontrolV1().FlowSchemas(), schema, schema.Name),
+		denyAll:     denied(denyAll, admissionv1.Create, admissionv1.Update),
+		denyCreates: denied(denyCreates, admissionv1.Create),
+		failWebhook: object(f.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), webhook(), objectName(failWebhook)),
+		loseCreates: balanced,
+		answerPages: balanced,
+	}
 }
 
-func (f *faults) restart(ctx context.Context) (err error) {
+// setBalancer tells the balancers of all emitters, which may read the file meanwhile.
+func (f *faults) setBalancer(k kind) error {
+	next := f.balancer + ".next"
+	if err := os.WriteFile(next, []byte(k), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, f.balancer)
+}
+
+// api is the part of a typed client that creates and deletes objects.
+type api[T any] interface {
+	Create(context.Context, *T, metav1.CreateOptions) (*T, error)
+	Delete(context.Context, string, metav1.DeleteOptions) error
+}
+
+// object is the effect of an object on the server, which may be unavailable: the object
+// exists for a part of the fault then, or not at all.
+func object[T any](api api[T], object *T, name string) effect {
+	return effect{
+		do: func(ctx context.Context, _ step) error {
+			_ = persist(ctx, apierrors.IsAlreadyExists, func(ctx context.Context) error {
+				_, err := api.Create(ctx, object, metav1.CreateOptions{})
+				return err
+			})
+			return nil
+		},
+		undo: func(ctx context.Context, _ step) error {
+			return persist(ctx, apierrors.IsNotFound, func(ctx context.Context) error {
+				return api.Delete(ctx, name, metav1.DeleteOptions{})
+			})
+		},
+	}
+}
+
+// persist repeats a request until it succeeds or has succeeded before, or ctx is done.
+func persist(ctx context.Context, done func(error) bool, request func(context.Context) error) error {
+	for {
+		asking, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := request(asking)
+		cancel()
+		if err == nil || done(err) {
+			return nil
+		}
+		if !until(ctx, time.Now().Add(tick)) {
+			return err
+		}
+	}
+}
+
+func (f *faults) restart(ctx context.Context, _ step) (err error) {
 	for range startAttempts {
 		starting, cancel := context.WithTimeout(ctx, startTimeout)
 		err = f.server.Restart(starting)
@@ -105,87 +286,74 @@ func (f *faults) restart(ctx context.Context) (err error) {
 	return err
 }
 
-// controllerUser is the user of the emitters if the server rejects requests, since API
-// Priority and Fairness exempts administrators.
+// controllerUser is the user of the emitters, since API Priority and Fairness exempts
+// administrators.
 var controllerUser = controlplane.User{Name: "chaos-controller", Token: "chaos-controller-token"}
 
-// preparePushBack creates a priority level without seats, and grants controllerUser all
-// permissions. A push-back is a flow schema that selects the level.
-func (f *faults) preparePushBack(ctx context.Context) error {
+func objectName(k kind) string { return strings.ReplaceAll(string(k), " ", "-") }
+
+// prepare creates what the objects of effects refer to: a priority level without seats,
+// and a policy that denies each Event.
+//
+// A ResourceQuota cannot deny Events, because the server applies none to them. A policy
+// that denies creates alone has the same answers: 403 to each create.
+func (f *faults) prepare(ctx context.Context) error {
 	name := controllerUser.Name
-	_, bindingErr := f.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+	if _, err := f.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(ctx, apiserver.PriorityLevel(name, 0), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err := f.clients.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{
+				{RuleWithOperations: onEvents(admissionv1.Create, admissionv1.Update)},
+			}},
+			Validations: []admissionv1.Validation{{Expression: "false", Reason: new(metav1.StatusReasonForbidden)}},
+		},
 	}, metav1.CreateOptions{})
-	_, levelErr := f.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(ctx, apiserver.PriorityLevel(name, 0), metav1.CreateOptions{})
-	return errors.Join(bindingErr, levelErr)
+	return err
 }
 
-// beginPushBack creates the flow schema. It gives up at end, since the server may be
-// unavailable.
-func (f *faults) beginPushBack(ctx context.Context, end time.Time) {
-	schema := apiserver.FlowSchema(controllerUser.Name, flowcontrolv1.Subject{
-		Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: controllerUser.Name},
-	})
-	for time.Now().Before(end) {
-		asking, cancel := context.WithDeadline(ctx, end)
-		_, err := f.clients.FlowcontrolV1().FlowSchemas().Create(asking, schema, metav1.CreateOptions{})
-		cancel()
-		if err == nil || apierrors.IsAlreadyExists(err) || !until(ctx, time.Now().Add(tick)) {
-			return
-		}
+func onEvents(operations ...admissionv1.OperationType) admissionv1.RuleWithOperations {
+	return admissionv1.RuleWithOperations{
+		Operations: operations,
+		Rule:       admissionv1.Rule{APIGroups: []string{"events.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"events"}},
 	}
 }
 
-// endPushBack deletes the flow schema. It retries until ctx is done.
-func (f *faults) endPushBack(ctx context.Context) error {
-	for {
-		asking, cancel := context.WithTimeout(ctx, requestTimeout)
-		err := f.clients.FlowcontrolV1().FlowSchemas().Delete(asking, controllerUser.Name, metav1.DeleteOptions{})
-		cancel()
-		if err == nil || apierrors.IsNotFound(err) {
-			return nil
-		}
-		if !until(ctx, time.Now().Add(tick)) {
-			return fmt.Errorf("chaos: push-back does not end: %w", err)
-		}
+var inDeniedNamespace = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": deniedNamespace}}
+
+// binding makes the policy of faults.prepare deny operations in deniedNamespace.
+func binding(k kind, operations ...admissionv1.OperationType) *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: objectName(k)},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        controllerUser.Name,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			MatchResources: &admissionv1.MatchResources{
+				NamespaceSelector: inDeniedNamespace,
+				ResourceRules:     []admissionv1.NamedRuleWithOperations{{RuleWithOperations: onEvents(operations...)}},
+			},
+		},
 	}
 }
 
-type kind string
-
-const (
-	killServer  kind = "server killed"
-	pauseServer kind = "server paused"
-	slowEtcd    kind = "etcd slow"
-	holdEtcd    kind = "etcd cut off"
-	resetEtcd   kind = "etcd reset"
-	// pushBack is optional.
-	pushBack kind = "server pushes back"
-
-	// Faults of the network between the server and the emitters.
-	netRefuse  kind = "network refuses"
-	netReset   kind = "network resets"
-	netCut     kind = "network cuts answers short"
-	netHold    kind = "network holds all"
-	netAnswers kind = "network holds answers"
-	netSlow    kind = "network slow"
-
-	// Ends of an emitter process. Another process follows.
-	stopEmitter  kind = "emitter stopped"
-	hurryEmitter kind = "emitter stopped in a hurry"
-	killEmitter  kind = "emitter killed"
-	// flushEmitter ends the last process. Schedules do not contain it.
-	flushEmitter kind = "emitter flushed and stopped"
-)
-
-var (
-	serverKinds  = []kind{killServer, pauseServer, slowEtcd, holdEtcd, resetEtcd}
-	networkKinds = []kind{netRefuse, netReset, netCut, netHold, netAnswers, netSlow}
-	// Kills are the hardest case, so they are twice as frequent.
-	emitterKinds = []kind{stopEmitter, killEmitter, hurryEmitter, killEmitter}
-)
+// webhook returns a webhook at an address where nobody listens. The server answers 500
+// to each write in deniedNamespace.
+func webhook() *admissionv1.ValidatingWebhookConfiguration {
+	return &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: objectName(failWebhook)},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name:                    "chaos.example.com",
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			Rules:                   []admissionv1.RuleWithOperations{onEvents(admissionv1.Create, admissionv1.Update)},
+			FailurePolicy:           new(admissionv1.Fail),
+			NamespaceSelector:       inDeniedNamespace,
+			SideEffects:             new(admissionv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+}
 
 type step struct {
 	// at is the start since the begin of the run. If the previous step has not ended,
@@ -199,37 +367,27 @@ type step struct {
 }
 
 func (s step) String() string {
-	line := fmt.Sprintf("%7.1fs %-26s for %.1fs", s.at.Seconds(), s.kind, s.lasts.Seconds())
+	line := fmt.Sprintf("%7.1fs %-27s for %.1fs", s.at.Seconds(), s.kind, s.lasts.Seconds())
 	if s.fault != (faultproxy.Fault{}) {
 		line += fmt.Sprintf(" %+v", s.fault)
 	}
 	return line
 }
 
-// schedule contains the steps of a run. Steps in a list are sequential, lists are
-// concurrent.
+// schedule contains the steps of a run, for each track and each emitter.
 type schedule struct {
-	server   []step // the server and its etcd
-	network  []step
-	pushBack []step
-	emitters [][]step
+	faults, emitters [][]step
 }
 
 // newSchedule returns the schedule of a seed. A longer schedule starts with the steps
 // of a shorter one.
-func newSchedule(seed uint64, emitters int, duration time.Duration) schedule {
-	s := schedule{
-		server:  plan(rand.New(rand.NewPCG(seed, 1)), duration, serverKinds, serverPace),
-		network: plan(rand.New(rand.NewPCG(seed, 2)), duration, networkKinds, networkPace),
+func newSchedule(seed uint64, emitters int, duration time.Duration) (s schedule) {
+	for i, t := range tracks {
+		s.faults = append(s.faults, t.plan(rand.New(rand.NewPCG(seed, uint64(1+i))), duration))
 	}
 	for i := range emitters {
-		s.emitters = append(s.emitters, plan(rand.New(rand.NewPCG(seed, uint64(10+i))), duration, emitterKinds, emitterPace))
+		s.emitters = append(s.emitters, emitterTrack(i).plan(rand.New(rand.NewPCG(seed, uint64(10+i))), duration))
 	}
-	return s
-}
-
-func (s schedule) withPushBacks(seed uint64, duration time.Duration) schedule {
-	s.pushBack = plan(rand.New(rand.NewPCG(seed, 3)), duration, []kind{pushBack}, pushBackPace)
 	return s
 }
 
@@ -250,35 +408,26 @@ type pace struct {
 	long time.Duration
 }
 
-var (
-	serverPace  = pace{brisk: span{1, 7}, calm: span{3, 20}, lasts: span{0.5, 5}}
-	networkPace = pace{brisk: span{1, 6}, calm: span{3, 18}, lasts: span{0.5, 6}}
-	// Pauses of the recorder grow, so some push-backs must outlast several pauses.
-	pushBackPace = pace{brisk: span{10, 20}, calm: span{20, 40}, lasts: span{3, 25}}
-	// After a long absence, the next process finds only series that have finished.
-	emitterPace = pace{brisk: span{4, 16}, calm: span{8, 40}, lasts: span{0, 4}, long: 2 * (heartbeatInterval + finishAfter)}
-)
-
 // plan returns a list of steps. Kinds come in random order, and each kind comes once
 // before any kind comes again.
-func plan(rng *rand.Rand, duration time.Duration, kinds []kind, p pace) []step {
+func (t track) plan(rng *rand.Rand, duration time.Duration) []step {
 	var steps []step
 	var deck []kind
-	gap := p.brisk
+	gap := t.brisk
 	for now := time.Duration(0); ; {
 		if len(deck) == 0 {
 			if len(steps) > 0 {
-				gap = p.calm
+				gap = t.calm
 			}
-			deck = slices.Clone(kinds)
+			deck = slices.Clone(t.kinds)
 			rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 		}
-		s := step{at: now + gap.draw(rng), lasts: p.lasts.draw(rng), kind: deck[0]}
+		s := step{at: now + gap.draw(rng), lasts: t.lasts.draw(rng), kind: deck[0]}
 		deck = deck[1:]
-		if rng.IntN(8) == 0 && p.long > 0 {
-			s.lasts = p.long
+		if rng.IntN(8) == 0 && t.long > 0 {
+			s.lasts = t.long
 		}
-		s.fault = faultOf(s.kind, rng)
+		s.fault = proxyFault(s.kind, rng)
 		if now = s.at + s.lasts; now > duration {
 			return steps
 		}
@@ -286,7 +435,7 @@ func plan(rng *rand.Rand, duration time.Duration, kinds []kind, p pace) []step {
 	}
 }
 
-func faultOf(k kind, rng *rand.Rand) faultproxy.Fault {
+func proxyFault(k kind, rng *rand.Rand) faultproxy.Fault {
 	switch k {
 	case netRefuse, resetEtcd:
 		return faultproxy.Fault{Refuse: true}
@@ -306,28 +455,23 @@ func faultOf(k kind, rng *rand.Rand) faultproxy.Fault {
 
 func (s schedule) String() string {
 	type line struct {
-		step
-		suffix string
+		at   time.Duration
+		text string
 	}
 	var all []line
-	for i, steps := range s.lists() {
-		suffix := ""
-		if emitter := i - 3; emitter >= 0 {
-			suffix = fmt.Sprintf(", emitter %d", emitter)
+	for i, steps := range slices.Concat(s.faults, s.emitters) {
+		suffix := "\n"
+		if emitter := i - len(s.faults); emitter >= 0 {
+			suffix = fmt.Sprintf(", emitter %d\n", emitter)
 		}
 		for _, s := range steps {
-			all = append(all, line{s, suffix})
+			all = append(all, line{s.at, s.String() + suffix})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b line) int { return int(a.at - b.at) })
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	var text strings.Builder
 	for _, l := range all {
-		fmt.Fprintf(&text, "%v%s\n", l.step, l.suffix)
+		text.WriteString(l.text)
 	}
 	return text.String()
-}
-
-// lists returns all lists of steps, those of the emitters last.
-func (s schedule) lists() [][]step {
-	return slices.Concat([][]step{s.server, s.network, s.pushBack}, s.emitters)
 }

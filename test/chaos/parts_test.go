@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +22,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
@@ -25,11 +32,12 @@ import (
 
 func startWithoutServer(t *testing.T, flush time.Duration) *process {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
+	file, faults := filepath.Join(t.TempDir(), "kubeconfig"), faults{balancer: filepath.Join(t.TempDir(), "balancer")}
+	require.NoError(t, faults.setBalancer(""))
 	require.NoError(t, os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: http://unused}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600))
 	p, err := startProcess(emitterConfig{
-		Seed: 1, Kubeconfig: file, Host: "http://127.0.0.1:1", Namespace: "ns",
-		Controller: "example.com/chaos", Instance: "i", Shutdown: shortShutdown, Flush: flush,
+		Seed: 1, Kubeconfig: file, Host: "http://127.0.0.1:1", Balancer: faults.balancer,
+		Controller: "example.com/chaos", Instance: "i", Shutdown: shortShutdown, Flush: flush, Clock: time.Hour,
 	})
 	require.NoError(t, err)
 	t.Cleanup(p.abandon)
@@ -132,17 +140,16 @@ func TestReportsRoundTrip(t *testing.T) {
 		{Seq: 1, Batch: []burst{{Key: 0, Count: 2}, {Key: 3, Count: 1}}},
 		{Seq: 1, Done: true},
 		{Seq: 1, Flushed: true},
-		{Sent: &addition{Key: 1, Event: "e", Count: 2}},
-		{Acked: &addition{Key: 1, Event: "e", Count: 2}},
+		{Added: &addition{Key: 1, Event: "e", Sent: 2, Acked: 1, Twice: 1}},
+		{Answered: &answer{After: time.Second, Failed: true}},
 		{Dropped: &loss{Key: 3, Count: 7, Reason: events.DropShutdown}},
 		{Stats: statsOf(events.Stats{
 			Occurrences: 3, Adopted: 1, Restored: 2,
 			Dropped: map[events.DropReason]uint64{events.DropShutdown: 7},
 			Writes:  map[events.WriteKey]uint64{{Kind: "create", Outcome: "written"}: 1, {Kind: "look", Outcome: "written"}: 2},
 		})},
-		{Metrics: "a 1\n"},
 		{Failed: "flush"},
-		{Ended: true},
+		{Heap: 1, Ended: true},
 	}
 	var pipe bytes.Buffer
 	r := &reporter{begin: time.Now(), out: &pipe}
@@ -167,47 +174,33 @@ func TestReportsRoundTrip(t *testing.T) {
 	assert.ErrorContains(t, err, "DATA RACE")
 }
 
-func TestScrapeReportsMetrics(t *testing.T) {
+func TestMetricsOfProcessesAreRecorded(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "metrics"), filepath.Join(t.TempDir(), "recording")
+	assert.Error(t, record(from, to), "there are no metrics")
 	synctest.Test(t, func(t *testing.T) {
 		broadcaster := events.NewBroadcaster(nil)
 		defer broadcaster.Shutdown()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*scrapeInterval/2)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*scrapeInterval/2)
 		defer cancel()
-		var pipe bytes.Buffer
-		scrape(ctx, broadcaster, emitterConfig{Emitter: 2, Process: 3}, &reporter{begin: time.Now(), out: &pipe})
-		var at []time.Duration
-		require.NoError(t, readReports(&pipe, func(line report) {
-			at = append(at, line.At)
-			assert.Contains(t, line.Metrics, "\n"+`eventseries_occurrences_total{instance="emitter-2-process-3",job="chaos",namespace="chaos"} 0.0 9.46684`)
-		}))
-		assert.Equal(t, []time.Duration{0, scrapeInterval, 2 * scrapeInterval}, at)
-	})
-}
-
-func TestRecordMergesProcesses(t *testing.T) {
-	reports := func(texts ...string) *process {
-		p := &process{}
-		for _, text := range texts {
-			p.reports = append(p.reports, report{Metrics: text}, report{Done: true})
+		for process := range 2 {
+			require.NoError(t, scrape(ctx, broadcaster, emitterConfig{Emitter: 2, Process: process, Metrics: from}))
 		}
-		return p
-	}
-	supervisors := []*supervisor{
-		{processes: []*process{reports("a 1 1\n", "a 2 2\n"), reports("a 0 3\n")}},
-		{processes: []*process{reports("b 5 1\n")}},
-	}
-	path := filepath.Join(t.TempDir(), "run")
-	require.NoError(t, record(path, supervisors))
-	file, err := os.Open(path)
+	})
+	require.NoError(t, record(from, to))
+	file, err := os.Open(to)
 	require.NoError(t, err)
 	defer file.Close()
 	zip, err := gzip.NewReader(file)
 	require.NoError(t, err)
 	got, err := io.ReadAll(zip)
 	require.NoError(t, err)
-	assert.Equal(t, "a 1 1\na 2 2\na 0 3\nb 5 1\n# EOF\n", string(got))
-
-	assert.Error(t, record(path, nil), "there are no metrics")
+	const metric = `\neventseries_occurrences_total\{instance="emitter-2-process-%d",job="chaos",namespace="chaos"\} 0.0 %s`
+	for process, times := range [][]string{{"9.466848e", "9.46684802e"}, {"9.46684803e"}} {
+		for _, at := range times {
+			assert.Regexp(t, fmt.Sprintf(metric, process, at), string(got))
+		}
+	}
+	assert.True(t, strings.HasSuffix(string(got), "\n# EOF\n"))
 }
 
 func TestRegression(t *testing.T) {
@@ -247,16 +240,17 @@ func TestScheduleDependsOnlyOnSeed(t *testing.T) {
 	assert.NotEqual(t, s.emitters[0], s.emitters[1])
 
 	shorter := newSchedule(7, 3, time.Minute)
-	require.NotEmpty(t, shorter.server)
-	assert.Equal(t, shorter.server, s.server[:len(shorter.server)])
-	assert.Equal(t, shorter.network, s.network[:len(shorter.network)])
+	for i, steps := range shorter.faults {
+		require.NotEmpty(t, steps)
+		assert.Equal(t, steps, s.faults[i][:len(steps)])
+	}
 }
 
 func TestScheduleStepsDoNotOverlap(t *testing.T) {
 	for seed := range uint64(50) {
 		s := newSchedule(seed, 4, 2*time.Minute)
 		require.Len(t, s.emitters, 4)
-		for _, steps := range slices.Concat([][]step{s.server, s.network}, s.emitters) {
+		for _, steps := range slices.Concat(s.faults, s.emitters) {
 			require.NotEmpty(t, steps)
 			ended := time.Duration(0)
 			for _, step := range steps {
@@ -269,30 +263,21 @@ func TestScheduleStepsDoNotOverlap(t *testing.T) {
 	}
 }
 
-func TestPushBacksDoNotChangeOtherSteps(t *testing.T) {
-	const duration = 3 * time.Minute
-	without := newSchedule(7, 3, duration)
-	with := without.withPushBacks(7, duration)
-	assert.Greater(t, len(with.pushBack), 2)
-	assert.Equal(t, len(with.pushBack), strings.Count(with.String(), string(pushBack)))
-	assert.Equal(t, with, without.withPushBacks(7, duration))
-	with.pushBack = nil
-	assert.Equal(t, without, with)
-}
-
 func TestShortScheduleContainsAllFaults(t *testing.T) {
 	text := newSchedule(defaultSeed, emitters, defaultDuration).String()
-	for _, k := range slices.Concat(serverKinds, networkKinds, emitterKinds) {
-		assert.Regexp(t, string(k)+" +for", text)
+	for _, track := range append(tracks, emitterTrack(emitters-1)) {
+		for _, k := range track.kinds {
+			assert.Regexp(t, string(k)+" +for", text)
+		}
 	}
 }
 
 func sends(key int, event string, count int64) report {
-	return report{Sent: &addition{Key: key, Event: event, Count: count}}
+	return report{Added: &addition{Key: key, Event: event, Sent: count}}
 }
 
 func acks(key int, event string, count int64) report {
-	return report{Acked: &addition{Key: key, Event: event, Count: count}}
+	return report{Added: &addition{Key: key, Event: event, Acked: count}}
 }
 
 func accountOf(reports ...report) *account {
@@ -392,7 +377,7 @@ func TestBoundsOfEvents(t *testing.T) {
 }
 
 func eventOf(emitter, key int, count int32) eventsv1.Event {
-	event := eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Regarding: *subjectReference("ns", emitter, key)}
+	event := eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Regarding: *subjectReference(emitter, key)}
 	if count > 1 {
 		event.Series = &eventsv1.EventSeries{Count: count}
 	}
@@ -403,9 +388,9 @@ func TestCompareFindsDifferences(t *testing.T) {
 	// For key 1 of emitter 1, the first process wrote 3 to 5 occurrences, the second
 	// wrote 2. Each may have begun one series.
 	first := newAccount(keysPerEmitter)
-	first.keys[1] = keyAccount{emitted: 5, flushed: 3, sent: map[string]int64{"e": 5}, begun: 1}
+	first.keys[1] = keyAccount{emitted: 5, flushed: 3, added: map[string]addition{"e": {Sent: 5}}, begun: 1}
 	second := newAccount(keysPerEmitter)
-	second.keys[1] = keyAccount{emitted: 2, sent: map[string]int64{"e": 2}, begun: 1}
+	second.keys[1] = keyAccount{emitted: 2, added: map[string]addition{"e": {Sent: 2}}, begun: 1}
 	second.ended = true
 	l := ledger{{newAccount(keysPerEmitter)}, {first, second}}
 
@@ -423,16 +408,29 @@ func TestCompareFindsDifferences(t *testing.T) {
 		"other emitter":   {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(0, 1, 1)}, []string{"emitter 0, key 1: 1 occurrences"}},
 		"unknown emitter": {[]eventsv1.Event{eventOf(1, 1, 5), eventOf(7, 1, 1)}, []string{"emitter -1"}},
 	} {
-		wrong := l.compare(tt.found)
+		wrong, twice := l.compare(tt.found)
 		require.Len(t, wrong, min(len(tt.wrong), 1), name)
 		for _, text := range tt.wrong {
 			assert.Contains(t, wrong[0].String(), text, name)
 		}
+		assert.Zero(t, twice, name)
 	}
+
+	second.keys[1].added["e"] = addition{Sent: 4, Twice: 2}
+	wrong, twice := l.compare([]eventsv1.Event{eventOf(1, 1, 9)})
+	assert.Empty(t, wrong)
+	assert.Equal(t, int64(2), twice)
+	wrong, _ = l.compare([]eventsv1.Event{eventOf(1, 1, 10)})
+	assert.Len(t, wrong, 1)
+
+	three := []eventsv1.Event{eventOf(1, 1, 3), eventOf(1, 1, 1), eventOf(1, 1, 1)}
+	second.overlaps = true
+	wrong, _ = l.compare(three)
+	assert.Empty(t, wrong, "overlapping processes end the series of each other")
 }
 
 func TestParseSubject(t *testing.T) {
-	emitter, key, ok := parseSubject(subjectReference("ns", 3, 42).Name)
+	emitter, key, ok := parseSubject(subjectReference(3, 42).Name)
 	assert.Equal(t, []any{3, 42, true}, []any{emitter, key, ok})
 	for _, name := range []string{"", "kube-apiserver", "emitter-x-key-1", "emitter--1-key-1"} {
 		_, _, ok = parseSubject(name)
@@ -459,57 +457,164 @@ func (s *fixedSink) List(context.Context, string, metav1.ListOptions) (*eventsv1
 }
 
 func TestSinkReportsAdditions(t *testing.T) {
-	event := func(name string, count int32, age time.Duration) *eventsv1.Event {
+	const own, others = 0, 1 // eventTime
+	event := func(name string, count int32, first int64) *eventsv1.Event {
 		e := eventOf(0, 1, count)
-		e.Name, e.EventTime = name, metav1.NewMicroTime(time.Unix(1e9, 0).Add(-age))
+		e.Name, e.EventTime = name, metav1.NewMicroTime(time.Unix(first, 0))
+		if e.Series != nil {
+			e.Series.LastObservedTime = metav1.NewMicroTime(time.Unix(int64(count), 0))
+		}
 		return &e
 	}
-	var pipe bytes.Buffer
-	server := &fixedSink{}
-	s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
-	create := func(e *eventsv1.Event) error { _, err := s.Create(t.Context(), e); return err }
-	list := func(*eventsv1.Event) error { _, err := s.List(t.Context(), "", metav1.ListOptions{}); return err }
-	look := func(e *eventsv1.Event) error { _, err := s.Patch(t.Context(), e, []byte(`{}`)); return err }
-	ten := func(e *eventsv1.Event) error {
-		_, err := s.Patch(t.Context(), e, []byte(`{"series":{"count":10}}`))
+	type verb func(*accountingSink, *eventsv1.Event) error
+	create := verb(func(s *accountingSink, e *eventsv1.Event) error { _, err := s.Create(t.Context(), e); return err })
+	list := verb(func(s *accountingSink, e *eventsv1.Event) error {
+		_, err := s.List(t.Context(), "", metav1.ListOptions{})
 		return err
-	}
+	})
+	look := verb(func(s *accountingSink, e *eventsv1.Event) error {
+		_, err := s.Patch(t.Context(), e, []byte(`{}`))
+		return err
+	})
+	patch := verb(func(s *accountingSink, e *eventsv1.Event) error {
+		data, err := json.Marshal(map[string]any{"series": e.Series})
+		require.NoError(t, err)
+		_, err = s.Patch(t.Context(), e, data)
+		return err
+	})
 	lost := errors.New("lost")
-	const none = -1
-	for i, step := range []struct {
-		request     func(*eventsv1.Event) error
-		event       *eventsv1.Event // also the answer
-		err         error
-		sent, acked int64
-	}{
-		// An Event of this process, which missed the answer to the create.
-		{create, event("own", 2, 0), lost, 2, none},
-		{look, event("own", 2, 0), nil, none, none},
-		{ten, event("own", 2, 0), lost, 10, none},
-		{ten, event("own", 2, 0), nil, 10, 10},
-		// An Event of an earlier process. The base does not change after a patch.
-		{look, event("by name", 7, time.Hour), nil, none, none},
-		{ten, event("by name", 7, time.Hour), nil, 3, 3},
-		{look, event("by name", 10, time.Hour), nil, none, none},
-		{ten, event("by name", 10, time.Hour), nil, 3, 3},
-		{list, event("by list", 7, time.Hour), nil, none, none},
-		{ten, event("by list", 7, time.Hour), nil, 3, 3},
-		{list, event("by list", 10, time.Hour), nil, none, none},
-		{ten, event("by list", 10, time.Hour), nil, 3, 3},
-	} {
-		server.answer, server.err = step.event, step.err
-		require.ErrorIs(t, step.request(step.event), step.err)
-		sent, acked := int64(none), int64(none)
-		count := func(a *addition, to *int64) {
-			if a != nil {
-				assert.Equal(t, &addition{Key: 1, Event: step.event.Name, Count: a.Count}, a, i)
-				*to = a.Count
-			}
-		}
-		require.NoError(t, readReports(&pipe, func(r report) {
-			count(r.Sent, &sent)
-			count(r.Acked, &acked)
-		}))
-		assert.Equal(t, []int64{step.sent, step.acked}, []int64{sent, acked}, "step %d", i)
+	changed := apierrors.NewConflict(schema.GroupResource{}, "e", nil)
+	type request struct {
+		verb
+		count   int32 // of the request, and of the answer
+		first   int64
+		version int // of the answer
+		err     error
+		want    addition // the largest numbers so far
 	}
+	for name, requests := range map[string][]request{
+		"own": {
+			{create, 2, own, 0, lost, addition{Sent: 2}},
+			{look, 2, own, 1, nil, addition{Sent: 2, Acked: 2}},
+			{patch, 10, own, 0, lost, addition{Sent: 10, Acked: 2}},
+			{patch, 11, own, 2, nil, addition{Sent: 11, Acked: 11}},
+			{look, 9, own, 1, nil, addition{Sent: 11, Acked: 11}}, // out of date
+		},
+		"found by name": {
+			{look, 7, others, 1, nil, addition{}},
+			{patch, 10, others, 2, nil, addition{Sent: 3, Acked: 3}},
+			{look, 10, others, 2, nil, addition{Sent: 3, Acked: 3}},
+			{patch, 12, others, 3, nil, addition{Sent: 5, Acked: 5}},
+		},
+		"found by list": {
+			{list, 7, others, 1, nil, addition{}},
+			{patch, 10, others, 2, nil, addition{Sent: 3, Acked: 3}},
+			{list, 7, others, 1, nil, addition{Sent: 3, Acked: 3}}, // out of date
+			{patch, 12, others, 3, nil, addition{Sent: 5, Acked: 5}},
+		},
+		"others write": {
+			{create, 2, own, 1, nil, addition{Sent: 2, Acked: 2}},
+			{patch, 4, own, 0, changed, addition{Sent: 4, Acked: 2}},
+			{look, 5, own, 2, nil, addition{Sent: 4, Acked: 2}}, // 3 of others
+			{patch, 7, own, 3, nil, addition{Sent: 4, Acked: 4}},
+		},
+		"others write after a patch without an answer": {
+			{create, 2, own, 1, nil, addition{Sent: 2, Acked: 2}},
+			{patch, 3, own, 0, lost, addition{Sent: 3, Acked: 2}},
+			{patch, 4, own, 0, lost, addition{Sent: 4, Acked: 2}},
+			{patch, 9, own, 0, lost, addition{Sent: 9, Acked: 2}},
+			{look, 6, own, 3, nil, addition{Sent: 9, Acked: 2, Twice: 2}}, // 9 is impossible
+			{patch, 13, own, 4, nil, addition{Sent: 11, Acked: 9, Twice: 2}},
+		},
+		"others write after creates without an answer": {
+			{create, 2, own, 0, lost, addition{Sent: 2}},
+			{create, 5, own, 0, lost, addition{Sent: 5}},
+			{look, 6, own, 2, nil, addition{Sent: 5, Acked: 2, Twice: 3}},
+		},
+		"others have created it": {
+			{create, 2, own, 0, lost, addition{Sent: 2}},
+			{look, 6, others, 1, nil, addition{Sent: 2}},
+		},
+	} {
+		var pipe bytes.Buffer
+		server := &fixedSink{}
+		s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
+		a := newAccount(2)
+		for i, r := range requests {
+			server.answer, server.err = event("e", r.count, r.first), r.err
+			server.answer.ResourceVersion = strconv.Itoa(r.version)
+			require.ErrorIs(t, r.verb(s, event("e", r.count, r.first)), r.err)
+			answered := 0
+			require.NoError(t, readReports(&pipe, func(r report) {
+				a.add(r)
+				if r.Answered != nil {
+					answered++
+					assert.Equal(t, server.err == lost, r.Answered.Failed)
+				}
+			}))
+			assert.Equal(t, 1, answered)
+			if r.want != (addition{}) {
+				r.want.Key, r.want.Event = 1, "e"
+			}
+			assert.Equal(t, r.want, a.keys[1].added["e"], "%s, request %d", name, i)
+			assert.Empty(t, a.failures)
+		}
+	}
+}
+
+// handler is a server without a network.
+type handler func() *http.Response
+
+func (h handler) RoundTrip(*http.Request) (*http.Response, error) { return h(), nil }
+
+func TestBalancer(t *testing.T) {
+	f := faults{balancer: filepath.Join(t.TempDir(), "balancer")}
+	served := 0
+	b := &balancer{file: f.balancer, next: handler(func() *http.Response {
+		served++
+		return &http.Response{StatusCode: http.StatusCreated, Body: http.NoBody}
+	})}
+	const requests = 200
+	answers := func(k kind, method string) map[int]int {
+		require.NoError(t, f.setBalancer(k))
+		served = 0
+		codes := make(map[int]int)
+		for range requests {
+			response, err := b.RoundTrip(httptest.NewRequestWithContext(t.Context(), method, "/", strings.NewReader("x")))
+			if err != nil {
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+				codes[0]++
+				continue
+			}
+			codes[response.StatusCode]++
+			require.NoError(t, response.Body.Close())
+		}
+		return codes
+	}
+	assert.Equal(t, map[int]int{http.StatusCreated: requests}, answers("", http.MethodPost))
+
+	got := answers(answerPages, http.MethodPatch)
+	assert.Len(t, got, len(pageCodes)+1)
+	assert.Equal(t, served, got[http.StatusCreated])
+
+	assert.Equal(t, map[int]int{http.StatusCreated: requests}, answers(loseCreates, http.MethodPatch))
+	got = answers(loseCreates, http.MethodPost)
+	assert.Equal(t, requests, served)
+	assert.Positive(t, got[0])
+	assert.Positive(t, got[http.StatusCreated])
+}
+
+func TestClocksDiffer(t *testing.T) {
+	now := time.Now()
+	assert.InDelta(t, -time.Hour, shiftedClock{by: -time.Hour}.Now().Round(0).Sub(now.Round(0)), float64(time.Minute))
+	right := 0
+	for process := range 300 {
+		by := clockOf(1, 2, process)
+		assert.Equal(t, by, clockOf(1, 2, process))
+		assert.Less(t, by.Abs(), 6*time.Minute)
+		if by == 0 {
+			right++
+		}
+	}
+	assert.InDelta(t, 200, right, 50)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -26,15 +27,24 @@ const (
 )
 
 type process struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	log   bytes.Buffer
-	done  chan struct{} // closed after the process has exited and all reports are read
+	config emitterConfig
+	began  time.Time
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	log    bytes.Buffer
+	done   chan struct{} // closed after the process has exited and all reports are read
 
-	mu      sync.Mutex
-	account *account
-	reports []report // all of them, for diagnosis
-	err     error    // of reports or exit; valid after done
+	mu       sync.Mutex
+	account  *account
+	requests []request
+	reports  []report // all of them, for diagnosis
+	err      error    // of reports or exit; valid after done
+}
+
+// request is a request that a process has made.
+type request struct {
+	from, to time.Time
+	failed   bool
 }
 
 // startProcess starts an emitter. The end of its standard input terminates it, so it
@@ -46,6 +56,8 @@ func startProcess(config emitterConfig) (*process, error) {
 	}
 	// The program of this process is the emitter too.
 	p := &process{
+		config:  config,
+		began:   time.Now(),
 		cmd:     exec.CommandContext(context.Background(), os.Args[0]),
 		done:    make(chan struct{}),
 		account: newAccount(keysPerEmitter),
@@ -76,6 +88,24 @@ func (p *process) add(r report) {
 	defer p.mu.Unlock()
 	p.account.add(r)
 	p.reports = append(p.reports, r)
+	if a := r.Answered; a != nil {
+		now := time.Now()
+		p.requests = append(p.requests, request{now.Add(-a.After), now, a.Failed})
+	}
+}
+
+// during returns the number of requests that were in flight during a time, and of those
+// that failed.
+func (p *process) during(from, to time.Time) (requests, failed int) {
+	for _, r := range p.requests {
+		if r.from.Before(to) && r.to.After(from) {
+			requests++
+			if r.failed {
+				failed++
+			}
+		}
+	}
+	return requests, failed
 }
 
 func (p *process) progress() (batches, flushed int) {
@@ -124,23 +154,28 @@ func (p *process) kill() error {
 
 type supervisor struct {
 	config    emitterConfig
+	note      func(kind, int, time.Time) // faults.note
 	processes []*process
 }
 
 // newSupervisor returns the supervisor of the emitter with the given number. Emitters
 // differ in how a process finds the series of the previous one: by name only or by
 // listing, and with the same instance or, like a new leader, a new one.
-func newSupervisor(number int, config emitterConfig) *supervisor {
+func newSupervisor(number int, config emitterConfig, note func(kind, int, time.Time)) *supervisor {
 	config.Emitter = number
 	config.SkipList = number%2 == 1
 	config.Controller = "example.com/chaos"
-	if number%4 >= 2 {
+	if sharesSeries(number) {
 		config.Scope = events.SameController
 		// A list adopts all series of its controller, so emitters must not share one.
 		config.Controller = fmt.Sprintf("example.com/chaos-%d", number)
 	}
-	return &supervisor{config: config}
+	return &supervisor{config: config, note: note}
 }
+
+// sharesSeries reports whether the processes of an emitter continue the series of each
+// other, as those of a controller under leader election.
+func sharesSeries(emitter int) bool { return emitter%4 >= 2 }
 
 func (s *supervisor) start(end kind) error {
 	config := s.config
@@ -149,6 +184,7 @@ func (s *supervisor) start(end kind) error {
 	if config.Scope == events.SameController {
 		config.Instance = config.name()
 	}
+	config.Clock = clockOf(config.Seed, config.Emitter, config.Process)
 	config.Shutdown = longShutdown
 	switch end {
 	case hurryEmitter:
@@ -168,15 +204,30 @@ func (c *emitterConfig) name() string {
 	return fmt.Sprintf("emitter-%d-process-%d", c.Emitter, c.Process)
 }
 
+// clockOf returns how far the clock of a process is ahead. One in three is minutes ahead
+// or behind.
+func clockOf(seed uint64, emitter, process int) time.Duration {
+	rng := rand.New(rand.NewPCG(seed, uint64(1e6*(emitter+1)+process)))
+	if rng.IntN(3) > 0 {
+		return 0
+	}
+	return time.Duration(rng.IntN(600)-300) * time.Second
+}
+
 func (s *supervisor) latest() *process { return s.processes[len(s.processes)-1] }
 
-func (s *supervisor) end(how kind) error {
-	end := s.latest().stop
+func (s *supervisor) end(p *process, how kind) error {
+	end := p.stop
 	if how == killEmitter {
-		end = s.latest().kill
+		end = p.kill
 	}
+	began := time.Now()
 	if err := end(); err != nil {
 		return fmt.Errorf("emitter %d: %w", s.config.Emitter, err)
+	}
+	s.note(how, s.config.Emitter, began)
+	if p.config.Clock != 0 {
+		s.note(shiftClock, s.config.Emitter, p.began)
 	}
 	return nil
 }
@@ -185,52 +236,52 @@ func (s *supervisor) end(how kind) error {
 // ends. run skips the steps that should have started in the meantime. It returns with
 // a running process that must end with stopEmitter.
 func (s *supervisor) run(ctx context.Context, begin time.Time, steps []step) error {
+	finish := func() error { return nil } // ends a process that overlaps with the next one
 	for _, next := range steps {
 		if time.Since(begin) > next.at {
 			continue
 		}
-		if err := s.start(next.kind); err != nil {
+		if err := errors.Join(s.start(next.kind), finish()); err != nil {
 			return err
 		}
+		finish = func() error { return nil }
 		if !until(ctx, begin.Add(next.at)) {
 			return context.Cause(ctx)
 		}
-		if err := s.end(next.kind); err != nil {
+		p := s.latest()
+		if next.kind == overlapEmitter {
+			finish = func() error {
+				p.account.overlaps, s.latest().account.overlaps = true, true
+				until(ctx, time.Now().Add(next.lasts+2*heartbeatInterval))
+				return s.end(p, overlapEmitter)
+			}
+			continue
+		}
+		if err := s.end(p, next.kind); err != nil {
 			return err
 		}
 		if !until(ctx, time.Now().Add(next.lasts)) {
 			return context.Cause(ctx)
 		}
 	}
-	return s.start(stopEmitter)
+	return errors.Join(s.start(stopEmitter), finish())
 }
 
 // conclude stops the running process. Then it runs a last process, which flushes its
 // events before it shuts down. There must be no faults.
 func (s *supervisor) conclude(ctx context.Context) error {
-	if err := s.end(stopEmitter); err != nil {
+	if err := errors.Join(s.end(s.latest(), stopEmitter), s.start(flushEmitter)); err != nil {
 		return err
 	}
-	if err := s.start(flushEmitter); err != nil {
-		return err
-	}
-	for until(ctx, time.Now().Add(tick)) {
-		batches, flushed := s.latest().progress()
+	p := s.latest()
+	for batches, flushed := 0, 0; batches < lastBatches || flushed == 0; batches, flushed = p.progress() {
 		select {
-		case <-s.latest().done:
-			return s.end(flushEmitter) // returns why it exited
-		default:
-			if batches >= lastBatches && flushed > 0 {
-				return s.end(flushEmitter)
-			}
+		case <-p.done:
+			return s.end(p, flushEmitter) // returns why it exited
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(tick):
 		}
 	}
-	return context.Cause(ctx)
-}
-
-func (s *supervisor) accounts() (accounts []*account) {
-	for _, p := range s.processes {
-		accounts = append(accounts, p.account)
-	}
-	return accounts
+	return s.end(p, flushEmitter)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,20 +33,21 @@ type Fault struct {
 // Proxy forwards connections from its address to a server. Its methods are safe for
 // concurrent use.
 type Proxy struct {
-	target   string
-	listener *net.TCPListener
-	ctx      context.Context // ends on Close
-	cancel   context.CancelFunc
-
+	target     string
+	listener   *net.TCPListener
 	goroutines sync.WaitGroup
-	accepted   atomic.Int64
-	reset      atomic.Int64
+	current    atomic.Pointer[current]
 
 	mu     sync.Mutex
-	fault  Fault
-	number int           // number of faults so far
-	ended  chan struct{} // closed when the current fault ends
-	conns  map[*conn]struct{}
+	conns  context.Context // of the connections since the latest Reset
+	cancel context.CancelFunc
+	closed bool
+}
+
+// current is the current fault.
+type current struct {
+	Fault
+	ended chan struct{}
 }
 
 // Listen starts a proxy on a free port of 127.0.0.1 for the server at target, a host
@@ -59,13 +58,9 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("faultproxy: for %s: %w", target, err)
 	}
-	p := &Proxy{
-		target:   target,
-		listener: listener.(*net.TCPListener),
-		ended:    make(chan struct{}),
-		conns:    make(map[*conn]struct{}),
-	}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p := &Proxy{target: target, listener: listener.(*net.TCPListener)}
+	p.current.Store(&current{ended: make(chan struct{})})
+	p.conns, p.cancel = context.WithCancel(context.Background())
 	p.goroutines.Go(p.accept)
 	return p, nil
 }
@@ -75,42 +70,27 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Set replaces the current fault.
 func (p *Proxy) Set(f Fault) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fault = f
-	p.number++
-	close(p.ended)
-	p.ended = make(chan struct{})
+	before := p.current.Swap(&current{f, make(chan struct{})})
+	close(before.ended)
 }
 
 // Reset resets all connections of clients and to the server. Data that the proxy holds
 // are lost.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
-	conns := slices.Collect(maps.Keys(p.conns))
-	p.mu.Unlock()
-	for _, c := range conns {
-		c.reset()
+	defer p.mu.Unlock()
+	p.cancel()
+	if !p.closed {
+		p.conns, p.cancel = context.WithCancel(context.Background())
 	}
-}
-
-// Stats are the counters of a [Proxy].
-type Stats struct {
-	// Accepted is the number of connections of clients.
-	Accepted int64
-	// Reset is the number of those that the proxy has reset or refused.
-	Reset int64
-}
-
-// Stats returns the counters.
-func (p *Proxy) Stats() Stats {
-	return Stats{Accepted: p.accepted.Load(), Reset: p.reset.Load()}
 }
 
 // Close resets all connections and stops the proxy. It waits until all goroutines have
 // exited. A second call returns an error.
 func (p *Proxy) Close() error {
-	p.cancel()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	err := p.listener.Close()
 	p.Reset()
 	p.goroutines.Wait()
@@ -120,14 +100,6 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// state returns the current fault, its number, and a channel that closes when the
-// fault ends.
-func (p *Proxy) state() (f Fault, number int, ended <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fault, p.number, p.ended
-}
-
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.AcceptTCP()
@@ -135,62 +107,50 @@ func (p *Proxy) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			select {
-			case <-time.After(acceptBackoff):
-			case <-p.ctx.Done():
-				return
-			}
-			continue
+			time.Sleep(acceptBackoff)
+		case p.current.Load().Refuse:
+			reset(client)
+		default:
+			p.goroutines.Go(func() { p.serve(client) })
 		}
-		p.accepted.Add(1)
-		if f, _, _ := p.state(); f.Refuse {
-			p.refuse(client)
-			continue
-		}
-		p.goroutines.Go(func() { p.serve(client) })
 	}
-}
-
-func (p *Proxy) refuse(client *net.TCPConn) {
-	p.reset.Add(1)
-	reset(client)
 }
 
 // serve connects to the server and forwards in both directions until the connections
 // close.
 func (p *Proxy) serve(client *net.TCPConn) {
-	server, err := new(net.Dialer).DialContext(p.ctx, "tcp4", p.target)
+	p.mu.Lock()
+	ctx, cancel := context.WithCancel(p.conns)
+	p.mu.Unlock()
+	defer cancel()
+	server, err := new(net.Dialer).DialContext(ctx, "tcp4", p.target)
 	if err != nil {
-		p.refuse(client)
+		reset(client)
 		return
 	}
-	c := &conn{proxy: p, client: client, server: server.(*net.TCPConn), done: make(chan struct{})}
-	p.mu.Lock()
-	p.conns[c] = struct{}{}
-	p.mu.Unlock()
-	if p.ctx.Err() != nil { // Close may have missed it
-		c.reset()
-	}
+	c := &conn{proxy: p, client: client, server: server.(*net.TCPConn), ctx: ctx, cancel: cancel}
 	var forwarding sync.WaitGroup
 	forwarding.Go(func() { c.forward(false) })
 	forwarding.Go(func() { c.forward(true) })
+	// A reset unblocks both.
+	stop := context.AfterFunc(ctx, c.reset)
 	forwarding.Wait()
-	c.close()
-	p.mu.Lock()
-	delete(p.conns, c)
-	p.mu.Unlock()
+	if stop() { // everything is forwarded
+		_ = client.Close()
+		_ = server.Close()
+	}
 }
 
 // chunkSize is the maximum number of bytes to forward at once.
 const chunkSize = 32 << 10
 
-// conn is a connection of a client and the corresponding one to the server.
+// conn is a connection of a client and the corresponding one to the server. The end of
+// its context resets both.
 type conn struct {
 	proxy          *Proxy
 	client, server *net.TCPConn
-
-	once sync.Once
-	done chan struct{} // closed by reset and close
+	ctx            context.Context
+	cancel         context.CancelFunc
 }
 
 // forward forwards the answers of the server, or the requests of the client, until the
@@ -201,16 +161,17 @@ func (c *conn) forward(answers bool) {
 		from, to = to, from
 	}
 	buf := make([]byte, chunkSize)
-	sent, last := 0, 0 // bytes sent since the fault with this number began
+	var last *current
+	sent := 0 // bytes since the last fault began
 	for {
 		n, readErr := from.Read(buf)
 		// This holds and delays the end of the stream too.
-		fault, number, ok := c.await(answers)
+		fault, ok := c.await(answers)
 		if !ok {
 			return
 		}
-		if number != last {
-			sent, last = 0, number
+		if fault != last {
+			sent, last = 0, fault
 		}
 		limited := answers && fault.ResetAfter > 0 && n > 0 && sent+n >= fault.ResetAfter
 		data := buf[:n]
@@ -218,31 +179,31 @@ func (c *conn) forward(answers bool) {
 			data = data[:max(fault.ResetAfter-sent, 0)]
 		}
 		sent += n
-		if _, err := to.Write(data); err != nil || limited {
-			c.reset()
-			return
+		_, err := to.Write(data)
+		if err == nil && readErr != nil {
+			err = to.CloseWrite()
 		}
-		if readErr != nil {
-			if to.CloseWrite() != nil {
-				c.reset()
-			}
+		if err != nil || limited {
+			c.cancel()
+		}
+		if err != nil || limited || readErr != nil {
 			return
 		}
 	}
 }
 
-// await waits until the current fault lets data pass, and returns that fault and its
-// number. It returns false if the connection closes first.
-func (c *conn) await(answers bool) (f Fault, number int, ok bool) {
+// await waits until the current fault lets data pass, and returns that fault. It returns
+// false if the connection closes first.
+func (c *conn) await(answers bool) (fault *current, ok bool) {
 	delayed := false
 	for {
-		fault, number, ended := c.proxy.state()
+		fault := c.proxy.current.Load()
 		held := fault.HoldRequests
 		if answers {
 			held = fault.HoldAnswers
 		}
 		if !held && (delayed || fault.Delay == 0) {
-			return fault, number, true
+			return fault, true
 		}
 		var delay <-chan time.Time // never, if held
 		if !held {
@@ -251,29 +212,16 @@ func (c *conn) await(answers bool) (f Fault, number int, ok bool) {
 		select {
 		case <-delay:
 			delayed = true
-		case <-ended:
-		case <-c.done:
-			return fault, number, false
+		case <-fault.ended:
+		case <-c.ctx.Done():
+			return nil, false
 		}
 	}
 }
 
 func (c *conn) reset() {
-	c.once.Do(func() {
-		c.proxy.reset.Add(1)
-		close(c.done)
-		reset(c.client)
-		reset(c.server)
-	})
-}
-
-// close closes both connections after everything is forwarded.
-func (c *conn) close() {
-	c.once.Do(func() {
-		close(c.done)
-		_ = c.client.Close()
-		_ = c.server.Close()
-	})
+	reset(c.client)
+	reset(c.server)
 }
 
 func reset(c *net.TCPConn) {
