@@ -387,18 +387,19 @@ func regression(before, now *eventsv1.Event) string {
 	}
 }
 
-func (w *watch) checkUpToDate(found []eventsv1.Event) error {
-	if n := len(w.store.List()); n != len(found) {
-		return fmt.Errorf("chaos: the watch has %d Events, the server has %d", n, len(found))
+// versions returns the resourceVersions of the Events that the watch has observed.
+func (w *watch) versions() map[string]string {
+	var all []eventsv1.Event
+	for _, event := range w.store.List() {
+		all = append(all, *event.(*eventsv1.Event))
 	}
-	for i := range found {
-		seen, ok, err := w.store.Get(&found[i])
-		if err != nil {
-			return err
-		}
-		if !ok || seen.(metav1.Object).GetResourceVersion() != found[i].ResourceVersion {
-			return fmt.Errorf("chaos: the watch has not observed the latest %s", found[i].Name)
-		}
+	return versionsOf(all)
+}
+
+func versionsOf(events []eventsv1.Event) map[string]string {
+	versions := make(map[string]string)
+	for _, event := range events {
+		versions[event.Name] = event.ResourceVersion
 	}
-	return nil
+	return versions
 }

@@ -72,7 +72,7 @@ func TestChaos(t *testing.T) {
 	begin := time.Now()
 	w := newWorld(t, seed)
 	w.run(plan)
-	found := w.conclude()
+	w.conclude()
 	if *metricsFlag != "" {
 		assert.NoError(t, record(w.config.Metrics, *metricsFlag))
 	}
@@ -88,11 +88,11 @@ func TestChaos(t *testing.T) {
 		}
 		accounts = append(accounts, all)
 	}
-	differences, twice := accounts.compare(found)
+	differences, twice := accounts.compare(w.found)
 	t.Logf("seed %d, faults for %v, %v in total\n%v%s%d Events, %d changes, %d differences, %d regressions, %d occurrences counted twice as documented",
 		seed, *durationFlag, time.Since(begin).Round(time.Second), w.summarizeFaults(), w.summarize(accounts),
-		len(found), w.watch.changes, len(differences), len(w.watch.forbidden), twice)
-	assert.NotEmpty(t, found)
+		len(w.found), w.watch.changes, len(differences), len(w.watch.forbidden), twice)
+	assert.NotEmpty(t, w.found)
 	for _, d := range differences {
 		t.Errorf("the Events do not match the accounts: %v", d)
 	}
@@ -124,7 +124,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	})
 	network := listen(t, server.Addr())
 
-	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	config := apiserver.ConfigOf(t, server)
+	clients := apiserver.ClientsetFor(t, config)
 	for _, name := range []string{namespace, deniedNamespace} {
 		_, err := clients.CoreV1().Namespaces().Create(t.Context(),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -135,7 +136,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t:   t,
 		dir: filepath.Dir(apiserver.Program(t)),
 		config: emitterConfig{
-			Seed: seed, Kubeconfig: server.Kubeconfig(), Host: "https://" + network.Addr(), Token: controllerUser.Token,
+			Seed: seed, Host: "https://" + network.Addr(), Token: controllerUser.Token, CAData: config.CAData,
 			Balancer: filepath.Join(t.TempDir(), "balancer"),
 		},
 	}
@@ -194,7 +195,7 @@ func (w *world) run(plan schedule) {
 	w.t.Logf("the faults ended after %v", time.Since(begin).Round(time.Second))
 }
 
-func (w *world) conclude() []eventsv1.Event {
+func (w *world) conclude() {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience+2*stopTimeout)
 	defer cancel()
 	var ending sync.WaitGroup
@@ -203,18 +204,13 @@ func (w *world) conclude() []eventsv1.Event {
 	}
 	ending.Wait()
 	require.False(w.t, w.t.Failed())
-	for {
+	require.EventuallyWithT(w.t, func(c *assert.CollectT) {
 		list, err := w.faults.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-		if err == nil {
-			err = w.watch.checkUpToDate(list.Items)
-		}
-		if err == nil {
-			w.found = list.Items
-			w.watch.stop()
-			return list.Items
-		}
-		require.True(w.t, until(ctx, time.Now().Add(tick)), "%v", err)
-	}
+		require.NoError(c, err)
+		w.found = list.Items
+		require.Equal(c, versionsOf(list.Items), w.watch.versions())
+	}, patience, tick)
+	w.watch.stop()
 }
 
 // summarizeFaults returns a table of the kinds of faults: how many there were, how many

@@ -6,14 +6,16 @@
 //	make chaos CHAOS_SEED=7 CHAOS_DURATION=2m
 //
 // The test kills, restarts and pauses a real control plane, cuts it off from its etcd
-// and slows it down. The network between recorders and server refuses, resets, holds
-// and delays. Meanwhile, several processes record a known number of occurrences. The
-// test stops, kills and restarts them. The short run in the integration tests has the
-// same faults.
+// and slows it down. The server pushes back, and denies or fails what is written to one
+// of two namespaces. The network between recorders and server refuses, resets, holds
+// and delays. A load balancer answers with pages of its own and loses answers to creates.
+// Meanwhile, several processes with different clocks record a known number of
+// occurrences. The test stops, kills and restarts them, and lets two leaders record at
+// once. The short run in the integration tests has the same faults.
 //
-// With -chaos.pushback, API Priority and Fairness of the server also rejects requests
-// with 429 at times. With -chaos.metrics=FILE, emitters report their metrics, and the
-// test writes what a Prometheus would have scraped to the file.
+// At the end, the test lists the faults that it has tried, how many requests were in
+// flight during each kind, and how many of those failed. With -chaos.metrics=FILE, it
+// also writes to the file what a Prometheus would have scraped.
 //
 // # Accounting
 //
@@ -29,13 +31,20 @@
 //   - for a process that exceeded its shutdown timeout: the server may have executed
 //     the canceled request of occurrences that count as dropped.
 //
+// If a process gets no answer, and another one writes before it looks, the limitations
+// of package tracker permit that occurrences count twice. The reports yield the maximum
+// for each key. The test counts what exceeds the upper bound by at most that much. Less
+// than the lower bound is always an error.
+//
 // In addition, count and time of an Event must never decrease, a Finished series must
 // not change, and a key must not have more Events than series can have begun: one per
-// process, and one for each sufficiently long quiet period.
+// process, and one for each sufficiently long quiet period. If processes overlap, one
+// adds to the count of a series that the other has finished, and there are more Events.
+// The heap of a process must stay small.
 //
 // # Replaying
 //
 // The seed determines the schedule of the faults and the emitted occurrences. The test
-// logs it. It does not determine what coincides within a millisecond, so a rare
-// failure may take several runs to reproduce.
+// logs it. It does not determine what coincides within a millisecond, or which requests
+// the load balancer spares, so a rare failure may take several runs to reproduce.
 package chaos

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/events"
@@ -52,9 +51,8 @@ const emitterVariable = "EVENTSERIES_CHAOS_EMITTER"
 type emitterConfig struct {
 	Emitter, Process int // numbers
 	Seed             uint64
-	Kubeconfig       string
-	Host             string // overrides the server of Kubeconfig
-	Token            string // overrides the user of Kubeconfig
+	Host, Token      string
+	CAData           []byte
 	Balancer         string // the file of the balancer
 	Controller       string
 	Instance         string
@@ -95,12 +93,8 @@ func runEmitter(variable string, in io.Reader, out io.Writer) int {
 }
 
 func emit(config emitterConfig, in io.Reader, r *reporter) error {
-	rest, err := clientcmd.BuildConfigFromFlags("", config.Kubeconfig)
-	if err != nil {
-		return fmt.Errorf("chaos: kubeconfig %q: %w", config.Kubeconfig, err)
-	}
-	rest = restclient.AnonymousClientConfig(rest)
-	rest.BearerToken, rest.Host, rest.Timeout = config.Token, config.Host, requestTimeout
+	rest := &restclient.Config{Host: config.Host, BearerToken: config.Token, Timeout: requestTimeout}
+	rest.CAData = config.CAData
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return &balancer{next, config.Balancer} })
 	clients, err := kubernetes.NewForConfig(rest)
 	if err != nil {

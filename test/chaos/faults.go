@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -454,24 +453,15 @@ func proxyFault(k kind, rng *rand.Rand) faultproxy.Fault {
 }
 
 func (s schedule) String() string {
-	type line struct {
-		at   time.Duration
-		text string
+	var lines []string
+	for _, s := range slices.Concat(s.faults...) {
+		lines = append(lines, s.String())
 	}
-	var all []line
-	for i, steps := range slices.Concat(s.faults, s.emitters) {
-		suffix := "\n"
-		if emitter := i - len(s.faults); emitter >= 0 {
-			suffix = fmt.Sprintf(", emitter %d\n", emitter)
-		}
+	for emitter, steps := range s.emitters {
 		for _, s := range steps {
-			all = append(all, line{s.at, s.String() + suffix})
+			lines = append(lines, fmt.Sprintf("%v, emitter %d", s, emitter))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
-	var text strings.Builder
-	for _, l := range all {
-		text.WriteString(l.text)
-	}
-	return text.String()
+	slices.Sort(lines) // the time comes first
+	return strings.Join(lines, "\n")
 }

@@ -32,11 +32,10 @@ import (
 
 func startWithoutServer(t *testing.T, flush time.Duration) *process {
 	t.Helper()
-	file, faults := filepath.Join(t.TempDir(), "kubeconfig"), faults{balancer: filepath.Join(t.TempDir(), "balancer")}
+	faults := faults{balancer: filepath.Join(t.TempDir(), "balancer")}
 	require.NoError(t, faults.setBalancer(""))
-	require.NoError(t, os.WriteFile(file, []byte("clusters: [{name: c, cluster: {server: http://unused}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"), 0o600))
 	p, err := startProcess(emitterConfig{
-		Seed: 1, Kubeconfig: file, Host: "http://127.0.0.1:1", Balancer: faults.balancer,
+		Seed: 1, Host: "http://127.0.0.1:1", Balancer: faults.balancer,
 		Controller: "example.com/chaos", Instance: "i", Shutdown: shortShutdown, Flush: flush, Clock: time.Hour,
 	})
 	require.NoError(t, err)
@@ -89,12 +88,12 @@ func TestEmitterEndsWithItsParent(t *testing.T) {
 }
 
 func TestEmitterReportsFailedStart(t *testing.T) {
-	p, err := startProcess(emitterConfig{Kubeconfig: "no-such-file"})
+	p, err := startProcess(emitterConfig{Host: "https://127.0.0.1:1", CAData: []byte("none")})
 	require.NoError(t, err)
 	<-p.done
 	require.Error(t, p.stop())
 	require.Len(t, p.account.failures, 1)
-	assert.Contains(t, p.account.failures[0], "no-such-file")
+	assert.Contains(t, p.account.failures[0], "root certificates")
 }
 
 func TestPatternDependsOnSeedEmitterAndProcess(t *testing.T) {
@@ -230,6 +229,9 @@ func TestRegression(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, regression(tt.before, tt.now), name)
 	}
+	before, now := at(5, 1, series.Finished), at(6, 2, series.Finished)
+	now.Regarding = *subjectReference(2, 0)
+	assert.Empty(t, regression(before, now), "two processes write")
 }
 
 func TestScheduleDependsOnlyOnSeed(t *testing.T) {
@@ -458,34 +460,35 @@ func (s *fixedSink) List(context.Context, string, metav1.ListOptions) (*eventsv1
 
 func TestSinkReportsAdditions(t *testing.T) {
 	const own, others = 0, 1 // eventTime
-	event := func(name string, count int32, first int64) *eventsv1.Event {
+	event := func(count int32, first int64) *eventsv1.Event {
 		e := eventOf(0, 1, count)
-		e.Name, e.EventTime = name, metav1.NewMicroTime(time.Unix(first, 0))
+		e.EventTime = metav1.NewMicroTime(time.Unix(first, 0))
 		if e.Series != nil {
 			e.Series.LastObservedTime = metav1.NewMicroTime(time.Unix(int64(count), 0))
 		}
 		return &e
 	}
-	type verb func(*accountingSink, *eventsv1.Event) error
-	create := verb(func(s *accountingSink, e *eventsv1.Event) error { _, err := s.Create(t.Context(), e); return err })
-	list := verb(func(s *accountingSink, e *eventsv1.Event) error {
-		_, err := s.List(t.Context(), "", metav1.ListOptions{})
-		return err
-	})
-	look := verb(func(s *accountingSink, e *eventsv1.Event) error {
-		_, err := s.Patch(t.Context(), e, []byte(`{}`))
-		return err
-	})
-	patch := verb(func(s *accountingSink, e *eventsv1.Event) error {
-		data, err := json.Marshal(map[string]any{"series": e.Series})
-		require.NoError(t, err)
+	const create, list, look, patch = "create", "list", "look", "patch"
+	send := func(s *accountingSink, verb string, e *eventsv1.Event) (err error) {
+		data := []byte("{}")
+		switch verb {
+		case create:
+			_, err = s.Create(t.Context(), e)
+			return err
+		case list:
+			_, err = s.List(t.Context(), "", metav1.ListOptions{})
+			return err
+		case patch:
+			data, err = json.Marshal(map[string]any{"series": e.Series})
+			require.NoError(t, err)
+		}
 		_, err = s.Patch(t.Context(), e, data)
 		return err
-	})
+	}
 	lost := errors.New("lost")
 	changed := apierrors.NewConflict(schema.GroupResource{}, "e", nil)
 	type request struct {
-		verb
+		verb    string
 		count   int32 // of the request, and of the answer
 		first   int64
 		version int // of the answer
@@ -541,9 +544,9 @@ func TestSinkReportsAdditions(t *testing.T) {
 		s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
 		a := newAccount(2)
 		for i, r := range requests {
-			server.answer, server.err = event("e", r.count, r.first), r.err
+			server.answer, server.err = event(r.count, r.first), r.err
 			server.answer.ResourceVersion = strconv.Itoa(r.version)
-			require.ErrorIs(t, r.verb(s, event("e", r.count, r.first)), r.err)
+			require.ErrorIs(t, send(s, r.verb, event(r.count, r.first)), r.err)
 			answered := 0
 			require.NoError(t, readReports(&pipe, func(r report) {
 				a.add(r)
