@@ -37,15 +37,15 @@ type account struct {
 	// overlaps says that another process of the emitter ran at the same time.
 	overlaps bool
 
-	pending []pendingBatch // not flushed; the first is flushed+1
+	pending []report // batches that are not flushed; the first is flushed+1
 }
 
 type keyAccount struct {
 	// emitted is the number of occurrences. flushed is the number of those that a Flush
 	// has written or dropped.
 	emitted, flushed int64
-	// added are what the process added to each Event, by name.
-	added map[string]addition
+	// sent, acked, and twice are the sums of all additions.
+	sent, acked, twice int64
 	// dropped is the number of dropped occurrences. droppedByShutdown is the number of
 	// those that were dropped by the shutdown timeout.
 	dropped, droppedByShutdown int64
@@ -53,11 +53,6 @@ type keyAccount struct {
 	begun int
 
 	lastAt time.Duration // start of the latest batch with the key
-}
-
-type pendingBatch struct {
-	at     time.Duration
-	bursts []burst
 }
 
 func newAccount(keys int) *account { return &account{keys: make([]keyAccount, keys)} }
@@ -76,13 +71,21 @@ func (a *account) add(r report) {
 		a.addDone(r)
 	case r.Flushed:
 		for ; a.flushed < r.Seq; a.flushed++ {
-			for _, b := range a.pending[0].bursts {
+			for _, b := range a.pending[0].Batch {
 				a.keys[b.Key].flushed += int64(b.Count)
 			}
 			a.pending = a.pending[1:]
 		}
 	case r.Added != nil:
-		a.addAddition(*r.Added)
+		w := *r.Added
+		if w.Key < 0 || w.Key >= len(a.keys) || min(w.Sent, w.Acked, w.Twice) < 0 {
+			a.failures = append(a.failures, fmt.Sprintf("invalid addition %+v", w))
+			break
+		}
+		k := &a.keys[w.Key]
+		k.sent += w.Sent
+		k.acked += w.Acked
+		k.twice += w.Twice
 	case r.Dropped != nil:
 		k := &a.keys[r.Dropped.Key]
 		k.dropped += int64(r.Dropped.Count)
@@ -98,7 +101,7 @@ func (a *account) addBatch(r report) {
 	if a.batches++; r.Seq != a.batches {
 		a.failures = append(a.failures, fmt.Sprintf("batch %d follows batch %d", r.Seq, a.batches-1))
 	}
-	a.pending = append(a.pending, pendingBatch{at: r.At, bursts: r.Batch})
+	a.pending = append(a.pending, r)
 	for _, b := range r.Batch {
 		k := &a.keys[b.Key]
 		k.emitted += int64(b.Count)
@@ -110,31 +113,16 @@ func (a *account) addBatch(r report) {
 // of its previous batch to the end of this one.
 func (a *account) addDone(r report) {
 	batch := a.pending[len(a.pending)-1]
-	for _, b := range batch.bursts {
+	for _, b := range batch.Batch {
 		k := &a.keys[b.Key]
-		if r.At-batch.at < finishAfter {
+		if r.At-batch.At < finishAfter {
 			k.begun -= b.Count
 			if k.begun == 0 || r.At-k.lastAt >= finishAfter {
 				k.begun++
 			}
 		}
-		k.lastAt = batch.at
+		k.lastAt = batch.At
 	}
-}
-
-// addAddition takes the largest numbers, because requests may cross.
-func (a *account) addAddition(w addition) {
-	if w.Key < 0 || w.Key >= len(a.keys) || min(w.Sent, w.Acked, w.Twice) < 0 {
-		a.failures = append(a.failures, fmt.Sprintf("invalid addition %+v", w))
-		return
-	}
-	k := &a.keys[w.Key]
-	if k.added == nil {
-		k.added = make(map[string]addition)
-	}
-	was := k.added[w.Event]
-	w.Sent, w.Acked, w.Twice = max(w.Sent, was.Sent), max(w.Acked, was.Acked), max(w.Twice, was.Twice)
-	k.added[w.Event] = w
 }
 
 func (a *account) totals() (emitted, dropped int64) {
@@ -166,19 +154,13 @@ const overlapEvents = 4
 
 func (a *account) bounds(key int) bounds {
 	k := a.keys[key]
-	var added addition
-	for _, w := range k.added {
-		added.Sent += w.Sent
-		added.Acked += w.Acked
-		added.Twice += w.Twice
-	}
 	// The drops of a killed process may belong to batches after the last flush.
 	low, high := max(k.flushed-k.dropped, 0), k.emitted
 	if a.ended {
 		low = k.emitted - k.dropped
 		high = low + k.droppedByShutdown
 	}
-	b := bounds{low: max(low, added.Acked), high: min(high, added.Sent), twice: added.Twice, maxEvents: k.begun}
+	b := bounds{low: max(low, k.acked), high: min(high, k.sent), twice: k.twice, maxEvents: k.begun}
 	if a.overlaps {
 		b.maxEvents *= overlapEvents
 	}

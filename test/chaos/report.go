@@ -32,7 +32,8 @@ type report struct {
 	// Flushed means that all batches up to Seq are on the server.
 	Flushed bool `json:"flushed,omitempty"`
 	Seq     int  `json:"seq,omitempty"`
-	// Added is what the process has added to an Event, or may add with its next request.
+	// Added is what the process has added to an Event, or may add with its next request,
+	// beyond what is in earlier reports.
 	Added *addition `json:"added,omitempty"`
 	// Answered is the end of a request.
 	Answered *answer `json:"answered,omitempty"`
@@ -47,8 +48,7 @@ type report struct {
 	Ended bool `json:"ended,omitempty"`
 }
 
-// addition is the total that a process has added to the count of an Event. Reports of
-// the same Event supplement each other: the largest numbers are valid.
+// addition is what a process adds to the count of an Event.
 type addition struct {
 	Key   int    `json:"key"`
 	Event string `json:"event"`

@@ -85,8 +85,7 @@ type foundEvent struct {
 	said     content
 	created  metav1.MicroTime // eventTime, if the process has tried to create it
 	attempts []content        // writes after that version without an answer
-	acked    int64            // what the process has added
-	twice    int64            // see addition
+	added    addition         // so far
 }
 
 // content is what the recorder recognizes its own writes by.
@@ -149,9 +148,9 @@ func (s *accountingSink) write(event *eventsv1.Event, says content, do func() (*
 	s.mu.Lock()
 	f := s.of(event)
 	f.attempts = append(f.attempts, says)
-	sent := max(0, f.acked+f.twice+says.count-f.said.count) // negative for a create if the name is taken
+	sent := f.added.Acked + f.added.Twice + says.count - f.said.count
+	s.report(event, f, addition{Sent: max(0, sent-f.added.Sent)})
 	s.mu.Unlock()
-	s.report(event, addition{Sent: sent})
 	answer, err := answered(s, do)
 	var status apierrors.APIStatus
 	switch {
@@ -166,12 +165,19 @@ func (s *accountingSink) write(event *eventsv1.Event, says content, do func() (*
 	return answer, err
 }
 
-func (s *accountingSink) report(event *eventsv1.Event, a addition) {
-	_, key, ok := parseSubject(event.Regarding.Name)
-	if !ok {
-		key = -1
+// report reports what is new. The caller holds the lock.
+func (s *accountingSink) report(event *eventsv1.Event, f *foundEvent, a addition) {
+	if a == (addition{}) {
+		return
 	}
-	a.Key, a.Event = key, event.Name
+	f.added.Sent += a.Sent
+	f.added.Acked += a.Acked
+	f.added.Twice += a.Twice
+	var ok bool
+	if _, a.Key, ok = parseSubject(event.Regarding.Name); !ok {
+		a.Key = -1
+	}
+	a.Event = event.Name
 	s.reports.write(report{Added: &a})
 }
 
@@ -182,9 +188,9 @@ func (s *accountingSink) look(event *eventsv1.Event) {
 		s.reports.write(report{Failed: err.Error()})
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	f := s.of(event)
 	if version <= f.version {
-		s.mu.Unlock()
 		return
 	}
 	says := contentOf(event)
@@ -196,23 +202,17 @@ func (s *accountingSink) look(event *eventsv1.Event) {
 	}
 	switch {
 	case slices.Contains(f.attempts, says):
-		f.acked += says.count - f.said.count
+		s.report(event, f, addition{Acked: says.count - f.said.count})
 	case len(applied) == 0:
 	case f.version > 0:
 		// Others have written, after an attempt or not.
-		f.twice += slices.Max(applied)
+		s.report(event, f, addition{Twice: slices.Max(applied)})
 	case f.created.Equal(&event.EventTime):
 		// Others have written after one of several creates.
-		f.acked += slices.Min(applied)
-		f.twice += slices.Max(applied) - slices.Min(applied)
+		s.report(event, f, addition{Acked: slices.Min(applied), Twice: slices.Max(applied) - slices.Min(applied)})
 	}
 	// A patch fails if it names an earlier version.
 	f.version, f.said, f.attempts = version, says, nil
-	added := addition{Acked: f.acked, Twice: f.twice}
-	s.mu.Unlock()
-	if added.Acked > 0 || added.Twice > 0 {
-		s.report(event, added)
-	}
 }
 
 // of returns what is known about an Event. The caller holds the lock.
