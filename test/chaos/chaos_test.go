@@ -214,7 +214,8 @@ func (w *world) conclude() {
 }
 
 // summarizeFaults returns a table of the kinds of faults: how many there were, how many
-// requests were in flight during one, and how many of those failed.
+// requests were in flight during one, and how many of those failed. A process that is
+// killed reports none.
 func (w *world) summarizeFaults() string {
 	all := make(map[kind][3]int)
 	for _, trial := range w.faults.tried {

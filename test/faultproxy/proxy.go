@@ -37,11 +37,12 @@ type Proxy struct {
 	listener   *net.TCPListener
 	goroutines sync.WaitGroup
 	current    atomic.Pointer[current]
+	ctx        context.Context // ends on Close
+	stop       context.CancelFunc
 
 	mu     sync.Mutex
 	conns  context.Context // of the connections since the latest Reset
 	cancel context.CancelFunc
-	closed bool
 }
 
 // current is the current fault.
@@ -60,7 +61,8 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	}
 	p := &Proxy{target: target, listener: listener.(*net.TCPListener)}
 	p.current.Store(&current{ended: make(chan struct{})})
-	p.conns, p.cancel = context.WithCancel(context.Background())
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.conns, p.cancel = context.WithCancel(p.ctx)
 	p.goroutines.Go(p.accept)
 	return p, nil
 }
@@ -80,19 +82,14 @@ func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cancel()
-	if !p.closed {
-		p.conns, p.cancel = context.WithCancel(context.Background())
-	}
+	p.conns, p.cancel = context.WithCancel(p.ctx)
 }
 
 // Close resets all connections and stops the proxy. It waits until all goroutines have
 // exited. A second call returns an error.
 func (p *Proxy) Close() error {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
+	p.stop()
 	err := p.listener.Close()
-	p.Reset()
 	p.goroutines.Wait()
 	if err != nil {
 		return fmt.Errorf("faultproxy: close: %w", err)
@@ -133,7 +130,10 @@ func (p *Proxy) serve(client *net.TCPConn) {
 	forwarding.Go(func() { c.forward(false) })
 	forwarding.Go(func() { c.forward(true) })
 	// A reset unblocks both.
-	stop := context.AfterFunc(ctx, c.reset)
+	stop := context.AfterFunc(ctx, func() {
+		reset(client)
+		reset(c.server)
+	})
 	forwarding.Wait()
 	if stop() { // everything is forwarded
 		_ = client.Close()
@@ -217,11 +217,6 @@ func (c *conn) await(answers bool) (fault *current, ok bool) {
 			return nil, false
 		}
 	}
-}
-
-func (c *conn) reset() {
-	reset(c.client)
-	reset(c.server)
 }
 
 func reset(c *net.TCPConn) {
