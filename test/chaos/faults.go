@@ -2,23 +2,22 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/faultproxy"
-	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
 const (
@@ -51,7 +50,7 @@ const (
 	// deniedNamespace.
 	pushBack    kind = "server pushes back"
 	denyAll     kind = "policy denies a namespace"
-	denyCreates kind = "quota is full" // see faults.prepare
+	denyCreates kind = "quota is full"
 	failWebhook kind = "webhook fails"
 
 	// Faults of a load balancer; see balancer.
@@ -196,12 +195,6 @@ func (f *faults) effects() map[kind]effect {
 		do:   func(_ context.Context, s step) error { return f.setBalancer(s.kind) },
 		undo: func(context.Context, step) error { return f.setBalancer("") },
 	}
-	denied := func(k kind, operations ...admissionv1.OperationType) effect {
-		return object(f.clients.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings(), binding(k, operations...), objectName(k))
-	}
-	schema := apiserver.FlowSchema(controllerUser.Name, flowcontrolv1.Subject{
-		Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: controllerUser.Name},
-	})
 	return map[kind]effect{
 		killServer:  {func(context.Context, step) error { return f.server.Kill() }, f.restart},
 		pauseServer: {func(context.Context, step) error { return f.server.Pause() }, func(context.Context, step) error { return f.server.Resume() }},
@@ -214,10 +207,10 @@ func (f *faults) effects() map[kind]effect {
 		netHold:     network,
 		netAnswers:  network,
 		netSlow:     network,
-		pushBack:    object(f.clients.FlowcontrolV1().FlowSchemas(), schema, schema.Name),
-		denyAll:     denied(denyAll, admissionv1.Create, admissionv1.Update),
-		denyCreates: denied(denyCreates, admissionv1.Create),
-		failWebhook: object(f.clients.AdmissionregistrationV1().ValidatingWebhookConfigurations(), webhook(), objectName(failWebhook)),
+		pushBack:    f.object(pushBack),
+		denyAll:     f.object(denyAll),
+		denyCreates: f.object(denyCreates),
+		failWebhook: f.object(failWebhook),
 		loseCreates: balanced,
 		answerPages: balanced,
 	}
@@ -232,26 +225,54 @@ func (f *faults) setBalancer(k kind) error {
 	return os.Rename(next, f.balancer)
 }
 
-// api is the part of a typed client that creates and deletes objects.
-type api[T any] interface {
-	Create(context.Context, *T, metav1.CreateOptions) (*T, error)
-	Delete(context.Context, string, metav1.DeleteOptions) error
+// object is an object in testdata, and the path of its resource.
+type object struct{ resource, name string }
+
+const (
+	flowControl = "flowcontrol.apiserver.k8s.io/v1/"
+	admission   = "admissionregistration.k8s.io/v1/"
+)
+
+var objects = map[kind]object{
+	pushBack:    {flowControl + "flowschemas", "push-back"},
+	denyAll:     {admission + "validatingadmissionpolicybindings", "deny-all"},
+	denyCreates: {admission + "validatingadmissionpolicybindings", "deny-creates"},
+	failWebhook: {admission + "validatingwebhookconfigurations", "fail-webhook"},
+}
+
+// prepare creates what the objects refer to, and validates them.
+func (f *faults) prepare(ctx context.Context) error {
+	err := errors.Join(f.create(ctx, object{flowControl + "prioritylevelconfigurations", "no-seats"}),
+		f.create(ctx, object{admission + "validatingadmissionpolicies", "deny"}))
+	for _, o := range objects {
+		err = errors.Join(err, f.create(ctx, o, metav1.DryRunAll))
+	}
+	return err
+}
+
+func (f *faults) create(ctx context.Context, o object, dryRun ...string) error {
+	manifest, err := os.ReadFile(filepath.Join("testdata", o.name+".yaml"))
+	if err != nil {
+		return err
+	}
+	request := f.clients.Discovery().RESTClient().Post().AbsPath("/apis", o.resource)
+	for _, which := range dryRun {
+		request.Param("dryRun", which)
+	}
+	return request.SetHeader("Content-Type", "application/yaml").Body(manifest).Do(ctx).Error()
 }
 
 // object is the effect of an object on the server, which may be unavailable: the object
 // exists for a part of the fault then, or not at all.
-func object[T any](api api[T], object *T, name string) effect {
+func (f *faults) object(k kind) effect {
 	return effect{
 		do: func(ctx context.Context, _ step) error {
-			_ = persist(ctx, apierrors.IsAlreadyExists, func(ctx context.Context) error {
-				_, err := api.Create(ctx, object, metav1.CreateOptions{})
-				return err
-			})
+			_ = persist(ctx, apierrors.IsAlreadyExists, func(ctx context.Context) error { return f.create(ctx, objects[k]) })
 			return nil
 		},
 		undo: func(ctx context.Context, _ step) error {
 			return persist(ctx, apierrors.IsNotFound, func(ctx context.Context) error {
-				return api.Delete(ctx, name, metav1.DeleteOptions{})
+				return f.clients.Discovery().RESTClient().Delete().AbsPath("/apis", objects[k].resource, objects[k].name).Do(ctx).Error()
 			})
 		},
 	}
@@ -288,71 +309,6 @@ func (f *faults) restart(ctx context.Context, _ step) (err error) {
 // controllerUser is the user of the emitters, since API Priority and Fairness exempts
 // administrators.
 var controllerUser = controlplane.User{Name: "chaos-controller", Token: "chaos-controller-token"}
-
-func objectName(k kind) string { return strings.ReplaceAll(string(k), " ", "-") }
-
-// prepare creates what the objects of effects refer to: a priority level without seats,
-// and a policy that denies each Event.
-//
-// A ResourceQuota cannot deny Events, because the server applies none to them. A policy
-// that denies creates alone has the same answers: 403 to each create.
-func (f *faults) prepare(ctx context.Context) error {
-	name := controllerUser.Name
-	if _, err := f.clients.FlowcontrolV1().PriorityLevelConfigurations().Create(ctx, apiserver.PriorityLevel(name, 0), metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	_, err := f.clients.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{
-				{RuleWithOperations: onEvents(admissionv1.Create, admissionv1.Update)},
-			}},
-			Validations: []admissionv1.Validation{{Expression: "false", Reason: new(metav1.StatusReasonForbidden)}},
-		},
-	}, metav1.CreateOptions{})
-	return err
-}
-
-func onEvents(operations ...admissionv1.OperationType) admissionv1.RuleWithOperations {
-	return admissionv1.RuleWithOperations{
-		Operations: operations,
-		Rule:       admissionv1.Rule{APIGroups: []string{"events.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"events"}},
-	}
-}
-
-var inDeniedNamespace = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": deniedNamespace}}
-
-// binding makes the policy of faults.prepare deny operations in deniedNamespace.
-func binding(k kind, operations ...admissionv1.OperationType) *admissionv1.ValidatingAdmissionPolicyBinding {
-	return &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: objectName(k)},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        controllerUser.Name,
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-			MatchResources: &admissionv1.MatchResources{
-				NamespaceSelector: inDeniedNamespace,
-				ResourceRules:     []admissionv1.NamedRuleWithOperations{{RuleWithOperations: onEvents(operations...)}},
-			},
-		},
-	}
-}
-
-// webhook returns a webhook at an address where nobody listens. The server answers 500
-// to each write in deniedNamespace.
-func webhook() *admissionv1.ValidatingWebhookConfiguration {
-	return &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: objectName(failWebhook)},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name:                    "chaos.example.com",
-			ClientConfig:            admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
-			Rules:                   []admissionv1.RuleWithOperations{onEvents(admissionv1.Create, admissionv1.Update)},
-			FailurePolicy:           new(admissionv1.Fail),
-			NamespaceSelector:       inDeniedNamespace,
-			SideEffects:             new(admissionv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-		}},
-	}
-}
 
 type step struct {
 	// at is the start since the begin of the run. If the previous step has not ended,
