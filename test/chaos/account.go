@@ -177,8 +177,8 @@ func (a *account) String() string {
 		end = "was shut down"
 	}
 	emitted, dropped := a.totals()
-	return fmt.Sprintf("%s after %.1fs: flushed %d of %d batches; emitted %d occurrences, dropped %d, wrote %d to %d",
-		end, a.lasted.Seconds(), a.flushed, a.batches, emitted, dropped, all.low, all.high)
+	return fmt.Sprintf("%s after %.1fs: flushed %d of %d batches; emitted %d occurrences, dropped %d, wrote %d to %d, at most %d twice",
+		end, a.lasted.Seconds(), a.flushed, a.batches, emitted, dropped, all.low, all.high, all.twice)
 }
 
 // heapLimit bounds the live objects of an emitter, whose table has few series.
