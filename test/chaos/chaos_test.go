@@ -29,9 +29,7 @@ import (
 )
 
 const (
-	emitters        = 4
-	namespace       = "chaos"
-	deniedNamespace = "chaos-denied"
+	emitters = 4
 
 	// The short run in the integration tests is always the same.
 	defaultSeed     = 7

@@ -36,6 +36,9 @@ const (
 )
 
 const (
+	namespace       = "chaos"
+	deniedNamespace = "chaos-denied"
+
 	keysPerEmitter               = 60
 	goroutinesPerBatch           = 3
 	minFlushPause, maxFlushPause = 200 * time.Millisecond, 2 * time.Second
