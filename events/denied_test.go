@@ -26,8 +26,9 @@ func TestPermissionIsASwitch(t *testing.T) {
 		hour()
 		w.server.script(always(apierrors.NewForbidden(eventResource, "x", errors.New("no role"))))
 		for range 5 {
-			// Every two minutes, with up to a fifth on top, one request probes.
-			assertBetween(t, 25, 31, hour())
+			// One request probes after 1, 2, 4 seconds and so on, and then every two
+			// minutes, with up to a fifth on top.
+			assertBetween(t, 25, 37, hour())
 			stats := w.broadcaster.Stats()
 			assert.Equal(t, series, stats.Tracked)
 			assert.LessOrEqual(t, stats.Waiting, series)

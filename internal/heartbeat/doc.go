@@ -10,8 +10,8 @@
 // PushedBack closes the gate of the server: all requests wait, at first for 5
 // seconds, twice as long after each further push-back, at most for 5 minutes, but
 // not less than the server asks for. Denied, and the second Failed in a row, close a
-// [Gate], which is one namespace and verb: from 1 second to 2 minutes after failures,
-// 2 minutes after a denial. Then one request probes. The others follow when it has passed.
+// [Gate], which is one namespace and verb, in the same way from 1 second to 2 minutes.
+// Then one request probes. The others follow when it has passed.
 //
 // # Guarantees
 //

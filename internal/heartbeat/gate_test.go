@@ -95,7 +95,7 @@ func TestGatesBackOff(t *testing.T) {
 	}{
 		"server":           {PushedBack, seconds(5, 10, 20, 40, 80, 160, 300, 300)},
 		"namespace":        {Failed, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
-		"denied namespace": {Denied, seconds(120, 120)},
+		"denied namespace": {Denied, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -152,13 +152,11 @@ func TestBackoffOfItems(t *testing.T) {
 	double := func(d time.Duration) time.Duration { return 2 * d }
 	s := NewSchedule[*item](double)
 	for failures, want := range seconds(2, 2, 4, 8, 16, 32, 64, 128, 240, 240) {
-		assert.Equal(t, want, s.Backoff(Failed, failures), failures)
+		assert.Equal(t, want, s.Backoff(failures), failures)
 	}
-	assert.Equal(t, 4*time.Minute, s.Backoff(Denied, 1))
 	s.Hurry(0)
-	assert.Equal(t, time.Second, s.Backoff(Denied, 1))
-	assert.Equal(t, time.Second, s.Backoff(Failed, 1000))
-	assert.Equal(t, 2*time.Second, NewSchedule[*item](nil).Backoff(Failed, 2))
+	assert.Equal(t, time.Second, s.Backoff(1000))
+	assert.Equal(t, 2*time.Second, NewSchedule[*item](nil).Backoff(2))
 
 	// Jitter applies to pauses, but not to what the server asks for.
 	p, _ := s.Admit(0)
@@ -192,7 +190,7 @@ func TestPoisonItemDoesNotHoldUpItsNamespace(t *testing.T) {
 				}
 				w.done(it, Failed)
 				failures++
-				w.Retry(it, w.now+w.Backoff(Failed, failures), w.now)
+				w.Retry(it, w.now+w.Backoff(failures), w.now)
 			}
 			if !handled {
 				w.sleep()
@@ -216,7 +214,7 @@ func TestDeniedItemsExpire(t *testing.T) {
 			require.Less(t, w.now-begin, ttl+10*time.Minute)
 			for _, it := range w.send() {
 				w.done(it, Denied)
-				w.Retry(it, w.now+w.Backoff(Denied, 1), w.now)
+				w.Retry(it, w.now+w.Backoff(1), w.now)
 				for _, it := range w.Expired(it, it.key, w.now-ttl) {
 					require.GreaterOrEqual(t, w.now-begin, ttl)
 					w.Remove(it)

@@ -213,9 +213,6 @@ func (m *model) abandon(it *modelItem, r Result, retryAfter time.Duration) {
 		}
 		g.failures++
 		delay := doubled(time.Second, 2*time.Minute, g.failures)
-		if r == Denied {
-			delay = 2 * time.Minute
-		}
 		if m.maxDelay > 0 {
 			delay = min(delay, m.maxDelay)
 		}

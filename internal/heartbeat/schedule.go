@@ -394,11 +394,7 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 			s.rounds++
 		}
 		g.round = s.rounds
-		delay := backoff(retryFirst, retryMax, g.failures)
-		if result == Denied {
-			delay = retryMax
-		}
-		g.close(now, s.limited(s.jitter(delay)))
+		g.close(now, s.Backoff(g.failures))
 	case None, PushedBack:
 	}
 	if g == nil || g.probing {
@@ -440,16 +436,10 @@ func (s *Schedule[T]) openGate(g *gate[T]) {
 	}
 }
 
-// Backoff returns the delay before an item whose requests have failed this many
-// times in a row is tried again.
-func (s *Schedule[T]) Backoff(result Result, failures int) time.Duration {
-	if result == Denied {
-		return s.limited(s.jitter(retryMax))
-	}
-	return s.limited(s.jitter(backoff(retryFirst, retryMax, failures)))
-}
-
-func (s *Schedule[T]) limited(d time.Duration) time.Duration {
+// Backoff returns the delay after this many requests in a row have failed: before an
+// item is tried again, or a namespace is probed.
+func (s *Schedule[T]) Backoff(failures int) time.Duration {
+	d := s.jitter(backoff(retryFirst, retryMax, failures))
 	if s.maxDelay > 0 {
 		return min(d, s.maxDelay)
 	}

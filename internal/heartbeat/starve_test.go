@@ -104,7 +104,7 @@ func (l *load) request() {
 	if e.gate.Namespace != "" && l.now > simFail {
 		e.failures++
 		l.s.Done(e, e.gate, Failed, 0, l.now)
-		l.s.Retry(e, l.now+l.s.Backoff(Failed, e.failures), l.now)
+		l.s.Retry(e, l.now+l.s.Backoff(e.failures), l.now)
 		return
 	}
 	l.s.Done(e, e.gate, Passed, 0, l.now)

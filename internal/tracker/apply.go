@@ -66,8 +66,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := w.entry
-	result := r.Outcome.forGate()
-	t.sched.Done(e, w.gate, result, r.RetryAfter, at)
+	t.sched.Done(e, w.gate, r.Outcome.forGate(), r.RetryAfter, at)
 	if e.life == forgotten {
 		return nil
 	}
@@ -82,22 +81,22 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 		if e.phase == claiming && w.Kind == Look && r.Outcome == Denied {
 			t.unseen(e, at) // a role that only permits creates
 		}
-		t.delay(e, result, failures+1, at)
+		t.delay(e, failures+1, at)
 	default:
 		t.apply(e, w, &r, now, &drops)
 		switch {
 		case e.life == forgotten:
 		case r.Outcome == Written && w.WritesSeries():
-			t.delay(e, heartbeat.Passed, 0, at)
+			t.delay(e, 0, at)
 		case r.Outcome == Taken, r.Outcome == Changed, r.Outcome == Refused && w.Kind == Look:
 			// The first look follows at once. If it does not help, something is wrong or
 			// someone else is as fast, and this must not become a hot loop.
-			t.delay(e, heartbeat.Failed, failures+1, at)
+			t.delay(e, failures+1, at)
 			if failures == 0 && w.Kind != Look {
 				e.extra.notBefore = 0
 			}
 		case r.Outcome == Refused:
-			t.delay(e, heartbeat.Passed, 0, at)
+			t.delay(e, 0, at)
 		}
 	}
 	if e.life != forgotten && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
@@ -255,7 +254,7 @@ func (e *Entry) failures() int {
 
 // delay says how many requests for e have failed in a row, and delays the next one
 // accordingly.
-func (t *Tracker) delay(e *Entry, result heartbeat.Result, failures int, at time.Duration) {
+func (t *Tracker) delay(e *Entry, failures int, at time.Duration) {
 	if failures == 0 {
 		if e.extra != nil {
 			e.extra.failures, e.extra.notBefore = 0, 0
@@ -266,7 +265,7 @@ func (t *Tracker) delay(e *Entry, result heartbeat.Result, failures int, at time
 		return
 	}
 	e.more().failures = failures
-	e.extra.notBefore = at + t.sched.Backoff(result, failures)
+	e.extra.notBefore = at + t.sched.Backoff(failures)
 }
 
 func (x *extra) isZero() bool {

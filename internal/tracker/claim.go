@@ -6,7 +6,6 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -318,7 +317,7 @@ func (t *Tracker) confirm(e *Entry, a attempt, at time.Duration) {
 	}
 	st.beatDue = false
 	t.planBeat(e)
-	t.delay(e, heartbeat.Passed, 0, at)
+	t.delay(e, 0, at)
 }
 
 // merge adds to e what others have written to its Event. Their occurrences are
@@ -340,7 +339,10 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 		e.raise(theirs)
 	}
 	e.spec.revision++
-	if theirs > 0 && e.life == closing && e.spec.state == series.Finished && found.State == series.Ongoing {
+	switch {
+	case e.life == closing && found.State.Closed():
+		e.spec.state = found.State
+	case e.life == closing && theirs > 0 && e.spec.state == series.Finished && found.State == series.Ongoing:
 		e.spec.state = series.Ongoing // it is quiet here, but not there
 	}
 	revision, count := e.spec.revision, e.spec.count

@@ -461,3 +461,34 @@ func TestEventOfAnotherEntryIsNotOwn(t *testing.T) {
 	assert.Equal(t, tended, tr.judgeFor(second, &found, start))
 	assert.Equal(t, own, tr.judgeFor(first, &found, start))
 }
+
+// A series is quiet here but not in another process, which ends it later.
+func TestClosingSeriesIsNotReopened(t *testing.T) {
+	k := testKey("a")
+	tr := New(Options{HeartbeatInterval: time.Minute}, start)
+	event := func(w *Write, version string, count int32, state series.State, last time.Time) *eventsv1.Event {
+		s := w.Series
+		s.Count, s.State, s.Last = count, state, last
+		e := s.Event()
+		e.ResourceVersion = version
+		return e
+	}
+	tr.Observe(k, Occurrence{}, start)
+	tr.Observe(k, Occurrence{}, start)
+	w := send(t, tr, start, Create)
+	tr.Apply(w, Result{Event: event(w, "1", 2, series.Ongoing, start)}, start)
+	tr.Advance(start.Add(time.Minute)) // a heartbeat is due, and has to wait
+	now := start.Add(6 * time.Minute)
+	tr.Advance(now)
+	tr.Apply(send(t, tr, now, Finish), Result{Outcome: Changed}, now)
+	w = send(t, tr, now, Look)
+	tr.Apply(w, Result{Event: event(w, "2", 5, series.Ongoing, now)}, now)
+	tr.Apply(send(t, tr, now, Heartbeat), Result{Outcome: Changed}, now)
+	now = now.Add(time.Minute)
+	tr.Advance(now)
+	w = send(t, tr, now, Look)
+	tr.Apply(w, Result{Event: event(w, "3", 5, series.Finished, now)}, now)
+	if w, _, ok := tr.Next(now); ok {
+		assert.True(t, w.Series.State.Closed(), "%v of %v at version %s", w.Kind, w.Series.State, w.Series.Version)
+	}
+}

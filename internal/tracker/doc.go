@@ -101,6 +101,8 @@
 //     attempts without a response can count twice then. It is never lost.
 //   - If an Event is deleted or expires while two processes write to it, and both
 //     learn that before either creates it again, what it said counts twice.
+//   - If the response to a create was lost, and the server then denies or refuses
+//     three looks, what the create said counts twice.
 //   - The Event of a process whose clock is more than ten minutes ahead is not
 //     continued.
 //   - Events are known by their names. An Event that was deleted and created by

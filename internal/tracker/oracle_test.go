@@ -565,7 +565,7 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 		if outcome == Denied && e.phase == claiming && w.kind == Look {
 			o.isUnseen(e)
 		}
-		o.failed(e, outcome == Denied, now)
+		o.failed(e, now)
 	default:
 		o.interpret(e, w, r, now)
 		switch {
@@ -574,7 +574,7 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 		case isSeries && outcome == Written, w.kind != Look && outcome == Refused:
 			e.failures, e.retry = 0, never
 		case outcome == Taken, outcome == Changed, outcome == Refused:
-			o.failed(e, false, now)
+			o.failed(e, now)
 			if failures == 0 && w.kind != Look {
 				e.retry = never // the first look follows at once
 			}
@@ -583,12 +583,9 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 	o.conclude(e, now)
 }
 
-func (o *oracle) failed(e *told, isDenied bool, now time.Duration) {
+func (o *oracle) failed(e *told, now time.Duration) {
 	e.failures++
 	delay := min(time.Second<<min(e.failures-1, 10), 2*time.Minute)
-	if isDenied {
-		delay = 2 * time.Minute
-	}
 	e.retry = now + delay
 }
 
@@ -861,7 +858,9 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	planned := e.knows.state == series.Ongoing
 	e.count += theirs
-	if theirs > 0 && e.life == closing && e.state == series.Finished && ev.state == series.Ongoing {
+	if e.life == closing && ev.state.Closed() {
+		e.state = ev.state
+	} else if e.life == closing && theirs > 0 && e.state == series.Finished && ev.state == series.Ongoing {
 		e.state = series.Ongoing
 	}
 	e.changes++

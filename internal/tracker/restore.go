@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -58,7 +57,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		theirs -= e.smallestAttempt()
 	}
 	t.adopt(e, found, theirs, at)
-	t.delay(e, heartbeat.Passed, 0, at)
+	t.delay(e, 0, at)
 	t.conclude(e, at, &drops)
 	return true, drops
 }
