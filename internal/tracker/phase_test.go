@@ -60,7 +60,7 @@ func situation(e *Entry) string {
 // time, if they do not say otherwise.
 func prepare(t *testing.T, script string) (*world, *Write) {
 	t.Helper()
-	w := newWorld(t, Options{Scope: SameController})
+	w := newWorld(t, Options{Scope: SameController}, newServer(t))
 	for line := range strings.SplitSeq(script, "; ") {
 		now, command := "0s", line
 		if first, rest, _ := strings.Cut(line, " "); strings.ContainsAny(first[:1], "-0123456789") {

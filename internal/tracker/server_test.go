@@ -21,7 +21,7 @@ import (
 )
 
 // server is an API server that complains about requests that no recorder should
-// send.
+// send, and keeps books in which every occurrence must be found again.
 type server struct {
 	t      *testing.T
 	api    fakeapi.Server
@@ -30,31 +30,46 @@ type server struct {
 	// versionless: the sink returns no resourceVersion, like one that is no API
 	// server.
 	versionless bool
+
+	books
+	all    []*stored // also those that were deleted
+	worlds []*world  // that write to it
 }
 
-// stored is what the books know of one Event, from its creation to its deletion.
+// books say for each tuple where its occurrences are, unless they are in Events.
+type books struct {
+	occurrences account
+	dropped     account // said to be lost
+	doubted     account // said to be lost, but the server has them: a response was lost
+	doubled     account // in Events twice; the package documentation says when
+	killed      account // not written
+}
+
+type account map[string]int
+
+// stored is what the books know of one Event.
 type stored struct {
 	event    *eventsv1.Event // as it is now, or was last
 	key      string          // short name of the key whose name it has
 	stranger strangeness     // empty if it has that key; otherwise nobody may change it
 	deleted  bool
 
-	// meddled is how much of the count others have written without the knowledge of
-	// the entry that tends it.
-	meddled int
-
-	// tender is the entry whose count includes that of this Event, and buried says
-	// that the count is among those that expired.
-	tender *Entry
-	buried bool
+	// within is how much of the count is also part of the counts of entries. The rest
+	// others have written, and those entries do not know.
+	within map[*Entry]int
+	// revived is how much of the count of a deleted Event is part of other Events, or
+	// will be.
+	revived int
 }
 
 func newServer(t *testing.T) *server {
-	s := &server{t: t, events: map[string]*stored{}}
+	s := &server{t: t, events: map[string]*stored{}, books: books{account{}, account{}, account{}, account{}, account{}}}
 	s.api.OnChange = func(_ string, before, after *eventsv1.Event) {
 		switch {
 		case before == nil:
-			s.events[after.Name] = &stored{event: after}
+			ev := &stored{event: after, within: map[*Entry]int{}}
+			s.all = append(s.all, ev)
+			s.events[after.Name] = ev
 		case after == nil:
 			s.events[before.Name].deleted = true
 			delete(s.events, before.Name)
@@ -157,9 +172,6 @@ func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
 	require.NoError(s.t, err)
 	_, err = s.api.Patch(context.Background(), ev.event, patch)
 	require.NoError(s.t, err)
-	if ev.tender != nil {
-		ev.meddled += n
-	}
 }
 
 // put stores an Event that nobody here has written.

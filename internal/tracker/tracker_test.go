@@ -261,7 +261,7 @@ func TestAnnotationsAreBounded(t *testing.T) {
 func TestPatchedIsCreated(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		w := newWorld(t, Options{})
+		w := newWorld(t, Options{}, newServer(t))
 		k := testKey("a")
 		now := time.Duration(0)
 		occur := func(note string, annotations map[string]string) {

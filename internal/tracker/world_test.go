@@ -48,7 +48,9 @@ type pair struct {
 	o *oracle
 }
 
-func newPair(t *testing.T, opts Options) pair { return pair{newWorld(t, opts), newOracle(opts)} }
+func newPair(t *testing.T, opts Options) pair {
+	return pair{newWorld(t, opts, newServer(t)), newOracle(opts)}
+}
 
 func (p pair) both(step func(machine) string) (got, want string) {
 	return p.each(func() string { return step(p.w) }, func() string { return step(p.o) })
@@ -225,8 +227,8 @@ func tupleOf(name string) string {
 	return tuple
 }
 
-// world is a Tracker, a server, and books in which every occurrence must be found
-// again. When its process is killed, another one comes with a new tracker.
+// world is one process of a controller: a tracker that writes to a server. When the
+// process is killed, another one comes with a new tracker.
 type world struct {
 	t        *testing.T
 	opts     Options
@@ -249,7 +251,6 @@ type world struct {
 	listed   []listed
 	dropped  []string
 
-	books       books
 	tends       map[*Entry]*stored // the Events whose counts are part of those of entries
 	unsure      map[*Entry]bool    // the server may know more than the tracker thinks
 	blind       map[*Entry]bool    // could not look at the Event that has its name
@@ -257,18 +258,6 @@ type world struct {
 	maxInFlight int
 	taken       int // occurrences that this tracker has seen
 }
-
-// books say for each tuple where its occurrences are.
-type books struct {
-	occurrences account
-	dropped     account // said to be lost
-	doubted     account // said to be lost, but the server has them: a response was lost
-	doubled     account // on the server twice; the package documentation says when
-	expired     account // were on the server once
-	killed      account // not written
-}
-
-type account map[string]int
 
 // listed is an Event at the time when the server listed it.
 type listed struct {
@@ -278,15 +267,9 @@ type listed struct {
 	as   *eventsv1.Event
 }
 
-func newWorld(t *testing.T, opts Options) *world {
-	w := &world{
-		t:      t,
-		opts:   opts.WithDefaults(),
-		remote: newServer(t),
-		keys:   map[series.Key]string{},
-		series: map[string]int{},
-		books:  books{account{}, account{}, account{}, account{}, account{}, account{}},
-	}
+func newWorld(t *testing.T, opts Options, remote *server) *world {
+	w := &world{t: t, opts: opts.WithDefaults(), remote: remote, keys: map[series.Key]string{}, series: map[string]int{}}
+	remote.worlds = append(remote.worlds, w)
 	w.begun(start)
 	return w
 }
@@ -377,7 +360,7 @@ func (w *world) losses() []string {
 func (w *world) lose(drops []Drop) {
 	for _, d := range drops {
 		key := w.keys[d.Key]
-		w.books.dropped[tupleOf(key)] += d.Count
+		w.remote.dropped[tupleOf(key)] += d.Count
 		w.dropped = append(w.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
 	}
 	for e := range w.labels {
@@ -388,49 +371,56 @@ func (w *world) lose(drops []Drop) {
 		if e.lost() == 0 && w.delivered(e) != e.counted() {
 			w.t.Errorf("%s is forgotten with %d occurrences, the server has %d", w.label(e), e.counted(), w.delivered(e))
 		}
-		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
 		w.leave(e)
 	}
 }
 
 // tend says that the count of e includes that of ev from now on.
 func (w *world) tend(e *Entry, ev *stored) {
-	key := w.tuple(e)
-	if ev.tender != nil && ev.tender != e && !w.settledUp[ev.tender] {
-		w.t.Errorf("%s and %s tend the same Event", w.label(ev.tender), w.label(e))
+	for other := range ev.within {
+		if w.tends[other] == ev && other != e && !w.settledUp[other] && !e.isSilent() {
+			w.t.Errorf("%s and %s tend the same Event", w.label(other), w.label(e))
+		}
 	}
 	if before := w.tends[e]; before != nil && before != ev {
 		w.t.Errorf("%s tends two Events", w.label(e))
 	}
-	if ev.buried {
-		w.books.expired[key] -= ev.count()
-		ev.buried = false
-	}
-	ev.tender = e
+	ev.within[e] = ev.count()
 	w.tends[e] = ev
 }
 
-// leave says that nobody tends the Event of e any more. Its count stays where it
-// is: on the server, or expired.
+// leave says that e is dropped. What it has written stays where it is.
 func (w *world) leave(e *Entry) {
-	ev := w.tends[e]
-	if ev == nil {
-		return
-	}
-	delete(w.tends, e)
-	ev.tender = nil
-	if ev.deleted {
-		ev.buried = true
-		w.books.expired[w.tuple(e)] += ev.count() - ev.meddled
-	}
-	ev.meddled = 0
+	w.remote.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
+	w.forgo(e)
 }
 
 // forgo says that the count of e does not include that of its Event any more.
 func (w *world) forgo(e *Entry) {
 	if ev := w.tends[e]; ev != nil {
+		delete(ev.within, e)
 		delete(w.tends, e)
-		ev.tender, ev.meddled = nil, 0
+	}
+}
+
+// move says that e has found out that its Event is deleted. If ev has its name now,
+// that has raised the count of e, which includes that of ev.
+func (w *world) move(e *Entry, ev *stored, raised int) {
+	count := 0
+	if ev != nil {
+		count = ev.count()
+	}
+	gone, again := w.tends[e], w.delivered(e)+raised-count
+	w.forgo(e)
+	switch {
+	case again < 0:
+		w.t.Errorf("%s has lost %d that are in another Event", w.label(e), -again)
+	case gone != nil:
+		w.remote.doubled[w.tuple(e)] += max(gone.revived+again-gone.count(), 0)
+		gone.revived = min(gone.revived+again, gone.count())
+	}
+	if ev != nil {
+		w.tend(e, ev)
 	}
 }
 
@@ -438,10 +428,7 @@ func (w *world) forgo(e *Entry) {
 // know.
 func (w *world) delivered(e *Entry) int {
 	if ev := w.tends[e]; ev != nil {
-		return ev.count() - ev.meddled
-	}
-	if e.isSilent() {
-		return e.counted() // another entry closes the same Event
+		return ev.within[e]
 	}
 	return 0
 }
@@ -449,23 +436,21 @@ func (w *world) delivered(e *Entry) int {
 // join says that e has found out what ev says, which has raised its count. known is
 // the part of the count of ev that e knew for certain to be its own.
 func (w *world) join(e *Entry, ev *stored, raised, known int) {
-	if ev.tender != e {
-		w.tend(e, ev)
-		return
-	}
-	switch twice := raised - ev.meddled; {
+	others := ev.count() - w.delivered(e)
+	switch twice := raised - others; {
+	case w.tends[e] != ev:
 	case twice < 0:
-		w.t.Errorf("%s: others have counted %d, of which %d are lost", w.label(e), ev.meddled, -twice)
-	case twice > 0 && (!w.unsure[e] || ev.meddled == 0 || twice > w.delivered(e)-known):
-		w.t.Errorf("%s counts %d twice: others have counted %d, its own were %d, of which it knew %d", w.label(e), twice, ev.meddled, w.delivered(e), known)
+		w.t.Errorf("%s: others have counted %d, of which %d are lost", w.label(e), others, -twice)
+	case twice > 0 && (!w.unsure[e] || others == 0 || twice > w.delivered(e)-known):
+		w.t.Errorf("%s counts %d twice: others have counted %d, its own were %d, of which it knew %d", w.label(e), twice, others, w.delivered(e), known)
 	default:
-		w.books.doubled[w.tuple(e)] += twice
+		w.remote.doubled[w.tuple(e)] += twice
 	}
-	ev.meddled = 0
+	w.tend(e, ev)
 }
 
 func (w *world) see(key, note string, now time.Duration) string {
-	w.books.occurrences[key]++
+	w.remote.occurrences[key]++
 	if w.distinct > 0 {
 		w.key(key + ":rest")
 		key = nameWith(key, note)
@@ -561,19 +546,26 @@ func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 	case r.Outcome != Written:
 	case e.life == forgotten:
 		// It was dropped before the server handled the request.
-		w.books.doubted[w.tuple(e)] += ev.count() - before
+		w.remote.doubted[w.tuple(e)] += ev.count() - before
 	case write.Creates():
-		if before := w.tends[e]; before != nil && !before.deleted {
+		switch before := w.tends[e]; {
+		case before == nil:
+		case before.deleted:
+			w.move(e, nil, 0)
+		default:
 			// It could not learn that it has one already.
 			if !w.blind[e] {
 				w.t.Errorf("%s creates a second Event", w.label(e))
 			}
-			w.books.doubled[w.tuple(e)] += w.delivered(e)
+			w.remote.doubled[w.tuple(e)] += w.delivered(e)
+			w.forgo(e)
 		}
-		w.forgo(e)
 		w.tend(e, ev)
-	case write.WritesSeries() && w.tends[e] != ev && !e.isSilent():
-		w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
+	case write.WritesSeries():
+		if w.tends[e] != ev {
+			w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
+		}
+		ev.within[e] = ev.count()
 	}
 	return r, ev
 }
@@ -589,18 +581,18 @@ func (w *world) answer(label string, now time.Duration) response {
 			known = int(e.smallestAttempt())
 		}
 	}
-	looks := r.Outcome == Written && write.Kind == Look
-	if looks && was == conflicted && w.tends[e] != ev {
-		w.forgo(e) // the Event that it had is gone
-	}
 	drops := w.tracker.Apply(write, r, start.Add(now))
-	switch {
-	case r.Outcome == Gone && e.life != forgotten && (write.WritesSeries() || was == conflicted):
-		w.forgo(e)
-	case looks && was != live && e.exists():
+	looks := r.Outcome == Written && write.Kind == Look && was != live
+	switch replaced := was == conflicted && w.tends[e] != ev; {
+	case looks && replaced && e.exists():
+		w.move(e, ev, e.counted()-count)
+	case looks && e.exists():
 		w.join(e, ev, e.counted()-count, known)
-		delete(w.unsure, e)
-	case r.Outcome == Written && write.WritesSeries():
+	case e.life == forgotten:
+	case looks && replaced, r.Outcome == Gone && (write.WritesSeries() || was == conflicted):
+		w.move(e, nil, 0)
+	}
+	if r.Outcome == Written && write.WritesSeries() || looks && e.exists() {
 		delete(w.unsure, e)
 	}
 	w.lose(drops)
@@ -655,9 +647,7 @@ func (w *world) refuse(label string, reason DropReason, now time.Duration) respo
 	was := e.phase
 	cannotMerge := was == conflicted && e.extra.claim.unseen == maxLooks-1
 	if e.life == accepting && (write.WritesSeries() || cannotMerge) {
-		// It counts from zero from now on. What the server has stays there.
-		w.books.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
-		w.leave(e)
+		w.leave(e) // it counts from zero from now on
 	}
 	w.lose(w.tracker.Apply(write, Result{Outcome: Refused, Reason: reason}, start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
@@ -758,7 +748,7 @@ func (w *world) accepting() string {
 func (w *world) stand(key string, at earlier) {
 	k, _ := w.key(key)
 	ev := w.remote.put(at.event(k, "controller-0"), key, "")
-	w.books.occurrences[tupleOf(key)] += ev.count()
+	w.remote.occurrences[tupleOf(key)] += ev.count()
 	w.listed = nil
 }
 
@@ -775,22 +765,15 @@ func (w *world) meddle(key string, name naming, n int, state series.State, now t
 		return "nothing there"
 	}
 	w.remote.meddle(ev, n, state, start.Add(now))
-	w.books.occurrences[tupleOf(key)] += n
+	w.remote.occurrences[tupleOf(key)] += n
 	w.listed = nil
 	return "changed"
 }
 
 func (w *world) delete(key string, name naming) string {
 	k, _ := w.key(key)
-	ev := w.remote.remove(name.of(k))
-	if ev == nil {
+	if ev := w.remote.remove(name.of(k)); ev == nil {
 		return "nothing there"
-	}
-	if ev.tender == nil {
-		ev.buried = true
-		w.books.expired[tupleOf(key)] += ev.count()
-	} else {
-		w.books.expired[tupleOf(key)] += ev.meddled
 	}
 	return "deleted"
 }
@@ -888,7 +871,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
 		w.tracker.schedule(e, at)
 	}
-	if !existed && (listed.ev.tender == nil || !e.isSilent()) {
+	if !existed {
 		w.tend(e, listed.ev)
 	}
 	w.lose(drops)
@@ -898,8 +881,8 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 func (w *world) kill(now time.Duration) string {
 	for e := range w.labels {
 		if e.life != forgotten {
-			w.books.killed[w.tuple(e)] += e.counted() - w.delivered(e)
-			w.leave(e)
+			w.remote.killed[w.tuple(e)] += e.counted() - w.delivered(e)
+			w.forgo(e)
 		}
 	}
 	w.lives++
@@ -907,11 +890,28 @@ func (w *world) kill(now time.Duration) string {
 	return "another process"
 }
 
-// check checks the invariants of the tracker, and the books.
+// check checks the invariants of the trackers, and the books.
 func (w *world) check() {
 	w.t.Helper()
-	checkInvariants(w.t, w.tracker, w.maxInFlight)
 	found := account{}
+	for _, other := range w.remote.worlds {
+		other.checkTracker(found)
+	}
+	for _, ev := range w.remote.all {
+		found[tupleOf(ev.key)] += ev.count() - ev.revived
+	}
+	b := w.remote.books
+	for key, want := range b.occurrences {
+		if sum := found[key] + b.dropped[key] + b.killed[key] - b.doubted[key] - b.doubled[key]; sum != want {
+			w.t.Errorf("%s: %d occurrences, but in the books are %d: %d written or still to be written, %+v", key, want, sum, found[key], b)
+		}
+	}
+}
+
+// checkTracker checks the tracker, and adds what it has still to write to found.
+func (w *world) checkTracker(found account) {
+	w.t.Helper()
+	checkInvariants(w.t, w.tracker, w.maxInFlight)
 	for e, label := range w.labels {
 		if _, inFlight := w.inFlight[e]; inFlight != w.tracker.sched.InFlight(e) {
 			w.t.Errorf("%s: in flight is %t, should be %t", label, !inFlight, inFlight)
@@ -924,19 +924,6 @@ func (w *world) check() {
 			w.t.Errorf("%s: according to the tracker the server knows %d, it knows %d", label, known, delivered)
 		}
 		found[w.tuple(e)] += e.counted() - delivered
-		if ev := w.tends[e]; ev != nil && ev.deleted {
-			found[w.tuple(e)] += delivered // the tracker does not know yet
-		}
-	}
-	for _, ev := range w.remote.events {
-		found[tupleOf(ev.key)] += ev.count()
-	}
-	b := w.books
-	for key, want := range b.occurrences {
-		sum := found[key] + b.expired[key] + b.dropped[key] + b.killed[key] - b.doubted[key] - b.doubled[key]
-		if sum != want {
-			w.t.Errorf("%s: %d occurrences, but in the books are %d: %d on the server or still to be written, %+v", key, want, sum, found[key], b)
-		}
 	}
 	if got := w.tracker.Stats(start).Occurrences; got != uint64(w.taken) {
 		w.t.Errorf("%d occurrences arrived, the tracker says %d", w.taken, got)
