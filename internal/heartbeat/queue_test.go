@@ -12,22 +12,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestEmptySchedule(t *testing.T) {
-	w := newWorld(t)
-	it := &item{}
-	for range 2 {
-		_, ok := w.Due(math.MaxInt64)
-		assert.False(t, ok)
-		assert.Empty(t, w.send())
-		_, ok = wakeOf(w.Schedule, w.now)
-		assert.False(t, ok)
-		w.Remove(it)
-		assert.Zero(t, *it)
-		w.Wait(it, w.now+time.Hour)
-		w.Remove(it)
-	}
-}
-
 func TestDueIsNeverEarly(t *testing.T) {
 	for _, at := range []time.Duration{0, 1, -1, time.Hour, -time.Hour, math.MinInt64 + 1, math.MaxInt64} {
 		w, it := newWorld(t), &item{}
@@ -40,39 +24,6 @@ func TestDueIsNeverEarly(t *testing.T) {
 		assert.Same(t, it, got)
 		assert.Zero(t, *it)
 	}
-}
-
-// An item that is ready already keeps its turn, and can get an earlier one.
-func TestReadyKeepsTheEarlierDueTime(t *testing.T) {
-	w := newWorld(t)
-	items := w.add("a", 4)
-	w.Ready(items[0], w.now+time.Hour, false, w.now)
-	w.Ready(items[3], 0, false, w.now)
-	w.Retry(items[1], w.now+1, w.now)
-	assert.Equal(t, []*item{items[3], items[0], items[2]}, w.send())
-	for _, hard := range []bool{true, false} {
-		w.Ready(items[1], w.now+1, hard, w.now)
-	}
-	w.Ready(items[0], 0, true, w.now) // in flight
-	assert.Equal(t, items[1:2], w.send())
-}
-
-func TestHardDeadlines(t *testing.T) {
-	w := newWorld(t)
-	soft, hard := w.add("a", 3), w.add("a", 9)
-	for i, it := range hard {
-		w.Ready(it, time.Duration(i), true, w.now)
-	}
-	w.Ready(hard[8], 0, false, w.now)
-	w.Ready(hard[8], w.now, true, w.now)
-	assert.Equal(t, []*item{hard[0], hard[8], hard[1], soft[0], hard[2], hard[3], hard[4], soft[1], hard[5], hard[6], hard[7], soft[2]}, w.send())
-
-	// A deadline that has not passed is as good as another.
-	w = newWorld(t)
-	soft, hard = w.add("a", 1), w.add("a", 1)
-	w.Ready(hard[0], w.now+1, true, w.now)
-	require.Equal(t, &w.soft, soft[0].slot.in)
-	assert.Equal(t, append(soft, hard...), w.send())
 }
 
 func TestQueueShrinks(t *testing.T) {
