@@ -42,49 +42,43 @@ func TestScripts(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			got := runScript(t, string(text))
-			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
-				return
-			}
-			require.Equal(t, string(text), got)
+			p := newPair(t, Options{})
+			golden(t, file, func(command string) string {
+				fields := strings.Fields(command)
+				if fields[0] == "options" {
+					opts, distinct := parseOptions(t, fields[1:])
+					p = newPair(t, opts)
+					p.w.distinct, p.o.distinct = distinct, distinct
+					return ""
+				}
+				result := runCommand(t, p, parse(t, time.ParseDuration, fields[0]), fields[1:])
+				p.w.check()
+				return cmp.Or(result, "nothing")
+			})
 		})
 	}
 }
 
-// runScript returns the script with the results.
-func runScript(t *testing.T, script string) string {
-	p := newPair(t, Options{})
+// golden requires that each line of a file is a command and what run returns for it.
+func golden(t *testing.T, file string, run func(command string) string) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
 	var out strings.Builder
-	defer func() {
-		if t.Failed() {
-			t.Logf("after\n%s", out.String())
+	for line := range strings.Lines(string(text)) {
+		command, _, _ := strings.Cut(strings.TrimSpace(line), "->")
+		if command != "" && command[0] != '#' {
+			if result := run(strings.TrimSpace(command)); result != "" {
+				line = fmt.Sprintf("%-36s -> %s\n", strings.TrimRight(command, " "), result)
+			}
 		}
-	}()
-	for _, line := range strings.SplitAfter(script, "\n") {
-		command, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "->")
-		fields := strings.Fields(command)
-		switch {
-		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
-			out.WriteString(line)
-			continue
-		case fields[0] == "options":
-			opts, distinct := parseOptions(t, fields[1:])
-			p = newPair(t, opts)
-			p.w.distinct, p.o.distinct = distinct, distinct
-			out.WriteString(line)
-			continue
-		}
-		result := runCommand(t, p, parse(t, time.ParseDuration, fields[0]), fields[1:])
-		fmt.Fprintf(&out, "%-36s -> %s\n", strings.TrimRight(command, " "), cmp.Or(result, "nothing"))
-		p.w.check()
-		if t.Failed() {
-			t.FailNow()
-		}
+		out.WriteString(line)
+		require.False(t, t.Failed(), "after\n%s", out.String())
 	}
-	return out.String()
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(out.String()), 0o666))
+		return
+	}
+	require.Equal(t, string(text), out.String())
 }
 
 // runCommand makes a step of a script with both machines. It returns what the
