@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/fakeapi"
-	"github.com/eventseries/eventseries/internal/wallclock"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -137,28 +136,6 @@ func TestSuccessorElsewhere(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&event.ObjectMeta, series.AnnotationSuccessor, successor)
 		_, w := claimed(t, k, event, Occurrence{})
 		assert.Equal(t, Create, w.Kind, successor)
-	}
-}
-
-// A wall clock that is set does not end what was restored.
-func TestWallClockIsSetAfterRestore(t *testing.T) {
-	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		begin := time.Now()
-		tr := New(Options{}, begin)
-		k := testKey("a")
-		found := restorable(k, begin.Add(-time.Hour).Round(0).Truncate(time.Microsecond), begin.Add(-10*time.Minute).Round(0).Truncate(time.Microsecond))
-		restored, _ := tr.Restore(found, begin)
-		require.True(t, restored)
-
-		now := wallclock.Set(begin.Add(5*time.Minute), by)
-		assert.Empty(t, tr.Advance(now))
-		_, counted, _ := tr.Count(k, now)
-		assert.True(t, counted)
-		beat(tr, entryOf(tr, k), now)
-		w := send(t, tr, now, Heartbeat)
-		assert.False(t, w.Series.Last.Before(found.Last))
-		assert.EqualValues(t, 8, w.Series.Count)
-		checkInvariants(t, tr, 1)
 	}
 }
 

@@ -308,14 +308,3 @@ func nameOf(k *series.Key, name string) (text naming, ok bool) {
 	first := at.Truncate(time.Microsecond)
 	return naming{unique: true, first: sinceStart(first), n: int(at.Sub(first))}, true
 }
-
-func compareNames(a, b naming) int {
-	switch {
-	case a.unique != b.unique && b.unique:
-		return -1
-	case a.unique != b.unique:
-		return 1
-	default:
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n))
-	}
-}

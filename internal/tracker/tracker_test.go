@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -133,57 +134,37 @@ func TestEntryIsSmall(t *testing.T) {
 	assert.Less(t, unsafe.Offsetof(e.notedAt), uintptr(2*cacheLine))
 }
 
-// Each field of a key makes a difference to its hash, except the note: keys that
-// differ in their notes alone are found at the same place.
+// Each field of a key makes a difference to its hash, and so does the border between
+// two, except for the note: keys that differ in their notes alone are found at the same
+// place.
 func TestFastHash(t *testing.T) {
 	seed := maphash.MakeSeed()
-	k := testKey("a")
-	seen := map[uint64]bool{fastHash(seed, k): true}
+	k := &series.Key{}
 	for i, word := range wordsOf(k) {
-		other := *k
-		wordsOf(&other)[i].SetString(word.String() + "x")
-		hash := fastHash(seed, &other)
-		assert.Equal(t, other.Note != "", seen[hash], "field %d", i)
+		word.SetString(strings.Repeat(string(rune('a'+i)), i+1))
+	}
+	note := slices.IndexFunc(wordsOf(k), func(word reflect.Value) bool { return word.String() == k.Note })
+	same := *k
+	seen := map[uint64]bool{fastHash(seed, &same): true}
+	assert.True(t, seen[fastHash(seed, k)])
+	for i := range wordsOf(k) {
+		longer, moved := *k, *k
+		word := wordsOf(&longer)[i]
+		word.SetString(word.String() + "x")
+		hash := fastHash(seed, &longer)
+		assert.Equal(t, i == note, seen[hash], "field %d", i)
 		seen[hash] = true
+		if words := wordsOf(&moved); i+1 < note {
+			text := words[i].String() + words[i+1].String()
+			words[i].SetString(text[:i])
+			words[i+1].SetString(text[i:])
+			assert.False(t, seen[fastHash(seed, &moved)], "the last byte of field %d", i)
+		}
 	}
 	assert.NotEqual(t, fastHash(maphash.MakeSeed(), k), fastHash(seed, k))
 
 	tr := New(Options{}, start)
-	noted := testKey("a:note")
-	assert.NotEqual(t, tr.nameHash(1, k), tr.nameHash(1, noted), "their names differ")
-}
-
-func FuzzFastHash(f *testing.F) {
-	f.Add("v1|Pod|ns|name|uid|path||||||Normal|Act|Reason|ctrl|inst", uint8(3))
-	f.Add(strings.Repeat("ab|", 16)+"ab", uint8(0))
-	f.Add("", uint8(16))
-	f.Fuzz(func(t *testing.T, text string, border uint8) {
-		seed := maphash.MakeSeed()
-		build := func() *series.Key {
-			k := &series.Key{}
-			words := wordsOf(k)
-			for i, part := range strings.SplitN(text, "|", len(words)-1) {
-				words[i].SetString(strings.Clone(part))
-			}
-			return k
-		}
-		k, same := build(), build()
-		if *k != *same || fastHash(seed, k) != fastHash(seed, same) {
-			t.Errorf("%+v is not the same as itself", k)
-		}
-		// The last byte of a field moves to the next one.
-		words := wordsOf(same)
-		i := int(border) % (len(words) - 2)
-		from, to := words[i].String(), words[i+1].String()
-		if from == "" {
-			return
-		}
-		words[i].SetString(from[:len(from)-1])
-		words[i+1].SetString(from[len(from)-1:] + to)
-		if same.Note == k.Note && fastHash(seed, k) == fastHash(seed, same) {
-			t.Errorf("%+v has the hash of %+v", k, same)
-		}
-	})
+	assert.NotEqual(t, tr.nameHash(1, testKey("a")), tr.nameHash(1, testKey("a:note")), "their names differ")
 }
 
 // A hot loop allocates nothing.
@@ -332,48 +313,61 @@ func TestStats(t *testing.T) {
 // the server learns do not go back.
 func TestWallClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
-		t.Run(by.String(), func(t *testing.T) {
-			begin := time.Now()
-			tr := New(Options{}, begin)
-			k := testKey("a")
-			e := observe(tr, k, begin, Occurrence{})
-			tr.Observe(k, Occurrence{}, begin.Add(time.Minute))
-			before := write(t, tr, begin.Add(time.Minute), Create)
-			assert.False(t, before.Series.Last.Before(before.Series.First))
-
-			now := wallclock.Set(begin.Add(5*time.Minute), by)
-			assert.Empty(t, tr.Advance(now))
-			_, counted, _ := tr.Count(k, now)
-			assert.True(t, counted)
-			assert.Equal(t, tr.offset(now).Truncate(time.Microsecond), e.last())
-			wake, _ := tr.Wake(now, false)
-			assert.False(t, wake.IsZero())
-			assert.Less(t, wake.Sub(now), 3*time.Minute)
-			beat(tr, e, now)
-			after := write(t, tr, now, Heartbeat)
-			assert.False(t, after.Series.Last.Before(before.Series.Last))
-			if by > 0 {
-				assert.Equal(t, now.UnixMicro(), after.Series.Last.UnixMicro(), "the new time is believed")
-			} else {
-				assert.Equal(t, before.Series.Last, after.Series.Last)
-			}
-
-			// It is set right again.
-			now = begin.Add(6 * time.Minute)
-			_, counted, _ = tr.Count(k, now)
-			assert.True(t, counted)
-			beat(tr, e, now)
-			assert.False(t, write(t, tr, now, Heartbeat).Series.Last.Before(after.Series.Last))
-
-			tr.Advance(wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
-			assert.Equal(t, [3]int{0, 1, 0}, sizes(tr))
-			now = wallclock.Set(begin.Add(12*time.Minute), by)
-			tr.Advance(now)
-			assert.Equal(t, [3]int{0, 0, 1}, sizes(tr))
-			assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Series.Last))
-			checkInvariants(t, tr, 0)
-		})
+		for _, restored := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restored %t", by, restored), func(t *testing.T) { testWallClockIsSet(t, by, restored) })
+		}
 	}
+}
+
+func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
+	begin := time.Now()
+	tr := New(Options{}, begin)
+	k := testKey("a")
+	at := func(d time.Duration) time.Time { return begin.Add(d).Round(0).Truncate(time.Microsecond) }
+	before, count := restorable(k, at(-time.Hour), at(-10*time.Minute)), 7
+	if restored {
+		ok, _ := tr.Restore(before, begin)
+		require.True(t, ok)
+	} else {
+		tr.Observe(k, Occurrence{}, begin)
+		tr.Observe(k, Occurrence{}, begin.Add(time.Minute))
+		before, count = &write(t, tr, begin.Add(time.Minute), Create).Series, 2
+		assert.False(t, before.Last.Before(before.First))
+	}
+	e := entryOf(tr, k)
+
+	now := wallclock.Set(begin.Add(5*time.Minute), by)
+	assert.Empty(t, tr.Advance(now))
+	_, counted, _ := tr.Count(k, now)
+	assert.True(t, counted)
+	assert.Equal(t, tr.offset(now).Truncate(time.Microsecond), e.last())
+	wake, _ := tr.Wake(now, false)
+	assert.False(t, wake.IsZero())
+	assert.Less(t, wake.Sub(now), 3*time.Minute)
+	beat(tr, e, now)
+	after := write(t, tr, now, Heartbeat)
+	assert.EqualValues(t, count+1, after.Series.Count)
+	assert.False(t, after.Series.Last.Before(before.Last))
+	if by > 0 {
+		assert.Equal(t, now.UnixMicro(), after.Series.Last.UnixMicro(), "the new time is believed")
+	} else {
+		assert.Equal(t, before.Last.UnixMicro(), after.Series.Last.UnixMicro())
+	}
+
+	// It is set right again.
+	now = begin.Add(6 * time.Minute)
+	_, counted, _ = tr.Count(k, now)
+	assert.True(t, counted)
+	beat(tr, e, now)
+	assert.False(t, write(t, tr, now, Heartbeat).Series.Last.Before(after.Series.Last))
+
+	tr.Advance(wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
+	assert.Equal(t, [3]int{0, 1, 0}, sizes(tr))
+	now = wallclock.Set(begin.Add(12*time.Minute), by)
+	tr.Advance(now)
+	assert.Equal(t, [3]int{0, 0, 1}, sizes(tr))
+	assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Series.Last))
+	checkInvariants(t, tr, 0)
 }
 
 // The first write comes after the clock was set back, so the first occurrence is in

@@ -808,7 +808,7 @@ func (w *world) all(key string) (all []listed) {
 		all = append(all, listed{ev.key, name, ev, as})
 	}
 	slices.SortFunc(all, func(a, b listed) int {
-		return cmp.Or(strings.Compare(a.key, b.key), compareNames(a.name, b.name))
+		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.as.Name, b.as.Name))
 	})
 	return all
 }
