@@ -23,12 +23,12 @@ import (
 
 // earlierEvent returns an Event of an earlier process that is alive at start.
 func earlierEvent(k *series.Key, count int32) *eventsv1.Event {
-	s := series.Series{
-		Key: *k, State: series.Ongoing, Namespace: "ns", Name: k.BaseName(), Note: "before", LastNote: "lately",
-		Annotations: map[string]string{"theirs": "1", "both": "theirs"},
-		First:       start.Add(-time.Hour).Truncate(time.Microsecond), Last: start.Add(-time.Minute).Truncate(time.Microsecond), Count: count,
-	}
-	return s.Event()
+	s := restorable(k, start.Add(-time.Hour).Truncate(time.Microsecond), start.Add(-time.Minute).Truncate(time.Microsecond))
+	s.Count, s.Note, s.LastNote = count, "before", "lately"
+	s.Annotations = map[string]string{"theirs": "1", "both": "theirs"}
+	event := s.Event()
+	event.Namespace = "ns"
+	return event
 }
 
 // claimed returns a new tracker with a series of k whose first write has found event
@@ -95,53 +95,10 @@ func TestAdoptedCountSaturates(t *testing.T) {
 	}
 }
 
-// A sink that returns nothing, or another Event, says nothing about the one that
-// has the name.
-func TestLookReturnsNothing(t *testing.T) {
-	k := testKey("a")
-	other := earlierEvent(k, 10)
-	other.Name = k.UniqueName(start.Truncate(time.Microsecond), 0)
-	for _, event := range []*eventsv1.Event{nil, {}, other} {
-		_, w := claimed(t, k, event, Occurrence{})
-		assert.Equal(t, Create, w.Kind)
-		assert.Equal(t, other.Name, w.Series.Name)
-	}
-}
-
-// The Event of a cluster-scoped object is in one namespace only.
-func TestAdoptFromAnotherNamespace(t *testing.T) {
-	k := testKey("a")
-	k.Regarding.Namespace = ""
-	for namespace, adopted := range map[string]bool{"kube-system": true, "default": false, "": false, "ns": false} {
-		event := earlierEvent(k, 10)
-		event.Namespace = namespace
-		_, w := claimed(t, k, event, Occurrence{})
-		assert.Equal(t, adopted, w.Kind == FlushCount, namespace)
-		found, err := series.FromEvent(event)
-		require.NoError(t, err)
-		restored, _ := New(Options{}, start).Restore(found, start)
-		assert.Equal(t, adopted, restored, namespace)
-	}
-}
-
-// A claim follows a successor only to a name that a series of the same key can have.
-func TestSuccessorElsewhere(t *testing.T) {
-	k := testKey("a")
-	for _, successor := range []string{
-		"", " ", "x", "x 2026-01-02T03:04:05Z", " " + k.UniqueName(start, 0), k.BaseName(), k.BaseName() + ".x",
-		testKey("b").UniqueName(start, 0), "../" + k.UniqueName(start, 0),
-	} {
-		event := earlierEvent(k, 10)
-		event.Annotations[series.AnnotationState] = "Finished"
-		metav1.SetMetaDataAnnotation(&event.ObjectMeta, series.AnnotationSuccessor, successor)
-		_, w := claimed(t, k, event, Occurrence{})
-		assert.Equal(t, Create, w.Kind, successor)
-	}
-}
-
 // foreign is an Event that an earlier process can have written, or anybody else.
 type foreign struct {
 	shared           bool // the scope of the tracker is the controller
+	clusterScoped    bool // the object has no namespace
 	name             string
 	state, successor string
 	count            int32
@@ -154,6 +111,9 @@ func (f *foreign) key() *series.Key {
 	k := testKey("a")
 	if f.shared {
 		k.ReportingInstance = ""
+	}
+	if f.clusterScoped {
+		k.Regarding.Namespace = ""
 	}
 	return k
 }
@@ -233,18 +193,30 @@ func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eve
 		`{"series":{"lastObservedTime":"9999-12-31T23:59:59.999999Z"}}`, `{"eventTime":"0001-01-01T00:00:00.000001Z"}`,
 		`{"series":{"lastObservedTime":null}}`, `{"regarding":{"resourceVersion":"1"}}`, `[]`, `null`,
 		`{"metadata":{"annotations":{"other":"x"}}}`, `{"metadata":{"name":"x"}}`, `{"metadata":{"resourceVersion":"-7"}}`,
+		`{"metadata":{"name":"","namespace":"","annotations":null},"eventTime":null,"series":null,"regarding":{"name":""}}`,
+		`{"metadata":{"name":"` + k.UniqueName(start.Truncate(time.Microsecond), 0) + `"}}`,
 	} {
-		f.Add(false, "", "Ongoing", "", int32(100), int64(3600), int64(60), []byte(patch))
+		f.Add(false, false, "", "Ongoing", "", int32(100), int64(3600), int64(60), []byte(patch))
 	}
-	f.Add(true, "", "Ongoing", unique, int32(math.MaxInt32), int64(3600), int64(60), []byte(`{"reportingInstance":""}`))
-	f.Add(false, "", "", "", int32(1), int64(60), int64(60), []byte(nil))
-	f.Add(false, "", "", unique+" 2026-01-02T03:04:05Z", int32(1), int64(3600), int64(3600), []byte(nil))
-	f.Add(false, unique, "Finished", k.BaseName(), int32(3), int64(3600), int64(3600), []byte(nil))
-	f.Add(true, unique, "Ongoing", unique, int32(3), int64(36000), int64(3600), []byte(nil))
-	f.Add(false, "", "Ongoing", "", int32(0), int64(math.MinInt64), int64(math.MaxInt64), []byte(nil))
-	f.Add(false, "", "Ongoing", "x", int32(-1), int64(-61), int64(-60), []byte(nil))
-	f.Fuzz(func(t *testing.T, shared bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
-		its := &foreign{shared, name, state, successor, count, age, lastAge, patch}
+	// The Event of a cluster-scoped object is in one namespace only.
+	for _, namespace := range []string{"kube-system", "default", "", "ns"} {
+		f.Add(false, true, "", "Ongoing", "", int32(10), int64(3600), int64(60), []byte(`{"metadata":{"namespace":"`+namespace+`"}}`))
+	}
+	for _, successor := range []string{
+		"", " ", "x", "x 2026-01-02T03:04:05Z", " " + unique, k.BaseName(), k.BaseName() + ".x",
+		testKey("b").UniqueName(start, 0), "../" + unique,
+	} {
+		f.Add(false, false, "", "Finished", successor, int32(10), int64(3600), int64(60), []byte(nil))
+	}
+	f.Add(true, false, "", "Ongoing", unique, int32(math.MaxInt32), int64(3600), int64(60), []byte(`{"reportingInstance":""}`))
+	f.Add(false, false, "", "", "", int32(1), int64(60), int64(60), []byte(nil))
+	f.Add(false, false, "", "", unique+" 2026-01-02T03:04:05Z", int32(1), int64(3600), int64(3600), []byte(nil))
+	f.Add(false, false, unique, "Finished", k.BaseName(), int32(3), int64(3600), int64(3600), []byte(nil))
+	f.Add(true, false, unique, "Ongoing", unique, int32(3), int64(36000), int64(3600), []byte(nil))
+	f.Add(false, false, "", "Ongoing", "", int32(0), int64(math.MinInt64), int64(math.MaxInt64), []byte(nil))
+	f.Add(false, false, "", "Ongoing", "x", int32(-1), int64(-61), int64(-60), []byte(nil))
+	f.Fuzz(func(t *testing.T, shared, clusterScoped bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
+		its := &foreign{shared, clusterScoped, name, state, successor, count, age, lastAge, patch}
 		check(t, its, its.event())
 	})
 }
@@ -262,15 +234,17 @@ func FuzzClaim(f *testing.F) {
 		tr.Observe(its.key(), Occurrence{Note: "now", Instance: "controller-8"}, start)
 		e := entryOf(tr, its.key())
 		looked := false
-		for requests, now := 0, start; ; requests++ {
+		for requests := 0; ; requests++ {
 			if requests > 7 {
 				t.Fatal("the claim does not end")
 			}
-			now = now.Add(time.Second)
-			tr.Advance(now)
-			w, _, ok := tr.Next(now)
+			tr.Flush(start).Stop() // retry at once
+			w, _, ok := tr.Next(start)
 			if !ok {
 				break
+			}
+			if !its.key().Named(w.Series.Name) {
+				t.Errorf("%s of %s, which no series of the key has", w.Kind, w.Series.Name)
 			}
 			has := event != nil && w.Series.Name == event.Name
 			r := Result{}
@@ -287,12 +261,13 @@ func FuzzClaim(f *testing.F) {
 			case !w.Creates() && w.Series.Count < its.count:
 				t.Errorf("%d becomes %d", its.count, w.Series.Count)
 			}
-			tr.Apply(w, r, now)
+			tr.Apply(w, r, start)
 			if w.Kind == Look && r.Outcome == Written && e.exists() != isAlive && (e.exists() || has) {
 				t.Errorf("%+v is adopted: %t", event, e.exists())
 			}
 			checkInvariants(t, tr, 1)
 		}
+		assert.True(t, e.exists(), e.phase)
 		assert.Equal(t, before, event, "a look does not change the Event")
 	})
 }

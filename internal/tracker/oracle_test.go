@@ -18,6 +18,7 @@ type oracle struct {
 	opts     Options
 	all      []*told
 	born     int // how many entries the processes before had
+	entries  map[string]int // how many of a key there were
 	known    map[string]*toldName
 	sealed   DropReason
 	distinct int // how many notes of a tuple have series of their own
@@ -112,7 +113,7 @@ type toldEvent struct {
 const noTime = time.Duration(math.MaxInt64)
 
 func newOracle(opts Options) *oracle {
-	return &oracle{opts: opts.WithDefaults(), known: map[string]*toldName{}, waitedFor: map[*told]int{}}
+	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, known: map[string]*toldName{}, waitedFor: map[*told]int{}}
 }
 
 // instance is the reportingInstance of this process.
@@ -274,13 +275,8 @@ func (o *oracle) under(tuple, note string, now time.Duration) (key, begins strin
 
 // enter makes an entry.
 func (o *oracle) enter(key string) *told {
-	n := 0
-	for _, e := range o.all {
-		if e.key == key {
-			n++
-		}
-	}
-	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, n+1), warning: isWarningKey(key)}
+	o.entries[key]++
+	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, o.entries[key]), warning: isWarningKey(key)}
 	e.knows.last, e.retry = math.MinInt64, never // there are times before the beginning
 	o.all = append(o.all, e)
 	return e
@@ -475,11 +471,7 @@ func (e *told) countBeat() {
 }
 
 func (o *oracle) planBeat(e *told) {
-	interval := o.opts.HeartbeatInterval
-	if first := o.opts.FirstHeartbeat; first != 0 && e.beats < 30 {
-		interval = min(interval, first<<e.beats)
-	}
-	e.beatAt = e.at + interval
+	e.beatAt = e.at + o.opts.intervals().After(e.beats)
 }
 
 func (o *oracle) begin(label string, now time.Duration) string {

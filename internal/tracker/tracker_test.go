@@ -226,18 +226,6 @@ func TestMergeAnnotations(t *testing.T) {
 	}
 }
 
-// Annotations whose keys never recur fill neither the memory nor the Event.
-func TestAnnotationsAreBounded(t *testing.T) {
-	tr := New(Options{}, start)
-	k := testKey("a")
-	e := observe(tr, k, start, Occurrence{})
-	for i := range 2000 {
-		tr.Describe(e, Occurrence{Annotations: map[string]string{fmt.Sprintf("trace-%d", i): strings.Repeat("x", 100)}}, start)
-	}
-	assert.LessOrEqual(t, size(e.spec.annotations), MaxAnnotationBytes)
-	assert.Contains(t, e.spec.annotations, "trace-0", "a patch removes nothing that the server may have")
-}
-
 // What is patched equals what would be created, however the series has changed.
 func TestPatchedIsCreated(t *testing.T) {
 	for seed := range uint64(100) {

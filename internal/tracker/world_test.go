@@ -474,37 +474,51 @@ func (w *world) begin(label string, now time.Duration) string {
 	if e.life == forgotten {
 		return "no write"
 	}
-	t, at := w.tracker, w.tracker.offset(start.Add(now))
-	t.mu.Lock()
-	t.sched.Ready(e, math.MinInt64, true, at)
-	// The schedule lets an ordinary entry go first now and then. Put that one back.
-	for other, _ := t.sched.Next(at); other != e; other, _ = t.sched.Next(at) {
-		t.sched.Done(other, other.Gate(), heartbeat.None, 0, at)
-		t.schedule(other, at)
-	}
-	t.mu.Unlock()
-	return w.start(e, now)
+	return w.start(now, func(t *Tracker, at time.Duration) *Entry {
+		t.sched.Ready(e, math.MinInt64, true, at)
+		// The schedule lets an ordinary entry go first now and then. Put that one back.
+		for other, _ := t.sched.Next(at); other != e; other, _ = t.sched.Next(at) {
+			t.sched.Done(other, other.Gate(), heartbeat.None, 0, at)
+			t.schedule(other, at)
+		}
+		return e
+	})
 }
 
 // next lets the schedule choose an entry, and begins its write.
 func (w *world) next(now time.Duration) (label, text string) {
-	w.tracker.mu.Lock()
-	e, ok := w.tracker.sched.Next(w.tracker.offset(start.Add(now)))
-	w.tracker.mu.Unlock()
-	if !ok {
-		return "", ""
-	}
-	return w.label(e), w.start(e, now)
+	text = w.start(now, func(t *Tracker, at time.Duration) *Entry {
+		e, ok := t.sched.Next(at)
+		if ok {
+			label = w.label(e)
+		}
+		return e
+	})
+	return label, text
 }
 
-// start begins the write of an entry in flight.
-func (w *world) start(e *Entry, now time.Duration) string {
+// locked runs f with the lock of the tracker, and enters what it drops into the books.
+func (w *world) locked(now time.Duration, f func(t *Tracker, at time.Duration, drops *[]Drop)) {
 	var drops []Drop
 	w.tracker.mu.Lock()
-	write, ok := w.tracker.start(e, start.Add(now), &drops)
+	f(w.tracker, w.tracker.offset(start.Add(now)), &drops)
 	w.tracker.mu.Unlock()
 	w.lose(drops)
-	if !ok {
+}
+
+// start begins the write of the entry that choose puts in flight.
+func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) *Entry) string {
+	var write *Write
+	var e *Entry
+	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
+		if e = choose(t, at); e != nil {
+			write, _ = t.start(e, start.Add(now), drops)
+		}
+	})
+	switch {
+	case e == nil:
+		return ""
+	case write == nil:
 		return "no write"
 	}
 	// Each request has a gate of its own, so none holds up another.
@@ -661,33 +675,31 @@ func (w *world) advance(now time.Duration) string {
 
 // expire ends an entry that has been quiet for too long, whatever else it waits for.
 func (w *world) expire(label string, now time.Duration) string {
-	e, at := w.entry(label), w.tracker.offset(start.Add(now))
-	var drops []Drop
-	w.tracker.mu.Lock()
-	if e.life == accepting && at-e.last() >= w.opts.FinishAfter {
-		w.tracker.end(e, series.Finished, at, &drops)
-	}
-	w.tracker.mu.Unlock()
-	w.lose(drops)
+	e := w.entry(label)
+	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
+		if e.life == accepting && at-e.last() >= w.opts.FinishAfter {
+			t.end(e, series.Finished, at, drops)
+		}
+	})
 	return ""
 }
 
 // beat makes the heartbeat of an entry due.
 func (w *world) beat(label string, now time.Duration) string {
-	e, at := w.entry(label), w.tracker.offset(start.Add(now))
-	var drops []Drop
-	w.tracker.mu.Lock()
-	if e.life == accepting {
-		e.status.beatAt = at
-		if _, inFlight := w.inFlight[e]; !inFlight {
-			w.tracker.tick(e, at, &drops)
-			if e.life != forgotten {
-				w.tracker.schedule(e, at)
-			}
+	e := w.entry(label)
+	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
+		if e.life != accepting {
+			return
 		}
-	}
-	w.tracker.mu.Unlock()
-	w.lose(drops)
+		e.status.beatAt = at
+		if _, inFlight := w.inFlight[e]; inFlight {
+			return
+		}
+		t.tick(e, at, drops)
+		if e.life != forgotten {
+			t.schedule(e, at)
+		}
+	})
 	return ""
 }
 
