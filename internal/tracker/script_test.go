@@ -42,12 +42,12 @@ func TestScripts(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			p := newPair(t, Options{})
+			p := newPair(t, Options{}, newServer(t))
 			golden(t, file, func(command string) string {
 				fields := strings.Fields(command)
 				if fields[0] == "options" {
 					opts, distinct := parseOptions(t, fields[1:])
-					p = newPair(t, opts)
+					p = newPair(t, opts, newServer(t))
 					p.w.distinct, p.o.distinct = distinct, distinct
 					return ""
 				}
@@ -143,7 +143,9 @@ func runCommand(t *testing.T, p pair, now time.Duration, words []string) string 
 	case "gone": // the Event of the write is deleted, and then answer
 		p.w.vanish(arg(1))
 		return end(answer)
-	case string(lost), string(failed), string(unsent), string(pushedBack), string(denied):
+	case "arrive":
+		return p.w.arrive()
+	case string(lost), string(late), string(failed), string(unsent), string(pushedBack), string(denied):
 		return end(func() response { return p.w.fail(arg(1), failure(words[0]), now) })
 	case "refuse":
 		return end(func() response { return p.w.refuse(arg(1), DropReason(arg(2)), now) })

@@ -48,8 +48,10 @@ type pair struct {
 	o *oracle
 }
 
-func newPair(t *testing.T, opts Options) pair {
-	return pair{newWorld(t, opts, newServer(t)), newOracle(opts)}
+func newPair(t *testing.T, opts Options, remote *server) pair {
+	p := pair{newWorld(t, opts, remote), newOracle(opts)}
+	p.o.lives = p.w.lives
+	return p
 }
 
 func (p pair) both(step func(machine) string) (got, want string) {
@@ -121,17 +123,17 @@ type failure string
 
 const (
 	lost       failure = "lost"       // the server handles it, and the response is lost
+	late       failure = "late"       // the same, but the server handles it later
 	failed     failure = "failed"     // it does not reach the server, but nobody knows
 	unsent     failure = "unsent"     // it does not reach the server
 	pushedBack failure = "pushedBack" // the server asks the client to slow down
 	denied     failure = "denied"     // the client has no permission
 )
 
-var failures = []failure{lost, failed, unsent, pushedBack, denied}
-
 // failureResults are what the tracker learns of failures.
 var failureResults = map[failure]Result{
 	lost:       {Outcome: Troubled},
+	late:       {Outcome: Troubled},
 	failed:     {Outcome: Troubled},
 	unsent:     {Outcome: Troubled, Unsent: true},
 	pushedBack: {Outcome: PushedBack},
@@ -246,15 +248,17 @@ type world struct {
 	series  map[string]int        // how many entries of a key there were
 
 	inFlight map[*Entry]*Write
-	requests int // so far
+	late     []*Write // whose requests the server has yet to handle, though they failed
+	requests int      // so far
 	pending  *Flush
 	listed   []listed
-	dropped  []string
+	lost     []string
 
 	tends       map[*Entry]*stored // the Events whose counts are part of those of entries
 	unsure      map[*Entry]bool    // the server may know more than the tracker thinks
 	blind       map[*Entry]bool    // could not look at the Event that has its name
 	settledUp   map[*Entry]bool    // forgotten, and in the books as that
+	dropped     map[*Entry]uint64  // the revisions up to which all was dropped
 	maxInFlight int
 	taken       int // occurrences that this tracker has seen
 }
@@ -269,10 +273,15 @@ type listed struct {
 
 func newWorld(t *testing.T, opts Options, remote *server) *world {
 	w := &world{t: t, opts: opts.WithDefaults(), remote: remote, keys: map[series.Key]string{}, series: map[string]int{}}
+	w.lives = leaderLives * len(remote.worlds)
 	remote.worlds = append(remote.worlds, w)
 	w.begun(start)
 	return w
 }
+
+// leaderLives is how many lives each of several leaders has at most. Their instances
+// follow from it.
+const leaderLives = 1000
 
 // day is the age of a tracker when its process begins. The clock of a history can be
 // set back, but not to before that.
@@ -292,6 +301,7 @@ func (w *world) begun(now time.Time) {
 	w.unsure = map[*Entry]bool{}
 	w.blind = map[*Entry]bool{}
 	w.settledUp = map[*Entry]bool{}
+	w.dropped = map[*Entry]uint64{}
 }
 
 // key returns the key with a short name, and the instance of this process.
@@ -351,9 +361,9 @@ func (w *world) places() []place {
 }
 
 func (w *world) losses() []string {
-	dropped := w.dropped
-	w.dropped = nil
-	return dropped
+	lost := w.lost
+	w.lost = nil
+	return lost
 }
 
 // lose enters drops, and the entries that have come to their end, into the books.
@@ -361,7 +371,7 @@ func (w *world) lose(drops []Drop) {
 	for _, d := range drops {
 		key := w.keys[d.Key]
 		w.remote.dropped[tupleOf(key)] += d.Count
-		w.dropped = append(w.dropped, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
+		w.lost = append(w.lost, fmt.Sprintf("%s x%d %s", key, d.Count, d.Reason))
 	}
 	for e := range w.labels {
 		if e.life != forgotten || w.settledUp[e] {
@@ -375,8 +385,8 @@ func (w *world) lose(drops []Drop) {
 	}
 }
 
-// tend says that the count of e includes that of ev from now on.
-func (w *world) tend(e *Entry, ev *stored) {
+// tend says that the count of e includes that of ev, as far as it knows that.
+func (w *world) tend(e *Entry, ev *stored, count int) {
 	for other := range ev.within {
 		if w.tends[other] == ev && other != e && !w.settledUp[other] && !e.isSilent() {
 			w.t.Errorf("%s and %s tend the same Event", w.label(other), w.label(e))
@@ -385,13 +395,17 @@ func (w *world) tend(e *Entry, ev *stored) {
 	if before := w.tends[e]; before != nil && before != ev {
 		w.t.Errorf("%s tends two Events", w.label(e))
 	}
-	ev.within[e] = ev.count()
+	ev.within[e] = count
 	w.tends[e] = ev
 }
 
 // leave says that e is dropped. What it has written stays where it is.
 func (w *world) leave(e *Entry) {
-	w.remote.doubted[w.tuple(e)] += w.delivered(e) - int(e.status.count)
+	doubted := w.delivered(e) - int(e.status.count)
+	if doubted != 0 && !w.unsure[e] {
+		w.t.Errorf("%s is dropped, and %d of it are in an Event", w.label(e), doubted)
+	}
+	w.remote.doubted[w.tuple(e)] += doubted
 	w.forgo(e)
 }
 
@@ -416,11 +430,15 @@ func (w *world) move(e *Entry, ev *stored, raised int) {
 	case again < 0:
 		w.t.Errorf("%s has lost %d that are in another Event", w.label(e), -again)
 	case gone != nil:
-		w.remote.doubled[w.tuple(e)] += max(gone.revived+again-gone.count(), 0)
-		gone.revived = min(gone.revived+again, gone.count())
+		twice := max(gone.revived+again-gone.count(), 0)
+		if twice > 0 && len(w.remote.worlds) == 1 {
+			w.t.Errorf("%s writes %d of a deleted Event twice", w.label(e), twice)
+		}
+		w.remote.doubled[w.tuple(e)] += twice
+		gone.revived += again - twice
 	}
 	if ev != nil {
-		w.tend(e, ev)
+		w.tend(e, ev, count)
 	}
 }
 
@@ -433,10 +451,10 @@ func (w *world) delivered(e *Entry) int {
 	return 0
 }
 
-// join says that e has found out what ev says, which has raised its count. known is
-// the part of the count of ev that e knew for certain to be its own.
-func (w *world) join(e *Entry, ev *stored, raised, known int) {
-	others := ev.count() - w.delivered(e)
+// join says that e has found out that the count of ev is count, which has raised its
+// own. known is the part that e knew for certain to be its own.
+func (w *world) join(e *Entry, ev *stored, count, raised, known int) {
+	others := count - w.delivered(e)
 	switch twice := raised - others; {
 	case w.tends[e] != ev:
 	case twice < 0:
@@ -446,7 +464,7 @@ func (w *world) join(e *Entry, ev *stored, raised, known int) {
 	default:
 		w.remote.doubled[w.tuple(e)] += twice
 	}
-	w.tend(e, ev)
+	w.tend(e, ev, count)
 }
 
 func (w *world) see(key, note string, now time.Duration) string {
@@ -547,8 +565,8 @@ func (w *world) outcome(label string) (*Entry, *Write) {
 }
 
 // do has the server make a write, and keeps the books.
-func (w *world) do(e *Entry, write *Write) (Result, *stored) {
-	before := 0
+func (w *world) do(write *Write) (Result, *stored) {
+	e, before := write.entry, 0
 	if ev := w.remote.events[write.Series.Name]; ev != nil && !write.Creates() {
 		before = ev.count()
 	}
@@ -558,7 +576,7 @@ func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 	}
 	switch {
 	case r.Outcome != Written:
-	case e.life == forgotten:
+	case e.life == forgotten, write.revision <= w.dropped[e]:
 		// It was dropped before the server handled the request.
 		w.remote.doubted[w.tuple(e)] += ev.count() - before
 	case write.Creates():
@@ -574,7 +592,7 @@ func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 			w.remote.doubled[w.tuple(e)] += w.delivered(e)
 			w.forgo(e)
 		}
-		w.tend(e, ev)
+		w.tend(e, ev, ev.count())
 	case write.WritesSeries():
 		if w.tends[e] != ev {
 			w.t.Errorf("%s of %s goes to an Event that is not its own", write.Kind, w.label(e))
@@ -584,10 +602,20 @@ func (w *world) do(e *Entry, write *Write) (Result, *stored) {
 	return r, ev
 }
 
+// arrive has the server handle the oldest request that is late.
+func (w *world) arrive() string {
+	if len(w.late) == 0 {
+		return "nothing is late"
+	}
+	r, _ := w.do(w.late[0])
+	w.late = w.late[1:]
+	return r.Outcome.String()
+}
+
 // answer has the server make a write, and tells the tracker the result.
 func (w *world) answer(label string, now time.Duration) response {
 	e, write := w.outcome(label)
-	r, ev := w.do(e, write)
+	r, ev := w.do(write)
 	was, count, known := e.phase, e.counted(), int(e.status.count)
 	if was == claiming {
 		known = math.MaxInt32
@@ -596,17 +624,17 @@ func (w *world) answer(label string, now time.Duration) response {
 		}
 	}
 	drops := w.tracker.Apply(write, r, start.Add(now))
-	looks := r.Outcome == Written && write.Kind == Look && was != live
+	looks, adopted := r.Outcome == Written && write.Kind == Look && was != live, e.phase == live
 	switch replaced := was == conflicted && w.tends[e] != ev; {
-	case looks && replaced && e.exists():
+	case looks && replaced && adopted:
 		w.move(e, ev, e.counted()-count)
-	case looks && e.exists():
-		w.join(e, ev, e.counted()-count, known)
-	case e.life == forgotten:
+	case looks && adopted:
+		w.join(e, ev, ev.count(), e.counted()-count, known)
+	case e.life == forgotten && e.lost() == 0: // it was restored, and has not occurred
 	case looks && replaced, r.Outcome == Gone && (write.WritesSeries() || was == conflicted):
 		w.move(e, nil, 0)
 	}
-	if r.Outcome == Written && write.WritesSeries() || looks && e.exists() {
+	if r.Outcome == Written && write.WritesSeries() || looks && adopted {
 		delete(w.unsure, e)
 	}
 	w.lose(drops)
@@ -634,10 +662,13 @@ func (w *world) told(ev *stored, event *eventsv1.Event) *toldEvent {
 
 func (w *world) fail(label string, how failure, now time.Duration) response {
 	e, write := w.outcome(label)
-	if how == lost {
-		w.do(e, write)
-		w.unsure[e] = w.unsure[e] || write.WritesSeries()
+	switch how {
+	case lost:
+		w.do(write)
+	case late:
+		w.late = append(w.late, write)
 	}
+	w.unsure[e] = w.unsure[e] || write.WritesSeries() && (how == lost || how == late)
 	was := e.phase
 	r := failureResults[how]
 	w.lose(w.tracker.Apply(write, r, start.Add(now)))
@@ -662,6 +693,7 @@ func (w *world) refuse(label string, reason DropReason, now time.Duration) respo
 	cannotMerge := was == conflicted && e.extra.claim.unseen == maxLooks-1
 	if e.life == accepting && (write.WritesSeries() || cannotMerge) {
 		w.leave(e) // it counts from zero from now on
+		w.dropped[e] = e.spec.revision
 	}
 	w.lose(w.tracker.Apply(write, Result{Outcome: Refused, Reason: reason}, start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
@@ -873,7 +905,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 	count, existed := counts[e]
 	switch {
 	case existed:
-		w.join(e, listed.ev, e.counted()-count, 0)
+		w.join(e, listed.ev, int(found.Count), e.counted()-count, 0)
 		delete(w.unsure, e)
 	case e.life == accepting && found.State == series.Ongoing:
 		at := w.tracker.offset(now)
@@ -884,7 +916,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		w.tracker.schedule(e, at)
 	}
 	if !existed {
-		w.tend(e, listed.ev)
+		w.tend(e, listed.ev, int(found.Count))
 	}
 	w.lose(drops)
 	return w.label(e)
@@ -895,6 +927,7 @@ func (w *world) kill(now time.Duration) string {
 		if e.life != forgotten {
 			w.remote.killed[w.tuple(e)] += e.counted() - w.delivered(e)
 			w.forgo(e)
+			e.life = forgotten
 		}
 	}
 	w.lives++
