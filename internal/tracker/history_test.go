@@ -76,7 +76,7 @@ type history struct {
 	faults    []failure
 	roomy     bool // there is room for all, so series live long and are written often
 	slow      bool // the server answers slowly, otherwise more entries are written in time
-	calm      bool // the server refuses nothing, so series are shared by leaders for long
+	calm      bool // the server refuses nothing, and workers are fast, so leaders share series
 	keys      []string
 	now       time.Duration
 	clocks    map[*world]time.Duration // how far they are ahead
@@ -92,7 +92,7 @@ func newHistory(t *testing.T, seed uint64, leaders int, forgetful bool) *history
 		EventTTL:       []time.Duration{20 * time.Minute, time.Hour}[rng.IntN(2)],
 		Scope:          []Scope{SameInstance, SameController}[rng.IntN(2)],
 	}
-	roomy := rng.IntN(3) == 0
+	roomy := rng.IntN(2) == 0
 	if roomy {
 		opts.Capacity = spreadFrom // above that, heartbeats depend on hashes
 	}
@@ -114,17 +114,36 @@ func newHistory(t *testing.T, seed uint64, leaders int, forgetful bool) *history
 			h.o = nil
 		}
 		h.w.begun(start.Add(-day))
+		if len(h.pairs) > 0 {
+			h.setClock()
+		}
 		h.pairs = append(h.pairs, h.pair)
 	}
 	return h
 }
 
+// setClock sets the clock of a process up to five minutes ahead or behind.
+func (h *history) setClock() {
+	h.clocks[h.w] = time.Duration(h.rng.Int64N(int64(10*time.Minute))) - 5*time.Minute
+}
+
 // do makes a step as a script does.
-func (h *history) do(format string, args ...any) {
+func (h *history) do(format string, args ...any) (result string) {
 	h.t.Helper()
 	command := fmt.Sprintf(format, args...)
-	result := runCommand(h.t, h.pair, h.now+h.clocks[h.w], strings.Fields(command))
+	result = runCommand(h.t, h.pair, h.now+h.clocks[h.w], strings.Fields(command))
 	h.told = append(h.told, fmt.Sprintf("%d: %s %s -> %s", h.w.lives, h.now, command, result))
+	return result
+}
+
+// work makes the requests that are ready.
+func (h *history) work(respond func(label string, kind Kind)) {
+	for h.w.tracker.Stats(start).Ready > 0 {
+		label, _, _ := strings.Cut(h.do("next"), " ")
+		if write, ok := h.w.inFlight[h.w.entries[label]]; ok {
+			respond(label, write.Kind)
+		}
+	}
 }
 
 func oneOf[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
@@ -211,12 +230,7 @@ func (h *history) drain() {
 					}
 				}
 				h.do("advance")
-				for h.w.tracker.Stats(start).Ready > 0 {
-					h.do("next")
-					for e := range h.w.inFlight {
-						h.do("answer %s", h.w.labels[e])
-					}
-				}
+				h.work(func(label string, _ Kind) { h.do("answer %s", label) })
 				h.check()
 			}
 		}
@@ -239,6 +253,8 @@ func (h *history) step() {
 	case pick < 40 || len(h.w.order) == 0:
 		key := oneOf(h.rng, h.keys...)
 		h.do("see %s %s", key, oneOf(h.rng, "", "one", "two", "three"))
+	case pick < 50 && h.calm:
+		h.work(h.respond)
 	case pick < 50:
 		h.do("next")
 	case pick < 60:
@@ -273,7 +289,7 @@ func (h *history) step() {
 	case h.rng.IntN(2) == 0:
 		if h.restarts {
 			h.do("kill")
-			h.clocks[h.w] = time.Duration(h.rng.Int64N(int64(10*time.Minute))) - 5*time.Minute
+			h.setClock()
 		}
 		// What is not known to the new process can be anything.
 		for _, key := range h.keys {
