@@ -210,6 +210,10 @@ func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eve
 	}
 	f.Add(true, false, "", "Ongoing", unique, int32(math.MaxInt32), int64(3600), int64(60), []byte(`{"reportingInstance":""}`))
 	f.Add(false, false, "", "", "", int32(1), int64(60), int64(60), []byte(nil))
+	// It begins as the series does.
+	for _, count := range []int32{0, 1, 2, 3, math.MaxInt32} {
+		f.Add(false, false, "", "Finished", "", count, int64(0), int64(0), []byte(`{"eventTime":"2026-01-02T03:04:05.123456Z","series":{"lastObservedTime":"2026-01-02T03:04:05.123456Z"}}`))
+	}
 	f.Add(false, false, "", "", unique+" 2026-01-02T03:04:05Z", int32(1), int64(3600), int64(3600), []byte(nil))
 	f.Add(false, false, unique, "Finished", k.BaseName(), int32(3), int64(3600), int64(3600), []byte(nil))
 	f.Add(true, false, unique, "Ongoing", unique, int32(3), int64(36000), int64(3600), []byte(nil))
@@ -222,53 +226,64 @@ func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eve
 }
 
 // Whatever Event has the name that a series wants, the series has an Event after a
-// few requests, and it is that Event only if that belongs to the same series.
+// few requests, and it is that Event only if that belongs to the same series. The same
+// holds if another Event is where that of the series was.
 func FuzzClaim(f *testing.F) {
 	fuzzForeign(f, func(t *testing.T, its *foreign, event *eventsv1.Event) {
-		before := event.DeepCopy()
 		ours, isAlive := false, false
 		if event != nil {
 			ours, isAlive = belongs(its.key(), its.shared, event)
 		}
-		tr := its.tracker()
-		tr.Observe(its.key(), Occurrence{Note: "now", Instance: "controller-8"}, start)
-		e := entryOf(tr, its.key())
-		looked := false
-		for requests := 0; ; requests++ {
-			if requests > 7 {
-				t.Fatal("the claim does not end")
+		for _, conflicted := range []bool{false, true} {
+			before := event.DeepCopy()
+			tr := its.tracker()
+			occurrence := Occurrence{Note: "now", Instance: "controller-7"}
+			e := observe(tr, its.key(), start, occurrence)
+			if conflicted {
+				w := send(t, tr, start, Create)
+				created := w.Series.Event()
+				created.ResourceVersion = "1"
+				tr.Apply(w, Result{Event: created}, start)
+				tr.Observe(its.key(), occurrence, start)
+				tr.Apply(send(t, tr, start, MakeSeries), Result{Outcome: Changed}, start)
 			}
-			tr.Flush(start).Stop() // retry at once
-			w, _, ok := tr.Next(start)
-			if !ok {
-				break
+			looked := false
+			for requests := 0; ; requests++ {
+				if requests > 7 {
+					t.Fatal("the claim does not end")
+				}
+				tr.Flush(start).Stop() // retry at once
+				w, _, ok := tr.Next(start)
+				if !ok {
+					break
+				}
+				if !its.key().Named(w.Series.Name) {
+					t.Errorf("%s of %s, which no series of the key has", w.Kind, w.Series.Name)
+				}
+				has := event != nil && w.Series.Name == event.Name
+				r := Result{}
+				switch {
+				case w.Kind == Close && !ours, w.Kind == Signpost && !ours && has:
+					t.Errorf("%s of an Event of another key", w.Kind)
+				case w.Creates() && (requests == 0 || has):
+					r.Outcome = Taken
+				case w.Kind == Look && !has && looked:
+					r.Outcome = Gone
+				case w.Kind == Look:
+					// At first the Event is also returned for names that it does not have.
+					looked, r.Event = true, event
+				case has && w.WritesSeries() && w.Series.Count < its.count:
+					t.Errorf("%d becomes %d", its.count, w.Series.Count)
+				}
+				tr.Apply(w, r, start)
+				if !conflicted && w.Kind == Look && r.Outcome == Written && e.exists() != isAlive && (e.exists() || has) {
+					t.Errorf("%+v is adopted: %t", event, e.exists())
+				}
+				checkInvariants(t, tr, 1)
 			}
-			if !its.key().Named(w.Series.Name) {
-				t.Errorf("%s of %s, which no series of the key has", w.Kind, w.Series.Name)
-			}
-			has := event != nil && w.Series.Name == event.Name
-			r := Result{}
-			switch {
-			case w.Kind == Close && !ours, w.Kind == Signpost && !ours:
-				t.Errorf("%s of an Event of another key", w.Kind)
-			case w.Creates() && (requests == 0 || has):
-				r.Outcome = Taken
-			case w.Kind == Look && !has && looked:
-				r.Outcome = Gone
-			case w.Kind == Look:
-				// At first the Event is also returned for names that it does not have.
-				looked, r.Event = true, event
-			case !w.Creates() && w.Series.Count < its.count:
-				t.Errorf("%d becomes %d", its.count, w.Series.Count)
-			}
-			tr.Apply(w, r, start)
-			if w.Kind == Look && r.Outcome == Written && e.exists() != isAlive && (e.exists() || has) {
-				t.Errorf("%+v is adopted: %t", event, e.exists())
-			}
-			checkInvariants(t, tr, 1)
+			assert.True(t, e.exists(), e.phase)
+			assert.Equal(t, before, event, "a look does not change the Event")
 		}
-		assert.True(t, e.exists(), e.phase)
-		assert.Equal(t, before, event, "a look does not change the Event")
 	})
 }
 
