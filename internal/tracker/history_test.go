@@ -215,15 +215,23 @@ func (h *history) check() {
 	}
 }
 
+// arriveAll has the server handle all late requests. None is late for as long as it
+// takes until an Event expires.
+func (h *history) arriveAll() {
+	for _, p := range h.pairs {
+		for len(p.w.late) > 0 {
+			p.w.arrive()
+		}
+	}
+}
+
 // drain has everything written that is not, until nothing is tracked.
 func (h *history) drain() {
 	for range 3 {
 		for _, h.pair = range h.pairs {
 			for range 5 {
 				h.now += time.Hour
-				for len(h.w.late) > 0 {
-					h.do("arrive")
-				}
+				h.arriveAll()
 				for _, label := range h.w.order {
 					if _, inFlight := h.w.inFlight[h.w.entries[label]]; inFlight {
 						h.do("answer %s", label)
@@ -302,6 +310,7 @@ func (h *history) step() {
 	case h.rng.IntN(2) == 0:
 		if all := h.w.all(""); len(all) > 0 {
 			at := oneOf(h.rng, all...)
+			h.arriveAll()
 			h.do("delete %s %s", at.key, at.name)
 		}
 	default:
@@ -321,6 +330,7 @@ func (h *history) respond(label string, kind Kind) {
 	}
 	switch {
 	case outcome < 2:
+		h.arriveAll()
 		h.do("gone %s", label)
 	case kind == Look && outcome >= 12, outcome == 2 && !h.calm:
 		h.do("refuse %s Malformed", label)

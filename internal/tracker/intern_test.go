@@ -79,31 +79,6 @@ func TestInternShares(t *testing.T) {
 	assert.Equal(t, "controller-1", anyInstance.shared.reporter)
 }
 
-// FuzzIntern compares interned keys with keys.
-func FuzzIntern(f *testing.F) {
-	f.Add("v1", "Pod", "ns", "name", "uid", "v1", "Pod", "ns", "name", "uid")
-	f.Add("", "", "", "x", "", "", "", "x", "", "")
-	f.Fuzz(func(t *testing.T, a, b, c, d, e, aa, bb, cc, dd, ee string) {
-		// The same few words in several places, so that those of one could be taken for
-		// those of another.
-		interned := func(v vocabulary, a, b, c, d, e string) (series.Key, internedKey) {
-			k := series.Key{
-				Regarding: series.Reference{APIVersion: a, Kind: b, Namespace: c, Name: d, UID: "u", FieldPath: e},
-				Related:   series.Reference{APIVersion: b, Kind: a, Namespace: d, Name: e},
-				Type:      a, Action: b, Reason: c, Note: d,
-			}
-			return k, v.intern(&k, "")
-		}
-		v := vocabulary{}
-		k1, c1 := interned(v, a, b, c, d, e)
-		k2, c2 := interned(v, aa, bb, cc, dd, ee)
-		assert.Equal(t, k1, c1.full())
-		assert.Equal(t, k1 == k2, c1.is(&k2))
-		assert.Equal(t, k1 == k2, c2.is(&k1))
-		assert.Equal(t, tupleKey(&k1) == tupleKey(&k2), c1.isOfTuple(&k2))
-	})
-}
-
 // tupleKey returns k without what distinguishes series of the same tuple.
 func tupleKey(k *series.Key) series.Key {
 	tuple := *k

@@ -17,7 +17,7 @@ import (
 type oracle struct {
 	opts     Options
 	all      []*told
-	born     int // how many entries the processes before had
+	born     int            // how many entries the processes before had
 	entries  map[string]int // how many of a key there were
 	known    map[string]*toldName
 	sealed   DropReason

@@ -207,22 +207,17 @@ func parseStand(t *testing.T, words []string) earlier {
 
 func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	t.Helper()
+	flags := flag.NewFlagSet("options", flag.ContinueOnError)
+	flags.IntVar(&opts.Capacity, "capacity", 0, "")
+	flags.DurationVar(&opts.FinishAfter, "finishAfter", 0, "")
+	flags.DurationVar(&opts.EventTTL, "ttl", 0, "")
+	flags.IntVar(&distinct, "distinct", 0, "")
+	share := flags.Bool("share", false, "")
 	for _, word := range words {
-		name, value, _ := strings.Cut(word, "=")
-		switch name {
-		case "capacity":
-			opts.Capacity = parse(t, strconv.Atoi, value)
-		case "finishAfter":
-			opts.FinishAfter = parse(t, time.ParseDuration, value)
-		case "share":
-			opts.Scope = SameController
-		case "distinct":
-			distinct = parse(t, strconv.Atoi, value)
-		case "ttl":
-			opts.EventTTL = parse(t, time.ParseDuration, value)
-		default:
-			t.Fatalf("no such option: %q", word)
-		}
+		require.NoError(t, flags.Parse([]string{"-" + word}))
+	}
+	if *share {
+		opts.Scope = SameController
 	}
 	return opts, distinct
 }
