@@ -164,6 +164,7 @@ func (h *history) some(is func(e *Entry, inFlight bool) bool) string {
 }
 
 func (h *history) run(steps int) {
+	h.put()
 	for range steps {
 		// The microsecond keeps two occurrences from having the same time, for which no
 		// order is promised.
@@ -298,10 +299,7 @@ func (h *history) step() {
 		if h.restarts {
 			h.do("kill")
 			h.setClock()
-		}
-		// What is not known to the new process can be anything.
-		for _, key := range h.keys {
-			h.put(key)
+			h.put()
 		}
 		if h.rng.IntN(3) > 0 {
 			h.do("list")
@@ -362,33 +360,40 @@ func (h *history) meddle() {
 	h.do("meddle %s %s x%d %s", at.key, at.name, n, state)
 }
 
-// put stores Events under the names of a key that nobody here has created.
-func (h *history) put(key string) {
-	age := oneOf(h.rng, time.Minute, 6*time.Minute, 40*time.Minute, 2*time.Hour)
-	begun := h.now + time.Minute/2 - time.Duration(h.rng.Int64N(int64(age)))
-	unique := naming{unique: true, first: micros(begun)}
-	for _, name := range []naming{unique, {}} {
-		k, _ := h.w.key(key)
-		if _, stands := h.w.remote.events[name.of(k)]; stands || h.rng.IntN(2) == 0 {
-			continue
-		}
-		if h.rng.IntN(4) == 0 {
-			h.do("stranger %s %s %s", key, name, oneOf(h.rng, strangenesses...))
-			continue
-		}
-		first, count, successor := begun, 1, ""
-		state := oneOf(h.rng, series.Singleton, series.Ongoing, series.Ongoing, series.Finished, series.Unknown)
-		if !name.unique && h.rng.IntN(2) == 0 {
-			first -= time.Duration(h.rng.Int64N(int64(20 * time.Minute)))
-			if h.rng.IntN(2) == 0 {
-				successor = oneOf(h.rng, unique, unique, unique, naming{unique: true, first: micros(begun - 1e6)}, naming{}).String()
+// put stores Events that nobody here has created. What is not known to a new process
+// can be anything, but no other process knows an Event whose name a stranger takes.
+func (h *history) put() {
+	for _, key := range h.keys {
+		age := oneOf(h.rng, time.Minute, 6*time.Minute, 40*time.Minute, 2*time.Hour)
+		begun := h.now + time.Minute/2 - time.Duration(h.rng.Int64N(int64(age)))
+		unique := naming{unique: true, first: micros(begun)}
+		for _, name := range []naming{unique, {}} {
+			k, _ := h.w.key(key)
+			if _, stands := h.w.remote.events[name.of(k)]; stands || h.rng.IntN(2) == 0 {
+				continue
+			}
+			if h.rng.IntN(4) > 0 {
+				h.stand(key, name, begun, unique)
+			} else if h.now == 0 || len(h.pairs) == 1 {
+				h.do("stranger %s %s %s", key, name, oneOf(h.rng, strangenesses...))
 			}
 		}
-		last := first
-		if state != series.Singleton {
-			count = 2 + h.rng.IntN(10)
-			last += time.Duration(h.rng.Int64N(int64(h.now-first) + int64(2*time.Minute)))
-		}
-		h.do("stand %s %s %s x%d %s %s %s", key, name, state, count, first, last, successor)
 	}
+}
+
+func (h *history) stand(key string, name naming, begun time.Duration, unique naming) {
+	first, count, successor := begun, 1, ""
+	state := oneOf(h.rng, series.Singleton, series.Ongoing, series.Ongoing, series.Finished, series.Unknown)
+	if !name.unique && h.rng.IntN(2) == 0 {
+		first -= time.Duration(h.rng.Int64N(int64(20 * time.Minute)))
+		if h.rng.IntN(2) == 0 {
+			successor = oneOf(h.rng, unique, unique, unique, naming{unique: true, first: micros(begun - 1e6)}, naming{}).String()
+		}
+	}
+	last := first
+	if state != series.Singleton {
+		count = 2 + h.rng.IntN(10)
+		last += time.Duration(h.rng.Int64N(int64(h.now-first) + int64(2*time.Minute)))
+	}
+	h.do("stand %s %s %s x%d %s %s %s", key, name, state, count, first, last, successor)
 }
