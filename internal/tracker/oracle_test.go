@@ -3,10 +3,12 @@ package tracker
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -19,20 +21,13 @@ type oracle struct {
 	all      []*told
 	born     int            // how many entries the processes before had
 	entries  map[string]int // how many of a key there were
-	known    map[string]*toldName
+	bases    *tombstones    // of the hashes of keys; TestTombstones checks them
 	sealed   DropReason
 	distinct int // how many notes of a tuple have series of their own
 
 	waitedFor map[*told]int // what the latest flush waits for
 	lives     int
 	dropped   []string
-}
-
-// toldName is what is known of a base name.
-type toldName struct {
-	until time.Duration // when it is free
-	whose owner         // as long as it is taken
-	ended bool          // a series of the key has ended
 }
 
 // told is an entry.
@@ -99,21 +94,19 @@ type toldWrite struct {
 
 // toldEvent is an Event that the server has returned.
 type toldEvent struct {
-	name        naming
-	strange     strangeness
-	state       series.State
-	count       int
-	first, last time.Duration
-	note, now   string
-	instance    string
-	successor   *naming
-	version     uint64
+	series.Series // what it says, if it says something
+	name          naming
+	strange       strangeness
+	count         int
+	first, last   time.Duration
+	successor     *naming
+	version       uint64
 }
 
 const noTime = time.Duration(math.MaxInt64)
 
 func newOracle(opts Options) *oracle {
-	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, known: map[string]*toldName{}, waitedFor: map[*told]int{}}
+	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, bases: newTombstones(1 << 20), waitedFor: map[*told]int{}}
 }
 
 // instance is the reportingInstance of this process.
@@ -284,7 +277,7 @@ func (o *oracle) enter(key string) *told {
 
 func (o *oracle) end(e *told, as series.State, now time.Duration) {
 	e.life = closing
-	o.remember(e.key).ended = true
+	o.bases.end(hashOf(e.key))
 	if e.state == series.Ongoing {
 		e.state = as
 		e.changes++
@@ -330,18 +323,11 @@ func (o *oracle) lose(e *told, reason DropReason) {
 	o.drop(e.key, e.count-e.knows.count, reason)
 }
 
-// baseOf returns what is known of the base name of a key.
-func (o *oracle) baseOf(key string) *toldName {
-	if base := o.known[key]; base != nil {
-		return base
-	}
-	return &toldName{until: math.MinInt64}
-}
-
-// remember is baseOf, and from now on something is known.
-func (o *oracle) remember(key string) *toldName {
-	o.known[key] = o.baseOf(key)
-	return o.known[key]
+// hashOf returns what stands for the base name of a key.
+func hashOf(key string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	return h.Sum64()
 }
 
 // hold says that an Event of e that was written at the given time has its name for
@@ -352,20 +338,12 @@ func (o *oracle) hold(e *told, from time.Duration) {
 		if isOnServer(e) {
 			whose = ownerUs
 		}
-		o.holdFor(e.key, from+o.opts.EventTTL*9/8, whose)
-	}
-}
-
-func (o *oracle) holdFor(key string, until time.Duration, whose owner) {
-	base := o.remember(key)
-	base.until = max(base.until, until)
-	if whose != ownerUnknown {
-		base.whose = whose
+		o.bases.hold(hashOf(e.key), from+o.opts.EventTTL*9/8, whose)
 	}
 }
 
 func (o *oracle) takeName(e *told, now time.Duration) {
-	if now < o.baseOf(e.key).until || o.isTended(e, naming{}) {
+	if o.bases.taken(hashOf(e.key), now) || o.isTended(e, naming{}) {
 		o.rename(e)
 		return
 	}
@@ -577,8 +555,7 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 
 func (o *oracle) failed(e *told, now time.Duration) {
 	e.failures++
-	delay := min(time.Second<<min(e.failures-1, 10), 2*time.Minute)
-	e.retry = now + delay
+	e.retry = now + heartbeat.NewSchedule[*Entry](nil).Backoff(e.failures)
 }
 
 func (o *oracle) conclude(e *told, now time.Duration) {
@@ -667,22 +644,22 @@ func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duratio
 // wantSignpost has the Event under the base name lead to e, unless it is a
 // stranger's.
 func (o *oracle) wantSignpost(e *told, now time.Duration) {
-	if base := o.baseOf(e.key); e.base == ownerUnknown && now < base.until {
-		e.base = base.whose
+	if e.base == ownerUnknown {
+		e.base = o.bases.owner(hashOf(e.key), now)
 	}
 	e.signpost = e.base != ownerOther
 }
 
 func (o *oracle) setBase(e *told, whose owner) {
 	e.base = whose
-	o.baseOf(e.key).whose = whose
+	o.bases.belongs(hashOf(e.key), whose)
 }
 
 func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {
 	switch {
 	case outcome == Gone:
 		e.signpost, e.base = false, ownerUnknown
-		o.baseOf(e.key).until, o.baseOf(e.key).whose = math.MinInt64, ownerUnknown
+		o.bases.release(hashOf(e.key))
 	case outcome == Refused && w.kind == Look:
 		o.setBase(e, ownerOther)
 		e.signpost = false
@@ -690,7 +667,7 @@ func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent
 		e.signpost = false
 	case w.kind == Signpost:
 		e.signpost = false
-		o.holdFor(e.key, now+o.opts.EventTTL*9/8, ownerUs)
+		o.bases.hold(hashOf(e.key), now+o.opts.EventTTL*9/8, ownerUs)
 	default:
 		e.signpost = o.judge(e, ev, now) != stranger
 		o.setBase(e, ownerIf(e.signpost))
@@ -766,7 +743,7 @@ func (o *oracle) claimNext(e *told) {
 
 // began reports whether e has created ev, or continued it before.
 func began(e *told, ev *toldEvent) bool {
-	return ev.strange == "" && ev.first == e.first && ev.instance == e.instance
+	return ev.strange == "" && ev.first == e.first && ev.Instance == e.instance
 }
 
 // smallest returns the smallest count of the attempts; e must have some.
@@ -779,8 +756,8 @@ func (e *told) hasTried(ev *toldEvent) bool {
 }
 
 func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
-	return ev.state == series.Singleton && now+frac-ev.first < o.opts.FinishAfter ||
-		ev.state == series.Ongoing && now+frac-ev.last < o.opts.FinishAfter+o.opts.HeartbeatInterval
+	return ev.State == series.Singleton && now+frac-ev.first < o.opts.FinishAfter ||
+		ev.State == series.Ongoing && now+frac-ev.last < o.opts.FinishAfter+o.opts.HeartbeatInterval
 }
 
 func isPossible(ev *toldEvent, now time.Duration) bool {
@@ -827,7 +804,7 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 			next := *ev.successor
 			e.next = &next
 		}
-		if ev.state == series.Ongoing && !o.isTended(e, ev.name) {
+		if ev.State == series.Ongoing && !o.isTended(e, ev.name) {
 			e.step = Close
 			return
 		}
@@ -836,8 +813,8 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 		e.next = nil
 		o.claimNext(e)
 	}
-	if (what == own || what == shared) && e.life == accepting && ev.state.Closed() {
-		o.end(e, ev.state, now)
+	if (what == own || what == shared) && e.life == accepting && ev.State.Closed() {
+		o.end(e, ev.State, now)
 	}
 }
 
@@ -850,15 +827,15 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	planned := e.knows.state == series.Ongoing
 	e.count += theirs
-	if e.life == closing && ev.state.Closed() {
-		e.state = ev.state
-	} else if e.life == closing && theirs > 0 && e.state == series.Finished && ev.state == series.Ongoing {
+	if e.life == closing && ev.State.Closed() {
+		e.state = ev.State
+	} else if e.life == closing && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing {
 		e.state = series.Ongoing
 	}
 	e.changes++
 	o.isLive(e, ev.version)
-	e.knows = toldWrite{state: ev.state, count: ev.count, last: max(e.knows.last, ev.last)}
-	e.flush = ev.count < e.count || ev.state != e.state
+	e.knows = toldWrite{state: ev.State, count: ev.count, last: max(e.knows.last, ev.last)}
+	e.flush = ev.count < e.count || ev.State != e.state
 	if !e.flush {
 		e.knows.changes = e.changes
 	}
@@ -867,12 +844,12 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	if !planned {
 		o.planBeat(e)
-		if e.name.unique && ev.state == series.Ongoing {
+		if e.name.unique && ev.State == series.Ongoing {
 			o.wantSignpost(e, now)
 		}
 	}
-	if e.life == accepting && ev.state.Closed() {
-		o.end(e, ev.state, now)
+	if e.life == accepting && ev.State.Closed() {
+		o.end(e, ev.State, now)
 	}
 }
 
@@ -886,7 +863,7 @@ func (o *oracle) isTended(e *told, name naming) bool {
 // confirm says that the write among tried that says what ev says was made now.
 func (o *oracle) confirm(e *told, tried []toldWrite, ev *toldEvent, now time.Duration) {
 	i := slices.IndexFunc(tried, func(w toldWrite) bool { return w.count == ev.count && w.last == ev.last })
-	if e.knows.changes == 0 && !ev.state.Closed() {
+	if e.knows.changes == 0 && !ev.State.Closed() {
 		e.knows.changes = tried[i].changes
 		e.flush = o.waitedFor[e] > tried[i].changes
 	}
@@ -907,9 +884,9 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 	}
 	if !began(e, ev) {
 		e.now = cmp.Or(e.now, e.note)
-		e.note = ev.note
+		e.note = ev.Note
 	}
-	e.first, e.instance = ev.first, ev.instance
+	e.first, e.instance = ev.first, ev.Instance
 	e.changes++
 	name, names := ev.name, e.names
 	e.name, e.names = &name, 0
@@ -919,8 +896,8 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 		o.wantSignpost(e, now)
 	}
 	e.at = now
-	e.knows = toldWrite{state: ev.state, count: ev.count, last: ev.last}
-	e.flush = theirs > 0 || e.state != ev.state || e.count != ev.count
+	e.knows = toldWrite{state: ev.State, count: ev.count, last: ev.last}
+	e.flush = theirs > 0 || e.state != ev.State || e.count != ev.count
 	if !e.flush {
 		e.knows.changes = e.changes
 	}
@@ -1005,7 +982,7 @@ func (o *oracle) status(label string, now time.Duration) string {
 // restoreOne returns the label of the entry that has ev now.
 func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.Duration) string {
 	isAlive := o.isAlive(ev, now)
-	if !isPossible(ev, now) || !isAlive && ev.state != series.Ongoing || o.sealed != "" || o.baseOf(key).ended {
+	if !isPossible(ev, now) || !isAlive && ev.State != series.Ongoing || o.sealed != "" || o.bases.ended(hashOf(key)) {
 		return ""
 	}
 	e := &told{key: key}
@@ -1046,16 +1023,16 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		return ""
 	}
 	e = o.enter(key)
-	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.state, ev.count, ev.note, now-noteInterval, ev.first
+	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.State, ev.count, ev.Note, now-noteInterval, ev.first
 	o.adopt(e, ev, 0, now)
-	e.now, e.signpost = ev.now, false
+	e.now, e.signpost = ev.LastNote, false
 	age := now + frac - ev.last
 	switch {
 	case !isAlive:
 		e.life, e.state, e.last = closing, series.Finished, cut(now-age)
 		e.changes++
 		o.hold(e, now)
-	case ev.state == series.Singleton:
+	case ev.State == series.Singleton:
 		e.last, e.at = cut(now-age), now-age
 	default:
 		e.last, e.beats = cut(now), math.MaxUint8
@@ -1069,7 +1046,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 
 func (o *oracle) kill(time.Duration) string {
 	o.born = len(o.all)
-	o.known, o.sealed = map[string]*toldName{}, ""
+	o.bases, o.sealed = newTombstones(1<<20), ""
 	clear(o.waitedFor)
 	o.lives++
 	return "another process"

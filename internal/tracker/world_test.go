@@ -54,59 +54,64 @@ func newPair(t *testing.T, opts Options, remote *server) pair {
 	return p
 }
 
-func (p pair) both(step func(machine) string) (got, want string) {
+func (p pair) both(step func(machine) string) string {
 	return p.each(func() string { return step(p.w) }, func() string { return step(p.o) })
 }
 
-// each makes a step that differs in what the machines need for it.
-func (p pair) each(world, oracle func() string) (got, want string) {
-	got = take(p.w, world)
-	if p.o == nil {
-		return got, got
+// each makes a step that differs in what the machines need for it. It returns what the
+// tracker did.
+func (p pair) each(world, oracle func() string) string {
+	p.w.t.Helper()
+	got := take(p.w, world)
+	if p.o != nil {
+		if want := take(p.o, oracle); got != want {
+			p.w.t.Errorf("%q, the oracle says %q", got, want)
+		}
+		p.o.settle()
 	}
-	want = take(p.o, oracle)
-	p.o.settle()
-	return got, want
+	return got
 }
 
 // next begins the write that the schedule of the tracker chooses.
-func (p pair) next(now time.Duration) (got, want string) {
-	var label, text string
-	got, want = p.each(func() string { label, text = p.w.next(now); return text }, func() string {
+func (p pair) next(now time.Duration) string {
+	var label string
+	return p.each(func() (text string) {
+		label, text = p.w.next(now)
+		return text
+	}, func() string {
 		if label == "" {
 			return ""
 		}
-		return p.o.begin(label, now)
+		return label + " " + p.o.begin(label, now)
 	})
-	return label + " " + got, label + " " + want
 }
 
 // end ends the request of an entry.
-func (p pair) end(label string, now time.Duration, respond func() response) (got, want string) {
+func (p pair) end(label string, now time.Duration, respond func() response) string {
 	var r response
 	return p.each(func() string { r = respond(); return r.text }, func() string { p.o.apply(label, r, now); return r.text })
 }
 
 // restore restores what was listed. spread replaces the hash of the key, on which
 // the next heartbeat of a series depends.
-func (p pair) restore(spread float64, now time.Duration) (got, want string) {
-	all := func(restore func(at listed, now time.Duration) string) string {
-		var texts []string
-		for i, at := range p.w.listed {
-			// No order is promised for those that come at the same time.
-			if label := restore(at, now+time.Duration(i)*time.Microsecond); label != "" {
-				texts = append(texts, fmt.Sprintf("%s is %s", at.name, label))
+func (p pair) restore(spread float64, now time.Duration) string {
+	all := func(restore func(at listed, now time.Duration) string) func() string {
+		return func() string {
+			var texts []string
+			for i, at := range p.w.listed {
+				// No order is promised for those that come at the same time.
+				if label := restore(at, now+time.Duration(i)*time.Microsecond); label != "" {
+					texts = append(texts, fmt.Sprintf("%s is %s", at.name, label))
+				}
 			}
+			return strings.Join(texts, " | ")
 		}
-		return strings.Join(texts, " | ")
 	}
-	return p.each(func() string {
-		return all(func(at listed, now time.Duration) string { return p.w.restore(at, spread, now) })
-	}, func() string {
-		return all(func(at listed, now time.Duration) string {
+	return p.each(
+		all(func(at listed, now time.Duration) string { return p.w.restore(at, spread, now) }),
+		all(func(at listed, now time.Duration) string {
 			return p.o.restoreOne(at.key, p.w.told(at.ev, at.as), spread, now)
-		})
-	})
+		}))
 }
 
 // response is what a machine learns of its request.
@@ -331,12 +336,8 @@ func (w *world) label(e *Entry) string {
 }
 
 func (w *world) entry(label string) *Entry {
-	w.t.Helper()
-	e, ok := w.entries[label]
-	if !ok {
-		w.t.Fatalf("there is no entry %q, only %q", label, w.order)
-	}
-	return e
+	require.NotNil(w.t, w.entries[label], label)
+	return w.entries[label]
 }
 
 // tracked returns the entries of the tracker.
@@ -512,7 +513,7 @@ func (w *world) next(now time.Duration) (label, text string) {
 		}
 		return e
 	})
-	return label, text
+	return label, strings.TrimSpace(label + " " + text)
 }
 
 // locked runs f with the lock of the tracker, and enters what it drops into the books.
@@ -554,12 +555,9 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) *E
 }
 
 func (w *world) outcome(label string) (*Entry, *Write) {
-	w.t.Helper()
 	e := w.entry(label)
 	write, ok := w.inFlight[e]
-	if !ok {
-		w.t.Fatalf("no write of %s is in flight", label)
-	}
+	require.True(w.t, ok, "no write of %s is in flight", label)
 	delete(w.inFlight, e)
 	return e, write
 }
@@ -654,8 +652,8 @@ func (w *world) told(ev *stored, event *eventsv1.Event) *toldEvent {
 		told.successor = &next
 	}
 	if s, err := series.FromEvent(event); err == nil {
-		told.state, told.count, told.first, told.last = s.State, int(s.Count), sinceStart(s.First), sinceStart(s.Last)
-		told.note, told.now, told.instance = s.Note, s.LastNote, s.Instance
+		told.Series = *s
+		told.count, told.first, told.last = int(s.Count), sinceStart(s.First), sinceStart(s.Last)
 	}
 	return told
 }
@@ -824,12 +822,8 @@ func (w *world) delete(key string, name naming) string {
 
 // vanish deletes the Event that the write of an entry is about.
 func (w *world) vanish(label string) {
-	e := w.entry(label)
-	k := e.Key()
-	if write, ok := w.inFlight[e]; ok {
-		if name, ok := nameOf(&k, write.Series.Name); ok {
-			w.delete(w.keys[k], name)
-		}
+	if write, ok := w.inFlight[w.entry(label)]; ok {
+		w.remote.remove(write.Series.Name)
 	}
 }
 
