@@ -2,11 +2,9 @@ package tracker
 
 import (
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -125,24 +123,5 @@ func BenchmarkFlushOfNothing(b *testing.B) {
 			b.Fatal(left)
 		}
 		f.Stop()
-	}
-}
-
-// BenchmarkMemory reports what a written ongoing series takes, without the strings of
-// its key and notes, which belong to the caller.
-func BenchmarkMemory(b *testing.B) {
-	const n = 100_000
-	for b.Loop() {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		tr, keys := ongoingSeries(b, n)
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		keysTake := uint64(n) * uint64(unsafe.Sizeof(series.Key{})+32) // and their names
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc-keysTake)/n, "B/series")
-		b.ReportMetric(float64(unsafe.Sizeof(Entry{})), "B/Entry")
-		runtime.KeepAlive(tr)
-		runtime.KeepAlive(keys)
 	}
 }

@@ -51,7 +51,8 @@ func claimed(t *testing.T, k *series.Key, event *eventsv1.Event, occurrences ...
 	return tr, w
 }
 
-// The annotations of both are kept, the latest on top.
+// The annotations of both are kept, the latest on top. If there are too many, whoever
+// put them there, they stay where they are.
 func TestAdoptedAnnotations(t *testing.T) {
 	k := testKey("a")
 	event := earlierEvent(k, 10)
@@ -69,16 +70,10 @@ func TestAdoptedAnnotations(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(patch))
 	assert.Contains(t, string(patch), `"resourceVersion":"7"`)
-}
 
-// If there are too many annotations, whoever put them there, they stay where they
-// are.
-func TestAdoptedAnnotationsAreBounded(t *testing.T) {
-	k := testKey("a")
-	event := earlierEvent(k, 10)
 	event.Annotations["theirs"] = strings.Repeat("x", MaxAnnotationBytes)
 	ours := map[string]string{"ours": "2"}
-	_, w := claimed(t, k, event, Occurrence{Annotations: ours})
+	_, w = claimed(t, k, event, Occurrence{Annotations: ours})
 	assert.Equal(t, ours, w.Series.Annotations)
 }
 

@@ -16,11 +16,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/internal/wallclock"
 	"github.com/eventseries/eventseries/series"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // send returns the next write, which must be of the given kind.
 func send(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {

@@ -1025,13 +1025,10 @@ func requestText(w *Write) string {
 
 // seriesName returns which name an Event has.
 func seriesName(s *series.Series) string {
-	if s.Namespace != "ns" {
-		return "in " + s.Namespace
-	}
-	if name, ok := nameOf(&s.Key, s.Name); ok {
+	if name, ok := nameOf(&s.Key, s.Name); ok && s.Namespace == "ns" {
 		return name.in(sinceStart(s.First))
 	}
-	return s.Name
+	return s.Namespace + "/" + s.Name
 }
 
 // statusText is what a script shows of an entry.
