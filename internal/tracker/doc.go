@@ -99,6 +99,11 @@
 //   - If a response was lost, and another process writes to the Event before this one
 //     looks, it is not known which part of the count is whose. What is new in the
 //     attempts without a response can count twice then. It is never lost.
+//   - If the response to a create was lost, and the server refuses three times to show
+//     the Event, the series continues in another one. What the create said counts
+//     twice then.
+//   - If a response was lost, and the series is dropped before the next response, a
+//     [Drop] contains occurrences that an Event says, too.
 //   - If an Event is deleted or expires while two processes write to it, and both
 //     learn that before either creates it again, what it said counts twice.
 //   - If the response to a create was lost, and the server then denies or refuses
