@@ -155,7 +155,7 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 	if theirs != *k || event.Namespace != cmp.Or(k.Regarding.Namespace, metav1.NamespaceSystem) || !k.Named(event.Name) {
 		return false, false
 	}
-	soon := start.Add(time.Minute)
+	soon := start.Add(10 * time.Minute)
 	first := event.EventTime.Time
 	if first.IsZero() || first.After(soon) {
 		return false, false
@@ -165,7 +165,8 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 		return !hasState, !hasState && first.After(start.Add(-6*time.Minute))
 	}
 	last := event.Series.LastObservedTime.Time
-	if event.Series.Count < 2 || last.Before(first) || last.After(soon) {
+	possible := 1_000_000 * (1 + int64(last.Sub(first)/time.Second))
+	if event.Series.Count < 2 || last.Before(first) || last.After(soon) || int64(event.Series.Count) > possible {
 		return false, false
 	}
 	switch event.Annotations[series.AnnotationState] {
@@ -214,6 +215,8 @@ func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eve
 	f.Add(true, false, unique, "Ongoing", unique, int32(3), int64(36000), int64(3600), []byte(nil))
 	f.Add(false, false, "", "Ongoing", "", int32(0), int64(math.MinInt64), int64(math.MaxInt64), []byte(nil))
 	f.Add(false, false, "", "Ongoing", "x", int32(-1), int64(-61), int64(-60), []byte(nil))
+	f.Add(false, false, "", "Ongoing", "", int32(100), int64(600), int64(-600), []byte(nil))
+	f.Add(false, false, "", "Ongoing", "", int32(1_000_001), int64(60), int64(60), []byte(nil))
 	f.Fuzz(func(t *testing.T, shared, clusterScoped bool, name, state, successor string, count int32, age, lastAge int64, patch []byte) {
 		its := &foreign{shared, clusterScoped, name, state, successor, count, age, lastAge, patch}
 		check(t, its, its.event())
