@@ -494,17 +494,13 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	if kind != Create && kind != Recreate {
 		w.version = e.version
 	}
-	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, e.state, e.count, e.name.in(e.first), e.first, last)
-	if e.note != "" {
-		text += fmt.Sprintf(" %q", e.note)
+	says := series.Series{
+		State: e.state, Count: int32(e.count), First: timeOf(e.first), Last: timeOf(last), Note: e.note, LastNote: e.now, Instance: e.instance,
 	}
-	if e.now != "" {
-		text += fmt.Sprintf(" now %q", e.now)
+	if o.opts.Scope == SameInstance {
+		says.Key.ReportingInstance = e.instance
 	}
-	if o.opts.Scope == SameController {
-		text += " by " + e.instance
-	}
-	return text
+	return writeText(kind, &says, *e.name)
 }
 
 // frac is what the times of Events lack.

@@ -551,7 +551,11 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) *E
 	if (write.Series.Count < 2) != (write.Series.State == series.Singleton) {
 		w.t.Errorf("%s: a series of %d is %s", w.label(e), write.Series.Count, write.Series.State)
 	}
-	return writeText(write.Kind, &write.Series)
+	name, ok := nameOf(&write.Series.Key, write.Series.Name)
+	if !ok || write.Series.Namespace != "ns" {
+		w.t.Errorf("%s writes %s/%s", w.label(e), write.Series.Namespace, write.Series.Name)
+	}
+	return writeText(write.Kind, &write.Series, name)
 }
 
 func (w *world) outcome(label string) (*Entry, *Write) {
@@ -652,7 +656,7 @@ func (w *world) told(ev *stored, event *eventsv1.Event) *toldEvent {
 		told.successor = &next
 	}
 	if s, err := series.FromEvent(event); err == nil {
-		told.Series = *s
+		told.Series, told.Key = *s, *k
 		told.count, told.first, told.last = int(s.Count), sinceStart(s.First), sinceStart(s.Last)
 	}
 	return told
@@ -854,18 +858,13 @@ func (w *world) all(key string) (all []listed) {
 func (w *world) server(key string) string {
 	var events []string
 	for _, at := range w.all(key) {
-		if at.ev.stranger != "" {
-			events = append(events, at.name.String()+" "+string(at.ev.stranger))
-			continue
+		told := w.told(at.ev, at.as)
+		text := at.name.String() + " " + string(told.strange)
+		if told.strange == "" {
+			text = seriesText(&told.Series, at.name)
 		}
-		s, err := series.FromEvent(at.as)
-		require.NoError(w.t, err)
-		k, _ := w.key(key)
-		s.Key = *k
-		text := seriesText(s)
-		if successor, _, ok := strings.Cut(at.as.Annotations[series.AnnotationSuccessor], " "); ok {
-			name, _ := nameOf(k, successor)
-			text += " -> " + name.String()
+		if told.successor != nil {
+			text += " -> " + told.successor.String()
 		}
 		events = append(events, text)
 	}
@@ -980,15 +979,15 @@ func leftText(left []string) string {
 }
 
 // writeText describes a write: "create Singleton x1 base 1m0s to 1m0s "note"".
-func writeText(kind Kind, s *series.Series) string {
-	text := fmt.Sprintf("%s %s x%d %s %s to %s", kind, s.State, s.Count, seriesName(s), sinceStart(s.First), sinceStart(s.Last))
-	return text + noteText(s)
+func writeText(kind Kind, s *series.Series, name naming) string {
+	first := sinceStart(s.First)
+	return fmt.Sprintf("%s %s x%d %s %s to %s", kind, s.State, s.Count, name.in(first), first, sinceStart(s.Last)) + noteText(s)
 }
 
 // seriesText describes an Event: "base Singleton x1 1m0s to 1m0s "note"".
-func seriesText(s *series.Series) string {
-	text := fmt.Sprintf("%s %s x%d %s to %s", seriesName(s), s.State, s.Count, sinceStart(s.First), sinceStart(s.Last))
-	return text + noteText(s)
+func seriesText(s *series.Series, name naming) string {
+	first := sinceStart(s.First)
+	return fmt.Sprintf("%s %s x%d %s to %s", name.in(first), s.State, s.Count, first, sinceStart(s.Last)) + noteText(s)
 }
 
 func noteText(s *series.Series) (text string) {
@@ -1021,14 +1020,6 @@ func requestText(w *Write) string {
 		text += " -> " + name.String()
 	}
 	return text
-}
-
-// seriesName returns which name an Event has.
-func seriesName(s *series.Series) string {
-	if name, ok := nameOf(&s.Key, s.Name); ok && s.Namespace == "ns" {
-		return name.in(sinceStart(s.First))
-	}
-	return s.Namespace + "/" + s.Name
 }
 
 // statusText is what a script shows of an entry.
@@ -1064,6 +1055,9 @@ func (s statusText) String() string {
 	}
 	return text
 }
+
+// timeOf is when something was, as an Event has it.
+func timeOf(d time.Duration) time.Time { return start.Truncate(time.Microsecond).Add(d) }
 
 // sinceStart is the time of an Event, which has microseconds, in a test.
 func sinceStart(t time.Time) time.Duration { return t.Sub(start.Truncate(time.Microsecond)) }
