@@ -98,7 +98,9 @@
 //   - The note of an ongoing series is formatted once in ten seconds.
 //   - If a response was lost, and another process writes to the Event before this one
 //     looks, it is not known which part of the count is whose. What is new in the
-//     attempts without a response can count twice then. It is never lost.
+//     attempts without a response can count twice then. It is lost only if the other
+//     process has written the very count and time of such an attempt. That takes an
+//     Event whose time is ahead of the clocks of both.
 //   - If the response to a create was lost, and the server refuses three times to show
 //     the Event, the series continues in another one. What the create said counts
 //     twice then.
