@@ -2,43 +2,21 @@ package events
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
-	restclient "k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/internal/direct/directtest"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
-
-// transport responds without a network.
-type transport struct {
-	answer   func(*http.Request) (code int, header http.Header, body string)
-	requests []string
-}
-
-func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	var body []byte
-	if req.Body != nil {
-		body, _ = io.ReadAll(req.Body)
-	}
-	tr.requests = append(tr.requests, strings.TrimSpace(req.Method+" "+req.URL.Path+" "+req.Header.Get("Content-Type")+" "+string(body)))
-	code, header, answer := tr.answer(req)
-	if header == nil {
-		header = http.Header{}
-	}
-	header.Set("Content-Type", "application/json")
-	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
-}
 
 const (
 	storedEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`
@@ -47,12 +25,11 @@ const (
 	refusalStatus = `{"apiVersion":"v1","kind":"Status","status":"Failure","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":7}}`
 )
 
-// newSink returns a sink whose requests go to tr.
-func newSink(t *testing.T, tr *transport) *EventSinkImpl {
+// newSink returns a sink whose requests go to tr. Their rate limiter would delay the
+// second one for hours.
+func newSink(t *testing.T, tr *directtest.Transport) *EventSinkImpl {
 	t.Helper()
-	// The limit of the client would delay the second request for hours.
-	config := &restclient.Config{Host: "http://server", QPS: 0.0001, Burst: 1}
-	client, err := typedeventsv1.NewForConfigAndClient(config, &http.Client{Transport: tr})
+	client, err := typedeventsv1.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
 	require.NoError(t, err)
 	return &EventSinkImpl{Interface: client}
 }
@@ -63,7 +40,7 @@ func someEvent() *eventsv1.Event {
 
 func TestSinkRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, storedEvent }}
+		tr := &directtest.Transport{Body: storedEvent}
 		sink := newSink(t, tr)
 		start := time.Now()
 		for _, call := range []func() (*eventsv1.Event, error){
@@ -78,10 +55,10 @@ func TestSinkRequests(t *testing.T) {
 			assert.Equal(t, "7", event.ResourceVersion)
 		}
 		assert.Zero(t, time.Since(start), "the client's limit is left to others")
-		require.Len(t, tr.requests, 3)
-		assert.Regexp(t, `^POST /apis/events.k8s.io/v1/namespaces/ns/events application/json \{.*"name":"x"`, tr.requests[0])
-		assert.Equal(t, `PATCH /apis/events.k8s.io/v1/namespaces/ns/events/x application/merge-patch+json {"series":null}`, tr.requests[1])
-		assert.Regexp(t, `^PUT /apis/events.k8s.io/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, tr.requests[2])
+		require.Len(t, tr.Requests, 3)
+		assert.Regexp(t, `^POST /apis/events.k8s.io/v1/namespaces/ns/events application/json \{.*"name":"x"`, tr.Requests[0])
+		assert.Equal(t, `PATCH /apis/events.k8s.io/v1/namespaces/ns/events/x application/merge-patch+json {"series":null}`, tr.Requests[1])
+		assert.Regexp(t, `^PUT /apis/events.k8s.io/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, tr.Requests[2])
 	})
 }
 
@@ -98,9 +75,7 @@ func TestSinkDoesNotRetry(t *testing.T) {
 		{500, "panic", tracker.Result{Outcome: tracker.Troubled, RetryAfter: 7 * time.Second}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tr := &transport{answer: func(*http.Request) (int, http.Header, string) {
-				return tt.code, http.Header{"Retry-After": {"7"}}, tt.body
-			}}
+			tr := &directtest.Transport{Code: tt.code, Header: http.Header{"Retry-After": {"7"}}, Body: tt.body}
 			sink := newSink(t, tr)
 			start := time.Now()
 			_, err := sink.Create(t.Context(), someEvent())
@@ -108,54 +83,32 @@ func TestSinkDoesNotRetry(t *testing.T) {
 			_, err = sink.Patch(t.Context(), someEvent(), []byte(`{}`))
 			require.Error(t, err)
 			assert.Zero(t, time.Since(start))
-			assert.Len(t, tr.requests, 2)
+			assert.Len(t, tr.Requests, 2)
 			assert.Equal(t, tt.want, classify(err, false))
 		})
 	}
 }
 
 func TestSinkRejectsForeignResponses(t *testing.T) {
-	for name, body := range map[string]string{
-		"empty":          "",
-		"no JSON":        "<html>login</html>",
-		"cut off":        storedEvent[:40],
-		"success":        `{"apiVersion":"v1","kind":"Status","status":"Success"}`,
-		"another object": `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`,
-		"another Event":  `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"namespace":"ns","name":"y"}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, body }}
-			sink := newSink(t, tr)
-			_, create := sink.Create(t.Context(), someEvent())
-			_, patch := sink.Patch(t.Context(), someEvent(), []byte(`{}`))
-			_, update := sink.Update(t.Context(), someEvent())
-			_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
-			for _, err := range []error{create, patch, update, list} {
-				require.Error(t, err)
-				assert.Equal(t, tracker.Result{Outcome: tracker.Troubled}, classify(err, true))
-			}
-		})
+	sink := newSink(t, &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`})
+	_, create := sink.Create(t.Context(), someEvent())
+	_, patch := sink.Patch(t.Context(), someEvent(), []byte(`{}`))
+	_, update := sink.Update(t.Context(), someEvent())
+	_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
+	for _, err := range []error{create, patch, update, list} {
+		require.Error(t, err)
+		assert.Equal(t, tracker.Result{Outcome: tracker.Troubled}, classify(err, true))
 	}
 }
 
 func TestSinkEndsWithItsContext(t *testing.T) {
-	tr := &transport{answer: func(*http.Request) (int, http.Header, string) { return 200, nil, storedEvent }}
-	_, err := newSink(t, tr).Create(expired(), someEvent())
+	_, err := newSink(t, &directtest.Transport{Body: storedEvent}).Create(expired(), someEvent())
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestSinkWithAFakeClientset(t *testing.T) {
-	client := fake.NewClientset()
-	sink := &EventSinkImpl{Interface: client.EventsV1()}
-	event, err := sink.Create(t.Context(), someEvent())
-	require.NoError(t, err)
-	assert.Equal(t, "x", event.Name)
-	_, err = sink.Create(t.Context(), someEvent())
-	require.True(t, apierrors.IsAlreadyExists(err))
-	event, err = sink.Patch(t.Context(), someEvent(), []byte(`{"metadata":{"annotations":{"a":"1"}}}`))
-	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"a": "1"}, event.Annotations)
-	_, err = sink.Update(t.Context(), someEvent())
+func TestSinkUpdatesWithAFakeClientset(t *testing.T) {
+	sink := &EventSinkImpl{Interface: fake.NewClientset(someEvent()).EventsV1()}
+	_, err := sink.Update(t.Context(), someEvent())
 	require.NoError(t, err)
 }
 
