@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,15 +116,9 @@ func TestHandlerThatEmits(t *testing.T) {
 }
 
 // badLogger calls do for every line.
-type badLogger struct{ do func() }
-
-func (b badLogger) Init(logr.RuntimeInfo)                {}
-func (b badLogger) Enabled(int) bool                     { return true }
-func (b badLogger) Info(int, string, ...any)             { b.do() }
-func (b badLogger) Error(error, string, ...any)          { b.do() }
-func (b badLogger) WithValues(...any) klog.LogSink       { return b }
-func (b badLogger) WithName(string) klog.LogSink         { return b }
-func (b badLogger) WithCallDepth(depth int) klog.LogSink { return b }
+func badLogger(do func()) klog.Logger {
+	return funcr.New(func(string, string) { do() }, funcr.Options{Verbosity: 9})
+}
 
 func TestLoggerThatPanics(t *testing.T) {
 	for name, answer := range map[string]error{
@@ -136,7 +130,7 @@ func TestLoggerThatPanics(t *testing.T) {
 	} {
 		runBubble(t, name, func(t *testing.T) {
 			lines := new(atomic.Int32)
-			logger := klog.New(badLogger{func() { lines.Add(1); panic("no log today") }})
+			logger := badLogger(func() { lines.Add(1); panic("no log today") })
 			w := newWorld(t, Options{OnDrop: func(Drop) { panic("OnDrop") }})
 			require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logger)))
 			_, err := w.broadcaster.StartLogging(logger)
@@ -160,11 +154,11 @@ func TestLoggerThatEmits(t *testing.T) {
 	var w *world
 	synctest.Test(t, func(t *testing.T) {
 		lines := new(atomic.Int32)
-		logger := klog.New(badLogger{func() {
+		logger := badLogger(func() {
 			lines.Add(1)
 			w.emit(1)
 			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
-		}})
+		})
 		w = newWorld(t, Options{})
 		require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logger)))
 		w.server.script(once(statusError(500, 0)))
@@ -226,13 +220,15 @@ func TestHostileInputInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out syncBuffer
 		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out), textlogger.Verbosity(4)))
-		s := listerThatFails(errors.New(hostileText))
+		s := newLister()
+		s.script(failing("list", errors.New(hostileText)))
 		b := NewBroadcasterWithOptions(s, Options{ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
 		guardedLogger := guarded(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)
 		ctx := klog.NewContext(t.Context(), logger)
 		require.NoError(t, b.StartRecordingToSinkWithContext(ctx))
+		synctest.Wait()
 		_, err := b.StartLogging(logger)
 		require.NoError(t, err)
 		_, err = b.StartEventWatcher(func(runtime.Object) { panic(errors.New(hostileText)) })

@@ -67,7 +67,7 @@ type sent struct {
 
 func sentIn(t *testing.T, r request) (s sent) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(r.body), &s), r.body)
+	require.NoError(t, json.Unmarshal([]byte(r.Body), &s), r.Body)
 	return s
 }
 
@@ -84,8 +84,8 @@ func assertTimesNeverGoBack(t *testing.T, log []request) {
 		if now.IsZero() {
 			continue // of annotations only
 		}
-		assert.False(t, now.Before(latest[r.name.Name]), "%v: %v before %v", r, now, latest[r.name.Name])
-		latest[r.name.Name] = now
+		assert.False(t, now.Before(latest[r.Name]), "%v: %v before %v", r, now, latest[r.Name])
+		latest[r.Name] = now
 	}
 }
 
@@ -94,9 +94,9 @@ func assertTimesNeverGoBack(t *testing.T, log []request) {
 func story(t *testing.T, begin time.Time, log []request) (lines []string) {
 	t.Helper()
 	for _, r := range log {
-		pod, _, _ := strings.Cut(r.name.Name, ".")
+		pod, _, _ := strings.Cut(r.Name, ".")
 		s := sentIn(t, r)
-		lines = append(lines, fmt.Sprintf("%06.0fs %s %s x%d %s", r.at.Sub(begin).Seconds(), r.verb, pod, s.Series.Count, s.Metadata.Annotations[series.AnnotationState]))
+		lines = append(lines, fmt.Sprintf("%06.0fs %s %s x%d %s", r.Time.Sub(begin).Seconds(), r.Verb, pod, s.Series.Count, s.Metadata.Annotations[series.AnnotationState]))
 	}
 	slices.Sort(lines) // what is written at the same time is written in any order
 	return lines
@@ -175,7 +175,7 @@ func TestWallClockIsSetInAnOutage(t *testing.T) {
 				time.Sleep(2 * again)
 				log := w.server.log()
 				require.NotEmpty(t, log)
-				last := log[len(log)-1].at.Sub(begin)
+				last := log[len(log)-1].Time.Sub(begin)
 				assert.GreaterOrEqual(t, last, again)
 				assert.LessOrEqual(t, last, time.Duration(float64(again)*1.2))
 				w.broadcaster.Shutdown()
@@ -228,63 +228,34 @@ func statesOf(t *testing.T, w *world) (states []string) {
 }
 
 // A process is stopped for an hour (SIGSTOP, a frozen container) while all clocks
-// continue.
-
-// wake lets an hour pass without timers, calls first, and then runs the timers.
-func wake(clock *clocktesting.FakeClock, first func()) {
-	clock.FakePassiveClock.SetTime(clock.Now().Add(time.Hour))
-	first()
-	clock.Step(0)
-	synctest.Wait()
-}
-
-// The series from before the hour ends with its count and time, whatever runs first.
+// continue. The series from before the hour ends with its count and time.
 func TestProcessIsStopped(t *testing.T) {
-	for _, sooner := range []string{"the loop", "the deadlines"} {
-		runBubble(t, sooner+" first", func(t *testing.T) {
-			clock := clocktesting.NewFakeClock(time.Now())
-			w := newWorld(t, Options{Clock: clock})
-			w.start(t)
-			var last time.Time
-			for range 27 { // its heartbeat is overdue as well then
-				last = clock.Now()
-				w.emit(0)
-				clock.Step(time.Minute)
-				synctest.Wait()
-			}
-			w.emit(1) // a singleton
-			synctest.Wait()
-			before := len(w.server.log())
-
-			both := func() {
-				w.emit(0)
-				w.emit(1)
-			}
-			if sooner == "the loop" {
-				wake(clock, both)
-			} else {
-				wake(clock, func() {})
-				both()
-			}
-			synctest.Wait()
-			list := w.server.list()
-			require.Len(t, list, 4)
-			assert.Equal(t, []string{"Finished x27", " x1", " x1", " x1"}, statesOf(t, w))
-			assert.Equal(t, last.UnixMicro(), list[0].Series.LastObservedTime.UnixMicro())
-			assert.Len(t, w.server.log()[before:], 3, "one closing write, two creates, and no heartbeat")
-
+	synctest.Test(t, func(t *testing.T) {
+		clock := clocktesting.NewFakeClock(time.Now())
+		w := newWorld(t, Options{Clock: clock})
+		w.start(t)
+		var last time.Time
+		for range 27 { // its heartbeat is overdue as well then
+			last = clock.Now()
 			w.emit(0)
+			clock.Step(time.Minute)
 			synctest.Wait()
-			assert.Equal(t, "Ongoing x2", statesOf(t, w)[1])
-			for w.broadcaster.Stats().Tracked > 0 {
-				clock.Step(time.Minute)
-				synctest.Wait()
-				require.Less(t, clock.Since(last), 2*time.Hour)
-			}
-			assert.Equal(t, []string{"Finished x27", "Finished x2", " x1", " x1"}, statesOf(t, w))
-			assertTimesNeverGoBack(t, w.server.log())
-			w.broadcaster.Shutdown()
-			w.assertAccounted(t)
-		})
-	}
+		}
+		w.emit(1) // a singleton
+		synctest.Wait()
+		before := len(w.server.log())
+
+		clock.FakePassiveClock.SetTime(clock.Now().Add(time.Hour)) // without timers
+		w.emit(0)
+		w.emit(1)
+		clock.Step(0)
+		synctest.Wait()
+		list := w.server.list()
+		require.Len(t, list, 4)
+		assert.Equal(t, []string{"Finished x27", " x1", " x1", " x1"}, statesOf(t, w))
+		assert.Equal(t, last.UnixMicro(), list[0].Series.LastObservedTime.UnixMicro())
+		assert.Len(t, w.server.log()[before:], 3, "one closing write, two creates, and no heartbeat")
+		w.broadcaster.Shutdown()
+		w.assertAccounted(t)
+	})
 }

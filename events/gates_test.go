@@ -24,6 +24,7 @@ func TestBackOff(t *testing.T) {
 	}{
 		{429, pauseFirst, 5 * time.Minute, 2 * time.Hour, 20, 5 * time.Second, 6 * time.Second},
 		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
+		{403, retryMax, retryMax, time.Hour, 24, retryMax, retryMax * 6 / 5},
 	} {
 		runInBubble(t, fmt.Sprint(tt.code), Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(tt.code, 0)))
@@ -33,7 +34,7 @@ func TestBackOff(t *testing.T) {
 			require.Greater(t, len(requests), tt.requests)
 			want := tt.first
 			for i := range len(requests) - 1 {
-				assertBetween(t, want, want*6/5, requests[i+1].at.Sub(requests[i].at))
+				assertBetween(t, want, want*6/5, requests[i+1].Time.Sub(requests[i].Time))
 				want = min(2*want, tt.last)
 			}
 			assert.LessOrEqual(t, len(w.logs.with("Cannot write events")), int(tt.during/time.Minute), "at most one line a minute")
@@ -60,7 +61,7 @@ func TestPausesDiffer(t *testing.T) {
 			time.Sleep(6 * time.Second)
 			requests := w.server.log()
 			require.Len(t, requests, 2)
-			seen[requests[1].at.Sub(requests[0].at)] = true
+			seen[requests[1].Time.Sub(requests[0].Time)] = true
 		})
 	}
 	assert.Greater(t, len(seen), 1)
@@ -99,7 +100,7 @@ func TestLatePushBack(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		others := once(statusError(429, 0))
 		w.server.script(func(ctx context.Context, r request) error {
-			if !strings.HasPrefix(r.name.Name, "pod-9.") {
+			if !strings.HasPrefix(r.Name, "pod-9.") {
 				return others(ctx, r)
 			}
 			time.Sleep(20 * time.Second)
@@ -182,7 +183,7 @@ func TestRequestRate(t *testing.T) {
 			requests := w.server.log()
 			require.Len(t, requests, n)
 			for i, r := range requests {
-				assert.LessOrEqual(t, float64(i+1), float64(tt.wantBurst)+tt.wantQPS*r.at.Sub(start).Seconds()+0.001)
+				assert.LessOrEqual(t, float64(i+1), float64(tt.wantBurst)+tt.wantQPS*r.Time.Sub(start).Seconds()+0.001)
 			}
 			assert.LessOrEqual(t, time.Since(start).Seconds(), float64(n-tt.wantBurst+8)/tt.wantQPS, "the limit is used")
 		})

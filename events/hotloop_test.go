@@ -38,7 +38,7 @@ func TestHotLoopCostsTwoRequests(t *testing.T) {
 
 func TestTwoHoursAtOneASecond(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.ttl = time.Hour
+		w.server.api.TTL = time.Hour
 		for range 7200 {
 			w.emit(0)
 			time.Sleep(time.Second)
@@ -52,41 +52,10 @@ func TestTwoHoursAtOneASecond(t *testing.T) {
 	})
 }
 
-func TestFirstHeartbeatComesEarlyAndDoubles(t *testing.T) {
-	inBubble(t, Options{FirstHeartbeat: time.Minute, HeartbeatInterval: 4 * time.Minute}, func(t *testing.T, w *world) {
-		start := time.Now()
-		for range 12 * 60 {
-			w.emit(0)
-			time.Sleep(time.Second)
-		}
-		var at []time.Duration
-		for _, r := range w.server.log() {
-			at = append(at, r.at.Sub(start))
-		}
-		// It becomes a series after a second.
-		s := time.Second
-		assert.Equal(t, []time.Duration{0, 1 * s, 61 * s, 181 * s, 421 * s, 661 * s}, at)
-	})
-}
-
-func TestExpiredEventComesBackWithItsCount(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.ttl = 20 * time.Minute // less than a heartbeat
-		for start := time.Now(); time.Since(start) < 40*time.Minute; time.Sleep(7 * time.Second) {
-			w.emit(0)
-		}
-		event := w.server.only(t)
-		assert.EqualValues(t, 259, countOf(event), "as of the heartbeat, half an hour and 7 seconds after the first occurrence")
-		assert.Equal(t, series.Ongoing.String(), stateOf(event))
-		assert.Equal(t, []string{"create", "patch", "patch", "create"}, verbs(w.server.log()))
-		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
-	})
-}
-
 func verbs(requests []request) []string {
 	var verbs []string
 	for _, r := range requests {
-		verbs = append(verbs, r.verb)
+		verbs = append(verbs, r.Verb)
 	}
 	return verbs
 }

@@ -60,5 +60,6 @@ func TestOptionsDefaults(t *testing.T) {
 	assert.Equal(t, 10*time.Second, o.ShutdownTimeout)
 	assert.NotNil(t, o.Clock)
 	assert.Equal(t, 100, newLimiter(o).Burst(), "twice the rate")
+	assert.Equal(t, time.Minute, Options{FirstHeartbeat: time.Minute}.tracker().FirstHeartbeat)
 	assert.Equal(t, 20*time.Minute, Options{EventTTL: 40 * time.Minute}.tracker().WithDefaults().HeartbeatInterval, "half of EventTTL")
 }

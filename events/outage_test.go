@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,19 +94,20 @@ func TestRecoveryIsLoggedIfTheOutageWas(t *testing.T) {
 // Without writes, lists show that the server is down. The recorder retries them.
 func TestListTroubleIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := listerThatFails(io.EOF)
+		s := newLister()
+		s.script(always(io.EOF))
 		w := newWorldOn(t, s.server, s, Options{})
 		begin := time.Now()
 		w.start(t)
 		time.Sleep(10 * time.Minute)
-		assertBetween(t, 6, 14, int(s.pages.Load()))
+		assertBetween(t, 6, 14, s.requestsOf("list"))
 		time.Sleep(20 * time.Minute)
 		lines := w.logs.with("Cannot list events, will try again", `"error"="EOF"`)
 		assertBetween(t, 10, 30, len(lines))
 		for _, line := range lines {
 			assert.Contains(t, line, fmt.Sprintf(`"since"=%q`, logTime(begin)))
 		}
-		s.err.Store(nil)
+		s.script(nil)
 		time.Sleep(3 * time.Minute)
 		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
 		assert.Len(t, w.logs.with("The list of events is answered again", `"failedFor"="3`), 1)
@@ -135,7 +137,7 @@ func TestPermissionThatComesLate(t *testing.T) {
 		synctest.Wait()
 		for _, asked := range []permission{{"ns", "patch"}, {"ns", "create"}, {"other", "create"}} {
 			assert.Len(t, w.logs.with("May not write events", fmt.Sprintf(`"namespace"=%q "verb"=%q`, asked.namespace, asked.verb),
-				fmt.Sprintf(`"since"=%q`, logTime(begin)), `"waiting"=3`), 1)
+				fmt.Sprintf(`"since"=%q`, logTime(begin)), strconv.Quote(forbidden.Error()), `"waiting"=3`), 1)
 		}
 		time.Sleep(time.Hour)
 		w.server.script(nil)
@@ -245,8 +247,8 @@ func TestHealthyRecorderIsQuiet(t *testing.T) {
 		runBubble(t, name, func(t *testing.T) {
 			var said []string
 			logger := funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{Verbosity: 0})
-			s := &lister{server: newServer()}
-			s.ttl = time.Hour
+			s := newLister()
+			s.api.TTL = time.Hour
 			s.latency = 5 * time.Millisecond
 			life := func(during time.Duration, kill bool) Stats {
 				w := newWorldOn(t, s.server, s, Options{Scope: scope})

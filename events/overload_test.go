@@ -2,12 +2,12 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,43 +18,23 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// tally is a sink that counts.
+// tally is a sink that counts. It stores nothing, so that it bounds the heap of the
+// recorder.
 type tally struct {
-	mu         sync.Mutex
-	away       bool           // it answers nothing but errors
-	names      map[string]int // how often each was created
-	warnings   int            // how many of them are Warnings
-	goroutines int            // the most that there were
-	heap       uint64         // the most that there was of it, in bytes
-}
+	EventSink
+	away atomic.Bool // it answers nothing but errors
 
-// back ends the outage.
-func (s *tally) back() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.away = false
-}
-
-// sample measures the process.
-func (s *tally) sample() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	if metrics.Read(heap); heap[0].Value.Uint64() > 50_000_000 {
-		// On a busy machine the garbage collector lags.
-		runtime.GC()
-		metrics.Read(heap)
-	}
-	s.heap = max(s.heap, heap[0].Value.Uint64())
-	s.goroutines = max(s.goroutines, runtime.NumGoroutine())
+	mu       sync.Mutex
+	names    map[string]int // how often each was created
+	warnings int            // how many of them are Warnings
 }
 
 func (s *tally) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.away {
+	if s.away.Load() {
 		return nil, statusError(503, 0)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.names[event.Name]++
 	if event.Type == "Warning" {
 		s.warnings++
@@ -62,12 +42,15 @@ func (s *tally) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Even
 	return event, nil
 }
 
-func (s *tally) Patch(_ context.Context, event *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
-	return event, nil
-}
-
-func (s *tally) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error) {
-	return nil, errors.New("no updates")
+// heapNow returns the heap in bytes.
+func heapNow() uint64 {
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	if metrics.Read(heap); heap[0].Value.Uint64() > 50_000_000 {
+		// On a busy machine the garbage collector lags.
+		runtime.GC()
+		metrics.Read(heap)
+	}
+	return heap[0].Value.Uint64()
 }
 
 func TestOutageUnderLoad(t *testing.T) {
@@ -95,13 +78,16 @@ func TestRandomReasons(t *testing.T) {
 		{defaultCapacity, 150_000, 1000, 50}, // also bounds the memory
 	} {
 		runBubble(t, fmt.Sprint(tt.capacity), func(t *testing.T) {
-			sink := &tally{names: make(map[string]int), away: true}
+			sink := &tally{names: make(map[string]int)}
+			sink.away.Store(true)
 			b := NewBroadcasterWithOptions(sink, Options{QPS: -1, Capacity: tt.capacity})
 			logs := &logs{}
 			start := time.Now()
 			require.NoError(t, b.StartRecordingToSinkWithContext(klog.NewContext(t.Context(), logs.logger())))
 			defer b.Shutdown()
 			recorder := b.NewRecorder(testScheme(), controller)
+			var goroutines int
+			var heap uint64
 			for i := range tt.emitted {
 				eventtype := "Normal"
 				if i%(tt.emitted/tt.warnings) == 0 {
@@ -109,7 +95,8 @@ func TestRandomReasons(t *testing.T) {
 				}
 				recorder.Eventf(testPod(0), nil, eventtype, fmt.Sprint("Reason", i), "Testing", "note")
 				if i%2500 == 0 {
-					sink.sample()
+					heap = max(heap, heapNow())
+					goroutines = max(goroutines, runtime.NumGoroutine())
 				}
 				if i%tt.perSecond == 0 {
 					require.LessOrEqual(t, b.Stats().Tracked, 2*tt.capacity)
@@ -117,14 +104,14 @@ func TestRandomReasons(t *testing.T) {
 				}
 			}
 			stats := b.Stats()
-			t.Logf("%d series tracked, dropped %v, at most %d goroutines and %d MB of heap", stats.Tracked, stats.Dropped, sink.goroutines, sink.heap/1e6)
+			t.Logf("%d series tracked, dropped %v, at most %d goroutines and %d MB of heap", stats.Tracked, stats.Dropped, goroutines, heap/1e6)
 			assert.GreaterOrEqual(t, stats.Tracked, tt.capacity)
-			assertBetween(t, 5, 99, sink.goroutines)
-			assertBetween(t, 1<<20, 150_000_000, int(sink.heap))
+			assertBetween(t, 5, 99, goroutines)
+			assertBetween(t, 1<<20, 150_000_000, int(heap))
 			minutes := int(time.Since(start)/time.Minute) + 1
 			assertBetween(t, 2, 2*minutes, len(logs.with("Dropped events")))
 
-			sink.back()
+			sink.away.Store(false)
 			require.NoError(t, b.Flush(t.Context()))
 			assert.Equal(t, tt.warnings, sink.warnings)
 			dropped := b.Stats().Dropped
@@ -149,7 +136,7 @@ func expiring(t *testing.T, opts Options, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, opts)
-		w.server.ttl = opts.EventTTL
+		w.server.api.TTL = opts.EventTTL
 		w.start(t)
 		test(t, w)
 		w.broadcaster.Shutdown()
@@ -204,7 +191,7 @@ func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
 		w.flood(6, time.Hour, func() { w.emitAs("Warning", 0) })
 		created := 0
 		for _, r := range w.server.log() {
-			if r.verb == "create" && strings.HasPrefix(r.name.Name, "pod-0.") {
+			if r.Verb == "create" && strings.HasPrefix(r.Name, "pod-0.") {
 				created++
 			}
 		}
@@ -215,7 +202,7 @@ func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
 // brokenNamespace is a script that fails every request for the namespace "broken".
 func brokenNamespace(code int32) func(context.Context, request) error {
 	return func(_ context.Context, r request) error {
-		if r.name.Namespace == "broken" {
+		if r.Namespace == "broken" {
 			return statusError(code, 0)
 		}
 		return nil
@@ -258,10 +245,10 @@ func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 				broken := 0
 				for _, r := range w.server.log() {
 					switch {
-					case r.name.Namespace == "broken":
+					case r.Namespace == "broken":
 						broken++
-					case strings.HasPrefix(r.name.Name, "pod-0.") && r.at.After(start):
-						beats = append(beats, r.at.Sub(start))
+					case strings.HasPrefix(r.Name, "pod-0.") && r.Time.After(start):
+						beats = append(beats, r.Time.Sub(start))
 					}
 				}
 				assert.Equal(t, []time.Duration{30 * time.Minute, 60 * time.Minute}, beats)
@@ -334,8 +321,8 @@ func (w *world) assertWarningIsPrompt(t *testing.T) {
 	w.emitAs("Warning", 9999)
 	time.Sleep(time.Second)
 	for _, r := range w.server.log() {
-		if strings.HasPrefix(r.name.Name, "pod-9999.") {
-			assert.Less(t, r.at.Sub(emitted), time.Second)
+		if strings.HasPrefix(r.Name, "pod-9999.") {
+			assert.Less(t, r.Time.Sub(emitted), time.Second)
 			return
 		}
 	}

@@ -49,7 +49,7 @@ func TestClusterScopedObject(t *testing.T) {
 			w.recorder.Eventf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, nil, "Normal", "Tested", "Testing", "note")
 			w.broadcaster.Shutdown()
 			require.Len(t, w.server.log(), 1)
-			assert.Equal(t, want, w.server.log()[0].name.Namespace)
+			assert.Equal(t, want, w.server.log()[0].Namespace)
 		})
 	}
 }
@@ -239,12 +239,11 @@ func TestDistinctNotesOfOneRecorder(t *testing.T) {
 func TestDistinctNotesAfterRestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
-			s := &lister{server: newServer()}
+			s := newLister()
 			for _, instance := range []string{"tester-1", restart.instance} {
-				w := newWorldOn(t, s.server, s, Options{
+				w := startOn(t, s.server, s, Options{
 					DistinctNotes: 2, Scope: restart.scope, SkipList: !restart.list, ReportingInstance: instance,
 				})
-				w.start(t)
 				time.Sleep(time.Second)
 				for i := range 4 {
 					for range 2 {
@@ -254,7 +253,7 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 				w.broadcaster.Shutdown()
 			}
 			if restart.list {
-				assert.EqualValues(t, 1+2, s.pages.Load(), "nothing, then two pages")
+				assert.Equal(t, 1+2, s.requestsOf("list"), "nothing, then two pages")
 			}
 			counts := make(map[string]int32)
 			for _, event := range s.list() {

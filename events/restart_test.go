@@ -2,11 +2,9 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,52 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/series"
 )
-
-// lister is a server that lists pages of two.
-type lister struct {
-	*server
-	exempt string                // the namespace whose lists succeed, if any
-	err    atomic.Pointer[error] // nil: lists succeed
-	pages  atomic.Int32
-
-	mu         sync.Mutex
-	namespaces []string // of the lists
-}
-
-// listerThatFails returns a lister whose lists fail.
-func listerThatFails(err error) *lister {
-	l := &lister{server: newServer()}
-	l.err.Store(&err)
-	return l
-}
-
-func (l *lister) List(_ context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	l.pages.Add(1)
-	l.mu.Lock()
-	l.namespaces = append(l.namespaces, namespace)
-	l.mu.Unlock()
-	if err := l.err.Load(); err != nil && (l.exempt == "" || l.exempt != namespace) {
-		return nil, *err
-	}
-	if opts.FieldSelector != "reportingController="+controller {
-		return nil, errors.New("not selected: " + opts.FieldSelector)
-	}
-	from, _ := strconv.Atoi(opts.Continue)
-	all := l.list()
-	page := &eventsv1.EventList{}
-	for _, event := range all[from:min(from+2, len(all))] {
-		page.Items = append(page.Items, *event)
-	}
-	if from+2 < len(all) {
-		page.Continue = strconv.Itoa(from + 2)
-	}
-	return page, nil
-}
 
 // kill stops a world like SIGKILL: it writes nothing more.
 func (w *world) kill() {
@@ -94,11 +49,10 @@ var restarts = map[string]struct {
 	"new instance, by listing": {SameController, "tester-2", true},
 }
 
-// The server knows a series as of its last write.
-// Without a list nobody finds a series that does not occur again.
+// Without a list, nobody finds a series that does not occur again.
 func TestSeriesStaysOngoingWithoutAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &lister{server: newServer()}
+		s := newLister()
 		first := startOn(t, s.server, s, Options{SkipList: true})
 		first.emitTimes(2)
 		first.flush(t)
@@ -112,46 +66,37 @@ func TestSeriesStaysOngoingWithoutAList(t *testing.T) {
 
 func TestRestart(t *testing.T) {
 	for name, restart := range restarts {
-		for _, killed := range []bool{false, true} {
-			runBubble(t, fmt.Sprintf("%s, killed: %v", name, killed), func(t *testing.T) {
-				s := &lister{server: newServer()}
-				opts := Options{Scope: restart.scope, SkipList: !restart.list}
-				first := startOn(t, s.server, s, opts)
-				known := 10
-				if killed {
-					first.loop(29*60, time.Second) // no heartbeat yet
-					first.kill()
-					known = 2
-				} else {
-					first.loop(10, time.Second)
-					first.broadcaster.Shutdown()
-				}
-				require.EqualValues(t, known, countOf(s.only(t)))
+		runBubble(t, name, func(t *testing.T) {
+			s := newLister()
+			opts := Options{Scope: restart.scope, SkipList: !restart.list}
+			first := startOn(t, s.server, s, opts)
+			first.loop(29*60, time.Second) // no heartbeat yet
+			first.kill()
+			require.EqualValues(t, 2, countOf(s.only(t)))
 
-				opts.ReportingInstance = restart.instance
-				second := startOn(t, s.server, s, opts)
-				synctest.Wait()
-				second.loop(10, time.Second)
-				second.flush(t)
-				assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
-				time.Sleep(finishAfter)
-				synctest.Wait()
+			opts.ReportingInstance = restart.instance
+			second := startOn(t, s.server, s, opts)
+			synctest.Wait()
+			second.loop(10, time.Second)
+			second.flush(t)
+			assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
+			time.Sleep(finishAfter)
+			synctest.Wait()
 
-				event := s.only(t)
-				assert.EqualValues(t, known+10, countOf(event))
-				assert.Equal(t, series.Finished.String(), stateOf(event))
-				assert.Equal(t, "tester-1", event.ReportingInstance, "it is immutable")
-				stats := second.broadcaster.Stats()
-				if restart.list {
-					assert.EqualValues(t, 1, stats.Restored)
-					assert.Equal(t, 1, s.requestsOf("create"), "the list has found it")
-				} else {
-					assert.EqualValues(t, 1, stats.Adopted)
-					assert.Zero(t, s.pages.Load())
-				}
-				s.assertNoProblems(t)
-			})
-		}
+			event := s.only(t)
+			assert.EqualValues(t, 2+10, countOf(event))
+			assert.Equal(t, series.Finished.String(), stateOf(event))
+			assert.Equal(t, "tester-1", event.ReportingInstance, "it is immutable")
+			stats := second.broadcaster.Stats()
+			if restart.list {
+				assert.EqualValues(t, 1, stats.Restored)
+				assert.Equal(t, 1, s.requestsOf("create"), "the list has found it")
+			} else {
+				assert.EqualValues(t, 1, stats.Adopted)
+				assert.Zero(t, s.requestsOf("list"))
+			}
+			s.assertNoProblems(t)
+		})
 	}
 }
 
@@ -163,7 +108,7 @@ func TestLostResponses(t *testing.T) {
 			if responses.Add(1)%2 == 1 {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				lost[r.verb]++
+				lost[r.Verb]++
 				return io.ErrUnexpectedEOF
 			}
 			return nil
@@ -183,7 +128,8 @@ func TestLostResponses(t *testing.T) {
 // Each recorder lists once. The missing permission is logged once.
 func TestListIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := listerThatFails(statusError(403, 0))
+		s := newLister()
+		s.script(failing("list", statusError(403, 0)))
 		w := newWorldOn(t, s.server, s, Options{})
 		w.broadcaster.NewRecorder(testScheme(), "example.com/another")
 		w.start(t)
@@ -191,7 +137,7 @@ func TestListIsForbidden(t *testing.T) {
 		w.emit(0)
 		w.flush(t)
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, 3*(1+deniedLists), s.pages.Load())
+		assert.Equal(t, 3*(1+deniedLists), s.requestsOf("list"))
 		assert.Len(t, w.logs.with("Missing permission to list events"), 1)
 		assert.EqualValues(t, 1, countOf(s.only(t)))
 	})
@@ -201,8 +147,17 @@ func TestListIsForbidden(t *testing.T) {
 func TestListIsForbiddenInOneNamespace(t *testing.T) {
 	for name, err := range map[string]error{"forbidden": statusError(403, 0), "nonsense": statusError(400, 0)} {
 		runBubble(t, name, func(t *testing.T) {
-			s := listerThatFails(err)
-			s.exempt = "ns"
+			s := newLister()
+			var namespaces []string
+			s.script(func(_ context.Context, r request) error {
+				if r.Verb != "list" {
+					return nil
+				}
+				if namespaces = append(namespaces, r.Namespace); r.Namespace == "ns" {
+					return nil
+				}
+				return err
+			})
 			first := startOn(t, s.server, s, Options{SkipList: true})
 			first.emitTimes(2)
 			first.flush(t)
@@ -211,7 +166,7 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 			second := startOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
 			time.Sleep(finishAfter)
 			synctest.Wait()
-			assert.Equal(t, []string{"secret", "ns", "kube-system"}, s.namespaces[:3])
+			assert.Equal(t, []string{"secret", "ns", "kube-system"}, namespaces[:3])
 			assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 			assert.Equal(t, []string{"Finished x2"}, statesOf(t, second))
 			assert.Len(t, second.logs.with("list events", "secret"), 1)
@@ -304,12 +259,7 @@ func TestLeadersInALoop(t *testing.T) {
 func TestRoleThatOnlyPermitsCreate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		s.script(func(_ context.Context, r request) error {
-			if r.verb == "patch" {
-				return statusError(403, 0)
-			}
-			return nil
-		})
+		s.script(failing("patch", statusError(403, 0)))
 		first := startOn(t, s, s, Options{})
 		first.emit(0)
 		first.flush(t)

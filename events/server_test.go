@@ -29,31 +29,17 @@ type server struct {
 	audit *fakeapi.Audit
 	// latency is how long each request takes.
 	latency time.Duration
-	// ttl is how long an Event lives after its last change; zero: forever. It is set
-	// before the first request.
-	ttl time.Duration
 	// answer, if set, runs before a request. It may block, panic, or return the error
 	// that the client gets.
 	answer func(context.Context, request) error
 	// lose, if set, runs after a request that succeeded. An error replaces the response.
 	lose func(request) error
 
-	configure sync.Once
-	mu        sync.Mutex
-	inFlight  map[types.NamespacedName]string // the body of the request
+	mu       sync.Mutex
+	inFlight map[types.NamespacedName]string // the body of the request
 }
 
-// request is one request of the recorder.
-type request struct {
-	at   time.Time
-	verb string // create or patch
-	name types.NamespacedName
-	body string // the Event or the patch, as JSON
-}
-
-func requestFrom(r fakeapi.Request) request {
-	return request{at: r.Time, verb: r.Verb, name: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, body: r.Body}
-}
+type request = fakeapi.Request
 
 var _ EventSink = (*server)(nil)
 
@@ -91,7 +77,6 @@ func (s *server) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, erro
 
 // begin records that a request is in flight until the caller calls end.
 func (s *server) begin(event *eventsv1.Event, body string) (end func()) {
-	s.configure.Do(func() { s.api.TTL = s.ttl })
 	name := types.NamespacedName{Namespace: event.Namespace, Name: event.Name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +91,7 @@ func (s *server) begin(event *eventsv1.Event, body string) (end func()) {
 }
 
 // before follows the script.
-func (s *server) before(ctx context.Context, r fakeapi.Request) error {
+func (s *server) before(ctx context.Context, r request) error {
 	s.mu.Lock()
 	answer, latency := s.answer, s.latency
 	s.mu.Unlock()
@@ -120,11 +105,11 @@ func (s *server) before(ctx context.Context, r fakeapi.Request) error {
 	if answer == nil {
 		return nil
 	}
-	return answer(ctx, requestFrom(r))
+	return answer(ctx, r)
 }
 
 // after checks the response, and loses it if the script says so.
-func (s *server) after(_ context.Context, r fakeapi.Request) error {
+func (s *server) after(_ context.Context, r request) error {
 	s.audit.Check(!apierrors.IsInvalid(r.Err) && !apierrors.IsBadRequest(r.Err), "%v", r)
 	s.mu.Lock()
 	lose := s.lose
@@ -132,7 +117,7 @@ func (s *server) after(_ context.Context, r fakeapi.Request) error {
 	if r.Err != nil || lose == nil {
 		return nil
 	}
-	return lose(requestFrom(r))
+	return lose(r)
 }
 
 // script sets the answer from now on; nil: requests succeed.
@@ -163,17 +148,22 @@ func once(err error) func(context.Context, request) error {
 	}
 }
 
-// log returns the requests so far.
-func (s *server) log() (all []request) {
-	for _, r := range s.api.Requests() {
-		all = append(all, requestFrom(r))
+// failing answers each request with this verb with err.
+func failing(verb string, err error) func(context.Context, request) error {
+	return func(_ context.Context, r request) error {
+		if r.Verb == verb {
+			return err
+		}
+		return nil
 	}
-	return all
 }
+
+// log returns the requests so far.
+func (s *server) log() []request { return s.api.Requests() }
 
 // requestsOf returns the number of requests with this verb.
 func (s *server) requestsOf(verb string) int {
-	return len(slices.DeleteFunc(s.log(), func(r request) bool { return r.verb != verb }))
+	return len(slices.DeleteFunc(s.log(), func(r request) bool { return r.Verb != verb }))
 }
 
 // list returns the Events on the server, by name.
@@ -217,6 +207,16 @@ func (s *server) delivered() uint64 { return s.audit.Delivered() }
 func (s *server) assertNoProblems(t *testing.T) {
 	t.Helper()
 	assert.Empty(t, s.audit.Problems())
+}
+
+// lister is a server that lists pages of two.
+type lister struct{ *server }
+
+func newLister() lister { return lister{newServer()} }
+
+func (l lister) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	opts.Limit = 2
+	return l.api.List(ctx, namespace, opts)
 }
 
 func countOf(event *eventsv1.Event) int32 {

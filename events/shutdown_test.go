@@ -349,7 +349,7 @@ func TestShutdownWaitsForRequestsThatWereCutOff(t *testing.T) {
 func TestNewRecorderDuringShutdown(t *testing.T) {
 	for _, latency := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &lister{server: newServer()}
+			s := newLister()
 			s.latency = latency
 			w := newWorldOn(t, s.server, s, Options{})
 			cancel := w.startUntilCancelled(t)
@@ -366,7 +366,7 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 			w.broadcaster.Shutdown()
 			wg.Wait()
 			w.broadcaster.NewRecorder(testScheme(), controller)
-			assert.EqualValues(t, 1, s.pages.Load(), "Shutdown does not list")
+			assert.Equal(t, 1, s.requestsOf("list"), "Shutdown does not list")
 			assert.NotEmpty(t, s.list())
 			s.assertNoProblems(t)
 		})

@@ -145,9 +145,11 @@ func TestDurations(t *testing.T) {
 }
 
 func TestStatsDurations(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		s.latency = 300 * time.Millisecond
+		w := startOn(t, s.server, s, Options{})
 		assert.Empty(t, w.broadcaster.Stats().Durations)
-		w.server.slow(300 * time.Millisecond)
 		w.emit(0)
 		w.flush(t)
 		w.server.script(func(ctx context.Context, _ request) error {
@@ -159,25 +161,14 @@ func TestStatsDurations(t *testing.T) {
 		w.server.script(nil)
 
 		got := w.broadcaster.Stats().Durations
-		assert.Len(t, got, 2)
-		assert.EqualValues(t, 1, got["create"].Count)
-		assert.Equal(t, 300*time.Millisecond, got["create"].Sum)
-		assert.Equal(t, []Bucket{{250 * time.Millisecond, 0}, {500 * time.Millisecond, 1}}, got["create"].Buckets[3:5])
+		assert.Len(t, got, 3)
+		for _, verb := range []string{"create", "list"} {
+			assert.EqualValues(t, 1, got[verb].Count)
+			assert.Equal(t, 300*time.Millisecond, got[verb].Sum)
+			assert.Equal(t, []Bucket{{250 * time.Millisecond, 0}, {500 * time.Millisecond, 1}}, got[verb].Buckets[3:5])
+		}
 		assert.EqualValues(t, 1, got["patch"].Count)
 		assert.Equal(t, requestTimeout, got["patch"].Sum)
-	})
-}
-
-func TestStatsDurationsOfLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		w := newWorldOn(t, s, listFunc{server: s, answer: func() error { time.Sleep(2 * time.Second); return nil }}, Options{})
-		w.start(t)
-		time.Sleep(time.Minute)
-		got := w.broadcaster.Stats().Durations["list"]
-		assert.EqualValues(t, 1, got.Count)
-		assert.Equal(t, 2*time.Second, got.Sum)
-		w.broadcaster.Shutdown()
 	})
 }
 

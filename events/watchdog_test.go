@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // abandonAfter is when the watchdog abandons a call.
@@ -84,40 +82,31 @@ func TestHangingProbe(t *testing.T) {
 
 func TestHangingList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		var calls atomic.Int32
+		s := newLister()
 		forever := make(chan struct{})
-		w := newWorldOn(t, s, listFunc{s, func() error {
-			if calls.Add(1) == 1 {
+		s.script(func(_ context.Context, r request) error {
+			if r.Verb != "list" {
+				return nil
+			}
+			if s.requestsOf("list") == 1 {
 				return statusError(429, 0)
 			}
 			<-forever
 			return nil
-		}}, Options{})
-		w.start(t)
+		})
+		w := startOn(t, s.server, s, Options{})
 		time.Sleep(2 * pauseFirst)
 		for i := range 20 {
 			w.emit(i)
 		}
 		synctest.Wait()
-		assert.EqualValues(t, 2, calls.Load())
-		assert.Empty(t, s.log(), "the list is the probe")
+		assert.Len(t, s.log(), 2, "the list is the probe")
 		time.Sleep(abandonAfter)
 		assert.Len(t, s.list(), 20)
 		close(forever)
 		w.broadcaster.Shutdown()
 		s.assertNoProblems(t)
 	})
-}
-
-// listFunc is a server whose lists are empty, or fail.
-type listFunc struct {
-	*server
-	answer func() error
-}
-
-func (l listFunc) List(context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
-	return &eventsv1.EventList{}, l.answer()
 }
 
 // The number of calls is bounded. Afterwards, no more goroutines wait for requests
