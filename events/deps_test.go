@@ -2,6 +2,7 @@ package events
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,44 +12,40 @@ import (
 
 const module = "github.com/eventseries/eventseries"
 
-// Users get all that this package imports. They have client-go already.
+// Users get all that these packages import. They have client-go already. In particular,
+// eventstest must not import testify.
 func TestNothingBeyondClientGoIsImported(t *testing.T) {
-	has := make(map[string]bool)
-	for _, pkg := range deps(t,
-		"k8s.io/client-go/tools/events", // for the interfaces, which have no other name
-		"k8s.io/client-go/kubernetes/typed/events/v1",
-		"k8s.io/client-go/util/workqueue",
-		"k8s.io/klog/v2",
-		"github.com/go-logr/logr",
-		"k8s.io/utils/clock",
-	) {
-		has[pkg] = true
+	for pkg, may := range map[string][]string{
+		"events": {
+			"k8s.io/client-go/tools/events", // for the interfaces, which have no other name
+			"k8s.io/client-go/kubernetes/typed/events/v1",
+			"k8s.io/client-go/util/workqueue",
+			"k8s.io/klog/v2",
+			"github.com/go-logr/logr",
+			"k8s.io/utils/clock",
+		},
+		"events/eventstest": {
+			module + "/events",
+			// Other packages of the same modules, which import nothing else.
+			"k8s.io/client-go/tools/reference", "k8s.io/apimachinery/pkg/util/rand", "github.com/go-logr/logr/testr",
+		},
+	} {
+		isOurs := func(dep string) bool { return strings.HasPrefix(dep, module+"/") }
+		got := deps(t, module+"/"+pkg)
+		others := slices.DeleteFunc(slices.Clone(got), isOurs)
+		assert.Less(t, len(others), len(got))
+		assert.Subset(t, deps(t, may...), others)
 	}
-	require.NotEmpty(t, has)
-	ours := 0
-	for _, pkg := range deps(t, module+"/events") {
-		if strings.HasPrefix(pkg, module+"/") {
-			ours++
-			continue
-		}
-		assert.True(t, has[pkg], "%s is imported", pkg)
-	}
-	assert.Positive(t, ours)
 }
 
-func TestMetricsAloneImportPrometheus(t *testing.T) {
-	const metrics, prometheus = module + "/events/metrics", "github.com/prometheus/client_golang/prometheus"
-	var others []string
-	for _, pkg := range goList(t, module+"/...") {
-		if pkg != metrics {
-			others = append(others, pkg)
-		}
-	}
+func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
+	const metrics, eventstest = module + "/events/metrics", module + "/events/eventstest"
+	others := slices.DeleteFunc(goList(t, module+"/..."), func(pkg string) bool { return pkg == metrics || pkg == eventstest })
 	require.Contains(t, others, module+"/events")
-	for _, dep := range deps(t, others...) {
-		assert.False(t, strings.HasPrefix(dep, "github.com/prometheus/"), dep)
-	}
-	assert.Contains(t, deps(t, metrics), prometheus)
+	isPrometheus := func(dep string) bool { return strings.HasPrefix(dep, "github.com/prometheus/") }
+	assert.False(t, slices.ContainsFunc(deps(t, append(others, eventstest)...), isPrometheus))
+	assert.NotContains(t, deps(t, append(others, metrics)...), eventstest, "only tests import it")
+	assert.Contains(t, deps(t, metrics), "github.com/prometheus/client_golang/prometheus")
 }
 
 func TestImportsRunOneWay(t *testing.T) {
