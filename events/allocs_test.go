@@ -1,9 +1,7 @@
 package events
 
 import (
-	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -13,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
 )
 
 // hotPods returns Pod i in each form that callers have.
@@ -40,65 +36,20 @@ func hotPods(i int) map[string]runtime.Object {
 	}
 }
 
-// hotLoop emits one occurrence of a running series about object.
-func hotLoop(recorder EventRecorder, object, related runtime.Object) {
-	recorder.Eventf(object, related, corev1.EventTypeWarning, "BackOff", "Restarting", "back-off restarting failed container")
-}
-
-func newHotRecorder(tb testing.TB) EventRecorder {
-	broadcaster := NewBroadcasterWithOptions(newServer(), Options{})
-	if err := broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), klog.Logger{})); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(broadcaster.Shutdown)
-	return broadcaster.NewRecorder(scheme.Scheme, "example.com/some-controller")
-}
-
 func TestEventfAllocatesNothing(t *testing.T) {
 	for name, object := range hotPods(0) {
 		runBubble(t, name, func(t *testing.T) { // no time passes, so the note is not sampled
-			recorder := newHotRecorder(t)
+			w := newWorld(t, Options{})
+			w.start(t)
 			formatted := 0
 			args := []any{counter{1, &formatted}}
-			emit := func() { recorder.Eventf(object, object, "Warning", "BackOff", "Restarting", "note %v", args...) }
+			emit := func() { w.recorder.Eventf(object, object, "Warning", "BackOff", "Restarting", "note %v", args...) }
 			emit()
 			emit()
 			synctest.Wait()
 			formatted = 0
 			assert.Zero(t, testing.AllocsPerRun(100, emit))
 			assert.Zero(t, formatted)
-		})
-	}
-}
-
-func BenchmarkEventf(b *testing.B) {
-	for name, object := range hotPods(0) {
-		b.Run(name, func(b *testing.B) {
-			recorder := newHotRecorder(b)
-			hotLoop(recorder, object, nil)
-			b.ReportAllocs()
-			for b.Loop() {
-				hotLoop(recorder, object, nil)
-			}
-		})
-	}
-}
-
-func BenchmarkEventfParallel(b *testing.B) {
-	for _, name := range []string{"Same", "Different"} {
-		b.Run(name, func(b *testing.B) {
-			recorder := newHotRecorder(b)
-			var next atomic.Int64
-			b.RunParallel(func(pb *testing.PB) {
-				i := 0
-				if name == "Different" {
-					i = int(next.Add(1))
-				}
-				object := hotPods(i)["Typed"]
-				for pb.Next() {
-					hotLoop(recorder, object, nil)
-				}
-			})
 		})
 	}
 }
