@@ -1,13 +1,13 @@
 package events
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -191,24 +191,6 @@ func TestSinkThatEmits(t *testing.T) {
 // change the writing direction.
 const hostileText = "x\nE0101 00:00:00.000000       1 forged.go:1] \"Forged\"\r\x1b[2J\u202e\" forged=\"yes\n >"
 
-// syncBuffer is a buffer for concurrent use.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) lines() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(s.b.String(), "\n"), "\n")
-}
-
 // hostileStatus is a response of a server.
 func hostileStatus(code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: hostileText}}
@@ -218,8 +200,10 @@ func hostileStatus(code int32) error {
 // keys.
 func TestHostileInputInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out syncBuffer
-		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out), textlogger.Verbosity(4)))
+		out, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		require.NoError(t, err)
+		defer out.Close()
+		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(4)))
 		s := newLister()
 		s.script(failing("list", errors.New(hostileText)))
 		b := NewBroadcasterWithOptions(s, Options{ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
@@ -229,7 +213,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		ctx := klog.NewContext(t.Context(), logger)
 		require.NoError(t, b.StartRecordingToSinkWithContext(ctx))
 		synctest.Wait()
-		_, err := b.StartLogging(logger)
+		_, err = b.StartLogging(logger)
 		require.NoError(t, err)
 		_, err = b.StartEventWatcher(func(runtime.Object) { panic(errors.New(hostileText)) })
 		require.NoError(t, err)
@@ -258,10 +242,12 @@ func TestHostileInputInTheLog(t *testing.T) {
 		recorder.Eventf(testPod(99), nil, "Normal", "R", "A", hostileText)
 		b.Shutdown()
 
+		log, err := os.ReadFile(out.Name())
+		require.NoError(t, err)
 		line := regexp.MustCompile(`^[IE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [a-z_]+\.go:\d+\] "([^"]+)"`)
 		inStack := false
 		seen := make(map[string]int)
-		for _, l := range out.lines() {
+		for _, l := range strings.Split(strings.TrimSuffix(string(log), "\n"), "\n") {
 			// The stack of a panic has several lines.
 			if inStack {
 				inStack = l != " >"

@@ -32,11 +32,14 @@ func TestBackOff(t *testing.T) {
 			time.Sleep(tt.during)
 			requests := w.server.log()
 			require.Greater(t, len(requests), tt.requests)
-			want := tt.first
+			want, shares := tt.first, make(map[float64]bool)
 			for i := range len(requests) - 1 {
-				assertBetween(t, want, want*6/5, requests[i+1].Time.Sub(requests[i].Time))
+				delay := requests[i+1].Time.Sub(requests[i].Time)
+				assertBetween(t, want, want*6/5, delay)
+				shares[float64(delay)/float64(want)] = true
 				want = min(2*want, tt.last)
 			}
+			assert.Greater(t, len(shares), 1, "processes that fail together do not return together")
 			assert.LessOrEqual(t, len(w.logs.with("Cannot write events")), int(tt.during/time.Minute), "at most one line a minute")
 			w.server.script(nil)
 			w.flush(t)
@@ -49,22 +52,6 @@ func TestBackOff(t *testing.T) {
 			assertBetween(t, tt.afterSuccess, tt.max, time.Since(before))
 		})
 	}
-}
-
-// Processes that the server has pushed back together do not return together.
-func TestPausesDiffer(t *testing.T) {
-	seen := make(map[time.Duration]bool)
-	for range 10 {
-		inBubble(t, Options{}, func(t *testing.T, w *world) {
-			w.server.script(once(statusError(429, 0)))
-			w.emit(0)
-			time.Sleep(6 * time.Second)
-			requests := w.server.log()
-			require.Len(t, requests, 2)
-			seen[requests[1].Time.Sub(requests[0].Time)] = true
-		})
-	}
-	assert.Greater(t, len(seen), 1)
 }
 
 func TestNoRequestDuringAPause(t *testing.T) {

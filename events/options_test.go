@@ -61,5 +61,6 @@ func TestOptionsDefaults(t *testing.T) {
 	assert.NotNil(t, o.Clock)
 	assert.Equal(t, 100, newLimiter(o).Burst(), "twice the rate")
 	assert.Equal(t, time.Minute, Options{FirstHeartbeat: time.Minute}.tracker().FirstHeartbeat)
+	assert.Equal(t, "default", Options{ClusterNamespace: "default"}.tracker().ClusterNamespace)
 	assert.Equal(t, 20*time.Minute, Options{EventTTL: 40 * time.Minute}.tracker().WithDefaults().HeartbeatInterval, "half of EventTTL")
 }

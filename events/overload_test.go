@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -131,43 +130,28 @@ func (w *world) flood(perSecond int, during time.Duration, each func()) {
 	}
 }
 
-// expiring is a world whose server deletes Events after Options.EventTTL.
-func expiring(t *testing.T, opts Options, test func(t *testing.T, w *world)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, opts)
-		w.server.api.TTL = opts.EventTTL
-		w.start(t)
-		test(t, w)
-		w.broadcaster.Shutdown()
-		w.assertAccounted(t)
-	})
-}
-
 func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
 	const warnings = 20
 	for perSecond, during := range map[int]time.Duration{100: 12 * time.Minute, 50: time.Hour} {
-		t.Run(fmt.Sprint(perSecond), func(t *testing.T) {
-			expiring(t, Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
-				w.flood(perSecond, during, func() {
-					for i := range warnings {
-						w.emitAs("Warning", i)
-					}
-				})
-				ongoing := 0
-				for _, event := range w.server.list() {
-					if event.Type == "Warning" && stateOf(event) == "Ongoing" {
-						ongoing++
-					}
-				}
-				assert.Equal(t, warnings, ongoing)
-				assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
-				w.broadcaster.Shutdown()
-				assert.NotEmpty(t, w.dropped())
-				for _, drop := range w.dropped() {
-					require.Equal(t, "Normal", drop.Key.Type)
+		runInBubble(t, fmt.Sprint(perSecond), Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
+			w.flood(perSecond, during, func() {
+				for i := range warnings {
+					w.emitAs("Warning", i)
 				}
 			})
+			ongoing := 0
+			for _, event := range w.server.list() {
+				if event.Type == "Warning" && stateOf(event) == "Ongoing" {
+					ongoing++
+				}
+			}
+			assert.Equal(t, warnings, ongoing)
+			assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
+			w.broadcaster.Shutdown()
+			assert.NotEmpty(t, w.dropped())
+			for _, drop := range w.dropped() {
+				require.Equal(t, "Normal", drop.Key.Type)
+			}
 		})
 	}
 }
@@ -187,7 +171,7 @@ func TestWaitingIsBoundedByTheTable(t *testing.T) {
 
 // A Warning runs while more Normals begin than the rate limit lets through.
 func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
-	expiring(t, Options{QPS: 5, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
+	inBubble(t, Options{QPS: 5, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
 		w.flood(6, time.Hour, func() { w.emitAs("Warning", 0) })
 		created := 0
 		for _, r := range w.server.log() {
@@ -219,47 +203,45 @@ func (w *world) emitBroken(eventtype string, i int) {
 func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 	const failing = 12_000
 	for reason, code := range map[DropReason]int32{DropDenied: 403, DropUnavailable: 500} {
-		t.Run(string(reason), func(t *testing.T) {
-			expiring(t, Options{EventTTL: time.Hour}, func(t *testing.T, w *world) {
-				w.server.script(brokenNamespace(code))
-				start := time.Now()
-				w.emit(0)
-				w.emit(0)
-				for i := range failing {
-					w.emitBroken("Normal", i)
-				}
-				time.Sleep(5 * time.Minute)
-				w.assertWarningIsPrompt(t)
+		runInBubble(t, string(reason), Options{EventTTL: time.Hour}, func(t *testing.T, w *world) {
+			w.server.script(brokenNamespace(code))
+			start := time.Now()
+			w.emit(0)
+			w.emit(0)
+			for i := range failing {
+				w.emitBroken("Normal", i)
+			}
+			time.Sleep(5 * time.Minute)
+			w.assertWarningIsPrompt(t)
 
-				for range 55 {
-					w.emit(0)
-					time.Sleep(time.Minute)
+			for range 55 {
+				w.emit(0)
+				time.Sleep(time.Minute)
+			}
+			assert.Empty(t, w.dropped())
+			for range 10 {
+				w.emit(0)
+				time.Sleep(time.Minute)
+			}
+			assert.Equal(t, map[DropReason]uint64{reason: failing}, w.broadcaster.Stats().Dropped)
+			var beats []time.Duration
+			broken := 0
+			for _, r := range w.server.log() {
+				switch {
+				case r.Namespace == "broken":
+					broken++
+				case strings.HasPrefix(r.Name, "pod-0.") && r.Time.After(start):
+					beats = append(beats, r.Time.Sub(start))
 				}
-				assert.Empty(t, w.dropped())
-				for range 10 {
-					w.emit(0)
-					time.Sleep(time.Minute)
-				}
-				assert.Equal(t, map[DropReason]uint64{reason: failing}, w.broadcaster.Stats().Dropped)
-				var beats []time.Duration
-				broken := 0
-				for _, r := range w.server.log() {
-					switch {
-					case r.Namespace == "broken":
-						broken++
-					case strings.HasPrefix(r.Name, "pod-0.") && r.Time.After(start):
-						beats = append(beats, r.Time.Sub(start))
-					}
-				}
-				assert.Equal(t, []time.Duration{30 * time.Minute, 60 * time.Minute}, beats)
-				assert.Less(t, broken, 100)
-			})
+			}
+			assert.Equal(t, []time.Duration{30 * time.Minute, 60 * time.Minute}, beats)
+			assert.Less(t, broken, 100)
 		})
 	}
 }
 
 func TestDeniedWarningsDoNotKeepTheTableFull(t *testing.T) {
-	expiring(t, Options{Capacity: 100, EventTTL: time.Hour}, func(t *testing.T, w *world) {
+	inBubble(t, Options{Capacity: 100, EventTTL: time.Hour}, func(t *testing.T, w *world) {
 		w.server.script(brokenNamespace(403))
 		for i := range 120 {
 			w.emitBroken("Warning", i)

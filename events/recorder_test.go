@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,67 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/eventseries/eventseries/series"
 )
-
-func TestEventHasTheFieldsOfTheCall(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		now := time.Now()
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
-		pod := testPod(0)
-		pod.UID = "uid"
-		w.recorder.Eventf(pod, node, "Warning", "FailedScheduling", "Scheduling", "%d of %d nodes", 0, 3)
-		w.flush(t)
-		event := w.server.only(t)
-		assert.Equal(t, "ns", event.Namespace)
-		assert.Equal(t, corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0", UID: "uid"}, event.Regarding)
-		assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}, event.Related)
-		assert.Equal(t, "Warning", event.Type)
-		assert.Equal(t, "FailedScheduling", event.Reason)
-		assert.Equal(t, "Scheduling", event.Action)
-		assert.Equal(t, "0 of 3 nodes", event.Note)
-		assert.Equal(t, controller, event.ReportingController)
-		assert.Equal(t, "tester-1", event.ReportingInstance)
-		assert.True(t, now.Equal(event.EventTime.Time))
-		assert.Nil(t, event.Series)
-		assert.Empty(t, event.Annotations)
-	})
-}
-
-func TestClusterScopedObject(t *testing.T) {
-	for namespace, want := range map[string]string{"": "kube-system", "default": "default"} {
-		inBubble(t, Options{ClusterNamespace: namespace}, func(t *testing.T, w *world) {
-			w.unaccounted = true
-			w.recorder.Eventf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, nil, "Normal", "Tested", "Testing", "note")
-			w.broadcaster.Shutdown()
-			require.Len(t, w.server.log(), 1)
-			assert.Equal(t, want, w.server.log()[0].Namespace)
-		})
-	}
-}
-
-// The fake server rejects what the API server would reject.
-func TestInputIsSanitized(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		for _, r := range []struct{ reason, action, note string }{
-			{"", "", ""},
-			{"R", "", "95% full"},
-			{"", "A", strings.Repeat("ä", 5000)},
-			{strings.Repeat("R", 200), strings.Repeat("A", 200), "bad \xff"},
-		} {
-			w.recorder.Eventf(testPod(0), nil, "Normal", r.reason, r.action, r.note)
-		}
-		for _, name := range []string{"", "system:discovery", "UPPER", strings.Repeat("x", 253), "..", "a/b"} {
-			w.recorder.Eventf(&corev1.ObjectReference{Kind: "Thing", Namespace: "ns", Name: name}, nil, "Normal", "Tested", "Testing", "note")
-		}
-		w.flush(t)
-		assert.Len(t, w.server.list(), 10)
-		assert.Empty(t, w.broadcaster.Stats().Dropped)
-	})
-}
 
 func TestInvalidEventsAreDropped(t *testing.T) {
 	for _, tt := range []struct {
@@ -82,9 +24,6 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 		reason    DropReason
 	}{
 		{"no object", nil, "Normal", DropInvalidObject},
-		{"nil Pod", (*corev1.Pod)(nil), "Normal", DropInvalidObject},
-		{"object of no known kind", &widget{ObjectMeta: someMeta}, "Normal", DropInvalidObject},
-		{"object that panics", &grumpyName{widget{TypeMeta: widgetType}}, "Normal", DropInvalidObject},
 		{"no type", testPod(0), "", DropInvalidType},
 		{"wrong type", testPod(0), "Error", DropInvalidType},
 		{"wrong type of nothing", nil, "Error", DropInvalidType},
@@ -108,25 +47,17 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 }
 
 func TestInvalidRelatedObjectIsOmitted(t *testing.T) {
-	for name, related := range map[string]runtime.Object{
-		"nil Pod":              (*corev1.Pod)(nil),
-		"nil reference":        (*corev1.ObjectReference)(nil),
-		"of no known kind":     &widget{ObjectMeta: someMeta},
-		"object that panics":   &grumpyName{widget{TypeMeta: widgetType}},
-		"object without a way": &bare{},
-	} {
-		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
-			for range 5 {
-				w.recorder.Eventf(testPod(0), related, "Normal", "Tested", "Testing", "note")
-			}
-			w.flush(t)
-			event := w.server.only(t)
-			assert.EqualValues(t, 5, countOf(event))
-			assert.Nil(t, event.Related)
-			assert.EqualValues(t, 5, w.broadcaster.Stats().RelatedOmitted)
-			assert.Len(t, w.logs.with("without its related object", "pod-0"), 1)
-		})
-	}
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		for _, related := range []runtime.Object{(*corev1.Pod)(nil), (*corev1.ObjectReference)(nil), &bare{}} {
+			w.recorder.Eventf(testPod(0), related, "Normal", "Tested", "Testing", "note")
+		}
+		w.flush(t)
+		event := w.server.only(t)
+		assert.EqualValues(t, 3, countOf(event))
+		assert.Nil(t, event.Related)
+		assert.EqualValues(t, 3, w.broadcaster.Stats().RelatedOmitted)
+		assert.Len(t, w.logs.with("without its related object", "pod-0"), 1)
+	})
 }
 
 func TestAnnotations(t *testing.T) {
@@ -172,20 +103,6 @@ func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 		assert.EqualValues(t, 3, w.broadcaster.Stats().AnnotationsOmitted)
 		assert.Len(t, w.logs.with("without some of its annotations", "not good", "pod-0"), 1)
 		assert.Equal(t, before, annotations, "the caller's map is left alone")
-	})
-}
-
-func TestWithLogger(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		var mine logs
-		recorder := w.recorder.WithLogger(mine.logger())
-		recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
-		assert.Len(t, mine.with("Dropped events"), 1)
-		assert.Empty(t, w.logs.with("Dropped events"))
-		recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
-		w.emit(0)
-		w.flush(t)
-		assert.EqualValues(t, 2, countOf(w.server.only(t)), "it is the same recorder otherwise")
 	})
 }
 

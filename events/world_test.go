@@ -47,10 +47,12 @@ type world struct {
 	drops []Drop
 }
 
-// newWorld returns a world whose broadcaster has not started yet.
+// newWorld returns a world whose broadcaster has not started yet. Its server deletes
+// Events after Options.EventTTL, if set.
 func newWorld(t *testing.T, opts Options) *world {
 	t.Helper()
 	s := newServer()
+	s.api.TTL = opts.EventTTL
 	return newWorldOn(t, s, s, opts)
 }
 

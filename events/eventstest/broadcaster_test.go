@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -106,24 +105,6 @@ func TestRunsAreReproducible(t *testing.T) {
 		}
 		require.True(t, slices.Equal(first, run))
 	}
-}
-
-func TestFailingRequests(t *testing.T) {
-	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
-		b.Answer(func(context.Context, Request) error { return apierrors.NewTooManyRequests("slow down", 60) })
-		emit(recorder)
-		assert.Empty(t, b.Events())
-		assert.False(t, b.Stats().PausedUntil.IsZero())
-		before := len(b.Requests())
-		b.Advance(59 * time.Second)
-		assert.Len(t, b.Requests(), before, "the gate is closed")
-		for range 10 {
-			emit(recorder)
-		}
-		b.Answer(nil)
-		b.Advance(time.Minute)
-		assertSeries(t, b, series.Ongoing, 11)
-	})
 }
 
 func TestHangingRequests(t *testing.T) {
