@@ -2,6 +2,7 @@ package fakeapi
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,22 +20,34 @@ import (
 //
 // All methods are safe for concurrent use.
 type Audit struct {
-	mu       sync.Mutex
-	counts   map[birth]int32    // the latest count of each series
-	foreign  map[types.UID]bool // Events of somebody else
-	problems []string
+	mu        sync.Mutex
+	now       func() time.Time
+	delivered int64
+	repeated  int64
+	gone      map[types.NamespacedName]*departed // Events that have expired or were deleted
+	missed    map[types.NamespacedName]*departed // those of gone that the recorder knows about
+	foreign   map[types.UID]bool                 // Events of somebody else
+	problems  []string
 }
 
-// birth identifies a series. Its Event may expire and be created again, and a later
-// series may get the name.
-type birth struct {
-	name  types.NamespacedName
-	first int64 // eventTime in microseconds
+// departed is what an Event said when it expired or was deleted. The recorder may create
+// it again. If a later series gets the name, first differs.
+type departed struct {
+	first     int64 // eventTime in microseconds
+	count     int32
+	at        time.Time
+	regarding types.NamespacedName
+	repeated  bool // the recorder has dropped what it said
 }
 
 // NewAudit watches s from now on. It sets [Server.OnChange].
 func NewAudit(s *Server) *Audit {
-	a := &Audit{counts: make(map[birth]int32), foreign: make(map[types.UID]bool)}
+	a := &Audit{
+		now:     s.now,
+		gone:    make(map[types.NamespacedName]*departed),
+		missed:  make(map[types.NamespacedName]*departed),
+		foreign: make(map[types.UID]bool),
+	}
 	s.OnChange = a.changed
 	return a
 }
@@ -48,13 +61,52 @@ func (a *Audit) Problems() []string {
 
 // Delivered returns how many occurrences the server has ever heard of, including those
 // in Events that have expired.
-func (a *Audit) Delivered() (n uint64) {
+func (a *Audit) Delivered() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, count := range a.counts {
-		n += uint64(count)
+	return uint64(a.delivered)
+}
+
+// Repeated returns how many occurrences are both delivered and dropped: a recorder that
+// learns that an Event is gone counts what it said as dropped, unless it creates the
+// Event again. See [Audit.Missing] and [Audit.Dropped].
+func (a *Audit) Repeated() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return uint64(a.repeated)
+}
+
+// Missing says that the recorder learns that its Event does not exist.
+func (a *Audit) Missing(namespace, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	event := types.NamespacedName{Namespace: namespace, Name: name}
+	if d := a.gone[event]; d != nil {
+		a.missed[event] = d
 	}
-	return n
+}
+
+// Dropped says that the recorder drops the occurrences of a series about an object.
+func (a *Audit) Dropped(namespace, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, d := range a.missed {
+		if d.regarding == (types.NamespacedName{Namespace: namespace, Name: name}) && !d.repeated {
+			d.repeated = true
+			a.repeated += int64(d.count)
+		}
+	}
+}
+
+// Forget forgets the Events that have been gone for longer than age. If the recorder
+// creates one of them again, what it says counts twice.
+func (a *Audit) Forget(age time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.now().Add(-age)
+	old := func(_ types.NamespacedName, d *departed) bool { return d.at.Before(before) }
+	maps.DeleteFunc(a.gone, old)
+	maps.DeleteFunc(a.missed, old)
 }
 
 // Check records a problem unless ok. Tests call it for rules of their own.
@@ -73,11 +125,12 @@ func (a *Audit) check(ok bool, format string, args ...any) {
 
 // changed is the OnChange of the server.
 func (a *Audit) changed(verb string, before, after *eventsv1.Event) {
-	if after == nil {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if after == nil {
+		a.left(before)
+		return
+	}
 	request := verb != "put"
 	if before == nil && !request {
 		a.foreign[after.UID] = true
@@ -92,12 +145,50 @@ func (a *Audit) changed(verb string, before, after *eventsv1.Event) {
 	if a.foreign[after.UID] {
 		return
 	}
-	born, count := birth{name, after.EventTime.UnixMicro()}, int32(1)
-	if after.Series != nil {
-		count = after.Series.Count
+	var known int32
+	if before != nil {
+		known = countOf(before)
+	} else {
+		known = a.returned(name, after.EventTime.UnixMicro())
 	}
-	a.check(!request || count >= a.counts[born], "the count of %v goes back from %d to %d", name, a.counts[born], count)
-	a.counts[born] = count
+	count := countOf(after)
+	a.check(!request || count >= known, "the count of %v goes back from %d to %d", name, known, count)
+	a.delivered += int64(count - known)
+}
+
+// left says that an Event has expired or was deleted. It requires a.mu.
+func (a *Audit) left(event *eventsv1.Event) {
+	if a.foreign[event.UID] {
+		delete(a.foreign, event.UID)
+		return
+	}
+	a.gone[nameOf(event)] = &departed{
+		first:     event.EventTime.UnixMicro(),
+		count:     countOf(event),
+		at:        a.now(),
+		regarding: types.NamespacedName{Namespace: event.Regarding.Namespace, Name: event.Regarding.Name},
+	}
+}
+
+// returned says that an Event is created, and returns what it said before. It requires
+// a.mu.
+func (a *Audit) returned(name types.NamespacedName, first int64) (known int32) {
+	if d := a.gone[name]; d != nil && d.first == first {
+		known = d.count
+		if d.repeated {
+			a.repeated -= int64(d.count)
+		}
+	}
+	delete(a.gone, name)
+	delete(a.missed, name)
+	return known
+}
+
+func countOf(event *eventsv1.Event) int32 {
+	if event.Series == nil {
+		return 1
+	}
+	return event.Series.Count
 }
 
 // lastTime returns the time of the last occurrence.

@@ -2,6 +2,7 @@ package fakeapi
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,4 +37,36 @@ func TestAudit(t *testing.T) {
 		require.NotEmpty(t, audit.Problems(), patch)
 		assert.Contains(t, audit.Problems()[0], problem)
 	}
+}
+
+func TestAuditOfEventsThatAreGone(t *testing.T) {
+	s, clock, event := newServer(t)
+	audit := NewAudit(s)
+	lose := func() {
+		require.NoError(t, s.Delete("shop", event.Name))
+		audit.Missing("shop", event.Name)
+	}
+	create := func(first time.Time, delivered, repeated int) {
+		t.Helper()
+		again := valid()
+		again.EventTime.Time = first
+		_, err := s.Create(t.Context(), again)
+		require.NoError(t, err)
+		assert.EqualValues(t, delivered, audit.Delivered())
+		assert.EqualValues(t, repeated, audit.Repeated())
+	}
+	lose()
+	create(noon, 0, 0) // the audit has not seen the first create
+	lose()
+	audit.Dropped("shop", "another")
+	audit.Dropped("shop", "cart-7")
+	assert.EqualValues(t, 1, audit.Repeated())
+	create(noon, 0, 0)
+	lose()
+	audit.Dropped("shop", "cart-7")
+	create(noon.Add(time.Second), 1, 1) // another series
+	lose()
+	clock.SetTime(noon.Add(time.Hour))
+	audit.Forget(time.Hour - 1)
+	create(noon.Add(time.Second), 2, 1)
 }

@@ -161,6 +161,15 @@ func (s *Server) Requests() []Request {
 	return list
 }
 
+// Forget forgets the requests so far, and the Events that have expired. A long test calls
+// it now and then, or the memory of the server grows.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = nil
+	s.all()
+}
+
 // Before sets a hook that runs before each request from now on, nil for none. If it
 // returns an error, the client gets that error and the request has no effect. The hook
 // may block: the server carries out the request when the hook returns nil, even if the
