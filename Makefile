@@ -31,12 +31,15 @@ FUZZTIME ?= 30s
 CHAOS_SEED ?= 0
 CHAOS_DURATION ?= 10m
 
+SOAK_SEED ?= 1
+SOAK_DAYS ?= 30
+
 # The chaos run that make recording records.
 RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos fuzz bench simulation report microbench lint fmt vuln licenses clean
+.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,6 +123,10 @@ recording: ## record the metrics of a chaos run for the dashboard
 chaos: ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED selects the faults
 	$(GO) run ./internal/controlplane/build
 	cd test && $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION)
+
+# A race would show in the short soak of make unit.
+soak: ## simulate SOAK_DAYS days of a controller and a server with faults; SOAK_SEED selects the faults
+	$(GO) test -count 1 -timeout 0 -v -run '^TestSoak$$' ./events -soak.days=$(SOAK_DAYS) -soak.series=10000 -soak.seed=$(SOAK_SEED)
 
 fuzz: ## run each fuzz target for FUZZTIME
 	@for dir in $$(grep -rl --include='*_test.go' 'func Fuzz' . | xargs -n 1 dirname | sort -u); do \

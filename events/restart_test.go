@@ -177,7 +177,8 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 
 func TestListPermissionThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := listerThatFails(statusError(401, 0))
+		s := newLister()
+		s.script(failing("list", statusError(401, 0)))
 		first := startOn(t, s.server, s, Options{SkipList: true})
 		first.emitTimes(2)
 		first.flush(t)
@@ -186,7 +187,7 @@ func TestListPermissionThatComesLate(t *testing.T) {
 		second := startOn(t, s.server, s, Options{})
 		time.Sleep(5 * time.Minute)
 		assert.Zero(t, second.broadcaster.Stats().Restored)
-		s.err.Store(nil)
+		s.script(nil)
 		time.Sleep(2 * time.Minute)
 		assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 	})
