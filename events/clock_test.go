@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -58,10 +57,8 @@ type sent struct {
 	Metadata struct {
 		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
-	EventTime metav1.MicroTime `json:"eventTime"`
-	Series    struct {
-		Count            int              `json:"count"`
-		LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
+	Series struct {
+		Count int `json:"count"`
 	} `json:"series"`
 }
 
@@ -69,24 +66,6 @@ func sentIn(t *testing.T, r request) (s sent) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(r.Body), &s), r.Body)
 	return s
-}
-
-// assertTimesNeverGoBack fails the test if the times of a series decrease.
-func assertTimesNeverGoBack(t *testing.T, log []request) {
-	t.Helper()
-	latest := map[string]time.Time{}
-	for _, r := range log {
-		s := sentIn(t, r)
-		now := s.Series.LastObservedTime.Time
-		if now.IsZero() {
-			now = s.EventTime.Time
-		}
-		if now.IsZero() {
-			continue // of annotations only
-		}
-		assert.False(t, now.Before(latest[r.Name]), "%v: %v before %v", r, now, latest[r.Name])
-		latest[r.Name] = now
-	}
 }
 
 // story returns the requests and when they were made, without wall times and names
@@ -134,7 +113,6 @@ func TestWallClockIsSet(t *testing.T) {
 			synctest.Wait()
 			told = story(t, begin, w.server.log())
 			assert.Zero(t, w.broadcaster.Stats().Tracked)
-			assertTimesNeverGoBack(t, w.server.log())
 			w.broadcaster.Shutdown()
 			w.assertAccounted(t)
 		})
@@ -182,39 +160,6 @@ func TestWallClockIsSetInAnOutage(t *testing.T) {
 				w.assertAccounted(t)
 			})
 		}
-	}
-}
-
-// Series continue after a suspend, although their Events can be gone.
-func TestMachineIsSuspended(t *testing.T) {
-	for _, expired := range []bool{false, true} {
-		runBubble(t, fmt.Sprintf("expired: %v", expired), func(t *testing.T) {
-			machine := newMachineClock()
-			w := newWorld(t, Options{Clock: machine})
-			w.start(t)
-			w.emit(1)
-			w.emit(2)
-			w.emit(2)
-			w.loop(10, 10*time.Second)
-			first := w.server.list()[0].EventTime
-			machine.setBy(time.Hour)
-			if expired {
-				w.server.remove()
-			}
-			w.emit(1) // within its window, as far as the process has lived
-			w.loop(30, time.Minute)
-			synctest.Wait()
-			list := w.server.list()
-			assert.Equal(t, []string{"Ongoing x39", "Finished x2", "Finished x2"}, statesOf(t, w), "as of the heartbeat")
-			assert.Equal(t, first.UnixMicro(), list[0].EventTime.UnixMicro())
-			time.Sleep(finishAfter)
-			synctest.Wait()
-			assert.Equal(t, []string{"Finished x40", "Finished x2", "Finished x2"}, statesOf(t, w))
-			assert.Zero(t, w.broadcaster.Stats().Tracked)
-			assertTimesNeverGoBack(t, w.server.log())
-			w.broadcaster.Shutdown()
-			w.assertAccounted(t)
-		})
 	}
 }
 

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -79,35 +78,6 @@ func TestNoRequestDuringAPause(t *testing.T) {
 		assert.Zero(t, stats.PausedUntil)
 		assert.Equal(t, 100*time.Second, stats.Paused)
 		assert.Len(t, w.server.list(), 95)
-	})
-}
-
-// A late response to a request from before a pause begins another pause.
-func TestLatePushBack(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		others := once(statusError(429, 0))
-		w.server.script(func(ctx context.Context, r request) error {
-			if !strings.HasPrefix(r.Name, "pod-9.") {
-				return others(ctx, r)
-			}
-			time.Sleep(20 * time.Second)
-			w.server.script(nil)
-			return statusError(429, 0)
-		})
-		w.emit(9)
-		synctest.Wait()
-		w.emit(1)
-		time.Sleep(10 * time.Second)
-		assert.Len(t, w.server.list(), 1, "the pause is over")
-		time.Sleep(11 * time.Second)
-		n := len(w.server.log())
-		w.emit(2)
-		time.Sleep(3 * time.Second)
-		assert.Len(t, w.server.log(), n, "no request during the second pause")
-		w.flush(t)
-		stats := w.broadcaster.Stats()
-		assert.Zero(t, stats.PausedUntil)
-		assertBetween(t, 10*time.Second, 12*time.Second, stats.Paused)
 	})
 }
 

@@ -3,10 +3,8 @@ package events
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,31 +96,6 @@ func TestRestart(t *testing.T) {
 			s.assertNoProblems(t)
 		})
 	}
-}
-
-func TestLostResponses(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		var responses atomic.Int32
-		lost := make(map[string]int)
-		w.server.lose = func(r request) error {
-			if responses.Add(1)%2 == 1 {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				lost[r.Verb]++
-				return io.ErrUnexpectedEOF
-			}
-			return nil
-		}
-		for pod := range 10 {
-			w.emit(pod)
-		}
-		w.loop(10, time.Minute)
-		w.flush(t)
-		assert.Len(t, w.server.list(), 10)
-		assert.Zero(t, w.broadcaster.Stats().Adopted, "its own Events are not those of others")
-		assert.Positive(t, lost["create"])
-		assert.Positive(t, lost["patch"])
-	})
 }
 
 // Each recorder lists once. The missing permission is logged once.

@@ -54,21 +54,10 @@ type call struct {
 	namespace string
 	opts      metav1.ListOptions
 
-	list *eventsv1.EventList
-	got  *eventsv1.Event
-	err  error
-}
-
-// forward makes the call.
-func (c *call) forward() {
-	switch c.verb {
-	case "create":
-		c.got, c.err = c.s.Create(c.ctx, c.event)
-	case "patch":
-		c.got, c.err = c.s.Patch(c.ctx, c.event, c.data)
-	case "list":
-		c.list, c.err = c.s.List(c.ctx, c.namespace, c.opts)
-	}
+	forward func() // makes the call
+	list    *eventsv1.EventList
+	got     *eventsv1.Event
+	err     error
 }
 
 // patch sends another patch of the same Event.
@@ -87,18 +76,21 @@ type brokenSink struct {
 
 func (b *brokenSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	c := call{s: b.Server, verb: "create", ctx: ctx, event: event}
+	c.forward = func() { c.got, c.err = c.s.Create(c.ctx, c.event) }
 	b.handle(&c)
 	return c.got, c.err
 }
 
 func (b *brokenSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	c := call{s: b.Server, verb: "patch", ctx: ctx, event: event, data: data}
+	c.forward = func() { c.got, c.err = c.s.Patch(c.ctx, c.event, c.data) }
 	b.handle(&c)
 	return c.got, c.err
 }
 
 func (b *brokenSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	c := call{s: b.Server, verb: "list", ctx: ctx, namespace: namespace, opts: opts}
+	c.forward = func() { c.list, c.err = c.s.List(c.ctx, c.namespace, c.opts) }
 	b.handle(&c)
 	return c.list, c.err
 }
