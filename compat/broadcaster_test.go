@@ -2,7 +2,6 @@ package compat
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -137,20 +136,6 @@ func TestOptionsAction(t *testing.T) {
 		}
 		actions := count(p.written(t), func(event *eventsv1.Event) string { return event.Action })
 		assert.Equal(t, map[string]int{"CreatingJob": 1, "Panics": 1, "Other": 1}, actions)
-	})
-}
-
-func TestDistinctMessagesCostFewRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := startLegacyProgram(t, Options{})
-		const n = 10_000
-		for i := range n {
-			emit(p.recorder, fmt.Sprintf("Back-off %ds restarting failed container", i))
-			time.Sleep(time.Hour / n)
-		}
-		total := count(p.written(t), func(*eventsv1.Event) string { return "total" })
-		assert.Equal(t, n, total["total"])
-		assert.LessOrEqual(t, int(p.broadcaster.Events().Stats().Requests()), 30)
 	})
 }
 
@@ -326,5 +311,18 @@ func TestLeaderElectionIsOneController(t *testing.T) {
 			assert.Equal(t, want, written[0].ReportingController)
 			assert.Equal(t, component+" became leader", written[0].Note)
 		})
+	}
+}
+
+func TestCoreSinkRequiresInterface(t *testing.T) {
+	event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+	for _, sink := range []*CoreSink{nil, {}} {
+		_, create := sink.Create(t.Context(), event)
+		_, patch := sink.Patch(t.Context(), event, []byte("{}"))
+		_, update := sink.Update(t.Context(), event)
+		_, list := sink.List(t.Context(), "", metav1.ListOptions{})
+		for _, err := range []error{create, patch, update, list} {
+			require.ErrorContains(t, err, "no Interface")
+		}
 	}
 }

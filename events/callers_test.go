@@ -34,23 +34,54 @@ func TestArgumentThatPanics(t *testing.T) {
 	})
 }
 
-// chatty is an argument that emits an event while it is formatted.
-type chatty struct{ w *world }
+// chatty is an argument that calls do while it is formatted.
+type chatty struct{ do func() }
 
-func (c chatty) String() string { c.w.emit(1); return "chatty" }
+func (c chatty) String() string { c.do(); return "chatty" }
 
-func TestArgumentThatEmits(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		_, err := w.broadcaster.StartEventWatcher(func(runtime.Object) {})
-		require.NoError(t, err)
-		for range 3 {
-			w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "%v", chatty{w})
+// Callbacks run without a lock of the recorder.
+func TestCallbacksThatEmit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		calls := make(map[string]*atomic.Int32)
+		callback := func(name string) func() {
+			n := new(atomic.Int32)
+			calls[name] = n
+			return func() {
+				if n.Add(1) <= 10 { // a handler is called for its own events
+					w.emit(1)
+				}
+			}
 		}
-		w.flush(t)
-		list := w.server.list()
-		require.Len(t, list, 2)
-		assert.EqualValues(t, 3, countOf(list[0]))
-		assert.EqualValues(t, 3, countOf(list[1]))
+		// The documentation forbids this one, because the event could be dropped as well.
+		onDrop := callback("OnDrop")
+		w = newWorld(t, Options{OnDrop: func(Drop) {
+			onDrop()
+			w.broadcaster.Stats()
+			assert.Error(t, w.broadcaster.Flush(expired()))
+		}})
+		handler, sink, argument := callback("handler"), callback("sink"), chatty{callback("argument")}
+		w.watch(t, func(runtime.Object) { handler() })
+		failure := once(statusError(500, 0))
+		w.server.script(func(ctx context.Context, r request) error {
+			sink()
+			return failure(ctx, r)
+		})
+		ctx := klog.NewContext(context.Background(), badLogger(callback("logger")))
+		require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(ctx))
+		for range 3 {
+			w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "%v", argument)
+			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		assert.Len(t, w.server.list(), 2)
+		assert.Less(t, len(w.server.log()), 10, "the series of the callbacks costs two requests")
+		for name, n := range calls {
+			assert.Positive(t, n.Load(), name)
+		}
+		w.broadcaster.Shutdown()
+		w.assertAccounted(t)
 	})
 }
 
@@ -65,28 +96,6 @@ func TestOnDropThatPanics(t *testing.T) {
 	})
 }
 
-// OnDrop runs without a lock of the recorder.
-func TestOnDropMayCallBack(t *testing.T) {
-	var w *world
-	calls := 0
-	onDrop := func(Drop) {
-		calls++
-		w.emit(1) // the documentation forbids it, because it could be dropped as well
-		w.broadcaster.Stats()
-		assert.Error(t, w.broadcaster.Flush(expired()))
-	}
-	inBubble(t, Options{OnDrop: onDrop}, func(t *testing.T, inner *world) {
-		w = inner
-		w.server.slow(time.Second)
-		for range 10 {
-			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
-		}
-		w.flush(t)
-		assert.Equal(t, 10, calls)
-		assert.EqualValues(t, 10, countOf(w.server.only(t)))
-	})
-}
-
 func TestOnDropRunsConcurrently(t *testing.T) {
 	var calls atomic.Int32
 	onDrop := func(Drop) { calls.Add(1); time.Sleep(time.Second) }
@@ -96,22 +105,6 @@ func TestOnDropRunsConcurrently(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		assert.EqualValues(t, 50, calls.Load())
-	})
-}
-
-func TestHandlerThatEmits(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		handled := 0
-		_, err := w.broadcaster.StartEventWatcher(func(runtime.Object) {
-			if handled++; handled < 10 {
-				w.emit(1)
-			}
-		})
-		require.NoError(t, err)
-		w.emit(0)
-		w.flush(t)
-		synctest.Wait()
-		assert.Equal(t, 10, handled)
 	})
 }
 
@@ -148,43 +141,6 @@ func TestLoggerThatPanics(t *testing.T) {
 			w.assertAccounted(t)
 		})
 	}
-}
-
-func TestLoggerThatEmits(t *testing.T) {
-	var w *world
-	synctest.Test(t, func(t *testing.T) {
-		lines := new(atomic.Int32)
-		logger := badLogger(func() {
-			lines.Add(1)
-			w.emit(1)
-			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
-		})
-		w = newWorld(t, Options{})
-		require.NoError(t, w.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logger)))
-		w.server.script(once(statusError(500, 0)))
-		w.emit(0)
-		w.flush(t)
-		w.broadcaster.Shutdown()
-		assert.Positive(t, lines.Load())
-		w.assertAccounted(t)
-	})
-}
-
-func TestSinkThatEmits(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(func(context.Context, request) error {
-			w.emit(1)
-			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
-			return nil
-		})
-		for i := range 10 {
-			w.emit(2 + i)
-		}
-		time.Sleep(time.Minute)
-		assert.Len(t, w.server.list(), 11)
-		assert.Less(t, len(w.server.log()), 15, "the series of its own costs two requests")
-		w.server.script(nil)
-	})
 }
 
 // hostileText tries to begin a line, to move the cursor, to end its quotation, and to

@@ -62,19 +62,14 @@ type sent struct {
 	} `json:"series"`
 }
 
-func sentIn(t *testing.T, r request) (s sent) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(r.Body), &s), r.Body)
-	return s
-}
-
 // story returns the requests and when they were made, without wall times and names
 // that depend on them.
 func story(t *testing.T, begin time.Time, log []request) (lines []string) {
 	t.Helper()
 	for _, r := range log {
 		pod, _, _ := strings.Cut(r.Name, ".")
-		s := sentIn(t, r)
+		var s sent
+		require.NoError(t, json.Unmarshal([]byte(r.Body), &s), r.Body)
 		lines = append(lines, fmt.Sprintf("%06.0fs %s %s x%d %s", r.Time.Sub(begin).Seconds(), r.Verb, pod, s.Series.Count, s.Metadata.Annotations[series.AnnotationState]))
 	}
 	slices.Sort(lines) // what is written at the same time is written in any order

@@ -17,8 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // logTime formats a time as the logger does.
@@ -214,32 +212,6 @@ func TestDropsAreLoggedOnceInAMinute(t *testing.T) {
 		assert.Contains(t, lines[8], `"count"=1`)
 		assert.Contains(t, lines[9], `"count"=9`)
 	})
-}
-
-func TestDropLogAddsUp(t *testing.T) {
-	l := &NewBroadcaster(nil).dropLog
-	now := time.Now()
-	refused := errors.New("refused")
-	losses := l.add(now, refused, []tracker.Drop{{Reason: tracker.DropReason(DropRejected), Count: 3, Note: "a"}, {Reason: tracker.DropReason(DropShutdown), Count: 1}, {Reason: tracker.DropReason(DropRejected), Count: 4, Note: "b"}})
-	if assert.Len(t, losses, 2) {
-		if losses[0].occurrences == 1 {
-			losses[0], losses[1] = losses[1], losses[0]
-		}
-		assert.Equal(t, 7, losses[0].occurrences)
-		assert.Equal(t, "b", losses[0].example.Note)
-		assert.Equal(t, refused, losses[0].err)
-		assert.Equal(t, 1, losses[1].occurrences)
-	}
-	assert.Empty(t, l.held)
-	assert.Empty(t, l.add(now.Add(time.Second), nil, []tracker.Drop{{Reason: tracker.DropReason(DropRejected), Count: 1}}))
-	assert.Len(t, l.held, 1)
-	assert.Empty(t, l.take(now.Add(59*time.Second), false))
-	if losses := l.take(now.Add(time.Minute), false); assert.Len(t, losses, 1) {
-		assert.Equal(t, now.Add(time.Second), losses[0].since)
-		assert.Equal(t, 1, losses[0].occurrences)
-		assert.NoError(t, losses[0].err)
-	}
-	assert.Empty(t, l.take(now.Add(time.Hour), true))
 }
 
 func TestHealthyRecorderIsQuiet(t *testing.T) {

@@ -189,7 +189,7 @@ func TestShutdownWithADeadServer(t *testing.T) {
 			assert.Equal(t, map[DropReason]uint64{DropShutdown: 40}, w.broadcaster.Stats().Dropped)
 			assert.Zero(t, w.broadcaster.Stats().Tracked)
 			assert.Len(t, w.logs.with("Events were left when the broadcaster was shut down", "20 of 20 series were not flushed"), 1)
-			assert.Len(t, w.logs.with("Dropped events", string(DropShutdown)), 1)
+			assert.Len(t, w.logs.with("Dropped events", string(DropShutdown), `"count"=40`), 1)
 			assert.Len(t, w.dropped(), 20)
 			assert.Empty(t, w.logs.with("An event handler hangs"))
 			if hangs || name == "ends with context" {

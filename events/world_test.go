@@ -13,24 +13,24 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/series"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const controller = "example.com/tester"
 
 // The defaults and delays that tests count on.
 const (
-	defaultCapacity   = 65536
-	finishAfter       = 6 * time.Minute
-	heartbeatInterval = 30 * time.Minute
-	pauseFirst        = 5 * time.Second
-	retryFirst        = time.Second
-	retryMax          = 2 * time.Minute
+	defaultCapacity = 65536
+	finishAfter     = 6 * time.Minute
+	pauseFirst      = 5 * time.Second
+	retryFirst      = time.Second
+	retryMax        = 2 * time.Minute
 )
 
 // world is a broadcaster with its server and a recorder.
@@ -175,18 +175,6 @@ func testScheme() *runtime.Scheme {
 		panic(err)
 	}
 	return scheme
-}
-
-// keyOf returns the key of the series that emit emits.
-func keyOf(pod int) *series.Key {
-	return &series.Key{
-		Regarding:           series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: testPod(pod).Name},
-		Type:                corev1.EventTypeNormal,
-		Reason:              "Tested",
-		Action:              "Testing",
-		ReportingController: controller,
-		ReportingInstance:   "tester-1",
-	}
 }
 
 func testPod(i int) *corev1.Pod {
