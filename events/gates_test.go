@@ -103,8 +103,8 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 			runInBubble(t, fmt.Sprint(tt.name, " ", phase), Options{}, func(t *testing.T, w *world) {
 				w.server.slow(2 * time.Millisecond)
 				w.server.script(tt.answer)
-				for i := range 200 {
-					w.emit(i)
+				for i := range 600 {
+					w.emit(i % 200)
 				}
 				time.Sleep(phase)
 				assert.LessOrEqual(t, len(w.server.log()), tt.most)

@@ -256,11 +256,9 @@ func TestHealthyRecorderIsQuiet(t *testing.T) {
 				return w.broadcaster.Stats()
 			}
 			kinds := make(map[WriteKey]uint64)
-			lives := []Stats{life(5*time.Hour, true), life(5*time.Hour, false), life(2*time.Hour, false)}
-			var adopted, restored uint64
-			for _, stats := range lives {
-				adopted += stats.Adopted
-				restored += stats.Restored
+			var continued uint64
+			for _, stats := range []Stats{life(5*time.Hour, true), life(5*time.Hour, false), life(2*time.Hour, false)} {
+				continued += stats.Adopted + stats.Restored
 				for kind, n := range stats.Writes {
 					kinds[kind] += n
 				}
@@ -270,8 +268,7 @@ func TestHealthyRecorderIsQuiet(t *testing.T) {
 				assert.Positive(t, kinds[WriteKey{kind, "written"}], kind)
 			}
 			assert.Positive(t, kinds[WriteKey{"create", "taken"}])
-			assert.Positive(t, adopted+restored)
-			t.Logf("%v, %d adopted, %d restored", kinds, adopted, restored)
+			assert.Positive(t, continued)
 			assert.Empty(t, said)
 		})
 	}

@@ -52,23 +52,6 @@ func heapNow() uint64 {
 	return heap[0].Value.Uint64()
 }
 
-func TestOutageUnderLoad(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(always(statusError(500, 0)))
-		for range 100 {
-			for i := range 1000 {
-				w.emit(i)
-			}
-			time.Sleep(time.Second)
-		}
-		assert.Equal(t, 1000, w.broadcaster.Stats().Tracked)
-		w.server.script(nil)
-		w.flush(t)
-		assert.Len(t, w.server.list(), 1000)
-		assert.EqualValues(t, 100_000, w.server.delivered())
-	})
-}
-
 // A controller with random reasons cannot exceed the capacity while the server is
 // down. Warnings outlive Normals.
 func TestRandomReasons(t *testing.T) {

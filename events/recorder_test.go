@@ -183,3 +183,22 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 		})
 	}
 }
+
+func TestEventfAllocatesNothing(t *testing.T) {
+	for _, name := range []string{"typed", "typed, with TypeMeta", "unstructured", "partial metadata", "reference"} {
+		object := referable()[name]
+		runBubble(t, name, func(t *testing.T) { // no time passes, so the note is not sampled
+			w := newWorld(t, Options{})
+			w.start(t)
+			formatted := 0
+			args := []any{counter{1, &formatted}}
+			emit := func() { w.recorder.Eventf(object, object, "Warning", "BackOff", "Restarting", "note %v", args...) }
+			emit()
+			emit()
+			synctest.Wait()
+			formatted = 0
+			assert.Zero(t, testing.AllocsPerRun(100, emit))
+			assert.Zero(t, formatted)
+		})
+	}
+}

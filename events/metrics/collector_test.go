@@ -242,19 +242,3 @@ func TestCardinality(t *testing.T) {
 	assert.Less(t, n, 200)
 	t.Logf("%d time series at most", n)
 }
-
-func BenchmarkCollect(b *testing.B) {
-	broadcaster := events.NewBroadcaster(&eventstest.Server{})
-	defer broadcaster.Shutdown()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector(broadcaster, Options{}))
-	recorder := broadcaster.NewRecorder(nil, "example.com/metrics")
-	for n := range 10000 {
-		recorder.Eventf(podRef(fmt.Sprint("pod-", n)), nil, corev1.EventTypeWarning, "Tested", "Testing", "note")
-	}
-	for b.Loop() {
-		if _, err := registry.Gather(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
