@@ -23,7 +23,7 @@ func TestBackOff(t *testing.T) {
 	}{
 		{429, pauseFirst, 5 * time.Minute, 2 * time.Hour, 20, 5 * time.Second, 6 * time.Second},
 		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
-		{403, retryMax, retryMax, time.Hour, 24, retryMax, retryMax * 6 / 5},
+		{403, retryFirst, retryMax, time.Hour, 24, time.Second, 1200 * time.Millisecond},
 	} {
 		runInBubble(t, fmt.Sprint(tt.code), Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(tt.code, 0)))
