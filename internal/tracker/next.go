@@ -346,6 +346,10 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 	if e.spec.silent {
 		last = e.status.last
 	}
+	last = max(last, e.status.last, e.spec.first)
+	if t.opts.Scope == SameController && e.spec.state != series.Singleton && !e.spec.silent {
+		last = t.marked(last, max(e.status.last, e.spec.first))
+	}
 	w.revision = e.spec.revision
 	w.Series = series.Series{
 		Key:         e.Key(),
@@ -355,10 +359,26 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 		LastNote:    e.spec.lastNote,
 		Annotations: e.spec.annotations,
 		First:       time.UnixMicro(e.spec.first),
-		Last:        time.UnixMicro(max(last, e.status.last, e.spec.first)),
+		Last:        time.UnixMicro(last),
 		Count:       e.spec.count,
 	}
 	w.Series.Namespace = t.namespace(&w.Series.Key)
+}
+
+// markRange is the number of microseconds that can name a process.
+const markRange = 1000
+
+// marked returns a time within a millisecond of last, and not before atLeast: whole
+// milliseconds after the epoch, and as many microseconds as the mark of t says. If a
+// response is lost, and another process has counted the same until the same time, its
+// write would otherwise look like that of t. All times are in microseconds.
+func (t *Tracker) marked(last, atLeast int64) int64 {
+	since := last - t.epoch.UnixMicro()
+	last += t.mark - since%markRange
+	if last < atLeast {
+		last += markRange
+	}
+	return last
 }
 
 // annotationPatch returns the JSON merge patch that sets one annotation of an

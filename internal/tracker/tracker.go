@@ -3,6 +3,7 @@ package tracker
 import (
 	"hash/maphash"
 	"math/bits"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type Tracker struct {
 	opts  Options
 	seed  maphash.Seed
 	epoch time.Time
+	mark  int64 // see marked
 
 	// mu guards all that changes when a series begins, ends, or is written. It is
 	// taken before the lock of a shard, never after. To count an occurrence of an
@@ -72,6 +74,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t := &Tracker{
 		opts:    opts.WithDefaults(),
 		seed:    maphash.MakeSeed(),
+		mark:    rand.Int64N(markRange),
 		words:   make(vocabulary),
 		sched:   heartbeat.NewSchedule[*Entry](opts.Jitter),
 		flushes: make(map[*Flush]struct{}),
