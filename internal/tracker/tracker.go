@@ -43,8 +43,8 @@ type Tracker struct {
 	//     entries that are forgotten can be in flight.
 	mu         sync.Mutex
 	sched      *heartbeat.Schedule[*Entry]
-	lists      [evictionClasses]idleList
-	closed     index // the entries that are closing
+	lists      [evictionClasses]heartbeat.Queue[*Entry] // the longest idle first
+	closed     index                                    // the entries that are closing
 	tombstones *tombstones
 	words      vocabulary // of the entries that are not forgotten
 	flushes    map[*Flush]struct{}
@@ -83,6 +83,9 @@ func New(opts Options, now time.Time) *Tracker {
 	// monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.tombstones = newTombstones(t.opts.Capacity)
+	for class := range t.lists {
+		t.lists[class] = heartbeat.NewQueue(func(e *Entry) *int32 { return &e.index })
+	}
 	return t
 }
 

@@ -132,6 +132,7 @@ func TestEntryIsSmall(t *testing.T) {
 	}
 	var e Entry
 	assert.LessOrEqual(t, unsafe.Sizeof(e), uintptr(256))
+	assert.Greater(t, unsafe.Sizeof(e), uintptr(240), "of the size class that is aligned")
 	assert.LessOrEqual(t, unsafe.Sizeof(e.key), uintptr(cacheLine))
 	assert.GreaterOrEqual(t, unsafe.Offsetof(e.counter), uintptr(cacheLine))
 	assert.Less(t, unsafe.Offsetof(e.notedAt), uintptr(2*cacheLine))
@@ -416,12 +417,10 @@ func TestCountSaturates(t *testing.T) {
 
 // The order of eviction is in testdata/scripts/05-evict.txt and 06-closing.txt.
 func TestLongestIdle(t *testing.T) {
-	var none idleList
-	assert.Nil(t, none.longestIdle())
-
 	rng := rand.New(rand.NewPCG(1, 2))
 	tr := New(Options{}, start)
 	list := &tr.lists[ongoingNormal]
+	assert.Nil(t, tr.longestIdle(ongoingNormal))
 	var entries []*Entry
 	for i := range 200 {
 		k := testKey("a")
@@ -435,8 +434,8 @@ func TestLongestIdle(t *testing.T) {
 		}
 		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last(), b.last()) }).last()
 		var e *Entry
-		for range entries { // each call corrects a bounded number of stamps
-			if e = list.longestIdle(); e.stamp == e.last() {
+		for range entries { // each call corrects a bounded number of times
+			if e = tr.longestIdle(ongoingNormal); list.At(e) == e.last() {
 				break
 			}
 		}
@@ -447,19 +446,22 @@ func TestLongestIdle(t *testing.T) {
 	}
 }
 
-// If all series occur all the time, all stamps are out of date. The search for one
+// If all series occur all the time, all times in a list are out of date. The search for one
 // to evict ends all the same.
 func TestLongestIdleInHotLoops(t *testing.T) {
-	var list idleList
+	tr := New(Options{}, start)
+	list := &tr.lists[ongoingNormal]
+	var entries []*Entry
 	for range 10 * maxCorrections {
 		e := &Entry{}
+		list.Add(e, e.last())
 		e.counter.occurred(time.Hour)
-		list.Push(e)
+		entries = append(entries, e)
 	}
-	require.NotNil(t, list.longestIdle())
+	require.NotNil(t, tr.longestIdle(ongoingNormal))
 	corrected := 0
-	for _, e := range list {
-		if e.stamp == e.last() {
+	for _, e := range entries {
+		if list.At(e) == e.last() {
 			corrected++
 		}
 	}
