@@ -142,8 +142,7 @@ const maxCorrections = 32
 //
 // Occurrences do not touch the list, because they take no lock. So a time can be
 // out of date, but only too early: longestIdle corrects the first entry until its
-// time is right. After maxCorrections it returns an entry that is at least older
-// than those it has looked at.
+// time is right, or until it has looked at maxCorrections entries.
 func (t *Tracker) longestIdle(class evictionClass) *Entry {
 	list := &t.lists[class]
 	if list.Len() == 0 {

@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -30,12 +29,7 @@ const (
 var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor"}
 
 // String returns the name of the kind in lower case.
-func (k Kind) String() string {
-	if k < Kinds {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return kindNames[k] }
 
 // Write is one request to be made: what [Tracker.Next] wants the server to know.
 // The caller passes it to [Tracker.Apply] with the result.
