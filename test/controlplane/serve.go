@@ -79,7 +79,11 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 // line.
 func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writer) error {
 	host := "https://" + loopback(cfg.port)
-	cert, err := os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
+	var cert []byte
+	err := poll(ctx, func() (err error) {
+		cert, err = os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("controlplane: serving certificate: %w", err)
 	}

@@ -39,6 +39,10 @@ import (
 // KUBECONFIG.
 const UseCluster = "EVENTSERIES_USE_CLUSTER"
 
+// UseProgram is an environment variable: the path of a control plane of "make servers".
+// If it is empty, the tests build the one of test/controlplane.
+const UseProgram = "EVENTSERIES_CONTROLPLANE"
+
 // StartTimeout bounds how long a test waits for the program to become ready. It takes
 // a few seconds, or more while other packages compile.
 const StartTimeout = 3 * time.Minute
@@ -48,6 +52,9 @@ const leakTimeout = time.Minute
 
 // program builds the control plane once.
 var program = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(UseProgram); path != "" {
+		return path, nil
+	}
 	return controlplane.Build(context.Background(), os.Stderr)
 })
 
