@@ -19,8 +19,8 @@ GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GO_LICENSES ?= $(GO) run github.com/google/go-licenses@v1.6.0
 LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
 
-# Old API servers: the oldest one with events.k8s.io/v1, and some newer ones.
-SERVERS ?= v1.19.16 v1.22.17 v1.26.15 v1.30.4
+# Old API servers for make servers. v1.19 is the oldest one with events.k8s.io/v1.
+SERVERS ?= v1.19.16 v1.22.17 v1.30.4
 
 # The race detector needs cgo. Without cgo, run the tests without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)

@@ -35,10 +35,10 @@ if ! grep -q go.etcd.io/etcd/server/v3 go.mod; then # etcd was one module before
 	replace etcd/server/v3/embed etcd/embed etcd*.go
 fi
 
-# Before 1.23, releases generate the OpenAPI definitions, and the module lacks them.
+# Older modules lack the OpenAPI definitions, which a release generates.
 if [ ! -f "$kubernetes/pkg/generated/openapi/zz_generated.openapi.go" ]; then
 	mkdir -p app openapi
-	[ -f openapi/openapi.go ] || $GO run k8s.io/kube-openapi/cmd/openapi-gen@v0.0.0-20250910181357-589584f1c912 \
+	$GO run k8s.io/kube-openapi/cmd/openapi-gen@v0.0.0-20250910181357-589584f1c912 \
 		--output-dir openapi --output-pkg controlplane/openapi --go-header-file /dev/null --report-filename /dev/null \
 		$($GO list k8s.io/api/... | grep -v roundtrip) \
 		k8s.io/apimachinery/pkg/util/intstr k8s.io/apimachinery/pkg/runtime k8s.io/apimachinery/pkg/api/resource k8s.io/apimachinery/pkg/version \
