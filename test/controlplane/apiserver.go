@@ -12,9 +12,6 @@ import (
 // two, until the watches end.
 const apiServerStop = 8 * time.Second
 
-// watchGracePeriod is a flag of Kubernetes 1.27 and newer.
-const watchGracePeriod = "--shutdown-watch-termination-grace-period"
-
 // apiServer is a kube-apiserver that runs in this process.
 type apiServer struct {
 	cancel func()
@@ -59,7 +56,7 @@ func apiServerArgs(cfg config, creds credentials) []string {
 		"--profiling=false",
 		// Without a grace period the server waits a minute for clients to end their
 		// watches.
-		watchGracePeriod + "=1s",
+		"--shutdown-watch-termination-grace-period=1s",
 	}, cfg.apiserverArgs...)
 }
 

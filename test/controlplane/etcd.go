@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"go.etcd.io/etcd/server/v3/embed"
 )
@@ -16,10 +17,20 @@ type etcdServer struct {
 // startEtcd starts an etcd with a single member that stores its data in dir, and waits
 // until it serves clients on the port. The caller must close it.
 func startEtcd(ctx context.Context, dir string, port, verbosity int) (*etcdServer, error) {
-	cfg, quiet, err := etcdConfig(dir, loopback(port), verbosity)
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	client := []url.URL{{Scheme: "http", Host: loopback(port)}}
+	// The peer URL is a part of the member's identity, but a single member has no
+	// peers, so any port will do.
+	peer := []url.URL{{Scheme: "http", Host: loopback(0)}}
+	quiet, err := setEtcdOptions(cfg, client, peer, verbosity)
 	if err != nil {
-		return nil, fmt.Errorf("controlplane: etcd: %w", err)
+		return nil, fmt.Errorf("controlplane: etcd log: %w", err)
 	}
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	// A single member needs no long elections. They delay the start, and etcd extends
+	// leases that are shorter than 1.5 elections, which affects a TTL of one second.
+	cfg.TickMs, cfg.ElectionMs = 20, 200
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: etcd on port %d: %w", port, err)

@@ -31,7 +31,7 @@ func waitReady(ctx context.Context, kubeconfig []byte) error {
 	if err != nil {
 		return fmt.Errorf("controlplane: client: %w", err)
 	}
-	err = poll(ctx, func() error {
+	return poll(ctx, func() error {
 		for _, path := range readyPaths {
 			if err := clients.Discovery().RESTClient().Get().AbsPath(path).MaxRetries(0).Do(ctx).Error(); err != nil {
 				return err
@@ -39,10 +39,6 @@ func waitReady(ctx context.Context, kubeconfig []byte) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("controlplane: not ready: %w", err)
-	}
-	return nil
 }
 
 // poll calls check until it returns nil, or until ctx ends.
@@ -54,7 +50,7 @@ func poll(ctx context.Context, check func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+			return fmt.Errorf("controlplane: not ready: %w (%w)", context.Cause(ctx), err)
 		case <-time.After(readyInterval):
 		}
 	}

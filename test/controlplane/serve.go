@@ -85,7 +85,7 @@ func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writ
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("controlplane: serving certificate: %w", err)
+		return err
 	}
 	content, err := kubeconfig(host, cert, append([]user{creds.admin}, cfg.users...))
 	if err != nil {

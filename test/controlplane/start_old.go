@@ -17,8 +17,8 @@ import (
 // which all versions have in common. The serving certificate appears later.
 func startAPIServer(args []string, _ int) (*apiServer, error) {
 	command := app.NewAPIServerCommand()
-	if command.Flags().Lookup(watchGracePeriod[len("--"):]) == nil {
-		args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, watchGracePeriod) })
+	if command.Flags().Lookup("shutdown-watch-termination-grace-period") == nil {
+		args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--shutdown-watch-termination-grace-period") })
 	}
 	if command.Flags().Lookup("insecure-port") != nil { // before 1.24
 		args = append([]string{"--insecure-port=0", "--feature-gates=RemoveSelfLink=true"}, args...)
