@@ -19,6 +19,9 @@ GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GO_LICENSES ?= $(GO) run github.com/google/go-licenses@v1.6.0
 LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
 
+# Old API servers for make servers. v1.19 is the oldest one with events.k8s.io/v1.
+SERVERS ?= v1.19.16 v1.22.17 v1.30.4
+
 # The race detector needs cgo. Without cgo, run the tests without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
@@ -39,7 +42,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt vuln licenses clean
+.PHONY: help demo test unit matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +91,16 @@ integration: ## run the tests on a real API server
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
 	cd test && $(GO) test -run '^TestGuard' ./bench
+
+# Not a part of make test: each server compiles for minutes.
+servers: $(addprefix servers-,$(SERVERS)) ## run the integration tests on old API servers
+
+servers-%: bin/servers/%/controlplane
+	cd test && EVENTSERIES_CONTROLPLANE=$(CURDIR)/$< $(GO) test -count 1 -timeout 20m ./integration
+
+.PRECIOUS: bin/servers/%/controlplane
+bin/servers/%/controlplane: test/controlplane/old.sh $(wildcard test/controlplane/*.go)
+	GO="$(GO)" $< $* $(@D)
 
 # make integration tests the same package with the newest controller-runtime.
 managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the manager tests with the oldest supported controller-runtime

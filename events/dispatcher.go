@@ -54,10 +54,8 @@ type dispatcher struct {
 
 // listRequest asks for one page of a list. The dispatcher decides when it is made.
 type listRequest struct {
-	// make makes the request.
 	make func() tracker.Result
-	// done is closed when make has returned.
-	done chan struct{}
+	done chan struct{} // closed when make has returned
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.

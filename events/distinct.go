@@ -1,29 +1,28 @@
 package events
 
 import (
-	"hash/maphash"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // MaxDistinct is the limit of [Stats].DistinctReasons and [Stats].DistinctActions.
 const MaxDistinct = 1000
 
-// distinct counts different words, up to MaxDistinct. It stores an 8-byte hash per
-// word. It is safe for concurrent use.
+// distinct counts different words, up to MaxDistinct. It can be used concurrently.
 type distinct struct {
 	mu   sync.Mutex
-	seed maphash.Seed
-	seen map[uint64]struct{} // hashes
+	seen sets.Set[string]
 }
 
 func (d *distinct) add(word string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.seen == nil {
-		d.seed, d.seen = maphash.MakeSeed(), make(map[uint64]struct{})
+		d.seen = sets.New[string]()
 	}
-	if len(d.seen) < MaxDistinct {
-		d.seen[maphash.String(d.seed, word)] = struct{}{}
+	if d.seen.Len() < MaxDistinct {
+		d.seen.Insert(word)
 	}
 }
 

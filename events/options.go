@@ -141,16 +141,14 @@ const (
 	SameController = Scope(tracker.SameController)
 )
 
+var scopeNames = [...]string{"SameInstance", "SameController"}
+
 // String returns the name of the scope.
 func (s Scope) String() string {
-	switch s {
-	case SameInstance:
-		return "SameInstance"
-	case SameController:
-		return "SameController"
-	default:
-		return fmt.Sprintf("Scope(%d)", uint8(s))
+	if int(s) < len(scopeNames) {
+		return scopeNames[s]
 	}
+	return fmt.Sprintf("Scope(%d)", uint8(s))
 }
 
 // Validate returns an error that names every invalid option and its value. It

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -67,8 +68,8 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 		key.ReportingInstance = r.identity.instance
 	}
 	key.Reason, key.Action = reasonAndAction(reason, action)
-	var valid bool
-	if key.Type, valid = checkType(eventtype); !valid {
+	key.Type = eventtype
+	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {
 		key.Regarding, _ = r.references.of(regarding) // as far as it is known
 		r.refuse(DropInvalidType, &key, eventtype, nil, note, args)
 		return

@@ -26,6 +26,8 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 		{"no object", nil, "Normal", DropInvalidObject},
 		{"no type", testPod(0), "", DropInvalidType},
 		{"wrong type", testPod(0), "Error", DropInvalidType},
+		{"type in lower case", testPod(0), "normal", DropInvalidType},
+		{"type with a space", testPod(0), "Normal ", DropInvalidType},
 		{"wrong type of nothing", nil, "Error", DropInvalidType},
 		// No request can be made for these.
 		{"namespace that is no path segment", &corev1.ObjectReference{Namespace: "a/b"}, "Normal", DropInvalidObject},

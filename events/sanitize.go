@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -51,16 +51,8 @@ func formatNote(note string, args []any) string {
 // reasonAndAction returns both. The API server requires both: if one is missing,
 // the other replaces it.
 func reasonAndAction(reason, action string) (string, string) {
-	if reason == "" {
-		reason = action
-	}
-	if reason == "" {
-		reason = unnamed
-	}
-	if action == "" {
-		action = reason
-	}
-	return reason, action
+	reason = cmp.Or(reason, action, unnamed)
+	return reason, cmp.Or(action, reason)
 }
 
 // sanitizeKey changes the words of a caller into words that the API server accepts,
@@ -71,15 +63,6 @@ func sanitizeKey(k *series.Key) (changed bool) {
 	k.Regarding, k.Related = sanitizeReference(k.Regarding), sanitizeReference(k.Related)
 	k.Reason, k.Action = text.Cut(k.Reason, maxReason), text.Cut(k.Action, maxAction)
 	return *k != before
-}
-
-// checkType returns the type. ok is false if the API does not know it.
-func checkType(eventtype string) (_ string, ok bool) {
-	switch eventtype {
-	case corev1.EventTypeNormal, corev1.EventTypeWarning:
-		return eventtype, true
-	}
-	return "", false
 }
 
 // sanitizeAnnotations returns a copy of the annotations that the API server accepts,
@@ -167,22 +150,7 @@ func qualifiedName(s string) string {
 	if name == "" {
 		name = strings.ToLower(unnamed)
 	}
-	prefix = strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r - 'A' + 'a'
-		}
-		if isAlphanumeric(r) || r == '.' {
-			return r
-		}
-		return '-'
-	}, prefix)
-	var labels []string
-	for label := range strings.SplitSeq(prefix, ".") {
-		if label = strings.Trim(label, "-"); label != "" {
-			labels = append(labels, label)
-		}
-	}
-	prefix = trimPunctuation(shorten(strings.Join(labels, "."), validation.DNS1123SubdomainMaxLength))
+	prefix = trimPunctuation(shorten(text.Subdomain(prefix), validation.DNS1123SubdomainMaxLength))
 	if prefix == "" {
 		return name
 	}

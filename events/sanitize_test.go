@@ -102,18 +102,6 @@ func TestSanitizeKeyReferences(t *testing.T) {
 	assert.Equal(t, series.Key{Regarding: good, Related: good}, key)
 }
 
-func TestCheckType(t *testing.T) {
-	for _, eventtype := range []string{"Normal", "Warning"} {
-		got, ok := checkType(eventtype)
-		assert.True(t, ok, eventtype)
-		assert.Equal(t, eventtype, got)
-	}
-	for _, eventtype := range []string{"", "normal", "Error", "Normal "} {
-		_, ok := checkType(eventtype)
-		assert.False(t, ok, eventtype)
-	}
-}
-
 func TestSanitizeAnnotations(t *testing.T) {
 	big := strings.Repeat("x", tracker.MaxAnnotationBytes-len("example.com/big"))
 	for _, tt := range []struct {

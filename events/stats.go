@@ -99,32 +99,22 @@ type counters struct {
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
 	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64 // a list has the kind zero
-	durations          [len(verbNames)]durations
+	creates, patches   durations
+	lists              durations
 	reasons, actions   distinct
 
 	mu    sync.Mutex
 	drops map[DropReason]uint64
 }
 
-// verb is the verb of a request.
-type verb uint8
-
-const (
-	verbCreate verb = iota
-	verbPatch
-	verbList
-)
-
-var verbNames = [...]string{"create", "patch", "list"}
-
 // wrote counts a write that took this long.
 func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
 	c.writes[w.Kind][outcome].Add(1)
-	verb := verbPatch
+	durations := &c.patches
 	if w.Creates() {
-		verb = verbCreate
+		durations = &c.creates
 	}
-	c.durations[verb].observe(took)
+	durations.observe(took)
 	if w.Kind == tracker.Create {
 		// Here and not where events are emitted, to keep it out of the hot path.
 		c.reasons.add(w.Series.Key.Reason)
@@ -135,7 +125,7 @@ func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Du
 // listed counts a list that took this long.
 func (c *counters) listed(outcome tracker.Outcome, took time.Duration) {
 	c.writes[0][outcome].Add(1)
-	c.durations[verbList].observe(took)
+	c.lists.observe(took)
 }
 
 func (c *counters) dropped(reason DropReason, count int) {
@@ -173,9 +163,9 @@ func (b *Broadcaster) Stats() Stats {
 		DistinctReasons:    b.counters.reasons.count(),
 		DistinctActions:    b.counters.actions.count(),
 	}
-	for v, name := range verbNames {
-		if h := b.counters.durations[v].histogram(); h.Count > 0 {
-			s.Durations[name] = h
+	for verb, durations := range map[string]*durations{"create": &b.counters.creates, "patch": &b.counters.patches, "list": &b.counters.lists} {
+		if h := durations.histogram(); h.Count > 0 {
+			s.Durations[verb] = h
 		}
 	}
 	for kind := range b.counters.writes {

@@ -9,12 +9,10 @@ import (
 // call has ended.
 const watchdogGrace = time.Second
 
-// A call of a sink that ignores its context can hang for ever. Nobody can end it,
-// and its series has to wait for it: what it does late must not follow what is
-// newer. But nothing else has to wait. The watchdog abandons the call: it no longer
-// counts against Options.Workers, and a pause can end without it. As many calls as
-// Options.Workers can be abandoned at a time. That bounds the goroutines, and the
-// load on a server that may be overwhelmed.
+// A call of a sink that ignores its context can hang for ever. Its series has to wait
+// for it, because a late write must not follow a newer one. Nothing else has to. The
+// watchdog abandons the call: it no longer counts against Options.Workers, and a pause
+// can end without it. As many calls as Options.Workers can be abandoned at a time.
 
 // watchdog watches one call of the sink.
 type watchdog struct {

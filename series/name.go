@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/eventseries/eventseries/internal/text"
 )
 
 // hashDigits is the length of the hash of a key in a name.
@@ -69,7 +71,7 @@ func isHex(s string) bool {
 // suffix distinguishes different objects.
 func eventName(object, suffix string) string {
 	room := validation.DNS1123SubdomainMaxLength - len(suffix) - 1
-	name := subdomain(object)
+	name := text.Subdomain(object)
 	if len(name) > room {
 		name = strings.TrimRight(name[:room], ".-")
 	}
@@ -77,27 +79,4 @@ func eventName(object, suffix string) string {
 		return suffix
 	}
 	return name + "." + suffix
-}
-
-// subdomain returns s as a DNS-1123 subdomain: it replaces other characters by '-',
-// and removes those that no label can begin or end with.
-func subdomain(s string) string {
-	mapped := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '.':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		default:
-			return '-'
-		}
-	}, s)
-	labels := strings.Split(mapped, ".")
-	kept := labels[:0]
-	for _, label := range labels {
-		if label = strings.Trim(label, "-"); label != "" {
-			kept = append(kept, label)
-		}
-	}
-	return strings.Join(kept, ".")
 }

@@ -134,10 +134,11 @@ func TestVersionsInReadmeAreTested(t *testing.T) {
 		require.NotNil(t, match, "%s: %s", path, pattern)
 		return strings.Fields(match[1])
 	}
+	servers := append(find("Makefile", `^SERVERS \?= (.+)$`), find("test/controlplane/go.mod", `^\tk8s\.io/kubernetes (\S+)$`)...)
 	tested := map[string][]string{
 		"client-go":             append(find("go.mod", `^\tk8s\.io/client-go (\S+)$`), find("Makefile", `^CLIENT_GO \?= (.+)$`)...),
 		"controller-runtime":    append(find("Makefile", `^CONTROLLER_RUNTIME \?= (.+)$`), find("test/go.mod", `^\tsigs\.k8s\.io/controller-runtime (\S+)$`)...),
-		"Kubernetes API server": {strings.TrimPrefix(find("test/controlplane/go.mod", `^\tk8s\.io/kubernetes (\S+)$`)[0], "v")},
+		"Kubernetes API server": strings.Fields(strings.ReplaceAll(strings.Join(servers, " "), "v", "")),
 		"Go":                    find(".github/workflows/ci.yml", `go-version: "(\S+)"$`),
 	}
 	rows := readPage(t, "README.md").tableAfter(t, "## Versions")

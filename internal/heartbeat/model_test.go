@@ -383,8 +383,8 @@ func (r *run) check() {
 		ok := slot.flying == (it.place == flying) && s.InFlight(it.real) == slot.flying &&
 			(slot.in != nil) == (it.place == waiting || it.place == ready) &&
 			(slot.in == &s.waiting) == (it.place == waiting) &&
-			(slot.in == nil || slot.in.at(it.real).at == it.at && slot.in.at(it.real).item == it.real) &&
-			(slot.pending != 0) == it.pending && (!it.pending || s.pending.at(it.real).at == it.since)
+			(slot.in == nil || slot.in.At(it.real) == it.at) &&
+			(slot.pending != 0) == it.pending && (!it.pending || s.pending.At(it.real) == it.since)
 		if !ok {
 			require.Fail(r.t, "wrong place", "%+v instead of %+v", slot, it)
 		}
@@ -416,7 +416,7 @@ func (r *run) check() {
 	require.Equal(r.t, []any{r.server.until, total, r.server.closed}, []any{until, gotTotal, closed})
 	behind, ok := s.Blocked(func(*item) bool { return true })
 	require.Equal(r.t, blocked, ok)
-	if ok && slices.Contains([]*queue[*item]{nil, &s.waiting, &s.soft, &s.hard}, behind.slot.in) {
+	if ok && slices.Contains([]*Queue[*item]{nil, &s.waiting, &s.soft, &s.hard}, behind.slot.in) {
 		require.Fail(r.t, "not behind a gate")
 	}
 	r.checkQueues(held)
@@ -425,7 +425,7 @@ func (r *run) check() {
 // checkQueues requires that each queue is a heap that knows its items, and that no
 // queue holds another item or keeps one alive.
 func (r *run) checkQueues(want int) {
-	queues := append([]*queue[*item]{&r.s.waiting, &r.s.soft, &r.s.hard}, r.s.draining...)
+	queues := append([]*Queue[*item]{&r.s.waiting, &r.s.soft, &r.s.hard}, r.s.draining...)
 	for _, g := range r.s.gates {
 		queues = append(queues, &g.parked)
 	}

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// queue is a priority queue of items, the earliest first. Each item knows its
-// index, so that it can move and leave in O(log n).
-type queue[T any] struct {
+// Queue is a priority queue of items, the earliest first. Each item knows its index,
+// so that it can move and leave in O(log n). Make one with [NewQueue]. It is not safe
+// for concurrent use.
+type Queue[T any] struct {
 	nodes []node[T]
-	index func(T) *int32 // where an item keeps its index in nodes, plus one; zero: not in the queue
+	index func(T) *int32
 }
 
 type node[T any] struct {
@@ -17,31 +18,36 @@ type node[T any] struct {
 	item T
 }
 
+// NewQueue returns an empty Queue. index returns where an item keeps its index in the
+// queue, plus one; zero means that it is in none.
+func NewQueue[T any](index func(T) *int32) Queue[T] { return Queue[T]{index: index} }
+
 // The functions Push, Pop, and Remove of container/heap box each node in an
 // interface, which allocates. The methods below need heap.Fix alone.
-var _ heap.Interface = (*queue[struct{}])(nil)
+var _ heap.Interface = (*Queue[struct{}])(nil)
 
-func (q *queue[T]) Len() int           { return len(q.nodes) }
-func (q *queue[T]) Less(i, j int) bool { return q.nodes[i].at < q.nodes[j].at }
-func (q *queue[T]) Push(x any)         { q.add(x.(node[T])) }
-func (q *queue[T]) Pop() any           { return q.remove(q.nodes[len(q.nodes)-1].item) }
+func (q *Queue[T]) Len() int           { return len(q.nodes) }
+func (q *Queue[T]) Less(i, j int) bool { return q.nodes[i].at < q.nodes[j].at }
+func (q *Queue[T]) Push(any)           { panic("heartbeat: use Add") }
+func (q *Queue[T]) Pop() any           { panic("heartbeat: use Remove") }
 
-func (q *queue[T]) Swap(i, j int) {
+func (q *Queue[T]) Swap(i, j int) {
 	q.nodes[i], q.nodes[j] = q.nodes[j], q.nodes[i]
 	*q.index(q.nodes[i].item), *q.index(q.nodes[j].item) = int32(i)+1, int32(j)+1
 }
 
-func (q *queue[T]) add(n node[T]) {
-	q.nodes = append(q.nodes, n)
-	*q.index(n.item) = int32(len(q.nodes))
+// Add adds item, which must be in no queue.
+func (q *Queue[T]) Add(item T, at time.Duration) {
+	q.nodes = append(q.nodes, node[T]{at, item})
+	*q.index(item) = int32(len(q.nodes))
 	heap.Fix(q, len(q.nodes)-1)
 }
 
-// at returns the node of item, which must be in the queue.
-func (q *queue[T]) at(item T) *node[T] { return &q.nodes[*q.index(item)-1] }
+// At returns the time of item, which must be in the queue.
+func (q *Queue[T]) At(item T) time.Duration { return q.nodes[*q.index(item)-1].at }
 
-// move changes the time of item, which must be in the queue.
-func (q *queue[T]) move(item T, at time.Duration) {
+// Move changes the time of item, which must be in the queue.
+func (q *Queue[T]) Move(item T, at time.Duration) {
 	i := int(*q.index(item)) - 1
 	q.nodes[i].at = at
 	heap.Fix(q, i)
@@ -50,10 +56,9 @@ func (q *queue[T]) move(item T, at time.Duration) {
 // minRoom is the capacity below which a queue does not shrink.
 const minRoom = 64
 
-// remove removes item, which must be in the queue, and returns its node.
-func (q *queue[T]) remove(item T) node[T] {
+// Remove removes item, which must be in the queue.
+func (q *Queue[T]) Remove(item T) {
 	i, last := int(*q.index(item))-1, len(q.nodes)-1
-	removed := q.nodes[i]
 	q.Swap(i, last)
 	*q.index(item) = 0
 	q.nodes[last] = node[T]{} // do not keep the item alive
@@ -64,8 +69,10 @@ func (q *queue[T]) remove(item T) node[T] {
 	if room := cap(q.nodes); room > minRoom && last < room/4 {
 		q.nodes = append(make([]node[T], 0, room/2), q.nodes...)
 	}
-	return removed
 }
 
-// first returns the earliest node. The queue must not be empty.
-func (q *queue[T]) first() node[T] { return q.nodes[0] }
+// First returns the earliest item. The queue must not be empty.
+func (q *Queue[T]) First() T { return q.nodes[0].item }
+
+// first returns the time of the earliest item. The queue must not be empty.
+func (q *Queue[T]) first() time.Duration { return q.nodes[0].at }

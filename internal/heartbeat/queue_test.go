@@ -34,7 +34,7 @@ func TestQueueShrinks(t *testing.T) {
 	}
 	for i := range items {
 		s.Remove(&items[i])
-		for _, q := range []*queue[*item]{&s.soft, &s.pending} {
+		for _, q := range []*Queue[*item]{&s.soft, &s.pending} {
 			if cap(q.nodes) > max(minRoom, 4*q.Len()+4) {
 				require.Fail(t, "too much room", "%d for %d", cap(q.nodes), q.Len())
 			}

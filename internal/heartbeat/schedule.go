@@ -23,7 +23,7 @@ type Item[T any] interface {
 type Slot[T any] struct {
 	// in is the queue that holds the item: that of waiting items, one of the two
 	// of ready items, or that of a gate. It is nil if the item is idle or in flight.
-	in      *queue[T]
+	in      *Queue[T]
 	index   int32 // in that queue
 	pending int32 // in Schedule.pending; zero if nothing is to be written
 	hard    bool  // see Schedule.Ready
@@ -61,9 +61,9 @@ type Schedule[T Item[T]] struct {
 	jitter   func(time.Duration) time.Duration
 	maxDelay time.Duration // limits all delays of namespaces; zero: no limit
 
-	waiting    queue[T] // by the time until which the items wait
-	soft, hard queue[T] // ready items, by the time by which they are due
-	pending    queue[T] // items with something to write, by the time since when, wherever they are
+	waiting    Queue[T] // by the time until which the items wait
+	soft, hard Queue[T] // ready items, by the time by which they are due
+	pending    Queue[T] // items with something to write, by the time since when, wherever they are
 	flying     int
 	hardRun    uint8 // requests in a row for hard items, limited to maxHardRun
 
@@ -74,8 +74,8 @@ type Schedule[T Item[T]] struct {
 	gates    map[Gate]*gate[T] // the closed ones
 	suspects map[Gate]struct{} // open ones whose latest request has failed
 	rounds   uint16            // the latest round of any of them; never zero again
-	probes   queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
-	draining []*queue[T]       // parked items of gates that have opened
+	probes   Queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
+	draining []*Queue[T]       // parked items of gates that have opened
 }
 
 // NewSchedule returns an empty Schedule. It applies jitter to the delay after a
@@ -87,12 +87,12 @@ func NewSchedule[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[
 	index := func(item T) *int32 { return &item.Slot().index }
 	return &Schedule[T]{
 		jitter:  jitter,
-		waiting: queue[T]{index: index},
-		soft:    queue[T]{index: index},
-		hard:    queue[T]{index: index},
-		pending: queue[T]{index: func(item T) *int32 { return &item.Slot().pending }},
+		waiting: NewQueue(index),
+		soft:    NewQueue(index),
+		hard:    NewQueue(index),
+		pending: NewQueue(func(item T) *int32 { return &item.Slot().pending }),
 		gates:   make(map[Gate]*gate[T]),
-		probes:  queue[*gate[T]]{index: func(g *gate[T]) *int32 { return &g.index }},
+		probes:  NewQueue(func(g *gate[T]) *int32 { return &g.index }),
 
 		suspects: make(map[Gate]struct{}),
 	}
@@ -102,7 +102,7 @@ func NewSchedule[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[
 // Wait has no effect on the place of an item in flight.
 func (s *Schedule[T]) Wait(item T, until time.Duration) {
 	if item.Slot().pending != 0 {
-		s.pending.remove(item)
+		s.pending.Remove(item)
 	}
 	s.put(&s.waiting, item, until)
 }
@@ -131,7 +131,7 @@ func (s *Schedule[T]) Ready(item T, due time.Duration, hard bool, now time.Durat
 	s.markPending(item, now)
 	slot := item.Slot()
 	if slot.in != nil && slot.in != &s.waiting {
-		due = min(due, slot.in.at(item).at)
+		due = min(due, slot.in.At(item))
 	}
 	slot.hard = hard
 	q := &s.soft
@@ -146,23 +146,23 @@ func (s *Schedule[T]) Ready(item T, due time.Duration, hard bool, now time.Durat
 
 func (s *Schedule[T]) markPending(item T, now time.Duration) {
 	if item.Slot().pending == 0 {
-		s.pending.add(node[T]{now, item})
+		s.pending.Add(item, now)
 	}
 }
 
 // put moves item to a queue, unless it is in flight.
-func (s *Schedule[T]) put(q *queue[T], item T, at time.Duration) {
+func (s *Schedule[T]) put(q *Queue[T], item T, at time.Duration) {
 	slot := item.Slot()
 	switch {
 	case slot.flying:
 	case slot.in == q:
-		q.move(item, at)
+		q.Move(item, at)
 	default:
 		if slot.in != nil {
-			slot.in.remove(item)
+			slot.in.Remove(item)
 		}
 		slot.in = q
-		q.add(node[T]{at, item})
+		q.Add(item, at)
 	}
 }
 
@@ -171,10 +171,10 @@ func (s *Schedule[T]) put(q *queue[T], item T, at time.Duration) {
 func (s *Schedule[T]) Remove(item T) {
 	slot := item.Slot()
 	if slot.pending != 0 {
-		s.pending.remove(item)
+		s.pending.Remove(item)
 	}
 	if slot.in != nil {
-		slot.in.remove(item)
+		slot.in.Remove(item)
 		slot.in = nil
 	}
 }
@@ -185,10 +185,11 @@ func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().flying }
 // Due returns an item whose time to wait is over, and makes it idle. The caller
 // decides what becomes of it.
 func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
-	if s.waiting.Len() == 0 || s.waiting.first().at > now {
+	if s.waiting.Len() == 0 || s.waiting.first() > now {
 		return item, false
 	}
-	item = s.waiting.remove(s.waiting.first().item).item
+	item = s.waiting.First()
+	s.waiting.Remove(item)
 	item.Slot().in = nil
 	return item, true
 }
@@ -206,18 +207,19 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 		if q == nil {
 			return item, false
 		}
-		n := q.remove(q.first().item)
-		slot := n.item.Slot()
+		item, due := q.First(), q.first()
+		q.Remove(item)
+		slot := item.Slot()
 		slot.in = nil
-		g := s.gates[n.item.Gate()]
+		g := s.gates[item.Gate()]
 		if g != nil {
 			if ok, _ := g.admits(now); !ok {
 				slot.in = &g.parked
-				g.parked.add(n)
+				g.parked.Add(item, due)
 				continue
 			}
 			if g.index != 0 {
-				s.probes.remove(g)
+				s.probes.Remove(g)
 			}
 		}
 		slot.pass, _ = s.Admit(now)
@@ -231,7 +233,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 		} else if s.hardRun < maxHardRun {
 			s.hardRun++
 		}
-		return n.item, true
+		return item, true
 	}
 }
 
@@ -244,7 +246,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 const maxHardRun = 3
 
 // first returns the queue whose first item goes next, nil if both are empty.
-func (s *Schedule[T]) first(now time.Duration) *queue[T] {
+func (s *Schedule[T]) first(now time.Duration) *Queue[T] {
 	switch {
 	case s.hard.Len() == 0 && s.soft.Len() == 0:
 		return nil
@@ -252,9 +254,9 @@ func (s *Schedule[T]) first(now time.Duration) *queue[T] {
 		return &s.soft
 	case s.soft.Len() == 0:
 		return &s.hard
-	case s.hard.first().at <= now && s.hardRun == maxHardRun:
+	case s.hard.first() <= now && s.hardRun == maxHardRun:
 		return &s.soft
-	case s.hard.first().at <= now, s.hard.first().at <= s.soft.first().at:
+	case s.hard.first() <= now, s.hard.first() <= s.soft.first():
 		return &s.hard
 	default:
 		return &s.soft
@@ -271,16 +273,16 @@ func (s *Schedule[T]) unpark(now time.Duration) {
 	for n := unparkBatch; n > 0 && s.drains(); n-- {
 		s.release(s.draining[len(s.draining)-1])
 	}
-	for s.probes.Len() > 0 && s.probes.first().at <= now {
-		g := s.probes.first().item
+	for s.probes.Len() > 0 && s.probes.first() <= now {
+		g := s.probes.First()
 		switch forget := g.until + gateKept; {
 		case g.parked.Len() > 0:
 			s.release(&g.parked)
 			// If this item is evicted before it is handled, another one probes.
-			s.probes.move(g, now+retryFirst)
+			s.probes.Move(g, now+retryFirst)
 		case now < forget:
 			// The items that failed wait for their retries. The first of them probes.
-			s.probes.move(g, forget)
+			s.probes.Move(g, forget)
 		default:
 			s.openGate(g)
 		}
@@ -301,13 +303,13 @@ func (s *Schedule[T]) drains() bool {
 }
 
 // release makes the first item of q ready.
-func (s *Schedule[T]) release(q *queue[T]) {
-	n := q.first()
+func (s *Schedule[T]) release(q *Queue[T]) {
+	item := q.First()
 	to := &s.soft
-	if n.item.Slot().hard {
+	if item.Slot().hard {
 		to = &s.hard
 	}
-	s.put(to, n.item, n.at)
+	s.put(to, item, q.first())
 }
 
 // Admit asks for the right to make a request for no item, such as a list. If ok,
@@ -384,7 +386,7 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 				return
 			}
 			delete(s.suspects, key)
-			g = &gate[T]{parked: queue[T]{index: s.waiting.index}, key: key}
+			g = &gate[T]{parked: NewQueue(s.waiting.index), key: key}
 			s.gates[key] = g
 		} else if !probed {
 			break // the request was sent before the gate closed, and says nothing new
@@ -401,9 +403,9 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 		return
 	}
 	if g.index == 0 {
-		s.probes.add(node[*gate[T]]{g.until, g})
+		s.probes.Add(g, g.until)
 	} else {
-		s.probes.move(g, g.until)
+		s.probes.Move(g, g.until)
 	}
 }
 
@@ -429,7 +431,7 @@ func (s *Schedule[T]) forgive(key Gate) bool {
 func (s *Schedule[T]) openGate(g *gate[T]) {
 	delete(s.gates, g.key)
 	if g.index != 0 {
-		s.probes.remove(g)
+		s.probes.Remove(g)
 	}
 	if g.parked.Len() > 0 {
 		s.draining = append(s.draining, &g.parked)
@@ -452,7 +454,7 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.maxDelay = retryFirst
 	for _, n := range slices.Clone(s.probes.nodes) {
 		n.item.until = now
-		s.probes.move(n.item, now)
+		s.probes.Move(n.item, now)
 	}
 }
 
@@ -462,7 +464,7 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 	if s.waiting.Len() == 0 {
 		return 0, false
 	}
-	return s.waiting.first().at, true
+	return s.waiting.first(), true
 }
 
 // NextRequest returns the next time at which [Schedule.Next] can have a result, or
@@ -475,7 +477,7 @@ func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Durati
 	case admit, s.soft.Len() > 0, s.hard.Len() > 0, s.drains():
 		at = now
 	case s.probes.Len() > 0:
-		at = s.probes.first().at
+		at = s.probes.first()
 	default:
 		return 0, false
 	}
@@ -494,7 +496,7 @@ func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
 		ready += q.Len()
 	}
 	if s.pending.Len() > 0 {
-		since = s.pending.first().at
+		since = s.pending.first()
 	}
 	return ready, s.pending.Len(), since
 }
@@ -542,7 +544,7 @@ func (s *Schedule[T]) Expired(item T, key Gate, before time.Duration) []T {
 	}
 	var expired []T
 	for _, n := range append(slices.Clone(g.parked.nodes), node[T]{item: item}) {
-		if n.item.Slot().pending != 0 && s.pending.at(n.item).at <= before {
+		if n.item.Slot().pending != 0 && s.pending.At(n.item) <= before {
 			expired = append(expired, n.item)
 		}
 	}

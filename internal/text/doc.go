@@ -8,6 +8,7 @@
 //
 //   - [Valid] and [Cut] return valid UTF-8.
 //   - [Cut] never splits a rune.
+//   - [Subdomain] returns what kube-apiserver accepts in a name, or nothing.
 //
 // # Limitations
 //

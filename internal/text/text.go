@@ -43,3 +43,27 @@ func Format(note string, args []any) string {
 	}
 	return note
 }
+
+// Subdomain returns the DNS-1123 subdomain that is most similar to s. It replaces other
+// characters by '-', and removes those that no label can begin or end with. The result
+// can be empty or too long.
+func Subdomain(s string) string {
+	mapped := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		default:
+			return '-'
+		}
+	}, s)
+	labels := strings.Split(mapped, ".")
+	kept := labels[:0]
+	for _, label := range labels {
+		if label = strings.Trim(label, "-"); label != "" {
+			kept = append(kept, label)
+		}
+	}
+	return strings.Join(kept, ".")
+}

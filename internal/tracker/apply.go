@@ -82,6 +82,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 			t.unseen(e, at) // a role that only permits creates
 		}
 		t.delay(e, failures+1, at)
+		t.giveUp(w, r.Outcome, at, &drops)
 	default:
 		t.apply(e, w, &r, now, &drops)
 		switch {
@@ -101,9 +102,6 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	}
 	if e.life != forgotten && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
 		t.sched.Wait(e, at) // what waits from now on is something new
-	}
-	if r.Outcome == Denied || r.Outcome == Troubled {
-		t.giveUp(w, r.Outcome, at, &drops)
 	}
 	t.conclude(e, at, &drops)
 	return drops

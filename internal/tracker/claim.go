@@ -28,9 +28,8 @@ type claim struct {
 // maxLooks is how many times the server is asked to show an Event when it refuses.
 //
 // That Event may be the entry's own, if the response to a create was lost. To
-// choose another name writes everything a second time. A look cannot be malformed,
-// so something between the recorder and the server probably refuses it for a
-// while. But another Event must not hold up a series for ever.
+// choose another name writes everything a second time. But another Event must not
+// hold up a series for ever.
 const maxLooks = 3
 
 // standing is what an Event on the server is to a series.

@@ -98,18 +98,15 @@
 //   - The note of an ongoing series is formatted once in ten seconds.
 //   - If a response was lost, and another process writes to the Event before this one
 //     looks, it is not known which part of the count is whose. What is new in the
-//     attempts without a response can count twice then. It is lost only if the other
-//     process has written the very count and time of such an attempt. That takes an
-//     Event whose time is ahead of the clocks of both.
-//   - If the response to a create was lost, and the server refuses three times to show
-//     the Event, the series continues in another one. What the create said counts
-//     twice then.
+//     attempts without a response can count twice then. It is never lost: in the scope
+//     SameController, the microseconds of a time name the process that has written it.
 //   - If a response was lost, and the series is dropped before the next response, a
 //     [Drop] contains occurrences that an Event says, too.
 //   - If an Event is deleted or expires while two processes write to it, and both
 //     learn that before either creates it again, what it said counts twice.
 //   - If the response to a create was lost, and the server then denies or refuses
-//     three looks, what the create said counts twice.
+//     three looks, the series continues in another Event. What the create said counts
+//     twice then.
 //   - The Event of a process whose clock is more than ten minutes ahead is not
 //     continued.
 //   - Events are known by their names. An Event that was deleted and created by

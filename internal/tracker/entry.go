@@ -39,11 +39,12 @@ type Entry struct {
 
 	// Tracker.mu guards the rest.
 	slot  heartbeat.Slot[*Entry]
-	stamp time.Duration // the order in the list of its class
-	index int32         // in that list
+	index int32         // in the list of its class
 	class evictionClass // the list that it is in
 	phase phase
 	life  life
+
+	_ [8]byte // makes the size one of whole cache lines
 }
 
 // spec is what the Event of a series should say. The lock of the shard guards it.

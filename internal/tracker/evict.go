@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"container/heap"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,17 +54,16 @@ func (t *Tracker) classify(e *Entry) {
 		return
 	}
 	if e.class != unevictable {
-		heap.Remove(&t.lists[e.class], int(e.index))
+		t.lists[e.class].Remove(e)
 	}
 	e.class = class
 	if class != unevictable {
-		e.stamp = e.last()
-		heap.Push(&t.lists[class], e)
+		t.lists[class].Add(e, e.last())
 	}
 }
 
 // ongoing returns the number of ongoing series. Tracker.mu is held.
-func (t *Tracker) ongoing() int { return len(t.lists[ongoingNormal]) + len(t.lists[ongoingWarning]) }
+func (t *Tracker) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[ongoingWarning].Len() }
 
 // makeRoom evicts a series so that one with key k can begin, and reports whether it
 // could. A Normal never evicts a Warning. Tracker.mu is held.
@@ -73,7 +71,7 @@ func (t *Tracker) makeRoom(k *series.Key, at time.Duration, drops *[]Drop) bool 
 	// A series that is due to end loses nothing. Its deadline is not handled while
 	// its write waits to be sent.
 	for _, class := range []evictionClass{unwrittenNormal, unwrittenWarning, ongoingNormal, ongoingWarning} {
-		if e := t.lists[class].longestIdle(); e != nil && at-e.last() >= t.opts.FinishAfter {
+		if e := t.longestIdle(class); e != nil && at-e.last() >= t.opts.FinishAfter {
 			t.end(e, series.Finished, at, drops)
 			return true
 		}
@@ -88,7 +86,7 @@ func (t *Tracker) makeRoom(k *series.Key, at time.Duration, drops *[]Drop) bool 
 		classes = []evictionClass{writtenNormal, writtenWarning, ongoingNormal, unwrittenNormal, ongoingWarning}
 	}
 	for _, class := range classes {
-		if e := t.lists[class].longestIdle(); e != nil {
+		if e := t.longestIdle(class); e != nil {
 			t.evict(e, at, drops)
 			return true
 		}
@@ -121,12 +119,12 @@ func (t *Tracker) blocked(l life, warnings bool) (*Entry, bool) {
 // Tracker.mu is held.
 func (t *Tracker) boundClosing(at time.Duration, drops *[]Drop) {
 	for int(t.closing.Load()) > t.opts.Capacity {
-		e, ok := t.blocked(closing, len(t.lists[closingNormal]) == 0)
+		e, ok := t.blocked(closing, t.lists[closingNormal].Len() == 0)
 		if !ok {
-			e = t.lists[closingNormal].longestIdle()
+			e = t.longestIdle(closingNormal)
 		}
 		if e == nil {
-			e = t.lists[closingWarning].longestIdle()
+			e = t.longestIdle(closingWarning)
 		}
 		if e == nil {
 			return // the others are in flight
@@ -135,52 +133,28 @@ func (t *Tracker) boundClosing(at time.Duration, drops *[]Drop) {
 	}
 }
 
-// idleList is a heap of entries, the longest idle first.
-type idleList []*Entry
-
-func (l idleList) Len() int           { return len(l) }
-func (l idleList) Less(i, j int) bool { return l[i].stamp < l[j].stamp }
-func (l idleList) Swap(i, j int) {
-	l[i], l[j] = l[j], l[i]
-	l[i].index, l[j].index = int32(i), int32(j)
-}
-
-func (l *idleList) Push(x any) {
-	e := x.(*Entry)
-	e.index = int32(len(*l))
-	*l = append(*l, e)
-}
-
-func (l *idleList) Pop() any {
-	n := len(*l) - 1
-	e := (*l)[n]
-	(*l)[n] = nil
-	*l = (*l)[:n]
-	return e
-}
-
 // maxCorrections bounds how long longestIdle takes under the lock. A list of hot
 // series would otherwise be corrected from end to end.
 const maxCorrections = 32
 
-// longestIdle returns the entry that has been idle longest, nil if there is none.
+// longestIdle returns the entry of a class that has been idle longest, nil if there is
+// none. Tracker.mu is held.
 //
-// Occurrences do not touch the list, because they take no lock. So a stamp can be
+// Occurrences do not touch the list, because they take no lock. So a time can be
 // out of date, but only too early: longestIdle corrects the first entry until its
-// stamp is right. After maxCorrections it returns an entry that is at least older
-// than those it has looked at.
-func (l *idleList) longestIdle() *Entry {
-	if len(*l) == 0 {
+// time is right, or until it has looked at maxCorrections entries.
+func (t *Tracker) longestIdle(class evictionClass) *Entry {
+	list := &t.lists[class]
+	if list.Len() == 0 {
 		return nil
 	}
 	for range maxCorrections {
-		e := (*l)[0]
+		e := list.First()
 		at := e.last()
-		if at == e.stamp {
+		if at == list.At(e) {
 			break
 		}
-		e.stamp = at
-		heap.Fix(l, 0)
+		list.Move(e, at)
 	}
-	return (*l)[0]
+	return list.First()
 }

@@ -12,9 +12,7 @@ import (
 //
 // It is a hash table with open addressing. A lookup reads one place in memory
 // where a map of Go reads three, which matters if the series do not fit into the
-// caches: with a million that occur in turn, an occurrence takes 400 ns instead of
-// 480. Unlike a map, it can be searched while it changes, and it shrinks after a
-// flood.
+// caches. Unlike a map, it can be searched while it changes, and it shrinks.
 type index struct {
 	slots atomic.Pointer[slots] // nil if it is empty
 	n     int                   // how many are used, at most three in four

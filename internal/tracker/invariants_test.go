@@ -84,8 +84,8 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		}
 		if e.class != unevictable {
 			listed++
-			if list := tr.lists[e.class]; int(e.index) >= len(list) || list[e.index] != e || e.stamp > e.last() {
-				t.Errorf("%v is not at %d of list %d, or has the stamp %v after %v", e.Key(), e.index, e.class, e.stamp, e.last())
+			if at := tr.lists[e.class].At(e); at > e.last() {
+				t.Errorf("%v is in list %d at %v, after %v", e.Key(), e.class, at, e.last())
 			}
 		}
 		place := places.of(e)
@@ -104,17 +104,12 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	}
 	assert.Equal(t, ongoing, tr.ongoing())
 
-	// Nothing else is in the lists, which are heaps, and in the schedule.
-	for p, list := range tr.lists {
-		listed -= len(list)
-		for i, e := range list {
-			if parent := list[max(i-1, 0)/2]; parent.stamp > e.stamp {
-				t.Errorf("list %d is no heap at %d", p, i)
-			}
-		}
+	// Nothing else is in the lists, and in the schedule.
+	for _, list := range tr.lists {
+		listed -= list.Len()
 	}
 	assert.Zero(t, listed, "the lists have entries twice, or entries that are not tracked")
-	assert.Empty(t, tr.lists[unevictable])
+	assert.Zero(t, tr.lists[unevictable].Len())
 	assert.Equal(t, len(tracked)-inFlight, places.queued, "entries in the queues of the schedule")
 	_, sched, _ := tr.sched.Backlog()
 	if sched < pending || sched > len(tracked) {

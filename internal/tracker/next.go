@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -30,12 +29,7 @@ const (
 var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor"}
 
 // String returns the name of the kind in lower case.
-func (k Kind) String() string {
-	if k < Kinds {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return kindNames[k] }
 
 // Write is one request to be made: what [Tracker.Next] wants the server to know.
 // The caller passes it to [Tracker.Apply] with the result.
@@ -346,6 +340,10 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 	if e.spec.silent {
 		last = e.status.last
 	}
+	last = max(last, e.status.last, e.spec.first)
+	if t.opts.Scope == SameController && e.spec.state != series.Singleton && !e.spec.silent {
+		last = t.marked(last, max(e.status.last, e.spec.first))
+	}
 	w.revision = e.spec.revision
 	w.Series = series.Series{
 		Key:         e.Key(),
@@ -355,10 +353,26 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 		LastNote:    e.spec.lastNote,
 		Annotations: e.spec.annotations,
 		First:       time.UnixMicro(e.spec.first),
-		Last:        time.UnixMicro(max(last, e.status.last, e.spec.first)),
+		Last:        time.UnixMicro(last),
 		Count:       e.spec.count,
 	}
 	w.Series.Namespace = t.namespace(&w.Series.Key)
+}
+
+// markRange is the number of microseconds that can name a process.
+const markRange = 1000
+
+// marked returns a time within a millisecond of last, and not before atLeast: whole
+// milliseconds after the epoch, and as many microseconds as the mark of t says. If a
+// response is lost, and another process has counted the same until the same time, its
+// write would otherwise look like that of t. All times are in microseconds.
+func (t *Tracker) marked(last, atLeast int64) int64 {
+	since := last - t.epoch.UnixMicro()
+	last += t.mark - since%markRange
+	if last < atLeast {
+		last += markRange
+	}
+	return last
 }
 
 // annotationPatch returns the JSON merge patch that sets one annotation of an

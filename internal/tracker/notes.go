@@ -85,16 +85,14 @@ func (t *Tracker) keyOf(found *series.Series) series.Key {
 	return key
 }
 
-// nameHash returns the hash under which the tombstones know a key whose fastHash is
-// hash.
-func (t *Tracker) nameHash(hash uint64, k *series.Key) uint64 { return t.hashWithNote(hash, k.Note) }
-
-// nameHashOf returns the nameHash of the key of e.
-func (t *Tracker) nameHashOf(e *Entry) uint64 { return t.hashWithNote(e.hash, e.key.note()) }
-
-func (t *Tracker) hashWithNote(hash uint64, note string) uint64 {
+// nameHash returns the hash under which the tombstones know a key with the given
+// fastHash and note.
+func (t *Tracker) nameHash(hash uint64, note string) uint64 {
 	if note == "" {
 		return hash
 	}
 	return hash ^ maphash.String(t.seed, note)
 }
+
+// nameHashOf returns the nameHash of the key of e.
+func (t *Tracker) nameHashOf(e *Entry) uint64 { return t.nameHash(e.hash, e.key.note()) }

@@ -24,6 +24,8 @@ type oracle struct {
 	bases    *tombstones    // of the hashes of keys; TestTombstones checks them
 	sealed   DropReason
 	distinct int // how many notes of a tuple have series of their own
+	// marked is that of the tracker.
+	marked func(last, atLeast time.Duration) time.Duration
 
 	waitedFor map[*told]int // what the latest flush waits for
 	lives     int
@@ -476,6 +478,8 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	last := max(micros(e.last), e.knows.last, e.first)
 	if e.silent {
 		last = max(e.knows.last, e.first)
+	} else if o.opts.Scope == SameController && e.state != series.Singleton {
+		last = o.marked(last, max(e.knows.last, e.first))
 	}
 	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last}
 	e.writing = w

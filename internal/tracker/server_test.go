@@ -23,6 +23,7 @@ import (
 // server is an API server that complains about requests that no recorder should
 // send, and keeps books in which every occurrence must be found again.
 type server struct {
+	mark   time.Duration // of another process, which meddles
 	t      *testing.T
 	api    fakeapi.Server
 	events map[string]*stored // those that exist, by name
@@ -165,8 +166,12 @@ func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
 	found.Version = ""
 	found.Count += int32(n)
 	found.State = state
-	if n > 0 && at.After(found.Last) {
-		found.Last = at.Truncate(time.Microsecond)
+	if n > 0 {
+		last := max(sinceStart(at), sinceStart(found.Last))
+		if last = last.Truncate(time.Millisecond) + s.mark; last < sinceStart(found.Last) {
+			last += time.Millisecond
+		}
+		found.Last = timeOf(last)
 	}
 	patch, err := found.Patch()
 	require.NoError(s.t, err)

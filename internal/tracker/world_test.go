@@ -51,6 +51,9 @@ type pair struct {
 func newPair(t *testing.T, opts Options, remote *server) pair {
 	p := pair{newWorld(t, opts, remote), newOracle(opts)}
 	p.o.lives = p.w.lives
+	p.o.marked = func(last, atLeast time.Duration) time.Duration {
+		return sinceStart(time.UnixMicro(p.w.tracker.marked(timeOf(last).UnixMicro(), timeOf(atLeast).UnixMicro())))
+	}
 	return p
 }
 
@@ -237,6 +240,7 @@ func tupleOf(name string) string {
 // world is one process of a controller: a tracker that writes to a server. When the
 // process is killed, another one comes with a new tracker.
 type world struct {
+	mark     int64 // of the tracker
 	t        *testing.T
 	opts     Options
 	tracker  *Tracker
@@ -295,6 +299,7 @@ const day = 24 * time.Hour
 // begun starts a process.
 func (w *world) begun(now time.Time) {
 	w.tracker = New(w.opts, now)
+	w.tracker.mark = w.mark
 	if !w.forgetful {
 		// The oracle does not forget which names are taken.
 		w.tracker.tombstones = newTombstones(1 << 20)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -32,18 +31,27 @@ func waitReady(ctx context.Context, kubeconfig []byte) error {
 	if err != nil {
 		return fmt.Errorf("controlplane: client: %w", err)
 	}
-	var last error
-	err = wait.PollUntilContextCancel(ctx, readyInterval, true, func(ctx context.Context) (bool, error) {
+	return poll(ctx, func() error {
 		for _, path := range readyPaths {
-			last = clients.Discovery().RESTClient().Get().AbsPath(path).MaxRetries(0).Do(ctx).Error()
-			if last != nil {
-				return false, nil
+			if err := clients.Discovery().RESTClient().Get().AbsPath(path).MaxRetries(0).Do(ctx).Error(); err != nil {
+				return err
 			}
 		}
-		return true, nil
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("controlplane: not ready: %w (%w)", context.Cause(ctx), last)
+}
+
+// poll calls check until it returns nil, or until ctx ends.
+func poll(ctx context.Context, check func() error) error {
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("controlplane: not ready: %w (%w)", context.Cause(ctx), err)
+		case <-time.After(readyInterval):
+		}
 	}
-	return nil
 }

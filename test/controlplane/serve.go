@@ -79,9 +79,13 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 // line.
 func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writer) error {
 	host := "https://" + loopback(cfg.port)
-	cert, err := os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
+	var cert []byte
+	err := poll(ctx, func() (err error) {
+		cert, err = os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("controlplane: serving certificate: %w", err)
+		return err
 	}
 	content, err := kubeconfig(host, cert, append([]user{creds.admin}, cfg.users...))
 	if err != nil {

@@ -39,6 +39,7 @@ const flood = 90
 // its own priority level and no other; without the manifest it fills others.
 func TestFlowControlManifest(t *testing.T) {
 	t.Parallel()
+	apiserver.Since(t, 29, "lacks flowcontrol.apiserver.k8s.io/v1")
 	server := apiserver.Start(t, controlplane.Options{
 		ExtraArgs: []string{"--", "--max-requests-inflight=20", "--max-mutating-requests-inflight=20"},
 	})
@@ -244,6 +245,7 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 // seat with a neighbour who occupies it.
 func TestPriorityAndFairnessPushesBack(t *testing.T) {
 	t.Parallel()
+	apiserver.Since(t, 29, "lacks flowcontrol.apiserver.k8s.io/v1")
 	const n = 100
 	const group = "crowded"
 	user := controlplane.User{Name: "controller", Token: "controller-token", Groups: []string{group}}

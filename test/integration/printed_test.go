@@ -149,6 +149,9 @@ func requireTable(t *testing.T, client rest.Interface, namespace string, all map
 	byPod := rowsByPod(t, rows)
 	require.Len(t, byPod, len(all))
 	for name, p := range all {
+		if p.state != "" && apiserver.Minor(t) < 25 {
+			p.count++ // older servers print one too many for a series
+		}
 		row := byPod[name]
 		requireRow(t, name, p, begin, row)
 		requireAge(t, p.first, begin, row["FIRST SEEN"])

@@ -28,6 +28,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -39,6 +40,10 @@ import (
 // KUBECONFIG.
 const UseCluster = "EVENTSERIES_USE_CLUSTER"
 
+// UseProgram is an environment variable: the path of a control plane of "make servers".
+// If it is empty, the tests build the one of test/controlplane.
+const UseProgram = "EVENTSERIES_CONTROLPLANE"
+
 // StartTimeout bounds how long a test waits for the program to become ready. It takes
 // a few seconds, or more while other packages compile.
 const StartTimeout = 3 * time.Minute
@@ -48,6 +53,9 @@ const leakTimeout = time.Minute
 
 // program builds the control plane once.
 var program = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(UseProgram); path != "" {
+		return path, nil
+	}
 	return controlplane.Build(context.Background(), os.Stderr)
 })
 
@@ -91,6 +99,24 @@ func Program(t *testing.T) string {
 	binary, err := program()
 	require.NoError(t, err)
 	return binary
+}
+
+// Minor returns the minor version of the shared server: 19 for Kubernetes 1.19.
+func Minor(t *testing.T) int {
+	t.Helper()
+	info, err := Clientset(t).Discovery().ServerVersion()
+	require.NoError(t, err)
+	parsed, err := version.ParseGeneric(info.GitVersion)
+	require.NoError(t, err)
+	return int(parsed.Minor())
+}
+
+// Since skips the test if the server is older than Kubernetes 1.minor.
+func Since(t *testing.T, minor int, reason string) {
+	t.Helper()
+	if Minor(t) < minor {
+		t.Skipf("Kubernetes before 1.%d %s", minor, reason)
+	}
 }
 
 // Start starts a server for this test only, and stops it when the test ends. It sets
