@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -424,5 +425,22 @@ func TestClosingSeriesIsNotReopened(t *testing.T) {
 	tr.Apply(w, Result{Event: event(w, "3", 5, series.Finished, now)}, now)
 	if w, _, ok := tr.Next(now); ok {
 		assert.True(t, w.Series.State.Closed(), "%v of %v at version %s", w.Kind, w.Series.State, w.Series.Version)
+	}
+}
+
+// The microseconds of a time name the process, whatever the time is.
+func TestMarkedTimes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		tr := New(Options{}, start)
+		last, atLeast := rng.Int64N(1<<52)-1<<51, int64(math.MinInt64)
+		if rng.IntN(2) == 0 {
+			atLeast = last - rng.Int64N(2)
+		}
+		at := tr.marked(last, atLeast)
+		require.GreaterOrEqual(t, at, atLeast)
+		require.Less(t, max(at-last, last-at), int64(2*markRange))
+		require.Equal(t, at, tr.marked(at, at), "a retry says the same")
+		require.Zero(t, (at-tr.epoch.UnixMicro()-tr.mark)%markRange)
 	}
 }
