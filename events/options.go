@@ -64,9 +64,9 @@ type Options struct {
 	EventTTL time.Duration
 
 	// HeartbeatInterval is the time between two writes of an ongoing series. It must
-	// be shorter than EventTTL, and should be half of it, because a heartbeat keeps the server from deleting the
-	// Event. If many series are ongoing, one interval of each is shorter, to spread
-	// the heartbeats. If zero, half of EventTTL.
+	// be shorter than EventTTL, and should be half of it: a heartbeat keeps the server
+	// from deleting the Event. If many series are ongoing, one interval of each is
+	// shorter, to spread the heartbeats. If zero, half of EventTTL.
 	HeartbeatInterval time.Duration
 
 	// FirstHeartbeat is the time until the first heartbeat of a series. Each following
