@@ -107,8 +107,8 @@
 //   - If the response to a create was lost, and the server then denies or refuses
 //     three looks, the series continues in another Event. What the create said counts
 //     twice then.
-//   - The Event of a process whose clock is more than ten minutes ahead is not
-//     continued.
+//   - An Event whose time is more than ten minutes ahead is not continued.
 //   - Events are known by their names. An Event that was deleted and created by
-//     somebody else under the same name is judged by what it says.
+//     somebody else under the same name is judged by what it says. A signpost can set
+//     its annotation there.
 package tracker
