@@ -7,11 +7,10 @@
 // [Schedule.Next] the series whose request is made next. [Schedule.NextDue] and
 // [Schedule.NextRequest] say until when to sleep.
 //
-// PushedBack closes the gate of the server: all requests wait, at first for 5
-// seconds, twice as long after each further push-back, at most for 5 minutes, but
-// not less than the server asks for. Denied, and the second Failed in a row, close a
-// [Gate], which is one namespace and verb, in the same way from 1 second to 2 minutes.
-// Then one request probes. The others follow when it has passed.
+// PushedBack closes the gate of the server: all requests wait, from 5 seconds to 5
+// minutes, but not less than the server asks for. Denied, and the second Failed in a
+// row, close a [Gate], which is one namespace and verb, from 1 second to 2 minutes. The
+// delays double. Then one request probes. The others follow when it has passed.
 //
 // # Guarantees
 //

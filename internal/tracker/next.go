@@ -367,8 +367,8 @@ const markRange = 1000
 // response is lost, and another process has counted the same until the same time, its
 // write would otherwise look like that of t. All times are in microseconds.
 func (t *Tracker) marked(last, atLeast int64) int64 {
-	since := last - t.epoch.UnixMicro()
-	last += t.mark - since%markRange
+	since := last - t.epoch.UnixMicro() - t.mark
+	last -= (since%markRange + markRange) % markRange // since can be negative
 	if last < atLeast {
 		last += markRange
 	}
