@@ -114,7 +114,7 @@ func TestLegacyCallSites(t *testing.T) {
 		assert.Equal(t, "created b", byReason["Created"].Note)
 		assert.Equal(t, "with 1", byReason["Annotated"].Note)
 		assert.Equal(t, "b", byReason["Annotated"].Annotations["example.com/a"])
-		assert.WithinDuration(t, anHourAgo, byReason["Past"].EventTime.Time, 0)
+		assert.WithinDuration(t, anHourAgo, byReason["Past"].EventTime.Time, time.Second)
 		assert.WithinDuration(t, time.Now(), byReason["Future"].EventTime.Time, 0)
 		assert.WithinDuration(t, time.Now(), byReason["Timeless"].EventTime.Time, 0)
 	})

@@ -25,7 +25,7 @@ import (
 //     Event has no series;
 //   - source consists of the reporting controller and the reporting instance, as in
 //     the Events of the legacy recorder, unless event sets another. The host is empty
-//     if the recorder chose the instance itself ("<controller>-<host name>").
+//     if the instance begins with "<controller>-", as the default does.
 //
 // It updates them with every patch of a series, which only core/v1 permits.
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes

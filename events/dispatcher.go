@@ -92,6 +92,12 @@ func (d *dispatcher) run() {
 		}
 		var timeout <-chan time.Time
 		if !next.IsZero() {
+			if !timer.Stop() {
+				select {
+				case <-timer.C(): // a fake clock blocks if its last tick is not read
+				default:
+				}
+			}
 			timer.Reset(next.Sub(b.clock.Now()))
 			timeout = timer.C()
 		}

@@ -7,9 +7,9 @@ import (
 )
 
 // Flush returns when everything that was emitted before the call is on the server,
-// including the counts of ongoing series, or is lost and counted in
-// [Stats].Dropped. If ctx ends first, or the broadcaster is not running, Flush
-// returns an error with the number of series that are left.
+// including the counts of ongoing series, or is lost and counted in [Stats].Dropped. It
+// does not wait for series that the server refuses. If ctx ends first, or the
+// broadcaster is not running, it returns an error with the number of series left.
 func (b *Broadcaster) Flush(ctx context.Context) error {
 	f := b.tracker.Flush(b.clock.Now())
 	defer f.Stop()

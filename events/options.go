@@ -35,11 +35,8 @@ const retryJitter = 0.2
 const (
 	relistFirst = time.Second
 	relistMax   = 2 * time.Minute
+	deniedLists = 4 // how often a denied list is made again: 2, 6, 14, and 30 minutes later
 )
-
-// deniedLists is how many times a list that is denied is made again: 2, 6, 14, and 30
-// minutes after the first.
-const deniedLists = 4
 
 // Options of a [Broadcaster]. The zero value stands for the defaults.
 type Options struct {

@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -47,8 +48,12 @@ func (r *recorder) AnnotatedEventf(regarding, related runtime.Object, annotation
 	r.record(time.Time{}, regarding, related, annotations, eventtype, reason, action, note, args)
 }
 
-// PastEventf emits an event that happened at the given time; see package compat.
+// PastEventf emits an event that happened at the given time; see package compat. The
+// fraction of the second is random, because the first time identifies a series.
 func (r *recorder) PastEventf(at time.Time, regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	if !at.IsZero() {
+		at = at.Truncate(time.Second).Add(rand.N(time.Second))
+	}
 	r.record(at, regarding, related, nil, eventtype, reason, action, note, args)
 }
 
@@ -91,7 +96,7 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	}
 
 	// The hot path: an ongoing series, no watcher, and nothing to keep.
-	watched := b.watchers.any()
+	watched := b.watchers.count.Load() > 0
 	entry, counted, wantNote := b.tracker.Count(&key, now)
 	if counted && !watched && !wantNote && formatted == "" && len(annotations) == 0 {
 		return

@@ -45,8 +45,7 @@ func (d *dispatcher) relist(id identity) {
 }
 
 // relistNamespace is relist for one namespace. It reports whether the server denies
-// the list. An error says nothing about the next namespace: roles are granted one by
-// one.
+// the list. An error says nothing about others: roles are granted one by one.
 func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id identity) (denied bool) {
 	b := d.b
 	logger := b.logger().WithValues("reportingController", id.controller, "namespace", namespace)

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -244,5 +245,21 @@ func TestRoleThatOnlyPermitsCreate(t *testing.T) {
 		assert.Equal(t, []string{" x1", " x1"}, statesOf(t, second), "under another name")
 		second.broadcaster.Shutdown()
 		assert.Empty(t, second.dropped())
+	})
+}
+
+// Past events with the same time are different series. No occurrence of one is taken for
+// that of another.
+func TestPastEventsInAnOutage(t *testing.T) {
+	inBubble(t, Options{SkipList: true}, func(t *testing.T, w *world) {
+		at := time.Now().Add(-time.Hour)
+		w.server.script(always(errors.New("no connection")))
+		for range 3 {
+			w.recorder.(*recorder).PastEventf(at, testPod(1), nil, "Normal", "Booted", "Booting", "note")
+			time.Sleep(7 * time.Minute)
+		}
+		w.server.script(nil)
+		time.Sleep(10 * time.Minute)
+		assert.EqualValues(t, 3, w.server.delivered())
 	})
 }

@@ -67,9 +67,6 @@ func (ws *watchers) stop(w *watcher) {
 	}
 }
 
-// any reports whether there is a watcher.
-func (ws *watchers) any() bool { return ws.count.Load() > 0 }
-
 // send sends a copy of event to each watcher whose queue has room.
 func (ws *watchers) send(event *eventsv1.Event) {
 	ws.mu.RLock()

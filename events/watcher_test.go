@@ -144,7 +144,7 @@ func TestWatcherStopsItself(t *testing.T) {
 		w.emit(0)
 		synctest.Wait()
 		assert.Equal(t, 1, calls)
-		assert.False(t, w.broadcaster.watchers.any(), "no Event is made for nobody")
+		assert.Zero(t, w.broadcaster.watchers.count.Load(), "no Event is made for nobody")
 	})
 }
 

@@ -275,16 +275,13 @@ func (x *extra) isZero() bool {
 // sink returns none, or one that is not decimal; the API server returns decimal
 // ones for its own types.
 func versionOf(event *eventsv1.Event) uint64 {
-	if event == nil {
-		return 0
+	if event == nil || event.ResourceVersion == "" {
+		return 0 // an error of ParseUint would allocate
 	}
 	return versionNumber(event.ResourceVersion)
 }
 
 func versionNumber(text string) uint64 {
-	if text == "" {
-		return 0 // an error would allocate
-	}
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0

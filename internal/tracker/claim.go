@@ -50,12 +50,10 @@ const (
 	tended
 )
 
-// clockSkew is how far ahead the clock of another process may be. A larger skew
-// costs a hand-over: the series continues in another Event.
+// clockSkew is how far ahead the clock of another process may be.
 const clockSkew = 10 * time.Minute
 
-// maxRate is how many occurrences a second are possible. Whoever may create Events
-// could otherwise use up the count of a series.
+// maxRate is how many occurrences a second are possible.
 const maxRate = 1_000_000
 
 // judge says whether found is a stranger, alive, or dead to the series of key k.

@@ -98,8 +98,8 @@
 //   - The note of an ongoing series is formatted once in ten seconds.
 //   - If a response was lost, and another process writes to the Event before this one
 //     looks, it is not known which part of the count is whose. What is new in the
-//     attempts without a response can count twice then. It is never lost: in the scope
-//     SameController, the microseconds of a time name the process that has written it.
+//     attempts without a response can count twice then. It is lost only if the other
+//     has written the same count and time: the microseconds name one process of 1,000.
 //   - If a response was lost, and the series is dropped before the next response, a
 //     [Drop] contains occurrences that an Event says, too.
 //   - If an Event is deleted or expires while two processes write to it, and both

@@ -69,14 +69,15 @@ func (t *Tracker) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[
 // could. A Normal never evicts a Warning. Tracker.mu is held.
 func (t *Tracker) makeRoom(k *series.Key, at time.Duration, drops *[]Drop) bool {
 	// A series that is due to end loses nothing. Its deadline is not handled while
-	// its write waits to be sent.
+	// its write waits to be sent. But its end can push out another Warning.
+	warning := k.Type == corev1.EventTypeWarning
+	full := t.closing.Load() >= int64(t.opts.Capacity) && t.lists[closingNormal].Len() == 0
 	for _, class := range []evictionClass{unwrittenNormal, unwrittenWarning, ongoingNormal, ongoingWarning} {
-		if e := t.longestIdle(class); e != nil && at-e.last() >= t.opts.FinishAfter {
+		if e := t.longestIdle(class); e != nil && at-e.last() >= t.opts.FinishAfter && (warning || !full || !e.isWarning()) {
 			t.end(e, series.Finished, at, drops)
 			return true
 		}
 	}
-	warning := k.Type == corev1.EventTypeWarning
 	if e, ok := t.blocked(accepting, warning); ok {
 		t.evict(e, at, drops)
 		return true

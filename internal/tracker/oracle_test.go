@@ -222,8 +222,10 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 // makeRoom ends an entry: one that is due to end, or, in this order, a written
 // singleton, a series, or an unwritten singleton. A Normal ends no Warning.
 func (o *oracle) makeRoom(forWarning bool, now time.Duration) bool {
+	full := len(o.where(isClosing)) >= o.opts.Capacity && len(o.where(isClosing, isIdle, isNormal)) == 0
 	for _, class := range [][]func(*told) bool{{isLone, isNew, isNormal}, {isLone, isNew, isWarning}, {isOngoing, isNormal}, {isOngoing, isWarning}} {
-		if e := longestIdle(o.where(append(class, isAccepting)...)); e != nil && now-e.last >= o.opts.FinishAfter {
+		e := longestIdle(o.where(append(class, isAccepting)...))
+		if e != nil && now-e.last >= o.opts.FinishAfter && (forWarning || !full || !e.warning) {
 			o.end(e, series.Finished, now)
 			return true
 		}

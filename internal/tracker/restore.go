@@ -144,7 +144,7 @@ func (t *Tracker) restoreDead(hash uint64, k *series.Key, found *series.Series, 
 
 // restorable is up to how many entries Restore adds others. What lists find must not
 // take the room of what happens in this process.
-func (t *Tracker) restorable() int64 { return int64(t.opts.Capacity+1) / 2 }
+func (t *Tracker) restorable() int64 { return int64(t.opts.Capacity - t.opts.Capacity/2) }
 
 // longAgo keeps impossible times from overflowing.
 const longAgo = 365 * 24 * time.Hour

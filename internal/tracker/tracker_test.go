@@ -587,3 +587,28 @@ func TestOneFailureHoldsUpNoOtherSeries(t *testing.T) {
 	_, _, ok := tr.Next(start)
 	assert.False(t, ok, "two failures in a row close the gate of the namespace")
 }
+
+// A Warning is due to end, but its end would push out another Warning that waits for its
+// first write.
+func TestNormalDoesNotEndWarnings(t *testing.T) {
+	tr := New(Options{Capacity: 1}, start)
+	tr.Observe(testKey("A"), Occurrence{}, start)
+	w := send(t, tr, start, Create)
+	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: time.Hour}, start)
+	now := start.Add(7 * time.Minute)
+	tr.Advance(now)
+	require.Empty(t, tr.Observe(testKey("B"), Occurrence{}, now))
+	now = now.Add(7 * time.Minute)
+	tr.Advance(now)
+	drops := tr.Observe(testKey("c"), Occurrence{}, now)
+	require.Len(t, drops, 1)
+	assert.Equal(t, "Normal", drops[0].Key.Type)
+	assert.Equal(t, DropTableFull, drops[0].Reason)
+}
+
+func TestRestoreWithoutALimit(t *testing.T) {
+	tr := New(Options{Capacity: math.MaxInt}, start)
+	found := restorable(testKey("a"), start.Add(-time.Hour).Truncate(time.Microsecond), start.Add(-time.Minute).Truncate(time.Microsecond))
+	restored, _ := tr.Restore(found, start)
+	assert.True(t, restored)
+}
