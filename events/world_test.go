@@ -165,7 +165,9 @@ func (w *world) assertAccounted(t *testing.T) {
 		told[d.Reason] += uint64(d.Count)
 	}
 	assert.Equal(t, stats.Dropped, told, "OnDrop reports all drops")
-	assert.Equal(t, uint64(len(w.server.log())), stats.Requests(), "requests")
+	// The stop can cut off requests that are counted before the server gets them.
+	arrived := len(w.server.log())
+	assertBetween(t, arrived, arrived+defaultWorkers, int(stats.Requests()))
 }
 
 // testScheme returns a scheme with core/v1.

@@ -764,7 +764,7 @@ func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
 
 func isPossible(ev *toldEvent, now time.Duration) bool {
 	return ev.strange == "" && ev.first-now-frac <= 10*time.Minute && ev.last-now-frac <= 10*time.Minute &&
-		ev.count <= 1_000_000*(1+int((ev.last-ev.first)/time.Second))
+		int64(ev.count) <= 1_000_000*int64(1+(ev.last-ev.first)/time.Second)
 }
 
 // judge returns what ev is to e.

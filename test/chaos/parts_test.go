@@ -530,6 +530,12 @@ func TestSinkReportsAdditions(t *testing.T) {
 			{create, 5, own, 0, lost, addition{Sent: 5}},
 			{look, 6, own, 2, nil, addition{Sent: 5, Acked: 2, Twice: 3}},
 		},
+		"a create without an answer, and again": {
+			{create, 2, own, 0, lost, addition{Sent: 2}},
+			{create, 2, own, 0, changed, addition{Sent: 2}},
+			{look, 2, own, 1, nil, addition{Sent: 2, Acked: 2}},
+			{patch, 4, own, 2, nil, addition{Sent: 4, Acked: 4}},
+		},
 		"others have created it": {
 			{create, 2, own, 0, lost, addition{Sent: 2}},
 			{look, 6, others, 1, nil, addition{Sent: 2}},

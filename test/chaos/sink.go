@@ -159,7 +159,9 @@ func (s *accountingSink) write(event *eventsv1.Event, says content, do func() (*
 	case errors.As(err, &status) && status.Status().Code < 500 && !apierrors.IsUnexpectedServerError(err):
 		// The server has not executed the request.
 		s.mu.Lock()
-		f.attempts = slices.DeleteFunc(f.attempts, func(a content) bool { return a == says })
+		if i := slices.Index(f.attempts, says); i >= 0 { // an earlier one may have been executed
+			f.attempts = slices.Delete(f.attempts, i, i+1)
+		}
 		s.mu.Unlock()
 	}
 	return answer, err
