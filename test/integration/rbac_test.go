@@ -139,8 +139,9 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	assert.Len(t, logged("May not write events", "create", namespace), 1)
 	assert.Len(t, logged("May not write events", "patch", namespace), 1)
 	assert.Len(t, logged("May not write events"), 2)
-	assert.Equal(t, 1, r.requests.count("list", eventsResource), r.requests)
-	assert.Len(t, r.requests.all(), r.requests.count("create", eventsResource)+r.requests.count("patch", eventsResource)+1)
+	lists := r.requests.count("list", eventsResource)
+	assert.LessOrEqual(t, lists, 5, "a denied list is made again up to four times")
+	assert.Len(t, r.requests.all(), r.requests.count("create", eventsResource)+r.requests.count("patch", eventsResource)+lists)
 }
 
 // TestControllerOfOneNamespace emits events about objects outside the only
