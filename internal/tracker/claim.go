@@ -130,6 +130,9 @@ func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time, drops
 		e.extra.claim.step = Look
 		e.extra.claim.unseen++
 	case w.Kind == Close:
+		if r.Outcome == Written && w.Series.Name == e.baseName() {
+			t.setBaseOwner(e, ownerUs, versionOf(r.Event))
+		}
 		t.claimNext(e) // closed, gone, or not to be had
 	case r.Outcome == Gone && w.Series.Name == e.name() && !e.status.vacated:
 		// It has just made room, so the name is free. If a create says otherwise again,
@@ -150,7 +153,7 @@ func (t *Tracker) unseen(e *Entry, at time.Duration) {
 		return
 	}
 	if e.extra.claim.name == e.baseName() {
-		t.setBaseOwner(e, ownerOther, at)
+		t.setBaseOwner(e, ownerOther, 0)
 	}
 	e.extra.claim.next = ""
 	t.claimNext(e)
@@ -202,7 +205,7 @@ func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time
 		what = t.judgeFor(e, found, now)
 	}
 	if w.Series.Name == e.baseName() {
-		t.setBaseOwner(e, ownerIf(what != stranger), at)
+		t.setBaseOwner(e, ownerIf(what != stranger), versionOf(event))
 	}
 	switch what {
 	case own:
@@ -379,15 +382,17 @@ func (t *Tracker) applySignpost(e *Entry, w *Write, r *Result, now time.Time) {
 		st.signpost, st.baseOwner = false, ownerUnknown
 		t.tombstones.release(t.nameHashOf(e))
 	case r.Outcome == Written && w.Kind == Signpost:
-		st.signpost = false
-		t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), ownerUs)
+		st.signpost, st.base = false, versionOf(r.Event)
+		t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), ownerUs, st.base)
 		t.signposted(e, read(w, r.Event))
 	case r.Outcome == Written:
 		found := read(w, r.Event)
-		t.setBaseOwner(e, ownerIf(found != nil && t.judgeFor(e, found, now) != stranger), at)
+		t.setBaseOwner(e, ownerIf(found != nil && t.judgeFor(e, found, now) != stranger), versionOf(r.Event))
 		st.signpost = st.baseOwner == ownerUs
+	case r.Outcome == Changed:
+		t.setBaseOwner(e, ownerUnknown, 0) // somebody has written to it, or replaced it
 	case r.Outcome == Refused && w.Kind == Look:
-		t.setBaseOwner(e, ownerOther, at)
+		t.setBaseOwner(e, ownerOther, 0)
 		st.signpost = false
 	case r.Outcome == Refused:
 		st.signpost = false
@@ -413,15 +418,15 @@ func (t *Tracker) signposted(e *Entry, base *series.Series) {
 // wantSignpost has the Event under the base name lead to that of e, unless it is a
 // stranger's. If that is not known, the next write looks.
 func (t *Tracker) wantSignpost(e *Entry, at time.Duration) {
-	if e.status.baseOwner == ownerUnknown {
-		e.status.baseOwner = t.tombstones.owner(t.nameHashOf(e), at)
+	if is, version := t.tombstones.owner(t.nameHashOf(e), at); is != ownerUnknown {
+		e.status.baseOwner, e.status.base = is, version
 	}
 	e.status.signpost = e.status.baseOwner != ownerOther
 }
 
-func (t *Tracker) setBaseOwner(e *Entry, is owner, at time.Duration) {
-	e.status.baseOwner = is
-	t.tombstones.belongs(t.nameHashOf(e), is)
+func (t *Tracker) setBaseOwner(e *Entry, is owner, version uint64) {
+	e.status.baseOwner, e.status.base = is, version
+	t.tombstones.belongs(t.nameHashOf(e), is, version)
 }
 
 func ownerIf(ours bool) owner {
@@ -464,7 +469,7 @@ func (t *Tracker) holdBaseName(e *Entry, at time.Duration) {
 	if e.exists() {
 		by = ownerUs
 	}
-	t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), by)
+	t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), by, e.status.version)
 }
 
 // untilExpired is for how long an Event exists after its last write. kube-apiserver

@@ -344,7 +344,8 @@ func FuzzRestore(f *testing.F) {
 }
 
 // The sink is an API server: what the tracker sends passes its validation, and the
-// server writes each renewal of a signpost.
+// server writes each renewal of a signpost. A signpost names the version of the Event
+// that it is for.
 func TestSignpostIsRenewed(t *testing.T) {
 	var api fakeapi.Server
 	k := testKey("a")
@@ -369,6 +370,17 @@ func TestSignpostIsRenewed(t *testing.T) {
 		write(t, tr, now, Heartbeat)
 	}
 	assert.Len(t, versions, 3)
+
+	// Somebody replaces that Event.
+	now := start.Add(3 * time.Minute)
+	w = send(t, tr, now, Signpost)
+	assert.True(t, versions[w.Series.Version], w.Series.Version)
+	tr.Apply(w, Result{Outcome: Changed}, now)
+	w = send(t, tr, now, Look)
+	event.Reason = "Other"
+	tr.Apply(w, Result{Event: event}, now)
+	_, _, ok := tr.Next(now)
+	assert.False(t, ok, "the Event of a stranger needs no signpost")
 }
 
 // Two entries of one key begin in the same microsecond, and no create of either has a

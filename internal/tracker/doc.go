@@ -76,8 +76,6 @@
 // and time equal an attempt that was sent. Everything else came from others, and is
 // added to the count of the entry.
 //
-// A signpost names no version: it sets one annotation of an Event that has ended.
-//
 // # Guarantees
 //
 //   - Nothing here starts a goroutine, reads a clock, does I/O, or calls code of the
@@ -109,6 +107,5 @@
 //     twice then.
 //   - An Event whose time is more than ten minutes ahead is not continued.
 //   - Events are known by their names. An Event that was deleted and created by
-//     somebody else under the same name is judged by what it says. A signpost can set
-//     its annotation there.
+//     somebody else under the same name is judged by what it says.
 package tracker

@@ -43,8 +43,6 @@ type Entry struct {
 	class evictionClass // the list that it is in
 	phase phase
 	life  life
-
-	_ [8]byte // makes the size one of whole cache lines
 }
 
 // spec is what the Event of a series should say. The lock of the shard guards it.
@@ -72,6 +70,7 @@ type spec struct {
 type status struct {
 	version  uint64        // resourceVersion; zero if unknown
 	revision uint64        // of the spec
+	base     uint64        // resourceVersion of the Event under the base name, if baseOwner is ownerUs; zero if unknown
 	at       time.Duration // when the server accepted the latest write, or refused it
 	beatAt   time.Duration // when the next heartbeat is due
 	last     int64         // the latest time that the server knows or may know; microseconds since 1970

@@ -316,8 +316,8 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 	case Signpost:
 		// The time makes each renewal a change. The server neither writes nor renews
 		// the TTL for a patch that changes nothing.
-		w.patch = annotationPatch("", series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
-		w.Series.Name = e.baseName()
+		w.Series.Name, w.Series.Version = e.baseName(), versionText(e.status.base)
+		w.patch = annotationPatch(w.Series.Version, series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
 	default:
 		e.status.last = w.Series.Last.UnixMicro()
 		if !w.Creates() {

@@ -342,7 +342,7 @@ func (o *oracle) hold(e *told, from time.Duration) {
 		if isOnServer(e) {
 			whose = ownerUs
 		}
-		o.bases.hold(hashOf(e.key), from+o.opts.EventTTL*9/8, whose)
+		o.bases.hold(hashOf(e.key), from+o.opts.EventTTL*9/8, whose, e.version)
 	}
 }
 
@@ -646,15 +646,15 @@ func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duratio
 // wantSignpost has the Event under the base name lead to e, unless it is a
 // stranger's.
 func (o *oracle) wantSignpost(e *told, now time.Duration) {
-	if e.base == ownerUnknown {
-		e.base = o.bases.owner(hashOf(e.key), now)
+	if whose, _ := o.bases.owner(hashOf(e.key), now); whose != ownerUnknown {
+		e.base = whose
 	}
 	e.signpost = e.base != ownerOther
 }
 
 func (o *oracle) setBase(e *told, whose owner) {
 	e.base = whose
-	o.bases.belongs(hashOf(e.key), whose)
+	o.bases.belongs(hashOf(e.key), whose, 0)
 }
 
 func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {
@@ -662,6 +662,8 @@ func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent
 	case outcome == Gone:
 		e.signpost, e.base = false, ownerUnknown
 		o.bases.release(hashOf(e.key))
+	case outcome == Changed:
+		o.setBase(e, ownerUnknown)
 	case outcome == Refused && w.kind == Look:
 		o.setBase(e, ownerOther)
 		e.signpost = false
@@ -669,7 +671,7 @@ func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent
 		e.signpost = false
 	case w.kind == Signpost:
 		e.signpost = false
-		o.bases.hold(hashOf(e.key), now+o.opts.EventTTL*9/8, ownerUs)
+		o.bases.hold(hashOf(e.key), now+o.opts.EventTTL*9/8, ownerUs, 0)
 	default:
 		e.signpost = o.judge(e, ev, now) != stranger
 		o.setBase(e, ownerIf(e.signpost))

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -102,6 +103,9 @@ func (s *server) do(w *Write) (r Result, ev *stored) {
 	}
 	patch, err := w.Patch()
 	require.NoError(s.t, err, "%s cannot be sent", w.Kind)
+	if w.Kind != Look && !s.versionless && !bytes.Contains(patch, []byte(`"resourceVersion":"`+w.Series.Version+`"`)) {
+		s.t.Errorf("%s of %s names no version: %s", w.Kind, w.Series.Name, patch)
+	}
 	ev = s.events[w.Series.Name]
 	var before *eventsv1.Event
 	if ev != nil {

@@ -19,9 +19,10 @@ const never = time.Duration(math.MinInt64)
 
 // tombstone is what is known of the base name of a key.
 type tombstone struct {
-	until time.Duration // when the Event that has the name expires
-	owner owner
-	ended bool // a series of this key has ended in this tracker
+	until   time.Duration // when the Event that has the name expires
+	version uint64        // its resourceVersion; zero if unknown
+	owner   owner
+	ended   bool // a series of this key has ended in this tracker
 }
 
 // tombstones remember for which keys the base name is taken on the server although
@@ -40,22 +41,22 @@ func newTombstones(limit int) *tombstones {
 }
 
 // hold says that the base name of the key with this hash is taken until the given
-// time, and by whom, if that is known.
-func (c *tombstones) hold(hash uint64, until time.Duration, by owner) {
+// time, and by which version of whose Event, if that is known.
+func (c *tombstones) hold(hash uint64, until time.Duration, by owner, version uint64) {
 	n, ok := c.get(hash)
 	if !ok || until > n.until {
 		n.until = until
 	}
 	if by != ownerUnknown {
-		n.owner = by
+		n.owner, n.version = by, version
 	}
 	c.put(hash, n)
 }
 
-// belongs says whose Event has the base name, if it is taken.
-func (c *tombstones) belongs(hash uint64, to owner) {
+// belongs says which version of whose Event has the base name, if it is taken.
+func (c *tombstones) belongs(hash uint64, to owner, version uint64) {
 	if n, ok := c.get(hash); ok {
-		n.owner = to
+		n.owner, n.version = to, version
 		c.put(hash, n)
 	}
 }
@@ -63,7 +64,7 @@ func (c *tombstones) belongs(hash uint64, to owner) {
 // release says that no Event has the base name.
 func (c *tombstones) release(hash uint64) {
 	if n, ok := c.get(hash); ok {
-		n.until, n.owner = never, ownerUnknown
+		n.until, n.owner, n.version = never, ownerUnknown, 0
 		c.put(hash, n)
 	}
 }
@@ -84,12 +85,12 @@ func (c *tombstones) taken(hash uint64, now time.Duration) bool {
 	return ok && now < n.until
 }
 
-// owner returns whose Event has the base name at now, as far as is known.
-func (c *tombstones) owner(hash uint64, now time.Duration) owner {
+// owner returns which version of whose Event has the base name at now, if known.
+func (c *tombstones) owner(hash uint64, now time.Duration) (is owner, version uint64) {
 	if n, ok := c.get(hash); ok && now < n.until {
-		return n.owner
+		return n.owner, n.version
 	}
-	return ownerUnknown
+	return ownerUnknown, 0
 }
 
 // ended reports whether a series of the key has ended in this tracker.

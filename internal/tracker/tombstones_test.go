@@ -9,7 +9,7 @@ import (
 
 func TestTombstones(t *testing.T) {
 	c := newTombstones(4)
-	hold := func(hash uint64, until time.Duration) { c.hold(hash, until, ownerUnknown) }
+	hold := func(hash uint64, until time.Duration) { c.hold(hash, until, ownerUnknown, 0) }
 	assert.False(t, c.taken(1, 0))
 	assert.False(t, c.taken(1, -time.Hour), "also before the beginning")
 
@@ -48,30 +48,36 @@ func TestTombstones(t *testing.T) {
 // The owner of a name is known until another Event can have it.
 func TestTombstonesOwner(t *testing.T) {
 	c := newTombstones(8)
-	assert.Equal(t, ownerUnknown, c.owner(1, 0))
+	check := func(want owner, version uint64, now time.Duration) {
+		t.Helper()
+		is, v := c.owner(1, now)
+		assert.Equal(t, want, is)
+		assert.Equal(t, version, v)
+	}
+	check(ownerUnknown, 0, 0)
 	c.release(1) // nothing
-	c.belongs(1, ownerUs)
-	assert.Equal(t, ownerUnknown, c.owner(1, 0))
+	c.belongs(1, ownerUs, 7)
+	check(ownerUnknown, 0, 0)
 
-	c.hold(1, time.Minute, ownerUs)
-	assert.Equal(t, ownerUs, c.owner(1, 0))
-	assert.Equal(t, ownerUnknown, c.owner(1, time.Minute))
-	c.hold(1, 2*time.Minute, ownerUnknown)
-	assert.Equal(t, ownerUs, c.owner(1, time.Minute), "still known")
-	c.belongs(1, ownerOther)
-	assert.Equal(t, ownerOther, c.owner(1, time.Minute))
+	c.hold(1, time.Minute, ownerUs, 7)
+	check(ownerUs, 7, 0)
+	check(ownerUnknown, 0, time.Minute)
+	c.hold(1, 2*time.Minute, ownerUnknown, 0)
+	check(ownerUs, 7, time.Minute)
+	c.belongs(1, ownerOther, 8)
+	check(ownerOther, 8, time.Minute)
 
 	c.release(1)
 	assert.False(t, c.taken(1, time.Second))
-	assert.Equal(t, ownerUnknown, c.owner(1, time.Second))
-	c.hold(1, time.Minute, ownerUnknown)
-	assert.Equal(t, ownerUnknown, c.owner(1, time.Second))
+	check(ownerUnknown, 0, time.Second)
+	c.hold(1, time.Minute, ownerUnknown, 0)
+	check(ownerUnknown, 0, time.Second)
 }
 
 // A tombstone says that a series has ended, also when the name is free again.
 func TestTombstonesEnded(t *testing.T) {
 	c := newTombstones(8)
-	c.hold(1, time.Minute, ownerUs)
+	c.hold(1, time.Minute, ownerUs, 0)
 	assert.False(t, c.ended(1))
 	c.end(1)
 	assert.True(t, c.ended(1))
@@ -82,6 +88,6 @@ func TestTombstonesEnded(t *testing.T) {
 	c.end(2)
 	assert.True(t, c.ended(2))
 	assert.False(t, c.taken(2, -time.Minute))
-	c.hold(2, -time.Second, ownerUs)
+	c.hold(2, -time.Second, ownerUs, 0)
 	assert.True(t, c.taken(2, -time.Minute))
 }
