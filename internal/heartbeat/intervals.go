@@ -1,6 +1,9 @@
 package heartbeat
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Intervals are the times between the heartbeats of an ongoing series. They are
 // a plain value that many goroutines can use at once. All fields that are not
@@ -10,28 +13,16 @@ type Intervals struct {
 	// must not be zero.
 	Heartbeat time.Duration
 
-	// First is the time from the write that makes a series Ongoing to its first
-	// heartbeat. Each following interval is twice the previous one, up to
-	// Heartbeat, so users see the count of a young series early for about
-	// log2(Heartbeat/First) additional writes. If zero, Heartbeat.
+	// First is the shortest interval. The intervals of a young series are as long as
+	// its age, up to Heartbeat: the count on the server is never older than half the
+	// age of the series, for about log2(Heartbeat/First) additional writes. If zero,
+	// Heartbeat.
 	First time.Duration
 }
 
-// After returns the interval that follows a write of a series which has had
-// this many heartbeats.
-func (iv Intervals) After(heartbeats int) time.Duration {
-	d := iv.First
-	if d <= 0 || d > iv.Heartbeat {
-		return iv.Heartbeat
-	}
-	for ; heartbeats > 0; heartbeats-- {
-		// Compare the difference: 2*d can exceed what a Duration holds.
-		if d >= iv.Heartbeat-d {
-			return iv.Heartbeat
-		}
-		d *= 2
-	}
-	return d
+// After returns the interval that follows a write of a series of the given age.
+func (iv Intervals) After(age time.Duration) time.Duration {
+	return min(max(age, cmp.Or(iv.First, iv.Heartbeat)), iv.Heartbeat)
 }
 
 // Jitter returns when a heartbeat is due that would be due at latest, so that

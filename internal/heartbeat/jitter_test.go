@@ -81,38 +81,30 @@ func TestJitter(t *testing.T) {
 }
 
 func TestAfter(t *testing.T) {
-	const s, m, never = time.Second, time.Minute, time.Duration(math.MaxInt64)
+	const s, m = time.Second, time.Minute
 	for _, tt := range []struct {
-		iv         Intervals
-		heartbeats int
-		want       time.Duration
+		iv        Intervals
+		age, want time.Duration
 	}{
 		{Intervals{Heartbeat: 30 * m}, 0, 30 * m},
-		{Intervals{Heartbeat: 30 * m}, math.MaxInt, 30 * m},
-		{Intervals{Heartbeat: 30 * m}, math.MinInt, 30 * m},
+		{Intervals{Heartbeat: 30 * m}, -m, 30 * m},
+		{Intervals{Heartbeat: 30 * m}, math.MaxInt64, 30 * m},
 		{Intervals{Heartbeat: 30 * m, First: 31 * m}, 0, 30 * m},
-		{Intervals{Heartbeat: 30 * m, First: -1}, 0, 30 * m},
-		{Intervals{Heartbeat: 30 * m, First: m}, math.MaxInt, 30 * m},
 
-		// Doubling hits Heartbeat exactly, and misses it by one either way.
-		{Intervals{Heartbeat: 8 * s, First: s}, 2, 4 * s},
-		{Intervals{Heartbeat: 8 * s, First: s}, 3, 8 * s},
-		{Intervals{Heartbeat: 8 * s, First: s}, 4, 8 * s},
-		{Intervals{Heartbeat: 8*s + 1, First: s}, 3, 8 * s},
-		{Intervals{Heartbeat: 8*s + 1, First: s}, 4, 8*s + 1},
-		{Intervals{Heartbeat: 8*s - 1, First: s}, 3, 8*s - 1},
-
-		// The limits of a Duration.
-		{Intervals{Heartbeat: never, First: 1}, 62, 1 << 62},
-		{Intervals{Heartbeat: never, First: 1}, 63, never},
-		{Intervals{Heartbeat: never, First: 1}, 64, never},
-		{Intervals{Heartbeat: never, First: 1}, math.MaxInt, never},
-		{Intervals{Heartbeat: never, First: never}, 1, never},
-		{Intervals{Heartbeat: never, First: never/2 + 1}, 1, never},
+		{Intervals{Heartbeat: 30 * m, First: s}, math.MinInt64, s},
+		{Intervals{Heartbeat: 30 * m, First: s}, 0, s},
+		{Intervals{Heartbeat: 30 * m, First: s}, s, s},
+		{Intervals{Heartbeat: 30 * m, First: s}, s + 1, s + 1},
+		{Intervals{Heartbeat: 30 * m, First: s}, 30*m - 1, 30*m - 1},
+		{Intervals{Heartbeat: 30 * m, First: s}, 30 * m, 30 * m},
+		{Intervals{Heartbeat: 30 * m, First: s}, math.MaxInt64, 30 * m},
 	} {
-		assert.Equal(t, tt.want, tt.iv.After(tt.heartbeats), "%+v after %d", tt.iv, tt.heartbeats)
+		assert.Equal(t, tt.want, tt.iv.After(tt.age), "%+v at the age of %v", tt.iv, tt.age)
 	}
-	for i, minutes := range []time.Duration{1, 1, 2, 4, 8, 16, 30, 30} {
-		assert.Equal(t, minutes*m, Intervals{Heartbeat: 30 * m, First: m}.After(i-1))
+
+	var ages []time.Duration
+	for age := time.Duration(0); age < 2*time.Hour; age += (Intervals{Heartbeat: 30 * m, First: m}).After(age) {
+		ages = append(ages, age/m)
 	}
+	assert.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 62, 92}, ages)
 }

@@ -526,6 +526,17 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	return item, false
 }
 
+// Pending returns the items with something to write that must pass a gate, without
+// those in flight.
+func (s *Schedule[T]) Pending(key Gate) (items []T) {
+	for _, n := range s.pending.nodes {
+		if n.item.Gate() == key && !n.item.Slot().flying {
+			items = append(items, n.item)
+		}
+	}
+	return items
+}
+
 // Expired returns the items behind a closed gate, and item if it has just failed
 // to pass it, that have had something to write since before the given time, if
 // the gate closed before it as well, and if the gate alone is the reason: the

@@ -141,10 +141,6 @@ func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Du
 	st := &e.status
 	e.becomeLive(versionOf(event))
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, at
-	if st.beatDue {
-		st.countBeat()
-	}
-	st.beatDue = false // whatever the write was for, it carried the latest count
 	st.flush = t.awaited(e)
 	t.planBeat(e)
 	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount {
@@ -191,22 +187,22 @@ func (t *Tracker) refuse(e *Entry, reason DropReason, at time.Duration, drops *[
 		// in another one.
 		t.takeUniqueName(e)
 	}
-	if e.status.beatDue {
-		e.status.countBeat() // early heartbeats end here as well
-	}
-	e.status.beatDue = false
 	e.status.at = at
 	t.planBeat(e)
 }
 
 // giveUp drops what has waited behind a closed gate for longer than the server
-// keeps an Event.
+// keeps an Event. A shutdown does not wait for a permission at all.
 func (t *Tracker) giveUp(w *Write, o Outcome, at time.Duration, drops *[]Drop) {
 	reason := DropUnavailable
 	if o == Denied {
 		reason = DropDenied
 	}
-	for _, e := range t.sched.Expired(w.entry, w.gate, at-t.opts.EventTTL) {
+	expired := t.sched.Expired(w.entry, w.gate, at-t.opts.EventTTL)
+	if t.hurried && o == Denied {
+		expired = t.sched.Pending(w.gate)
+	}
+	for _, e := range expired {
 		if e.life == forgotten {
 			continue // another loss on this list has made room
 		}

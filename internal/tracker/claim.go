@@ -312,10 +312,6 @@ func (t *Tracker) confirm(e *Entry, a attempt, at time.Duration) {
 		st.flush = t.awaited(e)
 	}
 	st.at = at
-	if st.beatDue {
-		st.countBeat()
-	}
-	st.beatDue = false
 	t.planBeat(e)
 	t.delay(e, 0, at)
 }

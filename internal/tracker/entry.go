@@ -77,7 +77,6 @@ type status struct {
 	count    int32
 	state    series.State
 
-	beats     uint8 // heartbeats so far, limited to 255
 	named     bool  // the Event has a name: its first write has begun
 	existed   bool  // the Event has existed, so the next create is not the first
 	beatDue   bool  // a heartbeat is to be written
@@ -86,13 +85,6 @@ type status struct {
 	baseOwner owner // of the Event under the base name; matters if this one has a unique name
 	vacated   bool  // the Event that had the name was gone when looked at
 	renames   uint16
-}
-
-// countBeat counts a heartbeat.
-func (s *status) countBeat() {
-	if s.beats < math.MaxUint8 {
-		s.beats++
-	}
 }
 
 // extra is what few entries have. Tracker.mu guards it.

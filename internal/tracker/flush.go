@@ -112,11 +112,12 @@ func (f *Flush) checkDone() {
 	}
 }
 
-// Hurry makes the tracker retry failed writes soon from now on. It is for a
-// shutdown.
+// Hurry makes the tracker retry failed writes soon from now on, and drop what the
+// server denies. It is for a shutdown.
 func (t *Tracker) Hurry(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.hurried = true
 	t.sched.Hurry(t.offset(now))
 }
 

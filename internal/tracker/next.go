@@ -181,10 +181,18 @@ func (t *Tracker) tick(e *Entry, at time.Duration, drops *[]Drop) {
 	case at-e.last() >= t.opts.FinishAfter:
 		t.end(e, series.Finished, at, drops)
 	case e.spec.state == series.Ongoing && (e.phase == live || e.phase == refused) && at >= e.status.beatAt:
-		if e.need() == none || e.signposts() {
+		if next := at + t.interval(e, at); next < e.status.at+t.opts.HeartbeatInterval && !t.hasNews(e) {
+			e.status.beatAt = next // an early heartbeat that says nothing new
+		} else if e.need() == none || e.signposts() {
 			e.status.beatDue = true
 		}
 	}
+}
+
+// hasNews reports whether the server does not know the spec of e. Tracker.mu is held.
+func (t *Tracker) hasNews(e *Entry) bool {
+	defer t.drain(e).mu.Unlock()
+	return e.spec.revision != e.status.revision
 }
 
 // spreadFrom is the number of ongoing series up to which their heartbeats come
@@ -192,14 +200,20 @@ func (t *Tracker) tick(e *Entry, at time.Duration, drops *[]Drop) {
 const spreadFrom = 8
 
 // planBeat decides when the next heartbeat of e is due, which the server has just
-// accepted or refused. Tracker.mu is held.
+// accepted or refused. Whatever the write was for, it carried the latest count.
+// Tracker.mu is held.
 func (t *Tracker) planBeat(e *Entry) {
-	iv := t.opts.intervals()
-	interval := iv.After(int(e.status.beats))
+	e.status.beatDue = false
+	interval := t.interval(e, e.status.at)
 	e.status.beatAt = e.status.at + interval
-	if interval == iv.Heartbeat && t.ongoing() > spreadFrom {
+	if interval == t.opts.HeartbeatInterval && t.ongoing() > spreadFrom {
 		e.status.beatAt = t.jitter(e, e.status.beatAt)
 	}
+}
+
+// interval returns the time from a write of e to the next heartbeat.
+func (t *Tracker) interval(e *Entry, at time.Duration) time.Duration {
+	return t.opts.intervals().After(at - t.offset(time.UnixMicro(e.spec.first)))
 }
 
 // jitter returns when a heartbeat of e is due that would be due at latest. The name
@@ -287,8 +301,6 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 	if e.phase == refused && kind == Create && w.Series.Count < 2 {
 		// A patch cannot make a series of one occurrence. Wait for the next heartbeat,
 		// as if the server had refused this one.
-		e.status.beatDue = false
-		e.status.countBeat()
 		e.status.at = at
 		t.planBeat(e)
 		kind = none

@@ -60,7 +60,6 @@ type told struct {
 	knows   toldWrite
 	at      time.Duration // when it accepted or refused the latest write
 	beatAt  time.Duration
-	beats   int
 	refusal DropReason
 
 	// What is to be done.
@@ -441,19 +440,24 @@ func (o *oracle) tick(e *told, now time.Duration) {
 	case now-e.last >= o.opts.FinishAfter:
 		o.end(e, series.Finished, now)
 	case e.state == series.Ongoing && (e.phase == live || e.phase == refused) && now >= e.beatAt && o.isUpToDate(e):
-		e.beatDue = true
+		next := now + o.interval(e, now)
+		if isEarly := next < e.at+o.opts.HeartbeatInterval; isEarly && e.changes == e.knows.changes {
+			e.beatAt = next
+		} else {
+			e.beatDue = true
+		}
 	}
 }
 
-func (e *told) countBeat() {
-	if e.beatDue {
-		e.beats = min(e.beats+1, math.MaxUint8)
-		e.beatDue = false
-	}
-}
-
+// planBeat decides when the next heartbeat of e is due, which was written or refused.
 func (o *oracle) planBeat(e *told) {
-	e.beatAt = e.at + o.opts.intervals().After(e.beats)
+	e.beatDue = false
+	e.beatAt = e.at + o.interval(e, e.at)
+}
+
+// interval returns the time from a write to the next heartbeat.
+func (o *oracle) interval(e *told, at time.Duration) time.Duration {
+	return o.opts.intervals().After(at + frac - e.first)
 }
 
 func (o *oracle) begin(label string, now time.Duration) string {
@@ -466,7 +470,6 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	kind := o.needs(e)
 	if e.phase == refused && kind == Create && e.count < 2 {
 		e.at, kind = now, none
-		e.countBeat()
 		o.planBeat(e)
 	}
 	if kind == none {
@@ -633,7 +636,6 @@ func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duratio
 	o.isLive(e, version)
 	e.knows, e.at = *w, now
 	e.flush = o.waitedFor[e] > w.changes
-	e.countBeat()
 	o.planBeat(e)
 	if w.name.unique && w.state == series.Ongoing && w.kind != FlushCount {
 		o.wantSignpost(e, now)
@@ -702,7 +704,6 @@ func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
 		o.rename(e)
 	}
 	e.existed = false
-	e.countBeat()
 	e.at = now
 	o.planBeat(e)
 }
@@ -872,7 +873,6 @@ func (o *oracle) confirm(e *told, tried []toldWrite, ev *toldEvent, now time.Dur
 		e.flush = o.waitedFor[e] > tried[i].changes
 	}
 	e.at = now
-	e.countBeat()
 	o.planBeat(e)
 	e.failures, e.retry = 0, never
 }
@@ -975,7 +975,7 @@ func (o *oracle) status(label string, now time.Duration) string {
 	s := statusText{
 		phase: e.phase, state: e.state, count: e.count, last: e.last,
 		written: fmt.Sprintf("%s x%d", e.knows.state, e.knows.count), at: e.at,
-		beatAt: e.beatAt, beats: e.beats, failures: e.failures,
+		beatAt: e.beatAt, failures: e.failures,
 	}
 	if e.retry > now {
 		s.retry = e.retry
@@ -1039,7 +1039,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 	case ev.State == series.Singleton:
 		e.last, e.at = cut(now-age), now-age
 	default:
-		e.last, e.beats = cut(now), math.MaxUint8
+		e.last = cut(now)
 		left := min(o.opts.HeartbeatInterval, o.opts.HeartbeatInterval+o.opts.FinishAfter-age)
 		e.beatAt = now + time.Duration(spread*float64(left))
 		e.at = e.beatAt - o.opts.HeartbeatInterval

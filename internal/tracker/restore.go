@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"math"
 	"time"
 
 	"github.com/eventseries/eventseries/series"
@@ -109,8 +108,6 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 			e.status.beatAt = at + time.Duration(fraction(hash)*float64(left))
 		}
 		e.status.at = e.status.beatAt - t.opts.HeartbeatInterval
-		// Its early heartbeats are over, as far as anybody knows.
-		e.status.beats = math.MaxUint8
 	}
 	s.mu.Lock()
 	s.entries.insert(e)

@@ -204,6 +204,7 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	flags.IntVar(&opts.Capacity, "capacity", 0, "")
 	flags.DurationVar(&opts.FinishAfter, "finishAfter", 0, "")
 	flags.DurationVar(&opts.EventTTL, "ttl", 0, "")
+	flags.DurationVar(&opts.FirstHeartbeat, "first", 0, "")
 	flags.IntVar(&distinct, "distinct", 0, "")
 	share := flags.Bool("share", false, "")
 	for _, word := range words {

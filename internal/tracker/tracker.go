@@ -48,6 +48,7 @@ type Tracker struct {
 	tombstones *tombstones
 	words      vocabulary // of the entries that are not forgotten
 	flushes    map[*Flush]struct{}
+	hurried    bool // a shutdown has begun
 	adopted    atomic.Uint64
 	accepting  atomic.Int64
 	closing    atomic.Int64

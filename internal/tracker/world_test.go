@@ -783,7 +783,7 @@ func (w *world) status(label string, now time.Duration) string {
 	s := statusText{
 		phase: e.phase, state: e.spec.state, count: e.counted(), last: since(e.last()),
 		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
-		beatAt: since(e.status.beatAt), beats: int(e.status.beats), failures: e.failures(),
+		beatAt: since(e.status.beatAt), failures: e.failures(),
 	}
 	if e.extra != nil && since(e.extra.notBefore) > now {
 		s.retry = since(e.extra.notBefore)
@@ -1036,7 +1036,6 @@ type statusText struct {
 	written  string // in the phases live and conflicted
 	at       time.Duration
 	beatAt   time.Duration
-	beats    int
 	failures int
 	retry    time.Duration // zero if it need not wait
 }
@@ -1050,7 +1049,7 @@ func (s statusText) String() string {
 		text += fmt.Sprintf(", refused at %s", s.at)
 	}
 	if s.state == series.Ongoing && (s.phase == live || s.phase == refused) {
-		text += fmt.Sprintf(", heartbeat %d at %s", s.beats+1, s.beatAt)
+		text += fmt.Sprintf(", heartbeat at %s", s.beatAt)
 	}
 	if s.failures > 0 {
 		text += fmt.Sprintf(", %d failures", s.failures)
