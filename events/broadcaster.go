@@ -47,7 +47,7 @@ type Broadcaster struct {
 
 	mu           sync.Mutex // guards starting and stopping
 	started      bool
-	identities   map[identity]struct{} // of the recorders
+	identities   map[identity]struct{} // of the recorders that have emitted events
 	shuttingDown bool
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
@@ -100,20 +100,25 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 	for _, repair := range repairs {
 		b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.identities[id]; !known {
-		b.identities[id] = struct{}{}
-		if d := b.dispatcher.Load(); d != nil && !b.shuttingDown && d.ctx.Err() == nil {
-			d.goroutines.Go(func() { d.relist(id) })
-		}
-	}
 	return &recorder{source: &source{
 		broadcaster:   b,
 		references:    references{scheme: scheme},
 		identity:      id,
 		distinctNotes: max(cmp.Or(opts.DistinctNotes, b.opts.DistinctNotes), 0),
 	}}
+}
+
+// emits says that an identity emits its first event, and has its earlier Events listed.
+func (b *Broadcaster) emits(id identity) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, known := b.identities[id]; known {
+		return
+	}
+	b.identities[id] = struct{}{}
+	if d := b.dispatcher.Load(); d != nil && !b.shuttingDown && d.ctx.Err() == nil {
+		d.goroutines.Go(func() { d.relist(id) })
+	}
 }
 
 // StartRecordingToSink starts to write events to the sink until stopCh is closed. It

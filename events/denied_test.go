@@ -1,11 +1,14 @@
 package events
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -43,4 +46,43 @@ func TestPermissionIsASwitch(t *testing.T) {
 		assert.Zero(t, w.broadcaster.Stats().Waiting)
 		assert.Equal(t, stats.Dropped, w.broadcaster.Stats().Dropped)
 	})
+}
+
+// A shutdown asks once more in each namespace, and waits for no permission.
+func TestShutdownDoesNotWaitForPermission(t *testing.T) {
+	for _, verb := range []string{"create", "patch"} {
+		runBubble(t, verb, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.start(t)
+			if verb == "patch" {
+				for pod := range 100 {
+					w.emit(pod)
+				}
+				w.flush(t)
+			}
+			w.server.script(func(_ context.Context, r request) error {
+				time.Sleep(5 * time.Millisecond)
+				if r.Namespace == "ns" && r.Verb == verb {
+					return statusError(403, 0)
+				}
+				return nil
+			})
+			for range 2 {
+				for pod := range 100 {
+					w.emit(pod)
+				}
+				time.Sleep(time.Minute)
+			}
+			other := testPod(0)
+			other.Namespace = "other"
+			w.recorder.Eventf(other, nil, "Normal", "Tested", "Testing", "note")
+			begin, before := time.Now(), len(w.server.log())
+			w.broadcaster.Shutdown()
+			assert.Less(t, time.Since(begin), time.Second)
+			assert.LessOrEqual(t, len(w.server.log())-before, 1+2*defaultWorkers)
+			assert.Equal(t, map[DropReason]uint64{DropDenied: 200}, w.broadcaster.Stats().Dropped)
+			assert.Len(t, slices.DeleteFunc(w.server.list(), func(e *eventsv1.Event) bool { return e.Namespace != "other" }), 1)
+			w.assertAccounted(t)
+		})
+	}
 }

@@ -47,9 +47,9 @@ type Options struct {
 	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are those whose Events are listed at the start, to find the series
-	// that earlier processes have left. If empty, all. A series that is not found this
-	// way is found by its name when it occurs again.
+	// Namespaces are those whose Events are listed when a controller emits its first
+	// event, to find the series that earlier processes have left. If empty, all. A series
+	// that is not found this way is found by its name when it occurs again.
 	Namespaces []string
 
 	// SkipList disables the list. Series that no process continues then stay Ongoing
@@ -66,10 +66,11 @@ type Options struct {
 	// shorter, to spread the heartbeats. If zero, half of EventTTL.
 	HeartbeatInterval time.Duration
 
-	// FirstHeartbeat is the time until the first heartbeat of a series. Each following
-	// interval is twice the previous one, up to HeartbeatInterval. So users see the
-	// count of a young series early, for a few additional writes. If zero,
-	// HeartbeatInterval.
+	// FirstHeartbeat, if not zero, makes the intervals of a young series as long as its
+	// age: at least FirstHeartbeat, at most HeartbeatInterval. With one second, the count
+	// on the server is never older than half the age of the series, even if the process
+	// is killed, for about eleven additional writes in the first half hour. Early
+	// heartbeats without news are skipped. If zero, HeartbeatInterval.
 	FirstHeartbeat time.Duration
 
 	// FinishAfter is how long a series must be quiet to be Finished. An event within

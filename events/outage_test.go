@@ -97,6 +97,7 @@ func TestListTroubleIsLogged(t *testing.T) {
 		w := newWorldOn(t, s.server, s, Options{})
 		begin := time.Now()
 		w.start(t)
+		w.list()
 		time.Sleep(10 * time.Minute)
 		assertBetween(t, 6, 14, s.requestsOf("list"))
 		time.Sleep(20 * time.Minute)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ type source struct {
 	identity    identity
 
 	distinctNotes int
+	emitted       sync.Once // see Broadcaster.emits
 }
 
 // recorder emits events; see [Broadcaster.NewRecorder].
@@ -128,6 +130,7 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 		b.tracker.Describe(entry, occurrence, now)
 	} else {
 		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, occurrence, now) }))
+		r.emitted.Do(func() { b.emits(r.identity) })
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
 		}

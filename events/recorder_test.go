@@ -163,6 +163,7 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 				w := startOn(t, s.server, s, Options{
 					DistinctNotes: 2, Scope: restart.scope, SkipList: !restart.list, ReportingInstance: instance,
 				})
+				w.list()
 				time.Sleep(time.Second)
 				for i := range 4 {
 					for range 2 {

@@ -88,7 +88,7 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 			}
 		case outcome == tracker.Denied:
 			if _, news := b.outages.deny(permission{namespace, "list"}, b.clock.Now()); news {
-				logger.Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
+				logger.V(2).Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
 			}
 			return true
 		default:

@@ -75,7 +75,7 @@ func TestRestart(t *testing.T) {
 
 			opts.ReportingInstance = restart.instance
 			second := startOn(t, s.server, s, opts)
-			synctest.Wait()
+			second.list()
 			second.loop(10, time.Second)
 			second.flush(t)
 			assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
@@ -99,21 +99,27 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Each recorder lists once. The missing permission is logged once.
+// Each identity lists once, when it emits its first event. The missing permission is
+// logged once.
 func TestListIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		s.script(failing("list", statusError(403, 0)))
 		w := newWorldOn(t, s.server, s, Options{})
-		w.broadcaster.NewRecorder(testScheme(), "example.com/another")
+		early := w.broadcaster.NewRecorder(testScheme(), "example.com/early")
+		early.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
+		same := w.broadcaster.NewRecorder(testScheme(), controller)
+		w.broadcaster.NewRecorder(testScheme(), "example.com/silent")
 		w.start(t)
-		w.broadcaster.NewRecorder(testScheme(), "example.com/late")
-		w.emit(0)
-		w.flush(t)
 		time.Sleep(time.Hour)
-		assert.Equal(t, 3*(1+deniedLists), s.requestsOf("list"))
+		assert.Equal(t, 1+deniedLists, s.requestsOf("list"))
+		w.emit(1)
+		w.emit(2)
+		same.Eventf(testPod(3), nil, "Normal", "Tested", "Testing", "note")
+		time.Sleep(time.Hour)
+		assert.Equal(t, 2*(1+deniedLists), s.requestsOf("list"))
 		assert.Len(t, w.logs.with("Missing permission to list events"), 1)
-		assert.EqualValues(t, 1, countOf(s.only(t)))
+		assert.Len(t, s.list(), 4)
 	})
 }
 
@@ -138,6 +144,7 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 			first.kill()
 
 			second := startOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
+			second.list()
 			time.Sleep(finishAfter)
 			synctest.Wait()
 			assert.Equal(t, []string{"secret", "ns", "kube-system"}, namespaces[:3])
@@ -159,6 +166,7 @@ func TestListPermissionThatComesLate(t *testing.T) {
 		first.kill()
 
 		second := startOn(t, s.server, s, Options{})
+		second.list()
 		time.Sleep(5 * time.Minute)
 		assert.Zero(t, second.broadcaster.Stats().Restored)
 		s.script(nil)
@@ -176,11 +184,39 @@ func leaders(t *testing.T) (s *server, one, two *world) {
 	return s, one, two
 }
 
+// namesakes are two broadcasters of the same name, in one process or in two.
+func namesakes(t *testing.T) (s *server, one, two *world) {
+	t.Helper()
+	s = newServer()
+	return s, startOn(t, s, s, Options{FirstHeartbeat: time.Second}), startOn(t, s, s, Options{FirstHeartbeat: time.Second})
+}
+
+// Two broadcasters of the same name emit 100 occurrences in turn.
+func TestTwoBroadcastersOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, one, two := namesakes(t)
+		for range 50 {
+			one.emit(0)
+			time.Sleep(time.Second)
+			two.emit(0)
+			time.Sleep(time.Second)
+		}
+		one.broadcaster.Shutdown()
+		two.broadcaster.Shutdown()
+		assert.EqualValues(t, 100, countOf(s.only(t)))
+		assert.Less(t, len(s.log()), 100)
+	})
+}
+
 func TestTwoLeaders(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		runBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
-			s, one, two := leaders(t)
+			start := leaders
+			if seed%2 == 0 {
+				start = namesakes
+			}
+			s, one, two := start(t)
 			emitted := 0
 			for range 200 {
 				w := one

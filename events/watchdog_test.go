@@ -95,6 +95,7 @@ func TestHangingList(t *testing.T) {
 			return nil
 		})
 		w := startOn(t, s.server, s, Options{})
+		w.list()
 		time.Sleep(2 * pauseFirst)
 		for i := range 20 {
 			w.emit(i)

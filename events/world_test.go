@@ -128,6 +128,14 @@ func (w *world) startUntilCancelled(t *testing.T) (cancel func()) {
 	return cancel
 }
 
+// list lists as if the recorder had emitted its first event.
+func (w *world) list() {
+	w.broadcaster.emits(identityOf(w.recorder))
+	synctest.Wait()
+}
+
+func identityOf(r EventRecorder) identity { return r.(*recorder).identity }
+
 // emit emits a Normal event about the pod with this number.
 func (w *world) emit(pod int) { w.emitAs(corev1.EventTypeNormal, pod) }
 
