@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -61,11 +62,16 @@ type Broadcaster struct {
 
 var _ record.EventBroadcaster = (*Broadcaster)(nil)
 
-// NewBroadcaster returns a Broadcaster with default options that writes to sink,
-// such as &events.EventSinkImpl{Interface: clientset.EventsV1()}. It replaces
+// NewBroadcaster returns a Broadcaster that writes to sink, such as
+// &events.EventSinkImpl{Interface: clientset.EventsV1()}. It replaces
 // record.NewBroadcaster.
+//
+// Programs with legacy recorders often end without [Broadcaster.Shutdown], and have no
+// permission to list Events. So the first heartbeat comes after one second
+// ([events.Options].FirstHeartbeat), and the recorder does not list. For other options,
+// use [NewBroadcasterFor].
 func NewBroadcaster(sink events.EventSink) *Broadcaster {
-	return NewBroadcasterFor(events.NewBroadcaster(sink), Options{})
+	return NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, events.Options{FirstHeartbeat: time.Second, SkipList: true}), Options{})
 }
 
 // NewBroadcasterFor returns a Broadcaster whose recorders emit events to the given
