@@ -215,7 +215,10 @@ func TestDeniedItemsExpire(t *testing.T) {
 			for _, it := range w.send() {
 				w.done(it, Denied)
 				w.Retry(it, w.now+w.Backoff(1), w.now)
-				for _, it := range w.Expired(it, it.key, w.now-ttl) {
+				if !w.Expired(it.key, w.now-ttl) {
+					continue
+				}
+				for _, it := range w.Pending(it.key, w.now-ttl) {
 					require.GreaterOrEqual(t, w.now-begin, ttl)
 					w.Remove(it)
 					expired++

@@ -316,7 +316,7 @@ func (r *run) step(op, which, when byte) {
 		}
 		r.s.Done(it.real, key, result, retryAfter, r.now)
 		it.place = idle
-		r.expired(it, key)
+		r.expired(key)
 	case 13:
 		r.now += span
 	case 14:
@@ -358,21 +358,25 @@ func (r *run) same(want *modelItem, got *item, ok bool) {
 	}
 }
 
-func (r *run) expired(it *modelItem, key Gate) {
+func (r *run) expired(key Gate) {
 	before := r.now - 2*time.Minute
-	var want []*item
+	want := false
 	switch g := r.gates[key]; {
 	case g == nil:
 	case r.answered <= before:
 		g.since = g.until // an outage does not count
-	case g.since <= before:
-		for _, other := range r.items {
-			if (other == it || other.parked == g) && other.pending && other.since <= before {
-				want = append(want, other.real)
-			}
+	default:
+		want = g.since <= before
+	}
+	require.Equal(r.t, want, r.s.Expired(key, before))
+
+	var pending []*item
+	for _, it := range r.items {
+		if it.pending && it.since <= before && it.place != flying && it.real.key == key {
+			pending = append(pending, it.real)
 		}
 	}
-	require.ElementsMatch(r.t, want, r.s.Expired(it.real, key, before))
+	require.ElementsMatch(r.t, pending, r.s.Pending(key, before))
 }
 
 func (r *run) check() {

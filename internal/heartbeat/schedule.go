@@ -526,38 +526,26 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	return item, false
 }
 
-// Pending returns the items with something to write that must pass a gate, without
-// those in flight.
-func (s *Schedule[T]) Pending(key Gate) (items []T) {
+// Pending returns the items that must pass a gate and have had something to write
+// since the given time or before, without those in flight.
+func (s *Schedule[T]) Pending(key Gate, since time.Duration) (items []T) {
 	for _, n := range s.pending.nodes {
-		if n.item.Gate() == key && !n.item.Slot().flying {
+		if n.at <= since && !n.item.Slot().flying && n.item.Gate() == key {
 			items = append(items, n.item)
 		}
 	}
 	return items
 }
 
-// Expired returns the items behind a closed gate, and item if it has just failed
-// to pass it, that have had something to write since before the given time, if
-// the gate closed before it as well, and if the gate alone is the reason: the
-// server has handled other requests since that time. If it has not, the outage does
-// not count, and the gate is taken for one that has just closed.
-func (s *Schedule[T]) Expired(item T, key Gate, before time.Duration) []T {
+// Expired reports whether a gate has been closed since before the given time, and
+// alone is the reason why items wait: the server has handled other requests since
+// that time. If it has not, the outage does not count, and the gate is taken for one
+// that has just closed.
+func (s *Schedule[T]) Expired(key Gate, before time.Duration) bool {
 	g := s.gates[key]
-	switch {
-	case g == nil:
-		return nil
-	case s.answered <= before:
+	if g != nil && s.answered <= before {
 		g.since = g.until
-		return nil
-	case g.since > before:
-		return nil
+		return false
 	}
-	var expired []T
-	for _, n := range append(slices.Clone(g.parked.nodes), node[T]{item: item}) {
-		if n.item.Slot().pending != 0 && s.pending.At(n.item) <= before {
-			expired = append(expired, n.item)
-		}
-	}
-	return expired
+	return g != nil && g.since <= before
 }

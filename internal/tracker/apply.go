@@ -194,15 +194,17 @@ func (t *Tracker) refuse(e *Entry, reason DropReason, at time.Duration, drops *[
 // giveUp drops what has waited behind a closed gate for longer than the server
 // keeps an Event. A shutdown does not wait for a permission at all.
 func (t *Tracker) giveUp(w *Write, o Outcome, at time.Duration, drops *[]Drop) {
-	reason := DropUnavailable
+	reason, before := DropUnavailable, at-t.opts.EventTTL
 	if o == Denied {
 		reason = DropDenied
 	}
-	expired := t.sched.Expired(w.entry, w.gate, at-t.opts.EventTTL)
-	if t.hurried && o == Denied {
-		expired = t.sched.Pending(w.gate)
+	switch {
+	case o == Denied && t.hurried:
+		before = at
+	case !t.sched.Expired(w.gate, before):
+		return
 	}
-	for _, e := range expired {
+	for _, e := range t.sched.Pending(w.gate, before) {
 		if e.life == forgotten {
 			continue // another loss on this list has made room
 		}
