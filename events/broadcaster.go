@@ -18,6 +18,12 @@ import (
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
+// Errors of [Broadcaster.StartRecordingToSinkWithContext].
+var (
+	ErrStarted  = errors.New("events: broadcaster was started already")
+	ErrShutDown = errors.New("events: broadcaster is shut down")
+)
+
 // shutdownGrace is how much of the time of a shutdown is reserved to end what cannot
 // be finished.
 const shutdownGrace = time.Second

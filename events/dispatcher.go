@@ -113,11 +113,15 @@ func (d *dispatcher) run() {
 	}
 }
 
+// startBatch bounds how many requests start before deadlines are handled again: the
+// responses of a fast sink without a rate limit leave no time for them.
+const startBatch = 1000
+
 // startRequests starts the requests that can be made now, and returns when to come
 // back. The time is zero if time alone changes nothing.
 func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 	b := d.b
-	for {
+	for range startBatch {
 		now := b.clock.Now()
 		advance, request := b.tracker.Wake(now, *list != nil)
 		if request.IsZero() || !d.hasRoom() {
@@ -135,6 +139,8 @@ func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 			token.CancelAt(now)
 		}
 	}
+	d.poke()
+	return time.Time{}
 }
 
 // start starts one request, and reports whether there was one to make. A list goes
