@@ -17,17 +17,37 @@ func TestBlocksContainTestedCode(t *testing.T) {
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
 			switch b.language {
-			case "go", "yaml", "json":
+			case "go", "yaml", "json", "diff":
 				n++
-				assert.NoError(t, b.check(func(path string) string { return read(t, path) }), p.path)
+				for _, side := range b.sides() {
+					assert.NoError(t, side.check(func(path string) string { return read(t, path) }), p.path)
+				}
 			case "sh", "mermaid", "text":
 				assert.Empty(t, b.from, p.path) // other tests check these blocks
 			default:
-				t.Errorf("%s: unsupported language %q: use go, yaml or json with a from mark, or sh, mermaid or text", p.path, b.language)
+				t.Errorf("%s: unsupported language %q: use go, yaml, json or diff with a from mark, or sh, mermaid or text", p.path, b.language)
 			}
 		}
 	}
 	assert.Greater(t, n, 10)
+}
+
+// sides returns what a diff shows before and after the change, without what it only
+// removes or only adds. Other blocks have one side.
+func (b *block) sides() (sides []*block) {
+	if b.language != "diff" {
+		return []*block{b}
+	}
+	for _, sign := range []string{"-", "+"} {
+		side := &block{from: b.from}
+		for _, line := range b.lines {
+			if strings.HasPrefix(line, sign) || strings.HasPrefix(line, " ") || line == "" {
+				side.lines = append(side.lines, strings.TrimPrefix(line, line[:min(1, len(line))]))
+			}
+		}
+		sides = append(sides, side)
+	}
+	return sides
 }
 
 var (
@@ -95,6 +115,9 @@ func TestBlockCheck(t *testing.T) {
 		assert.Equal(t, valid, b.check(func(path string) string { return files[path] }) == nil, text)
 	}
 	assert.Error(t, (&block{lines: []string{"first()"}}).check(nil), "no from mark")
+
+	diff := &block{language: "diff", lines: strings.Split("-first()\n+third()\n\n second()", "\n")}
+	assert.Equal(t, []*block{{lines: []string{"first()", "", "second()"}}, {lines: []string{"third()", "", "second()"}}}, diff.sides())
 }
 
 // testOf maps the commands that are not targets of make to the tests that run them.
