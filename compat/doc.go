@@ -1,14 +1,14 @@
 // Package compat connects the legacy world of Kubernetes events to package events:
 // it offers the recorder behind the interfaces of k8s.io/client-go/tools/record,
 // converts Events between events.k8s.io/v1 and core/v1, and writes Events through
-// core/v1.
+// whichever of them the server permits.
 //
 // # Usage
 //
 // To migrate a controller from the legacy recorder, replace
 // record.NewBroadcaster with [NewBroadcaster]. Its call sites stay the same:
 //
-//	broadcaster := compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+//	broadcaster := compat.NewBroadcaster(compat.NewSink(clientset))
 //	// was: record.NewBroadcaster()
 //	broadcaster.StartRecordingToSink(nil) // ignores its argument, so a legacy sink is fine
 //	defer broadcaster.Shutdown()
@@ -27,26 +27,36 @@
 //		show(compat.ToCore(&event))
 //	}
 //
-// [CoreSink] replaces [events.EventSinkImpl]:
+// # Sinks
 //
-//	broadcaster := events.NewBroadcaster(&compat.CoreSink{Interface: clientset.CoreV1()})
+// Use [NewSink] unless you have a reason for another sink:
 //
-// Use it on servers without events.k8s.io/v1 (before Kubernetes 1.19), and if
-// consumers of Events read only firstTimestamp, lastTimestamp, count and source.
-// Without CoreSink these fields stay empty: events.k8s.io/v1 deprecates them and
-// rejects new Events that set them.
+//   - [Sink] writes through events.k8s.io/v1 if the server serves and permits it, and
+//     through core/v1 otherwise. It works with the role of a legacy recorder, and on
+//     servers without events.k8s.io/v1 (before Kubernetes 1.19).
+//   - [events.EventSinkImpl] writes through events.k8s.io/v1 only. Use it if no Event may
+//     have the deprecated fields, and in programs that should not import this package.
+//   - [CoreSink] writes through core/v1 only. Use it if consumers of Events read only
+//     firstTimestamp, lastTimestamp, count and source. events.k8s.io/v1 deprecates these
+//     fields and rejects new Events that set them.
 //
-// CoreSink requires the verbs create and patch on events of the core group (""),
-// and list to find the series of earlier processes by listing. A role for
-// events.k8s.io does not grant them.
+// All of them work with any broadcaster:
+//
+//	broadcaster := events.NewBroadcaster(compat.NewSink(clientset))
+//
+// They require the verbs create and patch on events, and list to find the series of
+// earlier processes by listing: EventSinkImpl in the group events.k8s.io, CoreSink in the
+// core group (""), and Sink in either of them.
 //
 // # Guarantees
 //
 //   - The conversions are lossless: converting an Event to the other group and back
 //     returns the original. They invent nothing: an Event without eventTime does
 //     not get one.
-//   - CoreSink writes the same Event, with the same series, as EventSinkImpl. A
-//     program can switch between the two sinks and continue its series.
+//   - All sinks write the same Event, with the same series. A program can switch between
+//     them and continue its series.
+//   - Sink loses no event for a permission or an API that one of the two groups has. It
+//     makes no request that is not about an Event.
 //   - Each write of CoreSink keeps the deprecated fields consistent with the new
 //     ones: count equals series.count, and lastTimestamp equals
 //     series.lastObservedTime truncated to seconds.
@@ -63,12 +73,17 @@
 //
 //   - Legacy events have no related object. Their action is their reason, unless
 //     [Options].Action returns another.
-//   - CoreSink updates the deprecated fields, EventSinkImpl cannot: a program that
-//     switches to EventSinkImpl leaves them as CoreSink last wrote them.
+//   - Only core/v1 can update the deprecated fields. A program that switches to
+//     EventSinkImpl leaves them as they were last written, and so does Sink if the server
+//     denies patches through core/v1.
+//   - Sink needs two requests instead of one for the first denied request of each verb and
+//     namespace, and for each request that both groups deny.
+//   - Sink returns to events.k8s.io/v1 only if the server denies core/v1, or when the
+//     program restarts.
 //   - [CoreSink.Patch] supports patches of metadata and series. It does not translate
 //     other fields.
 //   - Servers before Kubernetes 1.19 cannot select Events by their reporting
-//     controller. [CoreSink.List] then reads all Events of the namespace.
+//     controller. [CoreSink.List] and [Sink.List] then read all Events of the namespace.
 //   - The admission plugin EventRateLimit limits requests of the core group only. If
-//     it is enabled, it throttles CoreSink.
+//     it is enabled, it throttles CoreSink, and Sink while that uses core/v1.
 package compat

@@ -42,7 +42,7 @@ func TestReadme(t *testing.T) {
 
 func TestReadmeLegacy(t *testing.T) {
 	clientset := fake.NewClientset()
-	broadcaster := compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}) // was record.NewBroadcaster()
+	broadcaster := compat.NewBroadcaster(compat.NewSink(clientset)) // was record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(nil)
 	broadcaster.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "backup-controller"}).
 		Event(job, corev1.EventTypeWarning, "SnapshotFailed", "no space")

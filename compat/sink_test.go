@@ -1,0 +1,73 @@
+package compat
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/eventseries/eventseries/internal/direct/directtest"
+)
+
+// Kubernetes 1.18 does not serve events.k8s.io/v1.
+func TestSinkOnAnOldServer(t *testing.T) {
+	const stored = `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"},"message":"m"}`
+	tr := &directtest.Transport{Respond: func(r *http.Request) (int, string) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/apis/events.k8s.io/"):
+			return 404, "404 page not found\n"
+		case r.Method == http.MethodGet:
+			return 200, `{"apiVersion":"v1","kind":"EventList","items":[` + stored + `]}`
+		default:
+			return 200, stored
+		}
+	}}
+	clientset, err := kubernetes.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
+	require.NoError(t, err)
+	sink := NewSink(clientset)
+	event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+	check := func(event *eventsv1.Event, err error) {
+		t.Helper()
+		require.NoError(t, err)
+		assert.Equal(t, "m", event.Note)
+	}
+	for range 2 {
+		check(sink.Create(t.Context(), event))
+		check(sink.Update(t.Context(), event))
+		check(sink.Patch(t.Context(), event, []byte("{}")))
+		list, err := sink.List(t.Context(), "ns", metav1.ListOptions{})
+		require.NoError(t, err)
+		assert.Len(t, list.Items, 1)
+	}
+	var sent []string
+	for _, request := range tr.Requests {
+		fields := strings.Fields(request)
+		sent = append(sent, strings.ReplaceAll(fields[0]+" "+fields[1], "/namespaces/ns/events", ""))
+	}
+	assert.Equal(t, []string{
+		"POST /apis/events.k8s.io/v1", "POST /api/v1", // and so patches begin with core/v1
+		"PUT /apis/events.k8s.io/v1/x", "PUT /api/v1/x", "PATCH /api/v1/x",
+		"GET /apis/events.k8s.io/v1", "GET /api/v1",
+		"POST /api/v1", "PUT /api/v1/x", "PATCH /api/v1/x", "GET /api/v1",
+	}, sent)
+}
+
+func TestSinkRequiresClients(t *testing.T) {
+	clientset := fake.NewClientset()
+	event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+	for _, sink := range []*Sink{nil, {}, NewSink(nil), {EventsV1: clientset.EventsV1()}, {CoreV1: clientset.CoreV1()}} {
+		_, create := sink.Create(t.Context(), event)
+		_, patch := sink.Patch(t.Context(), event, []byte("{}"))
+		_, update := sink.Update(t.Context(), event)
+		_, list := sink.List(t.Context(), "", metav1.ListOptions{})
+		for _, err := range []error{create, patch, update, list} {
+			require.ErrorContains(t, err, "sink requires clients for events.k8s.io/v1 and core/v1")
+		}
+	}
+}
