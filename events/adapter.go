@@ -3,8 +3,6 @@ package events
 import (
 	"context"
 
-	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -37,17 +35,13 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 
 // NewEventBroadcasterAdapterWithContext returns an adapter. All its recorders,
 // including legacy ones, emit to one broadcaster. The broadcaster writes through
-// events.k8s.io/v1, or through core/v1 like compat.CoreSink if the discovery of the
-// server responds that it does not serve events.k8s.io/v1. The adapter shuts down
+// events.k8s.io/v1 if the server serves and permits it, and through core/v1 otherwise,
+// like compat.Sink. It makes no request before the first event. The adapter shuts down
 // when ctx ends.
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	var sink EventSink = &EventSinkImpl{Interface: client.EventsV1()}
-	_, err := client.Discovery().ServerResourcesForGroupVersion(eventsv1.SchemeGroupVersion.String())
-	if apierrors.IsNotFound(err) {
-		sink = &coreevents.Sink{Interface: client.CoreV1()}
-	}
+	sink := &coreevents.Fallback{Events: &EventSinkImpl{Interface: client.EventsV1()}, Core: &coreevents.Sink{Interface: client.CoreV1()}}
 	a := &adapter{broadcaster: NewBroadcaster(sink), logger: guarded(klog.FromContext(ctx))}
 	context.AfterFunc(ctx, a.Shutdown)
 	return a
@@ -78,6 +72,7 @@ func (a *adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderL
 func (a *adapter) Shutdown() { a.broadcaster.Shutdown() }
 
 var (
-	_ EventSink   = (*coreevents.Sink)(nil)
-	_ EventLister = (*coreevents.Sink)(nil)
+	_ EventSink        = (*coreevents.Fallback)(nil)
+	_ EventLister      = (*coreevents.Fallback)(nil)
+	_ coreevents.Group = (*EventSinkImpl)(nil)
 )

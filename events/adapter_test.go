@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,25 +19,21 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Recorders of both kinds write through the API group that the server has.
+// Recorders of both kinds write through the API group that the server serves and permits.
 func TestEventBroadcasterAdapter(t *testing.T) {
-	newer := []*metav1.APIResourceList{{GroupVersion: eventsv1.SchemeGroupVersion.String()}}
 	for name, tt := range map[string]struct {
-		has  []*metav1.APIResourceList
 		fail error
 		want schema.GroupVersion
 	}{
-		"events.k8s.io/v1": {newer, nil, eventsv1.SchemeGroupVersion},
-		"core/v1 alone":    {nil, nil, corev1.SchemeGroupVersion},
-		"does not answer":  {newer, apierrors.NewTimeoutError("asleep", 1), eventsv1.SchemeGroupVersion},
-		"forbidden":        {newer, &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden}}, eventsv1.SchemeGroupVersion},
+		"events.k8s.io/v1": {nil, eventsv1.SchemeGroupVersion},
+		"core/v1 alone":    {apierrors.NewGenericServerResponse(http.StatusNotFound, "post", eventResource, "x", "404 page not found", 0, true), corev1.SchemeGroupVersion},
+		"forbidden":        {apierrors.NewForbidden(eventResource, "x", nil), corev1.SchemeGroupVersion},
 	} {
 		runBubble(t, name, func(t *testing.T) {
 			client := fake.NewClientset()
-			client.Resources = tt.has
-			if tt.fail != nil {
-				client.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tt.fail })
-			}
+			client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				return tt.fail != nil && action.GetResource().Group == eventsv1.GroupName, nil, tt.fail
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			a := NewEventBroadcasterAdapterWithContext(ctx, client)
 			stop := make(chan struct{})
@@ -49,14 +46,11 @@ func TestEventBroadcasterAdapter(t *testing.T) {
 			cancel() // and so it is shut down
 			synctest.Wait()
 
-			written := 0
-			for _, action := range client.Actions() {
-				if create, ok := action.(clienttesting.CreateAction); ok {
-					assert.Equal(t, tt.want, create.GetResource().GroupVersion())
-					written++
-				}
+			for _, gv := range []schema.GroupVersion{eventsv1.SchemeGroupVersion, corev1.SchemeGroupVersion} {
+				list, err := client.Tracker().List(gv.WithResource("events"), gv.WithKind("Event"), "ns")
+				require.NoError(t, err)
+				assert.Equal(t, gv == tt.want, meta.LenList(list) == 3, "%v: %v", gv, list)
 			}
-			assert.Equal(t, 3, written)
 		})
 	}
 }
@@ -70,7 +64,7 @@ func TestEventBroadcasterAdapterStartsOnce(t *testing.T) {
 		a.NewRecorder("new").Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
 		a.Shutdown()
 		a.Shutdown()
-		list, err := client.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		list, err := client.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		assert.Len(t, list.Items, 1)
 	})
