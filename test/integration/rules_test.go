@@ -21,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -305,7 +307,16 @@ func causes(err error) []string {
 func TestSinks(t *testing.T) {
 	t.Parallel()
 	namespaces := [2]string{apiserver.Namespace(t), apiserver.Namespace(t)}
-	for name, sink := range sinks {
+	all := maps.Clone(sinks)
+	all["either"] = eitherSink
+	all["core, because events.k8s.io is not served"] = func(clients *kubernetes.Clientset) events.EventSink {
+		unserved := fake.NewClientset()
+		unserved.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewNotFound(eventsv1.Resource("events"), "")
+		})
+		return &compat.Sink{EventsV1: unserved.EventsV1(), CoreV1: clients.CoreV1()}
+	}
+	for name, sink := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eventstest.TestSink(t, func(t *testing.T) eventstest.SinkUnderTest {
