@@ -1,7 +1,6 @@
 package coreevents
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -97,19 +96,23 @@ func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
 	if core.Series != nil {
 		core.LastTimestamp, core.Count = toSeconds(core.Series.LastObservedTime), core.Series.Count
 	}
-	if core.Source.Component == "" {
-		source := sourceOf(event)
-		core.Source.Component = source.Component
-		core.Source.Host = cmp.Or(core.Source.Host, source.Host)
-	}
+	core.Source = sourceOf(event)
 	return core
 }
 
-// sourceOf returns the source that the legacy recorder would write, which uses the
-// component as reportingController and the host as reportingInstance. A default instance,
-// "<controller>-<host name>", is no host: the legacy caller gave none.
+// sourceOf returns the source of an Event if it has one, and otherwise the one that the
+// legacy recorder would write, which uses the component as reportingController and the
+// host as reportingInstance. A default instance, "<controller>-<host name>", is no host:
+// the legacy caller gave none.
 func sourceOf(event *eventsv1.Event) corev1.EventSource {
-	source := corev1.EventSource{Component: event.ReportingController}
+	source := event.DeprecatedSource
+	if source.Component != "" {
+		return source
+	}
+	source.Component = event.ReportingController
+	if source.Host != "" {
+		return source
+	}
 	if !strings.HasPrefix(event.ReportingInstance, event.ReportingController+"-") {
 		source.Host = event.ReportingInstance
 	}

@@ -25,6 +25,10 @@ type Sink struct {
 	// Interface is the client that sends the requests, such as clientset.CoreV1().
 	// It is required.
 	Interface typedcorev1.CoreV1Interface
+	// Namespace is the only namespace that the Sink uses. If it is empty, the Sink uses
+	// all namespaces. A request for an Event in another namespace returns the error
+	// BadRequest.
+	Namespace string
 
 	once   sync.Once
 	events *direct.Resource[*corev1.Event, *corev1.EventList] // nil if Interface has no REST client
@@ -86,6 +90,12 @@ func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptio
 	if s == nil || s.Interface == nil {
 		return nil, errNoInterface
 	}
+	if s.Namespace != "" {
+		if namespace != "" && namespace != s.Namespace {
+			return nil, s.foreign("list", "events", namespace)
+		}
+		namespace = s.Namespace
+	}
 	selector, err := newCoreSelector(opts.FieldSelector)
 	if err != nil {
 		return nil, err
@@ -123,8 +133,15 @@ func (s *Sink) check(verb string, event *eventsv1.Event) error {
 		return fmt.Errorf("coreevents: cannot %s a nil event", verb)
 	case event.Namespace == "":
 		return fmt.Errorf("coreevents: cannot %s event %q without a namespace", verb, event.Name)
+	case s.Namespace != "" && s.Namespace != event.Namespace:
+		return s.foreign(verb, "event", event.Namespace)
 	}
 	return nil
+}
+
+// foreign returns the error of a request for another namespace.
+func (s *Sink) foreign(verb, what, namespace string) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("coreevents: cannot %s %s in namespace %q: the client is for namespace %q", verb, what, namespace, s.Namespace))
 }
 
 // direct returns the resource that sends the requests, or nil if Interface has no
