@@ -1,0 +1,148 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/safelog"
+)
+
+// Broadcaster is the [EventBroadcaster] that [NewBroadcaster] returns. Its methods are
+// safe for concurrent use, at any time. It has those of [compat.Broadcaster], of which
+// [compat.Broadcaster.Events] returns the broadcaster that records the events:
+//
+//	stats := broadcaster.(*record.Broadcaster).Events().Stats()
+type Broadcaster struct {
+	*compat.Broadcaster
+
+	sink         *relay
+	flushTimeout time.Duration
+	logger       klog.Logger
+
+	mu         sync.Mutex
+	recordings int // results of StartRecordingToSink that are not stopped
+	generation int // of recordings without a pause
+}
+
+// NewBroadcaster returns a [Broadcaster] that records nothing until
+// [Broadcaster.StartRecordingToSink].
+func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
+	c := newConfig(opts)
+	sink := &relay{}
+	b := &Broadcaster{
+		Broadcaster: compat.NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, c.events), compat.Options{
+			Context:       c.ctx,
+			DistinctNotes: cmp.Or(c.events.DistinctNotes, -1),
+		}),
+		sink:         sink,
+		flushTimeout: cmp.Or(c.events.ShutdownTimeout, defaultShutdownTimeout),
+		logger:       safelog.Guard(klog.FromContext(c.ctx)),
+	}
+	if ignored := setFields(c.correlator); len(ignored) > 0 {
+		b.logger.Info("Ignored correlator options: no event is filtered or aggregated", "options", ignored)
+	}
+	return b
+}
+
+// NewBroadcasterForTests is [NewBroadcaster] without options: [WithSleepDuration] has no
+// effect.
+func NewBroadcasterForTests(sleepDuration time.Duration) EventBroadcaster {
+	return NewBroadcaster(WithSleepDuration(sleepDuration))
+}
+
+// NewBroadcasterWithCorrelatorOptions is [NewBroadcaster] with [WithCorrelatorOptions],
+// which has no effect.
+func NewBroadcasterWithCorrelatorOptions(options CorrelatorOptions) EventBroadcaster {
+	return NewBroadcaster(WithCorrelatorOptions(options))
+}
+
+// setFields returns the names of the fields that are not zero.
+func setFields(options CorrelatorOptions) (names []string) {
+	value := reflect.ValueOf(options)
+	for i := range value.NumField() {
+		if !value.Field(i).IsZero() {
+			names = append(names, value.Type().Field(i).Name)
+		}
+	}
+	return names
+}
+
+// StartRecordingToSink starts to write events to sink, including those that were emitted
+// before. It logs an error and does nothing if sink is nil.
+//
+// A broadcaster writes to one sink at a time. A further call with the same client has no
+// effect. A further call with another sink logs an error and has no effect: with two
+// sinks of one server, each event would become two Events.
+//
+// The broadcaster writes until [Broadcaster.Shutdown], or until the caller has stopped
+// all results. In the latter case it writes pending events for at most
+// events.Options.ShutdownTimeout, and drops those that are emitted later. It counts them
+// in events.Stats.Dropped. The next call of StartRecordingToSink starts again, with any
+// sink.
+func (b *Broadcaster) StartRecordingToSink(sink EventSink) watch.Interface {
+	to, err := newDestination(sink)
+	if err == nil {
+		err = b.use(to)
+	}
+	if err != nil {
+		b.logger.Error(err, "Cannot record events")
+		return legacy.NewWatch(func() {})
+	}
+	b.Broadcaster.StartRecordingToSink(nil) // has an effect once
+	return legacy.NewWatch(b.release)
+}
+
+// use makes to the destination of events.
+func (b *Broadcaster) use(to *destination) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.recordings > 0 && !to.is(b.sink.to.Load()) {
+		return errors.New("record: events are already recorded to another sink, which remains the only one")
+	}
+	if b.recordings++; b.recordings == 1 {
+		b.generation++
+		b.sink.to.Store(to)
+	}
+	return nil
+}
+
+// release ends a recording. The last one ends when its pending events are written.
+func (b *Broadcaster) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.recordings--; b.recordings == 0 {
+		go b.end(b.generation)
+	}
+}
+
+// end writes pending events and then stops the writing, unless the recording has started
+// again. The shutdown of the broadcaster ends it, too.
+func (b *Broadcaster) end(generation int) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.flushTimeout)
+	defer cancel()
+	err := b.Events().Flush(ctx)
+	if b.detach(generation) && err != nil {
+		b.logger.Error(err, "Events were left when the recording was stopped")
+	}
+}
+
+// detach removes the destination of a generation. It reports whether it was there.
+func (b *Broadcaster) detach(generation int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.generation != generation || b.recordings > 0 {
+		return false
+	}
+	b.sink.to.Store(nil)
+	return true
+}

@@ -1,0 +1,81 @@
+package record
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
+)
+
+const (
+	// firstHeartbeat is the default of events.Options.FirstHeartbeat. Most programs on
+	// the legacy recorder never call Shutdown, so the server must learn counts early.
+	firstHeartbeat = time.Second
+	// defaultShutdownTimeout is that of events.Options.
+	defaultShutdownTimeout = 10 * time.Second
+)
+
+// BroadcasterOption configures a [Broadcaster].
+type BroadcasterOption func(*config)
+
+type config struct {
+	correlator CorrelatorOptions
+	ctx        context.Context
+	events     events.Options
+}
+
+func newConfig(opts []BroadcasterOption) *config {
+	c := &config{
+		ctx: context.Background(),
+		events: events.Options{
+			ClusterNamespace: metav1.NamespaceDefault, // as in client-go
+			DistinctNotes:    compat.DefaultDistinctNotes,
+			FirstHeartbeat:   firstHeartbeat,
+			SkipList:         true, // no role for the legacy recorder grants list
+		},
+	}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(c)
+		}
+	}
+	return c
+}
+
+// WithContext sets the context of the broadcaster. The broadcaster logs to its logger.
+// When ctx ends, the broadcaster shuts down like [Broadcaster.Shutdown], which takes up
+// to events.Options.ShutdownTimeout. A program that exits should call Shutdown itself and
+// wait for it.
+func WithContext(ctx context.Context) BroadcasterOption {
+	return func(c *config) {
+		if ctx != nil {
+			c.ctx = ctx
+		}
+	}
+}
+
+// WithCorrelatorOptions has no effect. If the options are not zero, the broadcaster logs
+// which ones it ignores.
+func WithCorrelatorOptions(options CorrelatorOptions) BroadcasterOption {
+	return func(c *config) { c.correlator = options }
+}
+
+// WithSleepDuration has no effect: the broadcaster backs off exponentially.
+func WithSleepDuration(time.Duration) BroadcasterOption { return func(*config) {} }
+
+// WithOptions changes the options of the [events.Broadcaster] that records the events.
+// change receives the defaults of this package:
+//
+//	record.NewBroadcaster(record.WithOptions(func(o *events.Options) { o.OnDrop = count }))
+//
+// client-go does not have this option.
+func WithOptions(change func(*events.Options)) BroadcasterOption {
+	return func(c *config) {
+		if change != nil {
+			change(&c.events)
+		}
+	}
+}
