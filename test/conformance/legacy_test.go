@@ -20,8 +20,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/compat"
-	eventseries "github.com/eventseries/eventseries/events"
+	eventseriesrecord "github.com/eventseries/eventseries/compat/record"
 )
 
 // legacyProgram records events through the legacy interfaces and core/v1.
@@ -32,19 +31,19 @@ type legacyProgram struct {
 	recorder    record.EventRecorderLogger
 }
 
-var legacyMakers = map[string]func(context.Context, *fake.Clientset) record.EventBroadcaster{
-	"client-go": func(ctx context.Context, _ *fake.Clientset) record.EventBroadcaster {
+var legacyMakers = map[string]func(context.Context) record.EventBroadcaster{
+	"client-go": func(ctx context.Context) record.EventBroadcaster {
 		return record.NewBroadcaster(record.WithContext(ctx))
 	},
-	"eventseries": func(ctx context.Context, clients *fake.Clientset) record.EventBroadcaster {
-		return compat.NewBroadcasterFor(eventseries.NewBroadcaster(&compat.CoreSink{Interface: clients.CoreV1()}), compat.Options{Context: ctx})
+	"eventseries": func(ctx context.Context) record.EventBroadcaster {
+		return eventseriesrecord.NewBroadcaster(eventseriesrecord.WithContext(ctx))
 	},
 }
 
 func newLegacyProgram(ctx context.Context, t *testing.T, name string) *legacyProgram {
 	t.Helper()
 	p := &legacyProgram{name: name, clients: fake.NewClientset()}
-	p.broadcaster = legacyMakers[name](ctx, p.clients)
+	p.broadcaster = legacyMakers[name](ctx)
 	t.Cleanup(p.broadcaster.Shutdown)
 	p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"})
 	return p
@@ -96,9 +95,8 @@ func part(uid, path string) *corev1.ObjectReference {
 
 // TestLegacyEvents compares the Events of legacy calls.
 //
-// Different on purpose: client-go patches the Event for the third occurrence at
-// once. Events of this recorder also have the fields of events.k8s.io/v1: action,
-// eventTime, reportingInstance and series.
+// Different on purpose: Events of this recorder also have the fields of
+// events.k8s.io/v1: action, eventTime, reportingInstance and series.
 func TestLegacyEvents(t *testing.T) {
 	type content struct {
 		about       corev1.ObjectReference
@@ -113,9 +111,8 @@ func TestLegacyEvents(t *testing.T) {
 		annotation  string
 	}
 	all := make(map[string][]content)
-	verbs := make(map[string][]string)
 	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
-		if ours, ok := p.broadcaster.(*compat.Broadcaster); ok {
+		if ours, ok := p.broadcaster.(*eventseriesrecord.Broadcaster); ok {
 			defer func() { assert.Empty(t, ours.Events().Stats().Dropped) }()
 		}
 		one, two := part("1", "spec.containers{a}"), part("2", "spec.containers{b}")
@@ -137,7 +134,6 @@ func TestLegacyEvents(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		verbs[p.name] = p.verbs()
 		p.broadcaster.Shutdown()
 		for _, event := range p.stored(t) {
 			all[p.name] = append(all[p.name], content{
@@ -150,12 +146,8 @@ func TestLegacyEvents(t *testing.T) {
 	assert.Equal(t, all["client-go"], all["eventseries"])
 	assert.EqualValues(t, 3, all["eventseries"][0].count)
 	assert.Equal(t, "b", all["eventseries"][5].annotation)
-	assert.Equal(t, []string{"create", "create", "patch", "create", "patch", "create", "patch", "create", "create"}, verbs["client-go"])
-	assert.Equal(t, []string{"create", "create", "patch", "create", "create", "patch", "create", "create"}, verbs["eventseries"])
 }
 
-// TestLegacyEventAboutAClusterScopedObject: different on purpose, since client-go
-// writes it to default and this recorder to kube-system.
 func TestLegacyEventAboutAClusterScopedObject(t *testing.T) {
 	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
 		about := part("1", "spec")
@@ -165,11 +157,7 @@ func TestLegacyEventAboutAClusterScopedObject(t *testing.T) {
 		stored := p.stored(t)
 		require.Len(t, stored, 1)
 		assert.Empty(t, stored[0].InvolvedObject.Namespace)
-		want := metav1.NamespaceDefault
-		if p.name == "eventseries" {
-			want = metav1.NamespaceSystem
-		}
-		assert.Equal(t, want, stored[0].Namespace)
+		assert.Equal(t, metav1.NamespaceDefault, stored[0].Namespace)
 	})
 }
 
