@@ -59,6 +59,12 @@ func (r *recorder) PastEventf(at time.Time, regarding, related runtime.Object, e
 	r.record(at, regarding, related, nil, eventtype, reason, action, note, args)
 }
 
+// Identity returns the reporting controller and the reporting instance of the Events,
+// for package compat.
+func (r *recorder) Identity() (controller, instance string) {
+	return r.identity.controller, r.identity.instance
+}
+
 func (r *recorder) log() klog.Logger {
 	if r.logger != nil {
 		return *r.logger

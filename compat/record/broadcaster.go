@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
@@ -49,7 +51,7 @@ func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
 		logger:       safelog.Guard(klog.FromContext(c.ctx)),
 	}
 	if ignored := setFields(c.correlator); len(ignored) > 0 {
-		b.logger.Info("Ignored correlator options: no event is filtered or aggregated", "options", ignored)
+		b.logger.Info("Ignored correlator options", "options", ignored)
 	}
 	return b
 }
@@ -75,6 +77,29 @@ func setFields(options CorrelatorOptions) (names []string) {
 		}
 	}
 	return names
+}
+
+// NewRecorder returns a recorder whose Events have the given source. The component is also
+// the reporting controller, and the host the reporting instance; see
+// [compat.Broadcaster.NewRecorder].
+func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) EventRecorderLogger {
+	recorder := b.Broadcaster.NewRecorder(scheme, source)
+	b.sink.sources.add(recorder, source)
+	return recorder
+}
+
+// StartEventWatcher is [compat.Broadcaster.StartEventWatcher]. The Events have the source
+// of their recorder.
+func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Interface {
+	if handler == nil {
+		return b.Broadcaster.StartEventWatcher(nil)
+	}
+	return b.Broadcaster.StartEventWatcher(func(event *corev1.Event) {
+		if source, ok := b.sink.sources.of(event.ReportingController, event.ReportingInstance); ok {
+			event.Source = source
+		}
+		handler(event)
+	})
 }
 
 // StartRecordingToSink starts to write events to sink, including those that were emitted

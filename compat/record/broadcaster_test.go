@@ -1,66 +1,210 @@
 package record
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/events"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestRecordingCanStopAndStartAgain(t *testing.T) {
+// server is a fake clientset, and what Events on it say.
+type server struct{ *fake.Clientset }
+
+func newServer() server { return server{fake.NewClientset()} }
+
+func (s server) sink() EventSink {
+	return &typedcorev1.EventSinkImpl{Interface: s.CoreV1().Events("")}
+}
+
+// counts returns the occurrences by message.
+func (s server) counts(t *testing.T) map[string]int32 {
+	t.Helper()
+	list, err := s.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	counts := make(map[string]int32)
+	for _, event := range list.Items {
+		counts[event.Message] += event.Count
+	}
+	return counts
+}
+
+func emit(broadcaster EventBroadcaster, message string, n int) {
+	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"})
+	for range n {
+		recorder.Event(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, "Normal", "Tested", message)
+	}
+}
+
+// logged returns a context with a logger, and its lines that contain text.
+func logged(ctx context.Context) (_ context.Context, with func(text string) []string) {
+	var all []string
+	logger := funcr.New(func(_, args string) { all = append(all, args) }, funcr.Options{})
+	return klog.NewContext(ctx, logger), func(text string) (lines []string) {
+		for _, line := range all {
+			if strings.Contains(line, text) {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+}
+
+func TestRecordingsOfOneBroadcaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clients := fake.NewClientset()
-		sinkOf := func(clients *fake.Clientset) EventSink {
-			return &typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")}
-		}
-		counts := func(clients *fake.Clientset) map[string]int32 {
-			list, err := clients.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
-			require.NoError(t, err)
-			counts := make(map[string]int32)
-			for _, event := range list.Items {
-				counts[event.Message] += event.Count
-			}
-			return counts
-		}
-		broadcaster := NewBroadcaster()
-		defer broadcaster.Shutdown()
-		recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester"})
-		emit := func(message string, n int) {
-			for range n {
-				recorder.Event(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, "Normal", "Tested", message)
-			}
-		}
-		emit("early", 2)
-		assert.Empty(t, clients.Actions())
-		broadcaster.StartRecordingToSink(nil).Stop()
-		first := broadcaster.StartRecordingToSink(sinkOf(clients))
-		second := fake.NewClientset()
-		broadcaster.StartRecordingToSink(sinkOf(second)).Stop()
-		emit("recorded", 3)
-		first.Stop()
-		first.Stop()
-		time.Sleep(time.Minute)
-		want := map[string]int32{"early": 2, "recorded": 3}
-		assert.Equal(t, want, counts(clients))
-		emit("stopped", 4)
-		emit("recorded", 4)
+		ctx, with := logged(t.Context())
+		first, second := newServer(), newServer()
+		sink := first.sink()
+		broadcaster := NewBroadcaster(WithContext(ctx))
+		emit(broadcaster, "early", 2)
 		time.Sleep(time.Hour)
-		assert.Equal(t, want, counts(clients))
+		broadcaster.StartRecordingToSink(nil).Stop()
+		assert.Len(t, with("sink is nil"), 1)
+		assert.Empty(t, first.Actions())
+
+		recording := broadcaster.StartRecordingToSink(sink)
+		synctest.Wait()
+		assert.Equal(t, map[string]int32{"early": 2}, first.counts(t))
+		again, ignored := broadcaster.StartRecordingToSink(sink), broadcaster.StartRecordingToSink(second.sink())
+		assert.Len(t, with("another sink"), 1)
+		ignored.Stop()
+		recording.Stop()
+		recording.Stop()
+		emit(broadcaster, "recorded", 3)
+		again.Stop()
+		synctest.Wait()
+		want := map[string]int32{"early": 2, "recorded": 3}
+		assert.Equal(t, want, first.counts(t))
+
+		emit(broadcaster, "stopped", 4)
+		emit(broadcaster, "recorded", 4)
+		time.Sleep(time.Hour)
+		assert.Equal(t, want, first.counts(t))
+		assert.Equal(t, uint64(8), broadcaster.(*Broadcaster).Events().Stats().Dropped[events.DropRejected])
 		assert.Empty(t, second.Actions())
-		broadcaster.StartRecordingToSink(sinkOf(second))
-		emit("recorded", 5)
+
+		broadcaster.StartRecordingToSink(second.sink())
+		emit(broadcaster, "recorded", 5)
 		broadcaster.Shutdown()
-		assert.Equal(t, map[string]int32{"recorded": 5}, counts(second))
-		assert.Equal(t, want, counts(clients))
+		assert.Equal(t, map[string]int32{"recorded": 5}, second.counts(t))
+		assert.Equal(t, want, first.counts(t))
 	})
+}
+
+// A recording that is stopped while the server is down ends.
+func TestStopDuringAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, with := logged(t.Context())
+		s := newServer()
+		s.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("connection refused")
+		})
+		broadcaster := NewBroadcaster(WithContext(ctx))
+		recording := broadcaster.StartRecordingToSink(s.sink())
+		emit(broadcaster, "lost", 1)
+		recording.Stop()
+		time.Sleep(time.Minute)
+		assert.Len(t, with("Events were left"), 1)
+		attempts := len(s.Actions())
+		time.Sleep(time.Hour)
+		assert.Len(t, s.Actions(), attempts)
+		broadcaster.Shutdown()
+	})
+}
+
+func TestContextEndsTheBroadcaster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newServer()
+		broadcaster := NewBroadcaster(nil, WithContext(ctx), WithContext(nil)) //nolint:staticcheck // client-go permits nil
+		broadcaster.StartRecordingToSink(s.sink())
+		emit(broadcaster, "note", 3)
+		cancel()
+		synctest.Wait()
+		emit(broadcaster, "late", 1)
+		assert.Equal(t, map[string]int32{"note": 3}, s.counts(t))
+		// The bubble deadlocks if a goroutine remains.
+	})
+}
+
+func TestOptions(t *testing.T) {
+	var got events.Options
+	look := WithOptions(func(o *events.Options) { got = *o })
+	NewBroadcaster(look, WithOptions(nil), WithSleepDuration(time.Hour))
+	assert.Equal(t, events.Options{ClusterNamespace: "default", DistinctNotes: 10, FirstHeartbeat: time.Second, SkipList: true}, got)
+
+	ctx, with := logged(t.Context())
+	NewBroadcaster(WithContext(ctx), WithCorrelatorOptions(CorrelatorOptions{}))
+	assert.Empty(t, with(""))
+	NewBroadcaster(WithContext(ctx), WithCorrelatorOptions(CorrelatorOptions{QPS: 1}),
+		WithCorrelatorOptions(CorrelatorOptions{BurstSize: 100, MessageFunc: EventAggregatorByReasonMessageFunc}))
+	assert.Len(t, with(""), 1)
+	assert.Contains(t, with("")[0], `"options"=["BurstSize" "MessageFunc"]`)
+}
+
+func TestWithOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.SkipList, o.DistinctNotes = false, 0 }))
+		broadcaster.StartRecordingToSink(s.sink())
+		for _, note := range []string{"a", "b", "c"} {
+			emit(broadcaster, note, 1)
+		}
+		broadcaster.Shutdown()
+		assert.Equal(t, map[string]int32{"a": 3}, s.counts(t))
+	})
+	ctx, with := logged(t.Context())
+	NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Workers = -1 })).StartRecordingToSink(newServer().sink())
+	assert.Len(t, with("Workers is negative: -1"), 1)
+}
+
+// The API server restricts reportingComponent, but not source.
+func TestSourceIsAsGiven(t *testing.T) {
+	for _, source := range []corev1.EventSource{
+		{Component: "tester"},
+		{Component: "tester", Host: "node-1"},
+		{Component: "tester", Host: "tester-0"},
+		{Component: "two words", Host: strings.Repeat("h", 200)},
+		{Component: "host_6ba7b810-9dad-11d1-80b4-00c04fd430c8"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sink := &legacySink{}
+			broadcaster := NewBroadcaster()
+			broadcaster.StartRecordingToSink(sink)
+			var watched []*corev1.Event
+			broadcaster.StartEventWatcher(func(event *corev1.Event) { watched = append(watched, event) })
+			recorder := broadcaster.NewRecorder(scheme.Scheme, source)
+			for range 2 {
+				recorder.WithLogger(klog.Background()).Event(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, "Normal", "Tested", "note")
+				synctest.Wait()
+			}
+			broadcaster.Shutdown()
+			require.Len(t, sink.created, 1)
+			require.Len(t, sink.patched, 1)
+			require.Len(t, watched, 2)
+			for _, event := range append(watched, sink.created[0], sink.patched[0]) {
+				assert.Equal(t, source, event.Source)
+			}
+			assert.Contains(t, sink.patches[0], `"component":"`+source.Component+`"`)
+			assert.EqualValues(t, 2, sink.patched[0].Count)
+		})
+	}
 }

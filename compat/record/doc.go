@@ -1,10 +1,89 @@
-// Package record is a drop-in for k8s.io/client-go/tools/record: it has all its names,
-// and records events of legacy call sites as series.
+// Package record replaces k8s.io/client-go/tools/record. It has every name that client-go
+// exports from v0.32 to v0.37, and records the events of legacy call sites as series.
 //
 // # Usage
 //
-// Replace the import path, and nothing else:
+// Replace the import path, in programs and in tests:
 //
-//	-	"k8s.io/client-go/tools/record"
-//	+	"github.com/eventseries/eventseries/compat/record"
+//	import (
+//		"k8s.io/client-go/tools/record"                    // before
+//		"github.com/eventseries/eventseries/compat/record" // after
+//	)
+//
+// Everything else stays the same, including the role, which grants create and patch on
+// events of the core group:
+//
+//	broadcaster := record.NewBroadcaster()
+//	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
+//	defer broadcaster.Shutdown()
+//	recorder := broadcaster.NewRecorder(scheme, corev1.EventSource{Component: "backup-controller"})
+//	recorder.Eventf(pod, corev1.EventTypeWarning, "BackupFailed", "no space left on %s", disk)
+//
+// Call Shutdown when the program ends: it writes the current counts.
+//
+// To set the options of the [events.Broadcaster] that records the events, use
+// [WithOptions]. To use its methods, use the type [Broadcaster]:
+//
+//	stats := broadcaster.(*record.Broadcaster).Events().Stats()
+//
+// To write through events.k8s.io/v1, to add related objects or to choose the actions of
+// events, use package compat or package events.
+//
+// # Guarantees
+//
+//   - The types are those of client-go, except for [BroadcasterOption]. Values of both
+//     packages are interchangeable.
+//   - Every occurrence counts. No event is filtered, however often it occurs.
+//   - The broadcaster sends create and patch requests for events of the core group, and
+//     none before the first event. A fake clientset records no other actions.
+//   - The broadcaster writes to one sink: to the one that
+//     [Broadcaster.StartRecordingToSink] receives, in the namespace of its client. If the
+//     sink is client-go's EventSinkImpl with a REST client, requests bypass the rate limiter
+//     and the retries of the client, as with compat.CoreSink. Otherwise the broadcaster
+//     calls Create and Patch.
+//   - The broadcaster writes events that are emitted before StartRecordingToSink.
+//   - Without Shutdown, the count on the server is soon up to date: the first heartbeat
+//     comes after one second, and each interval is twice the previous one, up to 30
+//     minutes.
+//   - involvedObject, type, reason, message, source, count, firstTimestamp, lastTimestamp
+//     and the namespace of an Event are those that client-go would write.
+//   - Watchers ([Broadcaster.StartEventWatcher], StartLogging and StartStructuredLogging)
+//     receive each occurrence, as in client-go.
+//   - [FakeRecorder] is that of client-go.
+//   - All functions and methods are safe for concurrent use.
+//
+// # Differences to client-go
+//
+//   - Events also have the fields of events.k8s.io/v1: eventTime, series, action, which is
+//     the reason, and reportingInstance, which is "<component>-<host name>" if the source
+//     has no host. A label and annotations contain the state of the series.
+//   - The API server requires a qualified name as reportingComponent. The broadcaster
+//     repairs others, and logs that. The component of leader election, "<host name>_<UUID>",
+//     becomes compat.LeaderElection. source.component stays as it is.
+//   - Names end in a hash of the event and not in its time, so a restarted process finds
+//     its Events.
+//   - The resourceVersion of involvedObject is empty. In client-go, it is that of the first
+//     occurrence.
+//   - If a series ends, the next occurrence creates another Event. A series ends after 6
+//     minutes without an occurrence. client-go patches the Event of the first occurrence
+//     as long as the event is in its cache.
+//   - Up to ten messages of events that differ in nothing else get an Event each. Later ones
+//     share an Event, whose message begins with "(combined from similar events): ". In
+//     client-go, the tenth message is the first that is combined, and annotations get lost.
+//   - Correlator options ([WithCorrelatorOptions]) have no effect, and the broadcaster logs
+//     them. Neither does the sleep duration: the broadcaster backs off exponentially,
+//     separately for each namespace, and does not drop events after twelve attempts.
+//   - Stopping the result of StartRecordingToSink writes pending events first. Shutdown and
+//     the end of the context of [WithContext] do the same. Shutdown therefore takes up to
+//     events.Options.ShutdownTimeout.
+//   - A second sink gets no events as long as the first is in use. In client-go, it gets
+//     all of them.
+//
+// # Limitations
+//
+//   - The options of client-go's package have another type, so the import of all files that
+//     pass a BroadcasterOption to each other must change together.
+//   - The methods of a custom sink have no context. The broadcaster abandons a call that
+//     hangs, but cannot cancel it.
+//   - Shutdown logs and counts events that it cannot write in time.
 package record

@@ -3,10 +3,11 @@ package record
 import (
 	"context"
 	"errors"
-	"net/http"
 	"reflect"
+	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/legacy"
 )
 
 // destination is where a broadcaster writes to.
@@ -67,9 +69,10 @@ func (d *destination) is(other *destination) bool {
 	return a.Comparable() && b.Comparable() && a.Equal(b)
 }
 
-// relay is the sink of an events.Broadcaster whose destination is set later.
+// relay is the sink of an events.Broadcaster. Its destination is set later.
 type relay struct {
-	to atomic.Pointer[destination] // nil while nothing is recorded
+	to      atomic.Pointer[destination] // nil while nothing is recorded
+	sources sources
 }
 
 var (
@@ -79,32 +82,29 @@ var (
 
 // errStopped makes the broadcaster drop the events that occur after the caller has
 // stopped the recording.
-var errStopped = &apierrors.StatusError{ErrStatus: metav1.Status{
-	Status: metav1.StatusFailure, Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "record: recording is stopped",
-}}
+var errStopped = apierrors.NewBadRequest("record: recording is stopped")
 
 func (r *relay) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	to := r.to.Load()
-	if to == nil {
-		return nil, errStopped
-	}
-	return to.Create(ctx, event)
+	return r.forward(event, func(to *destination) (*eventsv1.Event, error) { return to.Create(ctx, event) })
 }
 
 func (r *relay) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	to := r.to.Load()
-	if to == nil {
-		return nil, errStopped
-	}
-	return to.Update(ctx, event)
+	return r.forward(event, func(to *destination) (*eventsv1.Event, error) { return to.Update(ctx, event) })
 }
 
 func (r *relay) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	return r.forward(event, func(to *destination) (*eventsv1.Event, error) { return to.Patch(ctx, event, data) })
+}
+
+func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv1.Event, error)) (*eventsv1.Event, error) {
 	to := r.to.Load()
 	if to == nil {
 		return nil, errStopped
 	}
-	return to.Patch(ctx, event, data)
+	if source, ok := r.sources.of(event.ReportingController, event.ReportingInstance); ok {
+		event.DeprecatedSource = source
+	}
+	return call(to)
 }
 
 // List returns nothing if the destination cannot list.
@@ -115,4 +115,25 @@ func (r *relay) List(ctx context.Context, namespace string, opts metav1.ListOpti
 		}
 	}
 	return &eventsv1.EventList{}, nil
+}
+
+// sources are those of the recorders. Events show them as the callers pass them, although
+// the API server restricts reportingController and reportingInstance.
+type sources struct{ known sync.Map }
+
+type identity struct{ controller, instance string }
+
+func (s *sources) add(recorder EventRecorderLogger, source corev1.EventSource) {
+	if r, ok := recorder.(*legacy.Recorder); ok {
+		controller, instance := r.Identity()
+		s.known.Store(identity{controller, instance}, source)
+	}
+}
+
+func (s *sources) of(controller, instance string) (corev1.EventSource, bool) {
+	source, ok := s.known.Load(identity{controller, instance})
+	if !ok {
+		return corev1.EventSource{}, false
+	}
+	return source.(corev1.EventSource), true
 }

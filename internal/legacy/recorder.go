@@ -31,6 +31,11 @@ type past interface {
 	PastEventf(at time.Time, regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
+// identified is the method that returns the reporting controller and instance.
+type identified interface {
+	Identity() (controller, instance string)
+}
+
 // Recorder is a [record.EventRecorderLogger] that emits its events to a recorder of
 // events.k8s.io/v1. Create one with [NewRecorder]. Its methods are safe for concurrent
 // use.
@@ -81,6 +86,15 @@ func (r *Recorder) PastEventf(object runtime.Object, timestamp metav1.Time, even
 // WithLogger returns a recorder that logs problems with its events to logger.
 func (r *Recorder) WithLogger(logger klog.Logger) record.EventRecorderLogger {
 	return &Recorder{target: r.target.WithLogger(logger), action: r.action}
+}
+
+// Identity returns the reporting controller and the reporting instance of the Events,
+// which are empty if the target does not tell.
+func (r *Recorder) Identity() (controller, instance string) {
+	if target, ok := r.target.(identified); ok {
+		return target.Identity()
+	}
+	return "", ""
 }
 
 func (r *Recorder) actionOf(object runtime.Object, reason string) (action string) {
