@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -178,12 +179,49 @@ func TestRecordersOfOneBroadcaster(t *testing.T) {
 // TestEveryNameOfClientGoExists fails when client-go exports a new name. A program
 // can thus replace its import.
 func TestEveryNameOfClientGoExists(t *testing.T) {
-	theirs := exported(t, "k8s.io/client-go/tools/events")
-	ours := exported(t, "github.com/eventseries/eventseries/events")
-	require.Greater(t, len(theirs), 10)
-	for name, kind := range theirs {
-		assert.Equal(t, kind, ours[name], name)
+	for pkg, ours := range map[string]string{"events": "events", "record": "compat/record"} {
+		theirNames := exported(t, "k8s.io/client-go/tools/"+pkg)
+		ourNames := exported(t, "github.com/eventseries/eventseries/"+ours)
+		require.Greater(t, len(theirNames), 10)
+		for name, object := range theirNames {
+			if assert.Contains(t, ourNames, name) {
+				assert.Equal(t, object.Kind, ourNames[name].Kind, name)
+			}
+		}
 	}
+}
+
+// TestRecordHasTheTypesOfClientGo requires that the types of compat/record are aliases, and
+// the functions have the signatures of client-go. So a program can use values and
+// functions of one package where the other is expected.
+func TestRecordHasTheTypesOfClientGo(t *testing.T) {
+	ours := exported(t, "github.com/eventseries/eventseries/compat/record")
+	for name, object := range exported(t, "k8s.io/client-go/tools/record") {
+		if name == "BroadcasterOption" {
+			continue // of client-go's private type
+		}
+		switch decl := ours[name].Decl.(type) {
+		case *ast.TypeSpec:
+			assert.True(t, decl.Assign.IsValid(), name)
+			assert.Equal(t, "record."+name, types.ExprString(decl.Type))
+		case *ast.FuncDecl:
+			assert.Equal(t, signature(object.Decl.(*ast.FuncDecl)), signature(decl), name)
+		default:
+			assert.Failf(t, "unexpected declaration", "%s: %T", name, decl)
+		}
+	}
+}
+
+func signature(f *ast.FuncDecl) (all []string) {
+	for _, list := range []*ast.FieldList{f.Type.Params, f.Type.Results} {
+		for _, field := range list.List {
+			for range max(1, len(field.Names)) {
+				all = append(all, types.ExprString(field.Type))
+			}
+		}
+		all = append(all, ";")
+	}
+	return all
 }
 
 // The types of both packages are interchangeable.
@@ -203,13 +241,13 @@ var (
 	_ func(kubernetes.Interface) events.EventBroadcasterAdapter = eventseries.NewEventBroadcasterAdapter
 )
 
-func exported(t *testing.T, pkg string) map[string]string {
+func exported(t *testing.T, pkg string) map[string]*ast.Object {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", pkg).Output()
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*.go"))
 	require.NoError(t, err)
-	names := make(map[string]string)
+	names := make(map[string]*ast.Object)
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
@@ -218,7 +256,7 @@ func exported(t *testing.T, pkg string) map[string]string {
 		require.NoError(t, err)
 		for name, object := range file.Scope.Objects {
 			if ast.IsExported(name) {
-				names[name] = object.Kind.String()
+				names[name] = object
 			}
 		}
 	}
@@ -232,7 +270,7 @@ func TestGetFieldSelector(t *testing.T) {
 	} {
 		for name, kind := range map[string]schema.GroupVersionKind{"": {}, "web": deployment} {
 			t.Run(version.String()+" "+name, func(t *testing.T) {
-				uid := types.UID(name)
+				uid := apitypes.UID(name)
 				want, wantErr := events.GetFieldSelector(version, kind, name, uid)
 				got, err := eventseries.GetFieldSelector(version, kind, name, uid)
 				if wantErr != nil {
