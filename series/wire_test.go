@@ -43,7 +43,9 @@ func TestEvent(t *testing.T) {
 	want := func(file string, s *Series) {
 		golden, err := os.ReadFile("testdata/" + file)
 		require.NoError(t, err)
-		assert.Equal(t, string(golden), toJSON(t, s.Event())+"\n")
+		// Before v0.34, client-go encodes the zero time of creation.
+		text := strings.Replace(toJSON(t, s.Event()), ",\n    \"creationTimestamp\": null", "", 1)
+		assert.Equal(t, string(golden), text+"\n")
 	}
 	s := testSeries()
 	want("series.json", s)

@@ -16,6 +16,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -85,17 +86,14 @@ func (c *clients) watch(ctx context.Context) (*watchtools.RetryWatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, eventWatcher{c.observing})
+	// NewRetryWatcherWithContext needs client-go v0.33.
+	watcher, err := watchtools.NewRetryWatcher(list.ResourceVersion, &cache.ListWatch{
+		WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) { return c.observing.Watch(ctx, opts) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watch Events: %w", err)
 	}
 	return watcher, nil
-}
-
-type eventWatcher struct{ events typedeventsv1.EventInterface }
-
-func (w eventWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	return w.events.Watch(ctx, opts)
 }
 
 // readKubeconfig returns a client configuration from a kubeconfig of the control plane.
