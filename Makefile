@@ -6,13 +6,13 @@ GO ?= go
 version = $(shell awk '$$1 == "$(1)" { print $$2 }' $(2)/go.mod)
 
 # go.mod requires the oldest client-go that works, so make unit tests it. test/go.mod
-# requires the newest one. The versions in between have no other API.
+# requires the newest one. Code that works with both works with those in between.
 CLIENT_GO ?= $(call version,k8s.io/client-go,test)
 
-# The oldest supported controller-runtime, and the client-go that it requires.
-# test/go.mod requires the newest controller-runtime.
-CONTROLLER_RUNTIME ?= v0.23.0
-CONTROLLER_RUNTIME_CLIENT_GO ?= v0.35.0
+# controllerruntime/go.mod requires the oldest controller-runtime that works, and the
+# client-go that it requires. test/go.mod requires the newest controller-runtime.
+CONTROLLER_RUNTIME ?= $(call version,sigs.k8s.io/controller-runtime,controllerruntime)
+CONTROLLER_RUNTIME_CLIENT_GO ?= $(call version,k8s.io/client-go,controllerruntime)
 
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -28,8 +28,11 @@ SERVERS ?= v1.19.16 v1.22.17 v1.30.4
 # The race detector needs cgo. Without cgo, run the tests without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
-# All modules. The first one is the one that users import.
-MODULES := . test test/controlplane test/monitoring
+ROOT := github.com/eventseries/eventseries
+
+# Users import the modules in RELEASED. Each of the others belongs to tests.
+RELEASED := . controllerruntime
+MODULES := $(RELEASED) test test/controlplane test/monitoring
 
 FUZZTIME ?= 30s
 
@@ -45,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt vuln licenses clean
+.PHONY: help demo test unit matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,7 +95,7 @@ bin/matrix/%.mod: go.mod go.sum
 integration: ## run the tests on a real API server
 	$(GO) run ./internal/controlplane/build
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
-	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./...
+	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./... $(ROOT)/controllerruntime
 	cd test && $(GO) test -run '^TestGuard' ./bench
 
 # Not a part of make test: each server compiles for minutes.
@@ -105,11 +108,13 @@ servers-%: bin/servers/%/controlplane
 bin/servers/%/controlplane: test/controlplane/old.sh $(wildcard test/controlplane/*.go)
 	GO="$(GO)" $< $* $(@D)
 
-# make integration tests the same package with the newest controller-runtime.
+# The unit tests use controllerruntime/go.work, and with it the versions in go.mod. make
+# integration runs the same tests with the newest controller-runtime.
 managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the manager tests with the oldest supported controller-runtime
+	cd controllerruntime && $(GO) vet ./... && $(GO) test $(RACE) ./...
 	$(GO) run ./internal/controlplane/build
-	cd test && $(GO) vet -modfile=../$< -tags controller_runtime_v0_24 ./controllerruntime
-	cd test && $(GO) test -modfile=../$< -tags controller_runtime_v0_24 $(RACE) ./controllerruntime
+	cd test && $(GO) vet -modfile=../$< ./controllerruntime/...
+	cd test && $(GO) test -modfile=../$< $(RACE) ./controllerruntime/...
 
 .PRECIOUS: bin/matrix/controller-runtime-%.mod
 bin/matrix/controller-runtime-%.mod: test/go.mod test/go.sum
@@ -181,14 +186,20 @@ lint: ## run golangci-lint on all modules
 	@for module in $(MODULES); do (set -x; cd $$module && CGO_ENABLED=0 $(GOLANGCI_LINT) run ./...) || exit 1; done
 
 fmt: ## format the code
-	$(GOLANGCI_LINT) fmt ./... ./test/... ./test/controlplane/... ./test/monitoring/...
+	$(GOLANGCI_LINT) fmt $(MODULES:%=./%/...)
 
-# Users import the root module only.
+# go mod tidy ignores go.work. Before the first release, there is no version of the root
+# module that it could load.
+tidy: ## run go mod tidy in all modules
+	cd controllerruntime && export GOWORK=off && $(GO) mod edit -replace $(ROOT)=.. && \
+		trap '$(GO) mod edit -dropreplace $(ROOT)' EXIT && $(GO) mod tidy
+	@for module in $(filter-out controllerruntime,$(MODULES)); do (set -x; cd $$module && $(GO) mod tidy) || exit 1; done
+
 vuln: ## check for known vulnerabilities
-	$(GOVULNCHECK) ./...
+	@for module in $(RELEASED); do (set -x; cd $$module && $(GOVULNCHECK) ./...) || exit 1; done
 
 licenses: ## check the licenses of all dependencies of users
-	$(GO_LICENSES) check ./... --allowed_licenses=$(LICENSES)
+	@for module in $(RELEASED); do (set -x; cd $$module && $(GO_LICENSES) check ./... --allowed_licenses=$(LICENSES)) || exit 1; done
 
 clean: ## remove build output
 	rm -rf bin

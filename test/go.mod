@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/eventseries/eventseries v0.0.0
+	github.com/eventseries/eventseries/controllerruntime v0.0.0
 	github.com/go-logr/logr v1.4.3
 	github.com/prometheus/client_golang v1.24.0
 	github.com/prometheus/common v0.70.0
@@ -80,4 +81,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/eventseries/eventseries => ../
+replace (
+	github.com/eventseries/eventseries => ../
+	github.com/eventseries/eventseries/controllerruntime => ../controllerruntime
+)

@@ -134,11 +134,11 @@ func TestVersionsInReadmeAreTested(t *testing.T) {
 		require.NotNil(t, match, "%s: %s", path, pattern)
 		return strings.Fields(match[1])
 	}
-	const clientGo = `^\tk8s\.io/client-go (\S+)$`
+	const clientGo, controllerRuntime = `^\tk8s\.io/client-go (\S+)$`, `^\tsigs\.k8s\.io/controller-runtime (\S+)$`
 	servers := append(find("Makefile", `^SERVERS \?= (.+)$`), find("test/controlplane/go.mod", `^\tk8s\.io/kubernetes (\S+)$`)...)
 	tested := map[string][]string{
 		"client-go":             append(find("go.mod", clientGo), find("test/go.mod", clientGo)...),
-		"controller-runtime":    append(find("Makefile", `^CONTROLLER_RUNTIME \?= (.+)$`), find("test/go.mod", `^\tsigs\.k8s\.io/controller-runtime (\S+)$`)...),
+		"controller-runtime":    append(find("controllerruntime/go.mod", controllerRuntime), find("test/go.mod", controllerRuntime)...),
 		"Kubernetes API server": strings.Fields(strings.ReplaceAll(strings.Join(servers, " "), "v", "")),
 		"Go":                    find(".github/workflows/ci.yml", `go-version: "(\S+)"$`),
 	}

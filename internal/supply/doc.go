@@ -1,5 +1,5 @@
-// Package supply tests the supply chain of this module: the modules that it requires, and
-// their licenses.
+// Package supply tests the supply chain of the released modules: the modules that they
+// require, and their licenses.
 //
 // # Usage
 //
@@ -9,7 +9,8 @@
 //
 //   - The license of every module that the packages or their tests import is compatible
 //     with Apache-2.0.
-//   - The tests do not access the network.
+//   - No released module replaces another one.
+//   - The tests do not access the network, except that the go command can load modules.
 //
 // # Limitations
 //

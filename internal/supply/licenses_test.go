@@ -15,21 +15,39 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// released are the directories of the modules that users import.
+var released = []string{".", "controllerruntime"}
+
+// Users would not get the replacement.
+func TestReleasedModulesReplaceNothing(t *testing.T) {
+	for _, module := range released {
+		text, err := os.ReadFile(filepath.Join("..", "..", module, "go.mod"))
+		require.NoError(t, err)
+		assert.NotRegexp(t, `(?m)^replace`, string(text), module)
+	}
+}
+
 func TestLicensesOfDependencies(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}", "./...")
-	cmd.Dir = filepath.Join("..", "..")
-	out, err := cmd.Output()
-	require.NoError(t, err)
 	licenses := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		module, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if _, ok := licenses[module]; !ok {
-			licenses[module] = licenseIn(t, dir)
-			assert.NotEmpty(t, licenses[module], "%s: no known license in %s", module, dir)
+	for _, module := range released {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}", "./...")
+		cmd.Dir = filepath.Join("..", "..", module)
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		for line := range strings.Lines(string(out)) {
+			module, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			if strings.HasPrefix(module, "github.com/eventseries/eventseries/") {
+				continue // the go command adds the license of the root to the module
+			}
+			if _, ok := licenses[module]; !ok {
+				licenses[module] = licenseIn(t, dir)
+				assert.NotEmpty(t, licenses[module], "%s: no known license in %s", module, dir)
+			}
 		}
 	}
 	assert.Greater(t, len(licenses), 20)
 	assert.Equal(t, "Apache-2.0", licenses["k8s.io/client-go"])
+	assert.Equal(t, "Apache-2.0", licenses["sigs.k8s.io/controller-runtime"])
 	assert.Equal(t, "MIT", licenses["github.com/stretchr/testify"])
 	assert.Equal(t, "BSD-3-Clause", licenses["golang.org/x/time"])
 	t.Log(licenses)

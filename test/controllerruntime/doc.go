@@ -1,7 +1,3 @@
-// Package controllerruntime tests recorders under managers of controller-runtime. It
-// also contains the code in docs/manager.md: a manager that provides recorders of this
-// project.
-//
-// The package is for controller-runtime v0.25. With the build tag
-// controller_runtime_v0_24, it is for v0.23 and v0.24.
+// Package controllerruntime tests recorders under managers of controller-runtime on a
+// real server. The code in docs/manager.md and docs/migration.md is here, too.
 package controllerruntime

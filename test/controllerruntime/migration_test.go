@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 )
 
@@ -19,9 +20,16 @@ var unusedConfig = &rest.Config{Host: "https://not.used.in.this.test"}
 // The pages quote these tests.
 
 func TestManagerInOneLine(t *testing.T) {
+	config := unusedConfig
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, nil) // was ctrl.NewManager
+	require.NoError(t, err)
+	assert.NotNil(t, mgr)
+}
+
+func TestManagerWithABroadcaster(t *testing.T) {
 	config, clientset := unusedConfig, fake.NewClientset()
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
-	mgr, err := NewManager(config, ctrl.Options{}, broadcaster) // was ctrl.NewManager
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, broadcaster)
 	require.NoError(t, err)
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	mgr.GetEventRecorder("backup-controller").Eventf(&corev1.Node{}, nil, "Normal", "Tested", "Testing", "note")

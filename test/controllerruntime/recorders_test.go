@@ -30,66 +30,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-func withLegacy(opts ctrl.Options, to *events.Broadcaster) ctrl.Options {
-	opts.EventBroadcaster = compat.NewBroadcasterFor(to, compat.Options{}) //nolint:staticcheck // tested here
-	return opts
-}
-
 func legacyRecorder(mgr manager.Manager, name string) record.EventRecorder {
 	return mgr.GetEventRecorderFor(name) //nolint:staticcheck // tested here
-}
-
-// The context of the manager ends while reconcilers emit. They emit more after the
-// manager has told its runnables to stop.
-func TestNoEventsAreLostWhenManagerStops(t *testing.T) {
-	const name = "example.com/stopping"
-	for title, tt := range map[string]struct{ legacy, electing bool }{
-		"a recorder of the broadcaster":   {},
-		"a legacy recorder of a manager":  {legacy: true},
-		"a recorder with leader election": {electing: true},
-	} {
-		t.Run(title, func(t *testing.T) {
-			w := newWorld(t)
-			broadcaster := w.broadcaster(apiserver.Config(t), events.Options{})
-			opts := ctrl.Options{}
-			if tt.legacy || tt.electing {
-				opts = withLegacy(opts, broadcaster)
-			}
-			if tt.electing {
-				opts = w.electing(opts)
-			}
-			mgr := w.manager(opts)
-			if !tt.legacy {
-				require.NoError(t, mgr.Add(broadcaster))
-			}
-			recorder, legacy := broadcaster.NewRecorder(mgr.GetScheme(), name), legacyRecorder(mgr, name)
-			reasons := [...]string{"One", "Two", "Three"}
-			var turn atomic.Int64
-			r := newReconciler(t, mgr, func(object *corev1.ConfigMap) {
-				reason := reasons[turn.Add(1)%int64(len(reasons))]
-				if tt.legacy {
-					legacy.Event(object, corev1.EventTypeNormal, reason, "a test")
-				} else {
-					recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, "Testing", "a test")
-				}
-			})
-			for _, name := range []string{"a", "b", "c"} {
-				w.object(name)
-			}
-			func() {
-				defer broadcaster.Shutdown()
-				stop := w.run(mgr)
-				w.waitFor("the loop", r.looping)
-				stop()
-			}()
-			assert.EqualValues(t, r.emitted.Load(), w.counts(name)["a test"])
-			assert.Empty(t, broadcaster.Stats().Dropped)
-		})
-	}
 }
 
 // Two managers share a broadcaster. They do not shut it down, so it also writes events
@@ -155,13 +102,12 @@ func TestNewLeaderContinuesSeries(t *testing.T) {
 		stop           func()
 		writes, leases *atomic.Int64 // requests
 	}
-	newReplica := func(instance string) *replica {
+	newReplica := func(instance string, newManager func(*rest.Config, ctrl.Options, *events.Broadcaster) (manager.Manager, error)) *replica {
 		config, writes := countRequests(t, "/events")
 		broadcaster := w.broadcaster(config, events.Options{Scope: events.SameController, ReportingInstance: instance})
 		config, leases := countRequests(t, "/leases/")
-		mgr, err := ctrl.NewManager(config, withLegacy(w.electing(w.options(ctrl.Options{})), broadcaster))
+		mgr, err := newManager(config, w.electing(w.options(ctrl.Options{})), broadcaster)
 		require.NoError(t, err)
-		require.NoError(t, mgr.Add(broadcaster))
 		return &replica{Broadcaster: broadcaster, elected: mgr.Elected(), stop: w.run(mgr), writes: writes, leases: leases}
 	}
 	emit := func(r *replica) {
@@ -171,9 +117,17 @@ func TestNewLeaderContinuesSeries(t *testing.T) {
 		}
 	}
 
-	first := newReplica("first")
+	// The first replica adds the broadcaster to a plain manager.
+	first := newReplica("first", func(config *rest.Config, opts ctrl.Options, to *events.Broadcaster) (manager.Manager, error) {
+		opts.EventBroadcaster = compat.NewBroadcasterFor(to, compat.Options{}) //nolint:staticcheck // tested here
+		mgr, err := ctrl.NewManager(config, opts)
+		if err != nil {
+			return nil, err
+		}
+		return mgr, mgr.Add(to)
+	})
 	w.waitFor("the first election", first.elected)
-	second := newReplica("second")
+	second := newReplica("second", controllerruntime.NewManager)
 	emit(second)
 	emit(first)
 	w.flush(first.Broadcaster)
@@ -261,13 +215,6 @@ func (w *world) electing(opts ctrl.Options) ctrl.Options {
 func (w *world) manager(opts ctrl.Options) manager.Manager {
 	w.t.Helper()
 	mgr, err := ctrl.NewManager(apiserver.Config(w.t), w.options(opts))
-	require.NoError(w.t, err)
-	return mgr
-}
-
-func (w *world) newManager(opts ctrl.Options, to *events.Broadcaster) *Manager {
-	w.t.Helper()
-	mgr, err := NewManager(apiserver.Config(w.t), w.options(opts), to)
 	require.NoError(w.t, err)
 	return mgr
 }

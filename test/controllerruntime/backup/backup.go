@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/metrics"
 )
@@ -32,17 +34,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: 10 * time.Millisecond}, nil
 }
 
-// Run adds the controller to a manager and runs the manager until ctx is done.
-func Run(ctx context.Context, mgr ctrl.Manager, clientset kubernetes.Interface) error {
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
-	defer broadcaster.Shutdown() // when the manager has returned
-	if err := mgr.Add(broadcaster); err != nil {
+// Run runs the controller until ctx is done.
+func Run(ctx context.Context, config *rest.Config, options ctrl.Options) error {
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
 		return err
 	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
 	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
-	reconciler := &Reconciler{mgr.GetClient(), broadcaster.NewRecorder(mgr.GetScheme(), "example.com/backup-controller")}
+	mgr, err := controllerruntime.NewManager(config, options, broadcaster) // was ctrl.NewManager
+	if err != nil {
+		return err
+	}
+	reconciler := &Reconciler{mgr.GetClient(), mgr.GetEventRecorder("example.com/backup-controller")}
 	if err := ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return mgr.Start(ctx) // writes the last counts before it returns
 }

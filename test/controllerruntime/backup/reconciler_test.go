@@ -70,14 +70,15 @@ func TestRun(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	address := fmt.Sprintf("127.0.0.1:%d", apiserver.FreePort(t))
-	mgr, err := ctrl.NewManager(apiserver.Config(t), ctrl.Options{
-		Metrics: server.Options{BindAddress: address},
-		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-	})
-	require.NoError(t, err)
+	config := apiserver.Config(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, mgr, clients) }()
+	go func() {
+		ended <- Run(ctx, config, ctrl.Options{
+			Metrics: server.Options{BindAddress: address},
+			Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		})
+	}()
 
 	find := func(c require.TestingT) eventsv1.Event {
 		list, err := clients.EventsV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "regarding.kind=ConfigMap"})

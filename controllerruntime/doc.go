@@ -1,0 +1,50 @@
+// Package controllerruntime connects managers of controller-runtime to package events.
+// It is a module of its own, so that programs without controller-runtime do not depend
+// on it.
+//
+// # Usage
+//
+// Replace ctrl.NewManager by [NewManager]. Nothing else changes: reconcilers call
+// mgr.GetEventRecorder or mgr.GetEventRecorderFor as before.
+//
+//	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, nil) // was ctrl.NewManager
+//
+// Without a broadcaster, NewManager creates one. Pass your own to set options, or to
+// expose metrics:
+//
+//	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clientset.EventsV1()}, events.Options{
+//		Scope: events.SameController, // the next leader continues the series of this one
+//	})
+//	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
+//	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, broadcaster)
+//
+// If other code creates the manager, use [Wrap] and [EventBroadcaster].
+//
+// # Guarantees
+//
+//   - GetEventRecorder, GetEventRecorderFor, and leader election emit to the same
+//     broadcaster. The recorders of GetEventRecorder also have AnnotatedEventf, with
+//     every version of controller-runtime.
+//   - The broadcaster accepts and writes events until all reconcilers have returned. Then
+//     Start waits for the last writes, at most for events.Options.ShutdownTimeout. The
+//     program need not call Shutdown, and may call os.Exit after Start.
+//   - If the manager fails, Start returns at most a second later than that of
+//     controller-runtime, even if the server does not respond. So a replica that has
+//     lost its lease exits before another one leads, unless LeaseDuration exceeds
+//     RenewDeadline by less than that.
+//   - The manager logs each event once, as controller-runtime does: with the name
+//     "events" at V(1). If this level is disabled, logging costs nothing.
+//
+// # Limitations
+//
+//   - Managers do not share a broadcaster: each one starts its own and shuts it down.
+//   - In the scope [events.SameController], events wait in memory until this replica
+//     becomes leader. Emit events only in code that runs on the leader.
+//   - The recorders of a cluster.Cluster that the program creates itself are those of
+//     controller-runtime.
+//   - Events that are emitted before Start are written, but not logged.
+//   - controller-runtime creates an idle broadcaster of client-go for each manager, whose
+//     goroutines run until the process exits.
+//   - Managers before controller-runtime v0.23 have no GetEventRecorder. Set
+//     Options.EventBroadcaster to a broadcaster of package compat instead.
+package controllerruntime

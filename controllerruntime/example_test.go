@@ -1,0 +1,46 @@
+package controllerruntime_test
+
+import (
+	"os"
+
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/eventseries/eventseries/controllerruntime"
+	"github.com/eventseries/eventseries/events"
+)
+
+// The main function of a controller changes in one line.
+func ExampleNewManager() {
+	mgr, err := controllerruntime.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{}, nil) // was ctrl.NewManager
+	if err != nil {
+		os.Exit(1)
+	}
+	recorder := mgr.GetEventRecorder("example.com/backup-controller") // as before
+	_ = recorder                                                      // pass it to a reconciler
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		os.Exit(1) // the events are written
+	}
+}
+
+// Other code creates the manager, here manager.New.
+func ExampleWrap() {
+	config := ctrl.GetConfigOrDie()
+	clientset := kubernetes.NewForConfigOrDie(config)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+
+	mgr, err := manager.New(config, ctrl.Options{
+		EventBroadcaster: controllerruntime.EventBroadcaster(broadcaster), //nolint:staticcheck // leader election has no other option
+	})
+	if err != nil {
+		os.Exit(1)
+	}
+	mgr, err = controllerruntime.Wrap(mgr, broadcaster)
+	if err != nil {
+		os.Exit(1)
+	}
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		os.Exit(1)
+	}
+}

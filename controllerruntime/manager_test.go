@@ -1,0 +1,248 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/events"
+)
+
+// fakeServer answers requests for one Lease, and for the creation of Events.
+type fakeServer struct {
+	mu        sync.Mutex
+	lease     []byte
+	mediaType string            // of the lease
+	events    map[string]string // reporting controllers by note
+}
+
+func (s *fakeServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var body []byte
+	status, mediaType := http.StatusOK, "application/json"
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case strings.Contains(req.URL.Path, "/events"):
+		var event eventsv1.Event
+		if err := json.Unmarshal(body, &event); err != nil || req.Method != http.MethodPost {
+			status = http.StatusForbidden
+			break
+		}
+		_, note, _ := strings.Cut(event.Note, "_") // leader election starts with its identity
+		if note == "" {
+			note = event.Note
+		} else {
+			_, note, _ = strings.Cut(note, " ")
+		}
+		s.events[note] = event.ReportingController
+	case req.Method == http.MethodGet && s.lease == nil:
+		status = http.StatusNotFound
+	default:
+		if req.Method != http.MethodGet {
+			s.lease, s.mediaType = body, req.Header.Get("Content-Type")
+		}
+		body, mediaType = s.lease, s.mediaType
+	}
+	return &http.Response{
+		StatusCode: status, Request: req, Body: io.NopCloser(bytes.NewReader(body)),
+		Header: http.Header{"Content-Type": []string{mediaType}},
+	}, nil
+}
+
+// config returns the configuration of clients that reach only the fake server.
+func (s *fakeServer) config() *rest.Config {
+	return &rest.Config{Host: "https://fake.test", Transport: s}
+}
+
+var pod = &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "web"}
+
+// All recorders emit to the broadcaster, which writes and logs each event once.
+func TestManager(t *testing.T) {
+	for name, newManager := range map[string]func(*rest.Config, manager.Options) (manager.Manager, error){
+		"created": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
+			return NewManager(config, opts, nil)
+		},
+		"created with options for legacy recorders": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
+			broadcaster, err := orDefault(nil, config)
+			require.NoError(t, err)
+			opts.EventBroadcaster = compat.NewBroadcasterFor(broadcaster, compat.Options{}) //nolint:staticcheck // tested here
+			return NewManager(config, opts, broadcaster)
+		},
+		"wrapped": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
+			broadcaster, err := orDefault(nil, config)
+			require.NoError(t, err)
+			opts.EventBroadcaster = EventBroadcaster(broadcaster) //nolint:staticcheck // tested here
+			mgr, err := manager.New(config, opts)
+			require.NoError(t, err)
+			return Wrap(mgr, broadcaster)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			logged := map[string]int{}
+			api := &fakeServer{events: map[string]string{}}
+			mgr, err := newManager(api.config(), manager.Options{
+				Logger: funcr.New(func(prefix, args string) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, note := range []string{"from a recorder", "with annotations", "from a legacy recorder", "became leader", "stopped leading"} {
+						if strings.HasPrefix(prefix, "events") && strings.Contains(args, note) {
+							logged[note]++
+						}
+					}
+				}, funcr.Options{Verbosity: 1}),
+				Metrics:                       server.Options{BindAddress: "0"},
+				LeaderElection:                true,
+				LeaderElectionID:              "leader",
+				LeaderElectionNamespace:       "shop",
+				LeaderElectionReleaseOnCancel: true,
+			})
+			require.NoError(t, err)
+			recorder := mgr.GetEventRecorder("example.com/new")
+			annotated, ok := recorder.(events.AnnotatedEventRecorder)
+			require.True(t, ok)
+			legacy := mgr.GetEventRecorderFor("example.com/old") //nolint:staticcheck // tested here
+			ctx, cancel := context.WithCancel(t.Context())
+			require.NoError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+				recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "from a recorder")
+				annotated.AnnotatedEventf(pod, nil, map[string]string{"a": "b"}, "Normal", "Annotated", "Testing", "with annotations")
+				cancel()
+				<-ctx.Done()
+				legacy.Event(pod, "Normal", "Legacy", "from a legacy recorder") // as late as a reconciler
+				return nil
+			})))
+			require.NoError(t, mgr.Start(ctx))
+			assert.Equal(t, map[string]string{
+				"from a recorder": "example.com/new", "with annotations": "example.com/new", "from a legacy recorder": "example.com/old",
+				"became leader": compat.LeaderElection, "stopped leading": compat.LeaderElection,
+			}, api.events)
+			assert.Equal(t, map[string]int{
+				"from a recorder": 1, "with annotations": 1, "from a legacy recorder": 1, "became leader": 1, "stopped leading": 1,
+			}, logged)
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	config := (&fakeServer{}).config()
+	broken := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: []byte("none")}}
+	broadcaster := events.NewBroadcaster(nil)
+	for title, tt := range map[string]struct {
+		config  *rest.Config
+		options manager.Options
+		want    string
+	}{
+		"no config":              {want: "config is nil"},
+		"invalid config":         {config: broken, want: "unable to load root certificates"},
+		"a broadcaster":          {config, manager.Options{EventBroadcaster: record.NewBroadcaster()}, "is a *record.eventBroadcasterImpl: want nil"}, //nolint:staticcheck // tested here
+		"of another broadcaster": {config, manager.Options{EventBroadcaster: compat.NewBroadcaster(nil)}, "want nil, or a *compat.Broadcaster for"},   //nolint:staticcheck // tested here
+	} {
+		_, err := NewManager(tt.config, tt.options, broadcaster)
+		assert.ErrorContains(t, err, tt.want, title)
+	}
+	_, err := Wrap(&fakeManager{config: broken}, nil)
+	assert.ErrorContains(t, err, "controllerruntime: create a client for events")
+	_, err = Wrap(&fakeManager{}, events.NewBroadcasterWithOptions(nil, events.Options{Scope: events.SameController}))
+	assert.ErrorContains(t, err, "controllerruntime: add the broadcaster")
+	_, err = withEventRecorder(&recording{}, func(string) error { return nil })
+	assert.ErrorContains(t, err, "unknown recorders: error")
+}
+
+// fakeManager is a manager that only starts.
+type fakeManager struct {
+	manager.Manager
+	config *rest.Config
+	start  func() error
+	log    logr.Logger
+}
+
+func (m *fakeManager) Start(context.Context) error { return m.start() }
+func (m *fakeManager) GetConfig() *rest.Config     { return m.config }
+func (m *fakeManager) GetScheme() *runtime.Scheme  { return scheme.Scheme }
+func (m *fakeManager) GetLogger() logr.Logger      { return m.log }
+func (m *fakeManager) Add(manager.Runnable) error  { return errors.New("no runnables") }
+
+// hangingSink is a server that does not respond.
+type hangingSink struct{ events.EventSink }
+
+func (hangingSink) Create(ctx context.Context, _ *eventsv1.Event) (*eventsv1.Event, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A program that has lost its lease must exit, because its reconcilers can still run.
+func TestStartReturnsSoonAfterFailure(t *testing.T) {
+	for _, failure := range []error{nil, errors.New("leader election lost")} {
+		synctest.Test(t, func(t *testing.T) {
+			broadcaster := events.NewBroadcasterWithOptions(hangingSink{}, events.Options{SkipList: true})
+			mgr, err := Wrap(&fakeManager{start: func() error { return failure }}, broadcaster)
+			require.NoError(t, err)
+			mgr.GetEventRecorder("example.com/test").Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
+			begin := time.Now()
+			require.Equal(t, failure, mgr.Start(t.Context()))
+			if took := time.Since(begin); failure != nil {
+				assert.Equal(t, failureGrace, took)
+			} else {
+				assert.Greater(t, took, 5*failureGrace)
+			}
+			broadcaster.Shutdown() // waits
+			assert.EqualValues(t, 1, broadcaster.Stats().Dropped[events.DropShutdown])
+		})
+	}
+}
+
+func TestStart(t *testing.T) {
+	starts := 0
+	fake := &fakeManager{start: func() error { starts++; return nil }}
+	broadcaster := events.NewBroadcasterWithOptions(hangingSink{}, events.Options{SkipList: true})
+	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
+	mgr, err := Wrap(fake, broadcaster)
+	require.NoError(t, err)
+	fake.start = func() error {
+		if starts++; starts > 1 {
+			return errors.New("manager already started")
+		}
+		require.EqualError(t, mgr.Start(t.Context()), "manager already started")
+		_, err := broadcaster.StartEventWatcher(func(runtime.Object) {})
+		require.NoError(t, err, "it is not shut down")
+		return nil
+	}
+	require.NoError(t, mgr.Start(t.Context()), "the user may start the broadcaster")
+	require.Equal(t, 2, starts)
+
+	for _, logger := range []logr.Logger{logr.Discard(), funcr.New(func(string, string) {}, funcr.Options{Verbosity: 1})} {
+		fake.log = logger
+		mgr, err := Wrap(fake, broadcaster)
+		require.NoError(t, err)
+		require.ErrorIs(t, mgr.Start(t.Context()), events.ErrShutDown)
+	}
+	assert.Equal(t, 2, starts, "a manager without a broadcaster does not start")
+}
