@@ -140,7 +140,8 @@ func (t *Tracker) apply(e *Entry, w *Write, r *Result, now time.Time, drops *[]D
 func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Duration) {
 	st := &e.status
 	e.becomeLive(versionOf(event))
-	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, at
+	// The next heartbeat depends on the age of the count, not on that of the response.
+	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
 	st.flush = t.awaited(e)
 	t.planBeat(e)
 	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount {

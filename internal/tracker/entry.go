@@ -71,7 +71,7 @@ type status struct {
 	version  uint64        // resourceVersion; zero if unknown
 	revision uint64        // of the spec
 	base     uint64        // resourceVersion of the Event under the base name, if baseOwner is ownerUs; zero if unknown
-	at       time.Duration // when the server accepted the latest write, or refused it
+	at       time.Duration // of the latest write that the server accepted, or when it refused one
 	beatAt   time.Duration // when the next heartbeat is due
 	last     int64         // the latest time that the server knows or may know; microseconds since 1970
 	count    int32

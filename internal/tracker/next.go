@@ -43,8 +43,9 @@ type Write struct {
 
 	entry    *Entry
 	gate     heartbeat.Gate
-	patch    []byte // if it is not that of Series
-	revision uint64 // of the spec
+	patch    []byte        // if it is not that of Series
+	revision uint64        // of the spec
+	at       time.Duration // when Next returned it
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -294,7 +295,7 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 	gate := e.Gate()
 	t.tick(e, at, drops)
 	kind := e.need()
-	w = &Write{Kind: kind, entry: e, gate: gate}
+	w = &Write{Kind: kind, entry: e, gate: gate, at: at}
 	if kind != none {
 		t.snapshot(w, now)
 	}

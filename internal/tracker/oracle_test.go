@@ -90,7 +90,8 @@ type toldWrite struct {
 	count   int
 	changes int
 	last    time.Duration
-	version uint64 // that the Event must have, if any
+	at      time.Duration // when it was sent
+	version uint64        // that the Event must have, if any
 }
 
 // toldEvent is an Event that the server has returned.
@@ -486,7 +487,7 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	} else if o.opts.Scope == SameController && e.state != series.Singleton {
 		last = o.marked(last, max(e.knows.last, e.first))
 	}
-	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last}
+	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last, at: now}
 	e.writing = w
 	switch {
 	case kind == Look && e.phase == live:
@@ -634,7 +635,7 @@ func (o *oracle) isLive(e *told, version uint64) {
 
 func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
 	o.isLive(e, version)
-	e.knows, e.at = *w, now
+	e.knows, e.at = *w, w.at
 	e.flush = o.waitedFor[e] > w.changes
 	o.planBeat(e)
 	if w.name.unique && w.state == series.Ongoing && w.kind != FlushCount {
