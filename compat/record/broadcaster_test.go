@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,9 +57,16 @@ func emit(broadcaster EventBroadcaster, message string, n int) {
 
 // logged returns a context with a logger, and its lines that contain text.
 func logged(ctx context.Context) (_ context.Context, with func(text string) []string) {
+	var mu sync.Mutex
 	var all []string
-	logger := funcr.New(func(_, args string) { all = append(all, args) }, funcr.Options{})
+	logger := funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, args)
+	}, funcr.Options{})
 	return klog.NewContext(ctx, logger), func(text string) (lines []string) {
+		mu.Lock()
+		defer mu.Unlock()
 		for _, line := range all {
 			if strings.Contains(line, text) {
 				lines = append(lines, line)
