@@ -12,7 +12,7 @@
 // Without a broadcaster, NewManager creates one. Pass your own to set options, or to
 // expose metrics:
 //
-//	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clientset.EventsV1()}, events.Options{
+//	broadcaster := events.NewBroadcasterWithOptions(compat.NewSink(clientset), events.Options{
 //		Scope: events.SameController, // the next leader continues the series of this one
 //	})
 //	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 )
@@ -28,7 +29,7 @@ func ExampleNewManager() {
 func ExampleWrap() {
 	config := ctrl.GetConfigOrDie()
 	clientset := kubernetes.NewForConfigOrDie(config)
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	broadcaster := events.NewBroadcaster(compat.NewSink(clientset))
 
 	mgr, err := manager.New(config, ctrl.Options{
 		EventBroadcaster: controllerruntime.EventBroadcaster(broadcaster), //nolint:staticcheck // leader election has no other option

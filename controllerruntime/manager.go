@@ -11,7 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -30,7 +30,7 @@ const failureGrace = time.Second
 // [Wrap] for what else changes.
 //
 // If broadcaster is nil, NewManager creates one with default options, which writes to
-// the API server of config through events.k8s.io/v1.
+// the API server of config, with whichever role the program has; see [compat.Sink].
 //
 // options.EventBroadcaster is usually nil. To set options for legacy recorders, set it to
 // a broadcaster of [compat.NewBroadcasterFor] that emits to the same broadcaster. For
@@ -102,11 +102,11 @@ func orDefault(broadcaster *events.Broadcaster, config *rest.Config) (*events.Br
 	if broadcaster != nil {
 		return broadcaster, nil
 	}
-	client, err := eventsv1client.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("controllerruntime: create a client for events: %w", err)
 	}
-	return events.NewBroadcaster(&events.EventSinkImpl{Interface: client}), nil
+	return events.NewBroadcaster(compat.NewSink(clientset)), nil
 }
 
 func wrap(mgr manager.Manager, broadcaster *events.Broadcaster, legacy *compat.Broadcaster) (manager.Manager, error) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/metrics"
@@ -40,7 +41,7 @@ func Run(ctx context.Context, config *rest.Config, options ctrl.Options) error {
 	if err != nil {
 		return err
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	broadcaster := events.NewBroadcaster(compat.NewSink(clientset))
 	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 	mgr, err := controllerruntime.NewManager(config, options, broadcaster) // was ctrl.NewManager
 	if err != nil {
