@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/compat/record"
 	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 )
@@ -38,12 +38,21 @@ func TestManagerWithABroadcaster(t *testing.T) {
 	assert.Empty(t, broadcaster.Stats().Dropped)
 }
 
-func TestLegacyRecordersInOneLine(t *testing.T) {
-	config, clientset := unusedConfig, fake.NewClientset()
-	//nolint:staticcheck // tested here
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		EventBroadcaster: compat.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}),
-	})
+func TestManagerOfControllerRuntime(t *testing.T) {
+	config := unusedConfig
+	mgr, err := ctrl.NewManager(config, ctrl.Options{})
+	require.NoError(t, err)
+	assert.NotNil(t, mgr)
+}
+
+// Before controller-runtime v0.23, there is no other option.
+//
+//nolint:staticcheck // tested here
+func TestLegacyRecordersOfAManager(t *testing.T) {
+	config := unusedConfig
+	broadcaster := record.NewBroadcaster()
+	defer broadcaster.Shutdown() // when mgr.Start has returned
+	mgr, err := ctrl.NewManager(config, ctrl.Options{EventBroadcaster: broadcaster})
 	require.NoError(t, err)
 	assert.NotNil(t, mgr)
 }

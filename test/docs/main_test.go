@@ -12,7 +12,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
@@ -32,14 +31,9 @@ func meta(name string) metav1.ObjectMeta {
 }
 
 // written returns the Events on the server.
-func written(t *testing.T, clientset kubernetes.Interface) []eventsv1.Event {
+func written(t *testing.T, clientset *fake.Clientset) []eventsv1.Event {
 	t.Helper()
-	return writtenIn(t, clientset, metav1.NamespaceAll)
-}
-
-func writtenIn(t *testing.T, clientset kubernetes.Interface, namespace string) []eventsv1.Event {
-	t.Helper()
-	list, err := clientset.EventsV1().Events(namespace).List(context.Background(), metav1.ListOptions{})
+	list, err := clientset.EventsV1().Events("").List(context.Background(), metav1.ListOptions{})
 	require.NoError(t, err)
 	return list.Items
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 )
 
@@ -38,14 +37,4 @@ func TestReadme(t *testing.T) {
 	require.Len(t, list, 1)
 	assert.Equal(t, "snapshot of data-0 failed: no space", list[0].Note)
 	assert.Equal(t, "data-0", list[0].Related.Name)
-}
-
-func TestReadmeLegacy(t *testing.T) {
-	clientset := fake.NewClientset()
-	broadcaster := compat.NewBroadcaster(compat.NewSink(clientset)) // was record.NewBroadcaster()
-	broadcaster.StartRecordingToSink(nil)
-	broadcaster.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "backup-controller"}).
-		Event(job, corev1.EventTypeWarning, "SnapshotFailed", "no space")
-	broadcaster.Shutdown()
-	assert.Len(t, written(t, clientset), 1)
 }
