@@ -24,10 +24,6 @@ const (
 	refused
 )
 
-var phaseNames = [...]string{"unwritten", "claiming", "live", "conflicted", "refused"}
-
-func (p phase) String() string { return phaseNames[p] }
-
 // becomeUnwritten says that no Event has the name of e.
 func (e *Entry) becomeUnwritten() {
 	e.phase = unwritten

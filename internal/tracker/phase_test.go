@@ -12,6 +12,10 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
+var phaseNames = [...]string{"unwritten", "claiming", "live", "conflicted", "refused"}
+
+func (p phase) String() string { return phaseNames[p] }
+
 // TestTransitions checks every cell of the transition table in the package
 // documentation: each line of testdata/transitions.txt is a row.
 func TestTransitions(t *testing.T) {
