@@ -126,7 +126,7 @@ func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) {
 		b.logger().Error(err, "Cannot record events")
 	}
-	return newEmptyWatch(func() {
+	return legacy.NewWatch(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.recordings--; b.recordings == 0 {
@@ -155,7 +155,7 @@ func (b *Broadcaster) startRecording() error {
 func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Interface {
 	if handler == nil {
 		b.logger().Error(errors.New("compat: event handler is nil"), "Cannot watch events")
-		return newEmptyWatch(func() {})
+		return legacy.NewWatch(func() {})
 	}
 	stop, err := b.target.StartEventWatcher(func(object runtime.Object) {
 		if event, ok := object.(*eventsv1.Event); ok {
@@ -166,7 +166,7 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 		b.logger().Error(err, "Cannot watch events")
 		stop = func() {}
 	}
-	return newEmptyWatch(stop)
+	return legacy.NewWatch(stop)
 }
 
 // StartLogging calls logf with every event until the caller stops the result.
@@ -198,25 +198,3 @@ func (b *Broadcaster) logger() klog.Logger {
 	}
 	return safelog.Guard(klog.Background())
 }
-
-// emptyWatch is a watch that delivers no events. The legacy interface returns a
-// watch.Interface only so that the caller can stop it.
-type emptyWatch struct {
-	stop   func()
-	result chan watch.Event
-}
-
-func newEmptyWatch(stop func()) *emptyWatch {
-	w := &emptyWatch{result: make(chan watch.Event)}
-	w.stop = sync.OnceFunc(func() {
-		stop()
-		close(w.result)
-	})
-	return w
-}
-
-// Stop implements [watch.Interface]. Further calls have no effect.
-func (w *emptyWatch) Stop() { w.stop() }
-
-// ResultChan implements [watch.Interface]. Stop closes the channel.
-func (w *emptyWatch) ResultChan() <-chan watch.Event { return w.result }

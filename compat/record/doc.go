@@ -42,11 +42,12 @@
 //     and the retries of the client, as with compat.CoreSink. Otherwise the broadcaster
 //     calls Create and Patch.
 //   - The broadcaster writes events that are emitted before StartRecordingToSink.
-//   - Without Shutdown, the count on the server is soon up to date: the first heartbeat
-//     comes after one second, and each interval is twice the previous one, up to 30
-//     minutes.
-//   - involvedObject, type, reason, message, source, count, firstTimestamp, lastTimestamp
-//     and the namespace of an Event are those that client-go would write.
+//   - Without Shutdown, the count on the server is at most half as old as the series: the
+//     first heartbeat comes after one second, and each interval is as long as the age of
+//     the series, up to 30 minutes.
+//   - involvedObject (without resourceVersion), type, reason, message, source, count,
+//     firstTimestamp, lastTimestamp and the namespace of an Event are those that client-go
+//     would write.
 //   - Watchers ([Broadcaster.StartEventWatcher], StartLogging and StartStructuredLogging)
 //     receive each occurrence, as in client-go.
 //   - [FakeRecorder] is that of client-go.
@@ -68,8 +69,9 @@
 //     minutes without an occurrence. client-go patches the Event of the first occurrence
 //     as long as the event is in its cache.
 //   - Up to ten messages of events that differ in nothing else get an Event each. Later ones
-//     share an Event, whose message begins with "(combined from similar events): ". In
-//     client-go, the tenth message is the first that is combined, and annotations get lost.
+//     share an Event, whose message begins with "(combined from similar events): " and is
+//     the first of these; an annotation has the latest. In client-go, the tenth message is
+//     the first that is combined, the latest one is shown, and annotations get lost.
 //   - Correlator options ([WithCorrelatorOptions]) have no effect, and the broadcaster logs
 //     them. Neither does the sleep duration: the broadcaster backs off exponentially,
 //     separately for each namespace, and does not drop events after twelve attempts.
