@@ -9,9 +9,9 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/term v0.25.0
 	golang.org/x/time v0.7.0
-	k8s.io/api v0.32.13
-	k8s.io/apimachinery v0.32.13
-	k8s.io/client-go v0.32.13
+	k8s.io/api v0.32.0
+	k8s.io/apimachinery v0.32.0
+	k8s.io/client-go v0.32.0
 	k8s.io/klog/v2 v2.130.1
 	k8s.io/utils v0.0.0-20241104100929-3ea5e8cea738
 	sigs.k8s.io/randfill v1.0.0

@@ -197,12 +197,12 @@ func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			w.assertWarningIsPrompt(t)
 
-			for range 55 {
+			for range 54 { // less than the TTL
 				w.emit(0)
 				time.Sleep(time.Minute)
 			}
 			assert.Empty(t, w.dropped())
-			for range 10 {
+			for range 11 {
 				w.emit(0)
 				time.Sleep(time.Minute)
 			}
