@@ -58,7 +58,7 @@ func TestCallbacksThatEmit(t *testing.T) {
 		w = newWorld(t, Options{OnDrop: func(Drop) {
 			onDrop()
 			w.broadcaster.Stats()
-			assert.Error(t, w.broadcaster.Flush(expired()))
+			_ = w.broadcaster.Flush(expired()) // must not block, whether something waits or not
 		}})
 		handler, sink, argument := callback("handler"), callback("sink"), chatty{callback("argument")}
 		w.watch(t, func(runtime.Object) { handler() })
