@@ -13,6 +13,8 @@ const (
 	pauseMax   = 5 * time.Minute
 	retryFirst = time.Second // the gate of a namespace, and each item
 	retryMax   = 2 * time.Minute
+
+	retryHurried = 100 * time.Millisecond // in a shutdown
 )
 
 // gateKept is for how long the gate of a namespace stays closed after its time is

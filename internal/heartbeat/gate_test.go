@@ -155,7 +155,7 @@ func TestBackoffOfItems(t *testing.T) {
 		assert.Equal(t, want, s.Backoff(failures), failures)
 	}
 	s.Hurry(0)
-	assert.Equal(t, time.Second, s.Backoff(1000))
+	assert.Equal(t, 100*time.Millisecond, s.Backoff(1000))
 	assert.Equal(t, 2*time.Second, NewSchedule[*item](nil).Backoff(2))
 
 	// Jitter applies to pauses, but not to what the server asks for.

@@ -13,16 +13,23 @@ type Intervals struct {
 	// must not be zero.
 	Heartbeat time.Duration
 
-	// First is the shortest interval. The intervals of a young series are as long as
-	// its age, up to Heartbeat: the count on the server is never older than half the
-	// age of the series, for about log2(Heartbeat/First) additional writes. If zero,
-	// Heartbeat.
+	// First is the first interval, and the second. Each following one is twice the
+	// previous one, up to Heartbeat: the count on the server is never older than half
+	// of the time since the first write, for about log2(Heartbeat/First) additional
+	// writes. If zero, Heartbeat.
 	First time.Duration
 }
 
-// After returns the interval that follows a write of a series of the given age.
-func (iv Intervals) After(age time.Duration) time.Duration {
-	return min(max(age, cmp.Or(iv.First, iv.Heartbeat)), iv.Heartbeat)
+// After returns the interval that follows this many heartbeats.
+func (iv Intervals) After(heartbeats uint8) time.Duration {
+	d := cmp.Or(iv.First, iv.Heartbeat)
+	for ; heartbeats > 1 && d < iv.Heartbeat-d; heartbeats-- {
+		d *= 2
+	}
+	if heartbeats > 1 {
+		return iv.Heartbeat
+	}
+	return min(d, iv.Heartbeat)
 }
 
 // Jitter returns when a heartbeat is due that would be due at latest, so that

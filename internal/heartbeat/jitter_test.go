@@ -81,30 +81,29 @@ func TestJitter(t *testing.T) {
 }
 
 func TestAfter(t *testing.T) {
-	const s, m = time.Second, time.Minute
+	const s, m, most = time.Second, time.Minute, time.Duration(math.MaxInt64)
 	for _, tt := range []struct {
-		iv        Intervals
-		age, want time.Duration
+		iv         Intervals
+		heartbeats uint8
+		want       time.Duration
 	}{
 		{Intervals{Heartbeat: 30 * m}, 0, 30 * m},
-		{Intervals{Heartbeat: 30 * m}, -m, 30 * m},
-		{Intervals{Heartbeat: 30 * m}, math.MaxInt64, 30 * m},
+		{Intervals{Heartbeat: 30 * m}, math.MaxUint8, 30 * m},
 		{Intervals{Heartbeat: 30 * m, First: 31 * m}, 0, 30 * m},
-
-		{Intervals{Heartbeat: 30 * m, First: s}, math.MinInt64, s},
-		{Intervals{Heartbeat: 30 * m, First: s}, 0, s},
-		{Intervals{Heartbeat: 30 * m, First: s}, s, s},
-		{Intervals{Heartbeat: 30 * m, First: s}, s + 1, s + 1},
-		{Intervals{Heartbeat: 30 * m, First: s}, 30*m - 1, 30*m - 1},
-		{Intervals{Heartbeat: 30 * m, First: s}, 30 * m, 30 * m},
-		{Intervals{Heartbeat: 30 * m, First: s}, math.MaxInt64, 30 * m},
+		{Intervals{Heartbeat: 8*s + 1, First: s}, 4, 8 * s},
+		{Intervals{Heartbeat: 8*s + 1, First: s}, 5, 8*s + 1},
+		{Intervals{Heartbeat: 8*s - 1, First: s}, 4, 8*s - 1},
+		{Intervals{Heartbeat: most - 1, First: 1}, 63, 1 << 62},
+		{Intervals{Heartbeat: most - 1, First: 1}, math.MaxUint8, most - 1},
+		{Intervals{Heartbeat: most - 1, First: most - 1}, 2, most - 1},
 	} {
-		assert.Equal(t, tt.want, tt.iv.After(tt.age), "%+v at the age of %v", tt.iv, tt.age)
+		assert.Equal(t, tt.want, tt.iv.After(tt.heartbeats), "%+v after %d", tt.iv, tt.heartbeats)
 	}
 
 	var ages []time.Duration
-	for age := time.Duration(0); age < 2*time.Hour; age += (Intervals{Heartbeat: 30 * m, First: m}).After(age) {
+	for n, age := uint8(0), time.Duration(0); age < 2*time.Hour; n++ {
 		ages = append(ages, age/m)
+		age += (Intervals{Heartbeat: 30 * m, First: m}).After(n)
 	}
 	assert.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 62, 92}, ages)
 }

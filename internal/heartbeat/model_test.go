@@ -331,7 +331,7 @@ func (r *run) list(op byte, result Result, retryAfter time.Duration) {
 	switch {
 	case op >= 248:
 		r.s.Hurry(r.now)
-		r.maxDelay = time.Second
+		r.maxDelay = 100 * time.Millisecond
 		for _, g := range r.gates {
 			if !g.probing {
 				g.until, g.probeAt = r.now, r.now

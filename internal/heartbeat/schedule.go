@@ -448,10 +448,10 @@ func (s *Schedule[T]) Backoff(failures int) time.Duration {
 	return d
 }
 
-// Hurry limits all later delays to a second, and has closed gates of namespaces
-// probed at once. It is for a shutdown. A pause that the server asked for stays.
+// Hurry limits all later delays, and has closed gates of namespaces probed at once. It
+// is for a shutdown. A pause that the server asked for stays.
 func (s *Schedule[T]) Hurry(now time.Duration) {
-	s.maxDelay = retryFirst
+	s.maxDelay = retryHurried
 	for _, n := range slices.Clone(s.probes.nodes) {
 		n.item.until = now
 		s.probes.Move(n.item, now)
@@ -535,6 +535,14 @@ func (s *Schedule[T]) Pending(key Gate, since time.Duration) (items []T) {
 		}
 	}
 	return items
+}
+
+// Failures returns how many requests in a row have not passed a gate that is closed.
+func (s *Schedule[T]) Failures(key Gate) int {
+	if g := s.gates[key]; g != nil {
+		return g.failures
+	}
+	return 0
 }
 
 // Expired reports whether a gate has been closed since before the given time, and

@@ -144,7 +144,8 @@ func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Du
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
 	st.flush = t.awaited(e)
 	t.planBeat(e)
-	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount {
+	isEarly := w.Kind == Heartbeat && t.interval(e) < t.opts.HeartbeatInterval
+	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount && !isEarly {
 		// A restarted process looks under the base name. This also renews the TTL of
 		// that Event.
 		t.wantSignpost(e, at)
@@ -193,19 +194,24 @@ func (t *Tracker) refuse(e *Entry, reason DropReason, at time.Duration, drops *[
 }
 
 // giveUp drops what has waited behind a closed gate for longer than the server
-// keeps an Event. A shutdown does not wait for a permission at all.
+// keeps an Event. A shutdown waits for nothing that the server has denied twice in a
+// row: once can be an object of its own, or a server that is not ready.
 func (t *Tracker) giveUp(w *Write, o Outcome, at time.Duration, drops *[]Drop) {
 	reason, before := DropUnavailable, at-t.opts.EventTTL
 	if o == Denied {
 		reason = DropDenied
 	}
-	switch {
-	case o == Denied && t.hurried:
-		before = at
-	case !t.sched.Expired(w.gate, before):
-		return
+	var expired []*Entry
+	switch denied := o == Denied && t.hurried; {
+	case denied && t.sched.Failures(w.gate) > 1, t.sched.Expired(w.gate, before):
+		if denied {
+			before = at
+		}
+		expired = t.sched.Pending(w.gate, before)
+	case denied && w.entry.failures() > 1:
+		expired = []*Entry{w.entry}
 	}
-	for _, e := range t.sched.Pending(w.gate, before) {
+	for _, e := range expired {
 		if e.life == forgotten {
 			continue // another loss on this list has made room
 		}

@@ -77,6 +77,7 @@ type status struct {
 	count    int32
 	state    series.State
 
+	beats     uint8 // heartbeats of this process so far, limited to 255
 	named     bool  // the Event has a name: its first write has begun
 	existed   bool  // the Event has existed, so the next create is not the first
 	beatDue   bool  // a heartbeat is to be written

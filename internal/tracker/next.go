@@ -3,6 +3,7 @@ package tracker
 import (
 	"encoding/json"
 	"hash/fnv"
+	"math"
 	"time"
 
 	"github.com/eventseries/eventseries/internal/heartbeat"
@@ -130,6 +131,8 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 			retry = min(retry, deadline)
 		}
 		t.sched.Retry(e, retry, at)
+	case kind == Heartbeat && t.interval(e) < t.opts.HeartbeatInterval:
+		t.sched.Ready(e, at+t.interval(e), false, at)
 	case kind == Heartbeat && e.failures() == 0:
 		// Half of FinishAfter before others take the series for stale.
 		t.sched.Ready(e, e.status.at+t.opts.HeartbeatInterval+t.opts.FinishAfter/2, true, at)
@@ -181,12 +184,15 @@ func (t *Tracker) tick(e *Entry, at time.Duration, drops *[]Drop) {
 	case e.life != accepting:
 	case at-e.last() >= t.opts.FinishAfter:
 		t.end(e, series.Finished, at, drops)
-	case e.spec.state == series.Ongoing && (e.phase == live || e.phase == refused) && at >= e.status.beatAt:
-		if next := at + t.interval(e, at); next < e.status.at+t.opts.HeartbeatInterval && !t.hasNews(e) {
+	case e.spec.state != series.Ongoing || e.phase != live && e.phase != refused:
+	case at < e.status.beatAt || e.need() != none && !e.signposts():
+	default:
+		e.status.beats = min(e.status.beats, math.MaxUint8-1) + 1
+		if next := at + t.interval(e); next < e.status.at+t.opts.HeartbeatInterval && !t.hasNews(e) {
 			e.status.beatAt = next // an early heartbeat that says nothing new
-		} else if e.need() == none || e.signposts() {
-			e.status.beatDue = true
+			return
 		}
+		e.status.beatDue = true
 	}
 }
 
@@ -205,7 +211,7 @@ const spreadFrom = 8
 // Tracker.mu is held.
 func (t *Tracker) planBeat(e *Entry) {
 	e.status.beatDue = false
-	interval := t.interval(e, e.status.at)
+	interval := t.interval(e)
 	e.status.beatAt = e.status.at + interval
 	if interval == t.opts.HeartbeatInterval && t.ongoing() > spreadFrom {
 		e.status.beatAt = t.jitter(e, e.status.beatAt)
@@ -213,9 +219,7 @@ func (t *Tracker) planBeat(e *Entry) {
 }
 
 // interval returns the time from a write of e to the next heartbeat.
-func (t *Tracker) interval(e *Entry, at time.Duration) time.Duration {
-	return t.opts.intervals().After(at - t.offset(time.UnixMicro(e.spec.first)))
-}
+func (t *Tracker) interval(e *Entry) time.Duration { return t.opts.intervals().After(e.status.beats) }
 
 // jitter returns when a heartbeat of e is due that would be due at latest. The name
 // and the wall clock determine the phase, so a restarted process keeps it: new

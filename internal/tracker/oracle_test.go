@@ -65,6 +65,7 @@ type told struct {
 	// What is to be done.
 	name     *naming
 	names    int
+	beats    int
 	beatDue  bool
 	flush    bool
 	signpost bool
@@ -441,7 +442,8 @@ func (o *oracle) tick(e *told, now time.Duration) {
 	case now-e.last >= o.opts.FinishAfter:
 		o.end(e, series.Finished, now)
 	case e.state == series.Ongoing && (e.phase == live || e.phase == refused) && now >= e.beatAt && o.isUpToDate(e):
-		next := now + o.interval(e, now)
+		e.beats = min(e.beats+1, math.MaxUint8)
+		next := now + o.interval(e)
 		if isEarly := next < e.at+o.opts.HeartbeatInterval; isEarly && e.changes == e.knows.changes {
 			e.beatAt = next
 		} else {
@@ -453,13 +455,11 @@ func (o *oracle) tick(e *told, now time.Duration) {
 // planBeat decides when the next heartbeat of e is due, which was written or refused.
 func (o *oracle) planBeat(e *told) {
 	e.beatDue = false
-	e.beatAt = e.at + o.interval(e, e.at)
+	e.beatAt = e.at + o.interval(e)
 }
 
 // interval returns the time from a write to the next heartbeat.
-func (o *oracle) interval(e *told, at time.Duration) time.Duration {
-	return o.opts.intervals().After(at + frac - e.first)
-}
+func (o *oracle) interval(e *told) time.Duration { return o.opts.intervals().After(uint8(e.beats)) }
 
 func (o *oracle) begin(label string, now time.Duration) string {
 	e := o.find(label)
@@ -638,7 +638,8 @@ func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duratio
 	e.knows, e.at = *w, w.at
 	e.flush = o.waitedFor[e] > w.changes
 	o.planBeat(e)
-	if w.name.unique && w.state == series.Ongoing && w.kind != FlushCount {
+	isEarly := w.kind == Heartbeat && o.interval(e) < o.opts.HeartbeatInterval
+	if w.name.unique && w.state == series.Ongoing && w.kind != FlushCount && !isEarly {
 		o.wantSignpost(e, now)
 	}
 	if e.life == closing {
@@ -1044,6 +1045,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		left := min(o.opts.HeartbeatInterval, o.opts.HeartbeatInterval+o.opts.FinishAfter-age)
 		e.beatAt = now + time.Duration(spread*float64(left))
 		e.at = e.beatAt - o.opts.HeartbeatInterval
+		e.beatAt = min(e.beatAt, now+o.interval(e))
 	}
 	o.schedule(e, now)
 	return e.label

@@ -108,6 +108,7 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 			e.status.beatAt = at + time.Duration(fraction(hash)*float64(left))
 		}
 		e.status.at = e.status.beatAt - t.opts.HeartbeatInterval
+		e.status.beatAt = min(e.status.beatAt, at+t.interval(e))
 	}
 	s.mu.Lock()
 	s.entries.insert(e)
