@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,36 @@ func TestPermissionIsASwitch(t *testing.T) {
 	})
 }
 
-// A shutdown asks once more in each namespace, and waits for no permission.
+// One denial can be a token that expires, or an object of its own. A shutdown drops
+// nothing else.
+func TestShutdownAfterOneDenial(t *testing.T) {
+	denied := "pod-0."
+	for name, tt := range map[string]struct {
+		answer func(context.Context, request) error
+		want   map[DropReason]uint64
+	}{
+		"token": {once(statusError(401, 0)), map[DropReason]uint64{}},
+		"object": {func(_ context.Context, r request) error {
+			if strings.HasPrefix(r.Name, denied) {
+				return statusError(403, 0)
+			}
+			return nil
+		}, map[DropReason]uint64{DropDenied: 1}},
+	} {
+		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
+			w.server.script(tt.answer)
+			for pod := range 100 {
+				w.emit(pod)
+			}
+			begin := time.Now()
+			w.broadcaster.Shutdown()
+			assert.Less(t, time.Since(begin), time.Second)
+			assert.Equal(t, tt.want, w.broadcaster.Stats().Dropped)
+		})
+	}
+}
+
+// A shutdown asks twice in each namespace, and waits for no permission.
 func TestShutdownDoesNotWaitForPermission(t *testing.T) {
 	for _, verb := range []string{"create", "patch"} {
 		runBubble(t, verb, func(t *testing.T) {

@@ -66,11 +66,12 @@ type Options struct {
 	// shorter, to spread the heartbeats. If zero, half of EventTTL.
 	HeartbeatInterval time.Duration
 
-	// FirstHeartbeat, if not zero, makes the intervals of a young series as long as its
-	// age: at least FirstHeartbeat, at most HeartbeatInterval. With one second, the count
-	// on the server is never older than half the age of the series, even if the process
-	// is killed, for about eleven additional writes in the first half hour. Early
-	// heartbeats without news are skipped. If zero, HeartbeatInterval.
+	// FirstHeartbeat is the first interval of a series in this process, and the second.
+	// Each following one is twice the previous one, up to HeartbeatInterval. With one
+	// second, the count on the server is never older than half of the time that this
+	// process has emitted the series, even if it is killed, for about twelve additional
+	// writes in the first half hour. Early heartbeats without news are skipped. If zero,
+	// HeartbeatInterval.
 	FirstHeartbeat time.Duration
 
 	// FinishAfter is how long a series must be quiet to be Finished. An event within
