@@ -52,8 +52,9 @@ type Options struct {
 // [events.Broadcaster]. Create one with [NewBroadcaster] or [NewBroadcasterFor]. Its
 // methods are safe for concurrent use, at any time.
 type Broadcaster struct {
-	target *events.Broadcaster
-	opts   Options
+	target  *events.Broadcaster
+	opts    Options
+	release func() bool // lets Options.Context forget the broadcaster
 
 	mu         sync.Mutex
 	recordings int                // calls of StartRecordingToSink whose result is not stopped
@@ -78,9 +79,9 @@ func NewBroadcaster(sink events.EventSink) *Broadcaster {
 // one. The caller may also use, start and shut down the given broadcaster directly.
 func NewBroadcasterFor(to *events.Broadcaster, opts Options) *Broadcaster {
 	opts.DistinctNotes = cmp.Or(opts.DistinctNotes, DefaultDistinctNotes)
-	b := &Broadcaster{target: to, opts: opts}
+	b := &Broadcaster{target: to, opts: opts, release: func() bool { return true }}
 	if opts.Context != nil {
-		context.AfterFunc(opts.Context, b.Shutdown)
+		b.release = context.AfterFunc(opts.Context, b.target.Shutdown)
 	}
 	return b
 }
@@ -190,7 +191,10 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interfa
 
 // Shutdown writes pending events and shuts the [events.Broadcaster] down; see
 // [events.Broadcaster.Shutdown]. Further calls have no effect.
-func (b *Broadcaster) Shutdown() { b.target.Shutdown() }
+func (b *Broadcaster) Shutdown() {
+	b.release()
+	b.target.Shutdown()
+}
 
 func (b *Broadcaster) logger() klog.Logger {
 	if b.opts.Context != nil {

@@ -42,9 +42,8 @@
 //     and the retries of the client, as with compat.CoreSink. Otherwise the broadcaster
 //     calls Create and Patch.
 //   - The broadcaster writes events that are emitted before StartRecordingToSink.
-//   - Without Shutdown, the count on the server is at most half as old as the series: the
-//     first heartbeat comes after one second, and each interval is as long as the age of
-//     the series, up to 30 minutes.
+//   - Without Shutdown, the server knows at least half of the occurrences of a steady loop:
+//     the first heartbeat comes after one second, and the intervals double up to 30 minutes.
 //   - involvedObject (without resourceVersion), type, reason, message, source, count,
 //     firstTimestamp, lastTimestamp and the namespace of an Event are those that client-go
 //     would write.
@@ -78,6 +77,9 @@
 //   - Stopping the result of StartRecordingToSink writes pending events first. Shutdown and
 //     the end of the context of [WithContext] do the same. Shutdown therefore takes up to
 //     events.Options.ShutdownTimeout.
+//   - A message of more than 1,024 bytes is truncated, annotations of more than 64 KiB are
+//     omitted, and an empty reason becomes "Unknown". The API server would reject them in
+//     Events with an eventTime.
 //   - A second sink gets no events as long as the first is in use. In client-go, it gets
 //     all of them.
 //
