@@ -87,7 +87,7 @@ func newProgram(name string, clients kubernetes.Interface) recorder {
 	}
 }
 
-// count computes the results from the requests, including the list at the start.
+// count computes the results from the requests, including the list of earlier Events.
 func (l *Loop) count(sent []request) {
 	l.Sent = make([]int, int(l.Duration/time.Minute)+1)
 	l.Create, l.Series, l.Heartbeat, l.Last = -1, -1, -1, -1

@@ -54,7 +54,7 @@ func MeasureStart(t *testing.T, n, adopt int) Start {
 	}
 	s := Start{Events: n, Workers: 8}
 	// A list fills at most half of the table.
-	opts := events.Options{Capacity: 2 * n, Workers: s.Workers, Namespaces: []string{namespace}}
+	opts := events.Options{Capacity: 2 * (n + 1), Workers: s.Workers, Namespaces: []string{namespace}}
 	skipList := opts
 	skipList.SkipList = true
 
@@ -82,6 +82,7 @@ func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Optio
 	before := used()
 	b := newOurs(sink, opts)
 	defer b.close()
+	b.list()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		r.Peak = max(r.Peak, int64(heapNow())-heap)
 		if r.Restored = b.Stats().Restored; r.Restored >= n {

@@ -56,9 +56,10 @@ func TestRestart(t *testing.T) {
 						opts.ReportingInstance = one.instance
 					}
 					two := newRecording(t, sinkAfter, apiserver.Config(t), opts)
-					recorder := two.recorder() // the broadcaster lists the Events of its recorders
+					recorder := two.recorder()
 					two.start(t)
 					if way.list {
+						emit(recorder, podIn(namespace, "first"), 1) // the first event of a controller makes the recorder list
 						eventually(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, two.Stats().Restored) })
 					}
 					emit(recorder, pod, 10)

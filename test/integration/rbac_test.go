@@ -190,7 +190,7 @@ func TestControllerOfOneNamespace(t *testing.T) {
 	assert.Equal(t, 3, occurrences(event))
 	assert.Empty(t, r.Stats().Dropped)
 	r.Shutdown()
-	assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
+	assert.Equal(t, map[events.DropReason]uint64{events.DropDenied: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
 	assert.Len(t, logged("May not write events"), 2)
 }
 
