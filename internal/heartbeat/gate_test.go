@@ -215,10 +215,7 @@ func TestDeniedItemsExpire(t *testing.T) {
 			for _, it := range w.send() {
 				w.done(it, Denied)
 				w.Retry(it, w.now+w.Backoff(1), w.now)
-				if !w.Expired(it.key, w.now-ttl) {
-					continue
-				}
-				for _, it := range w.Pending(it.key, w.now-ttl) {
+				for _, it := range w.Expired(it.key, false, ttl, w.now) {
 					require.GreaterOrEqual(t, w.now-begin, ttl)
 					w.Remove(it)
 					expired++

@@ -359,24 +359,26 @@ func (r *run) same(want *modelItem, got *item, ok bool) {
 }
 
 func (r *run) expired(key Gate) {
-	before := r.now - 2*time.Minute
-	want := false
-	switch g := r.gates[key]; {
-	case g == nil:
-	case r.answered <= before:
-		g.since = g.until // an outage does not count
-	default:
-		want = g.since <= before
-	}
-	require.Equal(r.t, want, r.s.Expired(key, before))
-
-	var pending []*item
-	for _, it := range r.items {
-		if it.pending && it.since <= before && it.place != flying && it.real.key == key {
-			pending = append(pending, it.real)
+	const ttl = 2 * time.Minute
+	for _, final := range []bool{true, false} {
+		before, expired := r.now-ttl, false
+		switch g := r.gates[key]; {
+		case g == nil:
+		case final && g.failures > 1:
+			before, expired = r.now, true
+		case r.answered <= before:
+			g.since = g.until // an outage does not count
+		default:
+			expired = g.since <= before
 		}
+		var want []*item
+		for _, it := range r.items {
+			if expired && it.pending && it.since <= before && it.place != flying && it.real.key == key {
+				want = append(want, it.real)
+			}
+		}
+		require.ElementsMatch(r.t, want, r.s.Expired(key, final, ttl, r.now))
 	}
-	require.ElementsMatch(r.t, pending, r.s.Pending(key, before))
 }
 
 func (r *run) check() {

@@ -526,34 +526,28 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	return item, false
 }
 
-// Pending returns the items that must pass a gate and have had something to write
-// since the given time or before, without those in flight.
-func (s *Schedule[T]) Pending(key Gate, since time.Duration) (items []T) {
+// Expired returns the items to give up after a request has not passed their gate,
+// without those in flight: they have had something to write for ttl, and the gate has
+// been closed for as long and is alone the reason why they wait: the server has handled
+// other requests since. If it has not, the outage does not count, and the gate is taken
+// for one that has just closed. If final, two failures in a row are enough.
+func (s *Schedule[T]) Expired(key Gate, final bool, ttl, now time.Duration) (items []T) {
+	g, before := s.gates[key], now-ttl
+	switch {
+	case g == nil:
+		return nil
+	case final && g.failures > 1:
+		before = now
+	case s.answered <= before:
+		g.since = g.until
+		return nil
+	case g.since > before:
+		return nil
+	}
 	for _, n := range s.pending.nodes {
-		if n.at <= since && !n.item.Slot().flying && n.item.Gate() == key {
+		if n.at <= before && !n.item.Slot().flying && n.item.Gate() == key {
 			items = append(items, n.item)
 		}
 	}
 	return items
-}
-
-// Failures returns how many requests in a row have not passed a gate that is closed.
-func (s *Schedule[T]) Failures(key Gate) int {
-	if g := s.gates[key]; g != nil {
-		return g.failures
-	}
-	return 0
-}
-
-// Expired reports whether a gate has been closed since before the given time, and
-// alone is the reason why items wait: the server has handled other requests since
-// that time. If it has not, the outage does not count, and the gate is taken for one
-// that has just closed.
-func (s *Schedule[T]) Expired(key Gate, before time.Duration) bool {
-	g := s.gates[key]
-	if g != nil && s.answered <= before {
-		g.since = g.until
-		return false
-	}
-	return g != nil && g.since <= before
 }

@@ -197,18 +197,13 @@ func (t *Tracker) refuse(e *Entry, reason DropReason, at time.Duration, drops *[
 // keeps an Event. A shutdown waits for nothing that the server has denied twice in a
 // row: once can be an object of its own, or a server that is not ready.
 func (t *Tracker) giveUp(w *Write, o Outcome, at time.Duration, drops *[]Drop) {
-	reason, before := DropUnavailable, at-t.opts.EventTTL
+	reason := DropUnavailable
 	if o == Denied {
 		reason = DropDenied
 	}
-	var expired []*Entry
-	switch denied := o == Denied && t.hurried; {
-	case denied && t.sched.Failures(w.gate) > 1, t.sched.Expired(w.gate, before):
-		if denied {
-			before = at
-		}
-		expired = t.sched.Pending(w.gate, before)
-	case denied && w.entry.failures() > 1:
+	final := o == Denied && t.hurried
+	expired := t.sched.Expired(w.gate, final, t.opts.EventTTL, at)
+	if final && len(expired) == 0 && w.entry.failures() > 1 {
 		expired = []*Entry{w.entry}
 	}
 	for _, e := range expired {
