@@ -63,6 +63,9 @@
 //   - If a response is lost and another process writes to the same Event before the
 //     recorder looks at it, the occurrences that were new in the unanswered write can
 //     count twice. None is lost.
+//   - If a response is lost and [Broadcaster.Shutdown] then drops the occurrences,
+//     because of its timeout or a missing permission, the server can have them
+//     nevertheless.
 //   - If a sink hangs after its context has ended, the series of that call waits
 //     until the call returns. If 2 × [Options].Workers calls hang, the recorder
 //     writes nothing until one of them returns. [EventSinkImpl] does not hang.

@@ -44,14 +44,6 @@ func (o *outage) fail(now time.Time) {
 	o.requests++
 }
 
-// end says that it works, and returns the outage that ends. ok is false if that was
-// not logged: if something fails now and then, there would be a line for each event.
-func (o *outage) end() (over outage, ok bool) {
-	over = *o
-	*o = outage{}
-	return over, over.logged
-}
-
 // noteWrite records what became of a write.
 func (o *outages) noteWrite(b *Broadcaster, w *tracker.Write, outcome tracker.Outcome, err error) {
 	b.logRequest(w, outcome, err)
@@ -70,7 +62,7 @@ func (o *outages) noteWrite(b *Broadcaster, w *tracker.Write, outcome tracker.Ou
 		o.noteDenied(b, asked, now, err)
 		return
 	case tracker.Written:
-		if over, ok := o.endOf(&o.writing); ok {
+		if over, ok := o.end(&o.writing); ok {
 			b.logger().Info("Events are written again", "failedFor", now.Sub(over.since),
 				"failedRequests", over.requests, "waiting", b.waitingSeries())
 		}
@@ -89,7 +81,7 @@ func (o *outages) noteList(b *Broadcaster, outcome tracker.Outcome, err error) {
 			b.logger().Error(err, "Cannot list events, will try again", details...)
 		}
 	default:
-		if over, ok := o.endOf(&o.listing); ok {
+		if over, ok := o.end(&o.listing); ok {
 			b.logger().Info("The list of events is answered again", "failedFor", now.Sub(over.since),
 				"failedRequests", over.requests)
 		}
@@ -116,11 +108,13 @@ func (o *outages) noteFailure(b *Broadcaster, of *outage, what string, outcome t
 	return details, true
 }
 
-// endOf ends an outage, and returns it if its end is to be logged.
-func (o *outages) endOf(of *outage) (over outage, ok bool) {
+// end says that something works, and returns the outage that ends. ok is false if that
+// was not logged: if something fails now and then, there would be a line for each event.
+func (o *outages) end(of *outage) (over outage, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return of.end()
+	over, *of = *of, outage{}
+	return over, over.logged
 }
 
 // noteDenied records a missing permission. It is logged once for each namespace and
@@ -170,13 +164,11 @@ func (o *outages) deny(asked permission, now time.Time) (since time.Time, news b
 func (o *outages) notePermitted(b *Broadcaster, asked permission, now time.Time) {
 	o.mu.Lock()
 	of, known := o.denied[asked]
+	o.mu.Unlock()
 	if !known {
-		o.mu.Unlock()
 		return
 	}
-	over, logged := of.end()
-	o.mu.Unlock()
-	if logged {
+	if over, ok := o.end(of); ok {
 		b.logger().Info("May write events again", "namespace", asked.namespace, "verb", asked.verb,
 			"deniedFor", now.Sub(over.since), "deniedRequests", over.requests, "waiting", b.waitingSeries())
 	}

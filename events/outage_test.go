@@ -167,7 +167,7 @@ func TestDeniedNamespacesAreForgotten(t *testing.T) {
 	}
 	_, news := f.deny(permission{"another", "create"}, now)
 	assert.False(t, news, "there is no room")
-	f.denied[permission{"ns-7", "create"}].end()
+	f.end(f.denied[permission{"ns-7", "create"}])
 	_, news = f.deny(permission{"another", "create"}, now)
 	assert.True(t, news)
 	assert.Len(t, f.denied, maxDenied)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,7 +95,7 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	}
 	if related != nil {
 		if key.Related, err = r.references.of(related); err != nil {
-			r.omitRelated(&key, err)
+			r.omit("Recorded an event without its related object", &b.counters.relatedOmitted, err, &key)
 		}
 	}
 	formatted := ""
@@ -122,11 +123,15 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 		}
 	}
 
+	annotations, err = sanitizeAnnotations(annotations)
+	if err != nil {
+		r.omit("Recorded an event without some of its annotations", &b.counters.annotationsOmitted, err, &key)
+	}
 	occurrence := tracker.Occurrence{
 		Note:          formatted,
 		DistinctNotes: r.distinctNotes,
 		Instance:      r.identity.instance,
-		Annotations:   r.sanitizeAnnotations(annotations, &key),
+		Annotations:   annotations,
 		At:            at,
 	}
 	if r.distinctNotes == 0 && (!counted || watched || wantNote) {
@@ -147,12 +152,11 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	}
 }
 
-// omitRelated counts and logs an event that is recorded without its related object.
-func (r *recorder) omitRelated(key *series.Key, err error) {
-	b := r.broadcaster
-	b.counters.relatedOmitted.Add(1)
-	if suppressed, ok := b.logLimit.allow("related", b.clock.Now()); ok {
-		r.log().Error(err, "Recorded an event without its related object", "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
+// omit counts and logs an event that is recorded without something.
+func (r *recorder) omit(message string, counter *atomic.Uint64, err error, key *series.Key) {
+	counter.Add(1)
+	if suppressed, ok := r.broadcaster.logLimit.allow(message, r.broadcaster.clock.Now()); ok {
+		r.log().Error(err, message, "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 	}
 }
@@ -164,19 +168,4 @@ func (r *recorder) refuse(reason DropReason, key *series.Key, eventtype string, 
 	key.Type = eventtype
 	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(note, args), Count: 1}}
 	r.broadcaster.drop(r.log(), err, r.broadcaster.track(func() []tracker.Drop { return drops }))
-}
-
-// sanitizeAnnotations returns the annotations that the Event can have, and logs and
-// counts the others.
-func (r *recorder) sanitizeAnnotations(annotations map[string]string, key *series.Key) map[string]string {
-	sane, err := sanitizeAnnotations(annotations)
-	if err != nil {
-		b := r.broadcaster
-		b.counters.annotationsOmitted.Add(1)
-		if suppressed, ok := b.logLimit.allow("annotations", b.clock.Now()); ok {
-			r.log().Error(err, "Recorded an event without some of its annotations", "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
-				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
-		}
-	}
-	return sane
 }

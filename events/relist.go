@@ -73,16 +73,14 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 				return false
 			}
 			opts.Continue = page.Continue
-		case apierrors.IsResourceExpired(err) && opts.Continue != "":
-			// The list took too long. To restore an Event a second time does no harm. A
-			// server that is too slow for the list gets a pause before the next one.
-			opts.Continue = ""
-			if !d.sleep(backoff.Step()) {
-				return false
-			}
 		case outcome == tracker.PushedBack:
 			// The dispatcher waits until the pause is over.
-		case outcome == tracker.Troubled:
+		case outcome == tracker.Troubled, apierrors.IsResourceExpired(err) && opts.Continue != "":
+			if outcome != tracker.Troubled {
+				// The list took too long. To restore an Event a second time does no harm. A
+				// server that is too slow for the list gets a pause before the next one.
+				opts.Continue = ""
+			}
 			if !d.sleep(backoff.Step()) {
 				return false
 			}

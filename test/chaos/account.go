@@ -46,9 +46,9 @@ type keyAccount struct {
 	emitted, flushed int64
 	// sent, acked, and twice are the sums of all additions.
 	sent, acked, twice int64
-	// dropped is the number of dropped occurrences. droppedByShutdown is the number of
-	// those that were dropped by the shutdown timeout.
-	dropped, droppedByShutdown int64
+	// dropped is the number of dropped occurrences. maybeWritten is the number of those
+	// that the server may have: a shutdown drops them while a request is unanswered.
+	dropped, maybeWritten int64
 	// begun is the maximum number of series.
 	begun int
 
@@ -89,8 +89,8 @@ func (a *account) add(r report) {
 	case r.Dropped != nil:
 		k := &a.keys[r.Dropped.Key]
 		k.dropped += int64(r.Dropped.Count)
-		if r.Dropped.Reason == events.DropShutdown {
-			k.droppedByShutdown += int64(r.Dropped.Count)
+		if r.Dropped.Reason == events.DropShutdown || r.Dropped.Reason == events.DropDenied {
+			k.maybeWritten += int64(r.Dropped.Count)
 		}
 	case r.Failed != "":
 		a.failures = append(a.failures, r.Failed)
@@ -158,7 +158,7 @@ func (a *account) bounds(key int) bounds {
 	low, high := max(k.flushed-k.dropped, 0), k.emitted
 	if a.ended {
 		low = k.emitted - k.dropped
-		high = low + k.droppedByShutdown
+		high = low + k.maybeWritten
 	}
 	b := bounds{low: max(low, k.acked), high: min(high, k.sent), twice: k.twice, maxEvents: k.begun}
 	if a.overlaps {

@@ -279,7 +279,7 @@ func sends(key int, count int64) report { return report{Added: &addition{Key: ke
 func acks(key int, count int64) report { return report{Added: &addition{Key: key, Acked: count}} }
 
 func accountOf(reports ...report) *account {
-	a := newAccount(2)
+	a := newAccount(3)
 	for _, r := range reports {
 		a.add(r)
 	}
@@ -294,26 +294,28 @@ func assertBounds(t *testing.T, a *account, key int, low, high int64, why string
 
 func TestBoundsAfterShutdown(t *testing.T) {
 	a := accountOf(
-		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}}},
+		report{Seq: 1, Batch: []burst{{0, 3}, {1, 1}, {2, 1}}},
 		report{Seq: 1, Done: true},
 		report{Seq: 2, Batch: []burst{{0, 4}}},
 		report{Seq: 2, Done: true},
 		sends(0, 3), acks(0, 3), sends(0, 1), acks(0, 1), sends(0, 1), acks(0, 1),
-		sends(1, 1),
+		sends(1, 1), sends(2, 1),
 		report{Dropped: &loss{Key: 1, Count: 1, Reason: events.DropShutdown}},
+		report{Dropped: &loss{Key: 2, Count: 1, Reason: events.DropDenied}},
 		report{Dropped: &loss{Key: 0, Count: 2, Reason: events.DropRejected}},
-		report{Stats: map[string]uint64{"occurrences": 8, "dropped, Shutdown": 1, "dropped, Rejected": 2}},
+		report{Stats: map[string]uint64{"occurrences": 9, "dropped, Shutdown": 1, "dropped, Denied": 1, "dropped, Rejected": 2}},
 		report{Ended: true},
 	)
 	assertBounds(t, a, 0, 5, 5, "acknowledged")
 	assertBounds(t, a, 1, 0, 1, "the server may have executed the canceled request")
+	assertBounds(t, a, 2, 0, 1, "the server may have executed a request before it denied the next one")
 	assert.Empty(t, a.check())
 
 	a.stats["occurrences"]++
 	a.stats["dropped, Shutdown"]++
 	assert.Equal(t, []string{
-		"emitted 8 occurrences, but Stats has 9",
-		"OnDrop got -1 occurrences more than Stats has: map[dropped, Rejected:2 dropped, Shutdown:2 occurrences:9]",
+		"emitted 9 occurrences, but Stats has 10",
+		"OnDrop got -1 occurrences more than Stats has: map[dropped, Denied:1 dropped, Rejected:2 dropped, Shutdown:2 occurrences:10]",
 	}, a.check())
 }
 
@@ -346,7 +348,7 @@ func TestBoundsAfterKill(t *testing.T) {
 }
 
 func TestAccountRejectsInvalidReports(t *testing.T) {
-	assert.Len(t, accountOf(sends(-1, 1), sends(2, 1), acks(0, -1)).check(), 3)
+	assert.Len(t, accountOf(sends(-1, 1), sends(3, 1), acks(0, -1)).check(), 3)
 	a := accountOf(report{Failed: "boom"}, report{Seq: 2, Batch: []burst{{0, 1}}})
 	assert.Equal(t, []string{"boom", "batch 2 follows batch 0"}, a.check())
 }
@@ -544,7 +546,7 @@ func TestSinkReportsAdditions(t *testing.T) {
 		var pipe bytes.Buffer
 		server := &fixedSink{}
 		s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
-		a := newAccount(2)
+		a := newAccount(3)
 		for i, r := range requests {
 			server.answer, server.err = event(r.count, r.first), r.err
 			server.answer.ResourceVersion = strconv.Itoa(r.version)
