@@ -55,7 +55,7 @@ func (c *machineClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) 
 // sent is what a request says about a series.
 type sent struct {
 	Metadata struct {
-		Annotations map[string]string `json:"annotations"`
+		Labels map[string]string `json:"labels"`
 	} `json:"metadata"`
 	Series struct {
 		Count int `json:"count"`
@@ -70,7 +70,7 @@ func story(t *testing.T, begin time.Time, log []request) (lines []string) {
 		pod, _, _ := strings.Cut(r.Name, ".")
 		var s sent
 		require.NoError(t, json.Unmarshal([]byte(r.Body), &s), r.Body)
-		lines = append(lines, fmt.Sprintf("%06.0fs %s %s x%d %s", r.Time.Sub(begin).Seconds(), r.Verb, pod, s.Series.Count, s.Metadata.Annotations[series.AnnotationState]))
+		lines = append(lines, fmt.Sprintf("%06.0fs %s %s x%d %s", r.Time.Sub(begin).Seconds(), r.Verb, pod, s.Series.Count, s.Metadata.Labels[series.LabelState]))
 	}
 	slices.Sort(lines) // what is written at the same time is written in any order
 	return lines

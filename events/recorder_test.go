@@ -77,7 +77,7 @@ func TestAnnotations(t *testing.T) {
 
 		emit(map[string]string{"b": "2"})
 		w.flush(t)
-		want := map[string]string{"a": "1", "b": "2", series.AnnotationState: "Ongoing"}
+		want := map[string]string{"a": "1", "b": "2"}
 		assert.Equal(t, want, w.server.only(t).Annotations)
 
 		// An ongoing series takes annotations without an additional request.
@@ -95,13 +95,13 @@ func TestAnnotations(t *testing.T) {
 
 func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		annotations := map[string]string{"good": "1", "not good": "2", series.AnnotationState: "Finished"}
+		annotations := map[string]string{"good": "1", "not good": "2", series.AnnotationLastNote: "x"}
 		before := maps.Clone(annotations)
 		for range 3 {
 			w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
 		}
 		w.flush(t)
-		assert.Equal(t, map[string]string{"good": "1", series.AnnotationState: "Ongoing"}, w.server.only(t).Annotations)
+		assert.Equal(t, map[string]string{"good": "1"}, w.server.only(t).Annotations)
 		assert.EqualValues(t, 3, w.broadcaster.Stats().AnnotationsOmitted)
 		assert.Len(t, w.logs.with("without some of its annotations", "not good", "pod-0"), 1)
 		assert.Equal(t, before, annotations, "the caller's map is left alone")

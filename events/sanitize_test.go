@@ -111,7 +111,7 @@ func TestSanitizeAnnotations(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "fine", in: map[string]string{"a": "1", "Example.com/b": "ä"}, want: map[string]string{"a": "1", "Example.com/b": "ä"}},
-		{name: "our own", in: map[string]string{"a": "1", series.AnnotationState: "Finished"}, want: map[string]string{"a": "1"}},
+		{name: "our own", in: map[string]string{"a": "1", series.AnnotationLastNote: "x"}, want: map[string]string{"a": "1"}},
 		{name: "bad key", in: map[string]string{"a": "1", "no spaces": "2"}, want: map[string]string{"a": "1"}, wantErr: "no spaces"},
 		{name: "empty key", in: map[string]string{"": "1"}, want: map[string]string{}, wantErr: "metadata.annotations"},
 		{name: "as big as can be", in: map[string]string{"example.com/big": big}, want: map[string]string{"example.com/big": big}},

@@ -218,4 +218,4 @@ func countOf(event *eventsv1.Event) int32 {
 	return event.Series.Count
 }
 
-func stateOf(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
+func stateOf(event *eventsv1.Event) string { return event.Labels[series.LabelState] }

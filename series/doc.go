@@ -10,7 +10,7 @@
 //	if err != nil {
 //		return err // the event is malformed
 //	}
-//	if found.State == series.Ongoing {
+//	if found.StateAt(time.Now()) == series.Ongoing {
 //		fmt.Println(found.Key.Reason, found.Count, found.Last)
 //	}
 //

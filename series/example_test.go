@@ -33,5 +33,5 @@ func ExampleSeries_Patch() {
 	patch, err := s.Patch()
 	fmt.Println(string(patch), err)
 	// Output:
-	// {"metadata":{"annotations":{"eventseries.dev/last-note":"back-off 5m","eventseries.dev/state":"Ongoing"}},"series":{"count":4242,"lastObservedTime":"2026-01-02T12:01:30.000000Z"}} <nil>
+	// {"metadata":{"labels":{"eventseries.dev/state":"Ongoing"},"annotations":{"eventseries.dev/last-note":"back-off 5m"}},"series":{"count":4242,"lastObservedTime":"2026-01-02T12:01:30.000000Z"}} <nil>
 }

@@ -1,6 +1,12 @@
 package series
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+)
 
 // State says whether a series goes on. The zero value is Singleton: an Event
 // without a state, such as one of another recorder, has occurred once as far as is
@@ -15,16 +21,16 @@ const (
 	Ongoing
 	// Finished: the event has not occurred for some minutes. The count is final.
 	Finished
-	// Unknown: the recorder evicted the series while it was Ongoing. Nobody knows
-	// whether the event still recurs.
+	// Unknown: nobody knows whether the event still recurs. The recorder evicted the
+	// series while it was Ongoing, writes no states, or no longer updates the Event.
 	Unknown
 )
 
-// stateNames are the values of AnnotationState.
+// stateNames are the values of LabelState.
 var stateNames = [...]string{"Singleton", "Ongoing", "Finished", "Unknown"}
 
 // String returns the name of the state, which is also the value of
-// [AnnotationState].
+// [LabelState].
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -35,8 +41,8 @@ func (s State) String() string {
 // Closed reports whether the series has ended, so no occurrence is added to it.
 func (s State) Closed() bool { return s == Finished || s == Unknown }
 
-// ParseState parses the value of [AnnotationState]. The empty string is Singleton,
-// like an Event without the annotation. ok is false if value is not a state.
+// ParseState parses the value of [LabelState]. The empty string is Singleton, like an
+// Event without the label. ok is false if value is not a state.
 func ParseState(value string) (state State, ok bool) {
 	if value == "" {
 		return Singleton, true
@@ -47,4 +53,25 @@ func ParseState(value string) (state State, ok bool) {
 		}
 	}
 	return Singleton, false
+}
+
+// StateAt returns the state of s at the time now. It is State, unless s is stale: an
+// Ongoing series is Unknown if now is later than Last + Heartbeat + [FinishAfter],
+// because its recorder would have updated or finished it by then. If Heartbeat is
+// zero, StateAt uses [DefaultHeartbeat].
+func (s *Series) StateAt(now time.Time) State {
+	if s.State == Ongoing && now.Sub(s.Last) > cmp.Or(s.Heartbeat, DefaultHeartbeat)+FinishAfter {
+		return Unknown
+	}
+	return s.State
+}
+
+// StateAt returns the [Series.StateAt] of the series that event describes. It returns
+// Unknown if [FromEvent] returns an error.
+func StateAt(event *eventsv1.Event, now time.Time) State {
+	s, err := FromEvent(event)
+	if err != nil {
+		return Unknown
+	}
+	return s.StateAt(now)
 }

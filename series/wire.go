@@ -10,17 +10,26 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
-	// AnnotationPrefix begins the annotations of this project. Recorders ignore
-	// annotations of their callers that begin with it.
+	// AnnotationPrefix begins the annotations and labels of this project. Recorders
+	// ignore annotations of their callers that begin with it.
 	AnnotationPrefix = "eventseries.dev/"
 
-	// AnnotationState holds the [State] of a series: Ongoing, Finished, or Unknown. A
-	// singleton has none. The API had the field `series.state` for it, which
-	// events.k8s.io/v1 removed.
-	AnnotationState = AnnotationPrefix + "state"
+	// LabelState holds the [State] of a series: Ongoing, Finished, or Unknown. A
+	// singleton has none. It is a label because the API server selects by labels. The
+	// API had the field `series.state` for it, which events.k8s.io/v1 removed.
+	LabelState = AnnotationPrefix + "state"
+
+	// LabelRelatedUID holds the UID of the related object, if it is known and a valid
+	// label value. The API server cannot select by the fields of the related object.
+	LabelRelatedUID = AnnotationPrefix + "related-uid"
+
+	// AnnotationHeartbeat holds the longest time between two writes of an Ongoing
+	// series, as [time.ParseDuration] reads it, such as "30m". See [Series.StateAt].
+	AnnotationHeartbeat = AnnotationPrefix + "heartbeat"
 
 	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
 	// `note`, which the API server lets nobody change.
@@ -38,6 +47,17 @@ const (
 	// CombinedPrefix begins the note of a series that combines all events of a tuple
 	// whose notes are not distinguished. The legacy recorder uses the same words.
 	CombinedPrefix = "(combined from similar events): "
+
+	// DefaultHeartbeat is the heartbeat of an Ongoing series whose Event names none.
+	DefaultHeartbeat = 30 * time.Minute
+
+	// FinishAfter is for how long a series must be quiet before its recorder finishes
+	// it, by default.
+	FinishAfter = 6 * time.Minute
+
+	// maxHeartbeat is the longest heartbeat that FromEvent believes. Sums of it do not
+	// overflow.
+	maxHeartbeat = 365 * 24 * time.Hour
 )
 
 // Series is a series at one time: what an Event says about it. The zero value is a
@@ -45,7 +65,7 @@ const (
 type Series struct {
 	// Key of the series.
 	Key Key
-	// State of the series.
+	// State of the series, as the Event says it. See [Series.StateAt].
 	State State
 	// Instance is the reportingInstance of the Event. If empty, that of the key.
 	Instance string
@@ -66,6 +86,9 @@ type Series struct {
 	First, Last time.Time
 	// Count is the number of occurrences, limited to MaxInt32 as in the API.
 	Count int32
+	// Heartbeat is the longest time between two writes while the series is Ongoing. If
+	// zero, it is unknown.
+	Heartbeat time.Duration
 }
 
 // Event returns the Event to create for s. It has `series` if there was more than
@@ -91,8 +114,14 @@ func (s *Series) Event() *eventsv1.Event {
 		related := s.Key.Related.ObjectReference()
 		event.Related = &related
 	}
+	if uid := string(s.Key.Related.UID); uid != "" && len(validation.IsValidLabelValue(uid)) == 0 {
+		metav1.SetMetaDataLabel(&event.ObjectMeta, LabelRelatedUID, uid)
+	}
 	if event.Series != nil {
-		metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationState, s.State.String())
+		metav1.SetMetaDataLabel(&event.ObjectMeta, LabelState, s.State.String())
+		if s.Heartbeat > 0 {
+			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationHeartbeat, shortDuration.Replace(s.Heartbeat.String()))
+		}
 		if s.LastNote != "" && s.LastNote != s.Note {
 			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationLastNote, s.LastNote)
 		}
@@ -108,16 +137,26 @@ func (s *Series) Event() *eventsv1.Event {
 //
 // Patch returns an error if Count is less than 2: kube-apiserver rejects such a
 // series (validateV1EventSeries).
-func (s *Series) Patch() ([]byte, error) {
+func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
+
+// PatchSince is [Series.Patch] for an Event that is known to have the state and the
+// heartbeat of known: the patch omits those that are the same.
+func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
+	}
+	var labels map[string]string
+	if s.State != known.State {
+		labels = map[string]string{LabelState: s.State.String()}
 	}
 	annotations := make(map[string]*string, len(s.Annotations)+2)
 	for k, v := range s.Annotations {
 		annotations[k] = &v
 	}
-	state := s.State.String()
-	annotations[AnnotationState] = &state
+	if s.Heartbeat > 0 && s.Heartbeat != known.Heartbeat {
+		heartbeat := shortDuration.Replace(s.Heartbeat.String())
+		annotations[AnnotationHeartbeat] = &heartbeat
+	}
 	switch s.LastNote {
 	case "":
 	case s.Note:
@@ -130,15 +169,19 @@ func (s *Series) Patch() ([]byte, error) {
 	var patch struct {
 		Metadata struct {
 			ResourceVersion string             `json:"resourceVersion,omitempty"`
-			Annotations     map[string]*string `json:"annotations"`
+			Labels          map[string]string  `json:"labels,omitempty"`
+			Annotations     map[string]*string `json:"annotations,omitempty"`
 		} `json:"metadata"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
 	patch.Metadata.ResourceVersion = s.Version
-	patch.Metadata.Annotations = annotations
+	patch.Metadata.Labels, patch.Metadata.Annotations = labels, annotations
 	patch.Series = s.eventSeries()
 	return json.Marshal(patch)
 }
+
+// shortDuration shortens what Duration.String returns: 30m0s to 30m, and 1h0m0s to 1h.
+var shortDuration = strings.NewReplacer("h0m0s", "h", "m0s", "m")
 
 func (s *Series) eventSeries() *eventsv1.EventSeries {
 	if s.Count < 2 {
@@ -152,7 +195,9 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 // offending value if no series could have that value. The result shares no memory
 // with event.
 //
-// An Event with `series` and without a state, as client-go writes it, is Unknown.
+// The state is what the Event says; see [Series.StateAt]. An Event with `series` and
+// without a state, as client-go writes it, is Unknown. FromEvent ignores other labels,
+// and a heartbeat that is not a positive duration of at most a year.
 func FromEvent(event *eventsv1.Event) (*Series, error) {
 	fail := func(format string, args ...any) (*Series, error) {
 		return nil, fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))
@@ -189,14 +234,14 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 		s.Annotations[k] = v
 	}
 
-	said, hasState := event.Annotations[AnnotationState]
+	said, hasState := event.Labels[LabelState]
 	state, ok := ParseState(said)
 	if !ok || hasState && state == Singleton {
-		return fail("annotation %s is %q", AnnotationState, said)
+		return fail("label %s is %q", LabelState, said)
 	}
 	if event.Series == nil {
 		if state != Singleton {
-			return fail("annotation %s is %q, but there is no series", AnnotationState, said)
+			return fail("label %s is %q, but there is no series", LabelState, said)
 		}
 		return s, nil
 	}
@@ -213,6 +258,9 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 	s.Count = event.Series.Count
 	s.Last = event.Series.LastObservedTime.Time
 	s.LastNote = event.Annotations[AnnotationLastNote]
+	if d, err := time.ParseDuration(event.Annotations[AnnotationHeartbeat]); err == nil && d > 0 && d <= maxHeartbeat {
+		s.Heartbeat = d
+	}
 	s.State = state
 	if !hasState {
 		s.State = Unknown

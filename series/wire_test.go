@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // testSeries returns an ongoing series of 42 occurrences.
@@ -29,6 +30,7 @@ func testSeries() *Series {
 		First:       time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC),
 		Last:        time.Date(2026, 1, 2, 3, 14, 15, 0, time.UTC),
 		Count:       42,
+		Heartbeat:   30 * time.Minute,
 	}
 }
 
@@ -50,38 +52,46 @@ func TestEvent(t *testing.T) {
 	s := testSeries()
 	want("series.json", s)
 	s.State, s.Count, s.Last, s.LastNote, s.Annotations = Singleton, 1, s.First, "", nil
-	s.Key.Related = Reference{Kind: "Node", Name: "n1"}
+	s.Key.Related = Reference{Kind: "Node", Name: "n1", UID: "4f1c9d52-0b0e-4c3a-9a39-0f4b1d6e2f10"}
 	want("singleton.json", s)
+	for _, uid := range []types.UID{"", "two words", types.UID(strings.Repeat("u", 64))} {
+		s.Key.Related.UID = uid
+		assert.NotContains(t, s.Event().Labels, LabelRelatedUID, "%q is not a valid label value", uid)
+	}
 }
 
 func TestPatch(t *testing.T) {
+	const counted = `"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`
+	plain := func(s *Series) { s.LastNote, s.Annotations, s.Heartbeat = "", nil, 0 }
 	for _, tt := range []struct {
 		name   string
 		change func(*Series)
+		known  Series
 		want   string
 	}{
-		{"version", func(s *Series) { s.State, s.LastNote, s.Annotations, s.Version = Finished, "", nil, "7" },
-			`{"metadata":{"resourceVersion":"7","annotations":{"eventseries.dev/state":"Finished"}},"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
-		{"heartbeat", func(*Series) {},
-			`{"metadata":{"annotations":{"eventseries.dev/last-note":"back-off 5m","eventseries.dev/state":"Ongoing","example.com/team":"shop"}},` +
-				`"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
-		{"finish", func(s *Series) { s.State, s.LastNote, s.Annotations = Finished, "", nil },
-			`{"metadata":{"annotations":{"eventseries.dev/state":"Finished"}},"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
-		{"last note equals note", func(s *Series) { s.LastNote, s.Annotations = s.Note, nil },
-			`{"metadata":{"annotations":{"eventseries.dev/last-note":null,"eventseries.dev/state":"Ongoing"}},` +
-				`"series":{"count":42,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
-		{"largest count", func(s *Series) { s.State, s.Count, s.LastNote, s.Annotations = Unknown, math.MaxInt32, "", nil },
-			`{"metadata":{"annotations":{"eventseries.dev/state":"Unknown"}},"series":{"count":2147483647,"lastObservedTime":"2026-01-02T03:14:15.000000Z"}}`},
+		{"all", func(*Series) {}, Series{}, `{"metadata":{"labels":{"eventseries.dev/state":"Ongoing"},"annotations":{"eventseries.dev/heartbeat":"30m",` +
+			`"eventseries.dev/last-note":"back-off 5m","example.com/team":"shop"}},` + counted},
+		{"version", func(s *Series) { plain(s); s.State, s.Version = Finished, "7" }, Series{},
+			`{"metadata":{"resourceVersion":"7","labels":{"eventseries.dev/state":"Finished"}},` + counted},
+		{"last note equals note", func(s *Series) { plain(s); s.LastNote = s.Note }, Series{},
+			`{"metadata":{"labels":{"eventseries.dev/state":"Ongoing"},"annotations":{"eventseries.dev/last-note":null}},` + counted},
+		{"largest count", func(s *Series) { plain(s); s.State, s.Count = Unknown, math.MaxInt32 }, Series{},
+			`{"metadata":{"labels":{"eventseries.dev/state":"Unknown"}},` + strings.Replace(counted, "42", "2147483647", 1)},
+		{"state and heartbeat known", func(s *Series) { plain(s); s.Version, s.Heartbeat = "7", time.Hour }, Series{State: Ongoing, Heartbeat: time.Hour},
+			`{"metadata":{"resourceVersion":"7"},` + counted},
+		{"state known", func(s *Series) { plain(s); s.Heartbeat = time.Hour }, Series{State: Ongoing, Heartbeat: time.Minute},
+			`{"metadata":{"annotations":{"eventseries.dev/heartbeat":"1h"}},` + counted},
+		{"heartbeat known", func(s *Series) { plain(s); s.State, s.Heartbeat = Finished, time.Hour }, Series{State: Ongoing, Heartbeat: time.Hour},
+			`{"metadata":{"labels":{"eventseries.dev/state":"Finished"}},` + counted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := testSeries()
 			tt.change(s)
-			got, err := s.Patch()
+			got, err := s.PatchSince(&tt.known)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, string(got))
 		})
 	}
-
 	for _, count := range []int32{0, 1} {
 		s := testSeries()
 		s.Count = count
@@ -101,7 +111,7 @@ func equalSeries(a, b *Series) bool {
 	}
 	return a.Key == b.Key && a.State == b.State && a.Namespace == b.Namespace && a.Name == b.Name &&
 		a.Note == b.Note && lastNote(a) == lastNote(b) && maps.Equal(a.Annotations, b.Annotations) &&
-		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count
+		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat
 }
 
 func TestFromEvent(t *testing.T) {
@@ -125,6 +135,7 @@ func TestFromEvent(t *testing.T) {
 			s.Count = 2 + rng.Int32N(math.MaxInt32-1)
 			s.Last = s.First.Add(time.Duration(rng.Int64N(1<<40)) * time.Microsecond)
 			s.LastNote = []string{"", "a", "b", "c"}[rng.IntN(4)]
+			s.Heartbeat = time.Duration(rng.Int64N(3) * rng.Int64N(1<<rng.IntN(53)))
 		}
 		event := s.Event()
 		got, err := FromEvent(event)
@@ -152,11 +163,11 @@ func TestFromEventOfOtherRecorders(t *testing.T) {
 	}{
 		{"as written", func(*eventsv1.Event) {}, ""},
 		{"legacy Event", func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} }, "no eventTime"},
-		{"no state", func(e *eventsv1.Event) { delete(e.Annotations, AnnotationState) }, ""},
-		{"unknown state", func(e *eventsv1.Event) { e.Annotations[AnnotationState] = "Paused" }, `annotation eventseries.dev/state is "Paused"`},
-		{"empty state", func(e *eventsv1.Event) { e.Annotations[AnnotationState] = "" }, `annotation eventseries.dev/state is ""`},
-		{"state Singleton", func(e *eventsv1.Event) { e.Annotations[AnnotationState] = "Singleton" }, `annotation eventseries.dev/state is "Singleton"`},
-		{"state without series", func(e *eventsv1.Event) { e.Series = nil }, `annotation eventseries.dev/state is "Ongoing", but there is no series`},
+		{"no state", func(e *eventsv1.Event) { delete(e.Labels, LabelState) }, ""},
+		{"unknown state", func(e *eventsv1.Event) { e.Labels[LabelState] = "Paused" }, `label eventseries.dev/state is "Paused"`},
+		{"empty state", func(e *eventsv1.Event) { e.Labels[LabelState] = "" }, `label eventseries.dev/state is ""`},
+		{"state Singleton", func(e *eventsv1.Event) { e.Labels[LabelState] = "Singleton" }, `label eventseries.dev/state is "Singleton"`},
+		{"state without series", func(e *eventsv1.Event) { e.Series = nil }, `label eventseries.dev/state is "Ongoing", but there is no series`},
 		{"one occurrence", func(e *eventsv1.Event) { e.Series.Count = 1 }, "series.count is 1"},
 		{"negative count", func(e *eventsv1.Event) { e.Series.Count = math.MinInt32 }, "series.count is -2147483648"},
 		{"no lastObservedTime", func(e *eventsv1.Event) { e.Series.LastObservedTime = metav1.MicroTime{} }, "no series.lastObservedTime"},
@@ -181,7 +192,7 @@ func TestFromEventOfOtherRecorders(t *testing.T) {
 
 	// client-go writes series without a state.
 	event := testSeries().Event()
-	delete(event.Annotations, AnnotationState)
+	delete(event.Labels, LabelState)
 	s, err := FromEvent(event)
 	require.NoError(t, err)
 	assert.Equal(t, Unknown, s.State)
@@ -189,7 +200,7 @@ func TestFromEventOfOtherRecorders(t *testing.T) {
 	// Only a series has a last note.
 	event = testSeries().Event()
 	event.Series = nil
-	delete(event.Annotations, AnnotationState)
+	delete(event.Labels, LabelState)
 	s, err = FromEvent(event)
 	require.NoError(t, err)
 	assert.Equal(t, Singleton, s.State)
@@ -249,7 +260,7 @@ func FuzzFromEvent(f *testing.F) {
 		require.NoError(f, err)
 		add(data)
 	}
-	add([]byte(`{"eventTime":"2026-01-02T03:04:05.678901Z","series":{"count":-1,"lastObservedTime":null},"metadata":{"annotations":{"eventseries.dev/state":"Unknown"}}}`))
+	add([]byte(`{"eventTime":"2026-01-02T03:04:05.678901Z","series":{"count":-1,"lastObservedTime":null},"metadata":{"labels":{"eventseries.dev/state":"Unknown"},"annotations":{"eventseries.dev/heartbeat":"9223372036s"}}}`))
 	add([]byte(`{"eventTime":"0001-01-01T00:00:00.000001Z","related":{}}`))
 	pod := []byte(`{"metadata":{"namespace":"ns","name":"pod-a.1890265525580052"},"regarding":{"name":"pod-a","resourceVersion":"1"},"related":{"kind":"Node","resourceVersion":"1"}}`)
 	f.Add("note", "Ongoing", "later", true, int32(42), int64(1_767_000_000_000_000), int64(60), pod)
@@ -257,8 +268,11 @@ func FuzzFromEvent(f *testing.F) {
 	f.Add("", "", "", false, int32(0), int64(0), int64(-1), []byte(`{"metadata":{"name":"a.`+strings.Repeat("0", 251)+`"}}`))
 	f.Fuzz(func(t *testing.T, note, state, lastNote string, hasSeries bool, count int32, first, duration int64, data []byte) {
 		event := &eventsv1.Event{Note: note, EventTime: metav1.NewMicroTime(time.UnixMicro(first))}
-		event.Annotations = map[string]string{"other": note, AnnotationState: state, AnnotationLastNote: lastNote}
+		event.Annotations = map[string]string{"other": note, AnnotationLastNote: lastNote, AnnotationHeartbeat: lastNote}
 		maps.DeleteFunc(event.Annotations, func(_, value string) bool { return value == "" })
+		if state != "" {
+			event.Labels = map[string]string{"other": note, LabelState: state}
+		}
 		if hasSeries {
 			event.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(time.UnixMicro(first + duration))}
 		}
@@ -289,10 +303,37 @@ func TestState(t *testing.T) {
 	assert.Zero(t, Singleton)
 
 	state, ok := ParseState("")
-	assert.True(t, ok, "an Event without the annotation")
+	assert.True(t, ok, "an Event without the label")
 	assert.Equal(t, Singleton, state)
 	for _, value := range []string{"ongoing", "Ongoing ", "State(1)", "0"} {
 		_, ok := ParseState(value)
 		assert.False(t, ok, value)
 	}
+}
+
+func TestStateAt(t *testing.T) {
+	for _, tt := range []struct {
+		heartbeat string        // what the annotation says
+		stale     time.Duration // since the last occurrence
+	}{
+		{"30m", 36 * time.Minute},
+		{"1h30m", 96 * time.Minute},
+		{"8760h", 8760*time.Hour + FinishAfter},
+		// These are ignored.
+		{"", DefaultHeartbeat + FinishAfter}, {"0s", 36 * time.Minute}, {"-1h", 36 * time.Minute},
+		{"30", 36 * time.Minute}, {"8760h1ns", 36 * time.Minute}, {"3000000h", 36 * time.Minute},
+	} {
+		event := testSeries().Event()
+		event.Annotations[AnnotationHeartbeat] = tt.heartbeat
+		stale := event.Series.LastObservedTime.Add(tt.stale)
+		assert.Equal(t, Ongoing, StateAt(event, stale), tt.heartbeat)
+		assert.Equal(t, Unknown, StateAt(event, stale.Add(1)), tt.heartbeat)
+	}
+	event := testSeries().Event()
+	event.Labels[LabelState] = "Finished"
+	assert.Equal(t, Finished, StateAt(event, time.Unix(1<<40, 0)), "only Ongoing series become stale")
+	event.Labels[LabelState] = "Paused"
+	assert.Equal(t, Unknown, StateAt(event, event.EventTime.Time), "no series")
+	event.Labels, event.Series = nil, nil
+	assert.Equal(t, Singleton, StateAt(event, time.Unix(1<<40, 0)))
 }

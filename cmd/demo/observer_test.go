@@ -29,7 +29,7 @@ func eventOf(s subject, version string, state series.State, count int32) *events
 		Regarding:           corev1.ObjectReference{Kind: s.regarding.kind, Namespace: s.regarding.namespace, Name: s.regarding.name},
 	}
 	if count > 1 {
-		event.Annotations = map[string]string{series.AnnotationState: state.String()}
+		event.Labels = map[string]string{series.LabelState: state.String()}
 		event.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(now.Last)}
 	}
 	return event

@@ -121,7 +121,7 @@ func ExampleServer() {
 	broadcaster.Shutdown()
 
 	for _, event := range server.Events() {
-		fmt.Println(event.Regarding.Name, event.Reason, event.Series.Count, event.Annotations[series.AnnotationState])
+		fmt.Println(event.Regarding.Name, event.Reason, event.Series.Count, event.Labels[series.LabelState])
 	}
 	// Output:
 	// data-0 InUseElsewhere 100 Ongoing

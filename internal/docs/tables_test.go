@@ -123,8 +123,11 @@ func TestStatesAreDocumented(t *testing.T) {
 	for state := range states {
 		assert.Contains(t, text, "\n**"+state+".** ", "no paragraph for the state")
 	}
-	for _, annotation := range []string{series.AnnotationState, series.AnnotationLastNote, series.AnnotationSuccessor} {
-		assert.Contains(t, text, "| annotation `"+annotation+"` |")
+	for _, field := range []string{
+		"label `" + series.LabelState, "label `" + series.LabelRelatedUID, "annotation `" + series.AnnotationHeartbeat,
+		"annotation `" + series.AnnotationLastNote, "annotation `" + series.AnnotationSuccessor,
+	} {
+		assert.Contains(t, text, "| "+field+"` |")
 	}
 }
 

@@ -132,9 +132,9 @@ func (f *foreign) event() *eventsv1.Event {
 		s.Instance = "controller-7"
 	}
 	event := s.Event()
-	event.Annotations = map[string]string{series.AnnotationState: f.state, series.AnnotationSuccessor: f.successor}
-	if f.state == "" {
-		delete(event.Annotations, series.AnnotationState)
+	event.Annotations = map[string]string{series.AnnotationSuccessor: f.successor}
+	if event.Labels = nil; f.state != "" {
+		event.Labels = map[string]string{series.LabelState: f.state}
 	}
 	if len(f.patch) > 0 && json.Unmarshal(f.patch, event) != nil {
 		return nil
@@ -161,7 +161,7 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 	if first.IsZero() || first.After(soon) {
 		return false, false
 	}
-	_, hasState := event.Annotations[series.AnnotationState]
+	_, hasState := event.Labels[series.LabelState]
 	if event.Series == nil {
 		return !hasState, !hasState && first.After(start.Add(-6*time.Minute))
 	}
@@ -170,7 +170,7 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 	if event.Series.Count < 2 || last.Before(first) || last.After(soon) || int64(event.Series.Count) > possible {
 		return false, false
 	}
-	switch event.Annotations[series.AnnotationState] {
+	switch event.Labels[series.LabelState] {
 	case "Ongoing":
 		return true, last.After(start.Add(-36 * time.Minute))
 	case "Finished", "Unknown":
@@ -350,7 +350,7 @@ func TestSignpostIsRenewed(t *testing.T) {
 	var api fakeapi.Server
 	k := testKey("a")
 	event := earlierEvent(k, 10)
-	event.Annotations[series.AnnotationState] = "Finished"
+	event.Labels[series.LabelState] = "Finished"
 	api.Put(event)
 	tr, w := claimed(t, k, event, Occurrence{}, Occurrence{})
 	tr.Apply(w, Result{}, start)

@@ -329,12 +329,12 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 		}
 	case Close:
 		w.Series.Name, w.Series.Version = e.extra.claim.name, versionText(e.extra.claim.version)
-		w.patch = annotationPatch(w.Series.Version, series.AnnotationState, series.Finished.String())
+		w.patch = metadataPatch(w.Series.Version, "labels", series.LabelState, series.Finished.String())
 	case Signpost:
 		// The time makes each renewal a change. The server neither writes nor renews
 		// the TTL for a patch that changes nothing.
 		w.Series.Name, w.Series.Version = e.baseName(), versionText(e.status.base)
-		w.patch = annotationPatch(w.Series.Version, series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
+		w.patch = metadataPatch(w.Series.Version, "annotations", series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
 	default:
 		e.status.last = w.Series.Last.UnixMicro()
 		if !w.Creates() {
@@ -392,10 +392,10 @@ func (t *Tracker) marked(last, atLeast int64) int64 {
 	return last
 }
 
-// annotationPatch returns the JSON merge patch that sets one annotation of an
+// metadataPatch returns the JSON merge patch that sets one label or annotation of an
 // Event, which must have the given version unless that is empty.
-func annotationPatch(version, key, value string) []byte {
-	metadata := map[string]any{"annotations": map[string]string{key: value}}
+func metadataPatch(version, field, key, value string) []byte {
+	metadata := map[string]any{field: map[string]string{key: value}}
 	if version != "" {
 		metadata["resourceVersion"] = version
 	}

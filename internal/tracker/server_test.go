@@ -16,6 +16,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/eventseries/eventseries/internal/fakeapi"
 	"github.com/eventseries/eventseries/series"
@@ -141,12 +142,13 @@ func (s *server) result(event *eventsv1.Event, err error) (r Result) {
 func (s *server) compare(w *Write, before *eventsv1.Event, ev *stored) {
 	s.t.Helper()
 	after := ev.event
-	changed := slices.Collect(maps.Keys(after.Annotations))
-	changed = slices.AppendSeq(changed, maps.Keys(before.Annotations))
+	// No key is used for both.
+	old, latest := labels.Merge(before.Annotations, before.Labels), labels.Merge(after.Annotations, after.Labels)
+	changed := slices.Collect(maps.Keys(labels.Merge(old, latest)))
 	changed = slices.DeleteFunc(changed, func(k string) bool {
-		old, existed := before.Annotations[k]
-		latest, exists := after.Annotations[k]
-		return existed == exists && old == latest
+		was, existed := old[k]
+		is, exists := latest[k]
+		return existed == exists && was == is
 	})
 	if b, a := before.Series, after.Series; b != nil && (a == nil || a.Count < b.Count || a.LastObservedTime.Before(&b.LastObservedTime)) {
 		s.t.Errorf("%s of %s turns series %+v into %+v", w.Kind, w.Series.Name, b, a)
@@ -154,7 +156,7 @@ func (s *server) compare(w *Write, before *eventsv1.Event, ev *stored) {
 	if ev.stranger != "" && after.ResourceVersion != before.ResourceVersion {
 		s.t.Errorf("%s has changed the Event of another key", w.Kind)
 	}
-	allowed, limited := map[Kind][]string{Look: {}, Close: {series.AnnotationState}, Signpost: {series.AnnotationSuccessor}}[w.Kind]
+	allowed, limited := map[Kind][]string{Look: {}, Close: {series.LabelState}, Signpost: {series.AnnotationSuccessor}}[w.Kind]
 	switch {
 	case !limited && slices.Contains(changed, series.AnnotationSuccessor):
 		s.t.Errorf("%s changes the successor", w.Kind)

@@ -211,10 +211,10 @@ func TestMergeAnnotations(t *testing.T) {
 		{"same", m{"a": "1", "b": "2"}, m{"a": "1"}, m{"a": "1", "b": "2"}},
 		{"changed", m{"a": "1", "b": "2"}, m{"a": "3"}, m{"a": "3", "b": "2"}},
 		{"added", m{"a": "1"}, m{"b": ""}, m{"a": "1", "b": ""}},
-		{"reserved alone", nil, m{series.AnnotationState: "Finished"}, nil},
+		{"reserved alone", nil, m{series.AnnotationLastNote: "Finished"}, nil},
 		{"reserved among others", m{"a": "1"}, m{series.AnnotationLastNote: "x", series.AnnotationPrefix + "y": "z", "b": "2"}, m{"a": "1", "b": "2"}},
 		{"as much as there is room for", nil, m{"a": long}, m{"a": long}},
-		{"reserved ones need no room", nil, m{"a": long, series.AnnotationState: "x"}, m{"a": long}},
+		{"reserved ones need no room", nil, m{"a": long, series.AnnotationLastNote: "x"}, m{"a": long}},
 		{"too much at once", nil, m{"ab": long}, nil},
 		{"too much in the end", m{"a": long}, m{"b": "x"}, m{"a": long}},
 		{"other values fit", m{"a": long}, m{"a": "x", "b": "y"}, m{"a": "x", "b": "y"}},
@@ -254,7 +254,7 @@ func TestPatchedIsCreated(t *testing.T) {
 			}
 			for range 1 + rng.IntN(3) {
 				now += time.Second
-				occur(oneOf(rng, "", "a", "b", "c"), map[string]string{oneOf(rng, "first", "x", series.AnnotationState, series.AnnotationPrefix+"x"): "new"})
+				occur(oneOf(rng, "", "a", "b", "c"), map[string]string{oneOf(rng, "first", "x", series.AnnotationLastNote, series.AnnotationPrefix+"x"): "new"})
 			}
 			beat(w.tracker, entryOf(w.tracker, k), start.Add(now))
 		}

@@ -305,7 +305,7 @@ func describe(event *eventsv1.Event) string {
 	if event.Series != nil {
 		line += ", last " + event.Series.LastObservedTime.Format(time.StampMicro)
 	}
-	return line + fmt.Sprintf(", state %q, by %s", event.Annotations[series.AnnotationState], event.ReportingInstance)
+	return line + fmt.Sprintf(", state %q, by %s", event.Labels[series.LabelState], event.ReportingInstance)
 }
 
 // watch observes each change of each Event and collects forbidden ones.
@@ -353,7 +353,7 @@ func (w *watch) forbid(format string, args ...any) {
 }
 
 func regression(before, now *eventsv1.Event) string {
-	state := func(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
+	state := func(event *eventsv1.Event) string { return event.Labels[series.LabelState] }
 	finished := series.Finished.String()
 	// If another process has ended a series, a process adds what it has counted.
 	emitter, _, _ := parseSubject(now.Regarding.Name)

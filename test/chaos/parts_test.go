@@ -206,7 +206,7 @@ func TestRegression(t *testing.T) {
 	at := func(count int32, second int, state series.State) *eventsv1.Event {
 		event := eventOf(0, 0, count)
 		if count > 1 {
-			event.Annotations = map[string]string{series.AnnotationState: state.String()}
+			event.Labels = map[string]string{series.LabelState: state.String()}
 			event.Series.LastObservedTime = metav1.NewMicroTime(time.Unix(int64(second), 0))
 		}
 		return &event

@@ -87,8 +87,8 @@ func generateEvent(r *rand.Rand, namespace, name string) *eventsv1.Event {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   namespace,
 			Name:        name,
-			Annotations: maybe(r, map[string]string{word(r): word(r), "eventseries.dev/state": "Ongoing"}),
-			Labels:      maybe(r, map[string]string{word(r): word(r)}),
+			Annotations: maybe(r, map[string]string{word(r): word(r), "eventseries.dev/last-note": "note"}),
+			Labels:      maybe(r, map[string]string{word(r): word(r), "eventseries.dev/state": "Ongoing"}),
 			OwnerReferences: maybe(r, []metav1.OwnerReference{
 				{APIVersion: "v1", Kind: word(r), Name: word(r), UID: types.UID(word(r)), Controller: maybe(r, new(true))},
 			}),

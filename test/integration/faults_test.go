@@ -294,7 +294,7 @@ func attemptOf(r *http.Request, body []byte) attempt {
 		return attempt{}
 	case string(body) == "{}":
 		a.verb = "look"
-	case object.Annotations[series.AnnotationState] == "Finished":
+	case object.Labels[series.LabelState] == "Finished":
 		a.verb = "finish"
 	default:
 		a.verb = "patch"

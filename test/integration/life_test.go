@@ -92,7 +92,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.EqualValues(t, 2, ongoing.Series.Count)
 	second.requireContains(t, ongoing.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
-	want.Annotations = map[string]string{series.AnnotationState: "Ongoing"}
+	want.Labels = map[string]string{series.LabelState: "Ongoing"}
 	requireWanted(ongoing)
 	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
@@ -112,7 +112,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.EqualValues(t, emitted, finished.Series.Count)
 	last.requireContains(t, finished.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, finished.EventTime)
-	want.Annotations = map[string]string{series.AnnotationState: "Finished"}
+	want.Labels = map[string]string{series.LabelState: "Finished"}
 	requireWanted(finished)
 	history.requireStates(t, "", "Ongoing", "Finished")
 

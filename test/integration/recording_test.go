@@ -192,12 +192,12 @@ func lastObserved(event *eventsv1.Event) time.Time {
 	return event.Series.LastObservedTime.Time
 }
 
-func state(event *eventsv1.Event) string { return event.Annotations[series.AnnotationState] }
+func state(event *eventsv1.Event) string { return event.Labels[series.LabelState] }
 
 // finish marks an Event as Finished, as the process that wrote it would.
 func finish(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) *eventsv1.Event {
 	t.Helper()
-	patch := []byte(`{"metadata":{"annotations":{"` + series.AnnotationState + `":"Finished"}}}`)
+	patch := []byte(`{"metadata":{"labels":{"` + series.LabelState + `":"Finished"}}}`)
 	event, err := clients.EventsV1().Events(event.Namespace).Patch(t.Context(), event.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(t, err)
 	return event

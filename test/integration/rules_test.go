@@ -433,7 +433,7 @@ func wireRows() []wireRow {
 				e.Note, e.ReportingInstance = "95% full, 100%d\x00b\nc\u2028d", "a process / on Host_1"
 				e.ReportingController = "Example.COM/team/contrôleur x"
 				e.Regarding.Name = "System:Größe/a-.-b"
-				e.Annotations = m{"Example.COM/A": strings.Repeat("é", 1000), "empty": "", "not a key": "2", series.AnnotationState: "Finished"}
+				e.Annotations = m{"Example.COM/A": strings.Repeat("é", 1000), "empty": "", "not a key": "2", series.AnnotationHeartbeat: "1s"}
 			},
 			want: func(e *eventsv1.Event) {
 				e.ReportingController = "example.com/team-contr-leur-x"
@@ -522,7 +522,7 @@ func (row *wireRow) requireOnServer(t *testing.T, r *recording, want *eventsv1.E
 		t.Cleanup(func() { deleteEvent(t, r.clients, got) })
 	}
 	if count > 1 {
-		metav1.SetMetaDataAnnotation(&want.ObjectMeta, series.AnnotationState, "Ongoing")
+		metav1.SetMetaDataLabel(&want.ObjectMeta, series.LabelState, "Ongoing")
 	}
 	requireEvent(t, want, got)
 	requireNoOldFields(t, r.clients, got)

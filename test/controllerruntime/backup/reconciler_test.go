@@ -115,5 +115,5 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, object.UID, event.Regarding.UID)
 	assert.Equal(t, "no space left for 0 keys", event.Note)
 	assert.GreaterOrEqual(t, event.Series.Count, int32(2))
-	assert.Equal(t, "Ongoing", event.Annotations["eventseries.dev/state"])
+	assert.Equal(t, "Ongoing", event.Labels["eventseries.dev/state"])
 }
