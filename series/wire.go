@@ -55,9 +55,9 @@ const (
 	// it, by default.
 	FinishAfter = 6 * time.Minute
 
-	// maxHeartbeat is the longest heartbeat that FromEvent believes. Sums of it do not
+	// maxHeartbeat is the longest heartbeat that FromEvent accepts. Sums of it do not
 	// overflow.
-	maxHeartbeat = 365 * 24 * time.Hour
+	maxHeartbeat = 10 * 365 * 24 * time.Hour
 )
 
 // Series is a series at one time: what an Event says about it. The zero value is a
@@ -197,7 +197,7 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 //
 // The state is what the Event says; see [Series.StateAt]. An Event with `series` and
 // without a state, as client-go writes it, is Unknown. FromEvent ignores other labels,
-// and a heartbeat that is not a positive duration of at most a year.
+// and a heartbeat that is not a positive duration of at most ten years.
 func FromEvent(event *eventsv1.Event) (*Series, error) {
 	fail := func(format string, args ...any) (*Series, error) {
 		return nil, fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))
