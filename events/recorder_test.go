@@ -77,7 +77,7 @@ func TestAnnotations(t *testing.T) {
 
 		emit(map[string]string{"b": "2"})
 		w.flush(t)
-		want := map[string]string{"a": "1", "b": "2"}
+		want := map[string]string{"a": "1", "b": "2", series.AnnotationHeartbeat: "30m"}
 		assert.Equal(t, want, w.server.only(t).Annotations)
 
 		// An ongoing series takes annotations without an additional request.
@@ -101,7 +101,7 @@ func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 			w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
 		}
 		w.flush(t)
-		assert.Equal(t, map[string]string{"good": "1"}, w.server.only(t).Annotations)
+		assert.Equal(t, map[string]string{"good": "1", series.AnnotationHeartbeat: "30m"}, w.server.only(t).Annotations)
 		assert.EqualValues(t, 3, w.broadcaster.Stats().AnnotationsOmitted)
 		assert.Len(t, w.logs.with("without some of its annotations", "not good", "pod-0"), 1)
 		assert.Equal(t, before, annotations, "the caller's map is left alone")

@@ -142,7 +142,7 @@ func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Du
 	e.becomeLive(versionOf(event))
 	// The next heartbeat depends on the age of the count, not on that of the response.
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
-	st.flush = t.awaited(e)
+	st.promised, st.flush = w.Series.Heartbeat != 0, t.awaited(e)
 	t.planBeat(e)
 	isEarly := w.Kind == Heartbeat && t.interval(e) < t.opts.HeartbeatInterval
 	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount && !isEarly {

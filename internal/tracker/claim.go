@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -85,10 +86,16 @@ func (t *Tracker) isAlive(found *series.Series, now time.Time) bool {
 	case series.Singleton:
 		return now.Sub(found.First) < t.opts.FinishAfter
 	case series.Ongoing:
-		return now.Sub(found.Last) < t.opts.HeartbeatInterval+t.opts.FinishAfter
+		return now.Sub(found.Last) < t.aliveFor(found)
 	default:
 		return false
 	}
+}
+
+// aliveFor returns for how long after its last occurrence an ongoing series is alive,
+// as in series.StateAt. If FinishAfter is shorter than the default, so is this.
+func (t *Tracker) aliveFor(found *series.Series) time.Duration {
+	return cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + min(t.opts.FinishAfter, series.FinishAfter)
 }
 
 // began reports whether found begins as e does: the same Event, or one that e has
@@ -293,7 +300,7 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		t.wantSignpost(e, at) // whoever led here may have done so long ago
 	}
 	st.at, st.last, st.state, st.count = at, found.Last.UnixMicro(), found.State, found.Count
-	st.revision, st.flush = revision, false
+	st.revision, st.flush, st.promised = revision, false, found.Heartbeat == t.opts.promise()
 	if theirs > 0 || found.Count != count || found.State != e.spec.state {
 		// What the server knows may be half an hour old. Update it at once, or the next
 		// process takes the series for dead.
@@ -347,8 +354,9 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	e.becomeLive(versionNumber(found.Version))
 	st.count, st.state = found.Count, found.State
 	st.last = max(st.last, found.Last.UnixMicro())
-	st.revision, st.flush = 0, true
-	if found.Count >= count && found.State == e.spec.state {
+	st.revision, st.flush, st.promised = 0, true, found.Heartbeat == t.opts.promise()
+	corrects := found.State == series.Ongoing && e.life == accepting && !st.promised
+	if found.Count >= count && found.State == e.spec.state && !corrects {
 		st.revision, st.flush = revision, false // nothing to add
 	}
 	if ours {

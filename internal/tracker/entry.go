@@ -85,6 +85,7 @@ type status struct {
 	signpost  bool  // the Event under the base name is to lead here
 	baseOwner owner // of the Event under the base name; matters if this one has a unique name
 	vacated   bool  // the Event that had the name was gone when looked at
+	promised  bool  // the Event says Options.promise
 	renames   uint16
 }
 

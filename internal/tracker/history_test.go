@@ -400,5 +400,6 @@ func (h *history) stand(key string, name naming, begun time.Duration, unique nam
 		count = 2 + h.rng.IntN(10)
 		last += time.Duration(h.rng.Int64N(int64(h.now-first) + int64(2*time.Minute)))
 	}
-	h.do("stand %s %s %s x%d %s %s %s", key, name, state, count, first, last, successor)
+	heartbeat := oneOf(h.rng, 0, h.w.opts.HeartbeatInterval, otherHeartbeat)
+	h.do("stand %s %s %s x%d %s %s %s every%s", key, name, state, count, first, last, successor, heartbeat)
 }

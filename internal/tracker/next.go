@@ -45,6 +45,7 @@ type Write struct {
 	entry    *Entry
 	gate     heartbeat.Gate
 	patch    []byte        // if it is not that of Series
+	known    series.Series // the state and heartbeat that Version of Series has
 	revision uint64        // of the spec
 	at       time.Duration // when Next returned it
 }
@@ -62,7 +63,7 @@ func (w *Write) Patch() ([]byte, error) {
 	if w.patch != nil {
 		return w.patch, nil
 	}
-	return w.Series.Patch()
+	return w.Series.PatchSince(&w.known)
 }
 
 // need returns the kind of the next write of e, or none. Tracker.mu is held.
@@ -337,8 +338,11 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 		w.patch = metadataPatch(w.Series.Version, "annotations", series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
 	default:
 		e.status.last = w.Series.Last.UnixMicro()
-		if !w.Creates() {
-			w.Series.Version = versionText(e.status.version)
+		if !w.Creates() && e.status.version != 0 {
+			w.Series.Version, w.known.State = versionText(e.status.version), e.status.state
+			if e.status.promised {
+				w.known.Heartbeat = t.opts.promise()
+			}
 		}
 	}
 	t.classify(e)
@@ -372,6 +376,9 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 		First:       time.UnixMicro(e.spec.first),
 		Last:        time.UnixMicro(last),
 		Count:       e.spec.count,
+	}
+	if e.spec.state == series.Ongoing && e.life == accepting {
+		w.Series.Heartbeat = t.opts.promise()
 	}
 	w.Series.Namespace = t.namespace(&w.Series.Key)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/series"
 )
 
 // Scope says whose series a process continues.
@@ -39,12 +40,19 @@ type Options struct {
 
 // WithDefaults returns the options that o stands for.
 func (o Options) WithDefaults() Options {
-	o.FinishAfter = cmp.Or(o.FinishAfter, 6*time.Minute)
+	o.FinishAfter = cmp.Or(o.FinishAfter, series.FinishAfter)
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, max(o.EventTTL/2, 1))
 	o.Capacity = cmp.Or(o.Capacity, 65536)
 	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, metav1.NamespaceSystem)
 	return o
+}
+
+// promise returns the heartbeat for Events: the one with which series.StateAt takes no
+// series of this process for stale. A series that is quiet stays Ongoing for
+// FinishAfter, and readers allow for series.FinishAfter.
+func (o Options) promise() time.Duration {
+	return o.HeartbeatInterval + max(0, o.FinishAfter-series.FinishAfter)
 }
 
 func (o Options) intervals() heartbeat.Intervals {

@@ -764,7 +764,15 @@ func (e *told) hasTried(ev *toldEvent) bool {
 
 func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
 	return ev.State == series.Singleton && now+frac-ev.first < o.opts.FinishAfter ||
-		ev.State == series.Ongoing && now+frac-ev.last < o.opts.FinishAfter+o.opts.HeartbeatInterval
+		ev.State == series.Ongoing && now+frac-ev.last < o.opts.FinishAfter+promise(ev)
+}
+
+// promise is the time until the next write of ev.
+func promise(ev *toldEvent) time.Duration {
+	if ev.Heartbeat == 0 {
+		return 30 * time.Minute
+	}
+	return ev.Heartbeat
 }
 
 func isPossible(ev *toldEvent, now time.Duration) bool {
@@ -842,7 +850,7 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	e.changes++
 	o.isLive(e, ev.version)
 	e.knows = toldWrite{state: ev.State, count: ev.count, last: max(e.knows.last, ev.last)}
-	e.flush = ev.count < e.count || ev.State != e.state
+	e.flush = ev.count < e.count || ev.State != e.state || isOngoing(e) && isAccepting(e) && ev.Heartbeat != o.opts.HeartbeatInterval
 	if !e.flush {
 		e.knows.changes = e.changes
 	}
@@ -1042,7 +1050,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		e.last, e.at = cut(now-age), now-age
 	default:
 		e.last = cut(now)
-		left := min(o.opts.HeartbeatInterval, o.opts.HeartbeatInterval+o.opts.FinishAfter-age)
+		left := min(o.opts.HeartbeatInterval, promise(ev)+o.opts.FinishAfter-age)
 		e.beatAt = now + time.Duration(spread*float64(left))
 		e.at = e.beatAt - o.opts.HeartbeatInterval
 		e.beatAt = min(e.beatAt, now+o.interval(e))

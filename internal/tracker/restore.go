@@ -101,7 +101,7 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 		e.status.at = first
 	} else {
 		e.counter.occurred(at)
-		left := min(t.opts.HeartbeatInterval, t.opts.HeartbeatInterval+t.opts.FinishAfter-now.Sub(found.Last))
+		left := min(t.opts.HeartbeatInterval, t.aliveFor(found)-now.Sub(found.Last))
 		e.status.beatAt = t.jitter(e, at+t.opts.HeartbeatInterval)
 		if e.status.beatAt > at+left {
 			// The earlier process had another phase.

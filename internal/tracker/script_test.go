@@ -142,7 +142,7 @@ func runCommand(t *testing.T, p pair, now time.Duration, words []string) string 
 		return end(func() response { return p.w.fail(arg(1), failure(words[0]), now) })
 	case "refuse":
 		return end(func() response { return p.w.refuse(arg(1), DropReason(arg(2)), now) })
-	case "stand": // KEY NAME STATE xCOUNT FIRST LAST [SUCCESSOR]
+	case "stand": // KEY NAME STATE xCOUNT FIRST LAST [SUCCESSOR] [everyHEARTBEAT]
 		p.w.stand(arg(1), parseStand(t, words[2:]))
 		return p.w.server(arg(1))
 	case "stranger": // KEY NAME WHAT
@@ -190,6 +190,9 @@ func parseStand(t *testing.T, words []string) earlier {
 		count: parse(t, strconv.Atoi, strings.TrimPrefix(words[2], "x")),
 		first: parse(t, time.ParseDuration, words[3]),
 		last:  parse(t, time.ParseDuration, words[4]),
+	}
+	if every, ok := strings.CutPrefix(words[len(words)-1], "every"); ok {
+		at.heartbeat, words = parse(t, time.ParseDuration, every), words[:len(words)-1]
 	}
 	if len(words) > 5 {
 		successor := parseNaming(t, words[5])

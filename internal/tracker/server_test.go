@@ -100,6 +100,9 @@ func (s *server) do(w *Write) (r Result, ev *stored) {
 	ctx := context.Background()
 	if w.Creates() {
 		event, err := s.api.Create(ctx, w.Series.Event())
+		if err == nil {
+			s.checkMetadata(w, event)
+		}
 		return s.result(event, err), s.events[w.Series.Name]
 	}
 	patch, err := w.Patch()
@@ -115,6 +118,20 @@ func (s *server) do(w *Write) (r Result, ev *stored) {
 	event, err := s.api.Patch(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: w.Series.Namespace, Name: w.Series.Name}}, patch)
 	if err == nil {
 		s.compare(w, before, ev)
+	}
+	if err == nil && w.WritesSeries() {
+		s.checkMetadata(w, event)
+		for has, says := range map[string]bool{
+			series.LabelState:          before.Labels[series.LabelState] == event.Labels[series.LabelState],
+			series.AnnotationHeartbeat: before.Annotations[series.AnnotationHeartbeat] == event.Annotations[series.AnnotationHeartbeat],
+		} {
+			if says && !s.versionless && bytes.Contains(patch, []byte(has)) {
+				s.t.Errorf("%s of %s says again what the server knows: %s", w.Kind, w.Series.Name, patch)
+			}
+		}
+		if s.versionless && !bytes.Contains(patch, []byte(series.LabelState)) {
+			s.t.Errorf("%s of %s says no state, and the Event may have changed: %s", w.Kind, w.Series.Name, patch)
+		}
 	}
 	return s.result(event, err), ev
 }
@@ -136,6 +153,17 @@ func (s *server) result(event *eventsv1.Event, err error) (r Result) {
 		s.t.Errorf("invalid request: %v", err)
 	}
 	return r
+}
+
+// checkMetadata complains if an Event does not say the state and the heartbeat that w
+// was to write.
+func (s *server) checkMetadata(w *Write, event *eventsv1.Event) {
+	s.t.Helper()
+	found, err := series.FromEvent(event)
+	require.NoError(s.t, err)
+	if found.State != w.Series.State || w.Series.Heartbeat > 0 && found.Heartbeat != w.Series.Heartbeat {
+		s.t.Errorf("%s of %s leaves it %s every %s", w.Kind, w.Series.Name, found.State, found.Heartbeat)
+	}
 }
 
 // compare complains about a patch that no recorder should send.
@@ -172,6 +200,9 @@ func (s *server) meddle(ev *stored, n int, state series.State, at time.Time) {
 	found.Version = ""
 	found.Count += int32(n)
 	found.State = state
+	if n%2 > 0 {
+		found.Heartbeat = otherHeartbeat
+	}
 	if n > 0 {
 		last := max(sinceStart(at), sinceStart(found.Last))
 		if last = last.Truncate(time.Millisecond) + s.mark; last < sinceStart(found.Last) {
@@ -220,8 +251,12 @@ type earlier struct {
 	state       series.State
 	count       int
 	first, last time.Duration
+	heartbeat   time.Duration
 	successor   *naming
 }
+
+// otherHeartbeat is the heartbeat of other processes, if they have another one.
+const otherHeartbeat = 20 * time.Minute
 
 // strangeness says what is wrong with the Event of a stranger.
 type strangeness string
@@ -238,7 +273,7 @@ var strangenesses = []strangeness{clash, garbage, future, hijack}
 func (at *earlier) event(k *series.Key, instance string) *eventsv1.Event {
 	s := series.Series{
 		Key: *k, Instance: instance, State: at.state, Namespace: "ns", Name: at.name.of(k), Note: "before",
-		First: start.Add(at.first).Truncate(time.Microsecond), Last: start.Add(at.last).Truncate(time.Microsecond), Count: int32(at.count),
+		First: start.Add(at.first).Truncate(time.Microsecond), Last: start.Add(at.last).Truncate(time.Microsecond), Count: int32(at.count), Heartbeat: at.heartbeat,
 	}
 	event := s.Event()
 	if at.successor != nil {

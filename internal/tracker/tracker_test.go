@@ -612,3 +612,24 @@ func TestRestoreWithoutALimit(t *testing.T) {
 	restored, _ := tr.Restore(found, start)
 	assert.True(t, restored)
 }
+
+// Readers never take an Ongoing series for stale, however rarely it occurs.
+func TestHeartbeatIsAPromise(t *testing.T) {
+	for finishAfter, promise := range map[time.Duration]time.Duration{6 * time.Minute: 30 * time.Minute, 20 * time.Minute: 44 * time.Minute} {
+		tr := New(Options{FinishAfter: finishAfter}, start)
+		observe(tr, testKey("a"), start, Occurrence{}, Occurrence{})
+		says := &write(t, tr, start, Create).Series
+		for now := start; now.Before(start.Add(5 * time.Hour)); now = now.Add(time.Minute) {
+			if now.Sub(start)%(finishAfter-time.Minute) == 0 {
+				observe(tr, testKey("a"), now, Occurrence{})
+			}
+			tr.Advance(now)
+			assert.Equal(t, series.Ongoing, says.StateAt(now), "%s after the last occurrence that is known", now.Sub(says.Last))
+			if w, _, ok := tr.Next(now); ok {
+				tr.Apply(w, Result{}, now)
+				says = &w.Series
+			}
+			assert.Equal(t, promise, says.Heartbeat)
+		}
+	}
+}

@@ -556,6 +556,9 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) *E
 	if (write.Series.Count < 2) != (write.Series.State == series.Singleton) {
 		w.t.Errorf("%s: a series of %d is %s", w.label(e), write.Series.Count, write.Series.State)
 	}
+	if promises := write.Series.Heartbeat == w.opts.HeartbeatInterval; promises != (write.Series.State == series.Ongoing && e.life == accepting) {
+		w.t.Errorf("%s: %s with heartbeat %s", w.label(e), write.Series.State, write.Series.Heartbeat)
+	}
 	name, ok := nameOf(&write.Series.Key, write.Series.Name)
 	if !ok || write.Series.Namespace != "ns" {
 		w.t.Errorf("%s writes %s/%s", w.label(e), write.Series.Namespace, write.Series.Name)
@@ -907,10 +910,11 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		delete(w.unsure, e)
 	case e.life == accepting && found.State == series.Ongoing:
 		at := w.tracker.offset(now)
-		left := min(w.opts.HeartbeatInterval, w.opts.HeartbeatInterval+w.opts.FinishAfter-now.Sub(found.Last))
+		left := min(w.opts.HeartbeatInterval, cmp.Or(found.Heartbeat, 30*time.Minute)+w.opts.FinishAfter-now.Sub(found.Last))
 		require.LessOrEqual(w.t, e.status.beatAt, at+left)
 		e.status.beatAt = at + time.Duration(spread*float64(left))
 		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
+		e.status.beatAt = min(e.status.beatAt, at+w.tracker.interval(e))
 		w.tracker.schedule(e, at)
 	}
 	if !existed {
