@@ -51,6 +51,7 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 	logger := b.logger().WithValues("reportingController", id.controller, "namespace", namespace)
 	opts := metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("reportingController", id.controller).String(),
+		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
 		Limit:         pageSize,
 	}
 	backoff := wait.Backoff{Duration: relistFirst, Factor: 2, Jitter: retryJitter, Steps: math.MaxInt32, Cap: relistMax}

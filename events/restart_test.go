@@ -99,6 +99,28 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// The server leaves out what has ended, so that takes no pages.
+func TestEndedSeriesAreNotListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		first := startOn(t, s.server, s, Options{SkipList: true})
+		for pod := range 3 {
+			first.emit(pod)
+			first.emit(pod)
+		}
+		time.Sleep(finishAfter)
+		first.emit(3) // a singleton
+		first.emit(4)
+		first.emit(4)
+		first.flush(t)
+		first.kill()
+		second := startOn(t, s.server, s, Options{})
+		second.list()
+		assert.Equal(t, 1, s.requestsOf("list"), "a page has room for two")
+		assert.EqualValues(t, 2, second.broadcaster.Stats().Restored)
+	})
+}
+
 // Each identity lists once, when it emits its first event. The missing permission is
 // logged once.
 func TestListIsForbidden(t *testing.T) {
