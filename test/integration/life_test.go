@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -60,7 +61,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 		return last
 	}
 	want := &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Labels: map[string]string{series.LabelRelatedUID: string(node.UID)}},
 		ReportingController: controller,
 		ReportingInstance:   r.instance,
 		Action:              "Restarting",
@@ -92,7 +93,8 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.EqualValues(t, 2, ongoing.Series.Count)
 	second.requireContains(t, ongoing.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
-	want.Labels = map[string]string{series.LabelState: "Ongoing"}
+	want.Labels[series.LabelState] = "Ongoing"
+	want.Annotations = map[string]string{series.AnnotationHeartbeat: "1s"}
 	requireWanted(ongoing)
 	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
@@ -112,7 +114,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.EqualValues(t, emitted, finished.Series.Count)
 	last.requireContains(t, finished.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, finished.EventTime)
-	want.Labels = map[string]string{series.LabelState: "Finished"}
+	want.Labels[series.LabelState] = "Finished"
 	requireWanted(finished)
 	history.requireStates(t, "", "Ongoing", "Finished")
 
@@ -140,6 +142,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	assert.Regexp(t, `^`+singleton.Name+`\.[0-9a-f]{1,16}$`, next.Name)
 	again.requireContains(t, next.EventTime)
 	want.Annotations = nil
+	delete(want.Labels, series.LabelState)
 	assert.Nil(t, next.Series)
 	requireWanted(next)
 	assert.Equal(t, 2, r.requests.count("create", resource))
@@ -170,6 +173,77 @@ func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 	got.DeprecatedSource, got.DeprecatedCount = corev1.EventSource{}, 0
 	got.DeprecatedFirstTimestamp, got.DeprecatedLastTimestamp = metav1.Time{}, metav1.Time{}
 	require.Equal(t, want, got)
+}
+
+// TestLabelsSelectEvents lists by labels, as kubectl get events -l does, in both API
+// groups. The role permits no more than create, patch, and list in one of them.
+func TestLabelsSelectEvents(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		sink     newSink
+		resource string
+	}{
+		"events.k8s.io": {eventsSink, eventsResource},
+		"core":          {coreSink, coreResource},
+		"either":        {eitherSink, coreResource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace, clients, clock := apiserver.Namespace(t), apiserver.Clientset(t), clocktesting.NewFakeClock(time.Now())
+			a := accountIn(namespace)
+			a.setRole(t, clients, map[string][]string{row.resource: {"create", "patch", "list"}})
+			opts := events.Options{Clock: clock, ReportingInstance: "test-" + namespace}
+			r := startRecording(t, row.sink, a.config(apiserver.Config(t)), opts)
+			once, looping, ended := podIn(namespace, "once"), podIn(namespace, "looping"), podIn(namespace, "ended")
+			emit(r.recorder(), once, 1)
+			emit(r.recorder(), ended, 2)
+			r.flush(t)
+			clock.Step(3 * time.Minute)
+			occur := func(r *recording) {
+				r.recorder().Eventf(looping, once, corev1.EventTypeNormal, "Tested", "Testing", "it was tested")
+			}
+			occur(r)
+			occur(r)
+			r.flush(t)
+			clock.Step(4 * time.Minute)
+			awaitFinished(t, clients, namespace, ended.UID)
+			requireSelected := func(selector string, want ...string) {
+				t.Helper()
+				opts := metav1.ListOptions{LabelSelector: selector}
+				newer, err := clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), opts)
+				require.NoError(t, err)
+				core, err := clients.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), opts)
+				require.NoError(t, err)
+				found := map[string][]string{}
+				for _, event := range newer.Items {
+					found[event.Namespace] = append(found[event.Namespace], event.Regarding.Name)
+				}
+				assert.ElementsMatch(t, want, found[namespace], selector)
+				clear(found)
+				for _, event := range core.Items {
+					found[event.Namespace] = append(found[event.Namespace], event.InvolvedObject.Name)
+				}
+				assert.ElementsMatch(t, want, found[namespace], "%s in core/v1", selector)
+			}
+			requireSelected("eventseries.dev/state=Ongoing", "looping")
+			requireSelected("eventseries.dev/state=Finished", "ended")
+			requireSelected("!eventseries.dev/state", "once")
+			requireSelected("eventseries.dev/state notin (Finished,Unknown)", "looping", "once")
+			requireSelected("eventseries.dev/related-uid="+string(once.UID), "looping")
+			assert.Equal(t, "30m", eventAbout(t, clients, namespace, looping.UID).Annotations[series.AnnotationHeartbeat])
+
+			// The next process has another heartbeat.
+			r.Shutdown()
+			opts.HeartbeatInterval = 20 * time.Minute
+			r = startRecording(t, row.sink, a.config(apiserver.Config(t)), opts)
+			occur(r)
+			r.flush(t)
+			event := eventAbout(t, clients, namespace, looping.UID)
+			assert.Equal(t, 3, occurrences(event))
+			assert.Equal(t, "20m", event.Annotations[series.AnnotationHeartbeat])
+			requireSelected("eventseries.dev/state=Ongoing", "looping")
+		})
+	}
 }
 
 func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {

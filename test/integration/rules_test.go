@@ -523,6 +523,10 @@ func (row *wireRow) requireOnServer(t *testing.T, r *recording, want *eventsv1.E
 	}
 	if count > 1 {
 		metav1.SetMetaDataLabel(&want.ObjectMeta, series.LabelState, "Ongoing")
+		metav1.SetMetaDataAnnotation(&want.ObjectMeta, series.AnnotationHeartbeat, "30m")
+	}
+	if want.Related != nil && want.Related.UID != "" {
+		metav1.SetMetaDataLabel(&want.ObjectMeta, series.LabelRelatedUID, string(want.Related.UID))
 	}
 	requireEvent(t, want, got)
 	requireNoOldFields(t, r.clients, got)
