@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/reference"
 
 	eventseries "github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 )
 
 type emission struct {
@@ -87,6 +88,7 @@ type unknown struct{ corev1.Pod }
 //     process finds the Event.
 //   - Events about cluster-scoped objects are in kube-system, not in default.
 //     [eventseries.Options.ClusterNamespace] changes that.
+//   - A label has the UID of the related object.
 //   - References have no resourceVersion, or else every change of an object would
 //     start another Event.
 func TestEventsAreEqual(t *testing.T) {
@@ -116,6 +118,10 @@ func TestEventsAreEqual(t *testing.T) {
 				if want.Related != nil {
 					want.Related.ResourceVersion = ""
 				}
+				if got.Related != nil {
+					assert.Equal(t, map[string]string{series.LabelRelatedUID: string(got.Related.UID)}, got.Labels)
+				}
+				got.Labels, got.ManagedFields = want.Labels, want.ManagedFields
 				assert.True(t, want.EventTime.Equal(&got.EventTime), "no time has passed")
 				got.EventTime = want.EventTime
 				assert.Equal(t, want, got)
