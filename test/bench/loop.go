@@ -45,6 +45,9 @@ type Loop struct {
 	Series    int  `json:"series"`
 	Heartbeat int  `json:"heartbeat"`
 	Last      int  `json:"last"`
+	// Stored is the size of an Event at the end as protobuf, without managedFields. If
+	// there are several Events, it is the mean.
+	Stored int `json:"stored"`
 }
 
 // MeasureLoop records a hot loop in virtual time, with the recorder's own sink and a
@@ -52,7 +55,7 @@ type Loop struct {
 func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.Duration) Loop {
 	t.Helper()
 	var sent []request
-	occurrences := 0
+	occurrences, stored := 0, 0
 	synctest.Test(t, func(*testing.T) {
 		w := &wire{began: time.Now(), events: make(map[string][]byte)}
 		r := newProgram(name, w.clients())
@@ -67,10 +70,10 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 			time.Sleep(every)
 		}
 		time.Sleep(20 * time.Minute) // these requests count, too
-		sent = w.sent()
+		sent, stored = w.sent(), w.stored()
 		r.close()
 	})
-	l := Loop{Recorder: name, Updated: updated, Every: every, Duration: duration, Occurrences: occurrences}
+	l := Loop{Recorder: name, Updated: updated, Every: every, Duration: duration, Occurrences: occurrences, Stored: stored}
 	l.count(sent)
 	return l
 }
@@ -126,6 +129,7 @@ type wire struct {
 	mu       sync.Mutex
 	began    time.Time
 	events   map[string][]byte // by path
+	version  int
 	requests []request
 }
 
@@ -148,6 +152,19 @@ func (w *wire) sent() []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.requests)
+}
+
+// stored returns the mean size of the Events.
+func (w *wire) stored() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	size := 0
+	for _, event := range w.events {
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(event, nil, nil)
+		must(err)
+		size += o.(interface{ Size() int }).Size()
+	}
+	return size / len(w.events)
 }
 
 // RoundTrip records and answers a request.
@@ -182,8 +199,7 @@ func (w *wire) answer(method, at string, body []byte) (answer []byte, code int) 
 		must(err)
 		answer, err = json.Marshal(o)
 		must(err)
-		w.events[path.Join(at, object.GetName())] = answer
-		return answer, http.StatusCreated
+		return w.store(path.Join(at, object.GetName()), answer), http.StatusCreated
 	case http.MethodPatch:
 		event, ok := w.events[at]
 		if !ok {
@@ -191,9 +207,17 @@ func (w *wire) answer(method, at string, body []byte) (answer []byte, code int) 
 		}
 		answer, err := jsonpatch.MergePatch(event, body)
 		must(err)
-		w.events[at] = answer
-		return answer, http.StatusOK
+		return w.store(at, answer), http.StatusOK
 	default:
 		panic("bench: unexpected " + method)
 	}
+}
+
+// store stores an Event with a resourceVersion as long as in a cluster in use.
+func (w *wire) store(at string, event []byte) []byte {
+	w.version++
+	event, err := jsonpatch.MergePatch(event, fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, 100_000_000+w.version))
+	must(err)
+	w.events[at] = event
+	return event
 }
