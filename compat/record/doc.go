@@ -56,7 +56,7 @@
 //
 //   - Events also have the fields of events.k8s.io/v1: eventTime, series, action, which is
 //     the reason, and reportingInstance, which is "<component>-<host name>" if the source
-//     has no host. An annotation contains the state of a series.
+//     has no host. A label contains the state of a series.
 //   - The API server requires a qualified name as reportingComponent. The broadcaster
 //     repairs others, and logs that. The component of leader election, "<host name>_<UUID>",
 //     becomes compat.LeaderElection. source.component stays as it is.

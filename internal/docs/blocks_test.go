@@ -122,13 +122,15 @@ func TestBlockCheck(t *testing.T) {
 
 // testOf maps the commands that are not targets of make to the tests that run them.
 var testOf = map[string]string{
-	"kubectl apply -f events.yaml": "TestFlowControlManifest",
-	`kubectl auth can-i create events.events.k8s.io -n shop --as system:serviceaccount:backup-system:backup-controller`:                                  "TestMigratedProgram",
-	`kubectl auth can-i patch events.events.k8s.io -n shop --as system:serviceaccount:backup-system:backup-controller`:                                   "TestMigratedProgram",
-	`kubectl get events -n shop --field-selector reportingComponent=backup-controller`:                                                                   "TestMigratedProgram",
-	`kubectl get events.events.k8s.io -n shop -o 'custom-columns=REASON:.reason,COUNT:.series.count,STATE:.metadata.annotations.eventseries\.dev/state'`: "TestMigratedProgram",
-	`kubectl get --raw /metrics | grep 'apiserver_request_total{.*group="events.k8s.io".*resource="events"'`:                                             "TestMigratedProgram",
-	`kubectl get --raw /metrics | grep 'apiserver_flowcontrol_dispatched_requests_total.*flow_schema="eventseries"'`:                                     "TestFlowControlManifest",
+	"kubectl apply -f events.yaml":                                                                                                                  "TestFlowControlManifest",
+	"kubectl get events -A -l eventseries.dev/state=Ongoing":                                                                                        "TestLabelsSelectEvents",
+	"kubectl get events -A -l 'eventseries.dev/state notin (Finished,Unknown)'":                                                                     "TestLabelsSelectEvents",
+	`kubectl auth can-i create events.events.k8s.io -n shop --as system:serviceaccount:backup-system:backup-controller`:                             "TestMigratedProgram",
+	`kubectl auth can-i patch events.events.k8s.io -n shop --as system:serviceaccount:backup-system:backup-controller`:                              "TestMigratedProgram",
+	`kubectl get events -n shop --field-selector reportingComponent=backup-controller`:                                                              "TestMigratedProgram",
+	`kubectl get events.events.k8s.io -n shop -o 'custom-columns=REASON:.reason,COUNT:.series.count,STATE:.metadata.labels.eventseries\.dev/state'`: "TestMigratedProgram",
+	`kubectl get --raw /metrics | grep 'apiserver_request_total{.*group="events.k8s.io".*resource="events"'`:                                        "TestMigratedProgram",
+	`kubectl get --raw /metrics | grep 'apiserver_flowcontrol_dispatched_requests_total.*flow_schema="eventseries"'`:                                "TestFlowControlManifest",
 }
 
 var (
