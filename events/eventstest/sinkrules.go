@@ -522,10 +522,11 @@ func (s *sinkTest) lister() (events.EventLister, map[string]*eventsv1.Event) {
 // maxPages is the number of pages after which List is expected to have ended.
 const maxPages = 10_000
 
-// list lists the Events of the controller of created in a namespace page by page. It
-// checks that those of created in this namespace are among them, and returns these.
+// list lists the Events of the controller of created in a namespace page by page, with
+// the selectors of a recorder. It checks that those of created in this namespace are
+// among them, and returns these.
 func (s *sinkTest) list(lister events.EventLister, created map[string]*eventsv1.Event, namespace string, limit int64) []*eventsv1.Event {
-	opts := metav1.ListOptions{Limit: limit}
+	opts := metav1.ListOptions{Limit: limit, LabelSelector: series.LabelState + " notin (Finished,Unknown)"}
 	for _, event := range created {
 		opts.FieldSelector = fields.OneTermEqualSelector("reportingController", event.ReportingController).String()
 	}

@@ -312,6 +312,9 @@ func brokenSinks() map[string]map[string]func(*call) {
 			"by another field": before("list", func(c *call) {
 				c.opts.FieldSelector = strings.ReplaceAll(c.opts.FieldSelector, "reportingController", "reason")
 			}),
+			"by another label": before("list", func(c *call) {
+				c.opts.LabelSelector = strings.ReplaceAll(c.opts.LabelSelector, "notin", "in")
+			}),
 			"nothing": instead("list", func(*call) {}),
 		},
 		"List returns whole Events": {
