@@ -1,13 +1,66 @@
 package query
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// hashDigits is the length of the hash in the name of an Event of this project.
+const hashDigits = 16
+
+// ownKey returns the key of an Event of this project. k is the key with the reporting
+// instance and without a note. The name contains a hash of the key, so it tells which
+// of both the recorder's key has. ok is false if another recorder chose the name.
+func ownKey(name, note string, k series.Key) (_ series.Key, ok bool) {
+	if !hasHash(name) {
+		return k, false // saves most Events of other recorders the hashes
+	}
+	instance := k.ReportingInstance
+	for _, k.Note = range []string{"", note, series.CombinedPrefix} {
+		for _, k.ReportingInstance = range []string{instance, ""} {
+			if k.Named(name) {
+				return k, true
+			}
+		}
+	}
+	k.Note, k.ReportingInstance = "", instance
+	return k, false
+}
+
+// hasHash reports whether name ends like a base name or a unique name: with a hash, or
+// with a hash and a time.
+func hasHash(name string) bool {
+	parts := strings.Split(name, ".")
+	n := len(parts)
+	return len(parts[n-1]) == hashDigits || n > 1 && len(parts[n-2]) == hashDigits
+}
 
 // SameKey reports whether two series have the same key, so that the later one is a
 // successor of the earlier one.
 //
 // In Events of this project, the name tells whether the key contains the reporting
-// instance and the note. In those of the legacy recorder it contains both.
-func SameKey(a, b *Item) bool { return false }
+// instance and the note. In those of other recorders it contains the instance, and in those
+// of the legacy recorder the note, too.
+func SameKey(a, b *Item) bool { return keyOf(a) == keyOf(b) }
+
+func keyOf(i *Item) series.Key {
+	switch i.Recorder {
+	case Eventseries:
+		k, _ := ownKey(i.Name, i.Note, i.Key)
+		return k
+	case ToolsRecord, Other:
+		k := i.Key
+		k.Note = i.Note
+		return k
+	default:
+		return i.Key
+	}
+}
 
 // Chain is the series of one key that the server still has, in order of time.
 type Chain struct {
@@ -19,7 +72,29 @@ type Chain struct {
 	Successors []*Item
 }
 
-// Chain reads the predecessors and the successors of a series.
+// Chain reads the predecessors and the successors of a series: all Events with the
+// same key, whatever their names are. See [SameKey].
 func (r *Reader) Chain(ctx context.Context, item *Item) (*Chain, error) {
-	return &Chain{Item: item}, nil
+	q := Query{
+		Namespaces:    []string{item.Namespace},
+		Controllers:   []string{item.Controller()},
+		FieldSelector: fields.Set{"regarding.kind": item.Key.Regarding.Kind, "regarding.name": item.Key.Regarding.Name, "reason": item.Key.Reason, "type": item.Key.Type}.String(),
+		At:            item.At,
+	}
+	chain := &Chain{Item: item}
+	for other, err := range r.List(ctx, q) {
+		switch {
+		case err != nil:
+			return nil, err
+		case other.Name == item.Name || !SameKey(item, other):
+		case other.First.Before(item.First):
+			chain.Predecessors = append(chain.Predecessors, other)
+		default:
+			chain.Successors = append(chain.Successors, other)
+		}
+	}
+	byFirst := func(a, b *Item) int { return a.First.Compare(b.First) }
+	slices.SortFunc(chain.Predecessors, byFirst)
+	slices.SortFunc(chain.Successors, byFirst)
+	return chain, nil
 }

@@ -1,14 +1,22 @@
 package query
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/series"
 )
 
-// Recorder says which recorder wrote an Event, as far as its fields tell.
+// legacyHeartbeat is how often the legacy recorder updates the Event of an ongoing
+// series at least: its spam filter passes one event per object in 5 minutes.
+const legacyHeartbeat = 5 * time.Minute
+
+// Recorder says which recorder wrote an Event, as far as the Event tells.
 type Recorder string
 
 const (
@@ -18,16 +26,17 @@ const (
 	// eventTime and says no state.
 	ToolsEvents Recorder = "tools/events"
 	// ToolsRecord is the legacy recorder k8s.io/client-go/tools/record, or another one
-	// that writes count, firstTimestamp, and lastTimestamp.
+	// that writes count, firstTimestamp, or lastTimestamp.
 	ToolsRecord Recorder = "tools/record"
 	// Other is a recorder that writes none of these times.
 	Other Recorder = "other"
 )
 
-// Item is an Event as a series at one time. Its memory is its own.
+// Item is an Event as a series at one time.
 type Item struct {
 	// Series is the series that the Event describes. Series.State is the state at At:
-	// a stale series is [series.Unknown].
+	// a stale series is [series.Unknown]. For a legacy Event, the key has the deprecated
+	// source as reporting controller and reporting instance.
 	series.Series
 	// Event is the Event as read, without managed fields unless
 	// [Options.ManagedFields] is set. An Event that was read through core/v1 is
@@ -44,7 +53,7 @@ type Item struct {
 	// Event next: the time of the next heartbeat. It is zero for other series.
 	NextWrite time.Time
 	// StaleAt is when an ongoing series becomes Unknown unless its recorder updates
-	// the Event before. If it is not after At, the series is stale since then. It is
+	// the Event before. If it is before At, the series is stale since then. It is
 	// zero for series that are neither ongoing nor stale.
 	StaleAt time.Time
 	// Problem says what is malformed in the Event; nil if nothing is. The other fields
@@ -53,25 +62,177 @@ type Item struct {
 }
 
 // FromEvent returns an Event of any recorder as a series, with its state at a given
-// time. It never fails: see [Item.Problem]. The result refers to event.
+// time. The table in the package documentation says how. It never fails: see
+// [Item.Problem]. The result keeps event.
 func FromEvent(event *eventsv1.Event, at time.Time) *Item {
-	return &Item{Event: event, At: at}
+	n := normalize(event)
+	s, err := series.FromEvent(&n.event)
+	if err != nil { // normalize leaves nothing to reject
+		s = &series.Series{Namespace: event.Namespace, Name: event.Name, Version: event.ResourceVersion, Note: event.Note}
+		n.problems = append(n.problems, err)
+	}
+	s.First, s.Last, s.Count = n.first, n.last, n.count
+	item := &Item{Series: *s, Event: event, At: at, Stated: n.stated}
+	if len(n.problems) > 0 {
+		item.Problem = fmt.Errorf("query: event %s/%s: %w", event.Namespace, event.Name, errors.Join(n.problems...))
+	}
+	item.Recorder = recorderOf(event, &s.Key)
+
+	switch {
+	case n.stated != series.Singleton:
+		item.State = n.stated
+	case n.count > 1:
+		item.State = series.Ongoing
+	default:
+		item.State = series.Singleton
+	}
+	if item.State == series.Ongoing {
+		if item.Heartbeat == 0 {
+			item.Heartbeat = n.heartbeat
+		}
+		item.NextWrite = item.Last.Add(item.Heartbeat)
+		item.StaleAt = item.NextWrite.Add(series.FinishAfter)
+		item.State = item.StateAt(at)
+	}
+	return item
+}
+
+// normalized is an Event of any recorder in the form that [series.FromEvent] reads.
+type normalized struct {
+	event       eventsv1.Event // shares memory with the original
+	first, last time.Time      // zero only if the Event has no time at all
+	count       int32
+	stated      series.State  // Singleton if the Event says none
+	heartbeat   time.Duration // if the Event does not say it
+	problems    []error
+}
+
+func (n *normalized) problem(format string, args ...any) {
+	n.problems = append(n.problems, fmt.Errorf(format, args...))
+}
+
+// normalize takes count and times of an Event from where its recorder writes them.
+func normalize(event *eventsv1.Event) *normalized {
+	n := &normalized{event: *event, count: 1, heartbeat: series.DefaultHeartbeat}
+	legacyFirst, legacyLast := event.DeprecatedFirstTimestamp.Time, event.DeprecatedLastTimestamp.Time
+	n.first = firstSet(event.EventTime.Time, legacyFirst, legacyLast)
+	switch {
+	case event.Series != nil:
+		n.count, n.last = event.Series.Count, event.Series.LastObservedTime.Time
+		if n.last.IsZero() {
+			n.problem("no series.lastObservedTime")
+			n.last = legacyLast
+		}
+		if n.count < 2 {
+			n.problem("series.count is %d", n.count)
+		}
+	case event.DeprecatedCount != 0:
+		n.count, n.last, n.heartbeat = event.DeprecatedCount, legacyLast, legacyHeartbeat
+		if n.count < 1 {
+			n.problem("count is %d", n.count)
+		}
+	default:
+		n.last = legacyLast
+	}
+	n.count = max(n.count, 1)
+	n.first = firstSet(n.first, n.last, event.CreationTimestamp.Time)
+	n.last = firstSet(n.last, n.first)
+	switch early := n.first.Sub(n.last); {
+	case early <= 0:
+	case early < time.Second:
+		n.last = n.first // lastTimestamp has no fractions of a second
+	default:
+		n.problem("the last time %s is before the first, %s", n.last.UTC().Format(time.RFC3339Nano), n.first.UTC().Format(time.RFC3339Nano))
+		n.first, n.last = n.last, n.first
+	}
+
+	said, isSaid := event.Labels[series.LabelState]
+	state, ok := series.ParseState(said)
+	switch {
+	case isSaid && (!ok || state == series.Singleton):
+		n.problem("label %s is %q", series.LabelState, said)
+	case isSaid && n.count < 2:
+		n.problem("label %s is %q, but there is no series", series.LabelState, said)
+		n.stated = state
+	default:
+		n.stated = state
+	}
+
+	// series.FromEvent reads these fields. The caller replaces what it makes of them.
+	n.event.Labels = nil
+	n.event.EventTime = metav1.NewMicroTime(firstSet(n.first, time.Unix(0, 0)))
+	n.event.Series = nil
+	if n.count > 1 {
+		n.event.Series = &eventsv1.EventSeries{Count: n.count, LastObservedTime: metav1.NewMicroTime(firstSet(n.last, time.Unix(0, 0)))}
+	}
+	if event.ReportingController == "" {
+		n.event.ReportingController = event.DeprecatedSource.Component
+	}
+	if event.ReportingInstance == "" {
+		n.event.ReportingInstance = event.DeprecatedSource.Host
+	}
+	return n
+}
+
+// firstSet returns the first time that is not zero.
+func firstSet(times ...time.Time) time.Time {
+	for _, t := range times {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// recorderOf returns the kind of recorder that wrote an Event with a key.
+func recorderOf(event *eventsv1.Event, key *series.Key) Recorder {
+	for k := range event.Labels {
+		if strings.HasPrefix(k, series.AnnotationPrefix) {
+			return Eventseries
+		}
+	}
+	switch {
+	case !event.EventTime.IsZero():
+		if _, ours := ownKey(event.Name, event.Note, *key); ours {
+			return Eventseries
+		}
+		return ToolsEvents
+	case event.DeprecatedCount != 0 || !event.DeprecatedFirstTimestamp.IsZero() || !event.DeprecatedLastTimestamp.IsZero():
+		return ToolsRecord
+	default:
+		return Other
+	}
 }
 
 // Rate returns the occurrences per second: (Count−1) / (Last−First). It is 0 if that
 // is not defined, as for a singleton.
-func (i *Item) Rate() float64 { return 0 }
+func (i *Item) Rate() float64 { return rate(int64(i.Count), i.First, i.Last) }
+
+func rate(count int64, first, last time.Time) float64 {
+	if d := last.Sub(first); count > 1 && d > 0 {
+		return float64(count-1) / d.Seconds()
+	}
+	return 0
+}
 
 // Stale reports whether the series is Unknown because its recorder missed the time of
 // a heartbeat, so nobody knows whether it still goes on. It is stale since
 // [Item.StaleAt].
-func (i *Item) Stale() bool { return false }
+func (i *Item) Stale() bool { return i.State == series.Unknown && !i.StaleAt.IsZero() }
 
 // Controller returns the controller that reported the Event: reportingController, or
 // the component of the deprecated source if that is empty.
-func (i *Item) Controller() string { return "" }
+func (i *Item) Controller() string { return i.Key.ReportingController }
 
 // Successor returns the name of the Event that continues the key of this Event, as the
 // annotation [series.AnnotationSuccessor] says, and the time at which the recorder
-// renewed that annotation. name is empty if there is none.
-func (i *Item) Successor() (name string, renewed time.Time) { return "", time.Time{} }
+// renewed that annotation. name is empty if there is none; renewed is zero if the
+// annotation has no valid time.
+func (i *Item) Successor() (name string, renewed time.Time) {
+	name, at, _ := strings.Cut(i.Event.Annotations[series.AnnotationSuccessor], " ")
+	renewed, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return name, time.Time{}
+	}
+	return name, renewed
+}

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +24,11 @@ type Query struct {
 	// Role is the role that the objects have in the Events. The zero value is
 	// [RegardingOrRelated].
 	Role Role
+	// RelatedByLabel finds the Events in which an object with a UID is the related one by
+	// the label [series.LabelRelatedUID], by which the server selects. That is fast, but
+	// only the recorder of this project writes the label. An object without UID is not
+	// found as the related one.
+	RelatedByLabel bool
 	// Controllers are the values of [Item.Controller].
 	Controllers []string
 	// Reasons, Actions, and Types are the values of the fields of the Event.
@@ -50,7 +57,7 @@ const (
 	// Regarding is the object that the Event is about. The server selects by it.
 	Regarding
 	// Related is the second object of the Event. The server cannot select by it, so
-	// the Reader lists all Events.
+	// the Reader lists all Events, unless [Query.RelatedByLabel] is set.
 	Related
 )
 
@@ -84,9 +91,58 @@ func ObjectOf(ref series.Reference) Object {
 	}
 }
 
-// Matches reports whether the object of ref is o.
-func (o Object) Matches(ref series.Reference) bool { return false }
+// Matches reports whether ref refers to the object.
+func (o Object) Matches(ref series.Reference) bool {
+	return !ref.IsZero() &&
+		(o.UID == "" || o.UID == ref.UID || isNode(ref.Kind, o.Kind) && string(ref.UID) == ref.Name && o.Name == ref.Name) &&
+		(o.Name == "" || o.Name == ref.Name) &&
+		(o.Kind == "" || o.Kind == ref.Kind) &&
+		(o.Namespace == "" || o.Namespace == ref.Namespace) &&
+		(!o.ClusterScoped || ref.Namespace == "") &&
+		(o.APIVersion == "" || ref.APIVersion == "" || groupOf(o.APIVersion) == groupOf(ref.APIVersion))
+}
 
-// Matches reports whether the query selects an item. [Query.FieldSelector] and
-// [Query.LabelSelector] are up to the server: Matches ignores them.
-func (q *Query) Matches(item *Item) bool { return false }
+// isNode reports whether both kinds are that of Nodes, to which the kubelet refers with the
+// name as UID.
+func isNode(a, b string) bool { return a == "Node" && b == "Node" }
+
+// groupOf returns the group of an apiVersion.
+func groupOf(apiVersion string) string {
+	group, _, hasGroup := strings.Cut(apiVersion, "/")
+	if !hasGroup {
+		return ""
+	}
+	return group
+}
+
+// Matches reports whether the query selects an item. It ignores [Query.Namespaces],
+// [Query.FieldSelector], and [Query.LabelSelector], which the server applies.
+func (q *Query) Matches(item *Item) bool {
+	return contains(q.States, item.State) &&
+		contains(q.Types, item.Key.Type) &&
+		contains(q.Reasons, item.Key.Reason) &&
+		contains(q.Actions, item.Key.Action) &&
+		contains(q.Controllers, item.Controller()) &&
+		(len(q.Objects) == 0 || slices.ContainsFunc(q.Objects, func(o Object) bool { return q.concerns(item, o) })) &&
+		q.inTime(item)
+}
+
+// contains reports whether wanted is empty or contains got.
+func contains[T comparable](wanted []T, got T) bool {
+	return len(wanted) == 0 || slices.Contains(wanted, got)
+}
+
+// concerns reports whether an object has the role of the query in an item.
+func (q *Query) concerns(item *Item, o Object) bool {
+	return q.Role != Related && o.Matches(item.Key.Regarding) || q.Role != Regarding && o.Matches(item.Key.Related)
+}
+
+// inTime reports whether an item is between Since and Until. An ongoing series lasts
+// until the time of its state, although its Event names an earlier time.
+func (q *Query) inTime(item *Item) bool {
+	last := item.Last
+	if item.State == series.Ongoing && item.At.After(last) {
+		last = item.At
+	}
+	return (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
+}

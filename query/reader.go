@@ -2,8 +2,13 @@ package query
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"sync/atomic"
 
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/utils/clock"
@@ -20,7 +25,7 @@ type Clients interface {
 
 // Options configure a [Reader]. The zero value has the defaults.
 //
-// The Reader calls the functions from the goroutine that reads the results, and not
+// The Reader calls the functions from the goroutine that reads the results, so not
 // concurrently within one query.
 type Options struct {
 	// PageSize is the number of Events per request of a list. If 0, it is
@@ -33,8 +38,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// OnProgress, if set, is called after each page of a list.
 	OnProgress func(Progress)
-	// OnWarning, if set, is called for what makes a result incomplete without failing
-	// it: a [PermissionError] for one of several namespaces, or a watch that is interrupted.
+	// OnWarning, if set, is called for what makes a result incomplete or late without
+	// failing it: a [*PermissionError] for one of several namespaces, or an error that
+	// interrupts a watch until it is retried.
 	OnWarning func(error)
 }
 
@@ -53,29 +59,61 @@ type Progress struct {
 // not serve or not permit that. Create one with [NewReader]. It is safe for concurrent
 // use if the functions in [Options] are.
 type Reader struct {
-	clients Clients
-	opts    Options
+	opts Options
+	// groups are events.k8s.io/v1 and core/v1.
+	groups [2]group
+	// unserved says that the server does not serve events.k8s.io/v1.
+	unserved atomic.Bool
 }
 
 // NewReader returns a Reader that uses the given clients.
 func NewReader(clients Clients, opts Options) *Reader {
-	return &Reader{clients: clients, opts: opts}
+	if opts.PageSize == 0 {
+		opts.PageSize = DefaultPageSize
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.OnProgress == nil {
+		opts.OnProgress = func(Progress) {}
+	}
+	if opts.OnWarning == nil {
+		opts.OnWarning = func(error) {}
+	}
+	return &Reader{opts: opts, groups: [2]group{eventsGroup(clients.EventsV1()), coreGroup(clients.CoreV1())}}
 }
 
 // List lists the series that q selects. It requests pages while the caller iterates,
 // so its memory is bounded by the page size. The order is that of the server: by
-// namespace and name; see [Sort].
+// namespace and name, unless it takes several requests; see [Sort].
 //
 // If the list fails, List yields one error and stops. It is a [*PermissionError] if
 // the server denies all requests. If it denies some of them, List yields the other
 // series and calls [Options.OnWarning].
 func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
-	return func(yield func(*Item, error) bool) {}
+	return func(yield func(*Item, error) bool) {
+		requests, err := q.plan(true)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l := &lister{reader: r, query: &q}
+		err = l.run(ctx, requests, func(item *Item) bool { return !q.Matches(item) || yield(item, nil) })
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
 }
 
 // Get returns the series of the Event with a name. It needs the permission to list
 // Events, and not the one to get them. The error is NotFound (apierrors.IsNotFound) if
 // the Event does not exist.
 func (r *Reader) Get(ctx context.Context, namespace, name string) (*Item, error) {
-	return nil, nil
+	selector := fields.OneTermEqualSelector("metadata.name", name).String()
+	for item, err := range r.List(ctx, Query{Namespaces: []string{namespace}, FieldSelector: selector}) {
+		if err != nil || item.Name == name {
+			return item, err
+		}
+	}
+	return nil, apierrors.NewNotFound(eventsv1.Resource("events"), name)
 }

@@ -1,17 +1,28 @@
 package query
 
-import "iter"
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
 
-// Order is an order of series. Items that are equal in it are ordered by namespace
-// and name.
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// Order is an order of series. Items that are equal in it keep the order of the list.
 type Order string
 
 const (
-	ByState      Order = "state"      // ongoing first, then Unknown, Finished, Singleton; the latest first
+	ByState      Order = "state"      // ongoing first, then Unknown, Finished, and Singleton; the latest first
 	ByLast       Order = "last"       // the latest occurrence first
 	ByFirst      Order = "first"      // the earliest first occurrence first
-	ByCount      Order = "count"      // the highest count first
-	ByRate       Order = "rate"       // the highest rate first
+	ByCount      Order = "count"      // the highest count first, then the latest
+	ByRate       Order = "rate"       // the highest rate first, then the latest
 	ByType       Order = "type"       // Warnings first, the latest first
 	ByReason     Order = "reason"     // alphabetically, the latest first
 	ByObject     Order = "object"     // by namespace, kind, and name of the regarding object, the latest first
@@ -24,15 +35,115 @@ func Orders() []Order {
 	return []Order{ByState, ByLast, ByFirst, ByCount, ByRate, ByType, ByReason, ByObject, ByController, ByName}
 }
 
-// Sort returns the items in an order. If limit is positive, it returns the first limit
-// items only. It reads all items before it yields the first, and needs about 0.7 kB for
-// each one, or for each of 2×limit. If reading fails, it yields one error.
+// SortKey is what [Order.Key] keeps of an item.
+type SortKey struct {
+	text   string
+	number float64
+	time   int64 // in microseconds
+}
+
+// Key returns what the order compares, for [SortBy].
+func (o Order) Key(i *Item) SortKey {
+	key := SortKey{time: -i.Last.UnixMicro()}
+	switch o {
+	case ByState:
+		key.number = float64(slices.Index([]series.State{series.Ongoing, series.Unknown, series.Finished, series.Singleton}, i.State))
+	case ByFirst:
+		key.time = i.First.UnixMicro()
+	case ByCount:
+		key.number = -float64(i.Count)
+	case ByRate:
+		key.number = -i.Rate()
+	case ByType:
+		key.text = i.Key.Type
+		if key.text == corev1.EventTypeWarning {
+			key.number = -1
+		}
+	case ByReason:
+		key.text = i.Key.Reason
+	case ByObject:
+		key.text = strings.Join([]string{i.Key.Regarding.Namespace, i.Key.Regarding.Kind, i.Key.Regarding.Name}, "\x00")
+	case ByController:
+		key.text = i.Controller()
+	case ByName:
+		key.text, key.time = i.Namespace+"\x00"+i.Name, 0
+	}
+	return key
+}
+
+// Compare compares two keys of the same order like [cmp.Compare].
+func (k SortKey) Compare(other SortKey) int {
+	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text), cmp.Compare(k.time, other.time))
+}
+
+// Sort returns the items in an order. An order that is not in [Orders] is [ByLast]. If limit is
+// positive, it returns the first limit items only. It reads all items before it yields the
+// first. It keeps the Events encoded, which needs about 0.7 kB for each of them, or for each of
+// 2×limit. If reading fails, it yields one error.
 func Sort(items iter.Seq2[*Item, error], order Order, limit int) iter.Seq2[*Item, error] {
-	return items
+	return SortBy(items, order.Key, SortKey.Compare, limit)
 }
 
 // SortBy is [Sort] with a key of the caller: key returns what to keep of an item, and
 // compare compares two keys like [cmp.Compare].
 func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare func(a, b K) int, limit int) iter.Seq2[*Item, error] {
-	return items
+	return func(yield func(*Item, error) bool) {
+		type entry struct {
+			key   K
+			n     int // position in items
+			at    time.Time
+			event packed
+		}
+		var entries []entry
+		sort := func() {
+			slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(compare(a.key, b.key), cmp.Compare(a.n, b.n)) })
+			if limit > 0 && len(entries) > limit {
+				clear(entries[limit:])
+				entries = entries[:limit]
+			}
+		}
+		n := 0
+		for item, err := range items {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			event, err := pack(item.Event)
+			if err != nil {
+				yield(nil, fmt.Errorf("query: sort event %s/%s: %w", item.Namespace, item.Name, err))
+				return
+			}
+			entries = append(entries, entry{key(item), n, item.At, event})
+			n++
+			if limit > 0 && len(entries) >= 2*max(limit, minSort) {
+				sort()
+			}
+		}
+		sort()
+		for i := range entries {
+			item, err := entries[i].event.item(entries[i].at)
+			entries[i] = entry{} // free the memory as soon as possible
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// minSort bounds how often [SortBy] sorts to drop what is beyond a small limit.
+const minSort = 64
+
+// packed is an Event in about a third of its memory.
+type packed []byte
+
+func pack(event *eventsv1.Event) (packed, error) { return event.Marshal() }
+
+// item decodes an Event and returns the series at a time.
+func (p packed) item(at time.Time) (*Item, error) {
+	event := &eventsv1.Event{}
+	if err := event.Unmarshal(p); err != nil {
+		return nil, err
+	}
+	event.SetGroupVersionKind(eventKind)
+	return FromEvent(event, at), nil
 }

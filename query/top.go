@@ -1,8 +1,12 @@
 package query
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"time"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // Dimension is what [Top] groups series by.
@@ -39,17 +43,91 @@ type Group struct {
 	OngoingRate float64
 }
 
-// Rate returns the occurrences of the group per second: (Occurrences−1) / (Last−First), or 0 if that is
-// not defined.
-func (g *Group) Rate() float64 { return 0 }
+// Rate returns the occurrences of the group per second: (Occurrences−1) /
+// (Last−First), or 0 if that is not defined.
+func (g *Group) Rate() float64 { return rate(g.Occurrences, g.First, g.Last) }
 
 // LoopShare returns the share of the occurrences that belong to series of more than one,
 // from 0 to 1.
-func (g *Group) LoopShare() float64 { return 0 }
+func (g *Group) LoopShare() float64 {
+	if g.Occurrences == 0 {
+		return 0
+	}
+	return float64(g.InSeries) / float64(g.Occurrences)
+}
+
+func (g *Group) add(i *Item) {
+	g.Events++
+	g.Occurrences += int64(i.Count)
+	if i.Count > 1 {
+		g.InSeries += int64(i.Count)
+	}
+	if i.State == series.Ongoing {
+		g.Ongoing++
+		g.OngoingRate += i.Rate()
+	}
+	if g.Events == 1 || i.First.Before(g.First) {
+		g.First = i.First
+	}
+	if g.Events == 1 || i.Last.After(g.Last) {
+		g.Last = i.Last
+	}
+}
 
 // Top adds up items by the given dimensions, and returns the groups with the most
-// occurrences first. It keeps nothing of the items but the groups. If reading fails, it
-// returns the error and the groups so far.
+// occurrences first. Without dimensions, it returns one group. It keeps nothing of the
+// items but the groups. If reading fails, it returns the error and the groups so far.
 func Top(items iter.Seq2[*Item, error], by ...Dimension) ([]Group, error) {
-	return nil, nil
+	type values [6]string // one per dimension; more arguments repeat some
+	by = by[:min(len(by), len(values{}))]
+	groups := make(map[values]*Group)
+	var failed error
+	for item, err := range items {
+		if err != nil {
+			failed = err
+			break
+		}
+		var v values
+		for i, dimension := range by {
+			v[i] = dimension.value(item)
+		}
+		group := groups[v]
+		if group == nil {
+			group = &Group{Values: slices.Clone(v[:len(by)])}
+			groups[v] = group
+		}
+		group.add(item)
+	}
+	sorted := make([]Group, 0, len(groups))
+	for _, group := range groups {
+		sorted = append(sorted, *group)
+	}
+	slices.SortFunc(sorted, func(a, b Group) int {
+		return cmp.Or(-cmp.Compare(a.Occurrences, b.Occurrences), -cmp.Compare(a.Events, b.Events), slices.Compare(a.Values, b.Values))
+	})
+	return sorted, failed
+}
+
+// value returns the value of an item.
+func (d Dimension) value(i *Item) string {
+	switch d {
+	case PerController:
+		return i.Controller()
+	case PerReason:
+		return i.Key.Reason
+	case PerNamespace:
+		return i.Namespace
+	case PerObject:
+		object := i.Key.Regarding.Kind + "/" + i.Key.Regarding.Name
+		if namespace := i.Key.Regarding.Namespace; namespace != "" {
+			object = namespace + "/" + object
+		}
+		return object
+	case PerAction:
+		return i.Key.Action
+	case PerType:
+		return i.Key.Type
+	default:
+		return ""
+	}
 }

@@ -1,0 +1,172 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// maxRestarts is how often the server can forget the version of a list without progress
+// in between.
+const maxRestarts = 5
+
+// eventKind is the type of Events.
+var eventKind = eventsv1.SchemeGroupVersion.WithKind("Event")
+
+// errStopped says that the caller of an iterator stopped.
+var errStopped = errors.New("query: stopped")
+
+// lister carries out the requests of one query, one after another.
+type lister struct {
+	reader *Reader
+	query  *Query
+	events int      // how many Events were read
+	done   []listed // the requests so far, without denied ones
+}
+
+// listed is a request that was carried out.
+type listed struct {
+	request
+	group   *group // that served it
+	version string // resourceVersion of the list
+}
+
+// run lists the pages of all requests, and visits each Event once. It returns errStopped
+// if visit returns false.
+func (l *lister) run(ctx context.Context, requests []request, visit func(*Item) bool) error {
+	var denials []error
+	for len(requests) > 0 {
+		r := requests[0]
+		requests = requests[1:]
+		group, version, err := l.list(ctx, &r, visit)
+		var denied *PermissionError
+		switch {
+		case err == nil:
+			l.done = append(l.done, listed{r, group, version})
+		case errors.As(err, &denied):
+			if !r.optional {
+				denials = append(denials, err)
+			}
+			requests = append(r.instead, requests...)
+		default:
+			return err
+		}
+	}
+	if len(l.done) == 0 && len(denials) > 0 {
+		return denials[len(denials)-1] // the narrowest
+	}
+	for _, err := range denials {
+		l.reader.opts.OnWarning(err)
+	}
+	l.reader.opts.OnProgress(Progress{Events: l.events, Done: true})
+	return nil
+}
+
+// list carries out a request through the first group that the server serves and permits.
+func (l *lister) list(ctx context.Context, r *request, visit func(*Item) bool) (by *group, version string, err error) {
+	visited := 0
+	err = l.reader.through("list", r.namespace, func(g *group) error {
+		by = g
+		version, err = l.pages(ctx, g, r, func(event *eventsv1.Event) bool {
+			visited++
+			item := l.reader.item(l.query, event)
+			return !l.claims(r, item) || visit(item)
+		})
+		if visited > 0 && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
+			return fmt.Errorf("after %d events: %v", l.events, err) // not wrapped: the other group would repeat Events
+		}
+		return err
+	})
+	return by, version, err
+}
+
+// claims reports whether an item belongs to a request and to no earlier one.
+func (l *lister) claims(r *request, item *Item) bool {
+	if !r.covers(item) {
+		return false
+	}
+	for i := range l.done {
+		if l.done[i].covers(item) {
+			return false
+		}
+	}
+	return true
+}
+
+// pages lists the pages of a request and visits each Event once. It returns the version of
+// the list. The list shows one version of the server, unless it takes so long that the
+// server forgets that version: then the rest is from a later one.
+func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*eventsv1.Event) bool) (version string, err error) {
+	opts := r.options(g, true)
+	opts.Limit = max(l.reader.opts.PageSize, 0)
+	last, restarts := "", 0 // key of the last Event, and restarts since then
+	for {
+		page, err := g.list(ctx, r.namespace, opts)
+		switch {
+		case err == nil:
+		case opts.Continue != "" && apierrors.IsResourceExpired(err) && restarts < maxRestarts:
+			// The server offers a token for the rest. Without one, begin again and skip
+			// what was visited.
+			restarts++
+			opts.Continue = restartToken(err)
+			continue
+		case last == "" && apierrors.IsBadRequest(err) && opts.FieldSelector != r.options(g, false).FieldSelector:
+			// An old server, or one that is not kube-apiserver, knows fewer fields.
+			opts.FieldSelector = r.options(g, false).FieldSelector
+			continue
+		default:
+			return "", err
+		}
+		l.events += len(page.Items)
+		for i := range page.Items {
+			event := &page.Items[i]
+			key := event.Namespace + "/" + event.Name
+			if restarts > 0 && key <= last {
+				continue
+			}
+			last, restarts = key, 0
+			if !visit(event) {
+				return "", errStopped
+			}
+		}
+		progress := Progress{Events: l.events, Remaining: -1}
+		if n := page.RemainingItemCount; n != nil {
+			progress.Remaining = *n
+		} else if page.Continue == "" {
+			progress.Remaining = 0
+		}
+		l.reader.opts.OnProgress(progress)
+		if page.Continue == "" {
+			return page.ResourceVersion, nil
+		}
+		opts.Continue = page.Continue
+	}
+}
+
+// restartToken returns the token with which the server continues an expired list at its
+// present version, or an empty string.
+func restartToken(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Continue
+	}
+	return ""
+}
+
+// item returns an Event of a response as a series. The result shares no memory with the
+// response, which can be large.
+func (r *Reader) item(q *Query, event *eventsv1.Event) *Item {
+	own := *event
+	own.SetGroupVersionKind(eventKind) // which Events in a list lack
+	if !r.opts.ManagedFields {
+		own.ManagedFields = nil
+	}
+	at := q.At
+	if at.IsZero() {
+		at = r.opts.Clock.Now()
+	}
+	return FromEvent(&own, at)
+}

@@ -1,0 +1,288 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// maxObjectRequests is up to how many objects have a request each. For more of them,
+// the Reader lists all Events of a namespace.
+const maxObjectRequests = 8
+
+// clusterNamespaces are where Events about cluster-scoped objects are: the API server
+// accepts no other namespace for them.
+var clusterNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
+
+// request selects Events on the server: a list or a watch in one namespace.
+type request struct {
+	namespace string // empty for all namespaces
+	// fields are the values that are derived from the query, and userFields the selector
+	// of the caller. Both have the names of events.k8s.io/v1.
+	fields     fields.Set
+	userFields fields.Selector
+	labels     labels.Selector
+	// instead are narrower requests for a user who may not list all namespaces.
+	instead []request
+	// optional says that a denial is no news, because that of a broader request was reported.
+	optional bool
+}
+
+// covers reports whether the server returns an item for the request, as far as the query
+// determines that. An item belongs to the first request of a plan that covers it.
+func (r *request) covers(item *Item) bool {
+	return (r.namespace == "" || r.namespace == item.Namespace) &&
+		r.fields.AsSelector().Matches(fields.Set{
+			"regarding.kind":      item.Event.Regarding.Kind,
+			"regarding.namespace": item.Event.Regarding.Namespace,
+			"regarding.name":      item.Event.Regarding.Name,
+			"regarding.uid":       string(item.Event.Regarding.UID),
+			"reason":              item.Event.Reason,
+			"type":                item.Event.Type,
+			"reportingController": item.Event.ReportingController,
+		}) &&
+		r.labels.Matches(labels.Set(item.Event.Labels))
+}
+
+// plan returns requests that together return all Events that q selects, and as few others as
+// the server's selectors permit. byState permits to select by the label of the state, which
+// changes during the life of an Event.
+func (q *Query) plan(byState bool) ([]request, error) {
+	userFields, err := fields.ParseSelector(q.FieldSelector)
+	if err != nil {
+		return nil, fmt.Errorf("query: field selector %q: %w", q.FieldSelector, err)
+	}
+	userFields, err = userFields.Transform(eventsField)
+	if err != nil {
+		return nil, fmt.Errorf("query: field selector %q: %w", q.FieldSelector, err)
+	}
+	userLabels, err := labels.Parse(q.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("query: label selector %q: %w", q.LabelSelector, err)
+	}
+	if byState {
+		userLabels = userLabels.DeepCopySelector().Add(stateRequirements(q.States)...)
+	}
+
+	var requests []request
+	for _, base := range q.objectRequests() {
+		base.userFields = userFields
+		base.labels = base.labels.Add(requirementsOf(userLabels)...)
+		if len(q.Reasons) == 1 { // the server knows no alternatives
+			base.fields["reason"] = q.Reasons[0]
+		}
+		if len(q.Types) == 1 {
+			base.fields["type"] = q.Types[0]
+		}
+		if len(q.Controllers) != 1 {
+			requests = append(requests, base)
+			continue
+		}
+		// Legacy recorders of before Kubernetes 1.27 leave reportingController empty.
+		for _, controller := range []string{q.Controllers[0], ""} {
+			one := base
+			one.fields = maps.Clone(base.fields)
+			one.fields["reportingController"] = controller
+			requests = append(requests, one)
+		}
+	}
+	return spread(requests, q.Namespaces), nil
+}
+
+// objectRequests returns the requests for the objects of a query. The namespace is that of the
+// objects.
+func (q *Query) objectRequests() []request {
+	var requests []request
+	everything := func(namespace string) request {
+		return request{namespace: namespace, fields: fields.Set{}, labels: labels.NewSelector()}
+	}
+	scan := len(q.Objects) == 0 || len(q.Objects) > maxObjectRequests || q.Role != Regarding && !q.RelatedByLabel
+	if scan {
+		all := everything("")
+		if len(q.Objects) > 0 {
+			for _, namespace := range q.likelyNamespaces() {
+				all.instead = append(all.instead, everything(namespace))
+			}
+		}
+		if q.Role == Regarding && len(all.instead) > 0 {
+			return all.instead // the only namespaces that Events about the objects can be in
+		}
+		return []request{all}
+	}
+	for _, o := range q.Objects {
+		if q.Role != Related {
+			for _, namespace := range o.namespaces() {
+				r := everything(namespace)
+				r.fields = o.fields()
+				requests = append(requests, r)
+			}
+		}
+		if q.Role != Regarding && o.UID != "" && len(validation.IsValidLabelValue(string(o.UID))) == 0 {
+			r := everything("")
+			r.labels = r.labels.Add(requirement(series.LabelRelatedUID, selection.Equals, string(o.UID)))
+			for _, namespace := range q.likelyNamespaces() {
+				narrow := r
+				narrow.namespace = namespace
+				r.instead = append(r.instead, narrow)
+			}
+			requests = append(requests, r)
+		}
+	}
+	return requests
+}
+
+// namespaces returns the namespaces that Events about the object can be in.
+func (o Object) namespaces() []string {
+	switch {
+	case o.Namespace != "":
+		return []string{o.Namespace}
+	case o.ClusterScoped:
+		return clusterNamespaces
+	default:
+		return []string{""}
+	}
+}
+
+// likelyNamespaces returns the namespaces of the objects, and those of Events about
+// cluster-scoped objects. It returns none if an object can be in any namespace.
+func (q *Query) likelyNamespaces() []string {
+	found := sets.New[string]()
+	for _, o := range q.Objects {
+		found.Insert(o.namespaces()...)
+	}
+	if found.Has("") {
+		return nil
+	}
+	if q.Role != Regarding {
+		found.Insert(clusterNamespaces...)
+	}
+	return sets.List(found)
+}
+
+// fields selects Events about the object. It leaves out the UID of Nodes: see [Object.UID].
+func (o Object) fields() fields.Set {
+	set := fields.Set{}
+	for field, value := range map[string]string{
+		"regarding.kind": o.Kind, "regarding.namespace": o.Namespace, "regarding.name": o.Name, "regarding.uid": string(o.UID),
+	} {
+		if value != "" && (field != "regarding.uid" || !isNode(o.Kind, o.Kind)) {
+			set[field] = value
+		}
+	}
+	return set
+}
+
+// spread repeats requests for each of the given namespaces, if there are any. It leaves
+// out requests for other namespaces, and repeated ones.
+func spread(requests []request, namespaces []string) []request {
+	if len(namespaces) == 0 || slices.Contains(namespaces, "") {
+		return unique(requests)
+	}
+	var narrowed []request
+	for _, namespace := range namespaces {
+		for _, r := range requests {
+			if r.namespace == "" || r.namespace == namespace {
+				r.namespace, r.instead = namespace, nil
+				narrowed = append(narrowed, r)
+			}
+		}
+	}
+	return unique(narrowed)
+}
+
+func unique(requests []request) []request {
+	seen := sets.New[string]()
+	return slices.DeleteFunc(requests, func(r request) bool {
+		id := strings.Join([]string{r.namespace, r.fields.AsSelector().String(), r.labels.String()}, "\x00")
+		had := seen.Has(id)
+		seen.Insert(id)
+		return had
+	})
+}
+
+// stateRequirements selects the labels with which an Event can have one of the wanted
+// states. A series that says Ongoing can be stale, and a series without a label can have any
+// state but Finished.
+func stateRequirements(wanted []series.State) []labels.Requirement {
+	if len(wanted) == 0 {
+		return nil
+	}
+	can := sets.New[string]()
+	unlabeled := false
+	for _, state := range wanted {
+		can.Insert(state.String())
+		if state == series.Unknown {
+			can.Insert(series.Ongoing.String())
+		}
+		unlabeled = unlabeled || state != series.Finished
+	}
+	if !unlabeled {
+		return []labels.Requirement{requirement(series.LabelState, selection.Equals, series.Finished.String())}
+	}
+	cannot := sets.New(series.Ongoing.String(), series.Finished.String(), series.Unknown.String()).Difference(can)
+	if len(cannot) == 0 {
+		return nil
+	}
+	return []labels.Requirement{requirement(series.LabelState, selection.NotIn, sets.List(cannot)...)} // also selects Events without the label
+}
+
+// requirement returns a requirement for a label. Its key and values are valid.
+func requirement(key string, op selection.Operator, values ...string) labels.Requirement {
+	r, err := labels.NewRequirement(key, op, values)
+	if err != nil {
+		panic(err)
+	}
+	return *r
+}
+
+func requirementsOf(s labels.Selector) []labels.Requirement {
+	requirements, _ := s.Requirements()
+	return requirements
+}
+
+// options returns the selectors of a request for a group. Without the derived selector, the
+// server returns more than necessary.
+func (r *request) options(g *group, derived bool) metav1.ListOptions {
+	selectors := []fields.Selector{r.userFields}
+	if derived {
+		selectors = append(selectors, r.fields.AsSelector())
+	}
+	var terms []string
+	for _, selector := range selectors {
+		translated, err := selector.Transform(g.field)
+		if err != nil { // g.field returns no errors
+			panic(err)
+		}
+		if !translated.Empty() {
+			terms = append(terms, translated.String())
+		}
+	}
+	return metav1.ListOptions{FieldSelector: strings.Join(terms, ","), LabelSelector: r.labels.String()}
+}
+
+// eventsField returns the name of a field of core/v1 in events.k8s.io/v1.
+func eventsField(field, value string) (string, string, error) {
+	if sub, ok := strings.CutPrefix(field, "involvedObject."); ok {
+		return "regarding." + sub, value, nil
+	}
+	return cmp.Or(map[string]string{"reportingComponent": "reportingController"}[field], field), value, nil
+}
+
+// coreField returns the name of a field of events.k8s.io/v1 in core/v1.
+func coreField(field, value string) (string, string, error) {
+	if sub, ok := strings.CutPrefix(field, "regarding."); ok {
+		return "involvedObject." + sub, value, nil
+	}
+	return cmp.Or(map[string]string{"reportingController": "reportingComponent"}[field], field), value, nil
+}
