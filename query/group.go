@@ -141,7 +141,7 @@ func (r *Reader) through(verb, namespace string, request func(*group) error) err
 		switch {
 		case apierrors.IsForbidden(err):
 			if denied == nil {
-				denied = &PermissionError{Verb: verb, Group: g.resource.Group, Resource: g.resource.Resource, Namespace: namespace, Err: err}
+				denied = g.denied(verb, namespace, err)
 			}
 		case apierrors.IsNotFound(err): // the server lists Events of a namespace that does not exist, so it is the group
 			if i == 0 {
@@ -158,6 +158,11 @@ func (r *Reader) through(verb, namespace string, request func(*group) error) err
 		return denied
 	}
 	return fmt.Errorf("query: the server serves Events neither in events.k8s.io/v1 nor in core/v1: %w", missing)
+}
+
+// denied returns the error of a request that the server denies.
+func (g *group) denied(verb, namespace string, err error) error {
+	return &PermissionError{Verb: verb, Group: g.resource.Group, Resource: g.resource.Resource, Namespace: namespace, Err: err}
 }
 
 // where names a namespace in a message.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +24,13 @@ var errStopped = errors.New("query: stopped")
 type lister struct {
 	reader *Reader
 	query  *Query
-	events int      // how many Events were read
-	done   []listed // the requests so far, without denied ones
+	// begin, if set, is called when the list of a request begins, and again when it begins
+	// anew because the server has forgotten its version. Then visit sees Events again.
+	// Otherwise, the rest of the list is from a later version.
+	begin    func()
+	progress func(Progress)
+	events   int      // how many Events were read
+	done     []listed // the requests so far, without denied ones
 }
 
 // listed is a request that was carried out.
@@ -61,7 +67,7 @@ func (l *lister) run(ctx context.Context, requests []request, visit func(*Item) 
 	for _, err := range denials {
 		l.reader.opts.OnWarning(err)
 	}
-	l.reader.opts.OnProgress(Progress{Events: l.events, Done: true})
+	l.progress(Progress{Events: l.events, Done: true})
 	return nil
 }
 
@@ -73,7 +79,7 @@ func (l *lister) list(ctx context.Context, r *request, visit func(*Item) bool) (
 		version, err = l.pages(ctx, g, r, func(event *eventsv1.Event) bool {
 			visited++
 			item := l.reader.item(l.query, event)
-			return !l.claims(r, item) || visit(item)
+			return !r.covers(item) || !l.belongs(item, len(l.done)) || visit(item)
 		})
 		if visited > 0 && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
 			return fmt.Errorf("after %d events: %v", l.events, err) // not wrapped: the other group would repeat Events
@@ -83,39 +89,39 @@ func (l *lister) list(ctx context.Context, r *request, visit func(*Item) bool) (
 	return by, version, err
 }
 
-// claims reports whether an item belongs to a request and to no earlier one.
-func (l *lister) claims(r *request, item *Item) bool {
-	if !r.covers(item) {
-		return false
-	}
-	for i := range l.done {
-		if l.done[i].covers(item) {
-			return false
-		}
-	}
-	return true
+// belongs reports whether no request before n covers an item, so that an item of two
+// requests is visited once.
+func (l *lister) belongs(item *Item, n int) bool {
+	return !slices.ContainsFunc(l.done[:n], func(r listed) bool { return r.covers(item) })
 }
 
 // pages lists the pages of a request and visits each Event once. It returns the version of
-// the list. The list shows one version of the server, unless it takes so long that the
-// server forgets that version: then the rest is from a later one.
+// the list.
 func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*eventsv1.Event) bool) (version string, err error) {
-	opts := r.options(g, true)
+	opts := r.options(g)
 	opts.Limit = max(l.reader.opts.PageSize, 0)
 	last, restarts := "", 0 // key of the last Event, and restarts since then
 	for {
+		if l.begin != nil && opts.Continue == "" {
+			last = ""
+			l.begin()
+		}
 		page, err := g.list(ctx, r.namespace, opts)
 		switch {
 		case err == nil:
 		case opts.Continue != "" && apierrors.IsResourceExpired(err) && restarts < maxRestarts:
-			// The server offers a token for the rest. Without one, begin again and skip
-			// what was visited.
+			// The server offers a token for the rest at its present version. Without one,
+			// begin anew and skip what was visited.
 			restarts++
-			opts.Continue = restartToken(err)
+			opts.Continue = ""
+			if l.begin == nil {
+				opts.Continue = restartToken(err)
+			}
 			continue
-		case last == "" && apierrors.IsBadRequest(err) && opts.FieldSelector != r.options(g, false).FieldSelector:
+		case last == "" && apierrors.IsBadRequest(err) && len(r.fields) > 0 && !r.unselected:
 			// An old server, or one that is not kube-apiserver, knows fewer fields.
-			opts.FieldSelector = r.options(g, false).FieldSelector
+			r.unselected = true
+			opts.FieldSelector = r.options(g).FieldSelector
 			continue
 		default:
 			return "", err
@@ -127,7 +133,10 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 			if restarts > 0 && key <= last {
 				continue
 			}
-			last, restarts = key, 0
+			last = key
+			if l.begin == nil {
+				restarts = 0
+			}
 			if !visit(event) {
 				return "", errStopped
 			}
@@ -138,7 +147,7 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 		} else if page.Continue == "" {
 			progress.Remaining = 0
 		}
-		l.reader.opts.OnProgress(progress)
+		l.progress(progress)
 		if page.Continue == "" {
 			return page.ResourceVersion, nil
 		}

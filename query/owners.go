@@ -2,14 +2,21 @@ package query
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/pager"
 )
 
 // Owners follows owner references, such as those from a Pod to its ReplicaSet and its
-// Deployment.
+// Deployment. It is safe for concurrent use.
 type Owners struct {
 	// Metadata reads the metadata of objects. It is required.
 	Metadata metadata.Interface
@@ -23,17 +30,169 @@ type Owners struct {
 	PageSize int64
 }
 
-// DefaultDependents returns the built-in kinds that controllers create for other
-// objects: ReplicaSet, StatefulSet, DaemonSet, Job, Pod, PersistentVolumeClaim, and so on.
-func DefaultDependents() []schema.GroupVersionKind { return nil }
+// DefaultDependents returns the built-in kinds that controllers create for other objects and
+// emit events about: the workloads, and the Pods and PersistentVolumeClaims that belong to them.
+func DefaultDependents() []schema.GroupVersionKind {
+	core := schema.GroupVersion{Version: "v1"}
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	batch := schema.GroupVersion{Group: "batch", Version: "v1"}
+	return []schema.GroupVersionKind{
+		apps.WithKind("Deployment"), apps.WithKind("ReplicaSet"), apps.WithKind("StatefulSet"), apps.WithKind("DaemonSet"),
+		core.WithKind("ReplicationController"), batch.WithKind("CronJob"), batch.WithKind("Job"),
+		core.WithKind("Pod"), core.WithKind("PersistentVolumeClaim"),
+	}
+}
 
 // Follow returns object with its UID, then its owners and theirs, and then its dependents and
-// theirs, for [Query.Objects]. Each one is selected by its UID.
+// theirs, for [Query.Objects]. Each one is selected by its UID. The object requires a kind and a
+// name, and a namespace unless it is cluster-scoped.
 //
-// It needs the permissions to get object and its owners, and to list dependents. It
-// returns what it finds without them, and a [*PermissionError] for each one that is missing,
-// or another error if a request fails. The objects are usable even if there are errors:
-// the first one is always object.
+// It needs the permissions to get the object and its owners, and to list dependents. Without
+// them, it returns what it finds, and a [*PermissionError] for each one that is missing. The
+// errors do not make the objects wrong, only incomplete: the first one is always object, without a UID if it
+// does not exist.
 func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, errs []error) {
-	return []Object{object}, nil
+	found, err := o.get(ctx, object)
+	if err != nil {
+		return []Object{object}, []error{err}
+	}
+	object.UID = found.UID
+	objects = append(objects, object)
+	seen := sets.New(found.UID)
+
+	// Up. objects grows while the loop runs.
+	for i, current := 0, found; ; {
+		for _, ref := range current.OwnerReferences {
+			if !seen.Has(ref.UID) {
+				seen.Insert(ref.UID)
+				objects = append(objects, o.owner(ref, current.Namespace))
+			}
+		}
+		for i++; i < len(objects); i++ {
+			current, err = o.get(ctx, objects[i])
+			if err == nil {
+				break
+			}
+			if !apierrors.IsNotFound(err) { // the Events of an owner that is gone may still exist
+				errs = append(errs, err)
+			}
+		}
+		if i >= len(objects) {
+			break
+		}
+	}
+
+	dependents, listErrs := o.dependents(ctx, found)
+	errs = append(errs, listErrs...)
+	// Down, by generation.
+	for owners := []types.UID{found.UID}; len(owners) > 0; {
+		var next []types.UID
+		for _, owner := range owners {
+			for _, d := range dependents[owner] {
+				if !seen.Has(d.UID) {
+					seen.Insert(d.UID)
+					objects = append(objects, d)
+					next = append(next, d.UID)
+				}
+			}
+		}
+		owners = next
+	}
+	return objects, errs
+}
+
+// owner returns the object of an owner reference of an object in a namespace.
+func (o *Owners) owner(ref metav1.OwnerReference, namespace string) Object {
+	owner := Object{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Namespace: namespace}
+	if mapping, err := o.mapping(ref.APIVersion, ref.Kind); err == nil && mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		owner.Namespace, owner.ClusterScoped = "", true
+	}
+	return owner
+}
+
+// mapping returns the resource of a kind, in the version that the server prefers.
+func (o *Owners) mapping(apiVersion, kind string) (*meta.RESTMapping, error) {
+	return o.Mapper.RESTMapping(schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind())
+}
+
+// get reads the metadata of an object. If the object has a UID, an object of the same name with
+// another UID is not found.
+func (o *Owners) get(ctx context.Context, object Object) (*metav1.PartialObjectMetadata, error) {
+	mapping, err := o.mapping(object.APIVersion, object.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("query: kind %q of %q: %w", object.Kind, object.APIVersion, err)
+	}
+	found, err := o.resource(mapping, object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if err == nil && object.UID != "" && object.UID != found.UID {
+		err = apierrors.NewNotFound(mapping.Resource.GroupResource(), object.Name)
+	}
+	if err != nil {
+		return nil, requestError("get", mapping, object.Namespace, err)
+	}
+	return found, nil
+}
+
+func (o *Owners) resource(mapping *meta.RESTMapping, namespace string) metadata.ResourceInterface {
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return o.Metadata.Resource(mapping.Resource).Namespace(namespace)
+	}
+	return o.Metadata.Resource(mapping.Resource)
+}
+
+// requestError returns the error of a request for a resource.
+func requestError(verb string, mapping *meta.RESTMapping, namespace string, err error) error {
+	resource := mapping.Resource.GroupResource()
+	if apierrors.IsForbidden(err) {
+		return &PermissionError{Verb: verb, Group: resource.Group, Resource: resource.Resource, Namespace: namespace, Err: err}
+	}
+	return fmt.Errorf("query: cannot %s %s in %s: %w", verb, resource, where(namespace), err)
+}
+
+// dependents returns the objects with owners, by owner: those in the namespace of object, or in
+// all namespaces if it is cluster-scoped.
+func (o *Owners) dependents(ctx context.Context, object *metav1.PartialObjectMetadata) (byOwner map[types.UID][]Object, errs []error) {
+	byOwner = make(map[types.UID][]Object)
+	kinds := o.Dependents
+	if kinds == nil {
+		kinds = DefaultDependents()
+	}
+	for _, kind := range kinds {
+		mapping, err := o.Mapper.RESTMapping(kind.GroupKind())
+		if meta.IsNoMatchError(err) {
+			continue // the server does not serve it
+		}
+		if err == nil {
+			err = o.each(ctx, mapping, object.Namespace, func(m *metav1.PartialObjectMetadata) {
+				for _, ref := range m.OwnerReferences {
+					byOwner[ref.UID] = append(byOwner[ref.UID], Object{
+						APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: m.Name, UID: m.UID,
+						Namespace: m.Namespace, ClusterScoped: m.Namespace == "",
+					})
+				}
+			})
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return byOwner, errs
+}
+
+// each visits the metadata of all objects of a resource in a namespace.
+func (o *Owners) each(ctx context.Context, mapping *meta.RESTMapping, namespace string, visit func(*metav1.PartialObjectMetadata)) error {
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return o.resource(mapping, namespace).List(ctx, opts)
+	})
+	pages.PageSize = DefaultPageSize
+	if o.PageSize != 0 {
+		pages.PageSize = max(o.PageSize, 0)
+	}
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		visit(item.(*metav1.PartialObjectMetadata))
+		return nil
+	})
+	if err != nil {
+		return requestError("list", mapping, namespace, err)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -37,22 +38,44 @@ type request struct {
 	instead []request
 	// optional says that a denial is no news, because that of a broader request was reported.
 	optional bool
+	// unselected says that the server cannot select by fields.
+	unselected bool
 }
 
 // covers reports whether the server returns an item for the request, as far as the query
 // determines that. An item belongs to the first request of a plan that covers it.
 func (r *request) covers(item *Item) bool {
-	return (r.namespace == "" || r.namespace == item.Namespace) &&
-		r.fields.AsSelector().Matches(fields.Set{
-			"regarding.kind":      item.Event.Regarding.Kind,
-			"regarding.namespace": item.Event.Regarding.Namespace,
-			"regarding.name":      item.Event.Regarding.Name,
-			"regarding.uid":       string(item.Event.Regarding.UID),
-			"reason":              item.Event.Reason,
-			"type":                item.Event.Type,
-			"reportingController": item.Event.ReportingController,
-		}) &&
-		r.labels.Matches(labels.Set(item.Event.Labels))
+	if r.namespace != "" && r.namespace != item.Namespace || !r.labels.Matches(labels.Set(item.Event.Labels)) {
+		return false
+	}
+	for field, value := range r.fields {
+		if fieldOf(item.Event, field) != value {
+			return false
+		}
+	}
+	return true
+}
+
+// fieldOf returns a field by which plans select.
+func fieldOf(event *eventsv1.Event, field string) string {
+	switch field {
+	case "regarding.kind":
+		return event.Regarding.Kind
+	case "regarding.namespace":
+		return event.Regarding.Namespace
+	case "regarding.name":
+		return event.Regarding.Name
+	case "regarding.uid":
+		return string(event.Regarding.UID)
+	case "reason":
+		return event.Reason
+	case "type":
+		return event.Type
+	case "reportingController":
+		return event.ReportingController
+	default:
+		panic("query: unknown field " + field)
+	}
 }
 
 // plan returns requests that together return all Events that q selects, and as few others as
@@ -112,7 +135,9 @@ func (q *Query) objectRequests() []request {
 		all := everything("")
 		if len(q.Objects) > 0 {
 			for _, namespace := range q.likelyNamespaces() {
-				all.instead = append(all.instead, everything(namespace))
+				narrow := everything(namespace)
+				narrow.optional = !q.names(namespace)
+				all.instead = append(all.instead, narrow)
 			}
 		}
 		if q.Role == Regarding && len(all.instead) > 0 {
@@ -133,7 +158,7 @@ func (q *Query) objectRequests() []request {
 			r.labels = r.labels.Add(requirement(series.LabelRelatedUID, selection.Equals, string(o.UID)))
 			for _, namespace := range q.likelyNamespaces() {
 				narrow := r
-				narrow.namespace = namespace
+				narrow.namespace, narrow.optional = namespace, !q.names(namespace)
 				r.instead = append(r.instead, narrow)
 			}
 			requests = append(requests, r)
@@ -152,6 +177,11 @@ func (o Object) namespaces() []string {
 	default:
 		return []string{""}
 	}
+}
+
+// names reports whether an object of the query has the namespace.
+func (q *Query) names(namespace string) bool {
+	return slices.ContainsFunc(q.Objects, func(o Object) bool { return o.Namespace == namespace })
 }
 
 // likelyNamespaces returns the namespaces of the objects, and those of Events about
@@ -251,11 +281,10 @@ func requirementsOf(s labels.Selector) []labels.Requirement {
 	return requirements
 }
 
-// options returns the selectors of a request for a group. Without the derived selector, the
-// server returns more than necessary.
-func (r *request) options(g *group, derived bool) metav1.ListOptions {
+// options returns the selectors of a request for a group.
+func (r *request) options(g *group) metav1.ListOptions {
 	selectors := []fields.Selector{r.userFields}
-	if derived {
+	if !r.unselected {
 		selectors = append(selectors, r.fields.AsSelector())
 	}
 	var terms []string

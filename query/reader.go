@@ -97,7 +97,7 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 			yield(nil, err)
 			return
 		}
-		l := &lister{reader: r, query: &q}
+		l := &lister{reader: r, query: &q, progress: r.opts.OnProgress}
 		err = l.run(ctx, requests, func(item *Item) bool { return !q.Matches(item) || yield(item, nil) })
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)

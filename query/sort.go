@@ -108,12 +108,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 				yield(nil, err)
 				return
 			}
-			event, err := pack(item.Event)
-			if err != nil {
-				yield(nil, fmt.Errorf("query: sort event %s/%s: %w", item.Namespace, item.Name, err))
-				return
-			}
-			entries = append(entries, entry{key(item), n, item.At, event})
+			entries = append(entries, entry{key(item), n, item.At, pack(item.Event)})
 			n++
 			if limit > 0 && len(entries) >= 2*max(limit, minSort) {
 				sort()
@@ -121,9 +116,9 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 		}
 		sort()
 		for i := range entries {
-			item, err := entries[i].event.item(entries[i].at)
+			item := FromEvent(entries[i].event.unpack(), entries[i].at)
 			entries[i] = entry{} // free the memory as soon as possible
-			if !yield(item, err) || err != nil {
+			if !yield(item, nil) {
 				return
 			}
 		}
@@ -136,14 +131,19 @@ const minSort = 64
 // packed is an Event in about a third of its memory.
 type packed []byte
 
-func pack(event *eventsv1.Event) (packed, error) { return event.Marshal() }
+func pack(event *eventsv1.Event) packed {
+	data, err := event.Marshal()
+	if err != nil { // only custom types can fail
+		panic(fmt.Sprintf("query: encode event %s/%s: %v", event.Namespace, event.Name, err))
+	}
+	return data
+}
 
-// item decodes an Event and returns the series at a time.
-func (p packed) item(at time.Time) (*Item, error) {
+func (p packed) unpack() *eventsv1.Event {
 	event := &eventsv1.Event{}
 	if err := event.Unmarshal(p); err != nil {
-		return nil, err
+		panic(fmt.Sprintf("query: decode an event: %v", err))
 	}
 	event.SetGroupVersionKind(eventKind)
-	return FromEvent(event, at), nil
+	return event
 }

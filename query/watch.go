@@ -2,7 +2,14 @@ package query
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ChangeType says what happened to a series.
@@ -33,15 +40,191 @@ type Change struct {
 
 // Watch yields the series that q selects as Added, then one Synced, and then each
 // change until ctx ends or the caller stops. It yields no version of an Event twice and
-// misses no Event, also if the connection breaks, the server restarts, or the server has
-// forgotten the version from which to continue (410 Gone): Watch then lists again and
-// yields the differences. Versions of an Event between two lists can be missing.
+// misses no Event, even if the connection breaks, the server restarts, or the server has
+// forgotten the version from which to continue (410 Gone). In the last case, Watch lists
+// again and yields the differences, so it can skip versions between the last and the
+// present one.
 //
 // Watch yields one error and stops if the first list fails, or if the server denies the
-// watch. If ctx ends, it stops without an error.
+// watch. It retries other errors, and reports them to [Options.OnWarning]. If ctx ends, it
+// stops without an error.
 //
-// The state of a series is that at the time of the change. That a series becomes stale is no
-// change: see [Item.StaleAt].
+// The state of a series is that at the time of the change, unless [Query.At] is set. That a
+// series becomes stale is no change: see [Item.StaleAt]. Watch keeps the name and the
+// version of each Event, and the encoded Event if it matches.
 func (r *Reader) Watch(ctx context.Context, q Query) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {}
+	return func(yield func(Change, error) bool) {
+		requests, err := q.plan(false)
+		if err != nil {
+			yield(Change{}, err)
+			return
+		}
+		w := &watcher{
+			reader: r, query: &q, known: make(map[types.NamespacedName]*known),
+			yield: func(c Change) bool { return yield(c, nil) },
+		}
+		if err := w.run(ctx, requests); !errors.Is(err, errStopped) && ctx.Err() == nil {
+			yield(Change{}, err)
+		}
+	}
+}
+
+// watcher carries out one watch. Only the goroutine of the caller uses it, except for lists.
+type watcher struct {
+	reader *Reader
+	query  *Query
+	lister lister // of the first lists
+	known  map[types.NamespacedName]*known
+	yield  func(Change) bool
+	lists  atomic.Int64 // numbers the lists
+}
+
+// known is an Event that the watch knows about.
+type known struct {
+	request int   // index of the request that returned it
+	list    int64 // the latest list that contained it; 0 if only the watch did
+	uid     types.UID
+	version string
+	matched bool
+	event   packed // if matched
+}
+
+func (w *watcher) run(ctx context.Context, requests []request) error {
+	latest := make(map[int]int64) // list of each request
+	w.lister = lister{reader: w.reader, query: w.query, progress: w.reader.opts.OnProgress}
+	w.lister.begin = func() { latest[len(w.lister.done)] = w.lists.Add(1) }
+	err := w.lister.run(ctx, requests, func(item *Item) bool {
+		request := len(w.lister.done)
+		return w.put(request, latest[request], item)
+	})
+	if err != nil {
+		return err
+	}
+	for request, list := range latest {
+		if !w.complete(request, list) {
+			return errStopped
+		}
+	}
+	if !w.yield(Change{Type: Synced}) {
+		return errStopped
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	notices := make(chan notice)
+	var followers sync.WaitGroup
+	defer followers.Wait()
+	defer cancel()
+	for i := range w.lister.done {
+		f := &follower{reader: w.reader, query: w.query, lists: &w.lists, request: i, listed: &w.lister.done[i], notices: notices}
+		followers.Go(func() { f.run(ctx) })
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case n := <-notices:
+			if err := w.handle(&n); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// handle carries out what a follower says.
+func (w *watcher) handle(n *notice) error {
+	goOn := true
+	switch {
+	case n.err != nil && n.fatal:
+		return n.err
+	case n.err != nil:
+		w.reader.opts.OnWarning(n.err)
+	case n.event == nil:
+		goOn = w.complete(n.request, n.list)
+	default:
+		item := w.reader.item(w.query, n.event)
+		if !w.lister.belongs(item, n.request) {
+			break
+		}
+		if n.gone {
+			goOn = w.remove(item)
+		} else {
+			goOn = w.put(n.request, n.list, item)
+		}
+	}
+	if !goOn {
+		return errStopped
+	}
+	return nil
+}
+
+// put yields what is new about an Event that exists.
+func (w *watcher) put(request int, list int64, item *Item) bool {
+	name := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
+	k := w.known[name]
+	if k != nil && k.uid != item.Event.UID {
+		if !w.forget(name) { // deleted and created again between two lists
+			return false
+		}
+		k = nil
+	}
+	if k == nil {
+		k = &known{request: request, uid: item.Event.UID}
+		w.known[name] = k
+	} else if k.version == item.Version {
+		k.list = max(k.list, list)
+		return true
+	}
+	change := Change{Type: Modified, Item: item}
+	matches := w.query.Matches(item)
+	switch {
+	case matches && !k.matched:
+		change.Type = Added
+	case !matches && k.matched:
+		change.Type = Left
+	case !matches:
+		change.Type = ""
+	}
+	k.list, k.version, k.matched, k.event = max(k.list, list), item.Version, matches, nil
+	if matches {
+		k.event = pack(item.Event)
+	}
+	return change.Type == "" || w.yield(change)
+}
+
+// remove yields that an Event is gone.
+func (w *watcher) remove(item *Item) bool {
+	name := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
+	k := w.known[name]
+	if k == nil || k.uid != item.Event.UID {
+		return true
+	}
+	delete(w.known, name)
+	return !k.matched || w.yield(Change{Type: Deleted, Item: item})
+}
+
+// forget yields that a known Event is gone.
+func (w *watcher) forget(name types.NamespacedName) bool {
+	k := w.known[name]
+	if !k.matched {
+		delete(w.known, name)
+		return true
+	}
+	return w.remove(w.reader.item(w.query, k.event.unpack()))
+}
+
+// complete yields that the Events that a list of a request does not contain are gone.
+func (w *watcher) complete(request int, list int64) bool {
+	var gone []types.NamespacedName
+	for name, k := range w.known {
+		if k.request == request && k.list != list {
+			gone = append(gone, name)
+		}
+	}
+	slices.SortFunc(gone, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	for _, name := range gone {
+		if !w.forget(name) {
+			return false
+		}
+	}
+	return true
 }
