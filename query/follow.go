@@ -145,8 +145,8 @@ func (f *follower) watch(ctx context.Context, version string) error {
 			if !ok {
 				return errors.New("the watch ended")
 			}
-			event, ok := change.Object.(*eventsv1.Event)
-			if !ok {
+			event := f.listed.group.event(change.Object)
+			if event == nil {
 				return apierrors.FromObject(change.Object)
 			}
 			if !f.tell(ctx, notice{event: event, gone: change.Type == watch.Deleted}) {

@@ -29,6 +29,8 @@ type group struct {
 	field fields.TransformFunc
 	list  func(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
 	watch func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error)
+	// event converts an object of a watch. It returns nil if that is no Event.
+	event func(runtime.Object) *eventsv1.Event
 }
 
 func eventsGroup(client typedeventsv1.EventsV1Interface) group {
@@ -40,6 +42,10 @@ func eventsGroup(client typedeventsv1.EventsV1Interface) group {
 		},
 		watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
 			return client.Events(namespace).Watch(ctx, opts)
+		},
+		event: func(object runtime.Object) *eventsv1.Event {
+			event, _ := object.(*eventsv1.Event)
+			return event
 		},
 	}
 	if rest := restOf(client.RESTClient()); rest != nil {
@@ -72,17 +78,10 @@ func coreGroup(client typedcorev1.CoreV1Interface) group {
 			}
 			return converted, nil
 		},
-		watch: func(ctx context.Context, namespace string, opts metav1.ListOptions) (watch.Interface, error) {
-			w, err := watchCore(ctx, namespace, opts)
-			if err != nil {
-				return nil, err
-			}
-			return watch.Filter(w, func(change watch.Event) (watch.Event, bool) {
-				if event, ok := change.Object.(*corev1.Event); ok {
-					change.Object = coreevents.FromCore(event)
-				}
-				return change, true
-			}), nil
+		watch: watchCore,
+		event: func(object runtime.Object) *eventsv1.Event {
+			event, _ := object.(*corev1.Event)
+			return coreevents.FromCore(event)
 		},
 	}
 }

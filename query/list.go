@@ -56,7 +56,11 @@ func (l *lister) run(ctx context.Context, requests []request, visit func(*Item) 
 			if !r.optional {
 				denials = append(denials, err)
 			}
-			requests = append(r.instead, requests...)
+			narrowed := r.narrowed()
+			for i := range narrowed {
+				narrowed[i].optional = !slices.ContainsFunc(l.query.Objects, func(o Object) bool { return o.Namespace == narrowed[i].namespace })
+			}
+			requests = append(narrowed, requests...)
 		default:
 			return err
 		}

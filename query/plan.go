@@ -34,9 +34,9 @@ type request struct {
 	fields     fields.Set
 	userFields fields.Selector
 	labels     labels.Selector
-	// instead are narrower requests for a user who may not list all namespaces.
-	instead []request
-	// optional says that a denial is no news, because that of a broader request was reported.
+	// instead are the namespaces to search if the user may not list all of them.
+	instead []string
+	// optional says that a denial is no news, because that of all namespaces is reported.
 	optional bool
 	// unselected says that the server cannot select by fields.
 	unselected bool
@@ -134,14 +134,10 @@ func (q *Query) objectRequests() []request {
 	if scan {
 		all := everything("")
 		if len(q.Objects) > 0 {
-			for _, namespace := range q.likelyNamespaces() {
-				narrow := everything(namespace)
-				narrow.optional = !q.names(namespace)
-				all.instead = append(all.instead, narrow)
-			}
+			all.instead = q.likelyNamespaces()
 		}
 		if q.Role == Regarding && len(all.instead) > 0 {
-			return all.instead // the only namespaces that Events about the objects can be in
+			return all.narrowed() // there are no Events about the objects in other namespaces
 		}
 		return []request{all}
 	}
@@ -156,13 +152,20 @@ func (q *Query) objectRequests() []request {
 		if q.Role != Regarding && o.UID != "" && len(validation.IsValidLabelValue(string(o.UID))) == 0 {
 			r := everything("")
 			r.labels = r.labels.Add(requirement(series.LabelRelatedUID, selection.Equals, string(o.UID)))
-			for _, namespace := range q.likelyNamespaces() {
-				narrow := r
-				narrow.namespace, narrow.optional = namespace, !q.names(namespace)
-				r.instead = append(r.instead, narrow)
-			}
+			r.instead = q.likelyNamespaces()
 			requests = append(requests, r)
 		}
+	}
+	return requests
+}
+
+// narrowed returns the request for each namespace in instead.
+func (r *request) narrowed() []request {
+	var requests []request
+	for _, namespace := range r.instead {
+		narrow := *r
+		narrow.namespace, narrow.instead = namespace, nil
+		requests = append(requests, narrow)
 	}
 	return requests
 }
@@ -177,11 +180,6 @@ func (o Object) namespaces() []string {
 	default:
 		return []string{""}
 	}
-}
-
-// names reports whether an object of the query has the namespace.
-func (q *Query) names(namespace string) bool {
-	return slices.ContainsFunc(q.Objects, func(o Object) bool { return o.Namespace == namespace })
 }
 
 // likelyNamespaces returns the namespaces of the objects, and those of Events about
@@ -234,11 +232,20 @@ func spread(requests []request, namespaces []string) []request {
 func unique(requests []request) []request {
 	seen := sets.New[string]()
 	return slices.DeleteFunc(requests, func(r request) bool {
-		id := strings.Join([]string{r.namespace, r.fields.AsSelector().String(), r.labels.String()}, "\x00")
+		id := strings.Join([]string{r.namespace, selectorOf(r.fields).String(), r.labels.String()}, "\x00")
 		had := seen.Has(id)
 		seen.Insert(id)
 		return had
 	})
+}
+
+// selectorOf returns a selector with a certain order of fields.
+func selectorOf(set fields.Set) fields.Selector {
+	var terms []fields.Selector
+	for _, field := range slices.Sorted(maps.Keys(set)) {
+		terms = append(terms, fields.OneTermEqualSelector(field, set[field]))
+	}
+	return fields.AndSelectors(terms...)
 }
 
 // stateRequirements selects the labels with which an Event can have one of the wanted
@@ -285,7 +292,7 @@ func requirementsOf(s labels.Selector) []labels.Requirement {
 func (r *request) options(g *group) metav1.ListOptions {
 	selectors := []fields.Selector{r.userFields}
 	if !r.unselected {
-		selectors = append(selectors, r.fields.AsSelector())
+		selectors = append(selectors, selectorOf(r.fields))
 	}
 	var terms []string
 	for _, selector := range selectors {

@@ -1,0 +1,231 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// watching reads a watch step by step.
+type watching struct {
+	t    *testing.T
+	next func() (Change, error, bool)
+}
+
+func startWatch(t *testing.T, reader *Reader, q Query) *watching {
+	t.Helper()
+	next, stop := iter.Pull2(reader.Watch(t.Context(), q))
+	t.Cleanup(stop)
+	return &watching{t, next}
+}
+
+// expect reads the next changes, such as "Added e001 3" with the count.
+func (w *watching) expect(want ...string) {
+	w.t.Helper()
+	for _, want := range want {
+		c, err, ok := w.next()
+		require.NoError(w.t, err)
+		require.True(w.t, ok, "the watch ended")
+		got := string(c.Type)
+		if c.Item != nil {
+			got = fmt.Sprintf("%s %s %d", c.Type, c.Item.Name, c.Item.Count)
+		}
+		require.Equal(w.t, want, got)
+	}
+}
+
+func (s *apiServer) put(name string, changes ...func(*eventsv1.Event)) {
+	s.Put(newEvent(append([]func(*eventsv1.Event){named("shop", name)}, changes...)...))
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for _, through := range []string{"events.k8s.io/v1", "core/v1"} {
+		t.Run(through, func(t *testing.T) {
+			t.Parallel()
+			s := &apiServer{}
+			reader := NewReader(s.start(t), Options{PageSize: 1, Clock: atTen})
+			reader.unserved.Store(through == "core/v1")
+			s.put("a")
+			s.put("b")
+			w := startWatch(t, reader, Query{})
+			w.expect("Added a 1", "Added b 1", "Synced")
+			s.put("a", recurred(2, 0))
+			s.put("c")
+			w.expect("Modified a 2", "Added c 1")
+			require.NoError(t, s.Delete("shop", "b"))
+			s.put("b")
+			w.expect("Deleted b 1", "Added b 1")
+			s.disconnect()
+			s.put("a", recurred(3, 0))
+			w.expect("Modified a 3")
+		})
+	}
+}
+
+// A watch selects by state in the client: a series that leaves the selection is news.
+func TestWatchOfAState(t *testing.T) {
+	t.Parallel()
+	s := &apiServer{}
+	reader := NewReader(s.start(t), Options{Clock: atTen})
+	s.put("a")
+	w := startWatch(t, reader, Query{States: []series.State{series.Ongoing}})
+	w.expect("Synced")
+	s.put("a", recurred(2, 0), labeled("Ongoing"))
+	s.put("b")
+	s.put("a", recurred(3, 0), labeled("Finished"))
+	s.put("a", recurred(4, 0), labeled("Finished"))
+	s.put("a", recurred(5, 0), labeled("Ongoing"))
+	w.expect("Added a 2", "Left a 3", "Added a 5")
+	require.NoError(t, s.Delete("shop", "b"))
+	require.NoError(t, s.Delete("shop", "a"))
+	w.expect("Deleted a 5")
+	for _, request := range s.asked() {
+		assert.Contains(t, request, " labels= ")
+	}
+}
+
+// The server forgets the version of a watch. The watch lists again, and yields what changed meanwhile.
+func TestWatchAfterGone(t *testing.T) {
+	t.Parallel()
+	s := &apiServer{}
+	reader := NewReader(s.start(t), Options{PageSize: 2, Clock: atTen})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.put(name)
+	}
+	w := startWatch(t, reader, Query{Reasons: []string{"Failed"}})
+	w.expect("Added a 1", "Added b 1", "Added c 1", "Added d 1", "Synced")
+	s.put("b", recurred(2, 0))
+	w.expect("Modified b 2")
+	listed := false
+	s.answer = func(request string, _ metav1.ListOptions) *apierrors.StatusError {
+		if !listed {
+			if request == "watch events.k8s.io " { // while it is not connected
+				s.put("a", recurred(2, 0))
+				s.put("a", recurred(3, 0))
+				require.NoError(t, s.Delete("shop", "b"))
+				require.NoError(t, s.Delete("shop", "c"))
+				s.put("c")
+				s.put("e")
+				s.compact()
+			}
+			listed = true
+		}
+		return nil
+	}
+	s.disconnect()
+	w.expect("Modified a 3", "Deleted c 1", "Added c 1", "Added e 1", "Deleted b 2")
+	s.put("f")
+	w.expect("Added f 1")
+}
+
+// A list of a watch is from one version: the server reports the changes since then only.
+func TestWatchWhoseFirstListExpires(t *testing.T) {
+	t.Parallel()
+	s := &apiServer{}
+	reader := NewReader(s.start(t), Options{PageSize: 1, Clock: atTen})
+	for _, name := range []string{"a", "b", "c"} {
+		s.put(name)
+	}
+	expired := false
+	s.answer = func(_ string, opts metav1.ListOptions) *apierrors.StatusError {
+		if opts.Continue == "" || expired {
+			return nil
+		}
+		expired = true
+		s.put("a", recurred(2, 0))
+		require.NoError(t, s.Delete("shop", "b"))
+		err := apierrors.NewResourceExpired("too old")
+		err.ErrStatus.Continue = "c2hvcC9h"
+		return err
+	}
+	w := startWatch(t, reader, Query{})
+	w.expect("Added a 1", "Modified a 2", "Added c 1", "Synced")
+}
+
+func TestWatchOfSeveralNamespaces(t *testing.T) {
+	t.Parallel()
+	s := &apiServer{}
+	reader := NewReader(s.start(t), Options{Clock: atTen})
+	nodeEvent := func(namespace, name string) *eventsv1.Event {
+		return newEvent(named(namespace, name), about("Node", "", "n1", "n1"))
+	}
+	s.Put(nodeEvent("kube-system", "a"))
+	w := startWatch(t, reader, Query{Objects: []Object{{Kind: "Node", Name: "n1", ClusterScoped: true}}, Role: Regarding})
+	w.expect("Added a 1", "Synced")
+	s.Put(nodeEvent("default", "b"))
+	w.expect("Added b 1")
+	s.put("pod")
+	s.Put(nodeEvent("kube-system", "c"))
+	w.expect("Added c 1")
+}
+
+func TestWatchErrors(t *testing.T) {
+	t.Parallel()
+	start := func(t *testing.T, answer func(string, metav1.ListOptions) *apierrors.StatusError) (*apiServer, *watching, func() []error) {
+		t.Helper()
+		s := &apiServer{}
+		var warnings []error
+		reader := NewReader(s.start(t), Options{Clock: atTen, OnWarning: func(err error) { warnings = append(warnings, err) }})
+		s.put("a")
+		s.answer = answer
+		return s, startWatch(t, reader, Query{}), func() []error { return warnings }
+	}
+	t.Run("list denied", func(t *testing.T) {
+		_, w, _ := start(t, deny("list"))
+		_, err, _ := w.next()
+		require.ErrorContains(t, err, "query: missing permission to list events.events.k8s.io in all namespaces")
+		_, _, ok := w.next()
+		assert.False(t, ok)
+	})
+	t.Run("watch denied", func(t *testing.T) {
+		_, w, _ := start(t, deny("watch"))
+		w.expect("Added a 1", "Synced")
+		_, err, _ := w.next()
+		require.ErrorContains(t, err, "query: missing permission to watch events.events.k8s.io in all namespaces")
+		require.ErrorAs(t, err, new(*PermissionError))
+		_, _, ok := w.next()
+		assert.False(t, ok)
+	})
+	t.Run("invalid selector", func(t *testing.T) {
+		s := &apiServer{}
+		w := startWatch(t, NewReader(s.start(t), Options{}), Query{LabelSelector: "a in b"})
+		_, err, _ := w.next()
+		require.ErrorContains(t, err, "query: label selector")
+	})
+	// A server that restarts refuses requests for a while, and denies some.
+	t.Run("retried", func(t *testing.T) {
+		var fail []*apierrors.StatusError
+		s, w, warnings := start(t, func(request string, _ metav1.ListOptions) *apierrors.StatusError {
+			if request != "watch events.k8s.io " || len(fail) == 0 {
+				return nil
+			}
+			err := fail[0]
+			fail = fail[1:]
+			return err
+		})
+		w.expect("Added a 1", "Synced")
+		s.put("b")
+		w.expect("Added b 1")
+		fail = []*apierrors.StatusError{
+			apierrors.NewForbidden(eventsv1.Resource("events"), "", errors.New("no roles yet")),
+			apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", eventsv1.Resource("events"), "", "", 0, true),
+		}
+		s.disconnect()
+		s.put("c")
+		w.expect("Added c 1")
+		require.Len(t, warnings(), 2)
+		require.ErrorContains(t, warnings()[0], "query: missing permission to watch events.events.k8s.io in all namespaces")
+		require.ErrorContains(t, warnings()[1], "query: cannot watch events in all namespaces: ")
+	})
+}
