@@ -3,7 +3,9 @@ package query
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -13,12 +15,12 @@ import (
 // hashDigits is the length of the hash in the name of an Event of this project.
 const hashDigits = 16
 
-// ownKey returns the key of an Event of this project. k is the key with the reporting
-// instance and without a note. The name contains a hash of the key, so it tells which
-// of both the recorder's key has. ok is false if another recorder chose the name.
-func ownKey(name, note string, k series.Key) (_ series.Key, ok bool) {
-	if !hasHash(name) {
-		return k, false // saves most Events of other recorders the hashes
+// ownKey returns the key of an Event of this project that first occurred at a time. k is the key
+// with the reporting instance and without a note. The name contains a hash of the key, so it tells
+// which of both the recorder's key has. ok is false if another recorder chose the name.
+func ownKey(name, note string, first time.Time, k series.Key) (_ series.Key, ok bool) {
+	if !mayHaveHash(name, first) {
+		return k, false
 	}
 	instance := k.ReportingInstance
 	for _, k.Note = range []string{"", note, series.CombinedPrefix} {
@@ -32,12 +34,23 @@ func ownKey(name, note string, k series.Key) (_ series.Key, ok bool) {
 	return k, false
 }
 
-// hasHash reports whether name ends like a base name or a unique name: with a hash, or
-// with a hash and a time.
-func hasHash(name string) bool {
-	parts := strings.Split(name, ".")
-	n := len(parts)
-	return len(parts[n-1]) == hashDigits || n > 1 && len(parts[n-2]) == hashDigits
+// mayHaveHash reports whether name can be a base name or a unique name: whether it ends with a
+// hash, or with a hash and a time. It saves most Events of other recorders the hashes: the names of
+// client-go end with the time of the first occurrence.
+func mayHaveHash(name string, first time.Time) bool {
+	rest, suffix := cutLast(name)
+	if _, hash := cutLast(rest); len(hash) == hashDigits {
+		return true
+	}
+	nanos, err := strconv.ParseInt(suffix, 16, 64)
+	isTime := err == nil && time.Unix(0, nanos).Sub(first).Abs() < time.Hour
+	return len(suffix) == hashDigits && !isTime
+}
+
+// cutLast cuts a name at its last dot.
+func cutLast(name string) (before, after string) {
+	dot := strings.LastIndexByte(name, '.')
+	return name[:max(dot, 0)], name[dot+1:]
 }
 
 // SameKey reports whether two series have the same key, so that the later one is a
@@ -51,7 +64,7 @@ func SameKey(a, b *Item) bool { return keyOf(a) == keyOf(b) }
 func keyOf(i *Item) series.Key {
 	switch i.Recorder {
 	case Eventseries:
-		k, _ := ownKey(i.Name, i.Note, i.Key)
+		k, _ := ownKey(i.Name, i.Note, i.First, i.Key)
 		return k
 	case ToolsRecord, Other:
 		k := i.Key

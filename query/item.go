@@ -193,7 +193,7 @@ func recorderOf(event *eventsv1.Event, key *series.Key) Recorder {
 	}
 	switch {
 	case !event.EventTime.IsZero():
-		if _, ours := ownKey(event.Name, event.Note, *key); ours {
+		if _, ours := ownKey(event.Name, event.Note, event.EventTime.Time, *key); ours {
 			return Eventseries
 		}
 		return ToolsEvents

@@ -59,46 +59,39 @@ func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, e
 	object.UID = found.UID
 	objects = append(objects, object)
 	seen := sets.New(found.UID)
-
-	// Up. objects grows while the loop runs.
-	for i, current := 0, found; ; {
-		for _, ref := range current.OwnerReferences {
-			if !seen.Has(ref.UID) {
-				seen.Insert(ref.UID)
-				objects = append(objects, o.owner(ref, current.Namespace))
-			}
+	add := func(found Object) bool {
+		isNew := !seen.Has(found.UID)
+		if isNew {
+			seen.Insert(found.UID)
+			objects = append(objects, found)
 		}
-		for i++; i < len(objects); i++ {
-			current, err = o.get(ctx, objects[i])
-			if err == nil {
-				break
+		return isNew
+	}
+
+	for up := []*metav1.PartialObjectMetadata{found}; len(up) > 0; up = up[1:] {
+		for _, ref := range up[0].OwnerReferences {
+			owner := o.owner(ref, up[0].Namespace)
+			if !add(owner) {
+				continue
 			}
-			if !apierrors.IsNotFound(err) { // the Events of an owner that is gone may still exist
+			switch m, err := o.get(ctx, owner); {
+			case err == nil:
+				up = append(up, m)
+			case !apierrors.IsNotFound(err): // the Events of an owner that is gone may still exist
 				errs = append(errs, err)
 			}
-		}
-		if i >= len(objects) {
-			break
 		}
 	}
 
 	dependents, listErrs := o.dependents(ctx, found)
-	errs = append(errs, listErrs...)
-	// Down, by generation.
-	for owners := []types.UID{found.UID}; len(owners) > 0; {
-		var next []types.UID
-		for _, owner := range owners {
-			for _, d := range dependents[owner] {
-				if !seen.Has(d.UID) {
-					seen.Insert(d.UID)
-					objects = append(objects, d)
-					next = append(next, d.UID)
-				}
+	for down := []types.UID{found.UID}; len(down) > 0; down = down[1:] {
+		for _, dependent := range dependents[down[0]] {
+			if add(dependent) {
+				down = append(down, dependent.UID)
 			}
 		}
-		owners = next
 	}
-	return objects, errs
+	return objects, append(errs, listErrs...)
 }
 
 // owner returns the object of an owner reference of an object in a namespace.

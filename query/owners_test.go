@@ -1,0 +1,108 @@
+package query
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func metadataOf(apiVersion, kind, name string, owners ...*metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
+	}
+	if kind == "Node" {
+		m.Namespace = ""
+	}
+	for _, owner := range owners {
+		m.OwnerReferences = append(m.OwnerReferences, metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID})
+	}
+	return m
+}
+
+func TestOwners(t *testing.T) {
+	deployment := metadataOf("apps/v1", "Deployment", "checkout")
+	rs := metadataOf("apps/v1", "ReplicaSet", "checkout-1", deployment)
+	old := metadataOf("apps/v1", "ReplicaSet", "checkout-0", deployment)
+	pod := metadataOf("v1", "Pod", "checkout-1-a", rs)
+	oldPod := metadataOf("v1", "Pod", "checkout-0-a", old)
+	claim := metadataOf("v1", "PersistentVolumeClaim", "data", pod)
+	node := metadataOf("v1", "Node", "n1")
+	static := metadataOf("v1", "Pod", "static-n1", node)
+	gone := metadataOf("batch/v1", "Job", "gone")
+	orphan := metadataOf("v1", "Pod", "orphan", gone)
+	custom := metadataOf("example.com/v1", "Thing", "thing")
+	ownedByCustom := metadataOf("v1", "Pod", "of-thing", custom)
+	a, b := metadataOf("v1", "Pod", "a"), metadataOf("v1", "Pod", "b")
+	a.OwnerReferences = metadataOf("v1", "Pod", "", b).OwnerReferences // a cycle
+	b.OwnerReferences = metadataOf("v1", "Pod", "", a).OwnerReferences
+
+	for name, tt := range map[string]struct {
+		object Object
+		deny   string // verb and resource
+		want   []string
+		errs   []string
+	}{
+		"Pod":                   {Object{APIVersion: "v1", Kind: "Pod", Name: "checkout-1-a"}, "", []string{"checkout-1-a", "checkout-1", "checkout", "data"}, nil},
+		"Deployment":            {Object{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "checkout"}, "", []string{"checkout", "checkout-0", "checkout-1", "checkout-0-a", "checkout-1-a", "data"}, nil},
+		"Node":                  {Object{APIVersion: "v1", Kind: "Node", Name: "n1", ClusterScoped: true}, "", []string{"n1", "static-n1"}, nil},
+		"static Pod":            {Object{APIVersion: "v1", Kind: "Pod", Name: "static-n1"}, "", []string{"static-n1", "n1"}, nil},
+		"owner that is gone":    {Object{APIVersion: "v1", Kind: "Pod", Name: "orphan"}, "", []string{"orphan", "gone"}, nil},
+		"owner of unknown kind": {Object{APIVersion: "v1", Kind: "Pod", Name: "of-thing"}, "", []string{"of-thing", "thing"}, []string{`query: kind "Thing" of "example.com/v1": `}},
+		"cycle":                 {Object{APIVersion: "v1", Kind: "Pod", Name: "a"}, "", []string{"a", "b"}, nil},
+		"object that is gone":   {Object{APIVersion: "v1", Kind: "Pod", Name: "missing"}, "", []string{"missing"}, []string{`query: cannot get pods in namespace "shop": `}},
+		"object of another UID": {Object{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "x"}, "", []string{"a"}, []string{"not found"}},
+		"unknown kind":          {Object{APIVersion: "v1", Kind: "Thing", Name: "a"}, "", []string{"a"}, []string{`query: kind "Thing" of "v1": `}},
+		"no permission to get":  {Object{APIVersion: "v1", Kind: "Pod", Name: "checkout-1-a"}, "get replicasets", []string{"checkout-1-a", "checkout-1", "data"}, []string{`query: missing permission to get replicasets.apps in namespace "shop": `}},
+		"no permission to list": {Object{APIVersion: "apps/v1", Kind: "Deployment", Name: "checkout"}, "list pods", []string{"checkout", "checkout-0", "checkout-1"}, []string{`query: missing permission to list pods in namespace "shop": `}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := fake.NewTestScheme()
+			require.NoError(t, metav1.AddMetaToScheme(scheme))
+			client := fake.NewSimpleMetadataClient(scheme, deployment, rs, old, pod, oldPod, claim, node, static, orphan, ownedByCustom, a, b)
+			client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if tt.deny == action.GetVerb()+" "+action.GetResource().Resource {
+					return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("user dev"))
+				}
+				return false, nil, nil
+			})
+			mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Version: "v1"}, {Group: "apps", Version: "v1"}, {Group: "batch", Version: "v1"}})
+			for _, kind := range DefaultDependents() {
+				if kind.Kind != "DaemonSet" { // which this server does not serve
+					mapper.Add(kind, meta.RESTScopeNamespace)
+				}
+			}
+			mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, meta.RESTScopeRoot)
+
+			object := tt.object
+			if !object.ClusterScoped {
+				object.Namespace = "shop"
+			}
+			objects, errs := (&Owners{Metadata: client, Mapper: mapper}).Follow(t.Context(), object)
+			var found []string
+			for _, o := range objects {
+				found = append(found, o.Name)
+				assert.Equal(t, o.Kind == "Node", o.ClusterScoped)
+				assert.Equal(t, o.Kind == "Node", o.Namespace == "")
+				if len(objects) > 1 {
+					assert.Equal(t, types.UID("uid-"+o.Name), o.UID)
+				}
+			}
+			assert.Equal(t, tt.want, found)
+			require.Len(t, errs, len(tt.errs))
+			for i, err := range errs {
+				require.ErrorContains(t, err, tt.errs[i])
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package query
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+)
+
+func TestTop(t *testing.T) {
+	later := func(e *eventsv1.Event) { e.EventTime = micro(5 * time.Minute) }
+	events := []*eventsv1.Event{
+		newEvent(named("shop", "a"), reported("c", "", "BackOff"), labeled("Ongoing"), recurred(61, time.Minute)), // 1/s
+		newEvent(named("shop", "b"), reported("c", "", "BackOff"), labeled("Finished"), recurred(9, 9*time.Minute)),
+		newEvent(named("shop", "c"), reported("c", "", "Pulled"), later),
+		newEvent(named("default", "d"), reported("", "d", "Ready"), legacy(1, time.Minute, time.Minute), reported("", "d", "Ready"), about("Node", "", "n1", "")),
+		newEvent(named("default", "e"), reported("", "d", "Ready"), legacy(1, 0, 0), reported("", "d", "Ready"), about("Node", "", "n1", "")),
+	}
+	type row struct {
+		values               []string
+		events, ongoing      int
+		occurrences, inLoops int64
+		rate, ongoingRate    float64
+	}
+	c := row{[]string{"c"}, 3, 1, 71, 70, 70. / 540, 1}
+	for name, tt := range map[string]struct {
+		by   []Dimension
+		want []row
+	}{
+		"nothing":               {nil, []row{{[]string{}, 5, 1, 73, 70, 72. / 540, 1}}},
+		"controller":            {[]Dimension{PerController}, []row{c, {[]string{"d"}, 2, 0, 2, 0, 1. / 60, 0}}},
+		"reason and controller": {[]Dimension{PerReason, PerController}, []row{{[]string{"BackOff", "c"}, 2, 1, 70, 70, 69. / 540, 1}, {[]string{"Ready", "d"}, 2, 0, 2, 0, 1. / 60, 0}, {[]string{"Pulled", "c"}, 1, 0, 1, 0, 0, 0}}},
+		"namespace":             {[]Dimension{PerNamespace}, []row{{[]string{"shop"}, 3, 1, 71, 70, 70. / 540, 1}, {[]string{"default"}, 2, 0, 2, 0, 1. / 60, 0}}},
+		"object":                {[]Dimension{PerObject}, []row{{[]string{"shop/Pod/checkout-0"}, 3, 1, 71, 70, 70. / 540, 1}, {[]string{"Node/n1"}, 2, 0, 2, 0, 1. / 60, 0}}},
+		"action and type":       {[]Dimension{PerAction, PerType}, []row{{[]string{"Pull", "Warning"}, 5, 1, 73, 70, 72. / 540, 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups, err := Top(itemsOf(nil, events...), tt.by...)
+			require.NoError(t, err)
+			require.Len(t, groups, len(tt.want))
+			for i, want := range tt.want {
+				g := groups[i]
+				assert.Equal(t, want, row{g.Values, g.Events, g.Ongoing, g.Occurrences, g.InSeries, g.Rate(), g.OngoingRate})
+				assert.InDelta(t, float64(want.inLoops)/float64(want.occurrences), g.LoopShare(), 1e-9)
+			}
+		})
+	}
+	assert.Len(t, Dimensions(), 6)
+	assert.Zero(t, (&Group{}).LoopShare())
+
+	broken := errors.New("broken")
+	groups, err := Top(itemsOf(broken, events[:2]...), PerType)
+	require.ErrorIs(t, err, broken)
+	assert.Equal(t, 2, groups[0].Events)
+}
