@@ -88,11 +88,13 @@ type Chain struct {
 // Chain reads the predecessors and the successors of a series: all Events with the
 // same key, whatever their names are. See [SameKey].
 func (r *Reader) Chain(ctx context.Context, item *Item) (*Chain, error) {
+	selector := selectorOf(fields.Set{
+		"regarding.kind": item.Key.Regarding.Kind, "regarding.name": item.Key.Regarding.Name,
+		"reason": item.Key.Reason, "type": item.Key.Type,
+	})
 	q := Query{
-		Namespaces:    []string{item.Namespace},
-		Controllers:   []string{item.Controller()},
-		FieldSelector: fields.Set{"regarding.kind": item.Key.Regarding.Kind, "regarding.name": item.Key.Regarding.Name, "reason": item.Key.Reason, "type": item.Key.Type}.String(),
-		At:            item.At,
+		Namespaces: []string{item.Namespace}, Controllers: []string{item.Controller()},
+		FieldSelector: selector.String(), At: item.At,
 	}
 	chain := &Chain{Item: item}
 	for other, err := range r.List(ctx, q) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,6 +233,8 @@ func TestExpiredList(t *testing.T) {
 			}
 			assert.Equal(t, all, names(t, NewReader(clients, Options{PageSize: 10}).List(t.Context(), Query{})))
 			assert.Equal(t, 1, expired)
+			fromTheBeginning := slices.DeleteFunc(s.asked(), func(r string) bool { return !strings.HasSuffix(r, " continue=") })
+			assert.Equal(t, token == "", len(fromTheBeginning) == 2)
 		})
 	}
 	t.Run("always", func(t *testing.T) {

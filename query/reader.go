@@ -19,7 +19,9 @@ const DefaultPageSize = 500
 
 // Clients are the clients of a Reader. A kubernetes.Interface implements it.
 type Clients interface {
+	// EventsV1 returns the client for events.k8s.io/v1.
 	EventsV1() typedeventsv1.EventsV1Interface
+	// CoreV1 returns the client for core/v1.
 	CoreV1() typedcorev1.CoreV1Interface
 }
 

@@ -14,11 +14,11 @@ type Dimension string
 
 const (
 	PerController Dimension = "controller" // [Item.Controller]
-	PerReason     Dimension = "reason"
-	PerNamespace  Dimension = "namespace" // of the Event
-	PerObject     Dimension = "object"    // the regarding object
-	PerAction     Dimension = "action"
-	PerType       Dimension = "type"
+	PerReason     Dimension = "reason"     // of the Event
+	PerNamespace  Dimension = "namespace"  // of the Event
+	PerObject     Dimension = "object"     // the regarding object
+	PerAction     Dimension = "action"     // of the Event
+	PerType       Dimension = "type"       // Normal or Warning
 )
 
 // Dimensions returns all dimensions.

@@ -32,6 +32,7 @@ const (
 
 // Change is a change of a series.
 type Change struct {
+	// Type says what happened.
 	Type ChangeType
 	// Item is the series after the change, or the last known one if Deleted. It is nil
 	// for Synced.

@@ -12,6 +12,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -189,11 +190,12 @@ func TestWatchErrors(t *testing.T) {
 		assert.False(t, ok)
 	})
 	t.Run("watch denied", func(t *testing.T) {
-		_, w, _ := start(t, deny("watch"))
+		_, w, warnings := start(t, deny("watch"))
 		w.expect("Added a 1", "Synced")
 		_, err, _ := w.next()
 		require.ErrorContains(t, err, "query: missing permission to watch events.events.k8s.io in all namespaces")
 		require.ErrorAs(t, err, new(*PermissionError))
+		assert.Empty(t, warnings(), "at once")
 		_, _, ok := w.next()
 		assert.False(t, ok)
 	})
@@ -228,4 +230,18 @@ func TestWatchErrors(t *testing.T) {
 		require.ErrorContains(t, warnings()[0], "query: missing permission to watch events.events.k8s.io in all namespaces")
 		require.ErrorContains(t, warnings()[1], "query: cannot watch events in all namespaces: ")
 	})
+}
+
+// A server that denied a watch for long does not restart.
+func TestWatchThatIsDeniedForLong(t *testing.T) {
+	t.Parallel()
+	notices := make(chan notice, 1)
+	f := &follower{listed: &listed{group: &group{resource: eventsv1.Resource("events")}}, notices: notices, established: true}
+	denied := apierrors.NewForbidden(eventsv1.Resource("events"), "", errors.New("user dev"))
+	backoff := wait.Backoff{}
+	assert.True(t, f.retry(t.Context(), "watch", denied, &backoff))
+	assert.False(t, (<-notices).fatal)
+	f.deniedSince = f.deniedSince.Add(-deniedPatience)
+	assert.False(t, f.retry(t.Context(), "watch", denied, &backoff))
+	assert.True(t, (<-notices).fatal)
 }
