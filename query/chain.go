@@ -15,9 +15,10 @@ import (
 // hashDigits is the length of the hash in the name of an Event of this project.
 const hashDigits = 16
 
-// ownKey returns the key of an Event of this project that first occurred at a time. k is the key
-// with the reporting instance and without a note. The name contains a hash of the key, so it tells
-// which of both the recorder's key has. ok is false if another recorder chose the name.
+// ownKey returns the key of an Event of this project that first occurred at a time. k
+// is the key with the reporting instance and without a note. The name contains a hash
+// of the key, so it tells which of both the recorder's key has. ok is false if another
+// recorder chose the name.
 func ownKey(name, note string, first time.Time, k series.Key) (_ series.Key, ok bool) {
 	if !mayHaveHash(name, first) {
 		return k, false
@@ -34,9 +35,9 @@ func ownKey(name, note string, first time.Time, k series.Key) (_ series.Key, ok 
 	return k, false
 }
 
-// mayHaveHash reports whether name can be a base name or a unique name: whether it ends with a
-// hash, or with a hash and a time. It saves most Events of other recorders the hashes: the names of
-// client-go end with the time of the first occurrence.
+// mayHaveHash reports whether name can be a base name or a unique name: whether it ends
+// with a hash, or with a hash and a time. It saves most Events of other recorders the
+// hashes: the names of client-go end with the time of the first occurrence.
 func mayHaveHash(name string, first time.Time) bool {
 	rest, suffix := cutLast(name)
 	if _, hash := cutLast(rest); len(hash) == hashDigits {

@@ -12,8 +12,8 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// written returns the Event that the recorder of this project writes for a key, at a time after
-// t0, with a name that depends on the key.
+// written returns the Event that the recorder of this project writes for a key, at a
+// time after t0, with a name that depends on the key.
 func written(t *testing.T, change func(*series.Key), at time.Duration, unique bool) *eventsv1.Event {
 	t.Helper()
 	read, err := series.FromEvent(newEvent())

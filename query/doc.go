@@ -48,44 +48,51 @@
 //
 // # Where the selection happens
 //
-// The API server selects by namespace, and by these fields if the query has one value for them:
-// regarding kind, namespace, name and UID (unless there are more than 8 objects), reason, type, and
-// reporting controller. For a controller, there is a second request for Events without a
-// reporting controller, because old legacy recorders name it in the source only.
+// The API server selects by namespace, and by these fields if the query has one value
+// for them: regarding kind, namespace, name and UID (unless there are more than 8
+// objects), reason, type, and reporting controller. For a controller, there is a second
+// request for Events without a reporting controller, because old legacy recorders name
+// it in the source only.
 //
-// The server selects states by label as far as that loses nothing: for Ongoing, it leaves out
-// Events that say Finished or Unknown, and returns those without a label. It selects related
-// objects by label only for [Query.RelatedByLabel], because other recorders write no such label.
-// Otherwise, the client selects: by related object, action, time, API group, state, and by fields
-// with several values. [Query.FieldSelector] and [Query.LabelSelector] are for the server.
+// The server selects states by label as far as that loses nothing: for Ongoing, it
+// leaves out Events that say Finished or Unknown, and returns those without a label. It
+// selects related objects by label only for [Query.RelatedByLabel], because other
+// recorders write no such label. Otherwise, the client selects: by related object,
+// action, time, API group, state, and by fields with several values.
+// [Query.FieldSelector] and [Query.LabelSelector] are for the server.
 //
-// Events about a cluster-scoped object are in the namespaces default or kube-system. Those about another
-// object are in its namespace. Those in which an object is the related one can be
-// in any namespace. A user who may not list all namespaces gets those of the likely ones, and a
-// warning.
+// Events about a cluster-scoped object are in the namespaces default or kube-system.
+// Those about another object are in its namespace. Those in which an object is the
+// related one can be in any namespace. A user who may not list all namespaces gets
+// those of the likely ones, and a warning.
 //
 // # Guarantees
 //
-//   - A list yields each Event once. Its requests see one version of the server each, unless the server
-//     forgets that version during the list; then the rest of the pages shows a later one.
-//   - A watch yields each version of an Event at most once, and misses no Event,
-//     across lost connections, restarts of the server, and 410 Gone.
-//   - A list needs the memory of a page. [Top] needs that of its groups, and [Sort] about 0.7 kB per
-//     Event, or per two Events of its limit.
+//   - A list yields each Event once. Its requests see one version of the server each,
+//     unless the server forgets that version during the list; then the rest of the
+//     pages shows a later one.
+//   - A watch yields each version of an Event at most once, and misses no Event, across
+//     lost connections, restarts of the server, and 410 Gone.
+//   - A list needs the memory of a page. [Top] needs that of its groups, and [Sort]
+//     about 0.7 kB per Event, or per two Events of its limit.
 //   - Malformed Events do not fail a query: see [Item.Problem].
 //   - The permission to list Events suffices, and for watches that to watch them, in
 //     events.k8s.io or in the core group. A [PermissionError] names what is missing.
-//   - Requests bypass the rate limiter of the client. They are sequential within one query.
+//   - Requests bypass the rate limiter of the client. They are sequential within one
+//     query.
 //
 // # Limitations
 //
-//   - The server deletes Events, by default an hour after their last update. There is no history.
-//   - The state of a series of client-go is a guess for up to 36 or 11 minutes. The spam filter of the legacy
-//     recorder counts all events about an object together. If several recur, one of them can
-//     be stale although it goes on.
+//   - The server deletes Events, by default an hour after their last update. There is
+//     no history.
+//   - The state of a series of client-go is a guess for up to 36 or 11 minutes. The
+//     spam filter of the legacy recorder counts all events about an object together. If
+//     several recur, one of them can be stale although it goes on.
 //   - The count and the time of an ongoing series are those of its latest update.
-//   - Between two lists of a watch, an Event can change several times. The watch yields the latest version.
-//   - If a cluster is restored from a backup, versions start over, and a watch can miss Events until its
-//     connection ends and the server rejects the version.
-//   - Fake clientsets do not select by field, and return no versions, so [Reader.Watch] does not work with them.
+//   - Between two lists of a watch, an Event can change several times. The watch yields
+//     the latest version.
+//   - If a cluster is restored from a backup, versions start over, and a watch can miss
+//     Events until its connection ends and the server rejects the version.
+//   - Fake clientsets do not select by field, and return no versions, so [Reader.Watch]
+//     does not work with them.
 package query

@@ -17,8 +17,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// deniedPatience is for how long the server may deny a watch that it permitted before: a server
-// that restarts denies requests until it knows the roles.
+// deniedPatience is for how long the server may deny a watch that it permitted before:
+// a server that restarts denies requests until it knows the roles.
 const deniedPatience = time.Minute
 
 // newBackoff returns the delays between failed attempts to watch or to list.
@@ -39,8 +39,8 @@ type follower struct {
 	deniedSince time.Time // zero if the server did not deny the last request
 }
 
-// notice is what a follower tells the watcher: an Event exists or is gone, a list is complete,
-// or an error.
+// notice is what a follower tells the watcher: an Event exists or is gone, a list is
+// complete, or an error.
 type notice struct {
 	request int
 	list    int64           // that contains the event, or is complete if event is nil
@@ -65,18 +65,27 @@ func (f *follower) tell(ctx context.Context, n notice) bool {
 // version from which to continue, it lists again.
 func (f *follower) run(ctx context.Context) {
 	version := f.listed.version
+	if version == "" { // for example from a fake clientset
+		f.tell(ctx, notice{err: fmt.Errorf("query: cannot watch events in %s: the server returned no resourceVersion", where(f.listed.namespace)), fatal: true})
+		return
+	}
 	for {
-		err := f.watch(ctx, version)
+		verb, err := "watch", f.watch(ctx, version)
 		for backoff := newBackoff(); err != nil; version, err = f.list(ctx) {
-			if !f.retry(ctx, "watch", err, &backoff) {
+			if !f.retry(ctx, verb, err, &backoff) {
 				return
 			}
+			verb = "list"
 		}
 	}
 }
 
-// retry reports an error and waits. It returns false if ctx has ended or the error is fatal.
+// retry reports an error and waits. It returns false if ctx has ended or the error is
+// fatal.
 func (f *follower) retry(ctx context.Context, verb string, err error, backoff *wait.Backoff) bool {
+	if ctx.Err() != nil {
+		return false
+	}
 	n := notice{err: fmt.Errorf("query: cannot %s events in %s: %w", verb, where(f.listed.namespace), err)}
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
@@ -156,8 +165,8 @@ func (f *follower) watch(ctx context.Context, version string) error {
 	}
 }
 
-// list tells all Events of the request, and that the list is complete. It returns the version of
-// the list.
+// list tells all Events of the request, and that the list is complete. It returns the
+// version of the list.
 func (f *follower) list(ctx context.Context) (version string, err error) {
 	var list int64
 	l := lister{reader: f.reader, query: f.query, begin: func() { list = f.lists.Add(1) }, progress: func(Progress) {}}

@@ -63,7 +63,8 @@ func FuzzFromEvent(f *testing.F) {
 	})
 }
 
-// fuzzTime returns a time between the years 1 and 9999, which JSON can encode, or the zero time.
+// fuzzTime returns a time between the years 1 and 9999, which JSON can encode, or the
+// zero time.
 func fuzzTime(seconds int64) time.Time {
 	const last = 253402300799 // the end of 9999
 	if seconds == 0 {

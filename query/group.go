@@ -127,8 +127,9 @@ func restWatch(rest restclient.Interface) func(context.Context, string, metav1.L
 	}
 }
 
-// through makes a request through events.k8s.io/v1, or through core/v1 if the server does
-// not serve or not permit the former. If it permits neither, the error is a [*PermissionError].
+// through makes a request through events.k8s.io/v1, or through core/v1 if the server
+// does not serve or not permit the former. If it permits neither, the error is a
+// [*PermissionError].
 func (r *Reader) through(verb, namespace string, request func(*group) error) error {
 	var denied, missing error
 	for i := range r.groups {

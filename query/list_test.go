@@ -77,8 +77,8 @@ func errorOf(t *testing.T, items iter.Seq2[*Item, error]) error {
 
 var atTen = clocktesting.NewFakePassiveClock(t0.Add(10 * time.Minute))
 
-// TestQueries asks the fake server, which selects like kube-apiserver. It checks the requests and
-// the results of each query, in both groups.
+// TestQueries asks the fake server, which selects like kube-apiserver. It checks the
+// requests and the results of each query, in both groups.
 func TestQueries(t *testing.T) {
 	s := &apiServer{}
 	clients := s.start(t)

@@ -30,8 +30,9 @@ type Owners struct {
 	PageSize int64
 }
 
-// DefaultDependents returns the built-in kinds that controllers create for other objects and
-// emit events about: the workloads, and the Pods and PersistentVolumeClaims that belong to them.
+// DefaultDependents returns the built-in kinds that controllers create for other
+// objects and emit events about: the workloads, and the Pods and PersistentVolumeClaims
+// that belong to them.
 func DefaultDependents() []schema.GroupVersionKind {
 	core := schema.GroupVersion{Version: "v1"}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
@@ -43,14 +44,14 @@ func DefaultDependents() []schema.GroupVersionKind {
 	}
 }
 
-// Follow returns object with its UID, then its owners and theirs, and then its dependents and
-// theirs, for [Query.Objects]. Each one is selected by its UID. The object requires a kind and a
-// name, and a namespace unless it is cluster-scoped.
+// Follow returns object with its UID, then its owners and theirs, and then its
+// dependents and theirs, for [Query.Objects]. Each one is selected by its UID. The
+// object requires a kind and a name, and a namespace unless it is cluster-scoped.
 //
-// It needs the permissions to get the object and its owners, and to list dependents. Without
-// them, it returns what it finds, and a [*PermissionError] for each one that is missing. The
-// errors do not make the objects wrong, only incomplete: the first one is always object, without a UID if it
-// does not exist.
+// It needs the permissions to get the object and its owners, and to list dependents.
+// Without them, it returns what it finds, and a [*PermissionError] for each one that is
+// missing. The errors do not make the objects wrong, only incomplete: the first one is
+// always object, without a UID if it does not exist.
 func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, errs []error) {
 	found, err := o.get(ctx, object)
 	if err != nil {
@@ -108,8 +109,8 @@ func (o *Owners) mapping(apiVersion, kind string) (*meta.RESTMapping, error) {
 	return o.Mapper.RESTMapping(schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind())
 }
 
-// get reads the metadata of an object. If the object has a UID, an object of the same name with
-// another UID is not found.
+// get reads the metadata of an object. If the object has a UID, an object of the same
+// name with another UID is not found.
 func (o *Owners) get(ctx context.Context, object Object) (*metav1.PartialObjectMetadata, error) {
 	mapping, err := o.mapping(object.APIVersion, object.Kind)
 	if err != nil {
@@ -141,8 +142,8 @@ func requestError(verb string, mapping *meta.RESTMapping, namespace string, err 
 	return fmt.Errorf("query: cannot %s %s in %s: %w", verb, resource, where(namespace), err)
 }
 
-// dependents returns the objects with owners, by owner: those in the namespace of object, or in
-// all namespaces if it is cluster-scoped.
+// dependents returns the objects with owners, by owner: those in the namespace of
+// object, or in all namespaces if it is cluster-scoped.
 func (o *Owners) dependents(ctx context.Context, object *metav1.PartialObjectMetadata) (byOwner map[types.UID][]Object, errs []error) {
 	byOwner = make(map[types.UID][]Object)
 	kinds := o.Dependents

@@ -78,9 +78,9 @@ func fieldOf(event *eventsv1.Event, field string) string {
 	}
 }
 
-// plan returns requests that together return all Events that q selects, and as few others as
-// the server's selectors permit. byState permits to select by the label of the state, which
-// changes during the life of an Event.
+// plan returns requests that together return all Events that q selects, and as few
+// others as the server's selectors permit. byState permits to select by the label of
+// the state, which changes during the life of an Event.
 func (q *Query) plan(byState bool) ([]request, error) {
 	userFields, err := fields.ParseSelector(q.FieldSelector)
 	if err != nil {
@@ -112,7 +112,7 @@ func (q *Query) plan(byState bool) ([]request, error) {
 			requests = append(requests, base)
 			continue
 		}
-		// Legacy recorders of before Kubernetes 1.27 leave reportingController empty.
+		// Old versions of the legacy recorder leave reportingController empty.
 		for _, controller := range []string{q.Controllers[0], ""} {
 			one := base
 			one.fields = maps.Clone(base.fields)
@@ -123,8 +123,8 @@ func (q *Query) plan(byState bool) ([]request, error) {
 	return spread(requests, q.Namespaces), nil
 }
 
-// objectRequests returns the requests for the objects of a query. The namespace is that of the
-// objects.
+// objectRequests returns the requests for the objects of a query. The namespace is that
+// of the objects.
 func (q *Query) objectRequests() []request {
 	var requests []request
 	everything := func(namespace string) request {
@@ -249,8 +249,8 @@ func selectorOf(set fields.Set) fields.Selector {
 }
 
 // stateRequirements selects the labels with which an Event can have one of the wanted
-// states. A series that says Ongoing can be stale, and a series without a label can have any
-// state but Finished.
+// states. A series that says Ongoing can be stale, and a series without a label can
+// have any state but Finished.
 func stateRequirements(wanted []series.State) []labels.Requirement {
 	if len(wanted) == 0 {
 		return nil

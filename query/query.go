@@ -40,8 +40,8 @@ type Query struct {
 	// not after Until. A zero time is no limit.
 	Since, Until time.Time
 	// FieldSelector and LabelSelector are passed to the server in addition. The field
-	// selector has the names of events.k8s.io/v1, such as "regarding.kind=Pod"; names of core/v1
-	// such as "involvedObject.kind" are accepted, too.
+	// selector has the names of events.k8s.io/v1, such as "regarding.kind=Pod"; names
+	// of core/v1 such as "involvedObject.kind" are accepted, too.
 	FieldSelector, LabelSelector string
 	// At is the time to which the states refer. If zero, it is the time at which the
 	// Reader receives the Event.

@@ -76,10 +76,10 @@ func (k SortKey) Compare(other SortKey) int {
 	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text), cmp.Compare(k.time, other.time))
 }
 
-// Sort returns the items in an order. An order that is not in [Orders] is [ByLast]. If limit is
-// positive, it returns the first limit items only. It reads all items before it yields the
-// first. It keeps the Events encoded, which needs about 0.7 kB for each of them, or for each of
-// 2×limit. If reading fails, it yields one error.
+// Sort returns the items in an order. An order that is not in [Orders] is [ByLast]. If
+// limit is positive, it returns the first limit items only. It reads all items before
+// it yields the first. It keeps the Events encoded, which needs about 0.7 kB for each
+// of them, or for each of 2×limit. If reading fails, it yields one error.
 func Sort(items iter.Seq2[*Item, error], order Order, limit int) iter.Seq2[*Item, error] {
 	return SortBy(items, order.Key, SortKey.Compare, limit)
 }

@@ -27,7 +27,8 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// itemsOf returns the items of Events at t0 plus ten minutes, and then an error unless that is nil.
+// itemsOf returns the items of Events at t0 plus ten minutes, and then an error unless
+// that is nil.
 func itemsOf(failed error, events ...*eventsv1.Event) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		for _, event := range events {
@@ -109,8 +110,8 @@ func TestSortWithLimit(t *testing.T) {
 
 const manyEvents = 100_000
 
-// manyPages is an API server with many Events, in pages of the default size. It has encoded them
-// as protobuf, as kube-apiserver does.
+// manyPages is an API server with many Events, in pages of the default size. It has
+// encoded them as protobuf, as kube-apiserver does.
 func manyPages(t testing.TB) *kubernetes.Clientset {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
@@ -200,7 +201,8 @@ func TestMemory(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// BenchmarkSort lists, selects, and sorts 100,000 Events, whose server runs in the same process.
+// BenchmarkSort lists, selects, and sorts 100,000 Events, whose server runs in the same
+// process.
 func BenchmarkSort(b *testing.B) {
 	reader := NewReader(manyPages(b), Options{})
 	for b.Loop() {

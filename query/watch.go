@@ -70,7 +70,8 @@ func (r *Reader) Watch(ctx context.Context, q Query) iter.Seq2[Change, error] {
 	}
 }
 
-// watcher carries out one watch. Only the goroutine of the caller uses it, except for lists.
+// watcher carries out one watch. Only the goroutine of the caller uses it, except for
+// lists.
 type watcher struct {
 	reader *Reader
 	query  *Query

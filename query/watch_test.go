@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -96,7 +97,8 @@ func TestWatchOfAState(t *testing.T) {
 	}
 }
 
-// The server forgets the version of a watch. The watch lists again, and yields what changed meanwhile.
+// The server forgets the version of a watch. The watch lists again, and yields what
+// changed meanwhile.
 func TestWatchAfterGone(t *testing.T) {
 	t.Parallel()
 	s := &apiServer{}
@@ -204,6 +206,12 @@ func TestWatchErrors(t *testing.T) {
 		w := startWatch(t, NewReader(s.start(t), Options{}), Query{LabelSelector: "a in b"})
 		_, err, _ := w.next()
 		require.ErrorContains(t, err, "query: label selector")
+	})
+	t.Run("fake clientset", func(t *testing.T) {
+		w := startWatch(t, NewReader(fake.NewClientset(), Options{}), Query{})
+		w.expect("Synced")
+		_, err, _ := w.next()
+		require.ErrorContains(t, err, "query: cannot watch events in all namespaces: the server returned no resourceVersion")
 	})
 	// A server that restarts refuses requests for a while, and denies some.
 	t.Run("retried", func(t *testing.T) {
