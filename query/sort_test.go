@@ -108,23 +108,21 @@ func TestSortWithLimit(t *testing.T) {
 	}
 }
 
-const manyEvents = 100_000
-
 // manyPages is an API server with many Events, in pages of the default size. It has
 // encoded them as protobuf, as kube-apiserver does.
-func manyPages(t testing.TB) *kubernetes.Clientset {
+func manyPages(t testing.TB, events int) *kubernetes.Clientset {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	require.True(t, ok)
 	encoder := scheme.Codecs.EncoderForVersion(info.Serializer, eventsv1.SchemeGroupVersion)
 	var pages [][]byte
-	for n := 0; n < manyEvents; {
+	for n := 0; n < events; {
 		list := &eventsv1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 		for range DefaultPageSize {
 			list.Items = append(list.Items, *manyEvent(n))
 			n++
 		}
-		if n < manyEvents {
+		if n < events {
 			list.Continue = strconv.Itoa(len(pages) + 1)
 		}
 		page, err := runtime.Encode(encoder, list)
@@ -171,25 +169,26 @@ func liveBytes() int {
 
 // A list needs the memory of a page, and a sorted one that of the encoded Events.
 func TestMemory(t *testing.T) {
-	reader := NewReader(manyPages(t), Options{})
+	const many = 20_000
+	reader := NewReader(manyPages(t, many), Options{})
 	q := Query{States: []series.State{series.Ongoing}, Types: []string{"Warning"}, At: t0}
 	before := liveBytes()
 	n := 0
 	for _, err := range reader.List(t.Context(), q) {
 		require.NoError(t, err)
-		if n++; n == manyEvents/2 {
+		if n++; n == many/2 {
 			assert.Less(t, liveBytes(), before+10<<20)
 		}
 	}
-	require.Equal(t, manyEvents, n)
+	require.Equal(t, many, n)
 
 	begin := time.Now()
 	var last int32
 	for item, err := range Sort(reader.List(t.Context(), q), ByCount, 0) {
 		require.NoError(t, err)
-		if n == manyEvents {
+		if n == many {
 			sorted := time.Since(begin)
-			perEvent := (liveBytes() - before) / manyEvents
+			perEvent := (liveBytes() - before) / many
 			t.Logf("listed and sorted in %v, with %d bytes per Event", sorted, perEvent)
 			assert.Less(t, perEvent, 800)
 		} else {
@@ -204,7 +203,7 @@ func TestMemory(t *testing.T) {
 // BenchmarkSort lists, selects, and sorts 100,000 Events, whose server runs in the same
 // process.
 func BenchmarkSort(b *testing.B) {
-	reader := NewReader(manyPages(b), Options{})
+	reader := NewReader(manyPages(b, 100_000), Options{})
 	for b.Loop() {
 		for _, err := range Sort(reader.List(b.Context(), Query{States: []series.State{series.Ongoing}, At: t0}), ByState, 0) {
 			require.NoError(b, err)
