@@ -86,7 +86,7 @@ func (l *lister) list(ctx context.Context, r *request, visit func(*Item) bool) (
 			return !r.covers(item) || !l.belongs(item, len(l.done)) || visit(item)
 		})
 		if visited > 0 && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
-			return fmt.Errorf("after %d events: %v", l.events, err) // not wrapped: the other group would repeat Events
+			return fmt.Errorf("after %d events: %s", l.events, err.Error()) // not wrapped: the other group would repeat Events
 		}
 		return err
 	})

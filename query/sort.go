@@ -67,6 +67,7 @@ func (o Order) Key(i *Item) SortKey {
 		key.text = i.Controller()
 	case ByName:
 		key.text, key.time = i.Namespace+"\x00"+i.Name, 0
+	default: // ByLast
 	}
 	return key
 }

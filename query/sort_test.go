@@ -89,7 +89,7 @@ func TestSortKeepsItems(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, fmt.Sprintf("%+v", want.Series), fmt.Sprintf("%+v", item.Series)) // but for time zones
 		assert.Equal(t, want.At, item.At)
-		assert.Equal(t, event.ObjectMeta.Labels, item.Event.Labels)
+		assert.Equal(t, event.Labels, item.Event.Labels)
 		assert.Equal(t, event.TypeMeta, item.Event.TypeMeta)
 		assert.True(t, event.Series.LastObservedTime.Equal(&item.Event.Series.LastObservedTime))
 	}
