@@ -226,8 +226,8 @@ func TestHostileInputInTheLog(t *testing.T) {
 		for _, message := range []string{
 			"Event occurred", "Dropped events", "Caught a panic", "Cannot write events, will try again", "Events are written again",
 			"May not write events, will try again", "May write events again", "Cannot list events, will try again",
-			"Repaired a name that the API server would reject", "Recorded an event without its related object",
-			"Recorded an event without some of its annotations", "Sent an event", "Events were left when the broadcaster was shut down",
+			"Repaired a name that the API server would reject", "Recorded an incomplete event",
+			"Sent an event", "Events were left when the broadcaster was shut down",
 		} {
 			assert.Positive(t, seen[message], message)
 		}

@@ -95,7 +95,7 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	}
 	if related != nil {
 		if key.Related, err = r.references.of(related); err != nil {
-			r.omit("Recorded an event without its related object", &b.counters.relatedOmitted, err, &key)
+			r.omit("its related object", &b.counters.relatedOmitted, err, &key)
 		}
 	}
 	formatted := ""
@@ -125,7 +125,7 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 
 	annotations, err = sanitizeAnnotations(annotations)
 	if err != nil {
-		r.omit("Recorded an event without some of its annotations", &b.counters.annotationsOmitted, err, &key)
+		r.omit("some annotations", &b.counters.annotationsOmitted, err, &key)
 	}
 	occurrence := tracker.Occurrence{
 		Note:          formatted,
@@ -152,11 +152,11 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	}
 }
 
-// omit counts and logs an event that is recorded without something.
-func (r *recorder) omit(message string, counter *atomic.Uint64, err error, key *series.Key) {
+// omit counts and logs an event that is recorded without a part.
+func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *series.Key) {
 	counter.Add(1)
-	if suppressed, ok := r.broadcaster.logLimit.allow(message, r.broadcaster.clock.Now()); ok {
-		r.log().Error(err, message, "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
+	if suppressed, ok := r.broadcaster.logLimit.allow("without "+part, r.broadcaster.clock.Now()); ok {
+		r.log().Error(err, "Recorded an incomplete event", "without", part, "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 	}
 }

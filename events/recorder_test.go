@@ -58,7 +58,7 @@ func TestInvalidRelatedObjectIsOmitted(t *testing.T) {
 		assert.EqualValues(t, 3, countOf(event))
 		assert.Nil(t, event.Related)
 		assert.EqualValues(t, 3, w.broadcaster.Stats().RelatedOmitted)
-		assert.Len(t, w.logs.with("without its related object", "pod-0"), 1)
+		assert.Len(t, w.logs.with("incomplete", "its related object", "pod-0"), 1)
 	})
 }
 
@@ -103,7 +103,7 @@ func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 		w.flush(t)
 		assert.Equal(t, map[string]string{"good": "1", series.AnnotationHeartbeat: "30m"}, w.server.only(t).Annotations)
 		assert.EqualValues(t, 3, w.broadcaster.Stats().AnnotationsOmitted)
-		assert.Len(t, w.logs.with("without some of its annotations", "not good", "pod-0"), 1)
+		assert.Len(t, w.logs.with("incomplete", "some annotations", "not good", "pod-0"), 1)
 		assert.Equal(t, before, annotations, "the caller's map is left alone")
 	})
 }
