@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -245,7 +246,7 @@ func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 		closed := g.closed
 		g.mu.Unlock()
 		if closed {
-			return nil, fmt.Errorf("the gate is closed")
+			return nil, errors.New("the gate is closed")
 		}
 		return next.RoundTrip(req)
 	})
