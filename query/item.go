@@ -1,7 +1,6 @@
 package query
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -69,12 +68,12 @@ func FromEvent(event *eventsv1.Event, at time.Time) *Item {
 	s, err := series.FromEvent(&n.event)
 	if err != nil { // normalize leaves nothing to reject
 		s = &series.Series{Namespace: event.Namespace, Name: event.Name, Version: event.ResourceVersion, Note: event.Note}
-		n.problems = append(n.problems, err)
+		n.problem("%v", err)
 	}
 	s.First, s.Last, s.Count = n.first, n.last, n.count
 	item := &Item{Series: *s, Event: event, At: at, Stated: n.stated}
 	if len(n.problems) > 0 {
-		item.Problem = fmt.Errorf("query: event %s/%s: %w", event.Namespace, event.Name, errors.Join(n.problems...))
+		item.Problem = fmt.Errorf("query: event %s/%s: %s", event.Namespace, event.Name, strings.Join(n.problems, "; "))
 	}
 	item.Recorder = recorderOf(event, &s.Key)
 
@@ -104,11 +103,11 @@ type normalized struct {
 	count       int32
 	stated      series.State  // Singleton if the Event says none
 	heartbeat   time.Duration // if the Event does not say it
-	problems    []error
+	problems    []string
 }
 
 func (n *normalized) problem(format string, args ...any) {
-	n.problems = append(n.problems, fmt.Errorf(format, args...))
+	n.problems = append(n.problems, fmt.Sprintf(format, args...))
 }
 
 // normalize takes count and times of an Event from where its recorder writes them.
