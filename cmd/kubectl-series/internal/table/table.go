@@ -1,0 +1,165 @@
+// Package table formats rows as columns that fit a terminal.
+package table
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+)
+
+// Column is a column of a table.
+type Column struct {
+	Name string
+	// Right aligns the cells to the right.
+	Right bool
+	// Min is the width to which a narrow terminal truncates the column. If 0, it is never
+	// truncated.
+	Min int
+	// Omit is the rank in which a narrow terminal omits columns, the lowest first. If 0,
+	// the column is never omitted.
+	Omit int
+}
+
+// Cell is a value in a row.
+type Cell struct {
+	Text  string
+	Color terminal.Color
+}
+
+// gap and tight separate columns: gap as in kubectl, tight if the terminal is too narrow
+// for it.
+const (
+	gap   = "   "
+	tight = "  "
+)
+
+// Layout is how to print rows. Create one with [Fit].
+type Layout struct {
+	terminal  terminal.Terminal
+	columns   []Column
+	shown     []int // indexes of the columns
+	widths    []int // of all columns
+	separator string
+}
+
+// Fit returns a layout for rows. In a terminal it omits and truncates columns until they
+// fit, those that contain nothing first. Elsewhere, nothing is truncated.
+func Fit(columns []Column, rows [][]Cell, t terminal.Terminal) *Layout {
+	l := &Layout{terminal: t, columns: columns, separator: gap}
+	empty := make([]bool, len(columns))
+	for i, column := range columns {
+		l.shown = append(l.shown, i)
+		width := text.Width(column.Name)
+		empty[i] = true
+		for _, row := range rows {
+			width = max(width, text.Width(row[i].Text))
+			empty[i] = empty[i] && (row[i].Text == text.None || row[i].Text == "")
+		}
+		l.widths = append(l.widths, width)
+	}
+	if t.Width <= 0 || l.width(l.natural) <= t.Width {
+		return l
+	}
+	l.separator = tight
+	for l.width(l.least) > t.Width || l.width(l.natural) > t.Width && slices.ContainsFunc(l.shown, func(i int) bool { return empty[i] && columns[i].Omit > 0 }) {
+		omit := slices.DeleteFunc(slices.Clone(l.shown), func(i int) bool { return columns[i].Omit == 0 })
+		if len(omit) == 0 {
+			break
+		}
+		first := slices.MinFunc(omit, func(a, b int) int {
+			if empty[a] != empty[b] {
+				return cmp.Compare(rank(empty[b]), rank(empty[a]))
+			}
+			return cmp.Compare(columns[a].Omit, columns[b].Omit)
+		})
+		l.shown = slices.DeleteFunc(l.shown, func(i int) bool { return i == first })
+	}
+	for l.width(l.natural) > t.Width {
+		widest := slices.MaxFunc(l.shown, func(a, b int) int { return cmp.Compare(l.spare(a), l.spare(b)) })
+		if l.spare(widest) == 0 {
+			break
+		}
+		l.widths[widest]--
+	}
+	return l
+}
+
+func rank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (l *Layout) natural(i int) int { return l.widths[i] }
+
+func (l *Layout) least(i int) int {
+	if l.columns[i].Min == 0 {
+		return l.widths[i]
+	}
+	return min(l.columns[i].Min, l.widths[i])
+}
+
+// spare returns the width of a column if it can lose some, or 0.
+func (l *Layout) spare(i int) int {
+	if l.widths[i] <= l.least(i) {
+		return 0
+	}
+	return l.widths[i]
+}
+
+// width returns the width of a line if each column has the given width.
+func (l *Layout) width(of func(int) int) int {
+	total := (len(l.shown) - 1) * len(l.separator)
+	for _, i := range l.shown {
+		total += of(i)
+	}
+	return total
+}
+
+// Shows reports whether the layout contains a column.
+func (l *Layout) Shows(name string) bool {
+	return slices.ContainsFunc(l.shown, func(i int) bool { return l.columns[i].Name == name })
+}
+
+// Header returns the line with the names of the columns.
+func (l *Layout) Header() string {
+	cells := make([]Cell, len(l.columns))
+	for i, column := range l.columns {
+		cells[i] = Cell{Text: column.Name, Color: terminal.Bold}
+	}
+	return l.Line(cells)
+}
+
+// Line returns a row as a line with a line break. A value that is longer than those known
+// to Fit moves the rest of its line, except in a terminal.
+func (l *Layout) Line(row []Cell) string {
+	var b strings.Builder
+	room := l.terminal.Width
+	for n, i := range l.shown {
+		s, last := row[i].Text, n == len(l.shown)-1
+		width := l.widths[i]
+		if l.terminal.Width > 0 {
+			width = min(width, max(room, 0))
+			s = text.Cut(s, width)
+			room -= width + len(l.separator)
+		}
+		fill := strings.Repeat(" ", max(width-text.Width(s), 0))
+		if l.columns[i].Right {
+			b.WriteString(fill)
+		}
+		b.WriteString(l.terminal.Paint(s, row[i].Color))
+		if last || l.terminal.Width > 0 && room <= 0 {
+			break
+		}
+		if !l.columns[i].Right {
+			b.WriteString(fill)
+		}
+		b.WriteString(l.separator)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+)
+
+var (
+	columns = []Column{
+		{Name: "STATE"},
+		{Name: "COUNT", Right: true},
+		{Name: "RATE", Right: true, Omit: 2},
+		{Name: "RELATED", Min: 8, Omit: 1},
+		{Name: "NOTE", Min: 10},
+	}
+	rows = [][]Cell{
+		{{Text: "Ongoing", Color: terminal.Yellow}, {Text: "12002"}, {Text: "2/s"}, {Text: "Node/worker-3"}, {Text: "snapshot of orders-data failed: quota exceeded"}},
+		{{Text: "Singleton"}, {Text: "1"}, {Text: "-"}, {Text: "-"}, {Text: "日本語"}},
+	}
+)
+
+func format(t terminal.Terminal) string {
+	layout := Fit(columns, rows, t)
+	s := "\n" + layout.Header()
+	for _, row := range rows {
+		s += layout.Line(row)
+	}
+	return s
+}
+
+func TestTable(t *testing.T) {
+	assert.Equal(t, `
+STATE       COUNT   RATE   RELATED         NOTE
+Ongoing     12002    2/s   Node/worker-3   snapshot of orders-data failed: quota exceeded
+Singleton       1      -   -               日本語
+`, format(terminal.Terminal{}))
+	assert.Equal(t, `
+STATE      COUNT  RATE  RELATED        NOTE
+Ongoing    12002   2/s  Node/worker-3  snapshot of orders-data…
+Singleton      1     -  -              日本語
+`, format(terminal.Terminal{Width: 63}))
+	assert.Equal(t, `
+STATE      COUNT  RATE  RELATED      NOTE
+Ongoing    12002   2/s  Node/worke…  snapshot o…
+Singleton      1     -  -            日本語
+`, format(terminal.Terminal{Width: 48}))
+	assert.Equal(t, `
+STATE      COUNT  NOTE
+Ongoing    12002  snapshot o…
+Singleton      1  日本語
+`, format(terminal.Terminal{Width: 29}))
+}
+
+func TestColors(t *testing.T) {
+	layout := Fit(columns, rows, terminal.Terminal{Color: true})
+	assert.True(t, strings.HasPrefix(layout.Header(), "\x1b[1mSTATE\x1b[0m       "))
+	assert.True(t, strings.HasPrefix(layout.Line(rows[0]), "\x1b[33mOngoing\x1b[0m     "))
+}
+
+func TestEmptyColumnsAreOmittedFirst(t *testing.T) {
+	layout := Fit([]Column{{Name: "A", Omit: 1}, {Name: "EMPTY", Omit: 9}, {Name: "NOTE", Min: 4}},
+		[][]Cell{{{Text: "value"}, {Text: text.None}, {Text: "a long note"}}}, terminal.Terminal{Width: 20})
+	assert.True(t, layout.Shows("A"))
+	assert.False(t, layout.Shows("EMPTY"))
+}
+
+func TestLinesFitAnyTerminal(t *testing.T) {
+	for width := 1; width < 120; width++ {
+		for line := range strings.Lines(format(terminal.Terminal{Width: width})) {
+			assert.LessOrEqual(t, text.Width(strings.TrimSuffix(line, "\n")), width)
+		}
+	}
+}

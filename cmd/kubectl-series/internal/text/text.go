@@ -1,0 +1,160 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/width"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// None stands for a value that does not exist, so that no cell of a table is empty.
+const None = "-"
+
+// Clean returns s on one line. It replaces repeated white space by one space, and what is
+// not printable by "�".
+func Clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) || unicode.IsSpace(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// Lines returns the lines of s. They are clean, and none is empty.
+func Lines(s string) []string {
+	var lines []string
+	for line := range strings.Lines(s) {
+		if line = Clean(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Width returns the number of columns that s takes in a terminal.
+func Width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
+}
+
+// Cut truncates s to a number of columns. The result ends with "…" if something is
+// missing.
+func Cut(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	var b strings.Builder
+	n := 1 // the ellipsis
+	for _, r := range s {
+		if n += runeWidth(r); n > columns {
+			break
+		}
+		b.WriteRune(r)
+	}
+	if columns > 0 {
+		b.WriteRune('…')
+	}
+	return b.String()
+}
+
+// Pad appends spaces to s up to a number of columns.
+func Pad(s string, columns int) string {
+	return s + strings.Repeat(" ", max(columns-Width(s), 0))
+}
+
+// PadLeft is [Pad] with the spaces before s.
+func PadLeft(s string, columns int) string {
+	return strings.Repeat(" ", max(columns-Width(s), 0)) + s
+}
+
+// Age formats the time between then and now as kubectl does: "5m", or "3h12m". It returns
+// [None] if then is zero.
+func Age(then, now time.Time) string {
+	if then.IsZero() {
+		return None
+	}
+	return Duration(now.Sub(then))
+}
+
+// Duration formats a duration as kubectl does. A negative duration is 0s: the clocks of
+// machines differ.
+func Duration(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
+
+// Rate formats occurrences per second in the unit that makes it at least one: "2.5/s",
+// "12/m", "3/h", or "4/d". It returns [None] for 0.
+func Rate(perSecond float64) string {
+	if perSecond <= 0 || math.IsInf(perSecond, 0) || math.IsNaN(perSecond) {
+		return None
+	}
+	for _, unit := range []struct {
+		name    string
+		seconds float64
+	}{{"s", 1}, {"m", 60}, {"h", 3600}} {
+		if n := perSecond * unit.seconds; n >= 0.995 {
+			return number(n) + "/" + unit.name
+		}
+	}
+	return number(perSecond*86400) + "/d"
+}
+
+// number formats a number with at least two significant digits.
+func number(n float64) string {
+	if n >= 9.95 {
+		return fmt.Sprintf("%.0f", n)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
+}
+
+// Count formats a number with commas, as in 12,345.
+func Count(n int64) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Plural formats a number of things, such as "2 Events".
+func Plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return Count(int64(n)) + " " + thing
+}
+
+// Object formats a reference as Kind/name, or as namespace/Kind/name if the object is in
+// another namespace than the given one. It returns [None] for the zero Reference.
+func Object(ref series.Reference, namespace string) string {
+	if ref.IsZero() {
+		return None
+	}
+	s := ref.Kind + "/" + ref.Name
+	if ref.Namespace != "" && ref.Namespace != namespace {
+		s = ref.Namespace + "/" + s
+	}
+	return Clean(s)
+}

@@ -1,0 +1,49 @@
+package text
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestText(t *testing.T) {
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	for _, test := range []struct{ got, want string }{
+		{Clean(" a\t b\r\n\nc "), "a b c"},
+		{Clean("\x1b[31mred\x07 \u202eabc\x00"), "�[31mred� �abc�"},
+		{Clean("größer 日本 👍"), "größer 日本 👍"},
+		{Clean("\xff"), "�"},
+		{Cut("größer", 6), "größer"},
+		{Cut("größer", 5), "größ…"},
+		{Cut("größer", 1), "…"},
+		{Cut("größer", 0), ""},
+		{Cut("日本語", 5), "日本…"},
+		{Cut("日本語", 4), "日…"},
+		{Pad("日本", 6), "日本  "},
+		{Pad("abc", 2), "abc"},
+		{PadLeft("e\u0301", 3), "  e\u0301"},
+		{Age(now.Add(-90*time.Second), now), "90s"},
+		{Age(now.Add(-5*time.Hour), now), "5h"},
+		{Age(now.Add(time.Minute), now), "0s"},
+		{Age(time.Time{}, now), "-"},
+		{Rate(0), "-"},
+		{Rate(-1), "-"},
+		{Rate(123.4), "123/s"},
+		{Rate(2.54), "2.5/s"},
+		{Rate(0.999), "1/s"},
+		{Rate(0.2), "12/m"},
+		{Rate(1.0 / 3600), "1/h"},
+		{Rate(1.0 / 7200), "12/d"},
+		{Rate(1e-6), "0.1/d"},
+		{Count(0), "0"},
+		{Count(-999), "-999"},
+		{Count(-123456), "-123,456"},
+		{Count(1234567), "1,234,567"},
+		{Plural(1, "Event"), "1 Event"},
+		{Plural(2000, "Event"), "2,000 Events"},
+	} {
+		assert.Equal(t, test.want, test.got)
+	}
+	assert.Equal(t, []string{"a b", "c"}, Lines("a  b\r\n\n c\n"))
+}

@@ -1,0 +1,188 @@
+package timeline
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/series"
+)
+
+// Measures of the image in pixels.
+const (
+	svgWidth  = 1200
+	svgMargin = 28
+	svgChart  = 360 // where the bars begin
+	svgEnd    = 1140
+	svgHeader = 104
+	svgLine   = 20 // of a remark
+	svgAxis   = 34
+	svgRow    = 52
+	svgFooter = 62
+	svgBar    = 14 // height of a bar
+
+	// Widths of the columns in characters, for the average width of a character. A
+	// clipping path cuts off what is wider.
+	svgReasonChars = 36
+	svgObjectChars = 46
+	svgNoteChars   = 118
+)
+
+type svg struct {
+	*view
+	Width, Height, Margin, Chart, End int
+	Axis, Bottom, Legend              int // y of the axis, the end of the rows, and the legend
+	RemarkLines                       []svgText
+	Grid                              []svgText
+	Bars                              []svgBarRow
+	LegendBars                        []svgBarRow
+}
+
+type svgText struct {
+	X, Y   float64
+	Text   string
+	Anchor string
+}
+
+type svgBarRow struct {
+	Y                       int
+	Reason, Object, Details string
+	Badges                  string
+	Shape                   svgShape
+	Full                    string // for the tooltip
+}
+
+// svgShape is a bar.
+type svgShape struct {
+	Class      string
+	X, Y, R    float64 // of the circle, or of the question mark
+	Path, Cap  string
+	Circle     bool
+	Unknown    bool
+	Label      string
+	TextAnchor float64
+}
+
+// WriteSVG writes the timeline as an image.
+func (t *Timeline) WriteSVG(w io.Writer) error {
+	v := t.view()
+	s := &svg{view: v, Width: svgWidth, Margin: svgMargin, Chart: svgChart, End: svgEnd}
+	y := svgHeader
+	for _, remark := range v.Remarks {
+		s.RemarkLines = append(s.RemarkLines, svgText{Y: float64(y), Text: text.Cut(remark, svgWidth/7)})
+		y += svgLine
+	}
+	s.Axis = y + svgAxis
+	for _, tick := range v.Ticks {
+		x, anchor := svgX(tick.at), "middle"
+		label := tick.Label
+		switch {
+		case v.Now && tick.at > 0.92:
+			label = "" // "now" is there
+		case tick.at > 0.96:
+			anchor = "end"
+		}
+		s.Grid = append(s.Grid, svgText{X: x, Y: float64(s.Axis - 10), Text: label, Anchor: anchor})
+	}
+	if v.Now {
+		s.Grid = append(s.Grid, svgText{X: svgEnd, Y: float64(s.Axis - 10), Text: "now", Anchor: "middle"})
+	}
+	y = s.Axis
+	for i := range v.Rows {
+		s.Bars = append(s.Bars, svgRowOf(&v.Rows[i], y))
+		y += svgRow
+	}
+	s.Bottom = y
+	s.Legend = y + 26
+	x := float64(svgMargin) + 8
+	for _, l := range []struct{ state, class, label string }{
+		{series.Singleton.String(), "warning", "once"},
+		{series.Ongoing.String(), "warning", "ongoing"},
+		{series.Finished.String(), "warning", "finished"},
+		{series.Unknown.String(), "warning", "unknown: may go on"},
+		{series.Finished.String(), "warning", "filled: Warning"},
+		{series.Finished.String(), "normal", "outlined: Normal"},
+	} {
+		shape := shapeOf(l.state, l.class, x, x+20, float64(s.Legend-svgBar/2))
+		shape.Label, shape.TextAnchor = l.label, x+42
+		if l.state == series.Singleton.String() {
+			shape.TextAnchor = x + 16
+		}
+		s.LegendBars = append(s.LegendBars, svgBarRow{Shape: shape, Y: s.Legend + 5})
+		x = shape.TextAnchor + 24 + 7*float64(len(l.label))
+	}
+	s.Height = y + svgFooter
+	return templates.ExecuteTemplate(w, "timeline.svg.tmpl", s)
+}
+
+// svgX returns the x of a position on the axis.
+func svgX(at float64) float64 { return svgChart + at*(svgEnd-svgChart) }
+
+func svgRowOf(r *viewRow, y int) svgBarRow {
+	row := svgBarRow{Y: y, Reason: text.Cut(r.Reason, svgReasonChars)}
+	var badges []string
+	if r.Type == "Warning" {
+		badges = append(badges, r.Type)
+	}
+	if r.State != series.Singleton.String() {
+		badges = append(badges, r.State)
+	}
+	row.Badges = strings.Join(badges, ", ")
+	row.Reason = text.Cut(r.Reason, svgReasonChars-text.Width(row.Badges))
+	object := r.Object
+	if r.Related != "" {
+		object += " ↔ " + r.Related
+	}
+	row.Object = text.Cut(object, svgObjectChars)
+
+	var details []string
+	switch {
+	case !r.Drawn:
+		details = append(details, "no time")
+	case r.Lasted != "":
+		details = append(details, r.First+" to "+r.Last)
+	default:
+		details = append(details, r.First)
+	}
+	if r.State != series.Singleton.String() {
+		details = append(details, r.Count+" times")
+	}
+	if r.Rate != "" {
+		details = append(details, r.Rate)
+	}
+	note := strings.Join(r.Notes, " ")
+	if note != "" {
+		details = append(details, note)
+	}
+	row.Details = text.Cut(strings.Join(details, " · "), svgNoteChars)
+	row.Full = strings.Join([]string{r.Reason, object, r.Controller, strings.Join(details, " · ")}, "\n")
+	if r.Drawn {
+		class := "normal"
+		if r.Type == "Warning" {
+			class = "warning"
+		}
+		row.Shape = shapeOf(r.State, class, svgX(r.start), svgX(r.end), float64(y+10))
+	}
+	return row
+}
+
+// shapeOf returns the bar from x0 to x1 with its upper edge at y.
+func shapeOf(state, class string, x0, x1, y float64) svgShape {
+	s := svgShape{Class: class + " " + strings.ToLower(state)}
+	x1 = max(x1, x0+4)
+	middle, bottom := y+svgBar/2, y+svgBar
+	switch state {
+	case series.Singleton.String():
+		s.Circle, s.X, s.Y, s.R = true, x0, middle, svgBar/2
+	case series.Ongoing.String():
+		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fL%.1f %.1fL%.1f %.1fV%.1fH%.1fZ", x0, y, x1, y-4, x1+13, middle, x1, bottom+4, bottom, x0)
+	case series.Unknown.String():
+		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1f", x1, y, x0, bottom, x1)
+		s.Unknown, s.X, s.Y = true, x1+6, middle+5
+	default:
+		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y, x1, bottom, x0)
+		s.Cap = fmt.Sprintf("M%.1f %.1fh4V%.1fh-4Z", x1, y-4, bottom+4)
+	}
+	return s
+}

@@ -1,0 +1,214 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
+)
+
+// Options say what a timeline shows.
+type Options struct {
+	// Kind, Namespace, and Name are those of the object. Namespace is empty if the object
+	// is cluster-scoped.
+	Kind, Namespace, Name string
+	// Items are the series.
+	Items []*query.Item
+	// Now is the time to which the states of the items refer.
+	Now time.Time
+	// Remarks tell what the timeline does not show.
+	Remarks []string
+}
+
+// Timeline is what all renderers draw. Create one with [New].
+type Timeline struct {
+	Kind, Namespace, Name string
+	Now                   time.Time
+	// From and To are the ends of the axis. To is Now, unless the object has been quiet
+	// for longer than all of its series together.
+	From, To time.Time
+	Ticks    []Tick
+	// Rows are in order of their first occurrences.
+	Rows []Row
+	// Ongoing and Warnings count rows, and Occurrences is the sum of their counts.
+	Ongoing, Warnings int
+	Occurrences       int64
+	Remarks           []string
+}
+
+// Tick is a labeled time on the axis.
+type Tick struct {
+	At    float64 // on the axis, from 0 to 1
+	Label string
+}
+
+// Row is a series.
+type Row struct {
+	*query.Item
+	// Start and End are the ends of the bar on the axis, from 0 to 1.
+	Start, End float64
+}
+
+// minSpan is the shortest axis.
+const minSpan = 10 * time.Second
+
+// New returns the timeline of some series.
+func New(o Options) *Timeline {
+	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now.UTC(), Remarks: o.Remarks}
+	for _, item := range o.Items {
+		t.Rows = append(t.Rows, Row{Item: item})
+		t.Occurrences += int64(item.Count)
+		if item.State == series.Ongoing {
+			t.Ongoing++
+		}
+		if item.Event.Type == corev1.EventTypeWarning {
+			t.Warnings++
+		}
+	}
+	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+		return cmp.Or(a.First.Compare(b.First), a.Last.Compare(b.Last), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	t.scale()
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		row.Start, row.End = t.position(row.First), t.position(row.Last)
+		if row.Open() {
+			row.End = t.position(t.Now)
+		}
+	}
+	t.Ticks = t.ticks(maxTicks)
+	return t
+}
+
+// scale computes the ends of the axis.
+func (t *Timeline) scale() {
+	t.From, t.To = t.Now, time.Time{}
+	for _, row := range t.Rows {
+		if row.First.IsZero() { // the Event has no time
+			continue
+		}
+		if row.First.Before(t.From) {
+			t.From = row.First
+		}
+		if row.Last.After(t.To) {
+			t.To = row.Last
+		}
+	}
+	t.From = t.From.UTC()
+	if t.To.IsZero() || t.Ongoing > 0 || t.Now.Sub(t.To) <= t.To.Sub(t.From) {
+		t.To = latest(t.To, t.Now)
+	}
+	t.To = latest(t.To, t.From.Add(minSpan)).UTC()
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// position returns where a time is on the axis, from 0 to 1.
+func (t *Timeline) position(at time.Time) float64 {
+	return min(max(at.Sub(t.From).Seconds()/t.To.Sub(t.From).Seconds(), 0), 1)
+}
+
+// Open reports whether the series goes on, so that its bar has no end.
+func (r *Row) Open() bool { return r.State == series.Ongoing }
+
+// Point reports whether the series occurred once, or at one time as far as the axis shows.
+func (r *Row) Point() bool { return !r.Open() && r.Start == r.End }
+
+// Warning reports whether the Event is a Warning.
+func (r *Row) Warning() bool { return r.Event.Type == corev1.EventTypeWarning }
+
+func (r *Row) object(namespace string) string { return text.Object(r.Key.Regarding, namespace) }
+
+func (r *Row) related(namespace string) string {
+	if r.Key.Related.IsZero() {
+		return ""
+	}
+	return text.Object(r.Key.Related, namespace)
+}
+
+// note returns the latest note on one line.
+func (r *Row) note() string { return text.Clean(cmp.Or(r.LastNote, r.Note)) }
+
+// maxTicks is how many parts the axis has at most.
+const maxTicks = 6
+
+// steps are the distances between ticks.
+var steps = []time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day, 2 * day, 7 * day,
+}
+
+const day = 24 * time.Hour
+
+// ticks returns n times on the axis or fewer, plus one if the axis begins with a tick. They
+// are round values, and the format tells them apart.
+func (t *Timeline) ticks(n int) []Tick {
+	span := t.To.Sub(t.From)
+	step := steps[len(steps)-1]
+	for _, s := range steps {
+		if span <= time.Duration(n)*s {
+			step = s
+			break
+		}
+	}
+	for span > time.Duration(n)*step {
+		step *= 2
+	}
+	var ticks []Tick
+	for at := t.From.Truncate(step); !at.After(t.To); at = at.Add(step) {
+		if !at.Before(t.From) {
+			ticks = append(ticks, Tick{At: t.position(at), Label: at.Format(t.format(step))})
+		}
+	}
+	return ticks
+}
+
+// format returns the format of times that are step apart.
+func (t *Timeline) format(step time.Duration) string {
+	switch {
+	case step >= day:
+		return "Jan 2"
+	case step < time.Minute:
+		return t.clock()
+	case t.To.Sub(t.From) >= day:
+		return "Jan 2 15:04"
+	default:
+		return "15:04"
+	}
+}
+
+// clock returns the format of the times of rows.
+func (t *Timeline) clock() string {
+	if t.From.YearDay() != t.To.YearDay() || t.To.Sub(t.From) >= day {
+		return "Jan 2 15:04:05"
+	}
+	return "15:04:05"
+}
+
+// times returns the first and the last time of a row.
+func (t *Timeline) times(r *Row) (first, last string) {
+	if r.First.IsZero() {
+		return text.None, text.None
+	}
+	return r.First.UTC().Format(t.clock()), r.Last.UTC().Format(t.clock())
+}
+
+// span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC".
+func (t *Timeline) span() string {
+	last := "2006-01-02 15:04:05"
+	if t.From.Format(time.DateOnly) == t.To.Format(time.DateOnly) {
+		last = time.TimeOnly
+	}
+	return t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " UTC (" + text.Duration(t.To.Sub(t.From)) + ")"
+}
