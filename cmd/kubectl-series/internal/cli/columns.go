@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/timeline"
+	"github.com/eventseries/eventseries/query"
+)
+
+// columns returns the columns of the table.
+func (l *list) columns() []table.Column {
+	var columns []table.Column
+	if l.namespace {
+		columns = append(columns, table.Column{Name: "NAMESPACE", Min: 10})
+	}
+	columns = append(columns,
+		table.Column{Name: "STATE"},
+		table.Column{Name: "LAST"},
+		table.Column{Name: "COUNT", Right: true},
+		table.Column{Name: "RATE", Right: true, Omit: 2},
+		table.Column{Name: "TYPE", Omit: 3},
+		table.Column{Name: "REASON", Min: 12},
+		table.Column{Name: "OBJECT", Min: 16},
+		table.Column{Name: "RELATED", Min: 12, Omit: 1},
+	)
+	if l.wide {
+		columns = append(columns, table.Column{Name: "FIRST"}, table.Column{Name: "CONTROLLER"}, table.Column{Name: "ACTION"}, table.Column{Name: "EVENT"})
+	}
+	return append(columns, table.Column{Name: "NOTE", Min: 14})
+}
+
+// row returns the cells of a series.
+func (l *list) row(item *query.Item) []table.Cell {
+	var row []table.Cell
+	cell := func(s string) { row = append(row, table.Cell{Text: cmp.Or(s, text.None)}) }
+	e := item.Event
+	if l.namespace {
+		cell(text.Clean(item.Namespace))
+	}
+	cell(item.State.String())
+	row[len(row)-1].Color = timeline.StateColor(item.State)
+	cell(text.Age(item.Last, item.At))
+	cell(fmt.Sprint(item.Count))
+	cell(text.Rate(item.Rate()))
+	cell(text.Clean(e.Type))
+	row[len(row)-1].Color = timeline.TypeColor(e.Type)
+	cell(text.Clean(e.Reason))
+	cell(text.Object(item.Key.Regarding, item.Namespace))
+	cell(text.Object(item.Key.Related, item.Namespace))
+	if l.wide {
+		cell(text.Age(item.First, item.At))
+		cell(text.Clean(item.Controller()))
+		cell(text.Clean(e.Action))
+		cell(text.Clean(item.Name))
+	}
+	cell(text.Clean(cmp.Or(item.LastNote, e.Note)))
+	return row
+}
+
+// lines writes lines, and keeps the first error.
+type lines struct {
+	*bufio.Writer
+	err error
+}
+
+func newLines(w io.Writer) *lines { return &lines{Writer: bufio.NewWriter(w)} }
+
+func (l *lines) write(s string) {
+	if l.err == nil {
+		_, l.err = l.WriteString(s)
+	}
+}
+
+func (l *lines) close() error {
+	if l.err != nil {
+		return l.err
+	}
+	return l.Flush()
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/timeline"
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
+)
+
+type describe struct{ *environment }
+
+func newDescribe(e *environment) *cobra.Command {
+	d := &describe{e}
+	return &cobra.Command{
+		Use:   "describe EVENT...",
+		Short: "Show a series in full",
+		Long: `Show a series in full: its state and the reason for it, its notes, and the series
+of the same key before and after it.
+
+EVENT is the name of an Event, as "kubectl series -o name" prints it.`,
+		Example: `  # The series of an Event
+  kubectl series describe checkout-0.0b15ecc7dc9dbda7
+
+  # The busiest series of the namespace
+  kubectl series describe $(kubectl series --sort-by rate --limit 1 -o name)`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("no arguments: want the name of an Event, as %q prints it", "kubectl series -o name")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeEvents(e),
+		RunE: func(c *cobra.Command, args []string) error {
+			return d.run(c.Context(), args)
+		},
+	}
+}
+
+func (d *describe) run(ctx context.Context, args []string) error {
+	var names []string
+	for _, arg := range args {
+		name, err := eventName(arg)
+		if err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	namespace, _, err := d.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return err
+	}
+	reader, progress, err := d.reader(query.Options{ManagedFields: true})
+	if err != nil {
+		return err
+	}
+	defer progress.clear()
+	for i, name := range names {
+		item, err := reader.Get(ctx, namespace, name)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("no Event %q in the namespace %s: see %q", name, namespace, "kubectl series -o name -n "+namespace)
+		}
+		if err != nil {
+			return err
+		}
+		chain, err := reader.Chain(ctx, item)
+		if err != nil {
+			return err
+		}
+		progress.clear()
+		if i > 0 {
+			fmt.Fprintln(d.Out)
+		}
+		b := newLines(d.Out)
+		for _, f := range description(chain) {
+			b.write(f.format(terminal.Of(d.Out, d.colors)))
+		}
+		if err := b.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eventName returns the name of an Event: NAME, or event.events.k8s.io/NAME.
+func eventName(arg string) (string, error) {
+	kind, name, ok := strings.Cut(arg, "/")
+	if !ok {
+		return arg, nil
+	}
+	if resource, _, _ := strings.Cut(strings.ToLower(kind), "."); !slices.Contains([]string{"event", "events", "ev"}, resource) || name == "" {
+		return "", fmt.Errorf("%q: want the name of an Event; %q shows an object", arg, "kubectl series timeline "+arg)
+	}
+	return name, nil
+}
+
+// field is a line of a description.
+type field struct {
+	name, value string
+	color       terminal.Color
+	more        []string // lines below
+}
+
+func (f *field) format(t terminal.Terminal) string {
+	s := text.Pad(f.name+":", 17) + t.Paint(f.value, f.color) + "\n"
+	for _, line := range f.more {
+		s += strings.Repeat(" ", 17) + line + "\n"
+	}
+	return s
+}
+
+// description returns the lines that describe a series.
+func description(c *query.Chain) []field {
+	i := c.Item
+	e := i.Event
+	fields := []field{
+		{name: "Event", value: text.Clean(i.Name)},
+		{name: "Namespace", value: text.Clean(i.Namespace)},
+		{name: "State", value: i.State.String() + ": " + why(i), color: timeline.StateColor(i.State)},
+		{name: "Type", value: text.Clean(e.Type), color: timeline.TypeColor(e.Type)},
+		{name: "Reason", value: text.Clean(e.Reason)},
+		{name: "Action", value: text.Clean(e.Action)},
+		{name: "Regarding", value: reference(i.Key.Regarding)},
+		{name: "Related", value: reference(i.Key.Related)},
+		{name: "Controller", value: text.Clean(i.Controller())},
+		{name: "Instance", value: text.Clean(cmp.Or(e.ReportingInstance, e.DeprecatedSource.Host))},
+		{name: "Recorder", value: recorder(i.Recorder)},
+		{name: "First", value: instant(i.First, i.At)},
+		{name: "Last", value: instant(i.Last, i.At)},
+		{name: "Count", value: fmt.Sprint(i.Count)},
+		{name: "Rate", value: rate(i)},
+	}
+	if i.LastNote != "" && i.LastNote != i.Note {
+		fields = append(fields, note("First Note", e.Note), note("Latest Note", i.LastNote))
+	} else {
+		fields = append(fields, note("Note", e.Note))
+	}
+	fields = append(fields, pairs("Labels", e.Labels), pairs("Annotations", e.Annotations))
+	successor, renewed := i.Successor()
+	if successor != "" {
+		fields = append(fields, field{name: "Continued By", value: text.Clean(successor) + " (renewed " + instant(renewed, i.At) + ")"})
+	}
+	fields = append(fields, chain("Predecessors", c.Predecessors), chain("Successors", c.Successors))
+	if i.Problem != nil {
+		fields = append(fields, field{name: "Problem", value: message(i.Problem), color: terminal.Red})
+	}
+	for n := range fields {
+		if fields[n].value == "" {
+			fields[n].value = "<none>"
+		}
+	}
+	return fields
+}
+
+// why returns the reason for the state of a series.
+func why(i *query.Item) string {
+	switch {
+	case i.State == series.Singleton:
+		return "occurred once"
+	case i.Stale():
+		return fmt.Sprintf("stale since %s; the recorder missed the heartbeat that was expected at %s", instant(i.StaleAt, i.At), instant(i.NextWrite, i.At))
+	case i.State == series.Unknown && i.Recorder == query.Eventseries:
+		return "the recorder stopped to track the series while it was ongoing"
+	case i.State == series.Unknown:
+		return "nobody knows whether it goes on"
+	case i.State == series.Finished:
+		if at := lastWrite(i); !at.IsZero() {
+			return "finished at " + instant(at, i.At)
+		}
+		return fmt.Sprintf("has not occurred since %s", instant(i.Last, i.At))
+	case i.Stated == series.Ongoing:
+		return "next heartbeat expected at " + instant(i.NextWrite, i.At)
+	default:
+		return fmt.Sprintf("occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
+	}
+}
+
+// lastWrite returns when the Event was written last, or zero. The last write to a finished
+// series is the one that finished it.
+func lastWrite(i *query.Item) time.Time {
+	var last time.Time
+	for _, m := range i.Event.ManagedFields {
+		if m.Time != nil && m.Time.After(last) {
+			last = m.Time.Time
+		}
+	}
+	return last
+}
+
+// instant formats a time with how long it is ago, or until it comes.
+func instant(t, at time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	s := t.UTC().Format("2006-01-02 15:04:05.999 UTC")
+	if ahead := t.Sub(at); ahead > 0 {
+		return s + " (in " + text.Duration(ahead) + ")"
+	}
+	return s + " (" + text.Age(t, at) + " ago)"
+}
+
+func rate(i *query.Item) string {
+	if i.Rate() <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d times in %s)", text.Rate(i.Rate()), i.Count, text.Duration(i.Last.Sub(i.First)))
+}
+
+func recorder(r query.Recorder) string {
+	switch r {
+	case query.ToolsEvents:
+		return "client-go tools/events, or a similar one"
+	case query.ToolsRecord:
+		return "client-go tools/record (legacy), or a similar one"
+	case query.Other:
+		return "another one, without times of occurrences"
+	default:
+		return string(r)
+	}
+}
+
+// reference formats an object in full.
+func reference(ref series.Reference) string {
+	if ref.IsZero() {
+		return ""
+	}
+	s := text.Object(ref, ref.Namespace)
+	if ref.Namespace != "" {
+		s += " in " + ref.Namespace
+	}
+	if ref.APIVersion != "" {
+		s += ", " + ref.APIVersion
+	}
+	if ref.UID != "" {
+		s += ", UID " + string(ref.UID)
+	}
+	if ref.FieldPath != "" {
+		s += ", " + ref.FieldPath
+	}
+	return text.Clean(s)
+}
+
+// note formats a note of several lines.
+func note(name, value string) field {
+	lines := text.Lines(value)
+	if len(lines) == 0 {
+		return field{name: name}
+	}
+	return field{name: name, value: lines[0], more: lines[1:]}
+}
+
+// pairs formats a map, one entry on each line.
+func pairs(name string, values map[string]string) field {
+	var lines []string
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		lines = append(lines, text.Clean(k+": "+values[k]))
+	}
+	return note(name, strings.Join(lines, "\n"))
+}
+
+// chain formats series of the same key, one on each line.
+func chain(name string, items []*query.Item) field {
+	var lines []string
+	for _, i := range items {
+		lines = append(lines, fmt.Sprintf("%s: %s, %s, first at %s, last at %s",
+			text.Clean(i.Name), i.State, text.Plural(int(i.Count), "occurrence"), instant(i.First, i.At), instant(i.Last, i.At)))
+	}
+	return note(name, strings.Join(lines, "\n"))
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/query"
+)
+
+// message returns an error on one line for people.
+func message(err error) string {
+	var denied *query.PermissionError
+	var failed *url.Error
+	switch {
+	case errors.As(err, &denied):
+		where := "in all namespaces"
+		if denied.Namespace != "" {
+			where = "in the namespace " + denied.Namespace
+		}
+		resource := schema.GroupResource{Group: denied.Group, Resource: denied.Resource}
+		return text.Clean(fmt.Sprintf("missing permission %q %s: %v", denied.Verb+" "+resource.String(), where, denied.Err))
+	case apierrors.IsUnauthorized(err):
+		return "the server does not accept your credentials: log in again, or choose another context (kubectl config get-contexts)"
+	case errors.As(err, &failed):
+		return text.Clean(fmt.Sprintf("cannot reach the server %s: %v%s", server(failed.URL), failed.Err, hint(failed.URL)))
+	case clientcmd.IsEmptyConfig(err):
+		return "no cluster is configured: set KUBECONFIG, or pass --kubeconfig or --server"
+	default:
+		return text.Clean(strings.TrimPrefix(err.Error(), "query: "))
+	}
+}
+
+// server returns the part of a URL that identifies the server.
+func server(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// hint explains the address that clients use without a kubeconfig.
+func hint(address string) string {
+	if strings.HasPrefix(address, "http://localhost:8080/") {
+		return " (this is the default without a kubeconfig: set KUBECONFIG, or pass --kubeconfig or --server)"
+	}
+	return ""
+}

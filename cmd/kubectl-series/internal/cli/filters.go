@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
+)
+
+// filters are the flags that select series.
+type filters struct {
+	allNamespaces                                bool
+	about                                        []string
+	controllers, reasons, actions, types, states []string
+	since, until                                 string
+	labelSelector, fieldSelector                 string
+}
+
+func (f *filters) addTo(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Select series of all namespaces")
+	flags.StringSliceVar(&f.controllers, "controller", nil, "Select series that one of these controllers reported")
+	flags.StringSliceVar(&f.reasons, "reason", nil, "Select series with one of these reasons")
+	flags.StringSliceVar(&f.actions, "action", nil, "Select series with one of these actions")
+	flags.StringSliceVar(&f.types, "type", nil, "Select series with one of these types: Normal, Warning")
+	flags.StringSliceVar(&f.states, "state", nil, "Select series with one of these states: "+strings.Join(stateNames(), ", "))
+	flags.StringVar(&f.since, "since", "", "Select series that occurred since then: a duration such as 1h, or a time (RFC 3339)")
+	flags.StringVar(&f.until, "until", "", "Select series that began until then: a duration such as 1h ago, or a time (RFC 3339)")
+	flags.StringVarP(&f.labelSelector, "selector", "l", "", "Selector (label query) to filter Events on")
+	flags.StringVar(&f.fieldSelector, "field-selector", "", "Selector (field query) to filter Events on, such as regarding.kind=Pod")
+}
+
+// addFor adds the flag --for of kubectl events.
+func (f *filters) addFor(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.about, "for", nil, "Select series about one of these objects: KIND/NAME")
+}
+
+// query returns the query of the flags, and for what targets name. namespace is the one to
+// which the query is limited, or empty.
+func (f *filters) query(ctx context.Context, e *environment, targets []target, at time.Time) (q query.Query, namespace string, err error) {
+	q = query.Query{
+		At: at, Controllers: f.controllers, Reasons: f.reasons, Actions: f.actions,
+		LabelSelector: f.labelSelector, FieldSelector: f.fieldSelector,
+	}
+	if q.Types, err = choices("--type", f.types, []string{corev1.EventTypeNormal, corev1.EventTypeWarning}); err != nil {
+		return q, "", err
+	}
+	states, err := choices("--state", f.states, stateNames())
+	if err != nil {
+		return q, "", err
+	}
+	for _, name := range states {
+		state, _ := series.ParseState(name)
+		q.States = append(q.States, state)
+	}
+	if q.Since, err = parseTime("--since", f.since, at); err != nil {
+		return q, "", err
+	}
+	if q.Until, err = parseTime("--until", f.until, at); err != nil {
+		return q, "", err
+	}
+	if !q.Until.IsZero() && q.Until.Before(q.Since) {
+		return q, "", fmt.Errorf("--until %q is before --since %q", f.until, f.since)
+	}
+	if _, err := labels.Parse(f.labelSelector); err != nil {
+		return q, "", fmt.Errorf("--selector %q: %w: want label queries such as app=web,tier!=front", f.labelSelector, err)
+	}
+	if _, err := fields.ParseSelector(f.fieldSelector); err != nil {
+		return q, "", fmt.Errorf("--field-selector %q: %w: want field queries such as regarding.kind=Pod,type!=Normal", f.fieldSelector, err)
+	}
+	for _, about := range f.about {
+		t, err := parseTarget(about)
+		if err != nil {
+			return q, "", fmt.Errorf("--for %w", err)
+		}
+		targets = append(targets, t)
+	}
+
+	if !f.allNamespaces {
+		if namespace, _, err = e.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return q, "", err
+		}
+	}
+	if len(targets) == 0 {
+		if namespace != "" {
+			q.Namespaces = []string{namespace}
+		}
+		return q, namespace, nil
+	}
+	// The reader knows where Events about the objects are.
+	q.Objects, err = e.objects(ctx, targets, namespace)
+	return q, namespace, err
+}
+
+// choices returns values of a flag as they are spelled in valid.
+func choices(flag string, values, valid []string) ([]string, error) {
+	var chosen []string
+	for _, value := range values {
+		i := slices.IndexFunc(valid, func(v string) bool { return strings.EqualFold(v, value) })
+		if i < 0 {
+			return nil, fmt.Errorf("%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
+		}
+		chosen = append(chosen, valid[i])
+	}
+	return chosen, nil
+}
+
+func stateNames() []string {
+	return []string{series.Ongoing.String(), series.Unknown.String(), series.Finished.String(), series.Singleton.String()}
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/query"
+)
+
+// list is the root command.
+type list struct {
+	*environment
+	filters
+	output          string
+	noHeaders       bool
+	missingKeys     bool
+	sortBy          string
+	limit           int
+	watch           bool
+	watchOnly       bool
+	watchEvents     bool
+	managedFields   bool
+	printer         *output.Printer // nil for a table
+	wide, namespace bool            // columns of the table
+	terminal        terminal.Terminal
+}
+
+func newList(e *environment) *cobra.Command {
+	l := &list{environment: e}
+	c := &cobra.Command{
+		Use:   "kubectl-series [KIND/NAME... | KIND [NAME...]]",
+		Short: "Show the events of a cluster as series: what is going on, since when, and how often",
+		Long: `Show the events of a cluster as series: what is going on, since when, and how often.
+
+A series is an event that occurs again and again. Its state is Ongoing while it
+recurs, Finished when it has stopped, Unknown if nobody knows, and Singleton if
+it occurred once. Ongoing series come first.
+
+Without arguments, show the series of the current namespace. With arguments,
+show those about the given objects, and those in which they are the related
+object, wherever these Events are. It needs the permission to list events.`,
+		Example: `  # What is going on in the namespace
+  kubectl series --state ongoing
+
+  # All warnings of the last hour, in all namespaces
+  kubectl series -A --type Warning --since 1h
+
+  # What happens to a Pod and a Node
+  kubectl series pod/checkout-0 node/worker-3
+
+  # Watch what a controller reports
+  kubectl series -A -w --controller kubelet
+
+  # The names of the busiest series, for kubectl series describe
+  kubectl series --sort-by rate --limit 3 -o name`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeObjects(e),
+		RunE: func(c *cobra.Command, args []string) error {
+			return l.run(c.Context(), args)
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	l.filters.addTo(flags)
+	l.addFor(flags)
+	flags.StringVar(&l.sortBy, "sort-by", string(query.ByState), "Order: "+strings.Join(orders(), ", ")+", or a JSONPath expression of the printed objects")
+	flags.IntVar(&l.limit, "limit", 0, "Show the first series only. Pass 0 for all.")
+	flags.StringVarP(&l.output, "output", "o", "", "Output format: wide, "+strings.Join(output.Formats(), ", "))
+	flags.BoolVar(&l.noHeaders, "no-headers", false, "Print no headers")
+	flags.BoolVar(&l.missingKeys, "allow-missing-template-keys", true, "Ignore fields of a template that an object does not have")
+	flags.BoolVar(&l.managedFields, "show-managed-fields", false, "Keep the managedFields when printing objects in JSON or YAML format")
+	flags.BoolVarP(&l.watch, "watch", "w", false, "After listing the series, watch for changes")
+	flags.BoolVar(&l.watchOnly, "watch-only", false, "Watch for changes without listing the series first")
+	flags.BoolVar(&l.watchEvents, "output-watch-events", false, "Show the type of each change, and deleted Events. Implies --watch.")
+	return c
+}
+
+func orders() []string {
+	var names []string
+	for _, order := range query.Orders() {
+		names = append(names, string(order))
+	}
+	return names
+}
+
+func (l *list) run(ctx context.Context, args []string) error {
+	targets, err := parseTargets(args)
+	if err != nil {
+		return err
+	}
+	sorter, err := parseSorter(l.sortBy)
+	if err != nil {
+		return err
+	}
+	if l.limit < 0 {
+		return fmt.Errorf("--limit %d: want 0 or more", l.limit)
+	}
+	if l.output != "" && l.output != "wide" {
+		l.printer, err = output.New(l.output, output.Options{NoHeaders: l.noHeaders, StrictTemplates: !l.missingKeys})
+		if err != nil {
+			return fmt.Errorf("--output: %w: want one of wide, %s", err, strings.Join(output.Formats(), ", "))
+		}
+	}
+	l.wide = l.output == "wide"
+	l.namespace = l.allNamespaces || l.wide
+	l.terminal = terminal.Of(l.Out, l.colors)
+	if l.wide {
+		l.terminal.Width = 0 // all of it
+	}
+	l.watch = l.watch || l.watchOnly || l.watchEvents
+
+	at := now()
+	q, namespace, err := l.query(ctx, l.environment, targets, at)
+	if err != nil {
+		return err
+	}
+	reader, progress, err := l.reader(query.Options{ManagedFields: l.managedFields})
+	if err != nil {
+		return err
+	}
+	defer progress.clear()
+	if l.watch {
+		q.At = now() // replaced by the time of each change
+		return l.runWatch(ctx, reader, q, sorter)
+	}
+
+	items := sorter(reader.List(ctx, q), l.limit)
+	if l.printer != nil {
+		return l.printer.PrintList(l.Out, items)
+	}
+	var rows [][]table.Cell
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		rows = append(rows, l.row(item))
+	}
+	if len(rows) == 0 {
+		if len(q.Objects) > 0 {
+			namespace = ""
+		}
+		l.none(namespace)
+		return nil
+	}
+	return printTable(l.Out, l.columns(), rows, l.terminal, !l.noHeaders)
+}
+
+// sorter sorts items, and returns the first ones if limit is positive.
+type sorter func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error]
+
+// parseSorter returns the sorter of the flag --sort-by.
+func parseSorter(value string) (sorter, error) {
+	if slices.Contains(orders(), value) {
+		return func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error] {
+			return query.Sort(items, query.Order(value), limit)
+		}, nil
+	}
+	if !strings.HasPrefix(value, ".") && !strings.HasPrefix(value, "{") {
+		return nil, fmt.Errorf("--sort-by %q: want one of %s, or a JSONPath expression such as .metadata.creationTimestamp", value, strings.Join(orders(), ", "))
+	}
+	path, err := output.ParsePath(value)
+	if err != nil {
+		return nil, fmt.Errorf("--sort-by: %w", err)
+	}
+	return func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error] {
+		return query.SortBy(items, func(item *query.Item) sortKey { return keyOf(path, item) }, sortKey.compare, limit)
+	}, nil
+}
+
+// sortKey is the value of a JSONPath expression: a number, or another value as text.
+type sortKey struct {
+	number float64
+	text   string
+}
+
+func (k sortKey) compare(other sortKey) int {
+	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text))
+}
+
+func keyOf(path *jsonpath.JSONPath, item *query.Item) sortKey {
+	values, err := output.Values(path, output.Object(item))
+	if err != nil || len(values) == 0 {
+		return sortKey{}
+	}
+	switch v := reflect.ValueOf(values[0].Interface()); {
+	case v.CanInt():
+		return sortKey{number: float64(v.Int())}
+	case v.CanFloat():
+		return sortKey{number: v.Float()}
+	default:
+		return sortKey{text: fmt.Sprint(v)}
+	}
+}
+
+// printTable prints rows that are all known.
+func printTable(w io.Writer, columns []table.Column, rows [][]table.Cell, t terminal.Terminal, headers bool) error {
+	layout := table.Fit(columns, rows, t)
+	b := newLines(w)
+	if headers {
+		b.write(layout.Header())
+	}
+	for _, row := range rows {
+		b.write(layout.Line(row))
+	}
+	return b.close()
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+)
+
+// Completion is the name under which kubectl runs the program to complete its arguments.
+const Completion = "kubectl_complete-series"
+
+// Main runs the program with its arguments, and returns the exit code.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := newRoot(streams)
+	arguments := args[1:]
+	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == Completion {
+		arguments = append([]string{cobra.ShellCompRequestCmd}, arguments...)
+	}
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return 0
+	}
+	fmt.Fprintf(streams.ErrOut, "error: %s\n", message(err))
+	return 1
+}
+
+// environment is what all commands share.
+type environment struct {
+	genericiooptions.IOStreams
+	flags     *genericclioptions.ConfigFlags
+	colors    string
+	chunkSize int64
+}
+
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	e := &environment{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true).WithWarningPrinter(streams)}
+	root := newList(e)
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl series"}
+	root.Version = version()
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.CompletionOptions.HiddenDefaultCmd = true // it would complete kubectl-series
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w (see %q)", err, c.CommandPath()+" --help")
+	})
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+
+	flags := root.PersistentFlags()
+	e.flags.AddFlags(flags)
+	flags.StringVar(&e.colors, "color", "auto", `Use colors: "auto" in a terminal unless NO_COLOR is set, "always", or "never"`)
+	flags.Int64Var(&e.chunkSize, "chunk-size", 500, "Return large lists in chunks rather than all at once. Pass 0 to disable.")
+	verbosity := addVerbosity(flags)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		// Libraries log errors that the commands return as well.
+		if verbosity.Value.String() == "0" {
+			klog.SetLogger(logr.Discard())
+		}
+		return oneOf("--color", e.colors, "auto", "always", "never")
+	}
+	root.AddCommand(newTimeline(e), newTop(e), newDescribe(e))
+	completeFlags(e, root)
+	return root
+}
+
+// addVerbosity adds the flag -v of kubectl, which shows requests.
+func addVerbosity(flags *pflag.FlagSet) *pflag.Flag {
+	all := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(all)
+	v := pflag.PFlagFromGoFlag(all.Lookup("v"))
+	v.Usage = "Number for the log level verbosity: 6 shows requests, 8 shows their content"
+	flags.AddFlag(v)
+	return v
+}
+
+// version returns the version of the module.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// oneOf returns an error unless the value of a flag is valid.
+func oneOf(flag, value string, valid ...string) error {
+	for _, v := range valid {
+		if value == v {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
+}
+
+// warn prints a warning on one line.
+func (e *environment) warn(err error) {
+	fmt.Fprintf(e.ErrOut, "Warning: %s\n", message(err))
+}
+
+// none says that there is nothing to show.
+func (e *environment) none(namespace string) {
+	where := ""
+	if namespace != "" {
+		where = " in " + text.Clean(namespace) + " namespace"
+	}
+	fmt.Fprintf(e.ErrOut, "No events found%s.\n", where)
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/query"
+)
+
+type top struct {
+	*environment
+	filters
+	by        []string
+	sortBy    string
+	limit     int
+	output    string
+	noHeaders bool
+}
+
+// topOrders are the values of --sort-by. The largest value comes first.
+var topOrders = map[string]func(g *query.Group) float64{
+	"occurrences": func(g *query.Group) float64 { return float64(g.Occurrences) },
+	"rate":        (*query.Group).Rate,
+	"events":      func(g *query.Group) float64 { return float64(g.Events) },
+	"ongoing":     func(g *query.Group) float64 { return float64(g.Ongoing) },
+	"loops":       (*query.Group).LoopShare,
+	"last":        func(g *query.Group) float64 { return float64(g.Last.UnixMicro()) },
+}
+
+func newTop(e *environment) *cobra.Command {
+	t := &top{environment: e}
+	c := &cobra.Command{
+		Use:   "top [controllers | reasons | namespaces | objects | actions | types]...",
+		Short: "Show the noisiest controllers, reasons, namespaces, or objects",
+		Long: `Show the noisiest controllers, reasons, namespaces, or objects: their occurrences,
+the rate from the first to the last one, the number of Events and of ongoing
+series, and the share of the occurrences that belong to a loop, which is an Event
+with more than one.
+
+Several dimensions combine: "top controllers reasons" shows the reasons of each
+controller.`,
+		Example: `  # The noisiest controllers of all namespaces in the last hour
+  kubectl series top -A --since 1h
+
+  # What the kubelets report most
+  kubectl series top reasons -A --controller kubelet
+
+  # The noisiest objects of a namespace, by rate
+  kubectl series top objects -n shop --sort-by rate`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return slices.DeleteFunc(dimensionNames("s"), func(s string) bool { return slices.Contains(args, s) }), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return t.run(c.Context(), append(t.by, args...))
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	t.addTo(flags)
+	t.addFor(flags)
+	flags.StringSliceVar(&t.by, "by", nil, "Dimensions, as the arguments: "+strings.Join(dimensionNames(""), ", "))
+	flags.StringVar(&t.sortBy, "sort-by", "occurrences", "Order: "+strings.Join(topOrderNames(), ", "))
+	flags.IntVar(&t.limit, "limit", 10, "Show the first rows only. Pass 0 for all.")
+	flags.StringVarP(&t.output, "output", "o", "", "Output format: json, yaml")
+	flags.BoolVar(&t.noHeaders, "no-headers", false, "Print no headers")
+	return c
+}
+
+func topOrderNames() []string {
+	return []string{"occurrences", "rate", "events", "ongoing", "loops", "last"}
+}
+
+// dimensionNames returns the names of the dimensions with a suffix.
+func dimensionNames(suffix string) []string {
+	var names []string
+	for _, d := range query.Dimensions() {
+		names = append(names, string(d)+suffix)
+	}
+	return names
+}
+
+func (t *top) run(ctx context.Context, by []string) error {
+	if len(by) == 0 {
+		by = []string{string(query.PerController)}
+	}
+	var dimensions []query.Dimension
+	for _, name := range by {
+		d := query.Dimension(strings.TrimSuffix(strings.ToLower(name), "s"))
+		if !slices.Contains(query.Dimensions(), d) {
+			return fmt.Errorf("unknown dimension %q: want one of %s", name, strings.Join(dimensionNames("s"), ", "))
+		}
+		if !slices.Contains(dimensions, d) {
+			dimensions = append(dimensions, d)
+		}
+	}
+	value, ok := topOrders[t.sortBy]
+	if !ok {
+		return fmt.Errorf("--sort-by %q: want one of %s", t.sortBy, strings.Join(topOrderNames(), ", "))
+	}
+	if t.limit < 0 {
+		return fmt.Errorf("--limit %d: want 0 or more", t.limit)
+	}
+	if t.output != "" && t.output != "json" && t.output != "yaml" {
+		return fmt.Errorf("--output %q: want one of json, yaml", t.output)
+	}
+	q, namespace, err := t.query(ctx, t.environment, nil, now())
+	if err != nil {
+		return err
+	}
+	reader, progress, err := t.reader(query.Options{})
+	if err != nil {
+		return err
+	}
+	defer progress.clear()
+	groups, err := query.Top(reader.List(ctx, q), dimensions...)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(value(&b), value(&a)) })
+	omitted := 0
+	if t.limit > 0 && len(groups) > t.limit {
+		omitted = len(groups) - t.limit
+		groups = groups[:t.limit]
+	}
+	if t.output != "" {
+		return t.printObjects(groups, dimensions)
+	}
+	if len(groups) == 0 {
+		t.none(namespace)
+		return nil
+	}
+	if err := t.printTable(groups, dimensions, q.At); err != nil {
+		return err
+	}
+	if omitted > 0 && terminal.Of(t.Out, t.colors).Is {
+		fmt.Fprintf(t.ErrOut, "and %s more (--limit 0 shows all)\n", text.Count(int64(omitted)))
+	}
+	return nil
+}
+
+func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Time) error {
+	var columns []table.Column
+	for _, d := range by {
+		columns = append(columns, table.Column{Name: strings.ToUpper(string(d)), Min: 16})
+	}
+	columns = append(columns,
+		table.Column{Name: "OCCURRENCES", Right: true},
+		table.Column{Name: "RATE", Right: true},
+		table.Column{Name: "EVENTS", Right: true},
+		table.Column{Name: "ONGOING", Right: true, Omit: 2},
+		table.Column{Name: "LOOPS", Right: true},
+		table.Column{Name: "LAST", Right: true, Omit: 1},
+	)
+	rows := make([][]table.Cell, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		for _, value := range g.Values {
+			rows[i] = append(rows[i], table.Cell{Text: cmp.Or(text.Clean(value), text.None)})
+		}
+		ongoing := table.Cell{Text: fmt.Sprint(g.Ongoing)}
+		if g.Ongoing > 0 {
+			ongoing.Color = terminal.Yellow
+		}
+		rows[i] = append(rows[i],
+			table.Cell{Text: fmt.Sprint(g.Occurrences)}, table.Cell{Text: text.Rate(g.Rate())}, table.Cell{Text: fmt.Sprint(g.Events)},
+			ongoing, table.Cell{Text: fmt.Sprintf("%.0f%%", 100*g.LoopShare())}, table.Cell{Text: text.Age(g.Last, at)})
+	}
+	return printTable(t.Out, columns, rows, terminal.Of(t.Out, t.colors), !t.noHeaders)
+}
+
+// group is a [query.Group] as JSON.
+type group struct {
+	Values            map[query.Dimension]string `json:"values"`
+	Occurrences       int64                      `json:"occurrences"`
+	Rate              float64                    `json:"rate"`
+	Events            int                        `json:"events"`
+	Ongoing           int                        `json:"ongoing"`
+	OngoingRate       float64                    `json:"ongoingRate"`
+	LoopShare         float64                    `json:"loopShare"`
+	FirstObservedTime *time.Time                 `json:"firstObservedTime,omitempty"`
+	LastObservedTime  *time.Time                 `json:"lastObservedTime,omitempty"`
+}
+
+func (t *top) printObjects(groups []query.Group, by []query.Dimension) error {
+	items := make([]group, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		items[i] = group{
+			Values: make(map[query.Dimension]string), Occurrences: g.Occurrences, Rate: g.Rate(), Events: g.Events,
+			Ongoing: g.Ongoing, OngoingRate: g.OngoingRate, LoopShare: g.LoopShare(),
+			FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
+		}
+		for j, d := range by {
+			items[i].Values[d] = g.Values[j]
+		}
+	}
+	data, err := json.MarshalIndent(map[string]any{"apiVersion": output.GroupVersion.String(), "kind": "Top", "items": items}, "", "    ")
+	if err != nil {
+		return err
+	}
+	if t.output == "yaml" {
+		if data, err = yaml.JSONToYAML(data); err != nil {
+			return err
+		}
+		_, err = t.Out.Write(data)
+		return err
+	}
+	_, err = fmt.Fprintf(t.Out, "%s\n", data)
+	return err
+}
+
+func utc(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

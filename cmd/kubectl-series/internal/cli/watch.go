@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/query"
+)
+
+// runWatch prints the series in order, and then each change.
+func (l *list) runWatch(ctx context.Context, reader *query.Reader, q query.Query, sort sorter) error {
+	q.At = time.Time{} // the time of each change
+	next, stop := iter.Pull2(reader.Watch(ctx, q))
+	defer stop()
+	existing := func(yield func(*query.Item, error) bool) {
+		for {
+			change, err, ok := next()
+			if !ok || err == nil && change.Type == query.Synced || !yield(change.Item, err) {
+				return
+			}
+		}
+	}
+	p := &watchPrinter{list: l}
+	var initial []*query.Item
+	for item, err := range sort(existing, 0) {
+		if err != nil {
+			return err
+		}
+		if !l.watchOnly {
+			initial = append(initial, item)
+		}
+	}
+	if l.limit > 0 && len(initial) > l.limit {
+		initial = initial[:l.limit]
+	}
+	if err := p.begin(initial); err != nil {
+		return err
+	}
+	for {
+		change, err, ok := next()
+		if !ok || err != nil {
+			return err
+		}
+		if err := p.print(change); err != nil {
+			return err
+		}
+	}
+}
+
+// watchPrinter prints the changes of a watch.
+type watchPrinter struct {
+	*list
+	layout *table.Layout
+}
+
+// begin prints the series that exist.
+func (p *watchPrinter) begin(items []*query.Item) error {
+	if p.printer == nil {
+		columns := p.columns()
+		if p.watchEvents {
+			columns = append([]table.Column{{Name: "EVENT"}}, columns...)
+		}
+		var rows [][]table.Cell
+		for _, item := range items {
+			rows = append(rows, p.changeRow(query.Added, item))
+		}
+		p.layout = table.Fit(columns, append(rows, p.sample(columns)), p.terminal)
+		b := newLines(p.Out)
+		if !p.noHeaders {
+			b.write(p.layout.Header())
+		}
+		for _, row := range rows {
+			b.write(p.layout.Line(row))
+		}
+		return b.close()
+	}
+	for _, item := range items {
+		if err := p.print(query.Change{Type: query.Added, Item: item}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample returns a row with cells of usual widths, because rows to come determine the
+// widths, too.
+func (p *watchPrinter) sample(columns []table.Column) []table.Cell {
+	widths := map[string]int{
+		"EVENT": 8, "NAMESPACE": 12, "STATE": 9, "LAST": 5, "RATE": 5, "TYPE": 7, "REASON": 18, "OBJECT": 30, "RELATED": 14, "NOTE": 60,
+	}
+	var row []table.Cell
+	for _, column := range columns {
+		row = append(row, table.Cell{Text: strings.Repeat("x", widths[column.Name])})
+	}
+	return row
+}
+
+func (p *watchPrinter) changeRow(change query.ChangeType, item *query.Item) []table.Cell {
+	if !p.watchEvents {
+		return p.row(item)
+	}
+	return append([]table.Cell{{Text: watchEvent(change)}}, p.row(item)...)
+}
+
+// watchEvent returns the name of a change in the API.
+func watchEvent(change query.ChangeType) string {
+	switch change {
+	case query.Added:
+		return "ADDED"
+	case query.Deleted:
+		return "DELETED"
+	default:
+		return "MODIFIED"
+	}
+}
+
+// print prints a change. A series that no longer matches is printed once more, so that a
+// watch of ongoing series shows that one has finished.
+func (p *watchPrinter) print(change query.Change) error {
+	if change.Item == nil || change.Type == query.Deleted && !p.watchEvents {
+		return nil
+	}
+	switch {
+	case p.printer == nil:
+		b := newLines(p.Out)
+		b.write(p.layout.Line(p.changeRow(change.Type, change.Item)))
+		return b.close()
+	case p.watchEvents:
+		return p.printer.PrintChange(p.Out, watchEvent(change.Type), change.Item)
+	default:
+		return p.printer.PrintItem(p.Out, change.Item)
+	}
+}

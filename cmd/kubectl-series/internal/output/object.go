@@ -1,0 +1,112 @@
+package output
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/eventseries/eventseries/query"
+)
+
+// GroupVersion is that of the printed objects. The server does not serve it.
+var GroupVersion = schema.GroupVersion{Group: "eventseries.dev", Version: "v1alpha1"}
+
+// object is a series. Its fields are those of an Event where both have them.
+type object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	State               string                  `json:"state"`
+	Count               int32                   `json:"count"`
+	Rate                float64                 `json:"rate"` // per second
+	FirstObservedTime   *metav1.MicroTime       `json:"firstObservedTime,omitempty"`
+	LastObservedTime    *metav1.MicroTime       `json:"lastObservedTime,omitempty"`
+	StaleTime           *metav1.MicroTime       `json:"staleTime,omitempty"`
+	NextWriteTime       *metav1.MicroTime       `json:"nextWriteTime,omitempty"`
+	ObservedAt          metav1.MicroTime        `json:"observedAt"` // the time of the state
+	Type                string                  `json:"type"`
+	Reason              string                  `json:"reason"`
+	Action              string                  `json:"action,omitempty"`
+	Regarding           corev1.ObjectReference  `json:"regarding"`
+	Related             *corev1.ObjectReference `json:"related,omitempty"`
+	Note                string                  `json:"note"`
+	LastNote            string                  `json:"lastNote,omitempty"`
+	ReportingController string                  `json:"reportingController"`
+	ReportingInstance   string                  `json:"reportingInstance,omitempty"`
+	Recorder            string                  `json:"recorder"`
+	Successor           string                  `json:"successor,omitempty"`
+	Problem             string                  `json:"problem,omitempty"`
+}
+
+// Object returns a series as an object to print.
+func Object(item *query.Item) *unstructured.Unstructured {
+	e := item.Event
+	o := &object{
+		TypeMeta:            metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: "Series"},
+		ObjectMeta:          e.ObjectMeta,
+		State:               item.State.String(),
+		Count:               item.Count,
+		Rate:                math.Round(item.Rate()*1e6) / 1e6,
+		FirstObservedTime:   microTime(item.First),
+		LastObservedTime:    microTime(item.Last),
+		StaleTime:           microTime(item.StaleAt),
+		NextWriteTime:       microTime(item.NextWrite),
+		ObservedAt:          metav1.NewMicroTime(item.At.UTC()),
+		Type:                e.Type,
+		Reason:              e.Reason,
+		Action:              e.Action,
+		Regarding:           e.Regarding,
+		Related:             e.Related,
+		Note:                e.Note,
+		LastNote:            item.LastNote,
+		ReportingController: item.Controller(),
+		ReportingInstance:   cmp.Or(e.ReportingInstance, e.DeprecatedSource.Host),
+		Recorder:            string(item.Recorder),
+	}
+	o.Successor, _ = item.Successor()
+	if item.Problem != nil {
+		o.Problem = item.Problem.Error()
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil { // only types that JSON does not know can fail
+		panic(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	if !e.CreationTimestamp.IsZero() {
+		u.SetCreationTimestamp(e.CreationTimestamp)
+	}
+	return u
+}
+
+func microTime(t time.Time) *metav1.MicroTime {
+	if t.IsZero() {
+		return nil
+	}
+	m := metav1.NewMicroTime(t.UTC())
+	return &m
+}
+
+// List returns a list of objects.
+func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
+	if items == nil {
+		items = []unstructured.Unstructured{}
+	}
+	return &unstructured.UnstructuredList{
+		Object: map[string]any{"apiVersion": GroupVersion.String(), "kind": "SeriesList"},
+		Items:  items,
+	}
+}
+
+// event returns the Event with its type only, for its name.
+func event(o *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	e := &metav1.PartialObjectMetadata{}
+	e.APIVersion, e.Kind, e.Name = "events.k8s.io/v1", "Event", o.GetName()
+	return e
+}

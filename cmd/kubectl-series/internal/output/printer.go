@@ -1,0 +1,166 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/eventseries/eventseries/query"
+)
+
+// Formats returns the values of the flag --output that [New] accepts. An argument follows
+// those that end with "=".
+func Formats() []string {
+	return []string{
+		"json", "yaml", "kyaml", "name", "jsonpath=", "jsonpath-as-json=", "jsonpath-file=",
+		"go-template=", "go-template-file=", "custom-columns=", "custom-columns-file=",
+	}
+}
+
+// Printer prints series in one format.
+type Printer struct {
+	format  string
+	printer printers.ResourcePrinter // nil for columns
+	columns *columns
+	headers bool
+}
+
+// Options are the flags of a printer.
+type Options struct {
+	NoHeaders bool
+	// StrictTemplates fails for fields that an object does not have.
+	StrictTemplates bool
+}
+
+// New returns the printer of a format. The error says what is wrong and which formats are
+// valid.
+func New(format string, o Options) (*Printer, error) {
+	name, argument, _ := strings.Cut(format, "=")
+	p := &Printer{format: name, headers: !o.NoHeaders}
+	if !slices.Contains(Formats(), name) && !slices.Contains(Formats(), name+"=") {
+		return nil, fmt.Errorf("unknown output format %q", format)
+	}
+	if slices.Contains(Formats(), name+"=") && argument == "" {
+		return nil, fmt.Errorf("output format %q: want %s=…", format, name)
+	}
+	var err error
+	switch {
+	case name == "custom-columns":
+		p.columns, err = parseColumns(argument)
+	case name == "custom-columns-file":
+		p.columns, err = parseColumnsFile(argument)
+	case strings.HasPrefix(name, "jsonpath"):
+		flags := genericclioptions.NewJSONPathPrintFlags(argument, !o.StrictTemplates)
+		p.printer, err = flags.ToPrinter(name)
+	case strings.HasPrefix(name, "go-template"):
+		flags := genericclioptions.NewGoTemplatePrintFlags()
+		allow := !o.StrictTemplates
+		flags.TemplateArgument, flags.AllowMissingKeys = &argument, &allow
+		p.printer, err = flags.ToPrinter(name)
+	case name == "name":
+		p.printer = &printers.NamePrinter{}
+	default:
+		p.printer, err = genericclioptions.NewJSONYamlPrintFlags().ToPrinter(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("output format %q: %w", format, err)
+	}
+	return p, nil
+}
+
+// PrintItem prints one series, such as one of a watch.
+func (p *Printer) PrintItem(w io.Writer, item *query.Item) error {
+	o := Object(item)
+	switch {
+	case p.columns != nil:
+		return p.columns.print([]unstructured.Unstructured{*o}, w, p.headers)
+	case p.format == "name":
+		return p.printer.PrintObj(event(o), w)
+	default:
+		return p.printer.PrintObj(o, w)
+	}
+}
+
+// PrintChange prints a change of a watch with its type, as kubectl does with
+// --output-watch-events. Columns have no type.
+func (p *Printer) PrintChange(w io.Writer, change string, item *query.Item) error {
+	if p.columns != nil || p.format == "name" {
+		return p.PrintItem(w, item)
+	}
+	return p.printer.PrintObj(&metav1.WatchEvent{Type: change, Object: runtime.RawExtension{Object: Object(item)}}, w)
+}
+
+// PrintList prints a list.
+func (p *Printer) PrintList(w io.Writer, items iter.Seq2[*query.Item, error]) error {
+	buffered := bufio.NewWriter(w)
+	var err error
+	switch p.format {
+	case "json":
+		err = printJSON(buffered, items)
+	case "name":
+		for item, failed := range items {
+			if err = failed; err == nil {
+				err = p.PrintItem(buffered, item)
+			}
+			if err != nil {
+				break
+			}
+		}
+	default:
+		var objects []unstructured.Unstructured
+		for item, err := range items {
+			if err != nil {
+				return err
+			}
+			objects = append(objects, *Object(item))
+		}
+		if p.columns != nil {
+			err = p.columns.print(objects, buffered, p.headers)
+		} else {
+			err = p.printer.PrintObj(List(objects), buffered)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+// printJSON prints a list as the JSON printer of cli-runtime does, without keeping it in
+// memory.
+func printJSON(w *bufio.Writer, items iter.Seq2[*query.Item, error]) error {
+	fmt.Fprintf(w, "{\n    \"apiVersion\": %q,\n    \"items\": [", GroupVersion)
+	separator := "\n        "
+	var indented bytes.Buffer
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(Object(item).Object)
+		if err != nil {
+			return err
+		}
+		indented.Reset()
+		if err := json.Indent(&indented, data, "        ", "    "); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s%s", separator, indented.Bytes())
+		separator = ",\n        "
+	}
+	if separator[0] == ',' {
+		fmt.Fprint(w, "\n    ")
+	}
+	_, err := fmt.Fprint(w, "],\n    \"kind\": \"SeriesList\"\n}\n")
+	return err
+}
