@@ -54,7 +54,7 @@ func completeFlags(e *environment, root *cobra.Command) {
 		case "top":
 			order, format = fixed(topOrderNames()...), fixed("json", "yaml")
 		case "timeline":
-			format = fixed(append([]string{"text", "html", "svg"}, formats[1:]...)...)
+			format = fixed(append(timelineFormats, formats[1:]...)...)
 		}
 		if c.Flags().Lookup("sort-by") != nil {
 			must(c.RegisterFlagCompletionFunc("sort-by", order))

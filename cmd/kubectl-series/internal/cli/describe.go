@@ -127,7 +127,7 @@ func description(c *query.Chain) []field {
 	fields := []field{
 		{name: "Event", value: text.Clean(i.Name)},
 		{name: "Namespace", value: text.Clean(i.Namespace)},
-		{name: "State", value: i.State.String() + ": " + why(i), color: timeline.StateColor(i.State)},
+		{name: "State", value: why(i), color: timeline.StateColor(i.State)},
 		{name: "Type", value: text.Clean(e.Type), color: timeline.TypeColor(e.Type)},
 		{name: "Reason", value: text.Clean(e.Reason)},
 		{name: "Action", value: text.Clean(e.Action)},
@@ -163,26 +163,26 @@ func description(c *query.Chain) []field {
 	return fields
 }
 
-// why returns the reason for the state of a series.
+// why returns the state of a series, and the reason for it.
 func why(i *query.Item) string {
 	switch {
 	case i.State == series.Singleton:
-		return "occurred once"
+		return "Singleton: occurred once"
 	case i.Stale():
-		return fmt.Sprintf("stale since %s; the recorder missed the heartbeat that was expected at %s", instant(i.StaleAt, i.At), instant(i.NextWrite, i.At))
+		return fmt.Sprintf("Unknown: stale since %s; the recorder missed the heartbeat that was expected at %s", instant(i.StaleAt, i.At), instant(i.NextWrite, i.At))
 	case i.State == series.Unknown && i.Recorder == query.Eventseries:
-		return "the recorder stopped to track the series while it was ongoing"
+		return "Unknown: the recorder stopped to track the series while it was ongoing"
 	case i.State == series.Unknown:
-		return "nobody knows whether it goes on"
+		return "Unknown: nobody knows whether it goes on"
 	case i.State == series.Finished:
 		if at := lastWrite(i); !at.IsZero() {
-			return "finished at " + instant(at, i.At)
+			return "Finished at " + instant(at, i.At)
 		}
-		return fmt.Sprintf("has not occurred since %s", instant(i.Last, i.At))
+		return fmt.Sprintf("Finished: has not occurred since %s", instant(i.Last, i.At))
 	case i.Stated == series.Ongoing:
-		return "next heartbeat expected at " + instant(i.NextWrite, i.At)
+		return "Ongoing: next heartbeat expected at " + instant(i.NextWrite, i.At)
 	default:
-		return fmt.Sprintf("occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
+		return fmt.Sprintf("Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
 	}
 }
 

@@ -32,9 +32,17 @@ func message(err error) string {
 		return text.Clean(fmt.Sprintf("cannot reach the server %s: %v%s", server(failed.URL), failed.Err, hint(failed.URL)))
 	case clientcmd.IsEmptyConfig(err):
 		return "no cluster is configured: set KUBECONFIG, or pass --kubeconfig or --server"
+	case strings.Contains(err.Error(), "field label not supported"):
+		return text.Clean(strings.TrimPrefix(err.Error(), "query: ")) + ": want " + strings.Join(fieldLabels, ", ")
 	default:
 		return text.Clean(strings.TrimPrefix(err.Error(), "query: "))
 	}
+}
+
+// fieldLabels are the fields by which kube-apiserver selects Events.
+var fieldLabels = []string{
+	"metadata.name", "metadata.namespace", "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
+	"regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",
 }
 
 // server returns the part of a URL that identifies the server.

@@ -108,9 +108,11 @@ func (l *list) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("--limit %d: want 0 or more", l.limit)
 	}
 	if l.output != "" && l.output != "wide" {
-		l.printer, err = output.New(l.output, output.Options{NoHeaders: l.noHeaders, StrictTemplates: !l.missingKeys})
+		l.printer, err = output.New(l.output, output.Options{
+			NoHeaders: l.noHeaders, StrictTemplates: !l.missingKeys, Others: []string{"wide"},
+		})
 		if err != nil {
-			return fmt.Errorf("--output: %w: want one of wide, %s", err, strings.Join(output.Formats(), ", "))
+			return err
 		}
 	}
 	l.wide = l.output == "wide"
@@ -132,7 +134,6 @@ func (l *list) run(ctx context.Context, args []string) error {
 	}
 	defer progress.clear()
 	if l.watch {
-		q.At = now() // replaced by the time of each change
 		return l.runWatch(ctx, reader, q, sorter)
 	}
 

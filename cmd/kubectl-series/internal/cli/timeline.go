@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,9 @@ type timelineCommand struct {
 	output  string
 	file    string
 }
+
+// timelineFormats are the formats of timeline that are pictures.
+var timelineFormats = []string{"text", "html", "svg"}
 
 func newTimeline(e *environment) *cobra.Command {
 	t := &timelineCommand{environment: e}
@@ -73,7 +77,7 @@ list the kinds of dependents.`,
 	flags.StringVar(&t.filters.since, "since", "", "Select series that occurred since then: a duration such as 1h, or a time (RFC 3339)")
 	flags.StringVar(&t.filters.until, "until", "", "Select series that began until then: a duration such as 1h ago, or a time (RFC 3339)")
 	flags.StringSliceVar(&t.filters.types, "type", nil, "Select series with one of these types: Normal, Warning")
-	flags.StringVarP(&t.output, "output", "o", "", "Output format: text, html, svg, json, yaml, name, or another one of kubectl series")
+	flags.StringVarP(&t.output, "output", "o", "", "Output format: "+strings.Join(append(timelineFormats, output.Formats()...), ", "))
 	flags.StringVar(&t.file, "file", "", "Write to this file instead of the standard output")
 	return c
 }
@@ -87,9 +91,9 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 		return fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
 	}
 	var printer *output.Printer
-	if !slices.Contains([]string{"", "text", "html", "svg"}, t.output) {
-		if printer, err = output.New(t.output, output.Options{}); err != nil {
-			return fmt.Errorf("--output: %w: want one of text, html, svg, json, yaml, name, jsonpath=, or custom-columns=", err)
+	if t.output != "" && !slices.Contains(timelineFormats, t.output) {
+		if printer, err = output.New(t.output, output.Options{Others: timelineFormats}); err != nil {
+			return err
 		}
 	}
 	at := now()

@@ -39,6 +39,8 @@ type Printer struct {
 // Options are the flags of a printer.
 type Options struct {
 	NoHeaders bool
+	// Others are the formats that the caller prints itself, for the error.
+	Others []string
 	// StrictTemplates fails for fields that an object does not have.
 	StrictTemplates bool
 }
@@ -49,7 +51,7 @@ func New(format string, o Options) (*Printer, error) {
 	name, argument, _ := strings.Cut(format, "=")
 	p := &Printer{format: name, headers: !o.NoHeaders}
 	if !slices.Contains(Formats(), name) && !slices.Contains(Formats(), name+"=") {
-		return nil, fmt.Errorf("unknown output format %q", format)
+		return nil, fmt.Errorf("output format %q: want one of %s", format, strings.Join(append(o.Others, Formats()...), ", "))
 	}
 	if slices.Contains(Formats(), name+"=") && argument == "" {
 		return nil, fmt.Errorf("output format %q: want %s=…", format, name)

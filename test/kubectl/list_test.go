@@ -1,0 +1,197 @@
+package kubectl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/test/internal/apiserver"
+)
+
+// expected is what the program should show for an Event.
+type expected struct {
+	name, state string
+	count       int32
+	rate        float64
+	last        time.Time
+}
+
+// population returns Events of four recorders, and what they mean. It knows only what the
+// recorders write, and not how the library reads it.
+func population(namespace string, n int, now time.Time) (events []*eventsv1.Event, legacy []*corev1.Event, all []expected) {
+	for i := range n {
+		name := fmt.Sprintf("e%05d", i)
+		pod := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: fmt.Sprintf("pod-%d", i%100)}
+		first := now.Add(-time.Duration(60+i%7200) * time.Second)
+		// Half of the series occurred a moment ago, and half of them are older than any
+		// heartbeat.
+		last := now.Add(-time.Duration(i%50) * time.Second)
+		stale := i%8 >= 4
+		if stale {
+			first, last = first.Add(-3*time.Hour), now.Add(-2*time.Hour-time.Duration(i%600)*time.Second)
+			if first.After(last) {
+				first = last.Add(-time.Minute)
+			}
+		}
+		count := int32(2 + i%997)
+		e := newEvent(namespace, name, pod)
+		e.EventTime = metav1.NewMicroTime(first)
+		want := expected{name: name, count: count, last: last}
+		series := func() {
+			e.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(last)}
+		}
+		switch i % 4 {
+		case 0: // eventseries
+			switch state := i / 8 % 4; state {
+			case 0:
+				want.state, want.count, want.last = "Singleton", 1, first
+			default:
+				series()
+				want.state = []string{"", "Ongoing", "Finished", "Unknown"}[state]
+				e.Labels = map[string]string{"eventseries.dev/state": want.state}
+				e.Annotations = map[string]string{"eventseries.dev/heartbeat": "10m"}
+				if stale && want.state == "Ongoing" {
+					want.state = "Unknown"
+				}
+			}
+			events = append(events, e)
+		case 1: // client-go tools/events
+			if i%3 == 0 {
+				want.state, want.count, want.last = "Singleton", 1, first
+			} else {
+				series()
+				want.state = "Ongoing"
+				if stale {
+					want.state = "Unknown"
+				}
+			}
+			events = append(events, e)
+		case 2: // client-go tools/record; its times have no fractions of a second
+			first, last = first.Truncate(time.Second), last.Truncate(time.Second)
+			want.state, want.last = "Ongoing", last
+			if stale {
+				want.state = "Unknown"
+			}
+			if i%3 == 0 {
+				want.state, want.count, last, want.last = "Singleton", 1, first, first
+			}
+			legacy = append(legacy, &corev1.Event{
+				ObjectMeta: e.ObjectMeta, InvolvedObject: pod, Reason: e.Reason, Message: e.Note, Type: e.Type,
+				Source: corev1.EventSource{Component: "legacy"}, Count: want.count,
+				FirstTimestamp: metav1.NewTime(first), LastTimestamp: metav1.NewTime(last),
+			})
+		default: // neither count nor times; the server knows when it was created
+			want.state, want.count, want.last = "Singleton", 1, time.Time{}
+			legacy = append(legacy, &corev1.Event{
+				ObjectMeta: e.ObjectMeta, InvolvedObject: pod, Reason: e.Reason, Message: e.Note, Type: e.Type,
+			})
+		}
+		if want.count > 1 {
+			want.rate = float64(want.count-1) / last.Sub(first).Seconds()
+		}
+		all = append(all, want)
+	}
+	return events, legacy, all
+}
+
+func TestListOfFourRecorders(t *testing.T) {
+	namespace := apiserver.Namespace(t)
+	clients := apiserver.Clientset(t)
+	kubeconfig := apiserver.Kubeconfig(t)
+	now := time.Now()
+	events, legacy, want := population(namespace, 10_000, now.Truncate(time.Microsecond))
+	create(t, clients, events, legacy)
+
+	got := items(t, show(t, kubeconfig, "-n", namespace, "-o", "json"))
+	require.Len(t, got, len(want))
+	created := make(map[string]time.Time)
+	for _, p := range got {
+		created[p.Metadata.Name] = p.Metadata.CreationTimestamp.Time
+	}
+	for i := range want {
+		if want[i].last.IsZero() {
+			want[i].last = created[want[i].name]
+		}
+	}
+	rank := map[string]int{"Ongoing": 0, "Unknown": 1, "Finished": 2, "Singleton": 3}
+	slices.SortStableFunc(want, func(a, b expected) int {
+		return cmp.Or(cmp.Compare(rank[a.state], rank[b.state]), b.last.Compare(a.last), cmp.Compare(a.name, b.name))
+	})
+	states := map[string]int{}
+	for i, w := range want {
+		p := got[i]
+		states[p.State]++
+		require.Equal(t, w.name, p.Metadata.Name, "row %d: %v", i, w)
+		require.Equal(t, w.state, p.State, w.name)
+		require.Equal(t, w.count, p.Count, w.name)
+		require.InDelta(t, w.rate, p.Rate, 1e-5, w.name)
+		require.Equal(t, w.last.UnixMicro(), p.Last.UnixMicro(), w.name)
+	}
+	for state := range rank {
+		assert.Greater(t, states[state], 500, state)
+	}
+
+	rows := lines(show(t, kubeconfig, "-n", namespace))
+	require.Len(t, rows, len(want)+1)
+	assert.Equal(t, []string{"STATE", "LAST", "COUNT", "RATE", "TYPE", "REASON", "OBJECT", "RELATED", "NOTE"}, strings.Fields(rows[0]))
+	for i, row := range rows[1:] {
+		cells := strings.Fields(row)
+		require.Equal(t, want[i].state, cells[0], row)
+		require.Equal(t, fmt.Sprint(want[i].count), cells[2], row)
+	}
+
+	// Each selector returns the same rows in the same order.
+	subset := func(keep func(expected) bool) []string {
+		var all []string
+		for _, w := range want {
+			if keep(w) {
+				all = append(all, w.name)
+			}
+		}
+		return all
+	}
+	number := func(w expected) (n int) {
+		_, err := fmt.Sscanf(w.name, "e%d", &n)
+		require.NoError(t, err)
+		return n
+	}
+	for _, test := range []struct {
+		args []string
+		keep func(expected) bool
+	}{
+		{[]string{"--state", "ongoing,Finished"}, func(w expected) bool { return w.state == "Ongoing" || w.state == "Finished" }},
+		{[]string{"--controller", "legacy"}, func(w expected) bool { return number(w)%4 == 2 }},
+		{[]string{"pod/pod-7", "po/pod-8"}, func(w expected) bool { return number(w)%100 == 7 || number(w)%100 == 8 }},
+		{[]string{"--for", "Pod/pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},
+		{[]string{"--since", "1h"}, func(w expected) bool { return w.last.After(now.Add(-time.Hour)) }},
+		{[]string{"-l", "eventseries.dev/state=Finished"}, func(w expected) bool { return w.state == "Finished" }},
+		{[]string{"--field-selector", "regarding.name=pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},
+		{[]string{"--chunk-size", "0", "--limit", "3"}, func(w expected) bool {
+			return w.name == want[0].name || w.name == want[1].name || w.name == want[2].name
+		}},
+	} {
+		var all []string
+		for _, name := range lines(show(t, kubeconfig, append(test.args, "-n", namespace, "-o", "name")...)) {
+			all = append(all, strings.TrimPrefix(name, "event.events.k8s.io/"))
+		}
+		assert.Equal(t, subset(test.keep), all, test.args)
+	}
+
+	top := show(t, kubeconfig, "top", "-n", namespace, "-o", "json")
+	var occurrences int64
+	for _, w := range want {
+		if number(w)%4 == 2 {
+			occurrences += int64(w.count)
+		}
+	}
+	assert.Contains(t, top, fmt.Sprintf(`"occurrences": %d,`, occurrences))
+}
