@@ -78,14 +78,11 @@ func browser(t *testing.T) context.Context {
 		t.Skip("no Chromium: install the Debian package chromium to run this test")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...) // the context of a test ends before its cleanup
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(func() {
-		if err := chromedp.Cancel(ctx); err != nil {
-			t.Log(err)
-		}
-		cancel()
+		cancel() // stops Chromium
 	})
 	ctx, cancel = context.WithTimeout(ctx, patience)
 	t.Cleanup(cancel)

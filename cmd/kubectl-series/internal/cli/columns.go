@@ -3,8 +3,8 @@ package cli
 import (
 	"bufio"
 	"cmp"
-	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -36,7 +36,7 @@ func (l *list) columns() []table.Column {
 
 // row returns the cells of a series.
 func (l *list) row(item *query.Item) []table.Cell {
-	var row []table.Cell
+	row := make([]table.Cell, 0, 14)
 	cell := func(s string) { row = append(row, table.Cell{Text: cmp.Or(s, text.None)}) }
 	e := item.Event
 	if l.namespace {
@@ -45,7 +45,7 @@ func (l *list) row(item *query.Item) []table.Cell {
 	cell(item.State.String())
 	row[len(row)-1].Color = timeline.StateColor(item.State)
 	cell(text.Age(item.Last, item.At))
-	cell(fmt.Sprint(item.Count))
+	cell(strconv.Itoa(int(item.Count)))
 	cell(text.Rate(item.Rate()))
 	cell(text.Clean(e.Type))
 	row[len(row)-1].Color = timeline.TypeColor(e.Type)

@@ -44,8 +44,7 @@ type object struct {
 	Problem             string                  `json:"problem,omitempty"`
 }
 
-// Object returns a series as an object to print.
-func Object(item *query.Item) *unstructured.Unstructured {
+func newObject(item *query.Item) *object {
 	e := item.Event
 	o := &object{
 		TypeMeta:            metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: "Series"},
@@ -73,16 +72,22 @@ func Object(item *query.Item) *unstructured.Unstructured {
 	if item.Problem != nil {
 		o.Problem = item.Problem.Error()
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	return o
+}
+
+// DeepCopyObject implements runtime.Object for printers. They do not change objects.
+func (o *object) DeepCopyObject() runtime.Object {
+	c := *o
+	return &c
+}
+
+// Object returns a series as an object to print, and to look up fields in.
+func Object(item *query.Item) *unstructured.Unstructured {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newObject(item))
 	if err != nil { // only types that JSON does not know can fail
 		panic(err)
 	}
-	u := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	if !e.CreationTimestamp.IsZero() {
-		u.SetCreationTimestamp(e.CreationTimestamp)
-	}
-	return u
+	return &unstructured.Unstructured{Object: content}
 }
 
 func microTime(t time.Time) *metav1.MicroTime {
@@ -104,9 +109,9 @@ func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	}
 }
 
-// event returns the Event with its type only, for its name.
-func event(o *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+// event returns the name of the Event of a series.
+func event(item *query.Item) *metav1.PartialObjectMetadata {
 	e := &metav1.PartialObjectMetadata{}
-	e.APIVersion, e.Kind, e.Name = "events.k8s.io/v1", "Event", o.GetName()
+	e.APIVersion, e.Kind, e.Name = "events.k8s.io/v1", "Event", item.Name
 	return e
 }

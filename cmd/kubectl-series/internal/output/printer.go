@@ -2,7 +2,6 @@ package output
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -83,14 +82,13 @@ func New(format string, o Options) (*Printer, error) {
 
 // PrintItem prints one series, such as one of a watch.
 func (p *Printer) PrintItem(w io.Writer, item *query.Item) error {
-	o := Object(item)
 	switch {
 	case p.columns != nil:
-		return p.columns.print([]unstructured.Unstructured{*o}, w, p.headers)
+		return p.columns.print([]unstructured.Unstructured{*Object(item)}, w, p.headers)
 	case p.format == "name":
-		return p.printer.PrintObj(event(o), w)
+		return p.printer.PrintObj(event(item), w)
 	default:
-		return p.printer.PrintObj(o, w)
+		return p.printer.PrintObj(newObject(item), w)
 	}
 }
 
@@ -100,7 +98,7 @@ func (p *Printer) PrintChange(w io.Writer, change string, item *query.Item) erro
 	if p.columns != nil || p.format == "name" {
 		return p.PrintItem(w, item)
 	}
-	return p.printer.PrintObj(&metav1.WatchEvent{Type: change, Object: runtime.RawExtension{Object: Object(item)}}, w)
+	return p.printer.PrintObj(&metav1.WatchEvent{Type: change, Object: runtime.RawExtension{Object: newObject(item)}}, w)
 }
 
 // PrintList prints a list.
@@ -142,27 +140,19 @@ func (p *Printer) PrintList(w io.Writer, items iter.Seq2[*query.Item, error]) er
 // printJSON prints a list as the JSON printer of cli-runtime does, without keeping it in
 // memory.
 func printJSON(w *bufio.Writer, items iter.Seq2[*query.Item, error]) error {
-	fmt.Fprintf(w, "{\n    \"apiVersion\": %q,\n    \"items\": [", GroupVersion)
-	separator := "\n        "
-	var indented bytes.Buffer
+	fmt.Fprintf(w, "{\n    \"apiVersion\": %q,\n    \"kind\": \"SeriesList\",\n    \"items\": [", GroupVersion)
+	separator, end := "\n        ", ""
 	for item, err := range items {
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(Object(item).Object)
+		data, err := json.MarshalIndent(newObject(item), "        ", "    ")
 		if err != nil {
 			return err
 		}
-		indented.Reset()
-		if err := json.Indent(&indented, data, "        ", "    "); err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "%s%s", separator, indented.Bytes())
-		separator = ",\n        "
+		fmt.Fprintf(w, "%s%s", separator, data)
+		separator, end = ",\n        ", "\n    "
 	}
-	if separator[0] == ',' {
-		fmt.Fprint(w, "\n    ")
-	}
-	_, err := fmt.Fprint(w, "],\n    \"kind\": \"SeriesList\"\n}\n")
+	_, err := fmt.Fprintf(w, "%s]\n}\n", end)
 	return err
 }

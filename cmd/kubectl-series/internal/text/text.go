@@ -19,6 +19,9 @@ const None = "-"
 // Clean returns s on one line. It replaces repeated white space by one space, and what is
 // not printable by "�".
 func Clean(s string) string {
+	if plain(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) || unicode.IsSpace(r) {
 			return r
@@ -26,6 +29,19 @@ func Clean(s string) string {
 		return unicode.ReplacementChar
 	}, s)
 	return strings.Join(strings.Fields(s), " ")
+}
+
+// plain reports whether s consists of printable ASCII characters, and its spaces are single ones
+// between others. Most strings of Events are plain.
+func plain(s string) bool {
+	space := true // as if one preceded s
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' || space && s[i] == ' ' {
+			return false
+		}
+		space = s[i] == ' '
+	}
+	return !space || s == ""
 }
 
 // Lines returns the lines of s. They are clean, and none is empty.
@@ -43,7 +59,11 @@ func Lines(s string) []string {
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
-		n += runeWidth(r)
+		if r < 0x300 {
+			n++
+		} else {
+			n += runeWidth(r)
+		}
 	}
 	return n
 }

@@ -83,8 +83,8 @@ func (t *Timeline) view() *view {
 		case tick.At < 0.05:
 			class += " first"
 		}
-		if i%2 == 1 {
-			class += " odd"
+		if i%2 == 1 && len(t.Ticks) > 4 {
+			class += " odd" // a narrow page has no room for it
 		}
 		if v.Now && tick.At > 0.78 {
 			class += " late" // on a narrow page, "now" is there

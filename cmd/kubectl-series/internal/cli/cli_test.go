@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
+)
+
+func TestParseTime(t *testing.T) {
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Time{
+		"":                          {},
+		"90s":                       now.Add(-90 * time.Second),
+		"1h30m":                     now.Add(-90 * time.Minute),
+		"2d":                        now.Add(-48 * time.Hour),
+		"1w2d3h":                    now.Add(-(9*24 + 3) * time.Hour),
+		"2026-11-22T06:30:00Z":      now.Add(-30 * time.Minute),
+		"2026-11-22T07:30:00+01:00": now.Add(-30 * time.Minute),
+		"2026-11-22 06:30:00":       now.Add(-30 * time.Minute),
+		"2026-11-22":                now.Add(-7 * time.Hour),
+	} {
+		got, err := parseTime("--since", value, now)
+		require.NoError(t, err, value)
+		assert.True(t, want.Equal(got), "%s: %v", value, got)
+	}
+	for _, value := range []string{"yesterday", "1", "-5m", "5x", "1d5", "99999999999999d", "2026-13-01", "12:00"} {
+		_, err := parseTime("--since", value, now)
+		assert.ErrorContains(t, err, `--since "`+value+`": want a duration such as 30m`)
+	}
+}
+
+func TestParseTargets(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want []target
+		err  string
+	}{
+		{nil, nil, ""},
+		{[]string{"pod/a", "deploy/b"}, []target{{"pod", "a"}, {"deploy", "b"}}, ""},
+		{[]string{"pod", "a", "b"}, []target{{"pod", "a"}, {"pod", "b"}}, ""},
+		{[]string{"pods,nodes"}, []target{{"pods", ""}, {"nodes", ""}}, ""},
+		{[]string{"backups.example.com/a"}, []target{{"backups.example.com", "a"}}, ""},
+		{[]string{"pod/a", "b"}, nil, `"b": want KIND/NAME`},
+		{[]string{"pod", "pod/a"}, nil, "not both"},
+		{[]string{"/a"}, nil, "want KIND/NAME"},
+		{[]string{"pod/a/b"}, nil, "want KIND/NAME"},
+		{[]string{""}, nil, "want KIND/NAME"},
+		{[]string{"pod,"}, nil, "want KIND/NAME"},
+	} {
+		got, err := parseTargets(test.args)
+		if test.err != "" {
+			assert.ErrorContains(t, err, test.err, test.args)
+			continue
+		}
+		require.NoError(t, err, test.args)
+		assert.Equal(t, test.want, got)
+	}
+}
+
+func TestEventName(t *testing.T) {
+	for arg, want := range map[string]string{"a.17": "a.17", "event/a.17": "a.17", "events.events.k8s.io/a": "a", "ev/a": "a"} {
+		got, err := eventName(arg)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	for _, arg := range []string{"pod/a", "event/"} {
+		_, err := eventName(arg)
+		assert.ErrorContains(t, err, "want the name of an Event", arg)
+	}
+}
+
+func item(uid types.UID, first time.Duration, related types.UID) *query.Item {
+	ref := func(uid types.UID) series.Reference {
+		return series.Reference{Kind: "Pod", Namespace: "shop", Name: "web-0", UID: uid}
+	}
+	s := series.Series{Key: series.Key{Regarding: ref(uid), Type: "Normal"}, Namespace: "shop", First: time.Unix(0, 0).Add(first), Count: 1}
+	if related != "" {
+		s.Key.Related = ref(related)
+	}
+	return query.FromEvent(s.Event(), time.Unix(1000, 0))
+}
+
+func TestLatestObject(t *testing.T) {
+	pod := query.Object{Kind: "Pod", Namespace: "shop", Name: "web-0"}
+	for _, test := range []struct {
+		name    string
+		items   []*query.Item
+		uid     types.UID
+		earlier int
+	}{
+		{"none", nil, "", 0},
+		{"without UIDs", []*query.Item{item("", 1, "")}, "", 0},
+		{"one", []*query.Item{item("a", 1, ""), item("", 2, "")}, "a", 0},
+		{"the old one has the last event", []*query.Item{item("a", 1, ""), item("b", 5, ""), item("a", 9, "")}, "b", 1},
+		{"related", []*query.Item{item("a", 1, "b")}, "b", 1},
+		{"the kubelet writes the name", []*query.Item{item("web-0", 9, ""), item("a", 1, "")}, "a", 0},
+	} {
+		uid, earlier := latest(test.items, pod)
+		assert.Equal(t, test.uid, uid, test.name)
+		assert.Equal(t, test.earlier, earlier, test.name)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	now := time.Unix(0, 0)
+	clock := clocktesting.NewFakePassiveClock(now)
+	var b bytes.Buffer
+	p := newProgress(&b, clock)
+	step := func(d time.Duration, progress query.Progress) string {
+		b.Reset()
+		now = now.Add(d)
+		clock.SetTime(now)
+		p.update(progress)
+		return b.String()
+	}
+	assert.Empty(t, step(fileDelay-1, query.Progress{Events: 500, Remaining: 99_500}))
+	assert.Equal(t, "Reading events: 1,000 of about 100,000\n", step(1, query.Progress{Events: 1000, Remaining: 99_000}))
+	assert.Empty(t, step(time.Second, query.Progress{Events: 1500}))
+	assert.Equal(t, "Reading events: 2,000\n", step(fileEvery, query.Progress{Events: 2000, Remaining: -1}))
+
+	p.terminal = true
+	assert.Equal(t, "\r\x1b[KReading events: 3,000", step(fileEvery, query.Progress{Events: 3000, Remaining: -1}))
+	assert.Empty(t, step(terminalEvery-1, query.Progress{Events: 3500}))
+	assert.Equal(t, "\r\x1b[K", step(1, query.Progress{Done: true}))
+	assert.Empty(t, step(1, query.Progress{Done: true}))
+}

@@ -1,0 +1,91 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/eventseries/eventseries/query"
+)
+
+func list(n int) iter.Seq2[*query.Item, error] {
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	events := []*eventsv1.Event{
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Labels: map[string]string{"eventseries.dev/state": "Ongoing"}},
+			EventTime:  metav1.NewMicroTime(now.Add(-10 * time.Second)), Type: "Warning", Reason: "BackOff", Note: "first",
+			Series:    &eventsv1.EventSeries{Count: 11, LastObservedTime: metav1.NewMicroTime(now)},
+			Regarding: corev1.ObjectReference{Kind: "Pod", Name: "web-0"},
+		},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"}, Type: "Normal", Reason: "Pulled", DeprecatedSource: corev1.EventSource{Component: "kubelet"}},
+	}
+	return func(yield func(*query.Item, error) bool) {
+		for _, e := range events[:n] {
+			if !yield(query.FromEvent(e, now), nil) {
+				return
+			}
+		}
+	}
+}
+
+func printed(t *testing.T, format string, n int) string {
+	t.Helper()
+	p, err := New(format, Options{})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, p.PrintList(&b, list(n)))
+	return b.String()
+}
+
+func TestFormats(t *testing.T) {
+	columns := filepath.Join(t.TempDir(), "columns")
+	require.NoError(t, os.WriteFile(columns, []byte("NAME  REASON\n.metadata.name {.reason}\n"), 0o600))
+	for format, want := range map[string]string{
+		"name":                       "event.events.k8s.io/a\nevent.events.k8s.io/b\n",
+		"jsonpath={.items[*].state}": "Ongoing Singleton",
+		"jsonpath={.items[0].rate}":  "1",
+		"jsonpath-as-json={.items[1].reportingController}":                              "[\n    \"kubelet\"\n]\n",
+		"go-template={{range .items}}{{.count}},{{end}}":                                "11,1,",
+		"custom-columns=N:.metadata.name,OBJECT:regarding.name,L:{.metadata.labels.no}": "N   OBJECT   L\na   web-0    <none>\nb   <none>   <none>\n",
+		"custom-columns-file=" + columns:                                                "NAME   REASON\na      BackOff\nb      Pulled\n",
+	} {
+		assert.Equal(t, want, printed(t, format, 2), format)
+	}
+}
+
+// TestLists requires valid lists, and the same objects in both formats.
+func TestLists(t *testing.T) {
+	for n := range 3 {
+		var fromJSON, fromYAML map[string]any
+		require.NoError(t, json.Unmarshal([]byte(printed(t, "json", n)), &fromJSON))
+		require.NoError(t, yaml.Unmarshal([]byte(printed(t, "yaml", n)), &fromYAML))
+		assert.Equal(t, fromJSON, fromYAML)
+		assert.Len(t, fromJSON["items"], n)
+		assert.Equal(t, "SeriesList", fromJSON["kind"])
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for format, want := range map[string]string{
+		"xml":                               `output format "xml": want one of wide, json, yaml`,
+		"jsonpath":                          `output format "jsonpath": want jsonpath=…`,
+		"jsonpath={.x":                      "unclosed action",
+		"custom-columns=NAME":               `custom column "NAME": want HEADER:JSONPATH`,
+		"custom-columns=N:}{":               `JSONPath "}{": want an expression such as .metadata.name`,
+		"custom-columns-file=/no/such/file": "no such file",
+	} {
+		_, err := New(format, Options{Others: []string{"wide"}})
+		assert.ErrorContains(t, err, want, format)
+	}
+}

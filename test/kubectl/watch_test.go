@@ -1,0 +1,143 @@
+package kubectl
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
+)
+
+func objectIn(namespace, kind, name string) corev1.ObjectReference {
+	return corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
+}
+
+func events(all ...*eventsv1.Event) []*eventsv1.Event { return all }
+
+// grant creates a namespace, and permits a user to do verbs on its Events.
+func grant(t *testing.T, clients kubernetes.Interface, namespace, user string, verbs ...string) {
+	t.Helper()
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = clients.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: verbs}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = clients.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// compact makes etcd forget all versions but the present one.
+func compact(t *testing.T, clients kubernetes.Interface, etcdPort int) {
+	t.Helper()
+	list, err := clients.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/v3/kv/compaction", etcdPort),
+		strings.NewReader(`{"physical":true,"revision":`+list.ResourceVersion+`}`))
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
+}
+
+// TestWatchAcrossRestartAndCompaction requires each Event once, and its latest count.
+func TestWatchAcrossRestartAndCompaction(t *testing.T) {
+	etcdPort := apiserver.FreePort(t)
+	server := apiserver.Start(t, controlplane.Options{EtcdPort: etcdPort})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	pod := objectIn("shop", "Pod", "web-0")
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	add := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			_, err := clients.EventsV1().Events("shop").Create(t.Context(), newEvent("shop", name, pod), metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+	}
+	repeat := func(name string, count int) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"series":{"count":%d,"lastObservedTime":"2040-01-02T03:04:05.000000Z"}}`, count)
+		_, err := clients.EventsV1().Events("shop").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+
+	add("a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// A proxy that the test can close keeps the watch away from the server.
+	proxy := newGate(t, server.Addr())
+	cmd := command(ctx, t, server.Kubeconfig(), "-n", "shop", "-w", "--sort-by", "name", "--no-headers", "-o", "custom-columns=N:.metadata.name,C:.count",
+		"--server", "https://"+proxy.addr())
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	rows := make(chan string, 100)
+	go func() {
+		defer close(rows)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			rows <- strings.Join(strings.Fields(scanner.Text()), " ")
+		}
+	}()
+	defer func() {
+		cancel()
+		for range rows {
+		}
+		_ = cmd.Wait() // killed
+	}()
+	expect := func(want ...string) {
+		t.Helper()
+		var got []string
+		for range want {
+			select {
+			case row := <-rows:
+				got = append(got, row)
+			case <-time.After(patience):
+				require.Fail(t, "no row", "want %v, got %v", want, got)
+			}
+		}
+		require.Equal(t, want, got)
+	}
+	expect("a 1", "b 1")
+	add("c")
+	repeat("a", 2)
+	expect("c 1", "a 2")
+
+	require.NoError(t, server.Kill())
+	require.NoError(t, server.Restart(t.Context()))
+	add("d")
+	repeat("a", 3)
+	expect("d 1", "a 3")
+
+	proxy.close()
+	require.NoError(t, server.Restart(t.Context()))
+	repeat("a", 4)
+	repeat("a", 5)
+	add("e")
+	compact(t, clients, etcdPort)
+	proxy.open()
+	expect("a 5", "e 1")
+	add("f")
+	expect("f 1")
+	assert.Empty(t, rows)
+}
