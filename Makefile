@@ -31,7 +31,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 ROOT := github.com/eventseries/eventseries
 
 # Users import the modules in RELEASED. Each of the others belongs to tests.
-RELEASED := . controllerruntime
+RELEASED := . controllerruntime cmd/kubectl-series
 MODULES := $(RELEASED) test test/controlplane test/monitoring
 
 FUZZTIME ?= 30s
@@ -48,19 +48,29 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin test unit plugin matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Build first: the control plane takes minutes the first time, and unlike go run, these
 # commands show their progress.
 demo: ## demonstrate the recorder on a real API server (needs only Go; the first run compiles one)
 	@$(GO) run ./internal/controlplane/build
 	@$(GO) build -v -o bin/demo ./cmd/demo
+	@cd cmd/kubectl-series && CGO_ENABLED=0 $(GO) build -o ../../bin/kubectl-series .
 	@bin/demo $(DEMO_FLAGS)
 
-test: unit matrix integration managers monitoring ## run all tests
+# kubectl runs programs in $PATH as plugins, and kubectl_complete-series to complete the
+# arguments of kubectl series.
+PLUGINS := $(or $(shell $(GO) env GOBIN),$(firstword $(subst :, ,$(shell $(GO) env GOPATH)))/bin)
+
+install-plugin: ## install kubectl series where go install puts programs
+	cd cmd/kubectl-series && CGO_ENABLED=0 $(GO) install -trimpath .
+	ln -sf kubectl-series "$(PLUGINS)/kubectl_complete-series"
+	@case ":$$PATH:" in *":$(PLUGINS):"*) ;; *) echo 'Add $(PLUGINS) to $$PATH, or kubectl does not find the plugin.' ;; esac
+
+test: unit matrix plugin integration managers monitoring ## run all tests
 
 # Controllers run on 32-bit machines, too. This machine must be able to run 32-bit
 # programs.
@@ -89,6 +99,10 @@ bin/matrix/%.mod: go.mod go.sum
 	mv $(@D)/next-$*.sum $(@D)/$*.sum
 	mv $(@D)/next-$*.mod $@
 
+plugin: ## run the unit tests of kubectl series; make integration runs it on the real API server
+	cd cmd/kubectl-series && $(GO) vet ./... && $(GO) test $(RACE) ./...
+	cd cmd/kubectl-series && for os in windows darwin; do GOOS=$$os CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
+
 # Build the control plane first, because go test would not show the progress. Disable
 # cgo as the tests do, or it compiles twice. The guards of the benchmarks do not work
 # with the race detector.
@@ -96,7 +110,7 @@ integration: ## run the tests on a real API server
 	$(GO) run ./internal/controlplane/build
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./... $(ROOT)/controllerruntime
-	cd test && $(GO) test -run '^TestGuard' ./bench
+	cd test && $(GO) test -run '^TestGuard' ./bench ./kubectl
 
 # Not a part of make test: each server compiles for minutes.
 servers: $(addprefix servers-,$(SERVERS)) ## run the integration tests on old API servers
@@ -189,11 +203,13 @@ fmt: ## format the code
 	$(GOLANGCI_LINT) fmt $(MODULES:%=./%/...)
 
 # go mod tidy ignores go.work. Before the first release, there is no version of the root
-# module that it could load.
+# module that these modules could load.
+WORKSPACES := controllerruntime cmd/kubectl-series
+
 tidy: ## run go mod tidy in all modules
-	cd controllerruntime && export GOWORK=off && $(GO) mod edit -replace $(ROOT)=.. && \
-		trap '$(GO) mod edit -dropreplace $(ROOT)' EXIT && $(GO) mod tidy
-	@for module in $(filter-out controllerruntime,$(MODULES)); do (set -x; cd $$module && $(GO) mod tidy) || exit 1; done
+	@for module in $(WORKSPACES); do (set -x; cd $$module && export GOWORK=off && $(GO) mod edit -replace $(ROOT)=$(CURDIR) && \
+		trap '$(GO) mod edit -dropreplace $(ROOT)' EXIT && $(GO) mod tidy) || exit 1; done
+	@for module in $(filter-out $(WORKSPACES),$(MODULES)); do (set -x; cd $$module && $(GO) mod tidy) || exit 1; done
 
 vuln: ## check for known vulnerabilities
 	@for module in $(RELEASED); do (set -x; cd $$module && $(GOVULNCHECK) ./...) || exit 1; done

@@ -18,6 +18,12 @@ import (
 // Event only references them.
 const namespace = "shop"
 
+// Objects of several controllers.
+var (
+	checkout = newPod("checkout-0")
+	volume   = &corev1.PersistentVolumeClaim{ObjectMeta: newMeta(namespace, "orders-data")}
+)
+
 // firstRetry is the time until the second failure of each controller. It is long enough
 // for the recorder to write the first one as a singleton.
 const firstRetry = 500 * time.Millisecond
@@ -39,6 +45,7 @@ func controllers() []controller {
 		{name: "default-scheduler", run: failScheduling},
 		{name: "node-controller", run: missHeartbeats},
 		{name: "example.com/backup-controller", run: hotLoop},
+		{name: "example.com/volume-controller", run: suspendWrites},
 	}
 }
 
@@ -61,7 +68,7 @@ func start(ctx context.Context, controllers []controller, recorderOf func(contro
 // contains the real back-off, but time passes 120 times as fast.
 func crashLoop(ctx context.Context, recorder events.EventRecorder) {
 	const maxBackOff = 5 * time.Minute
-	pod := newPod("checkout-0")
+	pod := checkout
 	for backOff := 10 * time.Second; ; backOff = min(2*backOff, maxBackOff) {
 		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "BackOff", "Restarting",
 			"Back-off %v restarting failed container app in pod %s_%s", backOff, pod.Name, pod.Namespace)
@@ -118,7 +125,6 @@ func hotLoop(ctx context.Context, recorder events.EventRecorder) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"},
 		ObjectMeta: newMeta(namespace, "nightly"),
 	}
-	volume := &corev1.PersistentVolumeClaim{ObjectMeta: newMeta(namespace, "orders-data")}
 	for attempt := 1; ; attempt++ {
 		backup.ResourceVersion = strconv.Itoa(1000 + attempt)
 		recorder.Eventf(backup, volume, corev1.EventTypeWarning, "SnapshotFailed", "Snapshotting",
@@ -131,6 +137,13 @@ func hotLoop(ctx context.Context, recorder events.EventRecorder) {
 			return
 		}
 	}
+}
+
+// suspendWrites is a controller that makes a volume read-only during a snapshot, which is why
+// the container crashes. It emits one event, whose related object is the Pod.
+func suspendWrites(_ context.Context, recorder events.EventRecorder) {
+	recorder.Eventf(volume, checkout, corev1.EventTypeWarning, "WritesSuspended", "Suspending",
+		"%s cannot write to %s until the snapshot is complete", checkout.Name, volume.Name)
 }
 
 func newPod(name string) *corev1.Pod {

@@ -57,7 +57,7 @@ func TestControllersEmitSeriesAndSingletons(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 4, series)
-		assert.Equal(t, 4, singletons)
+		assert.Equal(t, 5, singletons)
 
 		hot := recorders["example.com/backup-controller"]
 		assert.Greater(t, len(hot.times), 1000)

@@ -58,12 +58,21 @@ func runSession(ctx context.Context, kubeconfig string, opts options, out *os.Fi
 	}
 	fmt.Fprintf(out, "\n%v\n", result)
 	if !opts.keep {
-		fmt.Fprintln(out, "To keep the server running: make demo DEMO_FLAGS=-keep")
+		fmt.Fprintf(out, "To keep the server running, and find out why checkout-0 crashes: make demo DEMO_FLAGS=--keep\n%s", commands("…"))
 		return result.err()
 	}
-	fmt.Fprintf(out, "The server runs until Ctrl-C. To see the Events with kubectl:\n%s", kubectl(kubeconfig))
+	fmt.Fprintf(out, "The server runs until Ctrl-C. To find out why checkout-0 crashes, run in another terminal:\n%s", commands(kubeconfig))
 	<-ctx.Done()
 	return result.err()
+}
+
+// commands returns commands that find the cause of a problem with kubectl series. make demo builds it.
+func commands(kubeconfig string) string {
+	return fmt.Sprintf("  export KUBECONFIG=%q\n", kubeconfig) +
+		"  bin/kubectl-series timeline pod/checkout-0 -n " + namespace + "\n" +
+		"  bin/kubectl-series pvc/orders-data -n " + namespace + "\n" +
+		"  bin/kubectl-series top -A\n" +
+		"After make install-plugin, kubectl series does the same.\n"
 }
 
 // kubectl returns commands that show the Events of a server.

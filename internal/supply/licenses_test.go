@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// released are the directories of the modules that users import.
-var released = []string{".", "controllerruntime"}
+// released are the directories of the modules that users import or install.
+var released = []string{".", "controllerruntime", "cmd/kubectl-series"}
 
 // Users would not get the replacement.
 func TestReleasedModulesReplaceNothing(t *testing.T) {
@@ -53,7 +53,7 @@ func TestLicensesOfDependencies(t *testing.T) {
 	t.Log(licenses)
 }
 
-var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)(\.(md|txt))?$`)
+var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)(\.(md|txt|mit))?$`)
 
 // licenseIn returns the license in a directory, or "" if none is allowed.
 func licenseIn(t *testing.T, dir string) string {
@@ -74,6 +74,7 @@ func licenseIn(t *testing.T, dir string) string {
 // not allowed.
 func licenseOf(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	text = strings.NewReplacer("“", `"`, "”", `"`).Replace(text)
 	has := func(phrase string) bool { return strings.Contains(text, phrase) }
 	switch {
 	case has("gnu general public") && !has("apache license"):
