@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin test unit plugin matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,9 +66,14 @@ demo: ## demonstrate the recorder on a real API server (needs only Go; the first
 PLUGINS := $(or $(shell $(GO) env GOBIN),$(firstword $(subst :, ,$(shell $(GO) env GOPATH)))/bin)
 
 install-plugin: ## install kubectl series where go install puts programs
-	cd cmd/kubectl-series && CGO_ENABLED=0 $(GO) install -trimpath .
+	cd cmd/kubectl-series && CGO_ENABLED=0 $(GO) install .
 	ln -sf kubectl-series "$(PLUGINS)/kubectl_complete-series"
 	@case ":$$PATH:" in *":$(PLUGINS):"*) ;; *) echo 'Add $(PLUGINS) to $$PATH, or kubectl does not find the plugin.' ;; esac
+
+VERSION ?= v0.0.0
+
+dist: ## build the archives of kubectl series for release VERSION in bin/dist
+	GO="$(GO)" cmd/kubectl-series/release.sh $(VERSION) bin/dist $(PLATFORMS)
 
 test: unit matrix plugin integration managers monitoring ## run all tests
 
@@ -101,7 +106,7 @@ bin/matrix/%.mod: go.mod go.sum
 
 plugin: ## run the unit tests of kubectl series; make integration runs it on the real API server
 	cd cmd/kubectl-series && $(GO) vet ./... && $(GO) test $(RACE) ./...
-	cd cmd/kubectl-series && for os in windows darwin; do GOOS=$$os CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
+	cd cmd/kubectl-series && GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
 
 # Build the control plane first, because go test would not show the progress. Disable
 # cgo as the tests do, or it compiles twice. The guards of the benchmarks do not work

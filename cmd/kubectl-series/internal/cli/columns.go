@@ -24,14 +24,14 @@ func (l *list) columns() []table.Column {
 		table.Column{Name: "COUNT", Right: true},
 		table.Column{Name: "RATE", Right: true, Omit: 2},
 		table.Column{Name: "TYPE", Omit: 3},
-		table.Column{Name: "REASON", Min: 12},
-		table.Column{Name: "OBJECT", Min: 16},
+		table.Column{Name: "REASON", Min: 16},
+		table.Column{Name: "OBJECT", Min: 18},
 		table.Column{Name: "RELATED", Min: 12, Omit: 1},
 	)
 	if l.wide {
 		columns = append(columns, table.Column{Name: "FIRST"}, table.Column{Name: "CONTROLLER"}, table.Column{Name: "ACTION"}, table.Column{Name: "EVENT"})
 	}
-	return append(columns, table.Column{Name: "NOTE", Min: 14})
+	return append(columns, table.Column{Name: "NOTE", Min: 16})
 }
 
 // row returns the cells of a series.
@@ -50,6 +50,7 @@ func (l *list) row(item *query.Item) []table.Cell {
 	cell(text.Clean(e.Type))
 	row[len(row)-1].Color = timeline.TypeColor(e.Type)
 	cell(text.Clean(e.Reason))
+	row[len(row)-1].Color = timeline.TypeColor(e.Type) // a narrow terminal has no column for the type
 	cell(text.Object(item.Key.Regarding, item.Namespace))
 	cell(text.Object(item.Key.Related, item.Namespace))
 	if l.wide {

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# release.sh VERSION DIRECTORY [OS/ARCH...] builds the archives of a release, their
+# checksums, and the manifest for krew.
+set -euo pipefail
+
+version=$1
+directory=$(mkdir -p "$2" && cd "$2" && pwd)
+cd "$(dirname "$0")"
+shift 2
+platforms=("$@")
+if [ ${#platforms[@]} -eq 0 ]; then
+	platforms=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
+fi
+go=${GO:-go}
+url=https://github.com/eventseries/eventseries/releases/download/cmd%2Fkubectl-series%2F$version
+manifest=$directory/series.yaml
+
+sum() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
+
+sed "s/VERSION/$version/" krew.yaml >"$manifest"
+: >"$directory/checksums.txt"
+for platform in "${platforms[@]}"; do
+	os=${platform%/*} arch=${platform#*/}
+	program=kubectl-series
+	if [ "$os" = windows ]; then program=kubectl-series.exe; fi
+	archive=kubectl-series_${version}_${os}_${arch}.tar.gz
+	content=$(mktemp -d)
+	echo "$archive"
+	GOOS=$os GOARCH=$arch CGO_ENABLED=0 "$go" build -trimpath -ldflags '-s -w' -o "$content/$program" .
+	cp ../../LICENSE "$content"
+	tar -czf "$directory/$archive" -C "$content" "$program" LICENSE
+	rm -r "$content"
+	(cd "$directory" && sum "$archive" >>checksums.txt)
+	cat >>"$manifest" <<-END
+	    - selector:
+	        matchLabels:
+	          os: $os
+	          arch: $arch
+	      uri: $url/$archive
+	      sha256: $(cut -d' ' -f1 <<<"$(tail -n 1 "$directory/checksums.txt")")
+	      bin: $program
+	END
+done
