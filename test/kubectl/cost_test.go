@@ -4,6 +4,7 @@ package kubectl
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,13 +29,13 @@ func serveEvents(t *testing.T, n int) (kubeconfig string) {
 	t.Helper()
 	now := time.Now()
 	event := func(i int) eventsv1.Event {
-		e := *newEvent("shop", fmt.Sprintf("checkout-%d.0b15ecc7dc9dbda7", i), objectIn("shop", "Pod", fmt.Sprintf("checkout-%d", i%2000)))
+		e := *newEvent("shop", fmt.Sprintf("checkout-%d.%x", i, now.UnixNano()), objectIn("shop", "Pod", fmt.Sprintf("checkout-%d", i%2000)))
 		e.UID, e.ResourceVersion, e.CreationTimestamp = "0b15ecc7-dc9d-4bda-8a7f-0123456789ab", strconv.Itoa(i+1), metav1.NewTime(now)
 		e.EventTime = metav1.NewMicroTime(now.Add(-time.Duration(i) * time.Millisecond))
 		e.Note = "Back-off restarting failed container app in pod checkout-0_shop: " + strings.Repeat("x", i%100)
 		e.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: "kubelet", Operation: "Update", APIVersion: "events.k8s.io/v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:action":{},"f:note":{},"f:reason":{},"f:regarding":{},"f:reportingController":{},"f:series":{".":{},"f:count":{},"f:lastObservedTime":{}},"f:type":{}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:action":{},"f:note":{},"f:reason":{},"f:regarding":{},"f:reportingController":{},"f:series":{".":{},"f:count":{},"f:lastObservedTime":{}},"f:type":{}}`),
 		}}
 		if i%3 > 0 {
 			e.Series = &eventsv1.EventSeries{Count: int32(2 + i%1000), LastObservedTime: metav1.NewMicroTime(now)}
@@ -77,7 +78,7 @@ func init() {
 	if program == "" {
 		return
 	}
-	cmd := exec.Command(program, os.Args[1:]...)
+	cmd := exec.CommandContext(context.Background(), program, os.Args[1:]...)
 	cmd.Stdout = os.Stdout
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -120,14 +120,6 @@ func items(t *testing.T, list string) []printed {
 	return l.Items
 }
 
-func names(list []printed) []string {
-	var all []string
-	for _, p := range list {
-		all = append(all, p.Metadata.Name)
-	}
-	return all
-}
-
 // newEvent returns an Event of client-go's recorder.
 func newEvent(namespace, name string, regarding corev1.ObjectReference) *eventsv1.Event {
 	return &eventsv1.Event{

@@ -6,5 +6,6 @@
 //     --owners, timeline also reads the metadata of other objects, and names what it misses.
 //   - An error is one line on stderr that says what is wrong and what is valid. The exit
 //     code is then 1.
-//   - What is printed cannot control the terminal.
+//   - Tables, timelines, and descriptions cannot control the terminal. Templates print what an
+//     Event contains, as in kubectl.
 package cli

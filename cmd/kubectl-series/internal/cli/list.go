@@ -73,7 +73,7 @@ object, wherever these Events are. It needs the permission to list events.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	l.filters.addTo(flags)
+	l.addTo(flags)
 	l.addFor(flags)
 	flags.StringVar(&l.sortBy, "sort-by", string(query.ByState), "Order: "+strings.Join(orders(), ", ")+", or a JSONPath expression of the printed objects")
 	flags.IntVar(&l.limit, "limit", 0, "Show the first series only. Pass 0 for all.")

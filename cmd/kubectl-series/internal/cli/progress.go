@@ -47,11 +47,11 @@ func (p *progress) update(now query.Progress) {
 		p.clear()
 		return
 	}
-	if t := p.clock.Now(); t.Before(p.next) {
+	t := p.clock.Now()
+	if t.Before(p.next) {
 		return
-	} else {
-		p.next = t.Add(p.choose(terminalEvery, fileEvery))
 	}
+	p.next = t.Add(p.choose(terminalEvery, fileEvery))
 	line := "Reading events: " + text.Count(int64(now.Events))
 	if now.Remaining > 0 {
 		line += " of about " + text.Count(int64(now.Events)+now.Remaining)

@@ -72,7 +72,9 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 		}
 		return oneOf("--color", e.colors, "auto", "always", "never")
 	}
-	root.AddCommand(newTimeline(e), newTop(e), newDescribe(e))
+	named := newList(e) // for those who expect a verb
+	named.Use, named.Hidden = "list [KIND/NAME... | KIND [NAME...]]", true
+	root.AddCommand(named, newTimeline(e), newTop(e), newDescribe(e))
 	completeFlags(e, root)
 	return root
 }
