@@ -22,11 +22,12 @@ const (
 
 type completion = func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
-// completeFlags completes the values of flags. A program under its own name may not
-// complete files.
+// completeFlags completes the values of flags.
 func completeFlags(e *environment, root *cobra.Command) {
 	fixed := func(values ...string) completion {
-		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			return withPrefix(values, prefix), cobra.ShellCompDirectiveNoFileComp
+		}
 	}
 	formats := append([]string{"wide"}, output.Formats()...)
 	flags := map[string]completion{
@@ -63,6 +64,11 @@ func completeFlags(e *environment, root *cobra.Command) {
 			must(c.RegisterFlagCompletionFunc("output", format))
 		}
 	}
+}
+
+// withPrefix returns the values that begin with a prefix.
+func withPrefix(values []string, prefix string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(s string) bool { return !strings.HasPrefix(s, prefix) })
 }
 
 func must(err error) {
@@ -212,6 +218,6 @@ func (e *environment) completeConfig(what string) completion {
 		case "user":
 			names = sets.KeySet(config.AuthInfos)
 		}
-		return slices.DeleteFunc(sets.List(names), func(s string) bool { return !strings.HasPrefix(s, prefix) }), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(sets.List(names), prefix), cobra.ShellCompDirectiveNoFileComp
 	}
 }

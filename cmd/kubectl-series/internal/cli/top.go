@@ -59,8 +59,9 @@ controller.`,
 
   # The noisiest objects of a namespace, by rate
   kubectl series top objects -n shop --sort-by rate`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return slices.DeleteFunc(dimensionNames("s"), func(s string) bool { return slices.Contains(args, s) }), cobra.ShellCompDirectiveNoFileComp
+		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			names := slices.DeleteFunc(dimensionNames("s"), func(s string) bool { return slices.Contains(args, s) })
+			return withPrefix(names, prefix), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return t.run(c.Context(), append(t.by, args...))

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/query"
+)
+
+func TestReasonsForStates(t *testing.T) {
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(now.Add(-d)) }
+	event := func(state, heartbeat string, last time.Duration) *eventsv1.Event {
+		e := &eventsv1.Event{EventTime: ago(2 * time.Hour), Series: &eventsv1.EventSeries{Count: 5, LastObservedTime: ago(last)}}
+		if state != "" {
+			e.Labels = map[string]string{"eventseries.dev/state": state}
+			e.Annotations = map[string]string{"eventseries.dev/heartbeat": heartbeat}
+		}
+		return e
+	}
+	finished := event("Finished", "", time.Hour)
+	written := metav1.NewTime(now.Add(-50 * time.Minute))
+	finished.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}, {Time: &written}}
+	for _, test := range []struct {
+		event *eventsv1.Event
+		want  string
+	}{
+		{&eventsv1.Event{EventTime: ago(time.Hour)}, "Singleton: occurred once"},
+		{event("Ongoing", "10m", 4*time.Minute), "Ongoing: next heartbeat expected at 2026-11-22 07:06:00 UTC (in 6m)"},
+		{event("Ongoing", "10m", 17*time.Minute), "Unknown: stale since 2026-11-22 06:59:00 UTC (60s ago); the recorder missed the heartbeat that was expected at 2026-11-22 06:53:00 UTC (7m ago)"},
+		{finished, "Finished at 2026-11-22 06:10:00 UTC (50m ago)"},
+		{event("Finished", "", time.Hour), "Finished: has not occurred since 2026-11-22 06:00:00 UTC (60m ago)"},
+		{event("Unknown", "", time.Hour), "Unknown: the recorder stopped to track the series while it was ongoing"},
+		{event("", "", time.Minute), "Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:35:00 UTC (in 35m)"},
+		{event("", "", time.Hour), "Unknown: stale since 2026-11-22 06:36:00 UTC (24m ago); the recorder missed the heartbeat that was expected at 2026-11-22 06:30:00 UTC (30m ago)"},
+	} {
+		assert.Equal(t, test.want, why(query.FromEvent(test.event, now)))
+	}
+}
+
+func TestDescription(t *testing.T) {
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	item := func(name string, count int32) *query.Item {
+		return query.FromEvent(&eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{"eventseries.dev/successor": "web-0.b 2026-11-22T06:50:00Z", "x": "\x1b[31m"}},
+			Reason:     "BackOff", Type: "Warning", Note: "two\nlines\x07", DeprecatedCount: count,
+			DeprecatedFirstTimestamp: metav1.NewTime(now.Add(-10 * time.Minute)), DeprecatedLastTimestamp: metav1.NewTime(now.Add(-time.Minute)),
+			DeprecatedSource: corev1.EventSource{Component: "kubelet", Host: "worker-3"},
+			Regarding:        corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "web-0", FieldPath: "spec.containers{app}"},
+		}, now)
+	}
+	var b strings.Builder
+	for _, f := range description(&query.Chain{Item: item("web-0.a", 19), Predecessors: []*query.Item{item("web-0.0", 1)}}) {
+		b.WriteString(f.format(terminal.Terminal{}))
+	}
+	assert.Equal(t, `Event:           web-0.a
+Namespace:       shop
+State:           Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:10:00 UTC (in 10m)
+Type:            Warning
+Reason:          BackOff
+Action:          <none>
+Regarding:       Pod/web-0 in shop, spec.containers{app}
+Related:         <none>
+Controller:      kubelet
+Instance:        worker-3
+Recorder:        client-go tools/record (legacy), or a similar one
+First:           2026-11-22 06:50:00 UTC (10m ago)
+Last:            2026-11-22 06:59:00 UTC (60s ago)
+Count:           19
+Rate:            2/m (19 times in 9m)
+Note:            two
+                 lines�
+Labels:          <none>
+Annotations:     eventseries.dev/successor: web-0.b 2026-11-22T06:50:00Z
+                 x: �[31m
+Continued By:    web-0.b (renewed 2026-11-22 06:50:00 UTC (10m ago))
+Predecessors:    web-0.0: Singleton, 1 occurrence, first at 2026-11-22 06:50:00 UTC (10m ago), last at 2026-11-22 06:59:00 UTC (60s ago)
+Successors:      <none>
+`, b.String())
+}
