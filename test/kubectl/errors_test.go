@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -123,4 +125,33 @@ func TestPermissions(t *testing.T) {
 	r = run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "--owners", "-o", "html"}, as...)...)
 	assert.Contains(t, r.err, `missing permission "get pods" in the namespace shop`)
 	assert.Contains(t, r.out, "missing permission", "who reads the page should know it as well")
+}
+
+// TestKindsWithoutDiscovery uses a server that does not tell its kinds.
+func TestKindsWithoutDiscovery(t *testing.T) {
+	var list eventsv1.EventList
+	for _, e := range []*eventsv1.Event{
+		newEvent("default", "pod", objectIn("default", "Pod", "web-0")),
+		newEvent("default", "node", objectIn("", "Node", "worker-3")),
+	} {
+		list.Items = append(list.Items, *e)
+	}
+	list.APIVersion, list.Kind = "events.k8s.io/v1", "EventList"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasSuffix(r.URL.Path, "/events") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}`))
+			return
+		}
+		assert.NoError(t, json.NewEncoder(w).Encode(&list))
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := kubeconfigOf(t, server.URL)
+	for arg, want := range map[string]string{
+		"pod/web-0": "pod", "pods/web-0": "pod", "Pod/web-0": "pod", "po/web-0": "pod", "no/worker-3": "node", "nodes/worker-3": "node",
+	} {
+		assert.Equal(t, "event.events.k8s.io/"+want+"\n", show(t, kubeconfig, arg, "-o", "name"), arg)
+	}
+	assert.Equal(t, "No events found.\n", run(t, kubeconfig, "secret/x").err)
 }

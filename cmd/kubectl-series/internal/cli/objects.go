@@ -137,6 +137,13 @@ func (e *environment) mapping(name string) (*meta.RESTMapping, error) {
 	return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 }
 
+// shortNames are those of kinds with events, for servers that do not tell their kinds.
+var shortNames = map[string]string{
+	"cj": "CronJob", "deploy": "Deployment", "ds": "DaemonSet", "hpa": "HorizontalPodAutoscaler", "no": "Node", "ns": "Namespace",
+	"po": "Pod", "pv": "PersistentVolume", "pvc": "PersistentVolumeClaim", "rc": "ReplicationController", "rs": "ReplicaSet",
+	"sts": "StatefulSet", "svc": "Service",
+}
+
 // kindOfEvents returns an object of a kind from the Events in a namespace, and in those of
 // cluster-scoped objects. It returns nil if there is none.
 func (e *environment) kindOfEvents(ctx context.Context, name, namespace string) (*series.Reference, error) {
@@ -146,6 +153,9 @@ func (e *environment) kindOfEvents(ctx context.Context, name, namespace string) 
 	}
 	defer progress.clear()
 	name, _, _ = strings.Cut(name, ".")
+	if kind, ok := shortNames[strings.ToLower(name)]; ok {
+		name = kind
+	}
 	var q query.Query
 	if namespace != "" {
 		q.Namespaces = []string{namespace, metav1.NamespaceDefault, metav1.NamespaceSystem}

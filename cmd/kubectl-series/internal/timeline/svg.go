@@ -25,7 +25,7 @@ const (
 	// Widths of the columns in characters, for the average width of a character. A
 	// clipping path cuts off what is wider.
 	svgReasonChars = 36
-	svgObjectChars = 46
+	svgObjectChars = 43
 	svgNoteChars   = 118
 )
 
