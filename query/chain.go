@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -98,18 +99,18 @@ func (r *Reader) Chain(ctx context.Context, item *Item) (*Chain, error) {
 		FieldSelector: selector.String(), At: item.At,
 	}
 	chain := &Chain{Item: item}
+	byFirst := func(a, b *Item) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Name, b.Name)) }
 	for other, err := range r.List(ctx, q) {
 		switch {
 		case err != nil:
 			return nil, err
 		case other.Name == item.Name || !SameKey(item, other):
-		case other.First.Before(item.First):
+		case byFirst(other, item) < 0:
 			chain.Predecessors = append(chain.Predecessors, other)
 		default:
 			chain.Successors = append(chain.Successors, other)
 		}
 	}
-	byFirst := func(a, b *Item) int { return a.First.Compare(b.First) }
 	slices.SortFunc(chain.Predecessors, byFirst)
 	slices.SortFunc(chain.Successors, byFirst)
 	return chain, nil

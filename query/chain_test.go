@@ -52,6 +52,7 @@ func TestChain(t *testing.T) {
 		newEvent(named("shop", "checkout-0.18a1b2c3d4e5f602"), other), newEvent(named("shop", "checkout-0.18a1b2c3d4e5f603"), recurred(2, time.Minute), other),
 		newEvent(named("shop", "legacy1"), legacy(1, 0, 0)), newEvent(named("shop", "legacy2"), legacy(1, time.Minute, time.Minute)),
 		newEvent(named("shop", "legacy3"), legacy(1, 0, 0), func(e *eventsv1.Event) { e.Note = "another note" }),
+		newEvent(named("shop", "tied1"), legacy(1, 0, 0), other), newEvent(named("shop", "tied2"), legacy(1, 0, 0), other),
 	} {
 		s.Put(event)
 	}
@@ -79,6 +80,8 @@ func TestChain(t *testing.T) {
 		"checkout-0.18a1b2c3d4e5f602":                 {nil, {"checkout-0.18a1b2c3d4e5f603"}},
 		"legacy2":                                     {{"legacy1"}, nil},
 		"legacy3":                                     {},
+		"tied1":                                       {nil, {"tied2"}},
+		"tied2":                                       {{"tied1"}, nil},
 	} {
 		predecessors, successors := chainOf(name)
 		assert.Equal(t, want, [2][]string{predecessors, successors}, name)
