@@ -100,8 +100,7 @@ func (f *follower) retry(ctx context.Context, verb string, err error, backoff *w
 	default:
 		f.deniedSince = time.Time{}
 	}
-	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // no news for the caller
-	if !expired && !f.tell(ctx, n) || n.fatal {
+	if !isExpired(err) && !f.tell(ctx, n) || n.fatal { // 410 is no news for the caller
 		return false
 	}
 	select {
@@ -126,7 +125,7 @@ func (f *follower) watch(ctx context.Context, version string) error {
 			f.established, f.deniedSince, backoff = true, time.Time{}, newBackoff()
 			return w, nil
 		}
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || !f.retry(ctx, "watch", err, &backoff) {
+		if isExpired(err) || !f.retry(ctx, "watch", err, &backoff) {
 			select {
 			case ended <- err:
 			case <-ctx.Done():

@@ -113,7 +113,7 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 		page, err := g.list(ctx, r.namespace, opts)
 		switch {
 		case err == nil:
-		case opts.Continue != "" && apierrors.IsResourceExpired(err) && restarts < maxRestarts:
+		case opts.Continue != "" && isExpired(err) && restarts < maxRestarts:
 			// The server offers a token for the rest at its present version. Without one,
 			// begin anew and skip what was visited.
 			restarts++
@@ -158,6 +158,10 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 		opts.Continue = page.Continue
 	}
 }
+
+// isExpired reports whether the server has forgotten the version of a request. Both
+// reasons have the code 410.
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // restartToken returns the token with which the server continues an expired list at its
 // present version, or an empty string.

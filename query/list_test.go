@@ -215,7 +215,7 @@ func TestPages(t *testing.T) {
 
 // The server forgets the version of a list in the middle.
 func TestExpiredList(t *testing.T) {
-	for name, token := range map[string]string{"token for the rest": "c2hvcC9lMDE5", "no token": ""} { // shop/e019
+	for name, token := range map[string]string{"token for the rest": "c2hvcC9lMDE5", "no token": "", "no token, and the reason Gone": ""} { // shop/e019
 		t.Run(name, func(t *testing.T) {
 			s := &apiServer{}
 			clients := s.start(t)
@@ -229,6 +229,9 @@ func TestExpiredList(t *testing.T) {
 				s.Put(newEvent(named("shop", "e0005"))) // would be on the first page
 				err := apierrors.NewResourceExpired("The provided continue parameter is too old")
 				err.ErrStatus.Continue = token
+				if strings.Contains(name, "Gone") {
+					err.ErrStatus.Reason = metav1.StatusReasonGone
+				}
 				return err
 			}
 			assert.Equal(t, all, names(t, NewReader(clients, Options{PageSize: 10}).List(t.Context(), Query{})))
