@@ -35,6 +35,7 @@ type follower struct {
 	listed  *listed
 	notices chan<- notice
 
+	group       *group    // through which it watches; the server may permit only the other one to list
 	established bool      // whether the server has ever permitted the watch
 	deniedSince time.Time // zero if the server did not deny the last request
 }
@@ -118,9 +119,19 @@ func (f *follower) watch(ctx context.Context, version string) error {
 	ended := make(chan error)
 	backoff := newBackoff()
 	connect := func(opts metav1.ListOptions) (watch.Interface, error) {
-		selectors := f.listed.options(f.listed.group)
-		opts.FieldSelector, opts.LabelSelector = selectors.FieldSelector, selectors.LabelSelector
-		w, err := f.listed.group.watch(ctx, f.listed.namespace, opts)
+		w, err := f.connect(ctx, f.group, opts)
+		if apierrors.IsForbidden(err) && !f.established {
+			// Both groups have the same versions.
+			for i := range f.reader.groups {
+				other := &f.reader.groups[i]
+				if other == f.group {
+					continue
+				}
+				if permitted, otherErr := f.connect(ctx, other, opts); otherErr == nil {
+					f.group, w, err = other, permitted, nil
+				}
+			}
+		}
 		if err == nil {
 			f.established, f.deniedSince, backoff = true, time.Time{}, newBackoff()
 			return w, nil
@@ -153,7 +164,7 @@ func (f *follower) watch(ctx context.Context, version string) error {
 			if !ok {
 				return errors.New("the watch ended")
 			}
-			event := f.listed.group.event(change.Object)
+			event := f.group.event(change.Object)
 			if event == nil {
 				return apierrors.FromObject(change.Object)
 			}
@@ -162,6 +173,13 @@ func (f *follower) watch(ctx context.Context, version string) error {
 			}
 		}
 	}
+}
+
+// connect watches the Events of the request through a group.
+func (f *follower) connect(ctx context.Context, g *group, opts metav1.ListOptions) (watch.Interface, error) {
+	selectors := f.listed.options(g)
+	opts.FieldSelector, opts.LabelSelector = selectors.FieldSelector, selectors.LabelSelector
+	return g.watch(ctx, f.listed.namespace, opts)
 }
 
 // list tells all Events of the request, and that the list is complete. It returns the

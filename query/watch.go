@@ -117,7 +117,7 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 	defer followers.Wait()
 	defer cancel()
 	for i := range w.lister.done {
-		f := &follower{reader: w.reader, query: w.query, lists: &w.lists, request: i, listed: &w.lister.done[i], notices: notices}
+		f := &follower{reader: w.reader, query: w.query, lists: &w.lists, request: i, listed: &w.lister.done[i], group: w.lister.done[i].group, notices: notices}
 		followers.Go(func() { f.run(ctx) })
 	}
 	for {

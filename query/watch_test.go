@@ -201,6 +201,18 @@ func TestWatchErrors(t *testing.T) {
 		_, _, ok := w.next()
 		assert.False(t, ok)
 	})
+	for group, other := range map[string]string{"events.k8s.io": "core", "core": "events.k8s.io"} {
+		t.Run("watch permitted in the group "+group+" only", func(t *testing.T) {
+			s, w, warnings := start(t, deny("list "+group, "watch "+other))
+			w.expect("Added a 1", "Synced")
+			s.put("b")
+			w.expect("Added b 1")
+			s.disconnect()
+			s.put("c")
+			w.expect("Added c 1")
+			assert.Empty(t, warnings())
+		})
+	}
 	t.Run("invalid selector", func(t *testing.T) {
 		s := &apiServer{}
 		w := startWatch(t, NewReader(s.start(t), Options{}), Query{LabelSelector: "a in b"})
