@@ -144,7 +144,7 @@ func (w *watcher) handle(n *notice) error {
 		goOn = w.complete(n.request, n.list)
 	default:
 		item := w.reader.item(w.query, n.event)
-		if !w.lister.belongs(item, n.request) {
+		if !w.lister.done[n.request].covers(item) || !w.lister.belongs(item, n.request) {
 			break
 		}
 		if n.gone {

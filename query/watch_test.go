@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -250,6 +252,38 @@ func TestWatchErrors(t *testing.T) {
 		require.ErrorContains(t, warnings()[0], "query: missing permission to watch events.events.k8s.io in all namespaces")
 		require.ErrorContains(t, warnings()[1], "query: cannot watch events in all namespaces: ")
 	})
+}
+
+// A server that selects by no fields sends each change to both watches of a controller.
+func TestWatchesThatSeeTheSameChange(t *testing.T) {
+	t.Parallel()
+	s := &apiServer{}
+	s.answer = func(_ string, opts metav1.ListOptions) *apierrors.StatusError {
+		if strings.Contains(opts.FieldSelector, "reportingController") {
+			return apierrors.NewBadRequest("field label not supported: reportingController")
+		}
+		return nil
+	}
+	var changes []string
+	q := Query{Controllers: []string{"c"}}
+	reader := NewReader(s.start(t), Options{Clock: atTen})
+	requests, err := q.plan(false)
+	require.NoError(t, err)
+	w := &watcher{reader: reader, query: &q, known: make(map[types.NamespacedName]*known), yield: func(c Change) bool {
+		changes = append(changes, string(c.Type))
+		return true
+	}}
+	for _, r := range requests {
+		r.unselected = true
+		w.lister.done = append(w.lister.done, listed{request: r})
+	}
+	event := newEvent(reported("", "c", "Failed"), func(e *eventsv1.Event) { e.UID, e.ResourceVersion = "u", "1" })
+	for request := range requests {
+		for _, gone := range []bool{false, true} {
+			require.NoError(t, w.handle(&notice{request: request, event: event, gone: gone}))
+		}
+	}
+	assert.Equal(t, []string{"Added", "Deleted"}, changes)
 }
 
 // A server that denied a watch for long does not restart.
