@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,8 +46,10 @@ func DefaultDependents() []schema.GroupVersionKind {
 }
 
 // Follow returns object with its UID, then its owners and theirs, and then its
-// dependents and theirs, for [Query.Objects]. Each one is selected by its UID. The
-// object requires a kind and a name, and a namespace unless it is cluster-scoped.
+// dependents and theirs, for [Query.Objects]. Each one is selected by its UID. A mirror
+// Pod is followed by the static Pod of the same name, because the kubelet refers to that
+// one by another UID. The object requires a kind and a name, and a namespace unless it is
+// cluster-scoped.
 //
 // It needs the permissions to get the object and its owners, and to list dependents.
 // Without them, it returns what it finds, and a [*PermissionError] for each one that is
@@ -58,7 +61,7 @@ func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, e
 		return []Object{object}, []error{err}
 	}
 	object.UID = found.UID
-	objects = append(objects, object)
+	objects = append([]Object{object}, mirrored(object, found)...)
 	seen := sets.New(found.UID)
 	add := func(found Object) bool {
 		isNew := !seen.Has(found.UID)
@@ -93,6 +96,17 @@ func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, e
 		}
 	}
 	return objects, append(errs, listErrs...)
+}
+
+// mirrored returns the static Pod whose mirror object is, as the kubelet refers to it: with
+// the hash of its manifest as UID. It returns nothing for other objects.
+func mirrored(object Object, m *metav1.PartialObjectMetadata) []Object {
+	hash := m.Annotations[corev1.MirrorPodAnnotationKey]
+	if object.Kind != "Pod" || hash == "" {
+		return nil
+	}
+	object.UID = types.UID(hash)
+	return []Object{object}
 }
 
 // owner returns the object of an owner reference of an object in a namespace.
@@ -158,10 +172,11 @@ func (o *Owners) dependents(ctx context.Context, object *metav1.PartialObjectMet
 		if err == nil {
 			err = o.each(ctx, mapping, object.Namespace, func(m *metav1.PartialObjectMetadata) {
 				for _, ref := range m.OwnerReferences {
-					byOwner[ref.UID] = append(byOwner[ref.UID], Object{
+					dependent := Object{
 						APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: m.Name, UID: m.UID,
 						Namespace: m.Namespace, ClusterScoped: m.Namespace == "",
-					})
+					}
+					byOwner[ref.UID] = append(append(byOwner[ref.UID], dependent), mirrored(dependent, m)...)
 				}
 			})
 		}

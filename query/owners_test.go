@@ -2,10 +2,12 @@ package query
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,9 @@ func TestOwners(t *testing.T) {
 	claim := metadataOf("v1", "PersistentVolumeClaim", "data", pod)
 	node := metadataOf("v1", "Node", "n1")
 	static := metadataOf("v1", "Pod", "static-n1", node)
+	mirrored := metadataOf("v1", "Node", "n2")
+	mirror := metadataOf("v1", "Pod", "mirror-n2", mirrored)
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash-of-mirror-n2"}
 	gone := metadataOf("batch/v1", "Job", "gone")
 	orphan := metadataOf("v1", "Pod", "orphan", gone)
 	custom := metadataOf("example.com/v1", "Thing", "thing")
@@ -56,6 +61,8 @@ func TestOwners(t *testing.T) {
 		"Pod":                   {Object{APIVersion: "v1", Kind: "Pod", Name: "checkout-1-a"}, "", []string{"checkout-1-a", "checkout-1", "checkout", "data"}, nil},
 		"Deployment":            {Object{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "checkout"}, "", []string{"checkout", "checkout-0", "checkout-1", "checkout-0-a", "checkout-1-a", "data"}, nil},
 		"Node":                  {Object{APIVersion: "v1", Kind: "Node", Name: "n1", ClusterScoped: true}, "", []string{"n1", "static-n1"}, nil},
+		"mirror Pod":            {Object{APIVersion: "v1", Kind: "Pod", Name: "mirror-n2"}, "", []string{"mirror-n2", "hash-of-mirror-n2", "n2"}, nil},
+		"Node of a mirror Pod":  {Object{APIVersion: "v1", Kind: "Node", Name: "n2", ClusterScoped: true}, "", []string{"n2", "mirror-n2", "hash-of-mirror-n2"}, nil},
 		"static Pod":            {Object{APIVersion: "v1", Kind: "Pod", Name: "static-n1"}, "", []string{"static-n1", "n1"}, nil},
 		"owner that is gone":    {Object{APIVersion: "v1", Kind: "Pod", Name: "orphan"}, "", []string{"orphan", "gone"}, nil},
 		"owner of unknown kind": {Object{APIVersion: "v1", Kind: "Pod", Name: "of-thing"}, "", []string{"of-thing", "thing"}, []string{`query: kind "Thing" of "example.com/v1": `}},
@@ -69,7 +76,7 @@ func TestOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scheme := fake.NewTestScheme()
 			require.NoError(t, metav1.AddMetaToScheme(scheme))
-			client := fake.NewSimpleMetadataClient(scheme, deployment, rs, old, pod, oldPod, claim, node, static, orphan, ownedByCustom, a, b)
+			client := fake.NewSimpleMetadataClient(scheme, deployment, rs, old, pod, oldPod, claim, node, static, mirrored, mirror, orphan, ownedByCustom, a, b)
 			client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				if tt.deny == action.GetVerb()+" "+action.GetResource().Resource {
 					return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("user dev"))
@@ -91,6 +98,11 @@ func TestOwners(t *testing.T) {
 			objects, errs := (&Owners{Metadata: client, Mapper: mapper}).Follow(t.Context(), object)
 			var found []string
 			for _, o := range objects {
+				if strings.HasPrefix(string(o.UID), "hash-") {
+					assert.Equal(t, Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "mirror-n2", UID: o.UID}, o)
+					found = append(found, string(o.UID))
+					continue
+				}
 				found = append(found, o.Name)
 				assert.Equal(t, o.Kind == "Node", o.ClusterScoped)
 				assert.Equal(t, o.Kind == "Node", o.Namespace == "")
