@@ -32,7 +32,7 @@ ROOT := github.com/eventseries/eventseries
 
 # Users import the modules in RELEASED. Each of the others belongs to tests.
 RELEASED := . controllerruntime cmd/kubectl-series
-MODULES := $(RELEASED) test test/controlplane test/monitoring
+MODULES := $(RELEASED) test test/controlplane test/monitoring test/consumers
 
 FUZZTIME ?= 30s
 
@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring dashboard recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring dashboard consumers recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,6 +152,12 @@ monitoring: ## test the dashboard and the alert rules
 
 dashboard: ## draw what the dashboard shows for the recorded run
 	cd test/monitoring && $(GO) test -run TestPictureIsUpToDate . -write
+
+# Not a part of make test: kubectl and OpenTelemetry compile for minutes. Without the race
+# detector, which would compile them once more.
+consumers: ## run programs that read Events on the real API server, and compare them with docs/consumers.md
+	$(GO) run ./internal/controlplane/build
+	cd test/consumers && $(GO) vet ./... && $(GO) test ./...
 
 recording: ## record the metrics of a chaos run for the dashboard
 	$(GO) run ./internal/controlplane/build
