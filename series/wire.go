@@ -92,7 +92,7 @@ type Series struct {
 }
 
 // Event returns the Event to create for s. It has `series` if there was more than
-// one occurrence.
+// one occurrence, and then says the state, unless that is Singleton.
 func (s *Series) Event() *eventsv1.Event {
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
@@ -118,7 +118,9 @@ func (s *Series) Event() *eventsv1.Event {
 		metav1.SetMetaDataLabel(&event.ObjectMeta, LabelRelatedUID, uid)
 	}
 	if event.Series != nil {
-		metav1.SetMetaDataLabel(&event.ObjectMeta, LabelState, s.State.String())
+		if s.State != Singleton {
+			metav1.SetMetaDataLabel(&event.ObjectMeta, LabelState, s.State.String())
+		}
 		if s.Heartbeat > 0 {
 			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationHeartbeat, shortDuration.Replace(s.Heartbeat.String()))
 		}

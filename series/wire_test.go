@@ -51,6 +51,10 @@ func TestEvent(t *testing.T) {
 	}
 	s := testSeries()
 	want("series.json", s)
+	s.State = Singleton // not set
+	read, err := FromEvent(s.Event())
+	require.NoError(t, err)
+	assert.Equal(t, Unknown, read.State)
 	s.State, s.Count, s.Last, s.LastNote, s.Annotations = Singleton, 1, s.First, "", nil
 	s.Key.Related = Reference{Kind: "Node", Name: "n1", UID: "4f1c9d52-0b0e-4c3a-9a39-0f4b1d6e2f10"}
 	want("singleton.json", s)
