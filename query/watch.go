@@ -116,8 +116,8 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 	var followers sync.WaitGroup
 	defer followers.Wait()
 	defer cancel()
-	for i := range w.lister.done {
-		f := &follower{reader: w.reader, query: w.query, lists: &w.lists, request: i, listed: &w.lister.done[i], group: w.lister.done[i].group, notices: notices}
+	for i, l := range w.lister.done { // a follower can change its copy
+		f := &follower{reader: w.reader, query: w.query, lists: &w.lists, request: i, listed: &l, group: l.group, notices: notices}
 		followers.Go(func() { f.run(ctx) })
 	}
 	for {
