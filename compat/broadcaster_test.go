@@ -250,6 +250,13 @@ func TestLegacyWatchers(t *testing.T) {
 	})
 }
 
+func TestNewRecorderOnARecorderWithoutLogger(t *testing.T) {
+	fake := events.NewFakeRecorder(1)
+	recorder := NewRecorder(struct{ events.EventRecorder }{fake}, nil)
+	recorder.WithLogger(klog.Background()).Event(&corev1.Pod{}, corev1.EventTypeNormal, "Created", "100%")
+	assert.Equal(t, "Normal Created 100%", <-fake.Events)
+}
+
 // The legacy recorder of client-go writes the host as source.host and as reportingInstance.
 func TestNewRecorderKeepsTheHost(t *testing.T) {
 	for name, newSink := range map[string]func(*fake.Clientset) events.EventSink{

@@ -24,10 +24,11 @@ var _ Recorder = (*legacy.Recorder)(nil)
 // NewRecorder returns a legacy recorder that emits its events to the given recorder,
 // without a related object. The result also implements
 // [k8s.io/client-go/tools/leaderelection/resourcelock.EventRecorder]. action has the
-// same meaning as [Options].Action and may be nil.
+// same meaning as [Options].Action and may be nil. The given recorder can be any one of
+// events.k8s.io/v1, such as that of a manager of controller-runtime.
 //
 // The given recorder decides how many messages get an Event of their own. Set
 // DistinctNotes with [events.Broadcaster.NewRecorderWithOptions].
-func NewRecorder(to events.EventRecorderLogger, action func(regarding runtime.Object, reason string) string) Recorder {
+func NewRecorder(to events.EventRecorder, action func(regarding runtime.Object, reason string) string) Recorder {
 	return legacy.NewRecorder(to, action)
 }

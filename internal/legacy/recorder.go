@@ -40,7 +40,7 @@ type identified interface {
 // events.k8s.io/v1. Create one with [NewRecorder]. Its methods are safe for concurrent
 // use.
 type Recorder struct {
-	target clientevents.EventRecorderLogger
+	target clientevents.EventRecorder
 	action Action // nil: the reason
 }
 
@@ -48,7 +48,7 @@ var _ record.EventRecorderLogger = (*Recorder)(nil)
 
 // NewRecorder returns a Recorder that emits its events to the given recorder. If action
 // is nil, the reason becomes the action.
-func NewRecorder(to clientevents.EventRecorderLogger, action Action) *Recorder {
+func NewRecorder(to clientevents.EventRecorder, action Action) *Recorder {
 	return &Recorder{target: to, action: action}
 }
 
@@ -83,9 +83,14 @@ func (r *Recorder) PastEventf(object runtime.Object, timestamp metav1.Time, even
 	r.Eventf(object, eventtype, reason, messageFmt, args...)
 }
 
-// WithLogger returns a recorder that logs problems with its events to logger.
+// WithLogger returns a recorder that logs problems with its events to logger. It returns
+// the recorder itself if the target does not have this method.
 func (r *Recorder) WithLogger(logger klog.Logger) record.EventRecorderLogger {
-	return &Recorder{target: r.target.WithLogger(logger), action: r.action}
+	target, ok := r.target.(clientevents.EventRecorderLogger)
+	if !ok {
+		return r
+	}
+	return &Recorder{target: target.WithLogger(logger), action: r.action}
 }
 
 // Identity returns the reporting controller and the reporting instance of the Events,
