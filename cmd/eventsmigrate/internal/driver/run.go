@@ -1,0 +1,145 @@
+package driver
+
+import (
+	"fmt"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
+)
+
+// Result is what a run found, and the changed files.
+type Result struct {
+	Fset    *token.FileSet
+	Plan    *move.Plan
+	Changed map[string][]byte
+	Source  map[string][]byte // the changed files before
+	Files   int               // of all packages
+	Pkgs    int
+}
+
+// maxRounds bounds how often a run leaves a set and tries again.
+const maxRounds = 25
+
+// Run loads the packages, plans the move, and type-checks its result. It writes nothing.
+func Run(cfg Config) (*Result, error) {
+	l := newLoader(cfg)
+	first := &build{tags: cfg.Tags}
+	if err := l.load(first, cfg.Patterns); err != nil {
+		return nil, err
+	}
+	builds := []*build{first}
+	others, err := l.others(first)
+	if err != nil {
+		return nil, err
+	}
+	builds = append(builds, others...)
+	if err := available(cfg, first); err != nil {
+		return nil, err
+	}
+	p := move.NewProgram(l.fset)
+	p.Annotated = annotated(cfg.Options.Target, first)
+	for _, b := range builds {
+		l.add(p, b)
+	}
+	blocked := map[token.Pos]string{}
+	for round := range maxRounds {
+		plan := p.Plan(cfg.Options, blocked)
+		out, err := p.Outputs(plan, cfg.Options.Target)
+		if err != nil {
+			return nil, err
+		}
+		var failures []failure
+		for _, b := range builds {
+			failures = append(failures, l.check(b, out)...)
+		}
+		if len(failures) == 0 {
+			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Files: len(p.Files), Pkgs: len(first.roots)}
+			for name, o := range out {
+				if string(o.Src) != string(o.File.Src) {
+					r.Changed[name], r.Source[name] = o.Src, o.File.Src
+				}
+			}
+			return r, nil
+		}
+		if !block(p, blocked, failures, out, round) {
+			return nil, fmt.Errorf("the result does not compile: %s", failures[0].text)
+		}
+	}
+	return nil, fmt.Errorf("the result does not compile after %d rounds", maxRounds)
+}
+
+// block leaves the sets that change the files with errors: those of the package if the
+// file has none, and all if the package has none. It reports whether it left any.
+func block(p *move.Program, blocked map[token.Pos]string, failures []failure, out map[string]*move.Output, round int) bool {
+	n := len(blocked)
+	for _, f := range failures {
+		var sets []token.Pos
+		if o := out[f.file]; o != nil {
+			sets = o.Sets(f.at)
+		}
+		if len(sets) == 0 {
+			for _, name := range slices.Sorted(maps.Keys(out)) {
+				if out[name].File.Pkg.Path == f.pkg || round > 5 {
+					sets = append(sets, out[name].Sets(-1)...)
+				}
+			}
+		}
+		for _, s := range sets {
+			if _, ok := blocked[s]; !ok {
+				blocked[s] = "does not compile: " + f.text
+			}
+		}
+	}
+	if len(blocked) == n {
+		for _, o := range out {
+			for _, s := range o.Sets(-1) {
+				blocked[s] = "does not compile: " + failures[0].text
+			}
+		}
+	}
+	_ = p
+	return len(blocked) > n
+}
+
+// available returns an error if the module does not require what the result imports.
+func available(cfg Config, b *build) error {
+	for _, path := range move.Imports(cfg.Options.Target) {
+		p := b.byPath[path]
+		if p == nil || len(p.Errors) > 0 || p.Types == nil {
+			text := ""
+			if p != nil && len(p.Errors) > 0 {
+				text = ": " + oneLine(p.Errors[0])
+			}
+			module := "github.com/eventseries/eventseries"
+			if strings.HasPrefix(path, "k8s.io/") {
+				module = "k8s.io/client-go"
+			}
+			return fmt.Errorf("%w: -to=%s needs package %s; run go get %s@latest%s", ErrLoad, cfg.Options.Target, path, module, text)
+		}
+	}
+	return nil
+}
+
+// annotated reports whether the recorders of the target can emit annotations.
+func annotated(t move.Target, b *build) bool {
+	if t == move.EventSeries {
+		return true
+	}
+	for _, path := range move.Imports(t) {
+		if p := b.byPath[path]; p != nil && p.Types != nil && p.Types.Scope().Lookup("AnnotatedEventRecorder") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// others returns builds for the files that the first one ignores.
+func (l *loader) others(first *build) ([]*build, error) {
+	_ = packages.NeedName
+	return nil, nil
+}

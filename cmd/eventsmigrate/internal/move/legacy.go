@@ -1,0 +1,264 @@
+package move
+
+import (
+	"go/types"
+	"strings"
+)
+
+// Import paths.
+const (
+	recordPath  = "k8s.io/client-go/tools/record"
+	clientPath  = "k8s.io/client-go/tools/events"
+	eventsPath  = "github.com/eventseries/eventseries/events"
+	compatPath  = "github.com/eventseries/eventseries/compat"
+	dropInPath  = "github.com/eventseries/eventseries/compat/record"
+	klogPath    = "k8s.io/klog/v2"
+	runtimePath = "k8s.io/apimachinery/pkg/runtime"
+	typedPath   = "k8s.io/client-go/kubernetes/typed/core/v1"
+	clientset   = "k8s.io/client-go/kubernetes"
+)
+
+// kind is the role of a legacy type.
+type kind uint8
+
+const (
+	none kind = iota
+	recorder
+	recorderLogger
+	broadcaster
+	fake
+)
+
+var kinds = map[string]kind{
+	"EventRecorder":       recorder,
+	"EventRecorderLogger": recorderLogger,
+	"EventBroadcaster":    broadcaster,
+	"FakeRecorder":        fake,
+}
+
+// isLegacyPath reports whether path is client-go's package record or this project's
+// replacement, whose types are aliases.
+func isLegacyPath(path string) bool { return path == recordPath || path == dropInPath }
+
+// kindOfObject returns the kind that a type name denotes.
+func kindOfObject(o types.Object) kind {
+	if t, ok := o.(*types.TypeName); ok && t.Pkg() != nil && isLegacyPath(t.Pkg().Path()) {
+		return kinds[t.Name()]
+	}
+	return none
+}
+
+// kindOf returns the kind of a legacy type or of a pointer to it.
+func kindOf(t types.Type) kind {
+	if t == nil {
+		return none
+	}
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if n, ok := t.(*types.Named); ok {
+		return kindOfObject(n.Obj())
+	}
+	return none
+}
+
+// isRecorder reports whether t is a legacy recorder: an interface, or the fake.
+func isRecorder(t types.Type) bool {
+	switch kindOf(t) {
+	case recorder, recorderLogger, fake:
+		return true
+	default:
+		return false
+	}
+}
+
+// mentions reports whether t contains a legacy type: in a pointer, a slice, a signature,
+// a type argument, and so on. It does not look into structs and interfaces with a name:
+// their fields and methods are variables of their own.
+func mentions(t types.Type) bool { return mention(t, map[types.Type]bool{}) }
+
+func mention(t types.Type, seen map[types.Type]bool) bool {
+	if t == nil {
+		return false
+	}
+	t = types.Unalias(t)
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t := t.(type) {
+	case *types.Named:
+		if kindOfObject(t.Obj()) != none {
+			return true
+		}
+		for a := range t.TypeArgs().Types() {
+			if mention(a, seen) {
+				return true
+			}
+		}
+		if pkg := t.Obj().Pkg(); pkg == nil || isStandard(pkg.Path()) {
+			return false
+		}
+		switch u := t.Underlying().(type) {
+		case *types.Struct:
+			return false
+		case *types.Interface:
+			// type Recorder record.EventRecorder, or an interface that embeds only it
+			return isDefinedAs(t, u)
+		default:
+			return mention(u, seen)
+		}
+	case *types.Pointer:
+		return mention(t.Elem(), seen)
+	case *types.Slice:
+		return mention(t.Elem(), seen)
+	case *types.Array:
+		return mention(t.Elem(), seen)
+	case *types.Chan:
+		return mention(t.Elem(), seen)
+	case *types.Map:
+		return mention(t.Key(), seen) || mention(t.Elem(), seen)
+	case *types.Tuple:
+		for v := range t.Variables() {
+			if mention(v.Type(), seen) {
+				return true
+			}
+		}
+	case *types.Signature:
+		return mention(t.Params(), seen) || mention(t.Results(), seen)
+	case *types.Struct:
+		for f := range t.Fields() {
+			if mention(f.Type(), seen) {
+				return true
+			}
+		}
+	case *types.Interface:
+		for e := range t.EmbeddedTypes() {
+			if mention(e, seen) {
+				return true
+			}
+		}
+	case *types.Union:
+		for term := range t.Terms() {
+			if mention(term.Type(), seen) {
+				return true
+			}
+		}
+	case *types.TypeParam:
+		return mention(t.Constraint(), seen)
+	}
+	return false
+}
+
+// isDefinedAs reports whether an interface with a name has the methods of a legacy
+// recorder or broadcaster because it is defined by or embeds that type.
+func isDefinedAs(n *types.Named, u *types.Interface) bool {
+	for m := range u.Methods() {
+		if m.Pkg() != nil && isLegacyPath(m.Pkg().Path()) {
+			return true
+		}
+	}
+	_ = n
+	return false
+}
+
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// shape is the method of the legacy interface that a signature equals.
+type shape uint8
+
+const (
+	noShape shape = iota
+	shapeEvent
+	shapeEventf
+	shapeAnnotated
+)
+
+// shapeOf returns the shape of a method by its name and its types. Names of parameters
+// do not matter.
+func shapeOf(f *types.Func) shape {
+	sig, ok := f.Type().(*types.Signature)
+	if !ok || sig.Recv() == nil || sig.Results().Len() != 0 {
+		return noShape
+	}
+	var want string
+	var s shape
+	switch f.Name() {
+	case "Event":
+		want, s = "osss", shapeEvent
+	case "Eventf":
+		want, s = "osssv", shapeEventf
+	case "AnnotatedEventf":
+		want, s = "omsssv", shapeAnnotated
+	default:
+		return noShape
+	}
+	if sig.Params().Len() != len(want) || sig.Variadic() != (want[len(want)-1] == 'v') {
+		return noShape
+	}
+	for i := range sig.Params().Len() {
+		t := types.Unalias(sig.Params().At(i).Type())
+		var ok bool
+		switch want[i] {
+		case 'o':
+			ok = isNamed(t, runtimePath, "Object")
+		case 's':
+			b, is := t.(*types.Basic)
+			ok = is && b.Kind() == types.String
+		case 'm':
+			m, is := t.(*types.Map)
+			ok = is && types.Identical(m.Key(), types.Typ[types.String]) && types.Identical(m.Elem(), types.Typ[types.String])
+		case 'v':
+			sl, is := t.(*types.Slice)
+			if is {
+				e, isInterface := sl.Elem().Underlying().(*types.Interface)
+				ok = isInterface && e.Empty()
+			}
+		}
+		if !ok {
+			return noShape
+		}
+	}
+	return s
+}
+
+func isNamed(t types.Type, path, name string) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
+}
+
+// isNewEventf reports whether f is Eventf of events.k8s.io/v1, of any recorder.
+func isNewEventf(f *types.Func) bool { return newNote(f) >= 0 }
+
+// newNote returns the index of the note among the parameters of Eventf or
+// AnnotatedEventf of events.k8s.io/v1, or -1.
+func newNote(f *types.Func) int {
+	sig, ok := f.Type().(*types.Signature)
+	if !ok || sig.Recv() == nil || !sig.Variadic() || sig.Results().Len() != 0 {
+		return -1
+	}
+	n := -1
+	switch {
+	case f.Name() == "Eventf" && sig.Params().Len() == 7:
+		n = 5
+	case f.Name() == "AnnotatedEventf" && sig.Params().Len() == 8:
+		n = 6
+	default:
+		return -1
+	}
+	for i := range 2 {
+		if !isNamed(sig.Params().At(i).Type(), runtimePath, "Object") {
+			return -1
+		}
+	}
+	for i := n - 3; i <= n; i++ {
+		if b, ok := types.Unalias(sig.Params().At(i).Type()).(*types.Basic); !ok || b.Kind() != types.String {
+			return -1
+		}
+	}
+	return n
+}

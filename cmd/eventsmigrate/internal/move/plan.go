@@ -1,0 +1,1082 @@
+package move
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/verb"
+)
+
+// Status is what happened to a place.
+type Status string
+
+// The statuses.
+const (
+	Moved  Status = "moved"
+	Left   Status = "left"
+	Decide Status = "decide" // a person must decide
+)
+
+// Item is a line of the report.
+type Item struct {
+	Pos    token.Pos
+	File   string // with Line, for places without a Pos
+	Line   int
+	Rule   string
+	Status Status
+	Text   string
+	Call   bool // counts as a call
+}
+
+// edit replaces source.
+type edit struct {
+	pos, end token.Pos
+	text     string // may contain qualifiers, see qualify
+	set      node
+}
+
+// Plan is what a move changes.
+type Plan struct {
+	Items []Item
+	Calls struct{ Moved, Left int }
+
+	edits     map[*File][]edit
+	constants map[*File][]todo
+}
+
+// todo is a constant for an action that a person must name.
+type todo struct {
+	name, reason string
+	set          node
+	files        []*File // that use it
+}
+
+// planner makes a Plan.
+type planner struct {
+	*Program
+	Options
+	plan *Plan
+
+	left      map[node][]Reason // by root
+	bridges   map[*flow]bool
+	sinks     map[node]*sink // of broadcasters that move, by root
+	legacy    map[node]bool  // the sets that contain a legacy type
+	todos     map[string]*todo
+	todoOrder []*todo
+	todoNames map[*types.Package]map[string]bool
+}
+
+// qualify returns a placeholder for the name of an import, which the file decides.
+func qualify(path string) string { return "\x01" + path + "\x02" }
+
+// Plan decides what moves. Blocked are places that must stay, with the reasons.
+func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
+	pl := &planner{
+		Program: p, Options: opts,
+		plan:    &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
+		left:    map[node][]Reason{},
+		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+	}
+	if opts.Target == Record {
+		pl.shutdowns()
+		pl.sort()
+		return pl.plan
+	}
+	saved := make(map[node]node, len(p.parent))
+	for k, v := range p.parent {
+		saved[k] = v
+	}
+	defer func() { p.parent = saved }()
+
+	pl.decide(blocked)
+	pl.types()
+	pl.broadcasters()
+	pl.lookUps()
+	for _, c := range sorted(p, p.calls) {
+		pl.call(c)
+	}
+	for _, v := range sorted(p, p.values) {
+		pl.value(v)
+	}
+	pl.methodDecls()
+	for i := range p.flows {
+		if f := &p.flows[i]; pl.bridges[f] {
+			pl.bridge(f)
+		}
+	}
+	pl.shutdowns()
+	pl.placeConstants()
+	pl.reportLeft()
+	pl.sort()
+	return pl.plan
+}
+
+// sorted returns the values in the order of their files. Positions do not order files,
+// which parse concurrently.
+func sorted[T any](p *Program, m map[token.Pos]T) (list []T) {
+	keys := make([]token.Pos, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, p.compare)
+	for _, k := range keys {
+		list = append(list, m[k])
+	}
+	return list
+}
+
+func (pl *planner) sort() {
+	slices.SortStableFunc(pl.plan.Items, func(a, b Item) int { return pl.compare(a.Pos, b.Pos) })
+}
+
+func (pl *planner) note(pos token.Pos, rule string, s Status, format string, args ...any) {
+	pl.plan.Items = append(pl.plan.Items, Item{Pos: pos, Rule: rule, Status: s, Text: fmt.Sprintf(format, args...)})
+}
+
+func (pl *planner) edit(f *File, pos, end token.Pos, set node, text string) {
+	pl.plan.edits[f] = append(pl.plan.edits[f], edit{pos, end, text, set})
+}
+
+// root returns the set of a ref. It returns false if code outside of the program
+// determines the type alone.
+func (pl *planner) root(r ref) (node, bool) {
+	if len(r.nodes) == 0 {
+		return 0, false
+	}
+	return pl.find(r.nodes[0]), true
+}
+
+// moves reports whether the set of a ref moves.
+func (pl *planner) moves(r ref) (node, bool) {
+	n, ok := pl.root(r)
+	if !ok {
+		return 0, false
+	}
+	_, left := pl.left[n]
+	return n, !left
+}
+
+func (pl *planner) leave(n node, r Reason) {
+	n = pl.find(n)
+	pl.left[n] = append(pl.left[n], r)
+}
+
+// decide determines the sets, and which of them stay.
+func (pl *planner) decide(blocked map[token.Pos]string) {
+	for _, u := range sorted(pl.Program, pl.uses) {
+		if u.method == "NewRecorder" && pl.Target != EventSeries {
+			if len(u.recv.nodes) > 0 {
+				pl.union(u.node, u.recv.nodes[0])
+			} else {
+				pl.block(u.node, Reason{u.call.Pos(), u.recv.fixed + " determines the type", true, true})
+			}
+		}
+	}
+	// Sets that only code outside of the program holds back adapt at their borders, if
+	// compat can adapt them. All others stay as a whole, so unite them.
+	hard := map[node]bool{}
+	mark := func(n node, rs []Reason) {
+		for _, r := range rs {
+			if !r.Outside {
+				hard[pl.find(n)] = true
+			}
+		}
+	}
+	for n, rs := range pl.why {
+		mark(n, rs)
+	}
+	for pos, text := range blocked {
+		hard[pl.find(pos)] = true
+		pl.leave(pos, Reason{pos, text, false, false})
+	}
+	pl.unsupported(hard)
+	outside := map[node]bool{}
+	for n, rs := range pl.why {
+		if r := pl.find(n); len(rs) > 0 && !hard[r] {
+			outside[r] = true
+		}
+	}
+	canBridge := pl.Target == EventSeries
+	for i := range pl.flows {
+		f := &pl.flows[i]
+		d, dok := pl.root(f.dst)
+		s, sok := pl.root(f.src)
+		if !dok || !sok {
+			continue
+		}
+		if canBridge && (outside[d] || outside[s]) && d != s {
+			continue
+		}
+		pl.union(d, s)
+		if h := hard[d] || hard[s]; h {
+			hard[pl.find(d)] = true
+		}
+		if outside[d] || outside[s] {
+			outside[pl.find(d)] = true
+		}
+	}
+	for n, rs := range pl.why {
+		for _, r := range rs {
+			pl.leave(n, r)
+		}
+	}
+	rekeyed := map[node][]Reason{}
+	for n, rs := range pl.left {
+		rekeyed[pl.find(n)] = append(rekeyed[pl.find(n)], rs...)
+	}
+	pl.left = rekeyed
+	pl.planSinks()
+	for changed := true; changed; {
+		changed = false
+		for i := range pl.flows {
+			changed = pl.settle(&pl.flows[i], canBridge) || changed
+		}
+		for _, u := range sorted(pl.Program, pl.uses) {
+			changed = pl.settleUse(u) || changed
+		}
+	}
+	for i := range pl.flows {
+		f := &pl.flows[i]
+		_, to := pl.moves(f.dst)
+		_, from := pl.moves(f.src)
+		if !to && from {
+			pl.bridges[f] = true
+		}
+	}
+}
+
+// settle propagates that one side of a flow stays. It reports whether anything changed.
+func (pl *planner) settle(f *flow, canBridge bool) bool {
+	d, to := pl.moves(f.dst)
+	s, from := pl.moves(f.src)
+	switch {
+	case to && !from && d != 0:
+		text := "receives a legacy recorder"
+		if f.src.fixed != "" {
+			text = fmt.Sprintf("%s returns a legacy recorder", f.src.fixed)
+		}
+		pl.leave(d, Reason{f.expr.Pos(), text, true, true})
+		return true
+	case from && !to:
+		if canBridge && !f.fake && f.file.Skip == "" {
+			return false
+		}
+		text := "code that stays receives the recorder"
+		if f.dst.fixed != "" {
+			text = fmt.Sprintf("%s receives the recorder", f.dst.fixed)
+		}
+		pl.leave(s, Reason{f.expr.Pos(), text, true, false})
+		return true
+	}
+	return false
+}
+
+// settleUse propagates from a broadcaster to its recorders.
+func (pl *planner) settleUse(u *use) bool {
+	if u.method != "NewRecorder" {
+		return false
+	}
+	n, recorderMoves := pl.moves(ref{nodes: []node{u.node}})
+	if !recorderMoves {
+		return false
+	}
+	b, ok := pl.moves(u.recv)
+	if ok || pl.dropIn(b, u.recv) {
+		return false
+	}
+	why := u.recv.fixed
+	if rs := pl.left[b]; why == "" && len(rs) > 0 {
+		why = rs[0].Text
+	}
+	pl.leave(n, Reason{u.call.Pos(), fmt.Sprintf("the broadcaster stays: %s", why), true, true})
+	return true
+}
+
+// dropIn reports whether a broadcaster that stays is that of compat/record, so that it can
+// have new recorders.
+func (pl *planner) dropIn(b node, r ref) bool {
+	if pl.Target != EventSeries || len(r.nodes) == 0 {
+		return false
+	}
+	for _, reason := range pl.left[b] {
+		if reason.In {
+			return false
+		}
+	}
+	for _, c := range pl.constructors {
+		if c.kind == broadcaster && pl.find(c.node) == b {
+			return true
+		}
+	}
+	return false
+}
+
+// unsupported blocks sets that use what the target does not have.
+func (pl *planner) unsupported(hard map[node]bool) {
+	block := func(r ref, reason Reason) {
+		if n, ok := pl.root(r); ok {
+			hard[n] = true
+			pl.leave(n, reason)
+		}
+	}
+	for _, c := range sorted(pl.Program, pl.calls) {
+		if c.shape == shapeAnnotated && !c.own && !isNilExpr(c, 1) && !pl.Annotated {
+			block(c.recv, Reason{c.expr.Pos(), "the recorder of this client-go has no AnnotatedEventf; client-go v0.37 has it", false, false})
+		}
+		if c.shape == shapeAnnotated && !c.own && len(c.expr.Args) < 5 {
+			block(c.recv, Reason{c.expr.Pos(), "AnnotatedEventf receives the results of a call", false, false})
+		}
+	}
+	for _, v := range sorted(pl.Program, pl.values) {
+		switch {
+		case v.shape == shapeAnnotated:
+			block(v.recv, Reason{v.sel.Pos(), "AnnotatedEventf is used as a value", false, false})
+		case hasCall(v.sel.X):
+			block(v.recv, Reason{v.sel.Pos(), "a method of the result of a call is used as a value", false, false})
+		}
+	}
+	for _, m := range sorted(pl.Program, pl.methods) {
+		self := ref{nodes: []node{m.name.Pos()}}
+		switch {
+		case m.shape == shapeAnnotated && m.list != nil:
+			block(self, Reason{m.name.Pos(), "an interface declares AnnotatedEventf", false, false})
+		case m.shape == shapeEvent && m.list == nil && pl.sibling(m, shapeEventf) == nil:
+			block(self, Reason{m.name.Pos(), "a type declares Event without Eventf", false, false})
+		}
+	}
+}
+
+// sibling returns the method of another shape of the same type, or nil.
+func (pl *planner) sibling(m *method, s shape) *method {
+	for _, o := range pl.methods {
+		if o.shape != s || o.file.Pkg != m.file.Pkg {
+			continue
+		}
+		if m.list != nil && o.list == m.list {
+			return o
+		}
+		if m.list == nil && o.list == nil && sameType(receiverType(m.fn), receiverType(o.fn)) {
+			return o
+		}
+	}
+	return nil
+}
+
+func receiverType(f *types.Func) types.Type { return f.Type().(*types.Signature).Recv().Type() }
+
+func sameType(a, b types.Type) bool { return named(a) != nil && named(a) == named(b) }
+
+// named returns the name of a type or of that to which it points, or nil.
+func named(t types.Type) *types.TypeName {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if n, ok := t.(*types.Named); ok {
+		return n.Obj()
+	}
+	return nil
+}
+
+func isNilExpr(c *call, i int) bool {
+	if i >= len(c.expr.Args) {
+		return false
+	}
+	return c.file.Pkg.Info.Types[c.expr.Args[i]].IsNil()
+}
+
+func hasCall(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if _, ok := n.(*ast.CallExpr); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// path returns the import path of the recorders of the target.
+func (pl *planner) path() string {
+	if pl.Target == EventSeries {
+		return eventsPath
+	}
+	return clientPath
+}
+
+// types moves the occurrences of types and the constructors of fakes.
+func (pl *planner) types() {
+	count := map[*File]int{}
+	for _, o := range sorted(pl.Program, pl.occurrences) {
+		if set, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); ok && o.file.Skip == "" {
+			pl.edit(o.file, o.expr.Pos(), o.expr.End(), set, qualify(pl.path())+o.name)
+			count[o.file]++
+			pl.plan.Items = append(pl.plan.Items, Item{Pos: o.expr.Pos(), Rule: "types", Status: Moved, Text: o.name})
+		}
+	}
+	for _, c := range sorted(pl.Program, pl.constructors) {
+		if set, ok := pl.moves(ref{nodes: []node{c.node}}); ok && c.kind == fake {
+			pl.edit(c.file, c.call.Fun.Pos(), c.call.Fun.End(), set, qualify(pl.path())+"NewFakeRecorder")
+			pl.note(c.call.Pos(), "tests", Moved, "NewFakeRecorder; the strings in its channel stay the same")
+		}
+	}
+}
+
+func (pl *planner) lookUps() {
+	for _, l := range sorted(pl.Program, pl.lookups) {
+		set, ok := pl.moves(ref{nodes: []node{l.node}})
+		if !ok {
+			continue
+		}
+		pl.edit(l.file, l.sel.Sel.Pos(), l.sel.Sel.End(), set, "GetEventRecorder")
+		pl.note(l.call.Pos(), "GetEventRecorderFor", Moved, "GetEventRecorder")
+		pl.checkName(l.file, l.call.Args[0], "GetEventRecorderFor")
+		pl.removeNolint(l.file, l.call, set)
+	}
+}
+
+var qualifiedName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+
+// checkName reports names that the API server rejects as a reporting controller.
+func (pl *planner) checkName(f *File, e ast.Expr, rule string) {
+	v := f.Pkg.Info.Types[e].Value
+	if v == nil || v.Kind() != constant.String {
+		return
+	}
+	if name := constant.StringVal(v); !qualifiedName.MatchString(name) {
+		pl.note(e.Pos(), rule, Decide, "%q is not a qualified name, so the API server rejects it as the reporting controller", name)
+	}
+}
+
+// removeNolint removes the comment that allows the deprecated call.
+func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
+	line := pl.Fset.Position(call.Lparen).Line
+	start := pl.Fset.Position(call.Pos()).Line
+	for _, group := range f.AST.Comments {
+		for _, c := range group.List {
+			at := pl.Fset.Position(c.Pos()).Line
+			alone := strings.TrimSpace(lineBefore(f, c.Pos())) == ""
+			if at != line && (!alone || at != start-1) {
+				continue
+			}
+			text, ok := withoutDeprecation(c.Text)
+			if !ok {
+				continue
+			}
+			from := c.Pos()
+			if text == "" {
+				i := f.at(from)
+				for i > 0 && (f.Src[i-1] == ' ' || f.Src[i-1] == '\t') {
+					i--
+				}
+				if alone && i > 0 {
+					i-- // the line
+				}
+				from = token.Pos(i + f.offset)
+			}
+			pl.edit(f, from, c.End(), set, text)
+		}
+	}
+}
+
+func lineBefore(f *File, pos token.Pos) string {
+	i := f.at(pos)
+	j := i
+	for j > 0 && f.Src[j-1] != '\n' {
+		j--
+	}
+	return string(f.Src[j:i])
+}
+
+var (
+	nolint     = regexp.MustCompile(`^//\s*nolint:\s*([A-Za-z0-9_, ]+?)\s*(//.*)?$`)
+	lintIgnore = regexp.MustCompile(`^//lint:ignore\s+(\S+)\s`)
+)
+
+// withoutDeprecation returns a comment without its exception for deprecations. It returns
+// false if the comment has none.
+func withoutDeprecation(comment string) (string, bool) {
+	if m := lintIgnore.FindStringSubmatch(comment); m != nil {
+		return "", m[1] == "SA1019"
+	}
+	m := nolint.FindStringSubmatch(comment)
+	if m == nil {
+		return comment, false
+	}
+	var rest []string
+	found := false
+	for name := range strings.SplitSeq(m[1], ",") {
+		switch name = strings.TrimSpace(name); name {
+		case "staticcheck", "SA1019", "deprecation", "deprecated":
+			found = true
+		case "":
+		default:
+			rest = append(rest, name)
+		}
+	}
+	if !found {
+		return comment, false
+	}
+	if len(rest) == 0 {
+		return "", true
+	}
+	text := "//nolint:" + strings.Join(rest, ",")
+	if m[2] != "" {
+		text += " " + m[2]
+	}
+	return text, true
+}
+
+// call rewrites a call of Event, Eventf or AnnotatedEventf.
+func (pl *planner) call(c *call) {
+	set, ok := pl.moves(c.recv)
+	if !ok {
+		if !c.own {
+			pl.plan.Calls.Left++
+			pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Left, Text: pl.whyLeft(c.recv), Call: true})
+		}
+		return
+	}
+	if c.own {
+		m := pl.methods[c.recv.nodes[0]]
+		if m == nil || !pl.connected(m) || m.list == nil && m.shape != shapeEventf {
+			return // the method keeps its signature
+		}
+	}
+	if c.file.Skip != "" {
+		return
+	}
+	pl.plan.Calls.Moved++
+	if c.sel == nil || len(c.expr.Args) == 1 { // f(g())
+		if c.sel == nil {
+			return
+		}
+		name := pl.actionFor(c.file, c.fun, c.expr.Pos(), "", set)
+		pl.edit(c.file, c.sel.Pos(), c.sel.End(), set, pl.adapter(c.file.text(c.sel.X), c.shape, name))
+		pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Moved, Text: "in a function literal, because it receives the results of a call", Call: true})
+		return
+	}
+	args := c.expr.Args
+	reason := 2
+	if c.shape == shapeAnnotated {
+		reason = 3
+		if isNilExpr(c, 1) {
+			pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, "")
+			pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
+		} else if _, direct := types.Unalias(c.file.Pkg.Info.TypeOf(c.sel.X)).(*types.Pointer); !direct {
+			x := ""
+			for _, name := range embedded(c.file.Pkg.Info, c.sel) {
+				x += "." + name
+			}
+			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(pl.path())+"AnnotatedEventRecorder)")
+		}
+	}
+	if c.shape == shapeEvent {
+		pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
+		pl.message(c, args[3], set)
+	} else {
+		pl.format(c, reason+1, set)
+	}
+	related := pl.relatedOf(c, reason+1)
+	text := "nil"
+	within := pl.wrapper(c)
+	switch {
+	case within != nil && pl.isParam(c.file, args[0], within.fn, 0):
+		text = "related"
+	case related.expr != "" && pl.Related:
+		text = related.expr
+		pl.note(c.expr.Pos(), "related", Moved, "%s", related.expr)
+	case related.expr != "":
+		pl.note(c.expr.Pos(), "related", Decide, "%s looks like the related object; -related sets it", related.expr)
+	}
+	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+text)
+	action := ""
+	if within != nil && pl.isParam(c.file, args[reason], within.fn, 2) {
+		action = "action"
+	} else {
+		value := ""
+		if v := c.file.Pkg.Info.Types[args[reason]].Value; v != nil && v.Kind() == constant.String {
+			value = constant.StringVal(v)
+		}
+		action = pl.actionFor(c.file, c.fun, args[reason].Pos(), value, set)
+	}
+	pl.edit(c.file, args[reason].End(), args[reason].End(), set, ", "+action)
+	pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Moved, Text: "action " + action, Call: true})
+}
+
+func ruleOf(s shape) string {
+	switch s {
+	case shapeEvent:
+		return "Event"
+	case shapeAnnotated:
+		return "AnnotatedEventf"
+	default:
+		return "Eventf"
+	}
+}
+
+// embedded returns the names of the embedded fields through which a selector selects.
+func embedded(info *types.Info, e *ast.SelectorExpr) (names []string) {
+	sel := info.Selections[e]
+	if sel == nil {
+		return nil
+	}
+	t := sel.Recv()
+	for _, i := range sel.Index()[:len(sel.Index())-1] {
+		if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		s, ok := types.Unalias(t).Underlying().(*types.Struct)
+		if !ok {
+			return names
+		}
+		names = append(names, s.Field(i).Name())
+		t = s.Field(i).Type()
+	}
+	return names
+}
+
+// wrapper returns the method that contains a call, if the method gets the parameters
+// related and action.
+func (pl *planner) wrapper(c *call) *method {
+	if c.fun == nil {
+		return nil
+	}
+	m := pl.methods[c.fun.Name.Pos()]
+	if m == nil || m.shape != shapeEventf || !m.canName() {
+		return nil
+	}
+	for _, s := range c.stack {
+		if _, ok := s.(*ast.FuncLit); ok {
+			return nil
+		}
+	}
+	if _, ok := pl.moves(ref{nodes: []node{m.name.Pos()}}); !ok || !pl.connected(m) {
+		return nil
+	}
+	return m
+}
+
+// isParam reports whether e is the i-th parameter of a function.
+func (pl *planner) isParam(f *File, e ast.Expr, fn *types.Func, i int) bool {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	v, ok := f.Pkg.Info.Uses[id].(*types.Var)
+	return ok && v.Pos() == fn.Type().(*types.Signature).Params().At(i).Pos()
+}
+
+// message turns the message of Event into a format.
+func (pl *planner) message(c *call, m ast.Expr, set node) {
+	info := c.file.Pkg.Info
+	if lits, ok := literals(m); ok {
+		for _, lit := range lits {
+			src := c.file.text(lit)
+			for i := range len(src) {
+				if src[i] == '%' {
+					at := lit.Pos() + token.Pos(i)
+					pl.edit(c.file, at, at, set, "%")
+				}
+			}
+		}
+		return
+	}
+	if tv := info.Types[m]; tv.Value != nil && tv.Value.Kind() == constant.String && !strings.Contains(constant.StringVal(tv.Value), "%") {
+		return // a constant
+	}
+	if s := sprintf(info, m); s != nil {
+		pl.edit(c.file, m.Pos(), s.Args[0].Pos(), set, "")
+		end := s.Args[len(s.Args)-1].End()
+		if s.Ellipsis.IsValid() {
+			end = s.Ellipsis + 3
+		}
+		pl.edit(c.file, end, s.End(), set, keepComments(c.file, end, s.Rparen))
+		return
+	}
+	pl.edit(c.file, m.Pos(), m.Pos(), set, `"%s", `)
+}
+
+// keepComments returns the text between the last argument and the parenthesis, without
+// the comma.
+func keepComments(f *File, from, to token.Pos) string {
+	text := string(f.Src[f.at(from):f.at(to)])
+	rest := strings.TrimSpace(strings.Replace(text, ",", "", 1))
+	if rest == "" {
+		return ""
+	}
+	// The comma of the outer call follows.
+	var b strings.Builder
+	for line := range strings.SplitSeq(rest, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if text, ok := strings.CutPrefix(line, "//"); ok {
+			line = "/*" + text + " */"
+		}
+		b.WriteString(" " + line)
+	}
+	return b.String()
+}
+
+// literals returns the string literals of which an expression consists.
+func literals(e ast.Expr) (list []*ast.BasicLit, ok bool) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.BasicLit:
+		return []*ast.BasicLit{e}, e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD {
+			return nil, false
+		}
+		x, xok := literals(e.X)
+		y, yok := literals(e.Y)
+		return append(x, y...), xok && yok
+	}
+	return nil, false
+}
+
+// sprintf returns a call of fmt.Sprintf with a constant format, or nil.
+func sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	var id *ast.Ident
+	if ok {
+		id = sel.Sel
+	} else if id, ok = ast.Unparen(call.Fun).(*ast.Ident); !ok {
+		return nil
+	}
+	f, ok := info.Uses[id].(*types.Func)
+	if !ok || f.FullName() != "fmt.Sprintf" {
+		return nil
+	}
+	if info.Types[call.Args[0]].Value == nil {
+		return nil
+	}
+	if _, tuple := info.TypeOf(call.Args[0]).(*types.Tuple); tuple {
+		return nil
+	}
+	return call
+}
+
+// format makes a variable format without arguments an argument.
+func (pl *planner) format(c *call, i int, set node) {
+	if len(c.expr.Args) == i+1 && c.file.Pkg.Info.Types[c.expr.Args[i]].Value == nil {
+		at := c.expr.Args[i].Pos()
+		if s := sprintf(c.file.Pkg.Info, c.expr.Args[i]); s != nil {
+			pl.message(c, c.expr.Args[i], set)
+			return
+		}
+		pl.edit(c.file, at, at, set, `"%s", `)
+	}
+}
+
+// value rewrites a method value to a function literal.
+func (pl *planner) value(v *value) {
+	set, ok := pl.moves(v.recv)
+	if !ok {
+		return
+	}
+	if m := pl.methods[v.recv.nodes[0]]; m != nil && (!pl.connected(m) || m.list == nil && m.shape != shapeEventf) {
+		return
+	}
+	name := pl.actionFor(v.file, v.fun, v.sel.Pos(), "", set)
+	pl.edit(v.file, v.sel.Pos(), v.sel.End(), set, pl.adapter(v.file.text(v.sel.X), v.shape, name))
+	pl.note(v.sel.Pos(), "types", Moved, "the method value %s as a function literal", v.file.text(v.sel))
+}
+
+// adapter returns a function literal with the legacy signature.
+func (pl *planner) adapter(x string, s shape, action string) string {
+	if s == shapeEvent {
+		return fmt.Sprintf("func(object %sObject, eventtype, reason, message string) {\n%s.Eventf(object, nil, eventtype, reason, %s, \"%%s\", message)\n}",
+			qualify(runtimePath), x, action)
+	}
+	return fmt.Sprintf("func(object %sObject, eventtype, reason, messageFmt string, args ...any) {\n%s.Eventf(object, nil, eventtype, reason, %s, messageFmt, args...)\n}",
+		qualify(runtimePath), x, action)
+}
+
+// actionFor returns the expression of an action for a reason, which is "" if it is not
+// constant.
+func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason string, set node) string {
+	if reason != "" {
+		if a := pl.Actions[reason]; a != "" {
+			return fmt.Sprintf("%q", a)
+		}
+		if a := verb.Action(reason); a != "" {
+			return fmt.Sprintf("%q", a)
+		}
+	}
+	base := ""
+	if reason != "" {
+		base = strings.Join(verb.Words(reason), "")
+	} else if fun != nil {
+		base = fun.Name.Name
+	}
+	if !token.IsIdentifier(base) {
+		base = "Unknown"
+	}
+	base = strings.ToUpper(base[:1]) + base[1:]
+	// Test variants are other packages with the same files.
+	key := f.Pkg.Types.Path() + "\x00" + f.AST.Name.Name + "\x00" + reason + "\x00" + base
+	t, ok := pl.todos[key]
+	if !ok {
+		taken := pl.todoNames[f.Pkg.Types]
+		if taken == nil {
+			taken = map[string]bool{}
+			pl.todoNames[f.Pkg.Types] = taken
+		}
+		name := "action" + base
+		for i := 2; taken[name] || pl.declared(f, name); i++ {
+			name = fmt.Sprintf("action%s%d", base, i)
+		}
+		taken[name] = true
+		t = &todo{name: name, reason: reason, set: set}
+		pl.todos[key] = t
+		pl.todoOrder = append(pl.todoOrder, t)
+		if reason != "" {
+			pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", reason, name)
+		} else {
+			pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", name)
+		}
+	}
+	t.files = append(t.files, f)
+	return t.name
+}
+
+// placeConstants declares each constant in the first file that uses it, preferably one
+// that is in all builds of the package.
+func (pl *planner) placeConstants() {
+	rank := func(f *File) int {
+		switch {
+		case strings.HasSuffix(f.Name, "_test.go"):
+			return 2
+		case f.constrained():
+			return 1
+		}
+		return 0
+	}
+	for _, t := range pl.todoOrder {
+		best := slices.MinFunc(t.files, func(a, b *File) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a.Name, b.Name)) })
+		pl.plan.constants[best] = append(pl.plan.constants[best], *t)
+	}
+}
+
+// declared reports whether a package uses a name.
+func (pl *planner) declared(f *File, name string) bool {
+	if f.Pkg.Types.Scope().Lookup(name) != nil {
+		return true
+	}
+	found := false
+	for _, file := range pl.Files {
+		if file.Pkg.Types.Path() != f.Pkg.Types.Path() {
+			continue
+		}
+		ast.Inspect(file.AST, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.Name == name {
+				found = true
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// canName reports whether the method can have parameters related and action.
+func (m *method) canName() bool {
+	if m.body == nil {
+		return len(m.decl.Params.List[0].Names) > 0 && m.free("related", "action")
+	}
+	return m.free("related", "action")
+}
+
+func (m *method) free(names ...string) bool {
+	ok := true
+	check := func(n ast.Node) bool {
+		if id, is := n.(*ast.Ident); is && slices.Contains(names, id.Name) {
+			ok = false
+		}
+		return ok
+	}
+	ast.Inspect(m.decl, check)
+	if m.body != nil {
+		ast.Inspect(m.body, check)
+	}
+	return ok
+}
+
+// methodDecls gives the methods of moved sets the new signature.
+func (pl *planner) methodDecls() {
+	for _, m := range sorted(pl.Program, pl.methods) {
+		set, ok := pl.moves(ref{nodes: []node{m.name.Pos()}})
+		if !ok || m.file.Skip != "" || !pl.connected(m) {
+			continue
+		}
+		if m.list == nil && m.shape != shapeEventf {
+			pl.note(m.name.Pos(), "tests", Decide, "a hand-written recorder: callers use Eventf now, and not %s", m.name.Name)
+			continue
+		}
+		if m.shape == shapeEvent {
+			if pl.sibling(m, shapeEventf) != nil {
+				pl.removeMethod(m, set)
+				continue
+			}
+			pl.edit(m.file, m.name.Pos(), m.name.End(), set, "Eventf")
+		}
+		pl.resign(m, set)
+		if m.list == nil {
+			pl.note(m.name.Pos(), "tests", Decide, "a hand-written recorder: Eventf has the new parameters; check what it does with them")
+		} else {
+			pl.note(m.name.Pos(), "types", Moved, "a method of an interface")
+		}
+	}
+}
+
+// connected reports whether a legacy recorder is in the set of a method. Hand-written
+// recorders that no legacy interface holds stay.
+func (pl *planner) connected(m *method) bool {
+	if pl.legacy == nil {
+		pl.legacy = map[node]bool{}
+		for _, o := range pl.occurrences {
+			pl.legacy[pl.find(o.expr.Pos())] = true
+		}
+		for _, l := range pl.lookups {
+			pl.legacy[pl.find(l.node)] = true
+		}
+		for _, u := range pl.uses {
+			pl.legacy[pl.find(u.node)] = true
+		}
+	}
+	return pl.legacy[pl.find(m.name.Pos())]
+}
+
+func (pl *planner) removeMethod(m *method, set node) {
+	for _, f := range m.list.List {
+		if len(f.Names) == 1 && f.Names[0] == m.name {
+			from, to := f.Pos(), f.End()
+			if f.Doc != nil {
+				from = f.Doc.Pos()
+			}
+			if f.Comment != nil {
+				to = f.Comment.End()
+			}
+			pl.edit(m.file, m.file.lineStart(from), m.file.lineEnd(to), set, "")
+			pl.note(m.name.Pos(), "types", Moved, "removed the method Event of an interface")
+		}
+	}
+}
+
+// lineStart returns the begin of the line, if only white space is before pos.
+func (f *File) lineStart(pos token.Pos) token.Pos {
+	before := lineBefore(f, pos)
+	if strings.TrimSpace(before) == "" {
+		return pos - token.Pos(len(before))
+	}
+	return pos
+}
+
+// lineEnd returns the begin of the next line, if only white space follows pos.
+func (f *File) lineEnd(pos token.Pos) token.Pos {
+	i := f.at(pos)
+	for i < len(f.Src) && (f.Src[i] == ' ' || f.Src[i] == '\t' || f.Src[i] == '\r') {
+		i++
+	}
+	if i < len(f.Src) && f.Src[i] == '\n' {
+		return token.Pos(i + 1 + f.offset)
+	}
+	return pos
+}
+
+// resign inserts the parameters related and action.
+func (pl *planner) resign(m *method, set node) {
+	list := m.decl.Params.List
+	object := m.file.text(list[0].Type)
+	if len(list[0].Names) == 0 {
+		pl.edit(m.file, list[0].End(), list[0].End(), set, ", "+object)
+		pl.edit(m.file, list[2].End(), list[2].End(), set, ", string")
+		if m.shape == shapeEvent {
+			pl.edit(m.file, list[3].End(), list[3].End(), set, ", ...any")
+		}
+		return
+	}
+	related, action := "related", "action"
+	if !m.canName() {
+		related, action = "_", "_"
+	}
+	pl.edit(m.file, list[0].End(), list[0].End(), set, ", "+related+" "+object)
+	var names []*ast.Ident
+	for _, f := range list {
+		names = append(names, f.Names...)
+	}
+	pl.edit(m.file, names[2].End(), names[2].End(), set, ", "+action)
+	if m.shape == shapeEvent {
+		end := list[len(list)-1].End()
+		pl.edit(m.file, end, end, set, ", args ...any")
+	}
+}
+
+// bridge adapts a recorder that moves to code that stays.
+func (pl *planner) bridge(f *flow) {
+	set, _ := pl.root(f.src)
+	pl.edit(f.file, f.expr.Pos(), f.expr.Pos(), set, qualify(compatPath)+"NewRecorder(")
+	pl.edit(f.file, f.expr.End(), f.expr.End(), set, ", nil)")
+	to := f.dst.fixed
+	if to == "" {
+		if d, ok := pl.root(f.dst); ok && len(pl.left[d]) > 0 {
+			to = pl.left[d][0].Text
+		}
+	}
+	pl.note(f.expr.Pos(), "types", Moved, "compat.NewRecorder adapts the recorder to code that stays: %s", to)
+}
+
+func (pl *planner) whyLeft(r ref) string {
+	if n, ok := pl.root(r); ok {
+		if rs := pl.left[n]; len(rs) > 0 {
+			return pl.reason(rs[0])
+		}
+	}
+	if r.fixed != "" {
+		return r.fixed + " determines the type"
+	}
+	return "unknown"
+}
+
+func (pl *planner) reason(r Reason) string {
+	if pos := pl.Fset.Position(r.Pos); pos.IsValid() && pl.fileOf(r.Pos) != nil {
+		return fmt.Sprintf("%s (%s:%d)", r.Text, shorten(pos.Filename), pos.Line)
+	}
+	return r.Text
+}
+
+func shorten(name string) string {
+	parts := strings.Split(name, "/")
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
+}
+
+// reportLeft reports the types that stay.
+func (pl *planner) reportLeft() {
+	for _, o := range sorted(pl.Program, pl.occurrences) {
+		r := ref{nodes: []node{o.expr.Pos()}}
+		if _, ok := pl.moves(r); !ok {
+			pl.note(o.expr.Pos(), "types", Left, "%s: %s", o.name, pl.whyLeft(r))
+		}
+	}
+	for _, l := range sorted(pl.Program, pl.lookups) {
+		r := ref{nodes: []node{l.node}}
+		if _, ok := pl.moves(r); !ok {
+			pl.note(l.call.Pos(), "GetEventRecorderFor", Left, "%s", pl.whyLeft(r))
+		}
+	}
+	for _, v := range sorted(pl.Program, pl.values) {
+		if _, ok := pl.moves(v.recv); !ok {
+			pl.note(v.sel.Pos(), "types", Left, "the method value %s: %s", v.file.text(v.sel), pl.whyLeft(v.recv))
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package move
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Target is where the program moves to.
+type Target string
+
+// The targets.
+const (
+	Record            Target = "record"
+	EventSeries       Target = "eventseries"
+	ClientGo          Target = "client-go"
+	ControllerRuntime Target = "controller-runtime"
+)
+
+// Targets are all targets.
+var Targets = []Target{Record, EventSeries, ClientGo, ControllerRuntime}
+
+// Options configure a move.
+type Options struct {
+	Target  Target
+	Related bool              // set related objects
+	Actions map[string]string // by reason
+}
+
+// Package is a type-checked package.
+type Package struct {
+	Path  string
+	Types *types.Package
+	Info  *types.Info
+	Files []*ast.File
+}
+
+// File is a file of the program.
+type File struct {
+	Name    string
+	Src     []byte
+	AST     *ast.File
+	Pkg     *Package
+	Skip    string // the reason not to edit it, if any
+	offset  int    // of the base of the file
+	imports map[string]*ast.ImportSpec
+}
+
+// node is a place in the source that has a legacy type: the name of a variable, of a
+// field, of a method, an occurrence of a type, or the call of a constructor. Test variants
+// of a package share their syntax, and so their nodes.
+type node = token.Pos
+
+// dynamic stands for all values that lose their type: those in a context, for example.
+const dynamic node = -1
+
+// ref are the nodes that determine the type of an expression.
+type ref struct {
+	nodes []node
+	fixed string // the code outside of the program that determines it, if any
+}
+
+func (r ref) empty() bool { return len(r.nodes) == 0 && r.fixed == "" }
+
+func (r ref) and(o ref) ref {
+	return ref{append(slices.Clip(r.nodes), o.nodes...), cmp.Or(r.fixed, o.fixed)}
+}
+
+// Reason tells why a set is left as it is.
+type Reason struct {
+	Pos     token.Pos
+	Text    string
+	Outside bool // only code outside of the program requires it, so its uses can adapt
+	In      bool // the value comes from code that stays
+}
+
+// flow is an assignment of a recorder to a place that could have another type, if compat
+// adapts the recorder.
+type flow struct {
+	dst, src ref
+	expr     ast.Expr
+	file     *File
+	fake     bool // to or from *FakeRecorder
+}
+
+// occurrence of a legacy type.
+type occurrence struct {
+	expr ast.Expr // an identifier or a selector
+	kind kind
+	name string
+	file *File
+}
+
+// call of a method of a recorder.
+type call struct {
+	expr  *ast.CallExpr
+	sel   *ast.SelectorExpr // nil in f(g()), where f is a method value
+	shape shape
+	recv  ref
+	file  *File
+	fun   *ast.FuncDecl // around it, or nil
+	stack []ast.Node
+	own   bool // of a method that this program declares
+}
+
+// value is a use of a method as a value.
+type value struct {
+	sel   *ast.SelectorExpr
+	shape shape
+	recv  ref
+	file  *File
+	expr  bool // a method expression
+	fun   *ast.FuncDecl
+}
+
+// constructor of a broadcaster or of a fake.
+type constructor struct {
+	call *ast.CallExpr
+	kind kind
+	node node
+	file *File
+	fun  *ast.FuncDecl
+	list []ast.Node // the path to it
+}
+
+// use of a broadcaster.
+type use struct {
+	call   *ast.CallExpr
+	sel    *ast.SelectorExpr
+	method string
+	recv   ref
+	node   node // of the recorder that NewRecorder returns
+	file   *File
+	fun    *ast.FuncDecl
+	stack  []ast.Node
+}
+
+// lookup is a call of GetEventRecorderFor.
+type lookup struct {
+	call *ast.CallExpr
+	sel  *ast.SelectorExpr
+	node node
+	file *File
+}
+
+// method is a method that the program declares with the signature of a legacy one.
+type method struct {
+	fn    *types.Func
+	shape shape
+	decl  *ast.FuncType
+	name  *ast.Ident
+	body  *ast.BlockStmt // nil in an interface
+	list  *ast.FieldList // the methods of the interface, or nil
+	file  *File
+}
+
+// Program is what a move changes.
+type Program struct {
+	Fset  *token.FileSet
+	Files []*File
+
+	byBase map[int]*File
+	byName map[string]*File
+	parent map[node]node
+	why    map[node][]Reason
+
+	flows        []flow
+	occurrences  map[token.Pos]*occurrence
+	calls        map[token.Pos]*call
+	values       map[token.Pos]*value
+	constructors map[token.Pos]*constructor
+	uses         map[token.Pos]*use
+	lookups      map[token.Pos]*lookup
+	methods      map[token.Pos]*method
+	shutdownUses []ref // method values
+
+	// Annotated reports whether the recorders of the target can emit annotations.
+	Annotated bool
+}
+
+// NewProgram returns a Program without packages.
+func NewProgram(fset *token.FileSet) *Program {
+	return &Program{
+		Fset: fset, byBase: map[int]*File{}, byName: map[string]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
+		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{}, values: map[token.Pos]*value{},
+		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*use{}, lookups: map[token.Pos]*lookup{},
+		methods: map[token.Pos]*method{},
+	}
+}
+
+// AddFile adds a file, and returns it. A file that several packages share, such as a
+// package and its test variant, is added once; the last package wins, so add the variant
+// last.
+func (p *Program) AddFile(pkg *Package, f *ast.File, src []byte) *File {
+	tf := p.Fset.File(f.FileStart)
+	if known, ok := p.byBase[tf.Base()]; ok {
+		known.Pkg = pkg
+		return known
+	}
+	file := &File{Name: tf.Name(), Src: src, AST: f, Pkg: pkg, offset: tf.Base()}
+	switch {
+	case ast.IsGenerated(f):
+		file.Skip = "the file is generated"
+	case strings.Contains(filepath.ToSlash(tf.Name()), "/vendor/"):
+		file.Skip = "the file is vendored"
+	}
+	p.byBase[tf.Base()] = file
+	p.byName[tf.Name()] = file
+	p.Files = append(p.Files, file)
+	return file
+}
+
+// fileOf returns the file of the program that contains pos, or nil.
+func (p *Program) fileOf(pos token.Pos) *File {
+	if pos <= 0 {
+		return nil
+	}
+	tf := p.Fset.File(pos)
+	if tf == nil {
+		return nil
+	}
+	return p.byBase[tf.Base()]
+}
+
+func (p *Program) find(n node) node {
+	root := n
+	for {
+		up, ok := p.parent[root]
+		if !ok || up == root {
+			break
+		}
+		root = up
+	}
+	for n != root {
+		n, p.parent[n] = p.parent[n], root
+	}
+	return root
+}
+
+func (p *Program) union(a, b node) {
+	a, b = p.find(a), p.find(b)
+	if a == b {
+		return
+	}
+	if b < a {
+		a, b = b, a
+	}
+	p.parent[b] = a
+}
+
+// block leaves the set of a node as it is.
+func (p *Program) block(n node, r Reason) { p.why[n] = append(p.why[n], r) }
+
+// link says that both have the same type.
+func (p *Program) link(a, b ref, pos token.Pos) {
+	all := append(slices.Clip(a.nodes), b.nodes...)
+	for _, n := range all[min(1, len(all)):] {
+		p.union(all[0], n)
+	}
+	if len(all) == 0 {
+		return
+	}
+	if fixed := cmp.Or(a.fixed, b.fixed); fixed != "" {
+		p.block(all[0], Reason{pos, fmt.Sprintf("%s determines the type", fixed), true, false})
+	}
+}
+
+// text returns the source of a node.
+func (f *File) text(n ast.Node) string { return string(f.Src[f.at(n.Pos()):f.at(n.End())]) }
+
+// at returns an offset in Src.
+func (f *File) at(pos token.Pos) int { return int(pos) - f.offset }
+
+// Imports returns the packages that the result of a move can import.
+func Imports(t Target) []string {
+	switch t {
+	case Record:
+		return []string{dropInPath}
+	case EventSeries:
+		return []string{eventsPath, compatPath, dropInPath}
+	default:
+		return []string{clientPath}
+	}
+}
+
+// compare orders positions by file and offset.
+func (p *Program) compare(a, b token.Pos) int {
+	x, y := p.fileOf(a), p.fileOf(b)
+	if x == nil || y == nil || x == y {
+		return int(a - b)
+	}
+	return strings.Compare(x.Name, y.Name)
+}
+
+// constrained reports whether a file is in some builds only.
+func (f *File) constrained() bool {
+	for _, g := range f.AST.Comments {
+		if g.Pos() > f.AST.Package {
+			break
+		}
+		for _, c := range g.List {
+			if constraint.IsGoBuild(c.Text) {
+				return true
+			}
+		}
+	}
+	name := strings.TrimSuffix(filepath.Base(f.Name), ".go")
+	return strings.Contains(name, "_") // possibly a platform
+}

@@ -1,0 +1,56 @@
+// Package related contains messages that name other objects.
+package related
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+type controller struct {
+	record.EventRecorder
+	client kubernetes.Interface
+}
+
+func (c *controller) found(cronJob *batchv1.CronJob, job *batchv1.Job, pods []corev1.Pod) {
+	c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s", job.Name)
+	c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s/%s", job.GetNamespace(), job.GetName())
+	c.Event(cronJob, "Normal", "SuccessfulDelete", fmt.Sprintf("deleted job %s of %s", job.ObjectMeta.Name, cronJob.Name))
+	if job != nil {
+		c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s", klog.KObj(job))
+	}
+	for _, pod := range pods {
+		c.Eventf(job, "Normal", "SuccessfulDelete", "deleted pod %s", pod.Name)
+	}
+	message := fmt.Sprintf("started job %s", job.Name)
+	c.Event(cronJob, "Normal", "Started", message)
+}
+
+func (c *controller) notFound(ctx context.Context, cronJob *batchv1.CronJob, job, other *batchv1.Job, volume corev1.Volume) {
+	copied := cronJob.DeepCopy()
+	c.Eventf(cronJob, "Normal", "Updated", "an alias %s", copied.Name)
+	c.Eventf(cronJob, "Normal", "Updated", "two jobs %s and %s", job.Name, other.Name)
+	c.Eventf(cronJob, "Normal", "Updated", "not an object %s", volume.Name)
+	c.Eventf(cronJob, "Normal", "Updated", "itself %s", cronJob.Name)
+	c.Eventf(cronJob, "Normal", "Updated", "maybe nil %s", klog.KObj(job))
+	ref := &corev1.ObjectReference{Kind: "Job", Name: job.Name}
+	c.Eventf(ref, "Normal", "Updated", "a reference to %s", job.Name)
+	created, err := c.client.BatchV1().Jobs("a").Create(ctx, job, metav1.CreateOptions{})
+	if err != nil {
+		c.Eventf(cronJob, "Warning", "FailedCreate", "empty after the error %s: %v", created.Name, err)
+		return
+	}
+	c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s", created.Name)
+}
+
+func update(recorder record.EventRecorder, oldPod, newPod *corev1.Pod, owner runtime.Object) {
+	recorder.Eventf(newPod, "Normal", "Updated", "was %s", oldPod.Name)
+	recorder.Eventf(owner, "Normal", "Updated", "pod %s", newPod.Name)
+}

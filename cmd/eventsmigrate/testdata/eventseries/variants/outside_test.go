@@ -1,0 +1,16 @@
+package variants_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"example.com/testdata/eventseries/variants"
+)
+
+func TestOutside(t *testing.T) {
+	fake := &record.FakeRecorder{Events: make(chan string, 1)}
+	(&variants.Emitter{Recorder: fake}).Emit(&corev1.Pod{})
+	fake.Event(&corev1.Pod{}, "Normal", "NotThere", "b")
+}
