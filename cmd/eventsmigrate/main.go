@@ -1,37 +1,189 @@
 // Command eventsmigrate moves programs from the legacy recorder of Kubernetes events to
 // one of events.k8s.io/v1, and finds mistakes in the events of programs.
+//
+//	eventsmigrate ./...                  # report what would change
+//	eventsmigrate -diff ./...            # print the changes
+//	eventsmigrate -fix -related ./...    # write them
+//	go vet -vettool=$(which eventsmigrate) ./...
+//
+// It exits with 0 if nothing is left to do for it, with 1 if there are changes or
+// findings that it does not write, and with 2 for bad input.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/pmezard/go-difflib/difflib"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/tools/go/analysis/unitchecker"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/driver"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
+const (
+	exitOK = iota
+	exitFindings
+	exitBadInput
+)
+
 func main() {
-	to := flag.String("to", "eventseries", "")
-	related := flag.Bool("related", false, "")
-	fix := flag.Bool("fix", false, "")
-	flag.Parse()
-	r, err := driver.Run(driver.Config{Patterns: flag.Args(), Options: move.Options{Target: move.Target(*to), Related: *related}})
+	if isVetTool(os.Args[1:]) {
+		unitchecker.Main(analyzers.All...)
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// isVetTool reports whether go vet runs the command: with -V=full, with -flags, or with
+// a configuration.
+func isVetTool(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return a == "-V=full" || a == "-flags" }) ||
+		len(args) > 0 && strings.HasSuffix(args[len(args)-1], ".cfg")
+}
+
+type flags struct {
+	to, actions, tags           string
+	related, diff, fix, verbose bool
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "eventsmigrate: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+		return exitBadInput
+	}
+	var f flags
+	set := flag.NewFlagSet("eventsmigrate", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.StringVar(&f.to, "to", string(move.EventSeries), "where to move: record, eventseries, client-go or controller-runtime")
+	set.StringVar(&f.actions, "actions", "", "a YAML `file` with the actions of reasons: SuccessfulCreate: CreateJob")
+	set.BoolVar(&f.related, "related", false, "set the related objects that messages name")
+	set.BoolVar(&f.diff, "diff", false, "print the changes and write nothing")
+	set.BoolVar(&f.fix, "fix", false, "write the changes")
+	set.StringVar(&f.tags, "tags", "", "build tags, separated by commas")
+	set.BoolVar(&f.verbose, "v", false, "list each change in the report")
+	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
+		usage(stdout, set)
+		return exitOK
+	} else if err != nil {
+		return fail(err)
+	}
+	if f.diff && f.fix {
+		return fail(errors.New("-diff and -fix exclude each other"))
+	}
+	if !slices.Contains(move.Targets, move.Target(f.to)) {
+		return fail(fmt.Errorf("unknown -to=%s: want record, eventseries, client-go or controller-runtime", f.to))
+	}
+	if set.NArg() == 0 {
+		return fail(errors.New("no packages: try eventsmigrate ./..."))
+	}
+	actions, err := readActions(f.actions)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "eventsmigrate:", err)
-		os.Exit(2)
+		return fail(err)
 	}
-	for _, i := range r.Plan.Items {
-		fmt.Println(r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text)
+	r, err := driver.Run(driver.Config{
+		Patterns: set.Args(), Tags: f.tags,
+		Options: move.Options{Target: move.Target(f.to), Related: f.related, Actions: actions},
+	})
+	if err != nil {
+		return fail(err)
 	}
-	fmt.Println(r.Plan.Calls, r.Files, r.Pkgs, len(r.Changed))
-	for _, n := range slices.Sorted(maps.Keys(r.Changed)) {
-		if *fix {
-			os.WriteFile(n, r.Changed[n], 0o644)
-		} else {
-			fmt.Printf("=== %s\n%s\n", n, r.Changed[n])
+	cwd, _ := os.Getwd() // without it, names are absolute
+	names := slices.Sorted(maps.Keys(r.Changed))
+	switch {
+	case f.diff:
+		for _, name := range names {
+			printDiff(stdout, relative(cwd, name), r.Source[name], r.Changed[name])
 		}
+		if len(names) > 0 {
+			return exitFindings
+		}
+		return exitOK
+	case f.fix:
+		for _, name := range names {
+			if err := write(name, r.Changed[name]); err != nil {
+				return fail(err)
+			}
+		}
+	}
+	report(stdout, cwd, r, f)
+	if !f.fix && (len(names) > 0 || len(r.Lint) > 0) {
+		return exitFindings
+	}
+	return exitOK
+}
+
+func usage(w io.Writer, set *flag.FlagSet) {
+	fmt.Fprintln(w, "usage: eventsmigrate [flags] packages\n\nIt reports what it would change, unless -diff or -fix is set.")
+	set.SetOutput(w)
+	set.PrintDefaults()
+}
+
+var upperCamelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,127}$`)
+
+// readActions reads the actions of reasons.
+func readActions(name string) (map[string]string, error) {
+	if name == "" {
+		return nil, nil
+	}
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var actions map[string]string
+	if err := yaml.Unmarshal(src, &actions); err != nil {
+		return nil, fmt.Errorf("-actions=%s: want lines such as SuccessfulCreate: CreateJob: %w", name, err)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(actions)) {
+		if !upperCamelCase.MatchString(actions[reason]) {
+			return nil, fmt.Errorf("-actions=%s: the action %q of the reason %s is not in UpperCamelCase", name, actions[reason], reason)
+		}
+	}
+	return actions, nil
+}
+
+// write replaces a file and keeps its permissions.
+func write(name string, src []byte) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".eventsmigrate-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(src)
+	err = errors.Join(err, tmp.Close(), os.Chmod(tmp.Name(), info.Mode().Perm()))
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
+}
+
+func relative(cwd, name string) string {
+	if rel, err := filepath.Rel(cwd, name); err == nil && !strings.HasPrefix(rel, "..") {
+		return filepath.ToSlash(rel)
+	}
+	return name
+}
+
+func printDiff(w io.Writer, name string, from, to []byte) {
+	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: difflib.SplitLines(string(from)), B: difflib.SplitLines(string(to)), FromFile: "a/" + name, ToFile: "b/" + name, Context: 3,
+	})
+	if err == nil {
+		fmt.Fprint(w, text)
 	}
 }

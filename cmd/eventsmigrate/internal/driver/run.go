@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/packages"
-
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
@@ -18,8 +17,16 @@ type Result struct {
 	Plan    *move.Plan
 	Changed map[string][]byte
 	Source  map[string][]byte // the changed files before
-	Files   int               // of all packages
-	Pkgs    int
+
+	Manifests []Finding
+	Lint      []Diagnostic
+}
+
+// Finding is a place in a YAML file.
+type Finding struct {
+	File         string
+	Line         int
+	Status, Text string
 }
 
 // maxRounds bounds how often a run leaves a set and tries again.
@@ -58,15 +65,19 @@ func Run(cfg Config) (*Result, error) {
 			failures = append(failures, l.check(b, out)...)
 		}
 		if len(failures) == 0 {
-			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Files: len(p.Files), Pkgs: len(first.roots)}
+			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}}
 			for name, o := range out {
 				if string(o.Src) != string(o.File.Src) {
 					r.Changed[name], r.Source[name] = o.Src, o.File.Src
 				}
 			}
-			return r, nil
+			if err := l.manifests(first, plan.Needs, r); err != nil {
+				return nil, err
+			}
+			r.Lint, err = l.lint(analyzers.Lint, first)
+			return r, err
 		}
-		if !block(p, blocked, failures, out, round) {
+		if !block(blocked, failures, out, round) {
 			return nil, fmt.Errorf("the result does not compile: %s", failures[0].text)
 		}
 	}
@@ -75,7 +86,7 @@ func Run(cfg Config) (*Result, error) {
 
 // block leaves the sets that change the files with errors: those of the package if the
 // file has none, and all if the package has none. It reports whether it left any.
-func block(p *move.Program, blocked map[token.Pos]string, failures []failure, out map[string]*move.Output, round int) bool {
+func block(blocked map[token.Pos]string, failures []failure, out map[string]*move.Output, round int) bool {
 	n := len(blocked)
 	for _, f := range failures {
 		var sets []token.Pos
@@ -102,7 +113,6 @@ func block(p *move.Program, blocked map[token.Pos]string, failures []failure, ou
 			}
 		}
 	}
-	_ = p
 	return len(blocked) > n
 }
 
@@ -140,6 +150,5 @@ func annotated(t move.Target, b *build) bool {
 
 // others returns builds for the files that the first one ignores.
 func (l *loader) others(first *build) ([]*build, error) {
-	_ = packages.NeedName
 	return nil, nil
 }

@@ -29,6 +29,7 @@ func (p *Program) Collect(pkg *Package) {
 		if c.file == nil {
 			continue
 		}
+		c.observe(f)
 		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
 			c.stack = stack
 			c.visit(n)
@@ -714,7 +715,7 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 	to, from := mentions(dstType), mentions(srcType)
 	switch {
 	case to && from && isRecorder(dstType) && isRecorder(srcType):
-		c.flows = append(c.flows, flow{dst, src, expr, c.file, kindOf(dstType) == fake || kindOf(srcType) == fake})
+		c.flows = append(c.flows, flow{dst, src, expr, c.file, kindOf(dstType) == fake})
 	case to && from && kindOf(srcType) == broadcaster && src.fixed != "":
 		for _, n := range dst.nodes {
 			c.block(n, Reason{expr.Pos(), src.fixed + " determines the type", true, true})
@@ -735,7 +736,7 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 			return
 		}
 		if fixed := c.outside(i); fixed != "" && isRecorder(srcType) {
-			c.flows = append(c.flows, flow{ref{fixed: fixed}, src, expr, c.file, kindOf(srcType) == fake})
+			c.flows = append(c.flows, flow{ref{fixed: fixed}, src, expr, c.file, false})
 			return
 		}
 		c.satisfy(ref{}, dstType, src, srcType, expr.Pos())

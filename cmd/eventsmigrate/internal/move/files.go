@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/tools/go/analysis"
 )
 
 // Output is a changed file.
@@ -69,7 +71,20 @@ func (o *Output) Sets(offset int) (sets []token.Pos) {
 	return sets
 }
 
-func (p *Program) output(f *File, plan *Plan, target Target) (*Output, error) {
+// TextEdits returns the changes of all files as edits of an analyzer.
+func (p *Program) TextEdits(plan *Plan, target Target) (list []analysis.TextEdit, err error) {
+	for _, f := range p.Files {
+		edits, _ := p.editsOf(f, plan, target)
+		for _, e := range edits {
+			list = append(list, analysis.TextEdit{Pos: e.pos, End: e.end, NewText: []byte(e.text)})
+		}
+	}
+	return list, nil
+}
+
+// editsOf returns the edits of a file with the names of its imports, and the sets that
+// they belong to.
+func (p *Program) editsOf(f *File, plan *Plan, target Target) ([]edit, []node) {
 	if f.Skip != "" {
 		return nil, nil
 	}
@@ -91,10 +106,15 @@ func (p *Program) output(f *File, plan *Plan, target Target) (*Output, error) {
 		edits[i].text = n.expand(edits[i].text)
 	}
 	edits = append(edits, importEdits...)
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(int(a.pos-b.pos), int(a.end-b.end)) })
+	return edits, sets
+}
+
+func (p *Program) output(f *File, plan *Plan, target Target) (*Output, error) {
+	edits, sets := p.editsOf(f, plan, target)
 	if len(edits) == 0 {
 		return nil, nil
 	}
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(int(a.pos-b.pos), int(a.end-b.end)) })
 	var b bytes.Buffer
 	last := 0
 	var spans []span

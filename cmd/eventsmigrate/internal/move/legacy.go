@@ -262,3 +262,33 @@ func newNote(f *types.Func) int {
 	}
 	return n
 }
+
+// Signature contains the indices of the parameters of a method that emits an event. They
+// are -1 for parameters that the method does not have.
+type Signature struct {
+	Related, Reason, Action, Note int
+	Format                        bool // the note is a format
+	Legacy                        bool
+}
+
+// SignatureOf returns the parameters of a method of a recorder, legacy or new. It returns
+// false for other functions.
+func SignatureOf(f *types.Func) (Signature, bool) {
+	switch shapeOf(f) {
+	case shapeEvent:
+		return Signature{Related: -1, Reason: 2, Action: -1, Note: 3, Legacy: true}, true
+	case shapeEventf:
+		return Signature{Related: -1, Reason: 2, Action: -1, Note: 3, Format: true, Legacy: true}, true
+	case shapeAnnotated:
+		return Signature{Related: -1, Reason: 3, Action: -1, Note: 4, Format: true, Legacy: true}, true
+	}
+	if n := newNote(f); n >= 0 {
+		return Signature{Related: 1, Reason: n - 2, Action: n - 1, Note: n, Format: true}, true
+	}
+	return Signature{}, false
+}
+
+// IsRecorderPackage reports whether a package has broadcasters.
+func IsRecorderPackage(path string) bool {
+	return isLegacyPath(path) || path == clientPath || path == eventsPath || path == compatPath
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/verb"
 )
 
@@ -27,8 +28,6 @@ const (
 // Item is a line of the report.
 type Item struct {
 	Pos    token.Pos
-	File   string // with Line, for places without a Pos
-	Line   int
 	Rule   string
 	Status Status
 	Text   string
@@ -46,6 +45,7 @@ type edit struct {
 type Plan struct {
 	Items []Item
 	Calls struct{ Moved, Left int }
+	Needs rbac.Needs
 
 	edits     map[*File][]edit
 	constants map[*File][]todo
@@ -86,6 +86,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	}
 	if opts.Target == Record {
 		pl.shutdowns()
+		pl.markers()
 		pl.sort()
 		return pl.plan
 	}
@@ -106,13 +107,16 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		pl.value(v)
 	}
 	pl.methodDecls()
+	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
-		if f := &p.flows[i]; pl.bridges[f] {
+		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
+			bridged[f.expr.Pos()] = true
 			pl.bridge(f)
 		}
 	}
 	pl.shutdowns()
 	pl.placeConstants()
+	pl.markers()
 	pl.reportLeft()
 	pl.sort()
 	return pl.plan

@@ -86,7 +86,7 @@ type flow struct {
 	dst, src ref
 	expr     ast.Expr
 	file     *File
-	fake     bool // to or from *FakeRecorder
+	fake     bool // to a *FakeRecorder, which compat cannot adapt
 }
 
 // occurrence of a legacy type.
@@ -179,6 +179,8 @@ type Program struct {
 	lookups      map[token.Pos]*lookup
 	methods      map[token.Pos]*method
 	shutdownUses []ref // method values
+
+	leaderElection, newRecorders bool // the program has them
 
 	// Annotated reports whether the recorders of the target can emit annotations.
 	Annotated bool

@@ -1,0 +1,343 @@
+package analyzers
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
+)
+
+// Lint reports events that are hard to find, to count, or to understand.
+var Lint = &analysis.Analyzer{
+	Name: "eventslint",
+	Doc: `find mistakes in the events that a program emits
+
+It reports reasons and actions that are variable, that come from a message, that are equal,
+or that are not in UpperCamelCase; notes with a variable format or built with Sprintf;
+a related object that is namespaced although the regarding one is not; and broadcasters
+that nothing shuts down.`,
+	URL:       "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
+	Run:       lint,
+	FactTypes: []analysis.Fact{(*clusterScoped)(nil)},
+}
+
+var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+
+type linter struct {
+	*analysis.Pass
+}
+
+func lint(pass *analysis.Pass) (any, error) {
+	l := &linter{Pass: pass}
+	l.exportScopes()
+	for _, f := range pass.Files {
+		if ast.IsGenerated(f) {
+			continue
+		}
+		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				l.call(call, stack)
+			}
+			return true
+		})
+	}
+	l.broadcasters()
+	return nil, nil
+}
+
+func (l *linter) call(call *ast.CallExpr, stack []ast.Node) {
+	fn, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
+	if !ok {
+		return
+	}
+	s, ok := move.SignatureOf(fn)
+	if !ok || len(call.Args) <= s.Note {
+		return
+	}
+	forwards := l.forwards(stack)
+	l.name("reason", call.Args[s.Reason], forwards)
+	if s.Action >= 0 {
+		l.name("action", call.Args[s.Action], forwards)
+		r, a := l.text(call.Args[s.Reason]), l.text(call.Args[s.Action])
+		if r != "" && r == a {
+			l.Reportf(call.Args[s.Action].Pos(), "the action equals the reason %q: the action says what the controller did, the reason says why", r)
+		}
+	}
+	l.note(call, s, forwards)
+	if s.Related >= 0 {
+		l.scopes(call.Args[0], call.Args[s.Related])
+	}
+}
+
+// forwards reports whether a node is in a function that is a recorder itself.
+func (l *linter) forwards(stack []ast.Node) bool {
+	for _, n := range slices.Backward(stack) {
+		d, ok := n.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		if f, ok := l.TypesInfo.Defs[d.Name].(*types.Func); ok {
+			_, is := move.SignatureOf(f)
+			return is
+		}
+	}
+	return false
+}
+
+func (l *linter) text(e ast.Expr) string {
+	if v := l.TypesInfo.Types[e].Value; v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v)
+	}
+	return ""
+}
+
+// name checks a reason or an action.
+func (l *linter) name(what string, e ast.Expr, forwards bool) {
+	if v := l.TypesInfo.Types[e].Value; v != nil {
+		if s := l.text(e); s == "" {
+			l.Reportf(e.Pos(), "the %s is empty", what)
+		} else if !camelCase.MatchString(s) {
+			l.Reportf(e.Pos(), "the %s %q is not in UpperCamelCase", what, s)
+		}
+		return
+	}
+	if forwards {
+		return
+	}
+	if l.isMessage(e) {
+		l.Reportf(e.Pos(), "the %s comes from a message: each value begins another series, so use a constant", what)
+		return
+	}
+	l.Reportf(e.Pos(), "the %s is variable: programs and people search for it, so use a constant", what)
+}
+
+// isMessage reports whether an expression formats a text or contains that of an error.
+func (l *linter) isMessage(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if f, ok := typeutil.Callee(l.TypesInfo, n).(*types.Func); ok {
+				name := f.FullName()
+				found = found || strings.HasPrefix(name, "fmt.S") || f.Name() == "Error" && f.Signature().Params().Len() == 0
+			}
+		case *ast.BinaryExpr:
+			found = found || n.Op == token.ADD
+		}
+		return !found
+	})
+	return found
+}
+
+// note checks the note. In Event, it is no format.
+func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
+	note := call.Args[s.Note]
+	last := len(call.Args) - 1
+	if inner := l.sprintf(note); inner != nil && s.Format && last == s.Note {
+		l.unwrap(note, inner)
+		return
+	}
+	if s.Format && l.TypesInfo.Types[note].Value == nil && !forwards {
+		d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Message: "the format of the note is variable: a % in it is read as a verb"}
+		if last == s.Note && !call.Ellipsis.IsValid() {
+			d.SuggestedFixes = []analysis.SuggestedFix{{
+				Message:   `Use "%s"`,
+				TextEdits: []analysis.TextEdit{{Pos: note.Pos(), End: note.Pos(), NewText: []byte(`"%s", `)}},
+			}}
+		}
+		l.Report(d)
+		return
+	}
+	if s.Format && last == s.Note+1 && l.text(note) == "%s" {
+		if inner := l.sprintf(call.Args[last]); inner != nil {
+			d := analysis.Diagnostic{Pos: note.Pos(), End: call.Args[last].End(), Message: "Sprintf builds the note: pass its arguments to the recorder"}
+			if l.TypesInfo.Types[inner.Args[0]].Value != nil {
+				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
+					{Pos: note.Pos(), End: inner.Args[0].Pos()}, {Pos: endOfArgs(inner), End: inner.End()},
+				}}}
+			}
+			l.Report(d)
+		}
+	}
+	if !s.Format && l.sprintf(note) != nil {
+		l.Reportf(note.Pos(), "Sprintf builds the message: use Eventf")
+	}
+}
+
+func (l *linter) unwrap(note ast.Expr, inner *ast.CallExpr) {
+	d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Message: "Sprintf builds the note: pass its arguments to the recorder"}
+	if l.TypesInfo.Types[inner.Args[0]].Value != nil {
+		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
+			{Pos: note.Pos(), End: inner.Args[0].Pos()}, {Pos: endOfArgs(inner), End: inner.End()},
+		}}}
+	}
+	l.Report(d)
+}
+
+// endOfArgs returns the end of the last argument and of the dots behind it.
+func endOfArgs(call *ast.CallExpr) token.Pos {
+	if call.Ellipsis.IsValid() {
+		return call.Ellipsis + 3
+	}
+	return call.Args[len(call.Args)-1].End()
+}
+
+func (l *linter) sprintf(e ast.Expr) *ast.CallExpr {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	if f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func); ok && f.FullName() == "fmt.Sprintf" {
+		return call
+	}
+	return nil
+}
+
+// broadcasters reports local variables and fields that nobody shuts down, unless other
+// code receives them.
+func (l *linter) broadcasters() {
+	type place struct {
+		pos   token.Pos
+		given bool
+	}
+	made := map[types.Object]*place{}
+	for _, f := range l.Files {
+		if ast.IsGenerated(f) || strings.HasSuffix(l.Fset.File(f.FileStart).Name(), "_test.go") {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for i, r := range n.Rhs {
+					if len(n.Lhs) == len(n.Rhs) && l.newBroadcaster(r) {
+						if o := l.object(n.Lhs[i]); o != nil {
+							made[o] = &place{pos: r.Pos()}
+						}
+					}
+				}
+			case *ast.ValueSpec:
+				for i, r := range n.Values {
+					if len(n.Names) == len(n.Values) && l.newBroadcaster(r) {
+						made[l.TypesInfo.Defs[n.Names[i]]] = &place{pos: r.Pos()}
+					}
+				}
+			case *ast.KeyValueExpr:
+				if id, ok := n.Key.(*ast.Ident); ok && l.newBroadcaster(n.Value) {
+					if v, ok := l.TypesInfo.Uses[id].(*types.Var); ok && v.IsField() {
+						made[v] = &place{pos: n.Value.Pos()}
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(made) == 0 {
+		return
+	}
+	// A variable that a field gets is the field's.
+	alias := map[types.Object]types.Object{}
+	shut := map[types.Object]bool{}
+	for _, f := range l.Files {
+		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			if !ok {
+				return true
+			}
+			switch e.(type) {
+			case *ast.Ident, *ast.SelectorExpr:
+			default:
+				return true
+			}
+			o := l.use(e)
+			if o == nil || len(stack) == 0 {
+				return true
+			}
+			if _, isVar := o.(*types.Var); !isVar {
+				return true
+			}
+			parent := stack[len(stack)-1]
+			switch p := parent.(type) {
+			case *ast.SelectorExpr:
+				if p.X == e && p.Sel.Name == "Shutdown" {
+					shut[o] = true
+				}
+				return true
+			case *ast.KeyValueExpr:
+				if id, ok := p.Key.(*ast.Ident); ok && p.Value == e {
+					if v, ok := l.TypesInfo.Uses[id].(*types.Var); ok && v.Pkg() == l.Pkg && !v.Exported() {
+						alias[o] = v
+						return true
+					}
+				}
+				if p.Key == e {
+					return true
+				}
+			case *ast.AssignStmt:
+				for i, left := range p.Lhs {
+					if left == e {
+						return true
+					}
+					if i < len(p.Rhs) && p.Rhs[i] == e {
+						if v, ok := l.object(left).(*types.Var); ok && v.IsField() && v.Pkg() == l.Pkg && !v.Exported() {
+							alias[o] = v
+							return true
+						}
+					}
+				}
+			}
+			if m := made[o]; m != nil {
+				m.given = true
+			}
+			return true
+		})
+	}
+	for o, m := range made {
+		v, ok := o.(*types.Var)
+		if !ok || v.IsField() && v.Exported() || m.given {
+			continue
+		}
+		if a := alias[o]; shut[o] || a != nil && shut[a] {
+			continue
+		}
+		l.Reportf(m.pos, "nothing shuts down the broadcaster: Shutdown writes the last events")
+	}
+}
+
+func (l *linter) object(e ast.Expr) types.Object {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if o := l.TypesInfo.Defs[e]; o != nil {
+			return o
+		}
+		return l.TypesInfo.Uses[e]
+	case *ast.SelectorExpr:
+		return l.TypesInfo.Uses[e.Sel]
+	}
+	return nil
+}
+
+func (l *linter) use(e ast.Expr) types.Object {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return l.TypesInfo.Uses[e]
+	case *ast.SelectorExpr:
+		return l.TypesInfo.Uses[e.Sel]
+	}
+	return nil
+}
+
+func (l *linter) newBroadcaster(e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
+	return ok && f.Pkg() != nil && strings.HasPrefix(f.Name(), "NewBroadcaster") && move.IsRecorderPackage(f.Pkg().Path())
+}

@@ -1,0 +1,82 @@
+package driver
+
+import (
+	"go/token"
+	"go/types"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/go/types/objectpath"
+)
+
+// Diagnostic is a result of the linter.
+type Diagnostic struct {
+	Pos  token.Position
+	Text string
+}
+
+// factKey identifies an object in all test variants of its package.
+type factKey struct {
+	pkg  string
+	path objectpath.Path
+	typ  reflect.Type
+}
+
+// lint runs an analyzer without requirements on the packages of a build, in the order of
+// their imports. Unlike the drivers of x/tools it needs no syntax of other packages: those
+// have no facts.
+func (l *loader) lint(a *analysis.Analyzer, b *build) (list []Diagnostic, err error) {
+	facts := map[factKey]analysis.Fact{}
+	seen := map[string]bool{}
+	roots := map[*packages.Package]bool{}
+	for _, r := range b.roots {
+		roots[r] = true
+	}
+	packages.Visit(b.roots, nil, func(p *packages.Package) {
+		if err != nil || !roots[p] || p.TypesInfo == nil {
+			return
+		}
+		key := func(o types.Object, f analysis.Fact) (factKey, bool) {
+			path, err := objectpath.For(o)
+			return factKey{o.Pkg().Path(), path, reflect.TypeOf(f)}, err == nil
+		}
+		pass := &analysis.Pass{
+			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
+			Report: func(d analysis.Diagnostic) {
+				pos := l.fset.Position(d.Pos)
+				if id := pos.String() + d.Message; !seen[id] {
+					seen[id] = true
+					list = append(list, Diagnostic{pos, d.Message})
+				}
+			},
+			ImportObjectFact: func(o types.Object, f analysis.Fact) bool {
+				if o.Pkg() == nil {
+					return false
+				}
+				k, ok := key(o, f)
+				if !ok || facts[k] == nil {
+					return false
+				}
+				reflect.ValueOf(f).Elem().Set(reflect.ValueOf(facts[k]).Elem())
+				return true
+			},
+			ExportObjectFact: func(o types.Object, f analysis.Fact) {
+				if k, ok := key(o, f); ok {
+					facts[k] = f
+				}
+			},
+		}
+		_, err = a.Run(pass)
+	})
+	slices.SortFunc(list, func(x, y Diagnostic) int {
+		if c := strings.Compare(x.Pos.Filename, y.Pos.Filename); c != 0 {
+			return c
+		}
+		return x.Pos.Offset - y.Pos.Offset
+	})
+	return list, err
+}

@@ -1,0 +1,100 @@
+package driver
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
+)
+
+// manifestDirs are the names of directories that contain the permissions of the program:
+// a repository can contain those of others.
+var manifestDirs = []string{
+	"config", "chart", "charts", "helm", "bundle", "manifests", "deploy", "deployment", "deployments", "rbac", "olm", "kustomize", "install",
+}
+
+// maxManifest bounds the size of a file.
+const maxManifest = 4 << 20
+
+// manifests changes the permissions in the YAML files of the modules.
+func (l *loader) manifests(b *build, needs rbac.Needs, r *Result) error {
+	var dirs []string
+	for _, p := range b.roots {
+		if p.Module != nil && p.Module.Main && p.Module.Dir != "" && !slices.Contains(dirs, p.Module.Dir) {
+			dirs = append(dirs, p.Module.Dir)
+		}
+	}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				return enter(dir, path, d.Name())
+			}
+			if !isManifest(dir, path) {
+				return nil
+			}
+			if info, err := d.Info(); err != nil || info.Size() > maxManifest || !info.Mode().IsRegular() {
+				return err
+			}
+			src, ok := l.cfg.Overlay[path]
+			if !ok {
+				if src, err = os.ReadFile(path); err != nil {
+					return err
+				}
+			}
+			out, findings := rbac.YAML(src, needs)
+			for _, f := range findings {
+				status := "moved"
+				if !f.Changed {
+					status = "decide"
+				}
+				r.Manifests = append(r.Manifests, Finding{path, f.Line, status, f.Text})
+			}
+			if !bytes.Equal(out, src) {
+				r.Changed[path], r.Source[path] = out, src
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter skips directories without manifests of the program, and other modules.
+func enter(root, path, name string) error {
+	if path == root {
+		return nil
+	}
+	switch name {
+	case "vendor", "node_modules", "testdata", ".git":
+		return fs.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func isManifest(root, path string) bool {
+	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" && ext != ".tpl" {
+		return false
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return false
+	}
+	for dir := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(rel)), "/") {
+		if slices.Contains(manifestDirs, dir) {
+			return true
+		}
+	}
+	return false
+}

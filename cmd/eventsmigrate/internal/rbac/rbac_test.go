@@ -1,0 +1,170 @@
+package rbac
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const prefix = "// +kubebuilder:rbac:"
+
+func TestMarkers(t *testing.T) {
+	const fresh = "groups=events.k8s.io,resources=events,verbs=create;patch"
+	for marker, want := range map[string]struct{ core, gone []string }{
+		`groups="",resources=events,verbs=create;patch`: {
+			[]string{`groups="",resources=events,verbs=create;patch`, fresh}, []string{fresh},
+		},
+		`groups=core,resources=events,verbs=create`: {
+			[]string{`groups=core,resources=events,verbs=create;patch`, fresh}, []string{fresh},
+		},
+		`groups="",resources=events,verbs=create;update`: {
+			[]string{`groups="",resources=events,verbs=create;update;patch`, fresh}, []string{fresh},
+		},
+		`groups="",resources=pods;events,verbs=get;create;update`: {
+			[]string{`groups="",resources=pods,verbs=get;create;update`, `groups="",resources=events,verbs=get;create;update;patch`, fresh},
+			[]string{`groups="",resources=pods,verbs=get;create;update`, `groups="",resources=events,verbs=get;create;update;patch`, fresh},
+		},
+		`groups="";apps,resources=deployments;events,verbs=create;patch`: {
+			[]string{`groups="";apps,resources=deployments,verbs=create;patch`, `groups="",resources=events,verbs=create;patch`, fresh},
+			[]string{`groups="";apps,resources=deployments,verbs=create;patch`, fresh},
+		},
+		`groups={"",apps},resources={pods,events},verbs={create,patch}`: {
+			[]string{`groups={"",apps},resources=pods,verbs={create,patch}`, `groups="",resources=events,verbs=create;patch`, fresh},
+			[]string{`groups={"",apps},resources=pods,verbs={create,patch}`, fresh},
+		},
+		`groups="",namespace=shop,resources=events,verbs=create;patch`: {
+			[]string{`groups="",namespace=shop,resources=events,verbs=create;patch`, `groups=events.k8s.io,namespace=shop,resources=events,verbs=create;patch`},
+			[]string{`groups=events.k8s.io,namespace=shop,resources=events,verbs=create;patch`},
+		},
+		`groups=events.k8s.io,resources=events,verbs=create;update`: {
+			[]string{`groups=events.k8s.io,resources=events,verbs=create;update;patch`}, []string{`groups=events.k8s.io,resources=events,verbs=create;update;patch`},
+		},
+		`groups="",resources="*",verbs="*"`:               {[]string{`groups="",resources="*",verbs="*"`, fresh}, []string{`groups="",resources="*",verbs="*"`, fresh}},
+		`groups="*",resources="*",verbs="*"`:              {nil, nil},
+		`groups="",resources=events,verbs=get;list;watch`: {nil, nil},
+		`groups="",resources=pods,verbs=create`:           {nil, nil},
+	} {
+		for core, lines := range map[bool][]string{true: want.core, false: want.gone} {
+			got := Markers([]string{"// a comment", prefix + marker}, Needs{Core: core, New: true})
+			if lines == nil {
+				assert.Empty(t, got, marker)
+				continue
+			}
+			var all []string
+			for _, l := range lines {
+				all = append(all, prefix+l)
+			}
+			assert.Equal(t, map[int][]string{1: all}, got, "%s, core: %t", marker, core)
+			assert.Empty(t, Markers(all, Needs{Core: core, New: true}), "a second run changes %v", all)
+		}
+	}
+}
+
+func TestYAML(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"block": {`# a comment
+kind: ClusterRole
+rules:
+- apiGroups:
+  - ""
+  resources:
+  - events
+  verbs:
+  - create
+  - patch
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get]
+`, `# a comment
+kind: ClusterRole
+rules:
+- apiGroups:
+  - ""
+  resources:
+  - events
+  verbs:
+  - create
+  - patch
+- apiGroups:
+  - events.k8s.io
+  resources:
+  - events
+  verbs:
+  - create
+  - patch
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get]
+`},
+		"flow, without patch, at the end of the file": {`kind: Role
+rules:
+  - verbs: ["create", "update"] # no patch
+    apiGroups: [""]
+    resources: ["events"]`, `kind: Role
+rules:
+  - verbs: ["create", "update", "patch"] # no patch
+    apiGroups: [""]
+    resources: ["events"]
+  - verbs: ["create", "patch"]
+    apiGroups: [events.k8s.io]
+    resources: ["events"]
+`},
+		"several documents, one of them for leader election": {`kind: Role
+metadata: {name: leader-election-role}
+rules:
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+---
+kind: ClusterServiceVersion
+spec:
+  install:
+    spec:
+      clusterPermissions:
+      - serviceAccountName: a
+        rules:
+        - apiGroups: [""]
+          resources: [pods, events]
+          verbs: [create]
+`, `kind: Role
+metadata: {name: leader-election-role}
+rules:
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+---
+kind: ClusterServiceVersion
+spec:
+  install:
+    spec:
+      clusterPermissions:
+      - serviceAccountName: a
+        rules:
+        - apiGroups: [""]
+          resources: [pods, events]
+          verbs: [create]
+        - apiGroups: [events.k8s.io]
+          resources: [events]
+          verbs: [create, patch]
+`},
+		"reading": {"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [get, list]\n", ""},
+		"granted": {"rules:\n- apiGroups: ['', events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n", ""},
+		"webhook": {"rules:\n- apiGroups: ['']\n  resources: [events]\n  operations: [CREATE]\n  verbsNot: []\n", ""},
+	} {
+		want := c.want
+		if want == "" {
+			want = c.in
+		}
+		got, findings := YAML([]byte(c.in), Needs{New: true})
+		assert.Equal(t, want, string(got), name)
+		assert.Equal(t, want != c.in, len(findings) > 0, name)
+		again, _ := YAML(got, Needs{New: true})
+		assert.Equal(t, want, string(again), "%s: a second run", name)
+	}
+	src := "rules:\n{{- if .Values.rbac }}\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create]\n{{- end }}\n"
+	got, findings := YAML([]byte(src), Needs{New: true})
+	assert.Equal(t, src, string(got))
+	assert.Equal(t, 4, findings[0].Line)
+	assert.True(t, strings.HasPrefix(findings[0].Text, "the file is a template"))
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/driver"
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
+)
+
+// rules are the rows of the table, in this order.
+var rules = []string{
+	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "shutdown", "tests", "RBAC", "lint",
+}
+
+// line of the report.
+type line struct {
+	pos    token.Position
+	rule   string
+	status move.Status
+	text   string
+}
+
+// report prints what moved, what stays and why, and what a person must decide.
+func report(w io.Writer, cwd string, r *driver.Result, f flags) {
+	lines := collect(r)
+	count := map[string]map[move.Status]int{}
+	for _, l := range lines {
+		if count[l.rule] == nil {
+			count[l.rule] = map[move.Status]int{}
+		}
+		count[l.rule][l.status]++
+	}
+	moved := "to move"
+	if f.fix {
+		moved = "moved"
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(t, "rule\t%s\tleft\tto decide\n", moved)
+	for _, rule := range rules {
+		if c := count[rule]; c != nil {
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\n", rule, c[move.Moved], c[move.Left], c[move.Decide])
+		}
+	}
+	_ = t.Flush()
+	calls := r.Plan.Calls
+	if all := calls.Moved + calls.Left; all > 0 {
+		fmt.Fprintf(w, "\n%d of %d calls (%.1f percent), %d files\n", calls.Moved, all, 100*float64(calls.Moved)/float64(all), len(r.Changed))
+	}
+	section := func(title string, s move.Status) {
+		var list []line
+		for _, l := range lines {
+			if l.status == s {
+				list = append(list, l)
+			}
+		}
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(w, "\n%s:\n", title)
+		for _, l := range list {
+			text := strings.ReplaceAll(l.text, "\n", " ")
+			fmt.Fprintf(w, "  %s:%d: %s: %s\n", relative(cwd, l.pos.Filename), l.pos.Line, l.rule, text)
+		}
+	}
+	if f.verbose {
+		section(strings.ToUpper(moved[:1])+moved[1:], move.Moved)
+	}
+	section("Left as it is", move.Left)
+	section("To decide", move.Decide)
+}
+
+func collect(r *driver.Result) (lines []line) {
+	for _, i := range r.Plan.Items {
+		lines = append(lines, line{r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text})
+	}
+	for _, m := range r.Manifests {
+		lines = append(lines, line{token.Position{Filename: m.File, Line: m.Line}, "RBAC", move.Status(m.Status), m.Text})
+	}
+	for _, d := range r.Lint {
+		lines = append(lines, line{d.Pos, "lint", move.Decide, d.Text})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(strings.Compare(a.pos.Filename, b.pos.Filename), a.pos.Line-b.pos.Line)
+	})
+	return lines
+}
