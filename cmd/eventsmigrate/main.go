@@ -181,9 +181,19 @@ func relative(cwd, name string) string {
 
 func printDiff(w io.Writer, name string, from, to []byte) {
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: difflib.SplitLines(string(from)), B: difflib.SplitLines(string(to)), FromFile: "a/" + name, ToFile: "b/" + name, Context: 3,
+		A: splitLines(from), B: splitLines(to), FromFile: "a/" + name, ToFile: "b/" + name, Context: 3,
 	})
 	if err == nil {
 		fmt.Fprint(w, text)
 	}
+}
+
+func splitLines(src []byte) (lines []string) {
+	for line := range strings.Lines(string(src)) {
+		lines = append(lines, line)
+	}
+	if n := len(lines); n > 0 && !strings.HasSuffix(lines[n-1], "\n") {
+		lines[n-1] += "\n\\ No newline at end of file\n"
+	}
+	return lines
 }

@@ -39,6 +39,9 @@ type build struct {
 	env    []string
 	roots  []*packages.Package
 	byPath map[string]*packages.Package
+
+	// baseline are the errors before the move, by package. The first build has none.
+	baseline map[string]map[string]bool
 }
 
 // loader loads packages for several builds with a common file set and common syntax
@@ -78,8 +81,7 @@ func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File,
 	return p.file, p.err
 }
 
-// load loads the packages of a build, and those that the result of the move can import.
-func (l *loader) load(b *build, patterns []string) error {
+func (l *loader) config(b *build) *packages.Config {
 	cfg := &packages.Config{
 		Mode: mode, Dir: l.cfg.Dir, Fset: l.fset, Tests: true, ParseFile: l.parse, Overlay: l.cfg.Overlay,
 		Env: append(append(os.Environ(), l.cfg.Env...), b.env...),
@@ -87,6 +89,12 @@ func (l *loader) load(b *build, patterns []string) error {
 	if b.tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + b.tags}
 	}
+	return cfg
+}
+
+// load loads the packages of a build, and those that the result of the move can import.
+func (l *loader) load(b *build, patterns []string) error {
+	cfg := l.config(b)
 	extras := move.Imports(l.cfg.Options.Target)
 	all, err := packages.Load(cfg, append(slices.Clone(patterns), extras...)...)
 	if err != nil {
@@ -156,7 +164,12 @@ func (i *importer) Import(path string) (*types.Package, error) {
 		return types.Unsafe, nil
 	}
 	p := i.pkg.Imports[path]
-	if p == nil {
+	if p != nil {
+		if t := i.checked[p.ID]; t != nil {
+			return t, nil
+		}
+	}
+	if p == nil || p.Types == nil {
 		p = i.b.byPath[path]
 	}
 	if p == nil {
@@ -199,9 +212,9 @@ type failure struct {
 
 // check type-checks the packages of a build with changed files, and those that depend on
 // them. It returns the first error of each package.
-func (l *loader) check(b *build, out map[string]*move.Output) (failures []failure) {
+// checked are the new types of packages, which grow.
+func (l *loader) check(b *build, out map[string]*move.Output, checked map[string]*types.Package) (failures []failure) {
 	dirty := map[*packages.Package]bool{}
-	checked := map[string]*types.Package{}
 	state := map[*packages.Package]int{}
 	roots := map[*packages.Package]bool{}
 	for _, r := range b.roots {
@@ -220,9 +233,10 @@ func (l *loader) check(b *build, out map[string]*move.Output) (failures []failur
 			}
 		}
 		if !roots[p] && !(d && len(p.Syntax) > 0) {
-			// Packages outside of the patterns have their old dependencies.
-			dirty[p] = false
-			return false
+			// Packages outside of the patterns have their old dependencies. In another
+			// build, the first one has checked the dependencies.
+			dirty[p] = checked[p.ID] != nil
+			return dirty[p]
 		}
 		for _, f := range p.Syntax {
 			if out[l.fset.File(f.FileStart).Name()] != nil {
@@ -261,11 +275,12 @@ func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*mov
 		files = append(files, f)
 	}
 	conf := &types.Config{
-		Importer: &importer{l, b, p, checked},
-		Sizes:    p.TypesSizes,
+		Importer:    &importer{l, b, p, checked},
+		Sizes:       b.roots[0].TypesSizes,
+		FakeImportC: true,
 		Error: func(err error) {
 			var e types.Error
-			if first == nil && errors.As(err, &e) {
+			if first == nil && errors.As(err, &e) && !b.baseline[p.ID][e.Msg] {
 				pos := fset.Position(e.Pos)
 				first = &failure{p.PkgPath, pos.Filename, pos.Offset, e.Msg}
 			}

@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"go/token"
+	"go/types"
 	"maps"
 	"slices"
 	"strings"
@@ -61,8 +62,9 @@ func Run(cfg Config) (*Result, error) {
 			return nil, err
 		}
 		var failures []failure
+		checked := map[string]*types.Package{}
 		for _, b := range builds {
-			failures = append(failures, l.check(b, out)...)
+			failures = append(failures, l.check(b, out, checked)...)
 		}
 		if len(failures) == 0 {
 			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}}
@@ -146,9 +148,4 @@ func annotated(t move.Target, b *build) bool {
 		}
 	}
 	return false
-}
-
-// others returns builds for the files that the first one ignores.
-func (l *loader) others(first *build) ([]*build, error) {
-	return nil, nil
 }

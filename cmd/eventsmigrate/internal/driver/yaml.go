@@ -14,7 +14,7 @@ import (
 // manifestDirs are the names of directories that contain the permissions of the program:
 // a repository can contain those of others.
 var manifestDirs = []string{
-	"config", "chart", "charts", "helm", "bundle", "manifests", "deploy", "deployment", "deployments", "rbac", "olm", "kustomize", "install",
+	"config", "chart", "charts", "helm", "bundle", "manifests", "deploy", "deployment", "deployments", "olm", "kustomize", "install",
 }
 
 // maxManifest bounds the size of a file.
@@ -91,10 +91,6 @@ func isManifest(root, path string) bool {
 	if err != nil {
 		return false
 	}
-	for dir := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(rel)), "/") {
-		if slices.Contains(manifestDirs, dir) {
-			return true
-		}
-	}
-	return false
+	dirs := strings.Split(filepath.ToSlash(filepath.Dir(rel)), "/")
+	return dirs[0] == "rbac" || slices.ContainsFunc(dirs, func(d string) bool { return slices.Contains(manifestDirs, d) })
 }

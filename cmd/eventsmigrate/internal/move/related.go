@@ -404,17 +404,24 @@ func dereferences(info *types.Info, n ast.Node, o types.Object) (found bool) {
 }
 
 // failed reports whether a call is in the branch for the error of the call that returned
-// x, which is then empty or nil.
+// x, which is then empty or nil, or that should have created x, which then does not exist.
 func failed(info *types.Info, c *call, x ast.Expr) bool {
 	o := rootOf(info, x)
 	for i, s := range c.stack {
-		branch, ok := s.(*ast.IfStmt)
-		if !ok || i+1 >= len(c.stack) || c.stack[i+1] != ast.Node(branch.Body) {
-			continue
+		var conditions []ast.Expr
+		switch s := s.(type) {
+		case *ast.IfStmt:
+			if i+1 < len(c.stack) && c.stack[i+1] == ast.Node(s.Body) {
+				conditions = []ast.Expr{s.Cond}
+			}
+		case *ast.CaseClause:
+			conditions = s.List
 		}
-		for _, e := range errorsIn(info, branch.Cond) {
-			if together(info, c.fun, branch, o, e) {
-				return true
+		for _, cond := range conditions {
+			for _, e := range errorsIn(info, cond) {
+				if together(info, c.fun, cond.Pos(), o, e) {
+					return true
+				}
 			}
 		}
 	}
@@ -437,14 +444,15 @@ func errorsIn(info *types.Info, cond ast.Expr) (list []types.Object) {
 	return list
 }
 
-// together reports whether the last assignment of err before a branch assigns x, too.
-func together(info *types.Info, fun *ast.FuncDecl, branch *ast.IfStmt, x, err types.Object) bool {
+// together reports whether the last assignment of err before pos assigns x, too, or creates
+// x.
+func together(info *types.Info, fun *ast.FuncDecl, pos token.Pos, x, err types.Object) bool {
 	var last *ast.AssignStmt
 	if fun == nil {
 		return false
 	}
 	ast.Inspect(fun, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && a.Pos() < branch.Body.Pos() {
+		if a, ok := n.(*ast.AssignStmt); ok && a.Pos() < pos {
 			for _, l := range a.Lhs {
 				if objectOf(info, l) == err && (last == nil || a.Pos() > last.Pos()) {
 					last = a
@@ -453,5 +461,16 @@ func together(info *types.Info, fun *ast.FuncDecl, branch *ast.IfStmt, x, err ty
 		}
 		return true
 	})
-	return last != nil && slices.ContainsFunc(last.Lhs, func(l ast.Expr) bool { return objectOf(info, l) == x })
+	if last == nil {
+		return false
+	}
+	if slices.ContainsFunc(last.Lhs, func(l ast.Expr) bool { return objectOf(info, l) == x }) {
+		return true
+	}
+	call, ok := ast.Unparen(last.Rhs[0]).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	return ok && strings.HasPrefix(sel.Sel.Name, "Create") && slices.ContainsFunc(call.Args, func(a ast.Expr) bool { return rootOf(info, a) == x })
 }

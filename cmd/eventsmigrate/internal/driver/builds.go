@@ -1,0 +1,236 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// maxBuilds bounds how many configurations a run loads.
+const maxBuilds = 6
+
+// platforms are those that a run tries for files that the first build ignores.
+var platforms = []string{"linux", "windows", "darwin", "freebsd"}
+
+var knownOS = strings.Fields("aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos")
+
+var knownArch = strings.Fields("386 amd64 arm arm64 loong64 mips mips64 mips64le mipsle ppc64 ppc64le riscv64 s390x wasm")
+
+// others returns builds for the files that the first one ignores: those of the packages
+// that use a recorder, in which a type would otherwise move without all of its uses.
+func (l *loader) others(first *build) (builds []*build, err error) {
+	type key struct{ goos, tags string }
+	dirs := map[key][]string{}
+	var order []key
+	for _, p := range first.roots {
+		if !usesRecorders(p) && len(p.GoFiles) > 0 {
+			continue
+		}
+		for _, name := range p.IgnoredFiles {
+			if filepath.Ext(name) != ".go" || !l.relevant(name) {
+				continue
+			}
+			goos, tags, ok := satisfy(name, l.cfg.Tags)
+			if !ok {
+				continue
+			}
+			k := key{goos, tags}
+			if dirs[k] == nil {
+				order = append(order, k)
+			}
+			if dir := filepath.Dir(name); !slices.Contains(dirs[k], dir) {
+				dirs[k] = append(dirs[k], dir)
+			}
+		}
+	}
+	for _, k := range order[:min(len(order), maxBuilds)] {
+		b := &build{tags: k.tags, byPath: first.byPath, baseline: map[string]map[string]bool{}}
+		if k.goos != "" {
+			b.env = []string{"GOOS=" + k.goos, "CGO_ENABLED=0"}
+		}
+		if err := l.loadSyntax(b, first, dirs[k]); err != nil {
+			return nil, err
+		}
+		builds = append(builds, b)
+	}
+	return builds, nil
+}
+
+// loadSyntax loads the packages of another build without compiling their dependencies:
+// those have the types of the first build. What these types do not explain is an error
+// before the move, too, so it does not count afterwards.
+func (l *loader) loadSyntax(b, first *build, dirs []string) error {
+	cfg := l.config(b)
+	cfg.Mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedForTest | packages.NeedModule
+	all, err := packages.Load(cfg, dirs...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	roots := map[*packages.Package]bool{}
+	for _, p := range all {
+		roots[p] = !strings.HasSuffix(p.ID, ".test")
+	}
+	packages.Visit(all, nil, func(p *packages.Package) {
+		if !roots[p] {
+			return
+		}
+		for _, name := range p.CompiledGoFiles {
+			src, ok := l.cfg.Overlay[name]
+			if !ok {
+				if src, err = os.ReadFile(name); err != nil {
+					return
+				}
+			}
+			if f, _ := l.parse(l.fset, name, src); f != nil {
+				p.Syntax = append(p.Syntax, f)
+			}
+		}
+		p.TypesInfo = &types.Info{
+			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+			Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
+			Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
+		}
+		known := map[string]bool{}
+		conf := &types.Config{
+			Importer: &importer{l, b, p, map[string]*types.Package{}}, FakeImportC: true, Sizes: first.roots[0].TypesSizes,
+			Error: func(err error) {
+				var e types.Error
+				if errors.As(err, &e) {
+					known[e.Msg] = true
+				}
+			},
+		}
+		p.Types, _ = conf.Check(p.PkgPath, l.fset, p.Syntax, p.TypesInfo)
+		b.baseline[p.ID] = known
+		b.roots = append(b.roots, p)
+	})
+	return err
+}
+
+// usesRecorders reports whether a package imports a package of recorders, or one of the
+// same module that does.
+func usesRecorders(p *packages.Package) bool {
+	found := false
+	packages.Visit([]*packages.Package{p}, func(q *packages.Package) bool {
+		if strings.HasSuffix(q.PkgPath, "client-go/tools/record") || strings.HasSuffix(q.PkgPath, "eventseries/compat/record") {
+			found = true
+		}
+		return !found && (q == p || len(q.Syntax) > 0)
+	}, nil)
+	return found
+}
+
+// relevant reports whether an ignored file can mention a recorder: by an import, or by the
+// name of a method. A type-check would need the build that this decides about.
+func (l *loader) relevant(name string) bool {
+	src, ok := l.cfg.Overlay[name]
+	if !ok {
+		var err error
+		if src, err = os.ReadFile(name); err != nil {
+			return false
+		}
+	}
+	text := string(src)
+	return strings.Contains(text, "tools/record\"") || strings.Contains(text, "compat/record\"") ||
+		strings.Contains(text, ".Event(") || strings.Contains(text, ".Eventf(") || strings.Contains(text, ".AnnotatedEventf(") || strings.Contains(text, "ecorder")
+}
+
+// satisfy returns a platform, or "" for that of this machine, and tags under which the go
+// command builds a file.
+func satisfy(name, tags string) (goos, all string, ok bool) {
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return "", "", false
+	}
+	var expr constraint.Expr
+	for _, g := range f.Comments {
+		for _, c := range g.List {
+			if constraint.IsGoBuild(c.Text) && c.Pos() < f.Package {
+				if expr, err = constraint.Parse(c.Text); err != nil {
+					return "", "", false
+				}
+			}
+		}
+	}
+	suffix := suffixOS(name)
+	custom := strings.FieldsFunc(tags, func(r rune) bool { return r == ',' })
+	var free []string
+	if expr != nil {
+		collectTags(expr, &free)
+	}
+	try := append([]string{""}, platforms...)
+	if suffix != "" {
+		try = []string{suffix}
+	}
+	for _, goos := range try {
+		for n := range 1 << min(len(free), 6) {
+			on := slices.Clone(custom)
+			for i, tag := range free[:min(len(free), 6)] {
+				if n&(1<<i) != 0 && !slices.Contains(on, tag) {
+					on = append(on, tag)
+				}
+			}
+			if expr == nil || expr.Eval(func(tag string) bool { return isOn(tag, goos, on) }) {
+				return goos, strings.Join(on, ","), true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// collectTags adds the tags of an expression that are no platforms.
+func collectTags(e constraint.Expr, tags *[]string) {
+	switch e := e.(type) {
+	case *constraint.AndExpr:
+		collectTags(e.X, tags)
+		collectTags(e.Y, tags)
+	case *constraint.OrExpr:
+		collectTags(e.X, tags)
+		collectTags(e.Y, tags)
+	case *constraint.NotExpr:
+		collectTags(e.X, tags)
+	case *constraint.TagExpr:
+		known := slices.Concat(knownOS, knownArch, []string{"cgo", "unix", "gc", "gccgo", "ignore"})
+		if !slices.Contains(known, e.Tag) && !strings.HasPrefix(e.Tag, "go1.") && !slices.Contains(*tags, e.Tag) {
+			*tags = append(*tags, e.Tag)
+		}
+	}
+}
+
+func isOn(tag, goos string, tags []string) bool {
+	if goos == "" {
+		goos = "linux"
+	}
+	switch {
+	case tag == goos, tag == "gc", strings.HasPrefix(tag, "go1."):
+		return true
+	case tag == "unix":
+		return goos != "windows"
+	case tag == "amd64":
+		return true
+	case slices.Contains(knownOS, tag), slices.Contains(knownArch, tag), tag == "cgo":
+		return false
+	}
+	return slices.Contains(tags, tag)
+}
+
+// suffixOS returns the platform in the name of a file.
+func suffixOS(name string) string {
+	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".go"), "_test"), "_")
+	for _, part := range parts[1:] {
+		if slices.Contains(knownOS, part) {
+			return part
+		}
+	}
+	return ""
+}

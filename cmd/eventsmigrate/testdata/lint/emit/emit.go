@@ -1,0 +1,55 @@
+// Package emit emits events that the linter reports.
+package emit
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+
+	"example.com/testdata/lint/api"
+)
+
+const reason = "Started"
+
+func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, site *api.Site, variable string, err error) {
+	r.Eventf(pod, node, "Normal", reason, "Start", "fine %s", variable)
+	r.Eventf(pod, nil, "Normal", variable, "Start", "note")                   // want `the reason is variable`
+	r.Eventf(pod, nil, "Normal", reason, variable, "note")                    // want `the action is variable`
+	r.Eventf(pod, nil, "Normal", err.Error(), "Start", "note")                // want `the reason comes from a message`
+	r.Eventf(pod, nil, "Normal", "Created-"+pod.Name, "Start", "note")        // want `the reason comes from a message`
+	r.Eventf(pod, nil, "Normal", reason, fmt.Sprintf("a%d", 1), "note")       // want `the action comes from a message`
+	r.Eventf(pod, nil, "Normal", reason, "Started", "note")                   // want `the action equals the reason "Started"`
+	r.Eventf(pod, nil, "Normal", "not_camel", "Start", "note")                // want `the reason "not_camel" is not in UpperCamelCase`
+	r.Eventf(pod, nil, "Normal", reason, "", "note")                          // want `the action is empty`
+	r.Eventf(pod, nil, "Normal", reason, "Start", variable)                   // want `the format of the note is variable`
+	r.Eventf(pod, nil, "Normal", reason, "Start", variable, 1)                // want `the format of the note is variable`
+	r.Eventf(pod, nil, "Normal", reason, "Start", fmt.Sprintf("a %d", 1))     // want `Sprintf builds the note`
+	r.Eventf(pod, nil, "Normal", reason, "Start", "%s", fmt.Sprintf("%d", 1)) // want `Sprintf builds the note`
+	r.Eventf(node, pod, "Normal", reason, "Start", "note")                    // want `the regarding object is cluster-scoped`
+	r.Eventf(site, pod, "Normal", reason, "Start", "note")                    // want `the regarding object is cluster-scoped`
+	r.Eventf(site, node, "Normal", reason, "Start", "note")
+}
+
+func legacy(r record.EventRecorder, pod *corev1.Pod, variable string) {
+	r.Event(pod, "Normal", variable, "note")                    // want `the reason is variable`
+	r.Event(pod, "Normal", reason, fmt.Sprintf("%s", variable)) // want `Sprintf builds the message`
+	r.Event(pod, "Normal", reason, variable)
+}
+
+type controller struct{ kept, lost record.EventBroadcaster }
+
+func broadcasters(ctx context.Context, client kubernetes.Interface) record.EventBroadcaster {
+	local := record.NewBroadcaster() // want `nothing shuts down the broadcaster`
+	local.StartStructuredLogging(0)
+	shut := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	defer shut.Shutdown()
+	kept := record.NewBroadcaster()
+	c := &controller{kept: kept, lost: record.NewBroadcaster()} // want `nothing shuts down the broadcaster`
+	defer c.kept.Shutdown()
+	returned := record.NewBroadcaster()
+	return returned
+}
