@@ -145,7 +145,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 		return
 	}
 	if s.Format && l.TypesInfo.Types[note].Value == nil && !forwards {
-		d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Message: "the format of the note is variable: a % in it is read as a verb"}
+		d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "the format of the note is variable: a % in it is read as a verb"}
 		if last == s.Note && !call.Ellipsis.IsValid() {
 			d.SuggestedFixes = []analysis.SuggestedFix{{
 				Message:   `Use "%s"`,
@@ -157,7 +157,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 	}
 	if s.Format && last == s.Note+1 && l.text(note) == "%s" {
 		if inner := l.sprintf(call.Args[last]); inner != nil {
-			d := analysis.Diagnostic{Pos: note.Pos(), End: call.Args[last].End(), Message: "Sprintf builds the note: pass its arguments to the recorder"}
+			d := analysis.Diagnostic{Pos: note.Pos(), End: call.Args[last].End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 			if l.TypesInfo.Types[inner.Args[0]].Value != nil {
 				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
 					{Pos: note.Pos(), End: inner.Args[0].Pos()}, {Pos: endOfArgs(inner), End: inner.End()},
@@ -167,12 +167,12 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 		}
 	}
 	if !s.Format && l.sprintf(note) != nil {
-		l.Reportf(note.Pos(), "Sprintf builds the message: use Eventf")
+		l.Report(analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "Sprintf builds the message: use Eventf"})
 	}
 }
 
 func (l *linter) unwrap(note ast.Expr, inner *ast.CallExpr) {
-	d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Message: "Sprintf builds the note: pass its arguments to the recorder"}
+	d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 	if l.TypesInfo.Types[inner.Args[0]].Value != nil {
 		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
 			{Pos: note.Pos(), End: inner.Args[0].Pos()}, {Pos: endOfArgs(inner), End: inner.End()},
@@ -306,7 +306,7 @@ func (l *linter) broadcasters() {
 		if a := alias[o]; shut[o] || a != nil && shut[a] {
 			continue
 		}
-		l.Reportf(m.pos, "nothing shuts down the broadcaster: Shutdown writes the last events")
+		l.Report(analysis.Diagnostic{Pos: m.pos, Category: "shutdown", Message: "nothing shuts down the broadcaster: Shutdown writes the last events"})
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
 // maxBuilds bounds how many configurations a run loads.
@@ -233,4 +235,66 @@ func suffixOS(name string) string {
 		}
 	}
 	return ""
+}
+
+// outsiders returns a build with the packages of the modules that are not among the
+// patterns, but import one that uses recorders: sets that they can see must stay.
+func (l *loader) outsiders(first *build) (*build, error) {
+	inside := map[string]bool{}
+	var modules []string
+	for _, p := range first.roots {
+		inside[p.PkgPath] = true
+		if p.Module != nil && p.Module.Main && !slices.Contains(modules, p.Module.Path+"/...") {
+			modules = append(modules, p.Module.Path+"/...")
+		}
+	}
+	if len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) {
+		return nil, nil
+	}
+	cfg := l.config(first)
+	cfg.Mode = packages.NeedName | packages.NeedImports
+	all, err := packages.Load(cfg, modules...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	users := map[string]bool{}
+	for _, p := range first.roots {
+		for path := range p.Imports {
+			if move.IsRecorderPackage(path) {
+				users[p.PkgPath] = true
+			}
+		}
+	}
+	var outside []string
+	for _, p := range all {
+		path := strings.TrimSuffix(strings.TrimSuffix(p.PkgPath, ".test"), "_test")
+		if inside[path] || inside[p.PkgPath] || slices.Contains(outside, path) {
+			continue
+		}
+		for imp := range p.Imports {
+			if users[imp] {
+				outside = append(outside, path)
+				break
+			}
+		}
+	}
+	if len(outside) == 0 {
+		return nil, nil
+	}
+	b := &build{tags: first.tags, byPath: first.byPath, baseline: map[string]map[string]bool{}, outside: true}
+	return b, l.loadSyntax(b, first, outside)
+}
+
+// atRoot reports whether the run starts in the directory of the only module.
+func (l *loader) atRoot(first *build) bool {
+	dir, err := filepath.Abs(l.cfg.Dir)
+	if err != nil {
+		return false
+	}
+	for _, p := range first.roots {
+		if p.Module == nil || p.Module.Dir != dir {
+			return false
+		}
+	}
+	return true
 }

@@ -19,6 +19,11 @@ type Diagnostic struct {
 	Text string
 }
 
+// fixedByMove reports whether a diagnostic is about what the move changes anyway.
+func fixedByMove(d analysis.Diagnostic, covered map[token.Pos]bool) bool {
+	return covered[d.Pos] && (d.Category == "note" || d.Category == "shutdown")
+}
+
 // factKey identifies an object in all test variants of its package.
 type factKey struct {
 	pkg  string
@@ -29,7 +34,7 @@ type factKey struct {
 // lint runs an analyzer without requirements on the packages of a build, in the order of
 // their imports. Unlike the drivers of x/tools it needs no syntax of other packages: those
 // have no facts.
-func (l *loader) lint(a *analysis.Analyzer, b *build) (list []Diagnostic, err error) {
+func (l *loader) lint(a *analysis.Analyzer, b *build, covered map[token.Pos]bool) (list []Diagnostic, err error) {
 	facts := map[factKey]analysis.Fact{}
 	seen := map[string]bool{}
 	roots := map[*packages.Package]bool{}
@@ -48,7 +53,7 @@ func (l *loader) lint(a *analysis.Analyzer, b *build) (list []Diagnostic, err er
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
 				pos := l.fset.Position(d.Pos)
-				if id := pos.String() + d.Message; !seen[id] {
+				if id := pos.String() + d.Message; !seen[id] && !fixedByMove(d, covered) {
 					seen[id] = true
 					list = append(list, Diagnostic{pos, d.Message})
 				}

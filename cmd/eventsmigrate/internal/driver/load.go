@@ -40,6 +40,8 @@ type build struct {
 	roots  []*packages.Package
 	byPath map[string]*packages.Package
 
+	outside bool // the packages are not among the patterns
+
 	// baseline are the errors before the move, by package. The first build has none.
 	baseline map[string]map[string]bool
 }
@@ -142,7 +144,10 @@ func (l *loader) add(p *move.Program, b *build) {
 		pkg := &move.Package{Path: r.PkgPath, Types: r.Types, Info: r.TypesInfo, Files: r.Syntax}
 		for _, f := range r.Syntax {
 			name := l.fset.File(f.FileStart).Name()
-			p.AddFile(pkg, f, l.files[name].src)
+			file := p.AddFile(pkg, f, l.files[name].src)
+			if b.outside {
+				file.Skip = "the package is not among the patterns"
+			}
 		}
 		added = append(added, pkg)
 	}

@@ -46,6 +46,13 @@ func Run(cfg Config) (*Result, error) {
 		return nil, err
 	}
 	builds = append(builds, others...)
+	outside, err := l.outsiders(first)
+	if err != nil {
+		return nil, err
+	}
+	if outside != nil {
+		builds = append(builds, outside)
+	}
 	if err := available(cfg, first); err != nil {
 		return nil, err
 	}
@@ -76,7 +83,7 @@ func Run(cfg Config) (*Result, error) {
 			if err := l.manifests(first, plan.Needs, r); err != nil {
 				return nil, err
 			}
-			r.Lint, err = l.lint(analyzers.Lint, first)
+			r.Lint, err = l.lint(analyzers.Lint, first, plan.Covered)
 			return r, err
 		}
 		if !block(blocked, failures, out, round) {

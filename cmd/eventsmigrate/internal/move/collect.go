@@ -290,8 +290,7 @@ func (c *collector) receiver(fun ast.Expr) ref {
 	if sel == nil {
 		return ref{}
 	}
-	t := sel.Recv()
-	r := ref{}
+	t, r := sel.Recv(), ref{}
 	for _, i := range sel.Index()[:len(sel.Index())-1] {
 		if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
 			t = p.Elem()
@@ -374,7 +373,7 @@ func (c *collector) visit(n ast.Node) {
 	case *ast.ReturnStmt:
 		c.returns(n)
 	case *ast.SendStmt:
-		if ch, ok := c.info.TypeOf(n.Chan).Underlying().(*types.Chan); ok {
+		if ch, ok := under(c.info.TypeOf(n.Chan)).(*types.Chan); ok {
 			c.assign(c.nodes(n.Chan), ch.Elem(), n.Value, nil)
 		}
 	case *ast.RangeStmt:
@@ -758,6 +757,14 @@ func (c *collector) outside(i *types.Interface) string {
 	return ""
 }
 
+// under returns the underlying type. Packages of other builds can have unknown types.
+func under(t types.Type) types.Type {
+	if t == nil {
+		return types.Typ[types.Invalid]
+	}
+	return t.Underlying()
+}
+
 func isTypeParam(t types.Type) bool {
 	_, ok := types.Unalias(t).(*types.TypeParam)
 	return ok
@@ -884,7 +891,7 @@ func (c *collector) call(n *ast.CallExpr) {
 	if fn != nil {
 		c.special(n, fn)
 	}
-	sig, ok := c.info.TypeOf(n.Fun).Underlying().(*types.Signature)
+	sig, ok := under(c.info.TypeOf(n.Fun)).(*types.Signature)
 	if !ok {
 		c.builtin(n)
 		return
@@ -958,7 +965,7 @@ func (c *collector) builtin(n *ast.CallExpr) {
 	}
 	for _, a := range n.Args[1:] {
 		if mentions(c.info.TypeOf(n.Args[0])) {
-			if s, ok := c.info.TypeOf(n.Args[0]).Underlying().(*types.Slice); ok && !n.Ellipsis.IsValid() && id.Name == "append" {
+			if s, ok := under(c.info.TypeOf(n.Args[0])).(*types.Slice); ok && !n.Ellipsis.IsValid() && id.Name == "append" {
 				c.assign(c.nodes(n.Args[0]), s.Elem(), a, nil)
 			} else {
 				c.link(c.nodes(n.Args[0]), c.nodes(a), n.Pos())

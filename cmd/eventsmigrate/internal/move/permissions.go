@@ -60,7 +60,10 @@ func (pl *planner) markers() {
 			} else {
 				pl.edit(f, c.Pos(), c.End(), 0, strings.Join(lines, "\n"))
 			}
-			pl.note(c.Pos(), "RBAC", Moved, "%s", strings.TrimLeft(strings.Join(lines, " and "), "/ "))
+			for i := range lines {
+				lines[i] = strings.TrimPrefix(strings.TrimLeft(lines[i], "/ "), "+kubebuilder:rbac:")
+			}
+			pl.note(c.Pos(), "RBAC", Moved, "%s", strings.Join(lines, " and "))
 		}
 	}
 }

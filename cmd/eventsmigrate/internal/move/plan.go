@@ -46,6 +46,8 @@ type Plan struct {
 	Items []Item
 	Calls struct{ Moved, Left int }
 	Needs rbac.Needs
+	// Covered are the calls that the plan handles: the linter does not report them.
+	Covered map[token.Pos]bool
 
 	edits     map[*File][]edit
 	constants map[*File][]todo
@@ -80,7 +82,7 @@ func qualify(path string) string { return "\x01" + path + "\x02" }
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
-		plan:    &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
+		plan:    &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}, Covered: map[token.Pos]bool{}},
 		left:    map[node][]Reason{},
 		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
@@ -557,6 +559,9 @@ func (pl *planner) call(c *call) {
 		return
 	}
 	pl.plan.Calls.Moved++
+	for _, a := range c.expr.Args {
+		pl.plan.Covered[a.Pos()] = true
+	}
 	if c.sel == nil || len(c.expr.Args) == 1 { // f(g())
 		if c.sel == nil {
 			return
@@ -603,6 +608,8 @@ func (pl *planner) call(c *call) {
 	action := ""
 	if within != nil && pl.isParam(c.file, args[reason], within.fn, 2) {
 		action = "action"
+	} else if pl.passesReason(c, args[reason]) {
+		action = c.file.text(args[reason])
 	} else {
 		value := ""
 		if v := c.file.Pkg.Info.Types[args[reason]].Value; v != nil && v.Kind() == constant.String {
@@ -665,6 +672,24 @@ func (pl *planner) wrapper(c *call) *method {
 		return nil
 	}
 	return m
+}
+
+// passesReason reports whether a call is in a method Event or AnnotatedEventf of a
+// hand-written recorder, and its reason is that of the method. Its action is the reason,
+// as in package compat.
+func (pl *planner) passesReason(c *call, reason ast.Expr) bool {
+	if c.fun == nil {
+		return false
+	}
+	m := pl.methods[c.fun.Name.Pos()]
+	if m == nil || m.shape == shapeEventf {
+		return false
+	}
+	i := 2
+	if m.shape == shapeAnnotated {
+		i = 3
+	}
+	return pl.isParam(c.file, reason, m.fn, i)
 }
 
 // isParam reports whether e is the i-th parameter of a function.

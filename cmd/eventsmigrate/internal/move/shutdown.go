@@ -23,6 +23,7 @@ func (pl *planner) shutdowns() {
 	}
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		n := pl.find(c.node)
+		pl.plan.Covered[c.call.Pos()] = true
 		if c.kind != broadcaster || shut[n] || c.file.Skip != "" {
 			continue
 		}

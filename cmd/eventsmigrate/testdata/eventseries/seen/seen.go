@@ -1,0 +1,16 @@
+// Package seen is used by a package that is not among the patterns.
+package seen
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+// Emit emits an event.
+func Emit(recorder record.EventRecorder, pod *corev1.Pod) {
+	recorder.Event(pod, "Normal", "Created", "a")
+}
+
+func hidden(recorder record.EventRecorder, pod *corev1.Pod) {
+	recorder.Event(pod, "Normal", "Created", "a")
+}
