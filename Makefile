@@ -31,7 +31,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 ROOT := github.com/eventseries/eventseries
 
 # Users import the modules in RELEASED. Each of the others belongs to tests.
-RELEASED := . controllerruntime cmd/kubectl-series
+RELEASED := . controllerruntime cmd/kubectl-series cmd/eventsmigrate
 MODULES := $(RELEASED) test test/controlplane test/monitoring test/consumers
 
 FUZZTIME ?= 30s
@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring dashboard consumers recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate dashboard consumers recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,7 +75,7 @@ VERSION ?= v0.0.0
 dist: ## build the archives of kubectl series for release VERSION in bin/dist
 	GO="$(GO)" cmd/kubectl-series/release.sh $(VERSION) bin/dist $(PLATFORMS)
 
-test: unit matrix plugin integration managers monitoring ## run all tests
+test: unit matrix plugin integration managers monitoring migrate ## run all tests
 
 # Controllers run on 32-bit machines, too. This machine must be able to run 32-bit
 # programs.
@@ -150,6 +150,10 @@ bin/matrix/controller-runtime-%.mod: test/go.mod test/go.sum
 monitoring: ## test the dashboard and the alert rules
 	cd test/monitoring && $(GO) vet ./... && $(GO) test ./...
 
+# Without the race detector: nothing is concurrent but the parser.
+migrate: ## test eventsmigrate on programs for client-go and controller-runtime
+	cd cmd/eventsmigrate && $(GO) vet ./... && $(GO) test ./...
+
 dashboard: ## draw what the dashboard shows for the recorded run
 	cd test/monitoring && $(GO) test -run TestPictureIsUpToDate . -write
 
@@ -213,14 +217,15 @@ lint: ## run golangci-lint on all modules
 fmt: ## format the code
 	$(GOLANGCI_LINT) fmt $(MODULES:%=./%/...)
 
-# go mod tidy ignores go.work. Before the first release, there is no version of the root
-# module that these modules could load.
+# The programs in cmd/eventsmigrate/testdata are a module, too. go mod tidy ignores
+# go.work. Before the first release, there is no version of the root module that these
+# modules could load.
 WORKSPACES := controllerruntime cmd/kubectl-series
 
 tidy: ## run go mod tidy in all modules
 	@for module in $(WORKSPACES); do (set -x; cd $$module && export GOWORK=off && $(GO) mod edit -replace $(ROOT)=$(CURDIR) && \
 		trap '$(GO) mod edit -dropreplace $(ROOT)' EXIT && $(GO) mod tidy) || exit 1; done
-	@for module in $(filter-out $(WORKSPACES),$(MODULES)); do (set -x; cd $$module && $(GO) mod tidy) || exit 1; done
+	@for module in $(filter-out $(WORKSPACES),$(MODULES)) cmd/eventsmigrate/testdata; do (set -x; cd $$module && $(GO) mod tidy) || exit 1; done
 
 vuln: ## check for known vulnerabilities
 	@for module in $(RELEASED); do (set -x; cd $$module && $(GOVULNCHECK) ./...) || exit 1; done

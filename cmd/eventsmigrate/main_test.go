@@ -2,19 +2,26 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/golangci/plugin-module-register/register"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
+	_ "github.com/eventseries/eventseries/cmd/eventsmigrate/golangci" // registers the plugin
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/driver"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
@@ -123,4 +130,113 @@ func TestBadInput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "a.go:3")
+}
+
+// command builds the command once.
+var command = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "eventsmigrate")
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "eventsmigrate")
+	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput() //nolint:noctx // the timeout of the test ends it
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return name, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if name, err := command(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(name))
+	}
+	os.Exit(code)
+}
+
+// start runs a program in a directory, and returns its output and exit code.
+func start(t *testing.T, dir, name string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// copyModule returns a copy of the module in testdata with some of its packages.
+func copyModule(t *testing.T, packages ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	for _, name := range []string{"go.mod", "go.sum", "require.go"} {
+		src, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		src = bytes.ReplaceAll(src, []byte("=> ../../.."), []byte("=> "+root))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), src, 0o600))
+	}
+	for _, pkg := range packages {
+		require.NoError(t, os.CopyFS(filepath.Join(dir, pkg), os.DirFS(filepath.Join("testdata", pkg))))
+	}
+	return dir
+}
+
+func TestFix(t *testing.T) {
+	name, err := command()
+	require.NoError(t, err)
+	dir := copyModule(t, "eventseries/variants", "eventseries/related")
+	file := filepath.Join(dir, "eventseries", "related", "related.go")
+	require.NoError(t, os.Chmod(file, 0o640))
+
+	out, code := start(t, dir, name, "./...")
+	assert.Equal(t, exitFindings, code, out)
+	assert.Contains(t, out, "looks like the related object")
+	out, code = start(t, dir, name, "-diff", "-related", "./...")
+	assert.Equal(t, exitFindings, code, out)
+	assert.Contains(t, out, "+++ b/eventseries/related/related.go\n")
+	src, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.NotContains(t, string(src), "eventseries/events", "without -fix")
+
+	out, code = start(t, dir, name, "-fix", "-related", "./...")
+	assert.Equal(t, exitOK, code, out)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+	out, code = start(t, dir, "go", "vet", "./eventseries/...")
+	assert.Zero(t, code, out)
+	out, code = start(t, dir, name, "-diff", "-related", "./...")
+	assert.Zero(t, code, out)
+	assert.Empty(t, out)
+}
+
+func TestVetTool(t *testing.T) {
+	name, err := command()
+	require.NoError(t, err)
+	dir := copyModule(t, "lint", "eventseries/seen")
+	out, code := start(t, dir, "go", "vet", "-vettool="+name, "./...")
+	assert.Equal(t, 1, code, out)
+	assert.Contains(t, out, "Event of the legacy recorder")
+	assert.Equal(t, 2, strings.Count(out, "the regarding object is cluster-scoped"), "one of them by a fact: %s", out)
+}
+
+func TestPlugin(t *testing.T) {
+	create, err := register.GetPlugin("eventsmigrate")
+	require.NoError(t, err)
+	for settings, want := range map[string]int{`{}`: 2, `{"legacy": false}`: 1, `{"to": "client-go"}`: 2} {
+		var conf any
+		require.NoError(t, json.Unmarshal([]byte(settings), &conf))
+		p, err := create(conf)
+		require.NoError(t, err)
+		list, err := p.BuildAnalyzers()
+		require.NoError(t, err)
+		assert.Len(t, list, want, settings)
+		assert.Equal(t, register.LoadModeTypesInfo, p.GetLoadMode())
+	}
+	_, err = create(map[string]any{"unknown": true})
+	assert.Error(t, err)
 }

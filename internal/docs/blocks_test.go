@@ -122,9 +122,13 @@ func TestBlockCheck(t *testing.T) {
 
 // testOf maps the commands that are not targets of make to the tests that run them.
 var testOf = map[string]string{
-	"kubectl apply -f events.yaml":                                                                                                                  "TestFlowControlManifest",
-	"kubectl get events -A -l eventseries.dev/state=Ongoing":                                                                                        "TestLabelsSelectEvents",
-	"kubectl get events -A -l 'eventseries.dev/state notin (Finished,Unknown)'":                                                                     "TestLabelsSelectEvents",
+	"eventsmigrate ./...":                                                       "TestFix",
+	"eventsmigrate -diff -related ./...":                                        "TestFix",
+	"eventsmigrate -fix -related ./...":                                         "TestFix",
+	`go vet -vettool="$(which eventsmigrate)" ./...`:                            "TestVetTool",
+	"kubectl apply -f events.yaml":                                              "TestFlowControlManifest",
+	"kubectl get events -A -l eventseries.dev/state=Ongoing":                    "TestLabelsSelectEvents",
+	"kubectl get events -A -l 'eventseries.dev/state notin (Finished,Unknown)'": "TestLabelsSelectEvents",
 	`kubectl auth can-i create events.events.k8s.io -n shop --as system:serviceaccount:backup-system:backup-controller`:                             "TestMigratedProgram",
 	`kubectl auth can-i patch events.events.k8s.io -n shop --as system:serviceaccount:backup-system:backup-controller`:                              "TestMigratedProgram",
 	`kubectl get events -n shop --field-selector reportingComponent=backup-controller`:                                                              "TestMigratedProgram",

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // released are the directories of the modules that users import or install.
-var released = []string{".", "controllerruntime", "cmd/kubectl-series"}
+var released = []string{".", "controllerruntime", "cmd/kubectl-series", "cmd/eventsmigrate"}
 
 // Users would not get the replacement.
 func TestReleasedModulesReplaceNothing(t *testing.T) {
