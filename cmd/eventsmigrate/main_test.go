@@ -95,7 +95,14 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestLint(t *testing.T) {
-	analysistest.RunWithSuggestedFixes(t, filepath.Join(analysistest.TestData()), analyzers.Lint, "./lint/...")
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzers.Lint, "./lint/...")
+}
+
+// Only what no other package sees can move.
+func TestLegacy(t *testing.T) {
+	require.NoError(t, analyzers.Legacy.Flags.Set("to", "client-go"))
+	t.Cleanup(func() { assert.NoError(t, analyzers.Legacy.Flags.Set("to", "eventseries")) })
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzers.Legacy, "./legacy/...")
 }
 
 func TestBadInput(t *testing.T) {

@@ -1,0 +1,57 @@
+package verb
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestAction(t *testing.T) {
+	for reason, want := range map[string]string{
+		"SuccessfulCreate":            "Create",
+		"FailedCreate":                "Create",
+		"FailedToListPods":            "ListPods",
+		"FailedAttachVolume":          "AttachVolume",
+		"FailedUpdateStatus":          "UpdateStatus",
+		"ScalingReplicaSet":           "ScaleReplicaSet",
+		"ProvisioningFailed":          "Provision",
+		"VolumeRecycled":              "Recycle",
+		"ExternalExpanding":           "Expand",
+		"FailedResourceClaimCreation": "Create",
+		"TaintManagerEviction":        "Evict",
+		"NotDeleted":                  "Delete",
+		"Killing":                     "Kill",
+		"Stopped":                     "Stop",
+		"Synced":                      "Sync",
+		"Bound":                       "Bind",
+		"failed_to_create":            "Create",
+		"PVCsDeleted":                 "Delete",
+
+		// Without a verb, or nothing but the verb.
+		"NodeNotReady":           "",
+		"Unhealthy":              "",
+		"TooManySucceededPods":   "",
+		"SawCompletedJob":        "",
+		"FailedDaemonPod":        "",
+		"UnknownCompletionMode":  "",
+		"Sync":                   "",
+		"UpdateStatus":           "",
+		"Failed":                 "",
+		"":                       "",
+		"---":                    "",
+		"DeploymentNotAvailable": "",
+	} {
+		assert.Equal(t, want, Action(reason), reason)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for name, want := range map[string][]string{
+		"FailedGetHTTPRoute": {"Failed", "Get", "HTTP", "Route"},
+		"PVCsBound":          {"PVCs", "Bound"},
+		"two-words":          {"Two", "Words"},
+		"":                   nil,
+	} {
+		assert.Equal(t, want, Words(name), name)
+	}
+}
