@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -75,12 +76,17 @@ func goldenName(dir, name, target string) string {
 
 func goldenFiles(t *testing.T, dir, target string) (n int) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(filepath.Join(dir, target), func(path string, _ os.DirEntry, err error) error {
-		if filepath.Ext(path) == ".golden" {
-			n++
-		}
-		return err
-	}))
+	for _, name := range []string{target, target + "-outside"} {
+		require.NoError(t, fs.WalkDir(os.DirFS(dir), name, func(path string, _ os.DirEntry, err error) error {
+			if filepath.Ext(path) == ".golden" {
+				n++
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}))
+	}
 	return n
 }
 

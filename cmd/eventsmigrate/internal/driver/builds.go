@@ -238,7 +238,7 @@ func suffixOS(name string) string {
 }
 
 // outsiders returns a build with the packages of the modules that are not among the
-// patterns, but import one that uses recorders: sets that they can see must stay.
+// patterns, but import one that uses recorders: they must change with it.
 func (l *loader) outsiders(first *build) (*build, error) {
 	inside := map[string]bool{}
 	var modules []string

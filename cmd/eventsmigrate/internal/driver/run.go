@@ -57,7 +57,8 @@ func Run(cfg Config) (*Result, error) {
 		return nil, err
 	}
 	p := move.NewProgram(l.fset)
-	p.Annotated = annotated(cfg.Options.Target, first)
+	p.Annotated = cfg.Options.Target == move.EventSeries || annotated(first)
+	p.FakeAnnotated = annotated(first)
 	for _, b := range builds {
 		l.add(p, b)
 	}
@@ -144,12 +145,9 @@ func available(cfg Config, b *build) error {
 	return nil
 }
 
-// annotated reports whether the recorders of the target can emit annotations.
-func annotated(t move.Target, b *build) bool {
-	if t == move.EventSeries {
-		return true
-	}
-	for _, path := range move.Imports(t) {
+// annotated reports whether the recorders of client-go can emit annotations.
+func annotated(b *build) bool {
+	for _, path := range move.Imports(move.ClientGo) {
 		if p := b.byPath[path]; p != nil && p.Types != nil && p.Types.Scope().Lookup("AnnotatedEventRecorder") != nil {
 			return true
 		}

@@ -342,6 +342,9 @@ func (pl *planner) broadcasters() {
 			continue
 		}
 		set, ok := pl.moves(ref{nodes: []node{c.node}})
+		if !ok && c.file.Outside {
+			continue
+		}
 		if !ok {
 			pl.note(c.call.Pos(), "types", Left, "a broadcaster: %s", pl.whyLeft(ref{nodes: []node{c.node}}))
 			continue

@@ -52,8 +52,16 @@ func (p *Program) Outputs(plan *Plan, target Target) (map[string]*Output, error)
 // Sets returns the sets that change the line of an offset in Raw, or all that change the
 // file if there are none.
 func (o *Output) Sets(offset int) (sets []token.Pos) {
-	if offset < 0 || offset > len(o.Raw) {
+	if sets = o.SetsOnLine(offset); len(sets) == 0 {
 		return o.sets
+	}
+	return sets
+}
+
+// SetsOnLine returns the sets that change the line of an offset in Raw.
+func (o *Output) SetsOnLine(offset int) (sets []token.Pos) {
+	if offset < 0 || offset > len(o.Raw) {
+		return nil
 	}
 	from := bytes.LastIndexByte(o.Raw[:offset], '\n') + 1
 	to := len(o.Raw)
@@ -64,9 +72,6 @@ func (o *Output) Sets(offset int) (sets []token.Pos) {
 		if s.to >= from && s.from <= to && s.set != 0 && !slices.Contains(sets, s.set) {
 			sets = append(sets, s.set)
 		}
-	}
-	if len(sets) == 0 {
-		return o.sets
 	}
 	return sets
 }
@@ -89,6 +94,9 @@ func (p *Program) editsOf(f *File, plan *Plan, target Target) ([]edit, []node) {
 		return nil, nil
 	}
 	edits := slices.Clone(plan.edits[f])
+	if f.Outside && len(edits) == 0 {
+		return nil, nil
+	}
 	todos := plan.constants[f]
 	var sets []node
 	for _, e := range edits {

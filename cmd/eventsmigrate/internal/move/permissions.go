@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"slices"
 	"strings"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
@@ -16,7 +17,9 @@ func (pl *planner) needs() rbac.Needs {
 	}
 	n := rbac.Needs{Core: pl.leaderElection, New: pl.newRecorders}
 	for _, o := range pl.occurrences {
-		if _, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); ok {
+		if _, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); o.file.Outside {
+			continue
+		} else if ok {
 			n.New = true
 		} else {
 			n.Core = true
@@ -42,7 +45,7 @@ func (pl *planner) markers() {
 	needs := pl.needs()
 	pl.plan.Needs = needs
 	for _, f := range pl.Files {
-		if f.Skip != "" || strings.HasSuffix(f.Name, "_test.go") {
+		if f.Skip != "" || f.Outside || strings.HasSuffix(f.Name, "_test.go") {
 			continue
 		}
 		var comments []*ast.Comment
@@ -89,8 +92,19 @@ func (c *collector) observe(f *ast.File) {
 				c.leaderElection = true
 			}
 		case *ast.CallExpr:
-			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "GetEventRecorder" {
+			sel, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if sel.Sel.Name == "GetEventRecorder" {
 				c.newRecorders = true
+			}
+			if slices.Contains([]string{"On", "AssertCalled", "AssertNotCalled", "AssertNumberOfCalls", "MethodCalled"}, sel.Sel.Name) {
+				for _, a := range n.Args {
+					if lit, ok := a.(*ast.BasicLit); ok && slices.Contains([]string{`"Event"`, `"Eventf"`, `"AnnotatedEventf"`}, lit.Value) {
+						c.expectations = append(c.expectations, lit.Pos())
+					}
+				}
 			}
 		}
 		return true
@@ -166,5 +180,5 @@ func (p *Program) blockFields(list *ast.FieldList) {
 }
 
 func (p *Program) blockExported(pos token.Pos) {
-	p.block(pos, Reason{pos, "other packages can use it; run the command eventsmigrate", false, false})
+	p.block(pos, Reason{pos, "other packages can use it", false, false})
 }

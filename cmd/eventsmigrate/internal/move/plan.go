@@ -109,6 +109,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		pl.value(v)
 	}
 	pl.methodDecls()
+	pl.mocks()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
 		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
@@ -233,6 +234,7 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 			pl.leave(n, r)
 		}
 	}
+	pl.leaveOutside()
 	rekeyed := map[node][]Reason{}
 	for n, rs := range pl.left {
 		rekeyed[pl.find(n)] = append(rekeyed[pl.find(n)], rs...)
@@ -254,6 +256,38 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		_, from := pl.moves(f.src)
 		if !to && from {
 			pl.bridges[f] = true
+		}
+	}
+}
+
+// leaveOutside leaves the sets of which no place is in a package of the patterns.
+func (pl *planner) leaveOutside() {
+	inside, outside := map[node]bool{}, map[node]token.Pos{}
+	at := func(n node, f *File) {
+		if f.Outside {
+			outside[pl.find(n)] = n
+		} else {
+			inside[pl.find(n)] = true
+		}
+	}
+	for _, o := range pl.occurrences {
+		at(o.expr.Pos(), o.file)
+	}
+	for _, c := range pl.constructors {
+		at(c.node, c.file)
+	}
+	for _, u := range pl.uses {
+		at(u.node, u.file)
+	}
+	for _, l := range pl.lookups {
+		at(l.node, l.file)
+	}
+	for _, m := range pl.methods {
+		at(m.name.Pos(), m.file)
+	}
+	for n, pos := range outside {
+		if !inside[n] {
+			pl.leave(n, Reason{pos, "the package is not among the patterns", true, true})
 		}
 	}
 }
@@ -543,7 +577,7 @@ func withoutDeprecation(comment string) (string, bool) {
 func (pl *planner) call(c *call) {
 	set, ok := pl.moves(c.recv)
 	if !ok {
-		if !c.own {
+		if !c.own && !c.file.Outside {
 			pl.plan.Calls.Left++
 			pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Left, Text: pl.whyLeft(c.recv), Call: true})
 		}
@@ -584,6 +618,9 @@ func (pl *planner) call(c *call) {
 				x += "." + name
 			}
 			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(pl.path())+"AnnotatedEventRecorder)")
+			if !pl.FakeAnnotated && pl.hasType(set, fake) {
+				pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
+			}
 		}
 	}
 	if c.shape == shapeEvent {
@@ -968,6 +1005,20 @@ func (pl *planner) methodDecls() {
 	}
 }
 
+// mocks reports expectations that name a method as a string, if a recorder of the package
+// moves.
+func (pl *planner) mocks() {
+	seen := map[token.Pos]bool{}
+	for _, pos := range pl.expectations {
+		f := pl.fileOf(pos)
+		if f == nil || f.Skip != "" || seen[pos] || len(pl.plan.edits[f]) == 0 {
+			continue
+		}
+		seen[pos] = true
+		pl.note(pos, "tests", Decide, "an expectation of a mock names a method: callers use Eventf with the parameters related and action")
+	}
+}
+
 // connected reports whether a legacy recorder is in the set of a method. Hand-written
 // recorders that no legacy interface holds stay.
 func (pl *planner) connected(m *method) bool {
@@ -1093,18 +1144,24 @@ func shorten(name string) string {
 func (pl *planner) reportLeft() {
 	for _, o := range sorted(pl.Program, pl.occurrences) {
 		r := ref{nodes: []node{o.expr.Pos()}}
+		if o.file.Outside {
+			continue
+		}
 		if _, ok := pl.moves(r); !ok {
 			pl.note(o.expr.Pos(), "types", Left, "%s: %s", o.name, pl.whyLeft(r))
 		}
 	}
 	for _, l := range sorted(pl.Program, pl.lookups) {
 		r := ref{nodes: []node{l.node}}
+		if l.file.Outside {
+			continue
+		}
 		if _, ok := pl.moves(r); !ok {
 			pl.note(l.call.Pos(), "GetEventRecorderFor", Left, "%s", pl.whyLeft(r))
 		}
 	}
 	for _, v := range sorted(pl.Program, pl.values) {
-		if _, ok := pl.moves(v.recv); !ok {
+		if _, ok := pl.moves(v.recv); !ok && !v.file.Outside {
 			pl.note(v.sel.Pos(), "types", Left, "the method value %s: %s", v.file.text(v.sel), pl.whyLeft(v.recv))
 		}
 	}

@@ -48,6 +48,7 @@ type File struct {
 	AST     *ast.File
 	Pkg     *Package
 	Skip    string // the reason not to edit it, if any
+	Outside bool   // its package is not among the patterns: it changes only with the others
 	offset  int    // of the base of the file
 	imports map[string]*ast.ImportSpec
 }
@@ -178,12 +179,15 @@ type Program struct {
 	uses         map[token.Pos]*use
 	lookups      map[token.Pos]*lookup
 	methods      map[token.Pos]*method
-	shutdownUses []ref // method values
+	shutdownUses []ref       // method values
+	expectations []token.Pos // of methods of mocks
 
 	leaderElection, newRecorders bool // the program has them
 
 	// Annotated reports whether the recorders of the target can emit annotations.
 	Annotated bool
+	// FakeAnnotated reports whether the FakeRecorder can.
+	FakeAnnotated bool
 }
 
 // NewProgram returns a Program without packages.

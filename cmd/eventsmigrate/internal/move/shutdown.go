@@ -24,7 +24,7 @@ func (pl *planner) shutdowns() {
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		n := pl.find(c.node)
 		pl.plan.Covered[c.call.Pos()] = true
-		if c.kind != broadcaster || shut[n] || c.file.Skip != "" {
+		if c.kind != broadcaster || shut[n] || c.file.Skip != "" || c.file.Outside {
 			continue
 		}
 		shut[n] = true // once for each set
@@ -70,7 +70,7 @@ func (pl *planner) deferAtConstructor(c *constructor, set node) bool {
 func (pl *planner) deferAtStart(set node) bool {
 	for _, u := range sorted(pl.Program, pl.uses) {
 		n, ok := pl.root(u.recv)
-		if !ok || n != set || u.method != "StartRecordingToSink" || u.file.Skip != "" || hasCall(u.sel.X) {
+		if !ok || n != set || u.method != "StartRecordingToSink" || u.file.Skip != "" || u.file.Outside || hasCall(u.sel.X) {
 			continue
 		}
 		body, typ := enclosing(u.stack)
