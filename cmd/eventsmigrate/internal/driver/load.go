@@ -124,7 +124,7 @@ func (l *loader) load(b *build, patterns []string) error {
 		b.roots = append(b.roots, p)
 	}
 	if len(b.roots) == 0 {
-		return fmt.Errorf("%w: %s: no packages", ErrLoad, strings.Join(patterns, " "))
+		return fmt.Errorf("%w: %s: no packages; go list tells why", ErrLoad, strings.Join(patterns, " "))
 	}
 	return nil
 }
