@@ -139,6 +139,7 @@ func (r *Reader) through(verb, namespace string, request func(*group) error) err
 		}
 		err := request(g)
 		switch {
+		case errors.Is(err, errOnlyCore):
 		case apierrors.IsForbidden(err):
 			if denied == nil {
 				denied = g.denied(verb, namespace, err)

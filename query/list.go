@@ -20,6 +20,9 @@ var eventKind = eventsv1.SchemeGroupVersion.WithKind("Event")
 // errStopped says that the caller of an iterator stopped.
 var errStopped = errors.New("query: stopped")
 
+// errOnlyCore says that a request is for core/v1.
+var errOnlyCore = errors.New("query: only core/v1 serves the request")
+
 // lister carries out the requests of one query, one after another.
 type lister struct {
 	reader *Reader
@@ -79,6 +82,9 @@ func (l *lister) run(ctx context.Context, requests []request, visit func(*Item) 
 func (l *lister) list(ctx context.Context, r *request, visit func(*Item) bool) (by *group, version string, err error) {
 	visited := 0
 	err = l.reader.through("list", r.namespace, func(g *group) error {
+		if r.onlyCore && g != &l.reader.groups[1] {
+			return errOnlyCore
+		}
 		by = g
 		version, err = l.pages(ctx, g, r, func(event *eventsv1.Event) bool {
 			visited++

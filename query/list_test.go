@@ -175,6 +175,16 @@ func TestInvalidSelectors(t *testing.T) {
 	require.ErrorContains(t, err, "query: cannot list events in all namespaces: field label not supported: related.name")
 }
 
+// Only core/v1 selects by source.
+func TestSelectorOfCore(t *testing.T) {
+	s := &apiServer{}
+	reader := NewReader(s.start(t), Options{})
+	s.answer = deny("list core")
+	err := errorOf(t, reader.List(t.Context(), Query{FieldSelector: "source=kubelet,regarding.kind=Node"}))
+	require.ErrorContains(t, err, "query: missing permission to list events in all namespaces: ")
+	assert.Equal(t, []string{"list core  fields=involvedObject.kind=Node,source=kubelet labels= limit=500 continue="}, s.asked())
+}
+
 // fill creates n Events in namespace shop, with names from e000.
 func fill(s *apiServer, n int) (all []string) {
 	for i := range n {

@@ -34,6 +34,8 @@ type request struct {
 	fields     fields.Set
 	userFields fields.Selector
 	labels     labels.Selector
+	// onlyCore says that userFields has a field that only core/v1 selects by.
+	onlyCore bool
 	// instead are the namespaces to search if the user may not list all of them.
 	instead []string
 	// optional says that a denial is no news, because that of all namespaces is reported.
@@ -101,6 +103,7 @@ func (q *Query) plan(byState bool) ([]request, error) {
 	var requests []request
 	for _, base := range q.objectRequests() {
 		base.userFields = userFields
+		base.onlyCore = slices.ContainsFunc(userFields.Requirements(), func(r fields.Requirement) bool { return r.Field == "source" })
 		base.labels = base.labels.Add(requirementsOf(userLabels)...)
 		if len(q.Reasons) == 1 { // the server knows no alternatives
 			base.fields["reason"] = q.Reasons[0]

@@ -41,7 +41,8 @@ type Query struct {
 	Since, Until time.Time
 	// FieldSelector and LabelSelector are passed to the server in addition. The field
 	// selector has the names of events.k8s.io/v1, such as "regarding.kind=Pod"; names
-	// of core/v1 such as "involvedObject.kind" are accepted, too.
+	// of core/v1 such as "involvedObject.kind" are accepted, too. The Reader selects by
+	// "source" through core/v1, because events.k8s.io/v1 does not know it.
 	FieldSelector, LabelSelector string
 	// At is the time to which the states refer. If zero, it is the time at which the
 	// Reader receives the Event.

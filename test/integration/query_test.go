@@ -172,6 +172,8 @@ func TestQueryReadsEveryRecorder(t *testing.T) {
 				assert.Equal(t, name == "finished", len(want) == 0, name)
 			}
 
+			assert.Len(t, list(query.Query{Namespaces: inNamespace, FieldSelector: "source=tools-record"}), 2)
+
 			// Events about a Node are in two namespaces.
 			found := list(query.Query{Objects: []query.Object{{Kind: "Node", Name: node.Name, ClusterScoped: true}}, Role: query.Regarding})
 			assert.Len(t, found, len(controllers))
