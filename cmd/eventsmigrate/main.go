@@ -84,7 +84,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return fail(fmt.Errorf("unknown -to=%s: want record, eventseries, client-go or controller-runtime", f.to))
 	}
 	if set.NArg() == 0 {
-		return fail(errors.New("no packages: try eventsmigrate ./..."))
+		return fail(errors.New("no packages: name them, or use ./... for all"))
 	}
 	actions, err := readActions(f.actions)
 	if err != nil {

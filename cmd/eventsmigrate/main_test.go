@@ -152,7 +152,7 @@ var command = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	name := filepath.Join(dir, "eventsmigrate")
-	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput() //nolint:noctx // the timeout of the test ends it
+	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

@@ -202,8 +202,8 @@ func (i *importer) Import(path string) (*types.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // only read
-	r, err := gcexportdata.NewReader(file)
+	defer file.Close()
+	r, err := gcexportdata.NewReader(file) //nolint:staticcheck // go list writes archives
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func (l *loader) check(b *build, out map[string]*move.Output, checked map[string
 				d = true
 			}
 		}
-		if !roots[p] && !(d && len(p.Syntax) > 0) {
+		if !roots[p] && (!d || len(p.Syntax) == 0) {
 			// Packages outside of the patterns have their old dependencies. In another
 			// build, the first one has checked the dependencies.
 			dirty[p] = checked[p.ID] != nil

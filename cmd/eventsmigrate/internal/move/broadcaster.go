@@ -390,11 +390,10 @@ func (pl *planner) use(u *use) {
 		pl.edit(u.file, u.call.Args[0].Pos(), u.call.Args[0].End(), b, v)
 	case "StartRecordingToSink":
 		pkg := u.file.Pkg.Types
-		ctx, logger := contextAt(pkg, u.call.Pos()), ""
+		ctx := contextAt(pkg, u.call.Pos())
+		logger := qualify(klogPath) + "FromContext(" + ctx + ")"
 		if ctx == "" {
 			ctx, logger = qualify("context")+"Background()", qualify(klogPath)+"Background()"
-		} else {
-			logger = qualify(klogPath) + "FromContext(" + ctx + ")"
 		}
 		handle := fmt.Sprintf("%s.Error(err, \"Failed to record events\")", logger)
 		if returnsError(u) {

@@ -1033,7 +1033,7 @@ func (c *collector) value(n *ast.SelectorExpr) {
 		return
 	}
 	f = f.Origin()
-	parent := c.parent1(n)
+	parent := c.parentNode()
 	if call, ok := parent.(*ast.CallExpr); ok && ast.Unparen(call.Fun) == n {
 		return
 	}
@@ -1070,7 +1070,8 @@ func (c *collector) value(n *ast.SelectorExpr) {
 	}
 }
 
-func (c *collector) parent1(n ast.Node) ast.Node {
+// parentNode returns the node around the current one and its parentheses.
+func (c *collector) parentNode() ast.Node {
 	for _, s := range slices.Backward(c.stack) {
 		if _, ok := s.(*ast.ParenExpr); !ok {
 			return s

@@ -253,7 +253,7 @@ func (n *names) resolve() (edits []edit) {
 			spec = name + " " + spec
 		}
 		// Replace the import of the legacy package in its place.
-		if i := slices.IndexFunc(removed, func(s *ast.ImportSpec) bool { return isRecordImport(s) }); i >= 0 && !isStandard(p) {
+		if i := slices.IndexFunc(removed, isRecordImport); i >= 0 && !isStandard(p) {
 			s := removed[i]
 			from := s.Path.Pos()
 			if s.Name != nil {
@@ -540,10 +540,8 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 		case block != nil:
 			edits = append(edits, edit{pos: block.Rparen, end: block.Rparen, text: "\n\t" + spec + "\n"})
 		default:
-			at := afterImports(n.f)
 			if d := firstImport(n.f, removed); d != nil {
-				at = d.Pos()
-				edits = append(edits, edit{pos: at, end: at, text: "import " + spec + "\n"})
+				edits = append(edits, edit{pos: d.Pos(), end: d.Pos(), text: "import " + spec + "\n"})
 			} else {
 				edits = append(edits, edit{pos: n.f.AST.Name.End(), end: n.f.AST.Name.End(), text: "\n\nimport " + spec})
 			}

@@ -105,7 +105,7 @@ func mention(t types.Type, seen map[types.Type]bool) bool {
 			return false
 		case *types.Interface:
 			// type Recorder record.EventRecorder, or an interface that embeds only it
-			return isDefinedAs(t, u)
+			return isDefinedAs(u)
 		default:
 			return mention(u, seen)
 		}
@@ -153,13 +153,12 @@ func mention(t types.Type, seen map[types.Type]bool) bool {
 
 // isDefinedAs reports whether an interface with a name has the methods of a legacy
 // recorder or broadcaster because it is defined by or embeds that type.
-func isDefinedAs(n *types.Named, u *types.Interface) bool {
+func isDefinedAs(u *types.Interface) bool {
 	for m := range u.Methods() {
 		if m.Pkg() != nil && isLegacyPath(m.Pkg().Path()) {
 			return true
 		}
 	}
-	_ = n
 	return false
 }
 
@@ -231,9 +230,6 @@ func isNamed(t types.Type, path, name string) bool {
 	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
 }
 
-// isNewEventf reports whether f is Eventf of events.k8s.io/v1, of any recorder.
-func isNewEventf(f *types.Func) bool { return newNote(f) >= 0 }
-
 // newNote returns the index of the note among the parameters of Eventf or
 // AnnotatedEventf of events.k8s.io/v1, or -1.
 func newNote(f *types.Func) int {
@@ -241,7 +237,7 @@ func newNote(f *types.Func) int {
 	if !ok || sig.Recv() == nil || !sig.Variadic() || sig.Results().Len() != 0 {
 		return -1
 	}
-	n := -1
+	var n int
 	switch {
 	case f.Name() == "Eventf" && sig.Params().Len() == 7:
 		n = 5
@@ -281,6 +277,7 @@ func SignatureOf(f *types.Func) (Signature, bool) {
 		return Signature{Related: -1, Reason: 2, Action: -1, Note: 3, Format: true, Legacy: true}, true
 	case shapeAnnotated:
 		return Signature{Related: -1, Reason: 3, Action: -1, Note: 4, Format: true, Legacy: true}, true
+	case noShape:
 	}
 	if n := newNote(f); n >= 0 {
 		return Signature{Related: 1, Reason: n - 2, Action: n - 1, Note: n, Format: true}, true

@@ -333,7 +333,7 @@ func (pl *planner) settleUse(u *use) bool {
 	}
 	why := u.recv.fixed
 	if rs := pl.left[b]; why == "" && len(rs) > 0 {
-		why = rs[0].Text
+		why = pl.first(rs).Text
 	}
 	pl.leave(n, Reason{u.call.Pos(), fmt.Sprintf("the broadcaster stays: %s", why), true, true})
 	return true
@@ -643,11 +643,12 @@ func (pl *planner) call(c *call) {
 	}
 	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+text)
 	action := ""
-	if within != nil && pl.isParam(c.file, args[reason], within.fn, 2) {
+	switch {
+	case within != nil && pl.isParam(c.file, args[reason], within.fn, 2):
 		action = "action"
-	} else if pl.passesReason(c, args[reason]) {
+	case pl.passesReason(c, args[reason]):
 		action = c.file.text(args[reason])
-	} else {
+	default:
 		value := ""
 		if v := c.file.Pkg.Info.Types[args[reason]].Value; v != nil && v.Kind() == constant.String {
 			value = constant.StringVal(v)
@@ -1110,7 +1111,7 @@ func (pl *planner) bridge(f *flow) {
 	to := f.dst.fixed
 	if to == "" {
 		if d, ok := pl.root(f.dst); ok && len(pl.left[d]) > 0 {
-			to = pl.left[d][0].Text
+			to = pl.first(pl.left[d]).Text
 		}
 	}
 	pl.note(f.expr.Pos(), "types", Moved, "compat.NewRecorder adapts the recorder to code that stays: %s", to)
@@ -1119,13 +1120,18 @@ func (pl *planner) bridge(f *flow) {
 func (pl *planner) whyLeft(r ref) string {
 	if n, ok := pl.root(r); ok {
 		if rs := pl.left[n]; len(rs) > 0 {
-			return pl.reason(rs[0])
+			return pl.reason(pl.first(rs))
 		}
 	}
 	if r.fixed != "" {
 		return r.fixed + " determines the type"
 	}
 	return "unknown"
+}
+
+// first returns the first reason in the order of the files.
+func (pl *planner) first(rs []Reason) Reason {
+	return slices.MinFunc(rs, func(a, b Reason) int { return cmp.Or(pl.compare(a.Pos, b.Pos), strings.Compare(a.Text, b.Text)) })
 }
 
 func (pl *planner) reason(r Reason) string {

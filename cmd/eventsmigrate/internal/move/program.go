@@ -50,7 +50,6 @@ type File struct {
 	Skip    string // the reason not to edit it, if any
 	Outside bool   // its package is not among the patterns: it changes only with the others
 	offset  int    // of the base of the file
-	imports map[string]*ast.ImportSpec
 }
 
 // node is a place in the source that has a legacy type: the name of a variable, of a

@@ -10,8 +10,7 @@ import (
 
 // candidate is an object that the arguments of a message name.
 type candidate struct {
-	expr  string // "" if there is none
-	named string // the expression in the message
+	expr string // "" if there is none
 }
 
 // naming is a name of an object in an argument.
@@ -93,7 +92,7 @@ func (pl *planner) relatedOf(c *call, message int) candidate {
 	if failed(info, c, m.x) {
 		return candidate{}
 	}
-	return candidate{expr, expr}
+	return candidate{expr}
 }
 
 func isString(t types.Type) bool {
@@ -119,18 +118,19 @@ func nameIn(info *types.Info, a ast.Expr) (naming, bool) {
 		}
 		return naming{x: x}, true
 	case *ast.CallExpr:
-		switch fun := ast.Unparen(e.Fun).(type) {
-		case *ast.SelectorExpr:
-			if fun.Sel.Name == "GetName" && len(e.Args) == 0 {
-				return naming{x: fun.X}, true
-			}
-			if f, ok := info.Uses[fun.Sel].(*types.Func); ok && len(e.Args) == 1 {
-				switch f.FullName() {
-				case klogPath + ".KObj":
-					return naming{x: e.Args[0], nilable: true}, true
-				case "sigs.k8s.io/controller-runtime/pkg/client.ObjectKeyFromObject":
-					return naming{x: e.Args[0]}, true
-				}
+		fun, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+		if !ok {
+			return naming{}, false
+		}
+		if fun.Sel.Name == "GetName" && len(e.Args) == 0 {
+			return naming{x: fun.X}, true
+		}
+		if f, ok := info.Uses[fun.Sel].(*types.Func); ok && len(e.Args) == 1 {
+			switch f.FullName() {
+			case klogPath + ".KObj":
+				return naming{x: e.Args[0], nilable: true}, true
+			case "sigs.k8s.io/controller-runtime/pkg/client.ObjectKeyFromObject":
+				return naming{x: e.Args[0]}, true
 			}
 		}
 	}
@@ -359,16 +359,11 @@ func straight(s ast.Stmt) bool {
 }
 
 func guards(info *types.Info, cond ast.Expr, o types.Object) bool {
-	switch e := ast.Unparen(cond).(type) {
-	case *ast.BinaryExpr:
-		if e.Op == token.LAND {
-			return guards(info, e.X, o) || guards(info, e.Y, o)
-		}
-		if e.Op == token.NEQ && info.Types[e.Y].IsNil() {
-			return rootOf(info, e.X) == o
-		}
+	e, ok := ast.Unparen(cond).(*ast.BinaryExpr)
+	if ok && e.Op == token.LAND {
+		return guards(info, e.X, o) || guards(info, e.Y, o)
 	}
-	return false
+	return ok && e.Op == token.NEQ && info.Types[e.Y].IsNil() && rootOf(info, e.X) == o
 }
 
 func assigns(info *types.Info, n ast.Node, o types.Object) (found bool) {

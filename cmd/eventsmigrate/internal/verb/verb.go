@@ -130,10 +130,9 @@ var forms = conjugate()
 func conjugate() map[string]string {
 	forms := map[string]string{}
 	for _, v := range verbs {
-		stem := v
 		switch {
 		case strings.HasSuffix(v, "e") && !strings.HasSuffix(v, "ee"):
-			stem = v[:len(v)-1]
+			stem := v[:len(v)-1]
 			forms[v+"d"], forms[stem+"ing"] = v, v
 		case strings.HasSuffix(v, "y") && !strings.ContainsRune("aeiou", rune(v[len(v)-2])):
 			forms[v[:len(v)-1]+"ied"], forms[v+"ing"], forms[v[:len(v)-1]+"ies"] = v, v, v
