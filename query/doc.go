@@ -93,6 +93,6 @@
 //     the latest version.
 //   - If a cluster is restored from a backup, versions start over, and a watch can miss
 //     Events until its connection ends and the server rejects the version.
-//   - Fake clientsets do not select by field, and return no versions, so [Reader.Watch]
-//     does not work with them.
+//   - Fake clientsets do not select by field. Before client-go v0.36 they return no
+//     resourceVersion, so [Reader.Watch] rejects them.
 package query

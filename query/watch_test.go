@@ -13,9 +13,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -221,8 +223,12 @@ func TestWatchErrors(t *testing.T) {
 		_, err, _ := w.next()
 		require.ErrorContains(t, err, "query: label selector")
 	})
-	t.Run("fake clientset", func(t *testing.T) {
-		w := startWatch(t, NewReader(fake.NewClientset(), Options{}), Query{})
+	t.Run("list without version", func(t *testing.T) {
+		clients := fake.NewClientset()
+		clients.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, &eventsv1.EventList{}, nil
+		})
+		w := startWatch(t, NewReader(clients, Options{}), Query{})
 		w.expect("Synced")
 		_, err, _ := w.next()
 		require.ErrorContains(t, err, "query: cannot watch events in all namespaces: the server returned no resourceVersion")
