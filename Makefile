@@ -106,7 +106,6 @@ bin/matrix/%.mod: go.mod go.sum
 
 plugin: ## run the unit tests of kubectl series; make integration runs it on the real API server
 	cd cmd/kubectl-series && $(GO) vet ./... && $(GO) test $(RACE) ./...
-	cd cmd/kubectl-series && GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
 
 # Build the control plane first, because go test would not show the progress. Disable
 # cgo as the tests do, or it compiles twice. The guards of the benchmarks do not work
