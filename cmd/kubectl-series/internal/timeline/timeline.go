@@ -162,11 +162,12 @@ func (t *Timeline) ticks(n int) []Tick {
 			break
 		}
 	}
-	for span > time.Duration(n)*step {
+	for span/time.Duration(n) > step { // not span > n*step, which can overflow
 		step *= 2
 	}
 	var ticks []Tick
-	for at := t.From.Truncate(step); !at.After(t.To); at = at.Add(step) {
+	end := t.From.Add(span) // To, unless the axis is longer than the longest duration
+	for at := t.From.Truncate(step); !at.After(end); at = at.Add(step) {
 		if !at.Before(t.From) {
 			ticks = append(ticks, Tick{At: t.position(at), Label: at.Format(t.format(step))})
 		}
@@ -177,6 +178,8 @@ func (t *Timeline) ticks(n int) []Tick {
 // format returns the format of times that are step apart.
 func (t *Timeline) format(step time.Duration) string {
 	switch {
+	case step >= 100*day:
+		return "Jan 2006"
 	case step >= day:
 		return "Jan 2"
 	case step < time.Minute:

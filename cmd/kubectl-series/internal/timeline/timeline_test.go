@@ -176,6 +176,12 @@ func TestScale(t *testing.T) {
 			items: []*query.Item{at(time.Minute, -time.Minute, series.Ongoing)},
 			span:  "2026-11-22 07:41:10 to 07:43:10 UTC (2m)", end: 0.5, ticks: []string{"07:41:30", "07:42:00", "07:42:30", "07:43:00"},
 		},
+		"longer than the longest time.Duration": {
+			items: []*query.Item{query.FromEvent(&eventsv1.Event{
+				DeprecatedFirstTimestamp: metav1.NewTime(time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)), DeprecatedLastTimestamp: metav1.NewTime(now), DeprecatedCount: 2,
+			}, now)},
+			span: "1601-01-01 00:00:00 to 2026-11-22 07:42:10 UTC (292y)", end: 1, ticks: []string{"Jul 1649", "Jan 1728", "Jul 1806", "Jan 1885"},
+		},
 		"nothing": {span: "2026-11-22 07:42:10 to 07:42:20 UTC (10s)", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"}},
 		"no time": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, now), at(time.Minute, 0, series.Ongoing)},
