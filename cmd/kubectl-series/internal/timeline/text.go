@@ -106,7 +106,7 @@ func (t *Timeline) axis(width int) string {
 	if t.To.Equal(t.Now) {
 		end = "now"
 	}
-	axis := []rune(text.Pad(begin, width-len(end)) + end)
+	axis := []rune(text.Pad(begin, max(width-len(end), len(begin)+1)) + end)
 	for _, tick := range t.Ticks {
 		at, label := column(tick.At, width), []rune(tick.Label)
 		around := axis[max(at-2, 0):min(at+len(label)+2, len(axis))]

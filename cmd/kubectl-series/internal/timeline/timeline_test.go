@@ -137,6 +137,11 @@ func TestTextFitsAnyTerminal(t *testing.T) {
 	}
 }
 
+func TestAxisSeparatesItsEnds(t *testing.T) {
+	quiet := event{kind: "Normal", state: series.Finished, count: 5, from: 50 * time.Second, to: 40 * time.Second}
+	assert.Equal(t, "07:41:20 07:41:30", New(Options{Items: []*query.Item{quiet.item()}, Now: now}).axis(narrowBars))
+}
+
 func TestScale(t *testing.T) {
 	at := func(first, last time.Duration, state series.State) *query.Item {
 		e := event{kind: "Normal", from: first, to: last, state: state}
