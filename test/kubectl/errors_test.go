@@ -43,6 +43,7 @@ func TestErrors(t *testing.T) {
 		{"", "--as jane", []string{`missing permission "list events.events.k8s.io"`, "default"}},
 		{"", "-A --as jane", []string{`missing permission "list events.events.k8s.io" in all namespaces`}},
 		{"", "pod/web-0 --as jane", []string{`missing permission "list events.events.k8s.io"`}},
+		{"", "backup/nightly -n shop --as jane", []string{`missing permission "list events.events.k8s.io" in the namespace shop`}},
 		{"", "-w --as jane", []string{`missing permission "list events.events.k8s.io"`}},
 		{"", "timeline pod/web-0 --as jane", []string{`missing permission "list events.events.k8s.io"`}},
 		{"", "top --as jane", []string{`missing permission "list events.events.k8s.io"`}},

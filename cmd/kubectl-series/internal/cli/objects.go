@@ -108,10 +108,10 @@ func (e *environment) kind(ctx context.Context, name, namespace string) (query.O
 	switch {
 	case found != nil:
 		return query.Object{APIVersion: found.APIVersion, Kind: found.Kind, ClusterScoped: found.Namespace == ""}, nil
-	case meta.IsNoMatchError(err):
-		return query.Object{}, fmt.Errorf("unknown kind %q: neither the resources of the server (kubectl api-resources) nor its Events have it", name)
 	case listErr != nil:
 		return query.Object{}, listErr
+	case meta.IsNoMatchError(err):
+		return query.Object{}, fmt.Errorf("unknown kind %q: neither the resources of the server (kubectl api-resources) nor its Events have it", name)
 	default:
 		return query.Object{Kind: name}, nil
 	}
@@ -158,7 +158,7 @@ func (e *environment) kindOfEvents(ctx context.Context, name, namespace string) 
 	}
 	var q query.Query
 	if namespace != "" {
-		q.Namespaces = []string{namespace, metav1.NamespaceDefault, metav1.NamespaceSystem}
+		q.Namespaces = []string{metav1.NamespaceSystem, metav1.NamespaceDefault, namespace} // an error names the last one
 	}
 	for item, err := range reader.List(ctx, q) {
 		if err != nil {
