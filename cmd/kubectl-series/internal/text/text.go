@@ -167,9 +167,9 @@ func Plural(n int, thing string) string {
 }
 
 // Object formats a reference as Kind/name, or as namespace/Kind/name if the object is in
-// another namespace than the given one. It returns [None] for the zero Reference.
+// another namespace than the given one. It returns [None] for a reference without both.
 func Object(ref series.Reference, namespace string) string {
-	if ref.IsZero() {
+	if ref.Kind == "" && ref.Name == "" {
 		return None
 	}
 	s := ref.Kind + "/" + ref.Name

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 func TestText(t *testing.T) {
@@ -36,6 +38,9 @@ func TestText(t *testing.T) {
 		{Rate(1.0 / 3600), "1/h"},
 		{Rate(1.0 / 7200), "12/d"},
 		{Rate(1e-6), "0.1/d"},
+		{Object(series.Reference{Kind: "Pod", Namespace: "shop", Name: "a"}, "shop"), "Pod/a"},
+		{Object(series.Reference{Kind: "Pod", Namespace: "shop", Name: "a"}, "default"), "shop/Pod/a"},
+		{Object(series.Reference{APIVersion: "v1", Namespace: "shop"}, "default"), "-"},
 		{Count(0), "0"},
 		{Count(-999), "-999"},
 		{Count(-123456), "-123,456"},
