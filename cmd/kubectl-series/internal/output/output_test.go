@@ -79,6 +79,7 @@ func TestLists(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for format, want := range map[string]string{
 		"xml":                               `output format "xml": want one of wide, json, yaml`,
+		"json=.items":                       `output format "json=.items": want one of wide, json, yaml`,
 		"jsonpath":                          `output format "jsonpath": want jsonpath=…`,
 		"jsonpath={.x":                      "unclosed action",
 		"custom-columns=NAME":               `custom column "NAME": want HEADER:JSONPATH`,

@@ -47,9 +47,9 @@ type Options struct {
 // New returns the printer of a format. The error says what is wrong and which formats are
 // valid.
 func New(format string, o Options) (*Printer, error) {
-	name, argument, _ := strings.Cut(format, "=")
+	name, argument, hasArgument := strings.Cut(format, "=")
 	p := &Printer{format: name, headers: !o.NoHeaders}
-	if !slices.Contains(Formats(), name) && !slices.Contains(Formats(), name+"=") {
+	if (hasArgument || !slices.Contains(Formats(), name)) && !slices.Contains(Formats(), name+"=") {
 		return nil, fmt.Errorf("output format %q: want one of %s", format, strings.Join(append(o.Others, Formats()...), ", "))
 	}
 	if slices.Contains(Formats(), name+"=") && argument == "" {
