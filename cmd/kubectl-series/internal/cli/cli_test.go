@@ -65,6 +65,17 @@ func TestParseTargets(t *testing.T) {
 	}
 }
 
+func TestParseSorter(t *testing.T) {
+	for _, value := range []string{"last", "LAST", ".count", "{.count}", "metadata.name"} {
+		_, err := parseSorter(value)
+		assert.NoError(t, err, value)
+	}
+	for _, value := range []string{"", "age", "{", ".x["} {
+		_, err := parseSorter(value)
+		assert.ErrorContains(t, err, "--sort-by", value)
+	}
+}
+
 func TestEventName(t *testing.T) {
 	for arg, want := range map[string]string{"a.17": "a.17", "event/a.17": "a.17", "events.events.k8s.io/a": "a", "ev/a": "a"} {
 		got, err := eventName(arg)

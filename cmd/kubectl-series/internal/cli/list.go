@@ -163,12 +163,12 @@ type sorter func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*quer
 
 // parseSorter returns the sorter of the flag --sort-by.
 func parseSorter(value string) (sorter, error) {
-	if slices.Contains(orders(), value) {
+	if order := strings.ToLower(value); slices.Contains(orders(), order) { // in any case, as the columns are
 		return func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error] {
-			return query.Sort(items, query.Order(value), limit)
+			return query.Sort(items, query.Order(order), limit)
 		}, nil
 	}
-	if !strings.HasPrefix(value, ".") && !strings.HasPrefix(value, "{") {
+	if !strings.Contains(value, ".") && !strings.HasPrefix(value, "{") {
 		return nil, fmt.Errorf("--sort-by %q: want one of %s, or a JSONPath expression such as .metadata.creationTimestamp", value, strings.Join(orders(), ", "))
 	}
 	path, err := output.ParsePath(value)
