@@ -20,7 +20,7 @@ func (l *list) columns() []table.Column {
 	}
 	columns = append(columns,
 		table.Column{Name: "STATE"},
-		table.Column{Name: "LAST"},
+		table.Column{Name: "LAST", Omit: 4},
 		table.Column{Name: "COUNT", Right: true},
 		table.Column{Name: "RATE", Right: true, Omit: 2},
 		table.Column{Name: "TYPE", Omit: 3},
@@ -31,7 +31,7 @@ func (l *list) columns() []table.Column {
 	if l.wide {
 		columns = append(columns, table.Column{Name: "FIRST"}, table.Column{Name: "CONTROLLER"}, table.Column{Name: "ACTION"}, table.Column{Name: "EVENT"})
 	}
-	return append(columns, table.Column{Name: "NOTE", Min: 16})
+	return append(columns, table.Column{Name: "NOTE", Min: 16, Omit: 5})
 }
 
 // row returns the cells of a series.

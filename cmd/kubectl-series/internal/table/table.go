@@ -77,14 +77,31 @@ func Fit(columns []Column, rows [][]Cell, t terminal.Terminal) *Layout {
 		})
 		l.shown = slices.DeleteFunc(l.shown, func(i int) bool { return i == first })
 	}
-	for l.width(l.natural) > t.Width {
-		widest := slices.MaxFunc(l.shown, func(a, b int) int { return cmp.Compare(l.spare(a), l.spare(b)) })
-		if l.spare(widest) == 0 {
-			break
+	l.shrink(func(i int) int { return columns[i].Min })
+	l.shrink(func(i int) int { return min(columns[i].Min, tiny) })
+	return l
+}
+
+// tiny is the width down to which columns shrink in a terminal that is too narrow for
+// those that cannot be omitted.
+const tiny = 6
+
+// shrink truncates the widest columns until they fit, but none below the given width.
+// Columns without one keep theirs.
+func (l *Layout) shrink(limit func(int) int) {
+	spare := func(i int) int {
+		if limit(i) == 0 || l.widths[i] <= limit(i) {
+			return 0
+		}
+		return l.widths[i]
+	}
+	for l.width(l.natural) > l.terminal.Width {
+		widest := slices.MaxFunc(l.shown, func(a, b int) int { return cmp.Compare(spare(a), spare(b)) })
+		if spare(widest) == 0 {
+			return
 		}
 		l.widths[widest]--
 	}
-	return l
 }
 
 func rank(b bool) int {
@@ -101,14 +118,6 @@ func (l *Layout) least(i int) int {
 		return l.widths[i]
 	}
 	return min(l.columns[i].Min, l.widths[i])
-}
-
-// spare returns the width of a column if it can lose some, or 0.
-func (l *Layout) spare(i int) int {
-	if l.widths[i] <= l.least(i) {
-		return 0
-	}
-	return l.widths[i]
 }
 
 // width returns the width of a line if each column has the given width.

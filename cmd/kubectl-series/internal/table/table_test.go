@@ -69,6 +69,14 @@ func TestEmptyColumnsAreOmittedFirst(t *testing.T) {
 	assert.False(t, layout.Shows("EMPTY"))
 }
 
+// TestNarrowTerminalShowsAllThatIsNotOmitted shows a part of each column instead of the
+// first ones only.
+func TestNarrowTerminalShowsAllThatIsNotOmitted(t *testing.T) {
+	layout := Fit([]Column{{Name: "STATE"}, {Name: "REASON", Min: 16}, {Name: "OBJECT", Min: 18}},
+		[][]Cell{{{Text: "Ongoing"}, {Text: "FailedScheduling"}, {Text: "Pod/analytics-0"}}}, terminal.Terminal{Width: 28})
+	assert.Equal(t, "STATE    REASON    OBJECT\n", layout.Header())
+}
+
 func TestLinesFitAnyTerminal(t *testing.T) {
 	for width := 1; width < 120; width++ {
 		for line := range strings.Lines(format(terminal.Terminal{Width: width})) {
