@@ -32,8 +32,8 @@ func (f *filters) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.actions, "action", nil, "Select series with one of these actions")
 	flags.StringSliceVar(&f.types, "type", nil, "Select series with one of these types: Normal, Warning")
 	flags.StringSliceVar(&f.states, "state", nil, "Select series with one of these states: "+strings.Join(stateNames(), ", "))
-	flags.StringVar(&f.since, "since", "", "Select series that occurred since then: a duration such as 1h, or a time (RFC 3339)")
-	flags.StringVar(&f.until, "until", "", "Select series that began until then: a duration such as 1h ago, or a time (RFC 3339)")
+	flags.StringVar(&f.since, "since", "", "Select series that occurred since then: how long ago, such as 1h, or a time (RFC 3339)")
+	flags.StringVar(&f.until, "until", "", "Select series that began until then: how long ago, such as 1h, or a time (RFC 3339)")
 	flags.StringVarP(&f.labelSelector, "selector", "l", "", "Selector (label query) to filter Events on")
 	flags.StringVar(&f.fieldSelector, "field-selector", "", "Selector (field query) to filter Events on, such as regarding.kind=Pod")
 }
