@@ -108,7 +108,7 @@ func TestEndedSeriesAreNotListed(t *testing.T) {
 			first.emit(pod)
 			first.emit(pod)
 		}
-		time.Sleep(finishAfter)
+		time.Sleep(finishAfter + time.Second)
 		first.emit(3) // a singleton
 		first.emit(4)
 		first.emit(4)
