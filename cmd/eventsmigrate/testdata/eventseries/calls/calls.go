@@ -47,9 +47,9 @@ func (c *controller) formats(pod *corev1.Pod, err error, message string, args ..
 func (c *controller) comments(pod *corev1.Pod) {
 	// before
 	c.recorder.Event( // behind the parenthesis
-		pod,                   // the object
+		pod,                    // the object
 		corev1.EventTypeNormal, /* the type */
-		"Pulled",              // the reason
+		"Pulled",               // the reason
 		// above the message
 		fmt.Sprintf(
 			"pulled %q", // the format

@@ -7,6 +7,6 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Mock is a recorder.
 type Mock struct{}
 
-func (*Mock) Event(runtime.Object, string, string, string)                                     {}
-func (*Mock) Eventf(runtime.Object, string, string, string, ...any)                            {}
+func (*Mock) Event(runtime.Object, string, string, string)                                      {}
+func (*Mock) Eventf(runtime.Object, string, string, string, ...any)                             {}
 func (*Mock) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {}

@@ -34,8 +34,8 @@ func Setup(mgr ctrl.Manager) []*Reconciler {
 	//nolint:staticcheck // the new recorder needs a role
 	third := mgr.GetEventRecorderFor("third")
 	return []*Reconciler{
-		{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorderFor("first")},                   //nolint:staticcheck // deprecated
-		{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorderFor("not a qualified name")},    // nolint:gosec,staticcheck
+		{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorderFor("first")},                //nolint:staticcheck // deprecated
+		{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorderFor("not a qualified name")}, // nolint:gosec,staticcheck
 		{Client: mgr.GetClient(), Recorder: third},
 	}
 }
