@@ -254,22 +254,6 @@ func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// compact makes etcd forget all versions but the present one.
-func compact(t *testing.T, clients kubernetes.Interface, etcdPort int) {
-	t.Helper()
-	list, err := clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{Limit: 1})
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/v3/kv/compaction", etcdPort),
-		strings.NewReader(`{"physical":true,"revision":`+list.ResourceVersion+`}`))
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode)
-}
-
 // TestQueryAcrossRestartsAndCompactions restarts the server during a watch, and compacts etcd while
 // the watch is interrupted and in the middle of a list.
 func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
@@ -327,16 +311,7 @@ func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
 	})
 	expect := func(want ...string) {
 		t.Helper()
-		var got []string
-		for range want {
-			select {
-			case change := <-changes:
-				got = append(got, change)
-			case <-time.After(patience):
-				require.Fail(t, "no change", "want %v, got %v", want, got)
-			}
-		}
-		require.Equal(t, want, got)
+		apiserver.Expect(t, changes, patience, want...)
 	}
 	expect("Added e0 1", "Added e1 1", "Added e2 1", "Added e3 1", "Added e4 1", "Synced <nil>")
 	write("e0", 2)
@@ -358,7 +333,7 @@ func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
 	remove("e3")
 	write("e3", 1) // another Event of the same name
 	write("e6", 1)
-	compact(t, clients, etcdPort)
+	apiserver.Compact(t, clients, etcdPort)
 	g.set(false)
 	expect("Modified e0 6", "Deleted e3 1", "Added e3 1", "Added e6 1", "Deleted e2 1")
 	write("e6", 2)
@@ -379,7 +354,7 @@ func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
 			remove("e5")
 			write("e00", 1) // would be on a page that was read
 			write("e7", 1)
-			compact(t, clients, etcdPort)
+			apiserver.Compact(t, clients, etcdPort)
 		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "e00" }) // the first page may end here

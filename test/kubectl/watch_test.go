@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,20 +42,6 @@ func grant(t *testing.T, clients kubernetes.Interface, namespace, user string, v
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-}
-
-// compact makes etcd forget all versions but the present one.
-func compact(t *testing.T, clients kubernetes.Interface, etcdPort int) {
-	t.Helper()
-	list, err := clients.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{Limit: 1})
-	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/v3/kv/compaction", etcdPort),
-		strings.NewReader(`{"physical":true,"revision":`+list.ResourceVersion+`}`))
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
 // TestWatchAcrossRestartAndCompaction requires each Event once, and its latest count.
@@ -107,16 +91,7 @@ func TestWatchAcrossRestartAndCompaction(t *testing.T) {
 	}()
 	expect := func(want ...string) {
 		t.Helper()
-		var got []string
-		for range want {
-			select {
-			case row := <-rows:
-				got = append(got, row)
-			case <-time.After(patience):
-				require.Fail(t, "no row", "want %v, got %v", want, got)
-			}
-		}
-		require.Equal(t, want, got)
+		apiserver.Expect(t, rows, patience, want...)
 	}
 	expect("a 1", "b 1")
 	add("c")
@@ -134,7 +109,7 @@ func TestWatchAcrossRestartAndCompaction(t *testing.T) {
 	repeat("a", 4)
 	repeat("a", 5)
 	add("e")
-	compact(t, clients, etcdPort)
+	apiserver.Compact(t, clients, etcdPort)
 	proxy.open()
 	expect("a 5", "e 1")
 	add("f")
