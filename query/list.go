@@ -179,8 +179,8 @@ func restartToken(err error) string {
 	return ""
 }
 
-// item returns an Event of a response as a series. The result shares no memory with the
-// response, which can be large.
+// item returns an Event of a response as a series. The result does not refer to the list
+// of the response, which can be large.
 func (r *Reader) item(q *Query, event *eventsv1.Event) *Item {
 	own := *event
 	own.SetGroupVersionKind(eventKind) // which Events in a list lack
