@@ -30,13 +30,16 @@ type top struct {
 }
 
 // topOrders are the values of --sort-by. The largest value comes first.
-var topOrders = map[string]func(g *query.Group) float64{
-	"occurrences": func(g *query.Group) float64 { return float64(g.Occurrences) },
-	"rate":        (*query.Group).Rate,
-	"events":      func(g *query.Group) float64 { return float64(g.Events) },
-	"ongoing":     func(g *query.Group) float64 { return float64(g.Ongoing) },
-	"loops":       (*query.Group).LoopShare,
-	"last":        func(g *query.Group) float64 { return float64(g.Last.UnixMicro()) },
+var topOrders = []struct {
+	name  string
+	value func(g *query.Group) float64
+}{
+	{"occurrences", func(g *query.Group) float64 { return float64(g.Occurrences) }},
+	{"rate", (*query.Group).Rate},
+	{"events", func(g *query.Group) float64 { return float64(g.Events) }},
+	{"ongoing", func(g *query.Group) float64 { return float64(g.Ongoing) }},
+	{"loops", (*query.Group).LoopShare},
+	{"last", func(g *query.Group) float64 { return float64(g.Last.UnixMicro()) }},
 }
 
 func newTop(e *environment) *cobra.Command {
@@ -80,7 +83,11 @@ controller.`,
 }
 
 func topOrderNames() []string {
-	return []string{"occurrences", "rate", "events", "ongoing", "loops", "last"}
+	var names []string
+	for _, order := range topOrders {
+		names = append(names, order.name)
+	}
+	return names
 }
 
 // dimensionNames returns the names of the dimensions with a suffix.
@@ -106,8 +113,8 @@ func (t *top) run(ctx context.Context, by []string) error {
 			dimensions = append(dimensions, d)
 		}
 	}
-	value, ok := topOrders[t.sortBy]
-	if !ok {
+	order := slices.Index(topOrderNames(), t.sortBy)
+	if order < 0 {
 		return fmt.Errorf("--sort-by %q: want one of %s", t.sortBy, strings.Join(topOrderNames(), ", "))
 	}
 	if t.limit < 0 {
@@ -129,6 +136,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 	if err != nil {
 		return err
 	}
+	value := topOrders[order].value
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(value(&b), value(&a)) })
 	omitted := 0
 	if t.limit > 0 && len(groups) > t.limit {
