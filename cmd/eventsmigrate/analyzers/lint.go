@@ -140,7 +140,7 @@ func (l *linter) isMessage(e ast.Expr) (found bool) {
 func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 	note := call.Args[s.Note]
 	last := len(call.Args) - 1
-	if inner := l.sprintf(note); inner != nil && s.Format && last == s.Note {
+	if inner := move.Sprintf(l.TypesInfo, note); inner != nil && s.Format && last == s.Note {
 		l.unwrap(note, inner)
 		return
 	}
@@ -156,7 +156,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 		return
 	}
 	if s.Format && last == s.Note+1 && l.text(note) == "%s" {
-		if inner := l.sprintf(call.Args[last]); inner != nil {
+		if inner := move.Sprintf(l.TypesInfo, call.Args[last]); inner != nil {
 			d := analysis.Diagnostic{Pos: note.Pos(), End: call.Args[last].End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 			if l.TypesInfo.Types[inner.Args[0]].Value != nil {
 				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
@@ -166,7 +166,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 			l.Report(d)
 		}
 	}
-	if !s.Format && l.sprintf(note) != nil {
+	if !s.Format && move.Sprintf(l.TypesInfo, note) != nil {
 		l.Report(analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "Sprintf builds the message: use Eventf"})
 	}
 }
@@ -189,17 +189,6 @@ func endOfArgs(call *ast.CallExpr) token.Pos {
 	return call.Args[len(call.Args)-1].End()
 }
 
-func (l *linter) sprintf(e ast.Expr) *ast.CallExpr {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return nil
-	}
-	if f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func); ok && f.FullName() == "fmt.Sprintf" {
-		return call
-	}
-	return nil
-}
-
 // broadcasters reports local variables and fields that nobody shuts down, unless other
 // code receives them.
 func (l *linter) broadcasters() {
@@ -217,7 +206,7 @@ func (l *linter) broadcasters() {
 			case *ast.AssignStmt:
 				for i, r := range n.Rhs {
 					if len(n.Lhs) == len(n.Rhs) && l.newBroadcaster(r) {
-						if o := l.object(n.Lhs[i]); o != nil {
+						if o := move.ObjectOf(l.TypesInfo, n.Lhs[i]); o != nil {
 							made[o] = &place{pos: r.Pos()}
 						}
 					}
@@ -285,7 +274,7 @@ func (l *linter) broadcasters() {
 						return true
 					}
 					if i < len(p.Rhs) && p.Rhs[i] == e {
-						if v, ok := l.object(left).(*types.Var); ok && v.IsField() && v.Pkg() == l.Pkg && !v.Exported() {
+						if v, ok := move.ObjectOf(l.TypesInfo, left).(*types.Var); ok && v.IsField() && v.Pkg() == l.Pkg && !v.Exported() {
 							alias[o] = v
 							return true
 						}
@@ -308,19 +297,6 @@ func (l *linter) broadcasters() {
 		}
 		l.Report(analysis.Diagnostic{Pos: m.pos, Category: "shutdown", Message: "nothing shuts down the broadcaster: Shutdown writes the last events"})
 	}
-}
-
-func (l *linter) object(e ast.Expr) types.Object {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		if o := l.TypesInfo.Defs[e]; o != nil {
-			return o
-		}
-		return l.TypesInfo.Uses[e]
-	case *ast.SelectorExpr:
-		return l.TypesInfo.Uses[e.Sel]
-	}
-	return nil
 }
 
 func (l *linter) use(e ast.Expr) types.Object {

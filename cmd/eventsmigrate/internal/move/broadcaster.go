@@ -255,7 +255,7 @@ func assigned(info *types.Info, fun *ast.FuncDecl, v *types.Var) ast.Expr {
 			}
 		case *ast.AssignStmt:
 			for i, l := range n.Lhs {
-				if objectOf(info, l) == v {
+				if ObjectOf(info, l) == v {
 					if len(n.Lhs) == len(n.Rhs) {
 						found = append(found, n.Rhs[i])
 					} else {
@@ -278,8 +278,8 @@ func assigned(info *types.Info, fun *ast.FuncDecl, v *types.Var) ast.Expr {
 	return found[0]
 }
 
-// objectOf returns the object of an identifier or of the field that a selector selects.
-func objectOf(info *types.Info, e ast.Expr) types.Object {
+// ObjectOf returns the object of an identifier or of the field that a selector selects.
+func ObjectOf(info *types.Info, e ast.Expr) types.Object {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		if o := info.Defs[e]; o != nil {
@@ -366,7 +366,7 @@ func (pl *planner) broadcasters() {
 func (pl *planner) droppedOptions(c *constructor) {
 	for _, a := range c.call.Args {
 		if call, ok := ast.Unparen(a).(*ast.CallExpr); ok {
-			if o := objectOf(c.file.Pkg.Info, call.Fun); o != nil && o.Name() == "WithContext" {
+			if o := ObjectOf(c.file.Pkg.Info, call.Fun); o != nil && o.Name() == "WithContext" {
 				continue // StartRecordingToSinkWithContext has it
 			}
 		}

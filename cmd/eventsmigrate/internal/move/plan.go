@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/types/typeutil"
+
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/verb"
 )
@@ -808,21 +810,22 @@ func literals(e ast.Expr) (list []*ast.BasicLit, ok bool) {
 	return nil, false
 }
 
-// sprintf returns a call of fmt.Sprintf with a constant format, or nil.
-func sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
+// Sprintf returns e as a call of fmt.Sprintf with arguments, or nil.
+func Sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok || len(call.Args) == 0 {
 		return nil
 	}
-	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	var id *ast.Ident
-	if ok {
-		id = sel.Sel
-	} else if id, ok = ast.Unparen(call.Fun).(*ast.Ident); !ok {
-		return nil
+	if f, ok := typeutil.Callee(info, call).(*types.Func); ok && f.FullName() == "fmt.Sprintf" {
+		return call
 	}
-	f, ok := info.Uses[id].(*types.Func)
-	if !ok || f.FullName() != "fmt.Sprintf" {
+	return nil
+}
+
+// sprintf is [Sprintf] with a constant format.
+func sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
+	call := Sprintf(info, e)
+	if call == nil {
 		return nil
 	}
 	if info.Types[call.Args[0]].Value == nil {

@@ -164,7 +164,7 @@ func rootOf(info *types.Info, e ast.Expr) types.Object {
 	case *ast.IndexExpr:
 		return rootOf(info, e.X)
 	}
-	return objectOf(info, e)
+	return ObjectOf(info, e)
 }
 
 func rootText(e ast.Expr) string {
@@ -196,7 +196,7 @@ func (pl *planner) origins(info *types.Info, fun *ast.FuncDecl, e ast.Expr) map[
 				// The object is an argument or the receiver: DeepCopy, GetReference, Update.
 				return true
 			case *ast.Ident:
-				if v, ok := objectOf(info, n).(*types.Var); ok && !v.IsField() {
+				if v, ok := ObjectOf(info, n).(*types.Var); ok && !v.IsField() {
 					add(info, fun, found, v, depth, visit)
 				}
 			}
@@ -223,7 +223,7 @@ func add(info *types.Info, fun *ast.FuncDecl, found map[types.Object]bool, v *ty
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for i, l := range n.Lhs {
-				if objectOf(info, l) == v {
+				if ObjectOf(info, l) == v {
 					if len(n.Lhs) == len(n.Rhs) {
 						visit(n.Rhs[i], depth+1)
 					} else {
@@ -272,7 +272,7 @@ func overlap(regarding, other map[types.Object]bool, o types.Object, t types.Typ
 		return true
 	}
 	for v := range other {
-		if regarding[v] && v != o && sameObjectType(v.Type(), o.Type()) {
+		if regarding[v] && v != o && sameType(v.Type(), o.Type()) {
 			return true
 		}
 	}
@@ -289,8 +289,6 @@ func distinct(a, b types.Type) bool {
 	}
 	return !sameType(a, b)
 }
-
-func sameObjectType(a, b types.Type) bool { return sameType(a, b) }
 
 // maybeCopy reports whether names such as oldPod and newPod denote states of one object.
 func maybeCopy(a, b string) bool {
@@ -370,7 +368,7 @@ func assigns(info *types.Info, n ast.Node, o types.Object) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok {
 			for _, l := range a.Lhs {
-				if objectOf(info, l) == o {
+				if ObjectOf(info, l) == o {
 					found = true
 				}
 			}
@@ -449,7 +447,7 @@ func together(info *types.Info, fun *ast.FuncDecl, pos token.Pos, x, err types.O
 	ast.Inspect(fun, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && a.Pos() < pos {
 			for _, l := range a.Lhs {
-				if objectOf(info, l) == err && (last == nil || a.Pos() > last.Pos()) {
+				if ObjectOf(info, l) == err && (last == nil || a.Pos() > last.Pos()) {
 					last = a
 				}
 			}
@@ -459,7 +457,7 @@ func together(info *types.Info, fun *ast.FuncDecl, pos token.Pos, x, err types.O
 	if last == nil {
 		return false
 	}
-	if slices.ContainsFunc(last.Lhs, func(l ast.Expr) bool { return objectOf(info, l) == x }) {
+	if slices.ContainsFunc(last.Lhs, func(l ast.Expr) bool { return ObjectOf(info, l) == x }) {
 		return true
 	}
 	call, ok := ast.Unparen(last.Rhs[0]).(*ast.CallExpr)

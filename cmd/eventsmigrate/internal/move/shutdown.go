@@ -53,7 +53,7 @@ func (pl *planner) deferAtConstructor(c *constructor, set node) bool {
 	if body == nil || !slices.Contains(body.List, ast.Stmt(assign)) {
 		return false
 	}
-	o := objectOf(c.file.Pkg.Info, id)
+	o := ObjectOf(c.file.Pkg.Info, id)
 	if v, ok := o.(*types.Var); !ok || v.Parent() == c.file.Pkg.Types.Scope() || v.IsField() {
 		return false
 	}
@@ -209,7 +209,7 @@ func exits(info *types.Info, body *ast.BlockStmt, after token.Pos) (found *ast.C
 			return false
 		}
 		if c, ok := n.(*ast.CallExpr); ok && c.Pos() > after {
-			if f, ok := objectOf(info, c.Fun).(*types.Func); ok {
+			if f, ok := ObjectOf(info, c.Fun).(*types.Func); ok {
 				switch f.FullName() {
 				case "os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", klogPath + ".Fatal", klogPath + ".Fatalf", klogPath + ".Exit", klogPath + ".Exitf",
 					klogPath + ".FlushAndExit":
