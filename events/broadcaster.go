@@ -40,6 +40,7 @@ type Broadcaster struct {
 	clock   clock.WithTicker
 
 	tracker  *tracker.Tracker
+	epoch    time.Time // of the tracker
 	watchers watchers
 	counters counters
 	logLimit logLimit
@@ -75,6 +76,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	}
 	b.clock = b.opts.Clock
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
+	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
 	b.dropLog = dropLog{held: make(chan struct{}, 1), waiting: make(map[tracker.DropReason]*losses)}
 	return b

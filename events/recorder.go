@@ -76,7 +76,6 @@ func (r *recorder) log() klog.Logger {
 // record emits an event that happened at the given time; zero: now.
 func (r *recorder) record(at time.Time, regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
 	b := r.broadcaster
-	now := b.clock.Now()
 	key := series.Key{ReportingController: r.identity.controller}
 	if b.opts.Scope == SameInstance {
 		key.ReportingInstance = r.identity.instance
@@ -106,13 +105,14 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 
 	// The hot path: an ongoing series, no watcher, and nothing to keep.
 	watched := b.watchers.count.Load() > 0
-	entry, counted, wantNote := b.tracker.Count(&key, now)
+	elapsed := b.clock.Since(b.epoch)
+	entry, counted, wantNote := b.tracker.Count(&key, elapsed)
 	if counted && !watched && !wantNote && formatted == "" && len(annotations) == 0 {
 		return
 	}
 
 	if !counted && sanitizeKey(&key) {
-		entry, counted, wantNote = b.tracker.Count(&key, now)
+		entry, counted, wantNote = b.tracker.Count(&key, elapsed)
 	}
 	if !counted {
 		// No request can be made for such a namespace, so it would be retried for ever.
@@ -137,6 +137,7 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	if r.distinctNotes == 0 && (!counted || watched || wantNote) {
 		occurrence.Note = formatNote(note, args)
 	}
+	now := b.clock.Now()
 	if counted {
 		b.tracker.Describe(entry, occurrence, now)
 	} else {

@@ -16,7 +16,7 @@ func BenchmarkCount(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				tr.Count(&keys[i], start)
+				tr.Count(&keys[i], tr.offset(start))
 				if i++; i == n {
 					i = 0
 				}
@@ -31,7 +31,7 @@ func BenchmarkCountParallel(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			k := keys[0]
 			for pb.Next() {
-				tr.Count(&k, start)
+				tr.Count(&k, tr.offset(start))
 			}
 		})
 	})
@@ -51,7 +51,7 @@ func BenchmarkCountParallel(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			k := apart[int(next.Add(1))%len(apart)]
 			for pb.Next() {
-				tr.Count(&k, start)
+				tr.Count(&k, tr.offset(start))
 			}
 		})
 	})
@@ -106,7 +106,7 @@ func BenchmarkObserveNewAmongHotSeries(b *testing.B) {
 		b.StopTimer()
 		now = now.Add(time.Microsecond)
 		for range 64 {
-			tr.Count(&keys[i*64%capacity], now)
+			tr.Count(&keys[i*64%capacity], tr.offset(now))
 		}
 		k := *testKey("b")
 		k.Regarding.Name = fmt.Sprint("pod-", i)

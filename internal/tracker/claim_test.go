@@ -85,7 +85,7 @@ func TestAdoptedCountSaturates(t *testing.T) {
 		tr, w := claimed(t, k, earlierEvent(k, count), Occurrence{}, Occurrence{})
 		assert.EqualValues(t, math.MaxInt32, w.Series.Count)
 		tr.Apply(w, Result{}, start)
-		_, counted, _ := tr.Count(k, start)
+		_, counted, _ := tr.Count(k, tr.offset(start))
 		assert.True(t, counted)
 		checkInvariants(t, tr, 1)
 	}
@@ -365,7 +365,7 @@ func TestSignpostIsRenewed(t *testing.T) {
 		assert.Equal(t, entryOf(tr, k).name()+" "+now.UTC().Format(time.RFC3339Nano), patched.Annotations[series.AnnotationSuccessor])
 		versions[patched.ResourceVersion] = true
 		tr.Apply(w, Result{Event: patched}, now)
-		tr.Count(k, now)
+		tr.Count(k, tr.offset(now))
 		beat(tr, entryOf(tr, k), now)
 		write(t, tr, now, Heartbeat)
 	}

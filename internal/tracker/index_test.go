@@ -102,7 +102,7 @@ func TestEqualHashes(t *testing.T) {
 	index.insert(other) // as if the hash of b were the same
 	tr.Observe(a, Occurrence{}, start)
 	tr.Observe(a, Occurrence{}, start)
-	e, counted, _ := tr.Count(a, start)
+	e, counted, _ := tr.Count(a, tr.offset(start))
 	require.True(t, counted)
 	assert.Equal(t, 3, e.counted())
 	assert.Equal(t, 7, other.counted())

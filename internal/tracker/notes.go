@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"hash/maphash"
 	"strings"
 	"time"
 
@@ -84,15 +83,3 @@ func (t *Tracker) keyOf(found *series.Series) series.Key {
 	key.Note = found.Note
 	return key
 }
-
-// nameHash returns the hash under which the tombstones know a key with the given
-// fastHash and note.
-func (t *Tracker) nameHash(hash uint64, note string) uint64 {
-	if note == "" {
-		return hash
-	}
-	return hash ^ maphash.String(t.seed, note)
-}
-
-// nameHashOf returns the nameHash of the key of e.
-func (t *Tracker) nameHashOf(e *Entry) uint64 { return t.nameHash(e.hash, e.key.note()) }

@@ -42,7 +42,7 @@ func (h *hammer) lose(drops []Drop) {
 
 func (h *hammer) emit(k *series.Key) {
 	now := h.now()
-	e, counted, wantNote := h.tracker.Count(k, now)
+	e, counted, wantNote := h.tracker.Count(k, h.tracker.offset(now))
 	switch {
 	case !counted:
 		h.lose(h.tracker.Observe(k, Occurrence{Note: "note"}, now))
@@ -216,7 +216,7 @@ func TestFlushWhileSeriesEnd(t *testing.T) {
 	for range 8 {
 		tr, keys := ongoingSeries(t, 2000)
 		for i := range keys {
-			tr.Count(&keys[i], start)
+			tr.Count(&keys[i], tr.offset(start))
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { tr.Advance(start.Add(tr.opts.FinishAfter)) })
@@ -239,7 +239,7 @@ func TestSealWhileCounting(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 3000 { // more than a counter has room for
-				if _, counted, _ := tr.Count(k, start); !counted {
+				if _, counted, _ := tr.Count(k, tr.offset(start)); !counted {
 					dropped.Add(int64(len(tr.Observe(k, Occurrence{}, start))))
 				}
 			}
@@ -274,7 +274,7 @@ func TestGoneWhileCounting(t *testing.T) {
 			for at.Load() < int64(i+1) {
 				runtime.Gosched()
 			}
-			if _, counted, _ := tr.Count(&keys[i], start); !counted {
+			if _, counted, _ := tr.Count(&keys[i], tr.offset(start)); !counted {
 				tr.Observe(&keys[i], Occurrence{}, start)
 			}
 		}

@@ -37,7 +37,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	e, sealed := s.entries.find(hash, &key), s.sealed != ""
 	s.mu.Unlock()
 	switch {
-	case sealed, t.tombstones.ended(t.nameHash(hash, key.Note)), t.tends(hash, &key, found.Name, e):
+	case sealed, t.tombstones.ended(t.nameHash(&key)), t.tends(hash, &key, found.Name, e):
 		return false, nil // it can be the one that has ended, as it was before
 	case what == dead && e != nil && e.concerns(found.Name):
 		return false, nil

@@ -129,6 +129,9 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	return s
 }
 
+// Epoch returns the time from which the tracker reckons. It never changes.
+func (t *Tracker) Epoch() time.Time { return t.epoch }
+
 func (t *Tracker) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
 
 func (t *Tracker) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
@@ -173,29 +176,46 @@ func (t *Tracker) another(hash uint64, k *series.Key, e *Entry, match func(*Entr
 	return false
 }
 
-// fastHash returns 64 bits that are the same for equal keys under the same seed.
-// Keys that differ in their Note alone have the same, so that they are found
+// fastHash returns the hash by which a key is found. Equal keys have the same under the
+// same seed, and so have keys that differ in nothing but their notes, which are found
 // together.
+//
+// Fields of which there are few combinations for one object are left out: the kinds of
+// the objects, the type of the event, and the instance.
 //
 // It hashes each string by itself, because a processor does several at a time.
 // maphash.Comparable of the whole chains them, and takes longer.
 func fastHash(seed maphash.Seed, k *series.Key) uint64 {
-	h := hashReference(seed, 0, &k.Regarding)
-	h = hashReference(seed, h, &k.Related)
-	h = mix(h, seed, k.Type)
+	h := mix(0, seed, k.Regarding.Namespace)
+	h = mix(h, seed, k.Regarding.Name)
+	h = mix(h, seed, string(k.Regarding.UID))
+	h = mix(h, seed, k.Regarding.FieldPath)
+	h = mix(h, seed, k.Related.Namespace)
+	h = mix(h, seed, k.Related.Name)
+	h = mix(h, seed, string(k.Related.UID))
 	h = mix(h, seed, k.Action)
 	h = mix(h, seed, k.Reason)
-	h = mix(h, seed, k.ReportingController)
-	return mix(h, seed, k.ReportingInstance)
+	return mix(h, seed, k.ReportingController)
 }
 
-func hashReference(seed maphash.Seed, h uint64, r *series.Reference) uint64 {
-	h = mix(h, seed, r.APIVersion)
-	h = mix(h, seed, r.Kind)
-	h = mix(h, seed, r.Namespace)
-	h = mix(h, seed, r.Name)
-	h = mix(h, seed, string(r.UID))
-	return mix(h, seed, r.FieldPath)
+// nameHash returns a hash of the whole key, by which the tombstones know it. It differs
+// if the names of the Events do.
+func (t *Tracker) nameHash(k *series.Key) uint64 {
+	h := fastHash(t.seed, k)
+	h = mix(h, t.seed, k.Regarding.APIVersion)
+	h = mix(h, t.seed, k.Regarding.Kind)
+	h = mix(h, t.seed, k.Related.APIVersion)
+	h = mix(h, t.seed, k.Related.Kind)
+	h = mix(h, t.seed, k.Related.FieldPath)
+	h = mix(h, t.seed, k.Type)
+	h = mix(h, t.seed, k.ReportingInstance)
+	return mix(h, t.seed, k.Note)
+}
+
+// nameHashOf returns the nameHash of the key of e.
+func (t *Tracker) nameHashOf(e *Entry) uint64 {
+	k := e.Key()
+	return t.nameHash(&k)
 }
 
 // mix adds the hash of s to h, the hash of the fields before. The factor, 2^64

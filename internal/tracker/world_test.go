@@ -481,7 +481,7 @@ func (w *world) see(key, note string, now time.Duration) string {
 	}
 	k, instance := w.key(key)
 	w.taken++
-	e, counted, wantNote := w.tracker.Count(k, start.Add(now))
+	e, counted, wantNote := w.tracker.Count(k, w.tracker.offset(start.Add(now)))
 	if !counted {
 		w.lose(w.tracker.Observe(k, Occurrence{Note: note, DistinctNotes: w.distinct, Instance: instance}, start.Add(now)))
 		return ""
