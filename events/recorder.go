@@ -83,17 +83,17 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 	key.Reason, key.Action = reasonAndAction(reason, action)
 	key.Type = eventtype
 	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {
-		key.Regarding, _ = r.references.of(regarding) // as far as it is known
+		_ = r.references.set(&key.Regarding, regarding) // as far as it is known
 		r.refuse(DropInvalidType, &key, eventtype, nil, note, args)
 		return
 	}
-	var err error
-	if key.Regarding, err = r.references.of(regarding); err != nil {
+	err := r.references.set(&key.Regarding, regarding)
+	if err != nil {
 		r.refuse(DropInvalidObject, &key, eventtype, err, note, args)
 		return
 	}
 	if related != nil {
-		if key.Related, err = r.references.of(related); err != nil {
+		if err := r.references.set(&key.Related, related); err != nil {
 			r.omit("its related object", &b.counters.relatedOmitted, err, &key)
 		}
 	}

@@ -85,7 +85,8 @@ func TestReferencesAreThoseOfClientGo(t *testing.T) {
 				// Before v0.35, client-go panics without a scheme.
 				want, wantErr := reference.GetReference(cmp.Or(scheme, runtime.NewScheme()), obj)
 				for range 2 { // the second time it is remembered
-					got, err := r.of(obj)
+					var got series.Reference
+					err := r.set(&got, obj)
 					if wantErr != nil {
 						require.Nil(t, scheme)
 						require.ErrorIs(t, err, errNoKind)
@@ -123,7 +124,8 @@ func TestInvalidReferences(t *testing.T) {
 		{"panics when asked its name", &grumpyName{widget{TypeMeta: widgetType}}, "panic: no name today"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ref, err := r.of(tt.obj)
+			ref := series.Reference{}
+			err := r.set(&ref, tt.obj)
 			require.ErrorContains(t, err, tt.want)
 			assert.Zero(t, ref, "half a reference is none")
 		})

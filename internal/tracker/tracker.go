@@ -190,7 +190,9 @@ func fastHash(seed maphash.Seed, k *series.Key) uint64 {
 	h = mix(h, seed, k.Regarding.Name)
 	h = mix(h, seed, string(k.Regarding.UID))
 	h = mix(h, seed, k.Regarding.FieldPath)
-	h = mix(h, seed, k.Related.Namespace)
+	if k.Related.Namespace != k.Regarding.Namespace {
+		h = mix(h, seed, k.Related.Namespace)
+	}
 	h = mix(h, seed, k.Related.Name)
 	h = mix(h, seed, string(k.Related.UID))
 	h = mix(h, seed, k.Action)
