@@ -48,7 +48,7 @@ type gate[T any] struct {
 
 	// Of the gate of a namespace:
 	key    Gate
-	parked Queue[T] // items that are ready but for the gate
+	parked lanes[T] // items that are ready but for the gate
 	index  int32    // in Schedule.probes
 }
 

@@ -36,10 +36,19 @@ func wakeOf(s *Schedule[*item], now time.Duration) (at time.Duration, ok bool) {
 func (w *world) add(namespace string, n int) (items []*item) {
 	for range n {
 		it := &item{key: Gate{namespace, "create"}}
-		w.Ready(it, w.now+time.Duration(w.Schedule.soft.Len()), false, w.now)
+		w.Ready(it, w.now+time.Duration(w.ready.Len()), false, w.now)
 		items = append(items, it)
 	}
 	return items
+}
+
+// Next is Schedule.Next. The item keeps the pass.
+func (w *world) Next(now time.Duration) (it *item, ok bool) {
+	it, p, ok := w.Schedule.Next(now)
+	if ok {
+		it.pass = p
+	}
+	return it, ok
 }
 
 // send puts all items in flight that can be.
@@ -53,7 +62,7 @@ func (w *world) send() (sent []*item) {
 	}
 }
 
-func (w *world) done(it *item, result Result) { w.Done(it, it.key, result, 0, w.now) }
+func (w *world) done(it *item, result Result) { w.Done(it, it.pass, result, 0, w.now) }
 
 // fail has a request for it fail, and makes the item ready again.
 func (w *world) fail(it *item, result Result) {

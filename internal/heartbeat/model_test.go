@@ -13,6 +13,7 @@ import (
 type item struct {
 	slot Slot[*item]
 	key  Gate
+	pass Pass // of its latest request
 }
 
 func (it *item) Slot() *Slot[*item] { return &it.slot }
@@ -302,7 +303,10 @@ func (r *run) step(op, which, when byte) {
 		got, ok := r.s.Due(r.now)
 		r.same(want, got, ok)
 	case 8, 9, 10:
-		got, ok := r.s.Next(r.now)
+		got, pass, ok := r.s.Next(r.now)
+		if ok {
+			got.pass = pass
+		}
 		r.same(r.next(), got, ok)
 	case 11, 12:
 		if it.place != flying {
@@ -311,10 +315,10 @@ func (r *run) step(op, which, when byte) {
 		key := it.sent
 		r.abandon(it, result, retryAfter)
 		if op&16 > 0 {
-			r.s.Abandon(it.real, key, result, retryAfter, r.now)
+			r.s.Abandon(&it.real.pass, result, retryAfter, r.now)
 			break
 		}
-		r.s.Done(it.real, key, result, retryAfter, r.now)
+		r.s.Done(it.real, it.real.pass, result, retryAfter, r.now)
 		it.place = idle
 		r.expired(key)
 	case 13:
@@ -382,14 +386,15 @@ func (r *run) expired(key Gate) {
 }
 
 func (r *run) check() {
-	s, readyCount, held, blocked := r.s, 0, 0, false
+	s, readyCount, heldCount, blocked := r.s, 0, 0, false
 	var pending []time.Duration
 	for _, it := range r.items {
 		slot := it.real.Slot()
-		ok := slot.flying == (it.place == flying) && s.InFlight(it.real) == slot.flying &&
-			(slot.in != nil) == (it.place == waiting || it.place == ready) &&
+		held := it.place == waiting || it.place == ready
+		ok := s.InFlight(it.real) == (it.place == flying) &&
+			(slot.in == nil) == (it.place == idle) &&
 			(slot.in == &s.waiting) == (it.place == waiting) &&
-			(slot.in == nil || slot.in.At(it.real) == it.at) &&
+			(!held || slot.in.At(it.real) == it.at) &&
 			(slot.pending != 0) == it.pending && (!it.pending || s.pending.At(it.real) == it.since)
 		if !ok {
 			require.Fail(r.t, "wrong place", "%+v instead of %+v", slot, it)
@@ -397,8 +402,8 @@ func (r *run) check() {
 		if it.place == ready && it.parked == nil {
 			readyCount++
 		}
-		if slot.in != nil {
-			held++
+		if held {
+			heldCount++
 		}
 		blocked = blocked || it.parked != nil && !it.parked.probing
 		if it.pending {
@@ -422,18 +427,22 @@ func (r *run) check() {
 	require.Equal(r.t, []any{r.server.until, total, r.server.closed}, []any{until, gotTotal, closed})
 	behind, ok := s.Blocked(func(*item) bool { return true })
 	require.Equal(r.t, blocked, ok)
-	if ok && slices.Contains([]*Queue[*item]{nil, &s.waiting, &s.soft, &s.hard}, behind.slot.in) {
+	if ok && slices.Contains([]*Queue[*item]{nil, &s.waiting, &s.ready.soft, &s.ready.hard, &s.flight}, behind.slot.in) {
 		require.Fail(r.t, "not behind a gate")
 	}
-	r.checkQueues(held)
+	r.checkQueues(heldCount)
 }
 
 // checkQueues requires that each queue is a heap that knows its items, and that no
 // queue holds another item or keeps one alive.
 func (r *run) checkQueues(want int) {
-	queues := append([]*Queue[*item]{&r.s.waiting, &r.s.soft, &r.s.hard}, r.s.draining...)
+	queues := []*Queue[*item]{&r.s.waiting, &r.s.flight}
+	ready := append([]*lanes[*item]{&r.s.ready}, r.s.draining...)
 	for _, g := range r.s.gates {
-		queues = append(queues, &g.parked)
+		ready = append(ready, &g.parked)
+	}
+	for _, l := range ready {
+		queues = append(queues, &l.soft, &l.hard)
 	}
 	held := 0
 	for _, q := range queues {

@@ -34,7 +34,7 @@ func TestQueueShrinks(t *testing.T) {
 	}
 	for i := range items {
 		s.Remove(&items[i])
-		for _, q := range []*Queue[*item]{&s.soft, &s.pending} {
+		for _, q := range []*Queue[*item]{&s.ready.soft, &s.pending} {
 			if cap(q.nodes) > max(minRoom, 4*q.Len()+4) {
 				require.Fail(t, "too much room", "%d for %d", cap(q.nodes), q.Len())
 			}
@@ -57,8 +57,8 @@ func TestAllocations(t *testing.T) {
 		s.Ready(it, now, now%2 == 0, now)
 		wakeOf(s, now)
 		s.Backlog()
-		it, _ = s.Next(now)
-		s.Done(it, it.key, Passed, 0, now)
+		it, pass, _ := s.Next(now)
+		s.Done(it, pass, Passed, 0, now)
 		s.Retry(it, now, now)
 		s.Wait(it, now+n)
 	}))

@@ -22,22 +22,23 @@ type Item[T any] interface {
 // zero value means that the item is idle.
 type Slot[T any] struct {
 	// in is the queue that holds the item: that of waiting items, one of the two
-	// of ready items, or that of a gate. It is nil if the item is idle or in flight.
+	// of ready items, or one of a gate. It is nil if the item is idle, and
+	// Schedule.flight if it is in flight.
 	in      *Queue[T]
 	index   int32 // in that queue
 	pending int32 // in Schedule.pending; zero if nothing is to be written
-	hard    bool  // see Schedule.Ready
-	flying  bool
-	pass    Pass
 }
 
-// Pass is the right to make one request. See [Schedule.Admit].
+// Pass is the right to make one request. See [Schedule.Next] and [Schedule.Admit].
 type Pass struct {
+	// Gate is that of the item when the request was made, or the zero value if the
+	// request is for no item.
+	Gate Gate
+
 	round  uint16 // of the gate of the server when the request passed it
 	probe  bool   // the request probes that gate
 	probed uint16 // the round of the namespace gate that the request probes, or zero
 }
-
 // Result is what the response to a request says about the gates it passed.
 type Result uint8
 
@@ -61,11 +62,11 @@ type Schedule[T Item[T]] struct {
 	jitter   func(time.Duration) time.Duration
 	maxDelay time.Duration // limits all delays of namespaces; zero: no limit
 
-	waiting    Queue[T] // by the time until which the items wait
-	soft, hard Queue[T] // ready items, by the time by which they are due
-	pending    Queue[T] // items with something to write, by the time since when, wherever they are
-	flying     int
-	hardRun    uint8 // requests in a row for hard items, limited to maxHardRun
+	waiting Queue[T] // by the time until which the items wait
+	ready   lanes[T]
+	pending Queue[T] // items with something to write, by the time since when, wherever they are
+	flight  Queue[T] // stays empty: see Slot
+	hardRun uint8    // requests in a row for hard items, limited to maxHardRun
 
 	server   gate[T]
 	paused   time.Duration // total of all pauses of the server that have ended
@@ -75,7 +76,31 @@ type Schedule[T Item[T]] struct {
 	suspects map[Gate]struct{} // open ones whose latest request has failed
 	rounds   uint16            // the latest round of any of them; never zero again
 	probes   Queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
-	draining []*Queue[T]       // parked items of gates that have opened
+	draining []*lanes[T]       // parked items of gates that have opened
+}
+
+// lanes hold items whose requests can be made, by the time by which they are due: with
+// and without a hard deadline. See [Schedule.Ready].
+type lanes[T any] struct{ soft, hard Queue[T] }
+
+func newLanes[T any](index func(T) *int32) lanes[T] {
+	return lanes[T]{soft: NewQueue(index), hard: NewQueue(index)}
+}
+
+// Len returns the number of items.
+func (l *lanes[T]) Len() int { return l.soft.Len() + l.hard.Len() }
+
+// of returns the lane of items with a hard deadline, or of those without.
+func (l *lanes[T]) of(hard bool) *Queue[T] {
+	if hard {
+		return &l.hard
+	}
+	return &l.soft
+}
+
+// first returns the lane of the item that is due first. There must be an item.
+func (l *lanes[T]) first() *Queue[T] {
+	return l.of(l.soft.Len() == 0 || l.hard.Len() > 0 && l.hard.first() < l.soft.first())
 }
 
 // NewSchedule returns an empty Schedule. It applies jitter to the delay after a
@@ -88,8 +113,7 @@ func NewSchedule[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[
 	return &Schedule[T]{
 		jitter:  jitter,
 		waiting: NewQueue(index),
-		soft:    NewQueue(index),
-		hard:    NewQueue(index),
+		ready:   newLanes(index),
 		pending: NewQueue(func(item T) *int32 { return &item.Slot().pending }),
 		gates:   make(map[Gate]*gate[T]),
 		probes:  NewQueue(func(g *gate[T]) *int32 { return &g.index }),
@@ -130,18 +154,14 @@ func (s *Schedule[T]) Retry(item T, until, now time.Duration) {
 func (s *Schedule[T]) Ready(item T, due time.Duration, hard bool, now time.Duration) {
 	s.markPending(item, now)
 	slot := item.Slot()
-	if slot.in != nil && slot.in != &s.waiting {
+	if slot.in != nil && slot.in != &s.waiting && slot.in != &s.flight {
 		due = min(due, slot.in.At(item))
 	}
-	slot.hard = hard
-	q := &s.soft
-	if hard {
-		q = &s.hard
+	to := &s.ready
+	if g := s.gates[item.Gate()]; g != nil && (slot.in == &g.parked.soft || slot.in == &g.parked.hard) {
+		to = &g.parked
 	}
-	if g := s.gates[item.Gate()]; g != nil && slot.in == &g.parked {
-		q = &g.parked
-	}
-	s.put(q, item, due)
+	s.put(to.of(hard), item, due)
 }
 
 func (s *Schedule[T]) markPending(item T, now time.Duration) {
@@ -154,7 +174,7 @@ func (s *Schedule[T]) markPending(item T, now time.Duration) {
 func (s *Schedule[T]) put(q *Queue[T], item T, at time.Duration) {
 	slot := item.Slot()
 	switch {
-	case slot.flying:
+	case slot.in == &s.flight:
 	case slot.in == q:
 		q.Move(item, at)
 	default:
@@ -173,14 +193,14 @@ func (s *Schedule[T]) Remove(item T) {
 	if slot.pending != 0 {
 		s.pending.Remove(item)
 	}
-	if slot.in != nil {
+	if slot.in != nil && slot.in != &s.flight {
 		slot.in.Remove(item)
 		slot.in = nil
 	}
 }
 
 // InFlight reports whether a request for item is in flight.
-func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().flying }
+func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().in == &s.flight }
 
 // Due returns an item whose time to wait is over, and makes it idle. The caller
 // decides what becomes of it.
@@ -197,43 +217,43 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 // Next returns the item whose request should be made next, and puts it in
 // flight. The caller must call [Schedule.Done]. ok is false if no item is ready,
 // or if the gates of all that are ready are closed.
-func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
+func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	if s.server.closed && (s.server.probing || now < s.server.until) {
-		return item, false
+		return item, Pass{}, false
 	}
 	s.unpark(now)
 	for {
 		q := s.first(now)
 		if q == nil {
-			return item, false
+			return item, Pass{}, false
 		}
+		hard := q == &s.ready.hard
 		item, due := q.First(), q.first()
 		q.Remove(item)
-		slot := item.Slot()
-		slot.in = nil
-		g := s.gates[item.Gate()]
+		slot, gate := item.Slot(), item.Gate()
+		g := s.gates[gate]
 		if g != nil {
 			if ok, _ := g.admits(now); !ok {
-				slot.in = &g.parked
-				g.parked.Add(item, due)
+				slot.in = g.parked.of(hard)
+				slot.in.Add(item, due)
 				continue
 			}
 			if g.index != 0 {
 				s.probes.Remove(g)
 			}
 		}
-		slot.pass, _ = s.Admit(now)
+		p, _ = s.Admit(now)
+		p.Gate = gate
 		if g != nil {
-			slot.pass.probed = g.round
+			p.probed = g.round
 		}
-		slot.flying = true
-		s.flying++
-		if q == &s.soft {
+		slot.in = &s.flight
+		if !hard {
 			s.hardRun = 0
 		} else if s.hardRun < maxHardRun {
 			s.hardRun++
 		}
-		return item, true
+		return item, p, true
 	}
 }
 
@@ -245,21 +265,22 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 // is at most 10 if q exceeds n/30m.
 const maxHardRun = 3
 
-// first returns the queue whose first item goes next, nil if both are empty.
+// first returns the lane whose first item goes next, nil if both are empty.
 func (s *Schedule[T]) first(now time.Duration) *Queue[T] {
+	soft, hard := &s.ready.soft, &s.ready.hard
 	switch {
-	case s.hard.Len() == 0 && s.soft.Len() == 0:
+	case hard.Len() == 0 && soft.Len() == 0:
 		return nil
-	case s.hard.Len() == 0:
-		return &s.soft
-	case s.soft.Len() == 0:
-		return &s.hard
-	case s.hard.first() <= now && s.hardRun == maxHardRun:
-		return &s.soft
-	case s.hard.first() <= now, s.hard.first() <= s.soft.first():
-		return &s.hard
+	case hard.Len() == 0:
+		return soft
+	case soft.Len() == 0:
+		return hard
+	case hard.first() <= now && s.hardRun == maxHardRun:
+		return soft
+	case hard.first() <= now, hard.first() <= soft.first():
+		return hard
 	default:
-		return &s.soft
+		return soft
 	}
 }
 
@@ -302,14 +323,10 @@ func (s *Schedule[T]) drains() bool {
 	return false
 }
 
-// release makes the first item of q ready.
-func (s *Schedule[T]) release(q *Queue[T]) {
-	item := q.First()
-	to := &s.soft
-	if item.Slot().hard {
-		to = &s.hard
-	}
-	s.put(to, item, q.first())
+// release makes the first item of from ready.
+func (s *Schedule[T]) release(from *lanes[T]) {
+	q := from.first()
+	s.put(s.ready.of(q == &from.hard), q.First(), q.first())
 }
 
 // Admit asks for the right to make a request for no item, such as a list. If ok,
@@ -351,21 +368,20 @@ func (s *Schedule[T]) Return(p Pass, result Result, retryAfter, now time.Duratio
 	}
 }
 
-// Done says what became of the request for an item in flight. key is what
-// [Item.Gate] returned when the request was made. The item is idle then; if
-// something is to be written still, the caller calls Ready or Retry.
-func (s *Schedule[T]) Done(item T, key Gate, result Result, retryAfter, now time.Duration) {
-	s.Abandon(item, key, result, retryAfter, now)
-	item.Slot().flying = false
-	s.flying--
+// Done says what became of the request for an item in flight. p is what
+// [Schedule.Next] returned with the item. The item is idle then; if something is to be
+// written still, the caller calls Ready or Retry.
+func (s *Schedule[T]) Done(item T, p Pass, result Result, retryAfter, now time.Duration) {
+	item.Slot().in = nil
+	s.Abandon(&p, result, retryAfter, now)
 }
 
-// Abandon says that a request does not end in time. The item stays in flight, but
-// its request holds up no other item that must pass the same gates.
-func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now time.Duration) {
-	slot := item.Slot()
-	pass := slot.pass
-	slot.pass = Pass{}
+// Abandon says that the request with p does not end in time. Its item stays in flight,
+// but the request holds up no other item that must pass the same gates. Abandon changes
+// p, so that [Schedule.Done] does not judge the gates a second time.
+func (s *Schedule[T]) Abandon(p *Pass, result Result, retryAfter, now time.Duration) {
+	key, pass := p.Gate, *p
+	*p = Pass{Gate: key}
 	s.Return(pass, result, retryAfter, now)
 
 	g := s.gates[key]
@@ -386,7 +402,7 @@ func (s *Schedule[T]) Abandon(item T, key Gate, result Result, retryAfter, now t
 				return
 			}
 			delete(s.suspects, key)
-			g = &gate[T]{parked: NewQueue(s.waiting.index), key: key}
+			g = &gate[T]{parked: newLanes(s.waiting.index), key: key}
 			s.gates[key] = g
 		} else if !probed {
 			break // the request was sent before the gate closed, and says nothing new
@@ -474,7 +490,7 @@ func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Durati
 	switch {
 	case s.server.probing:
 		return 0, false
-	case admit, s.soft.Len() > 0, s.hard.Len() > 0, s.drains():
+	case admit, s.ready.Len() > 0, s.drains():
 		at = now
 	case s.probes.Len() > 0:
 		at = s.probes.first()
@@ -491,9 +507,9 @@ func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Durati
 // something to write wherever they are, and since when the first of these has it.
 // pending is at most the number of items that are tracked or in flight.
 func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
-	ready = s.soft.Len() + s.hard.Len()
-	for _, q := range s.draining {
-		ready += q.Len()
+	ready = s.ready.Len()
+	for _, parked := range s.draining {
+		ready += parked.Len()
 	}
 	if s.pending.Len() > 0 {
 		since = s.pending.first()
@@ -516,10 +532,11 @@ func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok b
 func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	const gates, items = 8, 8
 	for _, n := range s.probes.nodes[:min(gates, s.probes.Len())] {
-		parked := n.item.parked.nodes
-		for i := len(parked) - 1; i >= max(0, len(parked)-items); i-- {
-			if accept(parked[i].item) {
-				return parked[i].item, true
+		for _, parked := range [][]node[T]{n.item.parked.soft.nodes, n.item.parked.hard.nodes} {
+			for i := len(parked) - 1; i >= max(0, len(parked)-items); i-- {
+				if accept(parked[i].item) {
+					return parked[i].item, true
+				}
 			}
 		}
 	}
@@ -545,7 +562,7 @@ func (s *Schedule[T]) Expired(key Gate, final bool, ttl, now time.Duration) (ite
 		return nil
 	}
 	for _, n := range s.pending.nodes {
-		if n.at <= before && !n.item.Slot().flying && n.item.Gate() == key {
+		if n.at <= before && !s.InFlight(n.item) && n.item.Gate() == key {
 			items = append(items, n.item)
 		}
 	}

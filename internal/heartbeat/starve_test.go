@@ -97,17 +97,17 @@ func (l *load) request() {
 	for e, ok := l.s.Due(l.now); ok; e, ok = l.s.Due(l.now) {
 		l.ready(e)
 	}
-	e, ok := l.s.Next(l.now)
+	e, pass, ok := l.s.Next(l.now)
 	if !ok {
 		return
 	}
 	if e.gate.Namespace != "" && l.now > simFail {
 		e.failures++
-		l.s.Done(e, e.gate, Failed, 0, l.now)
+		l.s.Done(e, pass, Failed, 0, l.now)
 		l.s.Retry(e, l.now+l.s.Backoff(e.failures), l.now)
 		return
 	}
-	l.s.Done(e, e.gate, Passed, 0, l.now)
+	l.s.Done(e, pass, Passed, 0, l.now)
 	switch late := l.now - e.began; {
 	case e.written > 0:
 		l.lateBeat = max(l.lateBeat, l.now-e.written)

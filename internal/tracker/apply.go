@@ -66,7 +66,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := w.entry
-	t.sched.Done(e, w.gate, r.Outcome.forGate(), r.RetryAfter, at)
+	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
 	if e.life == forgotten {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (t *Tracker) giveUp(w *Write, o Outcome, at time.Duration, drops *[]Drop) {
 		reason = DropDenied
 	}
 	final := o == Denied && t.hurried
-	expired := t.sched.Expired(w.gate, final, t.opts.EventTTL, at)
+	expired := t.sched.Expired(w.pass.Gate, final, t.opts.EventTTL, at)
 	if final && len(expired) == 0 && w.entry.failures() > 1 {
 		expired = []*Entry{w.entry}
 	}

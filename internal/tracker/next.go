@@ -43,7 +43,7 @@ type Write struct {
 	Series series.Series
 
 	entry    *Entry
-	gate     heartbeat.Gate
+	pass     heartbeat.Pass
 	patch    []byte        // if it is not that of Series
 	known    series.Series // the state and heartbeat that Version of Series has
 	revision uint64        // of the spec
@@ -256,11 +256,11 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
-		e, ok := t.sched.Next(at)
+		e, pass, ok := t.sched.Next(at)
 		if !ok {
 			return nil, drops, false
 		}
-		if w, ok = t.start(e, now, &drops); ok {
+		if w, ok = t.start(e, pass, now, &drops); ok {
 			return w, drops, true
 		}
 	}
@@ -273,7 +273,7 @@ func (t *Tracker) Abandon(w *Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sched.InFlight(w.entry) { // otherwise the response has just arrived
-		t.sched.Abandon(w.entry, w.gate, heartbeat.Failed, 0, t.offset(now))
+		t.sched.Abandon(&w.pass, heartbeat.Failed, 0, t.offset(now))
 	}
 }
 
@@ -295,12 +295,11 @@ func (t *Tracker) Return(p heartbeat.Pass, r Result, now time.Time) {
 
 // start returns the write of an entry that has just been put in flight. ok is
 // false if there is none after all. Tracker.mu is held.
-func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bool) {
+func (t *Tracker) start(e *Entry, pass heartbeat.Pass, now time.Time, drops *[]Drop) (w *Write, ok bool) {
 	at := t.offset(now)
-	gate := e.Gate()
 	t.tick(e, at, drops)
 	kind := e.need()
-	w = &Write{Kind: kind, entry: e, gate: gate, at: at}
+	w = &Write{Kind: kind, entry: e, pass: pass, at: at}
 	if kind != none {
 		t.snapshot(w, now)
 	}
@@ -312,7 +311,7 @@ func (t *Tracker) start(e *Entry, now time.Time, drops *[]Drop) (w *Write, ok bo
 		kind = none
 	}
 	if kind == none {
-		t.sched.Done(e, gate, heartbeat.None, 0, at)
+		t.sched.Done(e, pass, heartbeat.None, 0, at)
 		t.conclude(e, at, drops)
 		return nil, false
 	}

@@ -498,25 +498,26 @@ func (w *world) begin(label string, now time.Duration) string {
 	if e.life == forgotten {
 		return "no write"
 	}
-	return w.start(now, func(t *Tracker, at time.Duration) *Entry {
+	return w.start(now, func(t *Tracker, at time.Duration) (*Entry, heartbeat.Pass) {
 		t.sched.Ready(e, math.MinInt64, true, at)
 		// The schedule lets an ordinary entry go first now and then. Put that one back.
-		for other, _ := t.sched.Next(at); other != e; other, _ = t.sched.Next(at) {
-			t.sched.Done(other, other.Gate(), heartbeat.None, 0, at)
+		other, pass, _ := t.sched.Next(at)
+		for ; other != e; other, pass, _ = t.sched.Next(at) {
+			t.sched.Done(other, pass, heartbeat.None, 0, at)
 			t.schedule(other, at)
 		}
-		return e
+		return e, pass
 	})
 }
 
 // next lets the schedule choose an entry, and begins its write.
 func (w *world) next(now time.Duration) (label, text string) {
-	text = w.start(now, func(t *Tracker, at time.Duration) *Entry {
-		e, ok := t.sched.Next(at)
+	text = w.start(now, func(t *Tracker, at time.Duration) (*Entry, heartbeat.Pass) {
+		e, pass, ok := t.sched.Next(at)
 		if ok {
 			label = w.label(e)
 		}
-		return e
+		return e, pass
 	})
 	return label, strings.TrimSpace(label + " " + text)
 }
@@ -531,12 +532,13 @@ func (w *world) locked(now time.Duration, f func(t *Tracker, at time.Duration, d
 }
 
 // start begins the write of the entry that choose puts in flight.
-func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) *Entry) string {
+func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) (*Entry, heartbeat.Pass)) string {
 	var write *Write
 	var e *Entry
 	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
-		if e = choose(t, at); e != nil {
-			write, _ = t.start(e, start.Add(now), drops)
+		var pass heartbeat.Pass
+		if e, pass = choose(t, at); e != nil {
+			write, _ = t.start(e, pass, start.Add(now), drops)
 		}
 	})
 	switch {
@@ -547,7 +549,7 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) *E
 	}
 	// Each request has a gate of its own, so none holds up another.
 	w.requests++
-	write.gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
+	write.pass.Gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
 	w.inFlight[e] = write
 	w.maxInFlight = max(w.maxInFlight, len(w.inFlight))
 	if !write.WritesSeries() {
