@@ -39,6 +39,7 @@ type Pass struct {
 	probe  bool   // the request probes that gate
 	probed uint16 // the round of the namespace gate that the request probes, or zero
 }
+
 // Result is what the response to a request says about the gates it passed.
 type Result uint8
 

@@ -267,7 +267,7 @@ func (t *Tracker) delay(e *Entry, failures int, at time.Duration) {
 }
 
 func (x *extra) isZero() bool {
-	return x.uniqueName == "" && x.instance == (extra{}).instance && len(x.attempts) == 0 && x.claim == claim{} &&
+	return x.uniqueName == "" && !x.vacated && x.instance == (extra{}).instance && len(x.attempts) == 0 && x.claim == claim{} &&
 		x.refusal == "" && x.failures == 0 && x.notBefore == 0
 }
 

@@ -110,7 +110,7 @@ func (t *Tracker) began(e *Entry, found *series.Series) bool {
 // can begin in the same microsecond.
 func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standing {
 	k := e.Key()
-	isTended := t.tends(e.hash, &k, found.Name, e)
+	isTended := t.tends(t.hashOf(e), &k, found.Name, e)
 	if !isTended && t.began(e, found) && e.hasAttempts() {
 		if _, ok := e.attempted(found); ok {
 			return own
@@ -141,11 +141,11 @@ func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time, drops
 			t.setBaseOwner(e, ownerUs, versionOf(r.Event))
 		}
 		t.claimNext(e) // closed, gone, or not to be had
-	case r.Outcome == Gone && w.Series.Name == e.name() && !e.status.vacated:
+	case r.Outcome == Gone && w.Series.Name == e.name() && !e.extra.vacated:
 		// It has just made room, so the name is free. If a create says otherwise again,
 		// do not ask the server again: this would never end.
 		e.becomeUnwritten()
-		e.status.vacated = true
+		e.extra.vacated = true
 	case r.Outcome == Written:
 		t.found(e, w, r.Event, now, drops)
 	default:
@@ -236,7 +236,7 @@ func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time
 			next = ""
 		}
 		e.extra.claim.next = next
-		if found.State == series.Ongoing && !t.tends(e.hash, &k, found.Name, e) {
+		if found.State == series.Ongoing && !t.tends(t.hashOf(e), &k, found.Name, e) {
 			// Nobody else would close it. One that another entry tends looks dead only
 			// because the server has not heard of it for long.
 			e.extra.claim.step, e.extra.claim.version = Close, versionOf(event)
@@ -274,18 +274,21 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		s.open(e)
 	}
 	if !t.began(e, found) {
-		if e.spec.lastNote == "" {
-			e.spec.lastNote = e.spec.note
+		if e.spec.lastNote() == "" {
+			e.spec.setLastNote(e.spec.note)
 		}
 		e.spec.note = found.Note
+	}
+	if e.spec.lastNote() == "" {
+		e.spec.setLastNote(found.LastNote)
 	}
 	e.spec.first = found.First.UnixMicro()
 	annotations := found.Annotations
 	if size(annotations) > MaxAnnotationBytes {
 		annotations = nil // they are not ours, and stay where they are
 	}
-	e.spec.annotations = mergeAnnotations(annotations, e.spec.annotations)
-	e.spec.revision++
+	e.spec.setAnnotations(mergeAnnotations(annotations, e.spec.annotations()))
+	e.change()
 	revision, count := e.spec.revision, e.spec.count
 	s.mu.Unlock()
 
@@ -293,10 +296,8 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 	e.rename(found.Name)
 	e.becomeLive(versionNumber(found.Version))
 	st := &e.status
-	if !e.hasUniqueName() {
-		st.renames = 0
-	} else {
-		st.renames = max(st.renames, 1)
+	if e.hasUniqueName() {
+		e.extra.renames = max(e.extra.renames, 1)
 		t.wantSignpost(e, at) // whoever led here may have done so long ago
 	}
 	st.at, st.last, st.state, st.count = at, found.Last.UnixMicro(), found.State, found.Count
@@ -341,7 +342,7 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	if theirs > 0 {
 		e.raise(theirs)
 	}
-	e.spec.revision++
+	e.change()
 	switch {
 	case e.life == closing && found.State.Closed():
 		e.spec.state = found.State
@@ -383,16 +384,16 @@ func (t *Tracker) applySignpost(e *Entry, w *Write, r *Result, now time.Time) {
 	switch {
 	case r.Outcome == Gone:
 		// There is nobody to lead here, and the name is free.
-		st.signpost, st.baseOwner = false, ownerUnknown
+		st.signpost, e.more().baseOwner = false, ownerUnknown
 		t.tombstones.release(t.nameHashOf(e))
 	case r.Outcome == Written && w.Kind == Signpost:
-		st.signpost, st.base = false, versionOf(r.Event)
-		t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), ownerUs, st.base)
+		st.signpost, e.more().base = false, versionOf(r.Event)
+		t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), ownerUs, e.extra.base)
 		t.signposted(e, read(w, r.Event))
 	case r.Outcome == Written:
 		found := read(w, r.Event)
 		t.setBaseOwner(e, ownerIf(found != nil && t.judgeFor(e, found, now) != stranger), versionOf(r.Event))
-		st.signpost = st.baseOwner == ownerUs
+		st.signpost = e.baseOwner() == ownerUs
 	case r.Outcome == Changed:
 		t.setBaseOwner(e, ownerUnknown, 0) // somebody has written to it, or replaced it
 	case r.Outcome == Refused && w.Kind == Look:
@@ -410,7 +411,7 @@ func (t *Tracker) signposted(e *Entry, base *series.Series) {
 		return
 	}
 	k := e.Key()
-	for other := range t.closed.with(e.hash) {
+	for other := range t.closed.with(t.hashOf(e)) {
 		st := &other.status
 		if other != e && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
 			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
@@ -423,13 +424,13 @@ func (t *Tracker) signposted(e *Entry, base *series.Series) {
 // stranger's. If that is not known, the next write looks.
 func (t *Tracker) wantSignpost(e *Entry, at time.Duration) {
 	if is, version := t.tombstones.owner(t.nameHashOf(e), at); is != ownerUnknown {
-		e.status.baseOwner, e.status.base = is, version
+		e.more().baseOwner, e.extra.base = is, version
 	}
-	e.status.signpost = e.status.baseOwner != ownerOther
+	e.status.signpost = e.baseOwner() != ownerOther
 }
 
 func (t *Tracker) setBaseOwner(e *Entry, is owner, version uint64) {
-	e.status.baseOwner, e.status.base = is, version
+	e.more().baseOwner, e.extra.base = is, version
 	t.tombstones.belongs(t.nameHashOf(e), is, version)
 }
 
@@ -445,7 +446,7 @@ func ownerIf(ours bool) owner {
 func (t *Tracker) nameEntry(e *Entry, at time.Duration) {
 	k := e.Key()
 	e.status.named = true
-	if t.tombstones.taken(t.nameHashOf(e), at) || t.another(e.hash, &k, e, (*Entry).hasBaseName) {
+	if t.tombstones.taken(t.nameHashOf(e), at) || t.another(t.hashOf(e), &k, e, (*Entry).hasBaseName) {
 		t.takeUniqueName(e)
 	}
 }
@@ -455,8 +456,8 @@ func (t *Tracker) takeUniqueName(e *Entry) {
 	k := e.Key()
 	for before := e.name(); ; {
 		// An adopted Event can have any of these names.
-		name := k.UniqueName(time.UnixMicro(e.spec.first), int(e.status.renames))
-		e.status.renames++
+		name := k.UniqueName(time.UnixMicro(e.spec.first), int(e.more().renames))
+		e.extra.renames++
 		if name != before {
 			e.rename(name)
 			return

@@ -14,7 +14,7 @@ func (t *Tracker) end(e *Entry, as series.State, at time.Duration, drops *[]Drop
 	t.close(e)
 	if e.spec.state == series.Ongoing {
 		e.spec.state = as
-		e.spec.revision++
+		e.change()
 	}
 	s.mu.Unlock()
 	t.tombstones.end(t.nameHashOf(e))
@@ -42,11 +42,12 @@ func (t *Tracker) end(e *Entry, as series.State, at time.Duration, drops *[]Drop
 
 // close ends the acceptance of occurrences. Tracker.mu and the shard are locked.
 func (t *Tracker) close(e *Entry) {
-	t.shard(e.hash).entries.remove(e)
+	hash := t.hashOf(e)
+	t.shard(hash).entries.remove(hash, e)
 	e.add(e.counter.close())
 	t.accepting.Add(-1)
 	e.life = closing
-	t.closed.insert(e)
+	t.closed.insert(hash, e)
 	t.closing.Add(1)
 }
 
@@ -54,7 +55,7 @@ func (t *Tracker) close(e *Entry) {
 func (t *Tracker) forget(e *Entry) {
 	e.life = forgotten
 	t.words.release(&e.key)
-	t.closed.remove(e)
+	t.closed.remove(t.hashOf(e), e)
 	t.closing.Add(-1)
 	t.classify(e)
 	t.sched.Remove(e)

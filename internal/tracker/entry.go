@@ -21,21 +21,16 @@ import (
 // A key can have several entries: one that accepts occurrences, and those of
 // earlier series that wait for their last write.
 //
-// The order of the fields wastes no room: an Entry has 256 bytes, which are whole
-// cache lines, and an occurrence touches the first two of them.
+// The order of the fields wastes no room: an Entry has 192 bytes, which are whole
+// cache lines, and an occurrence touches the first two of them. What few entries have
+// is in extra, in spec.latest, and in key.rare.
 type Entry struct {
-	// These never change.
-	key  internedKey
-	hash uint64 // of key
-
-	// An occurrence changes these without a lock. They begin a cache line, to avoid
-	// false sharing with the key.
-	counter counter
-	notedAt atomic.Int64 // when the note was formatted last, nanoseconds since Tracker.epoch
+	key     internedKey // never changes
+	counter counter     // an occurrence changes it without a lock
 
 	spec   spec
 	status status
-	extra  *extra // what few entries have; nil if there is nothing
+	extra  *extra // nil if there is nothing
 
 	// Tracker.mu guards the rest.
 	slot  heartbeat.Slot[*Entry]
@@ -49,49 +44,106 @@ type Entry struct {
 // Only Tracker.drain brings the fields that depend on the counter up to date. A
 // change of state needs Tracker.mu as well, so either lock permits to read it.
 type spec struct {
-	revision    uint64 // counts the changes
-	note        string
-	lastNote    string
-	annotations map[string]string
-	first       int64 // wall time of the first occurrence, microseconds since 1970
-	count       int32
-	state       series.State
-	silent      bool // restored, and has not occurred since
+	note     string
+	latest   *latest // nil if there is nothing
+	first    int64   // wall time of the first occurrence, microseconds since 1970
+	count    int32
+	revision revision
+	notedAt  atomic.Int32 // when the note was formatted last, see tenths; an occurrence changes it without a lock
+	state    series.State
+	silent   bool // restored, and has not occurred since
 }
+
+// latest is what the latest occurrences have said besides the first one.
+type latest struct {
+	note        string // the latest that was formatted; empty if it was that of the first occurrence
+	annotations map[string]string
+}
+
+// lastNote returns the latest note that was formatted. It is empty if none differed from
+// the first one.
+func (s *spec) lastNote() string {
+	if s.latest == nil {
+		return ""
+	}
+	return s.latest.note
+}
+
+func (s *spec) annotations() map[string]string {
+	if s.latest == nil {
+		return nil
+	}
+	return s.latest.annotations
+}
+
+func (s *spec) setLastNote(note string) {
+	if note == s.note {
+		note = s.note // share the memory
+	}
+	if s.latest != nil || note != "" {
+		s.more().note = note
+	}
+}
+
+func (s *spec) setAnnotations(annotations map[string]string) {
+	if s.latest != nil || len(annotations) > 0 {
+		s.more().annotations = annotations
+	}
+}
+
+// more returns the latest of s, which it makes if there is none.
+func (s *spec) more() *latest {
+	if s.latest == nil {
+		s.latest = &latest{}
+	}
+	return s.latest
+}
+
+// revision counts the changes of a spec. It wraps around. Zero stands for none.
+type revision uint32
+
+func (r revision) next() revision { return max(r+1, 1) }
+
+// covers reports whether r is other or a later one.
+func (r revision) covers(other revision) bool { return r != 0 && int32(r-other) >= 0 }
+
+// tenths returns a time since Tracker.epoch in tenths of a second. Differences of less
+// than three years are right.
+func tenths(at time.Duration) int32 { return int32(at / (100 * time.Millisecond)) }
 
 // status is what the server is known to say about a series, and what else is to
 // be written than the spec. Tracker.mu guards it.
 //
 // Invariants:
-//   - revision <= spec.revision, and 0 <= count <= spec.count.
+//   - spec.revision covers revision, and 0 <= count <= spec.count.
 //   - If revision is zero, the server knows nothing of the series.
 //   - In the phases live and conflicted the Event exists: named and existed are true.
 //   - beatAt is valid if the series is Ongoing and its phase is live or refused.
 type status struct {
 	version  uint64        // resourceVersion; zero if unknown
-	revision uint64        // of the spec
-	base     uint64        // resourceVersion of the Event under the base name, if baseOwner is ownerUs; zero if unknown
 	at       time.Duration // of the latest write that the server accepted, or when it refused one
 	beatAt   time.Duration // when the next heartbeat is due
 	last     int64         // the latest time that the server knows or may know; microseconds since 1970
 	count    int32
+	revision revision // of the spec
 	state    series.State
 
-	beats     uint8 // heartbeats of this process so far, limited to 255
-	named     bool  // the Event has a name: its first write has begun
-	existed   bool  // the Event has existed, so the next create is not the first
-	beatDue   bool  // a heartbeat is to be written
-	flush     bool  // someone waits for a count that the server does not know yet
-	signpost  bool  // the Event under the base name is to lead here
-	baseOwner owner // of the Event under the base name; matters if this one has a unique name
-	vacated   bool  // the Event that had the name was gone when looked at
-	promised  bool  // the Event says Options.promise
-	renames   uint16
+	beats    uint8 // heartbeats of this process so far, limited to 255
+	named    bool  // the Event has a name: its first write has begun
+	existed  bool  // the Event has existed, so the next create is not the first
+	beatDue  bool  // a heartbeat is to be written
+	flush    bool  // someone waits for a count that the server does not know yet
+	signpost bool  // the Event under the base name is to lead here
+	promised bool  // the Event says Options.promise
 }
 
 // extra is what few entries have. Tracker.mu guards it.
 type extra struct {
 	uniqueName string                // of the Event; empty if it has the base name
+	renames    uint16                // how many unique names there were so far
+	baseOwner  owner                 // of the Event under the base name; matters if this one has a unique name
+	vacated    bool                  // the Event that had the name was gone when looked at
+	base       uint64                // resourceVersion of the Event under the base name, if baseOwner is ownerUs; zero if unknown
 	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
 	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
 	claim      claim                 // valid in the phases claiming and conflicted
@@ -103,8 +155,8 @@ type extra struct {
 // attempt is what a write said whose outcome is unknown.
 type attempt struct {
 	count    int32
-	last     int64  // microseconds since 1970
-	revision uint64 // of the spec
+	last     int64    // microseconds since 1970
+	revision revision // of the spec
 }
 
 // maxAttempts bounds how many attempts an entry remembers.
@@ -171,8 +223,11 @@ func (e *Entry) add(n int) {
 	}
 	e.raise(int64(n))
 	e.spec.silent = false
-	e.spec.revision += uint64(n)
+	e.change()
 }
+
+// change says that the spec has changed. The shard is locked.
+func (e *Entry) change() { e.spec.revision = e.spec.revision.next() }
 
 // raise increases the count, up to what the API can hold. The shard is locked.
 func (e *Entry) raise(n int64) {
@@ -183,16 +238,15 @@ func (e *Entry) raise(n int64) {
 // is locked.
 func (e *Entry) describe(o Occurrence, at time.Duration) {
 	if o.Note != "" {
-		e.spec.lastNote = o.Note
-		e.notedAt.Store(int64(at))
-	}
-	if e.spec.lastNote == e.spec.note {
-		e.spec.lastNote = e.spec.note // share the memory
+		if o.Note != e.spec.note || e.spec.lastNote() != "" {
+			e.spec.setLastNote(o.Note)
+		}
+		e.spec.notedAt.Store(tenths(at))
 	}
 	if len(o.Annotations) > 0 {
-		e.spec.annotations = mergeAnnotations(e.spec.annotations, o.Annotations)
+		e.spec.setAnnotations(mergeAnnotations(e.spec.annotations(), o.Annotations))
 	}
-	e.spec.revision++
+	e.change()
 }
 
 // instance returns the reportingInstance of the Event.
@@ -245,6 +299,14 @@ func (e *Entry) hasUniqueName() bool { return e.extra != nil && e.extra.uniqueNa
 
 // hasBaseName reports whether e has a name, and it is the base name.
 func (e *Entry) hasBaseName() bool { return e.status.named && !e.hasUniqueName() }
+
+// baseOwner returns whose the Event under the base name is.
+func (e *Entry) baseOwner() owner {
+	if e.extra == nil {
+		return ownerUnknown
+	}
+	return e.extra.baseOwner
+}
 
 // hasAttempts reports whether there are writes whose outcome is unknown.
 func (e *Entry) hasAttempts() bool { return e.extra != nil && len(e.extra.attempts) > 0 }

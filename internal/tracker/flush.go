@@ -10,8 +10,8 @@ type Flush struct {
 
 	tracker *Tracker
 	done    chan struct{}
-	left    map[*Entry]uint64 // the revisions that the server does not know yet
-	listed  bool              // left has every series
+	left    map[*Entry]revision // the revisions that the server does not know yet
+	listed  bool                // left has every series
 }
 
 // Flush makes every series whose count the server does not know have that written,
@@ -24,7 +24,7 @@ type Flush struct {
 func (t *Tracker) Flush(now time.Time) *Flush {
 	at := t.offset(now)
 	done := make(chan struct{})
-	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]uint64)}
+	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]revision)}
 	add := func(e *Entry) {
 		s := t.drain(e)
 		revision := e.spec.revision
@@ -88,7 +88,7 @@ func (t *Tracker) settle(e *Entry) {
 // Tracker.mu is held.
 func (t *Tracker) awaited(e *Entry) bool {
 	for f := range t.flushes {
-		if f.left[e] > e.status.revision {
+		if left, ok := f.left[e]; ok && !e.status.revision.covers(left) {
 			return true
 		}
 	}
@@ -98,7 +98,7 @@ func (t *Tracker) awaited(e *Entry) bool {
 // settle removes e if the server knows of it what f waits for, or never will.
 func (f *Flush) settle(e *Entry) (removed bool) {
 	revision, ok := f.left[e]
-	if !ok || e.life != forgotten && e.status.revision < revision {
+	if !ok || e.life != forgotten && !e.status.revision.covers(revision) {
 		return false
 	}
 	delete(f.left, e)

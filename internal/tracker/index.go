@@ -15,7 +15,7 @@ import (
 // caches. Unlike a map, it can be searched while it changes, and it shrinks.
 type index struct {
 	slots atomic.Pointer[slots] // nil if it is empty
-	n     int                   // how many are used, at most three in four
+	n     int                   // how many are used, at most four in five
 }
 
 // slots has a length that is a power of two.
@@ -94,12 +94,12 @@ func (x *index) all() []*Entry {
 	return all
 }
 
-// insert adds e, which must not be in the index.
-func (x *index) insert(e *Entry) {
-	if s := x.table(); 4*(x.n+1) > 3*len(s) {
+// insert adds e, which must not be in the index, under the hash of its key.
+func (x *index) insert(hash uint64, e *Entry) {
+	if s := x.table(); 5*(x.n+1) > 4*len(s) {
 		x.resize(max(2*len(s), minSlots))
 	}
-	x.table().put(e.hash, e)
+	x.table().put(hash, e)
 	x.n++
 }
 
@@ -117,9 +117,9 @@ func (s *slot) set(hash uint64, e *Entry) {
 }
 
 // remove removes e, which must be in the index.
-func (x *index) remove(e *Entry) {
+func (x *index) remove(hash uint64, e *Entry) {
 	s := x.table()
-	gap := s.home(e.hash)
+	gap := s.home(hash)
 	for s[gap].entry.Load() != e {
 		gap = s.next(gap)
 	}

@@ -23,9 +23,9 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	for i := range tr.shards {
 		s := &tr.shards[i]
 		s.mu.Lock()
-		checkIndex(t, &s.entries)
+		checkIndex(t, &s.entries, tr.hashOf)
 		for _, e := range s.entries.all() {
-			if tr.shard(e.hash) != s || e.life != accepting || keys[e.Key()] {
+			if tr.shard(tr.hashOf(e)) != s || e.life != accepting || keys[e.Key()] {
 				t.Errorf("%v is in the wrong shard, has ended (life %d), or is there twice: %t", e.Key(), e.life, keys[e.Key()])
 			}
 			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && s.sealed == ""; open != want {
@@ -37,12 +37,12 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		s.mu.Unlock()
 	}
 	accepting := len(tracked)
-	checkIndex(t, &tr.closed)
+	checkIndex(t, &tr.closed, tr.hashOf)
 	for _, e := range tr.closed.all() {
 		if e.life != closing || e.counter.word.Load() >= counterOpen {
 			t.Errorf("%v is among the closing: life %d, counter %x", e.Key(), e.life, e.counter.word.Load())
 		}
-		if k := e.Key(); tr.closed.find(e.hash, &k) == nil {
+		if k := e.Key(); tr.closed.find(tr.hashOf(e), &k) == nil {
 			t.Errorf("%v is closing and not found", e.Key())
 		}
 		tracked = append(tracked, e)
@@ -164,7 +164,7 @@ func checkEntry(t *testing.T, e *Entry, inFlight bool) {
 	}
 	claims := e.phase == claiming || e.phase == conflicted
 	switch {
-	case st.revision > spec.revision, int(st.count) > e.counted(), st.count < 0, st.revision == 0 && st.count != 0 && st.flush == false && e.phase != conflicted:
+	case !spec.revision.covers(st.revision), int(st.count) > e.counted(), st.count < 0, st.revision == 0 && st.count != 0 && st.flush == false && e.phase != conflicted:
 		t.Errorf("%v: the server knows %d of %d, revision %d of %d", e.Key(), st.count, e.counted(), st.revision, spec.revision)
 	case e.exists() && !st.named, e.exists() && !st.existed, claims && !st.named:
 		t.Errorf("%v is %s: named %t, existed %t", e.Key(), e.phase, st.named, st.existed)
@@ -172,8 +172,8 @@ func checkEntry(t *testing.T, e *Entry, inFlight bool) {
 		t.Errorf("%v is %s with the claim %+v", e.Key(), e.phase, x.claim)
 	case (e.phase == refused) && x.refusal == "", e.exists() && x.refusal != "":
 		t.Errorf("%v is %s because of %q", e.Key(), e.phase, x.refusal)
-	case e.hasUniqueName() == (e.name() == e.baseName()) && st.named, e.hasUniqueName() && st.renames == 0:
-		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), st.renames)
+	case e.hasUniqueName() == (e.name() == e.baseName()) && st.named, e.hasUniqueName() && x.renames == 0:
+		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), x.renames)
 	case len(x.attempts) > maxAttempts:
 		t.Errorf("%v is %s and has %d attempts", e.Key(), e.phase, len(x.attempts))
 	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !st.existed):

@@ -46,7 +46,7 @@ type Write struct {
 	pass     heartbeat.Pass
 	patch    []byte        // if it is not that of Series
 	known    series.Series // the state and heartbeat that Version of Series has
-	revision uint64        // of the spec
+	revision revision      // of the spec
 	at       time.Duration // when Next returned it
 }
 
@@ -92,7 +92,7 @@ func (e *Entry) need() Kind {
 		return Heartbeat
 	case st.flush:
 		return FlushCount
-	case st.signpost && e.spec.state == series.Ongoing && st.baseOwner == ownerUnknown:
+	case st.signpost && e.spec.state == series.Ongoing && e.baseOwner() == ownerUnknown:
 		return Look
 	case st.signpost && e.spec.state == series.Ongoing:
 		return Signpost
@@ -333,7 +333,7 @@ func (t *Tracker) start(e *Entry, pass heartbeat.Pass, now time.Time, drops *[]D
 	case Signpost:
 		// The time makes each renewal a change. The server neither writes nor renews
 		// the TTL for a patch that changes nothing.
-		w.Series.Name, w.Series.Version = e.baseName(), versionText(e.status.base)
+		w.Series.Name, w.Series.Version = e.baseName(), versionText(e.extra.base)
 		w.patch = metadataPatch(w.Series.Version, "annotations", series.AnnotationSuccessor, e.name()+" "+now.UTC().Format(time.RFC3339Nano))
 	default:
 		e.status.last = w.Series.Last.UnixMicro()
@@ -370,8 +370,8 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 		State:       e.spec.state,
 		Instance:    e.instance(),
 		Note:        e.spec.note,
-		LastNote:    e.spec.lastNote,
-		Annotations: e.spec.annotations,
+		LastNote:    e.spec.lastNote(),
+		Annotations: e.spec.annotations(),
 		First:       time.UnixMicro(e.spec.first),
 		Last:        time.UnixMicro(last),
 		Count:       e.spec.count,

@@ -35,9 +35,9 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	if n == counterHalf {
 		t.drain(e).mu.Unlock()
 	}
-	if noted := e.notedAt.Load(); int64(at)-noted >= int64(noteInterval) {
+	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= tenths(noteInterval) {
 		// One of several callers gets to format the note.
-		wantNote = e.notedAt.CompareAndSwap(noted, int64(at))
+		wantNote = e.spec.notedAt.CompareAndSwap(noted, now)
 	}
 	return e, true, wantNote
 }
@@ -95,20 +95,19 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) (drops []D
 		return append(drops, Drop{Reason: DropTableFull, Key: *k, Note: o.Note, Count: 1})
 	}
 	e = &Entry{
-		key:  t.words.intern(k, o.Instance),
-		hash: hash,
+		key: t.words.intern(k, o.Instance),
 		spec: spec{
-			note:        noteFor(k, o.Note),
-			annotations: mergeAnnotations(nil, o.Annotations),
-			first:       o.at(now).UnixMicro(),
-			count:       1,
-			revision:    1,
+			note:     noteFor(k, o.Note),
+			first:    o.at(now).UnixMicro(),
+			count:    1,
+			revision: 1,
 		},
 	}
+	e.spec.setAnnotations(mergeAnnotations(nil, o.Annotations))
+	e.spec.notedAt.Store(tenths(at))
 	e.counter.occurred(at)
-	e.notedAt.Store(int64(at))
 	s.mu.Lock()
-	s.entries.insert(e)
+	s.entries.insert(hash, e)
 	s.mu.Unlock()
 	t.accepting.Add(1)
 	t.schedule(e, at)

@@ -106,7 +106,10 @@ type toldEvent struct {
 	version       uint64
 }
 
-const noTime = time.Duration(math.MaxInt64)
+const (
+	noTime = time.Duration(math.MaxInt64)
+	tenth  = 100 * time.Millisecond // the precision of notedAt
+)
 
 func newOracle(opts Options) *oracle {
 	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, bases: newTombstones(1 << 20), waitedFor: map[*told]int{}}
@@ -192,8 +195,8 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 			continue
 		}
 		was := e.state
-		if was == series.Singleton || now-e.notedAt >= noteInterval {
-			if note != "" {
+		if was == series.Singleton || now.Truncate(tenth)-e.notedAt.Truncate(tenth) >= noteInterval {
+			if note != "" && (note != e.note || e.now != "") {
 				e.now = note
 			}
 			if note != "" || was == series.Ongoing {
@@ -900,6 +903,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 		e.now = cmp.Or(e.now, e.note)
 		e.note = ev.Note
 	}
+	e.now = cmp.Or(e.now, ev.LastNote)
 	e.first, e.instance = ev.first, ev.Instance
 	e.changes++
 	name, names := ev.name, e.names

@@ -46,9 +46,8 @@ func (e *Entry) becomeLive(version uint64) {
 	e.phase = live
 	e.status.version = version
 	e.status.existed = true
-	e.status.vacated = false
 	if e.extra != nil {
-		e.extra.attempts, e.extra.refusal = nil, ""
+		e.extra.attempts, e.extra.refusal, e.extra.vacated = nil, "", false
 	}
 	e.dropClaim()
 }

@@ -86,7 +86,7 @@ func possible() map[string]bool {
 					e.status.state = series.Ongoing
 				}
 				if is(5) {
-					e.status.baseOwner = ownerUs
+					e.more().baseOwner = ownerUs
 				}
 				if kind := e.need(); kind != none {
 					found[e.phase.String()+": "+kind.String()] = true

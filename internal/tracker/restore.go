@@ -75,13 +75,14 @@ func (e *Entry) concerns(name string) bool {
 
 // restored returns an entry for found that knows no more than the server does.
 // Tracker.mu is held.
-func (t *Tracker) restored(hash uint64, k *series.Key, found *series.Series, at time.Duration) *Entry {
-	e := &Entry{key: t.words.intern(k, found.Instance), hash: hash}
-	e.spec = spec{note: found.Note, silent: true, state: found.State, count: found.Count}
+func (t *Tracker) restored(k *series.Key, found *series.Series, at time.Duration) *Entry {
+	e := &Entry{
+		key:  t.words.intern(k, found.Instance),
+		spec: spec{note: found.Note, silent: true, state: found.State, first: found.First.UnixMicro(), count: found.Count},
+	}
 	// The note is an old one, so format that of the next occurrence.
-	e.notedAt.Store(int64(at - noteInterval))
+	e.spec.notedAt.Store(tenths(at) - tenths(noteInterval))
 	t.adopt(e, found, 0, at)
-	e.spec.lastNote = found.LastNote
 	// Nothing is to be written: that the process is new is no news.
 	e.status.flush, e.status.signpost = false, false
 	return e
@@ -94,7 +95,7 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 		return false
 	}
 	at := t.offset(now)
-	e := t.restored(hash, k, found, at)
+	e := t.restored(k, found, at)
 	if e.spec.state == series.Singleton {
 		first := at - now.Sub(found.First)
 		e.counter.occurred(first)
@@ -111,7 +112,7 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 		e.status.beatAt = min(e.status.beatAt, at+t.interval(e))
 	}
 	s.mu.Lock()
-	s.entries.insert(e)
+	s.entries.insert(hash, e)
 	s.open(e)
 	s.mu.Unlock()
 	t.accepting.Add(1)
@@ -126,15 +127,15 @@ func (t *Tracker) restoreDead(hash uint64, k *series.Key, found *series.Series, 
 		return false
 	}
 	at := t.offset(now)
-	e := t.restored(hash, k, found, at)
+	e := t.restored(k, found, at)
 	// If there are too many to close, it is the first to be dropped.
 	e.counter.occurred(at - min(now.Sub(found.Last), longAgo))
 	e.spec.state = series.Finished
-	e.spec.revision++
+	e.change()
 	e.life = closing
 	// A series that begins now must not have the name, or its Event would be closed.
 	t.holdBaseName(e, at)
-	t.closed.insert(e)
+	t.closed.insert(hash, e)
 	t.closing.Add(1)
 	t.schedule(e, at)
 	return true

@@ -263,11 +263,11 @@ type world struct {
 	listed   []listed
 	lost     []string
 
-	tends       map[*Entry]*stored // the Events whose counts are part of those of entries
-	unsure      map[*Entry]bool    // the server may know more than the tracker thinks
-	blind       map[*Entry]bool    // could not look at the Event that has its name
-	settledUp   map[*Entry]bool    // forgotten, and in the books as that
-	dropped     map[*Entry]uint64  // the revisions up to which all was dropped
+	tends       map[*Entry]*stored  // the Events whose counts are part of those of entries
+	unsure      map[*Entry]bool     // the server may know more than the tracker thinks
+	blind       map[*Entry]bool     // could not look at the Event that has its name
+	settledUp   map[*Entry]bool     // forgotten, and in the books as that
+	dropped     map[*Entry]revision // the revisions up to which all was dropped
 	maxInFlight int
 	taken       int // occurrences that this tracker has seen
 }
@@ -311,7 +311,7 @@ func (w *world) begun(now time.Time) {
 	w.unsure = map[*Entry]bool{}
 	w.blind = map[*Entry]bool{}
 	w.settledUp = map[*Entry]bool{}
-	w.dropped = map[*Entry]uint64{}
+	w.dropped = map[*Entry]revision{}
 }
 
 // key returns the key with a short name, and the instance of this process.
@@ -588,7 +588,7 @@ func (w *world) do(write *Write) (Result, *stored) {
 	}
 	switch {
 	case r.Outcome != Written:
-	case e.life == forgotten, write.revision <= w.dropped[e]:
+	case e.life == forgotten, w.dropped[e].covers(write.revision):
 		// It was dropped before the server handled the request.
 		w.remote.doubted[w.tuple(e)] += ev.count() - before
 	case write.Creates():
