@@ -187,7 +187,7 @@ func (e *Entry) Slot() *heartbeat.Slot[*Entry] { return &e.slot }
 
 // Gate returns what the next request for e must pass. Tracker.mu must be held.
 func (e *Entry) Gate() heartbeat.Gate {
-	g := heartbeat.Gate{Namespace: e.key.namespace.Value(), Verb: "patch"}
+	g := heartbeat.Gate{Namespace: e.key.namespace.value, Verb: "patch"}
 	if kind := e.need(); kind == Create || kind == Recreate {
 		g.Verb = "create"
 	}
@@ -254,7 +254,7 @@ func (e *Entry) instance() string {
 	if e.extra != nil && e.extra.instance != (unique.Handle[string]{}) {
 		return e.extra.instance.Value()
 	}
-	return e.key.shared.reporter
+	return e.key.shared.value.reporter
 }
 
 // setInstance says which reportingInstance the Event has.

@@ -49,7 +49,7 @@ func TestIndex(t *testing.T) {
 	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var x index
-		words := make(vocabulary)
+		words := newVocabulary()
 		want := map[string]*Entry{}
 		hashOf := func(name string) uint64 {
 			hash := uint64(name[0]) * shardCount * (seed % 3) // 26 hashes, or one
@@ -123,7 +123,7 @@ func TestEqualHashes(t *testing.T) {
 // entry, and ends.
 func TestIndexIsSearchedWhileItChanges(t *testing.T) {
 	var x index
-	words := make(vocabulary)
+	words := newVocabulary()
 	const stays, others = 8, 64
 	keys := manyKeys(stays + others)
 	entries, hashes := make([]*Entry, len(keys)), make([]uint64, len(keys))

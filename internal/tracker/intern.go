@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"cmp"
-	"unique"
 
 	"github.com/eventseries/eventseries/series"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,22 +11,41 @@ import (
 // common is stored once for all of them, and what few have, separately. It takes
 // 56 bytes; a Key takes 288.
 type internedKey struct {
-	shared    *sharedWords
-	namespace unique.Handle[string] // of the regarding object
+	shared    *interned[words]
+	namespace *interned[string] // of the regarding object
 	name      string
 	uid       types.UID
 	rare      *rareWords // nil for most keys
 }
 
-// sharedWords are the words of keys of which a program has few. An occurrence
-// compares them in place: a unique.Handle would copy them first, which takes
-// 18 ns.
-type sharedWords struct {
-	words
-
-	uses int // how many entries have them; Tracker.mu guards it
+// interned is a value that several keys have. An occurrence compares it in place: a
+// unique.Handle would copy it first, which takes 18 ns for words.
+type interned[T comparable] struct {
+	value T
+	uses  int // by how many entries; Tracker.mu guards it
 }
 
+// pool holds values, each once.
+type pool[T comparable] map[T]*interned[T]
+
+// take returns the interned value. The caller returns it with release.
+func (p pool[T]) take(value T) *interned[T] {
+	i := p[value]
+	if i == nil {
+		i = &interned[T]{value: value}
+		p[value] = i
+	}
+	i.uses++
+	return i
+}
+
+func (p pool[T]) release(i *interned[T]) {
+	if i.uses--; i.uses == 0 {
+		delete(p, i.value)
+	}
+}
+
+// words are the words of keys of which a program has few.
 type words struct {
 	regarding, related objectKind
 
@@ -46,44 +64,42 @@ func (o *objectKind) isOf(r *series.Reference) bool {
 
 // rareWords are the words that few keys have.
 type rareWords struct {
-	relatedNamespace unique.Handle[string]
+	relatedNamespace *interned[string]
 	relatedName      string
 	relatedUID       types.UID
 	note             string
 }
 
-// vocabulary holds the shared words of the keys that a tracker tracks, each once.
-type vocabulary map[words]*sharedWords
+// vocabulary holds what the keys that a tracker tracks have in common.
+type vocabulary struct {
+	words      pool[words]
+	namespaces pool[string]
+}
+
+func newVocabulary() vocabulary { return vocabulary{pool[words]{}, pool[string]{}} }
 
 // intern returns the interned form of k, whose Events have the given
 // reportingInstance; if it is empty, that of the key. The caller returns it with
 // release.
-func (v vocabulary) intern(k *series.Key, reporter string) internedKey {
-	w := words{
-		regarding:  objectKind{k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.FieldPath},
-		related:    objectKind{k.Related.APIVersion, k.Related.Kind, k.Related.FieldPath},
-		eventType:  k.Type,
-		action:     k.Action,
-		reason:     k.Reason,
-		controller: k.ReportingController,
-		instance:   k.ReportingInstance,
-		reporter:   cmp.Or(reporter, k.ReportingInstance),
-	}
-	shared := v[w]
-	if shared == nil {
-		shared = &sharedWords{words: w}
-		v[w] = shared
-	}
-	shared.uses++
+func (v *vocabulary) intern(k *series.Key, reporter string) internedKey {
 	c := internedKey{
-		shared:    shared,
-		namespace: unique.Make(k.Regarding.Namespace),
+		shared: v.words.take(words{
+			regarding:  objectKind{k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.FieldPath},
+			related:    objectKind{k.Related.APIVersion, k.Related.Kind, k.Related.FieldPath},
+			eventType:  k.Type,
+			action:     k.Action,
+			reason:     k.Reason,
+			controller: k.ReportingController,
+			instance:   k.ReportingInstance,
+			reporter:   cmp.Or(reporter, k.ReportingInstance),
+		}),
+		namespace: v.namespaces.take(k.Regarding.Namespace),
 		name:      k.Regarding.Name,
 		uid:       k.Regarding.UID,
 	}
 	if k.Related.Namespace != "" || k.Related.Name != "" || k.Related.UID != "" || k.Note != "" {
 		c.rare = &rareWords{
-			relatedNamespace: unique.Make(k.Related.Namespace),
+			relatedNamespace: v.namespaces.take(k.Related.Namespace),
 			relatedName:      k.Related.Name,
 			relatedUID:       k.Related.UID,
 			note:             k.Note,
@@ -93,9 +109,11 @@ func (v vocabulary) intern(k *series.Key, reporter string) internedKey {
 }
 
 // release says that the entry with this key is forgotten. The key stays valid.
-func (v vocabulary) release(c *internedKey) {
-	if c.shared.uses--; c.shared.uses == 0 {
-		delete(v, c.shared.words)
+func (v *vocabulary) release(c *internedKey) {
+	v.words.release(c.shared)
+	v.namespaces.release(c.namespace)
+	if c.rare != nil {
+		v.namespaces.release(c.rare.relatedNamespace)
 	}
 }
 
@@ -105,22 +123,22 @@ func (c *internedKey) is(k *series.Key) bool { return c.note() == k.Note && c.is
 // isOfTuple reports whether c is the interned form of k or of another key of the
 // same tuple.
 func (c *internedKey) isOfTuple(k *series.Key) bool {
-	if c.name != k.Regarding.Name || c.uid != k.Regarding.UID || c.namespace.Value() != k.Regarding.Namespace {
+	if c.name != k.Regarding.Name || c.uid != k.Regarding.UID || c.namespace.value != k.Regarding.Namespace {
 		return false
 	}
-	if s := c.shared; s.reason != k.Reason || s.action != k.Action || s.eventType != k.Type ||
+	if s := &c.shared.value; s.reason != k.Reason || s.action != k.Action || s.eventType != k.Type ||
 		s.controller != k.ReportingController || s.instance != k.ReportingInstance ||
 		!s.regarding.isOf(&k.Regarding) || !s.related.isOf(&k.Related) {
 		return false
 	}
 	if r := c.rare; r != nil {
-		return r.relatedName == k.Related.Name && r.relatedUID == k.Related.UID && r.relatedNamespace.Value() == k.Related.Namespace
+		return r.relatedName == k.Related.Name && r.relatedUID == k.Related.UID && r.relatedNamespace.value == k.Related.Namespace
 	}
 	return k.Related.Name == "" && k.Related.UID == "" && k.Related.Namespace == ""
 }
 
 // eventType returns the type of the key.
-func (c *internedKey) eventType() string { return c.shared.eventType }
+func (c *internedKey) eventType() string { return c.shared.value.eventType }
 
 // note returns what distinguishes the key from others of its tuple, if anything.
 func (c *internedKey) note() string {
@@ -132,11 +150,11 @@ func (c *internedKey) note() string {
 
 // full returns the key.
 func (c *internedKey) full() series.Key {
-	s := c.shared
+	s := &c.shared.value
 	k := series.Key{
 		Regarding: series.Reference{
 			APIVersion: s.regarding.apiVersion, Kind: s.regarding.kind, FieldPath: s.regarding.fieldPath,
-			Namespace: c.namespace.Value(), Name: c.name, UID: c.uid,
+			Namespace: c.namespace.value, Name: c.name, UID: c.uid,
 		},
 		Related: series.Reference{
 			APIVersion: s.related.apiVersion, Kind: s.related.kind, FieldPath: s.related.fieldPath,
@@ -148,7 +166,7 @@ func (c *internedKey) full() series.Key {
 		ReportingInstance:   s.instance,
 	}
 	if r := c.rare; r != nil {
-		k.Related.Namespace, k.Related.Name, k.Related.UID = r.relatedNamespace.Value(), r.relatedName, r.relatedUID
+		k.Related.Namespace, k.Related.Name, k.Related.UID = r.relatedNamespace.value, r.relatedName, r.relatedUID
 		k.Note = r.note
 	}
 	return k

@@ -28,7 +28,7 @@ func wordsOf(k *series.Key) (places []reflect.Value) {
 // An interned key equals the key, whichever of its words that has, and no key that
 // differs in any of them.
 func TestIntern(t *testing.T) {
-	v := make(vocabulary)
+	v := newVocabulary()
 	n := len(wordsOf(&series.Key{}))
 	for missing := range n + 1 {
 		var k series.Key
@@ -53,30 +53,31 @@ func TestIntern(t *testing.T) {
 			v.release(&got)
 		}
 		v.release(&c)
-		require.Empty(t, v)
+		require.Empty(t, v.words)
+		require.Empty(t, v.namespaces)
 	}
 }
 
 // Keys that differ in nothing but the object share their other words.
 func TestInternShares(t *testing.T) {
-	v := make(vocabulary)
+	v := newVocabulary()
 	a, b, other := testKey("a"), testKey("b"), testKey("c")
 	other.Reason = "Other"
 	ca, cb, co := v.intern(a, ""), v.intern(b, ""), v.intern(other, "")
 	assert.Same(t, ca.shared, cb.shared)
 	assert.NotSame(t, ca.shared, co.shared)
-	assert.Equal(t, ca.namespace, cb.namespace)
+	assert.Same(t, ca.namespace, cb.namespace)
 	assert.Nil(t, ca.rare)
 	v.release(&ca)
-	assert.Len(t, v, 2)
+	assert.Len(t, v.words, 2)
 	v.release(&cb)
-	assert.Len(t, v, 1)
+	assert.Len(t, v.words, 1)
 	assert.Equal(t, *a, ca.full(), "it stays valid")
 
 	// The reportingInstance of Events is that of the key, if that has one.
-	assert.Equal(t, a.ReportingInstance, ca.shared.reporter)
+	assert.Equal(t, a.ReportingInstance, ca.shared.value.reporter)
 	anyInstance := v.intern(&series.Key{}, "controller-1")
-	assert.Equal(t, "controller-1", anyInstance.shared.reporter)
+	assert.Equal(t, "controller-1", anyInstance.shared.value.reporter)
 }
 
 // tupleKey returns k without what distinguishes series of the same tuple.

@@ -50,16 +50,16 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	closing := len(tracked) - accepting
 
 	// What they have in common.
-	uses := map[*sharedWords]int{}
+	uses := map[*interned[words]]int{}
 	for _, e := range tracked {
 		uses[e.key.shared]++
 	}
-	for _, words := range tr.words {
+	for _, words := range tr.words.words {
 		if words.uses != uses[words] {
-			t.Errorf("%+v are used by %d entries, not %d", words.words, uses[words], words.uses)
+			t.Errorf("%+v are used by %d entries, not %d", words.value, uses[words], words.uses)
 		}
 	}
-	assert.Len(t, tr.words, len(uses))
+	assert.Len(t, tr.words.words, len(uses))
 
 	// How many there are.
 	if tr.accepting.Load() != int64(accepting) || tr.closing.Load() != int64(closing) {

@@ -76,7 +76,7 @@ func New(opts Options, now time.Time) *Tracker {
 		opts:    opts.WithDefaults(),
 		seed:    maphash.MakeSeed(),
 		mark:    rand.Int64N(markRange),
-		words:   make(vocabulary),
+		words:   newVocabulary(),
 		sched:   heartbeat.NewSchedule[*Entry](opts.Jitter),
 		flushes: make(map[*Flush]struct{}),
 	}
