@@ -1,9 +1,10 @@
 package series
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ const hashDigits = 16
 // the regarding object and a hash of the key. It is the same in every process, so
 // a restarted recorder finds the Event that it wrote before.
 func (k *Key) BaseName() string {
-	return eventName(k.Regarding.Name, k.hashSuffix())
+	return eventName(k.Regarding.Name, k.appendHash(make([]byte, 0, hashDigits)))
 }
 
 // UniqueName returns a name for the Event of a key whose base name is taken. It
@@ -27,7 +28,8 @@ func (k *Key) BaseName() string {
 // the same time.
 func (k *Key) UniqueName(first time.Time, n int) string {
 	// Unsigned, because a time before 1970 would put a sign into the name.
-	return eventName(k.Regarding.Name, fmt.Sprintf("%s.%x", k.hashSuffix(), uint64(first.UnixNano())+uint64(n)))
+	suffix := append(k.appendHash(make([]byte, 0, 2*hashDigits+1)), '.')
+	return eventName(k.Regarding.Name, strconv.AppendUint(suffix, uint64(first.UnixNano())+uint64(n), 16))
 }
 
 // Named reports whether [Key.BaseName] or [Key.UniqueName] could have returned name:
@@ -44,11 +46,15 @@ func (k *Key) Named(name string) bool {
 	if dot < 0 || len(name)-dot-1 > hashDigits || !isHex(name[dot+1:]) {
 		return false
 	}
-	return name == eventName(k.Regarding.Name, k.hashSuffix()+name[dot:])
+	suffix := k.appendHash(make([]byte, 0, 2*hashDigits+1))
+	return name == eventName(k.Regarding.Name, append(suffix, name[dot:]...))
 }
 
-func (k *Key) hashSuffix() string {
-	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, k.hash()))
+// appendHash appends the hash of k in hexadecimal digits.
+func (k *Key) appendHash(to []byte) []byte {
+	var hash [hashDigits / 2]byte
+	binary.BigEndian.PutUint64(hash[:], k.hash())
+	return hex.AppendEncode(to, hash[:])
 }
 
 func isHex(s string) bool {
@@ -69,14 +75,14 @@ func isHex(s string) bool {
 // NameIsDNSSubdomain). The name of an object need not be one: `system:discovery` is
 // a valid name of a ClusterRole. eventName replaces what is not permitted; the
 // suffix distinguishes different objects.
-func eventName(object, suffix string) string {
-	room := validation.DNS1123SubdomainMaxLength - len(suffix) - 1
-	name := text.Subdomain(object)
-	if len(name) > room {
-		name = strings.TrimRight(name[:room], ".-")
+func eventName(object string, suffix []byte) string {
+	const limit = validation.DNS1123SubdomainMaxLength
+	name := text.AppendSubdomain(make([]byte, 0, limit+1), object)
+	if room := limit - len(suffix) - 1; len(name) > room {
+		name = bytes.TrimRight(name[:room], ".-")
 	}
-	if name == "" {
-		return suffix
+	if len(name) > 0 {
+		name = append(name, '.')
 	}
-	return name + "." + suffix
+	return string(append(name, suffix...))
 }

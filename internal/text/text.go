@@ -47,7 +47,10 @@ func Format(note string, args []any) string {
 // Subdomain returns the DNS-1123 subdomain that is most similar to s. It replaces other
 // characters by '-', and removes those that no label can begin or end with. The result
 // can be empty or too long.
-func Subdomain(s string) string {
+func Subdomain(s string) string { return string(AppendSubdomain(nil, s)) }
+
+// AppendSubdomain appends [Subdomain] of s to a buffer.
+func AppendSubdomain(to []byte, s string) []byte {
 	mapped := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.':
@@ -58,12 +61,15 @@ func Subdomain(s string) string {
 			return '-'
 		}
 	}, s)
-	labels := strings.Split(mapped, ".")
-	kept := labels[:0]
-	for _, label := range labels {
-		if label = strings.Trim(label, "-"); label != "" {
-			kept = append(kept, label)
+	begin := len(to)
+	for label := range strings.SplitSeq(mapped, ".") {
+		if label = strings.Trim(label, "-"); label == "" {
+			continue
 		}
+		if len(to) > begin {
+			to = append(to, '.')
+		}
+		to = append(to, label...)
 	}
-	return strings.Join(kept, ".")
+	return to
 }
