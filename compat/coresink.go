@@ -31,9 +31,9 @@ import (
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes
 // a legacy Event, which has no eventTime, unchanged.
 //
-// If Interface has a REST client, requests are sent as JSON, without retries, and
-// bypass the client's rate limiter, as with EventSinkImpl. A fake clientset has no
-// REST client, so CoreSink calls its methods. Errors are those of the client, or
+// If Interface has a REST client, requests are sent without retries, bypass the
+// client's rate limiter, and have its content type, as with EventSinkImpl. A fake
+// clientset has no REST client, so CoreSink calls its methods. Errors are those of the client, or
 // start with "coreevents:".
 //
 // A CoreSink is safe for concurrent use. All methods of the zero value return an

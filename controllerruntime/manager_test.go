@@ -3,7 +3,6 @@ package controllerruntime
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -51,11 +50,13 @@ func (s *fakeServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case strings.Contains(req.URL.Path, "/events"):
-		var event eventsv1.Event
-		if err := json.Unmarshal(body, &event); err != nil || req.Method != http.MethodPost {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		event, ok := object.(*eventsv1.Event)
+		if err != nil || !ok || req.Method != http.MethodPost {
 			status = http.StatusForbidden
 			break
 		}
+		mediaType = req.Header.Get("Content-Type")
 		_, note, _ := strings.Cut(event.Note, "_") // leader election starts with its identity
 		if note == "" {
 			note = event.Note

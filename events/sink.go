@@ -21,9 +21,9 @@ import (
 // If Interface has a REST client, EventSinkImpl sends each request once and directly.
 // It does not use the client's retries and rate limiter: the [Broadcaster] retries,
 // and has a rate limiter of its own, so events do not use the budget of the
-// controller. Requests and responses are JSON, whatever content type the client is
-// configured for. A fake clientset has no REST client, so EventSinkImpl calls its
-// methods.
+// controller. Events have the content type that the client is configured for, and
+// protobuf by default, as with the typed client; patches are JSON. A fake clientset has
+// no REST client, so EventSinkImpl calls its methods.
 //
 // A response that is not an Event is an error.
 type EventSinkImpl struct {

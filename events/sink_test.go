@@ -56,9 +56,9 @@ func TestSinkRequests(t *testing.T) {
 		}
 		assert.Zero(t, time.Since(start), "the client's limit is left to others")
 		require.Len(t, tr.Requests, 3)
-		assert.Regexp(t, `^POST /apis/events.k8s.io/v1/namespaces/ns/events application/json \{.*"name":"x"`, tr.Requests[0])
+		assert.Regexp(t, `^POST /apis/events.k8s.io/v1/namespaces/ns/events application/vnd.kubernetes.protobuf \{.*"name":"x"`, tr.Requests[0])
 		assert.Equal(t, `PATCH /apis/events.k8s.io/v1/namespaces/ns/events/x application/merge-patch+json {"series":null}`, tr.Requests[1])
-		assert.Regexp(t, `^PUT /apis/events.k8s.io/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, tr.Requests[2])
+		assert.Regexp(t, `^PUT /apis/events.k8s.io/v1/namespaces/ns/events/x application/vnd.kubernetes.protobuf \{.*"name":"x"`, tr.Requests[2])
 	})
 }
 

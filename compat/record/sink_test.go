@@ -70,7 +70,7 @@ func TestRESTClientIsUsedDirectly(t *testing.T) {
 		_, err = to.Patch(t.Context(), newEvent(), []byte(`{"series":{"count":2}}`))
 		require.NoError(t, err)
 		require.Len(t, tr.Requests, 2)
-		assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/json \{.*"source":\{"component":"tester","host":"node-1"\}`, tr.Requests[0])
+		assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/vnd.kubernetes.protobuf \{.*"source":\{"component":"tester","host":"node-1"\}`, tr.Requests[0])
 		assert.Regexp(t, `^PATCH /api/v1/namespaces/ns/events/x application/merge-patch\+json \{"count":2,`, tr.Requests[1])
 	}
 

@@ -47,8 +47,8 @@ func TestSinkRequests(t *testing.T) {
 	writeWith(t, sink, newSeries(), `{"series":{"count":57}}`, check)
 	check(sink.Patch(t.Context(), newSeries(), []byte(`{}`)))
 	require.Len(t, tr.Requests, 4)
-	assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/json \{.*"lastTimestamp":"2026-01-02T03:05:45Z"`, tr.Requests[0])
-	assert.Regexp(t, `^PUT /api/v1/namespaces/ns/events/x application/json \{.*"count":57`, tr.Requests[1])
+	assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/vnd.kubernetes.protobuf \{.*"lastTimestamp":"2026-01-02T03:05:45Z"`, tr.Requests[0])
+	assert.Regexp(t, `^PUT /api/v1/namespaces/ns/events/x application/vnd.kubernetes.protobuf \{.*"count":57`, tr.Requests[1])
 	assert.Regexp(t, `^PATCH /api/v1/namespaces/ns/events/x application/merge-patch\+json \{"count":57,`, tr.Requests[2])
 	assert.Equal(t, `PATCH /api/v1/namespaces/ns/events/x application/merge-patch+json {}`, tr.Requests[3])
 }

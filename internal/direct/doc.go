@@ -11,8 +11,10 @@
 // # Guarantees
 //
 //   - Requests use the credentials, connections and transports of the client.
-//   - Requests and responses are JSON, whatever content type the client is configured
-//     for, so that proxies and people can read them. A merge patch is always JSON.
+//   - Objects have the content type in which a typed client would send them: the
+//     configured one, or protobuf by default. If the server rejects that with a 415, the
+//     object and all later ones are sent as JSON. A merge patch is always JSON.
+//   - Responses have the same content type, or JSON.
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response
 //     with another object is an error. Other errors are those of client-go.
 //   - A Retry-After header may contain a date as well as seconds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +29,11 @@ type Object interface {
 // type L. Create one with [NewResource]. A Resource is safe for concurrent use.
 type Resource[T Object, L runtime.Object] struct {
 	client restclient.Interface
+	json   restclient.Interface // sends objects as JSON; nil if client is the only one
 	name   string
+
+	// onlyJSON is set when the server rejects the content type of client.
+	onlyJSON atomic.Bool
 }
 
 // NewResource returns a Resource for the named resource, such as "events". gv is the
@@ -37,27 +42,32 @@ type Resource[T Object, L runtime.Object] struct {
 // NewResource returns nil if client is nil or contains a nil [restclient.RESTClient], as
 // the client of a fake clientset does.
 func NewResource[T Object, L runtime.Object](client restclient.Interface, gv schema.GroupVersion, name string) *Resource[T, L] {
+	r := &Resource[T, L]{client: client, name: name}
 	if rest, ok := client.(*restclient.RESTClient); ok {
 		if rest == nil {
 			return nil
 		}
-		client = directClient(rest, gv)
+		r.client, r.json = directClient(rest, gv, contentTypeOf(rest)), directClient(rest, gv, runtime.ContentTypeJSON)
 	}
-	if client == nil {
+	if r.client == nil {
 		return nil
 	}
-	return &Resource[T, L]{client: client, name: name}
+	return r
 }
 
 // Create creates object in a namespace and returns the server's version of it. The
 // object requires a name.
 func (r *Resource[T, L]) Create(ctx context.Context, namespace string, object T) (T, error) {
-	return r.object(ctx, namespace, object.GetName(), r.client.Post().Namespace(namespace).Resource(r.name).Body(object))
+	return r.send(ctx, namespace, object.GetName(), object, func(client restclient.Interface) *restclient.Request {
+		return client.Post().Namespace(namespace).Resource(r.name)
+	})
 }
 
 // Update replaces an object and returns the server's version of it.
 func (r *Resource[T, L]) Update(ctx context.Context, namespace, name string, object T) (T, error) {
-	return r.object(ctx, namespace, name, r.client.Put().Namespace(namespace).Resource(r.name).Name(name).Body(object))
+	return r.send(ctx, namespace, name, object, func(client restclient.Interface) *restclient.Request {
+		return client.Put().Namespace(namespace).Resource(r.name).Name(name)
+	})
 }
 
 // Patch applies a JSON merge patch (RFC 7386) to an object and returns the server's
@@ -70,6 +80,19 @@ func (r *Resource[T, L]) Patch(ctx context.Context, namespace, name string, data
 // namespaces.
 func (r *Resource[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
 	return do[L](ctx, r.client.Get().Namespace(namespace).Resource(r.name).VersionedParams(&opts, scheme.ParameterCodec))
+}
+
+// send sends an object. If the server rejects the content type, send encodes the object
+// as JSON from then on.
+func (r *Resource[T, L]) send(ctx context.Context, namespace, name string, object T, request func(restclient.Interface) *restclient.Request) (T, error) {
+	if !r.onlyJSON.Load() {
+		stored, err := r.object(ctx, namespace, name, request(r.client).UseProtobufAsDefault().Body(object))
+		if r.json == nil || !apierrors.IsUnsupportedMediaType(err) {
+			return stored, err
+		}
+		r.onlyJSON.Store(true)
+	}
+	return r.object(ctx, namespace, name, request(r.json).Body(object))
 }
 
 // object sends a request for one object and returns the object in the response. A
@@ -85,9 +108,9 @@ func (r *Resource[T, L]) object(ctx context.Context, namespace, name string, req
 }
 
 // directClient returns a client for the same server with the same credentials and
-// connections, but with JSON, without a rate limiter, and with retryAfterSeconds. It
-// returns the given client if that fails.
-func directClient(client *restclient.RESTClient, gv schema.GroupVersion) restclient.Interface {
+// connections that sends objects in the given content type, without a rate limiter, and
+// with retryAfterSeconds. It returns the given client if that fails.
+func directClient(client *restclient.RESTClient, gv schema.GroupVersion, contentType string) restclient.Interface {
 	httpClient := http.Client{}
 	if client.Client != nil {
 		httpClient = *client.Client
@@ -97,11 +120,16 @@ func directClient(client *restclient.RESTClient, gv schema.GroupVersion) restcli
 		transport = http.DefaultTransport
 	}
 	httpClient.Transport = retryAfterSeconds{transport}
+	accept := runtime.ContentTypeJSON
+	if contentType != accept {
+		accept = contentType + "," + accept
+	}
+	codecs := restclient.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
 	c, err := restclient.NewRESTClient(client.Get().URL(), "", restclient.ClientContentConfig{
-		AcceptContentTypes: runtime.ContentTypeJSON,
-		ContentType:        runtime.ContentTypeJSON,
+		AcceptContentTypes: accept,
+		ContentType:        contentType,
 		GroupVersion:       gv,
-		Negotiator:         runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(), gv),
+		Negotiator:         runtime.NewClientNegotiator(codecs, gv),
 	}, noThrottle, &httpClient)
 	if err != nil {
 		return client

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/features"
+	clientfeaturestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	restclient "k8s.io/client-go/rest"
@@ -24,12 +28,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clientset returns clients with the content type protobuf that send their requests to tr.
+// clientset returns clients with the content type JSON that send their requests to tr.
 func clientset(t *testing.T, tr *directtest.Transport) *kubernetes.Clientset {
+	t.Helper()
+	return clientsetOf(t, tr, restclient.ContentConfig{ContentType: runtime.ContentTypeJSON})
+}
+
+func clientsetOf(t *testing.T, tr *directtest.Transport, content restclient.ContentConfig) *kubernetes.Clientset {
 	t.Helper()
 	config := directtest.Config()
 	config.Host += "/prefix"
-	config.ContentType = runtime.ContentTypeProtobuf
+	config.ContentConfig = content
 	clients, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: tr})
 	require.NoError(t, err)
 	return clients
@@ -79,10 +88,67 @@ func TestRequests(t *testing.T) {
 		List(t.Context(), "", opts)
 	require.NoError(t, err)
 	assert.Equal(t, `GET /prefix/apis/events.k8s.io/v1/events?continue=next&fieldSelector=type%3DWarning&limit=500`, named.Requests[0])
+}
 
-	for _, accepted := range append(core.Accepted, named.Accepted...) {
-		assert.NotContains(t, accepted, "protobuf")
+// The typed client is the model: it sends the same requests.
+func TestContentTypes(t *testing.T) {
+	const cbor, protobuf = "application/cbor", runtime.ContentTypeProtobuf
+	for name, test := range map[string]struct {
+		content      restclient.ContentConfig
+		allow        bool // CBOR
+		want, accept string
+	}{
+		"default":           {want: protobuf, accept: protobuf + ",application/json"},
+		"JSON":              {restclient.ContentConfig{ContentType: "application/json"}, false, "application/json", "application/json"},
+		"protobuf":          {restclient.ContentConfig{ContentType: protobuf}, false, protobuf, protobuf + ",application/json"},
+		"JSON is accepted":  {restclient.ContentConfig{AcceptContentTypes: "application/json"}, false, "application/json", "application/json"},
+		"CBOR":              {restclient.ContentConfig{ContentType: cbor}, true, cbor, cbor + ",application/json"},
+		"CBOR, not enabled": {restclient.ContentConfig{ContentType: cbor}, false, "application/json", "application/json"},
+		"unknown":           {restclient.ContentConfig{ContentType: "text/plain"}, false, "application/json", "application/json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clientfeaturestesting.SetFeatureDuringTest(t, features.ClientsAllowCBOR, test.allow)
+			tr := &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`}
+			clients := clientsetOf(t, tr, test.content)
+			write(t, coreEventsOf(clients.CoreV1().RESTClient()), func(_ *corev1.Event, err error) {
+				t.Helper()
+				require.NoError(t, err)
+			})
+			require.Len(t, tr.Requests, 3)
+			for i, contentType := range []string{test.want, test.want, string(types.MergePatchType)} {
+				assert.Equal(t, contentType, strings.Fields(tr.Requests[i])[2])
+				assert.Equal(t, test.accept, tr.Accepted[i])
+			}
+			if name == "unknown" {
+				return // the typed client sends nothing
+			}
+			config := directtest.Config()
+			config.ContentConfig, config.QPS = test.content, -1
+			typed, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: tr})
+			require.NoError(t, err)
+			_, err = typed.CoreV1().Events("ns").Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, strings.Replace(tr.Requests[0], "/prefix", "", 1), tr.Requests[3])
+		})
 	}
+}
+
+// A proxy can reject what the server understands.
+func TestRejectedContentType(t *testing.T) {
+	tr := &directtest.Transport{Respond: func(req *http.Request) (code int, body string) {
+		if req.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {
+			return http.StatusUnsupportedMediaType, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":415,"reason":"UnsupportedMediaType"}`
+		}
+		return http.StatusOK, `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`
+	}}
+	events := coreEventsOf(clientsetOf(t, tr, restclient.ContentConfig{}).CoreV1().RESTClient())
+	for range 2 {
+		write(t, events, func(_ *corev1.Event, err error) {
+			t.Helper()
+			require.NoError(t, err)
+		})
+	}
+	assert.Len(t, tr.Requests, 7, "one is repeated")
 }
 
 func TestResponseTypes(t *testing.T) {

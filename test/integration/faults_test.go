@@ -288,9 +288,14 @@ func attemptOf(r *http.Request, body []byte) attempt {
 	switch {
 	case !strings.Contains(r.URL.Path, "/events"):
 		return attempt{}
-	case r.Method == http.MethodPost && !invalid:
-		return attempt{verb: "create", name: object.Name}
-	case r.Method != http.MethodPatch:
+	case r.Method == http.MethodPost:
+		created, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		event, ok := created.(metav1.Object)
+		if err != nil || !ok {
+			return attempt{}
+		}
+		return attempt{verb: "create", name: event.GetName()}
+	case r.Method != http.MethodPatch || invalid:
 		return attempt{}
 	case string(body) == "{}":
 		a.verb = "look"

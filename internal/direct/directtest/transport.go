@@ -13,11 +13,14 @@ package directtest
 
 import (
 	"cmp"
+	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	restclient "k8s.io/client-go/rest"
 )
 
@@ -39,7 +42,7 @@ type Transport struct {
 	Respond func(*http.Request) (code int, body string)
 
 	// Requests contains the method, URI, content type and body of each request, separated
-	// by spaces. Accepted contains the Accept header of each request.
+	// by spaces. A body in protobuf is converted to JSON. Accepted contains the Accept header of each request.
 	Requests, Accepted []string
 }
 
@@ -52,7 +55,17 @@ func (tr *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	request := []string{req.Method, req.URL.RequestURI(), req.Header.Get("Content-Type"), string(data)}
+	contentType := req.Header.Get("Content-Type")
+	if contentType == runtime.ContentTypeProtobuf {
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		if data, err = json.Marshal(object); err != nil {
+			return nil, err
+		}
+	}
+	request := []string{req.Method, req.URL.RequestURI(), contentType, string(data)}
 	tr.Requests = append(tr.Requests, strings.TrimSpace(strings.Join(request, " ")))
 	tr.Accepted = append(tr.Accepted, req.Header.Get("Accept"))
 	code, body := cmp.Or(tr.Code, http.StatusOK), tr.Body
