@@ -43,7 +43,7 @@ type dispatcher struct {
 	goroutines sync.WaitGroup
 
 	// requests passes a request to an idle goroutine, whose stack has grown already.
-	requests chan func() (abandoned bool)
+	requests chan call
 
 	// Invariant: busy + idle <= Options.Workers.
 	mu        sync.Mutex
@@ -52,15 +52,24 @@ type dispatcher struct {
 	abandoned int // requests in flight that do not count, because they hang
 }
 
+// call is a call of the sink: a write, or else a list.
+type call struct {
+	write *tracker.Write
+	list  *listRequest
+}
+
 // listRequest asks for one page of a list. The dispatcher decides when it is made.
 type listRequest struct {
 	make func() tracker.Result
 	done chan struct{} // closed when make has returned
+
+	pass     heartbeat.Pass // the right to make it
+	returned sync.Once      // guards the return of pass
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest), requests: make(chan func() bool)}
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest), requests: make(chan call)}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -149,8 +158,8 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 	b := d.b
 	if l := *list; l != nil {
 		if pass, ok := b.tracker.Admit(now); ok {
-			*list = nil
-			d.enter(func() (abandoned bool) { return d.list(l, pass) })
+			*list, l.pass = nil, pass
+			d.enter(call{list: l})
 			return true
 		}
 	}
@@ -161,7 +170,7 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 		return drops
 	}))
 	if ok {
-		d.enter(func() (abandoned bool) { return d.write(write) })
+		d.enter(call{write: write})
 	}
 	return ok
 }
@@ -181,8 +190,8 @@ func (d *dispatcher) hasRoom() bool {
 	return d.busy < d.b.opts.Workers
 }
 
-// enter makes a request in a goroutine. The request reports whether it was abandoned.
-func (d *dispatcher) enter(request func() (abandoned bool)) {
+// enter makes a request in a goroutine.
+func (d *dispatcher) enter(c call) {
 	d.mu.Lock()
 	d.busy++
 	idle := d.idle > 0
@@ -192,20 +201,30 @@ func (d *dispatcher) enter(request func() (abandoned bool)) {
 	d.mu.Unlock()
 	if idle {
 		select {
-		case d.requests <- request:
+		case d.requests <- c:
 			return
 		case <-d.ctx.Done():
 		}
 	}
-	d.goroutines.Go(func() { d.work(request) })
+	d.goroutines.Go(func() { d.work(c) })
 }
 
 // work makes requests, at first the given one, until there are enough goroutines
 // without this one.
-func (d *dispatcher) work(request func() (abandoned bool)) {
-	for d.leave(request()) {
+func (d *dispatcher) work(c call) {
+	var w *watchdog
+	for {
+		w = d.watch(c, w)
+		if c.list != nil {
+			d.list(c.list, w)
+		} else {
+			d.write(c.write, w)
+		}
+		if !d.leave(w.abandoned) {
+			return
+		}
 		select {
-		case request = <-d.requests:
+		case c = <-d.requests:
 		case <-d.ctx.Done():
 			return
 		}
@@ -231,22 +250,19 @@ func (d *dispatcher) leave(abandoned bool) (idle bool) {
 }
 
 // write makes the request of a write and applies the response.
-func (d *dispatcher) write(write *tracker.Write) (abandoned bool) {
+func (d *dispatcher) write(write *tracker.Write, w *watchdog) {
 	b := d.b
-	watchdog := d.watch(func() { b.tracker.Abandon(write, b.clock.Now()) })
-	sent := b.clock.Now()
 	event, err := d.send(write)
+	w.stop()
 	answered := b.clock.Now()
-	abandoned = watchdog.stop()
 	result := classify(err, write.Creates())
 	result.Event = event
-	b.counters.wrote(write, result.Outcome, answered.Sub(sent))
+	b.counters.wrote(write, result.Outcome, answered.Sub(w.began))
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(write, result, answered) })
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.outages.noteWrite(b, write, result.Outcome, err)
 	}
 	b.drop(b.logger(), err, drops)
-	return abandoned
 }
 
 // send makes the request of a write and returns the Event that the sink returns.
@@ -271,18 +287,25 @@ func (d *dispatcher) send(write *tracker.Write) (event *eventsv1.Event, err erro
 }
 
 // list makes a request for a page of a list.
-func (d *dispatcher) list(l *listRequest, pass heartbeat.Pass) (abandoned bool) {
-	b := d.b
-	var once sync.Once
-	back := func(result tracker.Result) {
-		once.Do(func() { b.tracker.Return(pass, result, b.clock.Now()) })
-	}
-	watchdog := d.watch(func() { back(tracker.Result{Outcome: tracker.Troubled}) })
+func (d *dispatcher) list(l *listRequest, w *watchdog) {
 	result := l.make()
-	abandoned = watchdog.stop()
-	back(result)
+	w.stop()
+	d.returnPass(l, result)
 	close(l.done)
-	return abandoned
+}
+
+// returnPass says what became of a list. Only the first call counts.
+func (d *dispatcher) returnPass(l *listRequest, result tracker.Result) {
+	l.returned.Do(func() { d.b.tracker.Return(l.pass, result, d.b.clock.Now()) })
+}
+
+// abandon says that a request hangs.
+func (d *dispatcher) abandon(c call) {
+	if c.list != nil {
+		d.returnPass(c.list, tracker.Result{Outcome: tracker.Troubled})
+		return
+	}
+	d.b.tracker.Abandon(c.write, d.b.clock.Now())
 }
 
 // request calls the sink. Whatever the sink does, it ends in an error.

@@ -14,25 +14,36 @@ const watchdogGrace = time.Second
 // watchdog abandons the call: it no longer counts against Options.Workers, and a pause
 // can end without it. As many calls as Options.Workers can be abandoned at a time.
 
-// watchdog watches one call of the sink.
+// watchdog watches the calls of a goroutine, one after the other.
 type watchdog struct {
-	d       *dispatcher
-	abandon func()
-	timer   *time.Timer
-	began   time.Time
+	d     *dispatcher
+	timer *time.Timer
+	fired bool // the timer can have fired: another call needs another watchdog
+	began time.Time
 
 	mu        sync.Mutex
+	call      call
 	returned  bool
 	expired   bool
 	abandoned bool
 	logged    bool
 }
 
-// watch starts to watch a call that begins now. abandon is called if it hangs.
-func (d *dispatcher) watch(abandon func()) *watchdog {
-	w := &watchdog{d: d, abandon: abandon, began: d.b.clock.Now()}
+// watch starts to watch a call that begins now. It returns w, the watchdog of the
+// goroutine's previous call, or a new one.
+func (d *dispatcher) watch(c call, w *watchdog) *watchdog {
+	if w == nil || w.fired {
+		w = &watchdog{d: d}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.call, w.began, w.returned = c, d.b.clock.Now(), false
 	// Real time, like the context of the request.
-	w.timer = time.AfterFunc(requestTimeout+watchdogGrace, w.expire)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(requestTimeout+watchdogGrace, w.expire)
+	} else {
+		w.timer.Reset(requestTimeout + watchdogGrace)
+	}
 	return w
 }
 
@@ -57,7 +68,7 @@ func (w *watchdog) expire() {
 	d.mu.Unlock()
 	w.mu.Unlock()
 
-	w.abandon()
+	d.abandon(w.call)
 	d.poke()
 	if ok {
 		b.logger().Error(nil, "A call of the sink hangs although its context has ended", "since", w.began,
@@ -65,9 +76,9 @@ func (w *watchdog) expire() {
 	}
 }
 
-// stop says that the call has returned. It reports whether it was abandoned.
-func (w *watchdog) stop() (abandoned bool) {
-	w.timer.Stop()
+// stop says that the call has returned.
+func (w *watchdog) stop() {
+	w.fired = !w.timer.Stop()
 	w.mu.Lock()
 	w.returned = true
 	logged := w.expired && w.logged
@@ -76,5 +87,4 @@ func (w *watchdog) stop() (abandoned bool) {
 		b := w.d.b
 		b.logger().Info("A call of the sink has returned after all", "after", b.clock.Since(w.began))
 	}
-	return w.abandoned
 }

@@ -36,27 +36,29 @@ func (t *Tracker) end(e *Entry, as series.State, at time.Duration, drops *[]Drop
 		t.forget(e)
 		return
 	}
+	t.closed.insert(t.hashOf(e), e)
+	t.closing.Add(1)
 	t.schedule(e, at)
 	t.boundClosing(at, drops)
 }
 
-// close ends the acceptance of occurrences. Tracker.mu and the shard are locked.
+// close ends the acceptance of occurrences. The caller puts e into Tracker.closed or
+// forgets it. Tracker.mu and the shard are locked.
 func (t *Tracker) close(e *Entry) {
 	hash := t.hashOf(e)
 	t.shard(hash).entries.remove(hash, e)
 	e.add(e.counter.close())
 	t.accepting.Add(-1)
 	e.life = closing
-	t.closed.insert(hash, e)
-	t.closing.Add(1)
 }
 
 // forget stops tracking e, which must be closing. Tracker.mu is held.
 func (t *Tracker) forget(e *Entry) {
 	e.life = forgotten
 	t.words.release(&e.key)
-	t.closed.remove(t.hashOf(e), e)
-	t.closing.Add(-1)
+	if t.closed.remove(t.hashOf(e), e) {
+		t.closing.Add(-1)
+	}
 	t.classify(e)
 	t.sched.Remove(e)
 	t.settle(e)

@@ -116,12 +116,18 @@ func (s *slot) set(hash uint64, e *Entry) {
 	s.entry.Store(e)
 }
 
-// remove removes e, which must be in the index.
-func (x *index) remove(hash uint64, e *Entry) {
+// remove removes e, which is in the index under this hash or not at all, and reports
+// whether it was.
+func (x *index) remove(hash uint64, e *Entry) (removed bool) {
 	s := x.table()
+	if len(s) == 0 {
+		return false
+	}
 	gap := s.home(hash)
-	for s[gap].entry.Load() != e {
-		gap = s.next(gap)
+	for ; s[gap].entry.Load() != e; gap = s.next(gap) {
+		if s[gap].entry.Load() == nil {
+			return false
+		}
 	}
 	// Move up what follows, so that a search does not end at the gap. No entry may
 	// move before its home.
@@ -144,6 +150,7 @@ func (x *index) remove(hash uint64, e *Entry) {
 	case len(s) > minSlots && 8*x.n < len(s):
 		x.resize(len(s) / 2)
 	}
+	return true
 }
 
 func (x *index) resize(n int) {

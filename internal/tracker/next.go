@@ -45,9 +45,12 @@ type Write struct {
 	entry    *Entry
 	pass     heartbeat.Pass
 	patch    []byte        // if it is not that of Series
-	known    series.Series // the state and heartbeat that Version of Series has
 	revision revision      // of the spec
 	at       time.Duration // when Next returned it
+
+	// What the Event with Version of Series says.
+	state     series.State
+	heartbeat time.Duration
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -63,7 +66,7 @@ func (w *Write) Patch() ([]byte, error) {
 	if w.patch != nil {
 		return w.patch, nil
 	}
-	return w.Series.PatchSince(&w.known)
+	return w.Series.PatchSince(&series.Series{State: w.state, Heartbeat: w.heartbeat})
 }
 
 // need returns the kind of the next write of e, or none. Tracker.mu is held.
@@ -338,9 +341,9 @@ func (t *Tracker) start(e *Entry, pass heartbeat.Pass, now time.Time, drops *[]D
 	default:
 		e.status.last = w.Series.Last.UnixMicro()
 		if !w.Creates() && e.status.version != 0 {
-			w.Series.Version, w.known.State = versionText(e.status.version), e.status.state
+			w.Series.Version, w.state = versionText(e.status.version), e.status.state
 			if e.status.promised {
-				w.known.Heartbeat = t.opts.promise()
+				w.heartbeat = t.opts.promise()
 			}
 		}
 	}
