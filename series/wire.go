@@ -151,21 +151,27 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.State != known.State {
 		labels = map[string]string{LabelState: s.State.String()}
 	}
-	annotations := make(map[string]*string, len(s.Annotations)+2)
+	var annotations map[string]*string
+	annotate := func(k string, v *string) {
+		if annotations == nil {
+			annotations = make(map[string]*string, len(s.Annotations)+2)
+		}
+		annotations[k] = v
+	}
 	for k, v := range s.Annotations {
-		annotations[k] = &v
+		annotate(k, &v)
 	}
 	if s.Heartbeat > 0 && s.Heartbeat != known.Heartbeat {
 		heartbeat := shortDuration.Replace(s.Heartbeat.String())
-		annotations[AnnotationHeartbeat] = &heartbeat
+		annotate(AnnotationHeartbeat, &heartbeat)
 	}
 	switch s.LastNote {
 	case "":
 	case s.Note:
-		// The notes differed for a while: remove the annotation.
-		annotations[AnnotationLastNote] = nil
+		// The notes may have differed for a while: remove the annotation.
+		annotate(AnnotationLastNote, nil)
 	default:
-		annotations[AnnotationLastNote] = &s.LastNote
+		annotate(AnnotationLastNote, &s.LastNote)
 	}
 
 	var patch struct {
@@ -173,7 +179,7 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 			ResourceVersion string             `json:"resourceVersion,omitempty"`
 			Labels          map[string]string  `json:"labels,omitempty"`
 			Annotations     map[string]*string `json:"annotations,omitempty"`
-		} `json:"metadata"`
+		} `json:"metadata,omitzero"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
 	patch.Metadata.ResourceVersion = s.Version

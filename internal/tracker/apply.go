@@ -70,6 +70,11 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 	if e.life == forgotten {
 		return nil
 	}
+	if r.Outcome != Written && (w.renoted || w.reannotated) {
+		s := t.drain(e)
+		e.spec.renoted, e.spec.reannotated = e.spec.renoted || w.renoted, e.spec.reannotated || w.reannotated
+		s.mu.Unlock()
+	}
 	failures := e.failures()
 	switch r.Outcome {
 	case PushedBack:

@@ -279,15 +279,13 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		}
 		e.spec.note = found.Note
 	}
-	if e.spec.lastNote() == "" {
-		e.spec.setLastNote(found.LastNote)
-	}
 	e.spec.first = found.First.UnixMicro()
 	annotations := found.Annotations
 	if size(annotations) > MaxAnnotationBytes {
 		annotations = nil // they are not ours, and stay where they are
 	}
 	e.spec.setAnnotations(mergeAnnotations(annotations, e.spec.annotations()))
+	e.spec.compare(found)
 	e.change()
 	revision, count := e.spec.revision, e.spec.count
 	s.mu.Unlock()
@@ -342,6 +340,7 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	if theirs > 0 {
 		e.raise(theirs)
 	}
+	e.spec.compare(found)
 	e.change()
 	switch {
 	case e.life == closing && found.State.Closed():

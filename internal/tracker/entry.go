@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -52,6 +53,9 @@ type spec struct {
 	notedAt  atomic.Int32 // when the note was formatted last, see tenths; an occurrence changes it without a lock
 	state    series.State
 	silent   bool // restored, and has not occurred since
+
+	renoted     bool // the Event may have another last note
+	reannotated bool // the Event may lack some of the annotations
 }
 
 // latest is what the latest occurrences have said besides the first one.
@@ -89,6 +93,30 @@ func (s *spec) setAnnotations(annotations map[string]string) {
 	if s.latest != nil || len(annotations) > 0 {
 		s.more().annotations = annotations
 	}
+}
+
+// compare says which of its last note and annotations the Event found does not have. If
+// no last note is known, it is that of found.
+func (s *spec) compare(found *series.Series) {
+	if s.lastNote() == "" {
+		s.setLastNote(found.LastNote)
+	}
+	s.renoted = s.differingNote() != found.LastNote
+	s.reannotated = false
+	for k, v := range s.annotations() {
+		if said, ok := found.Annotations[k]; !ok || said != v {
+			s.reannotated = true
+		}
+	}
+}
+
+// differingNote returns the last note if it differs from the first one, which is what
+// the annotation says.
+func (s *spec) differingNote() string {
+	if s.lastNote() == s.note {
+		return ""
+	}
+	return s.lastNote()
 }
 
 // more returns the latest of s, which it makes if there is none.
@@ -237,14 +265,18 @@ func (e *Entry) raise(n int64) {
 // describe takes the note and the annotations of the latest occurrence. The shard
 // is locked.
 func (e *Entry) describe(o Occurrence, at time.Duration) {
+	before := e.spec.differingNote()
 	if o.Note != "" {
 		if o.Note != e.spec.note || e.spec.lastNote() != "" {
 			e.spec.setLastNote(o.Note)
 		}
 		e.spec.notedAt.Store(tenths(at))
 	}
+	e.spec.renoted = e.spec.renoted || e.spec.differingNote() != before
 	if len(o.Annotations) > 0 {
-		e.spec.setAnnotations(mergeAnnotations(e.spec.annotations(), o.Annotations))
+		merged := mergeAnnotations(e.spec.annotations(), o.Annotations)
+		e.spec.reannotated = e.spec.reannotated || !maps.Equal(merged, e.spec.annotations())
+		e.spec.setAnnotations(merged)
 	}
 	e.change()
 }

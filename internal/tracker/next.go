@@ -51,6 +51,9 @@ type Write struct {
 	// What the Event with Version of Series says.
 	state     series.State
 	heartbeat time.Duration
+
+	// Whether that Event may have another latest note, or lack annotations.
+	renoted, reannotated bool
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -66,7 +69,14 @@ func (w *Write) Patch() ([]byte, error) {
 	if w.patch != nil {
 		return w.patch, nil
 	}
-	return w.Series.PatchSince(&series.Series{State: w.state, Heartbeat: w.heartbeat})
+	s := w.Series
+	if s.Version != "" && !w.renoted {
+		s.LastNote = ""
+	}
+	if s.Version != "" && !w.reannotated {
+		s.Annotations = nil
+	}
+	return s.PatchSince(&series.Series{State: w.state, Heartbeat: w.heartbeat})
 }
 
 // need returns the kind of the next write of e, or none. Tracker.mu is held.
@@ -368,6 +378,10 @@ func (t *Tracker) snapshot(w *Write, now time.Time) {
 		last = t.marked(last, max(e.status.last, e.spec.first))
 	}
 	w.revision = e.spec.revision
+	if w.WritesSeries() {
+		w.renoted, w.reannotated = e.spec.renoted, e.spec.reannotated
+		e.spec.renoted, e.spec.reannotated = false, false // unless the patch fails
+	}
 	w.Series = series.Series{
 		Key:         e.Key(),
 		State:       e.spec.state,

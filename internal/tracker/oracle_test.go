@@ -845,6 +845,7 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	planned := e.knows.state == series.Ongoing
 	e.count += theirs
+	e.now = cmp.Or(e.now, ev.LastNote)
 	if e.life == closing && ev.State.Closed() {
 		e.state = ev.State
 	} else if e.life == closing && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing {

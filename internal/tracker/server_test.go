@@ -155,14 +155,17 @@ func (s *server) result(event *eventsv1.Event, err error) (r Result) {
 	return r
 }
 
-// checkMetadata complains if an Event does not say the state and the heartbeat that w
-// was to write.
+// checkMetadata complains if an Event does not say the state, the heartbeat, and the
+// latest note that w was to write.
 func (s *server) checkMetadata(w *Write, event *eventsv1.Event) {
 	s.t.Helper()
 	found, err := series.FromEvent(event)
 	require.NoError(s.t, err)
 	if found.State != w.Series.State || w.Series.Heartbeat > 0 && found.Heartbeat != w.Series.Heartbeat {
 		s.t.Errorf("%s of %s leaves it %s every %s", w.Kind, w.Series.Name, found.State, found.Heartbeat)
+	}
+	if latest := cmp.Or(found.LastNote, found.Note); w.Series.LastNote != "" && latest != w.Series.LastNote {
+		s.t.Errorf("%s of %s leaves it with the latest note %q, and not %q", w.Kind, w.Series.Name, latest, w.Series.LastNote)
 	}
 }
 

@@ -2,12 +2,14 @@ package tracker
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/internal/wallclock"
@@ -93,6 +97,47 @@ func TestOptions(t *testing.T) {
 	}, Options{}.WithDefaults())
 	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, Options{HeartbeatInterval: 1, FirstHeartbeat: 2}.intervals())
 	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
+}
+
+// A patch says which note and annotations have changed since the latest one that the
+// server has accepted.
+func TestPatchesSayWhatHasChanged(t *testing.T) {
+	k, at := testKey("a"), start
+	tr := New(Options{}, at)
+	version := 0
+	say := func(kind Kind, outcome Outcome, want string, o Occurrence) {
+		t.Helper()
+		at = at.Add(time.Minute)
+		e := observe(tr, k, at, o)
+		if kind == Heartbeat {
+			beat(tr, e, at)
+		}
+		tr.Advance(at)
+		w := send(t, tr, at, kind)
+		if kind != Create {
+			patch, err := w.Patch()
+			require.NoError(t, err)
+			var got struct {
+				Metadata struct{ Annotations map[string]*string }
+			}
+			require.NoError(t, json.Unmarshal(patch, &got))
+			delete(got.Metadata.Annotations, series.AnnotationHeartbeat)
+			text, err := json.Marshal(got.Metadata.Annotations)
+			require.NoError(t, err)
+			assert.JSONEq(t, want, strings.ReplaceAll(string(text), series.AnnotationPrefix, ""), "minute %v", at.Sub(start).Minutes())
+		}
+		version++
+		require.Empty(t, tr.Apply(w, Result{Outcome: outcome, Event: &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(version)}}}, at))
+	}
+	x := map[string]string{"x": "1"}
+	say(Create, Written, "", Occurrence{Note: "one", Annotations: x})
+	say(MakeSeries, Written, `{}`, Occurrence{Note: "one", Annotations: x})
+	say(Heartbeat, Written, `{"last-note":"two"}`, Occurrence{Note: "two"})
+	say(Heartbeat, Written, `null`, Occurrence{Note: "two", Annotations: x})
+	say(Heartbeat, PushedBack, `{"last-note":null,"x":"2"}`, Occurrence{Note: "one", Annotations: map[string]string{"x": "2"}})
+	at = at.Add(time.Minute)
+	say(Heartbeat, Written, `{"last-note":null,"x":"2"}`, Occurrence{})
+	say(Heartbeat, Written, `null`, Occurrence{Note: "one"})
 }
 
 // The Event of an object without a namespace must be somewhere.
