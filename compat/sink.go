@@ -12,6 +12,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/eventlist"
 )
 
 // Sink writes Events through events.k8s.io/v1 if the server serves and permits it, and
@@ -93,7 +94,8 @@ func (s *Sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 // List returns the Events in a namespace that match opts. An empty namespace selects all
 // namespaces. The field selector is one for events.k8s.io/v1; see [CoreSink.List].
 func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	return s.fallback().List(ctx, namespace, opts)
+	to := s.fallback()
+	return to.List(eventlist.Forward(ctx, s, to), namespace, opts)
 }
 
 // fallback returns the sink that sends the requests, or nil if a client is missing.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/eventseries/eventseries/internal/eventlist"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -56,8 +57,14 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 	}
 	backoff := wait.Backoff{Duration: relistFirst, Factor: 2, Jitter: retryJitter, Steps: math.MaxInt32, Cap: relistMax}
 	listed := 0
+	receive := func(event *eventsv1.Event) {
+		if d.ctx.Err() == nil { // otherwise the recorder stops
+			b.restore(event, id)
+			listed++
+		}
+	}
 	for {
-		page, outcome, err := d.listPage(lister, namespace, opts)
+		page, outcome, err := d.listPage(lister, namespace, opts, receive)
 		if d.ctx.Err() != nil { // the stop probably cut off the request
 			return false
 		}
@@ -65,10 +72,9 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 		switch {
 		case outcome == tracker.Written:
 			for i := range page.Items {
-				b.restore(&page.Items[i], id)
+				receive(&page.Items[i])
 			}
 			d.poke()
-			listed += len(page.Items)
 			if page.Continue == "" {
 				logger.V(2).Info("Listed the events of earlier processes", "events", listed)
 				return false
@@ -97,14 +103,16 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 	}
 }
 
-// listPage lists one page, when the dispatcher permits it.
-func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.ListOptions) (page *eventsv1.EventList, _ tracker.Outcome, err error) {
+// listPage lists one page, when the dispatcher permits it. The sinks of this module pass
+// Events to receive while they read the response, and return the others. If the response
+// breaks off, the caller lists the page again. To restore an Event twice does no harm.
+func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.ListOptions, receive eventlist.Receiver) (page *eventsv1.EventList, _ tracker.Outcome, err error) {
 	b := d.b
 	var result tracker.Result
 	l := &listRequest{done: make(chan struct{}), make: func() tracker.Result {
 		began := b.clock.Now()
 		err = d.request(func(ctx context.Context) (err error) {
-			page, err = lister.List(ctx, namespace, opts)
+			page, err = lister.List(eventlist.NewContext(ctx, lister, receive), namespace, opts)
 			return err
 		})
 		if err == nil && page == nil {

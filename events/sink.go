@@ -12,6 +12,7 @@ import (
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
 	"github.com/eventseries/eventseries/internal/direct"
+	"github.com/eventseries/eventseries/internal/eventlist"
 )
 
 // EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name
@@ -78,7 +79,7 @@ func (s *EventSinkImpl) List(ctx context.Context, namespace string, opts metav1.
 		return nil, errNoInterface
 	}
 	if events := s.direct(); events != nil {
-		return events.List(ctx, namespace, opts)
+		return events.ListEach(ctx, namespace, opts, eventlist.FromContext(ctx, s))
 	}
 	return s.Interface.Events(namespace).List(ctx, opts)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/eventlist"
 	"github.com/eventseries/eventseries/internal/legacy"
 )
 
@@ -111,7 +112,7 @@ func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv
 func (r *relay) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	if to := r.to.Load(); to != nil {
 		if lister, ok := to.EventSink.(events.EventLister); ok {
-			return lister.List(ctx, namespace, opts)
+			return lister.List(eventlist.Forward(ctx, r, to.EventSink), namespace, opts)
 		}
 	}
 	return &eventsv1.EventList{}, nil

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/eventlist"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
@@ -116,7 +117,16 @@ func (f *Fallback) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 // List returns the Events in a namespace that match opts. An empty namespace selects all
 // namespaces.
 func (f *Fallback) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	page, err := try(ctx, f, list, namespace, func(g Group) (*eventsv1.EventList, error) { return g.List(ctx, namespace, opts) })
+	page, err := try(ctx, f, list, namespace, func(g Group) (*eventsv1.EventList, error) {
+		ctx := ctx
+		if receive := eventlist.FromContext(ctx, f); receive != nil {
+			ctx = eventlist.NewContext(ctx, g, func(event *eventsv1.Event) {
+				f.keepDeprecatedFields(event)
+				receive(event)
+			})
+		}
+		return g.List(ctx, namespace, opts)
+	})
 	if err == nil && page != nil {
 		for i := range page.Items {
 			f.keepDeprecatedFields(&page.Items[i])

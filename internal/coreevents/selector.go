@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/eventseries/eventseries/internal/eventlist"
 )
 
 // reportingComponent is the name of reportingController in core/v1.
@@ -64,7 +66,19 @@ func coreField(field string) string {
 	return field
 }
 
-// reporterFields returns the field of an Event that coreSelector.reporter matches.
-func reporterFields(event *corev1.Event) fields.Set {
-	return fields.Set{reportingComponent: event.ReportingController}
+// selects reports whether an Event of the controller meets coreSelector.reporter.
+func (s *coreSelector) selects(controller string) bool {
+	return s.reporter.Matches(fields.Set{reportingComponent: controller})
+}
+
+// filter returns a Receiver that passes on the Events that meet coreSelector.reporter.
+func (s *coreSelector) filter(receive eventlist.Receiver) eventlist.Receiver {
+	if receive == nil {
+		return nil
+	}
+	return func(event *eventsv1.Event) {
+		if s.selects(event.ReportingController) {
+			receive(event)
+		}
+	}
 }

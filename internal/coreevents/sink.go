@@ -14,6 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/eventseries/eventseries/internal/direct"
+	"github.com/eventseries/eventseries/internal/eventlist"
 )
 
 // Sink writes Events through the core/v1 API, and keeps their deprecated fields
@@ -100,27 +101,28 @@ func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptio
 	if err != nil {
 		return nil, err
 	}
+	receive := eventlist.FromContext(ctx, s)
 	opts.FieldSelector = selector.server.String()
-	page, err := s.list(ctx, namespace, opts)
+	page, err := s.list(ctx, namespace, opts, receive)
 	if selector.reduced && apierrors.IsBadRequest(err) {
 		opts.FieldSelector = selector.oldServer.String()
-		page, err = s.list(ctx, namespace, opts)
+		page, err = s.list(ctx, namespace, opts, selector.filter(receive))
 	}
 	if err != nil {
 		return nil, err
 	}
 	list := &eventsv1.EventList{ListMeta: page.ListMeta, Items: make([]eventsv1.Event, 0, len(page.Items))}
 	for i := range page.Items {
-		if event := &page.Items[i]; selector.reporter.Matches(reporterFields(event)) {
+		if event := &page.Items[i]; selector.selects(event.ReportingController) { // a fake clientset does not select
 			list.Items = append(list.Items, *FromCore(event))
 		}
 	}
 	return list, nil
 }
 
-func (s *Sink) list(ctx context.Context, namespace string, opts metav1.ListOptions) (*corev1.EventList, error) {
+func (s *Sink) list(ctx context.Context, namespace string, opts metav1.ListOptions, receive eventlist.Receiver) (*corev1.EventList, error) {
 	if events := s.direct(); events != nil {
-		return events.List(ctx, namespace, opts)
+		return events.ListEach(ctx, namespace, opts, receive)
 	}
 	return s.Interface.Events(namespace).List(ctx, opts)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -156,10 +155,9 @@ func TestSinkWithFakeClientset(t *testing.T) {
 }
 
 func TestCoreSelector(t *testing.T) {
-	event := &corev1.Event{ReportingController: "example.com/x"}
 	for _, test := range []struct {
 		selector, server, oldServer string
-		matches                     bool // whether reporter matches event
+		selects                     bool // whether it selects example.com/x
 	}{
 		{"", "", "", true},
 		{"type=Warning", "type=Warning", "type=Warning", true},
@@ -181,7 +179,7 @@ func TestCoreSelector(t *testing.T) {
 			assert.Equal(t, test.server, s.server.String())
 			assert.Equal(t, test.oldServer, s.oldServer.String())
 			assert.Equal(t, test.server != test.oldServer, s.reduced)
-			assert.Equal(t, test.matches, s.reporter.Matches(reporterFields(event)))
+			assert.Equal(t, test.selects, s.selects("example.com/x"))
 		})
 	}
 	_, err := newCoreSelector("a>b")

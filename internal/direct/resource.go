@@ -25,11 +25,18 @@ type Object interface {
 	metav1.Object
 }
 
+// ObjectList is a list of objects of a resource.
+type ObjectList interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
 // Resource sends requests for a namespaced resource with objects of type T and lists of
 // type L. Create one with [NewResource]. A Resource is safe for concurrent use.
-type Resource[T Object, L runtime.Object] struct {
+type Resource[T Object, L ObjectList] struct {
 	client restclient.Interface
 	json   restclient.Interface // sends objects as JSON; nil if client is the only one
+	gv     schema.GroupVersion
 	name   string
 
 	// onlyJSON is set when the server rejects the content type of client.
@@ -41,8 +48,8 @@ type Resource[T Object, L runtime.Object] struct {
 //
 // NewResource returns nil if client is nil or contains a nil [restclient.RESTClient], as
 // the client of a fake clientset does.
-func NewResource[T Object, L runtime.Object](client restclient.Interface, gv schema.GroupVersion, name string) *Resource[T, L] {
-	r := &Resource[T, L]{client: client, name: name}
+func NewResource[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVersion, name string) *Resource[T, L] {
+	r := &Resource[T, L]{client: client, gv: gv, name: name}
 	if rest, ok := client.(*restclient.RESTClient); ok {
 		if rest == nil {
 			return nil
@@ -74,12 +81,6 @@ func (r *Resource[T, L]) Update(ctx context.Context, namespace, name string, obj
 // version of it.
 func (r *Resource[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
 	return r.object(ctx, namespace, name, r.client.Patch(types.MergePatchType).Namespace(namespace).Resource(r.name).Name(name).Body(data))
-}
-
-// List returns the objects in a namespace that match opts. An empty namespace selects all
-// namespaces.
-func (r *Resource[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
-	return do[L](ctx, r.client.Get().Namespace(namespace).Resource(r.name).VersionedParams(&opts, scheme.ParameterCodec))
 }
 
 // send sends an object. If the server rejects the content type, send encodes the object
@@ -144,9 +145,14 @@ func do[T runtime.Object](ctx context.Context, request *restclient.Request) (T, 
 	if err != nil {
 		return none, err
 	}
+	return expect[T](object)
+}
+
+// expect returns an object of the type T, or an error if object is none.
+func expect[T runtime.Object](object runtime.Object) (T, error) {
 	expected, ok := object.(T)
 	if !ok {
-		return none, &apierrors.UnexpectedObjectError{Object: object}
+		return expected, &apierrors.UnexpectedObjectError{Object: object}
 	}
 	return expected, nil
 }

@@ -21,7 +21,9 @@ import (
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	restclient "k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/direct/directtest"
 )
@@ -88,6 +90,10 @@ func TestRequests(t *testing.T) {
 		List(t.Context(), "", opts)
 	require.NoError(t, err)
 	assert.Equal(t, `GET /prefix/apis/events.k8s.io/v1/events?continue=next&fieldSelector=type%3DWarning&limit=500`, named.Requests[0])
+
+	const listAccepts = "application/vnd.kubernetes.protobuf,application/json"
+	assert.Equal(t, []string{"application/json", "application/json", "application/json", listAccepts}, core.Accepted)
+	assert.Equal(t, []string{listAccepts}, named.Accepted)
 }
 
 // The typed client is the model: it sends the same requests.
@@ -165,6 +171,7 @@ func TestResponseTypes(t *testing.T) {
 		"failure":       {body: `{"apiVersion":"v1","kind":"Status","status":"Failure","code":500}`},
 		"unknown kind":  {body: `{"apiVersion":"example.com/v1","kind":"Thing"}`},
 		"not JSON":      {body: `<html>login</html>`},
+		"half of JSON":  {body: `{"apiVersion":"v1","kind":"EventList","items":[`},
 		"empty":         {body: ``},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,6 +203,55 @@ func TestResponsesWithAnotherObject(t *testing.T) {
 			require.ErrorContains(t, err, "request for events ns/x returned ", metadata)
 			assert.Nil(t, event)
 		})
+	}
+}
+
+// The content decides how a list is read, because a proxy may change the content type. A
+// receiver gets the Events of a list in protobuf only.
+func TestListContent(t *testing.T) {
+	list := &corev1.EventList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more", RemainingItemCount: ptr.To[int64](3)},
+		Items:    []corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}, Message: "m"}},
+	}
+	failure := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410}
+	encode := func(object runtime.Object, mediaType string) string {
+		info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+		require.True(t, ok)
+		var b strings.Builder
+		require.NoError(t, info.Serializer.Encode(object, &b))
+		return b.String()
+	}
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, contentType := range []string{mediaType, "", "application/json", "application/vnd.kubernetes.protobuf"} {
+			tr := &directtest.Transport{Body: encode(list, mediaType), Header: http.Header{"Content-Type": {contentType}}}
+			events := coreEvents(t, tr)
+			got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, list.ListMeta, got.ListMeta)
+			assert.Equal(t, list.Items, got.Items)
+
+			var received []string
+			got, err = events.ListEach(t.Context(), "ns", metav1.ListOptions{}, func(event *eventsv1.Event) { received = append(received, event.Note) })
+			require.NoError(t, err)
+			assert.Equal(t, list.ListMeta, got.ListMeta)
+			if mediaType == runtime.ContentTypeProtobuf {
+				assert.Equal(t, []string{"m"}, received)
+				assert.Empty(t, got.Items)
+			} else {
+				assert.Empty(t, received)
+				assert.Equal(t, list.Items, got.Items)
+			}
+
+			tr.Body = encode(failure, mediaType)
+			for _, tr.Code = range []int{200, 410} {
+				if tr.Code == 410 && contentType != mediaType {
+					continue // client-go reads errors by their content type
+				}
+				_, err = events.ListEach(t.Context(), "ns", metav1.ListOptions{}, func(*eventsv1.Event) { assert.Fail(t, "received") })
+				require.True(t, apierrors.IsResourceExpired(err), "%d: %v", tr.Code, err)
+			}
+		}
 	}
 }
 

@@ -59,9 +59,15 @@ const maxRate = 1_000_000
 
 // judge says whether found is a stranger, alive, or dead to the series of key k.
 func (t *Tracker) judge(k *series.Key, found *series.Series, now time.Time) standing {
-	switch {
-	case !t.isOf(k, found):
+	if !t.isOf(k, found) {
 		return stranger
+	}
+	return t.judgeTimes(found, now)
+}
+
+// judgeTimes is judge for a series whose key and name are right.
+func (t *Tracker) judgeTimes(found *series.Series, now time.Time) standing {
+	switch {
 	case found.First.Sub(now) > clockSkew || found.Last.Sub(now) > clockSkew || found.Last.Before(found.First):
 		return stranger
 	case int64(found.Count) > maxRate*(1+int64(found.Last.Sub(found.First)/time.Second)):
@@ -75,7 +81,8 @@ func (t *Tracker) judge(k *series.Key, found *series.Series, now time.Time) stan
 
 // isOf reports whether found has key k and could have been written for it.
 func (t *Tracker) isOf(k *series.Key, found *series.Series) bool {
-	return t.keyOf(found) == *k && found.Namespace == t.namespace(k) && k.Named(found.Name)
+	key, named := t.keyOf(found)
+	return named && key == *k && found.Namespace == t.namespace(k)
 }
 
 // isAlive reports whether a process probably tends the series, or has only just
@@ -101,8 +108,11 @@ func (t *Tracker) aliveFor(found *series.Series) time.Duration {
 // began reports whether found begins as e does: the same Event, or one that e has
 // created. found can be nil.
 func (t *Tracker) began(e *Entry, found *series.Series) bool {
+	if found == nil || found.First.UnixMicro() != e.spec.first || found.Instance != e.instance() {
+		return false
+	}
 	k := e.Key()
-	return found != nil && t.isOf(&k, found) && found.First.UnixMicro() == e.spec.first && found.Instance == e.instance()
+	return t.isOf(&k, found)
 }
 
 // judgeFor says what found is to e. An Event is e's own only if its count and time

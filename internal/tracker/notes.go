@@ -66,20 +66,21 @@ func noteFor(k *series.Key, note string) string {
 }
 
 // keyOf returns the key of a series that was found on the server. Its name carries
-// the hash of the key, which says whether the note is part of the key.
-func (t *Tracker) keyOf(found *series.Series) series.Key {
-	key := found.Key
+// the hash of the key, which says whether the note is part of the key. named is false if
+// the name belongs to another key.
+func (t *Tracker) keyOf(found *series.Series) (key series.Key, named bool) {
+	key = found.Key
 	if t.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
 	if key.Named(found.Name) {
-		return key
+		return key, true
 	}
 	if strings.HasPrefix(found.Note, series.CombinedPrefix) {
 		if rest := combined(&key); rest.Named(found.Name) {
-			return rest
+			return rest, true
 		}
 	}
 	key.Note = found.Note
-	return key
+	return key, key.Named(found.Name)
 }

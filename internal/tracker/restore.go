@@ -23,8 +23,11 @@ import (
 // Restore fills at most half of the tracker. What it leaves out is found by its name
 // when it occurs again.
 func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, drops []Drop) {
-	key := t.keyOf(found)
-	what := t.judge(&key, found, now)
+	key, named := t.keyOf(found)
+	if !named || found.Namespace != t.namespace(&key) {
+		return false, nil
+	}
+	what := t.judgeTimes(found, now)
 	if what != alive && (what != dead || found.State != series.Ongoing) {
 		return false, nil
 	}
