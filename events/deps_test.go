@@ -50,17 +50,18 @@ func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
 
 func TestImportsRunOneWay(t *testing.T) {
 	tracker := []string{"internal/tracker", "internal/heartbeat", "series", "internal/text"}
-	events := append([]string{"events", "internal/direct", "internal/coreevents", "internal/legacy", "internal/safelog"}, tracker...)
+	events := append([]string{"events", "internal/direct", "internal/eventlist", "internal/coreevents", "internal/legacy", "internal/safelog"}, tracker...)
 	for pkg, may := range map[string][]string{
 		"series":             {"series", "internal/text"},
 		"internal/tracker":   tracker,
 		"internal/heartbeat": {"internal/heartbeat"},
-		"internal/direct":    {"internal/direct"},
+		"internal/eventlist": {"internal/eventlist", "series", "internal/text"},
+		"internal/direct":    {"internal/direct", "internal/eventlist", "series", "internal/text"},
 		"events":             events,
 		"events/metrics":     append([]string{"events/metrics"}, events...),
 		"events/eventstest":  append([]string{"events/eventstest", "internal/fakeapi"}, events...),
 		"compat":             append([]string{"compat"}, events...),
-		"query":              {"query", "series", "internal/text", "internal/coreevents", "internal/direct", "internal/safelog"},
+		"query":              {"query", "series", "internal/text", "internal/coreevents", "internal/direct", "internal/eventlist", "internal/safelog"},
 		"compat/record":      append([]string{"compat", "compat/record"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {

@@ -14,8 +14,8 @@
 //   - Objects have the content type in which a typed client would send them: the
 //     configured one, or protobuf by default. If the server rejects that with a 415, the
 //     object and all later ones are sent as JSON. A merge patch is always JSON.
-//   - Responses have the same content type, or JSON. Lists are protobuf if the server has
-//     it, and uncompressed. The content of a response decides how to read it.
+//   - Responses have the same content type, or JSON. Lists are protobuf if the server
+//     supports it. The content of a list decides how it is read.
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response
 //     with another object is an error. Other errors are those of client-go.
 //   - A Retry-After header may contain a date as well as seconds.
