@@ -1,12 +1,20 @@
 package bench
 
 import (
+	"cmp"
 	"context"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -19,10 +27,13 @@ type Start struct {
 	Creating time.Duration `json:"creating"` // time to write them
 	Workers  int           `json:"workers"`  // concurrent requests for creates and adoptions
 	Rebuild  Rebuild       `json:"rebuild"`  // by listing
+	Whole    Rebuild       `json:"whole"`    // by listing whole pages in JSON, as other sinks do, and ours once did
+	Reads    []Read        `json:"reads"`    // of all pages, without using them
 	Adoption Adoption      `json:"adoption"` // by name
 }
 
-// Rebuild is the cost of listing all Events, until the recorder tracks their series.
+// Rebuild is the cost of listing all Events, until the recorder tracks their series. It is
+// the round with the median CPU.
 type Rebuild struct {
 	Restored  uint64        `json:"restored"`
 	Wall      time.Duration `json:"wall"`
@@ -31,6 +42,15 @@ type Rebuild struct {
 	Allocated uint64        `json:"allocated"` // bytes in total
 	Peak      int64         `json:"peak"`      // maximum heap growth in bytes, including garbage
 	Heap      int64         `json:"heap"`      // final heap growth in bytes
+}
+
+// Read is how long it takes to read all pages of a list without decoding them. No recorder
+// is faster.
+type Read struct {
+	ContentType string        `json:"contentType"`
+	Limit       int64         `json:"limit"` // of a page
+	Wall        time.Duration `json:"wall"`
+	Bytes       int64         `json:"bytes"` // of all pages
 }
 
 // Adoption is the cost of continuing series that occur before a list, or without one,
@@ -42,9 +62,9 @@ type Adoption struct {
 	Requests map[string]uint64 `json:"requests"` // by kind and outcome
 }
 
-// MeasureStart creates n Events on the API server of the tests, lists them, and adopts
-// some of them.
-func MeasureStart(t *testing.T, n, adopt int) Start {
+// MeasureStart creates n Events on the API server of the tests, lists them in both ways in
+// each round, and adopts some of them.
+func MeasureStart(t *testing.T, n, adopt, rounds int) Start {
 	t.Helper()
 	sink := &events.EventSinkImpl{Interface: apiserver.Clientset(t).EventsV1()}
 	namespace := apiserver.Namespace(t)
@@ -70,13 +90,24 @@ func MeasureStart(t *testing.T, n, adopt int) Start {
 	s.Creating = time.Since(begin)
 	b.close()
 
-	s.Rebuild.measure(t, sink, opts, uint64(n))
-	s.Adoption.measure(t, sink, skipList, subjects[:adopt])
+	subjects = slices.Clone(subjects[:adopt]) // a process that starts has no others
+	var rebuilds, wholes []Rebuild
+	for range rounds {
+		wholes = append(wholes, measureRebuild(t, newWholePages(t, sink), opts, uint64(n)))
+		rebuilds = append(rebuilds, measureRebuild(t, sink, opts, uint64(n)))
+	}
+	s.Rebuild, s.Whole = medianRound(rebuilds), medianRound(wholes)
+	s.Reads = []Read{
+		measureRead(t, namespace, runtime.ContentTypeJSON, wholePageSize),
+		measureRead(t, namespace, runtime.ContentTypeProtobuf, wholePageSize),
+		measureRead(t, namespace, runtime.ContentTypeProtobuf, 10*wholePageSize),
+	}
+	s.Adoption.measure(t, sink, skipList, subjects)
 	return s
 }
 
-// measure lists n Events.
-func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Options, n uint64) {
+// measureRebuild lists n Events.
+func measureRebuild(t *testing.T, sink events.EventSink, opts events.Options, n uint64) (r Rebuild) {
 	t.Helper()
 	heap := liveHeap()
 	before := used()
@@ -94,6 +125,66 @@ func (r *Rebuild) measure(t *testing.T, sink events.EventSink, opts events.Optio
 	r.Wall, r.CPU, r.Allocated = u.wall, u.cpu, u.bytes
 	r.Pages = b.Stats().Writes[events.WriteKey{Kind: "list", Outcome: "written"}]
 	r.Heap = liveHeap() - heap
+	return r
+}
+
+// Passing returns the maximum heap growth above what the restored series take: garbage, and
+// what is needed for a while.
+func (r Rebuild) Passing() int64 { return r.Peak - r.Heap }
+
+func medianRound(rounds []Rebuild) Rebuild {
+	slices.SortFunc(rounds, func(a, b Rebuild) int { return cmp.Compare(a.CPU, b.CPU) })
+	return rounds[len(rounds)/2]
+}
+
+// wholePages is a sink that returns whole pages in JSON. The recorder cannot tell it from a
+// sink of a user.
+type wholePages struct {
+	events.EventSink
+	client kubernetes.Interface
+}
+
+// wholePageSize is the size of the pages that the recorder once listed.
+const wholePageSize = 500
+
+func newWholePages(t *testing.T, sink events.EventSink) *wholePages {
+	t.Helper()
+	return &wholePages{sink, clientsetOf(t, runtime.ContentTypeJSON)}
+}
+
+// List implements [events.EventLister].
+func (s *wholePages) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	opts.Limit = wholePageSize
+	return s.client.EventsV1().Events(namespace).List(ctx, opts)
+}
+
+// continueToken is a token of the API server: JSON in base64. It is at the beginning of a
+// page.
+var continueToken = regexp.MustCompile(`eyJ[0-9A-Za-z_-]+`)
+
+// measureRead reads all pages with the selector of the recorder.
+func measureRead(t *testing.T, namespace, contentType string, limit int64) Read {
+	t.Helper()
+	r := Read{ContentType: contentType, Limit: limit}
+	client := clientsetOf(t, contentType).EventsV1().RESTClient()
+	opts := metav1.ListOptions{Limit: limit, FieldSelector: "reportingController=" + controller}
+	begin := time.Now()
+	for more := true; more; more = opts.Continue != "" {
+		page, err := client.Get().Namespace(namespace).Resource("events").VersionedParams(&opts, scheme.ParameterCodec).Do(t.Context()).Raw()
+		require.NoError(t, err)
+		r.Bytes += int64(len(page))
+		opts.Continue = string(continueToken.Find(page[:min(len(page), 1000)]))
+	}
+	r.Wall = time.Since(begin)
+	return r
+}
+
+// clientsetOf returns clients with a content type and without a rate limit.
+func clientsetOf(t *testing.T, contentType string) *kubernetes.Clientset {
+	t.Helper()
+	config := apiserver.Config(t)
+	config.ContentType, config.AcceptContentTypes, config.QPS = contentType, contentType, -1
+	return apiserver.ClientsetFor(t, config)
 }
 
 // measure emits one event about each subject. All of them have Events on the server.

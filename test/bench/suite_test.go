@@ -67,7 +67,7 @@ var suite = []struct {
 		}
 	}},
 	{"start", func(t *testing.T, s size, r *Results) {
-		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted)}
+		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
 	{"simulation", func(t *testing.T, s size, r *Results) {
 		r.Simulation = nil
@@ -103,6 +103,7 @@ type size struct {
 	floodFull                 int // the default capacity
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
+	startRounds               int
 	simulatedEvery            time.Duration // per series
 	maxRebuilt                int           // series in a simulation of a restart
 }
@@ -112,13 +113,13 @@ var (
 	full = size{
 		rounds: 7, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
 		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, loopEvery: time.Second,
-		startEvents: 100_000, startAdopted: 10_000, maxRebuilt: 100_000,
+		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
 		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, loopEvery: 30 * time.Second,
-		startEvents: 2000, startAdopted: 200, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
+		startEvents: 2000, startAdopted: 200, startRounds: 2, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
 
@@ -172,7 +173,13 @@ func checkResults(t *testing.T, r *Results) {
 	for _, s := range r.Start {
 		assert.EqualValues(t, s.Events, s.Rebuild.Restored)
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Adopted)
-		assert.EqualValues(t, (s.Events+499)/500, s.Rebuild.Pages)
+		assert.EqualValues(t, s.Events, s.Whole.Restored)
+		assert.EqualValues(t, (s.Events+499)/500, s.Whole.Pages)
+		// The first page has 500 Events, and tells that the others may have 5000.
+		assert.EqualValues(t, 1+(s.Events-500+4999)/5000, s.Rebuild.Pages)
+		for _, r := range s.Reads {
+			assert.Greater(t, r.Bytes, int64(300*s.Events), r)
+		}
 		// A create that conflicts, and an empty patch to read the Event.
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Requests["create, taken"])
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Requests["look, written"])

@@ -71,6 +71,15 @@ func goals(r *bench.Results) []goal {
 		grows("all in order", few.RoundRobin, many.RoundRobin)
 		grows("all in random order", few.Random, many.Random)
 	}
+	for _, s := range r.Start {
+		if s.Whole.Restored > 0 {
+			goal := fmt.Sprintf("Restart with %s Events: at most a quarter of the %%s of whole pages in JSON", chart.Number(s.Events))
+			add(4*s.Rebuild.Wall <= s.Whole.Wall, fmt.Sprintf(goal, "time"), "%.2f", float64(s.Rebuild.Wall)/float64(s.Whole.Wall))
+			add(4*s.Rebuild.CPU <= s.Whole.CPU, fmt.Sprintf(goal, "CPU"), "%.2f", float64(s.Rebuild.CPU)/float64(s.Whole.CPU))
+			add(4*s.Rebuild.Peak <= s.Whole.Peak, fmt.Sprintf(goal, "peak heap"), "%.2f, with the restored series", float64(s.Rebuild.Peak)/float64(s.Whole.Peak))
+			add(4*s.Rebuild.Passing() <= s.Whole.Passing(), fmt.Sprintf(goal, "peak heap without the restored series"), "%.2f", float64(s.Rebuild.Passing())/float64(s.Whole.Passing()))
+		}
+	}
 	for _, f := range r.Flood {
 		if f.Recorder == bench.Ours {
 			where := "a flood of writes"

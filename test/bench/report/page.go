@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"reflect"
 	"text/template"
 	"time"
 
@@ -31,9 +32,14 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 	"spread": func(s bench.Spread) string {
 		return fmt.Sprintf("%s (%s–%s)", nanoseconds(s.Median), nanoseconds(s.Min), nanoseconds(s.Max))
 	},
-	"ratio":    ratio,
-	"times":    func(a, b float64) string { return times(a / b) },
-	"float":    func(n int) float64 { return float64(n) },
+	"ratio": ratio,
+	"times": func(a, b float64) string { return times(a / b) },
+	"float": func(n any) float64 {
+		if v := reflect.ValueOf(n); v.CanInt() {
+			return float64(v.Int())
+		}
+		return float64(reflect.ValueOf(n).Uint())
+	},
 	"per":      func(d time.Duration, n int64) string { return nanoseconds(float64(d) / float64(n)) },
 	"each":     func(total int64, n int) string { return fmt.Sprintf("%.0f", float64(total)/float64(n)) },
 	"title":    title,

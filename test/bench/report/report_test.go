@@ -41,7 +41,11 @@ func TestGoalsReportMisses(t *testing.T) {
 			{Series: 1_000_000, Hot: cpu(110, 1), RoundRobin: cpu(200, 1), Random: cpu(201, 1)},
 		},
 		Simulation: []bench.Simulation{{Series: pictured, Mean: 10, Busiest: 15}, {Series: 10, Mean: 1, Busiest: 9}},
-		Flood:      []bench.Flood{{Recorder: bench.Ours, P999: bench.Spread{Max: 1e6}}},
+		Start: []bench.Start{{
+			Rebuild: bench.Rebuild{Restored: 1, Wall: 1, CPU: 2, Peak: 11, Heap: 10},
+			Whole:   bench.Rebuild{Restored: 1, Wall: 4, CPU: 7, Peak: 14, Heap: 10},
+		}},
+		Flood: []bench.Flood{{Recorder: bench.Ours, P999: bench.Spread{Max: 1e6}}},
 	}
 	var holds []bool
 	for _, g := range goals(r) {
@@ -49,8 +53,8 @@ func TestGoalsReportMisses(t *testing.T) {
 		holds = append(holds, g.Holds)
 	}
 	// Allocations, tools/events, tools/record, the floor; different and same series;
-	// heap, writes, scale, flood.
-	assert.Equal(t, []bool{true, true, false, false, false, true, false, true, true, true, false, false}, holds)
+	// heap, writes, scale, restart, flood.
+	assert.Equal(t, []bool{true, true, false, false, false, true, false, true, true, true, false, true, false, false, true, false}, holds)
 	assert.Empty(t, goals(&bench.Results{}))
 }
 
