@@ -7,12 +7,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/direct/directtest"
+	"github.com/eventseries/eventseries/internal/eventlist"
 )
 
 // Kubernetes 1.18 does not serve events.k8s.io/v1.
@@ -69,5 +74,44 @@ func TestSinkRequiresClients(t *testing.T) {
 		for _, err := range []error{create, patch, update, list} {
 			require.ErrorContains(t, err, "sink requires clients for events.k8s.io/v1 and core/v1")
 		}
+	}
+}
+
+// Sinks that forward calls forward the receiver of a list, too.
+func TestSinksPassOnListedEvents(t *testing.T) {
+	list := &corev1.EventList{Items: []corev1.Event{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}, ReportingController: "example.com/x", Message: "m",
+		EventTime: metav1.NowMicro(), Count: 3,
+	}, {ReportingController: "example.com/other"}}}
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	require.True(t, ok)
+	var body strings.Builder
+	require.NoError(t, scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(list, &body))
+	// A server that knows neither events.k8s.io/v1 nor the selector.
+	tr := &directtest.Transport{Respond: func(r *http.Request) (int, string) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/apis/events.k8s.io/"):
+			return 404, "404 page not found\n"
+		case r.URL.Query().Get("fieldSelector") != "":
+			return 400, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400}`
+		case r.Method == http.MethodGet:
+			return 200, body.String()
+		default:
+			return 200, `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`
+		}
+	}}
+	clientset, err := kubernetes.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
+	require.NoError(t, err)
+	for _, sink := range []events.EventLister{NewSink(clientset), &CoreSink{Interface: clientset.CoreV1()}} {
+		var notes []string
+		ctx := eventlist.NewContext(t.Context(), sink, func(event *eventsv1.Event) { notes = append(notes, event.Note) })
+		opts := metav1.ListOptions{FieldSelector: "reportingController=example.com/x"}
+		page, err := sink.List(ctx, "ns", opts)
+		require.NoError(t, err)
+		assert.Empty(t, page.Items)
+		assert.Equal(t, []string{"m"}, notes, "%T", sink)
+		page, err = sink.List(t.Context(), "ns", opts)
+		require.NoError(t, err)
+		assert.Len(t, page.Items, 1, "%T", sink)
 	}
 }
