@@ -58,7 +58,7 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 	occurrences, stored := 0, 0
 	synctest.Test(t, func(*testing.T) {
 		w := &wire{began: time.Now(), events: make(map[string][]byte)}
-		r := newProgram(name, w.clients())
+		r := newProgram(name, clientsOf(w))
 		s := newSubject("typed", false, 1)
 		pod, _ := s.regarding.Object.(*corev1.Pod)
 		for time.Since(w.began) < duration {
@@ -140,9 +140,10 @@ type request struct {
 	json   bool
 }
 
-// clients returns a clientset that writes to w without a rate limit.
-func (w *wire) clients() kubernetes.Interface {
-	clients, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server.example", Transport: w, QPS: -1})
+// clientsOf returns a clientset without a rate limit that sends its requests to a
+// transport.
+func clientsOf(to http.RoundTripper) kubernetes.Interface {
+	clients, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server.example", Transport: to, QPS: -1})
 	must(err)
 	return clients
 }

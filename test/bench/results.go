@@ -22,6 +22,7 @@ type Results struct {
 	Scale      []Scale        `json:"scale"`
 	Heap       []Heap         `json:"heap"`
 	Fresh      []Fresh        `json:"fresh"`
+	Singles    []Singles      `json:"singles"`
 	Flood      []Flood        `json:"flood"`
 	Loop       []Loop         `json:"loop"`
 	Start      []Start        `json:"start"`

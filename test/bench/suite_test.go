@@ -51,6 +51,9 @@ var suite = []struct {
 		}
 	}},
 	{"fresh", func(_ *testing.T, s size, r *Results) { r.Fresh = []Fresh{MeasureFresh(s.fresh, s.rounds)} }},
+	{"singles", func(t *testing.T, s size, r *Results) {
+		r.Singles = []Singles{MeasureSingles(t, s.fresh, s.rounds)}
+	}},
 	{"flood", func(_ *testing.T, s size, r *Results) {
 		r.Flood = nil
 		for _, name := range []string{Ours, ToolsNew, ToolsOld} {
@@ -168,6 +171,15 @@ func checkResults(t *testing.T, r *Results) {
 			// A list, a create, the start of the series, three heartbeats, possibly one
 			// more at the last moment, and the end.
 			assert.LessOrEqual(t, l.Requests, 9)
+		}
+	}
+	for _, s := range r.Singles {
+		for i, c := range s.Costs {
+			// This recorder lists once.
+			assert.InDelta(t, s.Events, s.Sent[i].Requests, 1, "%s: no event is lost or written twice", c.Recorder)
+			if c.Recorder != ToolsOld {
+				assert.Zero(t, s.Sent[i].Kept, c.Recorder)
+			}
 		}
 	}
 	for _, s := range r.Start {

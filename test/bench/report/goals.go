@@ -39,6 +39,14 @@ func goals(r *bench.Results) []goal {
 		add(worst(bench.ToolsOld) >= 100, "CPU per occurrence: at least 100 times less than `tools/record`", "%.0f to %.0f times", worst(bench.ToolsOld), best(bench.ToolsOld))
 		add(1/worst(bench.Floor) <= 2, "CPU per occurrence: at most twice the floor", "%.2f to %.2f times", 1/best(bench.Floor), 1/worst(bench.Floor))
 	}
+	for _, f := range r.Fresh {
+		all = append(all, firstEvent("A first event", f.Costs)...)
+	}
+	for _, s := range r.Singles {
+		all = append(all, firstEvent("An event that does not recur", s.Costs)...)
+		ours, peer := s.Sent[0], min(s.Sent[1].Bytes, s.Sent[2].Bytes)
+		add(ours.Bytes <= peer, "An event that does not recur: at most the bytes on the wire of the better peer", "%d and %d per event", ours.Bytes/s.Events, peer/s.Events)
+	}
 	for _, p := range r.Parallel {
 		if p.Recorder == bench.Ours {
 			add(p.Different.Median >= 1.7, "Two goroutines with one series each: at least 1.7 times the throughput of one", "%.2f times", p.Different.Median)
@@ -90,6 +98,20 @@ func goals(r *bench.Results) []goal {
 		}
 	}
 	return all
+}
+
+// firstEvent returns the goals for events without a series. The first recorder is ours.
+func firstEvent(what string, costs bench.Costs) []goal {
+	ours, peers := costs[0], costs[1:]
+	closest, allocs, bytes := peers[0].Ratio.Median, peers[0].Allocs, peers[0].Bytes
+	for _, p := range peers {
+		closest, allocs, bytes = min(closest, p.Ratio.Median), min(allocs, p.Allocs), min(bytes, p.Bytes)
+	}
+	return []goal{
+		{what + ": at most the CPU of the better peer", fmt.Sprintf("%.2f times", 1/closest), closest >= 1},
+		{what + ": at most the allocations of the better peer", fmt.Sprintf("%.1f and %.1f", ours.Allocs, allocs), ours.Allocs <= allocs},
+		{what + ": at most the allocated bytes of the better peer", fmt.Sprintf("%.0f and %.0f", ours.Bytes, bytes), ours.Bytes <= bytes},
+	}
 }
 
 // began describes how the series of a simulation began.
