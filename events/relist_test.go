@@ -101,19 +101,19 @@ func (w *wrapper) List(ctx context.Context, namespace string, opts metav1.ListOp
 
 func TestRelist(t *testing.T) {
 	for name, test := range map[string]struct {
-		server   pages
+		server   *pages
 		wrap     bool
 		restored int
 		limits   []string
 	}{
-		"protobuf":               {restored: 4, limits: []string{"500", "5000"}},
-		"a server without it":    {server: pages{json: true}, restored: 4, limits: []string{"500", "500"}},
-		"a page that breaks off": {server: pages{broken: 2}, restored: 4, limits: []string{"500", "5000", "500", "500"}},
-		"a sink that wraps ours": {wrap: true, restored: 2, limits: []string{"500", "500"}},
+		"protobuf":               {server: &pages{}, restored: 4, limits: []string{"500", "5000"}},
+		"a server without it":    {server: &pages{json: true}, restored: 4, limits: []string{"500", "500"}},
+		"a page that breaks off": {server: &pages{broken: 2}, restored: 4, limits: []string{"500", "5000", "500", "500"}},
+		"a sink that wraps ours": {server: &pages{}, wrap: true, restored: 2, limits: []string{"500", "500"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &test.server
+				server := test.server
 				now := time.Now()
 				for i := range 4 {
 					s := series.Series{
