@@ -32,7 +32,7 @@ ROOT := github.com/eventseries/eventseries
 
 # Users import the modules in RELEASED. Each of the others belongs to tests.
 RELEASED := . controllerruntime cmd/kubectl-series cmd/eventsmigrate
-MODULES := $(RELEASED) test test/controlplane test/monitoring test/consumers
+MODULES := $(RELEASED) test test/controlplane test/monitoring test/consumers test/scheduler
 
 FUZZTIME ?= 30s
 
@@ -48,10 +48,10 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate dashboard consumers recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate dashboard consumers casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Build first: the control plane takes minutes the first time, and unlike go run, these
 # commands show their progress.
@@ -161,6 +161,15 @@ dashboard: ## draw what the dashboard shows for the recorded run
 consumers: ## run programs that read Events on the real API server, and compare them with docs/consumers.md
 	$(GO) run ./internal/controlplane/build
 	cd test/consumers && $(GO) vet ./... && $(GO) test ./...
+
+# Not a part of make test: kube-scheduler compiles for minutes, and then the cases take an
+# hour. SCHEDULER_FLAGS=-only=^30 selects cases by name.
+casestudy-scheduler: ## run kube-scheduler with both recorders, and write docs/case-study.md
+	$(GO) run ./internal/controlplane/build
+	cd test/scheduler && CGO_ENABLED=0 $(GO) vet ./...
+	cd test/scheduler && CGO_ENABLED=0 $(GO) build -v -o ../../bin/kube-scheduler ./kube-scheduler
+	cd test/scheduler && CGO_ENABLED=0 $(GO) run . $(SCHEDULER_FLAGS)
+	cd test/scheduler && CGO_ENABLED=0 $(GO) test ./...
 
 recording: ## record the metrics of a chaos run for the dashboard
 	$(GO) run ./internal/controlplane/build
