@@ -58,7 +58,7 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 	occurrences, stored := 0, 0
 	synctest.Test(t, func(*testing.T) {
 		w := &wire{began: time.Now(), events: make(map[string][]byte)}
-		r := newProgram(name, clientsOf(w))
+		r := newProgram(name, clientsOf(w), events.Options{})
 		s := newSubject("typed", false, 1)
 		pod, _ := s.regarding.Object.(*corev1.Pod)
 		for time.Since(w.began) < duration {
@@ -78,11 +78,11 @@ func MeasureLoop(t *testing.T, name string, updated bool, every, duration time.D
 	return l
 }
 
-// newProgram starts a recorder that writes to a server.
-func newProgram(name string, clients kubernetes.Interface) recorder {
+// newProgram starts a recorder that writes to a server. The options are those of ours.
+func newProgram(name string, clients kubernetes.Interface, opts events.Options) recorder {
 	switch name {
 	case Ours:
-		return newOurs(&events.EventSinkImpl{Interface: clients.EventsV1()}, events.Options{})
+		return newOurs(&events.EventSinkImpl{Interface: clients.EventsV1()}, opts)
 	case ToolsNew:
 		return newToolsEvents(&clientevents.EventSinkImpl{Interface: clients.EventsV1()})
 	default:

@@ -26,6 +26,7 @@ type Results struct {
 	Flood      []Flood        `json:"flood"`
 	Loop       []Loop         `json:"loop"`
 	Start      []Start        `json:"start"`
+	Server     []Server       `json:"server"`
 	Simulation []Simulation   `json:"simulation"`
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/eventseries/eventseries/events"
 )
 
 // Singles is the cost of events that never recur, from the call until the recorder has
@@ -47,7 +49,7 @@ func MeasureSingles(t *testing.T, n, rounds int) Singles {
 func emitOnce(name string, subjects []subject) Sent {
 	const batch = 100
 	e := &echo{}
-	r := newProgram(name, clientsOf(e))
+	r := newProgram(name, clientsOf(e), events.Options{})
 	defer r.close()
 	for i := range subjects {
 		r.eventf(&subjects[i])

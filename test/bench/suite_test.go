@@ -72,6 +72,7 @@ var suite = []struct {
 	{"start", func(t *testing.T, s size, r *Results) {
 		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
+	{"server", func(t *testing.T, s size, r *Results) { r.Server = MeasureServer(t, s.storyFactor, s.idle) }},
 	{"simulation", func(t *testing.T, s size, r *Results) {
 		r.Simulation = nil
 		for _, n := range s.series {
@@ -107,6 +108,8 @@ type size struct {
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
 	startRounds               int
+	storyFactor               int // by which stories are smaller
+	idle                      time.Duration
 	simulatedEvery            time.Duration // per series
 	maxRebuilt                int           // series in a simulation of a restart
 }
@@ -116,13 +119,13 @@ var (
 	full = size{
 		rounds: 7, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
 		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, loopEvery: time.Second,
-		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, maxRebuilt: 100_000,
+		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, idle: 5 * time.Second, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
 		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, loopEvery: 30 * time.Second,
-		startEvents: 2000, startAdopted: 200, startRounds: 2, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
+		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
 
@@ -195,6 +198,13 @@ func checkResults(t *testing.T, r *Results) {
 		// A create that conflicts, and an empty patch to read the Event.
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Requests["create, taken"])
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Requests["look, written"])
+	}
+	for _, s := range r.Server {
+		assert.Zero(t, s.Total().Refused, "%s, %s", s.Story, s.Recorder)
+		if s.Recorder == Ours {
+			assert.Equal(t, s.Occurrences, s.Counted, s.Story)
+			assert.Equal(t, s.Processes, s.Verbs["list"].Requests, s.Story)
+		}
 	}
 	for _, s := range r.Simulation {
 		if !s.Rebuilt {
