@@ -3,8 +3,10 @@ package bench
 import (
 	"cmp"
 	"context"
+	"net"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -42,6 +45,7 @@ type Rebuild struct {
 	Allocated uint64        `json:"allocated"` // bytes in total
 	Peak      int64         `json:"peak"`      // maximum heap growth in bytes, including garbage
 	Heap      int64         `json:"heap"`      // final heap growth in bytes
+	Server    time.Duration `json:"server"`    // CPU of the API server
 }
 
 // Read is how long it takes to read all pages of a list without decoding them. No recorder
@@ -50,7 +54,9 @@ type Read struct {
 	ContentType string        `json:"contentType"`
 	Limit       int64         `json:"limit"` // of a page
 	Wall        time.Duration `json:"wall"`
-	Bytes       int64         `json:"bytes"` // of all pages
+	Bytes       int64         `json:"bytes"`    // of all pages
+	Server      time.Duration `json:"server"`   // CPU of the API server
+	Received    int64         `json:"received"` // bytes from the server: compressed, with headers and TLS
 }
 
 // Adoption is the cost of continuing series that occur before a list, or without one,
@@ -109,6 +115,7 @@ func MeasureStart(t *testing.T, n, adopt, rounds int) Start {
 // measureRebuild lists n Events.
 func measureRebuild(t *testing.T, sink events.EventSink, opts events.Options, n uint64) (r Rebuild) {
 	t.Helper()
+	serverBefore := serverCPU(t)
 	heap := liveHeap()
 	before := used()
 	b := newOurs(sink, opts)
@@ -125,6 +132,7 @@ func measureRebuild(t *testing.T, sink events.EventSink, opts events.Options, n 
 	r.Wall, r.CPU, r.Allocated = u.wall, u.cpu, u.bytes
 	r.Pages = b.Stats().Writes[events.WriteKey{Kind: "list", Outcome: "written"}]
 	r.Heap = liveHeap() - heap
+	r.Server = serverCPU(t) - serverBefore
 	return r
 }
 
@@ -149,7 +157,7 @@ const wholePageSize = 500
 
 func newWholePages(t *testing.T, sink events.EventSink) *wholePages {
 	t.Helper()
-	return &wholePages{sink, clientsetOf(t, runtime.ContentTypeJSON)}
+	return &wholePages{sink, apiserver.ClientsetFor(t, configOf(t, runtime.ContentTypeJSON))}
 }
 
 // List implements [events.EventLister].
@@ -166,7 +174,9 @@ var continueToken = regexp.MustCompile(`eyJ[0-9A-Za-z_-]+`)
 func measureRead(t *testing.T, namespace, contentType string, limit int64) Read {
 	t.Helper()
 	r := Read{ContentType: contentType, Limit: limit}
-	client := clientsetOf(t, contentType).EventsV1().RESTClient()
+	config, received := counting(configOf(t, contentType))
+	client := apiserver.ClientsetFor(t, config).EventsV1().RESTClient()
+	serverBefore := serverCPU(t)
 	opts := metav1.ListOptions{Limit: limit, FieldSelector: "reportingController=" + controller}
 	begin := time.Now()
 	for more := true; more; more = opts.Continue != "" {
@@ -176,15 +186,51 @@ func measureRead(t *testing.T, namespace, contentType string, limit int64) Read 
 		opts.Continue = string(continueToken.Find(page[:min(len(page), 1000)]))
 	}
 	r.Wall = time.Since(begin)
+	r.Server, r.Received = serverCPU(t)-serverBefore, received.Load()
 	return r
 }
 
-// clientsetOf returns clients with a content type and without a rate limit.
-func clientsetOf(t *testing.T, contentType string) *kubernetes.Clientset {
+// configOf returns a configuration with a content type and without a rate limit.
+func configOf(t *testing.T, contentType string) *rest.Config {
 	t.Helper()
 	config := apiserver.Config(t)
 	config.ContentType, config.AcceptContentTypes, config.QPS = contentType, contentType, -1
-	return apiserver.ClientsetFor(t, config)
+	return config
+}
+
+// serverCPU returns the CPU time of the API server of the tests since its start.
+func serverCPU(t *testing.T) time.Duration {
+	t.Helper()
+	body, err := apiserver.Clientset(t).Discovery().RESTClient().Get().AbsPath("/metrics").Stream(t.Context())
+	require.NoError(t, err)
+	m, err := parseMetrics(body)
+	require.NoError(t, err)
+	require.NoError(t, body.Close())
+	return m.cpu()
+}
+
+// counting returns a copy of a configuration whose clients count the bytes that they
+// receive.
+func counting(config *rest.Config) (*rest.Config, *atomic.Int64) {
+	received := new(atomic.Int64)
+	config = rest.CopyConfig(config)
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return countingConn{conn, received}, err
+	}
+	return config, received
+}
+
+type countingConn struct {
+	net.Conn
+	received *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (c countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
 }
 
 // measure emits one event about each subject. All of them have Events on the server.
