@@ -97,6 +97,7 @@ func goals(r *bench.Results) []goal {
 			add(f.P999.Max < 1e6, "`Eventf` during "+where+": less than 1 ms for 99.9 % of the calls", "%s at most", nanoseconds(f.P999.Max))
 		}
 	}
+	serverGoals(r, add)
 	return all
 }
 

@@ -43,6 +43,7 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 	"per":      func(d time.Duration, n int64) string { return nanoseconds(float64(d) / float64(n)) },
 	"each":     func(total int64, n int) string { return fmt.Sprintf("%.0f", float64(total)/float64(n)) },
 	"title":    title,
+	"story":    about,
 	"began":    began,
 	"duration": func(d time.Duration) string { return d.Round(time.Second).String() },
 	"rate": func(s bench.Simulation) string {
@@ -60,9 +61,11 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 func page(r *bench.Results) ([]byte, error) {
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, map[string]any{
-		"R":     r,
-		"Goals": goals(r),
-		"Names": map[string]string{"Ours": bench.Ours, "New": bench.ToolsNew, "Old": bench.ToolsOld, "Floor": bench.Floor},
+		"R":        r,
+		"Goals":    goals(r),
+		"Stories":  storyCosts(r),
+		"Measures": measures,
+		"Names":    map[string]string{"Ours": bench.Ours, "New": bench.ToolsNew, "Old": bench.ToolsOld, "Floor": bench.Floor},
 	})
 	return b.Bytes(), err
 }

@@ -49,6 +49,13 @@ func pictures(r *bench.Results) (map[string][]byte, error) {
 		}
 		files["benchmarks/"+p.name+".svg"] = chart.SVG(760, p.height, []*plot.Plot{picture})
 	}
+	rows, err := serverPictures(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > 0 {
+		files["benchmarks/server.svg"] = chart.SVG(1000, 700, rows...)
+	}
 	return files, nil
 }
 

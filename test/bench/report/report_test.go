@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,36 @@ func TestGoalsReportMisses(t *testing.T) {
 	// heap, writes, scale, restart, flood.
 	assert.Equal(t, []bool{true, true, false, false, false, true, false, true, true, true, false, true, false, false, true, false}, holds)
 	assert.Empty(t, goals(&bench.Results{}))
+}
+
+func TestGoalsOfStories(t *testing.T) {
+	cost := func(story, recorder string, cpu time.Duration, requests, counted int, stored int64) bench.Server {
+		return bench.Server{
+			Story: story, Recorder: recorder, Occurrences: 100, Counted: counted, Events: 1, Stored: stored,
+			Verbs: map[string]bench.Traffic{"create": {Requests: requests}}, Used: bench.ServerUsage{CPU: cpu, PutBytes: float64(stored)},
+		}
+	}
+	r := &bench.Results{Server: []bench.Server{
+		cost("Hot loop", bench.Ours, 1, 9, 100, 9),
+		cost("Hot loop", bench.ToolsNew, 2, 20, 100, 10),
+		cost("Hot loop", bench.ToolsOld, 3, 10, 50, 20),
+		cost("Rollout", bench.Ours, 1, 10, 100, 157),
+		cost("Rollout", bench.ToolsNew, 2, 20, 100, 200),
+		cost("Rollout", bench.ToolsOld, 3, 10, 50, 100),
+		cost("unfinished", bench.Ours, 1, 1, 1, 1),
+	}}
+	assert.Equal(t, []goal{
+		{
+			"The server, Hot loop: less CPU, fewer requests, and fewer bytes written to etcd than the better peer",
+			"CPU of the server 0.50×; requests 0.90×; bytes written to etcd 0.90×", true,
+		},
+		{
+			"The server, Rollout: less CPU, fewer requests, and fewer bytes written to etcd than the better peer",
+			"CPU of the server 0.50×; requests 1.00× of `tools/record`, whose Events account for 50.0 % of the occurrences; " +
+				"bytes written to etcd 1.57× of `tools/record`, whose Events account for 50.0 % of the occurrences", false,
+		},
+		{"Event data in etcd: at most 56 % more than with `tools/record`", "Rollout: +57 %", false},
+	}, goals(r))
 }
 
 func TestNumberFormats(t *testing.T) {
