@@ -89,7 +89,10 @@ const (
 
 // clear removes all Events, and everything that remains of them in the database.
 func (e etcd) clear() {
-	e.call("kv/deleterange", map[string]any{"key": encode(firstEventKey), "range_end": encode(lastEventKey)}, nil)
+	// etcd limits the time of a request.
+	e.eachPage(true, func(first, last string, _ []keyValue) {
+		e.call("kv/deleterange", map[string]any{"key": encode(first), "range_end": encode(last + "\x00")}, nil)
+	})
 	// Compaction keeps what the latest write deleted.
 	e.call("kv/put", map[string]any{"key": encode("cleared")}, nil)
 	e.compact()
@@ -107,20 +110,32 @@ func (e etcd) compact() {
 
 // stored returns the number of Events and the bytes of their keys and values.
 func (e etcd) stored() (events int, size int64) {
-	for next, more := firstEventKey, true; more; {
-		var page struct {
-			More bool `json:"more"`
-			KVs  []struct{ Key, Value []byte }
-		}
-		e.call("kv/range", map[string]any{"key": encode(next), "range_end": encode(lastEventKey), "limit": 1000}, &page)
-		for _, kv := range page.KVs {
+	e.eachPage(false, func(_, _ string, page []keyValue) {
+		for _, kv := range page {
 			events++
 			size += int64(len(kv.Key) + len(kv.Value))
-			next = string(kv.Key) + "\x00"
 		}
-		more = page.More
-	}
+	})
 	return events, size
+}
+
+type keyValue struct{ Key, Value []byte }
+
+// eachPage calls f for pages of Events with their first and last key.
+func (e etcd) eachPage(keysOnly bool, f func(first, last string, page []keyValue)) {
+	for next, more := firstEventKey, true; more; {
+		var page struct {
+			More bool       `json:"more"`
+			KVs  []keyValue `json:"kvs"`
+		}
+		e.call("kv/range", map[string]any{"key": encode(next), "range_end": encode(lastEventKey), "limit": 1000, "keys_only": keysOnly}, &page)
+		if len(page.KVs) == 0 {
+			return
+		}
+		last := string(page.KVs[len(page.KVs)-1].Key)
+		f(string(page.KVs[0].Key), last, page.KVs)
+		next, more = last+"\x00", page.More
+	}
 }
 
 // call calls etcd's JSON API. A nil response is discarded.
