@@ -135,7 +135,7 @@ func serverGoals(r *bench.Results, add func(holds bool, what, measured string, a
 
 // reasons say why a story does not meet its goal.
 var reasons = map[string]string{
-	"Hot loop": "nothing in a loop without updates keeps `tools/events` from merging all occurrences, and its Events have no state",
+	"Hot loop": "if nothing updates the objects, `tools/events` merges as much, and it stores neither a state nor a heartbeat",
 	"Flood":    "no recorder can merge singletons, and this recorder lists once",
 }
 
