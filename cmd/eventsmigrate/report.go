@@ -82,6 +82,9 @@ func collect(r *driver.Result) (lines []line) {
 	for _, m := range r.Manifests {
 		lines = append(lines, line{token.Position{Filename: m.File, Line: m.Line}, "RBAC", move.Status(m.Status), m.Text})
 	}
+	for _, name := range r.Missed {
+		lines = append(lines, line{token.Position{Filename: name, Line: 1}, "types", move.Left, "no build of this run contains the file; move it by hand"})
+	}
 	for _, d := range r.Lint {
 		lines = append(lines, line{d.Pos, "lint", move.Decide, d.Text})
 	}

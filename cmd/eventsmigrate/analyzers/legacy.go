@@ -35,6 +35,7 @@ func legacy(pass *analysis.Pass) (any, error) {
 		return nil, fmt.Errorf("unknown -to=%s: want eventseries, client-go or controller-runtime", target)
 	}
 	p := move.NewProgram(pass.Fset)
+	p.Annotated = to == move.EventSeries
 	read := pass.ReadFile
 	if read == nil {
 		read = os.ReadFile

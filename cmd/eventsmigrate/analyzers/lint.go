@@ -159,9 +159,9 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 		if inner := move.Sprintf(l.TypesInfo, call.Args[last]); inner != nil {
 			d := analysis.Diagnostic{Pos: note.Pos(), End: call.Args[last].End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 			if l.TypesInfo.Types[inner.Args[0]].Value != nil {
-				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
-					{Pos: note.Pos(), End: inner.Args[0].Pos()}, {Pos: endOfArgs(inner), End: inner.End()},
-				}}}
+				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: append([]analysis.TextEdit{
+					{Pos: note.Pos(), End: call.Args[last].Pos()},
+				}, l.unwrapped(call.Args[last], inner)...)}}
 			}
 			l.Report(d)
 		}
@@ -174,19 +174,19 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 func (l *linter) unwrap(note ast.Expr, inner *ast.CallExpr) {
 	d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 	if l.TypesInfo.Types[inner.Args[0]].Value != nil {
-		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: []analysis.TextEdit{
-			{Pos: note.Pos(), End: inner.Args[0].Pos()}, {Pos: endOfArgs(inner), End: inner.End()},
-		}}}
+		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: l.unwrapped(note, inner)}}
 	}
 	l.Report(d)
 }
 
-// endOfArgs returns the end of the last argument and of the dots behind it.
-func endOfArgs(call *ast.CallExpr) token.Pos {
-	if call.Ellipsis.IsValid() {
-		return call.Ellipsis + 3
+// unwrapped returns the edits that replace a call of Sprintf by its arguments.
+func (l *linter) unwrapped(e ast.Expr, inner *ast.CallExpr) []analysis.TextEdit {
+	for _, f := range l.Files {
+		if f.FileStart <= e.Pos() && e.Pos() < f.FileEnd {
+			return move.Unwrapped(f, e, inner)
+		}
 	}
-	return call.Args[len(call.Args)-1].End()
+	return nil
 }
 
 // broadcasters reports local variables and fields that nobody shuts down, unless other

@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -31,8 +32,9 @@ var knownArch = strings.Fields("386 amd64 arm arm64 loong64 mips mips64 mips64le
 // others returns builds for the files that the first one ignores: those of the packages
 // that use a recorder, in which a type would otherwise move without all of its uses.
 func (l *loader) others(first *build) (builds []*build, err error) {
-	type key struct{ goos, tags string }
+	type key struct{ platform, tags string }
 	dirs := map[key][]string{}
+	names := map[key][]string{}
 	var order []key
 	for _, p := range first.roots {
 		if !usesRecorders(p) && len(p.GoFiles) > 0 {
@@ -42,24 +44,29 @@ func (l *loader) others(first *build) (builds []*build, err error) {
 			if filepath.Ext(name) != ".go" || !l.relevant(name) {
 				continue
 			}
-			goos, tags, ok := satisfy(name, l.cfg.Tags)
+			on, tags, ok := satisfy(name, l.cfg.Tags)
 			if !ok {
+				l.miss(name)
 				continue
 			}
-			k := key{goos, tags}
+			k := key{strings.Join(on.env(), " "), tags}
 			if dirs[k] == nil {
 				order = append(order, k)
 			}
+			names[k] = append(names[k], name)
 			if dir := filepath.Dir(name); !slices.Contains(dirs[k], dir) {
 				dirs[k] = append(dirs[k], dir)
 			}
 		}
 	}
-	for _, k := range order[:min(len(order), maxBuilds)] {
-		b := &build{tags: k.tags, byPath: first.byPath, baseline: map[string]map[string]bool{}}
-		if k.goos != "" {
-			b.env = []string{"GOOS=" + k.goos, "CGO_ENABLED=0"}
+	for i, k := range order {
+		if i >= maxBuilds {
+			for _, name := range names[k] {
+				l.miss(name)
+			}
+			continue
 		}
+		b := &build{tags: k.tags, env: strings.Fields(k.platform), byPath: first.byPath, baseline: map[string]map[string]bool{}}
 		if err := l.loadSyntax(b, first, dirs[k]); err != nil {
 			return nil, err
 		}
@@ -147,47 +154,100 @@ func (l *loader) relevant(name string) bool {
 		strings.Contains(text, ".Event(") || strings.Contains(text, ".Eventf(") || strings.Contains(text, ".AnnotatedEventf(") || strings.Contains(text, "ecorder")
 }
 
-// satisfy returns a platform, or "" for that of this machine, and tags under which the go
-// command builds a file.
-func satisfy(name, tags string) (goos, all string, ok bool) {
+// miss remembers a file with legacy recorders that no build contains.
+func (l *loader) miss(name string) {
+	src, ok := l.cfg.Overlay[name]
+	if !ok {
+		var err error
+		if src, err = os.ReadFile(name); err != nil {
+			return
+		}
+	}
+	if strings.Contains(string(src), `"k8s.io/client-go/tools/record"`) && !slices.Contains(l.missed, name) {
+		l.missed = append(l.missed, name)
+	}
+}
+
+// platform is what the go command builds for.
+type platform struct{ goos, goarch string }
+
+var host = platform{runtime.GOOS, runtime.GOARCH}
+
+// env returns the environment of the go command, which is empty for this machine.
+func (p platform) env() []string {
+	if p == host {
+		return nil
+	}
+	return []string{"GOOS=" + p.goos, "GOARCH=" + p.goarch, "CGO_ENABLED=0"}
+}
+
+// satisfy returns a platform and tags under which the go command builds a file.
+func satisfy(name, tags string) (on platform, all string, ok bool) {
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
 	if err != nil {
-		return "", "", false
+		return host, "", false
 	}
 	var expr constraint.Expr
 	for _, g := range f.Comments {
 		for _, c := range g.List {
 			if constraint.IsGoBuild(c.Text) && c.Pos() < f.Package {
 				if expr, err = constraint.Parse(c.Text); err != nil {
-					return "", "", false
+					return host, "", false
 				}
 			}
 		}
 	}
-	suffix := suffixOS(name)
 	custom := strings.FieldsFunc(tags, func(r rune) bool { return r == ',' })
 	var free []string
 	if expr != nil {
 		collectTags(expr, &free)
 	}
-	try := append([]string{""}, platforms...)
-	if suffix != "" {
-		try = []string{suffix}
-	}
-	for _, goos := range try {
+	for _, on := range candidates(name, expr) {
 		for n := range 1 << min(len(free), 6) {
-			on := slices.Clone(custom)
+			with := slices.Clone(custom)
 			for i, tag := range free[:min(len(free), 6)] {
-				if n&(1<<i) != 0 && !slices.Contains(on, tag) {
-					on = append(on, tag)
+				if n&(1<<i) != 0 && !slices.Contains(with, tag) {
+					with = append(with, tag)
 				}
 			}
-			if expr == nil || expr.Eval(func(tag string) bool { return isOn(tag, goos, on) }) {
-				return goos, strings.Join(on, ","), true
+			if expr == nil || expr.Eval(func(tag string) bool { return isOn(tag, on, with) }) {
+				return on, strings.Join(with, ","), true
 			}
 		}
 	}
-	return "", "", false
+	return host, "", false
+}
+
+// candidates returns the platforms for a file: those that its name or its constraint
+// names, this machine first.
+func candidates(name string, expr constraint.Expr) (list []platform) {
+	systems, archs := append([]string{host.goos}, platforms...), []string{host.goarch}
+	if expr != nil {
+		for _, tag := range strings.FieldsFunc(expr.String(), func(r rune) bool { return strings.ContainsRune("!&|() ", r) }) {
+			if slices.Contains(knownOS, tag) {
+				systems = append(systems, tag)
+			}
+			if slices.Contains(knownArch, tag) {
+				archs = append(archs, tag)
+			}
+		}
+	}
+	if !slices.Contains(archs, "amd64") || !slices.Contains(archs, "arm64") {
+		archs = append(archs, "amd64", "arm64") // for !amd64 and the like
+	}
+	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".go"), "_test"), "_")[1:]
+	if n := len(parts); n > 0 && slices.Contains(knownArch, parts[n-1]) {
+		archs, parts = []string{parts[n-1]}, parts[:n-1]
+	}
+	if n := len(parts); n > 0 && slices.Contains(knownOS, parts[n-1]) {
+		systems = []string{parts[n-1]}
+	}
+	for _, arch := range archs {
+		for _, goos := range systems {
+			list = append(list, platform{goos, arch})
+		}
+	}
+	return list
 }
 
 // collectTags adds the tags of an expression that are no platforms.
@@ -209,32 +269,16 @@ func collectTags(e constraint.Expr, tags *[]string) {
 	}
 }
 
-func isOn(tag, goos string, tags []string) bool {
-	if goos == "" {
-		goos = "linux"
-	}
+func isOn(tag string, on platform, tags []string) bool {
 	switch {
-	case tag == goos, tag == "gc", strings.HasPrefix(tag, "go1."):
+	case tag == on.goos, tag == on.goarch, tag == "gc", strings.HasPrefix(tag, "go1."):
 		return true
 	case tag == "unix":
-		return goos != "windows"
-	case tag == "amd64":
-		return true
+		return on.goos != "windows"
 	case slices.Contains(knownOS, tag), slices.Contains(knownArch, tag), tag == "cgo":
 		return false
 	}
 	return slices.Contains(tags, tag)
-}
-
-// suffixOS returns the platform in the name of a file.
-func suffixOS(name string) string {
-	parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".go"), "_test"), "_")
-	for _, part := range parts[1:] {
-		if slices.Contains(knownOS, part) {
-			return part
-		}
-	}
-	return ""
 }
 
 // outsiders returns a build with the packages of the modules that are not among the

@@ -55,6 +55,8 @@ type loader struct {
 	// universe are the types from export data, so that each type exists once.
 	universe map[string]*types.Package
 
+	missed []string // files that no build contains
+
 	mu    sync.Mutex
 	files map[string]*parsed
 }
@@ -151,6 +153,8 @@ func (l *loader) add(p *move.Program, b *build) {
 			switch {
 			case b.outside:
 				file.Outside = true
+			case r.Module != nil && !r.Module.Main:
+				file.Skip = "the file belongs to the module " + r.Module.Path
 			case !slices.Contains(r.GoFiles, file.Name):
 				file.Skip = "cgo generates the file"
 			}

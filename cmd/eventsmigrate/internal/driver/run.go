@@ -21,6 +21,7 @@ type Result struct {
 
 	Manifests []Finding
 	Lint      []Diagnostic
+	Missed    []string // files with legacy recorders that no build contains
 }
 
 // Finding is a place in a YAML file.
@@ -65,17 +66,25 @@ func Run(cfg Config) (*Result, error) {
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
 		plan := p.Plan(cfg.Options, blocked)
-		out, err := p.Outputs(plan, cfg.Options.Target)
-		if err != nil {
-			return nil, err
-		}
+		out := p.Outputs(plan, cfg.Options.Target)
 		var failures []failure
+		for _, name := range slices.Sorted(maps.Keys(out)) {
+			if o := out[name]; o.Err != nil {
+				failures = append(failures, failure{o.File.Pkg.Path, name, -1, o.Err.Error()})
+			}
+		}
+		if len(failures) > 0 {
+			if !block(blocked, failures, out, round) {
+				return nil, fmt.Errorf("the result is not valid: %s", failures[0].text)
+			}
+			continue
+		}
 		checked := map[string]*types.Package{}
 		for _, b := range builds {
 			failures = append(failures, l.check(b, out, checked)...)
 		}
 		if len(failures) == 0 {
-			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}}
+			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Missed: l.missed}
 			for name, o := range out {
 				if string(o.Src) != string(o.File.Src) {
 					r.Changed[name], r.Source[name] = o.Src, o.File.Src

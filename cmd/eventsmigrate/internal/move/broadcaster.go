@@ -81,8 +81,14 @@ func isStatement(u *use) bool {
 	if len(u.stack) == 0 {
 		return false
 	}
-	_, ok := u.stack[len(u.stack)-1].(*ast.ExprStmt)
-	return ok
+	if _, ok := u.stack[len(u.stack)-1].(*ast.ExprStmt); !ok || len(u.stack) < 2 {
+		return false
+	}
+	switch u.stack[len(u.stack)-2].(type) {
+	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+		return true
+	}
+	return false // in the header of an if or a for
 }
 
 // unsupportedUse tells why a use of a broadcaster has no equivalent, or returns "".
@@ -402,7 +408,7 @@ func (pl *planner) use(u *use) {
 		pl.edit(u.file, u.call.Pos(), u.call.Pos(), b, "if err := ")
 		pl.edit(u.file, u.sel.Sel.Pos(), u.sel.Sel.End(), b, "StartRecordingToSinkWithContext")
 		pl.edit(u.file, u.call.Args[0].Pos(), u.call.Args[0].End(), b, ctx)
-		pl.edit(u.file, u.call.End(), u.call.End(), b, fmt.Sprintf("; err != nil {\n%s\n}", handle))
+		pl.edit(u.file, u.call.End(), u.call.End(), b, fmt.Sprintf("; err != nil {\n\t%s\n}", handle))
 		pl.note(u.call.Pos(), "types", Moved, "StartRecordingToSinkWithContext")
 	}
 }
@@ -474,7 +480,6 @@ func (pl *planner) source(u *use, set node) {
 		pl.note(arg.Pos(), "types", Decide, "the recorder has no component, but the API server requires a reporting controller")
 		return
 	}
-	pl.edit(u.file, arg.Pos(), component.Pos(), set, "")
-	pl.edit(u.file, component.End(), arg.End(), set, "")
+	pl.textEdits(u.file, without(u.file.AST, arg, component.Pos(), component.End()), set)
 	pl.checkName(u.file, component, "types")
 }

@@ -4,7 +4,7 @@
 //	p.AddFile(pkg, file, src) // all files of all packages first
 //	p.Collect(pkg)
 //	plan := p.Plan(move.Options{Target: move.EventSeries}, nil)
-//	outputs, err := p.Outputs(plan, move.EventSeries)
+//	outputs := p.Outputs(plan, move.EventSeries)
 //
 // A node is a place whose type is a legacy one: a variable, a field, a parameter, an
 // occurrence of the type, the call of a constructor, or a method with a legacy signature.

@@ -22,6 +22,7 @@ type Output struct {
 	File *File
 	Src  []byte
 	Raw  []byte // Src before formatting
+	Err  error  // the edits are not valid Go
 
 	sets  []node
 	spans []span
@@ -33,20 +34,15 @@ type span struct {
 	set      node
 }
 
-// Outputs returns the changed files. It returns an error if an edit is not valid Go: that
-// is a bug of this package.
-func (p *Program) Outputs(plan *Plan, target Target) (map[string]*Output, error) {
+// Outputs returns the changed files.
+func (p *Program) Outputs(plan *Plan, target Target) map[string]*Output {
 	out := map[string]*Output{}
 	for _, f := range p.Files {
-		o, err := p.output(f, plan, target)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		if o != nil {
+		if o := p.output(f, plan, target); o != nil {
 			out[f.Name] = o
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Sets returns the sets that change the line of an offset in Raw, or all that change the
@@ -97,31 +93,54 @@ func (p *Program) editsOf(f *File, plan *Plan, target Target) ([]edit, []node) {
 	if f.Outside && len(edits) == 0 {
 		return nil, nil
 	}
-	todos := plan.constants[f]
 	var sets []node
 	for _, e := range edits {
 		if !slices.Contains(sets, e.set) {
 			sets = append(sets, e.set)
 		}
 	}
-	if len(todos) > 0 {
-		edits = append(edits, edit{pos: afterImports(f), end: afterImports(f), text: constants(todos)})
-	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(int(a.pos-b.pos), int(a.end-b.end)) })
 	n := &names{p: p, f: f, edits: edits, switched: target == Record || target == EventSeries}
-	importEdits := n.resolve()
-	for i := range edits {
-		edits[i].text = n.expand(edits[i].text)
+	all := n.resolve() // first, so that imports precede constants at the same place
+	if todos := plan.constants[f]; len(todos) > 0 {
+		at, text := afterImports(f), constants(todos)
+		for _, e := range all {
+			if e.pos <= at && at < e.end { // the last import goes
+				at, text = e.end, text+"\n"
+			}
+		}
+		all = append(all, edit{pos: at, end: at, text: text})
 	}
-	edits = append(edits, importEdits...)
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(int(a.pos-b.pos), int(a.end-b.end)) })
-	return edits, sets
+	for _, e := range edits {
+		e.text = n.expand(e.text)
+		all = append(all, e)
+	}
+	slices.SortStableFunc(all, func(a, b edit) int { return cmp.Or(int(a.pos-b.pos), int(a.end-b.end)) })
+	for i, e := range all {
+		all[i].text = strings.ReplaceAll(strings.ReplaceAll(e.text, "\r\n", "\n"), "\n", f.newline(e.pos))
+	}
+	return all, sets
 }
 
-func (p *Program) output(f *File, plan *Plan, target Target) (*Output, error) {
+// newline returns the end of a line, and the indentation of the line at pos.
+func (f *File) newline(pos token.Pos) string {
+	i := f.at(pos)
+	start := bytes.LastIndexByte(f.Src[:i], '\n') + 1
+	indent := start
+	for indent < i && (f.Src[indent] == ' ' || f.Src[indent] == '\t') {
+		indent++
+	}
+	end := "\n"
+	if bytes.Contains(f.Src, []byte("\r\n")) {
+		end = "\r\n"
+	}
+	return end + string(f.Src[start:indent])
+}
+
+func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 	edits, sets := p.editsOf(f, plan, target)
 	if len(edits) == 0 {
-		return nil, nil
+		return nil
 	}
 	var b bytes.Buffer
 	last := 0
@@ -129,7 +148,7 @@ func (p *Program) output(f *File, plan *Plan, target Target) (*Output, error) {
 	for _, e := range edits {
 		from, to := f.at(e.pos), f.at(e.end)
 		if from < last {
-			return nil, fmt.Errorf("overlapping edits at %s", p.Fset.Position(e.pos))
+			return &Output{File: f, Err: fmt.Errorf("overlapping edits at %s", p.Fset.Position(e.pos)), sets: sets}
 		}
 		b.Write(f.Src[last:from])
 		spans = append(spans, span{b.Len(), b.Len() + len(e.text), e.set})
@@ -140,26 +159,27 @@ func (p *Program) output(f *File, plan *Plan, target Target) (*Output, error) {
 	src := b.Bytes()
 	raw := src
 	if _, err := parser.ParseFile(token.NewFileSet(), f.Name, src, parser.ParseComments); err != nil {
-		return nil, fmt.Errorf("%w in\n%s", err, src)
+		return &Output{File: f, Err: err, sets: sets}
 	}
-	if was, err := format.Source(f.Src); err == nil && bytes.Equal(was, f.Src) || containsNewline(edits) {
+	// A file that is not formatted keeps its form.
+	if was, err := format.Source(f.Src); err == nil && bytes.Equal(was, withoutCR(f.Src)) {
 		if now, err := format.Source(src); err == nil {
 			src = now
+			if bytes.Contains(f.Src, []byte("\r\n")) {
+				src = bytes.ReplaceAll(now, []byte("\n"), []byte("\r\n"))
+			}
 		}
 	}
-	return &Output{f, src, raw, sets, spans}, nil
+	return &Output{File: f, Src: src, Raw: raw, sets: sets, spans: spans}
 }
 
-// containsNewline reports whether edits insert lines, which need indentation.
-func containsNewline(edits []edit) bool {
-	return slices.ContainsFunc(edits, func(e edit) bool { return strings.Contains(e.text, "\n") })
-}
+func withoutCR(src []byte) []byte { return bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")) }
 
 func constants(todos []todo) string {
 	var b strings.Builder
 	for _, t := range todos {
 		if t.reason != "" {
-			fmt.Fprintf(&b, "\n\n// TODO(eventsmigrate): name what the controller does when it emits the reason %s.\nconst %s = \"Reconcile\"", t.reason, t.name)
+			fmt.Fprintf(&b, "\n\n// TODO(eventsmigrate): name what the controller does when it emits the reason %s.\nconst %s = \"Reconcile\"", word(t.reason), t.name)
 		} else {
 			fmt.Fprintf(&b, "\n\n// TODO(eventsmigrate): name what the controller does; the reason is variable.\nconst %s = \"Reconcile\"", t.name)
 		}
@@ -175,11 +195,14 @@ func afterImports(f *File) token.Pos {
 			end = g.End()
 		}
 	}
-	i := f.at(end)
-	for i < len(f.Src) && f.Src[i] != '\n' { // a comment behind it
-		i++
-	}
-	return token.Pos(i + f.offset)
+	return f.restOfLine(end) // a comment is behind it
+}
+
+// restOfLine returns the end of the line that contains pos.
+func (f *File) restOfLine(pos token.Pos) token.Pos {
+	i := f.at(pos)
+	line, _, _ := bytes.Cut(f.Src[i:], []byte("\n"))
+	return pos + token.Pos(len(bytes.TrimSuffix(line, []byte("\r"))))
 }
 
 // names chooses the names of imports.
@@ -484,7 +507,11 @@ func (n *names) remove(s *ast.ImportSpec, all []*ast.ImportSpec) []edit {
 		if d.Specs[0] != ast.Spec(s) {
 			return nil // with the first one
 		}
-		return []edit{{pos: n.f.lineStart(d.Pos()), end: n.f.lineEnd(d.End())}}
+		to := d.End()
+		if !d.Lparen.IsValid() && s.Comment != nil {
+			to = s.Comment.End()
+		}
+		return []edit{{pos: n.f.lineStart(d.Pos()), end: n.f.lineEnd(to)}}
 	}
 	from, to := s.Pos(), s.End()
 	if s.Doc != nil {
@@ -524,7 +551,7 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 			if best.Comment != nil {
 				at = best.Comment.End()
 			}
-			edits = append(edits, edit{pos: at, end: at, text: "\n\t" + spec})
+			edits = append(edits, edit{pos: at, end: at, text: "\n" + spec})
 			continue
 		}
 		// A declaration of its own; a block that exists gets a new group.
@@ -543,7 +570,7 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 			if d := firstImport(n.f, removed); d != nil {
 				edits = append(edits, edit{pos: d.Pos(), end: d.Pos(), text: "import " + spec + "\n"})
 			} else {
-				edits = append(edits, edit{pos: n.f.AST.Name.End(), end: n.f.AST.Name.End(), text: "\n\nimport " + spec})
+				edits = append(edits, edit{pos: afterImports(n.f), end: afterImports(n.f), text: "\n\nimport " + spec})
 			}
 		}
 	}

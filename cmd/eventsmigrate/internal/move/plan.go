@@ -9,8 +9,12 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
@@ -72,6 +76,7 @@ type planner struct {
 	bridges   map[*flow]bool
 	sinks     map[node]*sink // of broadcasters that move, by root
 	legacy    map[node]bool  // the sets that contain a legacy type
+	annotated map[node]bool  // the sets that emit annotations
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
@@ -84,8 +89,8 @@ func qualify(path string) string { return "\x01" + path + "\x02" }
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
-		plan:    &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}, Covered: map[token.Pos]bool{}},
-		left:    map[node][]Reason{},
+		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}, Covered: map[token.Pos]bool{}},
+		left: map[node][]Reason{}, annotated: map[node]bool{},
 		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	if opts.Target == Record {
@@ -112,6 +117,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	}
 	pl.methodDecls()
 	pl.mocks()
+	pl.assertions()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
 		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
@@ -151,6 +157,12 @@ func (pl *planner) note(pos token.Pos, rule string, s Status, format string, arg
 
 func (pl *planner) edit(f *File, pos, end token.Pos, set node, text string) {
 	pl.plan.edits[f] = append(pl.plan.edits[f], edit{pos, end, text, set})
+}
+
+func (pl *planner) textEdits(f *File, edits []analysis.TextEdit, set node) {
+	for _, e := range edits {
+		pl.edit(f, e.Pos, e.End, set, string(e.NewText))
+	}
 }
 
 // root returns the set of a ref. It returns false if code outside of the program
@@ -465,7 +477,7 @@ func (pl *planner) types() {
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		if set, ok := pl.moves(ref{nodes: []node{c.node}}); ok && c.kind == fake {
 			pl.edit(c.file, c.call.Fun.Pos(), c.call.Fun.End(), set, qualify(pl.path())+"NewFakeRecorder")
-			pl.note(c.call.Pos(), "tests", Moved, "NewFakeRecorder; the strings in its channel stay the same")
+			pl.note(c.call.Pos(), "tests", Moved, "NewFakeRecorder")
 		}
 	}
 }
@@ -611,15 +623,25 @@ func (pl *planner) call(c *call) {
 	reason := 2
 	if c.shape == shapeAnnotated {
 		reason = 3
+		info := c.file.Pkg.Info
 		if isNilExpr(c, 1) {
-			pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, "")
+			text := comments(c.file.AST, args[1].Pos(), args[2].Pos())
+			if text != "" {
+				text += " "
+			}
+			pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, text)
 			pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
-		} else if _, direct := types.Unalias(c.file.Pkg.Info.TypeOf(c.sel.X)).(*types.Pointer); !direct {
+		} else if sel := info.Selections[c.sel]; sel == nil || kindOf(receiverType(sel.Obj().(*types.Func))) != fake {
 			x := ""
-			for _, name := range embedded(c.file.Pkg.Info, c.sel) {
+			for _, name := range embedded(info, c.sel) {
 				x += "." + name
 			}
+			if x == "" && isTypeParam(info.TypeOf(c.sel.X)) {
+				pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, "any(")
+				x = ")"
+			}
 			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(pl.path())+"AnnotatedEventRecorder)")
+			pl.annotated[set] = true
 			if !pl.FakeAnnotated && pl.hasType(set, fake) {
 				pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
 			}
@@ -643,7 +665,8 @@ func (pl *planner) call(c *call) {
 	case related.expr != "":
 		pl.note(c.expr.Pos(), "related", Decide, "%s looks like the related object; -related sets it", related.expr)
 	}
-	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+text)
+	at := c.file.afterComments(args[0].End())
+	pl.edit(c.file, at, at, set, ", "+text)
 	action := ""
 	switch {
 	case within != nil && pl.isParam(c.file, args[reason], within.fn, 2):
@@ -657,7 +680,8 @@ func (pl *planner) call(c *call) {
 		}
 		action = pl.actionFor(c.file, c.fun, args[reason].Pos(), value, set)
 	}
-	pl.edit(c.file, args[reason].End(), args[reason].End(), set, ", "+action)
+	at = c.file.afterComments(args[reason].End())
+	pl.edit(c.file, at, at, set, ", "+action)
 	pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Moved, Text: "action " + action, Call: true})
 }
 
@@ -761,44 +785,72 @@ func (pl *planner) message(c *call, m ast.Expr, set node) {
 		return // a constant
 	}
 	if s := sprintf(info, m); s != nil {
-		pl.edit(c.file, m.Pos(), s.Args[0].Pos(), set, "")
-		end := s.Args[len(s.Args)-1].End()
-		if s.Ellipsis.IsValid() {
-			end = s.Ellipsis + 3
-		}
-		pl.edit(c.file, end, s.End(), set, keepComments(c.file, end, s.Rparen))
+		pl.textEdits(c.file, Unwrapped(c.file.AST, m, s), set)
 		return
 	}
 	pl.edit(c.file, m.Pos(), m.Pos(), set, `"%s", `)
 }
 
-// keepComments returns the text between the last argument and the parenthesis, without
-// the comma.
-func keepComments(f *File, from, to token.Pos) string {
-	text := string(f.Src[f.at(from):f.at(to)])
-	rest := strings.TrimSpace(strings.Replace(text, ",", "", 1))
-	if rest == "" {
-		return ""
+// Unwrapped returns the edits that replace e, which is a call of Sprintf or the same in
+// parentheses, by the arguments of the call. They keep the comments.
+func Unwrapped(file *ast.File, e ast.Expr, call *ast.CallExpr) []analysis.TextEdit {
+	first, last := call.Args[0].Pos(), call.Args[len(call.Args)-1].End()
+	if call.Ellipsis.IsValid() {
+		last = call.Ellipsis + 3
 	}
-	// The comma of the outer call follows.
-	var b strings.Builder
-	for line := range strings.SplitSeq(rest, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if text, ok := strings.CutPrefix(line, "//"); ok {
-			line = "/*" + text + " */"
-		}
-		b.WriteString(" " + line)
-	}
-	return b.String()
+	return without(file, e, first, last)
 }
 
-// literals returns the string literals of which an expression consists.
+// without returns the edits that reduce a node to a part of it. They keep the comments.
+func without(file *ast.File, n ast.Node, from, to token.Pos) []analysis.TextEdit {
+	before, after := comments(file, n.Pos(), from), comments(file, to, n.End())
+	if before != "" {
+		before += " "
+	}
+	if after != "" {
+		after = " " + after
+	}
+	return []analysis.TextEdit{{Pos: n.Pos(), End: from, NewText: []byte(before)}, {Pos: to, End: n.End(), NewText: []byte(after)}}
+}
+
+// comments returns the comments in a range, without line ends: commas follow.
+func comments(file *ast.File, from, to token.Pos) string {
+	var list []string
+	for _, g := range file.Comments {
+		for _, c := range g.List {
+			if c.Pos() < from || c.End() > to {
+				continue
+			}
+			text := c.Text
+			if line, ok := strings.CutPrefix(text, "//"); ok {
+				text = "/*" + strings.ReplaceAll(strings.TrimRight(line, "\r"), "*/", "* /") + " */"
+			}
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// afterComments returns the end of the comments between pos and a comma.
+func (f *File) afterComments(pos token.Pos) token.Pos {
+	end := pos
+	for _, g := range f.AST.Comments {
+		for _, c := range g.List {
+			if c.Pos() >= end && c.Text[1] == '*' && strings.TrimSpace(string(f.Src[f.at(end):f.at(c.Pos())])) == "" {
+				end = c.End()
+			}
+		}
+	}
+	return end
+}
+
+// literals returns the string literals of which an expression consists. It returns false
+// if an escape sequence contains a %.
 func literals(e ast.Expr) (list []*ast.BasicLit, ok bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BasicLit:
-		return []*ast.BasicLit{e}, e.Kind == token.STRING
+		value, err := strconv.Unquote(e.Value)
+		return []*ast.BasicLit{e}, err == nil && strings.Count(value, "%") == strings.Count(e.Value, "%")
 	case *ast.BinaryExpr:
 		if e.Op != token.ADD {
 			return nil, false
@@ -865,12 +917,19 @@ func (pl *planner) value(v *value) {
 
 // adapter returns a function literal with the legacy signature.
 func (pl *planner) adapter(x string, s shape, action string) string {
-	if s == shapeEvent {
-		return fmt.Sprintf("func(object %sObject, eventtype, reason, message string) {\n%s.Eventf(object, nil, eventtype, reason, %s, \"%%s\", message)\n}",
-			qualify(runtimePath), x, action)
+	names := []any{"object", "eventtype", "reason", "message", "args"}
+	for i, name := range names {
+		if regexp.MustCompile(`\b` + name.(string) + `\b`).MatchString(x) {
+			names[i] = name.(string) + "2" // it would shadow the recorder
+		}
 	}
-	return fmt.Sprintf("func(object %sObject, eventtype, reason, messageFmt string, args ...any) {\n%s.Eventf(object, nil, eventtype, reason, %s, messageFmt, args...)\n}",
-		qualify(runtimePath), x, action)
+	if s == shapeEvent {
+		return fmt.Sprintf("func(%[1]s %[6]sObject, %[2]s, %[3]s, %[4]s string) {\n\t%[7]s.Eventf(%[1]s, nil, %[2]s, %[3]s, %[8]s, \"%%s\", %[4]s)\n}",
+			append(names, qualify(runtimePath), x, action)...)
+	}
+	names[3] = names[3].(string) + "Fmt"
+	return fmt.Sprintf("func(%[1]s %[6]sObject, %[2]s, %[3]s, %[4]s string, %[5]s ...any) {\n\t%[7]s.Eventf(%[1]s, nil, %[2]s, %[3]s, %[8]s, %[4]s, %[5]s...)\n}",
+		append(names, qualify(runtimePath), x, action)...)
 }
 
 // actionFor returns the expression of an action for a reason, which is "" if it is not
@@ -880,7 +939,7 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 		if a := pl.Actions[reason]; a != "" {
 			return fmt.Sprintf("%q", a)
 		}
-		if a := verb.Action(reason); a != "" {
+		if a := verb.Action(reason); isCamelCase(a) {
 			return fmt.Sprintf("%q", a)
 		}
 	}
@@ -893,7 +952,9 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 	if !token.IsIdentifier(base) {
 		base = "Unknown"
 	}
-	base = strings.ToUpper(base[:1]) + base[1:]
+	if r, size := utf8.DecodeRuneInString(base); size > 0 {
+		base = string(unicode.ToUpper(r)) + base[size:]
+	}
 	// Test variants are other packages with the same files.
 	key := f.Pkg.Types.Path() + "\x00" + f.AST.Name.Name + "\x00" + reason + "\x00" + base
 	t, ok := pl.todos[key]
@@ -912,13 +973,26 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 		pl.todos[key] = t
 		pl.todoOrder = append(pl.todoOrder, t)
 		if reason != "" {
-			pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", reason, name)
+			pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", word(reason), name)
 		} else {
 			pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", name)
 		}
 	}
 	t.files = append(t.files, f)
 	return t.name
+}
+
+// isCamelCase reports whether a name is one of an action.
+func isCamelCase(name string) bool {
+	return name != "" && len(name) <= 128 && !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 || r == '_' || !isLetter(byte(r)) })
+}
+
+// word quotes a reason that is no name.
+func word(reason string) string {
+	if isCamelCase(reason) {
+		return reason
+	}
+	return strconv.Quote(reason)
 }
 
 // placeConstants declares each constant in the first file that uses it, preferably one

@@ -212,7 +212,7 @@ func (p *Program) AddFile(pkg *Package, f *ast.File, src []byte) *File {
 	switch {
 	case ast.IsGenerated(f):
 		file.Skip = "the file is generated"
-	case strings.Contains(filepath.ToSlash(tf.Name()), "/vendor/"):
+	case strings.Contains(pkg.Path, "/vendor/"):
 		file.Skip = "the file is vendored"
 	}
 	p.byBase[tf.Base()] = file

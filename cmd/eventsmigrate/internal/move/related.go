@@ -57,7 +57,7 @@ func (pl *planner) relatedOf(c *call, message int) candidate {
 			continue
 		}
 		o := rootOf(info, m.x)
-		if o == nil || roots[o] && text == rootText(m.x) || c.file.text(c.expr.Args[0]) == text {
+		if o == nil || roots[o] && text == rootText(m.x) && !distinct(o.Type(), regarding) || c.file.text(c.expr.Args[0]) == text {
 			continue
 		}
 		if overlap(roots, pl.origins(info, c.fun, m.x), o, regarding) {
@@ -89,7 +89,7 @@ func (pl *planner) relatedOf(c *call, message int) candidate {
 	if m.nilable && !pl.surelySet(c, m.x) {
 		return candidate{}
 	}
-	if failed(info, c, m.x) {
+	if failed(info, c, m.x, args) || isNilAt(info, c, m.x) {
 		return candidate{}
 	}
 	return candidate{expr}
@@ -396,36 +396,57 @@ func dereferences(info *types.Info, n ast.Node, o types.Object) (found bool) {
 	return found
 }
 
-// failed reports whether a call is in the branch for the error of the call that returned
-// x, which is then empty or nil, or that should have created x, which then does not exist.
-func failed(info *types.Info, c *call, x ast.Expr) bool {
+// isNilAt reports whether a call is in a branch for x == nil.
+func isNilAt(info *types.Info, c *call, x ast.Expr) bool {
 	o := rootOf(info, x)
 	for i, s := range c.stack {
-		var conditions []ast.Expr
-		switch s := s.(type) {
-		case *ast.IfStmt:
-			if i+1 < len(c.stack) && c.stack[i+1] == ast.Node(s.Body) {
-				conditions = []ast.Expr{s.Cond}
-			}
-		case *ast.CaseClause:
-			conditions = s.List
+		branch, ok := s.(*ast.IfStmt)
+		if !ok || i+1 >= len(c.stack) {
+			continue
 		}
-		for _, cond := range conditions {
-			for _, e := range errorsIn(info, cond) {
-				if together(info, c.fun, cond.Pos(), o, e) {
-					return true
-				}
-			}
+		e, ok := ast.Unparen(branch.Cond).(*ast.BinaryExpr)
+		if !ok || !info.Types[e.Y].IsNil() || rootOf(info, e.X) != o {
+			continue
+		}
+		if e.Op == token.EQL && c.stack[i+1] == ast.Node(branch.Body) || e.Op == token.NEQ && c.stack[i+1] == ast.Node(branch.Else) {
+			return true
 		}
 	}
 	return false
 }
 
-// errorsIn returns the errors that a condition compares with nil or passes to a function.
-func errorsIn(info *types.Info, cond ast.Expr) (list []types.Object) {
-	ast.Inspect(cond, func(n ast.Node) bool {
-		if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.EQL && info.Types[b.Y].IsNil() {
-			return false // err == nil
+// failed reports whether x comes from a call that failed: it is then empty or nil, or it
+// does not exist, because the call should have created it. The emitting call is in the
+// branch for the error, or its message contains the error.
+func failed(info *types.Info, c *call, x ast.Expr, message []ast.Expr) bool {
+	o := rootOf(info, x)
+	check := func(e ast.Expr, pos token.Pos, unequal token.Token) bool {
+		return slices.ContainsFunc(errorsIn(info, e, unequal), func(err types.Object) bool { return together(info, c, pos, o, err) })
+	}
+	for i, s := range c.stack {
+		switch s := s.(type) {
+		case *ast.IfStmt:
+			if i+1 < len(c.stack) && c.stack[i+1] == ast.Node(s.Body) && check(s.Cond, s.Cond.Pos(), token.EQL) {
+				return true
+			}
+			if b, ok := ast.Unparen(s.Cond).(*ast.BinaryExpr); ok && b.Op == token.EQL && i+1 < len(c.stack) && c.stack[i+1] == ast.Node(s.Else) && check(b, b.Pos(), token.NEQ) {
+				return true
+			}
+		case *ast.CaseClause:
+			if slices.ContainsFunc(s.List, func(e ast.Expr) bool { return check(e, e.Pos(), token.EQL) }) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(message, func(e ast.Expr) bool { return check(e, c.expr.Pos(), token.EQL) })
+}
+
+// errorsIn returns the errors that an expression contains, except in a comparison with
+// nil by an operator: in a branch for err == nil, there is no error.
+func errorsIn(info *types.Info, e ast.Expr, except token.Token) (list []types.Object) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if b, ok := n.(*ast.BinaryExpr); ok && b.Op == except && info.Types[b.Y].IsNil() {
+			return false
 		}
 		if id, ok := n.(*ast.Ident); ok {
 			if v, ok := info.Uses[id].(*types.Var); ok && types.Identical(v.Type(), types.Universe.Lookup("error").Type()) {
@@ -437,26 +458,36 @@ func errorsIn(info *types.Info, cond ast.Expr) (list []types.Object) {
 	return list
 }
 
-// together reports whether the last assignment of err before pos assigns x, too, or creates
-// x.
-func together(info *types.Info, fun *ast.FuncDecl, pos token.Pos, x, err types.Object) bool {
-	var last *ast.AssignStmt
-	if fun == nil {
+// together reports whether an assignment of err that reaches pos assigns x, too, or
+// creates x. An assignment in a block that does not contain pos hides no earlier one.
+func together(info *types.Info, c *call, pos token.Pos, x, err types.Object) bool {
+	if c.fun == nil {
 		return false
 	}
-	ast.Inspect(fun, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && a.Pos() < pos {
-			for _, l := range a.Lhs {
-				if ObjectOf(info, l) == err && (last == nil || a.Pos() > last.Pos()) {
-					last = a
-				}
+	var reaching []*ast.AssignStmt
+	ast.PreorderStack(c.fun, nil, func(n ast.Node, stack []ast.Node) bool {
+		a, ok := n.(*ast.AssignStmt)
+		if !ok || a.Pos() >= pos || !slices.ContainsFunc(a.Lhs, func(l ast.Expr) bool { return ObjectOf(info, l) == err }) {
+			return true
+		}
+		around := true
+		for _, s := range stack {
+			switch s.(type) {
+			case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+				around = around && s.Pos() <= pos && pos < s.End()
 			}
 		}
+		if around {
+			reaching = nil
+		}
+		reaching = append(reaching, a)
 		return true
 	})
-	if last == nil {
-		return false
-	}
+	return slices.ContainsFunc(reaching, func(a *ast.AssignStmt) bool { return yields(info, a, x) })
+}
+
+// yields reports whether an assignment of an error assigns x, too, or creates x.
+func yields(info *types.Info, last *ast.AssignStmt, x types.Object) bool {
 	if slices.ContainsFunc(last.Lhs, func(l ast.Expr) bool { return ObjectOf(info, l) == x }) {
 		return true
 	}

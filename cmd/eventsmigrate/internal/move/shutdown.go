@@ -92,11 +92,7 @@ func (pl *planner) deferAtStart(set node) bool {
 }
 
 func (pl *planner) insertDefer(f *File, stmt ast.Stmt, name string, set node, body *ast.BlockStmt) {
-	i := f.at(stmt.End())
-	for i < len(f.Src) && f.Src[i] != '\n' {
-		i++ // a comment behind the statement
-	}
-	at := token.Pos(i + f.offset)
+	at := f.restOfLine(stmt.End()) // a comment can be behind it
 	pl.edit(f, at, at, set, "\ndefer "+name+".Shutdown()")
 	pl.note(stmt.Pos(), "shutdown", Moved, "defer %s.Shutdown()", name)
 	if exit := exits(f.Pkg.Info, body, stmt.End()); exit != nil {

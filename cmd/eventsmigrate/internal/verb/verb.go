@@ -11,6 +11,7 @@ package verb
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Action returns the action of an event with the given reason, or "" if the reason has no
@@ -58,7 +59,8 @@ func Words(name string) (words []string) {
 			}
 		}
 		if word := strings.Trim(string(runes[start:i]), "_-. /"); word != "" {
-			words = append(words, strings.ToUpper(word[:1])+word[1:])
+			r, size := utf8.DecodeRuneInString(word)
+			words = append(words, string(unicode.ToUpper(r))+word[size:])
 		}
 		start = i
 	}

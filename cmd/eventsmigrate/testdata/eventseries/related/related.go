@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -48,6 +49,35 @@ func (c *controller) notFound(ctx context.Context, cronJob *batchv1.CronJob, job
 		return
 	}
 	c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s", created.Name)
+}
+
+func (c *controller) failed(ctx context.Context, cronJob *batchv1.CronJob, job batchv1.Job) error {
+	_, err := c.client.BatchV1().Jobs("a").Create(ctx, &job, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		err = nil
+	case err != nil:
+		c.Eventf(cronJob, "Warning", "FailedCreate", "does not exist %s: %v", job.Name, err)
+		return err
+	}
+	got, err := c.client.BatchV1().Jobs("a").Get(ctx, "b", metav1.GetOptions{})
+	c.Eventf(cronJob, "Warning", "FailedGet", "empty with the error %s: %v", got.Name, err)
+	if err == nil {
+		c.Eventf(cronJob, "Normal", "Got", "without an error %s", got.Name)
+	} else {
+		c.Eventf(cronJob, "Warning", "FailedGet", "empty after the error %s", got.Name)
+	}
+	var pod *corev1.Pod
+	if pod == nil {
+		c.Eventf(cronJob, "Warning", "Got", "nil %s", pod.GetName())
+	}
+	return nil
+}
+
+func (c *controller) computed(service *corev1.Service) {
+	//nolint:staticcheck // the controller for Endpoints still has them
+	endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}}
+	c.Eventf(endpoints, "Warning", "FailedCreate", "another kind %s", service.Name)
 }
 
 func update(recorder record.EventRecorder, oldPod, newPod *corev1.Pod, owner runtime.Object) {

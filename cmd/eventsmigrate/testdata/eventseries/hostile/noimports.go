@@ -1,0 +1,5 @@
+package hostile // without imports
+
+func (c *controller) value() any {
+	return c.Event
+}
