@@ -11,6 +11,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -86,6 +87,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if set.NArg() == 0 {
 		return fail(errors.New("no packages: name them, or use ./... for all"))
 	}
+	for _, arg := range set.Args() {
+		if strings.HasPrefix(arg, "-") {
+			return fail(fmt.Errorf("the flag %s follows the packages: flags come first", arg))
+		}
+	}
 	actions, err := readActions(f.actions)
 	if err != nil {
 		return fail(err)
@@ -109,10 +115,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		return exitOK
 	case f.fix:
-		for _, name := range names {
-			if err := write(name, r.Changed[name]); err != nil {
-				return fail(err)
-			}
+		if err := write(r.Changed); err != nil {
+			return fail(err)
 		}
 	}
 	report(stdout, cwd, r, f)
@@ -140,8 +144,12 @@ func readActions(name string) (map[string]string, error) {
 		return nil, err
 	}
 	var actions map[string]string
-	if err := yaml.Unmarshal(src, &actions); err != nil {
+	d := yaml.NewDecoder(bytes.NewReader(src))
+	if err := d.Decode(&actions); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("-actions=%s: want lines such as SuccessfulCreate: CreateJob: %w", name, err)
+	}
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("-actions=%s: want one document", name)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(actions)) {
 		if !upperCamelCase.MatchString(actions[reason]) {
@@ -151,25 +159,44 @@ func readActions(name string) (map[string]string, error) {
 	return actions, nil
 }
 
-// write replaces a file and keeps its permissions.
-func write(name string, src []byte) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
+// write replaces files, and keeps their permissions. It replaces none if one cannot be
+// written.
+func write(files map[string][]byte) error {
+	temporary := map[string]string{}
+	defer func() {
+		for tmp := range temporary {
+			_ = os.Remove(tmp)
+		}
+	}()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		target, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(target)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o200 == 0 {
+			return fmt.Errorf("%s is read-only, so nothing is written", name)
+		}
+		tmp, err := os.CreateTemp(filepath.Dir(target), ".eventsmigrate-*")
+		if err != nil {
+			return err
+		}
+		temporary[tmp.Name()] = target
+		_, err = tmp.Write(files[name])
+		if err := errors.Join(err, tmp.Close(), os.Chmod(tmp.Name(), info.Mode().Perm())); err != nil {
+			return err
+		}
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".eventsmigrate-*")
-	if err != nil {
-		return err
+	for tmp, target := range temporary {
+		if err := os.Rename(tmp, target); err != nil {
+			return err
+		}
+		delete(temporary, tmp)
 	}
-	_, err = tmp.Write(src)
-	err = errors.Join(err, tmp.Close(), os.Chmod(tmp.Name(), info.Mode().Perm()))
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
+	return nil
 }
 
 func relative(cwd, name string) string {

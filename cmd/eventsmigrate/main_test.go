@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 				golden(t, goldenName(dir, name, string(target)), r.Changed[name])
 			}
 			var b bytes.Buffer
-			report(&b, dir, r, flags{fix: true, verbose: true})
+			report(&b, dir, r, flags{actions: filepath.Join(dir, "actions.yaml"), fix: true, verbose: true})
 			golden(t, filepath.Join(dir, string(target)+".report"), b.Bytes())
 			assert.Equal(t, goldenFiles(t, dir, string(target)), len(r.Changed), "golden files without an output")
 
@@ -117,6 +117,9 @@ func TestBadInput(t *testing.T) {
 	invalid, lower, broken := filepath.Join(dir, "invalid"), filepath.Join(dir, "lower"), filepath.Join(dir, "broken")
 	require.NoError(t, os.WriteFile(invalid, []byte("- a list\n"), 0o600))
 	require.NoError(t, os.WriteFile(lower, []byte("Created: create\n"), 0o600))
+	twice, documents := filepath.Join(dir, "twice"), filepath.Join(dir, "documents")
+	require.NoError(t, os.WriteFile(twice, []byte("Created: Create\nCreated: Make\n"), 0o600))
+	require.NoError(t, os.WriteFile(documents, []byte("Created: Create\n---\nMade: Make\n"), 0o600))
 	require.NoError(t, os.Mkdir(broken, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(broken, "go.mod"), []byte("module example.com/broken\n\ngo 1.26.0\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(broken, "a.go"), []byte("package broken\n\nvar a int = \"\"\n"), 0o600))
@@ -131,6 +134,10 @@ func TestBadInput(t *testing.T) {
 		{[]string{"-actions=/does/not/exist", "./..."}, "/does/not/exist"},
 		{[]string{"-actions=" + invalid, "./..."}, "want lines such as"},
 		{[]string{"-actions=" + lower, "./..."}, `the action "create" of the reason Created`},
+		{[]string{"-actions=" + twice, "./..."}, `"Created" already defined`},
+		{[]string{"-actions=" + documents, "./..."}, "want one document"},
+		{[]string{"./...", "-fix"}, "-fix follows the packages"},
+		{[]string{"-tags=a b", "./does/not/exist"}, "do not load"},
 		{[]string{"./does/not/exist"}, "do not load"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -143,6 +150,31 @@ func TestBadInput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "a.go:3")
+
+	t.Chdir(t.TempDir())
+	stderr.Reset()
+	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "go.mod")
+}
+
+// Either all files change or none, and a link stays one.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	first, link, locked := filepath.Join(dir, "first"), filepath.Join(dir, "link"), filepath.Join(dir, "locked")
+	require.NoError(t, os.WriteFile(first, []byte("a"), 0o640))
+	require.NoError(t, os.Symlink("first", link))
+	require.NoError(t, os.WriteFile(locked, []byte("a"), 0o400))
+	assert.ErrorContains(t, write(map[string][]byte{first: []byte("b"), locked: []byte("b")}), "locked is read-only")
+	src, err := os.ReadFile(first)
+	require.NoError(t, err)
+	assert.Equal(t, "a", string(src))
+	require.NoError(t, write(map[string][]byte{link: []byte("b")}))
+	src, err = os.ReadFile(first)
+	require.NoError(t, err)
+	assert.Equal(t, "b", string(src))
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, list, 3, "temporary files")
 }
 
 // command builds the command once.

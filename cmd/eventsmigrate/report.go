@@ -28,7 +28,7 @@ type line struct {
 
 // report prints what moved, what stays and why, and what a person must decide.
 func report(w io.Writer, cwd string, r *driver.Result, f flags) {
-	lines := collect(r)
+	lines := collect(r, f)
 	count := map[string]map[move.Status]int{}
 	for _, l := range lines {
 		if count[l.rule] == nil {
@@ -75,7 +75,10 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	section("To decide", move.Decide)
 }
 
-func collect(r *driver.Result) (lines []line) {
+func collect(r *driver.Result, f flags) (lines []line) {
+	for _, reason := range r.Plan.Unused {
+		lines = append(lines, line{token.Position{Filename: f.actions, Line: 1}, "action", move.Decide, "no call has the constant reason " + reason})
+	}
 	for _, i := range r.Plan.Items {
 		lines = append(lines, line{r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text})
 	}

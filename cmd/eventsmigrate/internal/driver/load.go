@@ -133,6 +133,9 @@ func (l *loader) load(b *build, patterns []string) error {
 
 func oneLine(e packages.Error) string {
 	msg := strings.Join(strings.Fields(e.Error()), " ")
+	if strings.Contains(msg, "does not contain main module") {
+		msg += "; run eventsmigrate in a directory below a go.mod"
+	}
 	return strings.TrimPrefix(msg, "-: ")
 }
 

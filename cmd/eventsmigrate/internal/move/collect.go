@@ -3,6 +3,7 @@ package move
 import (
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -889,6 +890,11 @@ func (c *collector) call(n *ast.CallExpr) {
 	}
 	fn, _ := typeutil.Callee(c.info, n).(*types.Func)
 	if fn != nil {
+		if s, ok := SignatureOf(fn); ok && s.Reason < len(n.Args) {
+			if v := c.info.Types[n.Args[s.Reason]].Value; v != nil && v.Kind() == constant.String {
+				c.reasons[constant.StringVal(v)] = true
+			}
+		}
 		c.special(n, fn)
 	}
 	sig, ok := under(c.info.TypeOf(n.Fun)).(*types.Signature)

@@ -539,7 +539,7 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 			if isStandard(p) != isStandard(q) || q == "C" {
 				continue
 			}
-			if d := n.decl(s); d == nil || !d.Lparen.IsValid() {
+			if d := n.decl(s); d == nil || !d.Lparen.IsValid() || n.described(d, s) {
 				continue
 			}
 			if k := commonPrefix(p, q); k >= score {
@@ -575,6 +575,19 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 		}
 	}
 	return edits
+}
+
+// described reports whether a comment above the group of an import describes it: another
+// import must not get between them.
+func (n *names) described(d *ast.GenDecl, s *ast.ImportSpec) bool {
+	line := func(pos token.Pos) int { return n.p.Fset.Position(pos).Line }
+	i := slices.IndexFunc(d.Specs, func(o ast.Spec) bool { return o == ast.Spec(s) })
+	for ; i > 0; i-- {
+		if d.Specs[i].(*ast.ImportSpec).Doc != nil || line(d.Specs[i-1].End())+1 < line(d.Specs[i].Pos()) {
+			break
+		}
+	}
+	return d.Specs[i].(*ast.ImportSpec).Doc != nil
 }
 
 func firstImport(f *File, removed []*ast.ImportSpec) *ast.GenDecl {

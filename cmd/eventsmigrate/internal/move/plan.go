@@ -7,6 +7,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,6 +55,8 @@ type Plan struct {
 	Needs rbac.Needs
 	// Covered are the calls that the plan handles: the linter does not report them.
 	Covered map[token.Pos]bool
+	// Unused are the reasons in Actions that no call has.
+	Unused []string
 
 	edits     map[*File][]edit
 	constants map[*File][]todo
@@ -105,6 +108,11 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	}
 	defer func() { p.parent = saved }()
 
+	for _, reason := range slices.Sorted(maps.Keys(opts.Actions)) {
+		if !p.reasons[reason] {
+			pl.plan.Unused = append(pl.plan.Unused, reason)
+		}
+	}
 	pl.decide(blocked)
 	pl.types()
 	pl.broadcasters()

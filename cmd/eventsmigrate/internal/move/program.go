@@ -180,6 +180,7 @@ type Program struct {
 	methods      map[token.Pos]*method
 	shutdownUses []ref       // method values
 	expectations []token.Pos // of methods of mocks
+	reasons      map[string]bool
 
 	leaderElection, newRecorders bool // the program has them
 
@@ -195,7 +196,7 @@ func NewProgram(fset *token.FileSet) *Program {
 		Fset: fset, byBase: map[int]*File{}, byName: map[string]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
 		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{}, values: map[token.Pos]*value{},
 		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*use{}, lookups: map[token.Pos]*lookup{},
-		methods: map[token.Pos]*method{},
+		methods: map[token.Pos]*method{}, reasons: map[string]bool{},
 	}
 }
 
