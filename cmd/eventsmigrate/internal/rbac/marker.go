@@ -123,6 +123,15 @@ func (r rule) String() string {
 	return r.prefix + strings.Join(parts, ",")
 }
 
+// scope returns the arguments that do not say what the rule grants: the namespace, and
+// the name of the role.
+func (r rule) scope() string {
+	for _, key := range []string{"groups", "resources", "verbs", "resourceNames", "urls"} {
+		r = r.without(key)
+	}
+	return r.String()
+}
+
 func isCore(group string) bool { return group == "" || group == "core" }
 
 func has(list []string, items ...string) bool {
@@ -153,7 +162,7 @@ func complete(verbs []string) []string {
 // line.
 func Markers(comments []string, needs Needs) map[int][]string {
 	rules := map[int]rule{}
-	granted := map[string]bool{} // by namespace
+	granted := map[string]bool{} // by scope
 	for i, text := range comments {
 		r, ok := parseMarker(text)
 		if !ok || !has(r.list("resources"), "events", "*") || !writes(r.list("verbs")) {
@@ -161,7 +170,7 @@ func Markers(comments []string, needs Needs) map[int][]string {
 		}
 		rules[i] = r
 		if has(r.list("groups"), Group, "*") {
-			granted[strings.Join(r.list("namespace"), ";")] = true
+			granted[r.scope()] = true
 		}
 	}
 	changed := map[int][]string{}
@@ -181,7 +190,7 @@ func Markers(comments []string, needs Needs) map[int][]string {
 // move returns the markers that replace one that grants writing events.
 func (r rule) move(needs Needs, granted map[string]bool) (lines []string) {
 	groups, resources, verbs := r.list("groups"), r.list("resources"), r.list("verbs")
-	namespace := strings.Join(r.list("namespace"), ";")
+	scope := r.scope()
 	if has(groups, Group, "*") {
 		if has(resources, "*") || slices.Equal(complete(verbs), verbs) {
 			return []string{r.String()}
@@ -193,7 +202,7 @@ func (r rule) move(needs Needs, granted map[string]bool) (lines []string) {
 	}
 	others := except(resources, func(s string) bool { return s == "events" })
 	otherGroups := except(groups, isCore)
-	add := needs.New && !granted[namespace]
+	add := needs.New && !granted[scope]
 	single := r.without("resourceNames").with("resources", []string{"events"})
 	fresh := single.with("groups", []string{Group}).with("verbs", []string{"create", "patch"}).String()
 	core := except(groups, func(g string) bool { return !isCore(g) })
@@ -221,7 +230,7 @@ func (r rule) move(needs Needs, granted map[string]bool) (lines []string) {
 		}
 	}
 	if add {
-		granted[namespace] = true
+		granted[scope] = true
 		lines = append(lines, fresh)
 	}
 	return lines

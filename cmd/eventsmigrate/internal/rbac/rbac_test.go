@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,9 +149,25 @@ spec:
           resources: [events]
           verbs: [create, patch]
 `},
-		"reading": {"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [get, list]\n", ""},
-		"granted": {"rules:\n- apiGroups: ['', events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n", ""},
-		"webhook": {"rules:\n- apiGroups: ['']\n  resources: [events]\n  operations: [CREATE]\n  verbsNot: []\n", ""},
+		"CRLF and comments": {
+			"rules:\r\n- apiGroups: ['']\r\n  resources: ['*'] # all\r\n  verbs: ['*'] # of them\r\n  # end\r\n",
+			"rules:\r\n- apiGroups: ['']\r\n  resources: ['*'] # all\r\n  verbs: ['*'] # of them\r\n- apiGroups: [events.k8s.io]\r\n" +
+				"  resources: ['events']\r\n  verbs: ['create', 'patch']\r\n  # end\r\n",
+		},
+		"a list on several lines, and an anchor": {
+			"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: &verbs [\n    create,\n    patch, # ]\n  ]\n- apiGroups: [a]\n  resources: [b]\n  verbs: *verbs\n",
+			"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: &verbs [\n    create,\n    patch, # ]\n  ]\n" +
+				"- apiGroups: [events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n- apiGroups: [a]\n  resources: [b]\n  verbs: *verbs\n",
+		},
+		"an alias": {
+			"verbs: &verbs [create, patch]\nrules:\n- apiGroups: [core]\n  resources: [events]\n  verbs: *verbs\n",
+			"verbs: &verbs [create, patch]\nrules:\n- apiGroups: [core]\n  resources: [events]\n  verbs: *verbs\n" +
+				"- apiGroups: [events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n",
+		},
+		"a FlowSchema": {"resourceRules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create]\n  namespaces: ['*']\n", ""},
+		"reading":      {"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [get, list]\n", ""},
+		"granted":      {"rules:\n- apiGroups: ['', events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n", ""},
+		"webhook":      {"rules:\n- apiGroups: ['']\n  resources: [events]\n  operations: [CREATE]\n  verbsNot: []\n", ""},
 	} {
 		want := c.want
 		if want == "" {
@@ -167,4 +184,16 @@ spec:
 	assert.Equal(t, src, string(got))
 	assert.Equal(t, 4, findings[0].Line)
 	assert.True(t, strings.HasPrefix(findings[0].Text, "the file is a template"))
+	for name, src := range map[string]string{
+		"flow style":     "rules: [{apiGroups: [''], resources: [events], verbs: [create, patch]}]\n",
+		"a flow rule":    "rules:\n- {apiGroups: [''], resources: [events], verbs: [create, patch]}\n",
+		"a patch":        "- op: add\n  path: /rules/-\n  value:\n    apiGroups: ['']\n    resources: [events]\n    verbs: [create, patch]\n",
+		"a merge":        "a: &a\n  apiGroups: [b]\n  resources: [events]\n  verbs: [create, patch]\nrules:\n- <<: *a\n  apiGroups: ['']\n",
+		"an alias":       "rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: &a [create]\n- apiGroups: [events.k8s.io]\n  resources: [events]\n  verbs: *a\n",
+		"no valid YAML":  "rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create\n",
+		"unusual dashes": "rules:\n-\n  apiGroups: ['']\n  resources: [events]\n  verbs: [create, patch]\n",
+	} {
+		_, findings := YAML([]byte(src), Needs{New: true})
+		assert.True(t, len(findings) > 0 && slices.ContainsFunc(findings, func(f Finding) bool { return !f.Changed }), "%s is not reported: %v", name, findings)
+	}
 }

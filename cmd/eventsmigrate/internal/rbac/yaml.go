@@ -31,9 +31,8 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 	if !needs.New {
 		return src, nil
 	}
-	var inserts []insert
+	e := &editor{lines: bytes.SplitAfter(src, []byte("\n"))}
 	d := yaml.NewDecoder(bytes.NewReader(src))
-	lines := bytes.SplitAfter(src, []byte("\n"))
 	for {
 		var doc yaml.Node
 		err := d.Decode(&doc)
@@ -46,24 +45,55 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 		if strings.Contains(nameOf(&doc), "leader-election") {
 			continue
 		}
-		visit(&doc, lines, &inserts)
+		e.visit("", &doc)
 	}
-	slices.SortStableFunc(inserts, func(a, b insert) int { return cmp.Or(b.line-a.line, b.column-a.column) })
-	for _, i := range inserts {
+	lines, newline := e.lines, "\n"
+	if bytes.Contains(src, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	slices.SortStableFunc(e.inserts, func(a, b insert) int { return cmp.Or(b.line-a.line, b.column-a.column) })
+	for _, i := range e.inserts {
+		i.text = strings.ReplaceAll(i.text, "\n", newline)
 		if i.column > 0 {
 			line := lines[i.line-1]
 			at := i.column - 1
 			lines[i.line-1] = slices.Concat(line[:at], []byte(i.text), line[at:])
 		} else {
 			if n := len(lines[i.line-1]); n > 0 && lines[i.line-1][n-1] != '\n' {
-				lines[i.line-1] = append(slices.Clone(lines[i.line-1]), '\n')
+				lines[i.line-1] = slices.Concat(lines[i.line-1], []byte(newline))
 			}
 			lines[i.line-1] = slices.Concat(lines[i.line-1], []byte(i.text))
 		}
 		findings = append(findings, Finding{Line: i.line, Text: i.note, Changed: true})
 	}
 	slices.Reverse(findings)
-	return bytes.Join(lines, nil), findings
+	out = bytes.Join(lines, nil)
+	if len(findings) > 0 && !settled(out) {
+		for i := range findings {
+			findings[i] = Finding{Line: findings[i].Line, Text: "the form of the file is unusual: " + byHand}
+		}
+		out = src
+	}
+	findings = append(findings, e.reports...)
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Line - b.Line })
+	return out, findings
+}
+
+const byHand = "add a rule for events in the group " + Group + " with create and patch"
+
+// settled reports whether a result is valid, and another run would not change it.
+func settled(src []byte) bool {
+	e := &editor{lines: bytes.SplitAfter(src, []byte("\n"))}
+	d := yaml.NewDecoder(bytes.NewReader(src))
+	for {
+		var doc yaml.Node
+		if err := d.Decode(&doc); err != nil {
+			return errors.Is(err, io.EOF) && len(e.inserts) == 0
+		}
+		if !strings.Contains(nameOf(&doc), "leader-election") {
+			e.visit("", &doc)
+		}
+	}
 }
 
 // insert is text behind a line, or before a column.
@@ -73,7 +103,7 @@ type insert struct {
 }
 
 func mentionsEvents(src []byte) bool {
-	return bytes.Contains(src, []byte("events")) && bytes.Contains(src, []byte("apiGroups")) && bytes.Contains(src, []byte("verbs"))
+	return (bytes.Contains(src, []byte("events")) || bytes.Contains(src, []byte("*"))) && bytes.Contains(src, []byte("apiGroups")) && bytes.Contains(src, []byte("verbs"))
 }
 
 // template reports the rules of a template that grant writing core events, unless the file
@@ -84,7 +114,7 @@ func template(src []byte, needs Needs) []Finding {
 	}
 	for i, line := range strings.Split(string(src), "\n") {
 		if word := strings.Trim(strings.TrimSpace(line), `-"'[] `); word == "events" || strings.Contains(line, "resources:") && strings.Contains(line, "events") {
-			return []Finding{{Line: i + 1, Text: "the file is a template: add a rule for events in the group " + Group + " with create and patch"}}
+			return []Finding{{Line: i + 1, Text: "the file is a template: " + byHand}}
 		}
 	}
 	return nil
@@ -102,8 +132,16 @@ func nameOf(doc *yaml.Node) string {
 	return ""
 }
 
+// resolve returns the node of an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
 func get(n *yaml.Node, key string) *yaml.Node {
-	if n.Kind != yaml.MappingNode {
+	if n = resolve(n); n.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -111,53 +149,120 @@ func get(n *yaml.Node, key string) *yaml.Node {
 			return n.Content[i+1]
 		}
 	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "<<" {
+			return get(n.Content[i+1], key)
+		}
+	}
 	return nil
 }
 
 func values(n *yaml.Node) (list []string) {
-	if n != nil && n.Kind == yaml.SequenceNode {
+	if n = resolve(n); n != nil && n.Kind == yaml.SequenceNode {
 		for _, c := range n.Content {
-			list = append(list, c.Value)
+			list = append(list, resolve(c).Value)
 		}
 	}
 	return list
 }
 
-// visit finds lists of rules.
-func visit(n *yaml.Node, lines [][]byte, inserts *[]insert) {
-	if n.Kind == yaml.SequenceNode {
-		rules(n, lines, inserts)
+// isRule reports whether a node is a rule of RBAC: the rules of a FlowSchema, for example,
+// have other keys.
+func isRule(n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode || get(n, "apiGroups") == nil || get(n, "resources") == nil || get(n, "verbs") == nil {
+		return false
 	}
-	for _, c := range n.Content {
-		visit(c, lines, inserts)
+	for i := 0; i < len(n.Content); i += 2 {
+		if !has([]string{"apiGroups", "resources", "verbs", "resourceNames", "nonResourceURLs", "<<"}, n.Content[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// editor collects what to insert in a file.
+type editor struct {
+	lines   [][]byte
+	inserts []insert
+	reports []Finding
+}
+
+func (e *editor) report(n *yaml.Node, why string) {
+	e.reports = append(e.reports, Finding{Line: n.Line, Text: why + ": " + byHand})
+}
+
+// visit finds lists of rules: the values of the key rules.
+func (e *editor) visit(key string, n *yaml.Node) {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		if key == "rules" {
+			e.rules(n)
+			return
+		}
+		for _, c := range n.Content {
+			e.visit("", c)
+		}
+	case yaml.MappingNode:
+		if isRule(n) && isCoreRule(n) {
+			e.report(n, "the rule is not in a list of rules")
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			e.visit(n.Content[i].Value, n.Content[i+1])
+		}
+	default:
+		for _, c := range n.Content {
+			e.visit(key, c)
+		}
 	}
 }
 
-func rules(list *yaml.Node, lines [][]byte, inserts *[]insert) {
+// isCoreRule reports whether a rule grants writing events of the core group, but not those
+// of the new one.
+func isCoreRule(r *yaml.Node) bool {
+	groups := values(get(r, "apiGroups"))
+	return get(r, "resourceNames") == nil && has(values(get(r, "resources")), "events", "*") && writes(values(get(r, "verbs"))) &&
+		slices.ContainsFunc(groups, isCore) && !has(groups, Group, "*")
+}
+
+func (e *editor) rules(list *yaml.Node) {
 	var core *yaml.Node
 	granted := false
-	for _, r := range list.Content {
+	for _, item := range list.Content {
+		r := resolve(item)
+		if !isRule(r) {
+			e.visit("", r) // a list of something else
+			continue
+		}
 		groups, resources, verbs := values(get(r, "apiGroups")), values(get(r, "resources")), values(get(r, "verbs"))
 		if get(r, "resourceNames") != nil || !has(resources, "events", "*") || !writes(verbs) {
 			continue
 		}
 		newGroup := has(groups, Group, "*")
-		granted = granted || newGroup
-		if has(resources, "events") && (newGroup || slices.ContainsFunc(groups, isCore)) && !slices.Equal(complete(verbs), verbs) && len(resources) == 1 {
-			addVerbs(get(r, "verbs"), complete(verbs)[len(verbs):], lines, inserts)
+		full := slices.Equal(complete(verbs), verbs)
+		single := len(resources) == 1 && resources[0] == "events"
+		granted = granted || newGroup && (full || single)
+		if single && !full && (newGroup || slices.ContainsFunc(groups, isCore)) {
+			e.addVerbs(get(r, "verbs"), complete(verbs)[len(verbs):])
 		}
-		if core == nil && has(resources, "events") && slices.ContainsFunc(groups, isCore) && !newGroup {
-			core = r
+		if core == nil && isCoreRule(r) {
+			core = item
 		}
 	}
 	if core == nil || granted {
 		return
 	}
+	if core.Kind == yaml.AliasNode {
+		e.report(core, "the rule is an alias")
+		return
+	}
+	lines := e.lines
 	if list.Style&yaml.FlowStyle != 0 || core.Style&yaml.FlowStyle != 0 {
+		e.report(core, "the rule is in flow style")
 		return
 	}
 	dash := dashOf(core, lines)
-	if dash < 0 {
+	if dash < 0 || get(core, "<<") != nil {
+		e.report(core, "the form of the rule is unusual")
 		return
 	}
 	indent := strings.Repeat(" ", dash)
@@ -165,7 +270,7 @@ func rules(list *yaml.Node, lines [][]byte, inserts *[]insert) {
 	var b strings.Builder
 	write := func(key string, items ...string) {
 		seq := get(core, key)
-		if seq.Style&yaml.FlowStyle != 0 {
+		if seq.Style&yaml.FlowStyle != 0 || seq.Kind == yaml.AliasNode || len(seq.Content) == 0 {
 			quoted := make([]string, len(items))
 			for i, item := range items {
 				quoted[i] = quoteAs(seq, item)
@@ -197,7 +302,7 @@ func rules(list *yaml.Node, lines [][]byte, inserts *[]insert) {
 			write(key, "create", "patch")
 		}
 	}
-	*inserts = append(*inserts, insert{line: lastLine(core), text: b.String(), note: "a rule for events in the group " + Group})
+	e.inserts = append(e.inserts, insert{line: e.lastLine(core), text: b.String(), note: "a rule for events in the group " + Group})
 }
 
 // quoteAs quotes an item like those of a list, of which the first may be the empty group.
@@ -231,21 +336,39 @@ func dashOf(item *yaml.Node, lines [][]byte) int {
 	return -1
 }
 
-func lastLine(n *yaml.Node) int {
+// lastLine returns the line on which a node ends.
+func (e *editor) lastLine(n *yaml.Node) int {
 	last := n.Line
 	for _, c := range n.Content {
-		last = max(last, lastLine(c))
+		last = max(last, e.lastLine(c))
+	}
+	if n.Style&yaml.FlowStyle == 0 || len(n.Content) == 0 {
+		return last
+	}
+	// The closing bracket.
+	from := n.Content[len(n.Content)-1].Column - 1
+	for i := last - 1; i < len(e.lines); i++ {
+		line := string(e.lines[i])
+		if from > 0 && from <= len(line) {
+			line = line[from:]
+		}
+		from = 0
+		line, _, _ = strings.Cut(line, " #")
+		if strings.ContainsAny(line, "]}") {
+			return i + 1
+		}
 	}
 	return last
 }
 
 // addVerbs adds verbs to a list in flow or block style.
-func addVerbs(seq *yaml.Node, verbs []string, lines [][]byte, inserts *[]insert) {
-	if len(seq.Content) == 0 {
+func (e *editor) addVerbs(seq *yaml.Node, verbs []string) {
+	note := "added " + strings.Join(verbs, " and ")
+	if seq.Kind != yaml.SequenceNode || len(seq.Content) == 0 {
+		e.reports = append(e.reports, Finding{Line: seq.Line, Text: "the verbs are an alias: add " + strings.Join(verbs, " and ")})
 		return
 	}
 	last := seq.Content[len(seq.Content)-1]
-	note := "added " + strings.Join(verbs, " and ")
 	if seq.Style&yaml.FlowStyle != 0 {
 		width := len(last.Value)
 		if last.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
@@ -255,10 +378,10 @@ func addVerbs(seq *yaml.Node, verbs []string, lines [][]byte, inserts *[]insert)
 		for _, v := range verbs {
 			text += ", " + quoteAs(seq, v)
 		}
-		*inserts = append(*inserts, insert{line: last.Line, column: last.Column + width, text: text, note: note})
+		e.inserts = append(e.inserts, insert{line: last.Line, column: last.Column + width, text: text, note: note})
 		return
 	}
-	dash := dashOf(last, lines)
+	dash := dashOf(last, e.lines)
 	if dash < 0 {
 		return
 	}
@@ -266,5 +389,5 @@ func addVerbs(seq *yaml.Node, verbs []string, lines [][]byte, inserts *[]insert)
 	for _, v := range verbs {
 		text += strings.Repeat(" ", dash) + "- " + quoteAs(seq, v) + "\n"
 	}
-	*inserts = append(*inserts, insert{line: last.Line, text: text, note: note})
+	e.inserts = append(e.inserts, insert{line: last.Line, text: text, note: note})
 }
