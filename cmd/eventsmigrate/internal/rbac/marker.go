@@ -129,6 +129,7 @@ func (r rule) scope() string {
 	for _, key := range []string{"groups", "resources", "verbs", "resourceNames", "urls"} {
 		r = r.without(key)
 	}
+	r.prefix = ""
 	return r.String()
 }
 

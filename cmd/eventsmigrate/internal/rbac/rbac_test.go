@@ -62,6 +62,18 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
+// Each role needs a rule of its own, however its markers are written.
+func TestMarkersOfRoles(t *testing.T) {
+	changed := Markers([]string{
+		`//+kubebuilder:rbac:groups="",resources=events,verbs=create;patch`,
+		`//  +kubebuilder:rbac:groups=core,resources=events,verbs=create;patch`,
+		prefix + `groups=core,resources=events,verbs=create;patch,roleName=a`,
+	}, Needs{Core: true, New: true})
+	assert.Len(t, changed[0], 2)
+	assert.Empty(t, changed[1])
+	assert.Len(t, changed[2], 2)
+}
+
 func TestYAML(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
 		"block": {`# a comment
