@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -281,6 +282,15 @@ func isOn(tag string, on platform, tags []string) bool {
 	return slices.Contains(tags, tag)
 }
 
+// inWorkspace reports whether the go command uses a go.work file.
+func (l *loader) inWorkspace() bool {
+	cmd := exec.Command("go", "env", "GOWORK")
+	cmd.Dir, cmd.Env = l.cfg.Dir, append(os.Environ(), l.cfg.Env...)
+	out, err := cmd.Output()
+	name := strings.TrimSpace(string(out))
+	return err == nil && name != "" && name != "off"
+}
+
 // outsiders returns a build with the packages of the modules that are not among the
 // patterns, but import one that uses recorders: they must change with it.
 func (l *loader) outsiders(first *build) (*build, error) {
@@ -292,8 +302,12 @@ func (l *loader) outsiders(first *build) (*build, error) {
 			modules = append(modules, p.Module.Path+"/...")
 		}
 	}
-	if len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) {
+	workspace := l.inWorkspace()
+	if len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) && !workspace {
 		return nil, nil
+	}
+	if workspace {
+		modules = []string{"work"} // the packages of all modules
 	}
 	cfg := l.config(first)
 	cfg.Mode = packages.NeedName | packages.NeedImports
