@@ -66,6 +66,29 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Files keep their line ends, their byte order mark, and a form that is not that of gofmt.
+func TestForm(t *testing.T) {
+	dir, err := filepath.Abs(filepath.Join("testdata", "eventseries", "generated"))
+	require.NoError(t, err)
+	name := filepath.Join(dir, "code.go")
+	src, err := os.ReadFile(name)
+	require.NoError(t, err)
+	want, err := os.ReadFile(name + ".golden")
+	require.NoError(t, err)
+	for what, form := range map[string]func(string) string{
+		"CRLF":            func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+		"byte order mark": func(s string) string { return "\ufeff" + s },
+		"not formatted":   func(s string) string { return strings.Replace(s, "func ", "func  ", 1) },
+	} {
+		r, err := driver.Run(driver.Config{
+			Dir: dir, Patterns: []string{"."}, Overlay: map[string][]byte{name: []byte(form(string(src)))},
+			Options: move.Options{Target: move.EventSeries},
+		})
+		require.NoError(t, err, what)
+		assert.Equal(t, form(string(want)), string(r.Changed[name]), what)
+	}
+}
+
 // goldenName adds the target to the names of manifests, which all targets share.
 func goldenName(dir, name, target string) string {
 	if filepath.Ext(name) == ".go" {

@@ -166,7 +166,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 			l.Report(d)
 		}
 	}
-	if !s.Format && move.Sprintf(l.TypesInfo, note) != nil {
+	if !s.Format && !forwards && move.Sprintf(l.TypesInfo, note) != nil {
 		l.Report(analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "Sprintf builds the message: use Eventf"})
 	}
 }

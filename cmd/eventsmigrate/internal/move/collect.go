@@ -888,7 +888,12 @@ func (c *collector) call(n *ast.CallExpr) {
 		}
 		return
 	}
-	fn, _ := typeutil.Callee(c.info, n).(*types.Func)
+	callee := typeutil.Callee(c.info, n)
+	if _, ok := callee.(*types.Builtin); ok {
+		c.builtin(n) // it has a signature, too
+		return
+	}
+	fn, _ := callee.(*types.Func)
 	if fn != nil {
 		if s, ok := SignatureOf(fn); ok && s.Reason < len(n.Args) {
 			if v := c.info.Types[n.Args[s.Reason]].Value; v != nil && v.Kind() == constant.String {
@@ -899,7 +904,6 @@ func (c *collector) call(n *ast.CallExpr) {
 	}
 	sig, ok := under(c.info.TypeOf(n.Fun)).(*types.Signature)
 	if !ok {
-		c.builtin(n)
 		return
 	}
 	var declared *types.Signature

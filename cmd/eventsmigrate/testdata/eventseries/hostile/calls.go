@@ -36,3 +36,12 @@ func (c *controller) reasons(pod *corev1.Pod) {
 }
 
 func shadowed(object record.EventRecorder) any { return object.Event }
+
+func builtins(list []record.EventRecorder, recorder record.EventRecorder) []record.EventRecorder {
+	fake := new(record.FakeRecorder)
+	fake.Events = make(chan string, 1)
+	byName := map[string]record.EventRecorder{}
+	delete(byName, "a")
+	copy(list[1:], list)
+	return append(append(list, recorder, fake), list...)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
@@ -52,4 +53,17 @@ func broadcasters(ctx context.Context, client kubernetes.Interface) record.Event
 	defer c.kept.Shutdown()
 	returned := record.NewBroadcaster()
 	return returned
+}
+
+func parentheses(r events.EventRecorder, pod *corev1.Pod) {
+	r.Eventf(pod, nil, "Normal", reason, "Start", (fmt.Sprintf("a %d", 1))) // want `Sprintf builds the note`
+}
+
+// fake formats messages itself.
+type fake struct{}
+
+func (fake) Event(runtime.Object, string, string, string) {}
+
+func (f fake) Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any) {
+	f.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
 }
