@@ -162,11 +162,16 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 		return &Output{File: f, Err: err, sets: sets}
 	}
 	// A file that is not formatted keeps its form.
-	if was, err := format.Source(f.Src); err == nil && bytes.Equal(was, withoutCR(f.Src)) {
-		if now, err := format.Source(src); err == nil {
+	mark := []byte("\ufeff")
+	body, marked := bytes.CutPrefix(f.Src, mark)
+	if was, err := format.Source(body); err == nil && bytes.Equal(was, withoutCR(body)) {
+		if now, err := format.Source(bytes.TrimPrefix(src, mark)); err == nil {
 			src = now
 			if bytes.Contains(f.Src, []byte("\r\n")) {
 				src = bytes.ReplaceAll(now, []byte("\n"), []byte("\r\n"))
+			}
+			if marked {
+				src = slices.Concat(mark, src)
 			}
 		}
 	}
