@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate dashboard consumers casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,6 +152,12 @@ monitoring: ## test the dashboard and the alert rules
 # Without the race detector: nothing is concurrent but the parser.
 migrate: ## test eventsmigrate on programs for client-go and controller-runtime
 	cd cmd/eventsmigrate && $(GO) vet ./... && $(GO) test ./...
+
+# Not a part of make test: Kubernetes and its tests compile for most of an hour, and the
+# story takes 20 minutes.
+casestudy-migrate: ## move Kubernetes and two operators with eventsmigrate, run the result, and write docs/case-study.md
+	$(GO) run ./internal/controlplane/build
+	cd test && $(GO) run ./casestudy $(CASESTUDY_FLAGS)
 
 dashboard: ## draw what the dashboard shows for the recorded run
 	cd test/monitoring && $(GO) test -run TestPictureIsUpToDate . -write

@@ -1,0 +1,164 @@
+// Command casestudy moves programs from the legacy recorder with eventsmigrate, runs
+// their tests before and after, and compares the Events of a stock and a moved
+// kube-controller-manager. It writes its section of docs/case-study.md.
+//
+// # Usage
+//
+//	make casestudy-migrate
+//	make casestudy-migrate CASESTUDY_FLAGS='-steps=story -story=3m'
+//
+// A step replaces its part of the results, so the steps can run on different days:
+//
+//   - move copies a program from the module cache, and runs eventsmigrate on the copy
+//     twice.
+//   - compile type-checks what depends on the changed packages, with its tests.
+//   - test runs the unit tests of the changed packages, before and after.
+//   - build compiles the stock and the moved kube-controller-manager.
+//   - story runs both, each with its own API server.
+//   - page writes the page from the results. It runs after the other steps, too.
+//
+// # Guarantees
+//
+//   - The programs come from the module proxy, in fixed versions. Nothing of them is
+//     committed, except for figures and lines of the report.
+//   - The page contains no figure that is not in the results.
+//
+// # Limitations
+//
+//   - A run compiles Kubernetes and its tests, which takes an hour on two cores and 10 GB
+//     of build cache.
+//   - The story has no kubelet and no scheduler. This program plays both.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var steps = []string{"move", "compile", "test", "build", "story", "page"}
+
+// config is the parsed command line.
+type config struct {
+	root     string // of this repository
+	work     string // the copies of the programs, and the data of the servers
+	results  string
+	docs     string
+	steps    []string
+	programs []string
+	story    time.Duration
+}
+
+func main() {
+	log.SetFlags(log.Ltime)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	cfg, err := parse()
+	if err == nil {
+		err = run(ctx, cfg)
+	}
+	if err != nil {
+		log.Print(err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func parse() (cfg config, err error) {
+	var stepList, programList string
+	flag.StringVar(&cfg.root, "root", "..", "the `directory` of this repository")
+	flag.StringVar(&stepList, "steps", strings.Join(steps, ","), "the steps to run")
+	flag.StringVar(&programList, "programs", "", "the programs to move, by `module`; if empty, all")
+	flag.DurationVar(&cfg.story, "story", 20*time.Minute, "how long the story takes")
+	flag.Parse()
+	if cfg.root, err = filepath.Abs(cfg.root); err != nil {
+		return cfg, err
+	}
+	// The build cache depends on the path of the copies.
+	bin, err := filepath.EvalSymlinks(filepath.Join(cfg.root, "bin"))
+	if err != nil {
+		return cfg, err
+	}
+	cfg.work = filepath.Join(bin, "casestudy")
+	cfg.docs = filepath.Join(cfg.root, "docs", "case-study.md")
+	cfg.results = filepath.Join(cfg.root, "docs", "case-study", "migrate.json")
+	cfg.steps = strings.Split(stepList, ",")
+	for _, s := range cfg.steps {
+		if !slices.Contains(steps, s) {
+			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s", s, strings.Join(steps, ","))
+		}
+	}
+	for _, p := range programs {
+		cfg.programs = append(cfg.programs, p.Module)
+	}
+	if programList != "" {
+		for _, module := range strings.Split(programList, ",") {
+			if !slices.Contains(cfg.programs, module) {
+				return cfg, fmt.Errorf("casestudy: unknown program %q: want %s", module, strings.Join(cfg.programs, ","))
+			}
+		}
+		cfg.programs = strings.Split(programList, ",")
+	}
+	return cfg, nil
+}
+
+// run runs the steps and saves the results after each of them.
+func run(ctx context.Context, cfg config) error {
+	results, err := readResults(cfg.results)
+	if err != nil {
+		return err
+	}
+	has := func(step string) bool { return slices.Contains(cfg.steps, step) }
+	save := func(step string, err error) error {
+		if err != nil {
+			return fmt.Errorf("casestudy: %s: %w", step, err)
+		}
+		log.Printf("%s: done", step)
+		results.Machine = machine()
+		return results.write(cfg.results)
+	}
+	if has("move") || has("story") {
+		if err := os.MkdirAll(cfg.work, 0o755); err != nil {
+			return fmt.Errorf("casestudy: %w", err)
+		}
+	}
+	for _, p := range programs {
+		if !slices.Contains(cfg.programs, p.Module) {
+			continue
+		}
+		m := &mover{program: p, root: cfg.root, work: cfg.work, results: results.of(p)}
+		for _, step := range []struct {
+			name string
+			run  func(context.Context) error
+		}{{"move", m.move}, {"compile", m.compile}, {"test", m.test}, {"build", m.build}} {
+			if has(step.name) {
+				if err := save(p.Module+": "+step.name, step.run(ctx)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if has("story") {
+		s, err := tell(ctx, cfg)
+		if err == nil {
+			results.Story = s
+		}
+		if err := save("story", err); err != nil {
+			return err
+		}
+	}
+	page, err := render(results)
+	if err != nil {
+		return err
+	}
+	return errors.Join(err, replaceSection(cfg.docs, page))
+}

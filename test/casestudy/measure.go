@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// measure collects the result of a story.
+func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
+	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	metrics, err := c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	managerLog, err := os.ReadFile(filepath.Join(c.dir, "manager.log"))
+	if err != nil {
+		return err
+	}
+	audit, err := os.ReadFile(filepath.Join(c.dir, "audit.log"))
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(list.Items, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.dir, "events.json"), data, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	before := compare(c.before, string(managerLog), audit)
+	*s = compare(list.Items, string(managerLog), audit)
+	s.RecordedBefore = before.Recorded
+	s.RequestBytes = requestBytes(metrics)
+	s.Exit, s.ExitSeconds = end.state.String(), end.duration.Seconds()
+	s.CPUSeconds = (end.state.UserTime() + end.state.SystemTime()).Seconds()
+	if usage, ok := end.state.SysUsage().(*syscall.Rusage); ok {
+		s.MaxRSS = usage.Maxrss << 10 // kB on Linux
+	}
+	return nil
+}
+
+// emitted matches a line of the log. Both recorders write one for each occurrence.
+var emitted = regexp.MustCompile(`"Event occurred" .*\bkind="([^"]*)" .*\breason="([^"]*)"`)
+
+// compare compares the Events on the server with the log and the audit log.
+func compare(events []eventsv1.Event, managerLog string, audit []byte) side {
+	s := side{Events: len(events), Requests: map[string]int{}, JobsNamed: map[string]int{}}
+	type key struct{ kind, reason string }
+	reasons := map[key]*reason{}
+	of := func(kind, name string) *reason {
+		k := key{kind, name}
+		if reasons[k] == nil {
+			reasons[k] = &reason{Kind: kind, Reason: name}
+		}
+		return reasons[k]
+	}
+	for line := range strings.Lines(managerLog) {
+		if f := emitted.FindStringSubmatch(line); f != nil {
+			s.Emitted++
+			of(f[1], f[2]).Emitted++
+		}
+	}
+	for i := range events {
+		e := &events[i]
+		count := 1
+		switch {
+		case e.Series != nil:
+			count = int(e.Series.Count)
+		case e.DeprecatedCount > 0:
+			count = int(e.DeprecatedCount)
+		}
+		s.Recorded += count
+		r := of(e.Regarding.Kind, e.Reason)
+		r.Events++
+		r.Recorded += count
+		if e.Related != nil {
+			s.Related++
+			if !strings.Contains(r.Related, e.Related.Kind) {
+				r.Related = strings.TrimPrefix(r.Related+", "+e.Related.Kind, ", ")
+			}
+		}
+		if strings.HasPrefix(e.Note, "(combined from similar events)") {
+			s.Combined++
+		}
+	}
+	for _, r := range reasons {
+		s.Reasons = append(s.Reasons, *r)
+	}
+	slices.SortFunc(s.Reasons, func(a, b reason) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Reason, b.Reason))
+	})
+	jobs := s.count(audit)
+	s.Jobs = len(jobs)
+	s.name(slices.Sorted(maps.Keys(jobs)), events)
+	return s
+}
+
+// count counts the requests of the kube-controller-manager, and returns the Jobs that its
+// CronJob controller created.
+func (s *side) count(audit []byte) map[string]bool {
+	jobs := map[string]bool{}
+	for line := range bytes.Lines(audit) {
+		var entry struct {
+			Verb           string
+			User           struct{ Username string }
+			ObjectRef      struct{ Resource, Name, APIGroup string }
+			ResponseStatus struct{ Code int }
+		}
+		if json.Unmarshal(line, &entry) != nil {
+			continue
+		}
+		user := entry.User.Username
+		if user != manager && !strings.HasPrefix(user, "system:serviceaccount:") {
+			continue
+		}
+		code := entry.ResponseStatus.Code
+		switch {
+		case entry.ObjectRef.Resource == "jobs" && code == 201:
+			jobs[entry.ObjectRef.Name] = true
+		case entry.ObjectRef.Resource != "events":
+		case code == 403:
+			s.Denied++
+			fallthrough
+		default:
+			s.Requests[entry.Verb]++
+		}
+	}
+	return jobs
+}
+
+// name counts the Jobs that an Event of a CronJob names: as the related object, and in
+// the message.
+func (s *side) name(jobs []string, events []eventsv1.Event) {
+	for _, job := range jobs {
+		named := map[string]bool{}
+		for i := range events {
+			e := &events[i]
+			if e.Regarding.Kind != "CronJob" {
+				continue
+			}
+			if e.Related != nil && e.Related.Kind == "Job" && e.Related.Name == job {
+				named["related "+e.Reason] = true
+				named["related"] = true
+			}
+			if slices.Contains(strings.FieldsFunc(e.Note, func(r rune) bool { return strings.ContainsRune(" ,:", r) }), job) {
+				named["message "+e.Reason] = true
+				named["message"] = true
+			}
+		}
+		for k := range named {
+			s.JobsNamed[k]++
+		}
+	}
+}
+
+// requestBytes returns the size of all requests that write Events.
+func requestBytes(metrics []byte) (sum int) {
+	lines := bufio.NewScanner(bytes.NewReader(metrics))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, "apiserver_request_body_size_bytes_sum{") && strings.Contains(line, `resource="events"`) {
+			value, _ := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
+			sum += int(value)
+		}
+	}
+	return sum
+}

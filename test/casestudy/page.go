@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+)
+
+//go:embed page.md.tmpl
+var pageText string
+
+// heading is the first line of the section.
+const heading = "## kube-controller-manager, moved by machine"
+
+// explanations say why tests fail only afterwards. The keys are those of [tests.Failed].
+var explanations = map[string]string{}
+
+var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
+	"rule": func(m *moved, name string) rule {
+		if i := slices.IndexFunc(m.Rules, func(r rule) bool { return r.Name == name }); i >= 0 {
+			return m.Rules[i]
+		}
+		return rule{Name: name}
+	},
+	"places": func(list []place) []group { return groups(list) },
+	"total":  func(m *moved) int { return m.CallsMoved + m.CallsLeft },
+	"seconds": func(s float64) string {
+		return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
+	},
+	"minutes": func(d time.Duration) string { return fmt.Sprintf("%g minutes", d.Minutes()) },
+	"kB":      func(n int) string { return fmt.Sprintf("%.1f kB", float64(n)/1000) },
+	"MB":      func(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) },
+	"only":    func(m *moved) []string { return onlyAfter(m) },
+	"explain": func(test string) string {
+		if text, ok := explanations[test]; ok {
+			return text
+		}
+		return "**not explained**"
+	},
+	"reasons": func(s *story) []reasonRow { return s.rows() },
+	"sum": func(counts map[string]int) (n int) {
+		for _, c := range counts {
+			n += c
+		}
+		return n
+	},
+	"name": func(m *moved) string { return program{Module: m.Module}.name() + " " + m.Version },
+	"code": func(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" },
+}).Parse(pageText))
+
+// render returns the section.
+func render(r *results) (string, error) {
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, r); err != nil {
+		return "", fmt.Errorf("casestudy: page: %w", err)
+	}
+	return b.String(), nil
+}
+
+// replaceSection writes the section into a page. It keeps the others.
+func replaceSection(name, section string) error {
+	content, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("casestudy: %w", err)
+	}
+	page := string(content)
+	if page == "" {
+		page = "# Case studies\n"
+	}
+	before, after, found := strings.Cut(page, heading+"\n")
+	if found {
+		if i := strings.Index(after, "\n## "); i >= 0 {
+			after = after[i+1:]
+		} else {
+			after = ""
+		}
+	}
+	page = strings.TrimRight(before, "\n") + "\n\n" + strings.TrimRight(section, "\n") + "\n"
+	if after != "" {
+		page += "\n" + after
+	}
+	if err := os.WriteFile(name, []byte(page), 0o644); err != nil {
+		return fmt.Errorf("casestudy: %w", err)
+	}
+	return nil
+}
+
+// onlyAfter returns the tests that fail only afterwards.
+func onlyAfter(m *moved) (only []string) {
+	for _, test := range m.After.Failed {
+		if !slices.Contains(m.Before.Failed, test) {
+			only = append(only, test)
+		}
+	}
+	return only
+}
+
+// quoted matches the names in a text of the report.
+var quoted = regexp.MustCompile(`"[^"]*"`)
+
+// group is places with the same rule and text.
+type group struct {
+	Rule, Text string
+	Count      int
+	Example    string
+}
+
+// groups groups places. Texts that differ only in names are the same.
+func groups(list []place) (all []group) {
+	for _, p := range list {
+		text := quoted.ReplaceAllString(p.Text, "…")
+		i := slices.IndexFunc(all, func(g group) bool { return g.Rule == p.Rule && g.Text == text })
+		if i < 0 {
+			all = append(all, group{Rule: p.Rule, Text: text, Example: p.Place})
+			i = len(all) - 1
+		}
+		all[i].Count++
+	}
+	slices.SortStableFunc(all, func(a, b group) int { return b.Count - a.Count })
+	return all
+}
+
+// reasonRow compares a reason on both sides.
+type reasonRow struct {
+	Kind, Reason string
+	Stock, Moved reason
+}
+
+func (s *story) rows() (rows []reasonRow) {
+	add := func(list []reason, set func(*reasonRow, reason)) {
+		for _, r := range list {
+			i := slices.IndexFunc(rows, func(row reasonRow) bool { return row.Kind == r.Kind && row.Reason == r.Reason })
+			if i < 0 {
+				rows = append(rows, reasonRow{Kind: r.Kind, Reason: r.Reason})
+				i = len(rows) - 1
+			}
+			set(&rows[i], r)
+		}
+	}
+	add(s.Stock.Reasons, func(row *reasonRow, r reason) { row.Stock = r })
+	add(s.Moved.Reasons, func(row *reasonRow, r reason) { row.Moved = r })
+	slices.SortFunc(rows, func(a, b reasonRow) int { return strings.Compare(a.Kind+" "+a.Reason, b.Kind+" "+b.Reason) })
+	return rows
+}
