@@ -78,6 +78,7 @@ func parse() (cfg config, err error) {
 	flag.StringVar(&cfg.root, "root", "..", "the `directory` of this repository")
 	flag.StringVar(&stepList, "steps", strings.Join(steps, ","), "the steps to run")
 	flag.StringVar(&programList, "programs", "", "the programs to move, by `module`; if empty, all")
+	flag.StringVar(&cfg.results, "results", "", "the `file` with the results; if empty, docs/case-study/migrate.json")
 	flag.DurationVar(&cfg.story, "story", 20*time.Minute, "how long the story takes")
 	flag.Parse()
 	if cfg.root, err = filepath.Abs(cfg.root); err != nil {
@@ -90,7 +91,9 @@ func parse() (cfg config, err error) {
 	}
 	cfg.work = filepath.Join(bin, "casestudy")
 	cfg.docs = filepath.Join(cfg.root, "docs", "case-study.md")
-	cfg.results = filepath.Join(cfg.root, "docs", "case-study", "migrate.json")
+	if cfg.results == "" {
+		cfg.results = filepath.Join(cfg.root, "docs", "case-study", "migrate.json")
+	}
 	cfg.steps = strings.Split(stepList, ",")
 	for _, s := range cfg.steps {
 		if !slices.Contains(steps, s) {

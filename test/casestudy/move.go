@@ -44,8 +44,8 @@ var programs = []program{
 		Packages: []string{"./pkg/controller/...", "./cmd/kube-controller-manager/..."},
 		Main:     "./cmd/kube-controller-manager",
 	},
-	{Module: "github.com/kubernetes-csi/external-snapshotter/v8", Version: "v8.7.0", Packages: []string{"./..."}},
-	{Module: "github.com/kubeflow/mpi-operator", Version: "v0.8.2", Packages: []string{"./..."}},
+	{Module: "github.com/kubeflow/mpi-operator", Version: "v0.8.2", Packages: []string{"./cmd/...", "./pkg/..."}},
+	{Module: "github.com/bitnami-labs/sealed-secrets", Version: "v0.29.0", Packages: []string{"./cmd/...", "./pkg/..."}},
 }
 
 // recorderModule is the module of this repository.
@@ -97,7 +97,7 @@ func (m *mover) move(ctx context.Context) error {
 		return fmt.Errorf("build eventsmigrate: %w: %s", err, out)
 	}
 	log.Printf("%s: compile the dependencies", m.Module)
-	if _, err := m.output(ctx, "go", append([]string{"vet", "-unreachable"}, m.Packages...)...); err != nil {
+	if _, err := m.output(ctx, "go", append([]string{"list", "-export", "-test", "-f", ""}, m.Packages...)...); err != nil {
 		return err
 	}
 	log.Printf("%s: eventsmigrate", m.Module)
@@ -132,7 +132,8 @@ func (m *mover) migrate(ctx context.Context, tool string) (report string, second
 	return report, time.Since(began).Seconds(), err
 }
 
-// copy copies the program from the module cache, and tags it as stock.
+// copy copies the program from the module cache, tags it as stock, and requires the
+// recorder.
 func (m *mover) copy(ctx context.Context) error {
 	if err := os.RemoveAll(m.dir()); err != nil {
 		return err
@@ -156,18 +157,22 @@ func (m *mover) copy(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := m.editModule(ctx); err != nil {
+	if err := m.replaceModules(ctx); err != nil {
 		return err
 	}
 	if _, err := m.git(ctx, "init", "-q"); err != nil {
 		return err
 	}
-	return m.commit(ctx, "stock")
+	if err := m.commit(ctx, "stock"); err != nil {
+		return err
+	}
+	_, err = m.output(ctx, "go", "mod", "edit", "-require="+recorderModule+"@v0.0.0", "-replace="+recorderModule+"="+m.root)
+	return err
 }
 
-// editModule requires the recorder. Modules that are directories of the program's own
-// repository are not in the copy, so it uses the published ones.
-func (m *mover) editModule(ctx context.Context) error {
+// replaceModules uses published modules in place of directories of the program's own
+// repository, which are not in the copy.
+func (m *mover) replaceModules(ctx context.Context) error {
 	out, err := m.output(ctx, "go", "mod", "edit", "-json")
 	if err != nil {
 		return err
@@ -180,7 +185,7 @@ func (m *mover) editModule(ctx context.Context) error {
 	if err := json.Unmarshal([]byte(out), &file); err != nil {
 		return err
 	}
-	edit := []string{"mod", "edit", "-require=" + recorderModule + "@v0.0.0", "-replace=" + recorderModule + "=" + m.root}
+	edit := []string{"mod", "edit", "-module=" + m.Module} // at least one flag
 	for _, r := range file.Replace {
 		switch {
 		case !strings.HasPrefix(r.New.Path, "."):
@@ -330,7 +335,10 @@ func (m *mover) runTests(ctx context.Context, tag string) (tests, error) {
 		return tests{}, err
 	}
 	log.Printf("%s: unit tests, %s", m.Module, tag)
-	result, err := m.goTest(ctx, "", m.results.Changed)
+	units := slices.DeleteFunc(slices.Clone(m.results.Changed), func(p string) bool {
+		return strings.HasPrefix(p, "./test/") // needs servers
+	})
+	result, err := m.goTest(ctx, "", units)
 	if err != nil {
 		return tests{}, err
 	}
@@ -356,16 +364,26 @@ func (m *mover) runTests(ctx context.Context, tag string) (tests, error) {
 
 // goTest runs tests and returns their results. It counts top-level tests.
 func (m *mover) goTest(ctx context.Context, pattern string, packages []string) (tests, error) {
-	args := []string{"test", "-count=1", "-p=2", "-timeout=20m", "-json"}
+	// go vet would analyze all dependencies first, and the linker would write the data for
+	// debuggers.
+	args := []string{"test", "-count=1", "-p=2", "-timeout=20m", "-vet=off", "-ldflags=-s -w", "-json"}
 	if pattern != "" {
 		args = append(args, "-run="+pattern)
 	}
 	cmd := m.command(ctx, "go", append(args, packages...)...)
+	output, err := os.Create(m.dir() + "-test.json") // to see the progress
+	if err != nil {
+		return tests{}, err
+	}
+	defer output.Close()
 	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	cmd.Stdout, cmd.Stderr = output, &stderr
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		return tests{}, err
+	}
+	out, err := os.ReadFile(output.Name())
+	if err != nil {
 		return tests{}, err
 	}
 	var result tests

@@ -102,8 +102,12 @@ func onlyAfter(m *moved) (only []string) {
 	return only
 }
 
-// quoted matches the names in a text of the report.
-var quoted = regexp.MustCompile(`"[^"]*"`)
+var (
+	// names are what differs in texts of the report for the same reason.
+	names = regexp.MustCompile(`\b(reason|constant|type) [A-Z]?\w*[A-Z]\w*`)
+	// origin is the place of the reason.
+	origin = regexp.MustCompile(` \([^() ]+:\d+\)$`)
+)
 
 // group is places with the same rule and text.
 type group struct {
@@ -115,7 +119,7 @@ type group struct {
 // groups groups places. Texts that differ only in names are the same.
 func groups(list []place) (all []group) {
 	for _, p := range list {
-		text := quoted.ReplaceAllString(p.Text, "…")
+		text := names.ReplaceAllString(origin.ReplaceAllString(p.Text, ""), "$1 …")
 		i := slices.IndexFunc(all, func(g group) bool { return g.Rule == p.Rule && g.Text == text })
 		if i < 0 {
 			all = append(all, group{Rule: p.Rule, Text: text, Example: p.Place})
