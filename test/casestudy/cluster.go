@@ -96,7 +96,7 @@ func startCluster(ctx context.Context, apiserver, program, dir string) (_ *clust
 	if err := c.createNodes(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.startManager(program)
+	return c, c.startManager(ctx, program)
 }
 
 // grant gives the user of the kube-controller-manager the roles that Kubernetes binds to
@@ -164,7 +164,7 @@ func (c *cluster) lose(node string) {
 
 // startManager starts the kube-controller-manager as kubeadm does: each controller has its
 // own service account, with the roles that Kubernetes ships.
-func (c *cluster) startManager(program string) error {
+func (c *cluster) startManager(ctx context.Context, program string) error {
 	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *cluster) startManager(program string) error {
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,8 +183,9 @@ func (c *cluster) startManager(program string) error {
 		return err
 	}
 	defer output.Close()
-	// The log of events is part of most controllers, at level 3.
-	c.manager = exec.Command(program, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
+	// Only stopManager ends the process, not a context. Most controllers log their events at
+	// level 3.
+	c.manager = exec.CommandContext(context.Background(), program, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
 		"--authorization-kubeconfig="+kubeconfig, "--use-service-account-credentials", "--bind-address=127.0.0.1",
 		"--secure-port="+strconv.Itoa(port), "--cert-dir="+filepath.Join(c.dir, "certs"),
 		"--flex-volume-plugin-dir="+filepath.Join(c.dir, "flexvolume"), "-v=3",
@@ -200,8 +201,8 @@ func (c *cluster) startManager(program string) error {
 }
 
 // freePort returns a port that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}

@@ -32,7 +32,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -64,7 +63,7 @@ func main() {
 	defer stop()
 	cfg, err := parse()
 	if err == nil {
-		err = run(ctx, cfg)
+		err = runSteps(ctx, cfg)
 	}
 	if err != nil {
 		log.Print(err)
@@ -114,8 +113,8 @@ func parse() (cfg config, err error) {
 	return cfg, nil
 }
 
-// run runs the steps and saves the results after each of them.
-func run(ctx context.Context, cfg config) error {
+// runSteps runs the steps and saves the results after each of them.
+func runSteps(ctx context.Context, cfg config) error {
 	results, err := readResults(cfg.results)
 	if err != nil {
 		return err
@@ -163,5 +162,5 @@ func run(ctx context.Context, cfg config) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(err, replaceSection(cfg.docs, page))
+	return replaceSection(cfg.docs, page)
 }

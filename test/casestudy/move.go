@@ -71,12 +71,16 @@ func (m *mover) command(ctx context.Context, name string, args ...string) *exec.
 
 // output runs a command and returns what it prints to stdout.
 func (m *mover) output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := m.command(ctx, name, args...)
+	return run(m.command(ctx, name, args...))
+}
+
+// run runs a command and returns what it prints to stdout.
+func run(cmd *exec.Cmd) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, tail(stderr.String()))
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[3:], " "), err, tail(stderr.String()))
 	}
 	return string(out), nil
 }
@@ -103,18 +107,17 @@ func (m *mover) move(ctx context.Context) error {
 	log.Printf("%s: eventsmigrate", m.Module)
 	r := m.results
 	r.Date = time.Now().UTC().Format(time.DateOnly)
-	report, seconds, err := m.migrate(ctx, tool)
+	report, err := m.migrate(ctx, tool, &r.Seconds, &r.CPUSeconds)
 	if err != nil {
 		return err
 	}
-	r.Seconds = seconds
 	if err := r.parse(report); err != nil {
 		return err
 	}
 	if err := m.commit(ctx, "moved"); err != nil {
 		return err
 	}
-	if _, r.SecondSeconds, err = m.migrate(ctx, tool); err != nil {
+	if _, err = m.migrate(ctx, tool, &r.SecondSeconds, new(float64)); err != nil {
 		return err
 	}
 	status, err := m.git(ctx, "status", "--porcelain")
@@ -125,11 +128,18 @@ func (m *mover) move(ctx context.Context) error {
 	return m.compare(ctx)
 }
 
-// migrate runs eventsmigrate, and returns its report.
-func (m *mover) migrate(ctx context.Context, tool string) (report string, seconds float64, err error) {
+// migrate runs eventsmigrate, and returns its report. It measures the wall time and the
+// CPU time.
+func (m *mover) migrate(ctx context.Context, tool string, wall, cpu *float64) (report string, err error) {
+	cmd := m.command(ctx, tool, append([]string{"-fix", "-to=eventseries", "-related"}, m.Packages...)...)
 	began := time.Now()
-	report, err = m.output(ctx, tool, append([]string{"-fix", "-to=eventseries", "-related"}, m.Packages...)...)
-	return report, time.Since(began).Seconds(), err
+	report, err = run(cmd)
+	if err != nil {
+		return "", err
+	}
+	*wall = time.Since(began).Seconds()
+	*cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return report, nil
 }
 
 // copy copies the program from the module cache, tags it as stock, and requires the

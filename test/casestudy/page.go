@@ -31,8 +31,15 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 	},
 	"places": func(list []place) []group { return groups(list) },
 	"total":  func(m *moved) int { return m.CallsMoved + m.CallsLeft },
+	// orNot hides the figures of steps that did not run.
+	"orNot": func(ran bool, text string) string {
+		if !ran {
+			return "not measured"
+		}
+		return text
+	},
 	"seconds": func(s float64) string {
-		return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond).String()
+		return time.Duration(s * float64(time.Second)).Round(seconds(s)).String()
 	},
 	"minutes": func(d time.Duration) string { return fmt.Sprintf("%g minutes", d.Minutes()) },
 	"kB":      func(n int) string { return fmt.Sprintf("%.1f kB", float64(n)/1000) },
@@ -57,8 +64,10 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 
 // render returns the section.
 func render(r *results) (string, error) {
+	shown := *r
+	shown.Programs = slices.DeleteFunc(slices.Clone(r.Programs), func(m *moved) bool { return len(m.Rules) == 0 }) // not yet moved
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, r); err != nil {
+	if err := pageTemplate.Execute(&b, &shown); err != nil {
 		return "", fmt.Errorf("casestudy: page: %w", err)
 	}
 	return b.String(), nil
@@ -90,6 +99,14 @@ func replaceSection(name, section string) error {
 		return fmt.Errorf("casestudy: %w", err)
 	}
 	return nil
+}
+
+// seconds returns the precision of a duration on the page.
+func seconds(s float64) time.Duration {
+	if s < 10 {
+		return 10 * time.Millisecond
+	}
+	return time.Second
 }
 
 // onlyAfter returns the tests that fail only afterwards.

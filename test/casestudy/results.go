@@ -25,6 +25,7 @@ type moved struct {
 	Packages        []string // the patterns
 	Date            string
 	Seconds         float64 // of the first run of eventsmigrate
+	CPUSeconds      float64 // the same, with the go commands that it runs
 	SecondSeconds   float64
 	SecondChanged   int // files that the second run changed
 	CallsMoved      int
@@ -37,7 +38,6 @@ type moved struct {
 	Changed         []string // packages
 	Compiled        int      // packages that were type-checked afterwards
 	Broken          []string // packages that do not compile
-	Vet             []string // findings of go vet that the stock program does not have
 	Before, After   tests
 }
 
