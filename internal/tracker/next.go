@@ -167,12 +167,13 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 const advanceBatch = 256
 
 // Advance handles the deadlines up to now: heartbeats become due, quiet series
-// end, and writes that have failed can be retried.
+// end, writes that have failed can be retried, and names are forgotten.
 func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	at := t.offset(now)
 	batch := func() (more bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		t.tombstones.expire(at)
 		for range advanceBatch {
 			e, ok := t.sched.Due(at)
 			if !ok {
@@ -252,7 +253,11 @@ func (t *Tracker) Wake(now time.Time, admit bool) (advance, next time.Time) {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if due, ok := t.sched.NextDue(); ok {
+	due, ok := t.sched.NextDue()
+	if expires, holds := t.tombstones.expires(); holds && (!ok || expires < due) {
+		due, ok = expires, true
+	}
+	if ok {
 		advance = now.Add(due - at)
 	}
 	if request, ok := t.sched.NextRequest(at, admit); ok {

@@ -112,7 +112,7 @@ const (
 )
 
 func newOracle(opts Options) *oracle {
-	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, bases: newTombstones(1 << 20), waitedFor: map[*told]int{}}
+	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, bases: newTombstones(1<<20, math.MaxInt64), waitedFor: map[*told]int{}}
 }
 
 // instance is the reportingInstance of this process.
@@ -1066,7 +1066,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 
 func (o *oracle) kill(time.Duration) string {
 	o.born = len(o.all)
-	o.bases, o.sealed = newTombstones(1<<20), ""
+	o.bases, o.sealed = newTombstones(1<<20, math.MaxInt64), ""
 	clear(o.waitedFor)
 	o.lives++
 	return "another process"

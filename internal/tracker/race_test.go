@@ -3,6 +3,7 @@ package tracker
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -124,7 +125,7 @@ func TestConcurrentUse(t *testing.T) {
 		remote:  newServer(t),
 	}
 	// What has ended must not come back from a list.
-	h.tracker.tombstones = newTombstones(1 << 20)
+	h.tracker.tombstones = newTombstones(1<<20, math.MaxInt64)
 
 	var emitting, others sync.WaitGroup
 	var stop atomic.Bool

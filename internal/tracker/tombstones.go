@@ -27,18 +27,36 @@ type tombstone struct {
 
 // tombstones remember for which keys the base name is taken on the server although
 // the series has ended, and until when. They are bounded: when the newer half is
-// full, the older half is forgotten. To forget costs requests and nothing else: a
-// create that the server refuses, and a look at the Event that has the name.
+// full, or as old as the longest of them lasts, the older half is forgotten. To forget
+// costs requests and nothing else: a create that the server refuses, and a look at the
+// Event that has the name.
 //
 // Keys are known by their nameHash, for which nobody outside can make a collision.
 type tombstones struct {
-	limit    int // of each half
+	limit    int           // of each half
+	lifetime time.Duration // the longest time for which a name is taken
+	since    time.Duration // when the newer half began
 	new, old map[uint64]tombstone
 }
 
-func newTombstones(limit int) *tombstones {
-	return &tombstones{limit: max(limit/2, 1), new: make(map[uint64]tombstone)}
+func newTombstones(limit int, lifetime time.Duration) *tombstones {
+	return &tombstones{limit: max(limit/2, 1), lifetime: lifetime, new: make(map[uint64]tombstone)}
 }
+
+// expire forgets the older half if each name in it is free at now.
+func (c *tombstones) expire(now time.Duration) {
+	if at, ok := c.expires(); ok && now >= at {
+		c.rotate()
+		c.since = now
+	}
+}
+
+// expires returns when expire has something to forget. ok is false if there is nothing.
+func (c *tombstones) expires() (at time.Duration, ok bool) {
+	return c.since + c.lifetime, len(c.new)+len(c.old) > 0
+}
+
+func (c *tombstones) rotate() { c.new, c.old = make(map[uint64]tombstone), c.new }
 
 // hold says that the base name of the key with this hash is taken until the given
 // time, and by which version of whose Event, if that is known.
@@ -108,7 +126,7 @@ func (c *tombstones) get(hash uint64) (n tombstone, ok bool) {
 
 func (c *tombstones) put(hash uint64, n tombstone) {
 	if _, ok := c.new[hash]; !ok && len(c.new) >= c.limit {
-		c.new, c.old = make(map[uint64]tombstone), c.new
+		c.rotate()
 	}
 	c.new[hash] = n
 }

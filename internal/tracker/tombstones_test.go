@@ -8,7 +8,7 @@ import (
 )
 
 func TestTombstones(t *testing.T) {
-	c := newTombstones(4)
+	c := newTombstones(4, time.Hour)
 	hold := func(hash uint64, until time.Duration) { c.hold(hash, until, ownerUnknown, 0) }
 	assert.False(t, c.taken(1, 0))
 	assert.False(t, c.taken(1, -time.Hour), "also before the beginning")
@@ -38,16 +38,32 @@ func TestTombstones(t *testing.T) {
 	assert.True(t, c.taken(999, 0))
 
 	// A tracker with room for one series has a tombstone, too.
-	c = newTombstones(1)
+	c = newTombstones(1, time.Hour)
 	for hash := range uint64(2) {
 		hold(hash, time.Minute)
 		assert.True(t, c.taken(hash, 0))
 	}
 }
 
+// What is free again is forgotten, so that its memory is returned.
+func TestTombstonesExpire(t *testing.T) {
+	tr := New(Options{}, start)
+	const lifetime = 67*time.Minute + 30*time.Second
+	at := func() time.Time { advance, _ := tr.Wake(start, false); return advance }
+	assert.Zero(t, at())
+	tr.tombstones.hold(1, lifetime, ownerUs, 0)
+	for want := start.Add(lifetime); len(tr.tombstones.new)+len(tr.tombstones.old) > 0; want = want.Add(lifetime) {
+		assert.WithinDuration(t, want, at(), time.Microsecond)
+		tr.Advance(want.Add(-time.Second))
+		assert.True(t, tr.tombstones.taken(1, 0))
+		tr.Advance(want)
+	}
+	assert.Zero(t, at())
+}
+
 // The owner of a name is known until another Event can have it.
 func TestTombstonesOwner(t *testing.T) {
-	c := newTombstones(8)
+	c := newTombstones(8, time.Hour)
 	check := func(want owner, version uint64, now time.Duration) {
 		t.Helper()
 		is, v := c.owner(1, now)
@@ -76,7 +92,7 @@ func TestTombstonesOwner(t *testing.T) {
 
 // A tombstone says that a series has ended, also when the name is free again.
 func TestTombstonesEnded(t *testing.T) {
-	c := newTombstones(8)
+	c := newTombstones(8, time.Hour)
 	c.hold(1, time.Minute, ownerUs, 0)
 	assert.False(t, c.ended(1))
 	c.end(1)

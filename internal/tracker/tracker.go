@@ -83,7 +83,7 @@ func New(opts Options, now time.Time) *Tracker {
 	// A whole microsecond, because a counter stores no less. Truncate would drop the
 	// monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
-	t.tombstones = newTombstones(t.opts.Capacity)
+	t.tombstones = newTombstones(t.opts.Capacity, t.untilExpired())
 	for class := range t.lists {
 		t.lists[class] = heartbeat.NewQueue(func(e *Entry) *int32 { return &e.index })
 	}

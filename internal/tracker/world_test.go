@@ -302,7 +302,7 @@ func (w *world) begun(now time.Time) {
 	w.tracker.mark = w.mark
 	if !w.forgetful {
 		// The oracle does not forget which names are taken.
-		w.tracker.tombstones = newTombstones(1 << 20)
+		w.tracker.tombstones = newTombstones(1<<20, math.MaxInt64)
 	}
 	w.entries, w.labels, w.order = map[string]*Entry{}, map[*Entry]string{}, nil
 	w.pending, w.listed, w.taken = nil, nil, 0
