@@ -302,7 +302,13 @@ func (m *mover) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.results.Compiled, m.results.Broken = len(check), strings.Fields(out)
+	m.results.Compiled, m.results.Broken = len(check), nil
+	for line := range strings.Lines(out) {
+		pkg, _, _ := strings.Cut(strings.TrimSpace(line), " [") // with tests: "path [path.test]"
+		if pkg != "" && !slices.Contains(m.results.Broken, pkg) {
+			m.results.Broken = append(m.results.Broken, pkg)
+		}
+	}
 	return nil
 }
 
@@ -333,6 +339,9 @@ func binary(work, tag string) string { return filepath.Join(work, "kube-controll
 
 // test runs the unit tests of the changed packages, before and after.
 func (m *mover) test(ctx context.Context) (err error) {
+	if m.results.Changed == nil {
+		return errors.New("run the step move first")
+	}
 	if m.results.After, err = m.runTests(ctx, "moved"); err != nil {
 		return err
 	}
