@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"os"
 	"os/exec"
@@ -227,7 +228,8 @@ func (c *cluster) stopManager(ctx context.Context) (exit, error) {
 		return exit{}, err
 	}
 	select {
-	case <-c.exited: // the exit code is part of the result
+	case err := <-c.exited:
+		log.Printf("%s: exit: %v", c.dir, err) // a part of the result
 	case <-time.After(time.Minute):
 		return exit{}, errors.Join(errors.New("kube-controller-manager is still running a minute after SIGTERM"), c.manager.Process.Kill())
 	}

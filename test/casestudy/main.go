@@ -59,17 +59,19 @@ type config struct {
 
 func main() {
 	log.SetFlags(log.Ltime)
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	cfg, err := parse()
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	cfg, err := parse()
-	if err == nil {
-		err = runSteps(ctx, cfg)
-	}
-	if err != nil {
-		log.Print(err)
-		stop()
-		os.Exit(1)
-	}
+	return runSteps(ctx, cfg)
 }
 
 func parse() (cfg config, err error) {

@@ -71,11 +71,11 @@ func (m *mover) command(ctx context.Context, name string, args ...string) *exec.
 
 // output runs a command and returns what it prints to stdout.
 func (m *mover) output(ctx context.Context, name string, args ...string) (string, error) {
-	return run(m.command(ctx, name, args...))
+	return outputOf(m.command(ctx, name, args...))
 }
 
-// run runs a command and returns what it prints to stdout.
-func run(cmd *exec.Cmd) (string, error) {
+// outputOf runs a command and returns what it prints to stdout.
+func outputOf(cmd *exec.Cmd) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -133,7 +133,7 @@ func (m *mover) move(ctx context.Context) error {
 func (m *mover) migrate(ctx context.Context, tool string, wall, cpu *float64) (report string, err error) {
 	cmd := m.command(ctx, tool, append([]string{"-fix", "-to=eventseries", "-related"}, m.Packages...)...)
 	began := time.Now()
-	report, err = run(cmd)
+	report, err = outputOf(cmd)
 	if err != nil {
 		return "", err
 	}
@@ -257,10 +257,10 @@ func (r *moved) parse(report string) error {
 	var places *[]place
 	for line := range strings.Lines(report) {
 		line = strings.TrimRight(line, "\n")
-		switch {
-		case line == "Left as it is:":
+		switch line {
+		case "Left as it is:":
 			places = &r.Left
-		case line == "To decide:":
+		case "To decide:":
 			places = &r.Decide
 		default:
 			if f := ruleLine.FindStringSubmatch(line); f != nil {

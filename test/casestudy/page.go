@@ -52,7 +52,7 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 		}
 		return rule{Name: name}
 	},
-	"places": func(list []place) []group { return groups(list) },
+	"places": groups,
 	"total":  func(m *moved) int { return m.CallsMoved + m.CallsLeft },
 	// orNot hides the figures of steps that did not run.
 	"orNot": func(ran bool, text string) string {
@@ -165,7 +165,7 @@ type group struct {
 	Example    string
 }
 
-// groups groups places. Texts that differ only in names are the same.
+// groups sums up places by rule and text. Texts that differ only in names are the same.
 func groups(list []place) (all []group) {
 	for _, p := range list {
 		text := names.ReplaceAllString(origin.ReplaceAllString(p.Text, ""), "$1 …")
