@@ -181,23 +181,26 @@ func (t *Tracker) another(hash uint64, k *series.Key, e *Entry, match func(*Entr
 // together.
 //
 // Fields of which there are few combinations for one object are left out: the kinds of
-// the objects, the type of the event, and the instance.
+// the objects, the namespace of an object with a UID, the type of the event, and the
+// instance.
 //
 // It hashes each string by itself, because a processor does several at a time.
 // maphash.Comparable of the whole chains them, and takes longer.
 func fastHash(seed maphash.Seed, k *series.Key) uint64 {
-	h := mix(0, seed, k.Regarding.Namespace)
-	h = mix(h, seed, k.Regarding.Name)
-	h = mix(h, seed, string(k.Regarding.UID))
+	h := hashReference(0, seed, &k.Regarding)
 	h = mix(h, seed, k.Regarding.FieldPath)
-	if k.Related.Namespace != k.Regarding.Namespace {
-		h = mix(h, seed, k.Related.Namespace)
-	}
-	h = mix(h, seed, k.Related.Name)
-	h = mix(h, seed, string(k.Related.UID))
+	h = hashReference(h, seed, &k.Related)
 	h = mix(h, seed, k.Action)
 	h = mix(h, seed, k.Reason)
 	return mix(h, seed, k.ReportingController)
+}
+
+func hashReference(h uint64, seed maphash.Seed, r *series.Reference) uint64 {
+	if r.UID == "" {
+		h = mix(h, seed, r.Namespace)
+	}
+	h = mix(h, seed, r.Name)
+	return mix(h, seed, string(r.UID))
 }
 
 // hashOf returns the fastHash of the key of e. It is computed when it is needed, which is
@@ -213,8 +216,10 @@ func (t *Tracker) nameHash(k *series.Key) uint64 {
 	h := fastHash(t.seed, k)
 	h = mix(h, t.seed, k.Regarding.APIVersion)
 	h = mix(h, t.seed, k.Regarding.Kind)
+	h = mix(h, t.seed, k.Regarding.Namespace)
 	h = mix(h, t.seed, k.Related.APIVersion)
 	h = mix(h, t.seed, k.Related.Kind)
+	h = mix(h, t.seed, k.Related.Namespace)
 	h = mix(h, t.seed, k.Related.FieldPath)
 	h = mix(h, t.seed, k.Type)
 	h = mix(h, t.seed, k.ReportingInstance)

@@ -208,10 +208,17 @@ func TestHashes(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, []string{
-		k.Regarding.APIVersion, k.Regarding.Kind, k.Related.APIVersion, k.Related.Kind, k.Related.FieldPath,
+		k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.Namespace,
+		k.Related.APIVersion, k.Related.Kind, k.Related.Namespace, k.Related.FieldPath,
 		k.Type, k.ReportingInstance, k.Note,
 	}, leftOut)
 	assert.NotEqual(t, fastHash(maphash.MakeSeed(), k), fastHash(tr.seed, k))
+	for _, r := range []*series.Reference{&k.Regarding, &k.Related} {
+		r.UID = ""
+		before := fastHash(tr.seed, k)
+		r.Namespace += "x"
+		assert.NotEqual(t, before, fastHash(tr.seed, k), "nothing else tells such objects apart")
+	}
 }
 
 // A hot loop allocates nothing.
