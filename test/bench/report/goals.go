@@ -88,6 +88,7 @@ func goals(r *bench.Results) []goal {
 			goal := fmt.Sprintf("Restart with %s Events: at most a quarter of the %%s of whole pages in JSON", chart.Number(s.Events))
 			add(4*s.Rebuild.Wall <= s.Whole.Wall, fmt.Sprintf(goal, "time"), "%.2f", float64(s.Rebuild.Wall)/float64(s.Whole.Wall))
 			add(4*s.Rebuild.CPU <= s.Whole.CPU, fmt.Sprintf(goal, "CPU"), "%.2f", float64(s.Rebuild.CPU)/float64(s.Whole.CPU))
+			add(4*s.Rebuild.Allocated <= s.Whole.Allocated, fmt.Sprintf(goal, "allocated bytes"), "%.2f", float64(s.Rebuild.Allocated)/float64(s.Whole.Allocated))
 			add(4*s.Rebuild.Peak <= s.Whole.Peak, fmt.Sprintf(goal, "peak heap"), "%.2f, with the restored series", float64(s.Rebuild.Peak)/float64(s.Whole.Peak))
 			add(4*s.Rebuild.Passing() <= s.Whole.Passing(), fmt.Sprintf(goal, "peak heap without the restored series"), "%.2f", float64(s.Rebuild.Passing())/float64(s.Whole.Passing()))
 		}
