@@ -290,6 +290,26 @@ func TestFix(t *testing.T) {
 	assert.Empty(t, out)
 }
 
+// Packages that are not among the patterns compile after the move, and their tests pass.
+func TestFixOutside(t *testing.T) {
+	name, err := command()
+	require.NoError(t, err)
+	for target, want := range map[string]string{
+		"eventseries": "calls only Eventf of the hand-written recorder",
+		"client-go":   "0 of 1 calls",
+	} {
+		dir := copyModule(t, "eventseries/handwritten", "eventseries-outside/images", "eventseries-outside/plain", "eventseries-outside/callers")
+		out, code := start(t, dir, name, "-fix", "-v", "-to="+target, "./eventseries/...")
+		assert.Equal(t, exitOK, code, out)
+		assert.Contains(t, out, want)
+		out, code = start(t, dir, "go", "test", "./eventseries/...", "./eventseries-outside/...")
+		assert.Zero(t, code, out)
+		out, code = start(t, dir, name, "-diff", "-to="+target, "./eventseries/...")
+		assert.Zero(t, code, out)
+		assert.Empty(t, out)
+	}
+}
+
 func TestVetTool(t *testing.T) {
 	name, err := command()
 	require.NoError(t, err)

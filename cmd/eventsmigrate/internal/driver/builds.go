@@ -292,8 +292,8 @@ func (l *loader) inWorkspace() bool {
 }
 
 // outsiders returns a build with the packages of the modules that are not among the
-// patterns, but import one that uses recorders: they must change with it.
-func (l *loader) outsiders(first *build) (*build, error) {
+// patterns, but import one of those in seen: they must change with it.
+func (l *loader) outsiders(first *build, seen map[string]bool) (*build, error) {
 	inside := map[string]bool{}
 	var modules []string
 	for _, p := range first.roots {
@@ -303,7 +303,7 @@ func (l *loader) outsiders(first *build) (*build, error) {
 		}
 	}
 	workspace := l.inWorkspace()
-	if len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) && !workspace {
+	if len(seen) == 0 || len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) && !workspace {
 		return nil, nil
 	}
 	if workspace {
@@ -315,24 +315,36 @@ func (l *loader) outsiders(first *build) (*build, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
 	}
-	users := map[string]bool{}
-	for _, p := range first.roots {
-		for path := range p.Imports {
-			if move.IsRecorderPackage(path) {
-				users[p.PkgPath] = true
+	var outside []string
+	known := map[string]*packages.Package{}
+	for _, p := range all {
+		if p.ID == p.PkgPath {
+			known[p.PkgPath] = p
+		}
+	}
+	add := func(path string) {
+		path = strings.TrimSuffix(strings.TrimSuffix(path, ".test"), "_test")
+		if !inside[path] && !slices.Contains(outside, path) {
+			outside = append(outside, path)
+		}
+	}
+	for _, p := range all {
+		for imp := range p.Imports {
+			if seen[imp] && !inside[p.PkgPath] {
+				add(p.PkgPath)
+				break
 			}
 		}
 	}
-	var outside []string
+	// These packages can pass a recorder to others, of which the first build does not
+	// have the types.
 	for _, p := range all {
-		path := strings.TrimSuffix(strings.TrimSuffix(p.PkgPath, ".test"), "_test")
-		if inside[path] || inside[p.PkgPath] || slices.Contains(outside, path) {
+		if !slices.Contains(outside, strings.TrimSuffix(p.PkgPath, "_test")) {
 			continue
 		}
-		for imp := range p.Imports {
-			if users[imp] {
-				outside = append(outside, path)
-				break
+		for path := range p.Imports {
+			if q := known[path]; q != nil && first.byPath[path] == nil && importsRecorders(q) {
+				add(path)
 			}
 		}
 	}
@@ -341,6 +353,16 @@ func (l *loader) outsiders(first *build) (*build, error) {
 	}
 	b := &build{tags: first.tags, byPath: first.byPath, baseline: map[string]map[string]bool{}, outside: true}
 	return b, l.loadSyntax(b, first, outside)
+}
+
+// importsRecorders reports whether a package imports one of recorders.
+func importsRecorders(p *packages.Package) bool {
+	for path := range p.Imports {
+		if move.IsRecorderPackage(path) {
+			return true
+		}
+	}
+	return false
 }
 
 // atRoot reports whether the run starts in the directory of the only module.

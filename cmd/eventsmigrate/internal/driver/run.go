@@ -47,13 +47,6 @@ func Run(cfg Config) (*Result, error) {
 		return nil, err
 	}
 	builds = append(builds, others...)
-	outside, err := l.outsiders(first)
-	if err != nil {
-		return nil, err
-	}
-	if outside != nil {
-		builds = append(builds, outside)
-	}
 	if err := available(cfg, first); err != nil {
 		return nil, err
 	}
@@ -62,6 +55,15 @@ func Run(cfg Config) (*Result, error) {
 	p.FakeAnnotated = annotated(first)
 	for _, b := range builds {
 		l.add(p, b)
+	}
+	// Other packages can only hold back what would move without them.
+	outside, err := l.outsiders(first, p.Plan(cfg.Options, nil).Seen)
+	if err != nil {
+		return nil, err
+	}
+	if outside != nil {
+		builds = append(builds, outside)
+		l.add(p, outside)
 	}
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {

@@ -623,12 +623,23 @@ func (c *collector) variable(v *types.Var) ref {
 func (c *collector) compare(x, y ast.Expr) {
 	if mentions(c.info.TypeOf(x)) && mentions(c.info.TypeOf(y)) {
 		c.link(c.nodes(x), c.nodes(y), x.Pos())
+		return
+	}
+	for _, pair := range [][2]ast.Expr{{x, y}, {y, x}} {
+		if t := c.info.TypeOf(pair[0]); mentions(t) {
+			if o := c.info.TypeOf(pair[1]); o != nil && !isNil(o) {
+				c.satisfy(c.nodes(pair[0]), t, ref{}, o, x.Pos())
+			}
+		}
 	}
 }
 
 func (c *collector) literal(n *ast.CompositeLit) {
 	t := c.info.TypeOf(n)
-	if t == nil {
+	if under(t) == types.Typ[types.Invalid] {
+		for _, e := range n.Elts {
+			c.unknown(valueOf(e))
+		}
 		return
 	}
 	u := types.Unalias(t).Underlying()
@@ -680,6 +691,28 @@ func (c *collector) literal(n *ast.CompositeLit) {
 	}
 }
 
+// unknown leaves a recorder that a file outside of the patterns passes to code of which the
+// run does not have the types.
+func (c *collector) unknown(e ast.Expr) {
+	t := c.info.TypeOf(e)
+	if !c.file.Outside || t == nil {
+		return
+	}
+	var r ref
+	if mentions(t) {
+		r = c.nodes(e)
+	}
+	for _, name := range []string{"Event", "Eventf", "AnnotatedEventf"} {
+		o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)
+		if f, ok := o.(*types.Func); ok && shapeOf(f) != noShape {
+			r = r.and(c.methodOf(f, ref{}))
+		}
+	}
+	for _, n := range r.nodes {
+		c.block(n, Reason{e.Pos(), "code of which the run does not have the types receives the recorder", false, false})
+	}
+}
+
 // orSelf returns the node of a field, or that of the literal if only a type argument makes
 // the field a recorder.
 func (c *collector) orSelf(v *types.Var, self ref) ref {
@@ -715,7 +748,7 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 	to, from := mentions(dstType), mentions(srcType)
 	switch {
 	case to && from && isRecorder(dstType) && isRecorder(srcType):
-		c.flows = append(c.flows, flow{dst, src, expr, c.file, kindOf(dstType) == fake})
+		c.flows = append(c.flows, flow{dst: dst, src: src, expr: expr, file: c.file, fake: kindOf(dstType) == fake})
 	case to && from && kindOf(srcType) == broadcaster && src.fixed != "":
 		for _, n := range dst.nodes {
 			c.block(n, Reason{expr.Pos(), src.fixed + " determines the type", true, true})
@@ -723,7 +756,9 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 	case to && from:
 		c.link(dst, src, expr.Pos())
 	case to:
-		c.satisfy(dst, dstType, ref{}, srcType, expr.Pos())
+		if !c.handWritten(dst, dstType, srcType, expr) {
+			c.satisfy(dst, dstType, ref{}, srcType, expr.Pos())
+		}
 	case from:
 		i, ok := dstType.Underlying().(*types.Interface)
 		if !ok || isTypeParam(dstType) {
@@ -736,15 +771,44 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 			return
 		}
 		if fixed := c.outside(i); fixed != "" && isRecorder(srcType) {
-			c.flows = append(c.flows, flow{ref{fixed: fixed}, src, expr, c.file, false})
+			c.flows = append(c.flows, flow{dst: ref{fixed: fixed}, src: src, expr: expr, file: c.file})
 			return
 		}
 		c.satisfy(ref{}, dstType, src, srcType, expr.Pos())
 	default:
-		if _, ok := dstType.Underlying().(*types.Interface); ok {
+		if !c.handWritten(ref{}, dstType, srcType, expr) {
 			c.satisfy(ref{}, dstType, ref{}, srcType, expr.Pos())
 		}
 	}
+}
+
+// handWritten links the methods of a hand-written recorder of the patterns to an interface
+// that it becomes in a file outside of them, if compat can adapt it. It reports false, and
+// does nothing, in any other case.
+func (c *collector) handWritten(dst ref, dstType, srcType types.Type, expr ast.Expr) bool {
+	i, ok := dstType.Underlying().(*types.Interface)
+	if !ok || !c.file.Outside || i.Empty() || isTypeParam(dstType) || types.IsInterface(srcType) || !types.Identical(c.info.TypeOf(expr), srcType) {
+		return false
+	}
+	var to, from ref
+	for m := range i.Methods() {
+		o, _, _ := types.LookupFieldOrMethod(srcType, true, c.pkg.Types, m.Name())
+		f, ok := o.(*types.Func)
+		if !ok || isLegacy(f) || shapeOf(m) == noShape && !isLegacy(m) {
+			return false
+		}
+		if file := c.fileOf(f.Origin().Pos()); file == nil || file.Outside {
+			return false
+		}
+		to, from = to.and(c.methodOf(m, dst)), from.and(c.methodOf(f, ref{}))
+	}
+	if from.fixed != "" || len(from.nodes) == 0 {
+		return false
+	}
+	c.link(to, ref{}, expr.Pos())
+	c.link(from, ref{}, expr.Pos())
+	c.flows = append(c.flows, flow{dst: to, src: from, expr: expr, file: c.file, handWritten: true})
+	return true
 }
 
 // outside returns a method with a legacy signature of an interface that code outside of
@@ -904,6 +968,9 @@ func (c *collector) call(n *ast.CallExpr) {
 	}
 	sig, ok := under(c.info.TypeOf(n.Fun)).(*types.Signature)
 	if !ok {
+		for _, a := range n.Args {
+			c.unknown(a)
+		}
 		return
 	}
 	var declared *types.Signature

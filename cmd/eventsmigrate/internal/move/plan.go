@@ -55,6 +55,9 @@ type Plan struct {
 	Needs rbac.Needs
 	// Covered are the calls that the plan handles: the linter does not report them.
 	Covered map[token.Pos]bool
+	// Seen are the packages whose files other than tests change, or contain a type that
+	// does: their importers may have to change, too.
+	Seen map[string]bool
 	// Unused are the reasons in Actions that no call has.
 	Unused []string
 
@@ -80,6 +83,7 @@ type planner struct {
 	sinks     map[node]*sink // of broadcasters that move, by root
 	legacy    map[node]bool  // the sets that contain a legacy type
 	annotated map[node]bool  // the sets that emit annotations
+	warned    map[*File]bool // about hand-written recorders that compat adapts
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
@@ -93,7 +97,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}, Covered: map[token.Pos]bool{}},
-		left: map[node][]Reason{}, annotated: map[node]bool{},
+		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
 		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	if opts.Target == Record {
@@ -138,7 +142,26 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl.markers()
 	pl.reportLeft()
 	pl.sort()
+	pl.see()
 	return pl.plan
+}
+
+// see finds the packages with something that moves.
+func (pl *planner) see() {
+	pl.plan.Seen = map[string]bool{}
+	add := func(f *File) {
+		if f != nil && !strings.HasSuffix(f.Name, "_test.go") {
+			pl.plan.Seen[f.Pkg.Path] = true
+		}
+	}
+	for n := range pl.parent {
+		if _, ok := pl.moves(ref{nodes: []node{n}}); ok {
+			add(pl.fileOf(n))
+		}
+	}
+	for f := range pl.plan.edits {
+		add(f)
+	}
 }
 
 // sorted returns the values in the order of their files. Positions do not order files,
@@ -232,23 +255,43 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 			outside[r] = true
 		}
 	}
+	join := func(a, b node) {
+		isHard, isOutside := hard[a] || hard[b], outside[a] || outside[b]
+		pl.union(a, b)
+		root := pl.find(a)
+		hard[root], outside[root] = isHard, isOutside
+	}
 	canBridge := pl.Target == EventSeries
 	for i := range pl.flows {
 		f := &pl.flows[i]
 		d, dok := pl.root(f.dst)
 		s, sok := pl.root(f.src)
-		if !dok || !sok {
+		if f.handWritten || !dok || !sok {
 			continue
 		}
 		if canBridge && (outside[d] || outside[s]) && d != s {
 			continue
 		}
-		pl.union(d, s)
-		if h := hard[d] || hard[s]; h {
-			hard[pl.find(d)] = true
+		join(d, s)
+	}
+	// A hand-written recorder can move although a package outside of the patterns passes it
+	// to code that stays.
+	connected := pl.legacySets()
+	for i := range pl.flows {
+		f := &pl.flows[i]
+		d, dok := pl.root(f.dst)
+		s, sok := pl.root(f.src)
+		if !f.handWritten || !sok || d == s {
+			continue
 		}
-		if outside[d] || outside[s] {
-			outside[pl.find(d)] = true
+		if canBridge && f.file.Skip == "" && (!dok || hard[d] || outside[d]) && !hard[s] && connected[s] {
+			continue
+		}
+		if dok {
+			join(d, s)
+		} else {
+			hard[s] = true
+			pl.leave(s, Reason{f.expr.Pos(), fmt.Sprintf("%s determines the type", f.dst.fixed), true, false})
 		}
 	}
 	for n, rs := range pl.why {
@@ -1109,18 +1152,24 @@ func (pl *planner) mocks() {
 // recorders that no legacy interface holds stay.
 func (pl *planner) connected(m *method) bool {
 	if pl.legacy == nil {
-		pl.legacy = map[node]bool{}
-		for _, o := range pl.occurrences {
-			pl.legacy[pl.find(o.expr.Pos())] = true
-		}
-		for _, l := range pl.lookups {
-			pl.legacy[pl.find(l.node)] = true
-		}
-		for _, u := range pl.uses {
-			pl.legacy[pl.find(u.node)] = true
-		}
+		pl.legacy = pl.legacySets()
 	}
 	return pl.legacy[pl.find(m.name.Pos())]
+}
+
+// legacySets returns the sets that contain a legacy recorder.
+func (pl *planner) legacySets() map[node]bool {
+	sets := map[node]bool{}
+	for _, o := range pl.occurrences {
+		sets[pl.find(o.expr.Pos())] = true
+	}
+	for _, l := range pl.lookups {
+		sets[pl.find(l.node)] = true
+	}
+	for _, u := range pl.uses {
+		sets[pl.find(u.node)] = true
+	}
+	return sets
 }
 
 func (pl *planner) removeMethod(m *method, set node) {
@@ -1200,6 +1249,10 @@ func (pl *planner) bridge(f *flow) {
 		}
 	}
 	pl.note(f.expr.Pos(), "types", Moved, "compat.NewRecorder adapts the recorder to code that stays: %s", to)
+	if f.handWritten && !pl.warned[f.file] {
+		pl.warned[f.file] = true
+		pl.note(f.expr.Pos(), "tests", Decide, "compat.NewRecorder calls only Eventf of the hand-written recorder, without annotations; check what depends on Event or AnnotatedEventf")
+	}
 }
 
 func (pl *planner) whyLeft(r ref) string {

@@ -87,6 +87,10 @@ type flow struct {
 	expr     ast.Expr
 	file     *File
 	fake     bool // to a *FakeRecorder, which compat cannot adapt
+
+	// handWritten reports whether src are the methods of a type of the patterns, and the
+	// file is outside of them: the sets are one unless the destination cannot move.
+	handWritten bool
 }
 
 // occurrence of a legacy type.
