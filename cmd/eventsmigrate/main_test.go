@@ -294,17 +294,35 @@ func TestFix(t *testing.T) {
 func TestFixOutside(t *testing.T) {
 	name, err := command()
 	require.NoError(t, err)
-	for target, want := range map[string]string{
-		"eventseries": "calls only Eventf of the hand-written recorder",
-		"client-go":   "0 of 1 calls",
+	const same = `package images
+
+import (
+	"testing"
+
+	"example.com/testdata/eventseries/handwritten/fakes"
+)
+
+func TestSame(t *testing.T) {
+	if recorder := fakes.NewRecorder(); New(recorder).recorder != recorder {
+		t.Error("another recorder")
+	}
+}
+`
+	for _, c := range []struct{ target, extra, want string }{
+		{"eventseries", "", "calls only Eventf of the hand-written recorder"},
+		{"eventseries", same, "other packages can use it (callers/callers.go"}, // an adapter is not the same
+		{"client-go", "", "0 of 1 calls"},
 	} {
 		dir := copyModule(t, "eventseries/handwritten", "eventseries-outside/images", "eventseries-outside/plain", "eventseries-outside/callers")
-		out, code := start(t, dir, name, "-fix", "-v", "-to="+target, "./eventseries/...")
+		if c.extra != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "images", "same_test.go"), []byte(c.extra), 0o600))
+		}
+		out, code := start(t, dir, name, "-fix", "-v", "-to="+c.target, "./eventseries/...")
 		assert.Equal(t, exitOK, code, out)
-		assert.Contains(t, out, want)
+		assert.Contains(t, out, c.want)
 		out, code = start(t, dir, "go", "test", "./eventseries/...", "./eventseries-outside/...")
 		assert.Zero(t, code, out)
-		out, code = start(t, dir, name, "-diff", "-to="+target, "./eventseries/...")
+		out, code = start(t, dir, name, "-diff", "-to="+c.target, "./eventseries/...")
 		assert.Zero(t, code, out)
 		assert.Empty(t, out)
 	}

@@ -299,12 +299,12 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 			pl.leave(n, r)
 		}
 	}
-	pl.leaveOutside()
 	rekeyed := map[node][]Reason{}
 	for n, rs := range pl.left {
 		rekeyed[pl.find(n)] = append(rekeyed[pl.find(n)], rs...)
 	}
 	pl.left = rekeyed
+	pl.leaveOutside()
 	pl.planSinks()
 	for changed := true; changed; {
 		changed = false
@@ -325,12 +325,14 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 	}
 }
 
-// leaveOutside leaves the sets of which no place is in a package of the patterns.
+// leaveOutside leaves the other sets of which no place is in a package of the patterns.
 func (pl *planner) leaveOutside() {
 	inside, outside := map[node]bool{}, map[node]token.Pos{}
 	at := func(n node, f *File) {
 		if f.Outside {
-			outside[pl.find(n)] = n
+			if first, ok := outside[pl.find(n)]; !ok || pl.compare(n, first) < 0 {
+				outside[pl.find(n)] = n
+			}
 		} else {
 			inside[pl.find(n)] = true
 		}
@@ -351,7 +353,7 @@ func (pl *planner) leaveOutside() {
 		at(m.name.Pos(), m.file)
 	}
 	for n, pos := range outside {
-		if !inside[n] {
+		if !inside[n] && len(pl.left[n]) == 0 {
 			pl.leave(n, Reason{pos, "the package is not among the patterns", true, true})
 		}
 	}

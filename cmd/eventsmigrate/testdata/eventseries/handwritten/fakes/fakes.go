@@ -27,9 +27,3 @@ func (r *Recorder) Eventf(object runtime.Object, eventtype, reason, messageFmt s
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
 	r.Eventf(object, eventtype, reason, messageFmt, args...)
 }
-
-// Unused is no recorder of this program.
-type Unused struct{ Recorder }
-
-// Event records nothing.
-func (Unused) Event(object runtime.Object, eventtype, reason, message string) {}
