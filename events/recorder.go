@@ -76,6 +76,7 @@ func (r *recorder) log() klog.Logger {
 // record emits an event that happened at the given time; zero: now.
 func (r *recorder) record(at time.Time, regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
 	b := r.broadcaster
+	elapsed := b.clock.Since(b.epoch)
 	key := series.Key{ReportingController: r.identity.controller}
 	if b.opts.Scope == SameInstance {
 		key.ReportingInstance = r.identity.instance
@@ -105,7 +106,6 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 
 	// The hot path: an ongoing series, no watcher, and nothing to keep.
 	watched := b.watchers.count.Load() > 0
-	elapsed := b.clock.Since(b.epoch)
 	entry, counted, wantNote := b.tracker.Count(&key, elapsed)
 	if counted && !watched && !wantNote && formatted == "" && len(annotations) == 0 {
 		return
