@@ -23,15 +23,15 @@ import (
 // earlier series that wait for their last write.
 //
 // The order of the fields wastes no room: an Entry has 192 bytes, which are whole
-// cache lines, and an occurrence touches the first two of them. What few entries have
-// is in extra, in spec.latest, and in key.rare.
+// cache lines. An occurrence reads the first one, and changes the second one. What few
+// entries have is in extra, in spec.latest, and in key.rare.
 type Entry struct {
-	key     internedKey // never changes
-	counter counter     // an occurrence changes it without a lock
+	key   internedKey // never changes
+	extra *extra      // nil if there is nothing
 
-	spec   spec
-	status status
-	extra  *extra // nil if there is nothing
+	counter counter // an occurrence changes it without a lock
+	spec    spec
+	status  status
 
 	// Tracker.mu guards the rest.
 	slot  heartbeat.Slot[*Entry]

@@ -27,8 +27,6 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	if e == nil {
 		return nil, false, false
 	}
-	// Before the counter changes: a processor fetches both cache lines at a time.
-	noted := e.spec.notedAt.Load()
 	n, counted := e.counter.count(at, t.opts.FinishAfter)
 	if !counted {
 		return nil, false, false
@@ -37,7 +35,7 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	if n == counterHalf {
 		t.drain(e).mu.Unlock()
 	}
-	if now := tenths(at); now-noted >= tenths(noteInterval) {
+	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= tenths(noteInterval) {
 		// One of several callers gets to format the note.
 		wantNote = e.spec.notedAt.CompareAndSwap(noted, now)
 	}
