@@ -145,6 +145,10 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 			retry = min(retry, deadline)
 		}
 		t.sched.Retry(e, retry, at)
+	case t.hurried && e.failures() > 0:
+		// Others of the namespace go first: they show whether the server denies this one
+		// alone, before giveUp drops all of them.
+		t.sched.Ready(e, at+2*normalSlack, false, at)
 	case kind == Heartbeat && t.interval(e) < t.opts.HeartbeatInterval:
 		t.sched.Ready(e, at+t.interval(e), false, at)
 	case kind == Heartbeat && e.failures() == 0:
