@@ -120,7 +120,7 @@ func (t *Tracker) began(e *Entry, found *series.Series) bool {
 // can begin in the same microsecond.
 func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standing {
 	k := e.Key()
-	isTended := t.tends(t.hashOf(e), &k, found.Name, e)
+	isTended := t.tends(fastHash(t.seed, &k), &k, found.Name, e)
 	if !isTended && t.began(e, found) && e.hasAttempts() {
 		if _, ok := e.attempted(found); ok {
 			return own
@@ -246,7 +246,7 @@ func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time
 			next = ""
 		}
 		e.extra.claim.next = next
-		if found.State == series.Ongoing && !t.tends(t.hashOf(e), &k, found.Name, e) {
+		if found.State == series.Ongoing && !t.tends(fastHash(t.seed, &k), &k, found.Name, e) {
 			// Nobody else would close it. One that another entry tends looks dead only
 			// because the server has not heard of it for long.
 			e.extra.claim.step, e.extra.claim.version = Close, versionOf(event)
@@ -420,7 +420,7 @@ func (t *Tracker) signposted(e *Entry, base *series.Series) {
 		return
 	}
 	k := e.Key()
-	for other := range t.closed.with(t.hashOf(e)) {
+	for other := range t.closed.with(fastHash(t.seed, &k)) {
 		st := &other.status
 		if other != e && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
 			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
@@ -455,7 +455,7 @@ func ownerIf(ours bool) owner {
 func (t *Tracker) nameEntry(e *Entry, at time.Duration) {
 	k := e.Key()
 	e.status.named = true
-	if t.tombstones.taken(t.nameHashOf(e), at) || t.another(t.hashOf(e), &k, e, (*Entry).hasBaseName) {
+	if t.tombstones.taken(t.nameHash(&k), at) || t.another(fastHash(t.seed, &k), &k, e, (*Entry).hasBaseName) {
 		t.takeUniqueName(e)
 	}
 }
