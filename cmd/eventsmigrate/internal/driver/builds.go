@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -284,7 +285,7 @@ func isOn(tag string, on platform, tags []string) bool {
 
 // inWorkspace reports whether the go command uses a go.work file.
 func (l *loader) inWorkspace() bool {
-	cmd := exec.Command("go", "env", "GOWORK")
+	cmd := exec.CommandContext(context.Background(), "go", "env", "GOWORK")
 	cmd.Dir, cmd.Env = l.cfg.Dir, append(os.Environ(), l.cfg.Env...)
 	out, err := cmd.Output()
 	name := strings.TrimSpace(string(out))

@@ -720,7 +720,7 @@ func (pl *planner) call(c *call) {
 	}
 	at := c.file.afterComments(args[0].End())
 	pl.edit(c.file, at, at, set, ", "+text)
-	action := ""
+	var action string
 	switch {
 	case within != nil && pl.isParam(c.file, args[reason], within.fn, 2):
 		action = "action"
