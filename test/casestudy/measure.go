@@ -14,9 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // measure collects the result of a story.
@@ -79,13 +83,7 @@ func compare(events []eventsv1.Event, managerLog string, audit []byte) side {
 	}
 	for i := range events {
 		e := &events[i]
-		count := 1
-		switch {
-		case e.Series != nil:
-			count = int(e.Series.Count)
-		case e.DeprecatedCount > 0:
-			count = int(e.DeprecatedCount)
-		}
+		count := int(query.FromEvent(e, time.Now()).Count)
 		s.Recorded += count
 		r := of(e.Regarding.Kind, e.Reason)
 		r.Events++
@@ -96,7 +94,7 @@ func compare(events []eventsv1.Event, managerLog string, audit []byte) side {
 				r.Related = strings.TrimPrefix(r.Related+", "+e.Related.Kind, ", ")
 			}
 		}
-		if strings.HasPrefix(e.Note, "(combined from similar events)") {
+		if strings.HasPrefix(e.Note, series.CombinedPrefix) {
 			s.Combined++
 		}
 	}

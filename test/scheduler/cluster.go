@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/eventseries/eventseries/query"
 )
 
 const (
@@ -215,17 +217,16 @@ func (c cluster) tallies(ctx context.Context) (stuck Tally, others int, err erro
 	if err != nil {
 		return stuck, 0, fmt.Errorf("scheduler: list Events: %w", err)
 	}
-	for _, event := range list.Items {
+	now := time.Now()
+	for i := range list.Items {
+		event := &list.Items[i]
 		switch {
 		case strings.HasPrefix(event.Regarding.Name, workPrefix):
 			others++
 		case !strings.HasPrefix(event.Regarding.Name, stuckPrefix): // by the API server
-		case event.Series != nil:
-			stuck.Events++
-			stuck.Count += int(event.Series.Count)
 		default:
 			stuck.Events++
-			stuck.Count++
+			stuck.Count += int(query.FromEvent(event, now).Count)
 		}
 	}
 	return stuck, others, nil

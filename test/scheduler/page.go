@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // The beginning of docs/case-study.md if the file does not exist, and the heading of the
@@ -102,13 +105,7 @@ func replacePart(path, text, part string) (string, error) {
 }
 
 // count formats a number with separators of thousands.
-func count(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func count(n int) string { return message.NewPrinter(language.English).Sprint(n) }
 
 // bound describes how many Pods of the batches were bound.
 func bound(r Result) string {
