@@ -26,18 +26,21 @@ func newLimiter(opts Options) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(opts.QPS), max(1, int(2*opts.QPS)))
 }
 
-// dispatcher makes the requests that the tracker wants, from its start to its
-// stop. One goroutine decides when the next one is made: when the tracker has a
-// write, the rate limiter permits it, and fewer than Options.Workers requests are in
-// flight. Each request in flight has a goroutine.
+// dispatcher makes the requests that the tracker wants, from its start to its stop:
+// when the tracker has a write, the rate limiter permits it, and fewer than
+// Options.Workers requests are in flight. Each request in flight has a goroutine. If
+// another write can be made when its request has ended, it makes that. Otherwise run
+// starts the next request when its time has come.
 type dispatcher struct {
 	b      *Broadcaster
 	ctx    context.Context // ends with stop
 	cancel context.CancelFunc
 	// wake has room for one. Whoever gives the dispatcher something to do sends.
 	wake chan struct{}
-	// lists are requests for pages of a list.
-	lists chan *listRequest
+	// lists are requests for pages of a list, and listing is the number of those that
+	// are not made yet.
+	lists   chan *listRequest
+	listing atomic.Int32
 	// hurry is set when little time is left: the rate limiter is ignored.
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
@@ -93,7 +96,7 @@ func (d *dispatcher) run() {
 	timer := b.clock.NewTimer(0)
 	defer timer.Stop()
 	for d.ctx.Err() == nil {
-		b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(b.clock.Now()) }))
+		d.advance(b.clock.Now())
 		next := d.startRequests(&list)
 		lists := d.lists
 		if list != nil {
@@ -136,20 +139,38 @@ func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 		if request.IsZero() || !d.hasRoom() {
 			return advance
 		}
-		if request.After(now) {
-			return earlier(advance, request)
-		}
-		token := b.limiter.ReserveN(now, 1)
-		if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
-			token.CancelAt(now)
-			return earlier(advance, now.Add(delay))
-		}
-		if !d.start(list, now) {
+		token, at := d.reserve(request, now)
+		switch {
+		case token == nil:
+			return earlier(advance, at)
+		case !d.start(list, now):
 			token.CancelAt(now)
 		}
 	}
 	d.poke()
 	return time.Time{}
+}
+
+// advance handles the deadlines up to now.
+func (d *dispatcher) advance(now time.Time) {
+	b := d.b
+	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(now) }))
+}
+
+// reserve takes a token of the rate limiter for a request that the tracker has from the
+// given time. The token is nil if the request cannot be made before at.
+func (d *dispatcher) reserve(request, now time.Time) (token *rate.Reservation, at time.Time) {
+	if request.After(now) {
+		return nil, request
+	}
+	d.mu.Lock() // a reservation of another goroutine in between would keep the token
+	defer d.mu.Unlock()
+	token = d.b.limiter.ReserveN(now, 1)
+	if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
+		token.CancelAt(now)
+		return nil, now.Add(delay)
+	}
+	return token, now
 }
 
 // start starts one request, and reports whether there was one to make. A list goes
@@ -159,20 +180,49 @@ func (d *dispatcher) start(list **listRequest, now time.Time) bool {
 	if l := *list; l != nil {
 		if pass, ok := b.tracker.Admit(now); ok {
 			*list, l.pass = nil, pass
+			d.listing.Add(-1)
 			d.enter(call{list: l})
 			return true
 		}
 	}
-	var write *tracker.Write
-	var ok bool
-	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
-		write, drops, ok = b.tracker.Next(now)
-		return drops
-	}))
-	if ok {
+	write := d.next(now)
+	if write != nil {
 		d.enter(call{write: write})
 	}
-	return ok
+	return write != nil
+}
+
+// next returns the write to make next, nil if there is none.
+func (d *dispatcher) next(now time.Time) (write *tracker.Write) {
+	b := d.b
+	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
+		write, drops, _ = b.tracker.Next(now)
+		return drops
+	}))
+	return write
+}
+
+// follow returns the write to make in place of one that has just ended, nil if none can
+// be made now, or if a list waits.
+func (d *dispatcher) follow() *tracker.Write {
+	if d.ctx.Err() != nil || d.listing.Load() > 0 {
+		return nil
+	}
+	now := d.b.clock.Now()
+	d.advance(now) // run sleeps until the deadlines that it knows
+	_, request := d.b.tracker.Wake(now, false)
+	if request.IsZero() {
+		return nil
+	}
+	token, _ := d.reserve(request, now)
+	if token == nil {
+		return nil
+	}
+	write := d.next(now)
+	if write == nil {
+		token.CancelAt(now)
+	}
+	return write
 }
 
 // earlier returns the earlier of two times, of which a can be zero for never.
@@ -219,6 +269,12 @@ func (d *dispatcher) work(c call) {
 			d.list(c.list, w)
 		} else {
 			d.write(c.write, w)
+		}
+		if !w.abandoned {
+			if write := d.follow(); write != nil {
+				c = call{write: write}
+				continue
+			}
 		}
 		if !d.leave(w.abandoned) {
 			return

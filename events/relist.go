@@ -134,6 +134,7 @@ func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.
 		b.counters.listed(result.Outcome, b.clock.Since(began))
 		return result
 	}}
+	d.listing.Add(1)
 	select {
 	case d.lists <- l:
 	case <-d.ctx.Done():
