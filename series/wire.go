@@ -89,6 +89,8 @@ type Series struct {
 	// Heartbeat is the longest time between two writes while the series is Ongoing. If
 	// zero, it is unknown.
 	Heartbeat time.Duration
+	// Managed says that the Event has metadata.managedFields. See [Series.PatchSince].
+	Managed bool
 }
 
 // Event returns the Event to create for s. It has `series` if there was more than
@@ -142,7 +144,9 @@ func (s *Series) Event() *eventsv1.Event {
 func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
 
 // PatchSince is [Series.Patch] for an Event that is known to have the state and the
-// heartbeat of known: the patch omits those that are the same.
+// heartbeat of known: the patch omits those that are the same. If known is Managed, the
+// patch clears metadata.managedFields, and the API server adds none later. They would be
+// a third of an Event that etcd stores again with each patch, and nobody applies Events.
 func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
@@ -179,14 +183,23 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 			ResourceVersion string             `json:"resourceVersion,omitempty"`
 			Labels          map[string]string  `json:"labels,omitempty"`
 			Annotations     map[string]*string `json:"annotations,omitempty"`
+
+			ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields,omitempty"`
 		} `json:"metadata,omitzero"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
 	patch.Metadata.ResourceVersion = s.Version
 	patch.Metadata.Labels, patch.Metadata.Annotations = labels, annotations
+	if known.Managed {
+		patch.Metadata.ManagedFields = noManagedFields
+	}
 	patch.Series = s.eventSeries()
 	return json.Marshal(patch)
 }
+
+// noManagedFields clears metadata.managedFields:
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields
+var noManagedFields = []metav1.ManagedFieldsEntry{{}}
 
 // shortDuration shortens what Duration.String returns: 30m0s to 30m, and 1h0m0s to 1h.
 var shortDuration = strings.NewReplacer("h0m0s", "h", "m0s", "m")
@@ -240,6 +253,7 @@ func (s *Series) setEvent(event *eventsv1.Event) error {
 		First:     event.EventTime.Time,
 		Last:      event.EventTime.Time,
 		Count:     1,
+		Managed:   len(event.ManagedFields) > 0,
 	}
 	for k, v := range event.Annotations {
 		if strings.HasPrefix(k, AnnotationPrefix) {

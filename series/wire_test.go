@@ -85,6 +85,7 @@ func TestPatch(t *testing.T) {
 			`{"metadata":{"resourceVersion":"7"},` + counted},
 		{"state known", func(s *Series) { plain(s); s.Heartbeat = time.Hour }, Series{State: Ongoing, Heartbeat: time.Minute},
 			`{"metadata":{"annotations":{"eventseries.dev/heartbeat":"1h"}},` + counted},
+		{"managed", plain, Series{State: Ongoing, Managed: true}, `{"metadata":{"managedFields":[{}]},` + counted},
 		{"heartbeat known", func(s *Series) { plain(s); s.State, s.Heartbeat = Finished, time.Hour }, Series{State: Ongoing, Heartbeat: time.Hour},
 			`{"metadata":{"labels":{"eventseries.dev/state":"Finished"}},` + counted},
 	} {
@@ -115,7 +116,7 @@ func equalSeries(a, b *Series) bool {
 	}
 	return a.Key == b.Key && a.State == b.State && a.Namespace == b.Namespace && a.Name == b.Name &&
 		a.Note == b.Note && lastNote(a) == lastNote(b) && maps.Equal(a.Annotations, b.Annotations) &&
-		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat
+		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat && a.Managed == b.Managed
 }
 
 func TestFromEvent(t *testing.T) {

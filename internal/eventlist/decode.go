@@ -33,6 +33,7 @@ var layouts = map[schema.GroupVersion]*layout{
 // Fields of messages within Events.
 const (
 	metaName, metaNamespace, metaVersion, metaLabels, metaAnnotations   = 1, 3, 6, 11, 12
+	metaManagedFields                                                   = 17
 	refKind, refNamespace, refName, refUID, refAPIVersion, refFieldPath = 1, 2, 3, 4, 5, 7
 	seriesCount, seriesLast                                             = 1, 2
 	entryKey, entryValue                                                = 1, 2
@@ -113,10 +114,15 @@ func (d *decoder) metadata(data []byte) error {
 			return f.message(func(data []byte) error {
 				return d.entry(data, &m.Annotations, func([]byte) bool { return true })
 			})
+		case metaManagedFields:
+			m.ManagedFields = someManagedFields
 		}
 		return nil
 	})
 }
+
+// someManagedFields stands for any. What they say is of no interest.
+var someManagedFields = make([]metav1.ManagedFieldsEntry, 1)
 
 // entry adds an entry to a map, if its key is wanted.
 func (d *decoder) entry(data []byte, to *map[string]string, wanted func(key []byte) bool) error {

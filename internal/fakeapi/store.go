@@ -71,8 +71,10 @@ func (s *Server) replace(verb string, old *stored, event *eventsv1.Event) (*even
 	return event, nil
 }
 
-// inherit fills in the system metadata of an Event that replaces old.
+// inherit fills in the system metadata of an Event that replaces old. The server tracks
+// no fields, as if somebody had cleared them.
 func inherit(event, old *eventsv1.Event) {
+	event.ManagedFields = nil
 	event.UID = cmp.Or(event.UID, old.UID)
 	if event.CreationTimestamp.IsZero() {
 		event.CreationTimestamp = old.CreationTimestamp

@@ -302,7 +302,7 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 
 	e.setInstance(found.Instance)
 	e.rename(found.Name)
-	e.becomeLive(versionNumber(found.Version))
+	e.becomeLive(versionNumber(found.Version), found.Managed)
 	st := &e.status
 	if e.hasUniqueName() {
 		e.extra.renames = max(e.extra.renames, 1)
@@ -361,7 +361,7 @@ func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]
 	revision, count := e.spec.revision, e.spec.count
 	s.mu.Unlock()
 	planned := st.state == series.Ongoing
-	e.becomeLive(versionNumber(found.Version))
+	e.becomeLive(versionNumber(found.Version), found.Managed)
 	st.count, st.state = found.Count, found.State
 	st.last = max(st.last, found.Last.UnixMicro())
 	st.revision, st.flush, st.promised = 0, true, found.Heartbeat == t.opts.promise()

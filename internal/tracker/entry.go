@@ -39,6 +39,8 @@ type Entry struct {
 	class evictionClass // the list that it is in
 	phase phase
 	life  life
+
+	managed bool // the Event has metadata.managedFields
 }
 
 // spec is what the Event of a series should say. The lock of the shard guards it.

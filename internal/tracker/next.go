@@ -51,6 +51,7 @@ type Write struct {
 	// What the Event with Version of Series says.
 	state     series.State
 	heartbeat time.Duration
+	managed   bool
 
 	// Whether that Event may have another latest note, or lack annotations.
 	renoted, reannotated bool
@@ -76,7 +77,7 @@ func (w *Write) Patch() ([]byte, error) {
 	if s.Version != "" && !w.reannotated {
 		s.Annotations = nil
 	}
-	return s.PatchSince(&series.Series{State: w.state, Heartbeat: w.heartbeat})
+	return s.PatchSince(&series.Series{State: w.state, Heartbeat: w.heartbeat, Managed: w.managed})
 }
 
 // need returns the kind of the next write of e, or none. Tracker.mu is held.
@@ -360,7 +361,7 @@ func (t *Tracker) start(e *Entry, pass heartbeat.Pass, now time.Time, drops *[]D
 	default:
 		e.status.last = w.Series.Last.UnixMicro()
 		if !w.Creates() && e.status.version != 0 {
-			w.Series.Version, w.state = versionText(e.status.version), e.status.state
+			w.Series.Version, w.state, w.managed = versionText(e.status.version), e.status.state, e.managed
 			if e.status.promised {
 				w.heartbeat = t.opts.promise()
 			}

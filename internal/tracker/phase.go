@@ -41,9 +41,9 @@ func (e *Entry) becomeClaiming(name string) {
 	e.more().claim = claim{step: Look, name: name}
 }
 
-// becomeLive says that the Event has the given version.
-func (e *Entry) becomeLive(version uint64) {
-	e.phase = live
+// becomeLive says that the Event has the given version, and whether it has managedFields.
+func (e *Entry) becomeLive(version uint64, managed bool) {
+	e.phase, e.managed = live, managed
 	e.status.version = version
 	e.status.existed = true
 	if e.extra != nil {

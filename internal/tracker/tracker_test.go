@@ -100,10 +100,11 @@ func TestOptions(t *testing.T) {
 }
 
 // A patch says which note and annotations have changed since the latest one that the
-// server has accepted.
+// server has accepted, and clears the managedFields that the server adds to a create.
 func TestPatchesSayWhatHasChanged(t *testing.T) {
 	k, at := testKey("a"), start
 	tr := New(Options{}, at)
+	onServer := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
 	version := 0
 	say := func(kind Kind, outcome Outcome, want string, o Occurrence) {
 		t.Helper()
@@ -125,9 +126,12 @@ func TestPatchesSayWhatHasChanged(t *testing.T) {
 			text, err := json.Marshal(got.Metadata.Annotations)
 			require.NoError(t, err)
 			assert.JSONEq(t, want, strings.ReplaceAll(string(text), series.AnnotationPrefix, ""), "minute %v", at.Sub(start).Minutes())
+			assert.Equal(t, onServer.ManagedFields != nil, strings.Contains(string(patch), `"managedFields":[{}]`), "minute %v", at.Sub(start).Minutes())
+			onServer.ManagedFields = nil
 		}
 		version++
-		require.Empty(t, tr.Apply(w, Result{Outcome: outcome, Event: &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(version)}}}, at))
+		onServer.ResourceVersion = strconv.Itoa(version)
+		require.Empty(t, tr.Apply(w, Result{Outcome: outcome, Event: onServer.DeepCopy()}, at))
 	}
 	x := map[string]string{"x": "1"}
 	say(Create, Written, "", Occurrence{Note: "one", Annotations: x})

@@ -241,6 +241,7 @@ func TestLabelsSelectEvents(t *testing.T) {
 			event := eventAbout(t, clients, namespace, looping.UID)
 			assert.Equal(t, 3, occurrences(event))
 			assert.Equal(t, "20m", event.Annotations[series.AnnotationHeartbeat])
+			assert.Empty(t, event.ManagedFields, "the first patch clears them, and the server adds none later")
 			requireSelected("eventseries.dev/state=Ongoing", "looping")
 		})
 	}
