@@ -241,12 +241,15 @@ func (t *Tracker) planBeat(e *Entry) {
 // interval returns the time from a write of e to the next heartbeat.
 func (t *Tracker) interval(e *Entry) time.Duration { return t.opts.intervals().After(e.status.beats) }
 
-// jitter returns when a heartbeat of e is due that would be due at latest. The name
+// jitter returns when a heartbeat of e is due that would be due at latest. The key
 // and the wall clock determine the phase, so a restarted process keeps it: new
 // phases would double the heartbeats of the first interval. Tracker.mu is held.
 func (t *Tracker) jitter(e *Entry, latest time.Duration) time.Duration {
+	k := e.Key()
 	hash := fnv.New64a()
-	hash.Write([]byte(e.baseName()))
+	for _, s := range []string{k.Regarding.Name, string(k.Regarding.UID), k.Related.Name, string(k.Related.UID), k.Reason, k.Action, k.Note} {
+		hash.Write([]byte(s))
+	}
 	epoch := time.Duration(t.epoch.UnixNano())
 	return t.opts.intervals().Jitter(latest+epoch, hash.Sum64()) - epoch
 }
