@@ -26,6 +26,10 @@ func newLimiter(opts Options) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(opts.QPS), max(1, int(2*opts.QPS)))
 }
 
+// hurriedWorkers is how many requests can be in flight at the end of a shutdown. With a
+// response time of 100 ms, the default timeout suffices for 2,500 series, and not for 360.
+const hurriedWorkers = 32
+
 // dispatcher makes the requests that the tracker wants, from its start to its stop:
 // when the tracker has a write, the rate limiter permits it, and fewer than
 // Options.Workers requests are in flight. Each request in flight has a goroutine. If
@@ -41,16 +45,18 @@ type dispatcher struct {
 	// are not made yet.
 	lists   chan *listRequest
 	listing atomic.Int32
-	// hurry is set when little time is left: the rate limiter is ignored.
+	// hurry is set when little time is left: the rate limiter is ignored, and each
+	// request that succeeds permits one more at a time.
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
 	// requests passes a request to an idle goroutine, whose stack has grown already.
 	requests chan call
 
-	// Invariant: busy + idle <= Options.Workers.
+	// Invariant: busy + idle <= workers.
 	mu        sync.Mutex
-	busy      int // requests in flight that count against Options.Workers
+	workers   int // Options.Workers, or up to hurriedWorkers in a shutdown
+	busy      int // requests in flight that count against workers
 	idle      int // goroutines that wait for a request
 	abandoned int // requests in flight that do not count, because they hang
 }
@@ -72,7 +78,7 @@ type listRequest struct {
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest), requests: make(chan call)}
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest), requests: make(chan call), workers: b.opts.Workers}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -237,7 +243,7 @@ func earlier(a, b time.Time) time.Time {
 func (d *dispatcher) hasRoom() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.busy < d.b.opts.Workers
+	return d.busy < d.workers
 }
 
 // enter makes a request in a goroutine.
@@ -298,7 +304,7 @@ func (d *dispatcher) leave(abandoned bool) (idle bool) {
 	} else {
 		d.busy--
 	}
-	if d.busy+d.idle >= d.b.opts.Workers {
+	if d.busy+d.idle >= d.workers {
 		return false
 	}
 	d.idle++
@@ -315,10 +321,23 @@ func (d *dispatcher) write(write *tracker.Write, w *watchdog) {
 	result.Event = event
 	b.counters.wrote(write, result.Outcome, answered.Sub(w.began))
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(write, result, answered) })
+	if result.Outcome == tracker.Written && d.hurry.Load() {
+		d.widen()
+	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.outages.noteWrite(b, write, result.Outcome, err)
 	}
 	b.drop(b.logger(), err, drops)
+}
+
+// widen permits one more request at a time, in a shutdown.
+func (d *dispatcher) widen() {
+	d.mu.Lock()
+	if d.workers < hurriedWorkers {
+		d.workers++
+	}
+	d.mu.Unlock()
+	d.poke()
 }
 
 // send makes the request of a write and returns the Event that the sink returns.

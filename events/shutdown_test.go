@@ -142,6 +142,21 @@ func TestShutdownIgnoresTheRateLimit(t *testing.T) {
 	}
 }
 
+// Four requests at a time would write 72 series in the nine seconds.
+func TestShutdownMakesMoreRequestsAtATime(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.slow(500 * time.Millisecond)
+		for i := range 450 {
+			w.emit(i)
+		}
+		start := time.Now()
+		w.broadcaster.Shutdown()
+		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
+		require.Empty(t, w.broadcaster.Stats().Dropped)
+		assert.Len(t, w.server.list(), 450)
+	})
+}
+
 func TestShutdownRetriesSoon(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.script(always(statusError(500, 0)))
