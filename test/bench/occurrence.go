@@ -61,18 +61,21 @@ type Scale struct {
 	Random     Costs `json:"random"`     // all series with large jumps
 }
 
+// Orders returns the costs in the different orders.
+func (s Scale) Orders() []Costs { return []Costs{s.Hot, s.RoundRobin, s.Random} }
+
 const (
 	hotSeries      = 100     // of Scale.Hot
 	jump           = 618_577 // in Scale.Random; a prime, so a walk visits all subjects
 	parallelSeries = 32      // of MeasureParallel, to average over their places in memory
 )
 
-// MeasureScale measures ours and the floor with the given number of running series.
-// The costs include access to as many objects.
+// MeasureScale measures ours, also with a slow clock, and the floor with the given number
+// of running series. The costs include access to as many objects.
 func MeasureScale(series, rounds int, long time.Duration) Scale {
 	subjects := references(series)
 	var few, inOrder, jumping []turn
-	for _, name := range []string{Ours, Floor} {
+	for _, name := range []string{Ours, OursSlow, Floor} {
 		d := newRecorder(name, series)
 		defer d.close()
 		d.begin(series, func(i int) *subject { return &subjects[i] })
