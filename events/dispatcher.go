@@ -149,8 +149,8 @@ func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 		switch {
 		case token == nil:
 			return earlier(advance, at)
-		case !d.start(list, now):
-			token.CancelAt(now)
+		case !d.start(list, at):
+			token.CancelAt(at)
 		}
 	}
 	d.poke()
@@ -163,14 +163,15 @@ func (d *dispatcher) advance(now time.Time) {
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(now) }))
 }
 
-// reserve takes a token of the rate limiter for a request that the tracker has from the
-// given time. The token is nil if the request cannot be made before at.
+// reserve takes a token of the rate limiter at the time at, for a request that the tracker
+// has from the given time. The token is nil if the request cannot be made before at.
 func (d *dispatcher) reserve(request, now time.Time) (token *rate.Reservation, at time.Time) {
 	if request.After(now) {
 		return nil, request
 	}
 	d.mu.Lock() // a reservation of another goroutine in between would keep the token
 	defer d.mu.Unlock()
+	now = d.b.clock.Now() // the limiter counts time twice that goes back
 	token = d.b.limiter.ReserveN(now, 1)
 	if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
 		token.CancelAt(now)
@@ -220,13 +221,16 @@ func (d *dispatcher) follow() *tracker.Write {
 	if request.IsZero() {
 		return nil
 	}
-	token, _ := d.reserve(request, now)
+	token, at := d.reserve(request, now)
 	if token == nil {
 		return nil
 	}
-	write := d.next(now)
-	if write == nil {
-		token.CancelAt(now)
+	write := d.next(at)
+	switch {
+	case write == nil:
+		token.CancelAt(at)
+	case d.hasRoom():
+		d.poke() // the response before can have opened a gate, or set a deadline that run does not know
 	}
 	return write
 }

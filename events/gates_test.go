@@ -118,6 +118,25 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 	}
 }
 
+// The response to the probe opens the gate, and its goroutine makes the next request. The
+// other workers must wake up as well.
+func TestAllWorkersWriteWhenAGateOpens(t *testing.T) {
+	for _, code := range []int32{403, 429, 500} {
+		runInBubble(t, fmt.Sprint(code), Options{}, func(t *testing.T, w *world) {
+			w.server.script(always(statusError(code, 0)))
+			for i := range 40 {
+				w.emit(i)
+			}
+			synctest.Wait()
+			answer, most := counting(nil)
+			w.server.script(answer)
+			w.flush(t)
+			assert.Len(t, w.server.list(), 40)
+			assert.Equal(t, defaultWorkers, most())
+		})
+	}
+}
+
 func TestRequestRate(t *testing.T) {
 	for _, tt := range []struct {
 		qps       float32

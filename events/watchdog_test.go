@@ -126,22 +126,35 @@ func TestEveryCallHangs(t *testing.T) {
 		assert.Len(t, w.server.log(), 2*defaultWorkers)
 		assert.Equal(t, atRest+2*defaultWorkers, goroutines(t))
 
-		var now, most atomic.Int32
-		w.server.script(func(context.Context, request) error {
-			n := now.Add(1)
-			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
-			}
-			time.Sleep(time.Second)
-			now.Add(-1)
-			return nil
-		})
+		answer, most := counting(nil)
+		w.server.script(answer)
 		release()
 		w.flush(t)
 		synctest.Wait()
 		assert.Len(t, w.server.list(), 200)
-		assert.EqualValues(t, defaultWorkers, most.Load())
+		assert.EqualValues(t, defaultWorkers, most())
 		assert.Equal(t, atRest+defaultWorkers, goroutines(t))
 	})
+}
+
+// counting takes a second and then answers each request with err. most returns how many
+// requests were in flight at the same time.
+func counting(err error) (answer func(context.Context, request) error, most func() int) {
+	var mu sync.Mutex
+	now, peak := 0, 0
+	add := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		now += n
+		peak = max(peak, now)
+	}
+	answer = func(context.Context, request) error {
+		add(1)
+		defer add(-1)
+		time.Sleep(time.Second)
+		return err
+	}
+	return answer, func() int { mu.Lock(); defer mu.Unlock(); return peak }
 }
 
 // goroutines counts those in the bubble of the caller.
