@@ -46,7 +46,7 @@ func moveTestdata(t *testing.T, target string, overlay map[string][]byte) *drive
 }
 
 // The input of each golden file is the file beside it. A second run, which type-checks the
-// golden files first, changes nothing.
+// golden files first, changes nothing, and its linter has the same findings.
 func TestGolden(t *testing.T) {
 	for _, target := range move.Targets {
 		t.Run(string(target), func(t *testing.T) {
@@ -63,8 +63,22 @@ func TestGolden(t *testing.T) {
 
 			again := moveTestdata(t, string(target), r.Changed)
 			assert.Empty(t, slices.Sorted(maps.Keys(again.Changed)), "a second run changes files")
+			assert.ElementsMatch(t, findings(again), findings(r))
 		})
 	}
+}
+
+// findings returns what the linter reports, and the broadcasters that nothing shuts down.
+func findings(r *driver.Result) (list []string) {
+	for _, d := range r.Lint {
+		list = append(list, d.Pos.Filename+": "+d.Text)
+	}
+	for _, i := range r.Plan.Items {
+		if i.Rule == "shutdown" && i.Text == move.NoShutdown {
+			list = append(list, r.Fset.Position(i.Pos).Filename+": "+i.Text)
+		}
+	}
+	return list
 }
 
 // Files keep their line ends, their byte order mark, and a form that is not that of gofmt.

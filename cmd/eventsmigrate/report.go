@@ -89,7 +89,7 @@ func collect(r *driver.Result, f flags) (lines []line) {
 		lines = append(lines, line{token.Position{Filename: name, Line: 1}, "types", move.Left, "no build of this run contains the file; move it by hand"})
 	}
 	for _, d := range r.Lint {
-		lines = append(lines, line{d.Pos, "lint", move.Decide, d.Text})
+		lines = append(lines, line{d.Pos, d.Rule, move.Decide, d.Text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
 		return cmp.Or(strings.Compare(a.pos.Filename, b.pos.Filename), a.pos.Line-b.pos.Line)

@@ -295,7 +295,7 @@ func (l *linter) broadcasters() {
 		if a := alias[o]; shut[o] || a != nil && shut[a] {
 			continue
 		}
-		l.Report(analysis.Diagnostic{Pos: m.pos, Category: "shutdown", Message: "nothing shuts down the broadcaster: Shutdown writes the last events"})
+		l.Report(analysis.Diagnostic{Pos: m.pos, Category: "shutdown", Message: move.NoShutdown})
 	}
 }
 

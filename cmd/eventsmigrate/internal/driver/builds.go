@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/build/constraint"
 	"go/parser"
 	"go/token"
@@ -106,11 +105,7 @@ func (l *loader) loadSyntax(b, first *build, dirs []string) error {
 				p.Syntax = append(p.Syntax, f)
 			}
 		}
-		p.TypesInfo = &types.Info{
-			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-			Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
-			Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
-		}
+		p.TypesInfo = newInfo()
 		known := map[string]bool{}
 		conf := &types.Config{
 			Importer: &importer{l, b, p, map[string]*types.Package{}}, FakeImportC: true, Sizes: first.roots[0].TypesSizes,

@@ -11,17 +11,15 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/go/types/objectpath"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
-// Diagnostic is a result of the linter.
+// Diagnostic is a result of the linter. Pos is in the file before the move.
 type Diagnostic struct {
 	Pos  token.Position
+	Rule string
 	Text string
-}
-
-// fixedByMove reports whether a diagnostic is about what the move changes anyway.
-func fixedByMove(d analysis.Diagnostic, covered map[token.Pos]bool) bool {
-	return covered[d.Pos] && (d.Category == "note" || d.Category == "shutdown")
 }
 
 // factKey identifies an object in all test variants of its package.
@@ -32,9 +30,10 @@ type factKey struct {
 }
 
 // lint runs an analyzer without requirements on the packages of a build, in the order of
-// their imports. Unlike the drivers of x/tools it needs no syntax of other packages: those
-// have no facts.
-func (l *loader) lint(a *analysis.Analyzer, b *build, covered map[token.Pos]bool) (list []Diagnostic, err error) {
+// their imports. It reads the files with the edits, so a run reports what another run would
+// report afterwards. Unlike the drivers of x/tools it needs no syntax of other packages:
+// those have no facts.
+func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Output) (list []Diagnostic, err error) {
 	facts := map[factKey]analysis.Fact{}
 	seen := map[string]bool{}
 	roots := map[*packages.Package]bool{}
@@ -52,10 +51,14 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, covered map[token.Pos]bool
 		pass := &analysis.Pass{
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
-				pos := l.fset.Position(d.Pos)
-				if id := pos.String() + d.Message; !seen[id] && !fixedByMove(d, covered) {
+				pos := l.fset.Position(l.origin(d.Pos, b.after[p] != nil, out))
+				rule := "lint"
+				if d.Category == "shutdown" {
+					rule = d.Category // the move reports it, too
+				}
+				if id := pos.String() + d.Message; !seen[id] {
 					seen[id] = true
-					list = append(list, Diagnostic{pos, d.Message})
+					list = append(list, Diagnostic{pos, rule, d.Message})
 				}
 			},
 			ImportObjectFact: func(o types.Object, f analysis.Fact) bool {
@@ -75,6 +78,9 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, covered map[token.Pos]bool
 				}
 			},
 		}
+		if r := b.after[p]; r != nil {
+			pass.Files, pass.Pkg, pass.TypesInfo = r.files, r.types, r.info
+		}
 		_, err = a.Run(pass)
 	})
 	slices.SortFunc(list, func(x, y Diagnostic) int {
@@ -84,4 +90,13 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, covered map[token.Pos]bool
 		return x.Pos.Offset - y.Pos.Offset
 	})
 	return list, err
+}
+
+// origin returns the position in the file before the move.
+func (l *loader) origin(pos token.Pos, moved bool, out map[string]*move.Output) token.Pos {
+	f := l.fset.File(pos)
+	if o := out[f.Name()]; moved && o != nil {
+		return o.Origin(f.Offset(pos))
+	}
+	return pos
 }

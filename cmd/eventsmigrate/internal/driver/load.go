@@ -42,6 +42,9 @@ type build struct {
 
 	outside bool // the packages are not among the patterns
 
+	// after are the packages that the last check found to change, with the edits.
+	after map[*packages.Package]*result
+
 	// baseline are the errors before the move, by package. The first build has none.
 	baseline map[string]map[string]bool
 }
@@ -225,6 +228,21 @@ func (i *importer) Import(path string) (*types.Package, error) {
 	return gcexportdata.Read(r, i.l.fset, i.l.universe, path)
 }
 
+// result is a package with the edits.
+type result struct {
+	types *types.Package
+	info  *types.Info
+	files []*ast.File
+}
+
+func newInfo() *types.Info {
+	return &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Implicits: map[ast.Node]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
+		Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
+	}
+}
+
 // failure is an error of the type-check.
 type failure struct {
 	pkg  string
@@ -237,6 +255,7 @@ type failure struct {
 // them. It returns the first error of each package.
 // checked are the new types of packages, which grow.
 func (l *loader) check(b *build, out map[string]*move.Output, checked map[string]*types.Package) (failures []failure) {
+	b.after = map[*packages.Package]*result{}
 	dirty := map[*packages.Package]bool{}
 	state := map[*packages.Package]int{}
 	roots := map[*packages.Package]bool{}
@@ -289,7 +308,7 @@ func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*mov
 	for _, f := range p.Syntax {
 		name := fset.File(f.FileStart).Name()
 		if o := out[name]; o != nil {
-			n, err := parser.ParseFile(fset, name, o.Raw, parser.SkipObjectResolution)
+			n, err := parser.ParseFile(fset, name, o.Raw, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return p.Types, &failure{p.PkgPath, name, -1, err.Error()}
 			}
@@ -318,6 +337,8 @@ func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*mov
 	if p.Types != nil && p.Types.GoVersion() != "" {
 		conf.GoVersion = p.Types.GoVersion()
 	}
-	t, _ := conf.Check(p.Types.Path(), fset, files, nil)
+	info := newInfo()
+	t, _ := conf.Check(p.Types.Path(), fset, files, info)
+	b.after[p] = &result{t, info, files}
 	return t, first
 }

@@ -95,7 +95,12 @@ func Run(cfg Config) (*Result, error) {
 			if err := l.manifests(first, plan.Needs, r); err != nil {
 				return nil, err
 			}
-			r.Lint, err = l.lint(analyzers.Lint, first, plan.Covered)
+			r.Lint, err = l.lint(analyzers.Lint, first, out)
+			r.Lint = slices.DeleteFunc(r.Lint, func(d Diagnostic) bool {
+				return slices.ContainsFunc(plan.Items, func(i move.Item) bool {
+					return i.Rule == d.Rule && i.Text == d.Text && l.fset.Position(i.Pos) == d.Pos
+				})
+			})
 			return r, err
 		}
 		if !block(blocked, failures, out, round) {

@@ -28,10 +28,11 @@ type Output struct {
 	spans []span
 }
 
-// span is the place of an edit in Raw.
+// span is the place of an edit in Raw, and in the file before.
 type span struct {
 	from, to int
 	set      node
+	pos, end token.Pos
 }
 
 // Outputs returns the changed files.
@@ -70,6 +71,21 @@ func (o *Output) SetsOnLine(offset int) (sets []token.Pos) {
 		}
 	}
 	return sets
+}
+
+// Origin returns the position in the file before that became an offset in Raw. For new
+// text, it is the begin of what the text replaces.
+func (o *Output) Origin(offset int) token.Pos {
+	base := token.Pos(o.File.offset)
+	for _, s := range slices.Backward(o.spans) {
+		switch {
+		case offset >= s.to:
+			return s.end + token.Pos(offset-s.to)
+		case offset >= s.from:
+			return s.pos
+		}
+	}
+	return base + token.Pos(offset)
 }
 
 // TextEdits returns the changes of all files as edits of an analyzer.
@@ -151,7 +167,7 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 			return &Output{File: f, Err: fmt.Errorf("overlapping edits at %s", p.Fset.Position(e.pos)), sets: sets}
 		}
 		b.Write(f.Src[last:from])
-		spans = append(spans, span{b.Len(), b.Len() + len(e.text), e.set})
+		spans = append(spans, span{b.Len(), b.Len() + len(e.text), e.set, e.pos, e.end})
 		b.WriteString(e.text)
 		last = to
 	}

@@ -53,8 +53,6 @@ type Plan struct {
 	Items []Item
 	Calls struct{ Moved, Left int }
 	Needs rbac.Needs
-	// Covered are the calls that the plan handles: the linter does not report them.
-	Covered map[token.Pos]bool
 	// Seen are the packages whose files other than tests change, or contain a type that
 	// does: their importers may have to change, too.
 	Seen map[string]bool
@@ -96,7 +94,7 @@ func qualify(path string) string { return "\x01" + path + "\x02" }
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
-		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}, Covered: map[token.Pos]bool{}},
+		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
 		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
 		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
@@ -660,9 +658,6 @@ func (pl *planner) call(c *call) {
 		return
 	}
 	pl.plan.Calls.Moved++
-	for _, a := range c.expr.Args {
-		pl.plan.Covered[a.Pos()] = true
-	}
 	if c.sel == nil || len(c.expr.Args) == 1 { // f(g())
 		if c.sel == nil {
 			return

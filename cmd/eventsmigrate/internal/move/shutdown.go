@@ -7,6 +7,10 @@ import (
 	"slices"
 )
 
+// NoShutdown is the finding about a broadcaster without Shutdown, in the report and in the
+// linter.
+const NoShutdown = "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended"
+
 // shutdowns adds the deferred call of Shutdown that most programs lack, and reports where
 // nobody can tell how long the owner lives.
 func (pl *planner) shutdowns() {
@@ -23,7 +27,6 @@ func (pl *planner) shutdowns() {
 	}
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		n := pl.find(c.node)
-		pl.plan.Covered[c.call.Pos()] = true
 		if c.kind != broadcaster || shut[n] || c.file.Skip != "" || c.file.Outside {
 			continue
 		}
@@ -31,7 +34,7 @@ func (pl *planner) shutdowns() {
 		if pl.deferAtConstructor(c, n) || pl.deferAtStart(n) {
 			continue
 		}
-		pl.note(c.call.Pos(), "shutdown", Decide, "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended")
+		pl.note(c.call.Pos(), "shutdown", Decide, NoShutdown)
 	}
 }
 

@@ -80,6 +80,11 @@ func (c *controller) computed(service *corev1.Service) {
 	c.Eventf(endpoints, "Warning", "FailedCreate", "another kind %s", service.Name)
 }
 
+// The API server accepts the related object, but the Event is in the namespace default.
+func clusterScoped(recorder record.EventRecorder, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
+	recorder.Eventf(volume, "Warning", "Updated", "claim %s", claim.Name)
+}
+
 func update(recorder record.EventRecorder, oldPod, newPod *corev1.Pod, owner runtime.Object) {
 	recorder.Eventf(newPod, "Normal", "Updated", "was %s", oldPod.Name)
 	recorder.Eventf(owner, "Normal", "Updated", "pod %s", newPod.Name)
