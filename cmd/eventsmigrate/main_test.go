@@ -7,10 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"go/format"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +23,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/go/analysis/analysistest"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
 	_ "github.com/eventseries/eventseries/cmd/eventsmigrate/golangci" // registers the plugin
@@ -79,6 +82,70 @@ func findings(r *driver.Result) (list []string) {
 		}
 	}
 	return list
+}
+
+// A program gets permissions for the group that it writes to after the move.
+func TestPermissions(t *testing.T) {
+	const core, group = `groups="",resources=events,verbs=create;update;patch`, `groups=events.k8s.io,resources=events,verbs=create;patch`
+	fset := token.NewFileSet()
+	list, err := packages.Load(&packages.Config{
+		Mode: packages.LoadSyntax, Dir: "testdata", Fset: fset, Tests: true,
+	}, "./permissions/...")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		program string
+		target  move.Target
+		want    string // the new marker, "" if it stays
+	}{
+		{"core", move.EventSeries, core},
+		{"core", move.ClientGo, core},
+		{"core", move.Record, core},
+		{"library", move.EventSeries, group},
+		{"library", move.ControllerRuntime, group},
+		{"library", move.Record, core},
+		{"tests", move.EventSeries, ""},
+		{"coresink", move.EventSeries, core},
+		{"moved", move.EventSeries, group},
+		{"moved", move.Record, ""},
+	} {
+		p := move.NewProgram(fset)
+		for _, l := range list {
+			if path.Base(l.PkgPath) != c.program {
+				continue
+			}
+			pkg := &move.Package{Path: l.PkgPath, Types: l.Types, Info: l.TypesInfo, Files: l.Syntax}
+			for _, f := range l.Syntax {
+				src, err := os.ReadFile(fset.File(f.FileStart).Name())
+				require.NoError(t, err)
+				p.AddFile(pkg, f, src)
+			}
+			p.Collect(pkg)
+		}
+		got := ""
+		for _, i := range p.Plan(move.Options{Target: c.target}, nil).Items {
+			if i.Rule == "RBAC" {
+				got = i.Text
+			}
+		}
+		assert.Equal(t, c.want, got, "%s to %s", c.program, c.target)
+	}
+}
+
+// A broadcaster of compat/record writes to the core group, so its program gets no rule for
+// the other one, in a second run either.
+func TestCorePermissions(t *testing.T) {
+	dir, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	overlay := map[string][]byte{}
+	for range 2 {
+		r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./permissions/core"}, Overlay: overlay, Options: move.Options{Target: move.EventSeries}})
+		require.NoError(t, err)
+		assert.Empty(t, r.Manifests)
+		if len(overlay) > 0 {
+			assert.Empty(t, slices.Sorted(maps.Keys(r.Changed)), "a second run")
+		}
+		maps.Copy(overlay, r.Changed)
+	}
 }
 
 // Files keep their line ends, their byte order mark, and a form that is not that of gofmt.

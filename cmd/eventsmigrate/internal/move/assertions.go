@@ -27,7 +27,7 @@ func (pl *planner) assertions() {
 		add(o.expr.Pos(), o.kind, o.file)
 	}
 	for _, f := range pl.Files {
-		if !slices.Contains(packages, f.Pkg) || !strings.HasSuffix(f.Name, "_test.go") || f.Skip != "" {
+		if !slices.Contains(packages, f.Pkg) || !f.isTest() || f.Skip != "" {
 			continue
 		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {

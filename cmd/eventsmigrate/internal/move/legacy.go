@@ -11,6 +11,7 @@ const (
 	clientPath  = "k8s.io/client-go/tools/events"
 	eventsPath  = "github.com/eventseries/eventseries/events"
 	compatPath  = "github.com/eventseries/eventseries/compat"
+	managerPath = "github.com/eventseries/eventseries/controllerruntime"
 	dropInPath  = "github.com/eventseries/eventseries/compat/record"
 	klogPath    = "k8s.io/klog/v2"
 	runtimePath = "k8s.io/apimachinery/pkg/runtime"

@@ -4,39 +4,66 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 )
 
+// sources are the recorders that a program has before the move, apart from legacy ones. It
+// ignores those of tests.
+type sources struct {
+	group bool // of events.k8s.io: broadcasters, and managers of controller-runtime
+	core  bool // of events.k8s.io, on a broadcaster that writes to the core group
+	types bool // the program names their types
+}
+
 // needs tells in which groups the program writes events after the move.
 func (pl *planner) needs() rbac.Needs {
-	if pl.Target == Record {
-		return rbac.Needs{Core: true}
+	s := pl.sources
+	n := rbac.Needs{Core: s.core}
+	if pl.Target != Record {
+		// Without a broadcaster, the caller of the program has it.
+		n.New = s.group || s.types && !s.core
 	}
-	n := rbac.Needs{Core: pl.leaderElection, New: pl.newRecorders}
-	for _, o := range pl.occurrences {
-		if _, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); o.file.Outside {
-			continue
-		} else if ok {
-			n.New = true
+	sourced := map[node]bool{}
+	add := func(n2 node, f *File) {
+		if f.Outside || f.isTest() {
+			return
+		}
+		if set, ok := pl.moves(ref{nodes: []node{n2}}); pl.Target != Record && ok {
+			n.New, sourced[set] = true, true
 		} else {
 			n.Core = true
+		}
+	}
+	for _, c := range pl.constructors {
+		if c.kind == broadcaster {
+			add(c.node, c.file)
 		}
 	}
 	for _, l := range pl.lookups {
-		if _, ok := pl.moves(ref{nodes: []node{l.node}}); ok {
-			n.New = true
-		} else {
-			n.Core = true
-		}
+		add(l.node, l.file)
 	}
 	for _, u := range pl.uses {
-		if _, ok := pl.moves(ref{nodes: []node{u.node}}); ok && u.method == "NewRecorder" {
-			n.New = true
+		set, ok := pl.moves(ref{nodes: []node{u.node}})
+		if u.method != "NewRecorder" || !ok || u.file.isTest() {
+			continue
+		}
+		if b, ok := pl.moves(u.recv); ok {
+			add(b, u.file)
+		}
+		sourced[set] = true // else a broadcaster of compat/record has it
+	}
+	for _, o := range pl.occurrences {
+		if set, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); o.kind != fake && (!ok || !sourced[set]) {
+			add(o.expr.Pos(), o.file)
 		}
 	}
+	n.Core = n.Core || n.New && pl.leaderElection
 	return n
 }
 
@@ -45,7 +72,7 @@ func (pl *planner) markers() {
 	needs := pl.needs()
 	pl.plan.Needs = needs
 	for _, f := range pl.Files {
-		if f.Skip != "" || f.Outside || strings.HasSuffix(f.Name, "_test.go") {
+		if f.Skip != "" || f.Outside || f.isTest() {
 			continue
 		}
 		var comments []*ast.Comment
@@ -77,8 +104,6 @@ func (c *collector) observe(f *ast.File) {
 		switch strings.Trim(s.Path.Value, `"`) {
 		case "k8s.io/client-go/tools/leaderelection", "k8s.io/client-go/tools/leaderelection/resourcelock":
 			c.leaderElection = true
-		case clientPath, eventsPath:
-			c.newRecorders = true
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -91,13 +116,17 @@ func (c *collector) observe(f *ast.File) {
 			if v := c.info.Types[n.Value].Value; v == nil || v.Kind() != constant.Bool || constant.BoolVal(v) {
 				c.leaderElection = true
 			}
+		case *ast.Ident:
+			if t, ok := c.info.Uses[n].(*types.TypeName); ok && !c.file.isTest() && isNewRecorder(t) {
+				c.sources.types = true
+			}
 		case *ast.CallExpr:
+			if fn, ok := typeutil.Callee(c.info, n).(*types.Func); ok && !c.file.isTest() {
+				c.source(n, fn)
+			}
 			sel, ok := n.Fun.(*ast.SelectorExpr)
 			if !ok {
 				return true
-			}
-			if sel.Sel.Name == "GetEventRecorder" {
-				c.newRecorders = true
 			}
 			if slices.Contains([]string{"On", "AssertCalled", "AssertNotCalled", "AssertNumberOfCalls", "MethodCalled"}, sel.Sel.Name) {
 				for _, a := range n.Args {
@@ -109,6 +138,49 @@ func (c *collector) observe(f *ast.File) {
 		}
 		return true
 	})
+}
+
+// isNewRecorder reports whether a type emits events to events.k8s.io.
+func isNewRecorder(t *types.TypeName) bool {
+	if t.Pkg() == nil || t.Pkg().Path() != clientPath && t.Pkg().Path() != eventsPath {
+		return false
+	}
+	return t.Name() != "FakeRecorder" && (strings.HasSuffix(t.Name(), "Recorder") || strings.HasSuffix(t.Name(), "RecorderLogger") || strings.Contains(t.Name(), "Broadcaster"))
+}
+
+// source records a call that returns a recorder or a broadcaster, apart from legacy ones.
+func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
+	path := ""
+	if fn.Pkg() != nil {
+		path = fn.Pkg().Path()
+	}
+	sig := fn.Signature()
+	switch {
+	case fn.Name() == "GetEventRecorder" && sig.Results().Len() == 1 && !mentions(sig.Results().At(0).Type()):
+		c.sources.group = true
+	case fn.Name() == "Events" && isDropIn(c.info, n):
+		c.sources.core = true
+	case path == managerPath && sig.Recv() == nil && len(n.Args) > 0 && c.info.Types[n.Args[len(n.Args)-1]].IsNil():
+		c.sources.group = true // a broadcaster of its own
+	case sig.Recv() != nil || path != clientPath && path != eventsPath && path != compatPath:
+	case strings.HasPrefix(fn.Name(), "NewBroadcasterFor"): // another broadcaster
+	case strings.HasPrefix(fn.Name(), "NewBroadcaster"), strings.HasPrefix(fn.Name(), "NewEventBroadcaster"):
+		if t := named(c.info.TypeOf(n.Args[0])); t != nil && t.Name() == "CoreSink" && t.Pkg() != nil && t.Pkg().Path() == compatPath {
+			c.sources.core = true
+		} else {
+			c.sources.group = true
+		}
+	}
+}
+
+// isDropIn reports whether a call is of a method of the broadcaster of compat/record.
+func isDropIn(info *types.Info, n *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	t := named(info.TypeOf(sel.X))
+	return t != nil && t.Name() == "Broadcaster" && t.Pkg() != nil && t.Pkg().Path() == dropInPath
 }
 
 // BlockExported leaves the sets that other packages can see.

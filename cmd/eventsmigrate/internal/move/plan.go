@@ -148,7 +148,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 func (pl *planner) see() {
 	pl.plan.Seen = map[string]bool{}
 	add := func(f *File) {
-		if f != nil && !strings.HasSuffix(f.Name, "_test.go") {
+		if f != nil && !f.isTest() {
 			pl.plan.Seen[f.Pkg.Path] = true
 		}
 	}
@@ -1048,7 +1048,7 @@ func word(reason string) string {
 func (pl *planner) placeConstants() {
 	rank := func(f *File) int {
 		switch {
-		case strings.HasSuffix(f.Name, "_test.go"):
+		case f.isTest():
 			return 2
 		case f.constrained():
 			return 1

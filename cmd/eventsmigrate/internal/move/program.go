@@ -186,7 +186,8 @@ type Program struct {
 	expectations []token.Pos // of methods of mocks
 	reasons      map[string]bool
 
-	leaderElection, newRecorders bool // the program has them
+	leaderElection bool // the program has it
+	sources        sources
 
 	// Annotated reports whether the recorders of the target can emit annotations.
 	Annotated bool
@@ -283,6 +284,8 @@ func (p *Program) link(a, b ref, pos token.Pos) {
 
 // text returns the source of a node.
 func (f *File) text(n ast.Node) string { return string(f.Src[f.at(n.Pos()):f.at(n.End())]) }
+
+func (f *File) isTest() bool { return strings.HasSuffix(f.Name, "_test.go") }
 
 // at returns an offset in Src.
 func (f *File) at(pos token.Pos) int { return int(pos) - f.offset }

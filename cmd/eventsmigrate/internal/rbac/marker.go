@@ -12,9 +12,9 @@ import (
 // Group is the API group of the new recorder.
 const Group = "events.k8s.io"
 
-// Needs are the groups in which a program writes events.
+// Needs are the groups in which a program writes events. The zero value changes nothing.
 type Needs struct {
-	Core bool // leader election, or recorders that stay
+	Core bool // leader election, or recorders and broadcasters that stay
 	New  bool
 }
 
@@ -162,6 +162,9 @@ func complete(verbs []string) []string {
 // Markers returns the comments that replace those of a file, by index. Each comment is a
 // line.
 func Markers(comments []string, needs Needs) map[int][]string {
+	if needs == (Needs{}) {
+		return nil
+	}
 	rules := map[int]rule{}
 	granted := map[string]bool{} // by scope
 	for i, text := range comments {
@@ -193,7 +196,7 @@ func (r rule) move(needs Needs, granted map[string]bool) (lines []string) {
 	groups, resources, verbs := r.list("groups"), r.list("resources"), r.list("verbs")
 	scope := r.scope()
 	if has(groups, Group, "*") {
-		if has(resources, "*") || slices.Equal(complete(verbs), verbs) {
+		if has(resources, "*") || slices.Equal(complete(verbs), verbs) || !needs.New && !slices.ContainsFunc(groups, isCore) {
 			return []string{r.String()}
 		}
 		return []string{r.with("verbs", complete(verbs)).String()}

@@ -191,6 +191,12 @@ spec:
 		again, _ := YAML(got, Needs{New: true})
 		assert.Equal(t, want, string(again), "%s: a second run", name)
 	}
+	// Without events in the new group, rules only get the verb that counts need.
+	update := "rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create, update]\n"
+	for needs, want := range map[Needs]string{{}: update, {Core: true}: strings.Replace(update, "update]", "update, patch]", 1)} {
+		got, _ := YAML([]byte(update), needs)
+		assert.Equal(t, want, string(got), "%+v", needs)
+	}
 	src := "rules:\n{{- if .Values.rbac }}\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create]\n{{- end }}\n"
 	got, findings := YAML([]byte(src), Needs{New: true})
 	assert.Equal(t, src, string(got))

@@ -19,19 +19,17 @@ type Finding struct {
 	Changed bool
 }
 
-// YAML returns a file with the rules for the new group, and what it found. It does not
-// change templates, which it reports.
+// YAML returns a file with the permissions that a program needs, and what it found: rules
+// for the new group, and the verb patch in rules for events. It does not change templates,
+// which it reports.
 func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
-	if !mentionsEvents(src) {
+	if !mentionsEvents(src) || needs == (Needs{}) {
 		return src, nil
 	}
 	if bytes.Contains(src, []byte("{{")) {
 		return src, template(src, needs)
 	}
-	if !needs.New {
-		return src, nil
-	}
-	e := &editor{lines: bytes.SplitAfter(src, []byte("\n"))}
+	e := &editor{needs: needs, lines: bytes.SplitAfter(src, []byte("\n"))}
 	d := yaml.NewDecoder(bytes.NewReader(src))
 	for {
 		var doc yaml.Node
@@ -68,9 +66,13 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 	}
 	slices.Reverse(findings)
 	out = bytes.Join(lines, nil)
-	if len(findings) > 0 && !settled(out) {
+	if len(findings) > 0 && !settled(out, needs) {
+		what := byHand
+		if !needs.New {
+			what = "add patch to the rule for events"
+		}
 		for i := range findings {
-			findings[i] = Finding{Line: findings[i].Line, Text: "the form of the file is unusual: " + byHand}
+			findings[i] = Finding{Line: findings[i].Line, Text: "the form of the file is unusual: " + what}
 		}
 		out = src
 	}
@@ -82,8 +84,8 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 const byHand = "add a rule for events in the group " + Group + " with create and patch"
 
 // settled reports whether a result is valid, and another run would not change it.
-func settled(src []byte) bool {
-	e := &editor{lines: bytes.SplitAfter(src, []byte("\n"))}
+func settled(src []byte, needs Needs) bool {
+	e := &editor{needs: needs, lines: bytes.SplitAfter(src, []byte("\n"))}
 	d := yaml.NewDecoder(bytes.NewReader(src))
 	for {
 		var doc yaml.Node
@@ -182,6 +184,7 @@ func isRule(n *yaml.Node) bool {
 
 // editor collects what to insert in a file.
 type editor struct {
+	needs   Needs
 	lines   [][]byte
 	inserts []insert
 	reports []Finding
@@ -203,7 +206,7 @@ func (e *editor) visit(key string, n *yaml.Node) {
 			e.visit("", c)
 		}
 	case yaml.MappingNode:
-		if isRule(n) && isCoreRule(n) {
+		if e.needs.New && isRule(n) && isCoreRule(n) {
 			e.report(n, "the rule is not in a list of rules")
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -241,14 +244,14 @@ func (e *editor) rules(list *yaml.Node) {
 		full := slices.Equal(complete(verbs), verbs)
 		single := len(resources) == 1 && resources[0] == "events"
 		granted = granted || newGroup && (full || single)
-		if single && !full && (newGroup || slices.ContainsFunc(groups, isCore)) {
+		if single && !full && (newGroup && e.needs.New || slices.ContainsFunc(groups, isCore)) {
 			e.addVerbs(get(r, "verbs"), complete(verbs)[len(verbs):])
 		}
 		if core == nil && isCoreRule(r) {
 			core = item
 		}
 	}
-	if core == nil || granted {
+	if core == nil || granted || !e.needs.New {
 		return
 	}
 	if core.Kind == yaml.AliasNode {
