@@ -245,7 +245,8 @@ func (n *names) resolve() (edits []edit) {
 			needed[p] = append(needed[p], e.pos)
 		}
 	}
-	var removed []*ast.ImportSpec
+	var removed, relocated []*ast.ImportSpec
+	var added []string
 	byPath := map[string][]*ast.ImportSpec{}
 	for _, s := range n.f.AST.Imports {
 		p, _ := strconv.Unquote(s.Path.Value)
@@ -256,8 +257,13 @@ func (n *names) resolve() (edits []edit) {
 			removed = append(removed, s)
 			continue
 		case p == recordPath && n.switched && left > 0:
-			if len(byPath[dropInPath]) == 0 && !n.imports(dropInPath) {
-				edits = append(edits, edit{pos: s.Path.Pos(), end: s.Path.End(), text: strconv.Quote(dropInPath)})
+			if len(byPath[dropInPath]) == 0 && !n.f.imports(dropInPath) {
+				if n.canReplace(s) {
+					edits = append(edits, edit{pos: s.Path.Pos(), end: s.Path.End(), text: strconv.Quote(dropInPath)})
+				} else {
+					relocated = append(relocated, s)
+					added = append(added, strings.TrimSpace(n.f.text(s)[:s.Path.Pos()-s.Pos()]+" "+strconv.Quote(dropInPath)))
+				}
 				byPath[dropInPath] = append(byPath[dropInPath], s)
 				continue
 			}
@@ -269,7 +275,6 @@ func (n *names) resolve() (edits []edit) {
 		paths = append(paths, p)
 	}
 	slices.Sort(paths)
-	var added []string
 	for _, p := range paths {
 		if name, ok := n.existing(p, byPath[p], needed[p]); ok {
 			n.chosen[p] = name
@@ -297,7 +302,7 @@ func (n *names) resolve() (edits []edit) {
 			spec = name + " " + spec
 		}
 		// Replace the import of the legacy package in its place.
-		if i := slices.IndexFunc(removed, isRecordImport); i >= 0 && !isStandard(p) {
+		if i := slices.IndexFunc(removed, isRecordImport); i >= 0 && !isStandard(p) && n.canReplace(removed[i]) {
 			s := removed[i]
 			from := s.Path.Pos()
 			if s.Name != nil {
@@ -309,6 +314,7 @@ func (n *names) resolve() (edits []edit) {
 		}
 		added = append(added, spec)
 	}
+	removed = append(removed, relocated...)
 	for _, s := range removed {
 		edits = append(edits, n.remove(s, removed)...)
 	}
@@ -332,8 +338,8 @@ func isRecordImport(s *ast.ImportSpec) bool {
 	return isLegacyPath(p)
 }
 
-func (n *names) imports(p string) bool {
-	return slices.ContainsFunc(n.f.AST.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(p) })
+func (f *File) imports(p string) bool {
+	return slices.ContainsFunc(f.AST.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(p) })
 }
 
 // pkgName returns the object of an import.
@@ -589,7 +595,11 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 			edits = append(edits, edit{pos: block.Rparen, end: block.Rparen, text: "\n\t" + spec + "\n"})
 		default:
 			if d := firstImport(n.f, removed); d != nil {
-				edits = append(edits, edit{pos: d.Pos(), end: d.Pos(), text: "import " + spec + "\n"})
+				at := d.Pos()
+				if d.Doc != nil {
+					at = d.Doc.Pos()
+				}
+				edits = append(edits, edit{pos: at, end: at, text: "import " + spec + "\n"})
 			} else {
 				edits = append(edits, edit{pos: afterImports(n.f), end: afterImports(n.f), text: "\n\nimport " + spec})
 			}
@@ -609,6 +619,13 @@ func (n *names) described(d *ast.GenDecl, s *ast.ImportSpec) bool {
 		}
 	}
 	return d.Specs[i].(*ast.ImportSpec).Doc != nil
+}
+
+// canReplace reports whether another import can take the place of one: formatting sorts
+// it, perhaps between a comment and the import that the comment describes.
+func (n *names) canReplace(s *ast.ImportSpec) bool {
+	d := n.decl(s)
+	return d == nil || s.Doc != nil || !n.described(d, s)
 }
 
 func firstImport(f *File, removed []*ast.ImportSpec) *ast.GenDecl {

@@ -128,6 +128,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl.methodDecls()
 	pl.mocks()
 	pl.assertions()
+	pl.reads()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
 		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
