@@ -371,6 +371,33 @@ func TestFix(t *testing.T) {
 	assert.Empty(t, out)
 }
 
+// Packages that get a type that moves through another package compile after the move.
+func TestFixIndirect(t *testing.T) {
+	name, err := command()
+	require.NoError(t, err)
+	const imports = "package indirect\n\nimport (\n\t\"k8s.io/client-go/tools/record\"\n\n\t\"example.com/testdata/eventseries-outside/between\"\n)\n\n"
+	for _, c := range []struct{ target, extra, want string }{
+		{"eventseries", "", "3 of 3 calls"},
+		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "3 of 3 calls"},
+		// The plan does not understand this, but the type-check does.
+		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert"},
+		{"client-go", "", "3 of 3 calls"},
+	} {
+		dir := copyModule(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther")
+		if c.extra != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
+		}
+		out, code := start(t, dir, name, "-fix", "-to="+c.target, "./eventseries/...")
+		assert.Equal(t, exitOK, code, out)
+		assert.Contains(t, out, c.want)
+		out, code = start(t, dir, "go", "vet", "./...")
+		assert.Zero(t, code, out)
+		out, code = start(t, dir, name, "-diff", "-to="+c.target, "./eventseries/...")
+		assert.Zero(t, code, out)
+		assert.Empty(t, out)
+	}
+}
+
 // Packages that are not among the patterns compile after the move, and their tests pass.
 func TestFixOutside(t *testing.T) {
 	name, err := command()

@@ -88,7 +88,7 @@ func collect(r *driver.Result, f flags) (lines []line) {
 	for _, name := range r.Missed {
 		lines = append(lines, line{token.Position{Filename: name, Line: 1}, "types", move.Left, "no build of this run contains the file; move it by hand"})
 	}
-	for _, d := range r.Lint {
+	for _, d := range append(r.Broken, r.Lint...) {
 		lines = append(lines, line{d.Pos, d.Rule, move.Decide, d.Text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {

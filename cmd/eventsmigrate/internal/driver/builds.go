@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -288,8 +289,9 @@ func (l *loader) inWorkspace() bool {
 }
 
 // outsiders returns a build with the packages of the modules that are not among the
-// patterns, but import one of those in seen: they must change with it.
-func (l *loader) outsiders(first *build, seen map[string]bool) (*build, error) {
+// patterns, but can use what moves: they must change with it. They import a package in
+// which something moves, or get its types from another package of the build.
+func (l *loader) outsiders(first *build, plan *move.Plan) (*build, error) {
 	inside := map[string]bool{}
 	var modules []string
 	for _, p := range first.roots {
@@ -299,7 +301,7 @@ func (l *loader) outsiders(first *build, seen map[string]bool) (*build, error) {
 		}
 	}
 	workspace := l.inWorkspace()
-	if len(seen) == 0 || len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) && !workspace {
+	if len(plan.Seen) == 0 || len(modules) == 0 || slices.Contains(l.cfg.Patterns, "./...") && l.atRoot(first) && !workspace {
 		return nil, nil
 	}
 	if workspace {
@@ -311,44 +313,60 @@ func (l *loader) outsiders(first *build, seen map[string]bool) (*build, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
 	}
-	var outside []string
 	known := map[string]*packages.Package{}
 	for _, p := range all {
 		if p.ID == p.PkgPath {
 			known[p.PkgPath] = p
 		}
 	}
+	var outside []string
+	loaded := map[string]bool{}
 	add := func(path string) {
 		path = strings.TrimSuffix(strings.TrimSuffix(path, ".test"), "_test")
-		if !inside[path] && !slices.Contains(outside, path) {
+		if !inside[path] && !loaded[path] {
+			loaded[path] = true
 			outside = append(outside, path)
 		}
 	}
-	for _, p := range all {
-		for imp := range p.Imports {
-			if seen[imp] && !inside[p.PkgPath] {
-				add(p.PkgPath)
-				break
+	seen := maps.Clone(plan.Seen)
+	for {
+		for _, p := range all {
+			for imp := range p.Imports {
+				if seen[imp] {
+					add(p.PkgPath)
+					break
+				}
 			}
 		}
-	}
-	// These packages can pass a recorder to others, of which the first build does not
-	// have the types.
-	for _, p := range all {
-		if !slices.Contains(outside, strings.TrimSuffix(p.PkgPath, "_test")) {
-			continue
-		}
-		for path := range p.Imports {
-			if q := known[path]; q != nil && first.byPath[path] == nil && importsRecorders(q) {
-				add(path)
+		// These packages can pass a recorder to others, of which the first build does not
+		// have the types.
+		for _, p := range all {
+			if !loaded[strings.TrimSuffix(p.PkgPath, "_test")] {
+				continue
+			}
+			for path := range p.Imports {
+				if q := known[path]; q != nil && first.byPath[path] == nil && importsRecorders(q) {
+					add(path)
+				}
 			}
 		}
+		if len(outside) == 0 {
+			return nil, nil
+		}
+		b := &build{tags: first.tags, byPath: first.byPath, baseline: map[string]map[string]bool{}, outside: true}
+		if err := l.loadSyntax(b, first, outside); err != nil {
+			return nil, err
+		}
+		n := len(seen)
+		for _, p := range b.roots {
+			if p.ID == p.PkgPath && !seen[p.PkgPath] && plan.Reaches(p.Types, func(path string) bool { return known[path] != nil }) {
+				seen[p.PkgPath] = true
+			}
+		}
+		if len(seen) == n {
+			return b, nil
+		}
 	}
-	if len(outside) == 0 {
-		return nil, nil
-	}
-	b := &build{tags: first.tags, byPath: first.byPath, baseline: map[string]map[string]bool{}, outside: true}
-	return b, l.loadSyntax(b, first, outside)
 }
 
 // importsRecorders reports whether a package imports one of recorders.

@@ -249,6 +249,11 @@ type failure struct {
 	file string
 	at   int // in the file with the edits, or -1
 	text string
+
+	// outside is the package of an error outside of the patterns on a line without edits.
+	// Its position in the file before is pos.
+	outside *packages.Package
+	pos     token.Pos
 }
 
 // check type-checks the packages of a build with changed files, and those that depend on
@@ -310,7 +315,7 @@ func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*mov
 		if o := out[name]; o != nil {
 			n, err := parser.ParseFile(fset, name, o.Raw, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
-				return p.Types, &failure{p.PkgPath, name, -1, err.Error()}
+				return p.Types, &failure{pkg: p.PkgPath, file: name, at: -1, text: err.Error()}
 			}
 			f = n
 		}
@@ -322,13 +327,18 @@ func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*mov
 		FakeImportC: true,
 		Error: func(err error) {
 			var e types.Error
-			if first == nil && errors.As(err, &e) && !b.baseline[p.ID][e.Msg] {
-				pos := fset.Position(e.Pos)
-				if b.outside && (out[pos.Filename] == nil || len(out[pos.Filename].SetsOnLine(pos.Offset)) == 0) {
-					return // packages between these and the patterns have the old types
-				}
-				first = &failure{p.PkgPath, pos.Filename, pos.Offset, e.Msg}
+			if !errors.As(err, &e) || b.baseline[p.ID][e.Msg] || first != nil && first.outside == nil {
+				return
 			}
+			pos := fset.Position(e.Pos)
+			f := &failure{pkg: p.PkgPath, file: pos.Filename, at: pos.Offset, text: e.Msg}
+			if o := out[pos.Filename]; b.outside && (o == nil || len(o.SetsOnLine(pos.Offset)) == 0) {
+				if first != nil {
+					return
+				}
+				f.outside, f.pos = p, l.origin(e.Pos, o != nil, out)
+			}
+			first = f
 		},
 	}
 	if p.Module != nil && p.Module.GoVersion != "" {

@@ -22,6 +22,10 @@ type Result struct {
 	Manifests []Finding
 	Lint      []Diagnostic
 	Missed    []string // files with legacy recorders that no build contains
+
+	// Broken are the first errors of packages outside of the patterns that do not compile
+	// after the move.
+	Broken []Diagnostic
 }
 
 // Finding is a place in a YAML file.
@@ -57,7 +61,7 @@ func Run(cfg Config) (*Result, error) {
 		l.add(p, b)
 	}
 	// Other packages can only hold back what would move without them.
-	outside, err := l.outsiders(first, p.Plan(cfg.Options, nil).Seen)
+	outside, err := l.outsiders(first, p.Plan(cfg.Options, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func Run(cfg Config) (*Result, error) {
 		var failures []failure
 		for _, name := range slices.Sorted(maps.Keys(out)) {
 			if o := out[name]; o.Err != nil {
-				failures = append(failures, failure{o.File.Pkg.Path, name, -1, o.Err.Error()})
+				failures = append(failures, failure{pkg: o.File.Pkg.Path, file: name, at: -1, text: o.Err.Error()})
 			}
 		}
 		if len(failures) > 0 {
@@ -85,8 +89,9 @@ func Run(cfg Config) (*Result, error) {
 		for _, b := range builds {
 			failures = append(failures, l.check(b, out, checked)...)
 		}
+		failures, broken := l.explain(plan, blocked, failures)
 		if len(failures) == 0 {
-			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Missed: l.missed}
+			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Missed: l.missed, Broken: broken}
 			for name, o := range out {
 				if string(o.Src) != string(o.File.Src) {
 					r.Changed[name], r.Source[name] = o.Src, o.File.Src
@@ -110,11 +115,45 @@ func Run(cfg Config) (*Result, error) {
 	return nil, fmt.Errorf("the result does not compile after %d rounds", maxRounds)
 }
 
+// explain finds what causes errors in packages outside of the patterns on lines that do not
+// change, and blocks it. It returns the failures that are left for [block], and the errors
+// without a cause that can stay.
+func (l *loader) explain(plan *move.Plan, blocked map[token.Pos]string, failures []failure) (left []failure, broken []Diagnostic) {
+	for _, f := range failures {
+		if f.outside == nil {
+			left = append(left, f)
+			continue
+		}
+		pos := l.fset.Position(f.pos)
+		found := false
+		for _, file := range f.outside.Syntax {
+			if file.FileStart > f.pos || f.pos >= file.FileEnd {
+				continue
+			}
+			for _, n := range plan.On(l.fset, f.outside.TypesInfo, file, pos.Line) {
+				if _, ok := blocked[n]; !ok {
+					blocked[n], found = "does not compile: "+f.text, true
+				}
+			}
+		}
+		if found {
+			left = append(left, f)
+		} else {
+			broken = append(broken, Diagnostic{pos, "types", "does not compile after the move: " + f.text})
+		}
+	}
+	return left, broken
+}
+
 // block leaves the sets that change the files with errors: those of the package if the
 // file has none, and all if the package has none. It reports whether it left any.
 func block(blocked map[token.Pos]string, failures []failure, out map[string]*move.Output, round int) bool {
 	n := len(blocked)
 	for _, f := range failures {
+		if f.outside != nil {
+			n-- // explain has left its sets
+			continue
+		}
 		var sets []token.Pos
 		if o := out[f.file]; o != nil {
 			sets = o.Sets(f.at)

@@ -61,6 +61,7 @@ type Plan struct {
 
 	edits     map[*File][]edit
 	constants map[*File][]todo
+	moves     map[token.Pos]bool // variables, types and methods
 }
 
 // todo is a constant for an action that a person must name.
@@ -153,8 +154,10 @@ func (pl *planner) see() {
 			pl.plan.Seen[f.Pkg.Path] = true
 		}
 	}
+	pl.plan.moves = map[token.Pos]bool{}
 	for n := range pl.parent {
 		if _, ok := pl.moves(ref{nodes: []node{n}}); ok {
+			pl.plan.moves[n], pl.plan.moves[pl.find(n)] = true, true
 			add(pl.fileOf(n))
 		}
 	}
