@@ -377,13 +377,13 @@ func TestFixIndirect(t *testing.T) {
 	require.NoError(t, err)
 	const imports = "package indirect\n\nimport (\n\t\"k8s.io/client-go/tools/record\"\n\n\t\"example.com/testdata/eventseries-outside/between\"\n)\n\n"
 	for _, c := range []struct{ target, extra, want string }{
-		{"eventseries", "", "3 of 3 calls"},
-		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "3 of 3 calls"},
+		{"eventseries", "", "4 of 4 calls"},
+		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "4 of 4 calls"},
 		// The plan does not understand this, but the type-check does.
 		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert"},
-		{"client-go", "", "3 of 3 calls"},
+		{"client-go", "", "4 of 4 calls"},
 	} {
-		dir := copyModule(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther")
+		dir := copyModule(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
 		if c.extra != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
 		}

@@ -329,6 +329,15 @@ func (l *loader) outsiders(first *build, plan *move.Plan) (*build, error) {
 		}
 	}
 	seen := maps.Clone(plan.Seen)
+	// see adds the packages from which others get what moves.
+	see := func(list []*packages.Package) {
+		for _, p := range list {
+			if p.ID == p.PkgPath && !seen[p.PkgPath] && plan.Reaches(p.Types, func(path string) bool { return known[path] != nil }) {
+				seen[p.PkgPath] = true
+			}
+		}
+	}
+	see(first.roots)
 	for {
 		for _, p := range all {
 			for imp := range p.Imports {
@@ -358,12 +367,7 @@ func (l *loader) outsiders(first *build, plan *move.Plan) (*build, error) {
 			return nil, err
 		}
 		n := len(seen)
-		for _, p := range b.roots {
-			if p.ID == p.PkgPath && !seen[p.PkgPath] && plan.Reaches(p.Types, func(path string) bool { return known[path] != nil }) {
-				seen[p.PkgPath] = true
-			}
-		}
-		if len(seen) == n {
+		if see(b.roots); len(seen) == n {
 			return b, nil
 		}
 	}
