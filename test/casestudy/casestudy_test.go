@@ -59,11 +59,13 @@ I1122 10:24:27.060577    6211 a.go:1] "Something else"
 		JobsNamed: map[string]int{"related": 1, "related SuccessfulCreate": 1, "message": 2, "message SuccessfulCreate": 2},
 		Reasons:   []reason{{"CronJob", "SuccessfulCreate", 2, 8, 3, "Job"}},
 	}, s)
-	assert.Equal(t, 700, requestBytes([]byte(`# HELP
+	bytes, err := requestBytes([]byte(`# TYPE apiserver_request_body_size_bytes histogram
 apiserver_request_body_size_bytes_sum{group="",resource="events",verb="create"} 500
 apiserver_request_body_size_bytes_sum{group="events.k8s.io",resource="events",verb="patch"} 200
 apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="create"} 900
-`)))
+`))
+	require.NoError(t, err)
+	assert.Equal(t, 700, bytes)
 }
 
 // The page is what the results say, and keeps the sections of others.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,11 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,7 +51,9 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 	before := compare(c.before, string(managerLog), audit)
 	*s = compare(list.Items, string(managerLog), audit)
 	s.RecordedBefore = before.Recorded
-	s.RequestBytes = requestBytes(metrics)
+	if s.RequestBytes, err = requestBytes(metrics); err != nil {
+		return err
+	}
 	s.Exit, s.ExitSeconds = end.state.String(), end.duration.Seconds()
 	s.CPUSeconds = (end.state.UserTime() + end.state.SystemTime()).Seconds()
 	if usage, ok := end.state.SysUsage().(*syscall.Rusage); ok {
@@ -169,15 +171,19 @@ func (s *side) name(jobs []string, events []eventsv1.Event) {
 }
 
 // requestBytes returns the size of all requests that write Events.
-func requestBytes(metrics []byte) (sum int) {
-	lines := bufio.NewScanner(bytes.NewReader(metrics))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		if strings.HasPrefix(line, "apiserver_request_body_size_bytes_sum{") && strings.Contains(line, `resource="events"`) {
-			value, _ := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
-			sum += int(value)
+func requestBytes(metrics []byte) (int, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, m := range families["apiserver_request_body_size_bytes"].GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "resource" && label.GetValue() == "events" {
+				sum += m.GetHistogram().GetSampleSum()
+			}
 		}
 	}
-	return sum
+	return int(sum), nil
 }
