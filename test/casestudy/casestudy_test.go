@@ -37,12 +37,15 @@ To decide:
 }
 
 func TestCompare(t *testing.T) {
-	const managerLog = `I1122 10:24:27.060577    6211 event.go:389] "Event occurred" logger="cronjob-controller" object="shop/backup" fieldPath="" kind="CronJob" apiVersion="batch/v1" type="Normal" reason="SuccessfulCreate" message="Created job a"
+	const programLog = `I1122 10:24:27.060577    6211 event.go:389] "Event occurred" logger="cronjob-controller" object="shop/backup" fieldPath="" kind="CronJob" apiVersion="batch/v1" type="Normal" reason="SuccessfulCreate" message="Created job a"
 I1122 10:24:27.060577    6211 logging.go:44] "Event occurred" object="shop/backup" kind="CronJob" apiVersion="batch/v1" type="Normal" reason="SuccessfulCreate" action="Create" note="Created job b"
+I1122 10:24:27.060577    6211 event.go:377] Event(v1.ObjectReference{Kind:"MPIJob", Namespace:"app", Name:"good", UID:"8f69", APIVersion:"kubeflow.org/v2beta1", ResourceVersion:"230", FieldPath:""}): type: 'Normal' reason: 'MPIJobCreated' MPIJob app/good is created.
+time=2026-11-22T04:29:50.006Z level=INFO msg="Event(v1.ObjectReference{Kind:\"SealedSecret\", Namespace:\"app\", Name:\"bad\", UID:\"90e4\", APIVersion:\"bitnami.com/v1alpha1\", ResourceVersion:\"218\", FieldPath:\"\"}): type: 'Warning' reason: 'ErrUnsealFailed' Failed to unseal: no key could decrypt secret (foo)"
 I1122 10:24:27.060577    6211 a.go:1] "Something else"
 `
 	const audit = `{"verb":"create","user":{"username":"system:serviceaccount:kube-system:cronjob-controller"},"objectRef":{"resource":"jobs","name":"a"},"responseStatus":{"code":201}}
 {"verb":"create","user":{"username":"system:serviceaccount:kube-system:cronjob-controller"},"objectRef":{"resource":"jobs","name":"b"},"responseStatus":{"code":201}}
+{"verb":"create","user":{"username":"system:serviceaccount:kubeflow:mpi-operator"},"objectRef":{"resource":"jobs","name":"c"},"responseStatus":{"code":201}}
 {"verb":"create","user":{"username":"system:serviceaccount:kube-system:cronjob-controller"},"objectRef":{"resource":"events"},"responseStatus":{"code":201}}
 {"verb":"list","user":{"username":"kube-controller-manager"},"objectRef":{"resource":"events"},"responseStatus":{"code":403}}
 {"verb":"list","user":{"username":"admin"},"objectRef":{"resource":"events"},"responseStatus":{"code":200}}
@@ -52,12 +55,15 @@ I1122 10:24:27.060577    6211 a.go:1] "Something else"
 		{Regarding: cronJob, Reason: "SuccessfulCreate", Note: "Created job a", Related: &corev1.ObjectReference{Kind: "Job", Name: "a"}},
 		{Regarding: cronJob, Reason: "SuccessfulCreate", Note: "(combined from similar events): Created job b", DeprecatedCount: 3},
 		{Regarding: cronJob, Reason: "SuccessfulCreate", Series: &eventsv1.EventSeries{Count: 4}},
-	}, managerLog, []byte(audit))
+		{Reason: "ClusterIPNotAllocated", ReportingController: "ipallocator-repair-controller"},
+	}, programLog, []byte(audit))
 	assert.Equal(t, side{
-		Emitted: 2, Events: 3, Recorded: 8, Related: 1, Combined: 1, Denied: 1, Jobs: 2,
+		Emitted: 4, Events: 3, Recorded: 8, Related: 1, Combined: 1, Denied: 1, Jobs: 2,
 		Requests:  map[string]int{"create": 1, "list": 1},
 		JobsNamed: map[string]int{"related": 1, "related SuccessfulCreate": 1, "message": 2, "message SuccessfulCreate": 2},
-		Reasons:   []reason{{"CronJob", "SuccessfulCreate", 2, 8, 3, "Job"}},
+		Reasons: []reason{
+			{"CronJob", "SuccessfulCreate", 2, 8, 3, "Job"}, {"MPIJob", "MPIJobCreated", 1, 0, 0, ""}, {"SealedSecret", "ErrUnsealFailed", 1, 0, 0, ""},
+		},
 	}, s)
 	bytes, err := requestBytes([]byte(`# TYPE apiserver_request_body_size_bytes histogram
 apiserver_request_body_size_bytes_sum{group="",resource="events",verb="create"} 500

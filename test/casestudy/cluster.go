@@ -1,36 +1,39 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"sync"
+	"strings"
 	"syscall"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
-
-// manager is the user of the kube-controller-manager. The name of the real one contains a
-// colon, which the control plane does not accept.
-const manager = "kube-controller-manager"
 
 // auditPolicy logs what the comparison counts: requests for Events, and created Jobs.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
@@ -45,32 +48,28 @@ rules:
 - level: None
 `
 
-// cluster is an API server with a kube-controller-manager. This program plays the
-// scheduler and the kubelets.
+// cluster is an API server with a version of a program.
 type cluster struct {
-	dir     string
-	server  *controlplane.Server
-	clients kubernetes.Interface
-	manager *exec.Cmd
-	exited  chan error
-
-	mu    sync.Mutex
-	alive []string // Nodes
-	beat  time.Time
-
-	before []eventsv1.Event // just before the stop
+	dir      string
+	binary   string                                                 // of the program
+	file     func(ctx context.Context, name string) (string, error) // reads a file of the program
+	duration time.Duration                                          // of the story
+	server   *controlplane.Server
+	config   *rest.Config // of the administrator
+	clients  kubernetes.Interface
+	program  *exec.Cmd // nil before start
+	exited   chan error
+	before   []eventsv1.Event // just before the stop
 }
 
-// startCluster starts the servers. The caller must stop both.
-func startCluster(ctx context.Context, apiserver, program, dir string) (_ *cluster, err error) {
+// startCluster starts the API server. The caller must stop it.
+func (m *mover) startCluster(ctx context.Context, apiserver, tag, dir string) (_ *cluster, err error) {
 	policy := filepath.Join(dir, "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o644); err != nil {
 		return nil, err
 	}
-	const token = "kube-controller-manager-token"
 	server, err := controlplane.Start(ctx, controlplane.Options{
-		Binary: apiserver, DataDir: filepath.Join(dir, "data"),
-		Users:     []controlplane.User{{Name: manager, Token: token}},
+		Binary: apiserver, DataDir: filepath.Join(dir, "data"), Users: m.Users,
 		ExtraArgs: []string{"--", "--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(dir, "audit.log")},
 	})
 	if err != nil {
@@ -90,115 +89,41 @@ func startCluster(ctx context.Context, apiserver, program, dir string) (_ *clust
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{dir: dir, server: server, clients: clients, exited: make(chan error, 1), alive: []string{"node-a", lostNode}}
-	if err := c.grant(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.createNodes(ctx); err != nil {
-		return nil, err
-	}
-	return c, c.startManager(ctx, program)
+	return &cluster{
+		dir: dir, binary: m.binary(tag), duration: m.duration, server: server, config: config, clients: clients, exited: make(chan error, 1),
+		file: func(ctx context.Context, name string) (string, error) { return m.git(ctx, "show", tag+":"+name) },
+	}, nil
 }
 
-// grant gives the user of the kube-controller-manager the roles that Kubernetes binds to
-// system:kube-controller-manager.
-func (c *cluster) grant(ctx context.Context) error {
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: manager}}
-	_, err := c.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: manager}, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:kube-controller-manager"},
-	}, metav1.CreateOptions{})
-	errs := []error{err}
-	for _, role := range []string{"system::leader-locking-kube-controller-manager", "extension-apiserver-authentication-reader"} {
-		_, err = c.clients.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(ctx, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: manager + "-"}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		}, metav1.CreateOptions{})
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// createNodes creates the Nodes, and their leases.
-func (c *cluster) createNodes(ctx context.Context) error {
-	capacity := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
-	for _, name := range c.alive {
-		node, err := c.clients.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		node.Status = corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Conditions: []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
-			LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
-		}}}
-		if _, err := c.clients.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-		_, err = c.clients.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: coordinationv1.LeaseSpec{
-				HolderIdentity: &name, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: ptr.To(metav1.NowMicro()),
-			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-	}
-	c.beat = time.Now()
-	return nil
-}
-
-// lose makes a Node disappear: its kubelet stops.
-func (c *cluster) lose(node string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	alive := c.alive[:0:0]
-	for _, name := range c.alive {
-		if name != node {
-			alive = append(alive, name)
-		}
-	}
-	c.alive = alive
-}
-
-// startManager starts the kube-controller-manager as kubeadm does: each controller has its
-// own service account, with the roles that Kubernetes ships.
-func (c *cluster) startManager(ctx context.Context, program string) error {
-	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	config.CurrentContext = manager
-	kubeconfig := filepath.Join(c.dir, "manager.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
-		return err
-	}
-	port, err := freePort(ctx)
-	if err != nil {
-		return err
-	}
-	output, err := os.Create(filepath.Join(c.dir, "manager.log"))
+// start starts the program. Only stop ends the process, not a context.
+func (c *cluster) start(cmd *exec.Cmd) error {
+	output, err := os.Create(filepath.Join(c.dir, "program.log"))
 	if err != nil {
 		return err
 	}
 	defer output.Close()
-	// Only stopManager ends the process, not a context. Most controllers log their events at
-	// level 3.
-	c.manager = exec.CommandContext(context.Background(), program, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig,
-		"--authorization-kubeconfig="+kubeconfig, "--use-service-account-credentials", "--bind-address=127.0.0.1",
-		"--secure-port="+strconv.Itoa(port), "--cert-dir="+filepath.Join(c.dir, "certs"),
-		"--flex-volume-plugin-dir="+filepath.Join(c.dir, "flexvolume"), "-v=3",
-		// Without it, SIGTERM kills the process, as SIGKILL does.
-		"--feature-gates=ControllerManagerReleaseLeaderElectionLockOnExit=true")
-	c.manager.Stdout, c.manager.Stderr = output, output
-	c.manager.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := c.manager.Start(); err != nil {
+	cmd.Stdout, cmd.Stderr = output, output
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { c.exited <- c.manager.Wait() }()
+	c.program = cmd
+	go func() { c.exited <- cmd.Wait() }()
 	return nil
+}
+
+// running returns an error if the program has exited.
+func (c *cluster) running() error {
+	select {
+	case err := <-c.exited:
+		c.exited <- err
+		return fmt.Errorf("%s exited: %w", c.binary, cmp.Or(err, errors.New("exit status 0")))
+	default:
+		return nil
+	}
 }
 
 // freePort returns a port that was free a moment ago.
@@ -211,77 +136,32 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// exit is the end of the kube-controller-manager.
+// exit is the end of the program.
 type exit struct {
 	state    *os.ProcessState
 	duration time.Duration
 }
 
-// stopManager lists the Events, sends SIGTERM, and waits for the exit.
-func (c *cluster) stopManager(ctx context.Context) (exit, error) {
+// stop lists the Events, sends SIGTERM to the program, and waits for its exit.
+func (c *cluster) stop(ctx context.Context) (exit, error) {
+	if c.program == nil {
+		return exit{}, nil
+	}
 	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err == nil {
 		c.before = list.Items
 	}
 	began := time.Now()
-	if err := c.manager.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := c.program.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return exit{}, err
 	}
 	select {
 	case err := <-c.exited:
 		log.Printf("%s: exit: %v", c.dir, err) // a part of the result
 	case <-time.After(time.Minute):
-		return exit{}, errors.Join(errors.New("kube-controller-manager is still running a minute after SIGTERM"), c.manager.Process.Kill())
+		return exit{}, errors.Join(fmt.Errorf("%s is still running a minute after SIGTERM", c.binary), c.program.Process.Kill())
 	}
-	return exit{c.manager.ProcessState, time.Since(began)}, err
-}
-
-// kubelet does what the scheduler and the kubelets have to do now.
-func (c *cluster) kubelet(ctx context.Context) error {
-	c.mu.Lock()
-	alive := c.alive
-	c.mu.Unlock()
-	var errs []error
-	if time.Since(c.beat) > 10*time.Second {
-		c.beat = time.Now()
-		for _, node := range alive {
-			patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, c.beat.UTC().Format(metav1.RFC3339Micro))
-			_, err := c.clients.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, node, "application/merge-patch+json", patch, metav1.PatchOptions{})
-			errs = append(errs, err)
-		}
-	}
-	pods, err := c.clients.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	load := map[string]int{} // Pods by Node
-	for _, pod := range pods.Items {
-		load[pod.Spec.NodeName]++
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
-			node := alive[0]
-			for _, other := range alive {
-				if load[other] < load[node] {
-					node = other
-				}
-			}
-			load[node]++
-			err := c.clients.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
-				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
-				Target:     corev1.ObjectReference{Kind: "Node", Name: node},
-			}, metav1.CreateOptions{})
-			errs = append(errs, ignoreStale(err))
-			continue
-		}
-		for _, node := range alive {
-			if pod.Spec.NodeName == node {
-				errs = append(errs, ignoreStale(c.runPod(ctx, pod)))
-			}
-		}
-	}
-	return errors.Join(errs...)
+	return exit{c.program.ProcessState, time.Since(began)}, err
 }
 
 // runPod reports the state of a Pod.
@@ -320,6 +200,105 @@ func (c *cluster) runPod(ctx context.Context, pod *corev1.Pod) error {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: ready, LastTransitionTime: now})
 	_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	return err
+}
+
+// createNamespace creates a namespace with the service account of its Pods.
+func (c *cluster) createNamespace(ctx context.Context, name string) error {
+	_, err := c.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	_, err = c.clients.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	return err
+}
+
+// serviceAccount creates a service account, gives it a ClusterRole, and returns its token.
+func (c *cluster) serviceAccount(ctx context.Context, namespace, name, role string) (token string, err error) {
+	accounts := c.clients.CoreV1().ServiceAccounts(namespace)
+	if _, err = accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		return "", err
+	}
+	_, err = c.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	request, err := accounts.CreateToken(ctx, name, new(authenticationv1.TokenRequest), metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return request.Status.Token, nil
+}
+
+// createFiles creates the objects in YAML files of the program.
+func (c *cluster) createFiles(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		text, err := c.file(ctx, name)
+		if err == nil {
+			err = c.create(ctx, text)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// create creates the objects of a YAML or JSON text. It waits until the API server serves
+// their kind, which takes a while after the creation of the CustomResourceDefinition.
+func (c *cluster) create(ctx context.Context, text string) error {
+	objects := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		var object unstructured.Unstructured
+		if err := objects.Decode(&object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if len(object.Object) == 0 { // a comment
+			continue
+		}
+		resource, err := c.resource(object.GroupVersionKind())
+		if err != nil {
+			return err
+		}
+		err = c.eventually(ctx, "create "+object.GetKind(), func(ctx context.Context) (bool, error) {
+			_, err := resource.Namespace(object.GetNamespace()).Create(ctx, &object, metav1.CreateOptions{})
+			return !apierrors.IsNotFound(err), ignoreStale(err)
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// resource returns a client for a kind of objects.
+func (c *cluster) resource(kind schema.GroupVersionKind) (dynamic.NamespaceableResourceInterface, error) {
+	clients, err := dynamic.NewForConfig(c.config)
+	if err != nil {
+		return nil, err
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return clients.Resource(resource), nil
+}
+
+// eventually waits until a condition is true, for at most a minute.
+func (c *cluster) eventually(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if c.program != nil {
+			if err := c.running(); err != nil {
+				return false, err
+			}
+		}
+		return condition(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // ignoreStale ignores errors of a list that is older than the server's state. The next

@@ -33,7 +33,7 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 	if err != nil {
 		return err
 	}
-	managerLog, err := os.ReadFile(filepath.Join(c.dir, "manager.log"))
+	programLog, err := os.ReadFile(filepath.Join(c.dir, "program.log"))
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 	if err != nil {
 		return err
 	}
-	before := compare(c.before, string(managerLog), audit)
-	*s = compare(list.Items, string(managerLog), audit)
+	before := compare(c.before, string(programLog), audit)
+	*s = compare(list.Items, string(programLog), audit)
 	s.RecordedBefore = before.Recorded
 	if s.RequestBytes, err = requestBytes(metrics); err != nil {
 		return err
@@ -62,12 +62,14 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 	return nil
 }
 
-// emitted matches a line of the log. Both recorders write one for each occurrence.
-var emitted = regexp.MustCompile(`"Event occurred" .*\bkind="([^"]*)" .*\breason="([^"]*)"`)
+// emitted matches a line of the log, which has one for each occurrence: of structured
+// logging, or of the legacy StartLogging, perhaps quoted.
+var emitted = regexp.MustCompile(`"Event occurred" .*\bkind="([^"]*)" .*\breason="([^"]*)"` +
+	`|Event\(v1\.ObjectReference{Kind:\\?"([^"\\]*)\\?", .*\): type: '\w+' reason: '([^']*)'`)
 
 // compare compares the Events on the server with the log and the audit log.
-func compare(events []eventsv1.Event, managerLog string, audit []byte) side {
-	s := side{Events: len(events), Requests: map[string]int{}, JobsNamed: map[string]int{}}
+func compare(events []eventsv1.Event, programLog string, audit []byte) side {
+	s := side{Requests: map[string]int{}, JobsNamed: map[string]int{}}
 	type key struct{ kind, reason string }
 	reasons := map[key]*reason{}
 	of := func(kind, name string) *reason {
@@ -77,12 +79,16 @@ func compare(events []eventsv1.Event, managerLog string, audit []byte) side {
 		}
 		return reasons[k]
 	}
-	for line := range strings.Lines(managerLog) {
+	for line := range strings.Lines(programLog) {
 		if f := emitted.FindStringSubmatch(line); f != nil {
 			s.Emitted++
-			of(f[1], f[2]).Emitted++
+			of(f[1]+f[3], f[2]+f[4]).Emitted++
 		}
 	}
+	events = slices.DeleteFunc(slices.Clone(events), func(e eventsv1.Event) bool {
+		return e.ReportingController == "ipallocator-repair-controller" // of the API server
+	})
+	s.Events = len(events)
 	for i := range events {
 		e := &events[i]
 		count := int(query.FromEvent(e, time.Now()).Count)
@@ -112,8 +118,8 @@ func compare(events []eventsv1.Event, managerLog string, audit []byte) side {
 	return s
 }
 
-// count counts the requests of the kube-controller-manager, and returns the Jobs that its
-// CronJob controller created.
+// count counts the requests of the program, and returns the Jobs that the CronJob
+// controller created.
 func (s *side) count(audit []byte) map[string]bool {
 	jobs := map[string]bool{}
 	for line := range bytes.Lines(audit) {
@@ -132,8 +138,10 @@ func (s *side) count(audit []byte) map[string]bool {
 		}
 		code := entry.ResponseStatus.Code
 		switch {
-		case entry.ObjectRef.Resource == "jobs" && code == 201:
-			jobs[entry.ObjectRef.Name] = true
+		case entry.ObjectRef.Resource == "jobs":
+			if code == 201 && strings.HasSuffix(user, ":cronjob-controller") {
+				jobs[entry.ObjectRef.Name] = true
+			}
 		case entry.ObjectRef.Resource != "events":
 		case code == 403:
 			s.Denied++

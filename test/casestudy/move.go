@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
 // program is a program on the module proxy.
@@ -25,9 +27,20 @@ type program struct {
 	Packages        []string // to move
 	// Staging is the published version of modules that go.mod replaces by directories.
 	Staging string
-	// Main is the package of the program for the story, if there is one.
-	Main string
+	Main    string   // the package of the program
+	Tools   []string // packages of programs that the story needs
+	// Finish is what a person adds so that the program shuts down its broadcasters.
+	Finish []edit
+	// Story starts the program, and returns when the story ends.
+	Story    func(context.Context, *cluster) error
+	Duration time.Duration // of the story
+	Users    []controlplane.User
+	// FixedPort is true if the program listens on a fixed port, so only one can run.
+	FixedPort bool
 }
+
+// edit inserts a text into a file.
+type edit struct{ File, Before, Text string }
 
 var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
 
@@ -43,9 +56,21 @@ var programs = []program{
 		Module: kubernetesModule, Version: "v1.36.3", Staging: "v0.36.3",
 		Packages: []string{"./pkg/controller/...", "./cmd/kube-controller-manager/..."},
 		Main:     "./cmd/kube-controller-manager",
+		Users:    []controlplane.User{{Name: manager, Token: "kube-controller-manager-token"}},
+		Duration: 20 * time.Minute, Story: tellKubernetes,
 	},
-	{Module: "github.com/kubeflow/mpi-operator", Version: "v0.8.2", Packages: []string{"./cmd/...", "./pkg/..."}},
-	{Module: "github.com/bitnami-labs/sealed-secrets", Version: "v0.29.0", Packages: []string{"./cmd/...", "./pkg/..."}},
+	{
+		Module: "github.com/kubeflow/mpi-operator", Version: "v0.8.2",
+		Packages: []string{"./cmd/...", "./pkg/..."},
+		Main:     "./cmd/mpi-operator",
+		Duration: 90 * time.Second, FixedPort: true, Story: tellMPIOperator, Finish: finishMPIOperator,
+	},
+	{
+		Module: "github.com/bitnami-labs/sealed-secrets", Version: "v0.29.0",
+		Packages: []string{"./cmd/...", "./pkg/..."},
+		Main:     "./cmd/controller", Tools: []string{"./cmd/kubeseal"},
+		Duration: 90 * time.Second, Story: tellSealedSecrets, Finish: finishSealedSecrets,
+	},
 }
 
 // recorderModule is the module of this repository.
@@ -56,6 +81,7 @@ const recorderModule = "github.com/eventseries/eventseries"
 type mover struct {
 	program
 	root, work string
+	duration   time.Duration // of the story
 	results    *moved
 }
 
@@ -318,16 +344,47 @@ func (m *mover) checkout(ctx context.Context, tag string) error {
 	return err
 }
 
-// build compiles both versions of the program for the story.
-func (m *mover) build(ctx context.Context) error {
-	if m.Main == "" {
-		return nil
+// finish does what eventsmigrate leaves to a person.
+func (m *mover) finish(ctx context.Context) error {
+	if err := m.checkout(ctx, "moved"); err != nil {
+		return err
 	}
-	for _, tag := range []string{"stock", "moved"} {
+	for _, e := range m.Finish {
+		name := filepath.Join(m.dir(), filepath.FromSlash(e.File))
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		edited := strings.Replace(string(content), e.Before, e.Text+e.Before, 1)
+		if edited == string(content) {
+			return fmt.Errorf("%s does not contain %q", name, e.Before)
+		}
+		if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
+			return err
+		}
+	}
+	return m.commit(ctx, "finished")
+}
+
+// build compiles the versions of the program for the story.
+func (m *mover) build(ctx context.Context) error {
+	tags := []string{"stock", "moved"}
+	if m.Finish != nil {
+		if err := m.finish(ctx); err != nil {
+			return err
+		}
+		tags = append(tags, "finished")
+	}
+	for _, tag := range tags {
 		if err := m.checkout(ctx, tag); err != nil {
 			return err
 		}
-		if _, err := m.output(ctx, "go", "build", "-o", binary(m.work, tag), m.Main); err != nil {
+		if _, err := m.output(ctx, "go", "build", "-o", m.binary(tag), m.Main); err != nil {
+			return err
+		}
+	}
+	for _, tool := range m.Tools {
+		if _, err := m.output(ctx, "go", "build", "-o", m.work+"/", tool); err != nil {
 			return err
 		}
 	}
@@ -335,7 +392,7 @@ func (m *mover) build(ctx context.Context) error {
 }
 
 // binary returns the path of a version of the program for the story.
-func binary(work, tag string) string { return filepath.Join(work, "kube-controller-manager-"+tag) }
+func (m *mover) binary(tag string) string { return filepath.Join(m.work, path.Base(m.Main)+"-"+tag) }
 
 // test runs the unit tests of the changed packages, before and after.
 func (m *mover) test(ctx context.Context) (err error) {

@@ -70,7 +70,15 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 	"newFailures": newFailures,
 	"why":         func(m *moved, test string) string { return explanations[program{Module: m.Module}.name()][test] },
 	"reasons":     (*story).rows,
-	"join":        strings.Join,
+	"story": func(r *results, name string) *story {
+		for _, m := range r.Programs {
+			if (program{Module: m.Module}).name() == name {
+				return m.Story
+			}
+		}
+		return nil
+	},
+	"join": strings.Join,
 	"sum": func(counts map[string]int) (n int) {
 		for _, c := range counts {
 			n += c
@@ -180,25 +188,24 @@ func groups(list []place) (all []group) {
 	return all
 }
 
-// reasonRow compares a reason on both sides.
+// reasonRow compares a reason on all sides.
 type reasonRow struct {
 	Kind, Reason string
-	Stock, Moved reason
+	Sides        []reason
 }
 
 func (s *story) rows() (rows []reasonRow) {
-	add := func(list []reason, set func(*reasonRow, reason)) {
-		for _, r := range list {
-			i := slices.IndexFunc(rows, func(row reasonRow) bool { return row.Kind == r.Kind && row.Reason == r.Reason })
-			if i < 0 {
-				rows = append(rows, reasonRow{Kind: r.Kind, Reason: r.Reason})
-				i = len(rows) - 1
+	sides := s.Sides()
+	for i, side := range sides {
+		for _, r := range side.Reasons {
+			at := slices.IndexFunc(rows, func(row reasonRow) bool { return row.Kind == r.Kind && row.Reason == r.Reason })
+			if at < 0 {
+				rows = append(rows, reasonRow{r.Kind, r.Reason, make([]reason, len(sides))})
+				at = len(rows) - 1
 			}
-			set(&rows[i], r)
+			rows[at].Sides[i] = r
 		}
 	}
-	add(s.Stock.Reasons, func(row *reasonRow, r reason) { row.Stock = r })
-	add(s.Moved.Reasons, func(row *reasonRow, r reason) { row.Moved = r })
 	slices.SortFunc(rows, func(a, b reasonRow) int { return strings.Compare(a.Kind+" "+a.Reason, b.Kind+" "+b.Reason) })
 	return rows
 }

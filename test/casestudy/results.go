@@ -16,7 +16,6 @@ import (
 type results struct {
 	Machine  string
 	Programs []*moved
-	Story    *story
 }
 
 // moved is what eventsmigrate did to a program.
@@ -39,6 +38,7 @@ type moved struct {
 	Compiled        int      // packages that were type-checked afterwards
 	Broken          []string // packages that do not compile
 	Before, After   tests
+	Story           *story `json:",omitempty"`
 }
 
 // rule is a row of the report.
@@ -56,15 +56,25 @@ type tests struct {
 	Failed                    []string // package and name
 }
 
-// story compares the stock and the moved kube-controller-manager.
+// story compares the stock and the moved program at work.
 type story struct {
 	Date     string
 	Duration time.Duration
 	Stock    side
 	Moved    side
+	Finished *side `json:",omitempty"` // Moved, and what a person adds
 }
 
-// side is what one kube-controller-manager did.
+// Sides returns what each version did: Stock, Moved, and perhaps Finished.
+func (s *story) Sides() []*side {
+	sides := []*side{&s.Stock, &s.Moved}
+	if s.Finished != nil {
+		sides = append(sides, s.Finished)
+	}
+	return sides
+}
+
+// side is what one version did.
 type side struct {
 	Events   int // objects on the server at the end
 	Emitted  int // occurrences, by the log
@@ -84,6 +94,9 @@ type side struct {
 	Exit           string
 	ExitSeconds    float64
 }
+
+// Lost returns how many occurrences did not reach the server.
+func (s *side) Lost() int { return s.Emitted - s.Recorded }
 
 // reason compares the occurrences of a reason for a kind of objects.
 type reason struct {
