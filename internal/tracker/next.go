@@ -247,7 +247,11 @@ func (t *Tracker) interval(e *Entry) time.Duration { return t.opts.intervals().A
 func (t *Tracker) jitter(e *Entry, latest time.Duration) time.Duration {
 	k := e.Key()
 	hash := fnv.New64a()
-	for _, s := range []string{k.Regarding.Name, string(k.Regarding.UID), k.Related.Name, string(k.Related.UID), k.Reason, k.Action, k.Note} {
+	for _, s := range []string{
+		k.Regarding.Kind, k.Regarding.Namespace, k.Regarding.Name, string(k.Regarding.UID), k.Regarding.FieldPath,
+		k.Related.Kind, k.Related.Namespace, k.Related.Name, string(k.Related.UID), k.Related.FieldPath,
+		k.Reason, k.Action, k.ReportingController, k.ReportingInstance, k.Note,
+	} {
 		hash.Write([]byte(s))
 	}
 	epoch := time.Duration(t.epoch.UnixNano())
