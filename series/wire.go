@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,7 @@ type Series struct {
 	// Heartbeat is the longest time between two writes while the series is Ongoing. If
 	// zero, it is unknown.
 	Heartbeat time.Duration
-	// Managed says that the Event has metadata.managedFields. See [Series.PatchSince].
+	// Managed is [IsManaged] of the Event. See [Series.PatchSince].
 	Managed bool
 }
 
@@ -146,7 +147,7 @@ func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
 // PatchSince is [Series.Patch] for an Event that is known to have the state and the
 // heartbeat of known: the patch omits those that are the same. If known is Managed, the
 // patch clears metadata.managedFields, and the API server adds none later. They would be
-// a third of an Event that etcd stores again with each patch, and nobody applies Events.
+// a third of an Event that etcd stores again with each patch.
 func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
@@ -195,6 +196,14 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	}
 	patch.Series = s.eventSeries()
 	return json.Marshal(patch)
+}
+
+// IsManaged reports whether event has metadata.managedFields that a recorder may clear.
+// It may not if somebody has applied event, who would lose the ownership of fields.
+func IsManaged(event *eventsv1.Event) bool {
+	return len(event.ManagedFields) > 0 && !slices.ContainsFunc(event.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // noManagedFields clears metadata.managedFields:
@@ -253,7 +262,7 @@ func (s *Series) setEvent(event *eventsv1.Event) error {
 		First:     event.EventTime.Time,
 		Last:      event.EventTime.Time,
 		Count:     1,
-		Managed:   len(event.ManagedFields) > 0,
+		Managed:   IsManaged(event),
 	}
 	for k, v := range event.Annotations {
 		if strings.HasPrefix(k, AnnotationPrefix) {

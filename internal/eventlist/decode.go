@@ -33,7 +33,7 @@ var layouts = map[schema.GroupVersion]*layout{
 // Fields of messages within Events.
 const (
 	metaName, metaNamespace, metaVersion, metaLabels, metaAnnotations   = 1, 3, 6, 11, 12
-	metaManagedFields                                                   = 17
+	metaManagedFields, managedOperation                                 = 17, 2
 	refKind, refNamespace, refName, refUID, refAPIVersion, refFieldPath = 1, 2, 3, 4, 5, 7
 	seriesCount, seriesLast                                             = 1, 2
 	entryKey, entryValue                                                = 1, 2
@@ -55,7 +55,7 @@ func (d *decoder) decode(data []byte) (*eventsv1.Event, error) {
 	e, l := &d.event, d.fields
 	clear(e.Labels)
 	clear(e.Annotations)
-	*e = eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Labels: e.Labels, Annotations: e.Annotations}}
+	*e = eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Labels: e.Labels, Annotations: e.Annotations, ManagedFields: e.ManagedFields[:0]}}
 	return e, eachField(data, func(f field) error {
 		switch f.number {
 		case l.metadata:
@@ -115,14 +115,22 @@ func (d *decoder) metadata(data []byte) error {
 				return d.entry(data, &m.Annotations, func([]byte) bool { return true })
 			})
 		case metaManagedFields:
-			m.ManagedFields = someManagedFields
+			m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{})
+			return f.message(d.managedFields)
 		}
 		return nil
 	})
 }
 
-// someManagedFields stands for any. What they say is of no interest.
-var someManagedFields = make([]metav1.ManagedFieldsEntry, 1)
+func (d *decoder) managedFields(data []byte) error {
+	all := d.event.ManagedFields
+	return eachField(data, func(f field) error {
+		if f.number == managedOperation {
+			return f.word(d.words, (*string)(&all[len(all)-1].Operation))
+		}
+		return nil // which fields they are is of no interest
+	})
+}
 
 // entry adds an entry to a map, if its key is wanted.
 func (d *decoder) entry(data []byte, to *map[string]string, wanted func(key []byte) bool) error {

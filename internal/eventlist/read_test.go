@@ -113,9 +113,11 @@ func variousEvents() []eventsv1.Event {
 	related.Related = &corev1.ObjectReference{Name: "only this"}
 	last.Regarding = corev1.ObjectReference{}
 	last.DeprecatedCount = 0
+	applied := fullEvent("applied")
+	applied.ManagedFields[1].Operation = metav1.ManagedFieldsOperationApply
 	invalid := fullEvent("invalid")
 	invalid.EventTime = metav1.MicroTime{}
-	return []eventsv1.Event{full, singleton, related, invalid, last}
+	return []eventsv1.Event{full, singleton, related, applied, invalid, last}
 }
 
 func TestRead(t *testing.T) {

@@ -144,7 +144,7 @@ func (t *Tracker) apply(e *Entry, w *Write, r *Result, now time.Time, drops *[]D
 // accepted says that the server has accepted a write of the series itself.
 func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Duration) {
 	st := &e.status
-	e.becomeLive(versionOf(event), event != nil && len(event.ManagedFields) > 0)
+	e.becomeLive(versionOf(event), event != nil && series.IsManaged(event))
 	// The next heartbeat depends on the age of the count, not on that of the response.
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
 	st.promised, st.flush = w.Series.Heartbeat != 0, t.awaited(e)

@@ -40,7 +40,7 @@ type Entry struct {
 	phase phase
 	life  life
 
-	managed bool // the Event has metadata.managedFields
+	managed bool // series.IsManaged
 }
 
 // spec is what the Event of a series should say. The lock of the shard guards it.

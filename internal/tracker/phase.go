@@ -41,7 +41,7 @@ func (e *Entry) becomeClaiming(name string) {
 	e.more().claim = claim{step: Look, name: name}
 }
 
-// becomeLive says that the Event has the given version, and whether it has managedFields.
+// becomeLive says that the Event has the given version, and whether it is managed.
 func (e *Entry) becomeLive(version uint64, managed bool) {
 	e.phase, e.managed = live, managed
 	e.status.version = version

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	applyeventsv1 "k8s.io/client-go/applyconfigurations/events/v1"
 	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -244,6 +245,24 @@ func TestLabelsSelectEvents(t *testing.T) {
 			assert.Empty(t, event.ManagedFields, "the first patch clears them, and the server adds none later")
 			requireSelected("eventseries.dev/state=Ongoing", "looping")
 		})
+	}
+}
+
+// Others own the fields that they apply. If the recorder cleared the managedFields, their
+// next apply would conflict with "before-first-apply".
+func TestAppliedFieldsKeepTheirOwner(t *testing.T) {
+	t.Parallel()
+	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
+	pod := podIn(namespace, "looping")
+	for i, note := range []string{"one", "two", "two"} {
+		emit(r.recorder(), pod, 1)
+		r.flush(t)
+		event := eventAbout(t, clients, namespace, pod.UID)
+		require.Equal(t, i+1, occurrences(event))
+		applied := applyeventsv1.Event(event.Name, namespace).WithAnnotations(map[string]string{"example.com/seen": note})
+		_, err := clients.EventsV1().Events(namespace).Apply(t.Context(), applied, metav1.ApplyOptions{FieldManager: "auditor"})
+		require.NoError(t, err)
 	}
 }
 
