@@ -53,7 +53,7 @@ type dispatcher struct {
 	// requests passes a request to an idle goroutine, whose stack has grown already.
 	requests chan call
 
-	// Invariant: busy + idle <= workers.
+	// Invariant: busy + idle <= workers, unless workers has just decreased.
 	mu        sync.Mutex
 	workers   int // Options.Workers, or up to hurriedWorkers in a shutdown
 	busy      int // requests in flight that count against workers
@@ -325,8 +325,8 @@ func (d *dispatcher) write(write *tracker.Write, w *watchdog) {
 	result.Event = event
 	b.counters.wrote(write, result.Outcome, answered.Sub(w.began))
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(write, result, answered) })
-	if result.Outcome == tracker.Written && d.hurry.Load() {
-		d.widen()
+	if d.hurry.Load() {
+		d.adapt(result.Outcome)
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.outages.noteWrite(b, write, result.Outcome, err)
@@ -334,10 +334,14 @@ func (d *dispatcher) write(write *tracker.Write, w *watchdog) {
 	b.drop(b.logger(), err, drops)
 }
 
-// widen permits one more request at a time, in a shutdown.
-func (d *dispatcher) widen() {
+// adapt permits one more request at a time after one that has succeeded, in a shutdown. If
+// the server pushes back, Options.Workers counts again.
+func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	d.mu.Lock()
-	if d.workers < hurriedWorkers {
+	switch {
+	case outcome == tracker.PushedBack:
+		d.workers = d.b.opts.Workers
+	case outcome == tracker.Written && d.workers < hurriedWorkers:
 		d.workers++
 	}
 	d.mu.Unlock()

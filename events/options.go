@@ -105,7 +105,7 @@ type Options struct {
 	// Workers is how many requests can be in flight at a time. Calls of a sink that
 	// hang although their contexts have ended do not count, but there can only be as
 	// many again of them. While Shutdown writes what is left, each request that succeeds
-	// permits one more at a time, up to 32. If zero, 4.
+	// permits one more at a time, up to 32, until the server pushes back. If zero, 4.
 	Workers int
 
 	// ShutdownTimeout limits [Broadcaster.Shutdown], and the writing after the context

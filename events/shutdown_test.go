@@ -157,6 +157,24 @@ func TestShutdownMakesMoreRequestsAtATime(t *testing.T) {
 	})
 }
 
+func TestShutdownMakesFewerRequestsAtATimeIfTheServerPushesBack(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.slow(50 * time.Millisecond)
+		w.server.script(func(context.Context, request) error {
+			if len(w.server.list()) < 100 {
+				return nil
+			}
+			return statusError(429, 0)
+		})
+		for i := range 200 {
+			w.emit(i)
+		}
+		w.broadcaster.Shutdown()
+		require.GreaterOrEqual(t, len(w.server.log()), 100+hurriedWorkers, "the probe as well")
+		assert.Equal(t, defaultWorkers, w.broadcaster.dispatcher.Load().workers)
+	})
+}
+
 func TestShutdownRetriesSoon(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.script(always(statusError(500, 0)))
