@@ -178,7 +178,11 @@ func why(i *query.Item) string {
 		if at := lastWrite(i); !at.IsZero() {
 			return "Finished at " + instant(at, i.At)
 		}
-		return fmt.Sprintf("Finished: has not occurred since %s", instant(i.Last, i.At))
+		since := "has not occurred since " + instant(i.Last, i.At)
+		if at := i.Last.Add(series.FinishAfter); !at.After(i.At) {
+			return "Finished at about " + instant(at, i.At) + ": " + since
+		}
+		return "Finished: " + since
 	case i.Stated == series.Ongoing:
 		return "Ongoing: next heartbeat expected at " + instant(i.NextWrite, i.At)
 	default:
@@ -186,8 +190,8 @@ func why(i *query.Item) string {
 	}
 }
 
-// lastWrite returns when the Event was written last, or zero. The last write to a finished
-// series is the one that finished it.
+// lastWrite returns when the Event was written last, or zero if it has no managedFields: the
+// recorder clears them. The last write to a finished series is the one that finished it.
 func lastWrite(i *query.Item) time.Time {
 	var last time.Time
 	for _, m := range i.Event.ManagedFields {
