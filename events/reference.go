@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -27,7 +29,9 @@ var (
 // It caches the lookup of a type in the scheme, which takes 90 ns and an allocation.
 // It is safe for concurrent use.
 type references struct {
-	scheme *runtime.Scheme // can be nil if all objects have a TypeMeta
+	// scheme can be nil. Types that it does not have are looked up in that of client-go, so
+	// a recorder of a project's own types also refers to those of Kubernetes.
+	scheme *runtime.Scheme
 
 	// kinds holds the kinds of types without a TypeMeta, by the addresses of the types. A
 	// map never changes, because there are few types. A map of integers takes a fifth of the
@@ -111,20 +115,31 @@ func (r *references) kindOf(obj runtime.Object) (kind, error) {
 			return k, nil
 		}
 	}
-	if r.scheme == nil {
-		return kind{}, fmt.Errorf("%w: %T", errNoKind, obj)
+	gvk, ok := kindIn(r.scheme, obj)
+	if !ok {
+		if gvk, ok = kindIn(scheme.Scheme, obj); !ok {
+			return kind{}, fmt.Errorf("%w: %T", errNoKind, obj)
+		}
 	}
-	gvks, _, err := r.scheme.ObjectKinds(obj)
-	if err != nil || len(gvks) == 0 {
-		return kind{}, fmt.Errorf("%w: %T", errNoKind, obj)
-	}
-	k := kind{gvks[0].GroupVersion().String(), gvks[0].Kind}
+	k := kind{gvk.GroupVersion().String(), gvk.Kind}
 	more := map[uintptr]kind{t: k}
 	if kinds != nil {
 		maps.Copy(more, *kinds)
 	}
 	r.kinds.CompareAndSwap(kinds, &more) // otherwise the next event adds it
 	return k, nil
+}
+
+// kindIn returns the kind that a scheme, which can be nil, has for the type of obj.
+func kindIn(s *runtime.Scheme, obj runtime.Object) (gvk schema.GroupVersionKind, ok bool) {
+	if s == nil {
+		return gvk, false
+	}
+	gvks, _, err := s.ObjectKinds(obj)
+	if err != nil || len(gvks) == 0 {
+		return gvk, false
+	}
+	return gvks[0], true
 }
 
 // isGroupVersion reports whether schema.ParseGroupVersion accepts s, and
