@@ -341,7 +341,7 @@ func contextAt(pkg *types.Package, pos token.Pos) string {
 	return ""
 }
 
-// broadcasters moves the constructors and the uses of broadcasters.
+// broadcasters moves the constructors of broadcasters. It runs after shutdowns.
 func (pl *planner) broadcasters() {
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		if c.kind != broadcaster {
@@ -357,15 +357,18 @@ func (pl *planner) broadcasters() {
 		}
 		client := pl.sinks[set].clients[c.call.Pos()]
 		text := fmt.Sprintf("%sNewBroadcaster(%sNewSink(%s))", qualify(eventsPath), qualify(compatPath), client)
-		if pl.Target != EventSeries {
+		switch {
+		case pl.Target == EventSeries && pl.unshut[set]:
+			// What is not written when the program ends is lost. With this option, the
+			// server knows at least half of it, as with compat/record.
+			text = fmt.Sprintf("%[1]sNewBroadcasterWithOptions(%[2]sNewSink(%[3]s), %[1]sOptions{FirstHeartbeat: %[4]sSecond})",
+				qualify(eventsPath), qualify(compatPath), client, qualify("time"))
+		case pl.Target != EventSeries:
 			text = fmt.Sprintf("%[1]sNewBroadcaster(&%[1]sEventSinkImpl{Interface: %[2]s.EventsV1()})", qualify(clientPath), client)
 		}
 		pl.edit(c.file, c.call.Pos(), c.call.End(), set, text)
 		pl.note(c.call.Pos(), "types", Moved, "a broadcaster with the clientset %s", client)
 		pl.droppedOptions(c)
-	}
-	for _, u := range sorted(pl.Program, pl.uses) {
-		pl.use(u)
 	}
 }
 

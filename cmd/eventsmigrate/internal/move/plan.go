@@ -80,6 +80,7 @@ type planner struct {
 	left      map[node][]Reason // by root
 	bridges   map[*flow]bool
 	sinks     map[node]*sink // of broadcasters that move, by root
+	unshut    map[node]bool  // broadcasters that nothing shuts down, by root
 	legacy    map[node]bool  // the sets that contain a legacy type
 	annotated map[node]bool  // the sets that emit annotations
 	warned    map[*File]bool // about hand-written recorders that compat adapts
@@ -97,7 +98,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
 		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
-		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, unshut: map[node]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	if opts.Target == Record {
 		pl.shutdowns()
@@ -118,7 +119,9 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	}
 	pl.decide(blocked)
 	pl.types()
-	pl.broadcasters()
+	for _, u := range sorted(p, pl.uses) {
+		pl.use(u)
+	}
 	pl.lookUps()
 	for _, c := range sorted(p, p.calls) {
 		pl.call(c)
@@ -138,6 +141,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		}
 	}
 	pl.shutdowns()
+	pl.broadcasters()
 	pl.placeConstants()
 	pl.markers()
 	pl.reportLeft()

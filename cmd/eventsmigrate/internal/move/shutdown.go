@@ -36,6 +36,7 @@ func (pl *planner) shutdowns() {
 		}
 		if !c.file.isTest() { // as the linter
 			pl.note(c.call.Pos(), "shutdown", Decide, NoShutdown)
+			pl.unshut[n] = true
 		}
 	}
 }
