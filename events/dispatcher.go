@@ -145,9 +145,9 @@ func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 		if request.IsZero() || !d.hasRoom() {
 			return advance
 		}
-		token, at := d.reserve(request, now)
+		token, at, ok := d.reserve(request, now)
 		switch {
-		case token == nil:
+		case !ok:
 			return earlier(advance, at)
 		case !d.start(list, at):
 			token.CancelAt(at)
@@ -164,20 +164,20 @@ func (d *dispatcher) advance(now time.Time) {
 }
 
 // reserve takes a token of the rate limiter at the time at, for a request that the tracker
-// has from the given time. The token is nil if the request cannot be made before at.
-func (d *dispatcher) reserve(request, now time.Time) (token *rate.Reservation, at time.Time) {
+// has from the given time. ok is false if the request cannot be made before at.
+func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at time.Time, ok bool) {
 	if request.After(now) {
-		return nil, request
+		return token, request, false
 	}
 	d.mu.Lock() // a reservation of another goroutine in between would keep the token
 	defer d.mu.Unlock()
 	now = d.b.clock.Now() // the limiter counts time twice that goes back
-	token = d.b.limiter.ReserveN(now, 1)
+	token = *d.b.limiter.ReserveN(now, 1) // a pointer would be allocated
 	if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
 		token.CancelAt(now)
-		return nil, now.Add(delay)
+		return token, now.Add(delay), false
 	}
-	return token, now
+	return token, now, true
 }
 
 // start starts one request, and reports whether there was one to make. A list goes
@@ -221,8 +221,8 @@ func (d *dispatcher) follow() *tracker.Write {
 	if request.IsZero() {
 		return nil
 	}
-	token, at := d.reserve(request, now)
-	if token == nil {
+	token, at, ok := d.reserve(request, now)
+	if !ok {
 		return nil
 	}
 	write := d.next(at)

@@ -89,5 +89,8 @@ func (q *Queue[T]) Remove(item T) {
 // First returns the earliest item. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.nodes[0].item }
 
+// Last returns the item that takes the least time to remove. The queue must not be empty.
+func (q *Queue[T]) Last() T { return q.nodes[len(q.nodes)-1].item }
+
 // first returns the time of the earliest item. The queue must not be empty.
 func (q *Queue[T]) first() time.Duration { return q.nodes[0].at }

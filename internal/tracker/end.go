@@ -56,7 +56,7 @@ func (t *Tracker) close(e *Entry) {
 func (t *Tracker) forget(e *Entry) {
 	e.life = forgotten
 	t.words.release(&e.key)
-	if t.closed.remove(t.hashOf(e), e) {
+	if t.closed.n > 0 && t.closed.remove(t.hashOf(e), e) {
 		t.closing.Add(-1)
 	}
 	t.classify(e)

@@ -143,6 +143,16 @@ func (t *Tracker) Seal(reason DropReason) {
 func (t *Tracker) Clear(reason DropReason) (drops []Drop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for class := range t.lists {
+		for list := &t.lists[class]; list.Len() > 0; {
+			if e := list.Last(); e.life == accepting {
+				t.discard(e, reason, &drops)
+			} else {
+				t.lose(e, reason, &drops)
+			}
+		}
+	}
+	// What is left cannot be evicted.
 	for i := range t.shards {
 		for _, e := range t.shards[i].all() {
 			t.discard(e, reason, &drops)
