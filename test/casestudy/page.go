@@ -26,7 +26,6 @@ var explanations = map[string]map[string]string{
 		"./pkg/controller/devicetainteviction TestCancelEviction":   otherGroup,
 		"./pkg/controller/devicetainteviction TestEviction":         otherGroup,
 		"./pkg/controller/devicetainteviction TestRetry":            otherGroup,
-		"k8s.io/kubernetes/pkg/kubelet/images":                      "Its tests pass the hand-written recorder of `pkg/controller/testutil`, which moved, to the kubelet, which did not. It is not among the patterns, and `eventsmigrate` does not see that it depends on the move.",
 		"./pkg/controller/endpointslicemirroring TestSyncEndpoints": "It counts all requests of the client. The recorder lists Events before the first one.",
 	},
 	"sealed-secrets": {
@@ -45,6 +44,13 @@ const (
 	goLine     = "The `go` line rises with the recorder's module, and with it the default of GODEBUG: keys of 512 bits are insecure. They pass with `GODEBUG=rsa1024min=0`."
 )
 
+// minutesPerPlace is how long a person is assumed to take for a place: to read it, choose
+// an action or a related object, change it, and look at the result.
+const minutesPerPlace = 3
+
+// work returns how long a person takes for a number of places.
+func work(places int) string { return fmt.Sprintf("%d minutes", minutesPerPlace*places) }
+
 var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 	"rule": func(m *moved, name string) rule {
 		if i := slices.IndexFunc(m.Rules, func(r rule) bool { return r.Name == name }); i >= 0 {
@@ -54,6 +60,10 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 	},
 	"places": groups,
 	"total":  func(m *moved) int { return m.CallsMoved + m.CallsLeft },
+
+	"minutesPerPlace": func() int { return minutesPerPlace },
+	"work":            func(m *moved) string { return work(len(m.Left) + len(m.Decide)) },
+	"workByHand":      func(m *moved) string { return work(m.CallsMoved + m.CallsLeft) },
 	// orNot hides the figures of steps that did not run.
 	"orNot": func(ran bool, text string) string {
 		if !ran {
