@@ -55,10 +55,11 @@ type dispatcher struct {
 
 	// Invariant: busy + idle <= workers, unless workers has just decreased.
 	mu        sync.Mutex
-	workers   int // Options.Workers, or up to hurriedWorkers in a shutdown
-	busy      int // requests in flight that count against workers
-	idle      int // goroutines that wait for a request
-	abandoned int // requests in flight that do not count, because they hang
+	workers   int       // Options.Workers, or up to hurriedWorkers in a shutdown
+	busy      int       // requests in flight that count against workers
+	idle      int       // goroutines that wait for a request
+	abandoned int       // requests in flight that do not count, because they hang
+	reserved  time.Time // of the latest reservation: the limiter counts time twice that goes back
 }
 
 // call is a call of the sink: a write, or else a list.
@@ -171,13 +172,18 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 	}
 	d.mu.Lock() // a reservation of another goroutine in between would keep the token
 	defer d.mu.Unlock()
-	now = d.b.clock.Now() // the limiter counts time twice that goes back
-	token = *d.b.limiter.ReserveN(now, 1) // a pointer would be allocated
-	if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
-		token.CancelAt(now)
-		return token, now.Add(delay), false
+	at = now
+	// Goroutines come here out of order. A clock that was set back is believed.
+	if ahead := d.reserved.Sub(at); ahead > 0 && ahead < time.Second {
+		at = d.reserved
 	}
-	return token, now, true
+	d.reserved = at
+	token = *d.b.limiter.ReserveN(at, 1) // a pointer would be allocated
+	if delay := token.DelayFrom(at); delay > 0 && !d.hurry.Load() {
+		token.CancelAt(at)
+		return token, at.Add(delay), false
+	}
+	return token, at, true
 }
 
 // start starts one request, and reports whether there was one to make. A list goes
