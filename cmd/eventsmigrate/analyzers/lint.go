@@ -2,7 +2,6 @@ package analyzers
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 	"regexp"
@@ -92,12 +91,7 @@ func (l *linter) forwards(stack []ast.Node) bool {
 	return false
 }
 
-func (l *linter) text(e ast.Expr) string {
-	if v := l.TypesInfo.Types[e].Value; v != nil && v.Kind() == constant.String {
-		return constant.StringVal(v)
-	}
-	return ""
-}
+func (l *linter) text(e ast.Expr) string { return move.StringOf(l.TypesInfo, e) }
 
 // name checks a reason or an action.
 func (l *linter) name(what string, e ast.Expr, forwards bool) {

@@ -1,6 +1,8 @@
 package move
 
 import (
+	"go/ast"
+	"go/constant"
 	"go/types"
 	"strings"
 )
@@ -229,6 +231,14 @@ func shapeOf(f *types.Func) shape {
 func isNamed(t types.Type, path, name string) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
+}
+
+// StringOf returns the value of a constant string, or "" for any other expression.
+func StringOf(info *types.Info, e ast.Expr) string {
+	if v := info.Types[e].Value; v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v)
+	}
+	return ""
 }
 
 // newNote returns the index of the note among the parameters of Eventf or

@@ -165,7 +165,7 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 	case sig.Recv() != nil || path != clientPath && path != eventsPath && path != compatPath:
 	case strings.HasPrefix(fn.Name(), "NewBroadcasterFor"): // another broadcaster
 	case strings.HasPrefix(fn.Name(), "NewBroadcaster"), strings.HasPrefix(fn.Name(), "NewEventBroadcaster"):
-		if t := named(c.info.TypeOf(n.Args[0])); t != nil && t.Name() == "CoreSink" && t.Pkg() != nil && t.Pkg().Path() == compatPath {
+		if isOneOf(c.info.TypeOf(n.Args[0]), compatPath, "CoreSink") {
 			c.sources.core = true
 		} else {
 			c.sources.group = true
@@ -176,11 +176,7 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 // isDropIn reports whether a call is of a method of the broadcaster of compat/record.
 func isDropIn(info *types.Info, n *ast.CallExpr) bool {
 	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	t := named(info.TypeOf(sel.X))
-	return t != nil && t.Name() == "Broadcaster" && t.Pkg() != nil && t.Pkg().Path() == dropInPath
+	return ok && isOneOf(info.TypeOf(sel.X), dropInPath, "Broadcaster")
 }
 
 // BlockExported leaves the sets that other packages can see.

@@ -498,6 +498,13 @@ func named(t types.Type) *types.TypeName {
 	return nil
 }
 
+// isOneOf reports whether a type, or that to which it points, has one of the names in a
+// package.
+func isOneOf(t types.Type, path string, names ...string) bool {
+	n := named(t)
+	return n != nil && n.Pkg() != nil && n.Pkg().Path() == path && slices.Contains(names, n.Name())
+}
+
 func isNilExpr(c *call, i int) bool {
 	if i >= len(c.expr.Args) {
 		return false
@@ -730,11 +737,7 @@ func (pl *planner) call(c *call) {
 	case pl.passesReason(c, args[reason]):
 		action = c.file.text(args[reason])
 	default:
-		value := ""
-		if v := c.file.Pkg.Info.Types[args[reason]].Value; v != nil && v.Kind() == constant.String {
-			value = constant.StringVal(v)
-		}
-		action = pl.actionFor(c.file, c.fun, args[reason].Pos(), value, set)
+		action = pl.actionFor(c.file, c.fun, args[reason].Pos(), StringOf(c.file.Pkg.Info, args[reason]), set)
 	}
 	at = c.file.afterComments(args[reason].End())
 	pl.edit(c.file, at, at, set, ", "+action)

@@ -2,7 +2,6 @@ package move
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -83,12 +82,12 @@ func coreRead(f *File, n ast.Node, events bool) token.Pos {
 			return n.Sel.Pos()
 		}
 	case *ast.CompositeLit:
-		if isSchema(info.TypeOf(n), "GroupVersionResource", "GroupResource") && fieldOf(info, n, "Resource") == "events" && fieldOf(info, n, "Group") == "" {
+		if isResource(info.TypeOf(n)) && fieldOf(info, n, "Resource") == "events" && fieldOf(info, n, "Group") == "" {
 			return n.Pos()
 		}
 	case *ast.CallExpr:
 		sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
-		if !ok || len(n.Args) != 1 || stringOf(info, n.Args[0]) != "events" {
+		if !ok || len(n.Args) != 1 || StringOf(info, n.Args[0]) != "events" {
 			return token.NoPos
 		}
 		fn, ok := info.Uses[sel.Sel].(*types.Func)
@@ -98,8 +97,8 @@ func coreRead(f *File, n ast.Node, events bool) token.Pos {
 	case *ast.BinaryExpr:
 		for _, pair := range [][2]ast.Expr{{n.X, n.Y}, {n.Y, n.X}} {
 			sel, ok := ast.Unparen(pair[0]).(*ast.SelectorExpr)
-			if ok && events && (n.Op == token.EQL || n.Op == token.NEQ) && sel.Sel.Name == "Group" && info.Types[pair[1]].Value != nil && stringOf(info, pair[1]) == "" &&
-				isSchema(info.TypeOf(sel.X), "GroupVersionResource", "GroupResource") {
+			if ok && events && (n.Op == token.EQL || n.Op == token.NEQ) && sel.Sel.Name == "Group" && info.Types[pair[1]].Value != nil && StringOf(info, pair[1]) == "" &&
+				isResource(info.TypeOf(sel.X)) {
 				return n.Pos()
 			}
 		}
@@ -128,9 +127,9 @@ func readsEvents(fn *types.Func) bool {
 	return false
 }
 
-func isSchema(t types.Type, names ...string) bool {
-	n := named(t)
-	return n != nil && n.Pkg() != nil && n.Pkg().Path() == schemaPath && slices.Contains(names, n.Name())
+// isResource reports whether a type is that of a resource with its group.
+func isResource(t types.Type) bool {
+	return isOneOf(t, schemaPath, "GroupVersionResource", "GroupResource")
 }
 
 func isCoreEvent(t types.Type) bool {
@@ -149,13 +148,6 @@ func isCoreVersion(info *types.Info, e ast.Expr) bool {
 	return o != nil && o.Name() == "SchemeGroupVersion" && o.Pkg() != nil && o.Pkg().Path() == corePath
 }
 
-func stringOf(info *types.Info, e ast.Expr) string {
-	if v := info.Types[e].Value; v != nil && v.Kind() == constant.String {
-		return constant.StringVal(v)
-	}
-	return ""
-}
-
 // fieldOf returns the constant string of a field in a literal of a struct, or "" if it has
 // none.
 func fieldOf(info *types.Info, lit *ast.CompositeLit, name string) string {
@@ -172,7 +164,7 @@ func fieldOf(info *types.Info, lit *ast.CompositeLit, name string) string {
 			continue
 		}
 		if v := valueOf(e); info.Types[v].Value != nil {
-			return stringOf(info, v)
+			return StringOf(info, v)
 		}
 		return "\x00" // variable
 	}
@@ -182,7 +174,7 @@ func fieldOf(info *types.Info, lit *ast.CompositeLit, name string) string {
 // namesEvents reports whether a function contains the name of the resource.
 func namesEvents(info *types.Info, d *ast.FuncDecl) (found bool) {
 	ast.Inspect(d, func(n ast.Node) bool {
-		if e, ok := n.(ast.Expr); ok && stringOf(info, e) == "events" {
+		if e, ok := n.(ast.Expr); ok && StringOf(info, e) == "events" {
 			found = true
 		}
 		return !found
