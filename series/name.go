@@ -36,8 +36,9 @@ func (k *Key) UniqueName(first time.Time, n int) string {
 // whether it contains the hash of the key. An Event with another name was not
 // written for this key.
 func (k *Key) Named(name string) bool {
-	base := k.BaseName()
-	if name == base {
+	hash := k.appendHash(make([]byte, 0, 2*hashDigits+1))
+	buf := make([]byte, 0, maxName+1)
+	if string(appendEventName(buf, k.Regarding.Name, hash)) == name {
 		return true
 	}
 	// A unique name keeps less of a long object name than the base name, so compare
@@ -46,8 +47,7 @@ func (k *Key) Named(name string) bool {
 	if dot < 0 || len(name)-dot-1 > hashDigits || !isHex(name[dot+1:]) {
 		return false
 	}
-	suffix := k.appendHash(make([]byte, 0, 2*hashDigits+1))
-	return name == eventName(k.Regarding.Name, append(suffix, name[dot:]...))
+	return string(appendEventName(buf, k.Regarding.Name, append(hash, name[dot:]...))) == name
 }
 
 // appendHash appends the hash of k in hexadecimal digits.
@@ -69,20 +69,27 @@ func isHex(s string) bool {
 	return true
 }
 
-// eventName joins the name of an object and a suffix to the name of an Event.
-//
-// kube-apiserver requires a DNS-1123 subdomain of at most 253 bytes (validation
-// NameIsDNSSubdomain). The name of an object need not be one: `system:discovery` is
-// a valid name of a ClusterRole. eventName replaces what is not permitted; the
-// suffix distinguishes different objects.
+// maxName is the length of the longest name that kube-apiserver accepts (validation
+// NameIsDNSSubdomain).
+const maxName = validation.DNS1123SubdomainMaxLength
+
 func eventName(object string, suffix []byte) string {
-	const limit = validation.DNS1123SubdomainMaxLength
-	name := text.AppendSubdomain(make([]byte, 0, limit+1), object)
-	if room := limit - len(suffix) - 1; len(name) > room {
-		name = bytes.TrimRight(name[:room], ".-")
+	return string(appendEventName(make([]byte, 0, maxName+1), object, suffix))
+}
+
+// appendEventName appends the name of an Event to a buffer, which is empty: the name of an
+// object and a suffix.
+//
+// kube-apiserver requires a DNS-1123 subdomain. The name of an object need not be one:
+// `system:discovery` is a valid name of a ClusterRole. appendEventName replaces what is not
+// permitted; the suffix distinguishes different objects.
+func appendEventName(to []byte, object string, suffix []byte) []byte {
+	to = text.AppendSubdomain(to, object)
+	if room := maxName - len(suffix) - 1; len(to) > room {
+		to = bytes.TrimRight(to[:room], ".-")
 	}
-	if len(name) > 0 {
-		name = append(name, '.')
+	if len(to) > 0 {
+		to = append(to, '.')
 	}
-	return string(append(name, suffix...))
+	return append(to, suffix...)
 }

@@ -283,7 +283,7 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		}
 		s.open(e)
 	}
-	if !t.began(e, found) {
+	if !e.spec.silent && !t.began(e, found) {
 		if e.spec.lastNote() == "" {
 			e.spec.setLastNote(e.spec.note)
 		}
