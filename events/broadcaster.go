@@ -84,8 +84,9 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 
 // NewRecorder returns a recorder that emits events in the name of a controller.
 // scheme knows the kinds of objects without a TypeMeta. It can be nil if all have one,
-// or have types of client-go's scheme, which is the second choice. If the API server would reject the name, NewRecorder repairs it and logs that.
-// The recorder is also an [AnnotatedEventRecorder]. It can be used concurrently.
+// or have types of client-go's scheme, which is the second choice. If the API server
+// would reject the name, NewRecorder repairs it and logs that. The recorder is also an
+// [AnnotatedEventRecorder]. It can be used concurrently.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) EventRecorderLogger {
 	return b.NewRecorderWithOptions(scheme, reportingController, RecorderOptions{})
 }

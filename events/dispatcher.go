@@ -139,23 +139,37 @@ const startBatch = 1000
 // startRequests starts the requests that can be made now, and returns when to come
 // back. The time is zero if time alone changes nothing.
 func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
-	b := d.b
 	for range startBatch {
-		now := b.clock.Now()
-		advance, request := b.tracker.Wake(now, *list != nil)
-		if request.IsZero() || !d.hasRoom() {
-			return advance
+		if !d.hasRoom() {
+			next, _ = d.b.tracker.Wake(d.b.clock.Now(), false)
+			return next
 		}
-		token, at, ok := d.reserve(request, now)
-		switch {
-		case !ok:
-			return earlier(advance, at)
-		case !d.start(list, at):
-			token.CancelAt(at)
+		c, next, ok := d.take(list)
+		if !ok {
+			return next
 		}
+		d.enter(c)
 	}
 	d.poke()
 	return time.Time{}
+}
+
+// take returns a request to make now, which has a token of the rate limiter. If there is
+// none, ok is false, and next is when to ask again, as in startRequests.
+func (d *dispatcher) take(list **listRequest) (c call, next time.Time, ok bool) {
+	now := d.b.clock.Now()
+	advance, request := d.b.tracker.Wake(now, *list != nil)
+	if request.IsZero() {
+		return call{}, advance, false
+	}
+	token, at, ok := d.reserve(request, now)
+	if !ok {
+		return call{}, earlier(advance, at), false
+	}
+	if c, ok = d.pick(list, at); !ok {
+		token.CancelAt(at)
+	}
+	return c, at, ok
 }
 
 // advance handles the deadlines up to now.
@@ -186,59 +200,36 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 	return token, at, true
 }
 
-// start starts one request, and reports whether there was one to make. A list goes
-// first: it is rare, and writes can go on for long.
-func (d *dispatcher) start(list **listRequest, now time.Time) bool {
+// pick returns the request to make next. A list goes first: it is rare, and writes can go
+// on for long.
+func (d *dispatcher) pick(list **listRequest, now time.Time) (c call, ok bool) {
 	b := d.b
 	if l := *list; l != nil {
 		if pass, ok := b.tracker.Admit(now); ok {
 			*list, l.pass = nil, pass
 			d.listing.Add(-1)
-			d.enter(call{list: l})
-			return true
+			return call{list: l}, true
 		}
 	}
-	write := d.next(now)
-	if write != nil {
-		d.enter(call{write: write})
-	}
-	return write != nil
-}
-
-// next returns the write to make next, nil if there is none.
-func (d *dispatcher) next(now time.Time) (write *tracker.Write) {
-	b := d.b
 	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
-		write, drops, _ = b.tracker.Next(now)
+		c.write, drops, ok = b.tracker.Next(now)
 		return drops
 	}))
-	return write
+	return c, ok
 }
 
-// follow returns the write to make in place of one that has just ended, nil if none can
-// be made now, or if a list waits.
-func (d *dispatcher) follow() *tracker.Write {
+// follow returns the write to make in place of a request that has just ended. ok is false
+// if none can be made now, or if a list waits.
+func (d *dispatcher) follow() (c call, ok bool) {
 	if d.ctx.Err() != nil || d.listing.Load() > 0 {
-		return nil
+		return call{}, false
 	}
-	now := d.b.clock.Now()
-	d.advance(now) // run sleeps until the deadlines that it knows
-	_, request := d.b.tracker.Wake(now, false)
-	if request.IsZero() {
-		return nil
-	}
-	token, at, ok := d.reserve(request, now)
-	if !ok {
-		return nil
-	}
-	write := d.next(at)
-	switch {
-	case write == nil:
-		token.CancelAt(at)
-	case d.hasRoom():
+	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
+	var none *listRequest
+	if c, _, ok = d.take(&none); ok && d.hasRoom() {
 		d.poke() // the response before can have opened a gate, or set a deadline that run does not know
 	}
-	return write
+	return c, ok
 }
 
 // earlier returns the earlier of two times, of which a can be zero for never.
@@ -287,8 +278,8 @@ func (d *dispatcher) work(c call) {
 			d.write(c.write, w)
 		}
 		if !w.abandoned {
-			if write := d.follow(); write != nil {
-				c = call{write: write}
+			if next, ok := d.follow(); ok {
+				c = next
 				continue
 			}
 		}

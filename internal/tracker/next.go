@@ -3,6 +3,7 @@ package tracker
 import (
 	"encoding/json"
 	"hash/fnv"
+	"io"
 	"math"
 	"time"
 
@@ -241,19 +242,13 @@ func (t *Tracker) planBeat(e *Entry) {
 // interval returns the time from a write of e to the next heartbeat.
 func (t *Tracker) interval(e *Entry) time.Duration { return t.opts.intervals().After(e.status.beats) }
 
-// jitter returns when a heartbeat of e is due that would be due at latest. The key
-// and the wall clock determine the phase, so a restarted process keeps it: new
-// phases would double the heartbeats of the first interval. Tracker.mu is held.
+// jitter returns when a heartbeat of e is due that would be due at latest. The name of
+// the Event, which contains a hash of the key, and the wall clock determine the phase, so
+// a restarted process keeps it: new phases would double the heartbeats of the first
+// interval. Tracker.mu is held.
 func (t *Tracker) jitter(e *Entry, latest time.Duration) time.Duration {
-	k := e.Key()
 	hash := fnv.New64a()
-	for _, s := range []string{
-		k.Regarding.Kind, k.Regarding.Namespace, k.Regarding.Name, string(k.Regarding.UID), k.Regarding.FieldPath,
-		k.Related.Kind, k.Related.Namespace, k.Related.Name, string(k.Related.UID), k.Related.FieldPath,
-		k.Reason, k.Action, k.ReportingController, k.ReportingInstance, k.Note,
-	} {
-		hash.Write([]byte(s))
-	}
+	_, _ = io.WriteString(hash, e.baseName()) // never fails
 	epoch := time.Duration(t.epoch.UnixNano())
 	return t.opts.intervals().Jitter(latest+epoch, hash.Sum64()) - epoch
 }
