@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +20,8 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// Server is what the events of an hour cost a real kube-apiserver and its etcd.
+// Server is what the events of an hour cost a real kube-apiserver and its etcd. It is the
+// round with the median CPU.
 type Server struct {
 	Story       string             `json:"story"`
 	Size        int                `json:"size"` // objects in the story
@@ -29,6 +32,7 @@ type Server struct {
 	Verbs       map[string]Traffic `json:"verbs"`
 	Minutes     []int              `json:"minutes"`   // requests in each minute
 	Used        ServerUsage        `json:"used"`      // without what the idle server uses. Database includes all versions
+	CPU         Spread             `json:"cpu"`       // of the server in all rounds, in nanoseconds
 	Events      int                `json:"events"`    // at the end
 	Stored      int64              `json:"stored"`    // bytes of their keys and values in etcd
 	Compacted   float64            `json:"compacted"` // growth of the database without earlier versions
@@ -54,10 +58,11 @@ const commit = 250 * time.Millisecond
 // inFlight bounds the requests in flight of all processes in a story.
 const inFlight = 8
 
-// MeasureServer tells each story to each recorder, in virtual time but with a real
-// server. The stories are smaller by a factor. idle is how long MeasureServer measures
-// the server without requests. If it is zero, the growth of the database is not exact.
-func MeasureServer(t *testing.T, factor int, idle time.Duration) []Server {
+// MeasureServer tells each story to each recorder in each round, in virtual time but with
+// a real server. The stories are smaller by a factor. idle is how long MeasureServer
+// measures the server without requests. If it is zero, the growth of the database is not
+// exact.
+func MeasureServer(t *testing.T, factor, rounds int, idle time.Duration) []Server {
 	t.Helper()
 	port := apiserver.FreePort(t)
 	// Compaction at its own pace would change the size of the database.
@@ -81,15 +86,29 @@ func MeasureServer(t *testing.T, factor int, idle time.Duration) []Server {
 	var results []Server
 	for _, s := range stories {
 		s.size = max(1, s.size/factor)
-		for _, name := range recorders {
-			r := m.measure(t, name, s)
-			total := r.Total()
-			t.Logf("%s, %s: %d requests, %v of CPU, %.0f bytes in etcd, %d of %d occurrences, took %v", s.name, name,
-				total.Requests, r.Used.CPU.Round(time.Millisecond), r.Used.PutBytes, r.Counted, r.Occurrences, r.Wall.Round(time.Millisecond))
-			results = append(results, r)
+		told := make([][]Server, len(recorders))
+		for round := range rounds {
+			for i := range recorders { // in an order that rotates
+				i = (i + round) % len(recorders)
+				r := m.measure(t, recorders[i], s)
+				total := r.Total()
+				t.Logf("%s, %s: %d requests, %v of CPU, %.0f bytes in etcd, %d of %d occurrences, took %v", s.name, r.Recorder,
+					total.Requests, r.Used.CPU.Round(time.Millisecond), r.Used.PutBytes, r.Counted, r.Occurrences, r.Wall.Round(time.Millisecond))
+				told[i] = append(told[i], r)
+			}
+		}
+		for _, rounds := range told {
+			results = append(results, medianServer(rounds))
 		}
 	}
 	return results
+}
+
+func medianServer(rounds []Server) Server {
+	slices.SortFunc(rounds, func(a, b Server) int { return cmp.Compare(a.Used.CPU, b.Used.CPU) })
+	median := rounds[len(rounds)/2]
+	median.CPU = Spread{Min: float64(rounds[0].Used.CPU), Median: float64(median.Used.CPU), Max: float64(rounds[len(rounds)-1].Used.CPU)}
+	return median
 }
 
 type serverMeasurement struct {

@@ -72,7 +72,9 @@ var suite = []struct {
 	{"start", func(t *testing.T, s size, r *Results) {
 		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
-	{"server", func(t *testing.T, s size, r *Results) { r.Server = MeasureServer(t, s.storyFactor, s.idle) }},
+	{"server", func(t *testing.T, s size, r *Results) {
+		r.Server = MeasureServer(t, s.storyFactor, s.storyRounds, s.idle)
+	}},
 	{"simulation", func(t *testing.T, s size, r *Results) {
 		r.Simulation = nil
 		for _, n := range s.series {
@@ -108,7 +110,7 @@ type size struct {
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
 	startRounds               int
-	storyFactor               int // by which stories are smaller
+	storyFactor, storyRounds  int // stories are smaller by the factor
 	idle                      time.Duration
 	simulatedEvery            time.Duration // per series
 	maxRebuilt                int           // series in a simulation of a restart
@@ -119,13 +121,13 @@ var (
 	full = size{
 		rounds: 7, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
 		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, loopEvery: time.Second,
-		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, idle: 5 * time.Second, maxRebuilt: 100_000,
+		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, storyRounds: 3, idle: 5 * time.Second, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
 		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, loopEvery: 30 * time.Second,
-		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
+		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, storyRounds: 2, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
 

@@ -32,8 +32,9 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 	"spread": func(s bench.Spread) string {
 		return fmt.Sprintf("%s (%s–%s)", nanoseconds(s.Median), nanoseconds(s.Min), nanoseconds(s.Max))
 	},
-	"ratio": ratio,
-	"times": func(a, b float64) string { return times(a / b) },
+	"between": func(s bench.Spread) string { return nanoseconds(s.Min) + " to " + nanoseconds(s.Max) },
+	"ratio":   ratio,
+	"times":   func(a, b float64) string { return times(a / b) },
 	"float": func(n any) float64 {
 		if v := reflect.ValueOf(n); v.CanInt() {
 			return float64(v.Int())
