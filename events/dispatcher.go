@@ -155,7 +155,7 @@ func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 }
 
 // take returns a request to make now, which has a token of the rate limiter. If there is
-// none, ok is false, and next is when to ask again, as in startRequests.
+// none, ok is false, and next is when to come back, as in startRequests.
 func (d *dispatcher) take(list **listRequest) (c call, next time.Time, ok bool) {
 	now := d.b.clock.Now()
 	advance, request := d.b.tracker.Wake(now, *list != nil)
@@ -168,8 +168,9 @@ func (d *dispatcher) take(list **listRequest) (c call, next time.Time, ok bool) 
 	}
 	if c, ok = d.pick(list, at); !ok {
 		token.CancelAt(at)
+		d.poke() // another goroutine was faster, so ask again
 	}
-	return c, at, ok
+	return c, time.Time{}, ok
 }
 
 // advance handles the deadlines up to now.

@@ -3,7 +3,6 @@ package tracker
 import (
 	"encoding/json"
 	"hash/fnv"
-	"io"
 	"math"
 	"time"
 
@@ -248,7 +247,7 @@ func (t *Tracker) interval(e *Entry) time.Duration { return t.opts.intervals().A
 // interval. Tracker.mu is held.
 func (t *Tracker) jitter(e *Entry, latest time.Duration) time.Duration {
 	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, e.baseName()) // never fails
+	hash.Write([]byte(e.baseName()))
 	epoch := time.Duration(t.epoch.UnixNano())
 	return t.opts.intervals().Jitter(latest+epoch, hash.Sum64()) - epoch
 }

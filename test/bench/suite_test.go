@@ -57,9 +57,9 @@ var suite = []struct {
 	{"flood", func(_ *testing.T, s size, r *Results) {
 		r.Flood = nil
 		for _, name := range []string{Ours, ToolsNew, ToolsOld} {
-			r.Flood = append(r.Flood, MeasureFlood(name, 0, s.floodSeries, s.floodCalls, s.rounds, 5*time.Millisecond))
+			r.Flood = append(r.Flood, MeasureFlood(name, 0, s.floodSeries, s.floodCalls, s.floodRounds, 5*time.Millisecond))
 		}
-		r.Flood = append(r.Flood, MeasureFlood(Ours, s.floodFull, s.floodSeries, s.floodCalls, s.rounds, 5*time.Millisecond))
+		r.Flood = append(r.Flood, MeasureFlood(Ours, s.floodFull, s.floodSeries, s.floodCalls, s.floodRounds, 5*time.Millisecond))
 	}},
 	{"loop", func(t *testing.T, s size, r *Results) {
 		r.Loop = nil
@@ -106,6 +106,7 @@ type size struct {
 	series                    []int
 	fresh                     int
 	floodSeries, floodCalls   int
+	floodRounds               int
 	floodFull                 int // the default capacity
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
@@ -119,14 +120,14 @@ type size struct {
 var (
 	// full is for the documentation. A flag sets simulatedEvery.
 	full = size{
-		rounds: 7, turn: 250 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
-		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, loopEvery: time.Second,
+		rounds: 15, turn: 120 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
+		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, floodRounds: 7, loopEvery: time.Second,
 		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, storyRounds: 3, idle: 5 * time.Second, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
-		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, loopEvery: 30 * time.Second,
+		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, floodRounds: 2, loopEvery: 30 * time.Second,
 		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, storyRounds: 2, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
