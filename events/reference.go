@@ -41,18 +41,9 @@ type references struct {
 
 type kind struct{ apiVersion, kind string }
 
-// set sets ref to the reference to obj. The values are those of obj; see
-// sanitizeReference. obj can be any value: set recovers from panics of its methods. With
-// an error, ref is the zero value.
-func (r *references) set(ref *series.Reference, obj runtime.Object) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("events: object of type %T cannot be referenced: panic: %v", obj, p)
-		}
-		if err != nil {
-			*ref = series.Reference{}
-		}
-	}()
+// set sets ref to the reference to obj, which can be any value. The values are those of
+// obj; see sanitizeReference. With an error, ref is the zero value.
+func (r *references) set(ref *series.Reference, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case nil:
 		return errNilObject
@@ -67,6 +58,20 @@ func (r *references) set(ref *series.Reference, obj runtime.Object) (err error) 
 			return nil
 		}
 	}
+	return r.setByMethods(ref, obj)
+}
+
+// setByMethods is set for any type of object. Its methods are code of the user, so it
+// recovers from their panics.
+func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("events: object of type %T cannot be referenced: panic: %v", obj, p)
+		}
+		if err != nil {
+			*ref = series.Reference{}
+		}
+	}()
 	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: (%T)(nil)", errNilObject, obj)
 	}
