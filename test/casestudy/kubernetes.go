@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
 // manager is the user of the kube-controller-manager. The name of the real one contains a
@@ -153,7 +155,7 @@ func (k *kubernetesCluster) startManager(ctx context.Context) error {
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
-	port, err := freePort(ctx)
+	port, err := controlplane.FreePort(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
 const (
@@ -119,7 +121,7 @@ func (c *cluster) startSealedSecrets(ctx context.Context) (address string, err e
 	}
 	var ports [2]int
 	for i := range ports {
-		if ports[i], err = freePort(ctx); err != nil {
+		if ports[i], err = controlplane.FreePort(ctx); err != nil {
 			return "", err
 		}
 	}

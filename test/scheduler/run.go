@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -179,9 +178,9 @@ type scheduler struct {
 }
 
 func startScheduler(ctx context.Context, program, kubeconfig, report, recorder string) (*scheduler, error) {
-	port, err := freePort(ctx)
+	port, err := controlplane.FreePort(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	args := []string{
 		"--recorder=" + recorder, "--report=" + report, "--kubeconfig=" + kubeconfig,
@@ -208,15 +207,6 @@ func startScheduler(ctx context.Context, program, kubeconfig, report, recorder s
 		s.err = s.cmd.Wait()
 	}()
 	return s, nil
-}
-
-// freePort returns a port on which nothing listens.
-func freePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("scheduler: port: %w", err)
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // waitReady waits until the scheduler has read all objects.

@@ -15,8 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"sync"
 	"testing"
@@ -259,19 +257,12 @@ func CleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), cleanupTimeout)
 }
 
-// FreePort returns a port for a server of a test. It is below the ephemeral ports, which
-// outgoing connections could occupy before the server listens.
+// FreePort is [controlplane.FreePort] for a server of a test.
 func FreePort(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
-		if err == nil {
-			require.NoError(t, l.Close())
-			return l.Addr().(*net.TCPAddr).Port
-		}
-	}
-	require.Fail(t, "no free port")
-	return 0
+	port, err := controlplane.FreePort(t.Context())
+	require.NoError(t, err)
+	return port
 }
 
 // PriorityLevel returns a priority level without a queue: it rejects requests while all
