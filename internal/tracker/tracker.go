@@ -181,8 +181,8 @@ func (t *Tracker) another(hash uint64, k *series.Key, e *Entry, match func(*Entr
 // together.
 //
 // Fields of which there are few combinations for one object are left out: the kinds of
-// the objects, the namespace of an object with a UID, the type of the event, the action
-// for a reason, the controller, and the instance.
+// the objects, the namespace of an object with a UID, the type of the event, the
+// controller, and the instance.
 //
 // It hashes each string by itself, because a processor does several at a time.
 // maphash.Comparable of the whole chains them, and takes longer.
@@ -190,6 +190,7 @@ func fastHash(seed maphash.Seed, k *series.Key) uint64 {
 	h := hashReference(0, seed, &k.Regarding)
 	h = mix(h, seed, k.Regarding.FieldPath)
 	h = hashReference(h, seed, &k.Related)
+	h = mix(h, seed, k.Action)
 	return mix(h, seed, k.Reason)
 }
 
@@ -220,7 +221,6 @@ func (t *Tracker) nameHash(k *series.Key) uint64 {
 	h = mix(h, t.seed, k.Related.Namespace)
 	h = mix(h, t.seed, k.Related.FieldPath)
 	h = mix(h, t.seed, k.Type)
-	h = mix(h, t.seed, k.Action)
 	h = mix(h, t.seed, k.ReportingController)
 	h = mix(h, t.seed, k.ReportingInstance)
 	return mix(h, t.seed, k.Note)
