@@ -73,7 +73,7 @@ var suite = []struct {
 		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
 	{"server", func(t *testing.T, s size, r *Results) {
-		r.Server = MeasureServer(t, s.storyFactor, s.storyRounds, s.idle)
+		r.Server = MeasureServer(t, s.storyFactor, s.story, s.idle)
 	}},
 	{"simulation", func(t *testing.T, s size, r *Results) {
 		r.Simulation = nil
@@ -111,7 +111,8 @@ type size struct {
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
 	startRounds               int
-	storyFactor, storyRounds  int // stories are smaller by the factor
+	storyFactor               int           // by which stories are smaller
+	story                     time.Duration // of the rounds of a story, if they do not take longer
 	idle                      time.Duration
 	simulatedEvery            time.Duration // per series
 	maxRebuilt                int           // series in a simulation of a restart
@@ -122,13 +123,13 @@ var (
 	full = size{
 		rounds: 15, turn: 120 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
 		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, floodRounds: 7, loopEvery: time.Second,
-		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, storyRounds: 3, idle: 5 * time.Second, maxRebuilt: 100_000,
+		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, story: 2 * time.Minute, idle: 5 * time.Second, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
 		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, floodRounds: 2, loopEvery: 30 * time.Second,
-		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, storyRounds: 2, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
+		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
 
