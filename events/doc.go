@@ -58,7 +58,8 @@
 //
 //   - A process that is killed loses the occurrences since the last write of each
 //     series.
-//   - The recorder formats the note of an ongoing series once every 10 seconds. The
+//   - The recorder formats the note of an ongoing series once every 10 seconds, and at
+//     most 1,000 notes per second in turn if there are more than 10,000 series. The
 //     Event shows the latest one in the annotation eventseries.dev/last-note.
 //   - If a response is lost and another process writes to the same Event before the
 //     recorder looks at it, the occurrences that were new in the unanswered write can

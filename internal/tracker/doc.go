@@ -93,7 +93,8 @@
 //
 //   - A count stays at 2147483647.
 //   - Times are rounded down to microseconds, so a series can end a microsecond early.
-//   - The note of an ongoing series is formatted once in ten seconds.
+//   - The note of an ongoing series is formatted once in ten seconds. With more than 10,000
+//     series, 1,000 notes are formatted per second.
 //   - If a response was lost, and another process writes to the Event before this one
 //     looks, it is not known which part of the count is whose. What is new in the
 //     attempts without a response can count twice then. It is lost only if the other

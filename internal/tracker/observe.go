@@ -7,8 +7,18 @@ import (
 )
 
 // noteInterval is how often the note of an ongoing series is formatted. Formatting
-// would otherwise be the largest cost of an occurrence.
-const noteInterval = 10 * time.Second
+// would otherwise be the largest cost of an occurrence. With more than 10,000 series,
+// each has its turn less often, so that all of them format maxNotes per second.
+const (
+	noteInterval = 10 * time.Second
+	maxNotes     = 1000
+)
+
+// noteEvery returns how often the note of an ongoing series is formatted now, in tenths
+// of a second.
+func (t *Tracker) noteEvery() int32 {
+	return max(tenths(noteInterval), int32(t.accepting.Load()/(maxNotes/10)))
+}
 
 // Count counts an occurrence of a series that is Ongoing: the hot path. It allocates
 // nothing and takes no lock. at is the time since [Tracker.Epoch], which takes half as
@@ -35,7 +45,7 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	if n == counterHalf {
 		t.drain(e).mu.Unlock()
 	}
-	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= tenths(noteInterval) {
+	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= t.noteEvery() {
 		// One of several callers gets to format the note.
 		wantNote = e.spec.notedAt.CompareAndSwap(noted, now)
 	}

@@ -1042,7 +1042,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		return ""
 	}
 	e = o.enter(key)
-	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.State, ev.count, ev.Note, now-noteInterval, ev.first
+	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.State, ev.count, ev.Note, now-longAgo, ev.first
 	o.adopt(e, ev, 0, now)
 	e.now, e.signpost = ev.LastNote, false
 	age := now + frac - ev.last

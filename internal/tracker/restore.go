@@ -84,7 +84,7 @@ func (t *Tracker) restored(k *series.Key, found *series.Series, at time.Duration
 		spec: spec{note: found.Note, silent: true, state: found.State, first: found.First.UnixMicro(), count: found.Count},
 	}
 	// The note is an old one, so format that of the next occurrence.
-	e.spec.notedAt.Store(tenths(at) - tenths(noteInterval))
+	e.spec.notedAt.Store(tenths(at - longAgo))
 	t.adopt(e, found, 0, at)
 	// Nothing is to be written: that the process is new is no news.
 	e.status.flush, e.status.signpost = false, false

@@ -255,6 +255,20 @@ func TestNoteIsStoredOnce(t *testing.T) {
 	assert.Same(t, unsafe.StringData(e.spec.note), unsafe.StringData(e.spec.lastNote()))
 }
 
+// All series together want 1,000 notes per second, and each at most one in ten seconds.
+func TestNotesHaveARate(t *testing.T) {
+	for series, want := range map[int64]time.Duration{1: 10 * time.Second, 10_000: 10 * time.Second, 1_000_000: 1000 * time.Second} {
+		tr := New(Options{}, start)
+		k := testKey("a")
+		observe(tr, k, start, Occurrence{}, Occurrence{})
+		tr.accepting.Store(series)
+		for at := 5 * time.Second; at <= want; at += 5 * time.Second {
+			_, counted, wantNote := tr.Count(k, at)
+			assert.Equal(t, []bool{true, at == want}, []bool{counted, wantNote}, "%d series, after %v", series, at)
+		}
+	}
+}
+
 func TestMergeAnnotations(t *testing.T) {
 	long := strings.Repeat("x", MaxAnnotationBytes-1)
 	type m = map[string]string

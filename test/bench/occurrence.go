@@ -70,12 +70,12 @@ const (
 	parallelSeries = 32      // of MeasureParallel, to average over their places in memory
 )
 
-// MeasureScale measures ours, also with a slow clock, and the floor with the given number
-// of running series. The costs include access to as many objects.
+// MeasureScale measures ours and the floor with the given number of running series. The
+// costs include access to as many objects.
 func MeasureScale(series, rounds int, long time.Duration) Scale {
 	subjects := references(series)
 	var few, inOrder, jumping []turn
-	for _, name := range []string{Ours, OursSlow, Floor} {
+	for _, name := range []string{Ours, Floor} {
 		d := newRecorder(name, series)
 		defer d.close()
 		d.begin(series, func(i int) *subject { return &subjects[i] })

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -17,7 +16,6 @@ import (
 // Names of the recorders in the results.
 const (
 	Ours       = "eventseries"
-	OursSlow   = "eventseries, with a slow clock"
 	ToolsNew   = "tools/events"
 	ToolsOld   = "tools/record"
 	Floor      = "floor"
@@ -56,8 +54,6 @@ func newRecorder(name string, series int) *driver {
 	switch name {
 	case Ours:
 		d.recorder = newOurs(d.sink, events.Options{Capacity: series})
-	case OursSlow:
-		d.recorder = newOurs(d.sink, events.Options{Capacity: series, Clock: slowClock{began: time.Now()}})
 	case ToolsNew:
 		d.recorder = newToolsEvents(d.sink)
 	case ToolsOld:
@@ -70,19 +66,6 @@ func newRecorder(name string, series int) *driver {
 	d.queued, _ = d.recorder.(queued)
 	return d
 }
-
-// slowClock is a clock at a hundredth of the speed. With it, ten seconds do not pass
-// between two occurrences of one of a million series, so few of them format the note.
-type slowClock struct {
-	clock.RealClock
-	began time.Time
-}
-
-// Now implements [clock.PassiveClock].
-func (c slowClock) Now() time.Time { return c.began.Add(time.Since(c.began) / 100) }
-
-// Since implements [clock.PassiveClock].
-func (c slowClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // inBatches calls f for consecutive ranges of 0..n that fit into the recorder.
 func (d *driver) inBatches(n int, f func(first, size int)) {

@@ -66,7 +66,7 @@ func page(r *bench.Results) ([]byte, error) {
 		"Goals":    goals(r),
 		"Stories":  storyCosts(r),
 		"Measures": measures,
-		"Names":    map[string]string{"Ours": bench.Ours, "New": bench.ToolsNew, "Old": bench.ToolsOld, "Slow": bench.OursSlow, "Floor": bench.Floor, "FloorClock": bench.FloorClock},
+		"Names":    map[string]string{"Ours": bench.Ours, "New": bench.ToolsNew, "Old": bench.ToolsOld, "Floor": bench.Floor, "FloorClock": bench.FloorClock},
 	})
 	return b.Bytes(), err
 }

@@ -137,7 +137,7 @@ func serverGoals(r *bench.Results, add func(holds bool, what, measured string, a
 var reasons = map[string]string{
 	"Hot loop": "if nothing updates the objects, `tools/events` merges as much. It stores neither a state nor a heartbeat, lists nothing, and sends " +
 		"all heartbeats at once. Those of this recorder are spread, and some are due in the quiet minutes before the end",
-	"Flood":    "no recorder can merge singletons, and this recorder lists once",
+	"Flood": "no recorder can merge singletons, and this recorder lists once",
 }
 
 // grownStories are those of the proposal: Pods that restart, and Pods that start.
