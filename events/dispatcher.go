@@ -168,7 +168,7 @@ func (d *dispatcher) take(list **listRequest) (c call, next time.Time, ok bool) 
 	}
 	if c, ok = d.pick(list, at); !ok {
 		token.CancelAt(at)
-		d.poke() // another goroutine was faster, so ask again
+		d.poke() // another goroutine was faster, or all that is ready waits at closed gates now
 	}
 	return c, time.Time{}, ok
 }

