@@ -52,7 +52,6 @@ func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simul
 		subjects:   references(series),
 		every:      int(every / time.Second),
 	}
-	before := liveHeap()
 	synctest.Test(t, func(*testing.T) {
 		to := newMinuteSink(rebuilt)
 		s.start(to)
@@ -63,10 +62,8 @@ func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simul
 			// The snapshot does not include the shutdown of the first process.
 			to = to.snapshot()
 			s.recorder.close()
-			s.recorder = nil
 			s.reset()
 			s.Occurrences = 0
-			before = liveHeap()
 			s.start(to)
 		} else {
 			s.Beginning = int(math.Ceil((beginning + every).Minutes()))
@@ -76,9 +73,11 @@ func Simulate(t *testing.T, series int, every time.Duration, rebuilt bool) Simul
 			remaining -= begun
 		}
 		s.seconds(remaining)
-		s.Heap = liveHeap() - before
-		s.Writes = to.perMinute(simulatedTime)
+		heap := liveHeap()
 		s.recorder.close()
+		s.recorder = nil
+		s.Heap = heap - liveHeap()
+		s.Writes = to.perMinute(simulatedTime) // last, so that both heaps include the sink
 	})
 	s.Wall = time.Since(begin)
 	s.summarize()
