@@ -10,7 +10,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,7 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"sync"
+	"runtime"
 	"syscall"
 
 	"k8s.io/klog/v2"
@@ -31,9 +30,9 @@ import (
 // config is the parsed command line.
 type config struct {
 	scheduler, controlplane string // programs
-	results, root, note     string
+	results, root           string
 	only                    *regexp.Regexp
-	together, report        bool
+	report                  bool
 }
 
 func main() {
@@ -57,7 +56,6 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	results.Note = cmp.Or(cfg.note, results.Note)
 	if !cfg.report {
 		if cfg.controlplane == "" {
 			if cfg.controlplane, err = controlplane.Build(ctx, progress); err != nil {
@@ -72,14 +70,12 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 			if err != nil {
 				return err
 			}
+			results.Cores = runtime.NumCPU()
 			results.replace(measured)
 			if err := results.write(cfg.results); err != nil {
 				return err
 			}
 		}
-	}
-	if err := results.write(cfg.results); err != nil {
-		return err
 	}
 	return writePages(cfg.root, results)
 }
@@ -92,9 +88,7 @@ func parseFlags(args []string, output io.Writer) (config, error) {
 	fs.StringVar(&cfg.controlplane, "controlplane", "", "the `program` in test/controlplane; if empty, build it")
 	fs.StringVar(&cfg.results, "results", "../../docs/case-study/scheduler.json", "the `file` for the results")
 	fs.StringVar(&cfg.root, "root", "../..", "the `directory` of the repository")
-	fs.BoolVar(&cfg.together, "together", false, "run both recorders at the same time, each with an API server of its own")
 	fs.BoolVar(&cfg.report, "report", false, "run no case, and write the pages from the last results")
-	fs.StringVar(&cfg.note, "note", "", "a `sentence` about the machine for the page; if empty, keep that of the results")
 	only := fs.String("only", "", "a regular `expression` that selects cases by name")
 	if err := fs.Parse(args); err != nil {
 		return config{}, fmt.Errorf("scheduler: %w", err)
@@ -115,24 +109,13 @@ func parseFlags(args []string, output io.Writer) (config, error) {
 // measureCase runs a case with each recorder.
 func measureCase(ctx context.Context, cfg config, c testCase, progress io.Writer) ([]Result, error) {
 	results := make([]Result, len(recorders))
-	errs := make([]error, len(recorders))
-	var wg sync.WaitGroup
 	for i, recorder := range recorders {
 		fmt.Fprintf(progress, "%s: %s\n", c.Name, recorder)
-		wg.Go(func() {
-			results[i], errs[i] = measure(ctx, cfg, c, recorder)
-			results[i].Together = cfg.together
-			if errs[i] == nil {
-				fmt.Fprintf(progress, "%+v\n", results[i])
-			}
-		})
-		if !cfg.together {
-			wg.Wait()
-			if errs[i] != nil {
-				break
-			}
+		var err error
+		if results[i], err = measure(ctx, cfg, c, recorder); err != nil {
+			return nil, err
 		}
+		fmt.Fprintf(progress, "%+v\n", results[i])
 	}
-	wg.Wait()
-	return results, errors.Join(errs...)
+	return results, nil
 }

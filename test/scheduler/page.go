@@ -40,7 +40,6 @@ var (
 		"bound":      bound,
 		"summarized": summarized,
 		"losses":     losses,
-		"together":   (*Results).together,
 	}
 	section = template.Must(template.New("section").Funcs(functions).Parse(sectionText))
 	summary = template.Must(template.New("summary").Funcs(functions).Parse(summaryText))

@@ -42,7 +42,6 @@ var cases = []testCase{
 // Pods that no node fits, and their events with the reason FailedScheduling.
 type Result struct {
 	Case, Recorder string
-	Together       bool `json:",omitempty"` // with the other recorder at the same time
 
 	Occurrences int            // calls of the recorder
 	Requests    map[string]int // by verb
@@ -101,8 +100,8 @@ func (r Result) cpuPerOccurrence() float64 {
 
 // Results are those of all cases, in the order of the cases and recorders.
 type Results struct {
-	Note string `json:",omitempty"` // about the machine
-	Runs []Result
+	Cores int // of the machine of the last run
+	Runs  []Result
 }
 
 // replace adds results, and removes earlier ones of the same cases and recorders.
@@ -117,11 +116,6 @@ func (r *Results) replace(runs []Result) {
 	slices.SortStableFunc(r.Runs, func(a, b Result) int {
 		return cmp.Or(cmp.Compare(position(a), position(b)), cmp.Compare(a.Recorder, b.Recorder))
 	})
-}
-
-// together reports whether any run was at the same time as another one.
-func (r *Results) together() bool {
-	return slices.ContainsFunc(r.Runs, func(run Result) bool { return run.Together })
 }
 
 // readResults reads results from a file. A file that does not exist has none.
