@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 	"runtime/metrics"
@@ -31,6 +32,13 @@ func SpreadOf(values []float64) Spread {
 // the sorted values. There must be at least one value.
 func Quantile[T any](sorted []T, q float64) T {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
+}
+
+// medianRound sorts rounds by their CPU, and returns the median one, the higher one if
+// their number is even. There must be at least one round.
+func medianRound[T any](rounds []T, cpu func(T) time.Duration) T {
+	slices.SortFunc(rounds, func(a, b T) int { return cmp.Compare(cpu(a), cpu(b)) })
+	return rounds[len(rounds)/2]
 }
 
 // Cost is the cost of an occurrence. Times are in nanoseconds.

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"cmp"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,8 +105,7 @@ func MeasureServer(t *testing.T, factor int, long, idle time.Duration) []Server 
 }
 
 func medianServer(rounds []Server) Server {
-	slices.SortFunc(rounds, func(a, b Server) int { return cmp.Compare(a.Used.CPU, b.Used.CPU) })
-	median := rounds[len(rounds)/2]
+	median := medianRound(rounds, func(s Server) time.Duration { return s.Used.CPU })
 	median.CPU = Spread{Min: float64(rounds[0].Used.CPU), Median: float64(median.Used.CPU), Max: float64(rounds[len(rounds)-1].Used.CPU)}
 	return median
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"regexp"
@@ -102,7 +101,8 @@ func MeasureStart(t *testing.T, n, adopt, rounds int) Start {
 		wholes = append(wholes, measureRebuild(t, newWholePages(t, sink), opts, uint64(n)))
 		rebuilds = append(rebuilds, measureRebuild(t, sink, opts, uint64(n)))
 	}
-	s.Rebuild, s.Whole = medianRound(rebuilds), medianRound(wholes)
+	cpu := func(r Rebuild) time.Duration { return r.CPU }
+	s.Rebuild, s.Whole = medianRound(rebuilds, cpu), medianRound(wholes, cpu)
 	s.Reads = []Read{
 		measureRead(t, namespace, runtime.ContentTypeJSON, wholePageSize),
 		measureRead(t, namespace, runtime.ContentTypeProtobuf, wholePageSize),
@@ -139,11 +139,6 @@ func measureRebuild(t *testing.T, sink events.EventSink, opts events.Options, n 
 // Passing returns the maximum heap growth above what the restored series take: garbage, and
 // what is needed for a while.
 func (r Rebuild) Passing() int64 { return r.Peak - r.Heap }
-
-func medianRound(rounds []Rebuild) Rebuild {
-	slices.SortFunc(rounds, func(a, b Rebuild) int { return cmp.Compare(a.CPU, b.CPU) })
-	return rounds[len(rounds)/2]
-}
 
 // wholePages is a sink that returns whole pages in JSON. The recorder cannot tell it from a
 // sink of a user.
