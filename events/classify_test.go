@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // TestClassify has a row for each line of the failure table, and for each error in

@@ -3,10 +3,11 @@ package events
 import (
 	"errors"
 
-	"github.com/eventseries/eventseries/internal/tracker"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // StartEventWatcher calls handler with every event that is emitted from now on, one

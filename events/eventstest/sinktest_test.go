@@ -133,8 +133,8 @@ func afterError(verb string, is func(error) bool, change func(*call)) func(*call
 }
 
 // replace replaces a part of each patch.
-func replace(old, new string) func(*call) {
-	return before("patch", func(c *call) { c.data = []byte(strings.ReplaceAll(string(c.data), old, new)) })
+func replace(old, by string) func(*call) {
+	return before("patch", func(c *call) { c.data = []byte(strings.ReplaceAll(string(c.data), old, by)) })
 }
 
 func toDefault(c *call) { c.event.Namespace, c.event.Regarding.Namespace = "default", "default" }

@@ -168,6 +168,8 @@ func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, 
 	case unclear:
 		// The server may have carried it out, so the first error would mislead the caller.
 		return result, secondErr
+	case denied, unserved:
+		// Neither group accepts the request.
 	}
 
 	eventsErr, coreErr := firstErr, secondErr

@@ -90,7 +90,7 @@ func (p *pair) call(t *testing.T, verb, namespace string) (calls string, err err
 var (
 	resource = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
 	// errDenied is the error of RBAC.
-	errDenied = apierrors.NewForbidden(resource, "", errors.New(`User "x" cannot create resource "events"`))
+	errDenied = apierrors.NewForbidden(resource, "", errors.New(`User "x" cannot create resource "events"`)) //nolint:staticcheck // the text of RBAC
 	// errUnserved is the error for the page "404 page not found".
 	errUnserved = apierrors.NewGenericServerResponse(404, "post", resource, "x", "404 page not found", 0, true)
 )

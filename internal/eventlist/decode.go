@@ -202,7 +202,8 @@ func eachField(data []byte, visit func(field) error) error {
 			return protowire.ParseError(tag)
 		}
 		data = data[tag:]
-		f, n := field{number: number, wireType: wireType}, 0
+		f := field{number: number, wireType: wireType}
+		var n int
 		switch wireType {
 		case protowire.BytesType:
 			f.data, n = protowire.ConsumeBytes(data)

@@ -467,7 +467,7 @@ func FuzzSchedule(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 2, 1, 0, 8, 0, 0, 8, 0, 0, 11, 0, 3, 11, 1, 3, 13, 0, 5, 31, 0, 0}) // two push-backs, a list
 	for seed := range byte(100) {
 		history := make([]byte, 3*runOps)
-		rand.NewChaCha8([32]byte{seed}).Read(history)
+		_, _ = rand.NewChaCha8([32]byte{seed}).Read(history)
 		f.Add(history)
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {

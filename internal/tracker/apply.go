@@ -84,7 +84,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 			e.attempt(w)
 		}
 		if e.phase == claiming && w.Kind == Look && r.Outcome == Denied {
-			t.unseen(e, at) // a role that only permits creates
+			t.unseen(e) // a role that only permits creates
 		}
 		t.delay(e, failures+1, at)
 		t.giveUp(w, r.Outcome, at, &drops)
@@ -232,7 +232,7 @@ func (t *Tracker) conclude(e *Entry, at time.Duration, drops *[]Drop) {
 		t.forget(e)
 	default:
 		t.schedule(e, at)
-		t.boundClosing(at, drops)
+		t.boundClosing(drops)
 		t.settle(e)
 	}
 }

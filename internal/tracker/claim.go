@@ -138,10 +138,9 @@ func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standi
 
 // applyClaim applies the outcome of a look or close of an entry that claims a name.
 func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time, drops *[]Drop) {
-	at := t.offset(now)
 	switch {
 	case r.Outcome == Refused && w.Kind == Look:
-		t.unseen(e, at)
+		t.unseen(e)
 	case r.Outcome == Changed && e.extra.claim.unseen+1 < maxLooks:
 		// Somebody tends the Event that is to be closed. Look again.
 		e.extra.claim.step = Look
@@ -165,7 +164,7 @@ func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time, drops
 
 // unseen counts that the server does not show an Event that e wants to look at.
 // After maxLooks times the entry takes another name.
-func (t *Tracker) unseen(e *Entry, at time.Duration) {
+func (t *Tracker) unseen(e *Entry) {
 	if e.extra.claim.unseen++; e.extra.claim.unseen < maxLooks {
 		return
 	}
@@ -198,6 +197,8 @@ func (t *Tracker) applyConflict(e *Entry, w *Write, r *Result, now time.Time, dr
 		e.becomeUnwritten()
 		e.becomeClaiming(w.Series.Name)
 		t.found(e, w, r.Event, now, drops)
+	default:
+		// The phase remains.
 	}
 }
 

@@ -56,7 +56,7 @@
 //	                                          they have ended it
 //	conflicted  written: another Event        as claiming, or forgotten if it is silent
 //	conflicted  gone                          unwritten, or forgotten if it is silent
-//	conflicted  refused                       conflicted; the third time refused
+//	conflicted  refused                       conflicted; refused the third time
 //	refused     written                       live
 //	refused     taken                         claiming
 //	refused     any other                     refused, or forgotten if it is closing

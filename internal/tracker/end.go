@@ -39,7 +39,7 @@ func (t *Tracker) end(e *Entry, as series.State, at time.Duration, drops *[]Drop
 	t.closed.insert(t.hashOf(e), e)
 	t.closing.Add(1)
 	t.schedule(e, at)
-	t.boundClosing(at, drops)
+	t.boundClosing(drops)
 }
 
 // close ends the acceptance of occurrences. The caller puts e into Tracker.closed or

@@ -26,7 +26,7 @@ const (
 
 // evictionClass returns the class of e. Tracker.mu is held.
 func (t *Tracker) evictionClass(e *Entry) evictionClass {
-	class := unevictable
+	var class evictionClass
 	switch {
 	case e.life == forgotten, e.life == closing && t.sched.InFlight(e):
 		return unevictable
@@ -118,7 +118,7 @@ func (t *Tracker) blocked(l life, warnings bool) (*Entry, bool) {
 // boundClosing drops the longest idle entries that are closing if there are too
 // many: Normals before Warnings, and those behind a closed gate before others.
 // Tracker.mu is held.
-func (t *Tracker) boundClosing(at time.Duration, drops *[]Drop) {
+func (t *Tracker) boundClosing(drops *[]Drop) {
 	for int(t.closing.Load()) > t.opts.Capacity {
 		e, ok := t.blocked(closing, t.lists[closingNormal].Len() == 0)
 		if !ok {

@@ -310,7 +310,7 @@ func (h *history) step() {
 			h.do("list")
 			h.restoreIn = 1 + h.rng.IntN(40)
 		}
-	case h.rng.IntN(2) == 0:
+	case h.rng.IntN(2) == 0: //nolint:gocritic // draws again
 		if all := h.w.all(""); len(all) > 0 {
 			at := oneOf(h.rng, all...)
 			h.arriveAll()

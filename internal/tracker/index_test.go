@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/eventseries/eventseries/series"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // checkIndex looks at an index from inside. hashOf returns the hash of an entry.

@@ -3,8 +3,9 @@ package tracker
 import (
 	"cmp"
 
-	"github.com/eventseries/eventseries/series"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // internedKey is a series.Key as an Entry stores it: what many series have in

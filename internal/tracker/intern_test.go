@@ -4,9 +4,10 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/eventseries/eventseries/series"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // wordsOf returns the place of each string in a key.

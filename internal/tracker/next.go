@@ -160,7 +160,7 @@ func (t *Tracker) schedule(e *Entry, at time.Duration) {
 		// others. Without a deadline it would wait behind all that is ready, until its
 		// Event expires.
 		t.sched.Ready(e, at+normalSlack, true, at)
-	case e.isWarning() && !(e.life == closing && e.spec.silent):
+	case e.isWarning() && (e.life != closing || !e.spec.silent):
 		t.sched.Ready(e, at, false, at)
 	default:
 		// A Normal, or a series of an earlier process that is only to be closed.

@@ -535,9 +535,9 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 		return
 	}
 	isSeries, failures := w.kind < Look, e.failures
-	switch {
-	case outcome == PushedBack:
-	case outcome == Troubled || outcome == Denied:
+	switch outcome {
+	case PushedBack:
+	case Troubled, Denied:
 		if outcome == Troubled && !r.unsent && isSeries {
 			e.tried = append(e.tried, *w)
 		}

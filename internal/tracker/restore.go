@@ -57,6 +57,8 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		theirs = 0
 	case shared:
 		theirs -= e.smallestAttempt()
+	default:
+		// Other processes have counted all of them.
 	}
 	t.adopt(e, found, theirs, at)
 	t.delay(e, 0, at)

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eventseries/eventseries/series"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the results into the scripts in testdata/scripts")

@@ -244,7 +244,7 @@ func (l ledger) compare(found []eventsv1.Event) (wrong []difference, twice int64
 			d := difference{emitter: emitter, key: key, events: byKey[id{emitter, key}]}
 			for i, a := range accounts {
 				b := a.bounds(key)
-				d.bounds.add(b)
+				d.add(b)
 				if b.high > 0 {
 					d.processes = append(d.processes, fmt.Sprintf("process %d (ended: %v): %+v", i, a.ended, a.keys[key]))
 				}

@@ -556,7 +556,7 @@ func TestSinkReportsAdditions(t *testing.T) {
 				a.add(r)
 				if r.Answered != nil {
 					answered++
-					assert.Equal(t, server.err == lost, r.Answered.Failed)
+					assert.Equal(t, errors.Is(server.err, lost), r.Answered.Failed)
 				}
 			}))
 			assert.Equal(t, 1, answered)

@@ -49,8 +49,8 @@ func newLegacyProgram(ctx context.Context, t *testing.T, name string) *legacyPro
 	return p
 }
 
-func (p *legacyProgram) start() (stop func()) {
-	return p.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")}).Stop
+func (p *legacyProgram) start() {
+	p.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.clients.CoreV1().Events("")})
 }
 
 func withBothLegacy(t *testing.T, test func(t *testing.T, p *legacyProgram)) {

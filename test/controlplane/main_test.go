@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestLifeline(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, ctx.Err())
 
-			if want == context.Canceled {
+			if errors.Is(want, context.Canceled) {
 				cancel()
 				<-ctx.Done()
 			}

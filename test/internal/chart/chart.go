@@ -97,7 +97,7 @@ func SVG(width, height vg.Length, rows ...[]*plot.Plot) []byte {
 	svg := vgsvg.New(width, height)
 	canvas := draw.New(svg)
 	canvas.SetColor(color.White)
-	canvas.Fill(canvas.Rectangle.Path())
+	canvas.Fill(canvas.Path())
 	tiles := draw.Tiles{
 		Rows: len(rows), Cols: len(rows[0]),
 		PadX: 2 * margin, PadY: 2 * margin, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: margin,
