@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -198,4 +199,73 @@ func TestProcessIsStopped(t *testing.T) {
 		w.broadcaster.Shutdown()
 		w.assertAccounted(t)
 	})
+}
+
+// countdownClock is a fake clock that is stepped when it is used for the nth time from
+// now.
+type countdownClock struct {
+	*clocktesting.FakeClock
+	n    atomic.Int64
+	step time.Duration
+}
+
+func (c *countdownClock) use() {
+	if c.n.Add(-1) == 0 {
+		c.Step(c.step)
+	}
+}
+
+func (c *countdownClock) Now() time.Time {
+	c.use()
+	return c.FakeClock.Now()
+}
+
+func (c *countdownClock) Since(t time.Time) time.Duration {
+	c.use()
+	return c.FakeClock.Since(t)
+}
+
+func (c *countdownClock) NewTimer(d time.Duration) clock.Timer {
+	c.use()
+	return &countdownTimer{c.FakeClock.NewTimer(d), c}
+}
+
+type countdownTimer struct {
+	clock.Timer
+	clock *countdownClock
+}
+
+func (t *countdownTimer) Reset(d time.Duration) bool {
+	t.clock.use()
+	return t.Timer.Reset(d)
+}
+
+// A test of a controller steps its fake clock while the recorder works. A timer of a fake
+// clock does not fire if it is due when it is set.
+func TestFakeClockIsSteppedAtAnyMoment(t *testing.T) {
+	for _, step := range []time.Duration{7 * time.Minute, time.Minute} {
+		stepped := true
+		for n := int64(1); stepped; n++ {
+			synctest.Test(t, func(t *testing.T) {
+				clock := &countdownClock{FakeClock: clocktesting.NewFakeClock(time.Now()), step: step}
+				w := newWorld(t, Options{Clock: clock})
+				w.start(t)
+				w.emitAs(corev1.EventTypeWarning, 0)
+				w.emitAs(corev1.EventTypeWarning, 0)
+				synctest.Wait()
+				end := clock.FakeClock.Now().Add(series.FinishAfter)
+				clock.n.Store(n)
+				w.emitAs(corev1.EventTypeWarning, 1)
+				synctest.Wait()
+				stepped = clock.n.Load() <= 0
+				clock.n.Store(0)
+				if rest := end.Sub(clock.FakeClock.Now()); rest > 0 {
+					clock.Step(rest)
+					synctest.Wait()
+				}
+				assert.Equal(t, "Finished x2", statesOf(t, w)[0], "a step of %v, %d", step, n)
+				w.broadcaster.Shutdown()
+			})
+		}
+	}
 }

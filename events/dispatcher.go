@@ -96,6 +96,10 @@ func (d *dispatcher) poke() {
 	}
 }
 
+// timerSlack bounds the time that it takes to set a timer. If it takes longer, a fake clock
+// was stepped meanwhile, and the timer fires late.
+const timerSlack = 10 * time.Millisecond
+
 // run makes requests until the dispatcher is stopped.
 func (d *dispatcher) run() {
 	b := d.b
@@ -117,8 +121,12 @@ func (d *dispatcher) run() {
 				default:
 				}
 			}
-			timer.Reset(next.Sub(b.clock.Now()))
+			now := b.clock.Now()
+			timer.Reset(next.Sub(now))
 			timeout = timer.C()
+			if !next.After(now) || b.clock.Since(now) > timerSlack {
+				d.poke() // a fake clock does not fire a timer that is due when it is set
+			}
 		}
 		select {
 		case <-d.wake:
