@@ -399,6 +399,7 @@ func (r *run) check() {
 		if !ok {
 			require.Fail(r.t, "wrong place", "%+v instead of %+v", slot, it)
 		}
+		require.Equal(r.t, it.pending && it.place != flying && r.gates[it.real.key] != nil, s.Held(it.real))
 		if it.place == ready && it.parked == nil {
 			readyCount++
 		}

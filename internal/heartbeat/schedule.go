@@ -544,6 +544,12 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	return item, false
 }
 
+// Held reports whether item, which has something to write and is not in flight, must pass
+// the closed gate of a namespace.
+func (s *Schedule[T]) Held(item T) bool {
+	return item.Slot().pending != 0 && !s.InFlight(item) && s.gates[item.Gate()] != nil
+}
+
 // Expired returns the items to give up after a request has not passed their gate,
 // without those in flight: they have had something to write for ttl, and the gate has
 // been closed for as long and is alone the reason why they wait: the server has handled

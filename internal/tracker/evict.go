@@ -108,11 +108,19 @@ func (t *Tracker) evict(e *Entry, at time.Duration, drops *[]Drop) {
 // blocked returns an entry that a closed gate holds up, Normals first, and Warnings
 // only if they are wanted.
 func (t *Tracker) blocked(l life, warnings bool) (*Entry, bool) {
-	e, ok := t.sched.Blocked(func(e *Entry) bool { return e.life == l && !e.isWarning() })
-	if !ok && warnings {
-		e, ok = t.sched.Blocked(func(e *Entry) bool { return e.life == l })
+	if e, ok := t.sched.Blocked(func(e *Entry) bool { return e.life == l && !e.isWarning() }); ok {
+		return e, true
 	}
-	return e, ok
+	// The schedule looks at a few entries, which can all be Warnings.
+	for _, class := range []evictionClass{ongoingNormal, unwrittenNormal, closingNormal} {
+		if e := t.longestIdle(class); e != nil && e.life == l && t.sched.Held(e) {
+			return e, true
+		}
+	}
+	if !warnings {
+		return nil, false
+	}
+	return t.sched.Blocked(func(e *Entry) bool { return e.life == l })
 }
 
 // boundClosing drops the longest idle entries that are closing if there are too

@@ -538,6 +538,33 @@ func TestLongestIdleInHotLoops(t *testing.T) {
 	assert.Equal(t, maxCorrections, corrected)
 }
 
+// Behind a closed gate, a Warning displaces all Normals before another Warning, though
+// the Warnings have been ready last.
+func TestWarningDisplacesNormalsBehindAGate(t *testing.T) {
+	const normals, warnings = 20, 30
+	tr := New(Options{Capacity: normals + warnings}, start)
+	now := start
+	emit := func(name string, n int) (types []string) {
+		for i := range n {
+			k := testKey(name)
+			k.Regarding.Name = fmt.Sprint(name, i)
+			drops := tr.Observe(k, Occurrence{}, now)
+			for _, d := range drops {
+				assert.Equal(t, DropDisplaced, d.Reason)
+				types = append(types, d.Key.Type)
+			}
+			require.Empty(t, writeAll(tr, now, func(*Write) Outcome { return Denied }))
+		}
+		return types
+	}
+	require.Empty(t, emit("a", normals))
+	now = now.Add(normalSlack + time.Second)
+	require.Empty(t, emit("B", warnings))
+	want := slices.Concat(slices.Repeat([]string{"Normal"}, normals), slices.Repeat([]string{"Warning"}, 5))
+	assert.Equal(t, want, emit("C", len(want)))
+	checkInvariants(t, tr, 0)
+}
+
 // restorable returns a series of k that an earlier process has left.
 func restorable(k *series.Key, first, last time.Time) *series.Series {
 	return &series.Series{
