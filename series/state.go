@@ -55,12 +55,15 @@ func ParseState(value string) (state State, ok bool) {
 	return Singleton, false
 }
 
+// QuietWindow returns Window, or [FinishAfter] if that is zero.
+func (s *Series) QuietWindow() time.Duration { return cmp.Or(s.Window, FinishAfter) }
+
 // StateAt returns the state of s at the time now. It is State, unless s is stale: an
-// Ongoing series is Unknown if now is later than Last + Heartbeat + [FinishAfter],
+// Ongoing series is Unknown if now is later than Last + Heartbeat + [Series.QuietWindow],
 // because its recorder would have updated or finished it by then. If Heartbeat is
 // zero, StateAt uses [DefaultHeartbeat].
 func (s *Series) StateAt(now time.Time) State {
-	if s.State == Ongoing && now.Sub(s.Last) > cmp.Or(s.Heartbeat, DefaultHeartbeat)+FinishAfter {
+	if s.State == Ongoing && now.Sub(s.Last) > cmp.Or(s.Heartbeat, DefaultHeartbeat)+s.QuietWindow() {
 		return Unknown
 	}
 	return s.State

@@ -32,6 +32,13 @@ const (
 	// series, as [time.ParseDuration] reads it, such as "30m". See [Series.StateAt].
 	AnnotationHeartbeat = AnnotationPrefix + "heartbeat"
 
+	// AnnotationWindow holds the quiet window of an Ongoing series: the recorder
+	// finishes it when it has been quiet for so long. The value is a duration such as
+	// "21m". An Event without the annotation has the window [FinishAfter]. The window
+	// follows the loop: it is about twice the longest recent time between two
+	// occurrences. See [Series.StateAt].
+	AnnotationWindow = AnnotationPrefix + "window"
+
 	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
 	// `note`, which the API server lets nobody change.
 	AnnotationLastNote = AnnotationPrefix + "last-note"
@@ -52,13 +59,13 @@ const (
 	// DefaultHeartbeat is the heartbeat of an Ongoing series whose Event names none.
 	DefaultHeartbeat = 30 * time.Minute
 
-	// FinishAfter is for how long a series must be quiet before its recorder finishes
-	// it, by default.
+	// FinishAfter is the quiet window of a series whose Event names none: a recorder
+	// with default options finishes a fast loop that has been quiet for so long.
 	FinishAfter = 6 * time.Minute
 
-	// maxHeartbeat is the longest heartbeat that FromEvent accepts. Sums of it do not
-	// overflow.
-	maxHeartbeat = 10 * 365 * 24 * time.Hour
+	// maxPromise is the longest heartbeat and the longest window that FromEvent
+	// accepts. Sums of them do not overflow.
+	maxPromise = 10 * 365 * 24 * time.Hour
 )
 
 // Series is a series at one time: what an Event says about it. The zero value is a
@@ -90,6 +97,9 @@ type Series struct {
 	// Heartbeat is the longest time between two writes while the series is Ongoing. If
 	// zero, it is unknown.
 	Heartbeat time.Duration
+	// Window is for how long an Ongoing series must be quiet before its recorder
+	// finishes it. If zero, [FinishAfter].
+	Window time.Duration
 	// Managed is [IsManaged] of the Event. See [Series.PatchSince].
 	Managed bool
 }
@@ -125,7 +135,10 @@ func (s *Series) Event() *eventsv1.Event {
 			metav1.SetMetaDataLabel(&event.ObjectMeta, LabelState, s.State.String())
 		}
 		if s.Heartbeat > 0 {
-			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationHeartbeat, shortDuration.Replace(s.Heartbeat.String()))
+			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationHeartbeat, durationText(s.Heartbeat))
+		}
+		if s.QuietWindow() != FinishAfter {
+			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationWindow, durationText(s.Window))
 		}
 		if s.LastNote != "" && s.LastNote != s.Note {
 			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationLastNote, s.LastNote)
@@ -144,8 +157,8 @@ func (s *Series) Event() *eventsv1.Event {
 // series (validateV1EventSeries).
 func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
 
-// PatchSince is [Series.Patch] for an Event that is known to have the state and the
-// heartbeat of known: the patch omits those that are the same. If known is Managed, the
+// PatchSince is [Series.Patch] for an Event that is known to have the state, the
+// heartbeat, and the window of known: the patch omits those that are the same. If known is Managed, the
 // patch clears metadata.managedFields, and the API server adds none later. They would be
 // a third of an Event that etcd stores again with each patch.
 func (s *Series) PatchSince(known *Series) ([]byte, error) {
@@ -167,8 +180,16 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 		annotate(k, &v)
 	}
 	if s.Heartbeat > 0 && s.Heartbeat != known.Heartbeat {
-		heartbeat := shortDuration.Replace(s.Heartbeat.String())
+		heartbeat := durationText(s.Heartbeat)
 		annotate(AnnotationHeartbeat, &heartbeat)
+	}
+	switch window := s.QuietWindow(); {
+	case window == known.QuietWindow():
+	case window == FinishAfter:
+		annotate(AnnotationWindow, nil)
+	default:
+		text := durationText(window)
+		annotate(AnnotationWindow, &text)
 	}
 	switch s.LastNote {
 	case "":
@@ -213,6 +234,18 @@ var noManagedFields = []metav1.ManagedFieldsEntry{{}}
 // shortDuration shortens what Duration.String returns: 30m0s to 30m, and 1h0m0s to 1h.
 var shortDuration = strings.NewReplacer("h0m0s", "h", "m0s", "m")
 
+// durationText returns d as annotations have it.
+func durationText(d time.Duration) string { return shortDuration.Replace(d.String()) }
+
+// parseDuration parses a duration of an annotation. It returns zero if there is none, or
+// none that a recorder would write.
+func parseDuration(text string) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 && d <= maxPromise {
+		return d
+	}
+	return 0
+}
+
 func (s *Series) eventSeries() *eventsv1.EventSeries {
 	if s.Count < 2 {
 		return nil
@@ -227,7 +260,7 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 //
 // The state is what the Event says; see [Series.StateAt]. An Event with `series` and
 // without a state, as client-go writes it, is Unknown. FromEvent ignores other labels,
-// and a heartbeat that is not a positive duration of at most ten years.
+// and a heartbeat or window that is not a positive duration of at most ten years.
 func FromEvent(event *eventsv1.Event) (*Series, error) {
 	s := new(Series) // inlined, so that it need not be on the heap
 	if err := s.setEvent(event); err != nil {
@@ -298,9 +331,8 @@ func (s *Series) setEvent(event *eventsv1.Event) error {
 	s.Count = event.Series.Count
 	s.Last = event.Series.LastObservedTime.Time
 	s.LastNote = event.Annotations[AnnotationLastNote]
-	if d, err := time.ParseDuration(event.Annotations[AnnotationHeartbeat]); err == nil && d > 0 && d <= maxHeartbeat {
-		s.Heartbeat = d
-	}
+	s.Heartbeat = parseDuration(event.Annotations[AnnotationHeartbeat])
+	s.Window = parseDuration(event.Annotations[AnnotationWindow])
 	s.State = state
 	if !hasState {
 		s.State = Unknown

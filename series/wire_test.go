@@ -85,6 +85,13 @@ func TestPatch(t *testing.T) {
 			`{"metadata":{"resourceVersion":"7"},` + counted},
 		{"state known", func(s *Series) { plain(s); s.Heartbeat = time.Hour }, Series{State: Ongoing, Heartbeat: time.Minute},
 			`{"metadata":{"annotations":{"eventseries.dev/heartbeat":"1h"}},` + counted},
+		{"window", func(s *Series) { plain(s); s.Window = 21 * time.Minute }, Series{State: Ongoing},
+			`{"metadata":{"annotations":{"eventseries.dev/window":"21m"}},` + counted},
+		{"window known", func(s *Series) { plain(s); s.Window = 21 * time.Minute }, Series{State: Ongoing, Window: 21 * time.Minute},
+			`{` + counted},
+		{"window of 6 minutes again", plain, Series{State: Ongoing, Window: 21 * time.Minute},
+			`{"metadata":{"annotations":{"eventseries.dev/window":null}},` + counted},
+		{"window of 6 minutes", func(s *Series) { plain(s); s.Window = FinishAfter }, Series{State: Ongoing}, `{` + counted},
 		{"managed", plain, Series{State: Ongoing, Managed: true}, `{"metadata":{"managedFields":[{}]},` + counted},
 		{"heartbeat known", func(s *Series) { plain(s); s.State, s.Heartbeat = Finished, time.Hour }, Series{State: Ongoing, Heartbeat: time.Hour},
 			`{"metadata":{"labels":{"eventseries.dev/state":"Finished"}},` + counted},
@@ -116,7 +123,7 @@ func equalSeries(a, b *Series) bool {
 	}
 	return a.Key == b.Key && a.State == b.State && a.Namespace == b.Namespace && a.Name == b.Name &&
 		a.Note == b.Note && lastNote(a) == lastNote(b) && maps.Equal(a.Annotations, b.Annotations) &&
-		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat && a.Managed == b.Managed
+		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat && a.QuietWindow() == b.QuietWindow() && a.Managed == b.Managed
 }
 
 func TestFromEvent(t *testing.T) {
@@ -141,6 +148,7 @@ func TestFromEvent(t *testing.T) {
 			s.Last = s.First.Add(time.Duration(rng.Int64N(1<<40)) * time.Microsecond)
 			s.LastNote = []string{"", "a", "b", "c"}[rng.IntN(4)]
 			s.Heartbeat = time.Duration(rng.Int64N(3) * rng.Int64N(1<<rng.IntN(53)))
+			s.Window = time.Duration(rng.Int64N(3) * rng.Int64N(1<<rng.IntN(53)))
 		}
 		event := s.Event()
 		got, err := FromEvent(event)
@@ -273,7 +281,7 @@ func FuzzFromEvent(f *testing.F) {
 	f.Add("", "", "", false, int32(0), int64(0), int64(-1), []byte(`{"metadata":{"name":"a.`+strings.Repeat("0", 251)+`"}}`))
 	f.Fuzz(func(t *testing.T, note, state, lastNote string, hasSeries bool, count int32, first, duration int64, data []byte) {
 		event := &eventsv1.Event{Note: note, EventTime: metav1.NewMicroTime(time.UnixMicro(first))}
-		event.Annotations = map[string]string{"other": note, AnnotationLastNote: lastNote, AnnotationHeartbeat: lastNote}
+		event.Annotations = map[string]string{"other": note, AnnotationLastNote: lastNote, AnnotationHeartbeat: lastNote, AnnotationWindow: lastNote}
 		maps.DeleteFunc(event.Annotations, func(_, value string) bool { return value == "" })
 		if state != "" {
 			event.Labels = map[string]string{"other": note, LabelState: state}
@@ -333,6 +341,13 @@ func TestStateAt(t *testing.T) {
 		stale := event.Series.LastObservedTime.Add(tt.stale)
 		assert.Equal(t, Ongoing, StateAt(event, stale), tt.heartbeat)
 		assert.Equal(t, Unknown, StateAt(event, stale.Add(1)), tt.heartbeat)
+	}
+	for window, stale := range map[string]time.Duration{"35m": 65 * time.Minute, "1m": 31 * time.Minute, "-1m": 36 * time.Minute, "long": 36 * time.Minute} {
+		event := testSeries().Event()
+		event.Annotations[AnnotationWindow] = window
+		at := event.Series.LastObservedTime.Add(stale)
+		assert.Equal(t, Ongoing, StateAt(event, at), window)
+		assert.Equal(t, Unknown, StateAt(event, at.Add(1)), window)
 	}
 	event := testSeries().Event()
 	event.Labels[LabelState] = "Finished"
