@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -44,6 +43,8 @@ type Result struct {
 	Reason DropReason
 	// Unsent says that a Troubled request certainly did not reach the server.
 	Unsent bool
+	// Listed says more about the response to a list.
+	Listed Listed
 }
 
 // forGate returns what the outcome says about the gates that the request passed.
@@ -60,20 +61,10 @@ func (o Outcome) forGate() heartbeat.Result {
 	}
 }
 
-// Apply interprets the response to a write.
-func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
-	at := t.offset(now)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := w.entry
-	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
-	if e.life == forgotten {
-		return nil
-	}
-	if r.Outcome != Written && (w.renoted || w.reannotated) {
-		s := t.drain(e)
-		e.spec.renoted, e.spec.reannotated = e.spec.renoted || w.renoted, e.spec.reannotated || w.reannotated
-		s.mu.Unlock()
+// respond interprets the response to a write of e.
+func (e *Entry) respond(s *step, w *Write, r *Result) {
+	if r.Outcome != Written {
+		e.status.unsaid |= w.unsaid
 	}
 	failures := e.failures()
 	switch r.Outcome {
@@ -84,85 +75,79 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) (drops []Drop) {
 			e.attempt(w)
 		}
 		if e.phase == claiming && w.Kind == Look && r.Outcome == Denied {
-			t.unseen(e) // a role that only permits creates
+			e.unseen(s) // a role that only permits creates
 		}
-		t.delay(e, failures+1, at)
-		t.giveUp(w, r.Outcome, at, &drops)
+		e.setFailures(s.rules, failures+1, s.at)
 	default:
-		t.apply(e, w, &r, now, &drops)
+		e.decided(s, w, r)
 		switch {
-		case e.life == forgotten:
-		case r.Outcome == Written && w.WritesSeries():
-			t.delay(e, 0, at)
-		case r.Outcome == Taken, r.Outcome == Changed, r.Outcome == Refused && w.Kind == Look:
+		case s.forget:
+		case r.Outcome == Written && w.WritesSeries(), r.Outcome == Refused && w.Kind != Look:
+			e.setFailures(s.rules, 0, s.at)
+		case r.Outcome == Taken, r.Outcome == Changed, r.Outcome == Refused:
 			// The first look follows at once. If it does not help, something is wrong or
 			// someone else is as fast, and this must not become a hot loop.
-			t.delay(e, failures+1, at)
+			e.setFailures(s.rules, failures+1, s.at)
 			if failures == 0 && w.Kind != Look {
-				e.extra.notBefore = 0
+				e.release()
 			}
-		case r.Outcome == Refused:
-			t.delay(e, 0, at)
 		}
 	}
-	if e.life != forgotten && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
-		t.sched.Wait(e, at) // what waits from now on is something new
-	}
-	t.conclude(e, at, &drops)
-	return drops
 }
 
-// apply applies a definite outcome to e.
+// decided applies a definite outcome to e.
 //
 // The phase says what the write was about: it cannot change while a write is in
 // flight, except from unwritten to live by Restore, which does not touch entries
 // in flight.
-func (t *Tracker) apply(e *Entry, w *Write, r *Result, now time.Time, drops *[]Drop) {
-	at := t.offset(now)
+func (e *Entry) decided(s *step, w *Write, r *Result) {
 	switch {
 	case e.phase == claiming:
-		t.applyClaim(e, w, r, now, drops)
+		e.claimed(s, w, r)
 	case e.phase == conflicted:
-		t.applyConflict(e, w, r, now, drops)
+		e.looked(s, w, r)
 	case !w.WritesSeries():
-		t.applySignpost(e, w, r, now)
+		e.baseLooked(s, w, r)
 	case r.Outcome == Written:
-		t.accepted(e, w, r.Event, at)
+		e.accepted(s, w, r.Event)
 	case r.Outcome == Refused:
-		t.refuse(e, r.Reason, at, drops)
+		e.refuse(s, r.Reason)
 	case r.Outcome == Taken:
 		// Nobody knows when the other Event was written, so reckon with now.
-		t.holdBaseName(e, at)
+		e.holdBaseName(s, s.at)
 		e.becomeClaiming(w.Series.Name)
 	case r.Outcome == Gone:
-		t.vanished(e, drops)
+		e.vanished(s)
 	case r.Outcome == Changed && w.Series.Version != "":
 		e.becomeConflicted()
 	}
 }
 
 // accepted says that the server has accepted a write of the series itself.
-func (t *Tracker) accepted(e *Entry, w *Write, event *eventsv1.Event, at time.Duration) {
+func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 	st := &e.status
-	e.becomeLive(versionOf(event), event != nil && series.IsManaged(event))
+	e.becomeLive(versionOf(event))
+	st.unsaid = st.unsaid.
+		with(partManaged, event != nil && series.IsManaged(event)).
+		with(partHeartbeat, w.Series.Heartbeat == 0)
 	// The next heartbeat depends on the age of the count, not on that of the response.
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
-	st.promised, st.flush = w.Series.Heartbeat != 0, t.awaited(e)
-	t.planBeat(e)
-	isEarly := w.Kind == Heartbeat && t.interval(e) < t.opts.HeartbeatInterval
+	st.due &^= dueCount
+	e.planBeat(s)
+	isEarly := w.Kind == Heartbeat && s.interval(e) < s.opts.HeartbeatInterval
 	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount && !isEarly {
 		// A restarted process looks under the base name. This also renews the TTL of
 		// that Event.
-		t.wantSignpost(e, at)
+		e.wantLead(s)
 	}
 	if e.life == closing {
-		t.holdBaseName(e, at)
+		e.holdBaseName(s, s.at)
 	}
 }
 
 // vanished says that the Event of e does not exist any more.
-func (t *Tracker) vanished(e *Entry, drops *[]Drop) {
-	if !t.forgetSilent(e, drops) {
+func (e *Entry) vanished(s *step) {
+	if !e.loseIfSilent(s) {
 		e.becomeUnwritten()
 	}
 }
@@ -173,107 +158,51 @@ func (t *Tracker) vanished(e *Entry, drops *[]Drop) {
 // A series that accepts occurrences continues to do so and is tried again with its
 // next heartbeat: a hot loop of rejected events must not cost more than one of
 // accepted events.
-func (t *Tracker) refuse(e *Entry, reason DropReason, at time.Duration, drops *[]Drop) {
+func (e *Entry) refuse(s *step, reason DropReason) {
 	if e.life == closing {
-		t.lose(e, reason, drops)
+		e.lose(s, reason)
 		return
 	}
 	existed := e.status.existed
 	if existed {
-		t.holdBaseName(e, at)
+		e.holdBaseName(s, s.at)
 	}
-	s := t.drain(e)
-	if lost := e.lost(); lost > 0 {
-		*drops = append(*drops, Drop{Reason: reason, Key: e.Key(), Note: e.spec.note, Count: lost})
-	}
+	s.lost, s.reason = e.lost(), reason
 	e.becomeRefused(reason)
-	s.open(e)
-	s.mu.Unlock()
 	if existed {
 		// An Event with the counts so far exists. What occurs from now on is counted
 		// in another one.
-		t.takeUniqueName(e)
+		e.takeUniqueName()
 	}
-	e.status.at = at
-	t.planBeat(e)
+	e.status.at = s.at
+	e.planBeat(s)
 }
 
-// giveUp drops what has waited behind a closed gate for longer than the server
-// keeps an Event. A shutdown waits for nothing that the server has denied twice in a
-// row: once can be an object of its own, or a server that is not ready.
-func (t *Tracker) giveUp(w *Write, o Outcome, at time.Duration, drops *[]Drop) {
-	reason := DropUnavailable
-	if o == Denied {
-		reason = DropDenied
+// lose says that nothing more is written of e. What the server does not know is lost. If
+// the server has refused e, that is the reason, and not the given one.
+func (e *Entry) lose(s *step, reason DropReason) {
+	if e.phase == refused {
+		reason = e.rare.refusal
 	}
-	final := o == Denied && t.hurried
-	expired := t.sched.Expired(w.pass.Gate, final, t.opts.EventTTL, at)
-	if final && len(expired) == 0 && w.entry.failures() > 1 {
-		expired = []*Entry{w.entry}
-	}
-	for _, e := range expired {
-		if e.life == forgotten {
-			continue // another loss on this list has made room
-		}
-		t.refuse(e, reason, at, drops)
-		t.conclude(e, at, drops)
-	}
+	s.lost, s.reason, s.forget = e.lost(), reason, true
 }
 
-// conclude forgets e if it is closing and has nothing left to write, and puts it
-// where it belongs otherwise. It must be called after each change of an entry
-// that was in flight. Tracker.mu is held.
-func (t *Tracker) conclude(e *Entry, at time.Duration, drops *[]Drop) {
-	switch {
-	case e.life == forgotten:
-	case e.life == closing && e.need() == none && e.phase == refused:
-		t.lose(e, "", drops)
-	case e.life == closing && e.need() == none:
-		t.forget(e)
-	default:
-		t.schedule(e, at)
-		t.boundClosing(drops)
-		t.settle(e)
+// loseIfSilent forgets e if it was restored and has not occurred since, and
+// reports whether that is so. All that is known of it was in an Event that is gone.
+// To create that again would bring back what somebody has deleted, or what ended
+// long ago.
+func (e *Entry) loseIfSilent(s *step) bool {
+	// An occurrence from here on would not be noticed.
+	wasOpen := e.counter.isOpen()
+	e.add(e.counter.close())
+	if e.spec.silent {
+		e.lose(s, "") // the server knew all of it
+		return true
 	}
-}
-
-// attempt remembers a write whose outcome is unknown. The first attempt stays,
-// because it has the smallest count: without it, a part of what others have
-// counted would be taken for e's own.
-func (e *Entry) attempt(w *Write) {
-	x := e.more()
-	if len(x.attempts) == maxAttempts {
-		x.attempts = slices.Delete(x.attempts, 1, 2)
+	if wasOpen {
+		e.counter.open()
 	}
-	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro(), w.revision})
-}
-
-func (e *Entry) failures() int {
-	if e.extra == nil {
-		return 0
-	}
-	return e.extra.failures
-}
-
-// delay says how many requests for e have failed in a row, and delays the next one
-// accordingly.
-func (t *Tracker) delay(e *Entry, failures int, at time.Duration) {
-	if failures == 0 {
-		if e.extra != nil {
-			e.extra.failures, e.extra.notBefore = 0, 0
-			if e.extra.isZero() {
-				e.extra = nil
-			}
-		}
-		return
-	}
-	e.more().failures = failures
-	e.extra.notBefore = at + t.sched.Backoff(failures)
-}
-
-func (x *extra) isZero() bool {
-	return x.uniqueName == "" && !x.vacated && x.instance == (extra{}).instance && len(x.attempts) == 0 && x.claim == claim{} &&
-		x.refusal == "" && x.failures == 0 && x.notBefore == 0
+	return false
 }
 
 // versionOf returns the resourceVersion of an Event as a number. It is zero if the

@@ -58,21 +58,21 @@ const clockSkew = 10 * time.Minute
 const maxRate = 1_000_000
 
 // judge says whether found is a stranger, alive, or dead to the series of key k.
-func (t *Tracker) judge(k *series.Key, found *series.Series, now time.Time) standing {
-	if !t.isOf(k, found) {
+func (r *rules) judge(k *series.Key, found *series.Series, now time.Time) standing {
+	if !r.isOf(k, found) {
 		return stranger
 	}
-	return t.judgeTimes(found, now)
+	return r.judgeTimes(found, now)
 }
 
 // judgeTimes is judge for a series whose key and name are right.
-func (t *Tracker) judgeTimes(found *series.Series, now time.Time) standing {
+func (r *rules) judgeTimes(found *series.Series, now time.Time) standing {
 	switch {
 	case found.First.Sub(now) > clockSkew || found.Last.Sub(now) > clockSkew || found.Last.Before(found.First):
 		return stranger
 	case int64(found.Count) > maxRate*(1+int64(found.Last.Sub(found.First)/time.Second)):
 		return stranger
-	case t.isAlive(found, now):
+	case r.isAlive(found, now):
 		return alive
 	default:
 		return dead
@@ -80,20 +80,20 @@ func (t *Tracker) judgeTimes(found *series.Series, now time.Time) standing {
 }
 
 // isOf reports whether found has key k and could have been written for it.
-func (t *Tracker) isOf(k *series.Key, found *series.Series) bool {
-	key, named := t.keyOf(found)
-	return named && key == *k && found.Namespace == t.namespace(k)
+func (r *rules) isOf(k *series.Key, found *series.Series) bool {
+	key, named := r.keyOf(found)
+	return named && key == *k && found.Namespace == r.namespace(k)
 }
 
 // isAlive reports whether a process probably tends the series, or has only just
 // ceased to. The server knows the last occurrence of an ongoing series as of its
 // last heartbeat.
-func (t *Tracker) isAlive(found *series.Series, now time.Time) bool {
+func (r *rules) isAlive(found *series.Series, now time.Time) bool {
 	switch found.State {
 	case series.Singleton:
-		return now.Sub(found.First) < t.opts.FinishAfter
+		return now.Sub(found.First) < r.opts.FinishAfter
 	case series.Ongoing:
-		return now.Sub(found.Last) < t.aliveFor(found)
+		return now.Sub(found.Last) < r.aliveFor(found)
 	default:
 		return false
 	}
@@ -101,27 +101,26 @@ func (t *Tracker) isAlive(found *series.Series, now time.Time) bool {
 
 // aliveFor returns for how long after its last occurrence an ongoing series is alive,
 // as in series.StateAt. If FinishAfter is shorter than the default, so is this.
-func (t *Tracker) aliveFor(found *series.Series) time.Duration {
-	return cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + min(t.opts.FinishAfter, series.FinishAfter)
+func (r *rules) aliveFor(found *series.Series) time.Duration {
+	return cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + min(r.opts.FinishAfter, series.FinishAfter)
 }
 
 // began reports whether found begins as e does: the same Event, or one that e has
 // created. found can be nil.
-func (t *Tracker) began(e *Entry, found *series.Series) bool {
+func (e *Entry) began(r *rules, found *series.Series) bool {
 	if found == nil || found.First.UnixMicro() != e.spec.first || found.Instance != e.instance() {
 		return false
 	}
 	k := e.Key()
-	return t.isOf(&k, found)
+	return r.isOf(&k, found)
 }
 
-// judgeFor says what found is to e. An Event is e's own only if its count and time
+// judge says what found is to e. An Event is e's own only if its count and time
 // equal an attempt that was sent, and no other entry has it: two entries of one key
 // can begin in the same microsecond.
-func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standing {
+func (e *Entry) judge(s *step, found *series.Series) standing {
 	k := e.Key()
-	isTended := t.tends(fastHash(t.seed, &k), &k, found.Name, e)
-	if !isTended && t.began(e, found) && e.hasAttempts() {
+	if !s.tended && e.began(s.rules, found) && e.hasAttempts() {
 		if _, ok := e.attempted(found); ok {
 			return own
 		}
@@ -129,74 +128,75 @@ func (t *Tracker) judgeFor(e *Entry, found *series.Series, now time.Time) standi
 			return shared
 		}
 	}
-	what := t.judge(&k, found, now)
-	if what == alive && isTended {
+	what := s.judge(&k, found, s.now)
+	if what == alive && s.tended {
 		return tended
 	}
 	return what
 }
 
-// applyClaim applies the outcome of a look or close of an entry that claims a name.
-func (t *Tracker) applyClaim(e *Entry, w *Write, r *Result, now time.Time, drops *[]Drop) {
+// claimed applies the outcome of a look or close of an entry that claims a name.
+func (e *Entry) claimed(s *step, w *Write, r *Result) {
+	claim := &e.rare.claim
 	switch {
 	case r.Outcome == Refused && w.Kind == Look:
-		t.unseen(e)
-	case r.Outcome == Changed && e.extra.claim.unseen+1 < maxLooks:
+		e.unseen(s)
+	case r.Outcome == Changed && claim.unseen+1 < maxLooks:
 		// Somebody tends the Event that is to be closed. Look again.
-		e.extra.claim.step = Look
-		e.extra.claim.unseen++
+		claim.step = Look
+		claim.unseen++
 	case w.Kind == Close:
 		if r.Outcome == Written && w.Series.Name == e.baseName() {
-			t.setBaseOwner(e, ownerUs, versionOf(r.Event))
+			s.base.belongs(ownerUs, versionOf(r.Event))
 		}
-		t.claimNext(e) // closed, gone, or not to be had
-	case r.Outcome == Gone && w.Series.Name == e.name() && !e.extra.vacated:
+		e.claimNext() // closed, gone, or not to be had
+	case r.Outcome == Gone && w.Series.Name == e.name() && e.failures() < 2:
 		// It has just made room, so the name is free. If a create says otherwise again,
 		// do not ask the server again: this would never end.
 		e.becomeUnwritten()
-		e.extra.vacated = true
 	case r.Outcome == Written:
-		t.found(e, w, r.Event, now, drops)
+		e.found(s, w, r.Event)
 	default:
-		t.claimNext(e)
+		e.claimNext()
 	}
 }
 
 // unseen counts that the server does not show an Event that e wants to look at.
 // After maxLooks times the entry takes another name.
-func (t *Tracker) unseen(e *Entry) {
-	if e.extra.claim.unseen++; e.extra.claim.unseen < maxLooks {
+func (e *Entry) unseen(s *step) {
+	claim := &e.rare.claim
+	if claim.unseen++; claim.unseen < maxLooks {
 		return
 	}
-	if e.extra.claim.name == e.baseName() {
-		t.setBaseOwner(e, ownerOther, 0)
+	if claim.name == e.baseName() {
+		s.base.belongs(ownerOther, 0)
 	}
-	e.extra.claim.next = ""
-	t.claimNext(e)
+	claim.next = ""
+	e.claimNext()
 }
 
-// applyConflict applies the outcome of a look of an entry at its own Event.
-func (t *Tracker) applyConflict(e *Entry, w *Write, r *Result, now time.Time, drops *[]Drop) {
+// looked applies the outcome of a look of an entry at its own Event.
+func (e *Entry) looked(s *step, w *Write, r *Result) {
 	switch r.Outcome {
 	case Gone:
-		t.vanished(e, drops)
+		e.vanished(s)
 	case Refused:
-		if e.extra.claim.unseen++; e.extra.claim.unseen >= maxLooks {
+		if e.rare.claim.unseen++; e.rare.claim.unseen >= maxLooks {
 			// It cannot continue in that Event without undoing what others have written.
-			t.refuse(e, r.Reason, t.offset(now), drops)
+			e.refuse(s, r.Reason)
 		}
 	case Written:
-		if found := read(w, r.Event); t.began(e, found) {
-			t.merge(e, found, now, drops)
+		if found := read(w, r.Event); e.began(s.rules, found) {
+			e.merge(s, found)
 			return
 		}
 		// Another Event has taken the place of that one.
-		if t.forgetSilent(e, drops) {
+		if e.loseIfSilent(s) {
 			return
 		}
 		e.becomeUnwritten()
 		e.becomeClaiming(w.Series.Name)
-		t.found(e, w, r.Event, now, drops)
+		e.found(s, w, r.Event)
 	default:
 		// The phase remains.
 	}
@@ -216,75 +216,72 @@ func read(w *Write, event *eventsv1.Event) *series.Series {
 
 // found decides what an entry that claims a name does about the Event which has
 // it.
-func (t *Tracker) found(e *Entry, w *Write, event *eventsv1.Event, now time.Time, drops *[]Drop) {
-	at := t.offset(now)
+func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
 	what, found := stranger, read(w, event)
 	if found != nil {
-		what = t.judgeFor(e, found, now)
+		what = e.judge(s, found)
 	}
-	if w.Series.Name == e.baseName() {
-		t.setBaseOwner(e, ownerIf(what != stranger), versionOf(event))
+	k := e.Key()
+	base := k.BaseName()
+	if w.Series.Name == base {
+		s.base.belongs(ownerIf(what != stranger), versionOf(event))
 	}
 	switch what {
 	case own:
 		a, _ := e.attempted(found)
-		t.adopt(e, found, 0, at)
-		t.confirm(e, a, at)
+		e.adopt(s, found, 0)
+		e.confirm(s, a)
 	case shared:
-		t.adopt(e, found, found.Count-e.smallestAttempt(), at)
+		e.adopt(s, found, found.Count-e.smallestAttempt())
 	case alive:
-		t.adopt(e, found, found.Count, at)
-		t.adopted.Add(1)
+		e.adopt(s, found, found.Count)
+		s.adopted = true
 	case stranger, tended:
-		e.extra.claim.next = ""
-		t.claimNext(e)
+		e.rare.claim.next = ""
+		e.claimNext()
 	case dead:
 		// Only the Event under the base name leads to another one, and only to one of
 		// the same key, so this ends.
-		k := e.Key()
 		next, _, _ := strings.Cut(event.Annotations[series.AnnotationSuccessor], " ")
-		if found.Name != k.BaseName() || next == found.Name || !k.Named(next) {
+		if found.Name != base || next == found.Name || !k.Named(next) {
 			next = ""
 		}
-		e.extra.claim.next = next
-		if found.State == series.Ongoing && !t.tends(fastHash(t.seed, &k), &k, found.Name, e) {
+		e.rare.claim.next = next
+		if found.State == series.Ongoing && !s.tended {
 			// Nobody else would close it. One that another entry tends looks dead only
 			// because the server has not heard of it for long.
-			e.extra.claim.step, e.extra.claim.version = Close, versionOf(event)
+			e.rare.claim.step, e.rare.claim.version = Close, versionOf(event)
 			return
 		}
-		t.claimNext(e)
+		e.claimNext()
 	}
 	if (what == own || what == shared) && found.State.Closed() && e.life == accepting {
-		// Others have ended the series. What occurs from now on is a new one.
-		t.end(e, found.State, at, drops)
+		s.ended = found.State // what occurs from now on is a new series
 	}
 }
 
 // claimNext continues a claim with the next Event, or ends it by taking another
 // name.
-func (t *Tracker) claimNext(e *Entry) {
-	if next := e.extra.claim.next; next != "" {
+func (e *Entry) claimNext() {
+	if next := e.rare.claim.next; next != "" {
 		e.becomeClaiming(next)
 		return
 	}
 	e.becomeUnwritten()
-	t.takeUniqueName(e)
+	e.takeUniqueName()
 }
 
 // adopt makes found the Event of e. theirs is how many of its occurrences e has
 // not counted itself.
-func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Duration) {
-	s := t.drain(e)
+func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	e.raise(int64(theirs))
 	if theirs > 0 && e.spec.state == series.Singleton {
 		e.spec.state = series.Ongoing
 		if e.life == closing {
 			e.spec.state = series.Finished
 		}
-		s.open(e)
 	}
-	if !e.spec.silent && !t.began(e, found) {
+	if !e.spec.silent && !e.began(s.rules, found) {
 		if e.spec.lastNote() == "" {
 			e.spec.setLastNote(e.spec.note)
 		}
@@ -296,41 +293,39 @@ func (t *Tracker) adopt(e *Entry, found *series.Series, theirs int32, at time.Du
 		annotations = nil // they are not ours, and stay where they are
 	}
 	e.spec.setAnnotations(mergeAnnotations(annotations, e.spec.annotations()))
-	e.spec.compare(found)
+	e.compare(s.rules, found)
 	e.change()
-	revision, count := e.spec.revision, e.spec.count
-	s.mu.Unlock()
-
 	e.setInstance(found.Instance)
 	e.rename(found.Name)
-	e.becomeLive(versionNumber(found.Version), found.Managed)
+	e.becomeLive(versionNumber(found.Version))
 	st := &e.status
 	if e.hasUniqueName() {
-		e.extra.renames = max(e.extra.renames, 1)
-		t.wantSignpost(e, at) // whoever led here may have done so long ago
+		e.rare.renames = max(e.rare.renames, 1)
+		e.wantLead(s) // whoever led here may have done so long ago
 	}
-	st.at, st.last, st.state, st.count = at, found.Last.UnixMicro(), found.State, found.Count
-	st.revision, st.flush, st.promised = revision, false, found.Heartbeat == t.opts.promise()
-	if theirs > 0 || found.Count != count || found.State != e.spec.state {
+	st.at, st.last, st.state, st.count = s.at, found.Last.UnixMicro(), found.State, found.Count
+	st.revision = e.spec.revision
+	st.due &^= dueCount
+	if theirs > 0 || found.Count != e.spec.count || found.State != e.spec.state {
 		// What the server knows may be half an hour old. Update it at once, or the next
 		// process takes the series for dead.
-		st.revision, st.flush = 0, true
+		st.revision = 0
+		st.due |= dueCount
 	}
-	t.planBeat(e)
+	e.planBeat(s)
 }
 
 // confirm says that the server has accepted an attempt of e. It is as if the response
 // had arrived now, so a loop does not write again before its next heartbeat.
-// Tracker.mu is held.
-func (t *Tracker) confirm(e *Entry, a attempt, at time.Duration) {
+func (e *Entry) confirm(s *step, a attempt) {
 	st := &e.status
 	if st.revision == 0 && !st.state.Closed() {
 		st.revision = a.revision
-		st.flush = t.awaited(e)
+		st.due &^= dueCount
 	}
-	st.at = at
-	t.planBeat(e)
-	t.delay(e, 0, at)
+	st.at = s.at
+	e.planBeat(s)
+	e.setFailures(s.rules, 0, s.at)
 }
 
 // merge adds to e what others have written to its Event. Their occurrences are
@@ -339,109 +334,89 @@ func (t *Tracker) confirm(e *Entry, a attempt, at time.Duration) {
 // If a response was lost, and others have written before e looks, merge cannot
 // tell whether the server has accepted the attempt before that. It assumes that
 // it has not, so the occurrences that are new in that attempt can count twice.
-func (t *Tracker) merge(e *Entry, found *series.Series, now time.Time, drops *[]Drop) {
-	at := t.offset(now)
+func (e *Entry) merge(s *step, found *series.Series) {
 	st := &e.status
-	s := t.drain(e)
 	theirs := int64(found.Count) - int64(st.count)
 	a, ours := e.attempted(found)
-	if ours {
-		theirs = 0
-	}
-	if theirs > 0 {
+	if theirs > 0 && !ours {
 		e.raise(theirs)
 	}
-	e.spec.compare(found)
+	e.compare(s.rules, found)
 	e.change()
 	switch {
 	case e.life == closing && found.State.Closed():
 		e.spec.state = found.State
-	case e.life == closing && theirs > 0 && e.spec.state == series.Finished && found.State == series.Ongoing:
+	case e.life == closing && theirs > 0 && !ours && e.spec.state == series.Finished && found.State == series.Ongoing:
 		e.spec.state = series.Ongoing // it is quiet here, but not there
 	}
-	revision, count := e.spec.revision, e.spec.count
-	s.mu.Unlock()
 	planned := st.state == series.Ongoing
-	e.becomeLive(versionNumber(found.Version), found.Managed)
+	e.becomeLive(versionNumber(found.Version))
 	st.count, st.state = found.Count, found.State
 	st.last = max(st.last, found.Last.UnixMicro())
-	st.revision, st.flush, st.promised = 0, true, found.Heartbeat == t.opts.promise()
-	corrects := found.State == series.Ongoing && e.life == accepting && !st.promised
-	if found.Count >= count && found.State == e.spec.state && !corrects {
-		st.revision, st.flush = revision, false // nothing to add
+	corrects := found.State == series.Ongoing && e.life == accepting && st.unsaid.has(partHeartbeat)
+	if found.Count >= e.spec.count && found.State == e.spec.state && !corrects {
+		st.revision = e.spec.revision // nothing to add
+		st.due &^= dueCount
+	} else {
+		st.revision = 0
+		st.due |= dueCount
 	}
 	if ours {
-		t.confirm(e, a, at)
+		e.confirm(s, a)
 	}
 	if !planned {
 		// Others have made a series of a singleton, or an attempt has.
-		t.planBeat(e)
+		e.planBeat(s)
 		if e.hasUniqueName() && st.state == series.Ongoing {
-			t.wantSignpost(e, at)
+			e.wantLead(s)
 		}
 	}
 	if found.State.Closed() && e.life == accepting {
-		// The series has ended. What occurs from now on is a new one.
-		t.end(e, found.State, at, drops)
+		s.ended = found.State // what occurs from now on is a new series
 	}
 }
 
-// applySignpost applies the outcome of a write that is about the Event under the
-// base name, when the series itself is up to date.
-func (t *Tracker) applySignpost(e *Entry, w *Write, r *Result, now time.Time) {
-	at := t.offset(now)
-	st := &e.status
+// baseLooked applies the outcome of a write that is about the Event under the base name,
+// when the series itself is up to date.
+func (e *Entry) baseLooked(s *step, w *Write, r *Result) {
 	switch {
 	case r.Outcome == Gone:
 		// There is nobody to lead here, and the name is free.
-		st.signpost, e.more().baseOwner = false, ownerUnknown
-		t.tombstones.release(t.nameHashOf(e))
+		e.status.due &^= dueBase
+		s.base.release()
 	case r.Outcome == Written && w.Kind == Signpost:
-		st.signpost, e.more().base = false, versionOf(r.Event)
-		t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), ownerUs, e.extra.base)
-		t.signposted(e, read(w, r.Event))
+		e.status.due &^= dueBase
+		s.base.hold(s.at+s.untilExpired(), ownerUs, versionOf(r.Event))
+		s.led = read(w, r.Event)
 	case r.Outcome == Written:
 		found := read(w, r.Event)
-		t.setBaseOwner(e, ownerIf(found != nil && t.judgeFor(e, found, now) != stranger), versionOf(r.Event))
-		st.signpost = e.baseOwner() == ownerUs
+		s.base.hold(s.at+s.untilExpired(), ownerIf(found != nil && e.judge(s, found) != stranger), versionOf(r.Event))
+		e.wantLead(s)
 	case r.Outcome == Changed:
-		t.setBaseOwner(e, ownerUnknown, 0) // somebody has written to it, or replaced it
+		// Somebody has written to it, or replaced it.
+		s.base.belongs(ownerUnknown, 0)
+		e.wantLead(s)
 	case r.Outcome == Refused && w.Kind == Look:
-		t.setBaseOwner(e, ownerOther, 0)
-		st.signpost = false
+		s.base.hold(s.at+s.untilExpired(), ownerOther, 0)
+		e.status.due &^= dueBase
 	case r.Outcome == Refused:
-		st.signpost = false
+		e.status.due &^= dueBase
 	}
 }
 
-// signposted tells the entry that has yet to close the Event under the base name of
-// e which version the signpost has given it, unless others have written to it too.
-func (t *Tracker) signposted(e *Entry, base *series.Series) {
-	if base == nil {
+// wantLead has the Event under the base name lead to that of e, if e is Ongoing, unless it
+// is a stranger's. If that is not known, the next write looks.
+func (e *Entry) wantLead(s *step) {
+	e.status.due &^= dueBase
+	if e.spec.state != series.Ongoing {
 		return
 	}
-	k := e.Key()
-	for other := range t.closed.with(fastHash(t.seed, &k)) {
-		st := &other.status
-		if other != e && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
-			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
-			st.version = versionNumber(base.Version)
-		}
+	switch is, _ := s.base.ownerAt(s.at); is {
+	case ownerUs:
+		e.status.due |= dueLead
+	case ownerUnknown:
+		e.status.due |= dueLook
 	}
-}
-
-// wantSignpost has the Event under the base name lead to that of e, unless it is a
-// stranger's. If that is not known, the next write looks.
-func (t *Tracker) wantSignpost(e *Entry, at time.Duration) {
-	if is, version := t.tombstones.owner(t.nameHashOf(e), at); is != ownerUnknown {
-		e.more().baseOwner, e.extra.base = is, version
-	}
-	e.status.signpost = e.baseOwner() != ownerOther
-}
-
-func (t *Tracker) setBaseOwner(e *Entry, is owner, version uint64) {
-	e.more().baseOwner, e.extra.base = is, version
-	t.tombstones.belongs(t.nameHashOf(e), is, version)
 }
 
 func ownerIf(ours bool) owner {
@@ -451,23 +426,13 @@ func ownerIf(ours bool) owner {
 	return ownerOther
 }
 
-// nameEntry gives e its first name: the base name, or a unique one if that is
-// taken or an earlier entry has yet to write there.
-func (t *Tracker) nameEntry(e *Entry, at time.Duration) {
-	k := e.Key()
-	e.status.named = true
-	if t.tombstones.taken(t.nameHash(&k), at) || t.another(fastHash(t.seed, &k), &k, e, (*Entry).hasBaseName) {
-		t.takeUniqueName(e)
-	}
-}
-
 // takeUniqueName gives e the next unique name.
-func (t *Tracker) takeUniqueName(e *Entry) {
+func (e *Entry) takeUniqueName() {
 	k := e.Key()
 	for before := e.name(); ; {
 		// An adopted Event can have any of these names.
 		name := k.UniqueName(time.UnixMicro(e.spec.first), int(e.more().renames))
-		e.extra.renames++
+		e.rare.renames++
 		if name != before {
 			e.rename(name)
 			return
@@ -476,7 +441,7 @@ func (t *Tracker) takeUniqueName(e *Entry) {
 }
 
 // holdBaseName remembers that the base name of e is taken, if e has it.
-func (t *Tracker) holdBaseName(e *Entry, at time.Duration) {
+func (e *Entry) holdBaseName(s *step, at time.Duration) {
 	if e.hasUniqueName() {
 		return
 	}
@@ -484,10 +449,10 @@ func (t *Tracker) holdBaseName(e *Entry, at time.Duration) {
 	if e.exists() {
 		by = ownerUs
 	}
-	t.tombstones.hold(t.nameHashOf(e), at+t.untilExpired(), by, e.status.version)
+	s.base.hold(at+s.untilExpired(), by, e.status.version)
 }
 
 // untilExpired is for how long an Event exists after its last write. kube-apiserver
 // lets Events of about the same age share a lease, so some exist a little longer
 // than the TTL.
-func (t *Tracker) untilExpired() time.Duration { return t.opts.EventTTL + t.opts.EventTTL/8 }
+func (r *rules) untilExpired() time.Duration { return r.opts.EventTTL + r.opts.EventTTL/8 }

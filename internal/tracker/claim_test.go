@@ -397,16 +397,16 @@ func TestEventOfAnotherEntryIsNotOwn(t *testing.T) {
 	w := send(t, tr, start, Create)
 	tr.Apply(w, Result{Outcome: Troubled}, start)
 	found := w.Series
-	assert.Equal(t, own, tr.judgeFor(first, &found, start))
+	assert.Equal(t, own, judgeFor(tr, first, &found, start))
 
 	// Others evict the first entry, and the second one evicts one of them.
 	twice(testKey("b"), start.Add(time.Microsecond))
 	twice(testKey("c"), start.Add(time.Microsecond))
 	twice(k, start)
 	second := entryOf(tr, k)
-	second.more().attempts = first.extra.attempts
-	assert.Equal(t, tended, tr.judgeFor(second, &found, start))
-	assert.Equal(t, own, tr.judgeFor(first, &found, start))
+	second.more().attempts = first.rare.attempts
+	assert.Equal(t, tended, judgeFor(tr, second, &found, start))
+	assert.Equal(t, own, judgeFor(tr, first, &found, start))
 }
 
 // A series is quiet here but not in another process, which ends it later.

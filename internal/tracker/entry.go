@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -15,37 +16,40 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// Entry is one series in a [Tracker]: what it should say (spec), what the server
-// is known to say (status), and how far the two can be reconciled (phase). Its
-// fields belong to the tracker. To others it is a handle.
+// Entry is one series in a [Tracker]: a machine, and where the table has it. To others
+// it is a handle.
+//
+// The machine consists of the spec (what the Event should say), the status (what the
+// server is known to say, and why a write is due), the phase (what is known of the
+// Event), and the life (whether the series accepts occurrences). Its methods know
+// nothing of the table: they are functions of the entry and a [step].
 //
 // A key can have several entries: one that accepts occurrences, and those of
 // earlier series that wait for their last write.
 //
 // The order of the fields wastes no room: an Entry has 192 bytes, which are whole
 // cache lines. An occurrence reads the first one, and changes the second one. What few
-// entries have is in extra, in spec.latest, and in key.rare.
+// entries have is in rare, in spec.latest, and in key.rare.
+//
+// Tracker.mu guards all fields except key, counter, and spec.notedAt.
 type Entry struct {
-	key   internedKey // never changes
-	extra *extra      // nil if there is nothing
+	key  internedKey // never changes
+	rare *rare       // nil if there is nothing
 
 	counter counter // an occurrence changes it without a lock
 	spec    spec
 	status  status
+	phase   phase
+	life    life
 
-	// Tracker.mu guards the rest.
-	slot  heartbeat.Slot[*Entry]
-	index int32         // in the list of its class
+	// The table alone uses the rest.
 	class evictionClass // the list that it is in
-	phase phase
-	life  life
-
-	managed bool // series.IsManaged
+	index int32         // in that list
+	slot  heartbeat.Slot[*Entry]
 }
 
-// spec is what the Event of a series should say. The lock of the shard guards it.
-// Only Tracker.drain brings the fields that depend on the counter up to date. A
-// change of state needs Tracker.mu as well, so either lock permits to read it.
+// spec is what the Event of a series should say. Only [Entry.drain] brings it up to
+// date with the counter.
 type spec struct {
 	note     string
 	latest   *latest // nil if there is nothing
@@ -55,15 +59,231 @@ type spec struct {
 	notedAt  atomic.Int32 // when the note was formatted last, see tenths; an occurrence changes it without a lock
 	state    series.State
 	silent   bool // restored, and has not occurred since
-
-	renoted     bool // the Event may have another last note
-	reannotated bool // the Event may lack some of the annotations
 }
 
 // latest is what the latest occurrences have said besides the first one.
 type latest struct {
 	note        string // the latest that was formatted; empty if it was that of the first occurrence
 	annotations map[string]string
+}
+
+// status is what the server is known to say about a series.
+//
+// Invariants:
+//   - spec.revision covers revision, and 0 <= count <= spec.count.
+//   - If revision is zero, no change of this process is in the Event, and a write is due
+//     in the phase live.
+//   - In the phases live and conflicted the Event exists: named and existed are true.
+//   - beatAt is valid if the series is Ongoing and its phase is live or refused.
+type status struct {
+	version  uint64        // resourceVersion; zero if unknown
+	at       time.Duration // of the latest write that the server accepted, or when it refused one
+	beatAt   time.Duration // when the next heartbeat is due
+	last     int64         // the latest time that the server knows or may know; microseconds since 1970
+	count    int32
+	revision revision // of the spec
+	state    series.State
+	unsaid   parts   // of the Event that may differ from what the series says
+	due      reasons // to write, besides the phase and a new state
+
+	beats   uint8 // heartbeats of this process so far, limited to 255
+	named   bool  // the Event has a name: its first write has begun
+	existed bool  // the Event has existed, so the next create is not the first
+}
+
+// parts are parts of an Event, as bits. A patch contains those that the Event may lack.
+type parts uint8
+
+const (
+	partHeartbeat   parts = 1 << iota // the annotation of the heartbeat
+	partNote                          // the last note
+	partAnnotations                   // annotations of the caller
+	partManaged                       // managedFields, which a patch clears
+)
+
+func (p parts) has(part parts) bool { return p&part != 0 }
+
+// with returns p with or without part.
+func (p parts) with(part parts, is bool) parts {
+	if is {
+		return p | part
+	}
+	return p &^ part
+}
+
+// reasons say why a write of a live Event is due, as bits. The first one that is set
+// determines the write; see [Entry.need].
+type reasons uint8
+
+const (
+	dueBeat  reasons = 1 << iota // it is time for a heartbeat
+	dueCount                     // someone waits for a count that the server does not know yet
+	dueLook                      // whose the Event under the base name is must be known before it can lead here
+	dueLead                      // the Event under the base name is to lead here
+
+	dueBase = dueLook | dueLead // about the Event under the base name
+)
+
+func (d reasons) has(reason reasons) bool { return d&reason != 0 }
+
+// rare is what few entries have.
+type rare struct {
+	uniqueName string                // of the Event; empty if it has the base name
+	renames    uint16                // how many unique names there were so far
+	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
+	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
+	claim      claim                 // valid in the phases claiming and conflicted
+	refusal    DropReason            // valid in the phase refused
+	hold       hold
+	listing    *listing // of an entry that is a list; see list.go
+}
+
+// hold says until when and why a series must not write. The zero value permits writes.
+type hold struct {
+	until    time.Duration
+	why      cause
+	failures int // requests that have failed in a row
+}
+
+// cause is why a series must not write.
+type cause uint8
+
+const (
+	free    cause = iota // it may
+	backoff              // its last request has failed
+)
+
+// attempt is what a write said whose outcome is unknown.
+type attempt struct {
+	count    int32
+	last     int64    // microseconds since 1970
+	revision revision // of the spec
+}
+
+// maxAttempts bounds how many attempts an entry remembers.
+const maxAttempts = 32
+
+// life says whether an entry accepts occurrences. It only ever grows.
+type life uint8
+
+const (
+	// accepting: occurrences of the key belong to this entry.
+	accepting life = iota
+	// closing: the series has ended, and waits for its last write.
+	closing
+	// forgotten: the tracker holds the entry no longer.
+	forgotten
+)
+
+// revision counts the changes of a spec. It wraps around. Zero stands for none.
+type revision uint32
+
+func (r revision) next() revision { return max(r+1, 1) }
+
+// covers reports whether r is other or a later one.
+func (r revision) covers(other revision) bool { return r != 0 && int32(r-other) >= 0 }
+
+// tenths returns a time since Tracker.epoch in tenths of a second. Differences of less
+// than three years are right.
+func tenths(at time.Duration) int32 { return int32(at / (100 * time.Millisecond)) }
+
+// Slot returns the place of e in the schedule of its tracker.
+func (e *Entry) Slot() *heartbeat.Slot[*Entry] { return &e.slot }
+
+// Gate returns what the next request for e must pass. Tracker.mu must be held.
+func (e *Entry) Gate() heartbeat.Gate {
+	if l := e.listing(); l != nil {
+		return heartbeat.Gate{Namespace: l.page.Namespace, Verb: "list"}
+	}
+	g := heartbeat.Gate{Namespace: e.key.namespace.value, Verb: "patch"}
+	if kind := e.need(); kind == Create || kind == Recreate {
+		g.Verb = "create"
+	}
+	return g
+}
+
+// Key returns the key of the series. It never changes.
+func (e *Entry) Key() series.Key { return e.key.full() }
+
+func (e *Entry) isWarning() bool { return e.key.eventType() == corev1.EventTypeWarning }
+
+// last returns when the latest occurrence was, since Tracker.epoch. It needs no
+// lock.
+func (e *Entry) last() time.Duration { return e.counter.last() }
+
+// drain moves what the counter holds to the spec.
+func (e *Entry) drain() { e.add(e.counter.take()) }
+
+// lost returns the number of occurrences that the server does not know of.
+func (e *Entry) lost() int { return int(e.spec.count) - int(e.status.count) }
+
+// exists reports whether the Event exists, as far as is known.
+func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted }
+
+// occur counts an occurrence.
+func (e *Entry) occur(at time.Duration) {
+	e.counter.occurred(at)
+	e.add(1)
+}
+
+// add counts n occurrences.
+func (e *Entry) add(n int) {
+	if n == 0 {
+		return
+	}
+	e.raise(int64(n))
+	e.spec.silent = false
+	e.change()
+}
+
+// change says that the spec has changed.
+func (e *Entry) change() { e.spec.revision = e.spec.revision.next() }
+
+// raise increases the count, up to what the API can hold.
+func (e *Entry) raise(n int64) {
+	e.spec.count = int32(min(int64(e.spec.count)+n, math.MaxInt32))
+}
+
+// describe takes the note and the annotations of the latest occurrence.
+func (e *Entry) describe(o Occurrence, at time.Duration) {
+	before := e.spec.differingNote()
+	if o.Note != "" {
+		if o.Note != e.spec.note || e.spec.lastNote() != "" {
+			e.spec.setLastNote(o.Note)
+		}
+		e.spec.notedAt.Store(tenths(at))
+	}
+	if e.spec.differingNote() != before {
+		e.status.unsaid |= partNote
+	}
+	if len(o.Annotations) > 0 {
+		merged := mergeAnnotations(e.spec.annotations(), o.Annotations)
+		if !maps.Equal(merged, e.spec.annotations()) {
+			e.status.unsaid |= partAnnotations
+		}
+		e.spec.setAnnotations(merged)
+	}
+	e.change()
+}
+
+// compare says which parts the Event found does not have. If no last note is known, it
+// is that of found.
+func (e *Entry) compare(r *rules, found *series.Series) {
+	if e.spec.lastNote() == "" {
+		e.spec.setLastNote(found.LastNote)
+	}
+	differs := func(k, v string) bool {
+		said, ok := found.Annotations[k]
+		return !ok || said != v
+	}
+	var unsaid parts
+	for k, v := range e.spec.annotations() {
+		unsaid = unsaid.with(partAnnotations, unsaid.has(partAnnotations) || differs(k, v))
+	}
+	e.status.unsaid = unsaid.
+		with(partNote, e.spec.differingNote() != found.LastNote).
+		with(partHeartbeat, found.Heartbeat != r.promise()).
+		with(partManaged, found.Managed)
 }
 
 // lastNote returns the latest note that was formatted. It is empty if none differed from
@@ -97,21 +317,6 @@ func (s *spec) setAnnotations(annotations map[string]string) {
 	}
 }
 
-// compare says which of its last note and annotations the Event found does not have. If
-// no last note is known, it is that of found.
-func (s *spec) compare(found *series.Series) {
-	if s.lastNote() == "" {
-		s.setLastNote(found.LastNote)
-	}
-	s.renoted = s.differingNote() != found.LastNote
-	s.reannotated = false
-	for k, v := range s.annotations() {
-		if said, ok := found.Annotations[k]; !ok || said != v {
-			s.reannotated = true
-		}
-	}
-}
-
 // differingNote returns the last note if it differs from the first one, which is what
 // the annotation says.
 func (s *spec) differingNote() string {
@@ -129,164 +334,25 @@ func (s *spec) more() *latest {
 	return s.latest
 }
 
-// revision counts the changes of a spec. It wraps around. Zero stands for none.
-type revision uint32
-
-func (r revision) next() revision { return max(r+1, 1) }
-
-// covers reports whether r is other or a later one.
-func (r revision) covers(other revision) bool { return r != 0 && int32(r-other) >= 0 }
-
-// tenths returns a time since Tracker.epoch in tenths of a second. Differences of less
-// than three years are right.
-func tenths(at time.Duration) int32 { return int32(at / (100 * time.Millisecond)) }
-
-// status is what the server is known to say about a series, and what else is to
-// be written than the spec. Tracker.mu guards it.
-//
-// Invariants:
-//   - spec.revision covers revision, and 0 <= count <= spec.count.
-//   - If revision is zero, the server knows nothing of the series.
-//   - In the phases live and conflicted the Event exists: named and existed are true.
-//   - beatAt is valid if the series is Ongoing and its phase is live or refused.
-type status struct {
-	version  uint64        // resourceVersion; zero if unknown
-	at       time.Duration // of the latest write that the server accepted, or when it refused one
-	beatAt   time.Duration // when the next heartbeat is due
-	last     int64         // the latest time that the server knows or may know; microseconds since 1970
-	count    int32
-	revision revision // of the spec
-	state    series.State
-
-	beats    uint8 // heartbeats of this process so far, limited to 255
-	named    bool  // the Event has a name: its first write has begun
-	existed  bool  // the Event has existed, so the next create is not the first
-	beatDue  bool  // a heartbeat is to be written
-	flush    bool  // someone waits for a count that the server does not know yet
-	signpost bool  // the Event under the base name is to lead here
-	promised bool  // the Event says Options.promise
-}
-
-// extra is what few entries have. Tracker.mu guards it.
-type extra struct {
-	uniqueName string                // of the Event; empty if it has the base name
-	renames    uint16                // how many unique names there were so far
-	baseOwner  owner                 // of the Event under the base name; matters if this one has a unique name
-	vacated    bool                  // the Event that had the name was gone when looked at
-	base       uint64                // resourceVersion of the Event under the base name, if baseOwner is ownerUs; zero if unknown
-	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
-	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
-	claim      claim                 // valid in the phases claiming and conflicted
-	refusal    DropReason            // valid in the phase refused
-	failures   int                   // requests that have failed in a row
-	notBefore  time.Duration         // no request before this time, because of failures; zero: any time
-}
-
-// attempt is what a write said whose outcome is unknown.
-type attempt struct {
-	count    int32
-	last     int64    // microseconds since 1970
-	revision revision // of the spec
-}
-
-// maxAttempts bounds how many attempts an entry remembers.
-const maxAttempts = 32
-
-// life says whether an entry accepts occurrences. It only ever grows.
-type life uint8
-
-const (
-	// accepting: occurrences of the key belong to this entry.
-	accepting life = iota
-	// closing: the series has ended, and waits for its last write.
-	closing
-	// forgotten: the tracker holds the entry no longer.
-	forgotten
-)
-
-// more returns the extra of e, which it makes if there is none.
-func (e *Entry) more() *extra {
-	if e.extra == nil {
-		e.extra = &extra{}
+// more returns the rare of e, which it makes if there is none.
+func (e *Entry) more() *rare {
+	if e.rare == nil {
+		e.rare = &rare{}
 	}
-	return e.extra
+	return e.rare
 }
 
-// Slot returns the place of e in the schedule of its tracker.
-func (e *Entry) Slot() *heartbeat.Slot[*Entry] { return &e.slot }
-
-// Gate returns what the next request for e must pass. Tracker.mu must be held.
-func (e *Entry) Gate() heartbeat.Gate {
-	g := heartbeat.Gate{Namespace: e.key.namespace.value, Verb: "patch"}
-	if kind := e.need(); kind == Create || kind == Recreate {
-		g.Verb = "create"
+func (e *Entry) listing() *listing {
+	if e.rare == nil {
+		return nil
 	}
-	return g
-}
-
-// Key returns the key of the series. It never changes.
-func (e *Entry) Key() series.Key { return e.key.full() }
-
-func (e *Entry) isWarning() bool { return e.key.eventType() == corev1.EventTypeWarning }
-
-// last returns when the latest occurrence was, since Tracker.epoch. It needs no
-// lock.
-func (e *Entry) last() time.Duration { return e.counter.last() }
-
-// lost returns the number of occurrences that the server does not know of. The
-// shard is locked.
-func (e *Entry) lost() int { return int(e.spec.count) - int(e.status.count) }
-
-// exists reports whether the Event exists, as far as is known.
-func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted }
-
-// occur counts an occurrence. The shard is locked.
-func (e *Entry) occur(at time.Duration) {
-	e.counter.occurred(at)
-	e.add(1)
-}
-
-// add counts n occurrences. The shard is locked.
-func (e *Entry) add(n int) {
-	if n == 0 {
-		return
-	}
-	e.raise(int64(n))
-	e.spec.silent = false
-	e.change()
-}
-
-// change says that the spec has changed. The shard is locked.
-func (e *Entry) change() { e.spec.revision = e.spec.revision.next() }
-
-// raise increases the count, up to what the API can hold. The shard is locked.
-func (e *Entry) raise(n int64) {
-	e.spec.count = int32(min(int64(e.spec.count)+n, math.MaxInt32))
-}
-
-// describe takes the note and the annotations of the latest occurrence. The shard
-// is locked.
-func (e *Entry) describe(o Occurrence, at time.Duration) {
-	before := e.spec.differingNote()
-	if o.Note != "" {
-		if o.Note != e.spec.note || e.spec.lastNote() != "" {
-			e.spec.setLastNote(o.Note)
-		}
-		e.spec.notedAt.Store(tenths(at))
-	}
-	e.spec.renoted = e.spec.renoted || e.spec.differingNote() != before
-	if len(o.Annotations) > 0 {
-		merged := mergeAnnotations(e.spec.annotations(), o.Annotations)
-		e.spec.reannotated = e.spec.reannotated || !maps.Equal(merged, e.spec.annotations())
-		e.spec.setAnnotations(merged)
-	}
-	e.change()
+	return e.rare.listing
 }
 
 // instance returns the reportingInstance of the Event.
 func (e *Entry) instance() string {
-	if e.extra != nil && e.extra.instance != (unique.Handle[string]{}) {
-		return e.extra.instance.Value()
+	if e.rare != nil && e.rare.instance != (unique.Handle[string]{}) {
+		return e.rare.instance.Value()
 	}
 	return e.key.shared.value.reporter
 }
@@ -305,8 +371,8 @@ func (e *Entry) name() string {
 	switch {
 	case !e.status.named:
 		return ""
-	case e.extra != nil && e.extra.uniqueName != "":
-		return e.extra.uniqueName
+	case e.hasUniqueName():
+		return e.rare.uniqueName
 	default:
 		return e.baseName()
 	}
@@ -323,45 +389,94 @@ func (e *Entry) rename(name string) {
 	switch {
 	case name != e.baseName():
 		e.more().uniqueName = name
-	case e.extra != nil:
-		e.extra.uniqueName = ""
+	case e.rare != nil:
+		e.rare.uniqueName = ""
 	}
 }
 
 // hasUniqueName reports whether the name differs from the base name.
-func (e *Entry) hasUniqueName() bool { return e.extra != nil && e.extra.uniqueName != "" }
+func (e *Entry) hasUniqueName() bool { return e.rare != nil && e.rare.uniqueName != "" }
 
 // hasBaseName reports whether e has a name, and it is the base name.
 func (e *Entry) hasBaseName() bool { return e.status.named && !e.hasUniqueName() }
 
-// baseOwner returns whose the Event under the base name is.
-func (e *Entry) baseOwner() owner {
-	if e.extra == nil {
-		return ownerUnknown
-	}
-	return e.extra.baseOwner
-}
-
 // hasAttempts reports whether there are writes whose outcome is unknown.
-func (e *Entry) hasAttempts() bool { return e.extra != nil && len(e.extra.attempts) > 0 }
+func (e *Entry) hasAttempts() bool { return e.rare != nil && len(e.rare.attempts) > 0 }
+
+// attempt remembers a write whose outcome is unknown. The first attempt stays,
+// because it has the smallest count: without it, a part of what others have
+// counted would be taken for e's own.
+func (e *Entry) attempt(w *Write) {
+	x := e.more()
+	if len(x.attempts) == maxAttempts {
+		x.attempts = slices.Delete(x.attempts, 1, 2)
+	}
+	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro(), w.revision})
+}
 
 // attempted returns the first write whose outcome is unknown and that has said what
 // found says. ok is false if there is none.
 func (e *Entry) attempted(found *series.Series) (a attempt, ok bool) {
-	if e.extra == nil {
+	if e.rare == nil {
 		return attempt{}, false
 	}
-	i := slices.IndexFunc(e.extra.attempts, func(a attempt) bool {
+	i := slices.IndexFunc(e.rare.attempts, func(a attempt) bool {
 		return a.count == found.Count && a.last == found.Last.UnixMicro()
 	})
 	if i < 0 {
 		return attempt{}, false
 	}
-	return e.extra.attempts[i], true
+	return e.rare.attempts[i], true
 }
 
 // smallestAttempt returns the smallest count of the writes whose outcome is unknown.
 // There must be one.
 func (e *Entry) smallestAttempt() int32 {
-	return slices.MinFunc(e.extra.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
+	return slices.MinFunc(e.rare.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
+}
+
+func (e *Entry) failures() int {
+	if e.rare == nil {
+		return 0
+	}
+	return e.rare.hold.failures
+}
+
+// heldUntil returns until when the series must not write. ok is false if it may.
+func (e *Entry) heldUntil(at time.Duration) (until time.Duration, ok bool) {
+	if e.rare == nil || e.rare.hold.why == free || e.rare.hold.until <= at {
+		return 0, false
+	}
+	return e.rare.hold.until, true
+}
+
+// hold makes e write nothing before a time, unless it must wait for longer already.
+func (e *Entry) hold(until time.Duration, why cause) {
+	if h := &e.more().hold; h.why == free || until > h.until {
+		h.until, h.why = until, why
+	}
+}
+
+// setFailures says how many requests for e have failed in a row, and delays the next one
+// accordingly.
+func (e *Entry) setFailures(r *rules, failures int, at time.Duration) {
+	e.release()
+	if failures > 0 {
+		e.more().hold.failures = failures
+		e.hold(at+r.backoff(failures), backoff)
+		return
+	}
+	if e.rare != nil {
+		e.rare.hold.failures = 0
+		if reflect.ValueOf(e.rare).Elem().IsZero() {
+			e.rare = nil
+		}
+	}
+}
+
+// release permits the next request of e although the last one has failed.
+func (e *Entry) release() {
+	if e.rare != nil && e.rare.hold.why == backoff {
+		e.rare.hold.until, e.rare.hold.why = 0, free
+	}
 }

@@ -24,11 +24,11 @@ const (
 	evictionClasses
 )
 
-// evictionClass returns the class of e. Tracker.mu is held.
-func (t *Tracker) evictionClass(e *Entry) evictionClass {
+// evictionClass returns the class of e.
+func (t *table) evictionClass(e *Entry) evictionClass {
 	var class evictionClass
 	switch {
-	case e.life == forgotten, e.life == closing && t.sched.InFlight(e):
+	case e.life == forgotten, e.listing() != nil, e.life == closing && t.sched.InFlight(e):
 		return unevictable
 	case e.life == closing:
 		class = closingNormal
@@ -47,8 +47,8 @@ func (t *Tracker) evictionClass(e *Entry) evictionClass {
 	return class
 }
 
-// classify puts e into the list of its class. Tracker.mu is held.
-func (t *Tracker) classify(e *Entry) {
+// classify puts e into the list of its class.
+func (t *table) classify(e *Entry) {
 	class := t.evictionClass(e)
 	if class == e.class {
 		return
@@ -62,24 +62,25 @@ func (t *Tracker) classify(e *Entry) {
 	}
 }
 
-// ongoing returns the number of ongoing series. Tracker.mu is held.
-func (t *Tracker) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[ongoingWarning].Len() }
+// ongoing returns the number of ongoing series.
+func (t *table) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[ongoingWarning].Len() }
 
 // makeRoom evicts a series so that one with key k can begin, and reports whether it
-// could. A Normal never evicts a Warning. Tracker.mu is held.
-func (t *Tracker) makeRoom(k *series.Key, at time.Duration, drops *[]Drop) bool {
+// could. A Normal never evicts a Warning.
+func (t *table) makeRoom(k *series.Key, now time.Time) bool {
+	at := t.offset(now)
 	// A series that is due to end loses nothing. Its deadline is not handled while
 	// its write waits to be sent. But its end can push out another Warning.
 	warning := k.Type == corev1.EventTypeWarning
-	full := t.closing.Load() >= int64(t.opts.Capacity) && t.lists[closingNormal].Len() == 0
+	full := t.closed.n >= t.opts.Capacity && t.lists[closingNormal].Len() == 0
 	for _, class := range []evictionClass{unwrittenNormal, unwrittenWarning, ongoingNormal, ongoingWarning} {
-		if e := t.longestIdle(class); e != nil && at-e.last() >= t.opts.FinishAfter && (warning || !full || !e.isWarning()) {
-			t.end(e, series.Finished, at, drops)
+		if e := t.longestIdle(class); e != nil && e.isQuiet(&t.rules, at) && (warning || !full || !e.isWarning()) {
+			t.end(e, series.Finished, now)
 			return true
 		}
 	}
 	if e, ok := t.blocked(accepting, warning); ok {
-		t.evict(e, at, drops)
+		t.evict(e, now)
 		return true
 	}
 	classes := []evictionClass{writtenNormal, ongoingNormal}
@@ -88,7 +89,7 @@ func (t *Tracker) makeRoom(k *series.Key, at time.Duration, drops *[]Drop) bool 
 	}
 	for _, class := range classes {
 		if e := t.longestIdle(class); e != nil {
-			t.evict(e, at, drops)
+			t.evict(e, now)
 			return true
 		}
 	}
@@ -97,17 +98,17 @@ func (t *Tracker) makeRoom(k *series.Key, at time.Duration, drops *[]Drop) bool 
 
 // evict ends an entry that accepts occurrences. Only one that the server does not
 // know and that has occurred once is lost.
-func (t *Tracker) evict(e *Entry, at time.Duration, drops *[]Drop) {
+func (t *table) evict(e *Entry, now time.Time) {
 	if e.phase == unwritten && e.spec.state == series.Singleton {
-		t.discard(e, DropDisplaced, drops)
+		t.lose(e, DropDisplaced)
 		return
 	}
-	t.end(e, series.Unknown, at, drops)
+	t.end(e, series.Unknown, now)
 }
 
 // blocked returns an entry that a closed gate holds up, Normals first, and Warnings
 // only if they are wanted.
-func (t *Tracker) blocked(l life, warnings bool) (*Entry, bool) {
+func (t *table) blocked(l life, warnings bool) (*Entry, bool) {
 	if e, ok := t.sched.Blocked(func(e *Entry) bool { return e.life == l && !e.isWarning() }); ok {
 		return e, true
 	}
@@ -125,9 +126,8 @@ func (t *Tracker) blocked(l life, warnings bool) (*Entry, bool) {
 
 // boundClosing drops the longest idle entries that are closing if there are too
 // many: Normals before Warnings, and those behind a closed gate before others.
-// Tracker.mu is held.
-func (t *Tracker) boundClosing(drops *[]Drop) {
-	for int(t.closing.Load()) > t.opts.Capacity {
+func (t *table) boundClosing() {
+	for t.closed.n > t.opts.Capacity {
 		e, ok := t.blocked(closing, t.lists[closingNormal].Len() == 0)
 		if !ok {
 			e = t.longestIdle(closingNormal)
@@ -138,7 +138,7 @@ func (t *Tracker) boundClosing(drops *[]Drop) {
 		if e == nil {
 			return // the others are in flight
 		}
-		t.lose(e, DropClosingFull, drops)
+		t.lose(e, DropClosingFull)
 	}
 }
 
@@ -147,12 +147,12 @@ func (t *Tracker) boundClosing(drops *[]Drop) {
 const maxCorrections = 32
 
 // longestIdle returns the entry of a class that has been idle longest, nil if there is
-// none. Tracker.mu is held.
+// none.
 //
 // Occurrences do not touch the list, because they take no lock. So a time can be
 // out of date, but only too early: longestIdle corrects the first entry until its
 // time is right, or until it has looked at maxCorrections entries.
-func (t *Tracker) longestIdle(class evictionClass) *Entry {
+func (t *table) longestIdle(class evictionClass) *Entry {
 	list := &t.lists[class]
 	if list.Len() == 0 {
 		return nil

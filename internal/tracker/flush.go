@@ -26,25 +26,21 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 	done := make(chan struct{})
 	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]revision)}
 	add := func(e *Entry) {
-		s := t.drain(e)
-		revision := e.spec.revision
-		s.mu.Unlock()
-		if e.phase == refused && !t.sched.InFlight(e) || e.status.revision == revision {
+		e.drain()
+		if e.phase == refused && !t.sched.InFlight(e) || e.status.revision == e.spec.revision {
 			return
 		}
-		e.status.flush = true
-		if e.extra != nil {
-			e.extra.notBefore = 0
-		}
-		f.left[e] = revision
-		t.schedule(e, at)
+		e.status.due |= dueCount
+		e.release()
+		f.left[e] = e.spec.revision
+		t.place(e, at)
 	}
 	t.mu.Lock()
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
 	for i := range t.shards {
 		t.mu.Lock()
-		for _, e := range t.shards[i].all() {
+		for _, e := range t.shards[i].entries.all() {
 			add(e)
 		}
 		t.mu.Unlock()
@@ -75,8 +71,8 @@ func (f *Flush) Stop() {
 	delete(f.tracker.flushes, f)
 }
 
-// settle tells the flushes that wait what has become of e. Tracker.mu is held.
-func (t *Tracker) settle(e *Entry) {
+// tell tells the flushes that wait what has become of e.
+func (t *table) tell(e *Entry) {
 	for f := range t.flushes {
 		if f.settle(e) {
 			f.checkDone()
@@ -85,8 +81,7 @@ func (t *Tracker) settle(e *Entry) {
 }
 
 // awaited reports whether a flush waits for more of e than the server knows.
-// Tracker.mu is held.
-func (t *Tracker) awaited(e *Entry) bool {
+func (t *table) awaited(e *Entry) bool {
 	for f := range t.flushes {
 		if left, ok := f.left[e]; ok && !e.status.revision.covers(left) {
 			return true
@@ -110,63 +105,4 @@ func (f *Flush) checkDone() {
 		close(f.done)
 		delete(f.tracker.flushes, f)
 	}
-}
-
-// Hurry makes the tracker retry failed writes soon from now on, and drop what the
-// server denies. It is for a shutdown.
-func (t *Tracker) Hurry(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.hurried = true
-	t.sched.Hurry(t.offset(now))
-}
-
-// Seal ends the intake: from now on every occurrence is dropped for the given
-// reason. When Seal returns, no occurrence is added to a series any more. The
-// series can still be written.
-func (t *Tracker) Seal(reason DropReason) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		s.sealed = reason
-		for _, e := range s.entries.all() {
-			e.add(e.counter.close())
-		}
-		s.mu.Unlock()
-	}
-}
-
-// Clear forgets every series, and returns what the server does not know, as lost
-// for the given reason.
-func (t *Tracker) Clear(reason DropReason) (drops []Drop) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for class := range t.lists {
-		for list := &t.lists[class]; list.Len() > 0; {
-			if e := list.Last(); e.life == accepting {
-				t.discard(e, reason, &drops)
-			} else {
-				t.lose(e, reason, &drops)
-			}
-		}
-	}
-	// What is left cannot be evicted.
-	for i := range t.shards {
-		for _, e := range t.shards[i].all() {
-			t.discard(e, reason, &drops)
-		}
-	}
-	for _, e := range t.closed.all() {
-		t.lose(e, reason, &drops)
-	}
-	return drops
-}
-
-// all returns the entries of a shard.
-func (s *shard) all() []*Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entries.all()
 }

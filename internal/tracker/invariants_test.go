@@ -28,7 +28,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 			if tr.shard(tr.hashOf(e)) != s || e.life != accepting || keys[e.Key()] {
 				t.Errorf("%v is in the wrong shard, has ended (life %d), or is there twice: %t", e.Key(), e.life, keys[e.Key()])
 			}
-			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && s.sealed == ""; open != want {
+			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && tr.sealed == ""; open != want {
 				t.Errorf("%v is %s, and its counter is open: %t", e.Key(), e.spec.state, open)
 			}
 			keys[e.Key()] = true
@@ -62,8 +62,8 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	assert.Len(t, tr.words.words, len(uses))
 
 	// How many there are.
-	if tr.accepting.Load() != int64(accepting) || tr.closing.Load() != int64(closing) {
-		t.Errorf("there are %d accepting and %d closing, not %d and %d", accepting, closing, tr.accepting.Load(), tr.closing.Load())
+	if tr.accepting.Load() != int64(accepting) || int64(tr.closed.n) != int64(closing) {
+		t.Errorf("there are %d accepting and %d closing, not %d and %d", accepting, closing, tr.accepting.Load(), tr.closed.n)
 	}
 	if accepting > tr.opts.Capacity || closing > max(tr.opts.Capacity, maxInFlight) {
 		t.Errorf("%d accepting and %d closing are more than the capacity of %d", accepting, closing, tr.opts.Capacity)
@@ -93,7 +93,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		if waits {
 			pending++
 		}
-		switch tooEarly := e.extra != nil && e.extra.notBefore != 0; {
+		switch tooEarly := e.rare != nil && e.rare.hold.why != free; {
 		case place == "in flight":
 			inFlight++
 		case place == "waiting" && (!waits || tooEarly), place == "ready" && waits:
@@ -158,13 +158,13 @@ func checkEntry(t *testing.T, e *Entry, inFlight bool) {
 		spec.state.Closed() && e.life == accepting:
 		t.Errorf("%v is %s with a count of %d, life %d", e.Key(), spec.state, e.counted(), e.life)
 	}
-	x := e.extra
+	x := e.rare
 	if x == nil {
-		x = &extra{}
+		x = &rare{}
 	}
 	claims := e.phase == claiming || e.phase == conflicted
 	switch {
-	case !spec.revision.covers(st.revision), int(st.count) > e.counted(), st.count < 0, st.revision == 0 && st.count != 0 && st.flush == false && e.phase != conflicted:
+	case !spec.revision.covers(st.revision), int(st.count) > e.counted(), st.count < 0, st.revision == 0 && e.phase == live && e.need() == none:
 		t.Errorf("%v: the server knows %d of %d, revision %d of %d", e.Key(), st.count, e.counted(), st.revision, spec.revision)
 	case e.exists() && !st.named, e.exists() && !st.existed, claims && !st.named:
 		t.Errorf("%v is %s: named %t, existed %t", e.Key(), e.phase, st.named, st.existed)
@@ -202,4 +202,4 @@ func (e *Entry) counted() int {
 func (e *Entry) isSilent() bool { return e.spec.silent && countOf(e.counter.word.Load()) == 0 }
 
 // wasRefused reports whether e counts from zero, because the server refused it.
-func (e *Entry) wasRefused() bool { return e.extra != nil && e.extra.refusal != "" }
+func (e *Entry) wasRefused() bool { return e.rare != nil && e.rare.refusal != "" }

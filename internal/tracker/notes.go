@@ -33,14 +33,14 @@ func (s *shard) findWithNote(hash uint64, k *series.Key, at, window time.Duratio
 // of the series which the rest of its tuple shares. That series takes every note
 // without a series of its own for as long as it lives. Otherwise a loop with a new
 // note each time would fill the limit again each time the earlier notes are
-// forgotten. The shard is locked.
-func (t *Tracker) under(s *shard, hash uint64, k *series.Key, limit int, at time.Duration) series.Key {
+// forgotten.
+func (t *table) under(hash uint64, k *series.Key, limit int, at time.Duration) series.Key {
 	if k.Note == "" {
 		return *k
 	}
 	distinct, rest := 0, combined(k)
-	for e := range s.entries.with(hash) {
-		alive := at-e.last() < t.opts.FinishAfter
+	for e := range t.shard(hash).entries.with(hash) {
+		alive := !e.isQuiet(&t.rules, at)
 		switch {
 		case e.key.is(k) && alive:
 			return *k
@@ -68,9 +68,9 @@ func noteFor(k *series.Key, note string) string {
 // keyOf returns the key of a series that was found on the server. Its name carries
 // the hash of the key, which says whether the note is part of the key. named is false if
 // the name belongs to another key.
-func (t *Tracker) keyOf(found *series.Series) (key series.Key, named bool) {
+func (r *rules) keyOf(found *series.Series) (key series.Key, named bool) {
 	key = found.Key
-	if t.opts.Scope == SameController {
+	if r.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
 	if key.Named(found.Name) {

@@ -3,7 +3,6 @@ package tracker
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"time"
@@ -19,9 +18,9 @@ import (
 type oracle struct {
 	opts     Options
 	all      []*told
-	born     int            // how many entries the processes before had
-	entries  map[string]int // how many of a key there were
-	bases    *tombstones    // of the hashes of keys; TestTombstones checks them
+	born     int                   // how many entries the processes before had
+	entries  map[string]int        // how many of a key there were
+	bases    map[string]*tombstone // of keys; TestTombstones checks them
 	sealed   DropReason
 	distinct int // how many notes of a tuple have series of their own
 	// marked is that of the tracker.
@@ -80,7 +79,6 @@ type told struct {
 	inTheWay naming
 	next     *naming
 	unseen   int // how often the server did not show the Event
-	vacated  bool
 }
 
 // toldWrite is a request, or what the server knows after it.
@@ -108,11 +106,12 @@ type toldEvent struct {
 
 const (
 	noTime = time.Duration(math.MaxInt64)
+	never  = time.Duration(math.MinInt64)
 	tenth  = 100 * time.Millisecond // the precision of notedAt
 )
 
 func newOracle(opts Options) *oracle {
-	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, bases: newTombstones(1<<20, math.MaxInt64), waitedFor: map[*told]int{}}
+	return &oracle{opts: opts.WithDefaults(), entries: map[string]int{}, bases: map[string]*tombstone{}, waitedFor: map[*told]int{}}
 }
 
 // instance is the reportingInstance of this process.
@@ -159,10 +158,10 @@ func longestIdle(entries []*told) *told {
 	return slices.MinFunc(entries, func(a, b *told) int { return cmp.Compare(a.last, b.last) })
 }
 
-func (o *oracle) places() []place {
-	var all []place
+func (o *oracle) places() []spot {
+	var all []spot
 	for _, e := range o.all[o.born:] {
-		all = append(all, place{e.label, e.life, e.state, e.phase, o.needs(e)})
+		all = append(all, spot{e.label, e.life, e.state, e.phase, o.needs(e)})
 	}
 	return all
 }
@@ -285,9 +284,9 @@ func (o *oracle) enter(key string) *told {
 
 func (o *oracle) end(e *told, as series.State, now time.Duration) {
 	e.life = closing
-	o.bases.end(hashOf(e.key))
+	o.baseOf(e.key).ended = true
 	if e.state == series.Ongoing {
-		e.state = as
+		e.state, e.signpost = as, false
 		e.changes++
 	}
 	if e.phase == refused && !e.busy {
@@ -331,11 +330,12 @@ func (o *oracle) lose(e *told, reason DropReason) {
 	o.drop(e.key, e.count-e.knows.count, reason)
 }
 
-// hashOf returns what stands for the base name of a key.
-func hashOf(key string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(key))
-	return h.Sum64()
+// baseOf returns what is known of the base name of a key.
+func (o *oracle) baseOf(key string) *tombstone {
+	if o.bases[key] == nil {
+		o.bases[key] = &tombstone{}
+	}
+	return o.bases[key]
 }
 
 // hold says that an Event of e that was written at the given time has its name for
@@ -346,12 +346,12 @@ func (o *oracle) hold(e *told, from time.Duration) {
 		if isOnServer(e) {
 			whose = ownerUs
 		}
-		o.bases.hold(hashOf(e.key), from+o.opts.EventTTL*9/8, whose, e.version)
+		o.baseOf(e.key).hold(from+o.opts.EventTTL*9/8, whose, e.version)
 	}
 }
 
 func (o *oracle) takeName(e *told, now time.Duration) {
-	if o.bases.taken(hashOf(e.key), now) || o.isTended(e, naming{}) {
+	if o.baseOf(e.key).takenAt(now) || o.isTended(e, naming{}) {
 		o.rename(e)
 		return
 	}
@@ -394,9 +394,9 @@ func (o *oracle) needs(e *told) Kind {
 		return Heartbeat
 	case e.flush:
 		return FlushCount
-	case e.signpost && e.state == series.Ongoing && e.base == ownerUnknown:
+	case e.signpost && e.base == ownerUnknown:
 		return Look
-	case e.signpost && e.state == series.Ongoing:
+	case e.signpost:
 		return Signpost
 	}
 	return none
@@ -472,6 +472,10 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	e.busy = true
 	o.tick(e, now)
 	kind := o.needs(e)
+	if kind == Signpost {
+		o.wantSignpost(e, now)
+		kind = o.needs(e)
+	}
 	if e.phase == refused && kind == Create && e.count < 2 {
 		e.at, kind = now, none
 		o.planBeat(e)
@@ -633,7 +637,7 @@ func (o *oracle) unwrite(e *told) {
 }
 
 func (o *oracle) isLive(e *told, version uint64) {
-	e.phase, e.version, e.tried, e.existed, e.refusal, e.vacated = live, version, nil, true, "", false
+	e.phase, e.version, e.tried, e.existed, e.refusal = live, version, nil, true, ""
 }
 
 func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
@@ -653,35 +657,27 @@ func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duratio
 // wantSignpost has the Event under the base name lead to e, unless it is a
 // stranger's.
 func (o *oracle) wantSignpost(e *told, now time.Duration) {
-	if whose, _ := o.bases.owner(hashOf(e.key), now); whose != ownerUnknown {
-		e.base = whose
-	}
-	e.signpost = e.base != ownerOther
-}
-
-func (o *oracle) setBase(e *told, whose owner) {
-	e.base = whose
-	o.bases.belongs(hashOf(e.key), whose, 0)
+	e.base, _ = o.baseOf(e.key).ownerAt(now)
+	e.signpost = e.base != ownerOther && isOngoing(e)
 }
 
 func (o *oracle) aboutBase(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {
+	base, until := o.baseOf(e.key), now+o.opts.EventTTL*9/8
+	e.signpost = false
 	switch {
 	case outcome == Gone:
-		e.signpost, e.base = false, ownerUnknown
-		o.bases.release(hashOf(e.key))
+		base.release()
 	case outcome == Changed:
-		o.setBase(e, ownerUnknown)
+		base.belongs(ownerUnknown, 0)
+		o.wantSignpost(e, now)
 	case outcome == Refused && w.kind == Look:
-		o.setBase(e, ownerOther)
-		e.signpost = false
+		base.hold(until, ownerOther, 0)
 	case outcome == Refused:
-		e.signpost = false
 	case w.kind == Signpost:
-		e.signpost = false
-		o.bases.hold(hashOf(e.key), now+o.opts.EventTTL*9/8, ownerUs, 0)
+		base.hold(until, ownerUs, 0)
 	default:
-		e.signpost = o.judge(e, ev, now) != stranger
-		o.setBase(e, ownerIf(e.signpost))
+		base.hold(until, ownerIf(o.judge(e, ev, now) != stranger), 0)
+		o.wantSignpost(e, now)
 	}
 }
 
@@ -720,9 +716,8 @@ func (o *oracle) claimed(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, 
 	case outcome == Changed && e.unseen < 2:
 		e.step = Look
 		e.unseen++
-	case outcome == Gone && w.kind == Look && w.name == *e.name && !e.vacated:
+	case outcome == Gone && w.kind == Look && w.name == *e.name && e.failures < 2:
 		o.unwrite(e)
-		e.vacated = true
 	case outcome == Written && w.kind == Look:
 		o.found(e, ev, now)
 	default:
@@ -735,7 +730,7 @@ func (o *oracle) isUnseen(e *told) {
 		return
 	}
 	if !e.inTheWay.unique {
-		o.setBase(e, ownerOther)
+		o.baseOf(e.key).belongs(ownerOther, 0)
 	}
 	e.next = nil
 	o.claimNext(e)
@@ -805,7 +800,7 @@ func (o *oracle) judge(e *told, ev *toldEvent, now time.Duration) standing {
 func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 	what := o.judge(e, ev, now)
 	if !ev.name.unique {
-		o.setBase(e, ownerIf(what != stranger))
+		o.baseOf(e.key).belongs(ownerIf(what != stranger), 0)
 	}
 	switch what {
 	case own:
@@ -1001,7 +996,7 @@ func (o *oracle) status(label string, now time.Duration) string {
 // restoreOne returns the label of the entry that has ev now.
 func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.Duration) string {
 	isAlive := o.isAlive(ev, now)
-	if !isPossible(ev, now) || !isAlive && ev.State != series.Ongoing || o.sealed != "" || o.bases.ended(hashOf(key)) {
+	if !isPossible(ev, now) || !isAlive && ev.State != series.Ongoing || o.sealed != "" || o.baseOf(key).ended {
 		return ""
 	}
 	e := &told{key: key}
@@ -1066,7 +1061,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 
 func (o *oracle) kill(time.Duration) string {
 	o.born = len(o.all)
-	o.bases, o.sealed = newTombstones(1<<20, math.MaxInt64), ""
+	o.bases, o.sealed = map[string]*tombstone{}, ""
 	clear(o.waitedFor)
 	o.lives++
 	return "another process"

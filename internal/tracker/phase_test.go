@@ -12,10 +12,6 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-var phaseNames = [...]string{"unwritten", "claiming", "live", "conflicted", "refused"}
-
-func (p phase) String() string { return phaseNames[p] }
-
 // TestTransitions checks every cell of the transition table in the package
 // documentation: each line of testdata/transitions.txt is a row.
 func TestTransitions(t *testing.T) {
@@ -47,7 +43,7 @@ func TestTransitions(t *testing.T) {
 
 // situation returns the phase of an entry and its next write.
 func situation(e *Entry) string {
-	text := place{"", e.life, e.spec.state, e.phase, e.need()}.String()
+	text := spot{"", e.life, e.spec.state, e.phase, e.need()}.String()
 	return strings.TrimSpace(strings.Replace(text, " "+e.spec.state.String(), "", 1))
 }
 
@@ -77,16 +73,22 @@ func possible() map[string]bool {
 		is := func(bit int) bool { return bits>>bit&1 == 1 }
 		for p := range phaseNames {
 			for _, state := range []series.State{series.Singleton, series.Ongoing, series.Finished} {
-				e := &Entry{phase: phase(p), extra: &extra{claim: claim{step: Look}}, spec: spec{state: state}}
-				e.status = status{state: series.Singleton, existed: is(0), beatDue: is(1), flush: is(2), signpost: true}
+				e := &Entry{phase: phase(p), rare: &rare{claim: claim{step: Look}}, spec: spec{state: state}}
+				e.status = status{state: series.Singleton, existed: is(0), due: dueLook}
+				if is(1) {
+					e.status.due |= dueBeat
+				}
+				if is(2) {
+					e.status.due |= dueCount
+				}
 				if is(3) {
-					e.extra.claim.step = Close
+					e.rare.claim.step = Close
 				}
 				if is(4) {
 					e.status.state = series.Ongoing
 				}
 				if is(5) {
-					e.more().baseOwner = ownerUs
+					e.status.due = e.status.due&^dueLook | dueLead
 				}
 				if kind := e.need(); kind != none {
 					found[e.phase.String()+": "+kind.String()] = true

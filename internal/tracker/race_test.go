@@ -221,7 +221,7 @@ func TestFlushWhileSeriesEnd(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { tr.Advance(start.Add(tr.opts.FinishAfter)) })
-		for tr.closing.Load() == 0 {
+		for int64(tr.closed.n) == 0 {
 			runtime.Gosched()
 		}
 		f := tr.Flush(start)

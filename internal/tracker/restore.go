@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/eventseries/eventseries/series"
@@ -23,36 +24,41 @@ import (
 // Restore fills at most half of the tracker. What it leaves out is found by its name
 // when it occurs again.
 func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, drops []Drop) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	restored = t.restore(found, now)
+	return restored, t.dropped()
+}
+
+func (t *table) restore(found *series.Series, now time.Time) (restored bool) {
 	key, named := t.keyOf(found)
 	if !named || found.Namespace != t.namespace(&key) {
-		return false, nil
+		return false
 	}
 	what := t.judgeTimes(found, now)
 	if what != alive && (what != dead || found.State != series.Ongoing) {
-		return false, nil
+		return false
 	}
 	at := t.offset(now)
 	hash := fastHash(t.seed, &key)
-	s := t.shard(hash)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.mu.Lock()
-	e, sealed := s.entries.find(hash, &key), s.sealed != ""
-	s.mu.Unlock()
+	e := t.shard(hash).entries.find(hash, &key)
+	base := t.tombstones.get(nameHash(t.seed, &key))
+	isTended := slices.ContainsFunc(slices.Collect(t.closed.with(hash)), func(e *Entry) bool { return e.key.is(&key) && e.name() == found.Name })
 	switch {
-	case sealed, t.tombstones.ended(t.nameHash(&key)), t.tends(hash, &key, found.Name, e):
-		return false, nil // it can be the one that has ended, as it was before
+	case t.sealed != "", base.ended, isTended:
+		return false // it can be the one that has ended, as it was before
 	case what == dead && e != nil && e.concerns(found.Name):
-		return false, nil
+		return false
 	case what == dead:
-		return t.restoreDead(hash, &key, found, now), nil
+		return t.restoreDead(hash, &key, found, now)
 	case e == nil:
-		return t.restoreAlive(s, hash, &key, found, now), nil
+		return t.restoreAlive(hash, &key, found, now)
 	case !t.canAdopt(e, found.Name):
-		return false, nil
+		return false
 	}
+	s := t.step(e, now)
 	theirs := found.Count
-	switch t.judgeFor(e, found, now) {
+	switch e.judge(&s, found) {
 	case own:
 		theirs = 0
 	case shared:
@@ -60,47 +66,48 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	default:
 		// Other processes have counted all of them.
 	}
-	t.adopt(e, found, theirs, at)
-	t.delay(e, 0, at)
-	t.conclude(e, at, &drops)
-	return true, drops
+	e.adopt(&s, found, theirs)
+	e.setFailures(&t.rules, 0, at)
+	t.settle(e, &s)
+	return true
 }
 
 // canAdopt reports whether e, which accepts occurrences, can continue in an Event
 // with the given name. It cannot if it has had an Event, or may have one.
-func (t *Tracker) canAdopt(e *Entry, name string) bool {
+func (t *table) canAdopt(e *Entry, name string) bool {
 	return e.phase == unwritten && !e.status.existed && !t.sched.InFlight(e) && (!e.status.named || e.name() == name)
 }
 
 // concerns reports whether e has, or will claim, the Event with the given name.
 func (e *Entry) concerns(name string) bool {
 	return e.name() == name || !e.status.named && name == e.baseName() ||
-		e.phase == claiming && (e.extra.claim.name == name || e.extra.claim.next == name)
+		e.phase == claiming && (e.rare.claim.name == name || e.rare.claim.next == name)
 }
 
 // restored returns an entry for found that knows no more than the server does.
-// Tracker.mu is held.
-func (t *Tracker) restored(k *series.Key, found *series.Series, at time.Duration) *Entry {
+func (t *table) restored(k *series.Key, found *series.Series, now time.Time) *Entry {
+	at := t.offset(now)
 	e := &Entry{
 		key:  t.words.intern(k, found.Instance),
 		spec: spec{note: found.Note, silent: true, state: found.State, first: found.First.UnixMicro(), count: found.Count},
 	}
 	// The note is an old one, so format that of the next occurrence.
 	e.spec.notedAt.Store(tenths(at - longAgo))
-	t.adopt(e, found, 0, at)
+	s := t.step(e, now)
+	e.adopt(&s, found, 0)
 	// Nothing is to be written: that the process is new is no news.
-	e.status.flush, e.status.signpost = false, false
+	e.status.due = 0
 	return e
 }
 
 // restoreAlive makes found accept occurrences, if there is room: a series that
-// occurs now is worth more than one that may. Tracker.mu is held.
-func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
-	if t.accepting.Load() >= t.restorable() {
+// occurs now is worth more than one that may.
+func (t *table) restoreAlive(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
+	if t.accepting.Load() >= int64(t.restorable()) {
 		return false
 	}
 	at := t.offset(now)
-	e := t.restored(k, found, at)
+	e := t.restored(k, found, now)
 	if e.spec.state == series.Singleton {
 		first := at - now.Sub(found.First)
 		e.counter.occurred(first)
@@ -116,39 +123,35 @@ func (t *Tracker) restoreAlive(s *shard, hash uint64, k *series.Key, found *seri
 		e.status.at = e.status.beatAt - t.opts.HeartbeatInterval
 		e.status.beatAt = min(e.status.beatAt, at+t.interval(e))
 	}
-	s.mu.Lock()
-	s.entries.insert(hash, e)
-	s.open(e)
-	s.mu.Unlock()
-	t.accepting.Add(1)
-	t.schedule(e, at)
+	t.accept(hash, e)
+	t.place(e, at)
 	return true
 }
 
 // restoreDead closes found, if there is room among what this tracker has to close
-// itself. Tracker.mu is held.
-func (t *Tracker) restoreDead(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
-	if t.closing.Load() >= t.restorable() {
+// itself.
+func (t *table) restoreDead(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
+	if t.closed.n >= t.restorable() {
 		return false
 	}
 	at := t.offset(now)
-	e := t.restored(k, found, at)
+	e := t.restored(k, found, now)
 	// If there are too many to close, it is the first to be dropped.
 	e.counter.occurred(at - min(now.Sub(found.Last), longAgo))
 	e.spec.state = series.Finished
 	e.change()
 	e.life = closing
+	s := t.step(e, now)
 	// A series that begins now must not have the name, or its Event would be closed.
-	t.holdBaseName(e, at)
+	e.holdBaseName(&s, at)
 	t.closed.insert(hash, e)
-	t.closing.Add(1)
-	t.schedule(e, at)
+	t.settle(e, &s)
 	return true
 }
 
 // restorable is up to how many entries Restore adds others. What lists find must not
 // take the room of what happens in this process.
-func (t *Tracker) restorable() int64 { return int64(t.opts.Capacity - t.opts.Capacity/2) }
+func (t *table) restorable() int { return t.opts.Capacity - t.opts.Capacity/2 }
 
 // longAgo keeps impossible times from overflowing.
 const longAgo = 365 * 24 * time.Hour

@@ -1,9 +1,6 @@
 package tracker
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // owner says whose Event has the base name of a key.
 type owner uint8
@@ -14,15 +11,46 @@ const (
 	ownerOther         // it has another one, and must not be changed
 )
 
-// never is before all times.
-const never = time.Duration(math.MinInt64)
-
-// tombstone is what is known of the base name of a key.
+// tombstone is what is known of the base name of a key. The zero value says that nothing
+// is known.
 type tombstone struct {
 	until   time.Duration // when the Event that has the name expires
 	version uint64        // its resourceVersion; zero if unknown
 	owner   owner
+	held    bool // until is valid
 	ended   bool // a series of this key has ended in this tracker
+}
+
+// hold says that the name is taken until the given time, at least, and by which version
+// of whose Event, if that is known.
+func (n *tombstone) hold(until time.Duration, by owner, version uint64) {
+	if !n.held || until > n.until {
+		n.until, n.held = until, true
+	}
+	if by != ownerUnknown {
+		n.owner, n.version = by, version
+	}
+}
+
+// belongs says which version of whose Event has the name, if it is taken.
+func (n *tombstone) belongs(to owner, version uint64) {
+	if n.held {
+		n.owner, n.version = to, version
+	}
+}
+
+// release says that no Event has the name.
+func (n *tombstone) release() { n.held, n.until, n.owner, n.version = false, 0, ownerUnknown, 0 }
+
+// takenAt reports whether the name is taken at now.
+func (n *tombstone) takenAt(now time.Duration) bool { return n.held && now < n.until }
+
+// ownerAt returns which version of whose Event has the name at now, if known.
+func (n *tombstone) ownerAt(now time.Duration) (is owner, version uint64) {
+	if n.takenAt(now) {
+		return n.owner, n.version
+	}
+	return ownerUnknown, 0
 }
 
 // tombstones remember for which keys the base name is taken on the server although
@@ -58,72 +86,16 @@ func (c *tombstones) expires() (at time.Duration, ok bool) {
 
 func (c *tombstones) rotate() { c.new, c.old = make(map[uint64]tombstone), c.new }
 
-// hold says that the base name of the key with this hash is taken until the given
-// time, and by which version of whose Event, if that is known.
-func (c *tombstones) hold(hash uint64, until time.Duration, by owner, version uint64) {
-	n, ok := c.get(hash)
-	if !ok || until > n.until {
-		n.until = until
-	}
-	if by != ownerUnknown {
-		n.owner, n.version = by, version
-	}
-	c.put(hash, n)
-}
-
-// belongs says which version of whose Event has the base name, if it is taken.
-func (c *tombstones) belongs(hash uint64, to owner, version uint64) {
-	if n, ok := c.get(hash); ok {
-		n.owner, n.version = to, version
-		c.put(hash, n)
-	}
-}
-
-// release says that no Event has the base name.
-func (c *tombstones) release(hash uint64) {
-	if n, ok := c.get(hash); ok {
-		n.until, n.owner, n.version = never, ownerUnknown, 0
-		c.put(hash, n)
-	}
-}
-
-// end says that a series of the key has ended.
-func (c *tombstones) end(hash uint64) {
-	n, ok := c.get(hash)
+// get returns what is known of the base name of the key with this hash.
+func (c *tombstones) get(hash uint64) tombstone {
+	n, ok := c.new[hash]
 	if !ok {
-		n.until = never
+		n = c.old[hash]
 	}
-	n.ended = true
-	c.put(hash, n)
+	return n
 }
 
-// taken reports whether the base name is taken at now.
-func (c *tombstones) taken(hash uint64, now time.Duration) bool {
-	n, ok := c.get(hash)
-	return ok && now < n.until
-}
-
-// owner returns which version of whose Event has the base name at now, if known.
-func (c *tombstones) owner(hash uint64, now time.Duration) (is owner, version uint64) {
-	if n, ok := c.get(hash); ok && now < n.until {
-		return n.owner, n.version
-	}
-	return ownerUnknown, 0
-}
-
-// ended reports whether a series of the key has ended in this tracker.
-func (c *tombstones) ended(hash uint64) bool {
-	n, _ := c.get(hash)
-	return n.ended
-}
-
-func (c *tombstones) get(hash uint64) (n tombstone, ok bool) {
-	if n, ok = c.new[hash]; !ok {
-		n, ok = c.old[hash]
-	}
-	return n, ok
-}
-
+// put remembers what is known of a base name.
 func (c *tombstones) put(hash uint64, n tombstone) {
 	if _, ok := c.new[hash]; !ok && len(c.new) >= c.limit {
 		c.rotate()

@@ -2,92 +2,292 @@ package tracker
 
 import (
 	"hash/maphash"
-	"math/bits"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/eventseries/eventseries/internal/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
-// shardCount is a power of two. Two keys share a shard with a probability of one
-// in this many.
-const shardCount = 64
-
-// Tracker holds the active series of one recorder. Make one with [New].
+// Tracker holds the active series of one recorder: a lock around a table. Make one with
+// [New].
 //
 // All methods can be called concurrently. Time follows the monotonic reading of
 // the times that are passed, if they have one, so a wall clock that is set neither
 // ends a series nor keeps one.
 type Tracker struct {
-	opts  Options
-	seed  maphash.Seed
-	epoch time.Time
-	mark  int64 // see marked
-
-	// mu guards all that changes when a series begins, ends, or is written. It is
-	// taken before the lock of a shard, never after. To count an occurrence of an
-	// ongoing series takes neither.
-	//
-	// Invariants, with mu held:
-	//   - An entry is in lists[p] if and only if evictionClass says p, and its class
-	//     is p.
-	//   - accepting + closing is the number of entries that are not forgotten.
-	//   - An entry is in its shard if and only if it accepts occurrences.
-	//   - The counter of an entry is open if and only if the entry is Ongoing and
-	//     accepts occurrences, and its shard is not sealed. A closed counter holds
-	//     no occurrences.
-	//   - Entries that are not forgotten wait, are ready, or are in flight in sched;
-	//     entries that are forgotten can be in flight.
-	mu         sync.Mutex
-	sched      *heartbeat.Schedule[*Entry]
-	lists      [evictionClasses]heartbeat.Queue[*Entry] // the longest idle first
-	closed     index                                    // the entries that are closing
-	tombstones *tombstones
-	words      vocabulary // of the entries that are not forgotten
-	flushes    map[*Flush]struct{}
-	hurried    bool // a shutdown has begun
-	adopted    atomic.Uint64
-	accepting  atomic.Int64
-	closing    atomic.Int64
-
-	shards [shardCount]shard
+	mu sync.Mutex // guards table, except for what Count reads
+	table
 }
-
-type shard struct {
-	mu      sync.Mutex
-	entries index
-	sealed  DropReason // why the shard accepts no occurrences; empty while it does
-
-	// Each occurrence changes taken. It has a cache line of its own, so that
-	// those who look up entries keep the line that they read.
-	_     [cacheLine]byte
-	taken atomic.Uint64 // occurrences that arrived
-	_     [cacheLine]byte
-}
-
-const cacheLine = 64
 
 // New returns an empty tracker. now is the present time.
 func New(opts Options, now time.Time) *Tracker {
-	t := &Tracker{
-		opts:    opts.WithDefaults(),
-		seed:    maphash.MakeSeed(),
-		mark:    rand.Int64N(markRange),
-		words:   newVocabulary(),
-		sched:   heartbeat.NewSchedule[*Entry](opts.Jitter),
-		flushes: make(map[*Flush]struct{}),
-	}
+	t := &Tracker{}
+	t.opts = opts.WithDefaults()
 	// A whole microsecond, because a counter stores no less. Truncate would drop the
 	// monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
+	t.mark = rand.Int64N(markRange)
+	t.seed = maphash.MakeSeed()
+	t.words = newVocabulary()
+	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
+	t.backoff = t.sched.Backoff
+	t.flushes = make(map[*Flush]struct{})
 	t.tombstones = newTombstones(t.opts.Capacity, t.untilExpired())
 	for class := range t.lists {
 		t.lists[class] = heartbeat.NewQueue(func(e *Entry) *int32 { return &e.index })
 	}
 	return t
+}
+
+// Epoch returns the time from which the tracker reckons. It never changes.
+func (t *Tracker) Epoch() time.Time { return t.epoch }
+
+// noteInterval is how often the note of an ongoing series is formatted. Formatting
+// would otherwise be the largest cost of an occurrence. With more than 10,000 series,
+// each has its turn less often, so that all of them format maxNotes per second.
+const (
+	noteInterval = 10 * time.Second
+	maxNotes     = 1000
+)
+
+// Count counts an occurrence of a series that is Ongoing: the hot path. It allocates
+// nothing and takes no lock, unless k has a note. at is the time since [Tracker.Epoch],
+// which takes half as long to read as a time.Time.
+//
+// If counted is false, the caller calls [Tracker.Observe]. If wantNote is true, it
+// passes the note to [Tracker.Describe].
+func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wantNote bool) {
+	hash := fastHash(t.seed, k)
+	s := t.shard(hash)
+	if k.Note == "" {
+		e = s.entries.find(hash, k)
+	} else {
+		e = s.findWithNote(hash, k, at, t.opts.FinishAfter)
+	}
+	if e == nil {
+		return nil, false, false
+	}
+	n, counted := e.counter.count(at, t.opts.FinishAfter)
+	if !counted {
+		return nil, false, false
+	}
+	s.taken.Add(1)
+	if n == counterHalf {
+		t.mu.Lock()
+		e.drain()
+		t.mu.Unlock()
+	}
+	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= t.noteEvery() {
+		// One of several callers gets to format the note.
+		wantNote = e.spec.notedAt.CompareAndSwap(noted, now)
+	}
+	return e, true, wantNote
+}
+
+// noteEvery returns how often the note of an ongoing series is formatted now, in tenths
+// of a second.
+func (t *Tracker) noteEvery() int32 {
+	return max(tenths(noteInterval), int32(t.accepting.Load()/(maxNotes/10)))
+}
+
+// Describe passes the note and the annotations of the latest occurrence to a
+// series. Its next write carries them.
+func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.drain()
+	e.describe(o, t.offset(now))
+}
+
+// Observe records an occurrence, whatever is known of its key.
+//
+// Within FinishAfter of the latest occurrence it belongs to the same series,
+// which becomes Ongoing if it was a singleton. Otherwise Observe ends that series
+// and begins a new one, for which it evicts another if the tracker is full.
+//
+// If k has a note and too many series of its tuple do (Occurrence.DistinctNotes),
+// the occurrence belongs to a series that the rest of the tuple shares.
+func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
+	hash := fastHash(t.seed, k)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shard(hash).taken.Add(1)
+	if t.sealed != "" {
+		return []Drop{{Reason: t.sealed, Key: *k, Note: o.Note, Count: 1}}
+	}
+	at := t.offset(now)
+	own := t.under(hash, k, o.DistinctNotes, at)
+	e := t.shard(hash).entries.find(hash, &own)
+	switch {
+	case e == nil:
+		t.begin(hash, &own, o, now)
+	case e.isQuiet(&t.rules, at):
+		t.end(e, series.Finished, now)
+		t.begin(hash, &own, o, now)
+	default:
+		e.drain()
+		e.occur(at)
+		e.describe(o, at)
+		if began := e.spec.state == series.Singleton; began {
+			e.spec.state = series.Ongoing
+			t.place(e, at)
+		}
+		t.open(e)
+	}
+	return t.dropped()
+}
+
+// Single returns the series that one occurrence is by itself, under the base name
+// of its key. It does not record the occurrence.
+func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Series {
+	return series.Series{
+		Key:         *k,
+		Instance:    o.Instance,
+		Namespace:   t.namespace(k),
+		Name:        k.BaseName(),
+		Note:        o.Note,
+		Annotations: o.Annotations,
+		First:       o.at(now),
+		Last:        o.at(now),
+		Count:       1,
+	}
+}
+
+// advanceBatch bounds how many deadlines Advance handles under one lock.
+const advanceBatch = 256
+
+// Advance handles the deadlines up to now: heartbeats become due, quiet series
+// end, writes that have failed can be retried, and names are forgotten.
+func (t *Tracker) Advance(now time.Time) (drops []Drop) {
+	batch := func() (more bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		more = t.advance(now, advanceBatch)
+		drops = append(drops, t.dropped()...)
+		return more
+	}
+	for batch() {
+	}
+	return drops
+}
+
+// Wake returns the time from which Advance has something to do if nothing else
+// happens before, and the time from which Next can have a write, or Admit a pass if
+// admit is true. Each is zero if there is none.
+func (t *Tracker) Wake(now time.Time, admit bool) (advance, next time.Time) {
+	at := t.offset(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	due, ok := t.sched.NextDue()
+	if expires, holds := t.tombstones.expires(); holds && (!ok || expires < due) {
+		due, ok = expires, true
+	}
+	if ok {
+		advance = now.Add(due - at)
+	}
+	if request, ok := t.sched.NextRequest(at, admit); ok {
+		next = now.Add(request - at)
+	}
+	return advance, next
+}
+
+// Next returns the write to make next. ok is false if there is none, or if all must
+// wait because of a pause or a missing permission; see [Tracker.Wake]. A series
+// has one write in flight at a time.
+func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		e, pass, ok := t.sched.Next(t.offset(now))
+		if !ok {
+			return nil, t.dropped(), false
+		}
+		if w, ok = t.start(e, pass, now); ok {
+			return w, t.dropped(), true
+		}
+	}
+}
+
+// Abandon says that the request of w does not end in time. Its series has to wait
+// for it, because what it does late must not follow what is newer; nothing else
+// has to.
+func (t *Tracker) Abandon(w *Write, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sched.InFlight(w.entry) { // otherwise the response has just arrived
+		t.sched.Abandon(&w.pass, heartbeat.Failed, 0, t.offset(now))
+	}
+}
+
+// Admit asks for the right to make a request that belongs to no series, such as a
+// list. If ok, the caller must call [Tracker.Return]; otherwise the server is
+// paused.
+func (t *Tracker) Admit(now time.Time) (p heartbeat.Pass, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sched.Admit(t.offset(now))
+}
+
+// Return says what became of a request that [Tracker.Admit] permitted.
+func (t *Tracker) Return(p heartbeat.Pass, r Result, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sched.Return(p, r.Outcome.forGate(), r.RetryAfter, t.offset(now))
+}
+
+// Apply interprets the response to a write.
+func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.apply(w, &r, now)
+	return t.dropped()
+}
+
+// Hurry makes the tracker retry failed writes soon from now on, and drop what the
+// server denies. It is for a shutdown.
+func (t *Tracker) Hurry(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hurried = true
+	t.sched.Hurry(t.offset(now))
+}
+
+// Seal ends the intake: from now on every occurrence is dropped for the given
+// reason. When Seal returns, no occurrence is added to a series any more. The
+// series can still be written.
+func (t *Tracker) Seal(reason DropReason) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sealed = reason
+	for i := range t.shards {
+		for _, e := range t.shards[i].entries.all() {
+			e.add(e.counter.close())
+		}
+	}
+}
+
+// Clear forgets every series, and returns what the server does not know, as lost
+// for the given reason.
+func (t *Tracker) Clear(reason DropReason) []Drop {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for class := range t.lists {
+		for list := &t.lists[class]; list.Len() > 0; {
+			t.lose(list.Last(), reason)
+		}
+	}
+	// What is left cannot be evicted.
+	for i := range t.shards {
+		for _, e := range t.shards[i].entries.all() {
+			t.lose(e, reason)
+		}
+	}
+	for _, e := range t.closed.all() {
+		t.lose(e, reason)
+	}
+	return t.dropped()
 }
 
 // Stats are numbers of a [Tracker] at one time. Package events documents them.
@@ -112,7 +312,7 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted.Load(), Closing: int(t.closing.Load()), Ongoing: t.ongoing()}
+	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted, Closing: t.closed.n, Ongoing: t.ongoing()}
 	s.Singletons = int(t.accepting.Load()) - s.Ongoing
 	for i := range t.shards {
 		s.Occurrences += t.shards[i].taken.Load()
@@ -128,120 +328,3 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	}
 	return s
 }
-
-// Epoch returns the time from which the tracker reckons. It never changes.
-func (t *Tracker) Epoch() time.Time { return t.epoch }
-
-func (t *Tracker) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
-
-func (t *Tracker) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
-
-// drain locks the shard of e, moves what the counter of e holds to its spec, and
-// returns the shard. The caller unlocks it.
-func (t *Tracker) drain(e *Entry) *shard {
-	s := t.shard(t.hashOf(e))
-	s.mu.Lock()
-	e.add(e.counter.take())
-	return s
-}
-
-// open lets occurrences of e be counted without a lock, if e is Ongoing and
-// accepts them. The shard is locked.
-func (s *shard) open(e *Entry) {
-	if e.spec.state == series.Ongoing && e.life == accepting && s.sealed == "" {
-		e.counter.open()
-	}
-}
-
-// tends reports whether an entry other than e has the Event of k with that name,
-// or will have it. Tracker.mu is held.
-func (t *Tracker) tends(hash uint64, k *series.Key, name string, e *Entry) bool {
-	return t.another(hash, k, e, func(other *Entry) bool { return other.name() == name })
-}
-
-// another reports whether an entry of k other than e matches. Tracker.mu is held.
-func (t *Tracker) another(hash uint64, k *series.Key, e *Entry, match func(*Entry) bool) bool {
-	s := t.shard(hash)
-	s.mu.Lock()
-	other := s.entries.find(hash, k)
-	s.mu.Unlock()
-	if other != nil && other != e && match(other) {
-		return true
-	}
-	for other := range t.closed.with(hash) {
-		if other != e && other.key.is(k) && match(other) {
-			return true
-		}
-	}
-	return false
-}
-
-// fastHash returns the hash by which a key is found. Equal keys have the same under the
-// same seed, and so have keys that differ in nothing but their notes, which are found
-// together.
-//
-// Fields of which there are few combinations for one object are left out: the kinds of
-// the objects, the namespace of an object with a UID, the type of the event, the
-// controller, and the instance. Each controller that reports the same about one object
-// costs 15 ns.
-//
-// It hashes each string by itself, because a processor does several at a time.
-// maphash.Comparable of the whole chains them, and takes longer.
-func fastHash(seed maphash.Seed, k *series.Key) uint64 {
-	h := hashReference(0, seed, &k.Regarding)
-	h = mix(h, seed, k.Regarding.FieldPath)
-	h = hashReference(h, seed, &k.Related)
-	h = mix(h, seed, k.Action)
-	return mix(h, seed, k.Reason)
-}
-
-func hashReference(h uint64, seed maphash.Seed, r *series.Reference) uint64 {
-	if r.UID == "" {
-		h = mix(h, seed, r.Namespace)
-	}
-	h = mix(h, seed, r.Name)
-	return mix(h, seed, string(r.UID))
-}
-
-// hashOf returns the fastHash of the key of e. It is computed when it is needed, which is
-// for each write, to save eight bytes for each entry.
-func (t *Tracker) hashOf(e *Entry) uint64 {
-	k := e.Key()
-	return fastHash(t.seed, &k)
-}
-
-// nameHash returns a hash of the whole key, by which the tombstones know it. It differs
-// if the names of the Events do.
-func (t *Tracker) nameHash(k *series.Key) uint64 {
-	h := fastHash(t.seed, k)
-	h = mix(h, t.seed, k.Regarding.APIVersion)
-	h = mix(h, t.seed, k.Regarding.Kind)
-	h = mix(h, t.seed, k.Regarding.Namespace)
-	h = mix(h, t.seed, k.Related.APIVersion)
-	h = mix(h, t.seed, k.Related.Kind)
-	h = mix(h, t.seed, k.Related.Namespace)
-	h = mix(h, t.seed, k.Related.FieldPath)
-	h = mix(h, t.seed, k.Type)
-	h = mix(h, t.seed, k.ReportingController)
-	h = mix(h, t.seed, k.ReportingInstance)
-	return mix(h, t.seed, k.Note)
-}
-
-// nameHashOf returns the nameHash of the key of e.
-func (t *Tracker) nameHashOf(e *Entry) uint64 {
-	k := e.Key()
-	return t.nameHash(&k)
-}
-
-// mix adds the hash of s to h, the hash of the fields before. The factor, 2^64
-// divided by the golden ratio, makes the position of a field matter.
-func mix(h uint64, seed maphash.Seed, s string) uint64 {
-	const factor = 0x9e3779b97f4a7c15
-	if s != "" {
-		h ^= maphash.String(seed, s)
-	}
-	return h * factor
-}
-
-// fraction returns a number from 0 to 1 that follows from hash.
-func fraction(hash uint64) float64 { return float64(bits.Reverse64(hash)>>11) / (1 << 53) }

@@ -75,11 +75,18 @@ func entryOf(tr *Tracker, k *series.Key) *Entry {
 	return tr.shard(hash).entries.find(hash, k)
 }
 
+// judgeFor says what found is to e.
+func judgeFor(tr *Tracker, e *Entry, found *series.Series, now time.Time) standing {
+	s := tr.step(e, now)
+	s.tended = tr.tends(e, found.Name)
+	return e.judge(&s, found)
+}
+
 // beat makes the heartbeat of e due.
 func beat(tr *Tracker, e *Entry, now time.Time) {
 	tr.mu.Lock()
 	e.status.beatAt = tr.offset(now)
-	tr.schedule(e, e.status.beatAt)
+	tr.place(e, e.status.beatAt)
 	tr.mu.Unlock()
 	tr.Advance(now)
 }
@@ -161,7 +168,7 @@ func TestNamesOfKindsAndOutcomes(t *testing.T) {
 		assert.NotEmpty(t, kind.String())
 		w := Write{Kind: kind}
 		assert.Equal(t, kind == Create || kind == Recreate, w.Creates(), kind)
-		assert.Equal(t, kind != Look && kind != Close && kind != Signpost, w.WritesSeries(), kind)
+		assert.Equal(t, kind != Look && kind != Close && kind != Signpost && kind != List, w.WritesSeries(), kind)
 	}
 	assert.Equal(t, "heartbeat", Heartbeat.String())
 	gates := [Outcomes]heartbeat.Result{PushedBack: heartbeat.PushedBack, Troubled: heartbeat.Failed, Denied: heartbeat.Denied}
@@ -193,8 +200,8 @@ func TestHashes(t *testing.T) {
 		word.SetString(strings.Repeat(string(rune('a'+i)), i+1))
 	}
 	same := *k
-	seen := map[uint64]bool{tr.nameHash(&same): true}
-	assert.True(t, seen[tr.nameHash(k)])
+	seen := map[uint64]bool{nameHash(tr.seed, &same): true}
+	assert.True(t, seen[nameHash(tr.seed, k)])
 	var leftOut []string
 	for i, word := range wordsOf(k) {
 		longer, moved := *k, *k
@@ -202,14 +209,14 @@ func TestHashes(t *testing.T) {
 		if fastHash(tr.seed, &longer) == fastHash(tr.seed, k) {
 			leftOut = append(leftOut, word.String())
 		}
-		hash := tr.nameHash(&longer)
+		hash := nameHash(tr.seed, &longer)
 		assert.False(t, seen[hash], "field %d", i)
 		seen[hash] = true
 		if words := wordsOf(&moved); i+1 < len(words) {
 			text := words[i].String() + words[i+1].String()
 			words[i].SetString(text[:i])
 			words[i+1].SetString(text[i:])
-			assert.False(t, seen[tr.nameHash(&moved)], "the last byte of field %d", i)
+			assert.False(t, seen[nameHash(tr.seed, &moved)], "the last byte of field %d", i)
 		}
 	}
 	assert.ElementsMatch(t, []string{
@@ -510,8 +517,7 @@ func TestLongestIdle(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, e.last())
-		var drops []Drop
-		tr.discard(e, "Test", &drops)
+		tr.lose(e, "Test")
 		entries = slices.DeleteFunc(entries, func(other *Entry) bool { return other == e })
 	}
 }
@@ -630,14 +636,14 @@ func TestSaturatedEventIsNotOwn(t *testing.T) {
 	later := start.Add(time.Hour)
 	found := restorable(k, start.Truncate(time.Microsecond), later.Truncate(time.Microsecond))
 	found.Count = math.MaxInt32
-	assert.Equal(t, alive, tr.judgeFor(entryOf(tr, k), found, later))
+	assert.Equal(t, alive, judgeFor(tr, entryOf(tr, k), found, later))
 
 	// Nothing occurs more than a million times a second.
 	found.Last = found.First.Add(9 * time.Second)
 	found.Count = 10_000_000
-	assert.Equal(t, alive, tr.judgeFor(entryOf(tr, k), found, start))
+	assert.Equal(t, alive, judgeFor(tr, entryOf(tr, k), found, start))
 	found.Count++
-	assert.Equal(t, stranger, tr.judgeFor(entryOf(tr, k), found, start))
+	assert.Equal(t, stranger, judgeFor(tr, entryOf(tr, k), found, start))
 }
 
 // Who waits behind a missing permission for longer than the server keeps an Event is

@@ -24,7 +24,7 @@ import (
 //
 // Entries have labels: "a/2" is the second entry of key "a".
 type machine interface {
-	places() []place   // of all entries, oldest first
+	places() []spot    // of all entries, oldest first
 	losses() []string  // since the last call
 	accepting() string // how many entries accept occurrences, and how many are closing
 
@@ -148,8 +148,8 @@ var failureResults = map[failure]Result{
 	denied:     {Outcome: Denied},
 }
 
-// place is the situation of an entry.
-type place struct {
+// spot is the situation of an entry.
+type spot struct {
 	label string
 	life  life
 	state series.State
@@ -157,7 +157,7 @@ type place struct {
 	need  Kind
 }
 
-func (p place) String() string {
+func (p spot) String() string {
 	text := p.label
 	switch p.life {
 	case forgotten:
@@ -349,19 +349,19 @@ func (w *world) entry(label string) *Entry {
 func (w *world) tracked() []*Entry {
 	all := w.tracker.closed.all()
 	for i := range w.tracker.shards {
-		all = append(all, w.tracker.shards[i].all()...)
+		all = append(all, w.tracker.shards[i].entries.all()...)
 	}
 	return all
 }
 
-func (w *world) places() []place {
+func (w *world) places() []spot {
 	for _, e := range w.tracked() {
 		w.label(e)
 	}
-	var all []place
+	var all []spot
 	for _, label := range w.order {
 		e := w.entries[label]
-		all = append(all, place{label, e.life, e.spec.state, e.phase, e.need()})
+		all = append(all, spot{label, e.life, e.spec.state, e.phase, e.need()})
 	}
 	return all
 }
@@ -504,7 +504,7 @@ func (w *world) begin(label string, now time.Duration) string {
 		other, pass, _ := t.sched.Next(at)
 		for ; other != e; other, pass, _ = t.sched.Next(at) {
 			t.sched.Done(other, pass, heartbeat.None, 0, at)
-			t.schedule(other, at)
+			t.place(other, at)
 		}
 		return e, pass
 	})
@@ -523,10 +523,10 @@ func (w *world) next(now time.Duration) (label, text string) {
 }
 
 // locked runs f with the lock of the tracker, and enters what it drops into the books.
-func (w *world) locked(now time.Duration, f func(t *Tracker, at time.Duration, drops *[]Drop)) {
-	var drops []Drop
+func (w *world) locked(now time.Duration, f func(t *Tracker, at time.Duration)) {
 	w.tracker.mu.Lock()
-	f(w.tracker, w.tracker.offset(start.Add(now)), &drops)
+	f(w.tracker, w.tracker.offset(start.Add(now)))
+	drops := w.tracker.dropped()
 	w.tracker.mu.Unlock()
 	w.lose(drops)
 }
@@ -535,10 +535,10 @@ func (w *world) locked(now time.Duration, f func(t *Tracker, at time.Duration, d
 func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) (*Entry, heartbeat.Pass)) string {
 	var write *Write
 	var e *Entry
-	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
+	w.locked(now, func(t *Tracker, at time.Duration) {
 		var pass heartbeat.Pass
 		if e, pass = choose(t, at); e != nil {
-			write, _ = t.start(e, pass, start.Add(now), drops)
+			write, _ = t.start(e, pass, start.Add(now))
 		}
 	})
 	switch {
@@ -702,7 +702,7 @@ func (w *world) resume(now time.Duration) {
 func (w *world) refuse(label string, reason DropReason, now time.Duration) response {
 	e, write := w.outcome(label)
 	was := e.phase
-	cannotMerge := was == conflicted && e.extra.claim.unseen == maxLooks-1
+	cannotMerge := was == conflicted && e.rare.claim.unseen == maxLooks-1
 	if e.life == accepting && (write.WritesSeries() || cannotMerge) {
 		w.leave(e) // it counts from zero from now on
 		w.dropped[e] = e.spec.revision
@@ -720,9 +720,9 @@ func (w *world) advance(now time.Duration) string {
 // expire ends an entry that has been quiet for too long, whatever else it waits for.
 func (w *world) expire(label string, now time.Duration) string {
 	e := w.entry(label)
-	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
-		if e.life == accepting && at-e.last() >= w.opts.FinishAfter {
-			t.end(e, series.Finished, at, drops)
+	w.locked(now, func(t *Tracker, at time.Duration) {
+		if e.isQuiet(&t.rules, at) {
+			t.end(e, series.Finished, start.Add(now))
 		}
 	})
 	return ""
@@ -731,7 +731,7 @@ func (w *world) expire(label string, now time.Duration) string {
 // beat makes the heartbeat of an entry due.
 func (w *world) beat(label string, now time.Duration) string {
 	e := w.entry(label)
-	w.locked(now, func(t *Tracker, at time.Duration, drops *[]Drop) {
+	w.locked(now, func(t *Tracker, at time.Duration) {
 		if e.life != accepting {
 			return
 		}
@@ -739,10 +739,13 @@ func (w *world) beat(label string, now time.Duration) string {
 		if _, inFlight := w.inFlight[e]; inFlight {
 			return
 		}
-		t.tick(e, at, drops)
-		if e.life != forgotten {
-			t.schedule(e, at)
+		if e.isQuiet(&t.rules, at) {
+			t.end(e, series.Finished, start.Add(now))
+			return
 		}
+		s := t.step(e, start.Add(now))
+		e.tick(&s)
+		t.place(e, at)
 	})
 	return ""
 }
@@ -790,8 +793,8 @@ func (w *world) status(label string, now time.Duration) string {
 		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
 		beatAt: since(e.status.beatAt), failures: e.failures(),
 	}
-	if e.extra != nil && since(e.extra.notBefore) > now {
-		s.retry = since(e.extra.notBefore)
+	if e.rare != nil && e.rare.hold.why != free && since(e.rare.hold.until) > now {
+		s.retry = since(e.rare.hold.until)
 	}
 	return s.String()
 }
@@ -917,7 +920,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		e.status.beatAt = at + time.Duration(spread*float64(left))
 		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
 		e.status.beatAt = min(e.status.beatAt, at+w.tracker.interval(e))
-		w.tracker.schedule(e, at)
+		w.tracker.place(e, at)
 	}
 	if !existed {
 		w.tend(e, listed.ev, int(found.Count))

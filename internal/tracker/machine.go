@@ -1,0 +1,129 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// rules are what the machines of a tracker have in common. They never change.
+type rules struct {
+	opts    Options
+	epoch   time.Time               // of all times that are durations
+	mark    int64                   // see marked
+	backoff func(int) time.Duration // the delay after this many failures
+}
+
+func (r *rules) promise() time.Duration { return r.opts.promise() }
+
+// namespace returns where the Event of a key is.
+func (r *rules) namespace(k *series.Key) string {
+	if k.Regarding.Namespace != "" {
+		return k.Regarding.Namespace
+	}
+	return r.opts.ClusterNamespace
+}
+
+// step is one step of a machine: what it is told about its surroundings, and what
+// follows for them.
+type step struct {
+	*rules
+	now     time.Time
+	at      time.Duration // now, since the epoch
+	tended  bool          // another entry has the Event that the step is about
+	crowded bool          // so many series are ongoing that their heartbeats are spread
+
+	// base is what is known of the base name of the key. The machine changes it.
+	base tombstone
+
+	effects
+}
+
+// effects are what follows from a step for the table.
+type effects struct {
+	lost    int            // occurrences that are lost
+	reason  DropReason     // why
+	forget  bool           // there is nothing left to do for the series
+	ended   series.State   // others have ended the series, which accepts occurrences; zero: no
+	adopted bool           // the series continues in the Event of an earlier process
+	led     *series.Series // the Event under the base name, which leads here now
+}
+
+// phase says what is known about the Event of an entry. It determines the next write
+// together with spec and status; the package documentation has the transitions. Only the
+// become methods change it.
+type phase uint8
+
+const (
+	// unwritten: there is no Event, as far as is known. The next write creates it.
+	// A create whose response was lost may have made one; its attempt is recorded.
+	unwritten phase = iota
+	// claiming: an Event has the name that the entry wants. The next write looks at
+	// that Event, or closes it.
+	claiming
+	// live: the status says what the Event says, except for attempts.
+	live
+	// conflicted: another process has written to the Event, or it has accepted an
+	// attempt. The next write looks at it.
+	conflicted
+	// refused: the server rejects the Event. The entry counts from zero, and a
+	// create is tried with each heartbeat.
+	refused
+	phases // the number of phases
+)
+
+var phaseNames = [phases]string{"unwritten", "claiming", "live", "conflicted", "refused"}
+
+func (p phase) String() string { return phaseNames[p] }
+
+// becomeUnwritten says that no Event has the name of e.
+func (e *Entry) becomeUnwritten() {
+	e.phase = unwritten
+	e.status.version, e.status.revision, e.status.count = 0, 0, 0
+	if e.rare != nil {
+		e.rare.attempts = nil
+	}
+	e.dropClaim()
+}
+
+// becomeClaiming says that another Event has the name that e wants, and that the
+// next write looks at it. The attempts stay: that Event may be due to one of them.
+func (e *Entry) becomeClaiming(name string) {
+	e.phase = claiming
+	e.more().claim = claim{step: Look, name: name}
+}
+
+// becomeLive says that the Event has the given version.
+func (e *Entry) becomeLive(version uint64) {
+	e.phase = live
+	e.status.version = version
+	e.status.existed = true
+	if e.rare != nil {
+		e.rare.attempts, e.rare.refusal = nil, ""
+	}
+	e.dropClaim()
+}
+
+// becomeConflicted says that the Event has another version than the status says.
+func (e *Entry) becomeConflicted() {
+	e.phase = conflicted
+	e.more().claim = claim{step: Look, name: e.name()}
+}
+
+// becomeRefused says that the server rejects the Event of e. What e counts from
+// now on belongs to another Event.
+func (e *Entry) becomeRefused(reason DropReason) {
+	e.phase = refused
+	e.spec.count, e.spec.state = 0, series.Ongoing
+	e.status.revision, e.status.count, e.status.due = e.spec.revision, 0, 0
+	e.status.existed, e.status.version = false, 0
+	e.more().refusal = reason
+	e.rare.attempts = nil
+	e.dropClaim()
+}
+
+func (e *Entry) dropClaim() {
+	if e.rare != nil {
+		e.rare.claim = claim{}
+	}
+}

@@ -1,0 +1,162 @@
+package tracker
+
+import (
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// need returns the kind of the next write of e, or none.
+func (e *Entry) need() Kind {
+	st := &e.status
+	switch {
+	case e.life == forgotten:
+		return none
+	case e.listing() != nil:
+		return List
+	case e.phase == claiming:
+		return e.rare.claim.step
+	case e.phase == conflicted:
+		return Look
+	case e.phase == refused && st.due.has(dueBeat) && e.life == accepting:
+		return Create
+	case e.phase == refused:
+		return none
+	case e.phase == unwritten && st.existed:
+		return Recreate
+	case e.phase == unwritten:
+		return Create
+	case e.spec.state != st.state && e.spec.state.Closed():
+		return Finish
+	case e.spec.state != st.state:
+		return MakeSeries
+	case st.due.has(dueBeat):
+		return Heartbeat
+	case st.due.has(dueCount):
+		return FlushCount
+	case st.due.has(dueLook):
+		return Look
+	case st.due.has(dueLead):
+		return Signpost
+	default:
+		return none
+	}
+}
+
+// isUpToDate reports whether the Event of e says what it should. At most the Event under
+// the base name is to be written.
+func (e *Entry) isUpToDate() bool {
+	kind := e.need()
+	return kind == none || e.phase == live && (kind == Look || kind == Signpost)
+}
+
+// isDone reports whether a series that has ended needs no place any more: the Event says
+// all of it, or never will.
+func (e *Entry) isDone() bool {
+	return e.life == closing && (e.phase == refused || e.phase == live && e.status.state == e.spec.state && e.status.due == 0)
+}
+
+// plan says when the next thing is to be done about a series that is not in flight.
+type plan struct {
+	// at is until when it waits, or by when its request should be made if ready is true.
+	at    time.Duration
+	ready bool
+	hard  bool // see heartbeat.Schedule.Ready
+	held  bool // it waits, and has something to write
+}
+
+// normalSlack is how much later than a Warning a Normal is due, so Warnings go
+// first until Normals have waited this long. See heartbeat.Schedule.Ready.
+const normalSlack = 5 * time.Minute
+
+// plan returns what is to be done next. In a shutdown, hurried is true.
+func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
+	kind := e.need()
+	deadline := e.last() + r.opts.FinishAfter
+	if e.isUpToDate() && e.spec.state == series.Ongoing {
+		deadline = min(deadline, e.status.beatAt)
+	}
+	held, isHeld := e.heldUntil(at)
+	switch {
+	case e.listing() != nil:
+		if isHeld {
+			return plan{at: held}
+		}
+		return plan{at: at - time.Hour, ready: true} // it is rare, and writes can go on for long
+	case kind == none:
+		return plan{at: deadline}
+	case isHeld:
+		if e.life == accepting {
+			held = min(held, deadline)
+		}
+		return plan{at: held, held: true}
+	case hurried && e.failures() > 0:
+		// Others of the namespace go first: they show whether the server denies this one
+		// alone, before giveUp drops all of them.
+		return plan{at: at + 2*normalSlack, ready: true}
+	case kind == Heartbeat && r.interval(e) < r.opts.HeartbeatInterval:
+		return plan{at: at + r.interval(e), ready: true}
+	case kind == Heartbeat && e.failures() == 0:
+		// Half of FinishAfter before others take the series for stale.
+		return plan{at: e.status.at + r.opts.HeartbeatInterval + r.opts.FinishAfter/2, ready: true, hard: true}
+	case kind == Heartbeat:
+		// A retry gets a later deadline: heartbeats that always fail must not hold up
+		// others. Without a deadline it would wait behind all that is ready, until its
+		// Event expires.
+		return plan{at: at + normalSlack, ready: true, hard: true}
+	case e.isWarning() && (e.life != closing || !e.spec.silent):
+		return plan{at: at, ready: true}
+	default:
+		// A Normal, or a series of an earlier process that is only to be closed.
+		return plan{at: at + normalSlack, ready: true}
+	}
+}
+
+// isQuiet reports whether a series that accepts occurrences has been quiet for so long
+// that it ends.
+func (e *Entry) isQuiet(r *rules, at time.Duration) bool {
+	return e.life == accepting && at-e.last() >= r.opts.FinishAfter
+}
+
+// tick says that the heartbeat of e is due if that is so. A write that waits already
+// makes a heartbeat superfluous.
+func (e *Entry) tick(s *step) {
+	switch {
+	case e.life != accepting || e.spec.state != series.Ongoing || e.phase != live && e.phase != refused:
+	case s.at < e.status.beatAt || !e.isUpToDate():
+	default:
+		e.status.beats = min(e.status.beats, math.MaxUint8-1) + 1
+		if next := s.at + s.interval(e); next < e.status.at+s.opts.HeartbeatInterval && e.spec.revision == e.status.revision {
+			e.status.beatAt = next // an early heartbeat that says nothing new
+			return
+		}
+		e.status.due |= dueBeat
+	}
+}
+
+// planBeat decides when the next heartbeat of e is due, which the server has just
+// accepted or refused. Whatever the write was for, it carried the latest count.
+func (e *Entry) planBeat(s *step) {
+	e.status.due &^= dueBeat
+	interval := s.interval(e)
+	e.status.beatAt = e.status.at + interval
+	if interval == s.opts.HeartbeatInterval && s.crowded {
+		e.status.beatAt = s.jitter(e, e.status.beatAt)
+	}
+}
+
+// interval returns the time from a write of e to the next heartbeat.
+func (r *rules) interval(e *Entry) time.Duration { return r.opts.intervals().After(e.status.beats) }
+
+// jitter returns when a heartbeat of e is due that would be due at latest. The name of
+// the Event, which contains a hash of the key, and the wall clock determine the phase, so
+// a restarted process keeps it: new phases would double the heartbeats of the first
+// interval.
+func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
+	hash := fnv.New64a()
+	hash.Write([]byte(e.baseName()))
+	epoch := time.Duration(r.epoch.UnixNano())
+	return r.opts.intervals().Jitter(latest+epoch, hash.Sum64()) - epoch
+}

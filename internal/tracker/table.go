@@ -1,0 +1,419 @@
+package tracker
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// shardCount is a power of two. Two keys share a shard with a probability of one
+// in this many.
+const shardCount = 64
+
+// table holds the series: it finds them, takes their machines through their steps, and
+// puts them where they belong. Tracker.mu must be held for all of its methods.
+//
+// To count an occurrence of an ongoing series takes no lock. So the rules and the seed
+// never change, and the indexes of the shards and the counters can be read while they do.
+//
+// Invariants:
+//   - An entry is in lists[p] if and only if evictionClass says p, and its class
+//     is p.
+//   - An entry is in its shard if and only if it accepts occurrences, and accepting is
+//     their number. It is in closed if and only if it is closing.
+//   - The counter of an entry is open if and only if the entry is Ongoing and
+//     accepts occurrences, and the table is not sealed. A closed counter holds
+//     no occurrences.
+//   - Entries that are not forgotten wait, are ready, or are in flight in sched, as their
+//     plan says; entries that are forgotten can be in flight.
+type table struct {
+	rules
+	seed maphash.Seed
+
+	shards     [shardCount]shard
+	accepting  atomic.Int64
+	closed     index
+	sched      *heartbeat.Schedule[*Entry]
+	lists      [evictionClasses]heartbeat.Queue[*Entry] // the longest idle first
+	tombstones *tombstones
+	words      vocabulary // of the entries that are not forgotten
+	flushes    map[*Flush]struct{}
+	sealed     DropReason // why no occurrences are accepted; empty while they are
+	hurried    bool       // a shutdown has begun
+	adopted    uint64
+	drops      []Drop // by the operation under way
+}
+
+type shard struct {
+	mu      sync.Mutex // held while entries changes, for findWithNote
+	entries index
+
+	// Each occurrence changes taken. It has a cache line of its own, so that
+	// those who look up entries keep the line that they read.
+	_     [cacheLine]byte
+	taken atomic.Uint64 // occurrences that arrived
+	_     [cacheLine]byte
+}
+
+const cacheLine = 64
+
+func (t *table) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
+
+func (t *table) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
+
+// hashOf returns the fastHash of the key of e. It is computed when it is needed, which is
+// for each write, to save eight bytes for each entry.
+func (t *table) hashOf(e *Entry) uint64 {
+	k := e.Key()
+	return fastHash(t.seed, &k)
+}
+
+// nameHashOf returns the nameHash of the key of e.
+func (t *table) nameHashOf(e *Entry) uint64 {
+	k := e.Key()
+	return nameHash(t.seed, &k)
+}
+
+// dropped returns what the operation under way has dropped.
+func (t *table) dropped() (drops []Drop) {
+	drops, t.drops = t.drops, nil
+	return drops
+}
+
+// begin begins a series with an occurrence of k, if there is room.
+func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
+	at := t.offset(now)
+	if t.accepting.Load() >= int64(t.opts.Capacity) && !t.makeRoom(k, now) {
+		t.drops = append(t.drops, Drop{Reason: DropTableFull, Key: *k, Note: o.Note, Count: 1})
+		return
+	}
+	e := &Entry{
+		key: t.words.intern(k, o.Instance),
+		spec: spec{
+			note:     noteFor(k, o.Note),
+			first:    o.at(now).UnixMicro(),
+			count:    1,
+			revision: 1,
+		},
+	}
+	e.spec.setAnnotations(mergeAnnotations(nil, o.Annotations))
+	e.spec.notedAt.Store(tenths(at))
+	e.counter.occurred(at)
+	t.accept(hash, e)
+	t.place(e, at)
+}
+
+// accept makes e accept the occurrences of its key.
+func (t *table) accept(hash uint64, e *Entry) {
+	s := t.shard(hash)
+	s.mu.Lock()
+	s.entries.insert(hash, e)
+	s.mu.Unlock()
+	t.accepting.Add(1)
+	t.open(e)
+}
+
+// open lets occurrences of e be counted without a lock, if e is Ongoing and
+// accepts them.
+func (t *table) open(e *Entry) {
+	if e.spec.state == series.Ongoing && e.life == accepting && t.sealed == "" {
+		e.counter.open()
+	}
+}
+
+// detach makes e accept no occurrences any more.
+func (t *table) detach(e *Entry) {
+	hash := t.hashOf(e)
+	s := t.shard(hash)
+	s.mu.Lock()
+	s.entries.remove(hash, e)
+	s.mu.Unlock()
+	t.accepting.Add(-1)
+	e.add(e.counter.close())
+	e.life = closing
+}
+
+// step begins a step of e.
+func (t *table) step(e *Entry, now time.Time) step {
+	e.drain()
+	return step{
+		rules: &t.rules, now: now, at: t.offset(now),
+		crowded: t.ongoing() > spreadFrom,
+		base:    t.tombstones.get(t.nameHashOf(e)),
+	}
+}
+
+// spreadFrom is the number of ongoing series up to which their heartbeats come
+// exactly an interval after the last write. So few need not be spread.
+const spreadFrom = 8
+
+// settle carries out what follows from a step of e, and puts e where it belongs.
+func (t *table) settle(e *Entry, s *step) {
+	t.remember(e, s)
+	t.drop(e, s)
+	if s.adopted {
+		t.adopted++
+	}
+	if s.led != nil {
+		t.led(e, s.led)
+	}
+	switch {
+	case e.life == forgotten:
+	case s.forget:
+		t.forget(e)
+	case s.ended != series.Singleton:
+		t.end(e, s.ended, s.now)
+	default:
+		t.open(e)
+		t.place(e, s.at)
+	}
+}
+
+// remember stores what a step has found out about the base name of e.
+func (t *table) remember(e *Entry, s *step) {
+	if hash := t.nameHashOf(e); s.base != t.tombstones.get(hash) {
+		t.tombstones.put(hash, s.base)
+	}
+}
+
+// drop says what a step of e has lost.
+func (t *table) drop(e *Entry, s *step) {
+	if s.lost > 0 {
+		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.spec.note, Count: s.lost})
+	}
+}
+
+// led tells the entry that has yet to close the Event under the base name of
+// e which version the signpost has given it, unless others have written to it too.
+func (t *table) led(e *Entry, base *series.Series) {
+	k := e.Key()
+	t.another(e, func(other *Entry) bool {
+		st := &other.status
+		if other.life == closing && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
+			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
+			st.version = versionNumber(base.Version)
+		}
+		return false
+	})
+}
+
+// place puts e where it belongs after a change: into the list of its eviction class, and
+// into the schedule. If there is nothing left to do for e, place forgets it.
+func (t *table) place(e *Entry, at time.Duration) {
+	if e.isDone() && !t.sched.InFlight(e) {
+		t.lose(e, "")
+		return
+	}
+	if t.awaited(e) {
+		e.status.due |= dueCount
+	}
+	t.classify(e)
+	switch p := e.plan(&t.rules, at, t.hurried); {
+	case p.ready:
+		t.sched.Ready(e, p.at, p.hard, at)
+	case p.held:
+		t.sched.Retry(e, p.at, at)
+	default:
+		t.sched.Wait(e, p.at)
+	}
+	t.tell(e)
+	t.boundClosing()
+}
+
+// end ends an entry that accepts occurrences. If the server knows all of it, the
+// table forgets it; otherwise it waits for its last write, with the given state
+// if it was Ongoing.
+func (t *table) end(e *Entry, as series.State, now time.Time) {
+	t.detach(e)
+	if e.spec.state == series.Ongoing {
+		e.spec.state = as
+		e.status.due &^= dueBase // only the Event of an Ongoing series is led to
+		e.change()
+	}
+	s := t.step(e, now)
+	s.base.ended = true
+	if e.phase == refused && !t.sched.InFlight(e) {
+		e.lose(&s, "")
+		t.settle(e, &s)
+		return
+	}
+	// It takes its name before its successor asks for one.
+	t.nameEntry(e, &s)
+	held := s.at
+	if e.exists() {
+		held = e.status.at
+	}
+	e.holdBaseName(&s, held)
+	t.closed.insert(t.hashOf(e), e)
+	t.settle(e, &s)
+}
+
+// lose ends an entry without another write. What the server does not know of it is lost.
+func (t *table) lose(e *Entry, reason DropReason) {
+	var s step
+	e.drain()
+	e.lose(&s, reason)
+	t.drop(e, &s)
+	t.forget(e)
+}
+
+// forget stops tracking e.
+func (t *table) forget(e *Entry) {
+	if e.life == accepting && e.listing() == nil {
+		t.detach(e)
+	}
+	e.life = forgotten
+	if e.listing() == nil {
+		t.words.release(&e.key)
+		t.closed.remove(t.hashOf(e), e)
+	}
+	t.classify(e)
+	t.sched.Remove(e)
+	t.tell(e)
+}
+
+// another reports whether an entry of the key of e other than e matches.
+func (t *table) another(e *Entry, match func(*Entry) bool) bool {
+	k := e.Key()
+	hash := fastHash(t.seed, &k)
+	if other := t.shard(hash).entries.find(hash, &k); other != nil && other != e && match(other) {
+		return true
+	}
+	for other := range t.closed.with(hash) {
+		if other != e && other.key.is(&k) && match(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// tends reports whether another entry of the key of e has the Event with that name, or
+// will have it.
+func (t *table) tends(e *Entry, name string) bool {
+	return t.another(e, func(other *Entry) bool { return other.name() == name })
+}
+
+// nameEntry gives e its first name, if it has none: the base name, or a unique one if
+// that is taken or an earlier entry has yet to write there.
+func (t *table) nameEntry(e *Entry, s *step) {
+	if e.status.named {
+		return
+	}
+	e.status.named = true
+	if s.base.takenAt(s.at) || t.another(e, (*Entry).hasBaseName) {
+		e.takeUniqueName()
+		for t.tends(e, e.name()) { // it began in the same microsecond
+			e.takeUniqueName()
+		}
+	}
+}
+
+// advance handles deadlines up to now, at most n. It reports whether there are more.
+func (t *table) advance(now time.Time, n int) (more bool) {
+	at := t.offset(now)
+	t.tombstones.expire(at)
+	for range n {
+		e, ok := t.sched.Due(at)
+		if !ok {
+			return false
+		}
+		if e.isQuiet(&t.rules, at) {
+			t.end(e, series.Finished, now)
+			continue
+		}
+		s := t.step(e, now)
+		e.tick(&s)
+		t.place(e, at)
+	}
+	return true
+}
+
+// start returns the write of an entry that has just been put in flight. ok is
+// false if there is none after all.
+func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, ok bool) {
+	at := t.offset(now)
+	if l := e.listing(); l != nil {
+		return &Write{Kind: List, Page: l.page, entry: e, pass: pass, at: at}, true
+	}
+	if e.isQuiet(&t.rules, at) {
+		t.end(e, series.Finished, now)
+	}
+	s := t.step(e, now)
+	e.tick(&s)
+	kind := e.need()
+	if e.phase == refused && kind == Create && e.spec.count < 2 {
+		// A patch cannot make a series of one occurrence. Wait for the next heartbeat,
+		// as if the server had refused this one.
+		e.status.at = at
+		e.planBeat(&s)
+		kind = none
+	}
+	if kind == Signpost {
+		e.wantLead(&s) // it may have been forgotten whose the Event under the base name is
+		kind = e.need()
+	}
+	if kind == none {
+		t.sched.Done(e, pass, heartbeat.None, 0, at)
+		t.settle(e, &s)
+		return nil, false
+	}
+	t.nameEntry(e, &s)
+	w = e.write(&s, kind)
+	w.pass = pass
+	t.classify(e)
+	return w, true
+}
+
+// apply applies the response to a write.
+func (t *table) apply(w *Write, r *Result, now time.Time) {
+	e, at := w.entry, t.offset(now)
+	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
+	if e.life == forgotten {
+		return
+	}
+	if e.listing() != nil {
+		t.listed(e, r, at)
+		return
+	}
+	s := t.step(e, now)
+	if !w.WritesSeries() {
+		s.tended = t.tends(e, w.Series.Name)
+	}
+	e.respond(&s, w, r)
+	if !s.forget && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
+		t.sched.Wait(e, at) // what waits from now on is something new
+	}
+	t.settle(e, &s)
+	if r.Outcome == Troubled || r.Outcome == Denied {
+		t.giveUp(w, r.Outcome, now)
+	}
+}
+
+// giveUp drops what has waited behind a closed gate for longer than the server
+// keeps an Event. A shutdown waits for nothing that the server has denied twice in a
+// row: once can be an object of its own, or a server that is not ready.
+func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
+	reason := DropUnavailable
+	if o == Denied {
+		reason = DropDenied
+	}
+	final := o == Denied && t.hurried
+	expired := t.sched.Expired(w.pass.Gate, final, t.opts.EventTTL, t.offset(now))
+	if final && len(expired) == 0 && w.entry.failures() > 1 {
+		expired = []*Entry{w.entry}
+	}
+	expired = slices.DeleteFunc(expired, func(e *Entry) bool { return e.listing() != nil })
+	for _, e := range expired {
+		if e.life == forgotten {
+			continue // another loss on this list has made room
+		}
+		s := t.step(e, now)
+		e.refuse(&s, reason)
+		t.settle(e, &s)
+	}
+}
