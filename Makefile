@@ -86,6 +86,7 @@ unit: ## run the unit tests
 	$(GO) vet ./...
 	$(GO) test $(RACE) ./...
 	$(if $(UNIT_386),GOARCH=386 $(GO) test $(UNIT_386))
+	cd test && $(GO) test ./docs ./supply
 
 matrix: $(addprefix matrix-,$(CLIENT_GO)) ## run the unit tests with the newest client-go
 

@@ -1,4 +1,3 @@
-// Package docs contains the code in the pages of docs and in the README, as tests.
 package docs
 
 import (

@@ -3,7 +3,7 @@
 //
 // # Usage
 //
-//	go test ./internal/supply
+//	cd test && go test ./supply
 //
 // # Guarantees
 //

@@ -1,5 +1,5 @@
 // Package docs tests the documentation of this repository: its Markdown pages and the
-// comments of its code.
+// comments of its code. It contains the code in the pages as tests.
 //
 // # Usage
 //
