@@ -16,14 +16,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/coreevents"
-	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
 const (
 	// DefaultDistinctNotes is the default of Options.DistinctNotes.
-	DefaultDistinctNotes = legacy.DistinctNotes
+	DefaultDistinctNotes = legacyrecorder.DistinctNotes
 
 	// LeaderElection is the reporting controller of leader election events. See
 	// [Broadcaster.NewRecorder].
@@ -127,7 +127,7 @@ func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) {
 		b.logger().Error(err, "Cannot record events")
 	}
-	return legacy.NewWatch(func() {
+	return legacyrecorder.NewWatch(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.recordings--; b.recordings == 0 {
@@ -156,18 +156,18 @@ func (b *Broadcaster) startRecording() error {
 func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Interface {
 	if handler == nil {
 		b.logger().Error(errors.New("compat: event handler is nil"), "Cannot watch events")
-		return legacy.NewWatch(func() {})
+		return legacyrecorder.NewWatch(func() {})
 	}
 	stop, err := b.target.StartEventWatcher(func(object runtime.Object) {
 		if event, ok := object.(*eventsv1.Event); ok {
-			handler(coreevents.ToCoreWithDeprecatedFields(event))
+			handler(apigroup.ToCoreWithDeprecatedFields(event))
 		}
 	})
 	if err != nil {
 		b.logger().Error(err, "Cannot watch events")
 		stop = func() {}
 	}
-	return legacy.NewWatch(stop)
+	return legacyrecorder.NewWatch(stop)
 }
 
 // StartLogging calls logf with every event until the caller stops the result.

@@ -25,7 +25,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/apigroup"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,7 +73,7 @@ func (p *legacyProgram) written(t *testing.T) []eventsv1.Event {
 func count(all []eventsv1.Event, by func(*eventsv1.Event) string) map[string]int {
 	counts := make(map[string]int)
 	for _, event := range all {
-		counts[by(&event)] += int(coreevents.ToCoreWithDeprecatedFields(&event).Count)
+		counts[by(&event)] += int(apigroup.ToCoreWithDeprecatedFields(&event).Count)
 	}
 	return counts
 }

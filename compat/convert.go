@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 
-	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/apigroup"
 )
 
 // ToCore converts an Event from events.k8s.io/v1 to core/v1. The API server stores
@@ -27,7 +27,7 @@ import (
 // does: each entry names the group through which it was written.
 //
 // The result shares no memory with event. ToCore returns nil if event is nil.
-func ToCore(event *eventsv1.Event) *corev1.Event { return coreevents.ToCore(event) }
+func ToCore(event *eventsv1.Event) *corev1.Event { return apigroup.ToCore(event) }
 
 // FromCore converts an Event from core/v1 to events.k8s.io/v1. It reverses [ToCore].
 //
@@ -35,4 +35,4 @@ func ToCore(event *eventsv1.Event) *corev1.Event { return coreevents.ToCore(even
 // times and its count end up in the deprecated fields.
 //
 // The result shares no memory with event. FromCore returns nil if event is nil.
-func FromCore(event *corev1.Event) *eventsv1.Event { return coreevents.FromCore(event) }
+func FromCore(event *corev1.Event) *eventsv1.Event { return apigroup.FromCore(event) }

@@ -9,8 +9,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/coreevents"
-	"github.com/eventseries/eventseries/internal/eventlist"
+	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // CoreSink writes Events through the core/v1 API. Use it on servers without
@@ -35,7 +35,7 @@ import (
 // If Interface has a REST client, requests are sent without retries, bypass the
 // client's rate limiter, and have its content type, as with EventSinkImpl. A fake
 // clientset has no REST client, so CoreSink calls its methods. Errors are those of the client, or
-// start with "coreevents:".
+// start with "apigroup:".
 //
 // A CoreSink is safe for concurrent use. All methods of the zero value return an
 // error.
@@ -45,7 +45,7 @@ type CoreSink struct {
 	Interface typedcorev1.CoreV1Interface
 
 	once sync.Once
-	sink *coreevents.Sink
+	sink *apigroup.CoreSink
 }
 
 var (
@@ -86,14 +86,14 @@ func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 // filters the response. Pages may then be shorter than opts.Limit, or empty.
 func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	to := s.core()
-	return to.List(eventlist.Forward(ctx, s, to), namespace, opts)
+	return to.List(listdecoder.Forward(ctx, s, to), namespace, opts)
 }
 
 // core returns the sink that sends the requests, or nil if s is nil.
-func (s *CoreSink) core() *coreevents.Sink {
+func (s *CoreSink) core() *apigroup.CoreSink {
 	if s == nil {
 		return nil
 	}
-	s.once.Do(func() { s.sink = &coreevents.Sink{Interface: s.Interface} })
+	s.once.Do(func() { s.sink = &apigroup.CoreSink{Interface: s.Interface} })
 	return s.sink
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
 // Recorder is a legacy recorder with PastEventf, which client-go v0.19 removed from
@@ -19,7 +19,7 @@ type Recorder interface {
 	PastEventf(object runtime.Object, timestamp metav1.Time, eventtype, reason, messageFmt string, args ...any)
 }
 
-var _ Recorder = (*legacy.Recorder)(nil)
+var _ Recorder = (*legacyrecorder.Recorder)(nil)
 
 // NewRecorder returns a legacy recorder that emits its events to the given recorder,
 // without a related object. The result also implements
@@ -30,5 +30,5 @@ var _ Recorder = (*legacy.Recorder)(nil)
 // The given recorder decides how many messages get an Event of their own. Set
 // DistinctNotes with [events.Broadcaster.NewRecorderWithOptions].
 func NewRecorder(to events.EventRecorder, action func(regarding runtime.Object, reason string) string) Recorder {
-	return legacy.NewRecorder(to, action)
+	return legacyrecorder.New(to, action)
 }

@@ -11,8 +11,8 @@ import (
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/coreevents"
-	"github.com/eventseries/eventseries/internal/eventlist"
+	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // Sink writes Events through events.k8s.io/v1 if the server serves and permits it, and
@@ -55,7 +55,7 @@ type Sink struct {
 	CoreV1   typedcorev1.CoreV1Interface
 
 	once sync.Once
-	sink *coreevents.Fallback
+	sink *apigroup.Fallback
 }
 
 var (
@@ -95,19 +95,19 @@ func (s *Sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 // namespaces. The field selector is one for events.k8s.io/v1; see [CoreSink.List].
 func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	to := s.fallback()
-	return to.List(eventlist.Forward(ctx, s, to), namespace, opts)
+	return to.List(listdecoder.Forward(ctx, s, to), namespace, opts)
 }
 
 // fallback returns the sink that sends the requests, or nil if a client is missing.
-func (s *Sink) fallback() *coreevents.Fallback {
+func (s *Sink) fallback() *apigroup.Fallback {
 	if s == nil {
 		return nil
 	}
 	s.once.Do(func() {
 		if s.EventsV1 != nil && s.CoreV1 != nil {
-			s.sink = &coreevents.Fallback{
+			s.sink = &apigroup.Fallback{
 				Events: &events.EventSinkImpl{Interface: s.EventsV1},
-				Core:   &coreevents.Sink{Interface: s.CoreV1},
+				Core:   &apigroup.CoreSink{Interface: s.CoreV1},
 			}
 		}
 	})

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/direct/directtest"
-	"github.com/eventseries/eventseries/internal/eventlist"
+	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // Kubernetes 1.18 does not serve events.k8s.io/v1.
 func TestSinkOnAnOldServer(t *testing.T) {
 	const stored = `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"},"message":"m"}`
-	tr := &directtest.Transport{Respond: func(r *http.Request) (int, string) {
+	tr := &eventclienttest.Transport{Respond: func(r *http.Request) (int, string) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/apis/events.k8s.io/"):
 			return 404, "404 page not found\n"
@@ -33,7 +33,7 @@ func TestSinkOnAnOldServer(t *testing.T) {
 			return 200, stored
 		}
 	}}
-	clientset, err := kubernetes.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
+	clientset, err := kubernetes.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: tr})
 	require.NoError(t, err)
 	sink := NewSink(clientset)
 	event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
@@ -88,7 +88,7 @@ func TestSinksPassOnListedEvents(t *testing.T) {
 	var body strings.Builder
 	require.NoError(t, scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(list, &body))
 	// A server that knows neither events.k8s.io/v1 nor the selector.
-	tr := &directtest.Transport{Respond: func(r *http.Request) (int, string) {
+	tr := &eventclienttest.Transport{Respond: func(r *http.Request) (int, string) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/apis/events.k8s.io/"):
 			return 404, "404 page not found\n"
@@ -100,11 +100,11 @@ func TestSinksPassOnListedEvents(t *testing.T) {
 			return 200, `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`
 		}
 	}}
-	clientset, err := kubernetes.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
+	clientset, err := kubernetes.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: tr})
 	require.NoError(t, err)
 	for _, sink := range []events.EventLister{NewSink(clientset), &CoreSink{Interface: clientset.CoreV1()}} {
 		var notes []string
-		ctx := eventlist.NewContext(t.Context(), sink, func(event *eventsv1.Event) { notes = append(notes, event.Note) })
+		ctx := listdecoder.NewContext(t.Context(), sink, func(event *eventsv1.Event) { notes = append(notes, event.Note) })
 		opts := metav1.ListOptions{FieldSelector: "reportingController=example.com/x"}
 		page, err := sink.List(ctx, "ns", opts)
 		require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/internal/coreevents"
-	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
 // EventBroadcasterAdapter returns new and legacy recorders.
@@ -41,7 +41,7 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	sink := &coreevents.Fallback{Events: &EventSinkImpl{Interface: client.EventsV1()}, Core: &coreevents.Sink{Interface: client.CoreV1()}}
+	sink := &apigroup.Fallback{Events: &EventSinkImpl{Interface: client.EventsV1()}, Core: &apigroup.CoreSink{Interface: client.CoreV1()}}
 	a := &adapter{broadcaster: NewBroadcaster(sink), logger: guarded(klog.FromContext(ctx))}
 	context.AfterFunc(ctx, a.Shutdown)
 	return a
@@ -64,15 +64,15 @@ func (a *adapter) NewRecorder(name string) EventRecorderLogger {
 // DeprecatedNewLegacyRecorder returns a legacy recorder for the types in client-go's
 // scheme.
 func (a *adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderLogger {
-	to := a.broadcaster.NewRecorderWithOptions(scheme.Scheme, name, RecorderOptions{DistinctNotes: legacy.DistinctNotes})
-	return legacy.NewRecorder(to, nil)
+	to := a.broadcaster.NewRecorderWithOptions(scheme.Scheme, name, RecorderOptions{DistinctNotes: legacyrecorder.DistinctNotes})
+	return legacyrecorder.New(to, nil)
 }
 
 // Shutdown shuts down the broadcaster. See [Broadcaster.Shutdown].
 func (a *adapter) Shutdown() { a.broadcaster.Shutdown() }
 
 var (
-	_ EventSink        = (*coreevents.Fallback)(nil)
-	_ EventLister      = (*coreevents.Fallback)(nil)
-	_ coreevents.Group = (*EventSinkImpl)(nil)
+	_ EventSink      = (*apigroup.Fallback)(nil)
+	_ EventLister    = (*apigroup.Fallback)(nil)
+	_ apigroup.Group = (*EventSinkImpl)(nil)
 )

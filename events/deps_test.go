@@ -49,20 +49,20 @@ func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
-	tracker := []string{"internal/tracker", "internal/heartbeat", "series", "internal/text"}
-	events := append([]string{"events", "internal/direct", "internal/eventlist", "internal/coreevents", "internal/legacy", "internal/safelog"}, tracker...)
+	tracker := []string{"internal/tracker", "internal/heartbeat", "series", "internal/eventtext"}
+	events := append([]string{"events", "internal/eventclient", "internal/listdecoder", "internal/apigroup", "internal/legacyrecorder", "internal/safelog"}, tracker...)
 	for pkg, may := range map[string][]string{
-		"series":             {"series", "internal/text"},
-		"internal/tracker":   tracker,
-		"internal/heartbeat": {"internal/heartbeat"},
-		"internal/eventlist": {"internal/eventlist", "series", "internal/text"},
-		"internal/direct":    {"internal/direct", "internal/eventlist", "series", "internal/text"},
-		"events":             events,
-		"events/metrics":     append([]string{"events/metrics"}, events...),
-		"events/eventstest":  append([]string{"events/eventstest", "internal/fakeapi"}, events...),
-		"compat":             append([]string{"compat"}, events...),
-		"query":              {"query", "series", "internal/text", "internal/coreevents", "internal/direct", "internal/eventlist", "internal/safelog"},
-		"compat/record":      append([]string{"compat", "compat/record"}, events...),
+		"series":               {"series"},
+		"internal/tracker":     tracker,
+		"internal/heartbeat":   {"internal/heartbeat"},
+		"internal/listdecoder": {"internal/listdecoder", "series"},
+		"internal/eventclient": {"internal/eventclient", "internal/listdecoder", "series"},
+		"events":               events,
+		"events/metrics":       append([]string{"events/metrics"}, events...),
+		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),
+		"compat":               append([]string{"compat"}, events...),
+		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/listdecoder", "internal/safelog"},
+		"compat/record":        append([]string{"compat", "compat/record"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string

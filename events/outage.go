@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/apigroup"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -122,7 +122,7 @@ func (o *outages) end(of *outage) (over outage, ok bool) {
 func (o *outages) noteDenied(b *Broadcaster, asked permission, now time.Time, err error) {
 	if since, news := o.deny(asked, now); news {
 		b.logger().Error(err, "May not write events, will try again", "namespace", asked.namespace, "verb", asked.verb,
-			"resource", coreevents.DeniedResource(err), "since", since, "waiting", b.waitingSeries())
+			"resource", apigroup.DeniedResource(err), "since", since, "waiting", b.waitingSeries())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/eventseries/eventseries/internal/eventlist"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -118,13 +118,13 @@ func (d *dispatcher) relistNamespace(lister EventLister, namespace string, id id
 // listPage lists one page, when the dispatcher permits it. The sinks of this module pass
 // Events to receive while they read the response, and return the others. If the response
 // breaks off, the caller lists the page again. To restore an Event twice does no harm.
-func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.ListOptions, receive eventlist.Receiver) (page *eventsv1.EventList, _ tracker.Outcome, err error) {
+func (d *dispatcher) listPage(lister EventLister, namespace string, opts metav1.ListOptions, receive listdecoder.Receiver) (page *eventsv1.EventList, _ tracker.Outcome, err error) {
 	b := d.b
 	var result tracker.Result
 	l := &listRequest{done: make(chan struct{}), make: func() tracker.Result {
 		began := b.clock.Now()
 		err = d.request(func(ctx context.Context) (err error) {
-			page, err = lister.List(eventlist.NewContext(ctx, lister, receive), namespace, opts)
+			page, err = lister.List(listdecoder.NewContext(ctx, lister, receive), namespace, opts)
 			return err
 		})
 		if err == nil && page == nil {

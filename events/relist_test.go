@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
-	"github.com/eventseries/eventseries/internal/direct/directtest"
+	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -126,7 +126,7 @@ func TestRelist(t *testing.T) {
 					s.Name = s.Key.BaseName()
 					server.events = append(server.events, *s.Event())
 				}
-				client, err := typedeventsv1.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: server})
+				client, err := typedeventsv1.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: server})
 				require.NoError(t, err)
 				impl := &EventSinkImpl{Interface: client}
 				wrapped := &wrapper{EventSinkImpl: impl}

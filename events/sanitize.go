@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -34,18 +34,18 @@ const unnamed = "Unknown"
 // in references.
 func sanitizeReference(ref series.Reference) series.Reference {
 	return series.Reference{
-		APIVersion: text.Valid(ref.APIVersion),
-		Kind:       text.Valid(ref.Kind),
-		Namespace:  text.Valid(ref.Namespace),
-		Name:       text.Valid(ref.Name),
-		UID:        types.UID(text.Valid(string(ref.UID))),
-		FieldPath:  text.Valid(ref.FieldPath),
+		APIVersion: eventtext.Valid(ref.APIVersion),
+		Kind:       eventtext.Valid(ref.Kind),
+		Namespace:  eventtext.Valid(ref.Namespace),
+		Name:       eventtext.Valid(ref.Name),
+		UID:        types.UID(eventtext.Valid(string(ref.UID))),
+		FieldPath:  eventtext.Valid(ref.FieldPath),
 	}
 }
 
 // formatNote returns the note of an event, cut to the limit of the API server.
 func formatNote(note string, args []any) string {
-	return text.Cut(text.Format(note, args), series.MaxNoteBytes)
+	return eventtext.Cut(eventtext.Format(note, args), series.MaxNoteBytes)
 }
 
 // reasonAndAction returns both. The API server requires both: if one is missing,
@@ -61,7 +61,7 @@ func reasonAndAction(reason, action string) (string, string) {
 func sanitizeKey(k *series.Key) (changed bool) {
 	before := *k
 	k.Regarding, k.Related = sanitizeReference(k.Regarding), sanitizeReference(k.Related)
-	k.Reason, k.Action = text.Cut(k.Reason, maxReason), text.Cut(k.Action, maxAction)
+	k.Reason, k.Action = eventtext.Cut(k.Reason, maxReason), eventtext.Cut(k.Action, maxAction)
 	return *k != before
 }
 
@@ -85,7 +85,7 @@ func sanitizeAnnotations(annotations map[string]string) (map[string]string, erro
 			bad = append(bad, errs...)
 			continue
 		}
-		v := text.Valid(annotations[k])
+		v := eventtext.Valid(annotations[k])
 		if size += len(k) + len(v); size > tracker.MaxAnnotationBytes {
 			bad = append(bad, field.TooLong(path.Key(k), "", tracker.MaxAnnotationBytes))
 			size -= len(k) + len(v)
@@ -150,7 +150,7 @@ func qualifiedName(s string) string {
 	if name == "" {
 		name = strings.ToLower(unnamed)
 	}
-	prefix = trimPunctuation(shorten(text.Subdomain(prefix), validation.DNS1123SubdomainMaxLength))
+	prefix = trimPunctuation(shorten(series.Subdomain(prefix), validation.DNS1123SubdomainMaxLength))
 	if prefix == "" {
 		return name
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
-	"github.com/eventseries/eventseries/internal/direct"
-	"github.com/eventseries/eventseries/internal/eventlist"
+	"github.com/eventseries/eventseries/internal/eventclient"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name
@@ -32,7 +32,7 @@ type EventSinkImpl struct {
 	Interface typedeventsv1.EventsV1Interface
 
 	once   sync.Once
-	events *direct.Resource[*eventsv1.Event, *eventsv1.EventList] // nil if Interface has no REST client
+	events *eventclient.Client[*eventsv1.Event, *eventsv1.EventList] // nil if Interface has no REST client
 }
 
 var errNoInterface = errors.New("events: EventSinkImpl has no Interface")
@@ -42,8 +42,8 @@ func (s *EventSinkImpl) Create(ctx context.Context, event *eventsv1.Event) (*eve
 	if err := s.check("create", event); err != nil {
 		return nil, err
 	}
-	if events := s.direct(); events != nil {
-		return events.Create(ctx, event.Namespace, event)
+	if client := s.client(); client != nil {
+		return client.Create(ctx, event.Namespace, event)
 	}
 	return s.Interface.Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 }
@@ -54,8 +54,8 @@ func (s *EventSinkImpl) Update(ctx context.Context, event *eventsv1.Event) (*eve
 	if err := s.check("update", event); err != nil {
 		return nil, err
 	}
-	if events := s.direct(); events != nil {
-		return events.Update(ctx, event.Namespace, event.Name, event)
+	if client := s.client(); client != nil {
+		return client.Update(ctx, event.Namespace, event.Name, event)
 	}
 	return s.Interface.Events(event.Namespace).Update(ctx, event, metav1.UpdateOptions{})
 }
@@ -66,8 +66,8 @@ func (s *EventSinkImpl) Patch(ctx context.Context, event *eventsv1.Event, data [
 	if err := s.check("patch", event); err != nil {
 		return nil, err
 	}
-	if events := s.direct(); events != nil {
-		return events.Patch(ctx, event.Namespace, event.Name, data)
+	if client := s.client(); client != nil {
+		return client.Patch(ctx, event.Namespace, event.Name, data)
 	}
 	return s.Interface.Events(event.Namespace).Patch(ctx, event.Name, types.MergePatchType, data, metav1.PatchOptions{})
 }
@@ -78,8 +78,8 @@ func (s *EventSinkImpl) List(ctx context.Context, namespace string, opts metav1.
 	if s == nil || s.Interface == nil {
 		return nil, errNoInterface
 	}
-	if events := s.direct(); events != nil {
-		return events.ListEach(ctx, namespace, opts, eventlist.FromContext(ctx, s))
+	if client := s.client(); client != nil {
+		return client.ListEach(ctx, namespace, opts, listdecoder.FromContext(ctx, s))
 	}
 	return s.Interface.Events(namespace).List(ctx, opts)
 }
@@ -96,10 +96,10 @@ func (s *EventSinkImpl) check(verb string, event *eventsv1.Event) error {
 	return nil
 }
 
-// direct returns the resource that sends requests, or nil if there is no REST client.
-func (s *EventSinkImpl) direct() *direct.Resource[*eventsv1.Event, *eventsv1.EventList] {
+// client returns the client that sends requests, or nil if there is no REST client.
+func (s *EventSinkImpl) client() *eventclient.Client[*eventsv1.Event, *eventsv1.EventList] {
 	s.once.Do(func() {
-		s.events = direct.NewResource[*eventsv1.Event, *eventsv1.EventList](s.Interface.RESTClient(), eventsv1.SchemeGroupVersion, "events")
+		s.events = eventclient.New[*eventsv1.Event, *eventsv1.EventList](s.Interface.RESTClient(), eventsv1.SchemeGroupVersion, "events")
 	})
 	return s.events
 }

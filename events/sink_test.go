@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
-	"github.com/eventseries/eventseries/internal/direct/directtest"
+	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -27,9 +27,9 @@ const (
 
 // newSink returns a sink whose requests go to tr. Their rate limiter would delay the
 // second one for hours.
-func newSink(t *testing.T, tr *directtest.Transport) *EventSinkImpl {
+func newSink(t *testing.T, tr *eventclienttest.Transport) *EventSinkImpl {
 	t.Helper()
-	client, err := typedeventsv1.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
+	client, err := typedeventsv1.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: tr})
 	require.NoError(t, err)
 	return &EventSinkImpl{Interface: client}
 }
@@ -40,7 +40,7 @@ func someEvent() *eventsv1.Event {
 
 func TestSinkRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := &directtest.Transport{Body: storedEvent}
+		tr := &eventclienttest.Transport{Body: storedEvent}
 		sink := newSink(t, tr)
 		start := time.Now()
 		for _, call := range []func() (*eventsv1.Event, error){
@@ -75,7 +75,7 @@ func TestSinkDoesNotRetry(t *testing.T) {
 		{500, "panic", tracker.Result{Outcome: tracker.Troubled, RetryAfter: 7 * time.Second}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tr := &directtest.Transport{Code: tt.code, Header: http.Header{"Retry-After": {"7"}}, Body: tt.body}
+			tr := &eventclienttest.Transport{Code: tt.code, Header: http.Header{"Retry-After": {"7"}}, Body: tt.body}
 			sink := newSink(t, tr)
 			start := time.Now()
 			_, err := sink.Create(t.Context(), someEvent())
@@ -90,7 +90,7 @@ func TestSinkDoesNotRetry(t *testing.T) {
 }
 
 func TestSinkRejectsForeignResponses(t *testing.T) {
-	sink := newSink(t, &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`})
+	sink := newSink(t, &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`})
 	_, create := sink.Create(t.Context(), someEvent())
 	_, patch := sink.Patch(t.Context(), someEvent(), []byte(`{}`))
 	_, update := sink.Update(t.Context(), someEvent())
@@ -102,7 +102,7 @@ func TestSinkRejectsForeignResponses(t *testing.T) {
 }
 
 func TestSinkEndsWithItsContext(t *testing.T) {
-	_, err := newSink(t, &directtest.Transport{Body: storedEvent}).Create(expired(), someEvent())
+	_, err := newSink(t, &eventclienttest.Transport{Body: storedEvent}).Create(expired(), someEvent())
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -19,7 +19,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/apigroup"
 )
 
 // group reads Events through one API group, as Events of events.k8s.io/v1.
@@ -74,14 +74,14 @@ func coreGroup(client typedcorev1.CoreV1Interface) group {
 			}
 			converted := &eventsv1.EventList{ListMeta: page.ListMeta, Items: make([]eventsv1.Event, len(page.Items))}
 			for i := range page.Items {
-				converted.Items[i] = *coreevents.FromCore(&page.Items[i])
+				converted.Items[i] = *apigroup.FromCore(&page.Items[i])
 			}
 			return converted, nil
 		},
 		watch: watchCore,
 		event: func(object runtime.Object) *eventsv1.Event {
 			event, _ := object.(*corev1.Event)
-			return coreevents.FromCore(event)
+			return apigroup.FromCore(event)
 		},
 	}
 }

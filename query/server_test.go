@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
-	"github.com/eventseries/eventseries/internal/coreevents"
+	"github.com/eventseries/eventseries/internal/apigroup"
 	"github.com/eventseries/eventseries/internal/fakeapi"
 )
 
@@ -167,7 +167,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		list := map[string]any{"apiVersion": "v1", "kind": "EventList", "metadata": page.ListMeta}
 		items := []any{}
 		for i := range page.Items {
-			items = append(items, coreevents.ToCore(&page.Items[i]))
+			items = append(items, apigroup.ToCore(&page.Items[i]))
 		}
 		list["items"] = items
 		reply(w, http.StatusOK, list)
@@ -231,7 +231,7 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, core bool, nam
 		event := c.event.DeepCopy()
 		event.APIVersion, event.Kind = "events.k8s.io/v1", "Event"
 		if core {
-			send(c.what, coreevents.ToCore(event))
+			send(c.what, apigroup.ToCore(event))
 		} else {
 			send(c.what, event)
 		}

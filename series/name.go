@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/eventseries/eventseries/internal/text"
 )
 
 // hashDigits is the length of the hash of a key in a name.
@@ -84,7 +82,7 @@ func eventName(object string, suffix []byte) string {
 // `system:discovery` is a valid name of a ClusterRole. appendEventName replaces what is not
 // permitted; the suffix distinguishes different objects.
 func appendEventName(to []byte, object string, suffix []byte) []byte {
-	to = text.AppendSubdomain(to, object)
+	to = appendSubdomain(to, object)
 	if room := maxName - len(suffix) - 1; len(to) > room {
 		to = bytes.TrimRight(to[:room], ".-")
 	}
@@ -92,4 +90,34 @@ func appendEventName(to []byte, object string, suffix []byte) []byte {
 		to = append(to, '.')
 	}
 	return append(to, suffix...)
+}
+
+// Subdomain returns the DNS-1123 subdomain that is most similar to s, as in the names of
+// Events. It replaces other characters by '-', and removes those that no label can begin
+// or end with. The result can be empty, or longer than the API server accepts.
+func Subdomain(s string) string { return string(appendSubdomain(nil, s)) }
+
+// appendSubdomain appends [Subdomain] of s to a buffer.
+func appendSubdomain(to []byte, s string) []byte {
+	mapped := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		default:
+			return '-'
+		}
+	}, s)
+	begin := len(to)
+	for label := range strings.SplitSeq(mapped, ".") {
+		if label = strings.Trim(label, "-"); label == "" {
+			continue
+		}
+		if len(to) > begin {
+			to = append(to, '.')
+		}
+		to = append(to, label...)
+	}
+	return to
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
@@ -121,10 +121,10 @@ func (b *Broadcaster) StartRecordingToSink(sink EventSink) watch.Interface {
 	}
 	if err != nil {
 		b.logger.Error(err, "Cannot record events")
-		return legacy.NewWatch(func() {})
+		return legacyrecorder.NewWatch(func() {})
 	}
 	b.Broadcaster.StartRecordingToSink(nil) // has an effect once
-	return legacy.NewWatch(b.release)
+	return legacyrecorder.NewWatch(b.release)
 }
 
 // use makes to the destination of events.

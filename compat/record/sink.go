@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/coreevents"
-	"github.com/eventseries/eventseries/internal/eventlist"
-	"github.com/eventseries/eventseries/internal/legacy"
+	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // destination is where a broadcaster writes to.
@@ -42,7 +42,7 @@ func newDestination(sink EventSink) (*destination, error) {
 	}
 	impl, ok := sink.(*typedcorev1.EventSinkImpl)
 	if !ok {
-		return &destination{EventSink: coreevents.LegacySink{Sink: sink}, id: sink}, nil
+		return &destination{EventSink: apigroup.LegacySink{Sink: sink}, id: sink}, nil
 	}
 	if impl == nil || impl.Interface == nil {
 		return nil, errNoSink
@@ -52,14 +52,14 @@ func newDestination(sink EventSink) (*destination, error) {
 		GetNamespace() string
 	})
 	if !ok {
-		return &destination{EventSink: coreevents.LegacySink{Sink: sink}, id: impl.Interface}, nil
+		return &destination{EventSink: apigroup.LegacySink{Sink: sink}, id: impl.Interface}, nil
 	}
 	client := typed.GetClient()
 	if r, ok := client.(*rest.RESTClient); client == nil || ok && r == nil {
 		return nil, errNoSink
 	}
 	return &destination{
-		EventSink: &coreevents.Sink{Interface: typedcorev1.New(client), Namespace: typed.GetNamespace()},
+		EventSink: &apigroup.CoreSink{Interface: typedcorev1.New(client), Namespace: typed.GetNamespace()},
 		id:        restDestination{client.Get().URL().String(), typed.GetNamespace()},
 	}, nil
 }
@@ -112,7 +112,7 @@ func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv
 func (r *relay) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	if to := r.to.Load(); to != nil {
 		if lister, ok := to.EventSink.(events.EventLister); ok {
-			return lister.List(eventlist.Forward(ctx, r, to.EventSink), namespace, opts)
+			return lister.List(listdecoder.Forward(ctx, r, to.EventSink), namespace, opts)
 		}
 	}
 	return &eventsv1.EventList{}, nil
@@ -125,7 +125,7 @@ type sources struct{ known sync.Map }
 type identity struct{ controller, instance string }
 
 func (s *sources) add(recorder EventRecorderLogger, source corev1.EventSource) {
-	if r, ok := recorder.(*legacy.Recorder); ok {
+	if r, ok := recorder.(*legacyrecorder.Recorder); ok {
 		controller, instance := r.Identity()
 		s.known.Store(identity{controller, instance}, source)
 	}

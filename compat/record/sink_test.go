@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/eventseries/eventseries/internal/direct/directtest"
+	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
 )
 
 // legacySink records its calls and returns the Events that it receives.
@@ -40,9 +40,9 @@ type sinkFunc struct {
 	_ func()
 }
 
-func clientOf(t *testing.T, tr *directtest.Transport) *typedcorev1.CoreV1Client {
+func clientOf(t *testing.T, tr *eventclienttest.Transport) *typedcorev1.CoreV1Client {
 	t.Helper()
-	client, err := typedcorev1.NewForConfigAndClient(directtest.Config(), &http.Client{Transport: tr})
+	client, err := typedcorev1.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: tr})
 	require.NoError(t, err)
 	return client
 }
@@ -59,7 +59,7 @@ func newEvent() *eventsv1.Event {
 // The transport fails the test if requests wait for the rate limiter of the client, or
 // are made again.
 func TestRESTClientIsUsedDirectly(t *testing.T) {
-	tr := &directtest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`}
+	tr := &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`}
 	for _, namespace := range []string{"", "ns"} {
 		tr.Requests = nil
 		to, err := newDestination(&typedcorev1.EventSinkImpl{Interface: clientOf(t, tr).Events(namespace)})
@@ -81,7 +81,7 @@ func TestRESTClientIsUsedDirectly(t *testing.T) {
 	require.ErrorContains(t, err, `cannot create event in namespace "ns": the client is for namespace "other"`)
 	assert.Len(t, tr.Requests, 2, "client-go sends no request, either")
 
-	overloaded := &directtest.Transport{Code: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"1"}}}
+	overloaded := &eventclienttest.Transport{Code: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"1"}}}
 	to, err := newDestination(&typedcorev1.EventSinkImpl{Interface: clientOf(t, overloaded).Events("")})
 	require.NoError(t, err)
 	_, err = to.Create(t.Context(), newEvent())
@@ -102,7 +102,7 @@ func TestNilSinks(t *testing.T) {
 }
 
 func TestSameDestination(t *testing.T) {
-	one, two := clientOf(t, &directtest.Transport{}), clientOf(t, &directtest.Transport{})
+	one, two := clientOf(t, &eventclienttest.Transport{}), clientOf(t, &eventclienttest.Transport{})
 	impl := func(events typedcorev1.EventInterface) EventSink {
 		return &typedcorev1.EventSinkImpl{Interface: events}
 	}

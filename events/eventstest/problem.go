@@ -3,7 +3,7 @@ package eventstest
 import (
 	"fmt"
 
-	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/eventtext"
 )
 
 // Class is a kind of [Problem].
@@ -60,7 +60,7 @@ const maxShown = 80
 func (p Problem) String() string {
 	value := p.Value
 	if len(value) > maxShown {
-		value = text.Cut(value, maxShown)
+		value = eventtext.Cut(value, maxShown)
 	}
 	s := fmt.Sprintf("%s: %q: %s", p.Field, value, p.Detail)
 	if p.Lost {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacy"
-	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/eventtext"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -128,7 +128,7 @@ func (r *Recorder) Named(reportingController string) events.Recorder {
 func (r *Recorder) Legacy() record.EventRecorderLogger {
 	self := r.self()
 	self.legacy = true
-	return legacy.NewRecorder(self, nil)
+	return legacyrecorder.New(self, nil)
 }
 
 // Events returns copies of the events so far, in the order of the calls.
@@ -242,7 +242,7 @@ func (e *emitter) emit(regarding, related runtime.Object, annotations map[string
 		Type:                eventtype,
 		Reason:              reason,
 		Action:              action,
-		Note:                text.Format(note, args),
+		Note:                eventtext.Format(note, args),
 		Annotations:         maps.Clone(annotations),
 		ReportingController: e.controller,
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -180,7 +180,7 @@ func (s *sinkTest) same(what string, want, got *eventsv1.Event) {
 // abbreviate returns a value for people, without the end of a long string.
 func abbreviate(value any) string {
 	if s, ok := value.(string); ok {
-		return fmt.Sprintf("%q", text.Cut(s, maxShown))
+		return fmt.Sprintf("%q", eventtext.Cut(s, maxShown))
 	}
 	return fmt.Sprintf("%+v", value)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/text"
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -62,7 +62,7 @@ func noteFor(k *series.Key, note string) string {
 	if k.Note != series.CombinedPrefix {
 		return note
 	}
-	return text.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
+	return eventtext.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
 }
 
 // keyOf returns the key of a series that was found on the server. Its name carries

@@ -18,7 +18,7 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/eventlist"
+	"github.com/eventseries/eventseries/internal/listdecoder"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -180,7 +180,7 @@ func TestCoreSinkSelects(t *testing.T) {
 			return s
 		}
 		receive := func(event *eventsv1.Event) { received = append(received, seriesOf(event)) }
-		page, err := lister.List(eventlist.NewContext(t.Context(), lister, receive), namespace, metav1.ListOptions{FieldSelector: selector})
+		page, err := lister.List(listdecoder.NewContext(t.Context(), lister, receive), namespace, metav1.ListOptions{FieldSelector: selector})
 		require.NoError(t, err, selector)
 		assert.Empty(t, page.Items)
 		for i := range list.Items {

@@ -47,7 +47,7 @@ type faultRow struct {
 	workers int
 }
 
-// faultRows has a row for each kind of response. Tests of packages events and direct
+// faultRows has a row for each kind of response. Tests of packages events and eventclient
 // have one for each code and each body.
 func faultRows() []faultRow {
 	anotherEvent := body(runtime.ContentTypeJSON, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"x","namespace":"x"}}`)

@@ -1,0 +1,258 @@
+package apigroup
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/randfill"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// renamedFields maps JSON names in events.k8s.io/v1 to those in core/v1.
+var renamedFields = map[string]string{
+	"regarding":                "involvedObject",
+	"note":                     "message",
+	"reportingController":      "reportingComponent",
+	"deprecatedSource":         "source",
+	"deprecatedFirstTimestamp": "firstTimestamp",
+	"deprecatedLastTimestamp":  "lastTimestamp",
+	"deprecatedCount":          "count",
+}
+
+func FuzzConversion(f *testing.F) {
+	for _, data := range seeds() {
+		f.Add(data)
+	}
+	f.Add([]byte(nil))
+	f.Add([]byte("odd length, so without TypeMeta"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var event eventsv1.Event
+		fill(data, &event)
+		event.TypeMeta = typeMetaFor(data, "events.k8s.io/v1")
+		eventBefore := event.DeepCopy()
+		toCore := ToCore(&event)
+		assert.Equal(t, typeMetaFor(data, "v1"), toCore.TypeMeta)
+		assert.Equal(t, rename(toJSON(t, &event)), toJSON(t, toCore))
+		assert.Equal(t, eventBefore, FromCore(toCore), "round trip")
+		modify(&toCore.ObjectMeta, toCore.Related)
+		assert.Equal(t, eventBefore, &event, "shared memory")
+
+		var core corev1.Event
+		fill(data, &core)
+		core.TypeMeta = typeMetaFor(data, "v1")
+		coreBefore := core.DeepCopy()
+		fromCore := FromCore(&core)
+		assert.Equal(t, typeMetaFor(data, "events.k8s.io/v1"), fromCore.TypeMeta)
+		assert.Equal(t, toJSON(t, &core), rename(toJSON(t, fromCore)))
+		assert.Equal(t, coreBefore, ToCore(fromCore), "round trip")
+		modify(&fromCore.ObjectMeta, fromCore.Related)
+		assert.Equal(t, coreBefore, &core, "shared memory")
+	})
+}
+
+func TestConversionOfNil(t *testing.T) {
+	assert.Nil(t, ToCore(nil))
+	assert.Nil(t, FromCore(nil))
+}
+
+func TestSeedsSetEveryField(t *testing.T) {
+	want := map[string]bool{
+		"metadata": true, "eventTime": true, "series": true, "reportingInstance": true,
+		"action": true, "reason": true, "related": true, "type": true,
+	}
+	for name := range renamedFields {
+		want[name] = true
+	}
+	got := map[string]bool{}
+	for _, data := range seeds() {
+		var event eventsv1.Event
+		fill(data, &event)
+		for name := range toJSON(t, &event) {
+			got[name] = true
+		}
+	}
+	assert.Equal(t, want, got)
+}
+
+// seeds returns the inputs of the fuzz target in a normal test run.
+func seeds() (all [][]byte) {
+	for i := range uint64(64) {
+		all = append(all, binary.BigEndian.AppendUint64(nil, i*0x9e3779b97f4a7c15))
+	}
+	return all
+}
+
+func fill(data []byte, object any) {
+	filler := randfill.NewFromGoFuzz(data).NilChance(0.3).NumElements(0, 3).MaxDepth(8)
+	filler.Funcs(func(fields *metav1.FieldsV1, _ randfill.Continue) { // must be JSON
+		fields.Raw = []byte(`{"f:note":{}}`)
+	})
+	filler.Fill(object)
+}
+
+// typeMetaFor returns an empty TypeMeta, as typed clients do, for data of odd length.
+func typeMetaFor(data []byte, apiVersion string) metav1.TypeMeta {
+	if len(data)%2 == 1 {
+		return metav1.TypeMeta{}
+	}
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: "Event"}
+}
+
+// toJSON returns the JSON fields of an object without its type. It removes empty
+// fields, because the groups differ in which ones they omit.
+func toJSON(t *testing.T, object any) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(object)
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(data, &fields))
+	delete(fields, "apiVersion")
+	delete(fields, "kind")
+	removeEmpty(fields)
+	return fields
+}
+
+// removeEmpty removes empty fields recursively.
+func removeEmpty(fields map[string]any) {
+	for name, value := range fields {
+		object, ok := value.(map[string]any)
+		if ok {
+			removeEmpty(object)
+		}
+		if ok && len(object) == 0 || value == nil || value == "" || value == 0.0 {
+			delete(fields, name)
+		}
+	}
+}
+
+// rename renames the fields of events.k8s.io/v1 to those of core/v1.
+func rename(fields map[string]any) map[string]any {
+	for name, coreName := range renamedFields {
+		if value, ok := fields[name]; ok {
+			fields[coreName] = value
+			delete(fields, name)
+		}
+	}
+	return fields
+}
+
+// modify changes the memory that an Event points to.
+func modify(meta *metav1.ObjectMeta, related *corev1.ObjectReference) {
+	for key := range meta.Annotations {
+		meta.Annotations[key] += "!"
+	}
+	for i := range meta.OwnerReferences {
+		meta.OwnerReferences[i].Name += "!"
+	}
+	if related != nil {
+		related.Name += "!"
+	}
+}
+
+var (
+	first = metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 999999000, time.UTC))
+	last  = metav1.NewMicroTime(first.Add(100 * time.Second))
+)
+
+// newSeries returns an Event with 57 occurrences.
+func newSeries() *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: "ns", Name: "x"},
+		EventTime:           first,
+		ReportingController: "example.com/x",
+		ReportingInstance:   "node-1",
+		Series:              &eventsv1.EventSeries{Count: 57, LastObservedTime: last},
+	}
+}
+
+func TestToCoreWithDeprecatedFields(t *testing.T) {
+	setDeprecatedFields := func(e *eventsv1.Event) {
+		e.DeprecatedSource.Component = "old"
+		e.DeprecatedCount = 3
+		e.DeprecatedFirstTimestamp, e.DeprecatedLastTimestamp = metav1.Unix(1, 0), metav1.Unix(2, 0)
+	}
+	firstSecond, lastSecond := metav1.NewTime(first.Truncate(time.Second)), metav1.NewTime(last.Truncate(time.Second))
+	for name, test := range map[string]struct {
+		change      func(*eventsv1.Event)
+		component   string
+		host        string
+		first, last metav1.Time
+		count       int32
+	}{
+		"series":           {func(*eventsv1.Event) {}, "example.com/x", "node-1", firstSecond, lastSecond, 57},
+		"singleton":        {func(e *eventsv1.Event) { e.Series = nil }, "example.com/x", "node-1", firstSecond, firstSecond, 1},
+		"default instance": {func(e *eventsv1.Event) { e.ReportingInstance = "example.com/x-node-1" }, "example.com/x", "", firstSecond, lastSecond, 57},
+		"other host":       {func(e *eventsv1.Event) { e.DeprecatedSource.Host = "node-2" }, "example.com/x", "node-2", firstSecond, lastSecond, 57},
+		"updated series":   {setDeprecatedFields, "old", "", firstSecond, lastSecond, 57},
+		"legacy event": {func(e *eventsv1.Event) {
+			e.EventTime, e.Series = metav1.MicroTime{}, nil
+			setDeprecatedFields(e)
+		}, "old", "", metav1.Unix(1, 0), metav1.Unix(2, 0), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			event := newSeries()
+			test.change(event)
+			before := event.DeepCopy()
+			want := ToCore(event)
+			want.Source, want.Count = corev1.EventSource{Component: test.component, Host: test.host}, test.count
+			want.FirstTimestamp, want.LastTimestamp = test.first, test.last
+			assert.Equal(t, want, ToCoreWithDeprecatedFields(event))
+			assert.Equal(t, before, event)
+		})
+	}
+}
+
+func TestAddDeprecatedFields(t *testing.T) {
+	const (
+		series      = `"series":{"count":57,"lastObservedTime":"2026-01-02T03:05:45.999999Z"}`
+		onlyCount   = `"series":{"count":9}`
+		onlyTime    = `"series":{"lastObservedTime":"2026-01-02T03:05:45.999999Z"}`
+		annotations = `"metadata":{"annotations":{"a":"1","b":null}}`
+		own         = `"count":3,"source":null`
+
+		count          = `"count":57`
+		firstTimestamp = `"firstTimestamp":"2026-01-02T03:04:05Z"`
+		lastTimestamp  = `"lastTimestamp":"2026-01-02T03:05:45Z"`
+		source         = `"source":{"component":"example.com/x","host":"node-1"}`
+	)
+	object := func(fields ...string) string { return "{" + strings.Join(fields, ",") + "}" }
+	for name, test := range map[string]struct {
+		event       *eventsv1.Event
+		patch, want string
+	}{
+		"series": {newSeries(), object(series, annotations), object(series, annotations, count, firstTimestamp, lastTimestamp, source)},
+		"event without eventTime and reportingController": {&eventsv1.Event{}, object(series), object(series, count, lastTimestamp)},
+
+		"empty patch":           {newSeries(), `{}`, `{}`},
+		"no series":             {newSeries(), object(annotations), object(annotations)},
+		"null series":           {newSeries(), `{"series":null}`, `{"series":null}`},
+		"only count":            {newSeries(), object(onlyCount), object(onlyCount, `"count":9`, firstTimestamp, source)},
+		"only lastObservedTime": {newSeries(), object(onlyTime), object(onlyTime, lastTimestamp, firstTimestamp, source)},
+		"own deprecated fields": {newSeries(), object(series, own), object(series, own, lastTimestamp, firstTimestamp)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := addDeprecatedFields(test.event, []byte(test.patch))
+			require.NoError(t, err)
+			assert.JSONEq(t, test.want, string(got))
+		})
+	}
+	for patch, want := range map[string]string{
+		``:                                "parse merge patch: ",
+		`[{"op":"remove","path":"/a"}]`:   "parse merge patch: ",
+		`{"series":7}`:                    "parse series: ",
+		`{"series":{"count":9999999999}}`: "parse series: ",
+	} {
+		_, err := addDeprecatedFields(newSeries(), []byte(patch))
+		require.ErrorContains(t, err, want, patch)
+	}
+}

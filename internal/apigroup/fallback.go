@@ -1,0 +1,324 @@
+package apigroup
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/listdecoder"
+	"github.com/eventseries/eventseries/internal/safelog"
+)
+
+// maxNamespaces bounds how many namespaces a [Fallback] remembers. It is as many as a
+// cluster can have. A forgotten namespace costs one more request for each verb.
+const maxNamespaces = 10_000
+
+// Group writes and lists Events through one API group: [CoreSink] through core/v1,
+// events.EventSinkImpl through events.k8s.io/v1.
+type Group interface {
+	// Create creates event and returns the server's version of it, like Update and Patch.
+	Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error)
+	// Update replaces event.
+	Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error)
+	// Patch applies a JSON merge patch to the Event with the namespace and name of event.
+	Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error)
+	// List returns the Events in a namespace, or in all namespaces, that match opts.
+	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
+}
+
+// Fallback writes Events through events.k8s.io/v1 if the server serves and permits it, and
+// through core/v1 otherwise. The documentation of compat.Sink describes it.
+//
+// A Fallback is safe for concurrent use. All methods of the zero value and of a nil
+// Fallback return an error.
+type Fallback struct {
+	// Events and Core send the requests to events.k8s.io/v1 and core/v1. Both are required.
+	Events, Core Group
+
+	mu sync.Mutex
+	// known has the namespaces in which a verb does not begin with events.k8s.io/v1, or
+	// has come back to it.
+	known map[string]choice
+	// loggedCore and loggedEvents are the verbs whose move to a group is logged.
+	loggedCore, loggedEvents verbs
+}
+
+// choice is what the server has permitted in a namespace.
+type choice struct {
+	core   verbs // begin with core/v1
+	events verbs // core/v1 denied them, and events.k8s.io/v1 permitted them
+}
+
+// patchThroughCore makes patches begin with core/v1, unless they were denied there.
+func (c *choice) patchThroughCore() { c.core |= patch &^ c.events }
+
+var errNoGroup = errors.New("apigroup: sink requires clients for events.k8s.io/v1 and core/v1")
+
+// verbs is a set of verbs.
+type verbs uint8
+
+const (
+	create verbs = 1 << iota
+	update
+	patch
+	list
+	allVerbs = create | update | patch | list
+)
+
+// String returns the verbs as in the rule of a role.
+func (v verbs) String() string {
+	var names []string
+	for i, name := range []string{"create", "update", "patch", "list"} {
+		if v&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// rule returns the verbs of the rule that permits v. A recorder that creates Events also
+// patches them.
+func (v verbs) rule() verbs {
+	if v&(create|patch) != 0 {
+		return create | patch
+	}
+	return v
+}
+
+// Create creates event and returns the server's version of it.
+func (f *Fallback) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	return try(ctx, f, create, namespaceOf(event), func(g Group) (*eventsv1.Event, error) { return g.Create(ctx, event) })
+}
+
+// Update replaces event and returns the server's version of it. The recorder does not
+// call Update.
+func (f *Fallback) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	return try(ctx, f, update, namespaceOf(event), func(g Group) (*eventsv1.Event, error) { return g.Update(ctx, event) })
+}
+
+// Patch applies a JSON merge patch (RFC 7386) to the Event with the namespace and name of
+// event, and returns the server's version of it.
+func (f *Fallback) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	patched, err := try(ctx, f, patch, namespaceOf(event), func(g Group) (*eventsv1.Event, error) { return g.Patch(ctx, event, data) })
+	if err == nil && patched != nil {
+		f.keepDeprecatedFields(patched)
+	}
+	return patched, err
+}
+
+// List returns the Events in a namespace that match opts. An empty namespace selects all
+// namespaces.
+func (f *Fallback) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	page, err := try(ctx, f, list, namespace, func(g Group) (*eventsv1.EventList, error) {
+		ctx := ctx
+		if receive := listdecoder.FromContext(ctx, f); receive != nil {
+			ctx = listdecoder.NewContext(ctx, g, func(event *eventsv1.Event) {
+				f.keepDeprecatedFields(event)
+				receive(event)
+			})
+		}
+		return g.List(ctx, namespace, opts)
+	})
+	if err == nil && page != nil {
+		for i := range page.Items {
+			f.keepDeprecatedFields(&page.Items[i])
+		}
+	}
+	return page, err
+}
+
+func namespaceOf(event *eventsv1.Event) string {
+	if event == nil {
+		return "" // the group returns an error
+	}
+	return event.Namespace
+}
+
+// try makes a request through the group with which the verb begins in this namespace, and
+// through the other one if the server denies it or does not serve the group.
+func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, request func(Group) (T, error)) (T, error) {
+	var none T
+	if f == nil || f.Events == nil || f.Core == nil {
+		return none, errNoGroup
+	}
+	first, second := f.Events, f.Core
+	beginsWithCore := f.beginsWithCore(verb, namespace)
+	if beginsWithCore {
+		first, second = second, first
+	}
+	result, firstErr := request(first)
+	firstAnswer := answerOf(firstErr)
+	if firstAnswer != denied && firstAnswer != unserved {
+		return result, firstErr
+	}
+	result, secondErr := request(second)
+	secondAnswer := answerOf(secondErr)
+	switch secondAnswer {
+	case permitted:
+		f.move(ctx, verb, namespace, !beginsWithCore, firstAnswer, firstErr)
+		return result, secondErr
+	case unclear:
+		// The server may have carried it out, so the first error would mislead the caller.
+		return result, secondErr
+	case denied, unserved:
+		// Neither group accepts the request.
+	}
+
+	eventsErr, coreErr := firstErr, secondErr
+	eventsAnswer, coreAnswer := firstAnswer, secondAnswer
+	if beginsWithCore {
+		eventsErr, coreErr = secondErr, firstErr
+		eventsAnswer, coreAnswer = secondAnswer, firstAnswer
+	}
+	if eventsAnswer == unserved && coreAnswer == denied {
+		return none, coreErr // only a rule for core/v1 can help
+	}
+	return none, eventsErr
+}
+
+// beginsWithCore reports whether the next request is for core/v1.
+func (f *Fallback) beginsWithCore(verb verbs, namespace string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[namespace].core&verb != 0
+}
+
+// move makes a verb begin with the group that permits it, and logs that once for each rule.
+// answer and err are the response of the other group.
+func (f *Fallback) move(ctx context.Context, verb verbs, namespace string, toCore bool, answer answer, err error) {
+	rule := verb.rule()
+	if answer == unserved {
+		rule = allVerbs // no role changes that
+	}
+	if !f.remember(verb, namespace, toCore, rule) {
+		return
+	}
+	logger := safelog.Guard(klog.FromContext(ctx))
+	switch {
+	case !toCore:
+		logger.V(2).Info("Using events.k8s.io/v1, because the server does not permit core/v1", "verbs", rule.String(), "namespace", namespace, "err", err)
+	case answer == unserved:
+		logger.Info("Using core/v1, because the server does not serve events.k8s.io/v1", "err", err)
+	case verb == list: // the recorder does without
+		logger.V(2).Info("Listing through core/v1, because events.k8s.io/v1 is denied. To change that, grant the verb",
+			"verbs", rule.String(), "resource", "events.events.k8s.io", "namespace", namespace, "err", err)
+	default:
+		logger.Info("Using core/v1, because events.k8s.io/v1 is denied. To change that, grant the verbs",
+			"verbs", rule.String(), "resource", "events.events.k8s.io", "namespace", namespace, "err", err)
+	}
+}
+
+// remember changes the group with which a verb begins, and reports whether to log that. A
+// line is about all verbs in rule.
+func (f *Fallback) remember(verb verbs, namespace string, toCore bool, rule verbs) (news bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known, logged := f.known[namespace], &f.loggedEvents
+	if toCore {
+		logged = &f.loggedCore
+		known.core, known.events = known.core|verb, known.events&^verb
+		if verb == create {
+			known.patchThroughCore() // or the deprecated fields of the Event become stale
+		}
+	} else {
+		known.core, known.events = known.core&^verb, known.events|verb
+	}
+	f.set(namespace, known)
+	news = *logged&verb == 0
+	*logged |= rule
+	return news
+}
+
+// keepDeprecatedFields makes patches begin with core/v1 in the namespace of an Event that
+// has the deprecated fields, because only core/v1 can update them. An Event without
+// eventTime belongs to a legacy recorder.
+func (f *Fallback) keepDeprecatedFields(event *eventsv1.Event) {
+	if event.DeprecatedCount == 0 || event.EventTime.IsZero() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.known[event.Namespace]
+	before := known
+	if known.patchThroughCore(); known != before {
+		f.set(event.Namespace, known)
+	}
+}
+
+// set replaces what is known about a namespace. If there is no room, it forgets another one.
+func (f *Fallback) set(namespace string, known choice) {
+	if f.known == nil {
+		f.known = make(map[string]choice)
+	}
+	if _, ok := f.known[namespace]; !ok && len(f.known) >= maxNamespaces {
+		for other := range f.known {
+			delete(f.known, other)
+			break
+		}
+	}
+	f.known[namespace] = known
+}
+
+// answer is what the response to a request says about the API group.
+type answer int
+
+const (
+	// unclear is no response, or one that does not tell whether the server permits the
+	// request: an error of the server, a push-back, or invalid credentials.
+	unclear answer = iota
+	// permitted means that the server has carried out the request, or has rejected it for
+	// a reason that holds in both groups.
+	permitted
+	// denied is a 403: from RBAC, a quota or a webhook.
+	denied
+	// unserved means that the server does not serve the group.
+	unserved
+)
+
+// answerOf returns what the error of a request says about the API group.
+func answerOf(err error) answer {
+	if err == nil {
+		return permitted
+	}
+	var response apierrors.APIStatus
+	if !errors.As(err, &response) {
+		return unclear
+	}
+	status := response.Status()
+	page := apierrors.IsUnexpectedServerError(err) // not a Status
+	switch {
+	case status.Code == http.StatusForbidden && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return denied
+	case status.Code == http.StatusNotFound && (page || status.Details == nil || status.Details.Name == ""):
+		// kube-apiserver responds with a page. Other servers may send a Status, which
+		// names neither an Event nor a namespace.
+		return unserved
+	case page, status.Code < 400, status.Code >= 500, status.Code == http.StatusUnauthorized,
+		status.Code == http.StatusRequestTimeout, status.Code == http.StatusTooManyRequests:
+		return unclear
+	default:
+		return permitted
+	}
+}
+
+// DeniedResource returns the resource that a role must permit, if err denies a request
+// for Events: "events" or "events.events.k8s.io". If the server does not say which, it is
+// the latter.
+func DeniedResource(err error) string {
+	resource := eventsv1.Resource("events")
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		if details := status.Status().Details; details != nil && details.Kind != "" {
+			resource.Group = details.Group
+		}
+	}
+	return resource.String()
+}

@@ -1,0 +1,360 @@
+package apigroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+)
+
+// group is a Group that responds to all requests in the same way.
+type group func(verb string) (*eventsv1.Event, error)
+
+func (g group) Create(context.Context, *eventsv1.Event) (*eventsv1.Event, error) { return g("create") }
+func (g group) Update(context.Context, *eventsv1.Event) (*eventsv1.Event, error) { return g("update") }
+func (g group) Patch(context.Context, *eventsv1.Event, []byte) (*eventsv1.Event, error) {
+	return g("patch")
+}
+
+func (g group) List(context.Context, string, metav1.ListOptions) (*eventsv1.EventList, error) {
+	event, err := g("list")
+	if err != nil {
+		return nil, err
+	}
+	return &eventsv1.EventList{Items: []eventsv1.Event{*event}}, nil
+}
+
+// pair is a Fallback with two groups that respond with an Event or an error.
+type pair struct {
+	*Fallback
+	events, core       *eventsv1.Event
+	eventsErr, coreErr error
+	calls, log         []string
+}
+
+func newPair() *pair {
+	p := &pair{events: newSeries(), core: FromCore(ToCoreWithDeprecatedFields(newSeries()))}
+	respond := func(name string, event **eventsv1.Event, err *error) Group {
+		return group(func(string) (*eventsv1.Event, error) {
+			p.calls = append(p.calls, name)
+			if *err != nil {
+				return nil, *err
+			}
+			return *event, nil
+		})
+	}
+	p.Fallback = &Fallback{Events: respond("events", &p.events, &p.eventsErr), Core: respond("core", &p.core, &p.coreErr)}
+	return p
+}
+
+// call makes a request in a namespace, and returns which groups received it.
+func (p *pair) call(t *testing.T, verb, namespace string) (calls string, err error) {
+	t.Helper()
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { p.log = append(p.log, args) }, funcr.Options{}))
+	event := newSeries()
+	event.Namespace = namespace
+	p.calls = nil
+	var got any
+	switch verb {
+	case "create":
+		got, err = p.Create(ctx, event)
+	case "update":
+		got, err = p.Update(ctx, event)
+	case "patch":
+		got, err = p.Patch(ctx, event, []byte("{}"))
+	case "list":
+		got, err = p.List(ctx, namespace, metav1.ListOptions{})
+	}
+	if err == nil {
+		require.NotNil(t, got)
+	} else {
+		require.Nil(t, got)
+	}
+	return strings.Join(p.calls, " "), err
+}
+
+var (
+	resource = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	// errDenied is the error of RBAC.
+	errDenied = apierrors.NewForbidden(resource, "", errors.New(`User "x" cannot create resource "events"`)) //nolint:staticcheck // the text of RBAC
+	// errUnserved is the error for the page "404 page not found".
+	errUnserved = apierrors.NewGenericServerResponse(404, "post", resource, "x", "404 page not found", 0, true)
+)
+
+// answers are responses of a server by what they say about the API group.
+var answers = map[answer]map[string]error{
+	permitted: {
+		"success":               nil,
+		"Event exists":          apierrors.NewAlreadyExists(resource, "x"),
+		"version is stale":      apierrors.NewConflict(resource, "x", errors.New("modified")),
+		"no such Event":         apierrors.NewNotFound(resource, "x"),
+		"no such namespace":     apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"),
+		"invalid":               apierrors.NewInvalid(schema.GroupKind{Kind: "Event"}, "x", nil),
+		"bad request":           apierrors.NewBadRequest("field label not supported"),
+		"namespace terminating": terminating(),
+	},
+	denied: {
+		"denied": errDenied,
+		"quota":  fmt.Errorf("wrapped: %w", apierrors.NewForbidden(resource, "x", errors.New("exceeded quota"))),
+		"proxy":  apierrors.NewGenericServerResponse(403, "post", resource, "x", "RBAC: access denied", 0, true),
+	},
+	unserved: {
+		"404 page":               errUnserved,
+		"404 without an object":  apierrors.NewNotFound(resource, ""),
+		"404 without any detail": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound}},
+	},
+	unclear: {
+		"invalid credentials": apierrors.NewUnauthorized("expired"),
+		"push-back":           apierrors.NewTooManyRequests("busy", 1),
+		"request timeout":     &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestTimeout}},
+		"server error":        apierrors.NewInternalError(errors.New("webhook fails")),
+		"unavailable":         apierrors.NewServiceUnavailable("starting"),
+		"page of a proxy":     apierrors.NewGenericServerResponse(400, "post", resource, "x", "<html>", 0, true),
+		"no status code":      &apierrors.StatusError{},
+		"no connection":       errors.New("connection refused"),
+	},
+}
+
+func terminating() error {
+	err := apierrors.NewForbidden(resource, "x", errors.New("namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+// TestFallback makes each request with each pair of answers, through a Fallback that begins
+// with either group.
+func TestFallback(t *testing.T) {
+	const first, second = 1, 2 // whose result the caller gets
+	decide := func(one, two answer) (sent, result int, moves bool) {
+		switch {
+		case one != denied && one != unserved:
+			return 1, first, false
+		case two == permitted:
+			return 2, second, true
+		case two == unclear:
+			return 2, second, false
+		default: // the server permits neither
+			return 2, 0, false
+		}
+	}
+	try := func(t *testing.T, verb string, core bool, one, two answer, oneErr, twoErr error, name string) {
+		t.Helper()
+		p, order := newPair(), []string{"events", "core"}
+		firstErr, secondErr := &p.eventsErr, &p.coreErr
+		if core {
+			p.eventsErr = errDenied
+			_, err := p.call(t, verb, "ns")
+			require.NoError(t, err)
+			order, firstErr, secondErr = []string{"core", "events"}, secondErr, firstErr
+		}
+		*firstErr, *secondErr = oneErr, twoErr
+		sent, result, moves := decide(one, two)
+		calls, err := p.call(t, verb, "ns")
+		require.Equal(t, strings.Join(order[:sent], " "), calls, name)
+		want := map[int]error{first: oneErr, second: twoErr}[result]
+		if result == 0 {
+			want = p.eventsErr
+			if answerOf(p.eventsErr) == unserved && answerOf(p.coreErr) == denied {
+				want = p.coreErr
+			}
+		}
+		require.Equal(t, want, err, name)
+
+		p.eventsErr, p.coreErr = nil, nil
+		calls, err = p.call(t, verb, "ns")
+		require.NoError(t, err, name)
+		require.Equal(t, moves, calls == order[1], name)
+	}
+	for _, verb := range []string{"create", "update", "patch", "list"} {
+		for _, core := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, begins with core %t", verb, core), func(t *testing.T) {
+				for one, oneErrs := range answers {
+					for oneName, oneErr := range oneErrs {
+						for two, twoErrs := range answers {
+							for twoName, twoErr := range twoErrs {
+								try(t, verb, core, one, two, oneErr, twoErr, oneName+", then "+twoName)
+							}
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A role permits verbs one by one, in each namespace.
+func TestFallbackChoosesForEachVerbAndNamespace(t *testing.T) {
+	p := newPair()
+	request := func(verb, namespace string, eventsErr, coreErr error, begins string) {
+		t.Helper()
+		p.eventsErr, p.coreErr = eventsErr, coreErr
+		_, err := p.call(t, verb, namespace)
+		require.NoError(t, err)
+		assert.Equal(t, begins, p.known[namespace].core.String())
+	}
+	request("update", "a", errDenied, nil, "update")
+	request("update", "b", errDenied, nil, "update")
+	request("create", "b", errDenied, nil, "create,update,patch") // events.k8s.io/v1 cannot patch the deprecated fields
+	request("patch", "b", nil, errDenied, "create,update")
+	request("create", "b", nil, errDenied, "update")
+	request("create", "b", errDenied, nil, "create,update") // core/v1 denied patches
+	request("patch", "c", nil, errDenied, "")
+	assert.Equal(t, "update", p.known["a"].core.String())
+}
+
+func TestFallbackKeepsDeprecatedFields(t *testing.T) {
+	legacy := newSeries()
+	legacy.EventTime, legacy.DeprecatedCount = metav1.MicroTime{}, 7
+	for _, verb := range []string{"patch", "list"} {
+		t.Run(verb, func(t *testing.T) {
+			p := newPair()
+			request := func(verb, want string) {
+				t.Helper()
+				calls, err := p.call(t, verb, "ns")
+				require.NoError(t, err)
+				assert.Equal(t, want, calls)
+			}
+			for _, event := range []*eventsv1.Event{newSeries(), legacy} {
+				p.events = event
+				request(verb, "events")
+			}
+			p.events = p.core // it has the deprecated fields
+			request(verb, "events")
+			request("patch", "core")
+			p.coreErr = errDenied
+			request("patch", "core events")
+			request(verb, "events")
+			request("patch", "events")
+		})
+	}
+}
+
+// There is one line for each rule that the role lacks, whatever the number of namespaces.
+func TestFallbackLogsOnce(t *testing.T) {
+	p := newPair()
+	requests := func(eventsErr, coreErr error) {
+		p.eventsErr, p.coreErr = eventsErr, coreErr
+		for i := range 10 {
+			for _, verb := range []string{"create", "patch", "list"} {
+				_, _ = p.call(t, verb, fmt.Sprintf("ns-%d", i))
+			}
+		}
+	}
+	requests(nil, nil)
+	requests(errDenied, errDenied)
+	assert.Empty(t, p.log)
+	for range 2 {
+		requests(errDenied, nil)
+		requests(nil, errDenied)
+	}
+	require.Len(t, p.log, 1, "the recorder does not need list")
+	assert.Contains(t, p.log[0], `"msg"="Using core/v1, because events.k8s.io/v1 is denied. To change that, grant the verbs" "verbs"="create,patch" `+
+		`"resource"="events.events.k8s.io" "namespace"="ns-0" "err"="events.events.k8s.io is forbidden: `)
+
+	p = newPair()
+	requests(errUnserved, nil)
+	require.Len(t, p.log, 1)
+	assert.Contains(t, p.log[0], "does not serve events.k8s.io/v1")
+}
+
+func TestFallbackRemembersALimitedNumberOfNamespaces(t *testing.T) {
+	p := newPair()
+	p.eventsErr = errDenied
+	for i := range maxNamespaces + 5 {
+		_, err := p.call(t, "create", fmt.Sprintf("ns-%d", i))
+		require.NoError(t, err)
+		require.True(t, p.beginsWithCore(create, fmt.Sprintf("ns-%d", i)))
+	}
+	assert.Len(t, p.known, maxNamespaces)
+}
+
+// Permissions change while requests are in flight.
+func TestFallbackIsSafeForConcurrentUse(t *testing.T) {
+	var mu sync.Mutex
+	denies, requests, created := 0, 0, [2]int{}
+	newGroup := func(i int) Group {
+		return group(func(string) (*eventsv1.Event, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if requests++; requests%50 == 0 {
+				denies = 1 - denies
+			}
+			if denies == i {
+				return nil, errDenied
+			}
+			created[i]++
+			return newSeries(), nil
+		})
+	}
+	f := &Fallback{Events: newGroup(0), Core: newGroup(1)}
+	var workers sync.WaitGroup
+	var failed atomic.Int32
+	for range 8 {
+		workers.Go(func() {
+			for i := range 500 {
+				event := newSeries()
+				event.Namespace = fmt.Sprintf("ns-%d", i%7)
+				if _, err := f.Create(t.Context(), event); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	assert.Equal(t, 8*500, created[0]+created[1]+int(failed.Load()))
+	assert.Positive(t, created[0])
+	assert.Positive(t, created[1])
+}
+
+func TestFallbackRequiresBothGroups(t *testing.T) {
+	for _, f := range []*Fallback{nil, {}, {Events: &CoreSink{}}, {Core: &CoreSink{}}} {
+		_, create := f.Create(t.Context(), newSeries())
+		_, update := f.Update(t.Context(), newSeries())
+		_, patch := f.Patch(t.Context(), newSeries(), []byte("{}"))
+		_, list := f.List(t.Context(), "", metav1.ListOptions{})
+		for _, err := range []error{create, update, patch, list} {
+			require.ErrorIs(t, err, errNoGroup)
+		}
+	}
+	_, err := (&Fallback{Events: &CoreSink{}, Core: &CoreSink{}}).Create(t.Context(), nil)
+	require.Error(t, err)
+}
+
+func TestFallbackAllocatesNothing(t *testing.T) {
+	p := newPair()
+	p.eventsErr = errDenied
+	_, err := p.call(t, "create", "ns")
+	require.NoError(t, err)
+	p.Core = group(func(string) (*eventsv1.Event, error) { return p.core, nil })
+	ctx, event := t.Context(), p.events
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		_, _ = p.Create(ctx, event)
+		_, _ = p.Patch(ctx, event, nil)
+	}))
+}
+
+func TestDeniedResource(t *testing.T) {
+	denied := errors.New("no role")
+	for want, err := range map[string]error{
+		"events":               apierrors.NewForbidden(corev1.Resource("events"), "x", denied),
+		"events.events.k8s.io": apierrors.NewForbidden(eventsv1.Resource("events"), "x", denied),
+	} {
+		assert.Equal(t, want, DeniedResource(fmt.Errorf("sink: %w", err)))
+	}
+	assert.Equal(t, "events.events.k8s.io", DeniedResource(denied))
+	assert.Equal(t, "events.events.k8s.io", DeniedResource(apierrors.NewUnauthorized("no token")))
+}

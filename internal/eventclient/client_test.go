@@ -1,0 +1,315 @@
+package eventclient
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/features"
+	clientfeaturestesting "k8s.io/client-go/features/testing"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clientset returns clients with the content type JSON that send their requests to tr.
+func clientset(t *testing.T, tr *eventclienttest.Transport) *kubernetes.Clientset {
+	t.Helper()
+	return clientsetOf(t, tr, restclient.ContentConfig{ContentType: runtime.ContentTypeJSON})
+}
+
+func clientsetOf(t *testing.T, tr *eventclienttest.Transport, content restclient.ContentConfig) *kubernetes.Clientset {
+	t.Helper()
+	config := eventclienttest.Config()
+	config.Host += "/prefix"
+	config.ContentConfig = content
+	clients, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: tr})
+	require.NoError(t, err)
+	return clients
+}
+
+func coreEventsOf(client restclient.Interface) *Client[*corev1.Event, *corev1.EventList] {
+	return New[*corev1.Event, *corev1.EventList](client, corev1.SchemeGroupVersion, "events")
+}
+
+func coreEvents(t *testing.T, tr *eventclienttest.Transport) *Client[*corev1.Event, *corev1.EventList] {
+	t.Helper()
+	return coreEventsOf(clientset(t, tr).CoreV1().RESTClient())
+}
+
+// write calls all methods of events that write, for the Event ns/x.
+func write(t *testing.T, events *Client[*corev1.Event, *corev1.EventList], check func(*corev1.Event, error)) {
+	t.Helper()
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}
+	check(events.Create(t.Context(), "ns", event))
+	check(events.Update(t.Context(), "ns", "x", event))
+	check(events.Patch(t.Context(), "ns", "x", []byte(`{"count":2}`)))
+}
+
+// The paths of core/v1 and of named groups differ.
+func TestRequests(t *testing.T) {
+	opts := metav1.ListOptions{FieldSelector: "type=Warning", Limit: 500, Continue: "next"}
+
+	core := &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x","resourceVersion":"7"}}`}
+	events := coreEvents(t, core)
+	write(t, events, func(event *corev1.Event, err error) {
+		require.NoError(t, err)
+		assert.Equal(t, "7", event.ResourceVersion)
+	})
+	core.Body = `{"apiVersion":"v1","kind":"EventList","metadata":{"continue":"more"},"items":[{"metadata":{"name":"x"}}]}`
+	list, err := events.List(t.Context(), "ns", opts)
+	require.NoError(t, err)
+	assert.Equal(t, "more", list.Continue)
+	require.Len(t, list.Items, 1)
+	require.Len(t, core.Requests, 4)
+	assert.Regexp(t, `^POST /prefix/api/v1/namespaces/ns/events application/json \{"kind":"Event","apiVersion":"v1",.*"name":"x"`, core.Requests[0])
+	assert.Regexp(t, `^PUT /prefix/api/v1/namespaces/ns/events/x application/json \{.*"name":"x"`, core.Requests[1])
+	assert.Equal(t, `PATCH /prefix/api/v1/namespaces/ns/events/x application/merge-patch+json {"count":2}`, core.Requests[2])
+	assert.Equal(t, `GET /prefix/api/v1/namespaces/ns/events?continue=next&fieldSelector=type%3DWarning&limit=500`, core.Requests[3])
+
+	named := &eventclienttest.Transport{Body: `{"apiVersion":"events.k8s.io/v1","kind":"EventList","items":[]}`}
+	_, err = New[*eventsv1.Event, *eventsv1.EventList](clientset(t, named).EventsV1().RESTClient(), eventsv1.SchemeGroupVersion, "events").
+		List(t.Context(), "", opts)
+	require.NoError(t, err)
+	assert.Equal(t, `GET /prefix/apis/events.k8s.io/v1/events?continue=next&fieldSelector=type%3DWarning&limit=500`, named.Requests[0])
+
+	const listAccepts = "application/vnd.kubernetes.protobuf,application/json"
+	assert.Equal(t, []string{"application/json", "application/json", "application/json", listAccepts}, core.Accepted)
+	assert.Equal(t, []string{listAccepts}, named.Accepted)
+}
+
+// The typed client is the model: it sends the same requests.
+func TestContentTypes(t *testing.T) {
+	const cbor, protobuf = "application/cbor", runtime.ContentTypeProtobuf
+	for name, test := range map[string]struct {
+		content      restclient.ContentConfig
+		allow        bool // CBOR
+		want, accept string
+	}{
+		"default":           {want: protobuf, accept: protobuf + ",application/json"},
+		"JSON":              {restclient.ContentConfig{ContentType: "application/json"}, false, "application/json", "application/json"},
+		"protobuf":          {restclient.ContentConfig{ContentType: protobuf}, false, protobuf, protobuf + ",application/json"},
+		"JSON is accepted":  {restclient.ContentConfig{AcceptContentTypes: "application/json"}, false, "application/json", "application/json"},
+		"CBOR":              {restclient.ContentConfig{ContentType: cbor}, true, cbor, cbor + ",application/json"},
+		"CBOR, not enabled": {restclient.ContentConfig{ContentType: cbor}, false, "application/json", "application/json"},
+		"unknown":           {restclient.ContentConfig{ContentType: "text/plain"}, false, "application/json", "application/json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clientfeaturestesting.SetFeatureDuringTest(t, features.ClientsAllowCBOR, test.allow)
+			tr := &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`}
+			clients := clientsetOf(t, tr, test.content)
+			write(t, coreEventsOf(clients.CoreV1().RESTClient()), func(_ *corev1.Event, err error) {
+				t.Helper()
+				require.NoError(t, err)
+			})
+			require.Len(t, tr.Requests, 3)
+			for i, contentType := range []string{test.want, test.want, string(types.MergePatchType)} {
+				assert.Equal(t, contentType, strings.Fields(tr.Requests[i])[2])
+				assert.Equal(t, test.accept, tr.Accepted[i])
+			}
+			if name == "unknown" {
+				return // the typed client sends nothing
+			}
+			config := eventclienttest.Config()
+			config.ContentConfig, config.QPS = test.content, -1
+			typed, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: tr})
+			require.NoError(t, err)
+			_, err = typed.CoreV1().Events("ns").Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, strings.Replace(tr.Requests[0], "/prefix", "", 1), tr.Requests[3])
+		})
+	}
+}
+
+// A proxy can reject what the server understands.
+func TestRejectedContentType(t *testing.T) {
+	tr := &eventclienttest.Transport{Respond: func(req *http.Request) (code int, body string) {
+		if req.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {
+			return http.StatusUnsupportedMediaType, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":415,"reason":"UnsupportedMediaType"}`
+		}
+		return http.StatusOK, `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`
+	}}
+	events := coreEventsOf(clientsetOf(t, tr, restclient.ContentConfig{}).CoreV1().RESTClient())
+	for range 2 {
+		write(t, events, func(_ *corev1.Event, err error) {
+			t.Helper()
+			require.NoError(t, err)
+		})
+	}
+	assert.Len(t, tr.Requests, 7, "one is repeated")
+}
+
+func TestResponseTypes(t *testing.T) {
+	for name, test := range map[string]struct {
+		body         string
+		object, list bool // whether it is a valid response to a patch or a list
+		unexpected   bool
+	}{
+		"object":        {body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`, object: true, unexpected: true},
+		"list":          {body: `{"apiVersion":"v1","kind":"EventList","items":[]}`, list: true, unexpected: true},
+		"success":       {body: `{"apiVersion":"v1","kind":"Status","status":"Success"}`, unexpected: true},
+		"another kind":  {body: `{"apiVersion":"v1","kind":"Pod"}`, unexpected: true},
+		"another group": {body: `{"apiVersion":"events.k8s.io/v1","kind":"Event"}`, unexpected: true},
+		"failure":       {body: `{"apiVersion":"v1","kind":"Status","status":"Failure","code":500}`},
+		"unknown kind":  {body: `{"apiVersion":"example.com/v1","kind":"Thing"}`},
+		"not JSON":      {body: `<html>login</html>`},
+		"half of JSON":  {body: `{"apiVersion":"v1","kind":"EventList","items":[`},
+		"empty":         {body: ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check := func(valid bool, got runtime.Object, err error) {
+				t.Helper()
+				if valid {
+					require.NoError(t, err)
+					require.NotNil(t, got)
+					return
+				}
+				require.Error(t, err)
+				assert.Nil(t, got)
+				var unexpected *apierrors.UnexpectedObjectError
+				assert.Equal(t, test.unexpected, errors.As(err, &unexpected), err)
+			}
+			events := coreEvents(t, &eventclienttest.Transport{Body: test.body})
+			write(t, events, func(event *corev1.Event, err error) { check(test.object, event, err) })
+			list, err := events.List(t.Context(), "ns", metav1.ListOptions{})
+			check(test.list, list, err)
+		})
+	}
+}
+
+func TestResponsesWithAnotherObject(t *testing.T) {
+	for _, metadata := range []string{`{"namespace":"ns","name":"y"}`, `{"namespace":"other","name":"x"}`, `{"name":"x"}`, `{}`} {
+		events := coreEvents(t, &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":` + metadata + `}`})
+		write(t, events, func(event *corev1.Event, err error) {
+			t.Helper()
+			require.ErrorContains(t, err, "request for events ns/x returned ", metadata)
+			assert.Nil(t, event)
+		})
+	}
+}
+
+// The content decides how a list is read, because a proxy may change the content type. A
+// receiver gets the Events of a list in protobuf only.
+func TestListContent(t *testing.T) {
+	list := &corev1.EventList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more", RemainingItemCount: ptr.To[int64](3)},
+		Items:    []corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}, Message: "m"}},
+	}
+	failure := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410}
+	encode := func(object runtime.Object, mediaType string) string {
+		info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+		require.True(t, ok)
+		var b strings.Builder
+		require.NoError(t, info.Serializer.Encode(object, &b))
+		return b.String()
+	}
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, contentType := range []string{mediaType, "", "application/json", "application/vnd.kubernetes.protobuf"} {
+			tr := &eventclienttest.Transport{Body: encode(list, mediaType), Header: http.Header{"Content-Type": {contentType}}}
+			events := coreEvents(t, tr)
+			got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, list.ListMeta, got.ListMeta)
+			assert.Equal(t, list.Items, got.Items)
+
+			var received []string
+			got, err = events.ListEach(t.Context(), "ns", metav1.ListOptions{}, func(event *eventsv1.Event) { received = append(received, event.Note) })
+			require.NoError(t, err)
+			assert.Equal(t, list.ListMeta, got.ListMeta)
+			if mediaType == runtime.ContentTypeProtobuf {
+				assert.Equal(t, []string{"m"}, received)
+				assert.Empty(t, got.Items)
+			} else {
+				assert.Empty(t, received)
+				assert.Equal(t, list.Items, got.Items)
+			}
+
+			tr.Body = encode(failure, mediaType)
+			for _, tr.Code = range []int{200, 410} {
+				if tr.Code == 410 && contentType != mediaType {
+					continue // client-go reads errors by their content type
+				}
+				_, err = events.ListEach(t.Context(), "ns", metav1.ListOptions{}, func(*eventsv1.Event) { assert.Fail(t, "received") })
+				require.True(t, apierrors.IsResourceExpired(err), "%d: %v", tr.Code, err)
+			}
+		}
+	}
+}
+
+// client-go would wait for the Retry-After and retry.
+func TestRequestsAreNotRetried(t *testing.T) {
+	tr := &eventclienttest.Transport{Code: 429, Header: http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}}
+	events := coreEvents(t, tr)
+	_, err := events.Patch(t.Context(), "ns", "x", nil)
+	require.True(t, apierrors.IsTooManyRequests(err), err)
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	assert.True(t, ok)
+	assert.InDelta(t, 3600, seconds, 60, "Retry-After may be a date")
+	_, err = events.List(t.Context(), "ns", metav1.ListOptions{})
+	require.True(t, apierrors.IsTooManyRequests(err), err)
+	assert.Len(t, tr.Requests, 2)
+}
+
+func TestNewResourceWithoutClient(t *testing.T) {
+	nilClient := fake.NewClientset().CoreV1().RESTClient()
+	require.True(t, nilClient != nil, "an interface with a nil pointer") // NotNil would fail
+	assert.Nil(t, coreEventsOf(nil))
+	assert.Nil(t, coreEventsOf(nilClient))
+}
+
+// The rate limiter of the client would delay the second request.
+func TestNewResourceWithAnotherImplementation(t *testing.T) {
+	tr := &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`}
+	client := struct{ restclient.Interface }{clientset(t, tr).CoreV1().RESTClient()}
+	write(t, coreEventsOf(client), func(event *corev1.Event, err error) {
+		t.Helper()
+		require.NoError(t, err)
+		assert.Equal(t, "x", event.Name)
+	})
+}
+
+func TestRetryAfterSeconds(t *testing.T) {
+	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	in := func(d time.Duration) string { return date.Add(d).Format(http.TimeFormat) }
+	for name, test := range map[string]struct{ retryAfter, date, want string }{
+		"missing":                {"", in(0), ""},
+		"seconds":                {"17", in(0), "17"},
+		"date":                   {in(90 * time.Second), in(0), "90"},
+		"date in the past":       {in(-time.Hour), in(0), "0"},
+		"date in the far future": {"Fri, 31 Dec 9999 23:59:59 GMT", in(0), "2147483647"},
+		"clock in the far past":  {in(0), "Mon, 01 Jan 0001 00:00:00 GMT", "2147483647"},
+		"many seconds":           {"1000000000", in(0), "1000000000"},
+		"more than an int32":     {"4294967301", in(0), "2147483647"},
+		"more than an int64":     {"99999999999999999999", in(0), "2147483647"},
+		"negative":               {"-1", in(0), "0"},
+		"malformed":              {"soon", in(0), "soon"},
+		"date without clock":     {"Fri, 02 Jan 1970 00:00:00 GMT", "", "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := http.Header{"Retry-After": {test.retryAfter}, "Date": {test.date}}
+			response, err := retryAfterSeconds{&eventclienttest.Transport{Header: header}}.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			assert.Equal(t, test.want, response.Header.Get("Retry-After"))
+		})
+	}
+}

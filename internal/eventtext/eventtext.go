@@ -1,0 +1,45 @@
+package eventtext
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const ellipsis = "…"
+
+// Valid replaces invalid UTF-8 in s. A protobuf client would send it unchanged, and a
+// JSON client would replace it, so that the Event would not match the hash of its key.
+func Valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, string(utf8.RuneError))
+}
+
+// Cut shortens s to at most limit bytes. It cuts between two runes and appends an
+// ellipsis. It also replaces invalid UTF-8, like [Valid]. limit must be at least 3, the
+// size of the ellipsis in bytes.
+func Cut(s string, limit int) string {
+	s = Valid(s)
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}
+
+// Format formats a note with its arguments. If args is empty and note contains a verb,
+// Format returns note unchanged: "95% full" is not a format, but "95%% full" is.
+func Format(note string, args []any) string {
+	if len(args) > 0 {
+		return fmt.Sprintf(note, args...)
+	}
+	if !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
+		return strings.ReplaceAll(note, "%%", "%")
+	}
+	return note
+}
