@@ -99,7 +99,7 @@ func (s *EventSinkImpl) check(verb string, event *eventsv1.Event) error {
 // client returns the client that sends requests, or nil if there is no REST client.
 func (s *EventSinkImpl) client() *eventclient.Client[*eventsv1.Event, *eventsv1.EventList] {
 	s.once.Do(func() {
-		s.events = eventclient.New[*eventsv1.Event, *eventsv1.EventList](s.Interface.RESTClient(), eventsv1.SchemeGroupVersion, "events")
+		s.events = eventclient.New[*eventsv1.Event, *eventsv1.EventList](s.Interface.RESTClient(), eventsv1.SchemeGroupVersion)
 	})
 	return s.events
 }

@@ -150,7 +150,7 @@ func (s *CoreSink) foreign(verb, what, namespace string) error {
 // REST client.
 func (s *CoreSink) client() *eventclient.Client[*corev1.Event, *corev1.EventList] {
 	s.once.Do(func() {
-		s.events = eventclient.New[*corev1.Event, *corev1.EventList](s.Interface.RESTClient(), corev1.SchemeGroupVersion, "events")
+		s.events = eventclient.New[*corev1.Event, *corev1.EventList](s.Interface.RESTClient(), corev1.SchemeGroupVersion)
 	})
 	return s.events
 }

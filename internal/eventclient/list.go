@@ -13,35 +13,31 @@ import (
 	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
-// acceptLists is the Accept header of lists. To encode and to decode protobuf takes a
-// fraction of the time that JSON takes.
-const acceptLists = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-
-// List returns the objects in a namespace that match opts. An empty namespace selects all
+// List returns the Events in a namespace that match opts. An empty namespace selects all
 // namespaces.
-func (r *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
-	return r.ListEach(ctx, namespace, opts, nil)
+func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
+	return c.ListEach(ctx, namespace, opts, nil)
 }
 
 // ListEach is List for Events, except that it may pass them to receive while it reads the
 // response, instead of returning them. See [listdecoder.Decode]. If receive is nil, ListEach
 // returns all of them.
-func (r *Client[T, L]) ListEach(ctx context.Context, namespace string, opts metav1.ListOptions, receive listdecoder.Receiver) (L, error) {
+func (c *Client[T, L]) ListEach(ctx context.Context, namespace string, opts metav1.ListOptions, receive listdecoder.Receiver) (L, error) {
 	var none L
-	request := r.client.Get().Namespace(namespace).Resource(r.name).VersionedParams(&opts, scheme.ParameterCodec).SetHeader("Accept", acceptLists)
+	request := c.json.Get().Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec).SetHeader("Accept", accept)
 	body, err := request.MaxRetries(0).Throttle(noThrottle).Stream(ctx)
 	if err != nil {
 		return none, err
 	}
 	defer func() { _ = body.Close() }() // all that matters has been read
 	reader := bufio.NewReader(body)
-	received, ok, err := listdecoder.Decode(reader, r.gv, receive)
+	received, ok, err := listdecoder.Decode(reader, c.gv, receive)
 	if err != nil {
 		return none, err
 	}
 	var object runtime.Object
 	if ok {
-		object, err = scheme.Scheme.New(r.gv.WithKind("EventList"))
+		object, err = scheme.Scheme.New(c.gv.WithKind("EventList"))
 	} else {
 		object, err = decode(reader)
 	}
