@@ -80,7 +80,7 @@ test: unit matrix plugin integration managers monitoring migrate ## run all test
 # Controllers run on 32-bit machines, too. This machine must be able to run 32-bit
 # programs.
 HOST := $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
-UNIT_386 := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),./compat ./events/... ./internal/heartbeat ./internal/tracker ./series)
+UNIT_386 := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),./compat ./events/... ./heartbeat ./internal/tracker ./series)
 
 unit: ## run the unit tests
 	$(GO) vet ./...

@@ -49,12 +49,12 @@ func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
-	tracker := []string{"internal/tracker", "internal/heartbeat", "series", "internal/eventtext"}
+	tracker := []string{"internal/tracker", "heartbeat", "series", "internal/eventtext"}
 	events := append([]string{"events", "internal/eventclient", "internal/listdecoder", "internal/apigroup", "internal/legacyrecorder", "internal/safelog"}, tracker...)
 	for pkg, may := range map[string][]string{
 		"series":               {"series"},
 		"internal/tracker":     tracker,
-		"internal/heartbeat":   {"internal/heartbeat"},
+		"heartbeat":            {"heartbeat"},
 		"internal/listdecoder": {"internal/listdecoder", "series"},
 		"internal/eventclient": {"internal/eventclient", "internal/listdecoder", "series"},
 		"events":               events,
@@ -77,7 +77,7 @@ func TestImportsRunOneWay(t *testing.T) {
 }
 
 func TestPurePackagesHaveNoClient(t *testing.T) {
-	for _, dep := range deps(t, module+"/series", module+"/internal/heartbeat") {
+	for _, dep := range deps(t, module+"/series", module+"/heartbeat") {
 		assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), dep)
 	}
 }

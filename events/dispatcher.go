@@ -11,7 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 

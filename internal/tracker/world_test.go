@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/heartbeat"
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 

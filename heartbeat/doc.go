@@ -1,11 +1,14 @@
-// Package heartbeat decides when the recorder does something about a series of
-// Kubernetes events: when the next heartbeat is due ([Intervals]), and which of
-// many series is handled next ([Schedule]). It does not decide what is written.
+// Package heartbeat decides when a writer of event series does something: when the
+// next heartbeat of a series is due ([Intervals]), and which of many series is written
+// next ([Schedule]). It does not decide what is written, and knows nothing of events:
+// the items of a Schedule can be anything that takes a request now and then.
 //
-// Give each series a [Slot], and put it into a Schedule with [Schedule.Wait] or
-// [Schedule.Ready]. [Schedule.Due] returns series whose time to wait is over, and
-// [Schedule.Next] the series whose request is made next. [Schedule.NextDue] and
-// [Schedule.NextRequest] say until when to sleep.
+// # Usage
+//
+// Give each item a [Slot], and put it into a Schedule with [Schedule.Wait] or
+// [Schedule.Ready]. [Schedule.Due] returns items whose time to wait is over, and
+// [Schedule.Next] the item whose request is made next. [Schedule.Done] takes the result.
+// [Schedule.NextDue] and [Schedule.NextRequest] say until when to sleep.
 //
 // PushedBack closes the gate of the server: all requests wait, from 5 seconds to 5
 // minutes, but not less than the server asks for. Denied, and the second Failed in a
