@@ -1,0 +1,119 @@
+package heartbeat
+
+import (
+	"math"
+	"time"
+)
+
+// Window says for how long a series may be quiet before it is over: 2.1 times the
+// longest recent time between two of its occurrences, but at least Min and at most Max.
+// So a loop that backs off stays one series, and one that is fast ends soon.
+//
+// A loop that backs off doubles the time between its occurrences, and jitter adds to
+// that. While the times grow, the window is 2.45 times the longest one: it suffices for
+// a jitter of 10 percent in either direction.
+//
+// A Window is a plain value that many goroutines can use at once. If Max is not above
+// Min, all series have the window Min. All times are distances from an epoch that the
+// caller chooses; they can be negative.
+type Window struct{ Min, Max time.Duration }
+
+// Rhythm remembers the longest recent gaps of a series, which are the times between two
+// occurrences, in eight bytes. A period is as long as Window.Max, and what is older than
+// the period before the latest one is forgotten: after one to two times Window.Max. The
+// zero value remembers no gap. Not safe for concurrent use.
+type Rhythm struct {
+	current, previous uint16 // the longest windows of two periods, in Window.unit
+	period            uint16 // the number of the current one, modulo 1<<16
+	growing           bool   // the latest gap is the longest, by a quarter or more
+}
+
+// windowUnits is how many units Max has: a unit is a second if Max is 36 minutes.
+const windowUnits = 2160
+
+func (w Window) unit() time.Duration { return max(w.Max/windowUnits, 1) }
+
+// Slow returns the time between two occurrences from which [Window.Observe] has to be
+// called. Shorter ones change no window.
+func (w Window) Slow() time.Duration {
+	if w.Max <= w.Min {
+		return math.MaxInt64
+	}
+	return w.Min / 49 * 20 // times 2.45
+}
+
+// Observe records that an occurrence at the time now comes gap after the one before.
+func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
+	if gap < w.Slow() {
+		return
+	}
+	*r = r.at(w.periodOf(now))
+	gap = min(gap, w.Max)
+	longest, window := max(r.current, r.previous), w.units(2*gap+gap/10)
+	// A steady loop with a jitter of 10 percent does not grow by a quarter. One that
+	// doubles its gap does, also if its window was restored.
+	r.growing = 4*uint32(window) > 5*uint32(longest)
+	r.current = max(r.current, window)
+}
+
+// Of returns the window at the time now of a series with rhythm r. Without occurrences,
+// it becomes shorter when the longest gaps are forgotten.
+func (w Window) Of(r Rhythm, now time.Duration) time.Duration {
+	r = r.at(w.periodOf(now))
+	window := time.Duration(max(r.current, r.previous)) * w.unit()
+	if r.growing {
+		window += window / 6
+	}
+	return max(w.Min, min(window, w.Max))
+}
+
+// Due returns when the caller should check whether a series is over: whether it has been
+// quiet for Of(r, last), where last is the time of its latest occurrence. It is not over
+// at now. Due is not too late if fast occurrences follow, which are not observed.
+func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
+	due := last + w.Of(r, last)
+	if w.Max <= w.Min {
+		return due
+	}
+	// The window of later occurrences can be shorter: now, and when a period begins.
+	begin := now - mod(now, w.Max)
+	for _, next := range [...]time.Duration{now, begin + w.Max, begin + 2*w.Max} {
+		due = min(due, next+w.Of(r, next))
+	}
+	return due
+}
+
+// Restore returns the rhythm of a series that had the given window in another process,
+// as if its longest gap was at the time now.
+func (w Window) Restore(window, now time.Duration) (r Rhythm) {
+	if window > w.Min && w.Max > w.Min {
+		r = Rhythm{current: w.units(min(window, w.Max)), period: w.periodOf(now)}
+	}
+	return r
+}
+
+// units returns d in units, rounded up.
+func (w Window) units(d time.Duration) uint16 { return uint16((d + w.unit() - 1) / w.unit()) }
+
+// periodOf returns the number of the period of now.
+func (w Window) periodOf(now time.Duration) uint16 {
+	if w.Max <= w.Min {
+		return 0
+	}
+	return uint16((now - mod(now, w.Max)) / w.Max)
+}
+
+// at returns what r remembers in a period.
+func (r Rhythm) at(period uint16) Rhythm {
+	switch period - r.period {
+	case 0, math.MaxUint16: // also if a goroutine comes late
+		return r
+	case 1:
+		return Rhythm{previous: r.current, period: period, growing: r.growing}
+	default:
+		return Rhythm{period: period}
+	}
+}
+
+// mod returns the remainder of a division that rounds down.
+func mod(d, by time.Duration) time.Duration { return (d%by + by) % by }

@@ -1,0 +1,164 @@
+package heartbeat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/workload"
+)
+
+// standard is the Window of the recorder.
+var standard = Window{6 * time.Minute, 36 * time.Minute}
+
+// loop is a series, as a recorder keeps it.
+type loop struct {
+	Window
+	rhythm  Rhythm
+	last    time.Duration
+	longest time.Duration // of its gaps
+}
+
+// occur requires that the series is not over when it occurs again. Of the first long gap
+// nobody knows before.
+func (l *loop) occur(t *testing.T, now time.Duration) {
+	t.Helper()
+	gap := now - l.last
+	if l.longest > 0 && (l.rhythm != Rhythm{} || gap < 3*l.longest) {
+		require.Less(t, gap, l.Of(l.rhythm, l.last), "after %v at most", l.longest)
+	}
+	if gap >= l.Slow() { // the hot path does not observe others
+		l.Observe(&l.rhythm, gap, now)
+	}
+	l.last, l.longest = now, max(l.longest, gap)
+}
+
+func TestWindowOutlastsLoops(t *testing.T) {
+	for _, work := range workload.Loops() {
+		if work.Longest > standard.Max {
+			continue
+		}
+		t.Run(work.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(20) {
+				l, first := loop{Window: standard}, true
+				for at := range work.Until(4*time.Hour, seed) {
+					at -= 2 * time.Hour
+					if first {
+						l.last, first = at, false
+					} else {
+						l.occur(t, at)
+					}
+					window := l.Of(l.rhythm, at)
+					require.LessOrEqual(t, window, max(standard.Min, l.longest*5/2), "if it stops now")
+				}
+				if l.longest < 2*time.Minute {
+					require.Equal(t, standard.Min, l.Of(l.rhythm, l.last))
+				}
+			}
+		})
+	}
+}
+
+// A back-off doubles, with 10 percent of jitter in either direction, up to a limit that
+// varies as well. Work takes time, and the process restarts.
+func TestWindowOutlastsBackoff(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		l := loop{Window: standard, last: time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour}
+		limit := time.Second + time.Duration(rng.Int64N(int64(1000*time.Second)))
+		work := time.Duration(rng.Int64N(int64(limit / 20)))
+		restarts := rng.IntN(3) == 0
+		for delay := 1 + time.Duration(rng.Int64N(int64(time.Minute))); l.longest < 4*limit/5 || rng.IntN(10) > 0; delay = min(2*delay, limit) {
+			l.occur(t, l.last+work+time.Duration(float64(delay)*(0.9+0.2*rng.Float64())))
+			if restarts {
+				l.rhythm = l.Restore(l.Of(l.rhythm, l.last), l.last)
+			}
+		}
+	}
+}
+
+// A loop that was slow and is fast now ends after Min again.
+func TestWindowForgets(t *testing.T) {
+	w, begin := standard, 100*time.Hour+13*time.Minute
+	for _, gap := range []time.Duration{4 * time.Minute, 1000 * time.Second, w.Max} {
+		var r Rhythm
+		w.Observe(&r, gap, begin)
+		assert.Equal(t, min(gap*49/20, w.Max), w.Of(r, begin))
+		w.Observe(&r, gap, begin+gap)
+		steady := min(gap*21/10, w.Max)
+		assert.Equal(t, steady, w.Of(r, begin+gap))
+		assert.Equal(t, steady, w.Of(r, begin+gap+w.Max), "it is remembered for as long as the longest window")
+		for _, idle := range []time.Duration{2, 3, 1000, 1 << 15, math.MaxUint16 - 1} {
+			assert.Equal(t, w.Min, w.Of(r, begin+gap+idle*w.Max))
+		}
+		assert.Equal(t, steady, w.Of(r, begin+gap-w.Max), "a goroutine that comes late forgets nothing")
+	}
+}
+
+// A caller who wakes when Due says finds the end of a series on time, though it does not
+// observe fast occurrences.
+func TestDueIsOnTime(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 5000 {
+		w := standard
+		at := time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour
+		var r Rhythm
+		for range rng.IntN(4) {
+			gap := time.Duration(rng.Int64N(int64(20 * time.Minute)))
+			at += gap
+			w.Observe(&r, gap, at)
+		}
+		times := []time.Duration{at} // fast from here on
+		for end := at + time.Duration(rng.Int64N(int64(90*time.Minute))); at < end; {
+			at += time.Duration(rng.Int64N(int64(w.Slow())))
+			times = append(times, at)
+		}
+		now, last, wakes := times[0], times[0], 0
+		for now-last < w.Of(r, last) {
+			due := w.Due(r, last, now)
+			require.Greater(t, due, now)
+			now = due
+			for ; len(times) > 1 && times[1] <= now; times = times[1:] {
+				last = times[1]
+			}
+			wakes++
+		}
+		require.Len(t, times, 1, "it ends too early")
+		require.Equal(t, last+w.Of(r, last), now, "it ends late")
+		require.LessOrEqual(t, wakes, 40)
+	}
+}
+
+func TestRestoredWindow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 10_000 {
+		w := Window{Min: 1 + time.Duration(rng.Int64N(int64(time.Hour)))}
+		w.Max = w.Min + time.Duration(rng.Int64N(int64(time.Hour)))
+		now, window := time.Duration(rng.Int64N(1<<50))-1<<49, time.Duration(rng.Int64N(int64(3*time.Hour)))-time.Minute
+		r := w.Restore(window, now)
+		got := w.Of(r, now)
+		require.GreaterOrEqual(t, got, max(w.Min, min(window, w.Max)))
+		require.LessOrEqual(t, got, max(w.Min, min(window, w.Max))+w.unit())
+		require.Equal(t, r, w.Restore(got, now), "restarts do not change it")
+		require.Equal(t, got, w.Of(r, now+w.Max))
+		require.Equal(t, w.Min, w.Of(r, now+2*w.Max))
+	}
+}
+
+func TestFixedWindow(t *testing.T) {
+	for _, w := range []Window{{time.Minute, time.Minute}, {time.Hour, 0}, {math.MaxInt64 / 4, 1}} {
+		var r Rhythm
+		w.Observe(&r, 30*time.Hour, 40*time.Hour)
+		assert.Zero(t, r)
+		assert.Zero(t, w.Restore(30*time.Hour, time.Hour))
+		assert.Equal(t, w.Min, w.Of(r, 40*time.Hour))
+		assert.Equal(t, w.Min+time.Hour, w.Due(r, time.Hour, 2*time.Hour))
+	}
+	assert.LessOrEqual(t, unsafe.Sizeof(Rhythm{}), uintptr(8))
+}
