@@ -243,7 +243,7 @@ func (t *countdownTimer) Reset(d time.Duration) bool {
 // A test of a controller steps its fake clock while the recorder works. A timer of a fake
 // clock does not fire if it is due when it is set.
 func TestFakeClockIsSteppedAtAnyMoment(t *testing.T) {
-	for _, step := range []time.Duration{7 * time.Minute, time.Minute} {
+	for _, step := range []time.Duration{7 * time.Minute, time.Minute, 5 * time.Millisecond, 1} {
 		stepped := true
 		for n := int64(1); stepped; n++ {
 			synctest.Test(t, func(t *testing.T) {

@@ -96,42 +96,22 @@ func (d *dispatcher) poke() {
 	}
 }
 
-// timerSlack bounds the time that it takes to set a timer. If it takes longer, a fake clock
-// was stepped meanwhile, and the timer fires late.
-const timerSlack = 10 * time.Millisecond
-
 // run makes requests until the dispatcher is stopped.
 func (d *dispatcher) run() {
-	b := d.b
 	var list *listRequest // the one that waits
-	timer := b.clock.NewTimer(0)
-	defer timer.Stop()
+	timer := timer{clock: d.b.clock}
+	defer timer.stop()
 	for d.ctx.Err() == nil {
-		d.advance(b.clock.Now())
+		d.advance(d.b.clock.Now())
 		next := d.startRequests(&list)
 		lists := d.lists
 		if list != nil {
 			lists = nil // one at a time
 		}
-		var timeout <-chan time.Time
-		if !next.IsZero() {
-			if !timer.Stop() {
-				select {
-				case <-timer.C(): // a fake clock blocks if its last tick is not read
-				default:
-				}
-			}
-			now := b.clock.Now()
-			timer.Reset(next.Sub(now))
-			timeout = timer.C()
-			if !next.After(now) || b.clock.Since(now) > timerSlack {
-				d.poke() // a fake clock does not fire a timer that is due when it is set
-			}
-		}
 		select {
 		case <-d.wake:
 		case list = <-lists:
-		case <-timeout:
+		case <-timer.set(next):
 		case <-d.ctx.Done():
 		}
 	}
@@ -158,8 +138,7 @@ func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
 		}
 		d.enter(c)
 	}
-	d.poke()
-	return time.Time{}
+	return d.b.clock.Now()
 }
 
 // take returns a request to make now, which has a token of the rate limiter. If there is
@@ -175,10 +154,11 @@ func (d *dispatcher) take(list **listRequest) (c call, next time.Time, ok bool) 
 		return call{}, earlier(advance, at), false
 	}
 	if c, ok = d.pick(list, at); !ok {
+		// Another goroutine was faster, or all that is ready waits at closed gates now.
 		token.CancelAt(at)
-		d.poke() // another goroutine was faster, or all that is ready waits at closed gates now
+		return call{}, now, false
 	}
-	return c, time.Time{}, ok
+	return c, time.Time{}, true
 }
 
 // advance handles the deadlines up to now.

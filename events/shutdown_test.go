@@ -170,7 +170,7 @@ func TestShutdownMakesFewerRequestsAtATimeIfTheServerPushesBack(t *testing.T) {
 			w.emit(i)
 		}
 		w.broadcaster.Shutdown()
-		require.GreaterOrEqual(t, len(w.server.log()), 100+hurriedWorkers, "the probe as well")
+		require.Greater(t, len(w.server.log()), 100+2*defaultWorkers, "more were in flight at a time before")
 		assert.Equal(t, defaultWorkers, w.broadcaster.dispatcher.Load().workers)
 	})
 }
