@@ -365,7 +365,8 @@ func (d *dispatcher) list(l *listRequest, w *watchdog) {
 
 // returnPass says what became of a list. Only the first call counts.
 func (d *dispatcher) returnPass(l *listRequest, result tracker.Result) {
-	l.returned.Do(func() { d.b.tracker.Return(l.pass, result, d.b.clock.Now()) })
+	now := d.b.clock.Now()
+	l.returned.Do(func() { d.b.tracker.Return(l.pass, result, now) })
 }
 
 // abandon says that a request hangs.

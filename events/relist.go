@@ -156,8 +156,9 @@ func (b *Broadcaster) restore(event *eventsv1.Event, id identity) {
 	if err != nil {
 		return // this project writes no Event like that
 	}
+	now := b.clock.Now()
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
-		restored, drops := b.tracker.Restore(found, b.clock.Now())
+		restored, drops := b.tracker.Restore(found, now)
 		if restored {
 			b.counters.restored.Add(1)
 		}

@@ -35,9 +35,10 @@ func (d *dispatcher) watch(c call, w *watchdog) *watchdog {
 	if w == nil || w.fired {
 		w = &watchdog{d: d}
 	}
+	began := d.b.clock.Now()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.call, w.began, w.returned = c, d.b.clock.Now(), false
+	w.call, w.began, w.returned = c, began, false
+	w.mu.Unlock()
 	// Real time, like the context of the request.
 	if w.timer == nil {
 		w.timer = time.AfterFunc(requestTimeout+watchdogGrace, w.expire)
@@ -50,13 +51,14 @@ func (d *dispatcher) watch(c call, w *watchdog) *watchdog {
 // expire is called when the call should have returned.
 func (w *watchdog) expire() {
 	d, b := w.d, w.d.b
+	now := b.clock.Now()
 	w.mu.Lock()
 	if w.returned || d.ctx.Err() != nil {
 		w.mu.Unlock()
 		return
 	}
 	w.expired = true
-	suppressed, ok := b.logLimit.allow("hangs", b.clock.Now())
+	suppressed, ok := b.logLimit.allow("hangs", now)
 	w.logged = ok
 	d.mu.Lock()
 	if d.abandoned < b.opts.Workers {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
 )
 
 // abandonAfter is when the watchdog abandons a call.
@@ -108,6 +109,40 @@ func TestHangingList(t *testing.T) {
 		w.broadcaster.Shutdown()
 		s.assertNoProblems(t)
 	})
+}
+
+// unlockedClock fails the test if a lock is held while it is used.
+type unlockedClock struct {
+	clock.RealClock
+	t     *testing.T
+	locks []*sync.Mutex
+}
+
+func (c *unlockedClock) Now() time.Time {
+	for i, lock := range c.locks {
+		if assert.True(c.t, lock.TryLock(), "lock %d is held", i) {
+			lock.Unlock()
+		}
+	}
+	return c.RealClock.Now()
+}
+
+func (c *unlockedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+func TestWatchdogHoldsNoLockWhileItUsesTheClock(t *testing.T) {
+	clock := &unlockedClock{t: t}
+	w := newWorld(t, Options{Clock: clock})
+	w.emit(0)
+	write, _, ok := w.broadcaster.tracker.Next(clock.Now())
+	require.True(t, ok)
+	d := &dispatcher{b: w.broadcaster, ctx: t.Context(), wake: make(chan struct{}, 1)}
+	dog := d.watch(call{}, nil)
+	dog.stop()
+	clock.locks = []*sync.Mutex{&dog.mu, &d.mu}
+	assert.Same(t, dog, d.watch(call{write: write}, dog))
+	dog.expire()
+	assert.True(t, dog.abandoned)
+	dog.stop()
 }
 
 // The number of calls is bounded. Afterwards, no more goroutines wait for requests
