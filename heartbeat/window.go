@@ -9,9 +9,8 @@ import (
 // longest recent time between two of its occurrences, but at least Min and at most Max.
 // So a loop that backs off stays one series, and one that is fast ends soon.
 //
-// A loop that backs off doubles the time between its occurrences, and jitter adds to
-// that. While the times grow, the window is 2.45 times the longest one: it suffices for
-// a jitter of 10 percent in either direction.
+// A loop that backs off at most doubles the time between its occurrences. Jitter and work
+// may add a twentieth to that.
 //
 // A Window is a plain value that many goroutines can use at once. If Max is not above
 // Min, all series have the window Min. All times are distances from an epoch that the
@@ -19,13 +18,12 @@ import (
 type Window struct{ Min, Max time.Duration }
 
 // Rhythm remembers the longest recent gaps of a series, which are the times between two
-// occurrences, in eight bytes. A period is as long as Window.Max, and what is older than
+// occurrences, in six bytes. A period is as long as Window.Max, and what is older than
 // the period before the latest one is forgotten: after one to two times Window.Max. The
 // zero value remembers no gap. Not safe for concurrent use.
 type Rhythm struct {
 	current, previous uint16 // the longest windows of two periods, in Window.unit
 	period            uint16 // the number of the current one, modulo 1<<16
-	growing           bool   // the latest gap is the longest, by a quarter or more
 }
 
 // windowUnits is how many units Max has: a unit is a second if Max is 36 minutes.
@@ -39,7 +37,7 @@ func (w Window) Slow() time.Duration {
 	if w.Max <= w.Min {
 		return math.MaxInt64
 	}
-	return w.Min / 49 * 20 // times 2.45
+	return w.Min / 21 * 10
 }
 
 // Observe records that an occurrence at the time now comes gap after the one before.
@@ -49,11 +47,7 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	}
 	*r = r.at(w.periodOf(now))
 	gap = min(gap, w.Max)
-	longest, window := max(r.current, r.previous), w.units(2*gap+gap/10)
-	// A steady loop with a jitter of 10 percent does not grow by a quarter. One that
-	// doubles its gap does, also if its window was restored.
-	r.growing = 4*uint32(window) > 5*uint32(longest)
-	r.current = max(r.current, window)
+	r.current = max(r.current, w.units(2*gap+gap/10))
 }
 
 // Of returns the window at the time now of a series with rhythm r. Without occurrences,
@@ -61,9 +55,6 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 func (w Window) Of(r Rhythm, now time.Duration) time.Duration {
 	r = r.at(w.periodOf(now))
 	window := time.Duration(max(r.current, r.previous)) * w.unit()
-	if r.growing {
-		window += window / 6
-	}
 	return max(w.Min, min(window, w.Max))
 }
 
@@ -109,7 +100,7 @@ func (r Rhythm) at(period uint16) Rhythm {
 	case 0, math.MaxUint16: // also if a goroutine comes late
 		return r
 	case 1:
-		return Rhythm{previous: r.current, period: period, growing: r.growing}
+		return Rhythm{previous: r.current, period: period}
 	default:
 		return Rhythm{period: period}
 	}

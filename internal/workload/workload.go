@@ -101,7 +101,7 @@ func retries(work time.Duration) func(uint64) iter.Seq[time.Duration] {
 var jittered = from(func(rng *rand.Rand) func() time.Duration {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 32, Cap: queueMax}
 	return func() time.Duration {
-		return time.Duration(float64(backoff.Step()) * (1 + 0.1*rng.Float64()))
+		return time.Duration(float64(backoff.Step()) * (1 + 0.05*rng.Float64()))
 	}
 })
 
