@@ -74,13 +74,13 @@ func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
 	return due
 }
 
-// Restore returns the rhythm of a series that had the given window in another process,
-// as if its longest gap was at the time now.
-func (w Window) Restore(window, now time.Duration) (r Rhythm) {
+// Restore records that the series has at least the given window in another process, as
+// if its longest gap was at the time now.
+func (w Window) Restore(r *Rhythm, window, now time.Duration) {
 	if window > w.Min && w.Max > w.Min {
-		r = Rhythm{current: w.units(min(window, w.Max)), period: w.periodOf(now)}
+		*r = r.at(w.periodOf(now))
+		r.current = max(r.current, w.units(min(window, w.Max)))
 	}
-	return r
 }
 
 // units returns d in units, rounded up.

@@ -77,7 +77,9 @@ func TestWindowOutlastsBackoff(t *testing.T) {
 		for delay := 1 + time.Duration(rng.Int64N(int64(time.Minute))); l.longest < 4*limit/5 || rng.IntN(10) > 0; delay = min(2*delay, limit) {
 			l.occur(t, l.last+work+time.Duration(float64(delay)*(1+0.05*rng.Float64())))
 			if restarts {
-				l.rhythm = l.Restore(l.Of(l.rhythm, l.last), l.last)
+				window := l.Of(l.rhythm, l.last)
+				l.rhythm = Rhythm{}
+				l.Restore(&l.rhythm, window, l.last)
 			}
 		}
 	}
@@ -139,11 +141,15 @@ func TestRestoredWindow(t *testing.T) {
 		w := Window{Min: 1 + time.Duration(rng.Int64N(int64(time.Hour)))}
 		w.Max = w.Min + time.Duration(rng.Int64N(int64(time.Hour)))
 		now, window := time.Duration(rng.Int64N(1<<50))-1<<49, time.Duration(rng.Int64N(int64(3*time.Hour)))-time.Minute
-		r := w.Restore(window, now)
+		var r, again Rhythm
+		w.Restore(&r, window, now)
 		got := w.Of(r, now)
 		require.GreaterOrEqual(t, got, max(w.Min, min(window, w.Max)))
 		require.LessOrEqual(t, got, max(w.Min, min(window, w.Max))+w.unit())
-		require.Equal(t, r, w.Restore(got, now), "restarts do not change it")
+		w.Restore(&again, got, now)
+		require.Equal(t, r, again, "restarts do not change it")
+		w.Restore(&again, w.Min, now)
+		require.Equal(t, r, again, "a window is not shortened")
 		require.Equal(t, got, w.Of(r, now+w.Max))
 		require.Equal(t, w.Min, w.Of(r, now+2*w.Max))
 	}
@@ -154,7 +160,8 @@ func TestFixedWindow(t *testing.T) {
 		var r Rhythm
 		w.Observe(&r, 30*time.Hour, 40*time.Hour)
 		assert.Zero(t, r)
-		assert.Zero(t, w.Restore(30*time.Hour, time.Hour))
+		w.Restore(&r, 30*time.Hour, time.Hour)
+		assert.Zero(t, r)
 		assert.Equal(t, w.Min, w.Of(r, 40*time.Hour))
 		assert.Equal(t, w.Min+time.Hour, w.Due(r, time.Hour, 2*time.Hour))
 	}

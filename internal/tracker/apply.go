@@ -129,10 +129,11 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 	e.becomeLive(versionOf(event))
 	st.unsaid = st.unsaid.
 		with(partManaged, event != nil && series.IsManaged(event)).
-		with(partHeartbeat, w.Series.Heartbeat == 0)
+		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.unsaid.has(partHeartbeat)))
 	// The next heartbeat depends on the age of the count, not on that of the response.
 	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
 	st.due &^= dueCount
+	e.setSaid(w.Series.QuietWindow())
 	e.planBeat(s)
 	isEarly := w.Kind == Heartbeat && s.interval(e) < s.opts.HeartbeatInterval
 	if e.hasUniqueName() && st.state == series.Ongoing && w.Kind != FlushCount && !isEarly {
@@ -159,7 +160,7 @@ func (e *Entry) vanished(s *step) {
 // next heartbeat: a hot loop of rejected events must not cost more than one of
 // accepted events.
 func (e *Entry) refuse(s *step, reason DropReason) {
-	if e.life == closing {
+	if e.life != accepting {
 		e.lose(s, reason)
 		return
 	}

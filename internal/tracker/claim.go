@@ -43,9 +43,9 @@ const (
 	own
 	// shared was created by the entry itself; others have written to it since.
 	shared
-	// alive is the same series, begun by an earlier process.
+	// alive is the same series: its latest occurrence was not long ago.
 	alive
-	// dead is an earlier series that has ended, or that nobody tends.
+	// dead is an earlier series that has ended long ago, or that nobody tends.
 	dead
 	// tended is alive, and another entry of the tracker has it.
 	tended
@@ -85,24 +85,21 @@ func (r *rules) isOf(k *series.Key, found *series.Series) bool {
 	return named && key == *k && found.Namespace == r.namespace(k)
 }
 
-// isAlive reports whether a process probably tends the series, or has only just
-// ceased to. The server knows the last occurrence of an ongoing series as of its
-// last heartbeat.
+// isAlive reports whether an occurrence continues the series: it is not long since the
+// latest one. That of an ongoing series is known as of its last heartbeat.
 func (r *rules) isAlive(found *series.Series, now time.Time) bool {
 	switch found.State {
-	case series.Singleton:
-		return now.Sub(found.First) < r.opts.FinishAfter
 	case series.Ongoing:
 		return now.Sub(found.Last) < r.aliveFor(found)
 	default:
-		return false
+		return now.Sub(found.Last) < r.opts.MaxWindow
 	}
 }
 
 // aliveFor returns for how long after its last occurrence an ongoing series is alive,
-// as in series.StateAt. If FinishAfter is shorter than the default, so is this.
+// as in series.StateAt.
 func (r *rules) aliveFor(found *series.Series) time.Duration {
-	return cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + min(r.opts.FinishAfter, series.FinishAfter)
+	return max(cmp.Or(found.Heartbeat, series.DefaultHeartbeat)+found.QuietWindow(), r.opts.MaxWindow)
 }
 
 // began reports whether found begins as e does: the same Event, or one that e has
@@ -255,9 +252,6 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
 		}
 		e.claimNext()
 	}
-	if (what == own || what == shared) && found.State.Closed() && e.life == accepting {
-		s.ended = found.State // what occurs from now on is a new series
-	}
 }
 
 // claimNext continues a claim with the next Event, or ends it by taking another
@@ -277,9 +271,13 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	e.raise(int64(theirs))
 	if theirs > 0 && e.spec.state == series.Singleton {
 		e.spec.state = series.Ongoing
-		if e.life == closing {
+		if e.life != accepting {
 			e.spec.state = series.Finished
 		}
+	}
+	if gap := e.spec.first - found.Last.UnixMicro(); found.State != series.Ongoing && theirs > 0 {
+		// The latest occurrence of an ongoing series is later than its Event says.
+		e.learn(s.rules, time.Duration(gap)*time.Microsecond, e.last())
 	}
 	if !e.spec.silent && !e.began(s.rules, found) {
 		if e.spec.lastNote() == "" {
@@ -346,8 +344,9 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	switch {
 	case e.life == closing && found.State.Closed():
 		e.spec.state = found.State
-	case e.life == closing && theirs > 0 && !ours && e.spec.state == series.Finished && found.State == series.Ongoing:
+	case e.life != accepting && theirs > 0 && !ours && e.spec.state == series.Finished && found.State == series.Ongoing:
 		e.spec.state = series.Ongoing // it is quiet here, but not there
+		s.left = e.life == resting
 	}
 	planned := st.state == series.Ongoing
 	e.becomeLive(versionNumber(found.Version))
@@ -370,9 +369,6 @@ func (e *Entry) merge(s *step, found *series.Series) {
 		if e.hasUniqueName() && st.state == series.Ongoing {
 			e.wantLead(s)
 		}
-	}
-	if found.State.Closed() && e.life == accepting {
-		s.ended = found.State // what occurs from now on is a new series
 	}
 }
 

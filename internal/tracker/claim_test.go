@@ -163,7 +163,7 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 	}
 	_, hasState := event.Labels[series.LabelState]
 	if event.Series == nil {
-		return !hasState, !hasState && first.After(start.Add(-6*time.Minute))
+		return !hasState, !hasState && first.After(start.Add(-36*time.Minute))
 	}
 	last := event.Series.LastObservedTime.Time
 	possible := 1_000_000 * (1 + int64(last.Sub(first)/time.Second))
@@ -171,10 +171,8 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 		return false, false
 	}
 	switch event.Labels[series.LabelState] {
-	case "Ongoing":
+	case "Ongoing", "Finished", "Unknown":
 		return true, last.After(start.Add(-36 * time.Minute))
-	case "Finished", "Unknown":
-		return true, false
 	default:
 		return !hasState, false
 	}
@@ -351,6 +349,7 @@ func TestSignpostIsRenewed(t *testing.T) {
 	k := testKey("a")
 	event := earlierEvent(k, 10)
 	event.Labels[series.LabelState] = "Finished"
+	event.Series.LastObservedTime.Time = event.EventTime.Time // long ago
 	api.Put(event)
 	tr, w := claimed(t, k, event, Occurrence{}, Occurrence{})
 	tr.Apply(w, Result{}, start)
@@ -402,9 +401,10 @@ func TestEventOfAnotherEntryIsNotOwn(t *testing.T) {
 	// Others evict the first entry, and the second one evicts one of them.
 	twice(testKey("b"), start.Add(time.Microsecond))
 	twice(testKey("c"), start.Add(time.Microsecond))
-	twice(k, start)
+	twice(k, start.Add(tr.opts.MaxWindow))
 	second := entryOf(tr, k)
-	second.more().attempts = first.rare.attempts
+	require.NotSame(t, first, second)
+	second.more().attempts, second.spec.first = first.rare.attempts, first.spec.first
 	assert.Equal(t, tended, judgeFor(tr, second, &found, start))
 	assert.Equal(t, own, judgeFor(tr, first, &found, start))
 }

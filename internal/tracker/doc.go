@@ -16,12 +16,14 @@
 //
 // # Phases
 //
-// The phase says what is known about the Event of an entry. The next write follows
-// from the phase, from the difference between spec and status, and from whether the
-// entry accepts occurrences or is closing. A closing entry is forgotten as soon as
-// there is nothing to write.
+// A series accepts occurrences. When it has been quiet for its window, it is over, and
+// rests: an occurrence within Options.MaxWindow of the latest one continues it. Then, or
+// if the table has no room for it, it is closing: it waits for its last write, and is
+// forgotten.
 //
-//	phase       next write
+// The phase says what is known about the Event. The next write follows from the phase,
+// and from what the Event lacks:
+//
 //	unwritten   create; recreate if the Event existed before
 //	claiming    look at the Event that has the name, or close it
 //	live        series, heartbeat, finish, flush, or nothing; then look at the Event
@@ -29,41 +31,28 @@
 //	conflicted  look at the own Event
 //	refused     nothing; create with each heartbeat
 //
-// A response changes the phase as follows. "Own" and the other standings are
-// explained at the type standing.
+// A response changes phase and write as follows. The table shows one case of each; what
+// a look finds has more, see the type standing.
 //
-//	phase       response                      phase afterwards
-//	unwritten   written                       live
-//	unwritten   taken                         claiming
-//	unwritten   refused                       refused, or forgotten if it is closing
-//	claiming    written (look): own, shared,  live; closing if others have ended it
-//	            or alive
-//	claiming    written (look): dead          claiming (close it, or look at its successor),
-//	                                          or unwritten with a unique name
-//	claiming    written (look): stranger or   unwritten with a unique name
-//	            tended
-//	claiming    written, gone, refused        claiming (its successor), or unwritten with a
-//	            (close)                       unique name
-//	claiming    changed (close)               claiming (look again); the third time as if
-//	                                          it were closed
-//	claiming    gone (look)                   unwritten; the second time with a unique name
-//	claiming    refused or denied (look)      claiming; the third time as for a stranger
-//	live        written                       live, or forgotten if it is closing
-//	live        gone                          unwritten, or forgotten if it is silent
-//	live        changed                       conflicted
-//	live        refused                       refused, or forgotten if it is closing
-//	conflicted  written: the same Event       live, with what others have counted; closing if
-//	                                          they have ended it
-//	conflicted  written: another Event        as claiming, or forgotten if it is silent
-//	conflicted  gone                          unwritten, or forgotten if it is silent
-//	conflicted  refused                       conflicted; refused the third time
-//	refused     written                       live
-//	refused     taken                         claiming
-//	refused     any other                     refused, or forgotten if it is closing
-//	any         pushedBack, troubled, denied  the same, except as above
-//
-// A response to a write about the Event under the base name (look or signpost in the
-// phase live) changes no phase.
+//	phase: write               what follows from which responses; others change nothing
+//	claiming: close            written, gone, taken, refused → unwritten: create; changed → claiming: look
+//	claiming: look             written, gone, taken → unwritten: create; denied, changed, refused → same or unwritten: create
+//	closing claiming: look     written, gone, taken → closing unwritten: create
+//	closing conflicted: look   written, gone → closing unwritten: recreate
+//	closing live: finish       written → forgotten or same; gone → closing unwritten: recreate; changed → closing conflicted: look; taken → closing claiming: look; refused → forgotten
+//	closing refused            written → closing live: finish; pushedBack, troubled, denied, changed, refused → forgotten; gone → closing unwritten: create; taken → closing claiming: look
+//	closing unwritten: create  written, refused → forgotten; taken → closing claiming: look
+//	conflicted: look           written, gone → unwritten: recreate or forgotten; refused → same or refused
+//	live                       written → live: series; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
+//	live: flush                written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
+//	live: heartbeat            written → live; gone → unwritten: recreate or forgotten; changed → conflicted: look; taken → claiming: look; refused → refused
+//	live: look                 written, gone, refused → live
+//	live: series               written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
+//	live: successor            written, gone, refused → live; changed → live: look
+//	refused: create            written → live; gone → unwritten: create; taken → claiming: look; refused → refused
+//	resting live: finish       written → resting live; gone → resting unwritten: recreate; changed → resting conflicted: look; taken → resting claiming: look; refused → forgotten
+//	unwritten: create          written → live; taken → claiming: look; refused → refused
+//	unwritten: recreate        written → live; taken → claiming: look; refused → refused
 //
 // # The write protocol
 //

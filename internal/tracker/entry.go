@@ -135,7 +135,9 @@ type rare struct {
 	claim      claim                 // valid in the phases claiming and conflicted
 	refusal    DropReason            // valid in the phase refused
 	hold       hold
-	listing    *listing // of an entry that is a list; see list.go
+	rhythm     heartbeat.Rhythm // of a series with long gaps
+	said       time.Duration    // the window that the Event says; zero: series.FinishAfter
+	listing    *listing         // of an entry that is a list; see list.go
 }
 
 // hold says until when and why a series must not write. The zero value permits writes.
@@ -163,13 +165,18 @@ type attempt struct {
 // maxAttempts bounds how many attempts an entry remembers.
 const maxAttempts = 32
 
-// life says whether an entry accepts occurrences. It only ever grows.
+// life says what becomes of an occurrence of the key. An entry that is accepting or
+// resting has it; an entry that is closing or forgotten does not.
 type life uint8
 
 const (
-	// accepting: occurrences of the key belong to this entry.
+	// accepting: the series can recur at any time.
 	accepting life = iota
-	// closing: the series has ended, and waits for its last write.
+	// resting: the series has been quiet for its window, so it is over. It continues
+	// if it recurs within Options.MaxWindow of its latest occurrence.
+	resting
+	// closing: another series of the key would begin with the next occurrence, or the
+	// table had no room. The series waits for its last write.
 	closing
 	// forgotten: the tracker holds the entry no longer.
 	forgotten
@@ -220,10 +227,12 @@ func (e *Entry) lost() int { return int(e.spec.count) - int(e.status.count) }
 // exists reports whether the Event exists, as far as is known.
 func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted }
 
-// occur counts an occurrence.
-func (e *Entry) occur(at time.Duration) {
+// occur counts an occurrence, which continues the series.
+func (e *Entry) occur(r *rules, at time.Duration) {
+	e.learn(r, at-e.last(), at)
 	e.counter.occurred(at)
 	e.add(1)
+	e.spec.state, e.life = series.Ongoing, accepting
 }
 
 // add counts n occurrences.
@@ -266,8 +275,8 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 	e.change()
 }
 
-// compare says which parts the Event found does not have. If no last note is known, it
-// is that of found.
+// compare says which parts the Event found does not have. What found knows and e does
+// not, the last note and a longer window, e takes from it.
 func (e *Entry) compare(r *rules, found *series.Series) {
 	if e.spec.lastNote() == "" {
 		e.spec.setLastNote(found.LastNote)
@@ -282,8 +291,55 @@ func (e *Entry) compare(r *rules, found *series.Series) {
 	}
 	e.status.unsaid = unsaid.
 		with(partNote, e.spec.differingNote() != found.LastNote).
-		with(partHeartbeat, found.Heartbeat != r.promise()).
+		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
 		with(partManaged, found.Managed)
+	e.setSaid(found.QuietWindow())
+	rhythm := e.rhythm()
+	r.opts.window().Restore(&rhythm, found.QuietWindow(), e.last())
+	e.setRhythm(rhythm)
+}
+
+// learn records that an occurrence at the time at came gap after the one before.
+func (e *Entry) learn(r *rules, gap, at time.Duration) {
+	if window := r.opts.window(); gap >= window.Slow() {
+		rhythm := e.rhythm()
+		window.Observe(&rhythm, gap, at)
+		e.setRhythm(rhythm)
+	}
+}
+
+// rhythm returns the longest recent gaps of the series.
+func (e *Entry) rhythm() heartbeat.Rhythm {
+	if e.rare == nil {
+		return heartbeat.Rhythm{}
+	}
+	return e.rare.rhythm
+}
+
+func (e *Entry) setRhythm(r heartbeat.Rhythm) {
+	if r != e.rhythm() {
+		e.more().rhythm = r
+	}
+}
+
+// window returns for how long the series may be quiet before it is over.
+func (e *Entry) window(r *rules) time.Duration { return r.opts.window().Of(e.rhythm(), e.last()) }
+
+// said returns the window that the Event says.
+func (e *Entry) said() time.Duration {
+	if e.rare == nil || e.rare.said == 0 {
+		return series.FinishAfter
+	}
+	return e.rare.said
+}
+
+func (e *Entry) setSaid(window time.Duration) {
+	if window == series.FinishAfter {
+		window = 0
+	}
+	if e.rare != nil || window != 0 {
+		e.more().said = window
+	}
 }
 
 // lastNote returns the latest note that was formatted. It is empty if none differed from

@@ -19,6 +19,9 @@ const (
 	writtenWarning
 	ongoingNormal
 	ongoingWarning
+	ended        // over, and the server knows all
+	endingNormal // over, with something to write
+	endingWarning
 	closingNormal // waiting for their last write
 	closingWarning
 	evictionClasses
@@ -30,6 +33,10 @@ func (t *table) evictionClass(e *Entry) evictionClass {
 	switch {
 	case e.life == forgotten, e.listing() != nil, e.life == closing && t.sched.InFlight(e):
 		return unevictable
+	case e.life == resting && e.need() == none:
+		return ended
+	case e.life == resting:
+		class = endingNormal
 	case e.life == closing:
 		class = closingNormal
 	case e.spec.state == series.Ongoing:
@@ -62,6 +69,11 @@ func (t *table) classify(e *Entry) {
 	}
 }
 
+// ended returns the number of series that are over, and keep their places.
+func (t *table) ended() int {
+	return t.lists[ended].Len() + t.lists[endingNormal].Len() + t.lists[endingWarning].Len()
+}
+
 // ongoing returns the number of ongoing series.
 func (t *table) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[ongoingWarning].Len() }
 
@@ -69,17 +81,22 @@ func (t *table) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[on
 // could. A Normal never evicts a Warning.
 func (t *table) makeRoom(k *series.Key, now time.Time) bool {
 	at := t.offset(now)
-	// A series that is due to end loses nothing. Its deadline is not handled while
+	// A series that is over loses nothing. Its deadline is not handled while
 	// its write waits to be sent. But its end can push out another Warning.
 	warning := k.Type == corev1.EventTypeWarning
-	full := t.closed.n >= t.opts.Capacity && t.lists[closingNormal].Len() == 0
-	for _, class := range []evictionClass{unwrittenNormal, unwrittenWarning, ongoingNormal, ongoingWarning} {
-		if e := t.longestIdle(class); e != nil && e.isQuiet(&t.rules, at) && (warning || !full || !e.isWarning()) {
-			t.end(e, series.Finished, now)
-			return true
+	full := t.waitingToClose() >= t.opts.Capacity && t.lists[closingNormal].Len() == 0
+	for _, class := range []evictionClass{
+		ended, endingNormal, endingWarning, writtenNormal, writtenWarning,
+		unwrittenNormal, unwrittenWarning, ongoingNormal, ongoingWarning,
+	} {
+		e := t.longestIdle(class)
+		if e == nil || e.life == accepting && !e.isQuiet(&t.rules, at) || class != ended && full && !warning && e.isWarning() {
+			continue
 		}
+		t.end(e, series.Finished, now)
+		return true
 	}
-	if e, ok := t.blocked(accepting, warning); ok {
+	if e, ok := t.blocked(false, warning); ok {
 		t.evict(e, now)
 		return true
 	}
@@ -96,8 +113,8 @@ func (t *table) makeRoom(k *series.Key, now time.Time) bool {
 	return false
 }
 
-// evict ends an entry that accepts occurrences. Only one that the server does not
-// know and that has occurred once is lost.
+// evict ends an entry. Only one that the server does not know and that has occurred once
+// is lost.
 func (t *table) evict(e *Entry, now time.Time) {
 	if e.phase == unwritten && e.spec.state == series.Singleton {
 		t.lose(e, DropDisplaced)
@@ -108,38 +125,42 @@ func (t *table) evict(e *Entry, now time.Time) {
 
 // blocked returns an entry that a closed gate holds up, Normals first, and Warnings
 // only if they are wanted.
-func (t *table) blocked(l life, warnings bool) (*Entry, bool) {
-	if e, ok := t.sched.Blocked(func(e *Entry) bool { return e.life == l && !e.isWarning() }); ok {
+func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
+	matches := func(e *Entry) bool { return e.listing() == nil && (e.life == closing) == isClosing }
+	if e, ok := t.sched.Blocked(func(e *Entry) bool { return matches(e) && !e.isWarning() }); ok {
 		return e, true
 	}
 	// The schedule looks at a few entries, which can all be Warnings.
 	for _, class := range []evictionClass{ongoingNormal, unwrittenNormal, closingNormal} {
-		if e := t.longestIdle(class); e != nil && e.life == l && t.sched.Held(e) {
+		if e := t.longestIdle(class); e != nil && matches(e) && t.sched.Held(e) {
 			return e, true
 		}
 	}
 	if !warnings {
 		return nil, false
 	}
-	return t.sched.Blocked(func(e *Entry) bool { return e.life == l })
+	return t.sched.Blocked(matches)
 }
 
 // boundClosing drops the longest idle entries that are closing if there are too
 // many: Normals before Warnings, and those behind a closed gate before others.
 func (t *table) boundClosing() {
-	for t.closed.n > t.opts.Capacity {
-		e, ok := t.blocked(closing, t.lists[closingNormal].Len() == 0)
+	for t.waitingToClose() > t.opts.Capacity {
+		e, ok := t.blocked(true, t.lists[closingNormal].Len() == 0)
 		if !ok {
 			e = t.longestIdle(closingNormal)
 		}
 		if e == nil {
 			e = t.longestIdle(closingWarning)
 		}
-		if e == nil {
-			return // the others are in flight
-		}
 		t.lose(e, DropClosingFull)
 	}
+}
+
+// waitingToClose returns the number of entries that are closing, without those in flight:
+// one that is in flight must not push out another that waits, and may be more important.
+func (t *table) waitingToClose() int {
+	return t.lists[closingNormal].Len() + t.lists[closingWarning].Len()
 }
 
 // maxCorrections bounds how long longestIdle takes under the lock. A list of hot

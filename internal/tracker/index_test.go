@@ -115,7 +115,7 @@ func TestEqualHashes(t *testing.T) {
 	assert.Equal(t, 7, other.counted())
 	assert.Same(t, other, index.find(hash, b))
 
-	send(t, tr, start.Add(tr.opts.FinishAfter), Create) // which ends it
+	send(t, tr, start.Add(tr.opts.MaxWindow), Create) // which ends it
 	assert.Nil(t, index.find(hash, a))
 	assert.Same(t, other, index.find(hash, b))
 }

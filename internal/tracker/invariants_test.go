@@ -25,10 +25,10 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		s.mu.Lock()
 		checkIndex(t, &s.entries, tr.hashOf)
 		for _, e := range s.entries.all() {
-			if tr.shard(tr.hashOf(e)) != s || e.life != accepting || keys[e.Key()] {
+			if tr.shard(tr.hashOf(e)) != s || e.life >= closing || keys[e.Key()] {
 				t.Errorf("%v is in the wrong shard, has ended (life %d), or is there twice: %t", e.Key(), e.life, keys[e.Key()])
 			}
-			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && tr.sealed == ""; open != want {
+			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && e.life == accepting && tr.sealed == ""; open != want {
 				t.Errorf("%v is %s, and its counter is open: %t", e.Key(), e.spec.state, open)
 			}
 			keys[e.Key()] = true
@@ -36,7 +36,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		}
 		s.mu.Unlock()
 	}
-	accepting := len(tracked)
+	held := len(tracked)
 	checkIndex(t, &tr.closed, tr.hashOf)
 	for _, e := range tr.closed.all() {
 		if e.life != closing || e.counter.word.Load() >= counterOpen {
@@ -47,7 +47,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		}
 		tracked = append(tracked, e)
 	}
-	closing := len(tracked) - accepting
+	closing := len(tracked) - held
 
 	// What they have in common.
 	uses := map[*interned[words]]int{}
@@ -62,11 +62,11 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	assert.Len(t, tr.words.words, len(uses))
 
 	// How many there are.
-	if tr.accepting.Load() != int64(accepting) || int64(tr.closed.n) != int64(closing) {
-		t.Errorf("there are %d accepting and %d closing, not %d and %d", accepting, closing, tr.accepting.Load(), tr.closed.n)
+	if tr.accepting.Load() != int64(held) || int64(tr.closed.n) != int64(closing) {
+		t.Errorf("there are %d accepting and %d closing, not %d and %d", held, closing, tr.accepting.Load(), tr.closed.n)
 	}
-	if accepting > tr.opts.Capacity || closing > max(tr.opts.Capacity, maxInFlight) {
-		t.Errorf("%d accepting and %d closing are more than the capacity of %d", accepting, closing, tr.opts.Capacity)
+	if held > tr.opts.Capacity || tr.waitingToClose() > tr.opts.Capacity || closing > tr.opts.Capacity+maxInFlight {
+		t.Errorf("%d accepting and %d closing are more than the capacity of %d", held, closing, tr.opts.Capacity)
 	}
 	if c := tr.tombstones; len(c.new) > c.limit || len(c.old) > c.limit {
 		t.Errorf("%d and %d tombstones are more than %d", len(c.new), len(c.old), c.limit)
@@ -76,7 +76,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	places := placesOf(tr)
 	listed, ongoing, inFlight, pending := 0, 0, 0, 0
 	for _, e := range tracked {
-		if e.spec.state == series.Ongoing && keys[e.Key()] && e.life == 0 {
+		if e.spec.state == series.Ongoing && e.life == accepting {
 			ongoing++
 		}
 		if class := tr.evictionClass(e); e.class != class {
@@ -155,7 +155,7 @@ func checkEntry(t *testing.T, e *Entry, inFlight bool) {
 	switch {
 	case spec.state == series.Singleton && e.counted() != 1,
 		spec.state != series.Singleton && e.phase != refused && !e.wasRefused() && e.counted() < 2,
-		spec.state.Closed() && e.life == accepting:
+		spec.state.Closed() && e.life == accepting, spec.state == series.Ongoing && e.life == resting:
 		t.Errorf("%v is %s with a count of %d, life %d", e.Key(), spec.state, e.counted(), e.life)
 	}
 	x := e.rare
@@ -178,7 +178,7 @@ func checkEntry(t *testing.T, e *Entry, inFlight bool) {
 		t.Errorf("%v is %s and has %d attempts", e.Key(), e.phase, len(x.attempts))
 	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !st.existed):
 		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), st.count, e.counted())
-	case e.life == closing && e.need() == none && !inFlight:
+	case e.isDone() && !inFlight:
 		t.Errorf("%v is closing, needs nothing, and is not forgotten", e.Key())
 	case e.life == forgotten:
 		t.Errorf("%v is forgotten and tracked", e.Key())

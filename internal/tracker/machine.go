@@ -14,8 +14,6 @@ type rules struct {
 	backoff func(int) time.Duration // the delay after this many failures
 }
 
-func (r *rules) promise() time.Duration { return r.opts.promise() }
-
 // namespace returns where the Event of a key is.
 func (r *rules) namespace(k *series.Key) string {
 	if k.Regarding.Namespace != "" {
@@ -44,7 +42,7 @@ type effects struct {
 	lost    int            // occurrences that are lost
 	reason  DropReason     // why
 	forget  bool           // there is nothing left to do for the series
-	ended   series.State   // others have ended the series, which accepts occurrences; zero: no
+	left    bool           // the series is quiet here, and Ongoing in another process
 	adopted bool           // the series continues in the Event of an earlier process
 	led     *series.Series // the Event under the base name, which leads here now
 }

@@ -18,11 +18,10 @@ func combined(k *series.Key) series.Key {
 // findWithNote returns the entry in which an occurrence of k, which has a note,
 // can count: its own, or that which the rest of its tuple shares. It takes the
 // lock, so that it does not miss its own while the index changes.
-func (s *shard) findWithNote(hash uint64, k *series.Key, at, window time.Duration) *Entry {
+func (s *shard) findWithNote(hash uint64, k *series.Key) *Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries.find(hash, k)
-	if e != nil && at-e.last() < window {
+	if e := s.entries.find(hash, k); e != nil {
 		return e
 	}
 	rest := combined(k)
@@ -40,13 +39,13 @@ func (t *table) under(hash uint64, k *series.Key, limit int, at time.Duration) s
 	}
 	distinct, rest := 0, combined(k)
 	for e := range t.shard(hash).entries.with(hash) {
-		alive := !e.isQuiet(&t.rules, at)
+		alive := e.life == accepting && !e.isQuiet(&t.rules, at)
 		switch {
-		case e.key.is(k) && alive:
+		case e.key.is(k) && !e.isOver(&t.rules, at):
 			return *k
 		case e.key.is(&rest) && alive:
 			distinct = limit
-		case e.key.note() != "" && !e.key.is(k) && !e.key.is(&rest) && e.key.isOfTuple(k):
+		case alive && e.key.note() != "" && !e.key.is(k) && !e.key.is(&rest) && e.key.isOfTuple(k):
 			distinct++
 		}
 	}

@@ -27,6 +27,7 @@ const (
 type Options struct {
 	Scope             Scope         // if zero, SameInstance
 	FinishAfter       time.Duration // if zero, 6 minutes
+	MaxWindow         time.Duration // if zero, 36 minutes; at least FinishAfter
 	HeartbeatInterval time.Duration // if zero, half of EventTTL
 	FirstHeartbeat    time.Duration // if zero, HeartbeatInterval
 	EventTTL          time.Duration // if zero, one hour
@@ -41,6 +42,7 @@ type Options struct {
 // WithDefaults returns the options that o stands for.
 func (o Options) WithDefaults() Options {
 	o.FinishAfter = cmp.Or(o.FinishAfter, series.FinishAfter)
+	o.MaxWindow = max(cmp.Or(o.MaxWindow, DefaultMaxWindow), o.FinishAfter)
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, max(o.EventTTL/2, 1))
 	o.Capacity = cmp.Or(o.Capacity, 65536)
@@ -48,11 +50,12 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// promise returns the heartbeat for Events: the one with which series.StateAt takes no
-// series of this process for stale. A series that is quiet stays Ongoing for
-// FinishAfter, and readers allow for series.FinishAfter.
-func (o Options) promise() time.Duration {
-	return o.HeartbeatInterval + max(0, o.FinishAfter-series.FinishAfter)
+// DefaultMaxWindow is the longest quiet window. A loop that backs off to 1,000 seconds,
+// as those of controllers do, needs 35 minutes.
+const DefaultMaxWindow = 36 * time.Minute
+
+func (o Options) window() heartbeat.Window {
+	return heartbeat.Window{Min: o.FinishAfter, Max: o.MaxWindow}
 }
 
 func (o Options) intervals() heartbeat.Intervals {

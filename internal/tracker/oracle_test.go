@@ -25,6 +25,8 @@ type oracle struct {
 	distinct int // how many notes of a tuple have series of their own
 	// marked is that of the tracker.
 	marked func(last, atLeast time.Duration) time.Duration
+	// epoch is that of the tracker: a period of Options.MaxWindow begins then.
+	epoch func() time.Duration
 
 	waitedFor map[*told]int // what the latest flush waits for
 	lives     int
@@ -39,7 +41,9 @@ type told struct {
 	life    life
 	phase   phase
 	busy    bool // in flight
-	wake    time.Duration
+	waits   bool // for a time
+	gaps    []gap
+	said    time.Duration // the window that the Event says
 
 	// What the Event should say.
 	state    series.State
@@ -81,6 +85,9 @@ type told struct {
 	unseen   int // how often the server did not show the Event
 }
 
+// gap is a time between two occurrences, or what the Event of another process says of one.
+type gap struct{ window, at time.Duration }
+
 // toldWrite is a request, or what the server knows after it.
 type toldWrite struct {
 	kind    Kind
@@ -91,6 +98,7 @@ type toldWrite struct {
 	last    time.Duration
 	at      time.Duration // when it was sent
 	version uint64        // that the Event must have, if any
+	window  time.Duration
 }
 
 // toldEvent is an Event that the server has returned.
@@ -105,9 +113,8 @@ type toldEvent struct {
 }
 
 const (
-	noTime = time.Duration(math.MaxInt64)
-	never  = time.Duration(math.MinInt64)
-	tenth  = 100 * time.Millisecond // the precision of notedAt
+	never = time.Duration(math.MinInt64)
+	tenth = 100 * time.Millisecond // the precision of notedAt
 )
 
 func newOracle(opts Options) *oracle {
@@ -137,7 +144,8 @@ func (o *oracle) where(is ...func(*told) bool) []*told {
 	return found
 }
 
-func isAccepting(e *told) bool { return e.life == accepting }
+func isAccepting(e *told) bool { return e.life < closing } // also if it rests
+func isResting(e *told) bool   { return e.life == resting }
 func isClosing(e *told) bool   { return e.life == closing }
 func isTracked(e *told) bool   { return e.life != forgotten }
 func isLone(e *told) bool      { return e.state == series.Singleton }
@@ -189,32 +197,20 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 	}
 	key, begins := o.under(key, note, now)
 	for _, e := range o.where(isAccepting, has(key)) {
-		if now-e.last >= o.opts.FinishAfter {
+		if o.isOver(e, now) {
 			o.end(e, series.Finished, now)
 			continue
 		}
-		was := e.state
-		if was == series.Singleton || now.Truncate(tenth)-e.notedAt.Truncate(tenth) >= noteInterval {
-			if note != "" && (note != e.note || e.now != "") {
-				e.now = note
-			}
-			if note != "" || was == series.Ongoing {
-				e.notedAt = now
-			}
-		}
-		e.state, e.silent = series.Ongoing, false
-		e.count++
-		e.changes++
-		e.last = max(e.last, cut(now))
-		if was == series.Ongoing {
-			return "counted " + e.label
-		}
-		o.schedule(e, now)
-		return ""
+		return o.occur(e, note, now)
 	}
 	if len(o.where(isAccepting)) >= o.opts.Capacity && !o.makeRoom(isWarningKey(key), now) {
 		o.drop(key, 1, DropTableFull)
 		return ""
+	}
+	evicted := o.where(isClosing, has(key), func(e *told) bool { return !e.silent && !o.isOver(e, now) })
+	if len(evicted) > 0 {
+		e := slices.MaxFunc(evicted, func(a, b *told) int { return cmp.Compare(a.last, b.last) })
+		return o.occur(e, note, now)
 	}
 	e := o.enter(key)
 	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), cut(now), now, 1, begins, o.instance(), 1
@@ -222,13 +218,91 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 	return ""
 }
 
+// occur continues a series.
+func (o *oracle) occur(e *told, note string, now time.Duration) string {
+	was, distance := e.state, now-e.last
+	isFast := e.life == accepting && was == series.Ongoing && distance < min(o.opts.FinishAfter, o.slow())
+	if !isFast || now.Truncate(tenth)-e.notedAt.Truncate(tenth) >= noteInterval {
+		if note != "" && (note != e.note || e.now != "") {
+			e.now = note
+		}
+		if note != "" || isFast {
+			e.notedAt = now
+		}
+	}
+	if !isFast {
+		o.learn(e, distance, now)
+	}
+	e.state, e.life, e.silent = series.Ongoing, accepting, false
+	e.count++
+	e.changes++
+	e.last = max(e.last, cut(now))
+	if isFast {
+		return "counted " + e.label
+	}
+	if was != series.Ongoing {
+		o.schedule(e, now)
+	}
+	return ""
+}
+
+// slow is the shortest gap that can change a window.
+func (o *oracle) slow() time.Duration {
+	if o.opts.MaxWindow <= o.opts.FinishAfter {
+		return math.MaxInt64
+	}
+	return o.opts.FinishAfter / 21 * 10
+}
+
+// learn remembers a gap before now.
+func (o *oracle) learn(e *told, before, now time.Duration) {
+	if before >= o.slow() {
+		before = min(before, o.opts.MaxWindow)
+		e.gaps = append(e.gaps, gap{2*before + before/10, now})
+	}
+}
+
+// window returns for how long e can be quiet: what follows from the gaps in the period
+// of its latest occurrence, and in the period before.
+func (o *oracle) window(e *told) time.Duration {
+	period := func(at time.Duration) int64 {
+		return int64(math.Floor(float64(at-o.epoch()) / float64(o.opts.MaxWindow)))
+	}
+	longest, unit := o.opts.FinishAfter, max(o.opts.MaxWindow/2160, 1)
+	for _, g := range e.gaps {
+		if o.opts.MaxWindow > o.opts.FinishAfter && period(g.at) >= period(e.last)-1 {
+			longest = max(longest, (g.window+unit-1)/unit*unit)
+		}
+	}
+	return min(longest, o.opts.MaxWindow)
+}
+
+func (o *oracle) isQuiet(e *told, now time.Duration) bool {
+	return e.life == accepting && now-e.last >= o.window(e)
+}
+
+// isOver reports whether an occurrence begins another series.
+func (o *oracle) isOver(e *told, now time.Duration) bool {
+	return now-e.last >= o.opts.MaxWindow || e.phase == refused && o.isQuiet(e, now)
+}
+
 // makeRoom ends an entry: one that is due to end, or, in this order, a written
 // singleton, a series, or an unwritten singleton. A Normal ends no Warning.
 func (o *oracle) makeRoom(forWarning bool, now time.Duration) bool {
-	full := len(o.where(isClosing)) >= o.opts.Capacity && len(o.where(isClosing, isIdle, isNormal)) == 0
-	for _, class := range [][]func(*told) bool{{isLone, isNew, isNormal}, {isLone, isNew, isWarning}, {isOngoing, isNormal}, {isOngoing, isWarning}} {
+	full := len(o.where(isClosing, isIdle)) >= o.opts.Capacity && len(o.where(isClosing, isIdle, isNormal)) == 0
+	isDone := func(e *told) bool { return o.needs(e) == none }
+	for i, class := range [][]func(*told) bool{
+		{isResting, isDone}, {isResting, isNormal}, {isResting, isWarning},
+		{isLone, isOnServer, isNormal}, {isLone, isOnServer, isWarning},
+		{isLone, isNew, isNormal}, {isLone, isNew, isWarning}, {isOngoing, isNormal}, {isOngoing, isWarning},
+	} {
+		if i == 1 || i == 2 {
+			class = append(class, func(e *told) bool { return !isDone(e) })
+		} else if i > 2 {
+			class = append(class, func(e *told) bool { return !isResting(e) })
+		}
 		e := longestIdle(o.where(append(class, isAccepting)...))
-		if e != nil && now-e.last >= o.opts.FinishAfter && (forWarning || !full || !e.warning) {
+		if e != nil && (isResting(e) || o.isQuiet(e, now)) && (i == 0 || forWarning || !full || !e.warning) {
 			o.end(e, series.Finished, now)
 			return true
 		}
@@ -261,12 +335,13 @@ func (o *oracle) under(tuple, note string, now time.Duration) (key, begins strin
 		return tuple, note
 	}
 	own, rest := nameWith(tuple, note), nameWith(tuple, "rest")
-	isAlive := func(e *told) bool { return now-e.last < o.opts.FinishAfter }
-	distinct := o.where(isAccepting, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != tuple && e.key != rest && e.key != own })
+	isAlive := func(e *told) bool { return e.life == accepting && !o.isQuiet(e, now) }
+	continues := func(e *told) bool { return !o.isOver(e, now) }
+	distinct := o.where(isAlive, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != tuple && e.key != rest && e.key != own })
 	switch {
-	case len(o.where(isAccepting, has(own), isAlive)) > 0:
+	case len(o.where(isAccepting, has(own), continues)) > 0:
 		return own, note
-	case len(o.where(isAccepting, has(rest), isAlive)) > 0, len(distinct) >= o.distinct:
+	case len(o.where(has(rest), isAlive)) > 0, len(distinct) >= o.distinct:
 		return rest, series.CombinedPrefix + note
 	default:
 		return own, note
@@ -278,17 +353,15 @@ func (o *oracle) enter(key string) *told {
 	o.entries[key]++
 	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, o.entries[key]), warning: isWarningKey(key)}
 	e.knows.last, e.retry = math.MinInt64, never // there are times before the beginning
+	e.said = series.FinishAfter
 	o.all = append(o.all, e)
 	return e
 }
 
 func (o *oracle) end(e *told, as series.State, now time.Duration) {
 	e.life = closing
-	o.baseOf(e.key).ended = true
-	if e.state == series.Ongoing {
-		e.state, e.signpost = as, false
-		e.changes++
-	}
+	o.baseOf(e.key).ended, o.baseOf(e.key).last = true, e.last
+	o.finish(e, as)
 	if e.phase == refused && !e.busy {
 		o.lose(e, "")
 		return
@@ -309,14 +382,18 @@ func (o *oracle) end(e *told, as series.State, now time.Duration) {
 	o.boundClosing()
 }
 
+func (o *oracle) finish(e *told, as series.State) {
+	if e.state == series.Ongoing && as != series.Ongoing {
+		e.state, e.signpost = as, false
+		e.changes++
+	}
+}
+
 func (o *oracle) boundClosing() {
-	for len(o.where(isClosing)) > o.opts.Capacity {
+	for len(o.where(isClosing, isIdle)) > o.opts.Capacity {
 		e := longestIdle(o.where(isClosing, isIdle, isNormal))
 		if e == nil {
 			e = longestIdle(o.where(isClosing, isIdle, isWarning))
-		}
-		if e == nil {
-			return
 		}
 		o.lose(e, DropClosingFull)
 	}
@@ -351,11 +428,20 @@ func (o *oracle) hold(e *told, from time.Duration) {
 }
 
 func (o *oracle) takeName(e *told, now time.Duration) {
-	if o.baseOf(e.key).takenAt(now) || o.isTended(e, naming{}) {
+	base := o.baseOf(e.key)
+	whose, _ := base.ownerAt(now)
+	switch {
+	case !o.isTended(e, naming{}) && whose == ownerUs && base.ended && now-base.last < o.opts.MaxWindow:
+		e.name = &naming{}
+		o.claim(e, naming{})
+	case base.takenAt(now) || o.isTended(e, naming{}):
 		o.rename(e)
-		return
+		for o.isTended(e, *e.name) {
+			o.rename(e)
+		}
+	default:
+		e.name = &naming{}
 	}
-	e.name = &naming{}
 }
 
 // rename gives e a name that no other entry has.
@@ -394,6 +480,8 @@ func (o *oracle) needs(e *told) Kind {
 		return Heartbeat
 	case e.flush:
 		return FlushCount
+	case e.state.Closed() && e.count > e.knows.count:
+		return Finish
 	case e.signpost && e.base == ownerUnknown:
 		return Look
 	case e.signpost:
@@ -408,27 +496,26 @@ func (o *oracle) isUpToDate(e *told) bool {
 	return kind == none || e.phase == live && (kind == Look || kind == Signpost)
 }
 
-// schedule decides when advance looks at e; not at all if a request can be made.
-func (o *oracle) schedule(e *told, now time.Duration) {
-	deadline := e.last + o.opts.FinishAfter
-	if o.isUpToDate(e) && e.state == series.Ongoing {
-		deadline = min(deadline, e.beatAt)
-	}
+// schedule decides whether advance looks at e; it does not if a request can be made.
+func (o *oracle) schedule(e *told, now time.Duration) { e.waits = o.needs(e) == none || e.retry > now }
+
+// isDue reports whether something is to be done about an entry that waits.
+func (o *oracle) isDue(e *told, now time.Duration) bool {
 	switch {
-	case o.needs(e) == none:
-		e.wake = deadline
-	case e.retry > now && e.life == accepting:
-		e.wake = min(e.retry, deadline)
-	case e.retry > now:
-		e.wake = e.retry
+	case !e.waits:
+		return false
+	case o.needs(e) != none && e.retry <= now:
+		return true
+	case e.life == closing:
+		return false
 	default:
-		e.wake = noTime
+		return o.isOver(e, now) || o.isQuiet(e, now) || e.life == accepting && o.isUpToDate(e) && isOngoing(e) && now >= e.beatAt
 	}
 }
 
 func (o *oracle) advance(now time.Duration) string {
 	for {
-		due := o.where(isTracked, isIdle, func(e *told) bool { return e.wake <= now })
+		due := o.where(isTracked, isIdle, func(e *told) bool { return o.isDue(e, now) })
 		if len(due) == 0 {
 			return ""
 		}
@@ -440,11 +527,15 @@ func (o *oracle) advance(now time.Duration) string {
 }
 
 func (o *oracle) tick(e *told, now time.Duration) {
-	switch {
-	case e.life != accepting:
-	case now-e.last >= o.opts.FinishAfter:
+	if e.life < closing && o.isOver(e, now) {
 		o.end(e, series.Finished, now)
-	case e.state == series.Ongoing && (e.phase == live || e.phase == refused) && now >= e.beatAt && o.isUpToDate(e):
+		return
+	}
+	if o.isQuiet(e, now) {
+		e.life = resting
+		o.finish(e, series.Finished)
+	}
+	if e.life == accepting && e.state == series.Ongoing && (e.phase == live || e.phase == refused) && now >= e.beatAt && o.isUpToDate(e) {
 		e.beats = min(e.beats+1, math.MaxUint8)
 		next := now + o.interval(e)
 		if isEarly := next < e.at+o.opts.HeartbeatInterval; isEarly && e.changes == e.knows.changes {
@@ -471,6 +562,9 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	}
 	e.busy = true
 	o.tick(e, now)
+	if e.name == nil && e.life != forgotten {
+		o.takeName(e, now)
+	}
 	kind := o.needs(e)
 	if kind == Signpost {
 		o.wantSignpost(e, now)
@@ -484,9 +578,6 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		e.busy = false
 		o.conclude(e, now)
 		return "no write"
-	}
-	if e.name == nil {
-		o.takeName(e, now)
 	}
 	last := max(micros(e.last), e.knows.last, e.first)
 	if e.silent {
@@ -511,8 +602,12 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	if kind != Create && kind != Recreate {
 		w.version = e.version
 	}
+	if e.state != series.Singleton {
+		w.window = o.window(e)
+	}
 	says := series.Series{
-		State: e.state, Count: int32(e.count), First: timeOf(e.first), Last: timeOf(last), Note: e.note, LastNote: e.now, Instance: e.instance,
+		Window: w.window,
+		State:  e.state, Count: int32(e.count), First: timeOf(e.first), Last: timeOf(last), Note: e.note, LastNote: e.now, Instance: e.instance,
 	}
 	if o.opts.Scope == SameInstance {
 		says.Key.ReportingInstance = e.instance
@@ -642,6 +737,7 @@ func (o *oracle) isLive(e *told, version uint64) {
 
 func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
 	o.isLive(e, version)
+	e.said = cmp.Or(w.window, series.FinishAfter)
 	e.knows, e.at = *w, w.at
 	e.flush = o.waitedFor[e] > w.changes
 	o.planBeat(e)
@@ -690,7 +786,7 @@ func (o *oracle) vanished(e *told) {
 }
 
 func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
-	if e.life == closing {
+	if e.life != accepting {
 		o.lose(e, reason)
 		return
 	}
@@ -761,8 +857,7 @@ func (e *told) hasTried(ev *toldEvent) bool {
 }
 
 func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
-	return ev.State == series.Singleton && now+frac-ev.first < o.opts.FinishAfter ||
-		ev.State == series.Ongoing && now+frac-ev.last < o.opts.FinishAfter+promise(ev)
+	return now+frac-ev.last < o.opts.MaxWindow || ev.State == series.Ongoing && now+frac-ev.last < ev.QuietWindow()+promise(ev)
 }
 
 // promise is the time until the next write of ev.
@@ -826,9 +921,6 @@ func (o *oracle) found(e *told, ev *toldEvent, now time.Duration) {
 		e.next = nil
 		o.claimNext(e)
 	}
-	if (what == own || what == shared) && e.life == accepting && ev.State.Closed() {
-		o.end(e, ev.State, now)
-	}
 }
 
 // merge adds to e what others have written to its Event.
@@ -841,11 +933,14 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	planned := e.knows.state == series.Ongoing
 	e.count += theirs
 	e.now = cmp.Or(e.now, ev.LastNote)
+	left := false
 	if e.life == closing && ev.State.Closed() {
 		e.state = ev.State
-	} else if e.life == closing && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing {
+	} else if e.life != accepting && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing {
 		e.state = series.Ongoing
+		left = e.life == resting
 	}
+	o.restoreWindow(e, ev)
 	e.changes++
 	o.isLive(e, ev.version)
 	e.knows = toldWrite{state: ev.State, count: ev.count, last: max(e.knows.last, ev.last)}
@@ -862,8 +957,16 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 			o.wantSignpost(e, now)
 		}
 	}
-	if e.life == accepting && ev.State.Closed() {
-		o.end(e, ev.State, now)
+	if left {
+		o.end(e, series.Ongoing, now)
+	}
+}
+
+// restoreWindow takes a longer window from an Event.
+func (o *oracle) restoreWindow(e *told, ev *toldEvent) {
+	e.said = ev.QuietWindow()
+	if e.said > o.opts.FinishAfter {
+		e.gaps = append(e.gaps, gap{min(e.said, o.opts.MaxWindow), e.last})
 	}
 }
 
@@ -891,10 +994,14 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 	e.count += theirs
 	if theirs > 0 && e.state == series.Singleton {
 		e.state = series.Ongoing
-		if e.life == closing {
+		if e.life != accepting {
 			e.state = series.Finished
 		}
 	}
+	if ev.State != series.Ongoing && theirs > 0 {
+		o.learn(e, e.first-ev.last, e.last)
+	}
+	o.restoreWindow(e, ev)
 	if !began(e, ev) {
 		e.now = cmp.Or(e.now, e.note)
 		e.note = ev.Note
@@ -919,8 +1026,9 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 }
 
 func (o *oracle) expire(label string, now time.Duration) string {
-	if e := o.find(label); e.life == accepting && now-e.last >= o.opts.FinishAfter {
-		o.end(e, series.Finished, now)
+	if e := o.find(label); e.life < closing && (o.isOver(e, now) || o.isQuiet(e, now)) {
+		o.tick(e, now)
+		o.schedule(e, now)
 	}
 	return ""
 }
@@ -985,7 +1093,7 @@ func (o *oracle) status(label string, now time.Duration) string {
 	s := statusText{
 		phase: e.phase, state: e.state, count: e.count, last: e.last,
 		written: fmt.Sprintf("%s x%d", e.knows.state, e.knows.count), at: e.at,
-		beatAt: e.beatAt, failures: e.failures,
+		beatAt: e.beatAt, failures: e.failures, window: o.window(e),
 	}
 	if e.retry > now {
 		s.retry = e.retry
@@ -1038,19 +1146,25 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 	}
 	e = o.enter(key)
 	e.silent, e.state, e.count, e.note, e.notedAt, e.first = true, ev.State, ev.count, ev.Note, now-longAgo, ev.first
+	age := now + frac - ev.last
+	e.last = cut(now)
+	if !isAlive || ev.State != series.Ongoing {
+		e.last = cut(now - age)
+	}
 	o.adopt(e, ev, 0, now)
 	e.now, e.signpost = ev.LastNote, false
-	age := now + frac - ev.last
 	switch {
 	case !isAlive:
-		e.life, e.state, e.last = closing, series.Finished, cut(now-age)
+		e.life, e.state = closing, series.Finished
 		e.changes++
 		o.hold(e, now)
-	case ev.State == series.Singleton:
-		e.last, e.at = cut(now-age), now-age
+	case ev.State != series.Ongoing:
+		e.at = e.last
+		if ev.State.Closed() {
+			e.life = resting
+		}
 	default:
-		e.last = cut(now)
-		left := min(o.opts.HeartbeatInterval, promise(ev)+o.opts.FinishAfter-age)
+		left := min(o.opts.HeartbeatInterval, max(promise(ev)+ev.QuietWindow(), o.opts.MaxWindow)-age)
 		e.beatAt = now + time.Duration(spread*float64(left))
 		e.at = e.beatAt - o.opts.HeartbeatInterval
 		e.beatAt = min(e.beatAt, now+o.interval(e))

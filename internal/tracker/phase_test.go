@@ -1,6 +1,10 @@
 package tracker
 
 import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +18,11 @@ import (
 
 // TestTransitions checks every cell of the transition table in the package
 // documentation: each line of testdata/transitions.txt is a row.
+//
+// The table is generated: -rewrite writes it.
 func TestTransitions(t *testing.T) {
 	missing := possible()
+	rows := map[string][][]string{}
 	golden(t, "testdata/transitions.txt", func(script string) string {
 		var cells []string
 		from := ""
@@ -36,9 +43,54 @@ func TestTransitions(t *testing.T) {
 			cells = append(cells, to)
 		}
 		delete(missing, strings.TrimPrefix(from, "closing "))
+		rows[from] = append(rows[from], cells)
 		return from + " -> " + strings.Join(cells, ", ")
 	})
 	assert.Empty(t, missing, "no line begins with these")
+
+	source, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(source), "//\tphase: write")
+	_, after, ended := strings.Cut(rest, "//\n// # The write protocol")
+	require.True(t, found && ended, "doc.go has no table")
+	const title = "//\tphase: write               what follows from which responses; others change nothing\n"
+	want := before + title + documented(rows) + "//\n// # The write protocol" + after
+	if *rewrite {
+		require.NoError(t, os.WriteFile("doc.go", []byte(want), 0o666))
+		return
+	}
+	assert.Equal(t, want, string(source), "go test -run TestTransitions -rewrite writes the table")
+}
+
+// documented returns what doc.go says about each write: what follows from each outcome that
+// changes something. cells are the situations that follow, in the order of the outcomes,
+// for each script that puts this write in flight.
+func documented(cells map[string][][]string) string {
+	var text strings.Builder
+	for _, from := range slices.Sorted(maps.Keys(cells)) {
+		outcomes, order := map[string][]string{}, []string{}
+		for outcome := range Outcomes {
+			var to []string
+			for _, row := range cells[from] {
+				if cell := row[outcome]; !slices.Contains(to, cell) {
+					to = append(to, cell)
+				}
+			}
+			cell := strings.Join(to, " or ")
+			if cell == "same" {
+				continue
+			}
+			if outcomes[cell] == nil {
+				order = append(order, cell)
+			}
+			outcomes[cell] = append(outcomes[cell], outcome.String())
+		}
+		for i, cell := range order {
+			order[i] = strings.Join(outcomes[cell], ", ") + " → " + cell
+		}
+		fmt.Fprintf(&text, "//\t%-26s %s\n", from, strings.Join(order, "; "))
+	}
+	return text.String()
 }
 
 // situation returns the phase of an entry and its next write.

@@ -36,6 +36,8 @@ func (e *Entry) need() Kind {
 		return Heartbeat
 	case st.due.has(dueCount):
 		return FlushCount
+	case e.spec.state.Closed() && e.lost() > 0:
+		return Finish // it has recurred and ended again while the last write was in flight
 	case st.due.has(dueLook):
 		return Look
 	case st.due.has(dueLead):
@@ -55,7 +57,7 @@ func (e *Entry) isUpToDate() bool {
 // isDone reports whether a series that has ended needs no place any more: the Event says
 // all of it, or never will.
 func (e *Entry) isDone() bool {
-	return e.life == closing && (e.phase == refused || e.phase == live && e.status.state == e.spec.state && e.status.due == 0)
+	return e.life == closing && (e.phase == refused || e.phase == live && e.status.state == e.spec.state && e.status.due == 0 && e.lost() == 0)
 }
 
 // plan says when the next thing is to be done about a series that is not in flight.
@@ -74,10 +76,7 @@ const normalSlack = 5 * time.Minute
 // plan returns what is to be done next. In a shutdown, hurried is true.
 func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	kind := e.need()
-	deadline := e.last() + r.opts.FinishAfter
-	if e.isUpToDate() && e.spec.state == series.Ongoing {
-		deadline = min(deadline, e.status.beatAt)
-	}
+	deadline := e.deadline(r, at)
 	held, isHeld := e.heldUntil(at)
 	switch {
 	case e.listing() != nil:
@@ -88,7 +87,7 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	case kind == none:
 		return plan{at: deadline}
 	case isHeld:
-		if e.life == accepting {
+		if e.life != closing {
 			held = min(held, deadline)
 		}
 		return plan{at: held, held: true}
@@ -99,8 +98,10 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	case kind == Heartbeat && r.interval(e) < r.opts.HeartbeatInterval:
 		return plan{at: at + r.interval(e), ready: true}
 	case kind == Heartbeat && e.failures() == 0:
-		// Half of FinishAfter before others take the series for stale.
-		return plan{at: e.status.at + r.opts.HeartbeatInterval + r.opts.FinishAfter/2, ready: true, hard: true}
+		// Half of the shortest window before others take the series for stale, and long
+		// before the Event expires.
+		slack := min(r.opts.FinishAfter, r.opts.EventTTL-r.opts.HeartbeatInterval) / 2
+		return plan{at: e.status.at + r.opts.HeartbeatInterval + slack, ready: true, hard: true}
 	case kind == Heartbeat:
 		// A retry gets a later deadline: heartbeats that always fail must not hold up
 		// others. Without a deadline it would wait behind all that is ready, until its
@@ -114,15 +115,51 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	}
 }
 
-// isQuiet reports whether a series that accepts occurrences has been quiet for so long
-// that it ends.
-func (e *Entry) isQuiet(r *rules, at time.Duration) bool {
-	return e.life == accepting && at-e.last() >= r.opts.FinishAfter
+// deadline returns when the next thing is to be done about a series that has nothing to
+// write.
+func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
+	if e.life == resting {
+		return e.last() + r.opts.MaxWindow
+	}
+	quiet := r.opts.window().Due(e.rhythm(), e.last(), at)
+	if e.isUpToDate() && e.spec.state == series.Ongoing {
+		return min(quiet, e.status.beatAt)
+	}
+	return quiet
 }
 
-// tick says that the heartbeat of e is due if that is so. A write that waits already
-// makes a heartbeat superfluous.
+// isQuiet reports whether the series has been quiet for its window, so that it is over.
+func (e *Entry) isQuiet(r *rules, at time.Duration) bool {
+	return e.life == accepting && at-e.last() >= e.window(r)
+}
+
+// isOver reports whether an occurrence would begin another series.
+func (e *Entry) isOver(r *rules, at time.Duration) bool {
+	return at-e.last() >= r.opts.MaxWindow || e.phase == refused && e.isQuiet(r, at)
+}
+
+// rest says that the series is over, unless it recurs.
+func (e *Entry) rest() {
+	e.add(e.counter.close())
+	e.life = resting
+	e.finish(series.Finished)
+}
+
+// finish ends an Ongoing series in the given state.
+func (e *Entry) finish(as series.State) {
+	if e.spec.state == series.Ongoing && as != series.Ongoing {
+		e.spec.state = as
+		e.status.due &^= dueBase // only the Event of an Ongoing series is led to
+		e.change()
+	}
+}
+
+// tick handles the deadlines of e: a quiet series is over, and a heartbeat becomes due. A
+// write that waits already makes a heartbeat superfluous.
 func (e *Entry) tick(s *step) {
+	if e.isQuiet(s.rules, s.at) {
+		e.rest()
+	}
 	switch {
 	case e.life != accepting || e.spec.state != series.Ongoing || e.phase != live && e.phase != refused:
 	case s.at < e.status.beatAt || !e.isUpToDate():

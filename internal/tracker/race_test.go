@@ -220,8 +220,8 @@ func TestFlushWhileSeriesEnd(t *testing.T) {
 			tr.Count(&keys[i], tr.offset(start))
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { tr.Advance(start.Add(tr.opts.FinishAfter)) })
-		for int64(tr.closed.n) == 0 {
+		wg.Go(func() { tr.Advance(start.Add(tr.opts.MaxWindow)) })
+		for tr.Stats(start).Closing == 0 {
 			runtime.Gosched()
 		}
 		f := tr.Flush(start)

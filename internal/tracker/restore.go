@@ -84,15 +84,16 @@ func (e *Entry) concerns(name string) bool {
 		e.phase == claiming && (e.rare.claim.name == name || e.rare.claim.next == name)
 }
 
-// restored returns an entry for found that knows no more than the server does.
-func (t *table) restored(k *series.Key, found *series.Series, now time.Time) *Entry {
-	at := t.offset(now)
+// restored returns an entry for found that knows no more than the server does. Its latest
+// occurrence was at last.
+func (t *table) restored(k *series.Key, found *series.Series, last time.Duration, now time.Time) *Entry {
 	e := &Entry{
 		key:  t.words.intern(k, found.Instance),
 		spec: spec{note: found.Note, silent: true, state: found.State, first: found.First.UnixMicro(), count: found.Count},
 	}
 	// The note is an old one, so format that of the next occurrence.
-	e.spec.notedAt.Store(tenths(at - longAgo))
+	e.spec.notedAt.Store(tenths(t.offset(now) - longAgo))
+	e.counter.occurred(last)
 	s := t.step(e, now)
 	e.adopt(&s, found, 0)
 	// Nothing is to be written: that the process is new is no news.
@@ -107,13 +108,18 @@ func (t *table) restoreAlive(hash uint64, k *series.Key, found *series.Series, n
 		return false
 	}
 	at := t.offset(now)
-	e := t.restored(k, found, now)
-	if e.spec.state == series.Singleton {
-		first := at - now.Sub(found.First)
-		e.counter.occurred(first)
-		e.status.at = first
-	} else {
-		e.counter.occurred(at)
+	last := at - now.Sub(found.Last)
+	if found.State == series.Ongoing {
+		last = at // it is later than the Event says
+	}
+	e := t.restored(k, found, last, now)
+	switch {
+	case found.State == series.Singleton:
+		e.status.at = e.last()
+	case found.State.Closed():
+		e.status.at = e.last()
+		e.life = resting
+	default:
 		left := min(t.opts.HeartbeatInterval, t.aliveFor(found)-now.Sub(found.Last))
 		e.status.beatAt = t.jitter(e, at+t.opts.HeartbeatInterval)
 		if e.status.beatAt > at+left {
@@ -135,9 +141,8 @@ func (t *table) restoreDead(hash uint64, k *series.Key, found *series.Series, no
 		return false
 	}
 	at := t.offset(now)
-	e := t.restored(k, found, now)
 	// If there are too many to close, it is the first to be dropped.
-	e.counter.occurred(at - min(now.Sub(found.Last), longAgo))
+	e := t.restored(k, found, at-min(now.Sub(found.Last), longAgo), now)
 	e.spec.state = series.Finished
 	e.change()
 	e.life = closing

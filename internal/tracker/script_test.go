@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			p := newPair(t, Options{}, newServer(t))
+			p := newPair(t, fixed, newServer(t))
 			golden(t, file, func(command string) string {
 				fields := strings.Fields(command)
 				if fields[0] == "options" {
@@ -59,6 +59,10 @@ func TestScripts(t *testing.T) {
 		})
 	}
 }
+
+// fixed is what scripts have as long as they choose no window: all series that have been
+// quiet for six minutes are over, and do not continue.
+var fixed = Options{MaxWindow: 6 * time.Minute}
 
 // golden requires that each line of a file is a command and what run returns for it.
 func golden(t *testing.T, file string, run func(command string) string) {
@@ -207,6 +211,7 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	flags := flag.NewFlagSet("options", flag.ContinueOnError)
 	flags.IntVar(&opts.Capacity, "capacity", 0, "")
 	flags.DurationVar(&opts.FinishAfter, "finishAfter", 0, "")
+	flags.DurationVar(&opts.MaxWindow, "window", 0, "")
 	flags.DurationVar(&opts.EventTTL, "ttl", 0, "")
 	flags.DurationVar(&opts.FirstHeartbeat, "first", 0, "")
 	flags.IntVar(&distinct, "distinct", 0, "")
@@ -216,6 +221,9 @@ func parseOptions(t *testing.T, words []string) (opts Options, distinct int) {
 	}
 	if *share {
 		opts.Scope = SameController
+	}
+	if opts.MaxWindow == 0 {
+		opts.MaxWindow = fixed.MaxWindow
 	}
 	return opts, distinct
 }

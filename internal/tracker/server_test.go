@@ -124,6 +124,7 @@ func (s *server) do(w *Write) (r Result, ev *stored) {
 		for has, says := range map[string]bool{
 			series.LabelState:          before.Labels[series.LabelState] == event.Labels[series.LabelState],
 			series.AnnotationHeartbeat: before.Annotations[series.AnnotationHeartbeat] == event.Annotations[series.AnnotationHeartbeat],
+			series.AnnotationWindow:    before.Annotations[series.AnnotationWindow] == event.Annotations[series.AnnotationWindow],
 		} {
 			if says && !s.versionless && bytes.Contains(patch, []byte(has)) {
 				s.t.Errorf("%s of %s says again what the server knows: %s", w.Kind, w.Series.Name, patch)
@@ -161,7 +162,7 @@ func (s *server) checkMetadata(w *Write, event *eventsv1.Event) {
 	s.t.Helper()
 	found, err := series.FromEvent(event)
 	require.NoError(s.t, err)
-	if found.State != w.Series.State || w.Series.Heartbeat > 0 && found.Heartbeat != w.Series.Heartbeat {
+	if found.State != w.Series.State || w.Series.Heartbeat > 0 && found.Heartbeat != w.Series.Heartbeat || found.QuietWindow() != w.Series.QuietWindow() {
 		s.t.Errorf("%s of %s leaves it %s every %s", w.Kind, w.Series.Name, found.State, found.Heartbeat)
 	}
 	if latest := cmp.Or(found.LastNote, found.Note); w.Series.LastNote != "" && latest != w.Series.LastNote {

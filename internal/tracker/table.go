@@ -34,6 +34,7 @@ const shardCount = 64
 type table struct {
 	rules
 	seed maphash.Seed
+	gap  time.Duration // a shorter one between two occurrences changes no window
 
 	shards     [shardCount]shard
 	accepting  atomic.Int64
@@ -85,11 +86,30 @@ func (t *table) dropped() (drops []Drop) {
 	return drops
 }
 
-// begin begins a series with an occurrence of k, if there is room.
+// occur counts an occurrence of e, which accepts it.
+func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
+	e.drain()
+	was := e.spec.state
+	e.occur(&t.rules, at)
+	e.describe(o, at)
+	if was != series.Ongoing {
+		t.place(e, at)
+	}
+	t.open(e)
+}
+
+// begin begins a series with an occurrence of k, if there is room. If an evicted series
+// of the key waits for its last write, it continues that one.
 func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 	at := t.offset(now)
 	if t.accepting.Load() >= int64(t.opts.Capacity) && !t.makeRoom(k, now) {
 		t.drops = append(t.drops, Drop{Reason: DropTableFull, Key: *k, Note: o.Note, Count: 1})
+		return
+	}
+	if e := t.evicted(hash, k, at); e != nil {
+		t.closed.remove(hash, e)
+		t.accept(hash, e)
+		t.occur(e, o, at)
 		return
 	}
 	e := &Entry{
@@ -106,6 +126,16 @@ func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 	e.counter.occurred(at)
 	t.accept(hash, e)
 	t.place(e, at)
+}
+
+// evicted returns the latest entry of k that is closing, and that an occurrence continues.
+func (t *table) evicted(hash uint64, k *series.Key, at time.Duration) (latest *Entry) {
+	for e := range t.closed.with(hash) {
+		if e.key.is(k) && !e.spec.silent && !e.isOver(&t.rules, at) && (latest == nil || e.last() > latest.last()) {
+			latest = e
+		}
+	}
+	return latest
 }
 
 // accept makes e accept the occurrences of its key.
@@ -166,8 +196,8 @@ func (t *table) settle(e *Entry, s *step) {
 	case e.life == forgotten:
 	case s.forget:
 		t.forget(e)
-	case s.ended != series.Singleton:
-		t.end(e, s.ended, s.now)
+	case s.left:
+		t.end(e, series.Ongoing, s.now)
 	default:
 		t.open(e)
 		t.place(e, s.at)
@@ -205,12 +235,12 @@ func (t *table) led(e *Entry, base *series.Series) {
 // place puts e where it belongs after a change: into the list of its eviction class, and
 // into the schedule. If there is nothing left to do for e, place forgets it.
 func (t *table) place(e *Entry, at time.Duration) {
+	if t.awaited(e) {
+		e.status.due |= dueCount
+	}
 	if e.isDone() && !t.sched.InFlight(e) {
 		t.lose(e, "")
 		return
-	}
-	if t.awaited(e) {
-		e.status.due |= dueCount
 	}
 	t.classify(e)
 	switch p := e.plan(&t.rules, at, t.hurried); {
@@ -230,13 +260,9 @@ func (t *table) place(e *Entry, at time.Duration) {
 // if it was Ongoing.
 func (t *table) end(e *Entry, as series.State, now time.Time) {
 	t.detach(e)
-	if e.spec.state == series.Ongoing {
-		e.spec.state = as
-		e.status.due &^= dueBase // only the Event of an Ongoing series is led to
-		e.change()
-	}
+	e.finish(as)
 	s := t.step(e, now)
-	s.base.ended = true
+	s.base.ended, s.base.last = true, e.last()
 	if e.phase == refused && !t.sched.InFlight(e) {
 		e.lose(&s, "")
 		t.settle(e, &s)
@@ -264,7 +290,7 @@ func (t *table) lose(e *Entry, reason DropReason) {
 
 // forget stops tracking e.
 func (t *table) forget(e *Entry) {
-	if e.life == accepting && e.listing() == nil {
+	if e.life < closing && e.listing() == nil {
 		t.detach(e)
 	}
 	e.life = forgotten
@@ -299,13 +325,18 @@ func (t *table) tends(e *Entry, name string) bool {
 }
 
 // nameEntry gives e its first name, if it has none: the base name, or a unique one if
-// that is taken or an earlier entry has yet to write there.
+// that is taken or an earlier entry has yet to write there. If the series that has the
+// base name was evicted, it continues: e looks at its Event.
 func (t *table) nameEntry(e *Entry, s *step) {
 	if e.status.named {
 		return
 	}
 	e.status.named = true
-	if s.base.takenAt(s.at) || t.another(e, (*Entry).hasBaseName) {
+	isOurs, _ := s.base.ownerAt(s.at)
+	switch taken := t.another(e, (*Entry).hasBaseName); {
+	case !taken && isOurs == ownerUs && s.base.ended && s.at-s.base.last < t.opts.MaxWindow:
+		e.becomeClaiming(e.baseName())
+	case taken, s.base.takenAt(s.at):
 		e.takeUniqueName()
 		for t.tends(e, e.name()) { // it began in the same microsecond
 			e.takeUniqueName()
@@ -322,15 +353,24 @@ func (t *table) advance(now time.Time, n int) (more bool) {
 		if !ok {
 			return false
 		}
-		if e.isQuiet(&t.rules, at) {
-			t.end(e, series.Finished, now)
-			continue
-		}
-		s := t.step(e, now)
-		e.tick(&s)
-		t.place(e, at)
+		t.tick(e, now)
 	}
 	return true
+}
+
+// tick handles the deadlines of e up to now.
+func (t *table) tick(e *Entry, now time.Time) {
+	at := t.offset(now)
+	switch {
+	case e.listing() != nil:
+	case e.life < closing && e.isOver(&t.rules, at):
+		t.end(e, series.Finished, now)
+		return
+	default:
+		s := t.step(e, now)
+		e.tick(&s)
+	}
+	t.place(e, at)
 }
 
 // start returns the write of an entry that has just been put in flight. ok is
@@ -340,11 +380,12 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	if l := e.listing(); l != nil {
 		return &Write{Kind: List, Page: l.page, entry: e, pass: pass, at: at}, true
 	}
-	if e.isQuiet(&t.rules, at) {
+	if e.life < closing && e.isOver(&t.rules, at) {
 		t.end(e, series.Finished, now)
 	}
 	s := t.step(e, now)
 	e.tick(&s)
+	t.nameEntry(e, &s)
 	kind := e.need()
 	if e.phase == refused && kind == Create && e.spec.count < 2 {
 		// A patch cannot make a series of one occurrence. Wait for the next heartbeat,
@@ -362,7 +403,6 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 		t.settle(e, &s)
 		return nil, false
 	}
-	t.nameEntry(e, &s)
 	w = e.write(&s, kind)
 	w.pass = pass
 	t.classify(e)

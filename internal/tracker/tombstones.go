@@ -17,8 +17,9 @@ type tombstone struct {
 	until   time.Duration // when the Event that has the name expires
 	version uint64        // its resourceVersion; zero if unknown
 	owner   owner
-	held    bool // until is valid
-	ended   bool // a series of this key has ended in this tracker
+	held    bool          // until is valid
+	ended   bool          // a series of this key has ended in this tracker
+	last    time.Duration // if ended: when its latest occurrence was
 }
 
 // hold says that the name is taken until the given time, at least, and by which version
@@ -40,7 +41,7 @@ func (n *tombstone) belongs(to owner, version uint64) {
 }
 
 // release says that no Event has the name.
-func (n *tombstone) release() { n.held, n.until, n.owner, n.version = false, 0, ownerUnknown, 0 }
+func (n *tombstone) release() { *n = tombstone{ended: n.ended, last: n.last} }
 
 // takenAt reports whether the name is taken at now.
 func (n *tombstone) takenAt(now time.Duration) bool { return n.held && now < n.until }

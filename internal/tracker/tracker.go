@@ -29,6 +29,7 @@ func New(opts Options, now time.Time) *Tracker {
 	// monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.mark = rand.Int64N(markRange)
+	t.gap = min(t.opts.FinishAfter, t.opts.window().Slow())
 	t.seed = maphash.MakeSeed()
 	t.words = newVocabulary()
 	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
@@ -64,12 +65,12 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	if k.Note == "" {
 		e = s.entries.find(hash, k)
 	} else {
-		e = s.findWithNote(hash, k, at, t.opts.FinishAfter)
+		e = s.findWithNote(hash, k)
 	}
 	if e == nil {
 		return nil, false, false
 	}
-	n, counted := e.counter.count(at, t.opts.FinishAfter)
+	n, counted := e.counter.count(at, t.gap)
 	if !counted {
 		return nil, false, false
 	}
@@ -103,9 +104,9 @@ func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
 
 // Observe records an occurrence, whatever is known of its key.
 //
-// Within FinishAfter of the latest occurrence it belongs to the same series,
-// which becomes Ongoing if it was a singleton. Otherwise Observe ends that series
-// and begins a new one, for which it evicts another if the tracker is full.
+// Within MaxWindow of the latest occurrence it belongs to the same series, which becomes
+// Ongoing, also if it was over. Otherwise Observe begins a new one, for which it evicts
+// another if the tracker is full.
 //
 // If k has a note and too many series of its tuple do (Occurrence.DistinctNotes),
 // the occurrence belongs to a series that the rest of the tuple shares.
@@ -123,18 +124,11 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	switch {
 	case e == nil:
 		t.begin(hash, &own, o, now)
-	case e.isQuiet(&t.rules, at):
+	case e.isOver(&t.rules, at):
 		t.end(e, series.Finished, now)
 		t.begin(hash, &own, o, now)
 	default:
-		e.drain()
-		e.occur(at)
-		e.describe(o, at)
-		if began := e.spec.state == series.Singleton; began {
-			e.spec.state = series.Ongoing
-			t.place(e, at)
-		}
-		t.open(e)
+		t.occur(e, o, at)
 	}
 	return t.dropped()
 }
@@ -293,9 +287,10 @@ func (t *Tracker) Clear(reason DropReason) []Drop {
 // Stats are numbers of a [Tracker] at one time. Package events documents them.
 type Stats struct {
 	Occurrences         uint64 // that arrived, including dropped ones
-	Singletons, Ongoing int    // series that accept occurrences
+	Singletons, Ongoing int    // series that can recur at any time
+	Ended               int    // series that are over, and continue if they recur soon
 	Closing             int    // series that wait for their last write
-	Capacity            int    // limit of Singletons and Ongoing together, and of Closing
+	Capacity            int    // limit of Singletons, Ongoing, and Ended together, and of Closing
 	Adopted             uint64 // series that continued in an Event found by its name
 
 	Ready       int           // series whose write can be sent
@@ -312,8 +307,8 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted, Closing: t.closed.n, Ongoing: t.ongoing()}
-	s.Singletons = int(t.accepting.Load()) - s.Ongoing
+	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted, Closing: t.closed.n, Ongoing: t.ongoing(), Ended: t.ended()}
+	s.Singletons = int(t.accepting.Load()) - s.Ongoing - s.Ended
 	for i := range t.shards {
 		s.Occurrences += t.shards[i].taken.Load()
 	}

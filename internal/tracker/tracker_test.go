@@ -100,7 +100,7 @@ func sizes(tr *Tracker) [3]int {
 
 func TestOptions(t *testing.T) {
 	assert.Equal(t, Options{
-		FinishAfter: 6 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
+		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
 	}, Options{}.WithDefaults())
 	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, Options{HeartbeatInterval: 1, FirstHeartbeat: 2}.intervals())
 	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
@@ -390,7 +390,7 @@ func TestWallClockIsSet(t *testing.T) {
 
 func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	begin := time.Now()
-	tr := New(Options{}, begin)
+	tr := New(fixed, begin)
 	k := testKey("a")
 	at := func(d time.Duration) time.Time { return begin.Add(d).Round(0).Truncate(time.Microsecond) }
 	before, count := restorable(k, at(-time.Hour), at(-10*time.Minute)), 7
@@ -719,12 +719,12 @@ func TestRestoreWithoutALimit(t *testing.T) {
 
 // Readers never take an Ongoing series for stale, however rarely it occurs.
 func TestHeartbeatIsAPromise(t *testing.T) {
-	for finishAfter, promise := range map[time.Duration]time.Duration{6 * time.Minute: 30 * time.Minute, 20 * time.Minute: 44 * time.Minute} {
+	for _, finishAfter := range []time.Duration{time.Minute, 6 * time.Minute, 20 * time.Minute, time.Hour} {
 		tr := New(Options{FinishAfter: finishAfter}, start)
 		observe(tr, testKey("a"), start, Occurrence{}, Occurrence{})
 		says := &write(t, tr, start, Create).Series
 		for now := start; now.Before(start.Add(5 * time.Hour)); now = now.Add(time.Minute) {
-			if now.Sub(start)%(finishAfter-time.Minute) == 0 {
+			if now.Sub(start)%max(finishAfter-time.Minute, time.Minute) == 0 {
 				observe(tr, testKey("a"), now, Occurrence{})
 			}
 			tr.Advance(now)
@@ -733,7 +733,8 @@ func TestHeartbeatIsAPromise(t *testing.T) {
 				tr.Apply(w, Result{}, now)
 				says = &w.Series
 			}
-			assert.Equal(t, promise, says.Heartbeat)
+			assert.Equal(t, 30*time.Minute, says.Heartbeat)
+			assert.Equal(t, max(finishAfter, says.Window), says.Window)
 		}
 	}
 }

@@ -54,6 +54,7 @@ func newPair(t *testing.T, opts Options, remote *server) pair {
 	p.o.marked = func(last, atLeast time.Duration) time.Duration {
 		return sinceStart(time.UnixMicro(p.w.tracker.marked(timeOf(last).UnixMicro(), timeOf(atLeast).UnixMicro())))
 	}
+	p.o.epoch = func() time.Duration { return p.w.tracker.epoch.Sub(start) }
 	return p
 }
 
@@ -164,6 +165,8 @@ func (p spot) String() string {
 		return text + " forgotten"
 	case closing:
 		text += " closing"
+	case resting:
+		text += " resting"
 	}
 	text += " " + p.state.String() + " " + p.phase.String()
 	if p.need != none {
@@ -721,8 +724,8 @@ func (w *world) advance(now time.Duration) string {
 func (w *world) expire(label string, now time.Duration) string {
 	e := w.entry(label)
 	w.locked(now, func(t *Tracker, at time.Duration) {
-		if e.isQuiet(&t.rules, at) {
-			t.end(e, series.Finished, start.Add(now))
+		if e.life < closing && (e.isQuiet(&t.rules, at) || e.isOver(&t.rules, at)) {
+			t.tick(e, start.Add(now))
 		}
 	})
 	return ""
@@ -739,13 +742,7 @@ func (w *world) beat(label string, now time.Duration) string {
 		if _, inFlight := w.inFlight[e]; inFlight {
 			return
 		}
-		if e.isQuiet(&t.rules, at) {
-			t.end(e, series.Finished, start.Add(now))
-			return
-		}
-		s := t.step(e, start.Add(now))
-		e.tick(&s)
-		t.place(e, at)
+		t.tick(e, start.Add(now))
 	})
 	return ""
 }
@@ -791,7 +788,7 @@ func (w *world) status(label string, now time.Duration) string {
 	s := statusText{
 		phase: e.phase, state: e.spec.state, count: e.counted(), last: since(e.last()),
 		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
-		beatAt: since(e.status.beatAt), failures: e.failures(),
+		beatAt: since(e.status.beatAt), failures: e.failures(), window: e.window(&w.tracker.rules),
 	}
 	if e.rare != nil && e.rare.hold.why != free && since(e.rare.hold.until) > now {
 		s.retry = since(e.rare.hold.until)
@@ -801,7 +798,7 @@ func (w *world) status(label string, now time.Duration) string {
 
 func (w *world) accepting() string {
 	s := w.tracker.Stats(start)
-	return fmt.Sprintf("%d accepting, %d closing", s.Singletons+s.Ongoing, s.Closing)
+	return fmt.Sprintf("%d accepting, %d closing", s.Singletons+s.Ongoing+s.Ended, s.Closing)
 }
 
 func (w *world) stand(key string, at earlier) {
@@ -915,7 +912,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		delete(w.unsure, e)
 	case e.life == accepting && found.State == series.Ongoing:
 		at := w.tracker.offset(now)
-		left := min(w.opts.HeartbeatInterval, cmp.Or(found.Heartbeat, 30*time.Minute)+w.opts.FinishAfter-now.Sub(found.Last))
+		left := min(w.opts.HeartbeatInterval, max(cmp.Or(found.Heartbeat, 30*time.Minute)+found.QuietWindow(), w.opts.MaxWindow)-now.Sub(found.Last))
 		require.LessOrEqual(w.t, e.status.beatAt, at+left)
 		e.status.beatAt = at + time.Duration(spread*float64(left))
 		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
@@ -1014,6 +1011,9 @@ func noteText(s *series.Series) (text string) {
 	for _, k := range slices.Sorted(maps.Keys(s.Annotations)) {
 		text += " " + k + "=" + s.Annotations[k]
 	}
+	if s.QuietWindow() != series.FinishAfter {
+		text += fmt.Sprintf(" window %s", s.Window)
+	}
 	if s.Key.ReportingInstance == "" {
 		text += " by " + s.Instance
 	}
@@ -1047,6 +1047,7 @@ type statusText struct {
 	beatAt   time.Duration
 	failures int
 	retry    time.Duration // zero if it need not wait
+	window   time.Duration
 }
 
 func (s statusText) String() string {
@@ -1059,6 +1060,9 @@ func (s statusText) String() string {
 	}
 	if s.state == series.Ongoing && (s.phase == live || s.phase == refused) {
 		text += fmt.Sprintf(", heartbeat at %s", s.beatAt)
+	}
+	if s.window != series.FinishAfter {
+		text += fmt.Sprintf(", window %s", s.window)
 	}
 	if s.failures > 0 {
 		text += fmt.Sprintf(", %d failures", s.failures)

@@ -51,6 +51,7 @@ type Write struct {
 	at       time.Duration // when Next returned it
 	unsaid   parts         // of the Event with Version of Series
 	state    series.State  // that this Event says
+	said     time.Duration // the window that this Event says
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -67,10 +68,11 @@ func (w *Write) Patch() ([]byte, error) {
 		return w.patch, nil
 	}
 	s := w.Series
-	if s.Version == "" { // it is not known what the Event says
-		return s.Patch()
+	known := series.Series{Window: w.said}
+	if s.Version == "" { // it is not known what else the Event says
+		return s.PatchSince(&known)
 	}
-	known := series.Series{State: w.state, Managed: w.unsaid.has(partManaged)}
+	known.State, known.Managed = w.state, w.unsaid.has(partManaged)
 	if !w.unsaid.has(partHeartbeat) {
 		known.Heartbeat = s.Heartbeat
 	}
@@ -111,8 +113,11 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 		Count:       e.spec.count,
 	}
 	w.Series.Namespace = s.namespace(&w.Series.Key)
+	if e.spec.state != series.Singleton {
+		w.Series.Window = e.window(s.rules)
+	}
 	if e.spec.state == series.Ongoing && e.life == accepting {
-		w.Series.Heartbeat = s.promise()
+		w.Series.Heartbeat = s.opts.HeartbeatInterval
 	}
 	switch kind {
 	case Look:
@@ -134,7 +139,7 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	default:
 		e.status.last = last
 		if !w.Creates() {
-			w.Series.Version, w.state = versionText(e.status.version), e.status.state
+			w.Series.Version, w.state, w.said = versionText(e.status.version), e.status.state, e.said()
 		}
 		w.unsaid = e.status.unsaid
 		e.status.unsaid = 0 // unless the write fails
