@@ -43,12 +43,12 @@ func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
 // Eventf emits an event. It neither waits nor fails: an event that cannot be
 // recorded is logged and counted.
 func (r *recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
-	r.record(time.Time{}, regarding, related, nil, eventtype, reason, action, note, args)
+	r.record(&occurrence{regarding: regarding, related: related, eventtype: eventtype, reason: reason, action: action, note: note, args: args})
 }
 
 // AnnotatedEventf emits an event with annotations. The map is copied.
 func (r *recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
-	r.record(time.Time{}, regarding, related, annotations, eventtype, reason, action, note, args)
+	r.record(&occurrence{regarding: regarding, related: related, annotations: annotations, eventtype: eventtype, reason: reason, action: action, note: note, args: args})
 }
 
 // PastEventf emits an event that happened at the given time; see package compat. The
@@ -57,7 +57,7 @@ func (r *recorder) PastEventf(at time.Time, regarding, related runtime.Object, e
 	if !at.IsZero() {
 		at = at.Truncate(time.Second).Add(rand.N(time.Second))
 	}
-	r.record(at, regarding, related, nil, eventtype, reason, action, note, args)
+	r.record(&occurrence{at: at, regarding: regarding, related: related, eventtype: eventtype, reason: reason, action: action, note: note, args: args})
 }
 
 // Identity returns the reporting controller and the reporting instance of the Events,
@@ -73,41 +73,28 @@ func (r *recorder) log() klog.Logger {
 	return r.broadcaster.logger()
 }
 
-// record emits an event that happened at the given time; zero: now.
-func (r *recorder) record(at time.Time, regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args []any) {
+// occurrence is a call of Eventf.
+type occurrence struct {
+	at                              time.Time // zero: now
+	regarding, related              runtime.Object
+	annotations                     map[string]string
+	eventtype, reason, action, note string
+	args                            []any
+}
+
+// record emits an event. It returns early on the hot path: an ongoing series counts
+// another occurrence, nobody watches, and there is no note and no annotation to keep.
+func (r *recorder) record(o *occurrence) {
 	b := r.broadcaster
 	elapsed := b.clock.Since(b.epoch)
-	key := series.Key{ReportingController: r.identity.controller}
-	if b.opts.Scope == SameInstance {
-		key.ReportingInstance = r.identity.instance
-	}
-	key.Reason, key.Action = reasonAndAction(reason, action)
-	key.Type = eventtype
-	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {
-		_ = r.references.set(&key.Regarding, regarding) // as far as it is known
-		r.refuse(DropInvalidType, &key, eventtype, nil, note, args)
+	var key series.Key
+	if reason, err := r.setKey(&key, o); reason != "" {
+		r.refuse(reason, &key, o, err)
 		return
 	}
-	err := r.references.set(&key.Regarding, regarding)
-	if err != nil {
-		r.refuse(DropInvalidObject, &key, eventtype, err, note, args)
-		return
-	}
-	if related != nil {
-		if err := r.references.set(&key.Related, related); err != nil {
-			r.omit("its related object", &b.counters.relatedOmitted, err, &key)
-		}
-	}
-	formatted := ""
-	if r.distinctNotes > 0 {
-		formatted = formatNote(note, args)
-		key.Note = formatted
-	}
-
-	// The hot path: an ongoing series, no watcher, and nothing to keep.
-	watched := b.watchers.count.Load() > 0
 	entry, counted, wantNote := b.tracker.Count(&key, elapsed)
-	if counted && !watched && !wantNote && formatted == "" && len(annotations) == 0 {
+	watched := b.watchers.count.Load() > 0
+	if counted && !watched && !wantNote && key.Note == "" && len(o.annotations) == 0 {
 		return
 	}
 
@@ -118,38 +105,72 @@ func (r *recorder) record(at time.Time, regarding, related runtime.Object, annot
 		// No request can be made for such a namespace, so it would be retried for ever.
 		if wrong := restclient.IsValidPathSegmentName(key.Regarding.Namespace); len(wrong) > 0 {
 			err := fmt.Errorf("events: namespace %q %s", key.Regarding.Namespace, strings.Join(wrong, ", "))
-			r.refuse(DropInvalidObject, &key, eventtype, err, note, args)
+			r.refuse(DropInvalidObject, &key, o, err)
 			return
 		}
 	}
-
-	annotations, err = sanitizeAnnotations(annotations)
-	if err != nil {
-		r.omit("some annotations", &b.counters.annotationsOmitted, err, &key)
-	}
-	occurrence := tracker.Occurrence{
-		Note:          formatted,
-		DistinctNotes: r.distinctNotes,
-		Instance:      r.identity.instance,
-		Annotations:   annotations,
-		At:            at,
-	}
-	if r.distinctNotes == 0 && (!counted || watched || wantNote) {
-		occurrence.Note = formatNote(note, args)
-	}
+	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
 	if counted {
-		b.tracker.Describe(entry, occurrence, now)
+		b.tracker.Describe(entry, details, now)
 	} else {
-		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, occurrence, now) }))
+		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, details, now) }))
 		r.emitted.Do(func() { b.emits(r.identity) })
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
 		}
 	}
 	if watched {
-		single := b.tracker.Single(&key, occurrence, now)
+		single := b.tracker.Single(&key, details, now)
 		b.watchers.send(single.Event())
+	}
+}
+
+// setKey sets the key of the series of an occurrence, as far as it is known. reason says
+// why the occurrence cannot be recorded, if it is not empty.
+func (r *recorder) setKey(key *series.Key, o *occurrence) (reason DropReason, err error) {
+	b := r.broadcaster
+	key.ReportingController = r.identity.controller
+	if b.opts.Scope == SameInstance {
+		key.ReportingInstance = r.identity.instance
+	}
+	key.Type = o.eventtype
+	key.Reason, key.Action = reasonAndAction(o.reason, o.action)
+	err = r.references.set(&key.Regarding, o.regarding)
+	switch {
+	case o.eventtype != corev1.EventTypeNormal && o.eventtype != corev1.EventTypeWarning:
+		return DropInvalidType, nil
+	case err != nil:
+		return DropInvalidObject, err
+	}
+	if o.related != nil {
+		if err := r.references.set(&key.Related, o.related); err != nil {
+			r.omit("its related object", &b.counters.relatedOmitted, err, key)
+		}
+	}
+	if r.distinctNotes > 0 {
+		key.Note = formatNote(o.note, o.args)
+	}
+	return "", nil
+}
+
+// details returns what a series keeps of an occurrence with the given key. It formats the
+// note only if noted is true or the note is in the key.
+func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.Occurrence {
+	annotations, err := sanitizeAnnotations(o.annotations)
+	if err != nil {
+		r.omit("some annotations", &r.broadcaster.counters.annotationsOmitted, err, key)
+	}
+	note := key.Note
+	if r.distinctNotes == 0 && noted {
+		note = formatNote(o.note, o.args)
+	}
+	return tracker.Occurrence{
+		Note:          note,
+		DistinctNotes: r.distinctNotes,
+		Instance:      r.identity.instance,
+		Annotations:   annotations,
+		At:            o.at,
 	}
 }
 
@@ -163,10 +184,10 @@ func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *ser
 }
 
 // refuse drops an event that cannot be recorded.
-func (r *recorder) refuse(reason DropReason, key *series.Key, eventtype string, err error, note string, args []any) {
-	r.broadcaster.counters.refused.Add(1)
+func (r *recorder) refuse(reason DropReason, key *series.Key, o *occurrence, err error) {
+	b := r.broadcaster
+	b.counters.refused.Add(1)
 	sanitizeKey(key)
-	key.Type = eventtype
-	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(note, args), Count: 1}}
-	r.broadcaster.drop(r.log(), err, r.broadcaster.track(func() []tracker.Drop { return drops }))
+	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(o.note, o.args), Count: 1}}
+	b.drop(r.log(), err, b.track(func() []tracker.Drop { return drops }))
 }
