@@ -1,0 +1,116 @@
+package events
+
+import (
+	"context"
+	"errors"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/eventseries/eventseries/internal/listdecoder"
+	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
+)
+
+// know says that a recorder has the given identity.
+func (b *Broadcaster) know(id identity) {
+	if b.lister == nil || b.opts.Scope != SameInstance {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.identities.Insert(id)
+}
+
+// emits says that a controller emits an event. The first one makes the tracker list the
+// Events of the controller, to restore the series that are alive. Nobody waits for that: a
+// series that occurs before it is listed finds its Event by its name.
+func (b *Broadcaster) emits(controller string) {
+	if b.lister == nil {
+		return
+	}
+	b.mu.Lock()
+	listed := b.listed.Has(controller) || b.shuttingDown
+	b.listed.Insert(controller)
+	b.mu.Unlock()
+	if listed {
+		return
+	}
+	namespaces := b.opts.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	now := b.clock.Now()
+	for _, namespace := range namespaces {
+		b.tracker.List(controller, namespace, now)
+	}
+}
+
+// list lists a page, and restores its series. The sinks of this module pass Events while
+// they read the response, and return the others. If the response breaks off, the tracker
+// lists the page again. To restore an Event twice does no harm.
+func (d *dispatcher) list(page tracker.Page) (listed tracker.Listed, err error) {
+	b := d.b
+	events := 0
+	restore := func(event *eventsv1.Event) {
+		b.restore(event, page.Controller)
+		events++
+	}
+	var list *eventsv1.EventList
+	err = d.request(func(ctx context.Context) (err error) {
+		ctx = listdecoder.NewContext(ctx, b.lister, func(event *eventsv1.Event) {
+			listed.Streamed = true
+			restore(event)
+		})
+		list, err = b.lister.List(ctx, page.Namespace, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("reportingController", page.Controller).String(),
+			LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
+			Limit:         page.Limit,
+			Continue:      page.Continue,
+		})
+		return err
+	})
+	if err == nil && list == nil {
+		err = errors.New("events: sink lists nothing")
+	}
+	if err != nil {
+		listed.Expired = apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+		return listed, err
+	}
+	for i := range list.Items {
+		restore(&list.Items[i])
+	}
+	listed.Continue = list.Continue
+	b.logger().V(2).Info("Listed events of earlier processes", "reportingController", page.Controller, "namespace", page.Namespace,
+		"events", events, "more", list.Continue != "")
+	return listed, nil
+}
+
+// restore adds a listed Event to the tracker if it belongs to a recorder of the controller.
+func (b *Broadcaster) restore(event *eventsv1.Event, controller string) {
+	if event.ReportingController != controller {
+		return // a fake clientset does not select
+	}
+	if b.opts.Scope == SameInstance {
+		b.mu.Lock()
+		own := b.identities.Has(identity{controller, event.ReportingInstance})
+		b.mu.Unlock()
+		if !own {
+			return
+		}
+	}
+	found, err := series.FromEvent(event)
+	if err != nil {
+		return // this project writes no Event like that
+	}
+	now := b.clock.Now()
+	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
+		restored, drops := b.tracker.Restore(found, now)
+		if restored {
+			b.counters.restored.Add(1)
+		}
+		return drops
+	}))
+}

@@ -1,0 +1,216 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+
+	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
+	"github.com/eventseries/eventseries/series"
+)
+
+// pages is an API server that lists Events in two pages, as protobuf if it can and the client
+// accepts it.
+type pages struct {
+	json   bool // it cannot
+	broken int  // how often the second page breaks off before its end
+
+	mu     sync.Mutex
+	events []eventsv1.Event
+	limits []string // of the requests
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (p *pages) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+	mediaType := runtime.ContentTypeJSON
+	var object runtime.Object
+	if r.Method == http.MethodGet {
+		query := r.URL.Query()
+		p.limits = append(p.limits, query.Get("limit"))
+		half := len(p.events) / 2
+		list := &eventsv1.EventList{Items: p.events[:half]}
+		list.Continue = "more"
+		if query.Get("continue") != "" {
+			list.Continue, list.Items = "", p.events[half:]
+		}
+		if strings.Contains(r.Header.Get("Accept"), runtime.ContentTypeProtobuf) && !p.json {
+			mediaType = runtime.ContentTypeProtobuf
+		}
+		object = list
+	} else { // the recorder has an event of its own
+		response.StatusCode = http.StatusUnprocessableEntity
+		object = &apierrors.NewInvalid(eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind(), "x", nil).ErrStatus
+	}
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+	var body strings.Builder
+	if err := scheme.Codecs.EncoderForVersion(info.Serializer, eventsv1.SchemeGroupVersion).Encode(object, &body); err != nil {
+		return nil, err
+	}
+	n := body.Len()
+	if list, ok := object.(*eventsv1.EventList); ok && list.Continue == "" && p.broken > 0 {
+		p.broken--
+		n /= 2
+	}
+	response.Header.Set("Content-Type", mediaType)
+	response.Body = io.NopCloser(io.MultiReader(strings.NewReader(body.String()[:n]), truncated{n < body.Len()}))
+	return response, nil
+}
+
+// truncated ends a body, or fails.
+type truncated struct{ bool }
+
+func (t truncated) Read([]byte) (int, error) {
+	if t.bool {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return 0, io.EOF
+}
+
+// wrapper is a sink of a user that hides some Events.
+type wrapper struct {
+	*EventSinkImpl
+	listed int
+}
+
+func (w *wrapper) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	page, err := w.EventSinkImpl.List(ctx, namespace, opts)
+	if err == nil {
+		w.listed += len(page.Items)
+		page.Items = page.Items[:1]
+	}
+	return page, err
+}
+
+func TestList(t *testing.T) {
+	for name, test := range map[string]struct {
+		server   *pages
+		wrap     bool
+		restored int
+		limits   []string
+	}{
+		"protobuf":               {server: &pages{}, restored: 4, limits: []string{"500", "5000"}},
+		"a server without it":    {server: &pages{json: true}, restored: 4, limits: []string{"500", "500"}},
+		"a page that breaks off": {server: &pages{broken: 2}, restored: 4, limits: []string{"500", "5000", "500", "500"}},
+		"a sink that wraps ours": {server: &pages{}, wrap: true, restored: 2, limits: []string{"500", "500"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := test.server
+				now := time.Now()
+				for i := range 4 {
+					s := series.Series{
+						Key: series.Key{
+							Regarding: series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: fmt.Sprint("pod-", i)},
+							Type:      "Warning", Action: "Start", Reason: "BackOff", ReportingController: "example.com/x",
+						},
+						State: series.Ongoing, Instance: "x-1", Namespace: "shop", Version: "7", Note: "n", First: now.Add(-time.Minute), Last: now, Count: 3,
+					}
+					s.Name = s.Key.BaseName()
+					server.events = append(server.events, *s.Event())
+				}
+				client, err := typedeventsv1.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: server})
+				require.NoError(t, err)
+				impl := &EventSinkImpl{Interface: client}
+				wrapped := &wrapper{EventSinkImpl: impl}
+				var sink EventSink = impl
+				if test.wrap {
+					sink = wrapped
+				}
+				b := NewBroadcasterWithOptions(sink, Options{Scope: SameController})
+				recorder := b.NewRecorder(scheme.Scheme, "example.com/x")
+				require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
+				recorder.Eventf(&server.events[0].Regarding, nil, "Normal", "Other", "Other", "own")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.EqualValues(t, test.restored, b.Stats().Restored)
+				assert.Equal(t, test.limits, server.limits)
+				assert.Equal(t, test.wrap, wrapped.listed == 4)
+				b.Shutdown()
+			})
+		})
+	}
+}
+
+// A list takes so long that the server forgets the token of its next page. A server or a
+// proxy says so with either reason.
+func TestListWhoseTokenExpires(t *testing.T) {
+	for name, expired := range map[string]error{
+		"Expired": apierrors.NewResourceExpired("The provided continue parameter is too old"),
+		"Gone":    apierrors.NewGone("the continue token is too old"),
+	} {
+		runBubble(t, name, func(t *testing.T) {
+			s := newLister()
+			first := startOn(t, s.server, s, Options{SkipList: true})
+			for pod := range 5 {
+				first.emit(pod)
+				first.emit(pod)
+			}
+			first.flush(t)
+			first.kill()
+			s.script(func(_ context.Context, r request) error {
+				if r.Verb == "list" && s.requestsOf("list") == 2 {
+					return expired
+				}
+				return nil
+			})
+			second := startOn(t, s.server, s, Options{})
+			second.list()
+			time.Sleep(time.Minute)
+			assert.EqualValues(t, 5, second.broadcaster.Stats().Restored)
+			assert.Equal(t, 2+3, s.requestsOf("list"), "pages of two")
+			assert.Empty(t, second.logs.with("Cannot list events"))
+		})
+	}
+}
+
+// The recorders of a program for many nodes share a list, and no goroutine is theirs.
+func TestManyInstancesOfOneController(t *testing.T) {
+	const instances = 2000
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		for _, instance := range []string{"node-1", "node-2", "stranger"} {
+			first := startOn(t, s.server, s, Options{SkipList: true, ReportingInstance: instance})
+			first.emitTimes(2)
+			first.flush(t)
+			first.kill()
+		}
+		b := NewBroadcasterWithOptions(s, Options{QPS: -1})
+		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
+		synctest.Wait()
+		atRest := goroutines(t)
+		recorders := make([]EventRecorder, instances)
+		for i := range recorders {
+			recorders[i] = b.NewRecorderWithOptions(testScheme(), controller, RecorderOptions{ReportingInstance: fmt.Sprint("node-", i)})
+		}
+		for i, recorder := range recorders {
+			recorder.Eventf(testPod(1+i), nil, "Normal", "Tested", "Testing", "note")
+			if i == 0 {
+				synctest.Wait() // for the list
+			}
+		}
+		synctest.Wait()
+		assert.LessOrEqual(t, goroutines(t), atRest+defaultWorkers)
+		assert.Equal(t, 2, s.requestsOf("list"), "two pages")
+		assert.EqualValues(t, 2, b.Stats().Restored, "those of node-1 and node-2")
+		b.Shutdown()
+		assert.Len(t, s.list(), 3+instances)
+	})
+}
