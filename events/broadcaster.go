@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -35,6 +36,7 @@ const shutdownGrace = time.Second
 // after [Broadcaster.Shutdown] are counted as dropped.
 type Broadcaster struct {
 	sink    EventSink
+	lister  EventLister // nil if nothing is listed
 	opts    Options
 	invalid error // what is wrong with the options
 	clock   clock.WithTicker
@@ -52,9 +54,10 @@ type Broadcaster struct {
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
 
-	mu           sync.Mutex // guards starting and stopping
+	mu           sync.Mutex // guards what follows
 	started      bool
-	identities   map[identity]struct{} // of the recorders that have emitted events
+	listed       sets.Set[string]   // the controllers whose Events are listed
+	identities   sets.Set[identity] // of the recorders, if the scope is SameInstance and there is a lister
 	shuttingDown bool
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
@@ -69,12 +72,15 @@ func NewBroadcaster(sink EventSink) *Broadcaster {
 // started. It starts no goroutine before. If the options are invalid, the start
 // returns the error of [Options.Validate].
 func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
-	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), identities: make(map[identity]struct{}), shutDown: make(chan struct{})}
+	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), listed: sets.New[string](), identities: sets.New[identity](), shutDown: make(chan struct{})}
 	if b.invalid = opts.Validate(); b.invalid != nil {
 		// It will never write, but it must accept events.
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock}.withDefaults()
 	}
 	b.clock = b.opts.Clock
+	if lister, ok := sink.(EventLister); ok && !b.opts.SkipList {
+		b.lister = lister
+	}
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
@@ -109,25 +115,13 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 	for _, repair := range repairs {
 		b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used)
 	}
+	b.know(id)
 	return &recorder{source: &source{
 		broadcaster:   b,
 		references:    references{scheme: scheme},
 		identity:      id,
 		distinctNotes: max(cmp.Or(opts.DistinctNotes, b.opts.DistinctNotes), 0),
 	}}
-}
-
-// emits says that an identity emits its first event, and has its earlier Events listed.
-func (b *Broadcaster) emits(id identity) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.identities[id]; known {
-		return
-	}
-	b.identities[id] = struct{}{}
-	if d := b.dispatcher.Load(); d != nil && !b.shuttingDown && d.ctx.Err() == nil {
-		d.goroutines.Go(func() { d.relist(id) })
-	}
 }
 
 // StartRecordingToSink starts to write events to the sink until stopCh is closed. It
@@ -178,9 +172,6 @@ func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 	b.started = true
 	b.log.Store(&logger)
 	d := b.startDispatcher()
-	for id := range b.identities {
-		d.goroutines.Go(func() { d.relist(id) })
-	}
 	d.goroutines.Go(func() { b.outlive(ctx, d) })
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -34,24 +33,20 @@ const hurriedWorkers = 32
 // when the tracker has a write, the rate limiter permits it, and fewer than
 // Options.Workers requests are in flight. Each request in flight has a goroutine. If
 // another write can be made when its request has ended, it makes that. Otherwise run
-// starts the next request when its time has come.
+// starts the next request at its time.
 type dispatcher struct {
 	b      *Broadcaster
 	ctx    context.Context // ends with stop
 	cancel context.CancelFunc
 	// wake has room for one. Whoever gives the dispatcher something to do sends.
 	wake chan struct{}
-	// lists are requests for pages of a list, and listing is the number of those that
-	// are not made yet.
-	lists   chan *listRequest
-	listing atomic.Int32
 	// hurry is set when little time is left: the rate limiter is ignored, and each
 	// request that succeeds permits one more at a time.
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
 	// requests passes a request to an idle goroutine, whose stack has grown already.
-	requests chan call
+	requests chan *tracker.Write
 
 	// Invariant: busy + idle <= workers, unless workers has just decreased.
 	mu        sync.Mutex
@@ -62,24 +57,9 @@ type dispatcher struct {
 	reserved  time.Time // of the latest reservation: the limiter counts time twice that goes back
 }
 
-// call is a call of the sink: a write, or else a list.
-type call struct {
-	write *tracker.Write
-	list  *listRequest
-}
-
-// listRequest asks for one page of a list. The dispatcher decides when it is made.
-type listRequest struct {
-	make func() tracker.Result
-	done chan struct{} // closed when make has returned
-
-	pass     heartbeat.Pass // the right to make it
-	returned sync.Once      // guards the return of pass
-}
-
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1), lists: make(chan *listRequest), requests: make(chan call), workers: b.opts.Workers}
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1), requests: make(chan *tracker.Write), workers: b.opts.Workers}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -98,25 +78,15 @@ func (d *dispatcher) poke() {
 
 // run makes requests until the dispatcher is stopped.
 func (d *dispatcher) run() {
-	var list *listRequest // the one that waits
 	timer := timer{clock: d.b.clock}
 	defer timer.stop()
 	for d.ctx.Err() == nil {
 		d.advance(d.b.clock.Now())
-		next := d.startRequests(&list)
-		lists := d.lists
-		if list != nil {
-			lists = nil // one at a time
-		}
 		select {
+		case <-timer.set(d.startRequests()):
 		case <-d.wake:
-		case list = <-lists:
-		case <-timer.set(next):
 		case <-d.ctx.Done():
 		}
-	}
-	if list != nil {
-		close(list.done) // it is never made
 	}
 }
 
@@ -126,39 +96,43 @@ const startBatch = 1000
 
 // startRequests starts the requests that can be made now, and returns when to come
 // back. The time is zero if time alone changes nothing.
-func (d *dispatcher) startRequests(list **listRequest) (next time.Time) {
+func (d *dispatcher) startRequests() (next time.Time) {
 	for range startBatch {
 		if !d.hasRoom() {
 			next, _ = d.b.tracker.Wake(d.b.clock.Now(), false)
 			return next
 		}
-		c, next, ok := d.take(list)
+		w, next, ok := d.take()
 		if !ok {
 			return next
 		}
-		d.enter(c)
+		d.enter(w)
 	}
 	return d.b.clock.Now()
 }
 
-// take returns a request to make now, which has a token of the rate limiter. If there is
+// take returns a write to make now, which has a token of the rate limiter. If there is
 // none, ok is false, and next is when to come back, as in startRequests.
-func (d *dispatcher) take(list **listRequest) (c call, next time.Time, ok bool) {
-	now := d.b.clock.Now()
-	advance, request := d.b.tracker.Wake(now, *list != nil)
+func (d *dispatcher) take() (w *tracker.Write, next time.Time, ok bool) {
+	b := d.b
+	now := b.clock.Now()
+	advance, request := b.tracker.Wake(now, false)
 	if request.IsZero() {
-		return call{}, advance, false
+		return nil, advance, false
 	}
 	token, at, ok := d.reserve(request, now)
 	if !ok {
-		return call{}, earlier(advance, at), false
+		return nil, earlier(advance, at), false
 	}
-	if c, ok = d.pick(list, at); !ok {
+	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
+		w, drops, ok = b.tracker.Next(at)
+		return drops
+	}))
+	if !ok {
 		// Another goroutine was faster, or all that is ready waits at closed gates now.
 		token.CancelAt(at)
-		return call{}, now, false
 	}
-	return c, time.Time{}, true
+	return w, now, ok
 }
 
 // advance handles the deadlines up to now.
@@ -189,36 +163,17 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 	return token, at, true
 }
 
-// pick returns the request to make next. A list goes first: it is rare, and writes can go
-// on for long.
-func (d *dispatcher) pick(list **listRequest, now time.Time) (c call, ok bool) {
-	b := d.b
-	if l := *list; l != nil {
-		if pass, ok := b.tracker.Admit(now); ok {
-			*list, l.pass = nil, pass
-			d.listing.Add(-1)
-			return call{list: l}, true
-		}
-	}
-	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
-		c.write, drops, ok = b.tracker.Next(now)
-		return drops
-	}))
-	return c, ok
-}
-
-// follow returns the write to make in place of a request that has just ended. ok is false
-// if none can be made now, or if a list waits.
-func (d *dispatcher) follow() (c call, ok bool) {
-	if d.ctx.Err() != nil || d.listing.Load() > 0 {
-		return call{}, false
+// follow returns the write to make in place of one that has just ended. ok is false if
+// none can be made now.
+func (d *dispatcher) follow() (w *tracker.Write, ok bool) {
+	if d.ctx.Err() != nil {
+		return nil, false
 	}
 	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
-	var none *listRequest
-	if c, _, ok = d.take(&none); ok && d.hasRoom() {
+	if w, _, ok = d.take(); ok && d.hasRoom() {
 		d.poke() // the response before can have opened a gate, or set a deadline that run does not know
 	}
-	return c, ok
+	return w, ok
 }
 
 // earlier returns the earlier of two times, of which a can be zero for never.
@@ -236,8 +191,8 @@ func (d *dispatcher) hasRoom() bool {
 	return d.busy < d.workers
 }
 
-// enter makes a request in a goroutine.
-func (d *dispatcher) enter(c call) {
+// enter makes the request of a write in a goroutine.
+func (d *dispatcher) enter(w *tracker.Write) {
 	d.mu.Lock()
 	d.busy++
 	idle := d.idle > 0
@@ -247,36 +202,32 @@ func (d *dispatcher) enter(c call) {
 	d.mu.Unlock()
 	if idle {
 		select {
-		case d.requests <- c:
+		case d.requests <- w:
 			return
 		case <-d.ctx.Done():
 		}
 	}
-	d.goroutines.Go(func() { d.work(c) })
+	d.goroutines.Go(func() { d.work(w) })
 }
 
-// work makes requests, at first the given one, until there are enough goroutines
-// without this one.
-func (d *dispatcher) work(c call) {
-	var w *watchdog
+// work makes the requests of writes, at first of the given one, until there are enough
+// goroutines without this one.
+func (d *dispatcher) work(w *tracker.Write) {
+	var dog *watchdog
 	for {
-		w = d.watch(c, w)
-		if c.list != nil {
-			d.list(c.list, w)
-		} else {
-			d.write(c.write, w)
-		}
-		if !w.abandoned {
+		dog = d.watch(w, dog)
+		d.write(w, dog)
+		if !dog.abandoned {
 			if next, ok := d.follow(); ok {
-				c = next
+				w = next
 				continue
 			}
 		}
-		if !d.leave(w.abandoned) {
+		if !d.leave(dog.abandoned) {
 			return
 		}
 		select {
-		case c = <-d.requests:
+		case w = <-d.requests:
 		case <-d.ctx.Done():
 			return
 		}
@@ -302,20 +253,18 @@ func (d *dispatcher) leave(abandoned bool) (idle bool) {
 }
 
 // write makes the request of a write and applies the response.
-func (d *dispatcher) write(write *tracker.Write, w *watchdog) {
+func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
 	b := d.b
-	event, err := d.send(write)
-	w.stop()
+	result, err := d.send(w)
+	dog.stop()
 	answered := b.clock.Now()
-	result := classify(err, write.Creates())
-	result.Event = event
-	b.counters.wrote(write, result.Outcome, answered.Sub(w.began))
-	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(write, result, answered) })
+	b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
+	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
-		b.outages.noteWrite(b, write, result.Outcome, err)
+		b.outages.note(b, w, result, err)
 	}
 	b.drop(b.logger(), err, drops)
 }
@@ -334,48 +283,38 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	d.poke()
 }
 
-// send makes the request of a write and returns the Event that the sink returns.
-func (d *dispatcher) send(write *tracker.Write) (event *eventsv1.Event, err error) {
-	if write.Creates() {
+// send makes the request of a write.
+func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
+	var event *eventsv1.Event
+	var listed tracker.Listed
+	switch {
+	case w.Kind == tracker.List:
+		listed, err = d.list(w.Page)
+	case w.Creates():
 		err = d.request(func(ctx context.Context) error {
-			event, err = d.b.sink.Create(ctx, write.Series.Event())
+			event, err = d.b.sink.Create(ctx, w.Series.Event())
 			return err
 		})
-		return event, err
+	default:
+		event, err = d.patch(w)
 	}
-	patch, err := write.Patch()
+	result = classify(err, w.Creates())
+	result.Event, result.Listed = event, listed
+	return result, err
+}
+
+// patch makes the request of a write that creates nothing.
+func (d *dispatcher) patch(w *tracker.Write) (event *eventsv1.Event, err error) {
+	patch, err := w.Patch()
 	if err != nil {
 		return nil, err
 	}
 	err = d.request(func(ctx context.Context) error {
 		// A sink needs the namespace and the name, but the interface takes an Event.
-		event, err = d.b.sink.Patch(ctx, write.Series.Event(), patch)
+		event, err = d.b.sink.Patch(ctx, w.Series.Event(), patch)
 		return err
 	})
 	return event, err
-}
-
-// list makes a request for a page of a list.
-func (d *dispatcher) list(l *listRequest, w *watchdog) {
-	result := l.make()
-	w.stop()
-	d.returnPass(l, result)
-	close(l.done)
-}
-
-// returnPass says what became of a list. Only the first call counts.
-func (d *dispatcher) returnPass(l *listRequest, result tracker.Result) {
-	now := d.b.clock.Now()
-	l.returned.Do(func() { d.b.tracker.Return(l.pass, result, now) })
-}
-
-// abandon says that a request hangs.
-func (d *dispatcher) abandon(c call) {
-	if c.list != nil {
-		d.returnPass(c.list, tracker.Result{Outcome: tracker.Troubled})
-		return
-	}
-	d.b.tracker.Abandon(c.write, d.b.clock.Now())
 }
 
 // request calls the sink. Whatever the sink does, it ends in an error.

@@ -31,13 +31,6 @@ const maxDuration = 365 * 24 * time.Hour
 // processes do not retry at the same time.
 const retryJitter = 0.2
 
-// The delays between attempts to list double from the first to the last.
-const (
-	relistFirst = time.Second
-	relistMax   = 2 * time.Minute
-	deniedLists = 4 // how often a denied list is made again: 2, 6, 14, and 30 minutes later
-)
-
 // Options of a [Broadcaster]. The zero value stands for the defaults.
 type Options struct {
 	// ReportingInstance names this process in its Events. If empty, the name of the

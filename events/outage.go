@@ -44,10 +44,14 @@ func (o *outage) fail(now time.Time) {
 	o.requests++
 }
 
-// noteWrite records what became of a write.
-func (o *outages) noteWrite(b *Broadcaster, w *tracker.Write, outcome tracker.Outcome, err error) {
+// note records what became of a write.
+func (o *outages) note(b *Broadcaster, w *tracker.Write, result tracker.Result, err error) {
+	outcome, now := result.Outcome, b.clock.Now()
+	if w.Kind == tracker.List {
+		o.noteList(b, w.Page, result, now, err)
+		return
+	}
 	b.logRequest(w, outcome, err)
-	now := b.clock.Now()
 	asked := permission{w.Series.Namespace, "patch"}
 	if w.Creates() {
 		asked.verb = "create"
@@ -72,19 +76,27 @@ func (o *outages) noteWrite(b *Broadcaster, w *tracker.Write, outcome tracker.Ou
 	o.notePermitted(b, asked, now)
 }
 
-// noteList records what became of a list. The caller records a missing permission.
-func (o *outages) noteList(b *Broadcaster, outcome tracker.Outcome, err error) {
-	now := b.clock.Now()
-	switch outcome {
-	case tracker.PushedBack, tracker.Troubled:
-		if details, ok := o.noteFailure(b, &o.listing, "list", outcome, now); ok {
-			b.logger().Error(err, "Cannot list events, will try again", details...)
+// noteList records what became of a list.
+func (o *outages) noteList(b *Broadcaster, page tracker.Page, result tracker.Result, now time.Time, err error) {
+	logger := b.logger().WithValues("reportingController", page.Controller, "namespace", page.Namespace)
+	if result.Outcome == tracker.PushedBack || result.Outcome == tracker.Troubled {
+		if details, ok := o.noteFailure(b, &o.listing, "list", result.Outcome, now); ok {
+			logger.Error(err, "Cannot list events, will try again", details...)
 		}
-	default:
-		if over, ok := o.end(&o.listing); ok {
-			b.logger().Info("The list of events is answered again", "failedFor", now.Sub(over.since),
-				"failedRequests", over.requests)
+		return
+	}
+	if over, ok := o.end(&o.listing); ok {
+		logger.Info("The list of events is answered again", "failedFor", now.Sub(over.since), "failedRequests", over.requests)
+	}
+	switch {
+	case result.Outcome == tracker.Denied:
+		if _, news := o.deny(permission{page.Namespace, "list"}, now); news {
+			logger.V(2).Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
 		}
+	case result.Listed.Expired && page.Continue != "":
+		// The tracker begins again with the first page.
+	case err != nil:
+		logger.Error(err, "Cannot list events. Series of earlier processes are found by name")
 	}
 }
 

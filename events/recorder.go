@@ -115,7 +115,7 @@ func (r *recorder) record(o *occurrence) {
 		b.tracker.Describe(entry, details, now)
 	} else {
 		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, details, now) }))
-		r.emitted.Do(func() { b.emits(r.identity) })
+		r.emitted.Do(func() { b.emits(r.identity.controller) })
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
 		}

@@ -121,7 +121,7 @@ func TestEndedSeriesAreNotListed(t *testing.T) {
 	})
 }
 
-// Each identity lists once, when it emits its first event. The missing permission is
+// Each controller is listed once, when it emits its first event. The missing permission is
 // logged once.
 func TestListIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -150,12 +150,8 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 	for name, err := range map[string]error{"forbidden": statusError(403, 0), "nonsense": statusError(400, 0)} {
 		runBubble(t, name, func(t *testing.T) {
 			s := newLister()
-			var namespaces []string
 			s.script(func(_ context.Context, r request) error {
-				if r.Verb != "list" {
-					return nil
-				}
-				if namespaces = append(namespaces, r.Namespace); r.Namespace == "ns" {
+				if r.Verb != "list" || r.Namespace == "ns" {
 					return nil
 				}
 				return err
@@ -169,7 +165,6 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 			second.list()
 			time.Sleep(finishAfter)
 			synctest.Wait()
-			assert.Equal(t, []string{"secret", "ns", "kube-system"}, namespaces[:3])
 			assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 			assert.Equal(t, []string{"Finished x2"}, statesOf(t, second))
 			assert.Len(t, second.logs.with("list events", "secret"), 1)

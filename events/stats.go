@@ -98,7 +98,7 @@ type counters struct {
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
-	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64 // a list has the kind zero
+	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64
 	creates, patches   durations
 	lists              durations
 	reasons, actions   distinct
@@ -110,22 +110,19 @@ type counters struct {
 // wrote counts a write that took this long.
 func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
 	c.writes[w.Kind][outcome].Add(1)
-	durations := &c.patches
-	if w.Creates() {
-		durations = &c.creates
+	switch {
+	case w.Creates():
+		c.creates.observe(took)
+	case w.Kind == tracker.List:
+		c.lists.observe(took)
+	default:
+		c.patches.observe(took)
 	}
-	durations.observe(took)
 	if w.Kind == tracker.Create {
 		// Here and not where events are emitted, to keep it out of the hot path.
 		c.reasons.add(w.Series.Key.Reason)
 		c.actions.add(w.Series.Key.Action)
 	}
-}
-
-// listed counts a list that took this long.
-func (c *counters) listed(outcome tracker.Outcome, took time.Duration) {
-	c.writes[0][outcome].Add(1)
-	c.lists.observe(took)
 }
 
 func (c *counters) dropped(reason DropReason, count int) {
@@ -169,13 +166,9 @@ func (b *Broadcaster) Stats() Stats {
 		}
 	}
 	for kind := range b.counters.writes {
-		name := tracker.Kind(kind).String()
-		if kind == 0 {
-			name = "list"
-		}
 		for o := range b.counters.writes[kind] {
 			if n := b.counters.writes[kind][o].Load(); n > 0 {
-				s.Writes[WriteKey{name, tracker.Outcome(o).String()}] = n
+				s.Writes[WriteKey{tracker.Kind(kind).String(), tracker.Outcome(o).String()}] = n
 			}
 		}
 	}

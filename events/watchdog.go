@@ -3,6 +3,8 @@ package events
 import (
 	"sync"
 	"time"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // watchdogGrace is how long a sink may take to return after the context of its
@@ -22,22 +24,22 @@ type watchdog struct {
 	began time.Time
 
 	mu        sync.Mutex
-	call      call
+	write     *tracker.Write
 	returned  bool
 	expired   bool
 	abandoned bool
 	logged    bool
 }
 
-// watch starts to watch a call that begins now. It returns w, the watchdog of the
-// goroutine's previous call, or a new one.
-func (d *dispatcher) watch(c call, w *watchdog) *watchdog {
+// watch starts to watch a call that begins now. It returns the watchdog of the previous
+// call of the goroutine, if there is one, or else a new one.
+func (d *dispatcher) watch(write *tracker.Write, w *watchdog) *watchdog {
 	if w == nil || w.fired {
 		w = &watchdog{d: d}
 	}
 	began := d.b.clock.Now()
 	w.mu.Lock()
-	w.call, w.began, w.returned = c, began, false
+	w.write, w.began, w.returned = write, began, false
 	w.mu.Unlock()
 	// Real time, like the context of the request.
 	if w.timer == nil {
@@ -70,7 +72,7 @@ func (w *watchdog) expire() {
 	d.mu.Unlock()
 	w.mu.Unlock()
 
-	d.abandon(w.call)
+	b.tracker.Abandon(w.write, now)
 	d.poke()
 	if ok {
 		b.logger().Error(nil, "A call of the sink hangs although its context has ended", "since", w.began,

@@ -136,10 +136,10 @@ func TestWatchdogHoldsNoLockWhileItUsesTheClock(t *testing.T) {
 	write, _, ok := w.broadcaster.tracker.Next(clock.Now())
 	require.True(t, ok)
 	d := &dispatcher{b: w.broadcaster, ctx: t.Context(), wake: make(chan struct{}, 1)}
-	dog := d.watch(call{}, nil)
+	dog := d.watch(nil, nil)
 	dog.stop()
 	clock.locks = []*sync.Mutex{&dog.mu, &d.mu}
-	assert.Same(t, dog, d.watch(call{write: write}, dog))
+	assert.Same(t, dog, d.watch(write, dog))
 	dog.expire()
 	assert.True(t, dog.abandoned)
 	dog.stop()

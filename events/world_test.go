@@ -31,6 +31,7 @@ const (
 	pauseFirst      = 5 * time.Second
 	retryFirst      = time.Second
 	retryMax        = 2 * time.Minute
+	deniedLists     = 4 // attempts after a list that is denied
 )
 
 // world is a broadcaster with its server and a recorder.
@@ -130,7 +131,8 @@ func (w *world) startUntilCancelled(t *testing.T) (cancel func()) {
 
 // list lists as if the recorder had emitted its first event.
 func (w *world) list() {
-	w.broadcaster.emits(identityOf(w.recorder))
+	w.broadcaster.emits(controller)
+	w.broadcaster.dispatcher.Load().poke()
 	synctest.Wait()
 }
 
