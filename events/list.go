@@ -31,11 +31,12 @@ func (b *Broadcaster) emits(controller string) {
 	if b.lister == nil {
 		return
 	}
+	d := b.dispatcher.Load()
 	b.mu.Lock()
-	listed := b.listed.Has(controller) || b.shuttingDown
+	skip := b.listed.Has(controller) || b.shuttingDown || d != nil && d.ctx.Err() != nil // a shutdown does not list
 	b.listed.Insert(controller)
 	b.mu.Unlock()
-	if listed {
+	if skip {
 		return
 	}
 	namespaces := b.opts.Namespaces
