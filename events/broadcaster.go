@@ -265,13 +265,24 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 	}
 	d.hurry.Store(true)
 	b.tracker.Hurry(b.clock.Now())
-	if err := b.Flush(flushing); err != nil {
-		logger.Error(err, "Events were left when the broadcaster was shut down")
+	if b.detached() == nil {
+		if err := b.Flush(flushing); err != nil {
+			logger.Error(err, "Events were left when the broadcaster was shut down")
+		}
 	}
 	d.cancel()
 	if err := waitFor(ctx, ended(&d.goroutines)); err != nil {
 		logger.Error(err, "A sink hangs")
 	}
+}
+
+// detached returns a channel that is closed when the sink can be used again, or nil if it
+// can be used.
+func (b *Broadcaster) detached() <-chan struct{} {
+	if sink, ok := b.sink.(detachable); ok {
+		return sink.Detached()
+	}
+	return nil
 }
 
 // logger returns the logger of the context with which the broadcaster was started.

@@ -82,8 +82,10 @@ func (d *dispatcher) run() {
 	defer timer.stop()
 	for d.ctx.Err() == nil {
 		d.advance(d.b.clock.Now())
+		detached := d.b.detached()
 		select {
-		case <-timer.set(d.startRequests()):
+		case <-timer.set(d.startRequests(detached != nil)):
+		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
 		}
@@ -96,9 +98,9 @@ const startBatch = 1000
 
 // startRequests starts the requests that can be made now, and returns when to come
 // back. The time is zero if time alone changes nothing.
-func (d *dispatcher) startRequests() (next time.Time) {
+func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 	for range startBatch {
-		if !d.hasRoom() {
+		if detached || !d.hasRoom() {
 			next, _ = d.b.tracker.Wake(d.b.clock.Now(), false)
 			return next
 		}
@@ -166,7 +168,7 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 // follow returns the write to make in place of one that has just ended. ok is false if
 // none can be made now.
 func (d *dispatcher) follow() (w *tracker.Write, ok bool) {
-	if d.ctx.Err() != nil {
+	if d.ctx.Err() != nil || d.b.detached() != nil {
 		return nil, false
 	}
 	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows

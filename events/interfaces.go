@@ -35,6 +35,14 @@ type EventLister interface {
 	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
 }
 
+// detachable is a sink that cannot be used at times, such as that of compat/record while
+// nothing is recorded. Events wait for it.
+type detachable interface {
+	// Detached returns a channel that is closed when the sink can be used again. It is nil
+	// if it can be used.
+	Detached() <-chan struct{}
+}
+
 // AnnotatedEventRecorder emits events with annotations. All recorders of this package
 // implement it. client-go has an interface with the same name and method since v0.37.
 type AnnotatedEventRecorder interface {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	goruntime "runtime"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/lru"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -40,7 +42,7 @@ type Broadcaster struct {
 // [Broadcaster.StartRecordingToSink].
 func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
 	c := newConfig(opts)
-	sink := &relay{}
+	sink := &relay{sources: sources{gone: lru.New(keptSources)}}
 	b := &Broadcaster{
 		Broadcaster: compat.NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, c.events), compat.Options{
 			Context:       c.ctx,
@@ -81,11 +83,22 @@ func setFields(options CorrelatorOptions) (names []string) {
 
 // NewRecorder returns a recorder whose Events have the given source. The component is also
 // the reporting controller, and the host the reporting instance; see
-// [compat.Broadcaster.NewRecorder].
+// [compat.Broadcaster.NewRecorder]. If those are the same for two sources, NewRecorder
+// appends a hash to one of them for the second source, so that the sources have Events of
+// their own.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) EventRecorderLogger {
-	recorder := b.Broadcaster.NewRecorder(scheme, source)
-	b.sink.sources.add(recorder, source)
-	return recorder
+	as, sources := source, &b.sink.sources
+	for attempt := 0; ; attempt++ {
+		r := &recorder{Recorder: b.Broadcaster.NewRecorder(scheme, as).(*legacyrecorder.Recorder)}
+		var id identity
+		id.controller, id.instance = r.Identity()
+		other, ok := sources.claim(id, source)
+		if ok {
+			goruntime.AddCleanup(r, sources.release, id)
+			return r
+		}
+		as = distinguish(source, other, id, attempt)
+	}
 }
 
 // StartEventWatcher is [compat.Broadcaster.StartEventWatcher]. The Events have the source
@@ -95,7 +108,7 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 		return b.Broadcaster.StartEventWatcher(nil)
 	}
 	return b.Broadcaster.StartEventWatcher(func(event *corev1.Event) {
-		if source, ok := b.sink.sources.of(event.ReportingController, event.ReportingInstance); ok {
+		if source, ok := b.sink.sources.of(identity{event.ReportingController, event.ReportingInstance}); ok {
 			event.Source = source
 		}
 		handler(event)
@@ -111,9 +124,9 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 //
 // The broadcaster writes until [Broadcaster.Shutdown], or until the caller has stopped
 // all results. In the latter case it writes pending events for at most
-// events.Options.ShutdownTimeout, and drops those that are emitted later. It counts them
-// in events.Stats.Dropped. The next call of StartRecordingToSink starts again, with any
-// sink.
+// events.Options.ShutdownTimeout. Events that are emitted later wait. The next call of
+// StartRecordingToSink, with any sink, writes them; Shutdown drops them and counts them in
+// events.Stats.Dropped.
 func (b *Broadcaster) StartRecordingToSink(sink EventSink) watch.Interface {
 	to, err := newDestination(sink)
 	if err == nil {
@@ -131,12 +144,12 @@ func (b *Broadcaster) StartRecordingToSink(sink EventSink) watch.Interface {
 func (b *Broadcaster) use(to *destination) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.recordings > 0 && !to.is(b.sink.to.Load()) {
+	if b.recordings > 0 && !to.is(b.sink.destination()) {
 		return errors.New("record: events are already recorded to another sink, which remains the only one")
 	}
 	if b.recordings++; b.recordings == 1 {
 		b.generation++
-		b.sink.to.Store(to)
+		b.sink.attach(to)
 	}
 	return nil
 }
@@ -168,6 +181,6 @@ func (b *Broadcaster) detach(generation int) bool {
 	if b.generation != generation || b.recordings > 0 {
 		return false
 	}
-	b.sink.to.Store(nil)
+	b.sink.detach()
 	return true
 }

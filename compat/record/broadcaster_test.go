@@ -106,14 +106,68 @@ func TestRecordingsOfOneBroadcaster(t *testing.T) {
 		emit(broadcaster, "recorded", 4)
 		time.Sleep(time.Hour)
 		assert.Equal(t, want, first.counts(t))
-		assert.Equal(t, uint64(8), broadcaster.(*Broadcaster).Events().Stats().Dropped[events.DropRejected])
 		assert.Empty(t, second.Actions())
 
 		broadcaster.StartRecordingToSink(second.sink())
 		emit(broadcaster, "recorded", 5)
 		broadcaster.Shutdown()
-		assert.Equal(t, map[string]int32{"recorded": 5}, second.counts(t))
+		assert.Equal(t, map[string]int32{"stopped": 4, "recorded": 3 + 4 + 5}, second.counts(t))
 		assert.Equal(t, want, first.counts(t))
+		assert.Empty(t, broadcaster.(*Broadcaster).Events().Stats().Dropped)
+	})
+}
+
+// Events that occur while nothing is recorded wait for the next recording.
+func TestRecordingStartsAgain(t *testing.T) {
+	for _, pause := range []time.Duration{time.Second, 5 * time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, with := logged(t.Context())
+			s := newServer()
+			sink := s.sink()
+			broadcaster := NewBroadcaster(WithContext(ctx))
+			want := make(map[string]int32)
+			occur := func(messages ...string) {
+				for _, message := range messages {
+					emit(broadcaster, message, 3)
+					want[message] += 3
+				}
+			}
+			for range 4 {
+				recording := broadcaster.StartRecordingToSink(sink)
+				require.NoError(t, broadcaster.(*Broadcaster).Events().Flush(t.Context()))
+				assert.Equal(t, want, s.counts(t))
+				occur("always", "recorded")
+				time.Sleep(time.Second)
+				recording.Stop()
+				synctest.Wait()
+				requests := len(s.Actions())
+				occur("always", "stopped")
+				time.Sleep(pause)
+				assert.Len(t, s.Actions(), requests)
+			}
+			broadcaster.StartRecordingToSink(sink)
+			broadcaster.Shutdown()
+			assert.Equal(t, want, s.counts(t))
+			assert.Empty(t, broadcaster.(*Broadcaster).Events().Stats().Dropped)
+			assert.Empty(t, with("")) // nothing is wrong
+		})
+	}
+}
+
+// What waits for a recording is lost if the next thing is the shutdown, which does not
+// wait for it.
+func TestShutdownWhileNothingIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		broadcaster := NewBroadcaster()
+		broadcaster.StartRecordingToSink(s.sink()).Stop()
+		synctest.Wait()
+		emit(broadcaster, "stopped", 2)
+		begin := time.Now()
+		broadcaster.Shutdown()
+		assert.Zero(t, time.Since(begin))
+		assert.Empty(t, s.Actions())
+		assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2}, broadcaster.(*Broadcaster).Events().Stats().Dropped)
 	})
 }
 
@@ -182,37 +236,4 @@ func TestWithOptions(t *testing.T) {
 	ctx, with := logged(t.Context())
 	NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Workers = -1 })).StartRecordingToSink(newServer().sink())
 	assert.Len(t, with("Workers is negative: -1"), 1)
-}
-
-// The API server restricts reportingComponent, but not source.
-func TestSourceIsAsGiven(t *testing.T) {
-	for _, source := range []corev1.EventSource{
-		{Component: "tester"},
-		{Component: "tester", Host: "node-1"},
-		{Component: "tester", Host: "tester-0"},
-		{Component: "two words", Host: strings.Repeat("h", 200)},
-		{Component: "host_6ba7b810-9dad-11d1-80b4-00c04fd430c8"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			sink := &legacySink{}
-			broadcaster := NewBroadcaster()
-			broadcaster.StartRecordingToSink(sink)
-			var watched []*corev1.Event
-			broadcaster.StartEventWatcher(func(event *corev1.Event) { watched = append(watched, event) })
-			recorder := broadcaster.NewRecorder(scheme.Scheme, source)
-			for range 2 {
-				recorder.WithLogger(klog.Background()).Event(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}, "Normal", "Tested", "note")
-				synctest.Wait()
-			}
-			broadcaster.Shutdown()
-			require.Len(t, sink.created, 1)
-			require.Len(t, sink.patched, 1)
-			require.Len(t, watched, 2)
-			for _, event := range append(watched, sink.created[0], sink.patched[0]) {
-				assert.Equal(t, source, event.Source)
-			}
-			assert.Contains(t, sink.patches[0], `"component":"`+source.Component+`"`)
-			assert.EqualValues(t, 2, sink.patched[0].Count)
-		})
-	}
 }

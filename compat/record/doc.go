@@ -59,14 +59,15 @@
 //     has no host. A label contains the state of a series.
 //   - The API server requires a qualified name as reportingComponent. The broadcaster
 //     repairs others, and logs that. The component of leader election, "<host name>_<UUID>",
-//     becomes compat.LeaderElection. source.component stays as it is.
+//     becomes compat.LeaderElection. source stays as it is. If two sources become the same
+//     reportingComponent and reportingInstance, those of the second one get a hash.
 //   - Names end in a hash of the event and not in its time, so a restarted process finds
 //     its Events.
 //   - The resourceVersion of involvedObject is empty. In client-go, it is that of the first
 //     occurrence.
 //   - If a series ends, the next occurrence creates another Event. A series ends after 6
 //     minutes without an occurrence. client-go patches the Event of the first occurrence
-//     as long as the event is in its cache.
+//     while the event is in its cache.
 //   - Up to ten messages of events that differ in nothing else get an Event each. Later ones
 //     share an Event, whose message begins with "(combined from similar events): " and is
 //     the first of these; an annotation has the latest. In client-go, the tenth message is
@@ -77,10 +78,12 @@
 //   - Stopping the result of StartRecordingToSink writes pending events first. Shutdown and
 //     the end of the context of [WithContext] do the same. Shutdown therefore takes up to
 //     events.Options.ShutdownTimeout.
+//   - Events that are emitted while nothing is recorded wait until StartRecordingToSink
+//     starts again. In client-go, they are lost.
 //   - A message of more than 1,024 bytes is truncated, annotations of more than 64 KiB are
 //     omitted, and an empty reason becomes "Unknown". The API server would reject them in
 //     Events with an eventTime.
-//   - A second sink gets no events as long as the first is in use. In client-go, it gets
+//   - A second sink gets no events while the first is in use. In client-go, it gets
 //     all of them.
 //
 // # Limitations

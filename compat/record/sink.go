@@ -5,18 +5,14 @@ import (
 	"errors"
 	"reflect"
 	"sync"
-	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/apigroup"
-	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
@@ -70,10 +66,14 @@ func (d *destination) is(other *destination) bool {
 	return a.Comparable() && b.Comparable() && a.Equal(b)
 }
 
-// relay is the sink of an events.Broadcaster. Its destination is set later.
+// relay is the sink of an events.Broadcaster. It has a destination while the caller
+// records to a sink.
 type relay struct {
-	to      atomic.Pointer[destination] // nil while nothing is recorded
 	sources sources
+
+	mu       sync.Mutex
+	to       *destination  // nil if it has none
+	detached chan struct{} // closed when it has one again; nil if it was never taken away
 }
 
 var (
@@ -81,9 +81,42 @@ var (
 	_ events.EventLister = (*relay)(nil)
 )
 
-// errStopped makes the broadcaster drop the events that occur after the caller has
-// stopped the recording.
-var errStopped = apierrors.NewBadRequest("record: recording is stopped")
+// errDetached is the result of a request that begins while the recording stops. The
+// broadcaster retries it.
+var errDetached = errors.New("record: recording is stopped")
+
+// attach sets the destination.
+func (r *relay) attach(to *destination) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to = to
+	if r.detached != nil {
+		close(r.detached)
+		r.detached = nil
+	}
+}
+
+// detach takes the destination away. Events wait until the relay has one again.
+func (r *relay) detach() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to, r.detached = nil, make(chan struct{})
+}
+
+// Detached returns a channel that is closed when requests can be made again, for the
+// events.Broadcaster. It is nil if they can be made.
+func (r *relay) Detached() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.detached
+}
+
+// destination returns the present destination, or nil.
+func (r *relay) destination() *destination {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.to
+}
 
 func (r *relay) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	return r.forward(event, func(to *destination) (*eventsv1.Event, error) { return to.Create(ctx, event) })
@@ -98,11 +131,11 @@ func (r *relay) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (
 }
 
 func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv1.Event, error)) (*eventsv1.Event, error) {
-	to := r.to.Load()
+	to := r.destination()
 	if to == nil {
-		return nil, errStopped
+		return nil, errDetached
 	}
-	if source, ok := r.sources.of(event.ReportingController, event.ReportingInstance); ok {
+	if source, ok := r.sources.of(identity{event.ReportingController, event.ReportingInstance}); ok {
 		event.DeprecatedSource = source
 	}
 	return call(to)
@@ -110,31 +143,12 @@ func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv
 
 // List returns nothing if the destination cannot list.
 func (r *relay) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	if to := r.to.Load(); to != nil {
-		if lister, ok := to.EventSink.(events.EventLister); ok {
-			return lister.List(listdecoder.Forward(ctx, r, to.EventSink), namespace, opts)
-		}
+	to := r.destination()
+	if to == nil {
+		return nil, errDetached
+	}
+	if lister, ok := to.EventSink.(events.EventLister); ok {
+		return lister.List(listdecoder.Forward(ctx, r, to.EventSink), namespace, opts)
 	}
 	return &eventsv1.EventList{}, nil
-}
-
-// sources are those of the recorders. Events show them as the callers pass them, although
-// the API server restricts reportingController and reportingInstance.
-type sources struct{ known sync.Map }
-
-type identity struct{ controller, instance string }
-
-func (s *sources) add(recorder EventRecorderLogger, source corev1.EventSource) {
-	if r, ok := recorder.(*legacyrecorder.Recorder); ok {
-		controller, instance := r.Identity()
-		s.known.Store(identity{controller, instance}, source)
-	}
-}
-
-func (s *sources) of(controller, instance string) (corev1.EventSource, bool) {
-	source, ok := s.known.Load(identity{controller, instance})
-	if !ok {
-		return corev1.EventSource{}, false
-	}
-	return source.(corev1.EventSource), true
 }

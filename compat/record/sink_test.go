@@ -2,6 +2,7 @@ package record
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,11 +19,14 @@ import (
 
 // legacySink records its calls and returns the Events that it receives.
 type legacySink struct {
+	mu               sync.Mutex
 	created, patched []*corev1.Event
 	patches          []string
 }
 
 func (s *legacySink) Create(event *corev1.Event) (*corev1.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.created = append(s.created, event)
 	return event, nil
 }
@@ -30,6 +34,8 @@ func (s *legacySink) Create(event *corev1.Event) (*corev1.Event, error) {
 func (s *legacySink) Update(*corev1.Event) (*corev1.Event, error) { panic("not called") }
 
 func (s *legacySink) Patch(event *corev1.Event, data []byte) (*corev1.Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.patched, s.patches = append(s.patched, event), append(s.patches, string(data))
 	return event, nil
 }
