@@ -28,4 +28,22 @@
 //
 //   - An Event is valid until the function returns, because Decode reuses it.
 //   - If Decode returns an error, the function may have received a part of the list.
+//
+// # Cost
+//
+// Two alternatives need less code. "Each Event" reads a list as Decode does, but decodes
+// each Event with the generated Unmarshal, and keeps equal notes once. "Page" decodes pages
+// of 500 Events as a whole, as the typed client does. A restart with 100,000 Events on a
+// real API server takes, as the medians of at least five interleaved rounds on two cores:
+//
+//	                             Decode  each Event     page
+//	CPU                           1.0 s       1.2 s    1.7 s
+//	peak heap, with garbage       49 MB       62 MB    82 MB
+//	heap of the restored series   35 MB       35 MB    47 MB
+//	allocated                     91 MB      315 MB   686 MB
+//	time                          3.1 s       3.2 s    6.7 s
+//	CPU of the server             3.3 s       3.2 s    6.3 s
+//
+// The server counts all Events for each page, so pages of 5,000 Events take half of the
+// time. Decoded as a whole, they take a peak heap of 106 MB.
 package listdecoder
