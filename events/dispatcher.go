@@ -101,7 +101,7 @@ const startBatch = 1000
 func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 	for range startBatch {
 		if detached || !d.hasRoom() {
-			next, _ = d.b.tracker.Wake(d.b.clock.Now(), false)
+			next, _ = d.b.tracker.Wake(d.b.clock.Now())
 			return next
 		}
 		w, next, ok := d.take()
@@ -118,7 +118,7 @@ func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 func (d *dispatcher) take() (w *tracker.Write, next time.Time, ok bool) {
 	b := d.b
 	now := b.clock.Now()
-	advance, request := b.tracker.Wake(now, false)
+	advance, request := b.tracker.Wake(now)
 	if request.IsZero() {
 		return nil, advance, false
 	}

@@ -67,9 +67,18 @@ type Options struct {
 	// HeartbeatInterval.
 	FirstHeartbeat time.Duration
 
-	// FinishAfter is how long a series must be quiet to be Finished. An event within
-	// this time continues the series. If zero, 6 minutes.
+	// FinishAfter is the shortest quiet window: a series that has been quiet for its
+	// window is Finished. The window follows the loop. It is 2.1 times the longest time
+	// between two occurrences in the last 36 minutes or somewhat more, so that a loop
+	// that backs off stays Ongoing. If zero, 6 minutes.
 	FinishAfter time.Duration
+
+	// MaxWindow is the longest quiet window. An event within this time of the previous
+	// one continues the same Event, also if that says Finished. A later one begins a new
+	// Event. If MaxWindow equals FinishAfter, the window is fixed, as KEP-383 has it. If
+	// zero, 36 minutes, or FinishAfter if that is longer: a loop that backs off to 1,000
+	// seconds needs 35 minutes. See [Options].Capacity.
+	MaxWindow time.Duration
 
 	// DistinctNotes is how many series can differ in nothing but their notes. While
 	// fewer than that are tracked for the same regarding and related objects, type,
@@ -80,8 +89,10 @@ type Options struct {
 	// nothing. [RecorderOptions] can override it.
 	DistinctNotes int
 
-	// Capacity is the number of series that are tracked at a time. As many again can
-	// wait for their last write after they have ended. If zero, 65536.
+	// Capacity is the number of series that are tracked at a time. A series that is over
+	// keeps its place for MaxWindow if there is room; it is the first to be evicted, and
+	// costs a request when it recurs. As many series again can wait for their last write.
+	// If zero, 65536.
 	Capacity int
 
 	// ClusterNamespace is the namespace of Events about cluster-scoped objects:
@@ -159,6 +170,7 @@ func (o Options) Validate() error {
 		{"HeartbeatInterval", o.HeartbeatInterval},
 		{"FirstHeartbeat", o.FirstHeartbeat},
 		{"FinishAfter", o.FinishAfter},
+		{"MaxWindow", o.MaxWindow},
 		{"ShutdownTimeout", o.ShutdownTimeout},
 	} {
 		switch {
@@ -187,6 +199,9 @@ func (o Options) Validate() error {
 	if t.EventTTL > 0 && t.HeartbeatInterval >= t.EventTTL {
 		fail("HeartbeatInterval is not shorter than EventTTL: %v >= %v", t.HeartbeatInterval, t.EventTTL)
 	}
+	if o.MaxWindow > 0 && o.MaxWindow < t.FinishAfter {
+		fail("MaxWindow is shorter than FinishAfter: %v < %v", o.MaxWindow, t.FinishAfter)
+	}
 	if math.IsNaN(float64(o.QPS)) {
 		fail("QPS is %v", o.QPS)
 	}
@@ -202,6 +217,7 @@ func (o Options) tracker() tracker.Options {
 	return tracker.Options{
 		Scope:             tracker.Scope(o.Scope),
 		FinishAfter:       o.FinishAfter,
+		MaxWindow:         o.MaxWindow,
 		HeartbeatInterval: o.HeartbeatInterval,
 		FirstHeartbeat:    o.FirstHeartbeat,
 		EventTTL:          o.EventTTL,

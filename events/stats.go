@@ -15,16 +15,19 @@ import (
 type Stats struct {
 	// Occurrences is the number of emitted events, including dropped ones.
 	Occurrences uint64
-	// Tracked is the number of series at the moment: the sum of the next three.
+	// Tracked is the number of series at the moment: the sum of the next four.
 	Tracked int
 	// Singletons is the number of tracked series that have occurred once.
 	Singletons int
 	// Ongoing is the number of tracked series that go on.
 	Ongoing int
+	// Ended is the number of tracked series that are over, and continue if they recur
+	// within [Options].MaxWindow. They are the first to be evicted.
+	Ended int
 	// Closing is the number of tracked series that have ended and wait for their last
 	// write.
 	Closing int
-	// Capacity is the limit of Singletons and Ongoing together, and of Closing. See
+	// Capacity is the limit of Singletons, Ongoing, and Ended together, and of Closing. See
 	// [Options].Capacity.
 	Capacity int
 	// Writes is the number of requests to the sink, including those that look for
@@ -139,8 +142,9 @@ func (b *Broadcaster) Stats() Stats {
 	t := b.tracker.Stats(b.clock.Now())
 	s := Stats{
 		Occurrences:        t.Occurrences + b.counters.refused.Load(),
-		Tracked:            t.Singletons + t.Ongoing + t.Closing,
+		Tracked:            t.Singletons + t.Ongoing + t.Ended + t.Closing,
 		Singletons:         t.Singletons,
+		Ended:              t.Ended,
 		Ongoing:            t.Ongoing,
 		Closing:            t.Closing,
 		Capacity:           t.Capacity,

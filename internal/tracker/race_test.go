@@ -161,7 +161,7 @@ func TestConcurrentUse(t *testing.T) {
 			case 2:
 				h.restore(rng)
 			case 3:
-				h.tracker.Wake(h.now(), false)
+				h.tracker.Wake(h.now())
 			default:
 				h.lose(h.tracker.Advance(h.now()))
 			}

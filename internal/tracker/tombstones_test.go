@@ -61,7 +61,7 @@ func TestTombstones(t *testing.T) {
 func TestTombstonesExpire(t *testing.T) {
 	tr := New(Options{}, start)
 	const lifetime = 67*time.Minute + 30*time.Second
-	at := func() time.Time { advance, _ := tr.Wake(start, false); return advance }
+	at := func() time.Time { advance, _ := tr.Wake(start); return advance }
 	assert.Zero(t, at())
 	holdName(tr.tombstones, 1, lifetime)
 	for want := start.Add(lifetime); len(tr.tombstones.new)+len(tr.tombstones.old) > 0; want = want.Add(lifetime) {

@@ -168,9 +168,9 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 }
 
 // Wake returns the time from which Advance has something to do if nothing else
-// happens before, and the time from which Next can have a write, or Admit a pass if
-// admit is true. Each is zero if there is none.
-func (t *Tracker) Wake(now time.Time, admit bool) (advance, next time.Time) {
+// happens before, and the time from which Next can have a write. Each is zero if there
+// is none.
+func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +181,7 @@ func (t *Tracker) Wake(now time.Time, admit bool) (advance, next time.Time) {
 	if ok {
 		advance = now.Add(due - at)
 	}
-	if request, ok := t.sched.NextRequest(at, admit); ok {
+	if request, ok := t.sched.NextRequest(at, false); ok {
 		next = now.Add(request - at)
 	}
 	return advance, next
@@ -213,22 +213,6 @@ func (t *Tracker) Abandon(w *Write, now time.Time) {
 	if t.sched.InFlight(w.entry) { // otherwise the response has just arrived
 		t.sched.Abandon(&w.pass, heartbeat.Failed, 0, t.offset(now))
 	}
-}
-
-// Admit asks for the right to make a request that belongs to no series, such as a
-// list. If ok, the caller must call [Tracker.Return]; otherwise the server is
-// paused.
-func (t *Tracker) Admit(now time.Time) (p heartbeat.Pass, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sched.Admit(t.offset(now))
-}
-
-// Return says what became of a request that [Tracker.Admit] permitted.
-func (t *Tracker) Return(p heartbeat.Pass, r Result, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sched.Return(p, r.Outcome.forGate(), r.RetryAfter, t.offset(now))
 }
 
 // Apply interprets the response to a write.

@@ -411,7 +411,7 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	assert.True(t, counted)
 	assert.Equal(t, tr.offset(now).Truncate(time.Microsecond), e.last())
 	if !restored { // otherwise its heartbeat can be due
-		wake, _ := tr.Wake(now, false)
+		wake, _ := tr.Wake(now)
 		assert.False(t, wake.IsZero())
 		assert.Less(t, wake.Sub(now), 3*time.Minute)
 	}
