@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/internal/wallclock"
 	"github.com/eventseries/eventseries/series"
 )
@@ -96,7 +97,7 @@ func ninetyMinutes(w *world, at func(minute int)) {
 		}
 		time.Sleep(time.Second)
 	}
-	time.Sleep(finishAfter)
+	time.Sleep(tracker.DefaultMaxWindow)
 }
 
 func TestWallClockIsSet(t *testing.T) {

@@ -48,6 +48,8 @@ func TestTwoHoursAtOneASecond(t *testing.T) {
 		assert.EqualValues(t, 7200, countOf(event))
 		assert.Equal(t, series.Finished.String(), stateOf(event))
 		assert.LessOrEqual(t, len(w.server.log()), 7)
+		assert.Equal(t, 1, w.broadcaster.Stats().Ended, "it would continue")
+		time.Sleep(30 * time.Minute)
 		assert.Zero(t, w.broadcaster.Stats().Tracked)
 	})
 }

@@ -48,7 +48,8 @@ func TestStats(t *testing.T) {
 
 		time.Sleep(10 * time.Minute)
 		stats = w.broadcaster.Stats()
-		assert.Zero(t, stats.Tracked)
+		assert.Equal(t, 3, stats.Tracked)
+		assert.Equal(t, 3, stats.Ended)
 		assert.EqualValues(t, 2, stats.Writes[WriteKey{"finish", "written"}])
 
 		// Stats returns copies.
