@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -27,11 +28,15 @@ const (
 	evictionClasses
 )
 
-// evictionClass returns the class of e.
-func (t *table) evictionClass(e *Entry) evictionClass {
+// classes hold the entries of each class, the longest idle first.
+type classes [evictionClasses]heartbeat.Queue[*Entry]
+
+// evictionClass returns the class of e. inFlight reports whether a request for it is in
+// flight.
+func (e *Entry) evictionClass(inFlight bool) evictionClass {
 	var class evictionClass
 	switch {
-	case e.life == forgotten, e.listing() != nil, e.life == closing && t.sched.InFlight(e):
+	case e.life == forgotten, e.listing() != nil, e.life == closing && inFlight:
 		return unevictable
 	case e.life == resting && e.need() == none:
 		return ended
@@ -43,7 +48,7 @@ func (t *table) evictionClass(e *Entry) evictionClass {
 		class = ongoingNormal
 	case e.exists():
 		class = writtenNormal
-	case t.sched.InFlight(e):
+	case inFlight:
 		return unevictable
 	default:
 		class = unwrittenNormal
@@ -56,7 +61,7 @@ func (t *table) evictionClass(e *Entry) evictionClass {
 
 // classify puts e into the list of its class.
 func (t *table) classify(e *Entry) {
-	class := t.evictionClass(e)
+	class := e.evictionClass(t.sched.InFlight(e))
 	if class == e.class {
 		return
 	}
@@ -70,12 +75,12 @@ func (t *table) classify(e *Entry) {
 }
 
 // ended returns the number of series that are over, and keep their places.
-func (t *table) ended() int {
-	return t.lists[ended].Len() + t.lists[endingNormal].Len() + t.lists[endingWarning].Len()
+func (c *classes) ended() int {
+	return c[ended].Len() + c[endingNormal].Len() + c[endingWarning].Len()
 }
 
 // ongoing returns the number of ongoing series.
-func (t *table) ongoing() int { return t.lists[ongoingNormal].Len() + t.lists[ongoingWarning].Len() }
+func (c *classes) ongoing() int { return c[ongoingNormal].Len() + c[ongoingWarning].Len() }
 
 // makeRoom evicts a series so that one with key k can begin, and reports whether it
 // could. A Normal never evicts a Warning.
@@ -84,43 +89,36 @@ func (t *table) makeRoom(k *series.Key, now time.Time) bool {
 	// A series that is over loses nothing. Its deadline is not handled while
 	// its write waits to be sent. But its end can push out another Warning.
 	warning := k.Type == corev1.EventTypeWarning
-	full := t.waitingToClose() >= t.opts.Capacity && t.lists[closingNormal].Len() == 0
+	full := t.lists.waitingToClose() >= t.opts.Capacity && t.lists[closingNormal].Len() == 0
 	for _, class := range []evictionClass{
 		ended, endingNormal, endingWarning, writtenNormal, writtenWarning,
 		unwrittenNormal, unwrittenWarning, ongoingNormal, ongoingWarning,
 	} {
-		e := t.longestIdle(class)
+		e := t.lists.longestIdle(class)
 		if e == nil || e.life == accepting && !e.isQuiet(&t.rules, at) || class != ended && full && !warning && e.isWarning() {
 			continue
 		}
 		t.end(e, series.Finished, now)
 		return true
 	}
-	if e, ok := t.blocked(false, warning); ok {
-		t.evict(e, now)
-		return true
-	}
+	e, ok := t.blocked(false, warning)
 	classes := []evictionClass{writtenNormal, ongoingNormal}
 	if warning {
 		classes = []evictionClass{writtenNormal, writtenWarning, ongoingNormal, unwrittenNormal, ongoingWarning}
 	}
-	for _, class := range classes {
-		if e := t.longestIdle(class); e != nil {
-			t.evict(e, now)
-			return true
-		}
+	for i := 0; !ok && i < len(classes); i++ {
+		e = t.lists.longestIdle(classes[i])
+		ok = e != nil
 	}
-	return false
-}
-
-// evict ends an entry. Only one that the server does not know and that has occurred once
-// is lost.
-func (t *table) evict(e *Entry, now time.Time) {
-	if e.phase == unwritten && e.spec.state == series.Singleton {
-		t.lose(e, DropDisplaced)
-		return
+	switch {
+	case !ok:
+		return false
+	case e.phase == unwritten && e.spec.state == series.Singleton:
+		t.lose(e, DropDisplaced) // the server does not know it, and it has occurred once
+	default:
+		t.end(e, series.Unknown, now)
 	}
-	t.end(e, series.Unknown, now)
+	return true
 }
 
 // blocked returns an entry that a closed gate holds up, Normals first, and Warnings
@@ -132,7 +130,7 @@ func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
 	}
 	// The schedule looks at a few entries, which can all be Warnings.
 	for _, class := range []evictionClass{ongoingNormal, unwrittenNormal, closingNormal} {
-		if e := t.longestIdle(class); e != nil && matches(e) && t.sched.Held(e) {
+		if e := t.lists.longestIdle(class); e != nil && matches(e) && t.sched.Held(e) {
 			return e, true
 		}
 	}
@@ -145,13 +143,13 @@ func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
 // boundClosing drops the longest idle entries that are closing if there are too
 // many: Normals before Warnings, and those behind a closed gate before others.
 func (t *table) boundClosing() {
-	for t.waitingToClose() > t.opts.Capacity {
+	for t.lists.waitingToClose() > t.opts.Capacity {
 		e, ok := t.blocked(true, t.lists[closingNormal].Len() == 0)
 		if !ok {
-			e = t.longestIdle(closingNormal)
+			e = t.lists.longestIdle(closingNormal)
 		}
 		if e == nil {
-			e = t.longestIdle(closingWarning)
+			e = t.lists.longestIdle(closingWarning)
 		}
 		t.lose(e, DropClosingFull)
 	}
@@ -159,8 +157,8 @@ func (t *table) boundClosing() {
 
 // waitingToClose returns the number of entries that are closing, without those in flight:
 // one that is in flight must not push out another that waits, and may be more important.
-func (t *table) waitingToClose() int {
-	return t.lists[closingNormal].Len() + t.lists[closingWarning].Len()
+func (c *classes) waitingToClose() int {
+	return c[closingNormal].Len() + c[closingWarning].Len()
 }
 
 // maxCorrections bounds how long longestIdle takes under the lock. A list of hot
@@ -173,8 +171,8 @@ const maxCorrections = 32
 // Occurrences do not touch the list, because they take no lock. So a time can be
 // out of date, but only too early: longestIdle corrects the first entry until its
 // time is right, or until it has looked at maxCorrections entries.
-func (t *table) longestIdle(class evictionClass) *Entry {
-	list := &t.lists[class]
+func (c *classes) longestIdle(class evictionClass) *Entry {
+	list := &c[class]
 	if list.Len() == 0 {
 		return nil
 	}

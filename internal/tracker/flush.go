@@ -14,6 +14,9 @@ type Flush struct {
 	listed  bool                // left has every series
 }
 
+// flushes are those that wait.
+type flushes map[*Flush]struct{}
+
 // Flush makes every series whose count the server does not know have that written,
 // even if it would wait for a heartbeat, and at once, even if a write has failed.
 // It ignores series that the server refuses, unless one is being tried again. The
@@ -72,8 +75,8 @@ func (f *Flush) Stop() {
 }
 
 // tell tells the flushes that wait what has become of e.
-func (t *table) tell(e *Entry) {
-	for f := range t.flushes {
+func (fs flushes) tell(e *Entry) {
+	for f := range fs {
 		if f.settle(e) {
 			f.checkDone()
 		}
@@ -81,8 +84,8 @@ func (t *table) tell(e *Entry) {
 }
 
 // awaited reports whether a flush waits for more of e than the server knows.
-func (t *table) awaited(e *Entry) bool {
-	for f := range t.flushes {
+func (fs flushes) awaited(e *Entry) bool {
+	for f := range fs {
 		if left, ok := f.left[e]; ok && !e.status.revision.covers(left) {
 			return true
 		}

@@ -65,7 +65,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	if tr.accepting.Load() != int64(held) || int64(tr.closed.n) != int64(closing) {
 		t.Errorf("there are %d accepting and %d closing, not %d and %d", held, closing, tr.accepting.Load(), tr.closed.n)
 	}
-	if held > tr.opts.Capacity || tr.waitingToClose() > tr.opts.Capacity || closing > tr.opts.Capacity+maxInFlight {
+	if held > tr.opts.Capacity || tr.lists.waitingToClose() > tr.opts.Capacity || closing > tr.opts.Capacity+maxInFlight {
 		t.Errorf("%d accepting and %d closing are more than the capacity of %d", held, closing, tr.opts.Capacity)
 	}
 	if c := tr.tombstones; len(c.new) > c.limit || len(c.old) > c.limit {
@@ -79,7 +79,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		if e.spec.state == series.Ongoing && e.life == accepting {
 			ongoing++
 		}
-		if class := tr.evictionClass(e); e.class != class {
+		if class := e.evictionClass(tr.sched.InFlight(e)); e.class != class {
 			t.Errorf("%v has class %d, should have %d", e.Key(), e.class, class)
 		}
 		if e.class != unevictable {
@@ -102,7 +102,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		}
 		checkEntry(t, e, place == "in flight")
 	}
-	assert.Equal(t, ongoing, tr.ongoing())
+	assert.Equal(t, ongoing, tr.lists.ongoing())
 
 	// Nothing else is in the lists, and in the schedule.
 	for _, list := range tr.lists {

@@ -61,3 +61,7 @@ func (o Options) window() heartbeat.Window {
 func (o Options) intervals() heartbeat.Intervals {
 	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat}
 }
+
+// restorable is up to how many entries Restore adds others. What lists find must not
+// take the room of what happens in this process.
+func (o Options) restorable() int { return o.Capacity - o.Capacity/2 }

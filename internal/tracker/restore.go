@@ -26,18 +26,13 @@ import (
 func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, drops []Drop) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	restored = t.restore(found, now)
-	return restored, t.dropped()
-}
-
-func (t *table) restore(found *series.Series, now time.Time) (restored bool) {
 	key, named := t.keyOf(found)
 	if !named || found.Namespace != t.namespace(&key) {
-		return false
+		return false, nil
 	}
 	what := t.judgeTimes(found, now)
 	if what != alive && (what != dead || found.State != series.Ongoing) {
-		return false
+		return false, nil
 	}
 	at := t.offset(now)
 	hash := fastHash(t.seed, &key)
@@ -46,15 +41,15 @@ func (t *table) restore(found *series.Series, now time.Time) (restored bool) {
 	isTended := slices.ContainsFunc(slices.Collect(t.closed.with(hash)), func(e *Entry) bool { return e.key.is(&key) && e.name() == found.Name })
 	switch {
 	case t.sealed != "", base.ended, isTended:
-		return false // it can be the one that has ended, as it was before
+		return false, nil // it can be the one that has ended, as it was before
 	case what == dead && e != nil && e.concerns(found.Name):
-		return false
+		return false, nil
 	case what == dead:
-		return t.restoreDead(hash, &key, found, now)
+		return t.restoreDead(hash, &key, found, now), t.dropped()
 	case e == nil:
-		return t.restoreAlive(hash, &key, found, now)
-	case !t.canAdopt(e, found.Name):
-		return false
+		return t.restoreAlive(hash, &key, found, now), t.dropped()
+	case t.sched.InFlight(e) || !e.canAdopt(found.Name):
+		return false, nil
 	}
 	s := t.step(e, now)
 	theirs := found.Count
@@ -69,13 +64,13 @@ func (t *table) restore(found *series.Series, now time.Time) (restored bool) {
 	e.adopt(&s, found, theirs)
 	e.setFailures(&t.rules, 0, at)
 	t.settle(e, &s)
-	return true
+	return true, t.dropped()
 }
 
-// canAdopt reports whether e, which accepts occurrences, can continue in an Event
-// with the given name. It cannot if it has had an Event, or may have one.
-func (t *table) canAdopt(e *Entry, name string) bool {
-	return e.phase == unwritten && !e.status.existed && !t.sched.InFlight(e) && (!e.status.named || e.name() == name)
+// canAdopt reports whether e, which accepts occurrences and is not in flight, can continue
+// in an Event with the given name. It cannot if it has had an Event, or may have one.
+func (e *Entry) canAdopt(name string) bool {
+	return e.phase == unwritten && !e.status.existed && (!e.status.named || e.name() == name)
 }
 
 // concerns reports whether e has, or will claim, the Event with the given name.
@@ -104,7 +99,7 @@ func (t *table) restored(k *series.Key, found *series.Series, last time.Duration
 // restoreAlive makes found accept occurrences, if there is room: a series that
 // occurs now is worth more than one that may.
 func (t *table) restoreAlive(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
-	if t.accepting.Load() >= int64(t.restorable()) {
+	if t.accepting.Load() >= int64(t.opts.restorable()) {
 		return false
 	}
 	at := t.offset(now)
@@ -137,7 +132,7 @@ func (t *table) restoreAlive(hash uint64, k *series.Key, found *series.Series, n
 // restoreDead closes found, if there is room among what this tracker has to close
 // itself.
 func (t *table) restoreDead(hash uint64, k *series.Key, found *series.Series, now time.Time) bool {
-	if t.closed.n >= t.restorable() {
+	if t.closed.n >= t.opts.restorable() {
 		return false
 	}
 	at := t.offset(now)
@@ -153,10 +148,6 @@ func (t *table) restoreDead(hash uint64, k *series.Key, found *series.Series, no
 	t.settle(e, &s)
 	return true
 }
-
-// restorable is up to how many entries Restore adds others. What lists find must not
-// take the room of what happens in this process.
-func (t *table) restorable() int { return t.opts.Capacity - t.opts.Capacity/2 }
 
 // longAgo keeps impossible times from overflowing.
 const longAgo = 365 * 24 * time.Hour

@@ -1,19 +1,12 @@
 package tracker
 
 import (
-	"hash/maphash"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
-
-// shardCount is a power of two. Two keys share a shard with a probability of one
-// in this many.
-const shardCount = 64
 
 // table holds the series: it finds them, takes their machines through their steps, and
 // puts them where they belong. Tracker.mu must be held for all of its methods.
@@ -33,52 +26,21 @@ const shardCount = 64
 //     plan says; entries that are forgotten can be in flight.
 type table struct {
 	rules
-	seed maphash.Seed
-	gap  time.Duration // a shorter one between two occurrences changes no window
+	directory
+	gap time.Duration // a shorter one between two occurrences changes no window
 
-	shards     [shardCount]shard
-	accepting  atomic.Int64
-	closed     index
 	sched      *heartbeat.Schedule[*Entry]
-	lists      [evictionClasses]heartbeat.Queue[*Entry] // the longest idle first
+	lists      classes
 	tombstones *tombstones
 	words      vocabulary // of the entries that are not forgotten
-	flushes    map[*Flush]struct{}
+	flushes    flushes
 	sealed     DropReason // why no occurrences are accepted; empty while they are
 	hurried    bool       // a shutdown has begun
 	adopted    uint64
 	drops      []Drop // by the operation under way
 }
 
-type shard struct {
-	mu      sync.Mutex // held while entries changes, for findWithNote
-	entries index
-
-	// Each occurrence changes taken. It has a cache line of its own, so that
-	// those who look up entries keep the line that they read.
-	_     [cacheLine]byte
-	taken atomic.Uint64 // occurrences that arrived
-	_     [cacheLine]byte
-}
-
-const cacheLine = 64
-
 func (t *table) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
-
-func (t *table) shard(hash uint64) *shard { return &t.shards[hash%shardCount] }
-
-// hashOf returns the fastHash of the key of e. It is computed when it is needed, which is
-// for each write, to save eight bytes for each entry.
-func (t *table) hashOf(e *Entry) uint64 {
-	k := e.Key()
-	return fastHash(t.seed, &k)
-}
-
-// nameHashOf returns the nameHash of the key of e.
-func (t *table) nameHashOf(e *Entry) uint64 {
-	k := e.Key()
-	return nameHash(t.seed, &k)
-}
 
 // dropped returns what the operation under way has dropped.
 func (t *table) dropped() (drops []Drop) {
@@ -173,7 +135,7 @@ func (t *table) step(e *Entry, now time.Time) step {
 	e.drain()
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
-		crowded: t.ongoing() > spreadFrom,
+		crowded: t.lists.ongoing() > spreadFrom,
 		base:    t.tombstones.get(t.nameHashOf(e)),
 	}
 }
@@ -184,8 +146,12 @@ const spreadFrom = 8
 
 // settle carries out what follows from a step of e, and puts e where it belongs.
 func (t *table) settle(e *Entry, s *step) {
-	t.remember(e, s)
-	t.drop(e, s)
+	if hash := t.nameHashOf(e); s.base != t.tombstones.get(hash) {
+		t.tombstones.put(hash, s.base)
+	}
+	if s.lost > 0 {
+		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.spec.note, Count: s.lost})
+	}
 	if s.adopted {
 		t.adopted++
 	}
@@ -201,20 +167,6 @@ func (t *table) settle(e *Entry, s *step) {
 	default:
 		t.open(e)
 		t.place(e, s.at)
-	}
-}
-
-// remember stores what a step has found out about the base name of e.
-func (t *table) remember(e *Entry, s *step) {
-	if hash := t.nameHashOf(e); s.base != t.tombstones.get(hash) {
-		t.tombstones.put(hash, s.base)
-	}
-}
-
-// drop says what a step of e has lost.
-func (t *table) drop(e *Entry, s *step) {
-	if s.lost > 0 {
-		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.spec.note, Count: s.lost})
 	}
 }
 
@@ -235,7 +187,7 @@ func (t *table) led(e *Entry, base *series.Series) {
 // place puts e where it belongs after a change: into the list of its eviction class, and
 // into the schedule. If there is nothing left to do for e, place forgets it.
 func (t *table) place(e *Entry, at time.Duration) {
-	if t.awaited(e) {
+	if t.flushes.awaited(e) {
 		e.status.due |= dueCount
 	}
 	if e.isDone() && !t.sched.InFlight(e) {
@@ -251,7 +203,7 @@ func (t *table) place(e *Entry, at time.Duration) {
 	default:
 		t.sched.Wait(e, p.at)
 	}
-	t.tell(e)
+	t.flushes.tell(e)
 	t.boundClosing()
 }
 
@@ -281,11 +233,10 @@ func (t *table) end(e *Entry, as series.State, now time.Time) {
 
 // lose ends an entry without another write. What the server does not know of it is lost.
 func (t *table) lose(e *Entry, reason DropReason) {
-	var s step
 	e.drain()
+	s := step{base: t.tombstones.get(t.nameHashOf(e))}
 	e.lose(&s, reason)
-	t.drop(e, &s)
-	t.forget(e)
+	t.settle(e, &s)
 }
 
 // forget stops tracking e.
@@ -300,28 +251,7 @@ func (t *table) forget(e *Entry) {
 	}
 	t.classify(e)
 	t.sched.Remove(e)
-	t.tell(e)
-}
-
-// another reports whether an entry of the key of e other than e matches.
-func (t *table) another(e *Entry, match func(*Entry) bool) bool {
-	k := e.Key()
-	hash := fastHash(t.seed, &k)
-	if other := t.shard(hash).entries.find(hash, &k); other != nil && other != e && match(other) {
-		return true
-	}
-	for other := range t.closed.with(hash) {
-		if other != e && other.key.is(&k) && match(other) {
-			return true
-		}
-	}
-	return false
-}
-
-// tends reports whether another entry of the key of e has the Event with that name, or
-// will have it.
-func (t *table) tends(e *Entry, name string) bool {
-	return t.another(e, func(other *Entry) bool { return other.name() == name })
+	t.flushes.tell(e)
 }
 
 // nameEntry gives e its first name, if it has none: the base name, or a unique one if
@@ -342,20 +272,6 @@ func (t *table) nameEntry(e *Entry, s *step) {
 			e.takeUniqueName()
 		}
 	}
-}
-
-// advance handles deadlines up to now, at most n. It reports whether there are more.
-func (t *table) advance(now time.Time, n int) (more bool) {
-	at := t.offset(now)
-	t.tombstones.expire(at)
-	for range n {
-		e, ok := t.sched.Due(at)
-		if !ok {
-			return false
-		}
-		t.tick(e, now)
-	}
-	return true
 }
 
 // tick handles the deadlines of e up to now.
@@ -407,31 +323,6 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	w.pass = pass
 	t.classify(e)
 	return w, true
-}
-
-// apply applies the response to a write.
-func (t *table) apply(w *Write, r *Result, now time.Time) {
-	e, at := w.entry, t.offset(now)
-	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
-	if e.life == forgotten {
-		return
-	}
-	if e.listing() != nil {
-		t.listed(e, r, at)
-		return
-	}
-	s := t.step(e, now)
-	if !w.WritesSeries() {
-		s.tended = t.tends(e, w.Series.Name)
-	}
-	e.respond(&s, w, r)
-	if !s.forget && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
-		t.sched.Wait(e, at) // what waits from now on is something new
-	}
-	t.settle(e, &s)
-	if r.Outcome == Troubled || r.Outcome == Denied {
-		t.giveUp(w, r.Outcome, now)
-	}
 }
 
 // giveUp drops what has waited behind a closed gate for longer than the server

@@ -34,7 +34,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.words = newVocabulary()
 	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
 	t.backoff = t.sched.Backoff
-	t.flushes = make(map[*Flush]struct{})
+	t.flushes = make(flushes)
 	t.tombstones = newTombstones(t.opts.Capacity, t.untilExpired())
 	for class := range t.lists {
 		t.lists[class] = heartbeat.NewQueue(func(e *Entry) *int32 { return &e.index })
@@ -80,17 +80,11 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 		e.drain()
 		t.mu.Unlock()
 	}
-	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= t.noteEvery() {
+	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= max(tenths(noteInterval), int32(t.accepting.Load()/(maxNotes/10))) {
 		// One of several callers gets to format the note.
 		wantNote = e.spec.notedAt.CompareAndSwap(noted, now)
 	}
 	return e, true, wantNote
-}
-
-// noteEvery returns how often the note of an ongoing series is formatted now, in tenths
-// of a second.
-func (t *Tracker) noteEvery() int32 {
-	return max(tenths(noteInterval), int32(t.accepting.Load()/(maxNotes/10)))
 }
 
 // Describe passes the note and the annotations of the latest occurrence to a
@@ -158,9 +152,17 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	batch := func() (more bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		more = t.advance(now, advanceBatch)
-		drops = append(drops, t.dropped()...)
-		return more
+		defer func() { drops = append(drops, t.dropped()...) }()
+		at := t.offset(now)
+		t.tombstones.expire(at)
+		for range advanceBatch {
+			e, ok := t.sched.Due(at)
+			if !ok {
+				return false
+			}
+			t.tick(e, now)
+		}
+		return true
 	}
 	for batch() {
 	}
@@ -219,7 +221,27 @@ func (t *Tracker) Abandon(w *Write, now time.Time) {
 func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.apply(w, &r, now)
+	e, at := w.entry, t.offset(now)
+	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
+	if e.life == forgotten {
+		return nil
+	}
+	if e.listing() != nil {
+		t.listed(e, &r, at)
+		return nil
+	}
+	s := t.step(e, now)
+	if !w.WritesSeries() {
+		s.tended = t.tends(e, w.Series.Name)
+	}
+	e.respond(&s, w, &r)
+	if !s.forget && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
+		t.sched.Wait(e, at) // what waits from now on is something new
+	}
+	t.settle(e, &s)
+	if r.Outcome == Troubled || r.Outcome == Denied {
+		t.giveUp(w, r.Outcome, now)
+	}
 	return t.dropped()
 }
 
@@ -291,7 +313,7 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted, Closing: t.closed.n, Ongoing: t.ongoing(), Ended: t.ended()}
+	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted, Closing: t.closed.n, Ongoing: t.lists.ongoing(), Ended: t.lists.ended()}
 	s.Singletons = int(t.accepting.Load()) - s.Ongoing - s.Ended
 	for i := range t.shards {
 		s.Occurrences += t.shards[i].taken.Load()

@@ -497,7 +497,7 @@ func TestLongestIdle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	tr := New(Options{}, start)
 	list := &tr.lists[ongoingNormal]
-	assert.Nil(t, tr.longestIdle(ongoingNormal))
+	assert.Nil(t, tr.lists.longestIdle(ongoingNormal))
 	var entries []*Entry
 	for i := range 200 {
 		k := testKey("a")
@@ -512,7 +512,7 @@ func TestLongestIdle(t *testing.T) {
 		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last(), b.last()) }).last()
 		var e *Entry
 		for range entries { // each call corrects a bounded number of times
-			if e = tr.longestIdle(ongoingNormal); list.At(e) == e.last() {
+			if e = tr.lists.longestIdle(ongoingNormal); list.At(e) == e.last() {
 				break
 			}
 		}
@@ -534,7 +534,7 @@ func TestLongestIdleInHotLoops(t *testing.T) {
 		e.counter.occurred(time.Hour)
 		entries = append(entries, e)
 	}
-	require.NotNil(t, tr.longestIdle(ongoingNormal))
+	require.NotNil(t, tr.lists.longestIdle(ongoingNormal))
 	corrected := 0
 	for _, e := range entries {
 		if list.At(e) == e.last() {
