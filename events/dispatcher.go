@@ -291,7 +291,7 @@ func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
 	var listed tracker.Listed
 	switch {
 	case w.Kind == tracker.List:
-		listed, err = d.list(w.Page)
+		listed, err = d.list(*w.Page)
 	case w.Creates():
 		err = d.request(func(ctx context.Context) error {
 			event, err = d.b.sink.Create(ctx, w.Series.Event())

@@ -48,7 +48,7 @@ func (o *outage) fail(now time.Time) {
 func (o *outages) note(b *Broadcaster, w *tracker.Write, result tracker.Result, err error) {
 	outcome, now := result.Outcome, b.clock.Now()
 	if w.Kind == tracker.List {
-		o.noteList(b, w.Page, result, now, err)
+		o.noteList(b, *w.Page, result, now, err)
 		return
 	}
 	b.logRequest(w, outcome, err)
