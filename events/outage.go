@@ -1,96 +1,97 @@
 package events
 
 import (
-	"maps"
+	"fmt"
 	"sync"
 	"time"
+
+	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/apigroup"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// maxDenied bounds how many missing permissions are remembered.
-const maxDenied = 1000
+// maxOutages bounds how many outages are remembered at a time.
+const maxOutages = 1000
 
-// outages log what does not work, since when, how much waits for it, and when it
-// works again: a line for each outage, not for each request. They can be used
-// concurrently.
+// outages log what does not work, since when, how much waits for it, and when it works
+// again: a line for each outage, not for each request. They can be used concurrently.
 type outages struct {
 	limit logLimit
 
-	mu      sync.Mutex
-	writing outage
-	listing outage
-	denied  map[permission]*outage
+	mu   sync.Mutex
+	open map[subject]*outage
 }
 
 // outage is a time during which something does not work.
 type outage struct {
-	since    time.Time // zero: it works
-	requests int       // that have failed
+	since    time.Time
+	requests int // that have failed
 	logged   bool
 }
 
-// permission is something that the recorder may do or not.
-type permission struct{ namespace, verb string }
-
-func (p permission) String() string { return p.verb + " " + p.namespace }
-
-// fail records a request that has failed.
-func (o *outage) fail(now time.Time) {
-	if o.since.IsZero() {
-		o.since = now
-	}
-	o.requests++
+// subject is what an outage is about: a verb that the server denies in a namespace, or
+// else all writes or all lists, which fail.
+type subject struct {
+	denied          bool
+	namespace, verb string
 }
 
-// note records what became of a write.
+var writing, listing = subject{verb: "write"}, subject{verb: "list"}
+
+// note records the response to a write.
 func (o *outages) note(b *Broadcaster, w *tracker.Write, result tracker.Result, err error) {
-	outcome, now := result.Outcome, b.clock.Now()
+	now := b.clock.Now()
 	if w.Kind == tracker.List {
 		o.noteList(b, *w.Page, result, now, err)
 		return
 	}
-	b.logRequest(w, outcome, err)
-	asked := permission{w.Series.Namespace, "patch"}
+	b.logRequest(w, result.Outcome, err)
+	asked := subject{true, w.Series.Namespace, "patch"}
 	if w.Creates() {
 		asked.verb = "create"
 	}
-	switch outcome {
+	switch result.Outcome {
 	case tracker.PushedBack, tracker.Troubled:
-		if details, ok := o.noteFailure(b, &o.writing, "write", outcome, now); ok {
+		if details, ok := o.fail(b, writing, result.Outcome, now); ok {
 			b.logger().Error(err, "Cannot write events, will try again", details...)
 		}
 		return // whether the recorder may write is unknown
 	case tracker.Denied:
-		o.noteDenied(b, asked, now, err)
+		if details, ok := o.fail(b, asked, result.Outcome, now); ok {
+			details = append(details, "namespace", asked.namespace, "verb", asked.verb, "resource", apigroup.DeniedResource(err))
+			b.logger().Error(err, "May not write events, will try again", details...)
+		}
 		return
 	case tracker.Written:
-		if over, ok := o.end(&o.writing); ok {
+		if over, ok := o.end(writing); ok {
 			b.logger().Info("Events are written again", "failedFor", now.Sub(over.since),
 				"failedRequests", over.requests, "waiting", b.waitingSeries())
 		}
 	default:
 		// The server responds. What it says about this Event is not about others.
 	}
-	o.notePermitted(b, asked, now)
+	if over, ok := o.end(asked); ok {
+		b.logger().Info("May write events again", "namespace", asked.namespace, "verb", asked.verb,
+			"deniedFor", now.Sub(over.since), "deniedRequests", over.requests, "waiting", b.waitingSeries())
+	}
 }
 
-// noteList records what became of a list.
+// noteList records the response to a list.
 func (o *outages) noteList(b *Broadcaster, page tracker.Page, result tracker.Result, now time.Time, err error) {
 	logger := b.logger().WithValues("reportingController", page.Controller, "namespace", page.Namespace)
 	if result.Outcome == tracker.PushedBack || result.Outcome == tracker.Troubled {
-		if details, ok := o.noteFailure(b, &o.listing, "list", result.Outcome, now); ok {
+		if details, ok := o.fail(b, listing, result.Outcome, now); ok {
 			logger.Error(err, "Cannot list events, will try again", details...)
 		}
 		return
 	}
-	if over, ok := o.end(&o.listing); ok {
+	if over, ok := o.end(listing); ok {
 		logger.Info("The list of events is answered again", "failedFor", now.Sub(over.since), "failedRequests", over.requests)
 	}
 	switch {
 	case result.Outcome == tracker.Denied:
-		if _, news := o.deny(permission{page.Namespace, "list"}, now); news {
+		if _, ok := o.fail(b, subject{true, page.Namespace, "list"}, result.Outcome, now); ok {
 			logger.V(2).Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
 		}
 	case result.Listed.Expired && page.Continue != "":
@@ -100,12 +101,28 @@ func (o *outages) noteList(b *Broadcaster, page tracker.Page, result tracker.Res
 	}
 }
 
-// noteFailure records a request that has failed, and returns what to log about it.
-// ok is false if no line is due.
-func (o *outages) noteFailure(b *Broadcaster, of *outage, what string, outcome tracker.Outcome, now time.Time) (details []any, ok bool) {
+// fail records a request that has failed, and returns what to log about it. ok is false if
+// no line is due. A missing permission is logged once until the server grants it. If the
+// server changes its mind all the time, not each time is logged.
+func (o *outages) fail(b *Broadcaster, what subject, outcome tracker.Outcome, now time.Time) (details []any, ok bool) {
 	o.mu.Lock()
-	of.fail(now)
-	suppressed, ok := o.limit.allow(what+" "+outcome.String(), now)
+	of := o.open[what]
+	if of == nil {
+		if len(o.open) >= maxOutages {
+			o.mu.Unlock()
+			return nil, false
+		}
+		if o.open == nil {
+			o.open = make(map[subject]*outage)
+		}
+		of = &outage{since: now}
+		o.open[what] = of
+	}
+	of.requests++
+	var suppressed int
+	if outcome != tracker.Denied || !of.logged {
+		suppressed, ok = o.limit.allow(fmt.Sprint(what, outcome), now)
+	}
 	of.logged = of.logged || ok
 	since, requests := of.since, of.requests
 	o.mu.Unlock()
@@ -120,68 +137,28 @@ func (o *outages) noteFailure(b *Broadcaster, of *outage, what string, outcome t
 	return details, true
 }
 
-// end says that something works, and returns the outage that ends. ok is false if that
+// end records that something works, and returns the outage that ends. ok is false if that
 // was not logged: if something fails now and then, there would be a line for each event.
-func (o *outages) end(of *outage) (over outage, ok bool) {
+func (o *outages) end(what subject) (over outage, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	over, *of = *of, outage{}
+	if of := o.open[what]; of != nil {
+		over = *of
+		delete(o.open, what)
+	}
 	return over, over.logged
 }
 
-// noteDenied records a missing permission. It is logged once for each namespace and
-// verb until it is there.
-func (o *outages) noteDenied(b *Broadcaster, asked permission, now time.Time, err error) {
-	if since, news := o.deny(asked, now); news {
-		b.logger().Error(err, "May not write events, will try again", "namespace", asked.namespace, "verb", asked.verb,
-			"resource", apigroup.DeniedResource(err), "since", since, "waiting", b.waitingSeries())
-	}
-}
-
-// deny records a missing permission, and reports since when it is missing and
-// whether that is to be logged.
-func (o *outages) deny(asked permission, now time.Time) (since time.Time, news bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	of, known := o.denied[asked]
-	if !known {
-		if len(o.denied) >= maxDenied {
-			maps.DeleteFunc(o.denied, func(p permission, of *outage) bool {
-				if !of.since.IsZero() {
-					return false
-				}
-				o.limit.forget(p.String())
-				return true
-			})
-		}
-		if len(o.denied) >= maxDenied {
-			return now, false
-		}
-		if o.denied == nil {
-			o.denied = make(map[permission]*outage)
-		}
-		of = &outage{}
-		o.denied[asked] = of
-	}
-	of.fail(now)
-	// An authorizer that changes its mind all the time does not get a line each time.
-	if !of.logged {
-		_, of.logged = o.limit.allow(asked.String(), now)
-		return of.since, of.logged
-	}
-	return of.since, false
-}
-
-// notePermitted records that the recorder has a permission.
-func (o *outages) notePermitted(b *Broadcaster, asked permission, now time.Time) {
-	o.mu.Lock()
-	of, known := o.denied[asked]
-	o.mu.Unlock()
-	if !known {
+// logRequest logs a request, for those who want to see each.
+func (b *Broadcaster) logRequest(w *tracker.Write, outcome tracker.Outcome, err error) {
+	logger := b.logger().V(4)
+	if !logger.Enabled() {
 		return
 	}
-	if over, ok := o.end(of); ok {
-		b.logger().Info("May write events again", "namespace", asked.namespace, "verb", asked.verb,
-			"deniedFor", now.Sub(over.since), "deniedRequests", over.requests, "waiting", b.waitingSeries())
+	details := []any{"kind", w.Kind.String(), "outcome", outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
+		"count", w.Series.Count}
+	if err != nil {
+		details = append(details, "err", err)
 	}
+	logger.Info("Sent an event", details...)
 }

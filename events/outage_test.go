@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // logTime formats a time as the logger does.
@@ -134,7 +136,7 @@ func TestPermissionThatComesLate(t *testing.T) {
 		w.recorder.Eventf(other, nil, "Normal", "Tested", "Testing", "note")
 		close(emitted)
 		synctest.Wait()
-		for _, asked := range []permission{{"ns", "patch"}, {"ns", "create"}, {"other", "create"}} {
+		for _, asked := range []subject{{true, "ns", "patch"}, {true, "ns", "create"}, {true, "other", "create"}} {
 			assert.Len(t, w.logs.with("May not write events", fmt.Sprintf(`"namespace"=%q "verb"=%q`, asked.namespace, asked.verb),
 				fmt.Sprintf(`"since"=%q`, logTime(begin)), strconv.Quote(forbidden.Error()), `"waiting"=3`), 1)
 		}
@@ -159,18 +161,28 @@ func TestPermissionThatComesLate(t *testing.T) {
 }
 
 func TestDeniedNamespacesAreForgotten(t *testing.T) {
-	var f outages
-	now := time.Now()
-	for i := range maxDenied {
-		_, news := f.deny(permission{fmt.Sprint("ns-", i), "create"}, now)
-		require.True(t, news)
+	b, now := newWorld(t, Options{}).broadcaster, time.Now()
+	o := &b.outages
+	denied := func(namespace string, now time.Time) bool {
+		_, ok := o.fail(b, subject{true, namespace, "create"}, tracker.Denied, now)
+		return ok
 	}
-	_, news := f.deny(permission{"another", "create"}, now)
-	assert.False(t, news, "there is no room")
-	f.end(f.denied[permission{"ns-7", "create"}])
-	_, news = f.deny(permission{"another", "create"}, now)
-	assert.True(t, news)
-	assert.Len(t, f.denied, maxDenied)
+	for i := range maxOutages {
+		require.True(t, denied(fmt.Sprint("ns-", i), now))
+	}
+	assert.False(t, denied("another", now), "there is no room")
+	o.end(subject{true, "ns-7", "create"})
+	assert.True(t, denied("another", now))
+	assert.Len(t, o.open, maxOutages)
+
+	later := now.Add(logInterval)
+	o.end(subject{true, "ns-8", "create"})
+	assert.False(t, denied("ns-8", later.Add(-1)), "it changes all the time")
+	o.end(subject{true, "ns-8", "create"})
+	assert.True(t, denied("ns-8", later))
+	o.end(subject{true, "ns-9", "create"})
+	assert.True(t, denied("ns-new", later))
+	assert.Len(t, o.limit.kinds, 2, "what the limit no longer needs")
 }
 
 // The first loss of a reason is logged at once. One line a minute sums up the others.
