@@ -25,8 +25,8 @@ var (
 	ErrShutDown = errors.New("events: broadcaster is shut down")
 )
 
-// shutdownGrace is how much of the time of a shutdown is reserved to end what cannot
-// be finished.
+// shutdownGrace is how much of the time of a shutdown is reserved for the end of requests
+// that are cut off.
 const shutdownGrace = time.Second
 
 // Broadcaster records the events of its recorders: it tracks the series that they
@@ -84,7 +84,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
-	b.dropLog = dropLog{held: make(chan struct{}, 1), waiting: make(map[tracker.DropReason]*losses)}
+	b.dropLog.sums = make(map[tracker.DropReason]*losses)
 	return b
 }
 
@@ -222,7 +222,7 @@ func (b *Broadcaster) Shutdown() {
 	b.mu.Lock()
 	if b.shuttingDown {
 		b.mu.Unlock()
-		// Not for ever: the first call can wait for whoever makes the second one.
+		// With a timeout, because the first call can wait for a handler that makes the second.
 		_ = waitFor(ctx, b.shutDown)
 		return
 	}
@@ -238,9 +238,7 @@ func (b *Broadcaster) Shutdown() {
 		b.finish(ctx, logger, d)
 	}
 	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown)) }))
-	for _, losses := range b.dropLog.take(b.clock.Now(), true) {
-		losses.write(logger)
-	}
+	b.logDrops(logger, b.clock.Now(), true)
 	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler hangs")
 	}
@@ -250,13 +248,12 @@ func (b *Broadcaster) Shutdown() {
 
 // finish writes what the server does not know yet, and stops d.
 func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) {
-	// Requests that are cut off take a moment to end, which is part of the time.
 	grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
 	flushing, cancel := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
 	defer cancel()
 	if d.ctx.Err() != nil {
-		// It was stopped after its context had ended. Its last requests must have
-		// returned before others are made for the same series.
+		// It was stopped after its context had ended. Its last requests must return before
+		// others are made for the same series.
 		if err := waitFor(flushing, ended(&d.goroutines)); err != nil {
 			logger.Error(err, "A sink hangs")
 			return

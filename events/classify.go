@@ -13,14 +13,12 @@ import (
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// retryAfterMax limits for how long the recorder makes no request because the
-// server says so. A server that asks for more means minutes, or is broken, and must
-// not silence the recorder for good. It deletes Events after as long by default,
-// and one request an hour burdens nobody.
+// retryAfterMax limits for how long the recorder makes no request because the server asks
+// for that. A server that asks for more probably means minutes.
 const retryAfterMax = time.Hour
 
-// classify says what the response of the sink to a create, or else to a patch,
-// means. It alone knows errors.
+// classify returns what the response of the sink to a create or a list, or else to a
+// patch, means.
 func classify(err error, creates bool) tracker.Result {
 	if err == nil {
 		return tracker.Result{Outcome: tracker.Written}
@@ -49,8 +47,8 @@ func classify(err error, creates bool) tracker.Result {
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden:
 		outcome = tracker.Denied
 	case apierrors.IsUnexpectedServerError(err):
-		// The response is no Status, so it comes from a proxy in between, or from a
-		// server that does not serve the API.
+		// Without a Status, the response comes from a proxy, or from a server that does not
+		// serve the API.
 		outcome = tracker.Troubled
 	case s.Code == http.StatusNotFound && !creates:
 		outcome = tracker.Gone

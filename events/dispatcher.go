@@ -25,8 +25,8 @@ func newLimiter(opts Options) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(opts.QPS), max(1, int(2*opts.QPS)))
 }
 
-// hurriedWorkers is how many requests can be in flight at the end of a shutdown. With a
-// response time of 100 ms, the default timeout suffices for 2,500 series, and not for 360.
+// hurriedWorkers is how many requests can be in flight at the end of a shutdown. With
+// responses after 100 ms, 2,500 series can be written in the default timeout, instead of 360.
 const hurriedWorkers = 32
 
 // dispatcher makes the requests that the tracker wants, from its start to its stop:
@@ -36,16 +36,15 @@ const hurriedWorkers = 32
 // starts the next request at its time.
 type dispatcher struct {
 	b      *Broadcaster
-	ctx    context.Context // ends with stop
+	ctx    context.Context // ends when the dispatcher is stopped
 	cancel context.CancelFunc
-	// wake has room for one. Whoever gives the dispatcher something to do sends.
-	wake chan struct{}
-	// hurry is set when little time is left: the rate limiter is ignored, and each
-	// request that succeeds permits one more at a time.
+	wake   chan struct{} // see poke
+	// hurry is set when little time is left: the dispatcher ignores the rate limiter, and
+	// each request that succeeds permits one more at a time.
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
-	// requests passes a request to an idle goroutine, whose stack has grown already.
+	// requests passes a write to an idle goroutine. A new one would have to grow its stack.
 	requests chan *tracker.Write
 
 	// Invariant: busy + idle <= workers, unless workers has just decreased.
@@ -54,7 +53,7 @@ type dispatcher struct {
 	busy      int       // requests in flight that count against workers
 	idle      int       // goroutines that wait for a request
 	abandoned int       // requests in flight that do not count, because they hang
-	reserved  time.Time // of the latest reservation: the limiter counts time twice that goes back
+	reserved  time.Time // of the latest reservation. If time goes back, the limiter counts the interval twice
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
@@ -64,7 +63,6 @@ func (b *Broadcaster) startDispatcher() *dispatcher {
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
 	d.goroutines.Go(d.run)
-	d.goroutines.Go(d.logDrops)
 	return d
 }
 
@@ -72,7 +70,7 @@ func (b *Broadcaster) startDispatcher() *dispatcher {
 func (d *dispatcher) poke() {
 	select {
 	case d.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // it was poked before and has not looked yet
 	}
 }
 
@@ -81,10 +79,12 @@ func (d *dispatcher) run() {
 	timer := timer{clock: d.b.clock}
 	defer timer.stop()
 	for d.ctx.Err() == nil {
-		d.advance(d.b.clock.Now())
+		now := d.b.clock.Now()
+		d.advance(now)
 		detached := d.b.detached()
+		next := d.startRequests(detached != nil)
 		select {
-		case <-timer.set(d.startRequests(detached != nil)):
+		case <-timer.set(earlier(next, d.b.logDrops(d.b.logger(), now, false))):
 		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
@@ -152,7 +152,7 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 	d.mu.Lock() // a reservation of another goroutine in between would keep the token
 	defer d.mu.Unlock()
 	at = now
-	// Goroutines come here out of order. A clock that was set back is believed.
+	// Goroutines come here out of order. If it is more than that, the clock was set back.
 	if ahead := d.reserved.Sub(at); ahead > 0 && ahead < time.Second {
 		at = d.reserved
 	}
@@ -178,9 +178,9 @@ func (d *dispatcher) follow() (w *tracker.Write, ok bool) {
 	return w, ok
 }
 
-// earlier returns the earlier of two times, of which a can be zero for never.
+// earlier returns the earlier of two times, which are zero for never.
 func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
@@ -212,8 +212,8 @@ func (d *dispatcher) enter(w *tracker.Write) {
 	d.goroutines.Go(func() { d.work(w) })
 }
 
-// work makes the requests of writes, at first of the given one, until there are enough
-// goroutines without this one.
+// work makes the requests of writes, at first of the given one. It returns when enough
+// other goroutines wait for requests.
 func (d *dispatcher) work(w *tracker.Write) {
 	var dog *watchdog
 	for {
@@ -236,8 +236,8 @@ func (d *dispatcher) work(w *tracker.Write) {
 	}
 }
 
-// leave says that a request has ended. It reports whether the goroutine is to wait
-// for another one.
+// leave records that a request has ended. It reports whether the goroutine waits for
+// another one.
 func (d *dispatcher) leave(abandoned bool) (idle bool) {
 	defer d.poke()
 	d.mu.Lock()
@@ -287,54 +287,44 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 
 // send makes the request of a write.
 func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
-	var event *eventsv1.Event
-	var listed tracker.Listed
-	switch {
-	case w.Kind == tracker.List:
-		listed, err = d.list(*w.Page)
-	case w.Creates():
-		err = d.request(func(ctx context.Context) error {
-			event, err = d.b.sink.Create(ctx, w.Series.Event())
-			return err
-		})
-	default:
-		event, err = d.patch(w)
+	if w.Kind == tracker.List {
+		return d.list(*w.Page)
 	}
-	result = classify(err, w.Creates())
-	result.Event, result.Listed = event, listed
+	var patch []byte
+	if !w.Creates() {
+		if patch, err = w.Patch(); err != nil {
+			return classify(err, false), err
+		}
+	}
+	var stored *eventsv1.Event
+	result, err = d.request(w.Creates(), func(ctx context.Context) (err error) {
+		event := w.Series.Event() // of which a patch needs the namespace and the name
+		if w.Creates() {
+			stored, err = d.b.sink.Create(ctx, event)
+		} else {
+			stored, err = d.b.sink.Patch(ctx, event, patch)
+		}
+		return err
+	})
+	result.Event = stored
 	return result, err
 }
 
-// patch makes the request of a write that creates nothing.
-func (d *dispatcher) patch(w *tracker.Write) (event *eventsv1.Event, err error) {
-	patch, err := w.Patch()
-	if err != nil {
-		return nil, err
-	}
-	err = d.request(func(ctx context.Context) error {
-		// A sink needs the namespace and the name, but the interface takes an Event.
-		event, err = d.b.sink.Patch(ctx, w.Series.Event(), patch)
-		return err
-	})
-	return event, err
-}
-
-// request calls the sink. Whatever the sink does, it ends in an error.
-func (d *dispatcher) request(call func(context.Context) error) (err error) {
+// request calls the sink. A panic of the sink, or of the methods of its error, becomes an
+// error.
+func (d *dispatcher) request(creates bool, call func(context.Context) error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("events: sink panicked: %v", r)
+			result = classify(err, creates)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
 	if err = call(ctx); err != nil {
-		// The methods of the error are code of the user, too, and are called without
-		// protection from here on. A nil *StatusError panics, for example.
-		classify(err, true)
-		_ = err.Error()
+		_ = err.Error() // the logger calls it later
 	}
-	return err
+	return classify(err, creates), err
 }
 
 // sleep waits. It returns false if the dispatcher is stopped before.

@@ -79,8 +79,11 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 			b.callOnDrop(logger, Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
 		}
 	}
-	for _, l := range b.dropLog.add(b.clock.Now(), err, drops) {
-		l.write(logger)
+	now := b.clock.Now()
+	begins := b.dropLog.add(now, err, drops)
+	b.logDrops(logger, now, false)
+	if d := b.dispatcher.Load(); begins && d != nil {
+		d.poke()
 	}
 }
 
@@ -89,84 +92,68 @@ func (b *Broadcaster) callOnDrop(logger klog.Logger, drop Drop) {
 	b.opts.OnDrop(drop)
 }
 
-// dropLog logs losses: for each reason at once, and then once in each logInterval
-// with the sum since. There are few reasons. It can be used concurrently.
-type dropLog struct {
-	limit logLimit
-	// held has something when losses wait to be logged.
-	held chan struct{}
+// logDrops logs the losses that are due, or all, and returns when others are. The time is
+// zero if none wait.
+func (b *Broadcaster) logDrops(logger klog.Logger, now time.Time, all bool) (next time.Time) {
+	due, next := b.dropLog.take(now, all)
+	for _, l := range due {
+		key := &l.example.Key
+		logger.Error(l.err, "Dropped events", "reason", l.example.Reason, "count", l.occurrences, "since", l.since,
+			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "kind", key.Regarding.Kind,
+			"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.example.Note)
+	}
+	return next
+}
 
-	mu      sync.Mutex
-	waiting map[tracker.DropReason]*losses
+// dropLog sums up losses by their reasons. The first loss is due at once, and a sum
+// logInterval after the previous line. It can be used concurrently.
+type dropLog struct {
+	mu   sync.Mutex
+	sums map[tracker.DropReason]*losses
 }
 
 // losses are what one line is about.
 type losses struct {
+	logged      time.Time // the previous line
 	since       time.Time // the first loss
 	occurrences int
 	example     tracker.Drop // the latest loss
 	err         error        // the response of the server, if that is why
 }
 
-// add adds losses and returns those to log now.
-func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) []losses {
+// add adds losses. It reports whether a sum begins.
+func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) (begins bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, drop := range drops {
-		sum := l.waiting[drop.Reason]
+		sum := l.sums[drop.Reason]
 		if sum == nil {
-			sum = &losses{since: now}
-			l.waiting[drop.Reason] = sum
+			sum = &losses{}
+			l.sums[drop.Reason] = sum
+		}
+		if sum.occurrences == 0 {
+			sum.since, begins = now, true
 		}
 		sum.occurrences += drop.Count
 		sum.example, sum.err = drop, err
 	}
-	l.mu.Unlock()
-	return l.take(now, false)
+	return begins
 }
 
-// take returns the losses whose interval is over, or all.
-func (l *dropLog) take(now time.Time, all bool) []losses {
+// take returns the losses that are due, or all, and when others are.
+func (l *dropLog) take(now time.Time, all bool) (due []losses, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var taken []losses
-	for reason, sum := range l.waiting {
-		if _, ok := l.limit.allow(string(reason), now); ok || all {
-			taken = append(taken, *sum)
-			delete(l.waiting, reason)
-		}
-	}
-	if len(l.waiting) > 0 {
-		select {
-		case l.held <- struct{}{}:
+	for _, sum := range l.sums {
+		switch at := sum.logged.Add(logInterval); {
+		case sum.occurrences == 0:
+		case all, !now.Before(at):
+			due = append(due, *sum)
+			*sum = losses{logged: now}
 		default:
+			next = earlier(next, at)
 		}
 	}
-	slices.SortFunc(taken, func(a, b losses) int { return a.since.Compare(b.since) })
-	return taken
-}
-
-// write logs the losses.
-func (l losses) write(logger klog.Logger) {
-	key := &l.example.Key
-	logger.Error(l.err, "Dropped events", "reason", l.example.Reason, "count", l.occurrences, "since", l.since,
-		"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "kind", key.Regarding.Kind,
-		"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.example.Note)
-}
-
-// logDrops logs losses that had to wait, until the dispatcher is stopped.
-func (d *dispatcher) logDrops() {
-	l := &d.b.dropLog
-	for {
-		select {
-		case <-l.held:
-		case <-d.ctx.Done():
-			return
-		}
-		if !d.sleep(logInterval) {
-			return
-		}
-		for _, losses := range l.take(d.b.clock.Now(), false) {
-			losses.write(d.b.logger())
-		}
-	}
+	slices.SortFunc(due, func(a, b losses) int { return a.since.Compare(b.since) })
+	return due, next
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// know says that a recorder has the given identity.
+// know adds the identity of a recorder, whose series a list restores.
 func (b *Broadcaster) know(id identity) {
 	if b.lister == nil || b.opts.Scope != SameInstance {
 		return
@@ -24,9 +24,9 @@ func (b *Broadcaster) know(id identity) {
 	b.identities.Insert(id)
 }
 
-// emits says that a controller emits an event. The first one makes the tracker list the
-// Events of the controller, to restore the series that are alive. Nobody waits for that: a
-// series that occurs before it is listed finds its Event by its name.
+// emits makes the tracker list the Events of a controller that emits its first event, to
+// restore the series that are alive. Nobody waits for that: a series that occurs before it
+// is listed finds its Event by its name.
 func (b *Broadcaster) emits(controller string) {
 	if b.lister == nil {
 		return
@@ -52,17 +52,17 @@ func (b *Broadcaster) emits(controller string) {
 // list lists a page, and restores its series. The sinks of this module pass Events while
 // they read the response, and return the others. If the response breaks off, the tracker
 // lists the page again. To restore an Event twice does no harm.
-func (d *dispatcher) list(page tracker.Page) (listed tracker.Listed, err error) {
+func (d *dispatcher) list(page tracker.Page) (result tracker.Result, err error) {
 	b := d.b
-	events := 0
+	events, streamed := 0, false
 	restore := func(event *eventsv1.Event) {
 		b.restore(event, page.Controller)
 		events++
 	}
 	var list *eventsv1.EventList
-	err = d.request(func(ctx context.Context) (err error) {
+	result, err = d.request(true, func(ctx context.Context) (err error) {
 		ctx = listdecoder.NewContext(ctx, b.lister, func(event *eventsv1.Event) {
-			listed.Streamed = true
+			streamed = true
 			restore(event)
 		})
 		list, err = b.lister.List(ctx, page.Namespace, metav1.ListOptions{
@@ -71,22 +71,22 @@ func (d *dispatcher) list(page tracker.Page) (listed tracker.Listed, err error) 
 			Limit:         page.Limit,
 			Continue:      page.Continue,
 		})
+		if err == nil && list == nil {
+			err = errors.New("events: sink lists nothing")
+		}
 		return err
 	})
-	if err == nil && list == nil {
-		err = errors.New("events: sink lists nothing")
-	}
 	if err != nil {
-		listed.Expired = apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-		return listed, err
+		result.Listed.Expired = apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+		return result, err
 	}
 	for i := range list.Items {
 		restore(&list.Items[i])
 	}
-	listed.Continue = list.Continue
+	result.Listed = tracker.Listed{Continue: list.Continue, Streamed: streamed}
 	b.logger().V(2).Info("Listed events of earlier processes", "reportingController", page.Controller, "namespace", page.Namespace,
 		"events", events, "more", list.Continue != "")
-	return listed, nil
+	return result, nil
 }
 
 // restore adds a listed Event to the tracker if it belongs to a recorder of the controller.

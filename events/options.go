@@ -23,11 +23,10 @@ const (
 	defaultShutdownTimeout = 10 * time.Second
 )
 
-// maxDuration limits the options that are durations. The sum of several stays a
-// time.Duration.
+// maxDuration limits the options that are durations, so that sums of them do not overflow.
 const maxDuration = 365 * 24 * time.Hour
 
-// retryJitter is how much longer than its back-off a delay can be, so that many
+// retryJitter is the largest part by which a delay exceeds its back-off, so that many
 // processes do not retry at the same time.
 const retryJitter = 0.2
 
@@ -80,13 +79,11 @@ type Options struct {
 	// seconds needs 35 minutes. See [Options].Capacity.
 	MaxWindow time.Duration
 
-	// DistinctNotes is how many series can differ in nothing but their notes. While
-	// fewer than that are tracked for the same regarding and related objects, type,
-	// reason, and action, another note begins a series of its own. The rest share one
-	// series, whose note begins with "(combined from similar events): ". It is for
-	// controllers that say in the note what distinguishes their events, like those of
-	// the legacy recorder. Each note is formatted then. If zero, notes distinguish
-	// nothing. [RecorderOptions] can override it.
+	// DistinctNotes is how many series can differ in their notes alone. Further notes
+	// share one series, whose note begins with "(combined from similar events): ". It is
+	// for controllers whose notes distinguish their events, like those of the legacy
+	// recorder. The recorder then formats each note. If zero, notes distinguish nothing.
+	// [RecorderOptions] can override it.
 	DistinctNotes int
 
 	// Capacity is the number of series that are tracked at a time. A series that is over
@@ -123,9 +120,9 @@ type Options struct {
 	OnDrop func(Drop)
 
 	// Clock is the source of time. If nil, the real clock, which is also right in a
-	// testing/synctest bubble. If its times have no monotonic reading, unlike those of
-	// time.Now, the recorder takes an hour by which the clock is set ahead for an hour
-	// that has passed.
+	// testing/synctest bubble. A clock whose times have no monotonic reading, unlike those
+	// of time.Now, ends all series if it jumps ahead by an hour: the recorder cannot tell
+	// the jump from a quiet hour.
 	Clock clock.WithTicker
 }
 

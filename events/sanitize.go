@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ const (
 	maxInstance = 128
 )
 
-// unnamed replaces a word that the API server requires and the caller did not give.
+// unnamed replaces a required field that is empty.
 const unnamed = "Unknown"
 
 // sanitizeReference returns ref in valid UTF-8. The API server checks nothing else
@@ -48,16 +49,16 @@ func formatNote(note string, args []any) string {
 	return eventtext.Cut(eventtext.Format(note, args), series.MaxNoteBytes)
 }
 
-// reasonAndAction returns both. The API server requires both: if one is missing,
-// the other replaces it.
+// reasonAndAction returns a reason and an action that are not empty, as the API server
+// requires: one replaces the other.
 func reasonAndAction(reason, action string) (string, string) {
 	reason = cmp.Or(reason, action, unnamed)
 	return reason, cmp.Or(action, reason)
 }
 
-// sanitizeKey changes the words of a caller into words that the API server accepts,
-// and reports whether it changed something. It takes 200 ns, so the recorder does
-// not call it for a key that is tracked: that one is sane.
+// sanitizeKey makes the fields of a key acceptable to the API server, and reports whether
+// it changed something. It takes 200 ns, so the recorder does not call it for a key that
+// is tracked, which is acceptable.
 func sanitizeKey(k *series.Key) (changed bool) {
 	before := *k
 	k.Regarding, k.Related = sanitizeReference(k.Regarding), sanitizeReference(k.Related)
@@ -107,8 +108,8 @@ type repair struct {
 	given, used string
 }
 
-// newIdentity returns the identity that is most similar to the names of the program
-// and that the API server accepts. repairs are the changes.
+// newIdentity returns the identity with the names of the program, as far as the API server
+// accepts them. repairs are the changes.
 func newIdentity(controller, instance string) (id identity, repairs []repair) {
 	id.controller = qualifiedName(controller)
 	if id.controller != controller {
@@ -128,10 +129,12 @@ func newIdentity(controller, instance string) (id identity, repairs []repair) {
 	return id, repairs
 }
 
+// notInName matches the characters that the name of a reporting controller cannot have.
+var notInName = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+
 // qualifiedName returns s if kube-apiserver accepts it as the name of a reporting
-// controller (IsQualifiedName: a name of at most 63 bytes, with a DNS subdomain
-// before it if there is a slash), and otherwise the most similar name that it
-// accepts.
+// controller, and otherwise a similar name: one of at most 63 bytes, with a DNS subdomain
+// before it if there is a slash.
 func qualifiedName(s string) string {
 	if len(validation.IsQualifiedName(s)) == 0 {
 		return s
@@ -140,13 +143,8 @@ func qualifiedName(s string) string {
 	if !found {
 		prefix, name = "", s
 	}
-	name = strings.Map(func(r rune) rune {
-		if isAlphanumeric(r) || r == '-' || r == '_' || r == '.' {
-			return r
-		}
-		return '-'
-	}, name)
-	name = trimPunctuation(shorten(trimPunctuation(name), validation.LabelValueMaxLength))
+	name = trimPunctuation(notInName.ReplaceAllLiteralString(name, "-"))
+	name = trimPunctuation(shorten(name, validation.LabelValueMaxLength))
 	if name == "" {
 		name = strings.ToLower(unnamed)
 	}
@@ -171,7 +169,3 @@ func shorten(s string, limit int) string {
 }
 
 func trimPunctuation(s string) string { return strings.Trim(s, "-_.") }
-
-func isAlphanumeric(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-}

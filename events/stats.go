@@ -11,9 +11,9 @@ import (
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// Stats are the numbers of a [Broadcaster] at one time. They only grow, except for
-// those that say how much there is at the moment. Every occurrence is on the server,
-// in a tracked series, or counted in Dropped.
+// Stats are the numbers of a [Broadcaster] at one time. They never decrease, except for
+// those "at the moment". Every occurrence is on the server, in a tracked series, or
+// counted in Dropped.
 type Stats struct {
 	// Occurrences is the number of emitted events, including dropped ones.
 	Occurrences uint64
@@ -21,7 +21,7 @@ type Stats struct {
 	Tracked int
 	// Singletons is the number of tracked series that have occurred once.
 	Singletons int
-	// Ongoing is the number of tracked series that go on.
+	// Ongoing is the number of tracked series that are Ongoing.
 	Ongoing int
 	// Ended is the number of tracked series that are over, and continue if they recur
 	// within [Options].MaxWindow. They are the first to be evicted.
@@ -96,7 +96,7 @@ func (s Stats) Requests() uint64 {
 	return n
 }
 
-// counters are the parts of Stats that the broadcaster counts. They can be used
+// counters are the parts of Stats that the tracker does not count. They can be used
 // concurrently.
 type counters struct {
 	refused            atomic.Uint64 // occurrences that did not reach the tracker
@@ -250,20 +250,20 @@ func (d *durations) histogram() Histogram {
 // MaxDistinct is the limit of [Stats].DistinctReasons and [Stats].DistinctActions.
 const MaxDistinct = 1000
 
-// distinct counts different words, up to MaxDistinct. It can be used concurrently.
+// distinct counts different strings, up to MaxDistinct. It can be used concurrently.
 type distinct struct {
 	mu   sync.Mutex
 	seen sets.Set[string]
 }
 
-func (d *distinct) add(word string) {
+func (d *distinct) add(s string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.seen == nil {
 		d.seen = sets.New[string]()
 	}
 	if d.seen.Len() < MaxDistinct {
-		d.seen.Insert(word)
+		d.seen.Insert(s)
 	}
 }
 

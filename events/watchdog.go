@@ -11,12 +11,11 @@ import (
 // call has ended.
 const watchdogGrace = time.Second
 
-// A call of a sink that ignores its context can hang for ever. Its series has to wait
-// for it, because a late write must not follow a newer one. Nothing else has to. The
-// watchdog abandons the call: it no longer counts against Options.Workers, and a pause
-// can end without it. As many calls as Options.Workers can be abandoned at a time.
-
-// watchdog watches the calls of a goroutine, one after the other.
+// watchdog watches the calls of a goroutine, one after the other. A call of a sink that
+// ignores its context can hang for ever. Its series waits, because a late write must not
+// follow a newer one. Nothing else waits: the watchdog abandons the call, which no longer
+// counts against Options.Workers, and a pause can end without it. As many calls as
+// Options.Workers can be abandoned at a time.
 type watchdog struct {
 	d     *dispatcher
 	timer *time.Timer
@@ -26,9 +25,8 @@ type watchdog struct {
 	mu        sync.Mutex
 	write     *tracker.Write
 	returned  bool
-	expired   bool
 	abandoned bool
-	logged    bool
+	logged    bool // that the call hangs
 }
 
 // watch starts to watch a call that begins now. It returns the watchdog of the previous
@@ -59,7 +57,6 @@ func (w *watchdog) expire() {
 		w.mu.Unlock()
 		return
 	}
-	w.expired = true
 	suppressed, ok := b.logLimit.allow("hangs", now)
 	w.logged = ok
 	d.mu.Lock()
@@ -80,12 +77,12 @@ func (w *watchdog) expire() {
 	}
 }
 
-// stop says that the call has returned.
+// stop records that the call has returned.
 func (w *watchdog) stop() {
 	w.fired = !w.timer.Stop()
 	w.mu.Lock()
 	w.returned = true
-	logged := w.expired && w.logged
+	logged := w.logged
 	w.mu.Unlock()
 	if logged {
 		b := w.d.b

@@ -75,49 +75,43 @@ type watchers struct {
 
 	mu     sync.RWMutex
 	closed bool
-	all    map[*watcher]struct{}
+	all    map[chan *eventsv1.Event]struct{} // the queues
 	done   sync.WaitGroup
 }
 
-type watcher struct {
-	events chan *eventsv1.Event
-	handle func(runtime.Object)
-}
-
-// add starts to call handle with each occurrence. stop ends the watch; handle still
-// gets the events in the queue. stop can be called more than once, and by handle.
-//
-// handle must not panic.
+// add starts to call handle, which must not panic, with each occurrence. stop ends the
+// watch; handle still gets the events in the queue. stop can be called more than once, and
+// by handle.
 func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
-	w := &watcher{events: make(chan *eventsv1.Event, watcherQueue), handle: handle}
+	queue := make(chan *eventsv1.Event, watcherQueue)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed {
 		return nil, ErrShutDown
 	}
 	if ws.all == nil {
-		ws.all = make(map[*watcher]struct{})
+		ws.all = make(map[chan *eventsv1.Event]struct{})
 	}
-	ws.all[w] = struct{}{}
+	ws.all[queue] = struct{}{}
 	ws.count.Add(1)
 	ws.done.Go(func() {
-		for event := range w.events {
-			w.handle(event)
+		for event := range queue {
+			handle(event)
 		}
 	})
 	return func() {
 		ws.mu.Lock()
 		defer ws.mu.Unlock()
-		ws.stop(w)
+		ws.stopLocked(queue)
 	}, nil
 }
 
-// stop ends one watcher. The caller holds ws.mu.
-func (ws *watchers) stop(w *watcher) {
-	if _, ok := ws.all[w]; ok {
-		delete(ws.all, w)
+// stopLocked ends one watcher. ws.mu is locked.
+func (ws *watchers) stopLocked(queue chan *eventsv1.Event) {
+	if _, ok := ws.all[queue]; ok {
+		delete(ws.all, queue)
 		ws.count.Add(-1)
-		close(w.events)
+		close(queue)
 	}
 }
 
@@ -125,9 +119,9 @@ func (ws *watchers) stop(w *watcher) {
 func (ws *watchers) send(event *eventsv1.Event) {
 	ws.mu.RLock()
 	defer ws.mu.RUnlock()
-	for w := range ws.all {
+	for queue := range ws.all {
 		select {
-		case w.events <- event.DeepCopy():
+		case queue <- event.DeepCopy():
 		default:
 			ws.dropped.Add(1)
 		}
@@ -140,8 +134,8 @@ func (ws *watchers) close() <-chan struct{} {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.closed = true
-	for w := range ws.all {
-		ws.stop(w)
+	for queue := range ws.all {
+		ws.stopLocked(queue)
 	}
 	return ended(&ws.done)
 }
@@ -162,13 +156,12 @@ func ended(group *sync.WaitGroup) <-chan struct{} {
 func waitFor(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
-		return nil
-	default:
+	case <-ctx.Done():
 	}
 	select {
 	case <-done:
 		return nil
-	case <-ctx.Done():
+	default:
 		return ctx.Err()
 	}
 }
