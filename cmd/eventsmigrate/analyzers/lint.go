@@ -53,11 +53,7 @@ func lint(pass *analysis.Pass) (any, error) {
 }
 
 func (l *linter) call(call *ast.CallExpr, stack []ast.Node) {
-	fn, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
-	if !ok {
-		return
-	}
-	s, ok := move.SignatureOf(fn)
+	s, ok := move.Emission(l.TypesInfo, call)
 	if !ok || len(call.Args) <= s.Note {
 		return
 	}

@@ -953,12 +953,13 @@ func (c *collector) call(n *ast.CallExpr) {
 		return
 	}
 	callee := typeutil.Callee(c.info, n)
+	expression := isMethodExpr(c.info, n.Fun)
 	if _, ok := callee.(*types.Builtin); ok {
 		c.builtin(n) // it has a signature, too
 		return
 	}
 	fn, _ := callee.(*types.Func)
-	if fn != nil {
+	if fn != nil && !expression {
 		if s, ok := SignatureOf(fn); ok && s.Reason < len(n.Args) {
 			if v := c.info.Types[n.Args[s.Reason]].Value; v != nil && v.Kind() == constant.String {
 				c.reasons[constant.StringVal(v)] = true
@@ -1008,6 +1009,14 @@ func (c *collector) parameter(n *ast.CallExpr, fn *types.Func, declared, sig *ty
 			return c.nodes(n.Fun)
 		}
 		return ref{}
+	}
+	if isMethodExpr(c.info, n.Fun) {
+		if i--; i < 0 { // the receiver
+			if mentions(t) {
+				return c.typ(ast.Unparen(n.Fun).(*ast.SelectorExpr).X)
+			}
+			return ref{}
+		}
 	}
 	v := declared.Params().At(i)
 	if !mentions(t) {
@@ -1111,7 +1120,7 @@ func (c *collector) value(n *ast.SelectorExpr) {
 	}
 	f = f.Origin()
 	parent := c.parentNode()
-	if call, ok := parent.(*ast.CallExpr); ok && ast.Unparen(call.Fun) == n {
+	if call, ok := parent.(*ast.CallExpr); ok && ast.Unparen(call.Fun) == n && sel.Kind() != types.MethodExpr {
 		return
 	}
 	s := shapeOf(f)
@@ -1145,6 +1154,13 @@ func (c *collector) value(n *ast.SelectorExpr) {
 			c.block(r, Reason{n.Pos(), "a method expression has the legacy signature", false, false})
 		}
 	}
+}
+
+// isMethodExpr reports whether e is a method expression such as T.Method, whose first
+// parameter is the receiver.
+func isMethodExpr(info *types.Info, e ast.Expr) bool {
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	return ok && info.Selections[sel] != nil && info.Selections[sel].Kind() == types.MethodExpr
 }
 
 // parentNode returns the node around the current one and its parentheses.

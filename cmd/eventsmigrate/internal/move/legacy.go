@@ -5,6 +5,8 @@ import (
 	"go/constant"
 	"go/types"
 	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // Import paths.
@@ -294,6 +296,17 @@ func SignatureOf(f *types.Func) (Signature, bool) {
 		return Signature{Related: 1, Reason: n - 2, Action: n - 1, Note: n, Format: true}, true
 	}
 	return Signature{}, false
+}
+
+// Emission returns the parameters of the method of a recorder that a call emits an event
+// with, legacy or new. It returns false for other calls, and for calls of method
+// expressions, whose first argument is the recorder.
+func Emission(info *types.Info, call *ast.CallExpr) (Signature, bool) {
+	fn, ok := typeutil.Callee(info, call).(*types.Func)
+	if !ok || isMethodExpr(info, call.Fun) {
+		return Signature{}, false
+	}
+	return SignatureOf(fn)
 }
 
 // IsRecorderPackage reports whether a package has broadcasters.

@@ -1,6 +1,9 @@
 package imports
 
 import (
+	"strings"
+	"time"
+
 	// The comment describes the import below it.
 	corev1 "k8s.io/api/core/v1"
 	legacy "k8s.io/client-go/tools/record"
@@ -11,3 +14,16 @@ func stays(r legacy.EventRecorder, pod *corev1.Pod) {
 	emit := legacy.EventRecorder.Event
 	emit(r, pod, "Normal", "Created", "a")
 }
+
+// So does one that is called. The first parameter of a method expression is the receiver.
+func staysToo(r legacy.EventRecorder, pod *corev1.Pod, d time.Duration) {
+	legacy.EventRecorder.Event(r, pod, "Normal", "Created", "a")
+	(*sink).keep(&sink{}, r)
+	_ = time.Duration.Seconds(d)
+	_ = (*strings.Builder).Cap(new(strings.Builder))
+	_, _ = (*strings.Builder).WriteString(new(strings.Builder), "a")
+}
+
+type sink struct{ recorder legacy.EventRecorder }
+
+func (s *sink) keep(r legacy.EventRecorder) { s.recorder = r }
