@@ -87,6 +87,7 @@ type planner struct {
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
+	known     *functions // of the program, when needed
 }
 
 // qualify returns a placeholder for the name of an import, which the file decides.

@@ -41,8 +41,8 @@ func (pl *planner) shutdowns() {
 	}
 }
 
-// deferAtConstructor handles a local variable of a function that lives as long as the
-// program, or as long as the emitters.
+// deferAtConstructor handles a local variable of a function that certainly ends with the
+// program, and gives its recorders to nothing that outlives it.
 func (pl *planner) deferAtConstructor(c *constructor, set node) bool {
 	if len(c.list) == 0 {
 		return false
@@ -63,9 +63,11 @@ func (pl *planner) deferAtConstructor(c *constructor, set node) bool {
 	if v, ok := o.(*types.Var); !ok || v.Parent() == c.file.Pkg.Types.Scope() || v.IsField() {
 		return false
 	}
-	isMain := c.fun != nil && c.fun.Name.Name == "main" && c.fun.Recv == nil && c.file.Pkg.Types.Name() == "main" && c.fun.Body == body
-	if !isMain && (!blocks(c.file.Pkg.Info, body, assign.End(), c.file.Pkg.Types.Name() == "main") || !returnsNothing(c.file.Pkg.Info, typ) || returned(c.file.Pkg.Info, body, o)) {
-		return false
+	if !pl.outlives(c.file, c.fun, body) {
+		ends := pl.waits(c.file, c.fun, body, assign.End(), 0) && returnsNothing(c.file.Pkg.Info, typ)
+		if !ends || returned(c.file.Pkg.Info, body, o) || escapes(c.file.Pkg, c.fun, o) {
+			return false
+		}
 	}
 	pl.insertDefer(c.file, assign, id.Name, set, body)
 	return true
@@ -88,7 +90,7 @@ func (pl *planner) deferAtStart(set node) bool {
 			continue
 		}
 		info := u.file.Pkg.Info
-		if _, isField := ast.Unparen(u.sel.X).(*ast.SelectorExpr); !isField || !blocks(info, body, stmt.End(), false) || !returnsNothing(info, typ) {
+		if _, isField := ast.Unparen(u.sel.X).(*ast.SelectorExpr); !isField || !pl.waits(u.file, u.fun, body, stmt.End(), 0) || !returnsNothing(info, typ) {
 			continue
 		}
 		pl.insertDefer(u.file, stmt, u.file.text(u.sel.X), set, body)
@@ -144,82 +146,25 @@ func returned(info *types.Info, body *ast.BlockStmt, o types.Object) (found bool
 	return found
 }
 
-// blocks reports whether a function waits after a position: it receives from a channel,
-// or it runs something if it belongs to a program.
-func blocks(info *types.Info, body *ast.BlockStmt, after token.Pos, program bool) bool {
-	for _, s := range body.List {
-		if s.Pos() < after {
-			continue
-		}
-		switch s.(type) {
-		case *ast.GoStmt, *ast.DeferStmt:
-			continue
-		}
-		found := false
-		ast.Inspect(s, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncLit, *ast.GoStmt:
-				return false
-			case *ast.UnaryExpr:
-				if n.Op == token.ARROW && endless(info, n.X) {
-					found = true
-				}
-			case *ast.CallExpr:
-				if program && runs(n) {
-					found = true
-				}
-			}
-			return !found
-		})
-		if found {
-			return true
-		}
-	}
-	return false
-}
-
-// endless reports whether a channel tells that the program ends: a channel of struct{}.
-func endless(info *types.Info, e ast.Expr) bool {
-	t := info.TypeOf(e)
-	if t == nil {
-		return false
-	}
-	c, ok := t.Underlying().(*types.Chan)
-	if !ok {
-		return false
-	}
-	s, ok := c.Elem().Underlying().(*types.Struct)
-	return ok && s.NumFields() == 0
-}
-
-// runs reports whether a call runs what the program consists of.
-func runs(c *ast.CallExpr) bool {
-	name := ""
-	switch f := ast.Unparen(c.Fun).(type) {
-	case *ast.SelectorExpr:
-		name = f.Sel.Name
-	case *ast.Ident:
-		name = f.Name
-	}
-	return slices.Contains([]string{"Start", "Run", "RunOrDie", "RunUntil", "Wait", "ListenAndServe", "ListenAndServeTLS", "Serve"}, name)
-}
-
 // exits returns a call after a position that ends the program without deferred functions.
 func exits(info *types.Info, body *ast.BlockStmt, after token.Pos) (found *ast.CallExpr) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if _, ok := n.(*ast.FuncLit); ok || found != nil {
 			return false
 		}
-		if c, ok := n.(*ast.CallExpr); ok && c.Pos() > after {
-			if f, ok := ObjectOf(info, c.Fun).(*types.Func); ok {
-				switch f.FullName() {
-				case "os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", klogPath + ".Fatal", klogPath + ".Fatalf", klogPath + ".Exit", klogPath + ".Exitf",
-					klogPath + ".FlushAndExit":
-					found = c
-				}
-			}
+		if c, ok := n.(*ast.CallExpr); ok && c.Pos() > after && isExit(info, c) {
+			found = c
 		}
 		return true
 	})
 	return found
+}
+
+// isExit reports whether a call ends the program without deferred functions.
+func isExit(info *types.Info, c *ast.CallExpr) bool {
+	f, ok := ObjectOf(info, c.Fun).(*types.Func)
+	return ok && slices.Contains([]string{
+		"os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", klogPath + ".Fatal", klogPath + ".Fatalf", klogPath + ".Exit", klogPath + ".Exitf",
+		klogPath + ".FlushAndExit",
+	}, f.FullName())
 }
