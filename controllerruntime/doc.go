@@ -40,8 +40,8 @@
 //   - Managers do not share a broadcaster: each one starts its own and shuts it down.
 //   - In the scope [events.SameController], events wait in memory until this replica
 //     becomes leader. Emit events only in code that runs on the leader.
-//   - The recorders of a cluster.Cluster that the program creates itself are those of
-//     controller-runtime.
+//   - The recorders of a cluster.Cluster that the program creates with cluster.New are
+//     those of controller-runtime. [NewCluster] creates one whose recorders emit series.
 //   - Events that are emitted before Start are written, but not logged.
 //   - controller-runtime creates an idle broadcaster of client-go for each manager, whose
 //     goroutines run until the process exits.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -154,14 +153,8 @@ func (m *recording) Start(ctx context.Context) (err error) {
 
 func (m *recording) logger() logr.Logger { return m.GetLogger().WithName("events") }
 
-// startBroadcaster starts the broadcaster, unless the user has. It ignores the end of
-// ctx: reconcilers emit events until the manager returns.
 func (m *recording) startBroadcaster(ctx context.Context) error {
-	ctx = logr.NewContext(context.WithoutCancel(ctx), m.logger())
-	if err := m.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil && !errors.Is(err, events.ErrStarted) {
-		return fmt.Errorf("controllerruntime: start the broadcaster: %w", err)
-	}
-	return nil
+	return start(ctx, m.broadcaster, m.logger())
 }
 
 // shutDown shuts the broadcaster down. If the manager has failed, reconcilers can still
@@ -197,8 +190,8 @@ func (m withRecorder[R]) GetEventRecorder(name string) R {
 // withEventRecorder completes m. It infers R from a method of the manager.
 func withEventRecorder[R any](m *recording, _ func(name string) R) (manager.Manager, error) {
 	mgr, ok := any(withRecorder[R]{m}).(manager.Manager)
-	if want := reflect.TypeFor[R](); !ok || !reflect.TypeFor[events.Recorder]().Implements(want) {
-		return nil, fmt.Errorf("controllerruntime: this version of controller-runtime has unknown recorders: %s", want)
+	if err := implemented[R](ok); err != nil {
+		return nil, err
 	}
 	return mgr, nil
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -150,6 +151,39 @@ func TestManager(t *testing.T) {
 			}, logged)
 		})
 	}
+}
+
+// Both recorders of a cluster emit to a broadcaster, which is shut down with the cluster.
+func TestCluster(t *testing.T) {
+	api := &fakeServer{events: map[string]string{}}
+	c, err := NewCluster(api.config(), nil, func(o *cluster.Options) { o.Scheme = scheme.Scheme })
+	require.NoError(t, err)
+	mgr, err := manager.New(api.config(), manager.Options{Metrics: server.Options{BindAddress: "0"}})
+	require.NoError(t, err)
+	require.NoError(t, mgr.Add(c))
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		c.GetEventRecorder("example.com/new").Eventf(pod, nil, "Normal", "Tested", "Testing", "from a recorder")
+		cancel()
+		<-ctx.Done()
+		c.GetEventRecorderFor("example.com/old").Event(pod, "Normal", "Legacy", "from a legacy recorder") //nolint:staticcheck // tested here
+		return nil
+	})))
+	require.NoError(t, mgr.Start(ctx))
+	assert.Equal(t, map[string]string{"from a recorder": "example.com/new", "from a legacy recorder": "example.com/old"}, api.events)
+
+	sameController := events.NewBroadcasterWithOptions(hangingSink{}, events.Options{Scope: events.SameController, SkipList: true})
+	c, err = NewCluster(api.config(), sameController)
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, c.Start(ended))
+	require.ErrorIs(t, start(ctx, sameController, logr.Discard()), events.ErrShutDown, "it is not started, but shut down")
+
+	_, err = NewCluster(nil, nil)
+	assert.ErrorContains(t, err, "config is nil")
+	_, err = withClusterRecorder(&recordingCluster{}, func(string) error { return nil })
+	assert.ErrorContains(t, err, "unknown recorders: error")
 }
 
 func TestErrors(t *testing.T) {
