@@ -7,7 +7,8 @@
 //	go vet -vettool=$(which eventsmigrate) ./...
 //
 // It exits with 0 if nothing is left to do for it, with 1 if there are changes or
-// findings that it does not write, and with 2 for bad input.
+// findings that it does not write or if calls still use the recorder of client-go,
+// and with 2 for bad input.
 package main
 
 import (
@@ -120,7 +121,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	report(stdout, cwd, r, f)
-	if !f.fix && (len(names) > 0 || len(r.Lint) > 0) {
+	if r.Plan.Stock || !f.fix && (len(names) > 0 || len(r.Lint) > 0) {
 		return exitFindings
 	}
 	return exitOK

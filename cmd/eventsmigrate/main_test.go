@@ -71,6 +71,48 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Each program is moved alone, since its recorders depend on its managers. A second run
+// changes nothing, and what does not move is in both reports.
+func TestPrograms(t *testing.T) {
+	names, err := filepath.Glob("testdata/programs/*")
+	require.NoError(t, err)
+	old, err := filepath.Glob("testdata/old/programs/*")
+	require.NoError(t, err)
+	for _, name := range append(names, old...) {
+		for _, target := range []move.Target{move.Record, move.EventSeries} {
+			t.Run(name+"/"+string(target), func(t *testing.T) {
+				dir, err := filepath.Abs(name)
+				require.NoError(t, err)
+				move := func(overlay map[string][]byte) (*driver.Result, string) {
+					r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./..."}, Overlay: overlay, Options: move.Options{Target: target, Related: true}})
+					require.NoError(t, err)
+					maps.DeleteFunc(r.Changed, func(name string, _ []byte) bool { return filepath.Ext(name) != ".go" }) // of all programs
+					r.Manifests = nil
+					var b bytes.Buffer
+					report(&b, dir, r, flags{fix: true, verbose: overlay == nil})
+					return r, b.String()
+				}
+				r, text := move(nil)
+				golden(t, filepath.Join(dir, string(target)+".report"), []byte(text))
+				for name, src := range r.Changed {
+					golden(t, name+"."+string(target), src)
+				}
+				goldens, err := filepath.Glob(filepath.Join(dir, "*.go."+string(target)))
+				require.NoError(t, err)
+				inside, err := filepath.Glob(filepath.Join(dir, "*", "*.go."+string(target)))
+				require.NoError(t, err)
+				assert.Len(t, r.Changed, len(goldens)+len(inside), "golden files without an output")
+
+				again, second := move(r.Changed)
+				assert.Empty(t, slices.Sorted(maps.Keys(again.Changed)), "a second run changes files")
+				assert.ElementsMatch(t, findings(again), findings(r))
+				assert.Equal(t, r.Plan.Stock, again.Plan.Stock, second)
+				assert.Equal(t, r.Plan.Others, again.Plan.Others, second)
+			})
+		}
+	}
+}
+
 // findings returns what the linter reports, and the broadcasters that nothing shuts down.
 func findings(r *driver.Result) (list []string) {
 	for _, d := range r.Lint {

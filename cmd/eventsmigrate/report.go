@@ -15,7 +15,7 @@ import (
 
 // rules are the rows of the table, in this order.
 var rules = []string{
-	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "shutdown", "tests", "RBAC", "lint",
+	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "manager", "recorder", "shutdown", "tests", "RBAC", "lint",
 }
 
 // line of the report.
@@ -51,6 +51,9 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	calls := r.Plan.Calls
 	if all := calls.Moved + calls.Left; all > 0 {
 		fmt.Fprintf(w, "\n%d of %d calls (%.1f percent), %d files\n", calls.Moved, all, 100*float64(calls.Moved)/float64(all), len(r.Changed))
+	}
+	if n := r.Plan.Others; n > 0 {
+		fmt.Fprintf(w, "\nNo series: %d calls still use the recorder of client-go; see the rules manager and recorder\n", n)
 	}
 	section := func(title string, s move.Status) {
 		var list []line

@@ -3,7 +3,8 @@ module example.com/testdata
 go 1.26.0
 
 require (
-	github.com/eventseries/eventseries v0.0.0-00010101000000-000000000000
+	github.com/eventseries/eventseries v0.0.0
+	github.com/eventseries/eventseries/controllerruntime v0.0.0-00010101000000-000000000000
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -70,3 +71,5 @@ require (
 )
 
 replace github.com/eventseries/eventseries => ../../..
+
+replace github.com/eventseries/eventseries/controllerruntime => ../../../controllerruntime

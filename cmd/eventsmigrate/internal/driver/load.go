@@ -28,6 +28,8 @@ type Config struct {
 	Env      []string          // in addition to that of the process
 	Overlay  map[string][]byte // replaces files
 	Options  move.Options
+
+	modFile string // replaces go.mod, if it is set
 }
 
 // ErrLoad is the error for packages that do not load.
@@ -99,13 +101,16 @@ func (l *loader) config(b *build) *packages.Config {
 	if b.tags != "" {
 		cfg.BuildFlags = []string{"-tags=" + b.tags}
 	}
+	if l.cfg.modFile != "" {
+		cfg.BuildFlags = append(cfg.BuildFlags, "-modfile="+l.cfg.modFile)
+	}
 	return cfg
 }
 
 // load loads the packages of a build, and those that the result of the move can import.
 func (l *loader) load(b *build, patterns []string) error {
 	cfg := l.config(b)
-	extras := move.Imports(l.cfg.Options.Target)
+	extras := append(move.Imports(l.cfg.Options.Target), move.ManagerPath) // perhaps missing
 	all, err := packages.Load(cfg, append(slices.Clone(patterns), extras...)...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLoad, err)

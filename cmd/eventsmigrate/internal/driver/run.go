@@ -1,12 +1,13 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"go/token"
 	"go/types"
 	"maps"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
@@ -39,7 +40,39 @@ type Finding struct {
 const maxRounds = 25
 
 // Run loads the packages, plans the move, and type-checks its result. It writes nothing.
+//
+// If the module does not require what the result imports, Run lets the go command add it
+// to copies of go.mod and go.sum, which are then among the changed files.
 func Run(cfg Config) (*Result, error) {
+	var mod *modFiles
+	for {
+		r, err := run(cfg)
+		var missing *missingError
+		switch {
+		case errors.As(err, &missing) && (mod == nil || mod.tried < maxModules):
+		case err != nil || mod == nil:
+			return r, err
+		default:
+			return r, mod.add(r)
+		}
+		if mod == nil {
+			dir, err := os.MkdirTemp("", "eventsmigrate")
+			if err != nil {
+				return nil, err
+			}
+			defer os.RemoveAll(dir)
+			if mod, err = copyModFiles(cfg, dir); err != nil {
+				return nil, errors.Join(missing, err)
+			}
+			cfg.modFile = mod.file
+		}
+		if err := mod.require(cfg, missing); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func run(cfg Config) (*Result, error) {
 	l := newLoader(cfg)
 	first := &build{tags: cfg.Tags}
 	if err := l.load(first, cfg.Patterns); err != nil {
@@ -72,6 +105,11 @@ func Run(cfg Config) (*Result, error) {
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
 		plan := p.Plan(cfg.Options, blocked)
+		if plan.NeedsManagers() {
+			if err := provides(cfg, first, move.ManagerPath); err != nil {
+				return nil, err
+			}
+		}
 		out := p.Outputs(plan, cfg.Options.Target)
 		var failures []failure
 		for _, name := range slices.Sorted(maps.Keys(out)) {
@@ -184,20 +222,24 @@ func block(blocked map[token.Pos]string, failures []failure, out map[string]*mov
 // available returns an error if the module does not require what the result imports.
 func available(cfg Config, b *build) error {
 	for _, path := range move.Imports(cfg.Options.Target) {
-		p := b.byPath[path]
-		if p == nil || len(p.Errors) > 0 || p.Types == nil {
-			text := ""
-			if p != nil && len(p.Errors) > 0 {
-				text = ": " + oneLine(p.Errors[0])
-			}
-			module := "github.com/eventseries/eventseries"
-			if strings.HasPrefix(path, "k8s.io/") {
-				module = "k8s.io/client-go"
-			}
-			return fmt.Errorf("%w: -to=%s needs package %s; run go get %s@latest%s", ErrLoad, cfg.Options.Target, path, module, text)
+		if err := provides(cfg, b, path); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// provides returns an error if the module does not require a package.
+func provides(cfg Config, b *build, path string) error {
+	p := b.byPath[path]
+	if p != nil && len(p.Errors) == 0 && p.Types != nil {
+		return nil
+	}
+	text := ""
+	if p != nil && len(p.Errors) > 0 {
+		text = oneLine(p.Errors[0])
+	}
+	return &missingError{cfg.Options.Target, path, text, readModFile(cfg)}
 }
 
 // annotated reports whether the recorders of client-go can emit annotations.

@@ -333,6 +333,7 @@ func (c *collector) visit(n ast.Node) {
 			c.occurs(n, k, n.Sel.Name)
 		} else {
 			c.value(n)
+			c.mentionsCreator(n)
 		}
 	case *ast.Ident:
 		c.ident(n)
@@ -413,6 +414,9 @@ func (c *collector) ident(id *ast.Ident) {
 	}
 	if k := kindOfObject(o); k != none {
 		c.occurs(id, k, id.Name)
+	}
+	if c.info.Defs[id] == nil {
+		c.mentionsCreator(id) // with a dot import
 	}
 }
 
@@ -526,6 +530,7 @@ func (c *collector) assignment(n *ast.AssignStmt) {
 			if id, ok := l.(*ast.Ident); ok && id.Name == "_" {
 				continue
 			}
+			c.option(l, n.Rhs[i])
 			c.assign(c.nodes(l), c.info.TypeOf(l), n.Rhs[i], nil)
 		}
 	}
@@ -636,6 +641,7 @@ func (c *collector) compare(x, y ast.Expr) {
 
 func (c *collector) literal(n *ast.CompositeLit) {
 	t := c.info.TypeOf(n)
+	c.role(n, t)
 	if under(t) == types.Typ[types.Invalid] {
 		for _, e := range n.Elts {
 			c.unknown(valueOf(e))
@@ -666,6 +672,7 @@ func (c *collector) literal(n *ast.CompositeLit) {
 								c.block(s, Reason{kv.Pos(), "the new FakeRecorder has no field IncludeObject", false, false})
 							}
 						}
+						c.option(id, kv.Value)
 						c.assign(c.orSelf(v, self), v.Type(), kv.Value, nil)
 					}
 				}
@@ -748,7 +755,7 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 	to, from := mentions(dstType), mentions(srcType)
 	switch {
 	case to && from && isRecorder(dstType) && isRecorder(srcType):
-		c.flows = append(c.flows, flow{dst: dst, src: src, expr: expr, file: c.file, fake: kindOf(dstType) == fake})
+		c.flows = append(c.flows, flow{dst: dst, src: src, expr: expr, file: c.file, fake: kindOf(dstType) == fake, fromFake: kindOf(srcType) == fake})
 	case to && from && kindOf(srcType) == broadcaster && src.fixed != "":
 		for _, n := range dst.nodes {
 			c.block(n, Reason{expr.Pos(), src.fixed + " determines the type", true, true})
@@ -771,7 +778,7 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 			return
 		}
 		if fixed := c.outside(i); fixed != "" && isRecorder(srcType) {
-			c.flows = append(c.flows, flow{dst: ref{fixed: fixed}, src: src, expr: expr, file: c.file})
+			c.flows = append(c.flows, flow{dst: ref{fixed: fixed}, src: src, expr: expr, file: c.file, fromFake: kindOf(srcType) == fake})
 			return
 		}
 		c.satisfy(ref{}, dstType, src, srcType, expr.Pos())
@@ -905,7 +912,9 @@ func (c *collector) assert(x ast.Expr, t types.Type, to ref, pos token.Pos) {
 	xt := c.info.TypeOf(x)
 	switch {
 	case mentions(xt) && mentions(t):
-		c.link(c.nodes(x), to, pos)
+		from := c.nodes(x)
+		c.asserted = c.asserted || kindOf(t) == fake && from.fixed != ""
+		c.link(from, to, pos)
 	case mentions(xt):
 		c.satisfy(c.nodes(x), xt, ref{}, t, pos)
 	case mentions(t):
@@ -952,6 +961,8 @@ func (c *collector) call(n *ast.CallExpr) {
 		}
 		return
 	}
+	c.creates(n)
+	c.lookUp(n)
 	callee := typeutil.Callee(c.info, n)
 	expression := isMethodExpr(c.info, n.Fun)
 	if _, ok := callee.(*types.Builtin); ok {
@@ -960,7 +971,11 @@ func (c *collector) call(n *ast.CallExpr) {
 	}
 	fn, _ := callee.(*types.Func)
 	if fn != nil && !expression {
-		if s, ok := SignatureOf(fn); ok && s.Reason < len(n.Args) {
+		s, ok := SignatureOf(fn)
+		if ok && !s.Legacy && !c.file.isTest() && c.file.Skip == "" {
+			c.newCalls = append(c.newCalls, n.Lparen)
+		}
+		if ok && s.Reason < len(n.Args) {
 			if v := c.info.Types[n.Args[s.Reason]].Value; v != nil && v.Kind() == constant.String {
 				c.reasons[constant.StringVal(v)] = true
 			}

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -106,7 +107,7 @@ func (p *Program) editsOf(f *File, plan *Plan, target Target) ([]edit, []node) {
 		return nil, nil
 	}
 	edits := slices.Clone(plan.edits[f])
-	if f.Outside && len(edits) == 0 {
+	if len(edits) == 0 && (f.Outside || !plan.swap || target == EventSeries && !f.constructs()) {
 		return nil, nil
 	}
 	var sets []node
@@ -136,6 +137,20 @@ func (p *Program) editsOf(f *File, plan *Plan, target Target) ([]edit, []node) {
 		all[i].text = strings.ReplaceAll(strings.ReplaceAll(e.text, "\r\n", "\n"), "\n", f.newline(e.pos))
 	}
 	return all, sets
+}
+
+// constructs reports whether a file uses more of package record than names that mean the
+// same in compat/record: an import of the latter then has an effect.
+func (f *File) constructs() bool {
+	for _, o := range f.Pkg.Info.Uses {
+		if o.Pkg() == nil || o.Pkg().Path() != recordPath || o.Parent() != o.Pkg().Scope() || o.Name() == "NewFakeRecorder" {
+			continue
+		}
+		if _, isType := o.(*types.TypeName); !isType || o.Name() == "BroadcasterOption" {
+			return true
+		}
+	}
+	return false
 }
 
 // newline returns the end of a line, and the indentation of the line at pos.
@@ -329,6 +344,7 @@ var alternatives = map[string][]string{
 	eventsPath:  {"eventseries"},
 	clientPath:  {"clientevents"},
 	dropInPath:  {"compatrecord"},
+	managerPath: {"eventsruntime"},
 	compatPath:  {"eventscompat"},
 	runtimePath: {"apiruntime"},
 }
@@ -569,7 +585,7 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 			if d := n.decl(s); d == nil || !d.Lparen.IsValid() || n.described(d, s) {
 				continue
 			}
-			if k := commonPrefix(p, q); k >= score {
+			if k := n.affinity(p, q); k >= score {
 				best, score = s, k
 			}
 		}
@@ -606,6 +622,32 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 		}
 	}
 	return edits
+}
+
+// affinity returns how well an import fits behind another one: the length of the common
+// prefix. Imports of this project take the group of the legacy package, and keep away from
+// the group of the program itself.
+func (n *names) affinity(p, q string) int {
+	switch {
+	case isLegacyPath(q):
+		return math.MaxInt
+	case commonPrefix(p, q) >= len(projectPath):
+		return math.MaxInt - 1
+	case sameModule(n.f.Pkg.Types.Path(), q):
+		return 0
+	}
+	return commonPrefix(p, q)
+}
+
+// sameModule reports whether two packages seem to be of one module: their paths begin with
+// the same host, owner and repository.
+func sameModule(a, b string) bool {
+	x, y := strings.SplitN(a, "/", 4), strings.SplitN(b, "/", 4)
+	n := 3
+	if !strings.HasPrefix(a, "github.com/") {
+		n = 2
+	}
+	return len(x) >= n && len(y) >= n && slices.Equal(x[:n], y[:n])
 }
 
 // described reports whether a comment above the group of an import describes it: another

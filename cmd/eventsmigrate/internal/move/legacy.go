@@ -11,17 +11,17 @@ import (
 
 // Import paths.
 const (
-	recordPath         = "k8s.io/client-go/tools/record"
-	clientPath         = "k8s.io/client-go/tools/events"
-	eventsPath         = "github.com/eventseries/eventseries/events"
-	compatPath         = "github.com/eventseries/eventseries/compat"
-	runtimeManagerPath = "sigs.k8s.io/controller-runtime/pkg/manager"
-	managerPath        = "github.com/eventseries/eventseries/controllerruntime"
-	dropInPath         = "github.com/eventseries/eventseries/compat/record"
-	klogPath           = "k8s.io/klog/v2"
-	runtimePath        = "k8s.io/apimachinery/pkg/runtime"
-	typedPath          = "k8s.io/client-go/kubernetes/typed/core/v1"
-	clientset          = "k8s.io/client-go/kubernetes"
+	recordPath  = "k8s.io/client-go/tools/record"
+	clientPath  = "k8s.io/client-go/tools/events"
+	projectPath = "github.com/eventseries/eventseries"
+	eventsPath  = projectPath + "/events"
+	compatPath  = projectPath + "/compat"
+	managerPath = projectPath + "/controllerruntime"
+	dropInPath  = projectPath + "/compat/record"
+	klogPath    = "k8s.io/klog/v2"
+	runtimePath = "k8s.io/apimachinery/pkg/runtime"
+	typedPath   = "k8s.io/client-go/kubernetes/typed/core/v1"
+	clientset   = "k8s.io/client-go/kubernetes"
 )
 
 // kind is the role of a legacy type.

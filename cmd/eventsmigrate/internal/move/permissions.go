@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,6 +20,9 @@ type sources struct {
 	group bool // of events.k8s.io: broadcasters, and managers of controller-runtime
 	core  bool // of events.k8s.io, on a broadcaster that writes to the core group
 	types bool // the program names their types
+
+	series bool      // a manager emits series
+	client token.Pos // of a broadcaster of client-go's package events
 }
 
 // needs tells in which groups the program writes events after the move.
@@ -71,6 +75,7 @@ func (pl *planner) needs() rbac.Needs {
 func (pl *planner) markers() {
 	needs := pl.needs()
 	pl.plan.Needs = needs
+	pl.reportRoles()
 	for _, f := range pl.Files {
 		if f.Skip != "" || f.Outside || f.isTest() {
 			continue
@@ -94,6 +99,56 @@ func (pl *planner) markers() {
 				lines[i] = strings.TrimPrefix(strings.TrimLeft(lines[i], "/ "), "+kubebuilder:rbac:")
 			}
 			pl.note(c.Pos(), "RBAC", Moved, "%s", strings.Join(lines, " and "))
+		}
+	}
+}
+
+// role is a rule of a role in Go code that permits writing events.
+type role struct {
+	file          *File
+	list          ast.Node // around the rule
+	groups, verbs []string
+}
+
+// role records a literal of rbacv1.PolicyRule.
+func (c *collector) role(n *ast.CompositeLit, t types.Type) {
+	if c.file.isTest() || !isOneOf(t, "k8s.io/api/rbac/v1", "PolicyRule") {
+		return
+	}
+	fields := map[string][]string{}
+	for _, e := range n.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			return
+		}
+		list, ok := ast.Unparen(kv.Value).(*ast.CompositeLit)
+		if !ok {
+			continue
+		}
+		for _, item := range list.Elts {
+			name := kv.Key.(*ast.Ident).Name
+			fields[name] = append(fields[name], StringOf(c.info, valueOf(item)))
+		}
+	}
+	r := &role{c.file, n, fields["APIGroups"], fields["Verbs"]}
+	if len(c.stack) > 0 {
+		r.list = c.stack[len(c.stack)-1]
+	}
+	if rbac.Has(fields["Resources"], "events", "*") && rbac.Writes(r.verbs) {
+		c.roles[n.Pos()] = r
+	}
+}
+
+// reportRoles reports the roles in Go code that lack a permission for the new group.
+func (pl *planner) reportRoles() {
+	const group = "events.k8s.io"
+	for pos, r := range pl.roles {
+		switch {
+		case rbac.Has(r.groups, group) && !rbac.Has(r.verbs, "patch", "*"):
+			pl.note(pos, "RBAC", Decide, "the rule for events in Go code lacks the verb patch")
+		case !pl.plan.Needs.New || rbac.Has(r.groups, group, "*"):
+		case rbac.Has(r.groups, "") && !slices.ContainsFunc(slices.Collect(maps.Values(pl.roles)), func(o *role) bool { return o.list == r.list && rbac.Has(o.groups, group, "*") }):
+			pl.note(pos, "RBAC", Decide, "the rule for events in Go code is for the core group: add one for the group %s with create and patch", group)
 		}
 	}
 }
@@ -160,17 +215,35 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 		c.sources.group = true
 	case fn.Name() == "Events" && isDropIn(c.info, n):
 		c.sources.core = true
-	case path == managerPath && sig.Recv() == nil && len(n.Args) > 0 && c.info.Types[n.Args[len(n.Args)-1]].IsNil():
-		c.sources.group = true // a broadcaster of its own
+	case path == managerPath && sig.Recv() == nil:
+		c.sources.series = true
+		if broadcasterOf(n) != nil && c.info.Types[broadcasterOf(n)].IsNil() {
+			c.sources.group = true // a broadcaster of its own
+		}
 	case sig.Recv() != nil || path != clientPath && path != eventsPath && path != compatPath:
 	case strings.HasPrefix(fn.Name(), "NewBroadcasterFor"): // another broadcaster
 	case strings.HasPrefix(fn.Name(), "NewBroadcaster"), strings.HasPrefix(fn.Name(), "NewEventBroadcaster"):
-		if isOneOf(c.info.TypeOf(n.Args[0]), compatPath, "CoreSink") {
+		if path == clientPath && fn.Name() == "NewBroadcaster" && c.file.Skip == "" && !c.sources.client.IsValid() {
+			c.sources.client = n.Pos()
+		}
+		if len(n.Args) > 0 && isOneOf(c.info.TypeOf(n.Args[0]), compatPath, "CoreSink") {
 			c.sources.core = true
 		} else {
 			c.sources.group = true
 		}
 	}
+}
+
+// broadcasterOf returns the broadcaster that a function of controllerruntime gets, or nil.
+func broadcasterOf(n *ast.CallExpr) ast.Expr {
+	o, _ := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+	if o != nil && o.Sel.Name == "NewCluster" && len(n.Args) > 1 {
+		return n.Args[1]
+	}
+	if len(n.Args) == 0 {
+		return nil
+	}
+	return n.Args[len(n.Args)-1]
 }
 
 // isDropIn reports whether a call is of a method of the broadcaster of compat/record.

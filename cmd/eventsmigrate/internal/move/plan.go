@@ -52,13 +52,19 @@ type edit struct {
 type Plan struct {
 	Items []Item
 	Calls struct{ Moved, Left int }
-	Needs rbac.Needs
+	// Stock reports whether events of the program certainly go on through the recorder of
+	// client-go, and Others is the number of calls that do.
+	Stock  bool
+	Others int
+	Needs  rbac.Needs
 	// Seen are the packages whose files other than tests change, or contain a type that
 	// does: their importers may have to change, too.
 	Seen map[string]bool
 	// Unused are the reasons in Actions that no call has.
 	Unused []string
 
+	managers  bool // the result imports ManagerPath
+	swap      bool // an import of compat/record instead of package record has an effect
 	edits     map[*File][]edit
 	constants map[*File][]todo
 	moves     map[token.Pos]bool // variables, types and methods
@@ -88,6 +94,8 @@ type planner struct {
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
 	known     *functions // of the program, when needed
+	created   []*creation
+	from      map[string]*origin
 }
 
 // qualify returns a placeholder for the name of an import, which the file decides.
@@ -101,7 +109,11 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
 		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, unshut: map[node]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
+	pl.findOrigins()
 	if opts.Target == Record {
+		pl.planCreations(blocked)
+		pl.moveCreations()
+		pl.reportOrigins()
 		pl.shutdowns()
 		pl.markers()
 		pl.sort()
@@ -141,11 +153,13 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 			pl.bridge(f)
 		}
 	}
+	pl.moveCreations()
 	pl.shutdowns()
 	pl.broadcasters()
 	pl.placeConstants()
 	pl.markers()
 	pl.reportLeft()
+	pl.reportOrigins()
 	pl.sort()
 	pl.see()
 	return pl.plan
@@ -257,6 +271,13 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 	}
 	pl.unsupported(hard)
 	outside := map[node]bool{}
+	pl.planCreations(blocked)
+	pl.keepFakes()
+	for n, rs := range pl.left {
+		if !hard[n] && !slices.ContainsFunc(rs, func(r Reason) bool { return !r.Outside }) {
+			outside[n] = true
+		}
+	}
 	for n, rs := range pl.why {
 		if r := pl.find(n); len(rs) > 0 && !hard[r] {
 			outside[r] = true
@@ -328,6 +349,16 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		_, from := pl.moves(f.src)
 		if !to && from {
 			pl.bridges[f] = true
+		}
+	}
+}
+
+// keepFakes leaves the fakes that code outside of the program gets, if the program asserts
+// that what such code returns is one.
+func (pl *planner) keepFakes() {
+	for _, f := range pl.flows {
+		if n, ok := pl.root(f.src); ok && pl.asserted && f.fromFake && f.dst.fixed != "" && len(f.dst.nodes) == 0 {
+			pl.leave(n, Reason{f.expr.Pos(), f.dst.fixed + " receives the fake, which must be one of package record", true, true})
 		}
 	}
 }

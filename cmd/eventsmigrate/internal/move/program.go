@@ -87,6 +87,7 @@ type flow struct {
 	expr     ast.Expr
 	file     *File
 	fake     bool // to a *FakeRecorder, which compat cannot adapt
+	fromFake bool // from a *FakeRecorder
 
 	// handWritten reports whether src are the methods of a type of the patterns, and the
 	// file is outside of them: the sets are one unless the destination cannot move.
@@ -182,8 +183,14 @@ type Program struct {
 	uses         map[token.Pos]*use
 	lookups      map[token.Pos]*lookup
 	methods      map[token.Pos]*method
+	creations    map[token.Pos]*creation
+	options      map[token.Pos]*option
+	gets         []get
+	newCalls     []token.Pos // of recorders of events.k8s.io, apart from tests
 	shutdownUses []ref       // method values
 	expectations []token.Pos // of methods of mocks
+	asserted     bool        // code outside of the program returns what must be a *FakeRecorder
+	roles        map[token.Pos]*role
 	reasons      map[string]bool
 
 	leaderElection bool // the program has it
@@ -202,6 +209,7 @@ func NewProgram(fset *token.FileSet) *Program {
 		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{}, values: map[token.Pos]*value{},
 		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*use{}, lookups: map[token.Pos]*lookup{},
 		methods: map[token.Pos]*method{}, reasons: map[string]bool{},
+		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{},
 	}
 }
 
@@ -290,7 +298,12 @@ func (f *File) isTest() bool { return strings.HasSuffix(f.Name, "_test.go") }
 // at returns an offset in Src.
 func (f *File) at(pos token.Pos) int { return int(pos) - f.offset }
 
-// Imports returns the packages that the result of a move can import.
+// ManagerPath is the package with the managers and clusters whose recorders emit series.
+// The result of a move imports it if the program creates one that moves.
+const ManagerPath = managerPath
+
+// Imports returns the packages that the result of a move can import, apart from
+// [ManagerPath].
 func Imports(t Target) []string {
 	switch t {
 	case Record:

@@ -135,7 +135,8 @@ func (r rule) scope() string {
 
 func isCore(group string) bool { return group == "" || group == "core" }
 
-func has(list []string, items ...string) bool {
+// Has reports whether a list contains one of several items.
+func Has(list []string, items ...string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(items, s) })
 }
 
@@ -143,16 +144,16 @@ func except(list []string, drop func(string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(list), drop)
 }
 
-// writes reports whether verbs grant writing.
-func writes(verbs []string) bool { return has(verbs, "create", "update", "patch", "*") }
+// Writes reports whether verbs grant writing.
+func Writes(verbs []string) bool { return Has(verbs, "create", "update", "patch", "*") }
 
 // complete returns the verbs with create and patch.
 func complete(verbs []string) []string {
-	if has(verbs, "*") {
+	if Has(verbs, "*") {
 		return verbs
 	}
 	for _, v := range []string{"create", "patch"} {
-		if !has(verbs, v) {
+		if !Has(verbs, v) {
 			verbs = append(slices.Clip(verbs), v)
 		}
 	}
@@ -169,11 +170,11 @@ func Markers(comments []string, needs Needs) map[int][]string {
 	granted := map[string]bool{} // by scope
 	for i, text := range comments {
 		r, ok := parseMarker(text)
-		if !ok || !has(r.list("resources"), "events", "*") || !writes(r.list("verbs")) {
+		if !ok || !Has(r.list("resources"), "events", "*") || !Writes(r.list("verbs")) {
 			continue
 		}
 		rules[i] = r
-		if has(r.list("groups"), Group, "*") {
+		if Has(r.list("groups"), Group, "*") {
 			granted[r.scope()] = true
 		}
 	}
@@ -195,8 +196,8 @@ func Markers(comments []string, needs Needs) map[int][]string {
 func (r rule) move(needs Needs, granted map[string]bool) (lines []string) {
 	groups, resources, verbs := r.list("groups"), r.list("resources"), r.list("verbs")
 	scope := r.scope()
-	if has(groups, Group, "*") {
-		if has(resources, "*") || slices.Equal(complete(verbs), verbs) || !needs.New && !slices.ContainsFunc(groups, isCore) {
+	if Has(groups, Group, "*") {
+		if Has(resources, "*") || slices.Equal(complete(verbs), verbs) || !needs.New && !slices.ContainsFunc(groups, isCore) {
 			return []string{r.String()}
 		}
 		return []string{r.with("verbs", complete(verbs)).String()}
@@ -210,10 +211,10 @@ func (r rule) move(needs Needs, granted map[string]bool) (lines []string) {
 	single := r.without("resourceNames").with("resources", []string{"events"})
 	fresh := single.with("groups", []string{Group}).with("verbs", []string{"create", "patch"}).String()
 	core := except(groups, func(g string) bool { return !isCore(g) })
-	read := has(verbs, "get", "list", "watch", "*")
+	read := Has(verbs, "get", "list", "watch", "*")
 	keep := needs.Core || read || !needs.New
 	switch {
-	case has(resources, "*"):
+	case Has(resources, "*"):
 		lines = []string{r.String()}
 	case len(others) == 0 && len(otherGroups) == 0:
 		if keep {

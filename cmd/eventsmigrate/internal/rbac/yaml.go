@@ -175,7 +175,7 @@ func isRule(n *yaml.Node) bool {
 		return false
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		if !has([]string{"apiGroups", "resources", "verbs", "resourceNames", "nonResourceURLs", "<<"}, n.Content[i].Value) {
+		if !Has([]string{"apiGroups", "resources", "verbs", "resourceNames", "nonResourceURLs", "<<"}, n.Content[i].Value) {
 			return false
 		}
 	}
@@ -223,8 +223,8 @@ func (e *editor) visit(key string, n *yaml.Node) {
 // of the new one.
 func isCoreRule(r *yaml.Node) bool {
 	groups := values(get(r, "apiGroups"))
-	return get(r, "resourceNames") == nil && has(values(get(r, "resources")), "events", "*") && writes(values(get(r, "verbs"))) &&
-		slices.ContainsFunc(groups, isCore) && !has(groups, Group, "*")
+	return get(r, "resourceNames") == nil && Has(values(get(r, "resources")), "events", "*") && Writes(values(get(r, "verbs"))) &&
+		slices.ContainsFunc(groups, isCore) && !Has(groups, Group, "*")
 }
 
 func (e *editor) rules(list *yaml.Node) {
@@ -237,10 +237,10 @@ func (e *editor) rules(list *yaml.Node) {
 			continue
 		}
 		groups, resources, verbs := values(get(r, "apiGroups")), values(get(r, "resources")), values(get(r, "verbs"))
-		if get(r, "resourceNames") != nil || !has(resources, "events", "*") || !writes(verbs) {
+		if get(r, "resourceNames") != nil || !Has(resources, "events", "*") || !Writes(verbs) {
 			continue
 		}
-		newGroup := has(groups, Group, "*")
+		newGroup := Has(groups, Group, "*")
 		full := slices.Equal(complete(verbs), verbs)
 		single := len(resources) == 1 && resources[0] == "events"
 		granted = granted || newGroup && (full || single)

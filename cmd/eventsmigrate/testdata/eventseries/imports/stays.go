@@ -27,3 +27,6 @@ func staysToo(r legacy.EventRecorder, pod *corev1.Pod, d time.Duration) {
 type sink struct{ recorder legacy.EventRecorder }
 
 func (s *sink) keep(r legacy.EventRecorder) { s.recorder = r }
+
+// An import of compat/record has an effect here.
+func broadcasts() legacy.EventBroadcaster { return legacy.NewBroadcaster() }

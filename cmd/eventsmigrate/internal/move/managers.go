@@ -1,0 +1,336 @@
+package move
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// Import paths of controller-runtime.
+const (
+	runtimeAliasPath   = "sigs.k8s.io/controller-runtime"
+	runtimeManagerPath = runtimeAliasPath + "/pkg/manager"
+	runtimeClusterPath = runtimeAliasPath + "/pkg/cluster"
+)
+
+// creators are the functions of controller-runtime that create what has recorders, and
+// those of this project that take their place.
+var creators = map[string]string{
+	runtimeAliasPath + ".NewManager": "NewManager",
+	runtimeManagerPath + ".New":      "NewManager",
+	runtimeClusterPath + ".New":      "NewCluster",
+}
+
+// creation is where a program gets a manager or a cluster from code outside of it.
+type creation struct {
+	call *ast.CallExpr // nil if the function is used as a value
+	expr ast.Expr      // the function
+	name string        // of the function
+	by   string        // what takes its place, or "" if only controller-runtime's own can move
+	old  bool          // the manager has no GetEventRecorder
+	file *File
+	fun  *ast.FuncDecl
+	list []ast.Node // the path to it
+
+	// Set by planCreations.
+	why    string // it stays, or ""
+	series bool   // it stays, but its legacy recorders emit series
+}
+
+// option is a place that sets Options.EventBroadcaster of a manager.
+type option struct {
+	value ast.Expr
+	file  *File
+	fun   *ast.FuncDecl
+}
+
+// hasRecorders reports whether values of a type create recorders, as managers and clusters
+// of controller-runtime do.
+func hasRecorders(t types.Type) (has, both bool) {
+	if t == nil {
+		return false, false
+	}
+	find := func(name string) bool {
+		o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+		f, ok := o.(*types.Func)
+		return ok && f.Signature().Params().Len() == 1 && f.Signature().Results().Len() == 1
+	}
+	legacy, structured := find("GetEventRecorderFor"), find("GetEventRecorder")
+	return legacy || structured, structured
+}
+
+// creates records a call of a function outside of the program that returns a manager or a
+// cluster.
+func (c *collector) creates(n *ast.CallExpr) {
+	o := ObjectOf(c.info, n.Fun)
+	if o == nil || o.Pkg() == nil || c.fileOf(o.Pos()) != nil {
+		return
+	}
+	sig, ok := under(o.Type()).(*types.Signature)
+	if !ok || sig.Recv() != nil && creators[describe(o)] == "" {
+		return // a method returns what somebody created
+	}
+	for v := range sig.Results().Variables() {
+		if has, both := hasRecorders(v.Type()); has {
+			c.creations[n.Lparen] = &creation{
+				call: n, expr: n.Fun, name: describe(o), by: creators[describe(o)], old: !both,
+				file: c.file, fun: c.fun(), list: slices.Clone(c.stack),
+			}
+			return
+		}
+	}
+}
+
+// mentionsCreator records a function that creates managers and is not called.
+func (c *collector) mentionsCreator(e ast.Expr) {
+	o := ObjectOf(c.info, e)
+	if o == nil || o.Pkg() == nil || creators[describe(o)] == "" {
+		return
+	}
+	if call, ok := c.parentNode().(*ast.CallExpr); ok && ast.Unparen(call.Fun) == e {
+		return
+	}
+	if sel, ok := c.parentNode().(*ast.SelectorExpr); ok && sel.Sel == e {
+		return
+	}
+	c.creations[e.Pos()] = &creation{expr: e, name: describe(o), file: c.file, fun: c.fun()}
+}
+
+// option records a value for Options.EventBroadcaster.
+func (c *collector) option(field, value ast.Expr) {
+	v, ok := ObjectOf(c.info, field).(*types.Var)
+	if ok && v.IsField() && v.Name() == "EventBroadcaster" && v.Pkg() != nil && (v.Pkg().Path() == runtimeManagerPath || v.Pkg().Path() == runtimeClusterPath) && !c.info.Types[value].IsNil() {
+		c.options[value.Pos()] = &option{value, c.file, c.fun()}
+	}
+}
+
+// lookUp records a call of a method that returns a recorder of a manager or a cluster.
+func (c *collector) lookUp(n *ast.CallExpr) {
+	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+	if !ok || c.file.isTest() || sel.Sel.Name != "GetEventRecorder" && sel.Sel.Name != "GetEventRecorderFor" || c.info.Selections[sel] == nil {
+		return
+	}
+	t := c.info.TypeOf(sel.X)
+	if has, _ := hasRecorders(t); !has {
+		return
+	}
+	c.gets = append(c.gets, get{n.Lparen, c.pkg, isNamed(t, runtimeClusterPath, "Cluster"), sel.Sel.Name == "GetEventRecorder"})
+}
+
+// get is a call that gets a recorder from a manager or from a cluster.
+type get struct {
+	pos                 token.Pos
+	pkg                 *Package
+	cluster, structured bool
+}
+
+// relevant reports whether the recorders of a manager or a cluster can be those that a
+// program uses: its package, one that it imports, or one that imports it gets recorders.
+func (pl *planner) relevant(m *creation) bool {
+	return slices.ContainsFunc(pl.gets, func(g get) bool {
+		path := m.file.Pkg.Path
+		return g.cluster == (m.by == "NewCluster") &&
+			(g.pkg.Path == path || reaches(m.file.Pkg.Types, []string{g.pkg.Path}) || reaches(g.pkg.Types, []string{path}))
+	})
+}
+
+// planCreations decides which managers and clusters move. If one stays, its recorders must
+// not become those of events.k8s.io, for which its role may not suffice.
+func (pl *planner) planCreations(blocked map[token.Pos]string) {
+	if pl.Target != EventSeries && pl.Target != Record {
+		return
+	}
+	for _, m := range sorted(pl.Program, pl.creations) {
+		if m.file.isTest() || !pl.relevant(m) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
+			continue
+		}
+		if m.why, m.series = pl.whyStays(m, blocked); m.old && m.series {
+			continue // all of its recorders are legacy ones
+		}
+		pl.created = append(pl.created, m)
+	}
+	if pl.Target == Record {
+		return
+	}
+	i := slices.IndexFunc(pl.created, func(m *creation) bool { return m.why != "" || m.old })
+	if i < 0 {
+		return
+	}
+	for _, l := range pl.lookups {
+		if !l.file.isTest() {
+			pl.leave(l.node, Reason{pl.created[i].expr.Pos(), "the manager stays", true, true})
+		}
+	}
+}
+
+// wrapped reports whether the function that creates a manager wraps it.
+func (pl *planner) wrapped(m *creation) bool {
+	for _, o := range pl.creations {
+		if o.name == managerPath+".Wrap" && o.fun != nil && o.fun == m.fun {
+			return true
+		}
+	}
+	return false
+}
+
+// whyStays returns the reason for which a manager or a cluster stays, or "". It reports
+// whether legacy recorders of it emit series nevertheless.
+func (pl *planner) whyStays(m *creation, blocked map[token.Pos]string) (why string, series bool) {
+	if m.call == nil {
+		return "the function is a value here", false
+	}
+	if m.by == "" {
+		return "code outside of the program creates it: pass it to controllerruntime.Wrap", false
+	}
+	if m.file.Skip != "" {
+		return m.file.Skip, false
+	}
+	if text, ok := blocked[m.call.Lparen]; ok {
+		return text, false
+	}
+	if o := pl.optionOf(m); o != nil {
+		return "Options.EventBroadcaster is set: remove it, or pass a broadcaster as docs/manager.md shows", o.fun == m.fun && pl.ownBroadcaster(o)
+	}
+	if m.by == "NewCluster" && m.old {
+		return "clusters have GetEventRecorder since controller-runtime v0.23: set EventBroadcaster in its options to record.NewBroadcaster()", false
+	}
+	if n := len(m.call.Args); n == 0 || m.by == "NewManager" && n != 2 || isTuple(m) {
+		return "it receives the results of a call", false
+	}
+	if m.old && pl.optionsLiteral(m) == nil {
+		return "its options are not a literal in the function: set Options.EventBroadcaster to record.NewBroadcaster()", false
+	}
+	return "", false
+}
+
+func isTuple(m *creation) bool {
+	_, tuple := m.file.Pkg.Info.TypeOf(m.call.Args[0]).(*types.Tuple)
+	return tuple
+}
+
+// optionOf returns the value of Options.EventBroadcaster that a manager can have, or nil.
+func (pl *planner) optionOf(m *creation) *option {
+	for _, o := range sorted(pl.Program, pl.options) {
+		switch {
+		case o.fun == m.fun && o.file == m.file:
+			return o
+		case !m.old && m.by == "NewManager" && o.file.Pkg.Path == m.file.Pkg.Path && pl.optionsLiteral(m) == nil && !o.file.isTest():
+			return o // perhaps of these options
+		}
+	}
+	return nil
+}
+
+// ownBroadcaster reports whether the value of an option is a broadcaster that the program
+// constructs with package record, which becomes compat/record, or one of compat.
+func (pl *planner) ownBroadcaster(o *option) bool {
+	e := o.value
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok && o.fun != nil {
+		if v, ok := o.file.Pkg.Info.Uses[id].(*types.Var); ok {
+			e = cmp.Or(assigned(o.file.Pkg.Info, o.fun, v), e)
+		}
+	}
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	fn, ok := ObjectOf(o.file.Pkg.Info, call.Fun).(*types.Func)
+	return ok && fn.Pkg() != nil && (isLegacyPath(fn.Pkg().Path()) || fn.Pkg().Path() == compatPath || fn.Pkg().Path() == managerPath)
+}
+
+// optionsLiteral returns the literal of the options of a manager, or nil.
+func (pl *planner) optionsLiteral(m *creation) *ast.CompositeLit {
+	if m.call == nil || len(m.call.Args) != 2 {
+		return nil
+	}
+	e := m.call.Args[1]
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok && m.fun != nil {
+		if v, ok := m.file.Pkg.Info.Uses[id].(*types.Var); ok {
+			e = assigned(m.file.Pkg.Info, m.fun, v)
+		}
+	}
+	lit, ok := e.(*ast.CompositeLit)
+	if !ok || len(lit.Elts) > 0 && !isKeyed(lit) || !isNamed(m.file.Pkg.Info.TypeOf(lit), runtimeManagerPath, "Options") {
+		return nil
+	}
+	return lit
+}
+
+func isKeyed(lit *ast.CompositeLit) bool {
+	_, ok := lit.Elts[0].(*ast.KeyValueExpr)
+	return ok
+}
+
+// NeedsManagers reports whether the result of a move imports [ManagerPath].
+func (p *Plan) NeedsManagers() bool { return p.managers }
+
+// moveCreations writes the edits of managers and clusters, and reports those that stay.
+func (pl *planner) moveCreations() {
+	for _, m := range pl.created {
+		switch {
+		case m.why != "":
+			continue // reportSources tells what that means
+		case m.old:
+			pl.setBroadcaster(m)
+		default:
+			before := m.call.Args[len(m.call.Args)-1] // of the broadcaster
+			if m.by == "NewCluster" {
+				before = m.call.Args[0]
+			}
+			pl.edit(m.file, m.expr.Pos(), m.expr.End(), m.call.Lparen, qualify(managerPath)+m.by)
+			at := m.file.afterComments(before.End())
+			pl.edit(m.file, at, at, m.call.Lparen, ", nil")
+			pl.note(m.call.Pos(), "manager", Moved, "controllerruntime.%s", m.by)
+			pl.plan.managers = true
+		}
+	}
+}
+
+// setBroadcaster gives a manager without GetEventRecorder a broadcaster of compat/record.
+// Deferred, its Shutdown runs when the manager has stopped.
+func (pl *planner) setBroadcaster(m *creation) {
+	lit, set := pl.optionsLiteral(m), m.call.Lparen
+	value := qualify(dropInPath) + "NewBroadcaster()"
+	if stmt := pl.statementBefore(m, lit); stmt != nil {
+		pl.edit(m.file, stmt.Pos(), stmt.Pos(), set, fmt.Sprintf("broadcaster := %s\ndefer broadcaster.Shutdown()\n", value))
+		value = "broadcaster"
+		pl.note(m.call.Pos(), "shutdown", Moved, "defer broadcaster.Shutdown()")
+	} else {
+		pl.note(m.call.Pos(), "shutdown", Decide, NoShutdown)
+	}
+	text := "EventBroadcaster: " + value
+	at := lit.Lbrace + 1
+	switch multi := pl.Fset.Position(lit.Lbrace).Line != pl.Fset.Position(lit.Rbrace).Line; {
+	case multi:
+		at = m.file.restOfLine(at)
+		text = "\n\t" + text + ","
+	case len(lit.Elts) > 0:
+		text += ", "
+	}
+	pl.edit(m.file, at, at, set, text)
+	pl.note(m.call.Pos(), "manager", Moved, "Options.EventBroadcaster")
+}
+
+// statementBefore returns the statement before which a broadcaster can be constructed, if
+// the function outlives the manager and the name is free, or nil.
+func (pl *planner) statementBefore(m *creation, lit *ast.CompositeLit) ast.Stmt {
+	body, _ := enclosing(m.list)
+	if body == nil || m.fun == nil || !pl.outlives(m.file, m.fun, body) && !pl.waits(m.file, m.fun, body, m.call.End(), 0) {
+		return nil
+	}
+	for _, s := range body.List {
+		if s.Pos() <= lit.Pos() && lit.End() <= s.End() {
+			for scope := scopeAt(m.file.Pkg.Types, s.Pos()); scope != nil; scope = scope.Parent() {
+				if scope.Lookup("broadcaster") != nil {
+					return nil
+				}
+			}
+			return s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package move
+
+import (
+	"fmt"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// origin is where recorders come from, apart from broadcasters that move: a manager, or
+// code outside of the program.
+type origin struct {
+	pos   token.Pos // of the first use
+	name  string    // what code outside of the program returns it, "" for managers
+	calls map[token.Pos]bool
+}
+
+// managers is the key of the origin of all recorders of managers and clusters.
+const managers = ""
+
+// findOrigins finds where the legacy recorders of calls come from. It ignores tests, and
+// follows recorders through sets that adapters will separate.
+func (pl *planner) findOrigins() {
+	saved := pl.parent
+	pl.parent = maps.Clone(saved)
+	defer func() { pl.parent = saved }()
+	for _, f := range pl.flows {
+		if len(f.dst.nodes) > 0 && len(f.src.nodes) > 0 {
+			pl.union(f.dst.nodes[0], f.src.nodes[0])
+		}
+	}
+	pl.from = map[string]*origin{}
+	names := map[node][]string{} // by set
+	add := func(name string, pos token.Pos, f *File, r ref) {
+		if f.isTest() {
+			return
+		}
+		name = originName(name)
+		o := pl.from[name]
+		if o == nil {
+			o = &origin{pos: pos, name: name, calls: map[token.Pos]bool{}}
+			pl.from[name] = o
+		}
+		if pl.compare(pos, o.pos) < 0 {
+			o.pos = pos
+		}
+		if n, ok := pl.root(r); ok && !slices.Contains(names[n], name) {
+			names[n] = append(names[n], name)
+		}
+	}
+	for _, l := range pl.lookups {
+		add(managers, l.call.Pos(), l.file, ref{nodes: []node{l.node}})
+	}
+	for _, f := range pl.flows {
+		if f.src.fixed != "" {
+			add(f.src.fixed, f.expr.Pos(), f.file, f.dst)
+		}
+	}
+	for _, u := range pl.uses {
+		if u.method == "NewRecorder" && u.file.Skip == "" && u.recv.fixed != "" {
+			add(u.recv.fixed, u.call.Pos(), u.file, ref{nodes: []node{u.node}})
+		}
+	}
+	for _, c := range pl.calls {
+		if c.own || c.file.isTest() || c.file.Skip != "" {
+			continue
+		}
+		if c.recv.fixed != "" {
+			add(c.recv.fixed, c.expr.Pos(), c.file, c.recv)
+			pl.from[originName(c.recv.fixed)].calls[c.expr.Lparen] = true
+		}
+		if n, ok := pl.root(c.recv); ok {
+			for _, name := range names[n] {
+				pl.from[name].calls[c.expr.Lparen] = true
+			}
+		}
+	}
+}
+
+// originName returns the key of an origin.
+func originName(fixed string) string {
+	if strings.HasSuffix(fixed, ").GetEventRecorderFor") {
+		return managers
+	}
+	return fixed
+}
+
+// isSeries reports whether the recorders that a function returns emit series.
+func isSeries(name string) bool {
+	return strings.Contains(name, projectPath+"/")
+}
+
+// reportOrigins reports the recorders that go on through that of client-go, and how many
+// calls they have.
+func (pl *planner) reportOrigins() {
+	if pl.Target != EventSeries && pl.Target != Record {
+		return
+	}
+	stays := map[token.Pos]bool{}
+	for _, name := range slices.Sorted(maps.Keys(pl.from)) {
+		o := pl.from[name]
+		if name == managers || isSeries(name) {
+			continue
+		}
+		text := fmt.Sprintf("the recorder comes from %s, which is outside of the program: %s", name, others(len(o.calls)))
+		if strings.HasPrefix(name, "knative.dev/") {
+			text += ", unless the context has a recorder of this project (docs/migration.md#knative)"
+		}
+		pl.note(o.pos, "recorder", Left, "%s", text)
+		maps.Copy(stays, o.calls)
+	}
+	users := map[token.Pos]bool{}
+	if o := pl.from[managers]; o != nil {
+		maps.Copy(users, o.calls)
+	}
+	structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured })
+	if structured {
+		for _, pos := range pl.newCalls {
+			users[pos] = true
+		}
+	}
+	for _, m := range pl.created {
+		if m.why == "" {
+			continue
+		}
+		if m.series {
+			pl.note(m.expr.Pos(), "manager", Left, "%s: %s. Its legacy recorders emit series, others are those of client-go", m.name, m.why)
+			pl.plan.Stock = pl.plan.Stock || structured
+			continue
+		}
+		pl.note(m.expr.Pos(), "manager", Left, "%s: %s. Until then, %s", m.name, m.why, others(len(users)))
+		maps.Copy(stays, users)
+		pl.plan.Stock = true
+	}
+	if len(pl.created) == 0 && len(pl.gets) > 0 && !pl.sources.series {
+		first := slices.MinFunc(pl.gets, func(a, b get) int { return pl.compare(a.pos, b.pos) })
+		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, %s", others(len(users)))
+	}
+	if pos := pl.sources.client; pos.IsValid() {
+		pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: change the import (docs/migration.md#programs-on-toolsevents). Until then, %s", others(len(pl.newCalls)))
+		pl.plan.Stock = true
+	}
+	pl.plan.swap = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" || m.series }) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(pl.constructors)), func(c *constructor) bool {
+			return c.kind == broadcaster && c.file.Skip == "" && !c.file.isTest()
+		})
+	pl.plan.Others = len(stays)
+	pl.plan.Stock = pl.plan.Stock || len(stays) > 0
+}
+
+// others tells how many calls emit events that are not series.
+func others(n int) string {
+	if n == 1 {
+		return "1 call uses the recorder of client-go"
+	}
+	return fmt.Sprintf("%d calls use the recorder of client-go", n)
+}
