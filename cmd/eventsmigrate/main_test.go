@@ -113,7 +113,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// findings returns what the linter reports, and the broadcasters that nothing shuts down.
+// findings returns what the linter reports, the broadcasters that nothing shuts down, and
+// the actions that nobody has named.
 func findings(r *driver.Result) (list []string) {
 	for _, d := range r.Lint {
 		list = append(list, d.Pos.Filename+": "+d.Text)
@@ -121,6 +122,9 @@ func findings(r *driver.Result) (list []string) {
 	for _, i := range r.Plan.Items {
 		if i.Rule == "shutdown" && i.Text == move.NoShutdown {
 			list = append(list, r.Fset.Position(i.Pos).Filename+": "+i.Text)
+		}
+		if i.Rule == "action" && i.Status == move.Decide {
+			list = append(list, i.Text)
 		}
 	}
 	return list
@@ -409,6 +413,35 @@ func TestFix(t *testing.T) {
 	assertMoved(t, dir, []string{name, "-related", "./..."}, "go", "vet", "./eventseries/...")
 }
 
+// The command adds the module that the result imports, in the version that go.mod replaces.
+func TestFixAddsModule(t *testing.T) {
+	name, err := command()
+	require.NoError(t, err)
+	dir := copyModule(t, "programs/manager")
+	for file, line := range map[string]string{"go.mod": "\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0-00010101000000-000000000000\n", "require.go": "\t_ \"github.com/eventseries/eventseries/controllerruntime\"\n"} {
+		src, err := os.ReadFile(filepath.Join(dir, file))
+		require.NoError(t, err)
+		require.Contains(t, string(src), line)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), bytes.Replace(src, []byte(line), nil, 1), 0o600))
+	}
+	out, code := start(t, dir, name, "-diff", "./programs/...")
+	assert.Equal(t, exitFindings, code, out)
+	assert.Contains(t, out, "+\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0 ")
+	out, code = start(t, dir, name, "-fix", "./programs/...")
+	assert.Equal(t, exitOK, code, out)
+	assertMoved(t, dir, []string{name, "./programs/..."}, "go", "vet", "./programs/...")
+
+	// Only the user knows which module of a workspace needs it.
+	dir = copyModule(t, "programs/manager")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse .\n"), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
+	out, code = start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries/controllerruntime")
+	require.Zero(t, code, out)
+	out, code = start(t, dir, name, "-diff", "./programs/...")
+	assert.Equal(t, exitBadInput, code, out)
+	assert.Contains(t, out, "run go get github.com/eventseries/eventseries/controllerruntime@v0.0.0: ")
+}
+
 // assertMoved asserts that the check of a moved module passes, and that a second run of the
 // tool changes nothing.
 func assertMoved(t *testing.T, dir string, tool []string, check ...string) {
@@ -484,7 +517,8 @@ func TestVetTool(t *testing.T) {
 	out, code := start(t, dir, "go", "vet", "-vettool="+name, "./...")
 	assert.Equal(t, 1, code, out)
 	assert.Contains(t, out, "Event of the legacy recorder")
-	assert.Equal(t, 2, strings.Count(out, "the regarding object is cluster-scoped"), "one of them by a fact: %s", out)
+	assert.Equal(t, 4, strings.Count(out, "the regarding object is cluster-scoped"), "three of them by facts: %s", out)
+	assert.Equal(t, 2, strings.Count(out, "has no effect: use NewManager"), "by facts: %s", out)
 }
 
 func TestPlugin(t *testing.T) {

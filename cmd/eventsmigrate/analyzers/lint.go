@@ -21,11 +21,12 @@ var Lint = &analysis.Analyzer{
 
 It reports reasons and actions that are variable, that come from a message, that are equal,
 or that are not in UpperCamelCase; notes with a variable format or built with Sprintf;
-a related object that is namespaced although the regarding one is not; and broadcasters
-that nothing shuts down.`,
+a related object that is namespaced although the regarding one is not; broadcasters that
+nothing shuts down; and managers of controller-runtime whose recorders are those of
+client-go although the program imports compat/record.`,
 	URL:       "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
 	Run:       lint,
-	FactTypes: []analysis.Fact{(*clusterScoped)(nil)},
+	FactTypes: []analysis.Fact{(*scoped)(nil), (*recorders)(nil)},
 }
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
@@ -49,6 +50,7 @@ func lint(pass *analysis.Pass) (any, error) {
 		})
 	}
 	l.broadcasters()
+	l.swaps()
 	return nil, nil
 }
 

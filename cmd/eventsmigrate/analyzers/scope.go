@@ -7,13 +7,23 @@ import (
 	"strings"
 )
 
-// clusterScoped is a fact about a type whose objects have no namespace.
-type clusterScoped struct{}
+// scoped is a fact about a type with objects of a known scope.
+type scoped struct{ Cluster bool }
 
-func (*clusterScoped) AFact()         {}
-func (*clusterScoped) String() string { return "clusterScoped" }
+func (*scoped) AFact() {}
+func (s *scoped) String() string {
+	if s.Cluster {
+		return "clusterScoped"
+	}
+	return "namespaced"
+}
 
-var scopeMarker = regexp.MustCompile(`\+kubebuilder:resource:.*\bscope="?Cluster\b|\+genclient:nonNamespaced\b`)
+// Markers of kubebuilder and of the generators of Kubernetes. Objects are namespaced
+// unless one of them says otherwise.
+var (
+	clusterMarker = regexp.MustCompile(`\+kubebuilder:resource:.*\bscope="?Cluster\b|\+genclient:nonNamespaced\b`)
+	objectMarker  = regexp.MustCompile(`\+kubebuilder:resource\b|\+kubebuilder:object:root=true\b|\+genclient\b`)
+)
 
 // exportScopes exports the facts of the types with a marker.
 func (l *linter) exportScopes() {
@@ -25,11 +35,16 @@ func (l *linter) exportScopes() {
 			}
 			for _, s := range g.Specs {
 				t, ok := s.(*ast.TypeSpec)
-				if !ok || !marked(l.markers(f, g, t)) {
+				if !ok {
+					continue
+				}
+				groups := l.markers(f, g, t)
+				isCluster := marked(groups, clusterMarker)
+				if !isCluster && !marked(groups, objectMarker) {
 					continue
 				}
 				if o := l.TypesInfo.Defs[t.Name]; o != nil && o.Parent() == l.Pkg.Scope() {
-					l.ExportObjectFact(o, &clusterScoped{})
+					l.ExportObjectFact(o, &scoped{isCluster})
 				}
 			}
 		}
@@ -57,10 +72,10 @@ func (l *linter) markers(f *ast.File, g *ast.GenDecl, t *ast.TypeSpec) (groups [
 	return groups
 }
 
-func marked(groups []*ast.CommentGroup) bool {
+func marked(groups []*ast.CommentGroup, marker *regexp.Regexp) bool {
 	for _, g := range groups {
 		for _, c := range g.List {
-			if scopeMarker.MatchString(c.Text) {
+			if marker.MatchString(c.Text) {
 				return true
 			}
 		}
@@ -108,8 +123,11 @@ func (l *linter) scopeOf(e ast.Expr) scope {
 	if _, ok := n.Underlying().(*types.Struct); !ok {
 		return unknown
 	}
-	if l.ImportObjectFact(n.Obj(), &clusterScoped{}) {
-		return cluster
+	if s := new(scoped); l.ImportObjectFact(n.Obj(), s) {
+		if s.Cluster {
+			return cluster
+		}
+		return namespaced
 	}
 	path := n.Obj().Pkg().Path()
 	group, ok := strings.CutPrefix(path, "k8s.io/api/")

@@ -35,6 +35,7 @@ type factKey struct {
 // those have no facts.
 func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Output) (list []Diagnostic, err error) {
 	facts := map[factKey]analysis.Fact{}
+	packageFacts := map[string]analysis.Fact{} // of this analyzer, which has one type of them
 	seen := map[string]bool{}
 	roots := map[*packages.Package]bool{}
 	for _, r := range b.roots {
@@ -53,7 +54,7 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Outpu
 			Report: func(d analysis.Diagnostic) {
 				pos := l.fset.Position(l.origin(d.Pos, b.after[p] != nil, out))
 				rule := "lint"
-				if d.Category == "shutdown" {
+				if d.Category == "shutdown" || d.Category == "manager" {
 					rule = d.Category // the move reports it, too
 				}
 				if id := pos.String() + d.Message; !seen[id] {
@@ -72,6 +73,14 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Outpu
 				reflect.ValueOf(f).Elem().Set(reflect.ValueOf(facts[k]).Elem())
 				return true
 			},
+			ImportPackageFact: func(t *types.Package, f analysis.Fact) bool {
+				known := packageFacts[t.Path()]
+				if known != nil {
+					reflect.ValueOf(f).Elem().Set(reflect.ValueOf(known).Elem())
+				}
+				return known != nil
+			},
+			ExportPackageFact: func(f analysis.Fact) { packageFacts[p.PkgPath] = f },
 			ExportObjectFact: func(o types.Object, f analysis.Fact) {
 				if k, ok := key(o, f); ok {
 					facts[k] = f

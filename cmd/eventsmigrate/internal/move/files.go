@@ -211,13 +211,19 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 
 func withoutCR(src []byte) []byte { return bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n")) }
 
+// The comments of constants for actions that a person must name.
+const (
+	todoReason   = "// TODO(eventsmigrate): name what the controller does when it emits the reason "
+	todoVariable = "// TODO(eventsmigrate): name what the controller does; the reason is variable."
+)
+
 func constants(todos []todo) string {
 	var b strings.Builder
 	for _, t := range todos {
 		if t.reason != "" {
-			fmt.Fprintf(&b, "\n\n// TODO(eventsmigrate): name what the controller does when it emits the reason %s.\nconst %s = \"Reconcile\"", word(t.reason), t.name)
+			fmt.Fprintf(&b, "\n\n%s%s.\nconst %s = \"Reconcile\"", todoReason, word(t.reason), t.name)
 		} else {
-			fmt.Fprintf(&b, "\n\n// TODO(eventsmigrate): name what the controller does; the reason is variable.\nconst %s = \"Reconcile\"", t.name)
+			fmt.Fprintf(&b, "\n\n%s\nconst %s = \"Reconcile\"", todoVariable, t.name)
 		}
 	}
 	return b.String()
@@ -634,7 +640,7 @@ func (n *names) affinity(p, q string) int {
 	case commonPrefix(p, q) >= len(projectPath):
 		return math.MaxInt - 1
 	case sameModule(n.f.Pkg.Types.Path(), q):
-		return 0
+		return -1
 	}
 	return commonPrefix(p, q)
 }

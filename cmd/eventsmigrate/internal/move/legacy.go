@@ -314,3 +314,18 @@ func Emission(info *types.Info, call *ast.CallExpr) (Signature, bool) {
 func IsRecorderPackage(path string) bool {
 	return isLegacyPath(path) || path == clientPath || path == eventsPath || path == compatPath
 }
+
+// IsOurs reports whether a package is one of this project.
+func IsOurs(path string) bool { return path == projectPath || strings.HasPrefix(path, projectPath+"/") }
+
+// IsDropIn reports whether a package takes the place of client-go's package record.
+func IsDropIn(path string) bool { return path == dropInPath }
+
+// MakesSeries reports whether a function makes a broadcaster or a manager whose recorders
+// emit series.
+func MakesSeries(f *types.Func) bool {
+	if f.Pkg() == nil || !IsOurs(f.Pkg().Path()) || f.Signature().Recv() != nil {
+		return false
+	}
+	return strings.HasPrefix(f.Name(), "NewBroadcaster") || strings.HasPrefix(f.Name(), "NewEventBroadcaster") || f.Pkg().Path() == managerPath
+}

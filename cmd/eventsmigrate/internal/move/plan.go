@@ -144,6 +144,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	}
 	pl.methodDecls()
 	pl.mocks()
+	pl.pending()
 	pl.assertions()
 	pl.reads()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
@@ -757,6 +758,8 @@ func (pl *planner) call(c *call) {
 	case related.expr != "" && pl.Related:
 		text = related.expr
 		pl.note(c.expr.Pos(), "related", Moved, "%s", related.expr)
+	case related.unnamed != "":
+		pl.note(c.expr.Pos(), "related", Decide, "%s has no UID here: the related object is what the API server returned", related.unnamed)
 	case related.expr != "":
 		pl.note(c.expr.Pos(), "related", Decide, "%s looks like the related object; -related sets it", related.expr)
 	}
@@ -1063,14 +1066,45 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 		t = &todo{name: name, reason: reason, set: set}
 		pl.todos[key] = t
 		pl.todoOrder = append(pl.todoOrder, t)
-		if reason != "" {
-			pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", word(reason), name)
-		} else {
-			pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", name)
-		}
+		pl.nameAction(pos, reason, name)
 	}
 	t.files = append(t.files, f)
 	return t.name
+}
+
+// nameAction asks for the name of an action, which a constant has for now.
+func (pl *planner) nameAction(pos token.Pos, reason, constant string) {
+	if reason == "" {
+		pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", constant)
+	} else {
+		pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", word(reason), constant)
+	}
+}
+
+// pending reports the constants of an earlier run that nobody has named yet.
+func (pl *planner) pending() {
+	for _, f := range pl.Files {
+		if f.Skip != "" || f.Outside {
+			continue
+		}
+		for _, d := range f.AST.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.CONST || g.Doc == nil || len(g.Specs) != 1 {
+				continue
+			}
+			text := strings.TrimSpace(g.Doc.List[len(g.Doc.List)-1].Text)
+			name := g.Specs[0].(*ast.ValueSpec).Names[0]
+			if text == todoVariable {
+				pl.nameAction(name.Pos(), "", name.Name)
+			} else if reason, ok := strings.CutPrefix(text, todoReason); ok {
+				reason = strings.TrimSuffix(reason, ".")
+				if unquoted, err := strconv.Unquote(reason); err == nil {
+					reason = unquoted
+				}
+				pl.nameAction(name.Pos(), reason, name.Name)
+			}
+		}
+	}
 }
 
 // isCamelCase reports whether a name is one of an action.

@@ -10,7 +10,8 @@ import (
 
 // candidate is an object that the arguments of a message name.
 type candidate struct {
-	expr string // "" if there is none
+	expr    string // "" if there is none
+	unnamed string // an object that is not it, because it has no UID
 }
 
 // naming is a name of an object in an argument.
@@ -22,27 +23,7 @@ type naming struct {
 // relatedOf returns the related object that the message of a call names.
 func (pl *planner) relatedOf(c *call, message int) candidate {
 	info, pkg := c.file.Pkg.Info, c.file.Pkg.Types
-	var args []ast.Expr
-	for i := message; i < len(c.expr.Args); i++ {
-		a := c.expr.Args[i]
-		if s := sprintf(info, a); s != nil {
-			args = append(args, s.Args[1:]...)
-			continue
-		}
-		if id, ok := ast.Unparen(a).(*ast.Ident); ok && c.fun != nil {
-			if v, ok := info.Uses[id].(*types.Var); ok && isString(v.Type()) {
-				if e := assigned(info, c.fun, v); e != nil {
-					if s := sprintf(info, e); s != nil {
-						args = append(args, s.Args[1:]...)
-						continue
-					}
-				}
-			}
-		}
-		if i > message || c.shape == shapeEvent {
-			args = append(args, a)
-		}
-	}
+	args := parts(info, c, message)
 	roots := pl.origins(info, c.fun, c.expr.Args[0])
 	regarding := types.Unalias(info.TypeOf(c.expr.Args[0]))
 	var found []naming
@@ -92,7 +73,55 @@ func (pl *planner) relatedOf(c *call, message int) candidate {
 	if failed(info, c, m.x, args) || isNilAt(info, c, m.x) {
 		return candidate{}
 	}
-	return candidate{expr}
+	stored, ok := pl.stored(c, m.x)
+	switch {
+	case !ok:
+		return candidate{unnamed: expr}
+	case stored == nil:
+	case failed(info, c, stored, args) || isNilAt(info, c, stored):
+		return candidate{unnamed: expr}
+	default:
+		expr = stored.Name
+	}
+	return candidate{expr: expr}
+}
+
+// parts returns the arguments of a message: those of the format, and the operands of a
+// concatenation.
+func parts(info *types.Info, c *call, message int) (list []ast.Expr) {
+	var add func(e ast.Expr, format bool)
+	add = func(e ast.Expr, format bool) {
+		if s := sprintf(info, e); s != nil {
+			list = append(list, s.Args[1:]...)
+			return
+		}
+		switch x := ast.Unparen(e).(type) {
+		case *ast.BinaryExpr:
+			if x.Op == token.ADD && info.Types[x].Value == nil {
+				add(x.X, true)
+				add(x.Y, true)
+				return
+			}
+		case *ast.Ident:
+			v, ok := info.Uses[x].(*types.Var)
+			if !ok || c.fun == nil || !isString(v.Type()) {
+				break
+			}
+			if value := assigned(info, c.fun, v); value != nil {
+				if _, concatenation := ast.Unparen(value).(*ast.BinaryExpr); concatenation || sprintf(info, value) != nil {
+					add(value, true)
+					return
+				}
+			}
+		}
+		if format {
+			list = append(list, e)
+		}
+	}
+	for i := message; i < len(c.expr.Args); i++ {
+		add(c.expr.Args[i], i > message || c.shape == shapeEvent)
+	}
+	return list
 }
 
 func isString(t types.Type) bool {

@@ -9,6 +9,7 @@
 package verb
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,20 +18,42 @@ import (
 // Action returns the action of an event with the given reason, or "" if the reason has no
 // verb that this package knows, or consists of the verb alone.
 func Action(reason string) string {
-	words := trim(Words(reason))
-	if len(words) == 0 {
+	words := trim(phrases(Words(reason)))
+	if len(words) == 0 || slices.Contains(words, "No") {
 		return ""
 	}
-	var action string
-	if v := base(words[0]); v != "" {
-		action = v + strings.Join(words[1:], "")
-	} else if v := base(words[len(words)-1]); v != "" {
-		action = v
+	first, last := words[0], words[len(words)-1]
+	v := base(first)
+	switch {
+	case v == "" || len(words) > 1 && !inflected(first) && inflected(last):
+		return base(last) // RequestParsing: the first word is a noun
+	case len(words) > 1 && !inflected(first) && states[strings.ToLower(last)]:
+		return "" // BackupPending: it is one here, too
 	}
-	if action == reason {
-		return ""
+	switch action := v + strings.Join(words[1:], ""); {
+	case !strings.EqualFold(action, reason):
+		return action
+	case len(words) > 1:
+		return v // CreateCertificate: an action that equals its reason says nothing
 	}
-	return action
+	return ""
+}
+
+// phrases joins the words of verbs such as fail over.
+func phrases(words []string) (joined []string) {
+	for _, w := range words {
+		n := len(joined)
+		switch {
+		case n > 0 && w == "Over" && strings.HasPrefix(joined[n-1], "Fail"):
+			joined[n-1] = "Failingover"
+			continue
+		case n > 0 && w == "Over" && base(joined[n-1]) == "Switch":
+			joined[n-1] = "Switchingover"
+			continue
+		}
+		joined = append(joined, w)
+	}
+	return joined
 }
 
 // trim removes the words that tell a result.
@@ -80,10 +103,27 @@ func base(word string) string {
 	if !ok {
 		return ""
 	}
+	if stem, ok := strings.CutSuffix(v, "over"); ok && phrasal[stem] {
+		return strings.ToUpper(stem[:1]) + stem[1:] + "Over"
+	}
 	return strings.ToUpper(v[:1]) + v[1:]
 }
 
-var results = set(`success successful successfully succeeded succeed succeeds failed fail fails failure failing
+// inflected reports whether a word is a form of a verb that is not its base: a participle,
+// or a noun of an action.
+func inflected(word string) bool {
+	w := strings.ToLower(word)
+	v := forms[w]
+	return v != "" && v != w && v+"s" != w && v+"es" != w
+}
+
+// phrasal are the verbs with over.
+var phrasal = set("fail switch")
+
+// states are words that tell how something is, after a noun.
+var states = set(`available degraded expired healthy invalid missing pending ready running unavailable unhealthy unknown`)
+
+var results = set(`err errs success successful successfully succeeded succeed succeeds failed fail fails failure failing
 	error errors errored unable cannot could couldnt not to invalid warning done complete finished
 	unsuccessful unsuccessfully skipped`)
 
@@ -91,7 +131,7 @@ var results = set(`success successful successfully succeeded succeed succeeds fa
 var irregular = map[string]string{
 	"bind": "bound", "build": "built", "choose": "chosen", "find": "found", "get": "got", "hold": "held", "lose": "lost", "make": "made",
 	"read": "read", "run": "ran", "send": "sent", "set": "set", "shut": "shut", "split": "split", "write": "written", "take": "taken",
-	"freeze": "frozen", "give": "given", "keep": "kept", "put": "put", "leave": "left", "reset": "reset", "withdraw": "withdrawn", "rebuild": "rebuilt",
+	"failover": "failingover", "switchover": "switchingover", "freeze": "frozen", "give": "given", "keep": "kept", "put": "put", "leave": "left", "reset": "reset", "withdraw": "withdrawn", "rebuild": "rebuilt",
 }
 
 // nouns are names of actions.
@@ -109,21 +149,21 @@ var nouns = map[string]string{
 	"adoption": "adopt", "unregistration": "unregister", "finalization": "finalize", "reservation": "reserve",
 }
 
-var verbs = strings.Fields(`abort accept acquire activate add adjust admit adopt allocate annotate apply approve archive assign attach
-	authenticate authorize back backup balance bind block bootstrap build calculate call cancel change check choose claim clean clone
-	close cluster commit compare complete compute configure confirm connect construct convert copy cordon count create deactivate
-	decode decrease decrypt delete deploy deprovision deregister destroy detach detect determine disable disconnect discover dispatch
-	download drain drop elect eliminate enable encode encrypt enforce enqueue ensure evaluate evict exec execute expand export expose extend extract
+var verbs = strings.Fields(`abort accept acquire activate add adjust admit adopt aggregate allocate annotate apply approve archive assign attach
+	authenticate authorize back backup balance bind block bootstrap build calculate call cancel change check choose claim clean cleanup clone
+	close cluster collect commit compare complete compute configure confirm connect construct convert copy cordon count create deactivate
+	decode decrease decrypt delete demote deny deploy deprovision deregister deschedule destroy detach detect determine disable disconnect discover dispatch
+	download drain drop elect eliminate enable encode encrypt enforce enqueue ensure evaluate evict exec execute expand export expose extend extract failover
 	fence fetch fill finalize find flush force format forward freeze generate get give grant handle hold import increase init
-	initialize inject insert inspect install invalidate invoke issue join keep kill label launch leave link list load lock log lose
+	initialize inject insert inspect install interpret invalidate invoke issue join keep kill label launch leave link list load lock log lose
 	make manage mark match merge migrate mirror modify monitor mount move mutate notify observe open orphan parse patch pause
-	perform persist pick ping place plan populate prepare preempt prepull probe process project promote propagate provision prune publish pull
+	perform persist pick ping place plan populate prepare preempt prepull present probe process project promote propagate provision prune publish pull
 	purge push put query quarantine queue read rebalance reboot rebuild receive reclaim reconcile reconfigure record recover recreate
-	recycle redeploy refresh register reject release relabel reload remediate remove rename render renew reopen replace replicate report request
+	recycle redeploy reflect refresh regenerate register reject release relabel reload remediate remove rename render renew reopen replace replicate report request
 	requeue rescale reschedule reserve reset resize resolve restart restore resume resync retain retrieve retry revert revoke roll
 	rollback rotate route run save scale schedule select send serve set setup shut shutdown sign snapshot split stage start stop store
-	submit suspend switch sync synchronize tag taint take teardown terminate test throttle track transfer transition trigger
-	uncordon undeploy uninstall unlock unmap unmount unpublish unregister unschedule unset update upgrade upload use validate verify
+	submit suspend switch switchover sync synchronize tag taint take teardown terminate test throttle track transfer transition trigger
+	uncordon undeploy unfence uninstall unlock unmap unmount unpublish unregister unschedule unset update upgrade upload use validate verify
 	view wait wake watch withdraw wipe write zap`)
 
 var forms = conjugate()

@@ -26,6 +26,22 @@ func TestAction(t *testing.T) {
 		"Bound":                       "Bind",
 		"failed_to_create":            "Create",
 		"PVCsDeleted":                 "Delete",
+		"ErrGetKeyPair":               "GetKeyPair",
+		"FailingOver":                 "FailOver",
+		"FailedOver":                  "FailOver",
+		"SwitchingOver":               "SwitchOver",
+		"FailoverTarget":              "FailOver",
+		"RequestParsingError":         "Parse",
+		"BackupDeleted":               "Delete",
+		"SyncWorkSucceed":             "SyncWork",
+		"CannotRegenerateKey":         "RegenerateKey",
+
+		// The reason is an imperative.
+		"CreateCertificate": "Create",
+		"DeletePod":         "Delete",
+		"FencePod":          "Fence",
+		"UpdateStatus":      "Update",
+		"ScaleDown":         "Scale",
 
 		// Without a verb, or nothing but the verb.
 		"NodeNotReady":           "",
@@ -35,11 +51,13 @@ func TestAction(t *testing.T) {
 		"FailedDaemonPod":        "",
 		"UnknownCompletionMode":  "",
 		"Sync":                   "",
-		"UpdateStatus":           "",
 		"Failed":                 "",
 		"":                       "",
 		"---":                    "",
 		"DeploymentNotAvailable": "",
+		"ErrorNoBackup":          "",
+		"BackupPending":          "",
+		"NoScaleDown":            "",
 	} {
 		assert.Equal(t, want, Action(reason), reason)
 	}

@@ -89,3 +89,48 @@ func update(recorder record.EventRecorder, oldPod, newPod *corev1.Pod, owner run
 	recorder.Eventf(newPod, "Normal", "Updated", "was %s", oldPod.Name)
 	recorder.Eventf(owner, "Normal", "Updated", "pod %s", newPod.Name)
 }
+
+// Clients return what they create, with its UID, and do not change their argument.
+func (c *controller) created(ctx context.Context, cronJob *batchv1.CronJob, secret *corev1.Secret) {
+	discarded := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if _, err := c.client.BatchV1().Jobs("a").Create(ctx, discarded, metav1.CreateOptions{}); err != nil {
+		return
+	}
+	c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s", discarded.Name)
+
+	wanted := newJob("b")
+	stored, err := c.client.BatchV1().Jobs("a").Create(ctx, wanted, metav1.CreateOptions{})
+	if err != nil {
+		return
+	}
+	c.Eventf(cronJob, "Normal", "SuccessfulCreate", "created job %s", wanted.Name)
+	_ = stored
+
+	expected := newJob("c")
+	job, err := c.client.BatchV1().Jobs("a").Get(ctx, expected.Name, metav1.GetOptions{})
+	if err != nil {
+		c.Eventf(cronJob, "Warning", "FailedGet", "no job %s", expected.Name)
+		return
+	}
+	c.Eventf(cronJob, "Normal", "JobStarted", "found job %s", expected.Name)
+	_ = job
+
+	built := newJob("d")
+	c.Eventf(cronJob, "Normal", "JobStarted", "planned job %s", built.Name)
+
+	changed := newJob("e")
+	if err := c.create(ctx, changed); err == nil {
+		c.Eventf(cronJob, "Normal", "JobStarted", "created job %s", changed.Name)
+	}
+	c.Event(cronJob, "Normal", "SecretUpdated", "updated "+secret.Name)
+	c.Eventf(cronJob, "Normal", "SecretUpdated", "updated "+secret.Name+" in %s", secret.Namespace)
+	text := "updated " + secret.Name
+	c.Event(cronJob, "Normal", "SecretUpdated", text)
+}
+
+func newJob(name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// create changes the job, as the client of controller-runtime does.
+func (c *controller) create(context.Context, *batchv1.Job) error { return nil }

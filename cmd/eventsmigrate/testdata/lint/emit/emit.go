@@ -32,6 +32,9 @@ func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, site *api.
 	r.Eventf(pod, nil, "Normal", reason, "Start", "%s", fmt.Sprintf("%d", 1)) // want `Sprintf builds the note`
 	r.Eventf(node, pod, "Normal", reason, "Start", "note")                    // want `the regarding object is cluster-scoped`
 	r.Eventf(site, pod, "Normal", reason, "Start", "note")                    // want `the regarding object is cluster-scoped`
+	r.Eventf(site, &api.Backup{}, "Normal", reason, "Start", "note")          // want `the regarding object is cluster-scoped`
+	r.Eventf(node, &api.Restore{}, "Normal", reason, "Start", "note")         // want `the regarding object is cluster-scoped`
+	r.Eventf(&api.Backup{}, &api.Restore{}, "Normal", reason, "Start", "note")
 	r.Eventf(site, node, "Normal", reason, "Start", "note")
 }
 
