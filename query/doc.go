@@ -6,7 +6,7 @@
 // A [Reader] lists series, or watches them:
 //
 //	reader := query.NewReader(clientset, query.Options{})
-//	ongoing := query.Query{States: []series.State{series.Ongoing}, Types: []string{"Warning"}}
+//	ongoing := query.Query{States: []query.State{query.Ongoing}, Types: []string{"Warning"}}
 //	for item, err := range reader.List(ctx, ongoing) {
 //		if err != nil {
 //			return err
@@ -31,20 +31,25 @@
 //
 //	recorder              Event                            series
 //	this project          label eventseries.dev/state      as it says; Ongoing is Unknown (stale) after
-//	                                                       lastObservedTime + heartbeat + 6 min
+//	                                                       lastObservedTime + heartbeat + window
 //	                      no label, no series              Singleton
 //	client-go             series                           Ongoing until lastObservedTime + 36 min, then
 //	tools/events                                           Unknown: it updates series every 30 minutes
 //	                      eventTime only                   Singleton
-//	client-go             count > 1                        Ongoing until lastTimestamp + 11 min, then
-//	tools/record                                           Unknown: it updates series with each occurrence,
-//	(legacy)                                               or every 5 minutes if its spam filter drops some
+//	client-go             count > 1                        Ongoing until lastTimestamp + 5 min + window,
+//	tools/record                                           then Quiet: it writes each occurrence, or one
+//	(legacy)                                               every 5 minutes if its spam filter drops some
 //	                      count of 1                       Singleton
 //	others                none of these times              Singleton at creationTimestamp
 //
-// A series ends if it does not recur for 6 minutes ([series.FinishAfter]). So one that says
-// nothing can go on until 6 minutes after the time of its next update. Only the recorder of
-// this project says that a series is Finished.
+// The window is for how long a series can be quiet although it goes on: 6 minutes
+// ([series.FinishAfter]), or more for a slow loop. The Events of this project say it. Those of
+// the legacy recorder do not, so it is 2.1 times the longest gap between two occurrences of a loop
+// that backs off and has this count and these times: about half of the time from the first
+// to the last one, at least 6 and at most 36 minutes.
+//
+// Only the recorder of this project says that a series is Finished. A series whose latest
+// time is more than 10 minutes in the future is Unknown, and malformed.
 //
 // # Where the selection happens
 //
@@ -85,9 +90,10 @@
 //
 //   - The server deletes Events, by default an hour after their last update. There is
 //     no history.
-//   - The state of a series of client-go is a guess for up to 36 or 11 minutes. The
-//     spam filter of the legacy recorder counts all events about an object together. If
-//     several recur, one of them can be stale although it goes on.
+//   - The state of a series of client-go is a guess: tools/events for 36 minutes, and
+//     tools/record for 11 to 41 minutes. The spam filter of the legacy recorder counts
+//     all events about an object together. If several recur, one of them can be Quiet
+//     although it goes on.
 //   - The count and the time of an ongoing series are those of its latest update.
 //   - Between two lists of a watch, an Event can change several times. The watch yields
 //     the latest version.

@@ -33,26 +33,29 @@ const (
 
 // Item is an Event as a series at one time.
 type Item struct {
-	// Series is the series that the Event describes. Series.State is the state at At:
-	// a stale series is [series.Unknown]. For a legacy Event, the key has the deprecated
-	// source as reporting controller and reporting instance.
+	// Series is the series that the Event describes. Series.State is the state that the
+	// Event says or, if it says none, the one that follows from its count. Heartbeat and
+	// Window are those of the recorder. For a legacy Event, the key has the deprecated source
+	// as reporting controller and reporting instance, and the window is an estimate.
 	series.Series
+	// State is the state at At.
+	State State
 	// Event is the Event as read, without managed fields unless
 	// [Options.ManagedFields] is set. An Event that was read through core/v1 is
 	// converted to events.k8s.io/v1.
 	Event *eventsv1.Event
-	// At is the time to which Series.State refers.
+	// At is the time to which State refers.
 	At time.Time
-	// Stated is the state that the Event says. It differs from Series.State if the
-	// series is stale, or if its recorder says no state (Singleton).
+	// Stated is the state that the Event says, or Singleton if it says none.
 	Stated series.State
 	// Recorder is the kind of recorder that wrote the Event.
 	Recorder Recorder
 	// NextWrite is when the recorder of an ongoing or stale series should update its
-	// Event next: the time of the next heartbeat. It is zero for other series.
+	// Event next: the time of the next heartbeat. It is zero for other series, and for the
+	// legacy recorder, which has no heartbeats.
 	NextWrite time.Time
-	// StaleAt is when an ongoing series becomes Unknown unless its recorder updates
-	// the Event before. If it is before At, the series is stale since then. It is
+	// StaleAt is when an ongoing series becomes Unknown or Quiet unless its recorder
+	// updates the Event before. If it is before At, the series is stale since then. It is
 	// zero for series that are neither ongoing nor stale.
 	StaleAt time.Time
 	// Problem says what is malformed in the Event; nil if nothing is. The other fields
@@ -72,27 +75,19 @@ func FromEvent(event *eventsv1.Event, at time.Time) *Item {
 	}
 	s.First, s.Last, s.Count = n.first, n.last, n.count
 	item := &Item{Series: *s, Event: event, At: at, Stated: n.stated}
+	if item.ahead() {
+		n.problem("the last time %s is in the future", n.last.UTC().Format(time.RFC3339Nano))
+	}
 	if len(n.problems) > 0 {
 		item.Problem = fmt.Errorf("query: event %s/%s: %s", event.Namespace, event.Name, strings.Join(n.problems, "; "))
 	}
 	item.Recorder = recorderOf(event, &s.Key)
 
-	switch {
-	case n.stated != series.Singleton:
-		item.State = n.stated
-	case n.count > 1:
-		item.State = series.Ongoing
-	default:
-		item.State = series.Singleton
+	said := n.stated
+	if said == series.Singleton && n.count > 1 {
+		said = series.Ongoing
 	}
-	if item.State == series.Ongoing {
-		if item.Heartbeat == 0 {
-			item.Heartbeat = n.heartbeat
-		}
-		item.NextWrite = item.Last.Add(item.Heartbeat)
-		item.StaleAt = item.NextWrite.Add(series.FinishAfter)
-		item.State = item.StateAt(at)
-	}
+	item.setState(said, n.heartbeat)
 	return item
 }
 
@@ -217,7 +212,38 @@ func rate(count int64, first, last time.Time) float64 {
 // Stale reports whether the series is Unknown because its recorder missed the time of
 // a heartbeat, so nobody knows whether it still goes on. It is stale since
 // [Item.StaleAt].
-func (i *Item) Stale() bool { return i.State == series.Unknown && !i.StaleAt.IsZero() }
+func (i *Item) Stale() bool { return i.State == Unknown && !i.StaleAt.IsZero() }
+
+// Container returns the name of the container of a Pod that the Event is about. It is
+// empty if the Event is about something else.
+func (i *Item) Container() string { return containerOf(i.Key.Regarding.FieldPath) }
+
+// containerOf returns the name in a field path such as "spec.containers{app}".
+func containerOf(fieldPath string) string {
+	_, name, ok := strings.Cut(fieldPath, "{")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(name, "}")
+}
+
+// Node returns the name of the Node that the Event comes from or is about, as far as it
+// tells: the regarding Node, the host of a legacy source, the instance of a kubelet or a
+// kube-proxy, or the related Node. Otherwise, it is empty.
+func (i *Item) Node() string {
+	switch controller := i.Controller(); {
+	case i.Key.Regarding.Kind == "Node":
+		return i.Key.Regarding.Name
+	case i.Event.DeprecatedSource.Host != "":
+		return i.Event.DeprecatedSource.Host
+	case controller == "kubelet" || controller == "kube-proxy":
+		return strings.TrimPrefix(i.Key.ReportingInstance, controller+"-")
+	case i.Key.Related.Kind == "Node":
+		return i.Key.Related.Name
+	default:
+		return ""
+	}
+}
 
 // Controller returns the controller that reported the Event: reportingController, or
 // the component of the deprecated source if that is empty.

@@ -73,57 +73,65 @@ func TestFromEvent(t *testing.T) {
 			metav1.SetMetaDataAnnotation(&e.ObjectMeta, series.AnnotationHeartbeat, value)
 		}
 	}
+	window := func(value string) func(*eventsv1.Event) {
+		return func(e *eventsv1.Event) { metav1.SetMetaDataAnnotation(&e.ObjectMeta, series.AnnotationWindow, value) }
+	}
 	type changes []func(*eventsv1.Event)
 	for name, tt := range map[string]struct {
 		changes     changes
 		at          time.Duration
 		recorder    Recorder
-		state       series.State
+		state       State
 		count       int32
 		first, last time.Duration
 		staleAt     time.Duration // 0: zero
 		problem     string
 	}{
 		// This project.
-		"ongoing":                    {changes{labeled("Ongoing"), recurred(7, 10*m)}, 46 * m, Eventseries, series.Ongoing, 7, 0, 10 * m, 46 * m, ""},
-		"stale":                      {changes{labeled("Ongoing"), recurred(7, 10*m)}, 46*m + 1, Eventseries, series.Unknown, 7, 0, 10 * m, 46 * m, ""},
-		"another heartbeat":          {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("5m")}, 22 * m, Eventseries, series.Unknown, 7, 0, 10 * m, 21 * m, ""},
-		"heartbeat that is none":     {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("soon")}, 46 * m, Eventseries, series.Ongoing, 7, 0, 10 * m, 46 * m, ""},
-		"finished":                   {changes{labeled("Finished"), recurred(7, 10*m)}, 24 * 60 * m, Eventseries, series.Finished, 7, 0, 10 * m, 0, ""},
-		"evicted":                    {changes{labeled("Unknown"), recurred(7, 10*m)}, 11 * m, Eventseries, series.Unknown, 7, 0, 10 * m, 0, ""},
-		"base name":                  {changes{named((*series.Key).BaseName)}, m, Eventseries, series.Singleton, 1, 0, 0, 0, ""},
-		"base name without instance": {changes{named(func(k *series.Key) string { k.ReportingInstance = ""; return k.BaseName() })}, m, Eventseries, series.Singleton, 1, 0, 0, 0, ""},
-		"unique name of a note":      {changes{named(func(k *series.Key) string { k.Note = "no such image"; return k.UniqueName(t0, 3) })}, m, Eventseries, series.Singleton, 1, 0, 0, 0, ""},
+		"ongoing":                    {changes{labeled("Ongoing"), recurred(7, 10*m)}, 46 * m, Eventseries, Ongoing, 7, 0, 10 * m, 46 * m, ""},
+		"stale":                      {changes{labeled("Ongoing"), recurred(7, 10*m)}, 46*m + 1, Eventseries, Unknown, 7, 0, 10 * m, 46 * m, ""},
+		"another heartbeat":          {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("5m")}, 22 * m, Eventseries, Unknown, 7, 0, 10 * m, 21 * m, ""},
+		"heartbeat that is none":     {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("soon")}, 46 * m, Eventseries, Ongoing, 7, 0, 10 * m, 46 * m, ""},
+		"window":                     {changes{labeled("Ongoing"), recurred(7, 10*m), window("21m")}, 61 * m, Eventseries, Ongoing, 7, 0, 10 * m, 61 * m, ""},
+		"stale window":               {changes{labeled("Ongoing"), recurred(7, 10*m), window("21m")}, 61*m + 1, Eventseries, Unknown, 7, 0, 10 * m, 61 * m, ""},
+		"finished":                   {changes{labeled("Finished"), recurred(7, 10*m)}, 24 * 60 * m, Eventseries, Finished, 7, 0, 10 * m, 0, ""},
+		"evicted":                    {changes{labeled("Unknown"), recurred(7, 10*m)}, 11 * m, Eventseries, Unknown, 7, 0, 10 * m, 0, ""},
+		"base name":                  {changes{named((*series.Key).BaseName)}, m, Eventseries, Singleton, 1, 0, 0, 0, ""},
+		"base name without instance": {changes{named(func(k *series.Key) string { k.ReportingInstance = ""; return k.BaseName() })}, m, Eventseries, Singleton, 1, 0, 0, 0, ""},
+		"unique name of a note":      {changes{named(func(k *series.Key) string { k.Note = "no such image"; return k.UniqueName(t0, 3) })}, m, Eventseries, Singleton, 1, 0, 0, 0, ""},
 		"through core/v1": {changes{labeled("Ongoing"), recurred(7, 10*m+m/8), legacy(7, 0, 10*m), func(e *eventsv1.Event) { e.EventTime = micro(m / 8) }},
-			11 * m, Eventseries, series.Ongoing, 7, m / 8, 10*m + m/8, 46*m + m/8, ""},
-		"singleton through core/v1": {changes{legacy(1, 0, 0), func(e *eventsv1.Event) { e.EventTime = micro(s / 4) }}, m, ToolsEvents, series.Singleton, 1, s / 4, s / 4, 0, ""},
+			11 * m, Eventseries, Ongoing, 7, m / 8, 10*m + m/8, 46*m + m/8, ""},
+		"singleton through core/v1": {changes{legacy(1, 0, 0), func(e *eventsv1.Event) { e.EventTime = micro(s / 4) }}, m, ToolsEvents, Singleton, 1, s / 4, s / 4, 0, ""},
 
 		// client-go and others.
-		"tools/events":         {changes{recurred(2, 10*m)}, 46 * m, ToolsEvents, series.Ongoing, 2, 0, 10 * m, 46 * m, ""},
-		"stale tools/events":   {changes{recurred(2, 10*m)}, 47 * m, ToolsEvents, series.Unknown, 2, 0, 10 * m, 46 * m, ""},
-		"singleton":            {nil, 47 * m, ToolsEvents, series.Singleton, 1, 0, 0, 0, ""},
-		"legacy":               {changes{legacy(9, 0, 10*m)}, 21 * m, ToolsRecord, series.Ongoing, 9, 0, 10 * m, 21 * m, ""},
-		"stale legacy":         {changes{legacy(9, 0, 10*m)}, 21*m + 1, ToolsRecord, series.Unknown, 9, 0, 10 * m, 21 * m, ""},
-		"legacy singleton":     {changes{legacy(1, 0, 0)}, 21 * m, ToolsRecord, series.Singleton, 1, 0, 0, 0, ""},
-		"legacy without count": {changes{legacy(0, m, 2*m)}, 3 * m, ToolsRecord, series.Singleton, 1, m, 2 * m, 0, ""},
+		"tools/events":          {changes{recurred(2, 10*m)}, 46 * m, ToolsEvents, Ongoing, 2, 0, 10 * m, 46 * m, ""},
+		"stale tools/events":    {changes{recurred(2, 10*m)}, 47 * m, ToolsEvents, Unknown, 2, 0, 10 * m, 46 * m, ""},
+		"singleton":             {nil, 47 * m, ToolsEvents, Singleton, 1, 0, 0, 0, ""},
+		"legacy":                {changes{legacy(90, 0, 10*m)}, 21 * m, ToolsRecord, Ongoing, 90, 0, 10 * m, 21 * m, ""},
+		"quiet legacy":          {changes{legacy(90, 0, 10*m)}, 21*m + 1, ToolsRecord, Quiet, 90, 0, 10 * m, 21 * m, ""},
+		"legacy that backs off": {changes{legacy(18, 0, 40*m)}, 81 * m, ToolsRecord, Ongoing, 18, 0, 40 * m, 81 * m, ""},
+		"legacy singleton":      {changes{legacy(1, 0, 0)}, 21 * m, ToolsRecord, Singleton, 1, 0, 0, 0, ""},
+		"legacy without count":  {changes{legacy(0, m, 2*m)}, 3 * m, ToolsRecord, Singleton, 1, m, 2 * m, 0, ""},
 		"legacy with lastTimestamp": {changes{legacy(3, 0, 2*m), func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp = metav1.Time{} }},
-			3 * m, ToolsRecord, series.Ongoing, 3, 2 * m, 2 * m, 13 * m, ""},
-		"neither":             {changes{noTimes, func(e *eventsv1.Event) { e.CreationTimestamp = seconds(m) }}, 3 * m, Other, series.Singleton, 1, m, m, 0, ""},
-		"count without time":  {changes{noTimes, func(e *eventsv1.Event) { e.DeprecatedCount = 4 }}, 3 * m, ToolsRecord, series.Ongoing, 4, 0, 0, 11 * m, ""},
-		"clock in the future": {changes{recurred(2, 60*m)}, 0, ToolsEvents, series.Ongoing, 2, 0, 60 * m, 96 * m, ""},
+			3 * m, ToolsRecord, Ongoing, 3, 2 * m, 2 * m, 13 * m, ""},
+		"neither":            {changes{noTimes, func(e *eventsv1.Event) { e.CreationTimestamp = seconds(m) }}, 3 * m, Other, Singleton, 1, m, m, 0, ""},
+		"count without time": {changes{noTimes, func(e *eventsv1.Event) { e.DeprecatedCount = 4 }}, 3 * m, ToolsRecord, Ongoing, 4, 0, 0, 11 * m, ""},
+		"clock ahead":        {changes{recurred(2, 60*m)}, 50 * m, ToolsEvents, Ongoing, 2, 0, 60 * m, 96 * m, ""},
 
 		// Malformed.
-		"unknown state":         {changes{labeled("Running"), recurred(7, m)}, m, Eventseries, series.Ongoing, 7, 0, m, 37 * m, `label eventseries.dev/state is "Running"`},
-		"state Singleton":       {changes{labeled("Singleton")}, m, Eventseries, series.Singleton, 1, 0, 0, 0, `label eventseries.dev/state is "Singleton"`},
-		"empty state":           {changes{labeled("")}, m, Eventseries, series.Singleton, 1, 0, 0, 0, `label eventseries.dev/state is ""`},
-		"state without series":  {changes{labeled("Finished")}, m, Eventseries, series.Finished, 1, 0, 0, 0, "there is no series"},
-		"count of 1":            {changes{recurred(1, m)}, m, ToolsEvents, series.Singleton, 1, 0, m, 0, "series.count is 1"},
-		"negative count":        {changes{recurred(-5, m)}, m, ToolsEvents, series.Singleton, 1, 0, m, 0, "series.count is -5"},
-		"negative legacy count": {changes{legacy(-5, 0, m)}, m, ToolsRecord, series.Singleton, 1, 0, m, 0, "count is -5"},
+		"clock in the future":   {changes{recurred(2, 60*m)}, 50*m - 1, ToolsEvents, Unknown, 2, 0, 60 * m, 0, "the last time 2026-01-02T13:00:00Z is in the future"},
+		"once in the future":    {nil, -11 * m, ToolsEvents, Singleton, 1, 0, 0, 0, "is in the future"},
+		"unknown state":         {changes{labeled("Running"), recurred(7, m)}, m, Eventseries, Ongoing, 7, 0, m, 37 * m, `label eventseries.dev/state is "Running"`},
+		"state Singleton":       {changes{labeled("Singleton")}, m, Eventseries, Singleton, 1, 0, 0, 0, `label eventseries.dev/state is "Singleton"`},
+		"empty state":           {changes{labeled("")}, m, Eventseries, Singleton, 1, 0, 0, 0, `label eventseries.dev/state is ""`},
+		"state without series":  {changes{labeled("Finished")}, m, Eventseries, Finished, 1, 0, 0, 0, "there is no series"},
+		"count of 1":            {changes{recurred(1, m)}, m, ToolsEvents, Singleton, 1, 0, m, 0, "series.count is 1"},
+		"negative count":        {changes{recurred(-5, m)}, m, ToolsEvents, Singleton, 1, 0, m, 0, "series.count is -5"},
+		"negative legacy count": {changes{legacy(-5, 0, m)}, m, ToolsRecord, Singleton, 1, 0, m, 0, "count is -5"},
 		"no last time": {changes{recurred(3, 0), func(e *eventsv1.Event) { e.Series.LastObservedTime = metav1.MicroTime{} }},
-			m, ToolsEvents, series.Ongoing, 3, 0, 0, 36 * m, "no series.lastObservedTime"},
-		"last before first":        {changes{recurred(3, -m)}, m, ToolsEvents, series.Ongoing, 3, -m, 0, 36 * m, "2026-01-02T11:59:00Z is before the first, 2026-01-02T12:00:00Z"},
-		"legacy last before first": {changes{legacy(3, m, 0)}, m, ToolsRecord, series.Ongoing, 3, 0, m, 12 * m, "is before the first"},
+			m, ToolsEvents, Ongoing, 3, 0, 0, 36 * m, "no series.lastObservedTime"},
+		"last before first":        {changes{recurred(3, -m)}, m, ToolsEvents, Ongoing, 3, -m, 0, 36 * m, "2026-01-02T11:59:00Z is before the first, 2026-01-02T12:00:00Z"},
+		"legacy last before first": {changes{legacy(3, m, 0)}, m, ToolsRecord, Ongoing, 3, 0, m, 12 * m, "is before the first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := newEvent(tt.changes...)
@@ -139,8 +147,12 @@ func TestFromEvent(t *testing.T) {
 				assert.Zero(t, item.NextWrite)
 			} else {
 				assert.Equal(t, t0.Add(tt.staleAt), item.StaleAt.UTC())
-				assert.Equal(t, item.StaleAt.Add(-series.FinishAfter), item.NextWrite)
-				assert.Equal(t, item.State == series.Unknown, item.Stale())
+				if tt.recorder == ToolsRecord {
+					assert.Zero(t, item.NextWrite)
+				} else {
+					assert.Equal(t, item.StaleAt.Add(-item.QuietWindow()), item.NextWrite)
+				}
+				assert.Equal(t, item.State == Unknown, item.Stale())
 			}
 			if tt.problem == "" {
 				require.NoError(t, item.Problem)

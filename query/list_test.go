@@ -89,11 +89,12 @@ func TestQueries(t *testing.T) {
 		newEvent(named("shop", "b2"), about("PersistentVolumeClaim", "shop", "b", "u3"), func(e *eventsv1.Event) { e.Type = "Normal" }, recurred(2, time.Minute)),
 		newEvent(named("other", "preempted"), about("Pod", "other", "x", "u4"), related("Pod", "shop", "a", "u1"), labelRelated("u1")),
 		newEvent(named("default", "node1"), about("Node", "", "n1", "n1"), reported("kubelet", "", "Ready")),
+		newEvent(named("default", "no namespace"), about("Pod", "", "a", "u5"), reported("x", "", "Evicted")),
 		newEvent(named("kube-system", "node2"), about("Node", "", "n1", "u9"), reported("d", "c", "Drained"), labeled("Unknown"), recurred(2, time.Minute)),
 	} {
 		s.Put(e)
 	}
-	all := []string{"node1", "node2", "preempted", "a1", "a2", "b1", "b2"}
+	all := []string{"no namespace", "node1", "node2", "preempted", "a1", "a2", "b1", "b2"}
 	pod := Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "a"}
 	pod1 := pod
 	pod1.UID = "u1"
@@ -115,26 +116,30 @@ func TestQueries(t *testing.T) {
 		"type and action":         {Query{Types: []string{"Normal"}, Actions: []string{"Pull"}}, []string{"|type=Normal|"}, []string{"b2"}},
 		"controller":              {Query{Controllers: []string{"c"}}, []string{"|reportingController=c|", "|reportingController=|"}, []string{"a1", "a2"}},
 		"controllers":             {Query{Controllers: []string{"c", "kubelet"}}, []string{"||"}, []string{"node1", "a1", "a2"}},
-		"ongoing":                 {Query{States: []series.State{series.Ongoing}}, []string{"||eventseries.dev/state notin (Finished,Unknown)"}, []string{"a1", "a2", "b2"}},
-		"finished":                {Query{States: []series.State{series.Finished}}, []string{"||eventseries.dev/state=Finished"}, []string{"b1"}},
-		"unknown":                 {Query{States: []series.State{series.Unknown}, At: t0.Add(12*time.Minute + 1)}, []string{"||eventseries.dev/state notin (Finished)"}, []string{"node2", "a2"}},
-		"singletons":              {Query{States: []series.State{series.Singleton}}, []string{"||eventseries.dev/state notin (Finished,Ongoing,Unknown)"}, []string{"node1", "preempted"}},
-		"unknown or finished":     {Query{States: []series.State{series.Unknown, series.Finished}}, []string{"||"}, []string{"node2", "b1"}},
+		"ongoing":                 {Query{States: []State{Ongoing}}, []string{"||eventseries.dev/state notin (Finished,Unknown)"}, []string{"a1", "a2", "b2"}},
+		"finished":                {Query{States: []State{Finished}}, []string{"||eventseries.dev/state=Finished"}, []string{"b1"}},
+		"unknown":                 {Query{States: []State{Unknown}, At: t0.Add(12*time.Minute + 1)}, []string{"||eventseries.dev/state notin (Finished)"}, []string{"node2"}},
+		"quiet":                   {Query{States: []State{Quiet}, At: t0.Add(12*time.Minute + 1)}, []string{"||eventseries.dev/state notin (Finished,Ongoing,Unknown)"}, []string{"a2"}},
+		"singletons":              {Query{States: []State{Singleton}}, []string{"||eventseries.dev/state notin (Finished,Ongoing,Unknown)"}, []string{"no namespace", "node1", "preempted"}},
+		"unknown or finished":     {Query{States: []State{Unknown, Finished}}, []string{"||"}, []string{"node2", "b1"}},
 		"since":                   {Query{Since: t0.Add(2 * time.Minute)}, []string{"||"}, []string{"a1", "a2", "b2"}}, // those go on
+		"began":                   {Query{Began: t0}, []string{"||"}, all},
+		"began later":             {Query{Began: t0.Add(1)}, []string{"||"}, nil},
 		"until":                   {Query{Until: t0.Add(-1)}, []string{"||"}, nil},
 		"until the first":         {Query{Until: t0, Namespaces: []string{"shop"}}, []string{"shop||"}, []string{"a1", "a2", "b1", "b2"}},
 
-		"regarding":             {Query{Objects: []Object{pod}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a,regarding.namespace=shop|"}, []string{"a1", "a2"}},
+		"regarding":             {Query{Objects: []Object{pod}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a|"}, []string{"a1", "a2"}},
 		"regarding by UID":      {Query{Objects: []Object{{UID: "u2"}}, Role: Regarding}, []string{"|regarding.uid=u2|"}, []string{"a2"}},
-		"regarding in two ways": {Query{Objects: []Object{pod, {UID: "u1"}, pod}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a,regarding.namespace=shop|", "|regarding.uid=u1|"}, []string{"a1", "a2"}},
-		"another group":         {Query{Objects: []Object{{APIVersion: "apps/v1", Kind: "Pod", Namespace: "shop", Name: "a"}}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a,regarding.namespace=shop|"}, []string{"a1", "a2"}}, // their apiVersion is empty
+		"regarding in two ways": {Query{Objects: []Object{pod, {UID: "u1"}, pod}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a|", "|regarding.uid=u1|"}, []string{"a1", "a2"}},
+		"another group":         {Query{Objects: []Object{{APIVersion: "apps/v1", Kind: "Pod", Namespace: "shop", Name: "a"}}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a|"}, []string{"a1", "a2"}}, // their apiVersion is empty
 		"related":               {Query{Objects: []Object{pod}, Role: Related}, []string{"||"}, []string{"preempted", "b1"}},
 		"either":                {Query{Objects: []Object{pod1}}, []string{"||"}, []string{"preempted", "a1", "b1"}},
-		"either by label":       {Query{Objects: []Object{pod1}, RelatedByLabel: true}, []string{"shop|regarding.kind=Pod,regarding.name=a,regarding.namespace=shop,regarding.uid=u1|", "||eventseries.dev/related-uid=u1"}, []string{"a1", "preempted"}},
+		"either by label":       {Query{Objects: []Object{pod1}, RelatedByLabel: true}, []string{"shop|regarding.kind=Pod,regarding.name=a,regarding.uid=u1|", "||eventseries.dev/related-uid=u1"}, []string{"a1", "preempted"}},
 		"node":                  {Query{Objects: []Object{node}, Role: Regarding}, []string{"default|regarding.kind=Node,regarding.name=n1|", "kube-system|regarding.kind=Node,regarding.name=n1|"}, []string{"node1", "node2"}},
 		"node by UID":           {Query{Objects: []Object{{Kind: "Node", ClusterScoped: true, Name: "n1", UID: "u9"}}, Role: Regarding}, []string{"default|regarding.kind=Node,regarding.name=n1|", "kube-system|regarding.kind=Node,regarding.name=n1|"}, []string{"node1", "node2"}},
 		"node elsewhere":        {Query{Objects: []Object{node}, Role: Regarding, Namespaces: []string{"shop"}}, nil, nil},
 		"many objects":          {Query{Objects: many, Role: Regarding, Reasons: []string{"Pulled"}}, []string{"shop|reason=Pulled|"}, []string{"a2"}},
+		"no namespace":          {Query{Objects: []Object{{Kind: "Pod", Namespace: "default", Name: "a"}}, Role: Regarding}, []string{"default|regarding.kind=Pod,regarding.name=a|"}, []string{"no namespace"}},
 		"name in any namespace": {Query{Objects: []Object{{Kind: "Pod", Name: "x"}}, Role: Regarding}, []string{"|regarding.kind=Pod,regarding.name=x|"}, []string{"preempted"}},
 	} {
 		t.Run(name, func(t *testing.T) {

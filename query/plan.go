@@ -63,8 +63,6 @@ func fieldOf(event *eventsv1.Event, field string) string {
 	switch field {
 	case "regarding.kind":
 		return event.Regarding.Kind
-	case "regarding.namespace":
-		return event.Regarding.Namespace
 	case "regarding.name":
 		return event.Regarding.Name
 	case "regarding.uid":
@@ -201,11 +199,12 @@ func (q *Query) likelyNamespaces() []string {
 	return sets.List(found)
 }
 
-// fields selects Events about the object. It leaves out the UID of Nodes: see [Object.UID].
+// fields selects Events about the object. It leaves out the UID of Nodes (see [Object.UID]),
+// and the namespace, which is that of the Event: see [Item.Concerns].
 func (o Object) fields() fields.Set {
 	set := fields.Set{}
 	for field, value := range map[string]string{
-		"regarding.kind": o.Kind, "regarding.namespace": o.Namespace, "regarding.name": o.Name, "regarding.uid": string(o.UID),
+		"regarding.kind": o.Kind, "regarding.name": o.Name, "regarding.uid": string(o.UID),
 	} {
 		if value != "" && (field != "regarding.uid" || !isNode(o.Kind, o.Kind)) {
 			set[field] = value
@@ -254,23 +253,23 @@ func selectorOf(set fields.Set) fields.Selector {
 // stateRequirements selects the labels with which an Event can have one of the wanted
 // states. A series that says Ongoing can be stale, and a series without a label can
 // have any state but Finished.
-func stateRequirements(wanted []series.State) []labels.Requirement {
+func stateRequirements(wanted []State) []labels.Requirement {
 	if len(wanted) == 0 {
 		return nil
 	}
 	can := sets.New[string]()
 	unlabeled := false
 	for _, state := range wanted {
-		can.Insert(state.String())
-		if state == series.Unknown {
-			can.Insert(series.Ongoing.String())
+		can.Insert(string(state))
+		if state == Unknown {
+			can.Insert(string(Ongoing))
 		}
-		unlabeled = unlabeled || state != series.Finished
+		unlabeled = unlabeled || state != Finished
 	}
 	if !unlabeled {
-		return []labels.Requirement{requirement(series.LabelState, selection.Equals, series.Finished.String())}
+		return []labels.Requirement{requirement(series.LabelState, selection.Equals, string(Finished))}
 	}
-	cannot := sets.New(series.Ongoing.String(), series.Finished.String(), series.Unknown.String()).Difference(can)
+	cannot := sets.New(string(Ongoing), string(Finished), string(Unknown)).Difference(can)
 	if len(cannot) == 0 {
 		return nil
 	}

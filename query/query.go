@@ -34,11 +34,14 @@ type Query struct {
 	// Reasons, Actions, and Types are the values of the fields of the Event.
 	Reasons, Actions, Types []string
 	// States are the states at the time of the query.
-	States []series.State
+	States []State
 	// Since and Until select the series that were running or occurred between these
 	// times, both included: the last occurrence is not before Since, and the first is
 	// not after Until. A zero time is no limit.
 	Since, Until time.Time
+	// Began selects the series whose first occurrence is not before it. A zero time is no
+	// limit.
+	Began time.Time
 	// FieldSelector and LabelSelector are passed to the server in addition. The field
 	// selector has the names of events.k8s.io/v1, such as "regarding.kind=Pod"; names
 	// of core/v1 such as "involvedObject.kind" are accepted, too. The Reader selects by
@@ -103,6 +106,19 @@ func (o Object) Matches(ref series.Reference) bool {
 		(o.APIVersion == "" || ref.APIVersion == "" || groupOf(o.APIVersion) == groupOf(ref.APIVersion))
 }
 
+// Concerns reports whether an object has a role in the Event. Unlike [Object.Matches], it
+// assumes that a reference without a namespace to an object that has one refers to the
+// namespace of the Event: some recorders write none.
+func (i *Item) Concerns(o Object, role Role) bool {
+	matches := func(ref series.Reference) bool {
+		if ref.Namespace == "" && !o.ClusterScoped && !ref.IsZero() {
+			ref.Namespace = i.Namespace
+		}
+		return o.Matches(ref)
+	}
+	return role != Related && matches(i.Key.Regarding) || role != Regarding && matches(i.Key.Related)
+}
+
 // isNode reports whether both kinds are that of Nodes, to which the kubelet refers with the
 // name as UID.
 func isNode(a, b string) bool { return a == "Node" && b == "Node" }
@@ -124,7 +140,7 @@ func (q *Query) Matches(item *Item) bool {
 		contains(q.Reasons, item.Key.Reason) &&
 		contains(q.Actions, item.Key.Action) &&
 		contains(q.Controllers, item.Controller()) &&
-		(len(q.Objects) == 0 || slices.ContainsFunc(q.Objects, func(o Object) bool { return q.concerns(item, o) })) &&
+		(len(q.Objects) == 0 || slices.ContainsFunc(q.Objects, func(o Object) bool { return item.Concerns(o, q.Role) })) &&
 		q.inTime(item)
 }
 
@@ -133,17 +149,12 @@ func contains[T comparable](wanted []T, got T) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, got)
 }
 
-// concerns reports whether an object has the role of the query in an item.
-func (q *Query) concerns(item *Item, o Object) bool {
-	return q.Role != Related && o.Matches(item.Key.Regarding) || q.Role != Regarding && o.Matches(item.Key.Related)
-}
-
-// inTime reports whether an item is between Since and Until. An ongoing series lasts
+// inTime reports whether an item began after Began, and is between Since and Until. An ongoing series lasts
 // until the time of its state, although its Event names an earlier time.
 func (q *Query) inTime(item *Item) bool {
 	last := item.Last
-	if item.State == series.Ongoing && item.At.After(last) {
+	if item.State == Ongoing && item.At.After(last) {
 		last = item.At
 	}
-	return (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
+	return !item.First.Before(q.Began) && (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
 }

@@ -10,15 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // Order is an order of series. Items that are equal in it keep the order of the list.
 type Order string
 
 const (
-	ByState      Order = "state"      // ongoing first, then Unknown, Finished, and Singleton; the latest first
+	ByState      Order = "state"      // as [States]: ongoing first; the latest first
 	ByLast       Order = "last"       // the latest occurrence first
 	ByFirst      Order = "first"      // the earliest first occurrence first
 	ByCount      Order = "count"      // the highest count first, then the latest
@@ -45,9 +43,12 @@ type SortKey struct {
 // Key returns what the order compares, for [SortBy].
 func (o Order) Key(i *Item) SortKey {
 	key := SortKey{time: -i.Last.UnixMicro()}
+	if i.ahead() {
+		key.time = -time.Time{}.UnixMicro() // last, as if it had no time
+	}
 	switch o {
 	case ByState:
-		key.number = float64(slices.Index([]series.State{series.Ongoing, series.Unknown, series.Finished, series.Singleton}, i.State))
+		key.number = float64(slices.Index(States(), i.State))
 	case ByFirst:
 		key.time = i.First.UnixMicro()
 	case ByCount:

@@ -5,8 +5,6 @@ import (
 	"iter"
 	"slices"
 	"time"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // Dimension is what [Top] groups series by.
@@ -19,11 +17,12 @@ const (
 	PerObject     Dimension = "object"     // the regarding object
 	PerAction     Dimension = "action"     // of the Event
 	PerType       Dimension = "type"       // Normal or Warning
+	PerNode       Dimension = "node"       // [Item.Node]
 )
 
 // Dimensions returns all dimensions.
 func Dimensions() []Dimension {
-	return []Dimension{PerController, PerReason, PerNamespace, PerObject, PerAction, PerType}
+	return []Dimension{PerController, PerReason, PerNamespace, PerObject, PerAction, PerType, PerNode}
 }
 
 // Group is the sum of the series with the same values.
@@ -62,7 +61,7 @@ func (g *Group) add(i *Item) {
 	if i.Count > 1 {
 		g.InSeries += int64(i.Count)
 	}
-	if i.State == series.Ongoing {
+	if i.State == Ongoing {
 		g.Ongoing++
 		g.OngoingRate += i.Rate()
 	}
@@ -78,7 +77,7 @@ func (g *Group) add(i *Item) {
 // occurrences first. Without dimensions, it returns one group. It keeps nothing of the
 // items but the groups. If reading fails, it returns the error and the groups so far.
 func Top(items iter.Seq2[*Item, error], by ...Dimension) ([]Group, error) {
-	type values [6]string // one per dimension; more arguments repeat some
+	type values [7]string // one per dimension; more arguments repeat some
 	by = by[:min(len(by), len(values{}))]
 	groups := make(map[values]*Group)
 	var failed error
@@ -127,6 +126,8 @@ func (d Dimension) value(i *Item) string {
 		return i.Key.Action
 	case PerType:
 		return i.Key.Type
+	case PerNode:
+		return i.Node()
 	default:
 		return ""
 	}

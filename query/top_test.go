@@ -35,6 +35,7 @@ func TestTop(t *testing.T) {
 		"reason and controller": {[]Dimension{PerReason, PerController}, []row{{[]string{"BackOff", "c"}, 2, 1, 70, 70, 69. / 540, 1}, {[]string{"Ready", "d"}, 2, 0, 2, 0, 1. / 60, 0}, {[]string{"Pulled", "c"}, 1, 0, 1, 0, 0, 0}}},
 		"namespace":             {[]Dimension{PerNamespace}, []row{{[]string{"shop"}, 3, 1, 71, 70, 70. / 540, 1}, {[]string{"default"}, 2, 0, 2, 0, 1. / 60, 0}}},
 		"object":                {[]Dimension{PerObject}, []row{{[]string{"shop/Pod/checkout-0"}, 3, 1, 71, 70, 70. / 540, 1}, {[]string{"Node/n1"}, 2, 0, 2, 0, 1. / 60, 0}}},
+		"node":                  {[]Dimension{PerNode}, []row{{[]string{""}, 3, 1, 71, 70, 70. / 540, 1}, {[]string{"n1"}, 2, 0, 2, 0, 1. / 60, 0}}},
 		"action and type":       {[]Dimension{PerAction, PerType}, []row{{[]string{"Pull", "Warning"}, 5, 1, 73, 70, 72. / 540, 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +49,7 @@ func TestTop(t *testing.T) {
 			}
 		})
 	}
-	assert.Len(t, Dimensions(), 6)
+	assert.Len(t, Dimensions(), 7)
 	assert.Zero(t, (&Group{}).LoopShare())
 
 	broken := errors.New("broken")

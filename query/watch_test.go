@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // watching reads a watch step by step.
@@ -85,7 +83,7 @@ func TestWatchOfAState(t *testing.T) {
 	s := &apiServer{}
 	reader := NewReader(s.start(t), Options{Clock: atTen})
 	s.put("a")
-	w := startWatch(t, reader, Query{States: []series.State{series.Ongoing}})
+	w := startWatch(t, reader, Query{States: []State{Ongoing}})
 	w.expect("Synced")
 	s.put("a", recurred(2, 0), labeled("Ongoing"))
 	s.put("b")

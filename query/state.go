@@ -1,0 +1,96 @@
+package query
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// State says whether a series goes on, as far as its Event tells. The values are those
+// of [series.State], and Quiet.
+type State string
+
+const (
+	// Ongoing: the event recurs.
+	Ongoing State = "Ongoing"
+	// Unknown: nobody knows whether the event still recurs. Its recorder missed the time of
+	// its next update, or said so.
+	Unknown State = "Unknown"
+	// Quiet: the event has not occurred since [series.Series.Last], although its recorder
+	// writes each occurrence, or one every 5 minutes. The loop or its process has ended.
+	Quiet State = "Quiet"
+	// Finished: the recorder says that the event does not recur. The count is final.
+	Finished State = "Finished"
+	// Singleton: the event has occurred once.
+	Singleton State = "Singleton"
+)
+
+// States returns all states in the order of [ByState].
+func States() []State { return []State{Ongoing, Unknown, Quiet, Finished, Singleton} }
+
+// maxAhead is how far the clock of a recorder can be ahead. A later time is malformed.
+const maxAhead = 10 * time.Minute
+
+// setState sets the state at i.At, and the times at which it changes. said is the state that the
+// Event says or, if it says none, the one that follows from its count. heartbeat is that of the
+// recorder if the Event does not say it.
+func (i *Item) setState(said series.State, heartbeat time.Duration) {
+	i.Series.State, i.State = said, State(said.String())
+	if said != series.Ongoing {
+		return
+	}
+	i.Heartbeat = cmp.Or(i.Heartbeat, heartbeat)
+	if i.Recorder == ToolsRecord {
+		i.Window = windowOf(i.Count, i.Last.Sub(i.First))
+	}
+	if i.ahead() {
+		i.State = Unknown
+		return
+	}
+	next := i.Last.Add(i.Heartbeat)
+	i.StaleAt = next.Add(i.QuietWindow())
+	stale := i.At.After(i.StaleAt)
+	if i.Recorder == ToolsRecord {
+		if stale {
+			i.State = Quiet
+		}
+		return
+	}
+	i.NextWrite = next
+	if stale {
+		i.State = Unknown
+	}
+}
+
+// ahead reports whether the latest occurrence is later than any clock can be ahead.
+func (i *Item) ahead() bool { return i.Last.Sub(i.At) > maxAhead }
+
+// Limits of what [windowOf] assumes of a loop.
+const (
+	maxWindow = 36 * time.Minute
+	// maxDoublings is how often a back-off doubles before it is constant: from a millisecond
+	// to 1,000 seconds.
+	maxDoublings = 20
+)
+
+// windowOf returns for how long a loop whose Event has only a count and two times can be
+// quiet: 2.1 times the longest gap between two occurrences that these permit, at least
+// [series.FinishAfter] and at most 36 minutes.
+//
+// The longest gap is that of a back-off that doubles with each occurrence: about half of
+// the time. If the loop has occurred more often than it can have doubled, the later gaps are
+// as long as the longest.
+func windowOf(count int32, lasted time.Duration) time.Duration {
+	gaps := count - 1
+	if gaps < 1 || lasted <= 0 {
+		return series.FinishAfter
+	}
+	share := 1 / float64(gaps-maxDoublings+1)
+	if gaps <= maxDoublings {
+		share = 1 / (2 - math.Exp2(float64(1-gaps))) // 1, 2/3, 4/7, 8/15 …
+	}
+	window := time.Duration(min(2.1*share*float64(lasted), float64(maxWindow)))
+	return max(window, series.FinishAfter).Round(time.Second)
+}

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// legacyLoop returns the times at which a loop occurs during some hours.
+func legacyLoop(gap func(n int) time.Duration) []time.Duration {
+	var at []time.Duration
+	for n, now := 0, time.Duration(0); now < 5*time.Hour; n++ {
+		at = append(at, now)
+		now += gap(n)
+	}
+	return at
+}
+
+// doubling returns gaps that double from first to limit. Each has a run time in addition.
+func doubling(first, limit, run time.Duration) func(int) time.Duration {
+	return func(n int) time.Duration { return min(first<<min(n, 20), limit) + run }
+}
+
+// TestLoopsOfTheLegacyRecorder requires that a loop is ongoing from its second occurrence on,
+// whenever somebody looks, and Quiet afterwards.
+func TestLoopsOfTheLegacyRecorder(t *testing.T) {
+	limiter := workqueue.DefaultTypedControllerRateLimiter[string]()
+	const s, m = time.Second, time.Minute
+	for name, loop := range map[string]struct {
+		gap   func(int) time.Duration
+		quiet time.Duration // after the last occurrence, if the loop ends after five hours
+	}{
+		"default rate limiter of controllers":   {func(int) time.Duration { return max(limiter.When("x"), 1) }, 41 * m},
+		"every 10 s":                            {func(int) time.Duration { return 10 * s }, 11 * m},
+		"every 2 min":                           {func(int) time.Duration { return 2 * m }, 11 * m},
+		"every 5 min":                           {func(int) time.Duration { return 5 * m }, 25 * m},
+		"every 10 min":                          {func(int) time.Duration { return 10 * m }, 41 * m},
+		"every 10 min, 10 % later each time":    {func(n int) time.Duration { return 10*m + time.Duration(n%7)*10*s }, 41 * m},
+		"every 1,000 s":                         {func(int) time.Duration { return 1000 * s }, 41 * m},
+		"bursts of 5 every 10 min":              {func(n int) time.Duration { return max(s, 10*m*time.Duration(max(n%5-3, 0))) }, 16 * m},
+		"crash loop of the kubelet":             {doubling(10*s, 5*m, 0), 20 * m},
+		"crash loop, containers run for 5 s":    {doubling(10*s, 5*m, 5*s), 20 * m},
+		"crash loop, containers run for 2 min":  {doubling(10*s, 5*m, 2*m), 30 * m},
+		"crash loop, containers run for 12 min": {doubling(10*s, 10*s, 12*m), 41 * m},
+		"the spam filter passes one in 5 min": {func(n int) time.Duration {
+			if n < 25 {
+				return 10 * s
+			}
+			return 5 * m
+		}, 25 * m},
+	} {
+		at := legacyLoop(loop.gap)
+		item := func(last int, now time.Duration) *Item {
+			first := at[0].Truncate(time.Second) // as core/v1 writes it
+			return FromEvent(newEvent(legacy(int32(last+1), first, at[last].Truncate(time.Second))), t0.Add(now))
+		}
+		for n := 1; n < len(at)-1; n++ {
+			require.Equal(t, Ongoing, item(n, at[n+1]).State, "%s: occurrence %d, %s after %s", name, n+1, at[n+1]-at[n], at[n])
+		}
+		end := len(at) - 1
+		over := item(end, at[end]+loop.quiet+s)
+		assert.Equal(t, Quiet, over.State, "%s: stale at %s after its last occurrence", name, over.StaleAt.Sub(over.Last))
+	}
+}
+
+func TestWindowOf(t *testing.T) {
+	for _, test := range []struct {
+		count        int32
+		lasted, want time.Duration
+	}{
+		{1, time.Hour, 6 * time.Minute},
+		{2, 0, 6 * time.Minute},
+		{2, -time.Hour, 6 * time.Minute},
+		{2, 10 * time.Minute, 21 * time.Minute},
+		{3, 15 * time.Minute, 21 * time.Minute},
+		{2, time.Hour, 36 * time.Minute},
+		{18, 40 * time.Minute, 36 * time.Minute},
+		{18, 5 * time.Minute, 6 * time.Minute},
+		{22, 20 * time.Minute, 21 * time.Minute},
+		{240, 40 * time.Minute, 6 * time.Minute},
+		{1<<31 - 1, 1<<63 - 1, 6 * time.Minute},
+	} {
+		assert.Equal(t, test.want, windowOf(test.count, test.lasted), "%d in %s", test.count, test.lasted)
+	}
+}
