@@ -82,6 +82,9 @@ type Object struct {
 	ClusterScoped bool
 	// Name is the name of the object.
 	Name string
+	// Container is the name of a container of the Pod. If empty, Events about the Pod and
+	// about each of its containers match.
+	Container string
 	// UID is the UID of the object. For a Node, Events whose UID is the name of the
 	// Node match as well, because the kubelet writes them.
 	UID types.UID
@@ -100,6 +103,7 @@ func (o Object) Matches(ref series.Reference) bool {
 	return !ref.IsZero() &&
 		(o.UID == "" || o.UID == ref.UID || isNode(ref.Kind, o.Kind) && string(ref.UID) == ref.Name && o.Name == ref.Name) &&
 		(o.Name == "" || o.Name == ref.Name) &&
+		(o.Container == "" || o.Container == containerOf(ref.FieldPath)) &&
 		(o.Kind == "" || o.Kind == ref.Kind) &&
 		(o.Namespace == "" || o.Namespace == ref.Namespace) &&
 		(!o.ClusterScoped || ref.Namespace == "") &&

@@ -55,7 +55,8 @@ func (g *Group) LoopShare() float64 {
 	return float64(g.InSeries) / float64(g.Occurrences)
 }
 
-func (g *Group) add(i *Item) {
+// Add adds a series to the sums.
+func (g *Group) Add(i *Item) {
 	g.Events++
 	g.Occurrences += int64(i.Count)
 	if i.Count > 1 {
@@ -95,7 +96,7 @@ func Top(items iter.Seq2[*Item, error], by ...Dimension) ([]Group, error) {
 			group = &Group{Values: slices.Clone(v[:len(by)])}
 			groups[v] = group
 		}
-		group.add(item)
+		group.Add(item)
 	}
 	sorted := make([]Group, 0, len(groups))
 	for _, group := range groups {

@@ -44,10 +44,10 @@ func TestParseTargets(t *testing.T) {
 		err  string
 	}{
 		{nil, nil, ""},
-		{[]string{"pod/a", "deploy/b"}, []target{{"pod", "a"}, {"deploy", "b"}}, ""},
-		{[]string{"pod", "a", "b"}, []target{{"pod", "a"}, {"pod", "b"}}, ""},
-		{[]string{"pods,nodes"}, []target{{"pods", ""}, {"nodes", ""}}, ""},
-		{[]string{"backups.example.com/a"}, []target{{"backups.example.com", "a"}}, ""},
+		{[]string{"pod/a", "deploy/b"}, []target{{kind: "pod", name: "a"}, {kind: "deploy", name: "b"}}, ""},
+		{[]string{"pod", "a", "b"}, []target{{kind: "pod", name: "a"}, {kind: "pod", name: "b"}}, ""},
+		{[]string{"pods,nodes"}, []target{{kind: "pods"}, {kind: "nodes"}}, ""},
+		{[]string{"backups.example.com/a"}, []target{{kind: "backups.example.com", name: "a"}}, ""},
 		{[]string{"pod/a", "b"}, nil, `"b": want KIND/NAME`},
 		{[]string{"pod", "pod/a"}, nil, "not both"},
 		{[]string{"/a"}, nil, "want KIND/NAME"},

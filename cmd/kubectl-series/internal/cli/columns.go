@@ -20,29 +20,31 @@ func (l *list) columns() []table.Column {
 	}
 	columns = append(columns,
 		table.Column{Name: "STATE"},
-		table.Column{Name: "LAST", Omit: 4},
-		table.Column{Name: "COUNT", Right: true},
+		table.Column{Name: "LAST"},
+		table.Column{Name: "COUNT", Right: true, Omit: 5},
 		table.Column{Name: "RATE", Right: true, Omit: 2},
 		table.Column{Name: "TYPE", Omit: 3},
-		table.Column{Name: "REASON", Min: 16},
-		table.Column{Name: "OBJECT", Min: 18},
+		table.Column{Name: "REASON", Min: 12},
+		table.Column{Name: "OBJECT", Min: 16},
 		table.Column{Name: "RELATED", Min: 12, Omit: 1},
 	)
 	if l.wide {
-		columns = append(columns, table.Column{Name: "FIRST"}, table.Column{Name: "CONTROLLER"}, table.Column{Name: "ACTION"}, table.Column{Name: "EVENT"})
+		for _, name := range []string{"FIRST", "CONTROLLER", "NODE", "INSTANCE", "ACTION", "EVENT"} {
+			columns = append(columns, table.Column{Name: name})
+		}
 	}
-	return append(columns, table.Column{Name: "NOTE", Min: 16, Omit: 5})
+	return append(columns, table.Column{Name: "NOTE", Min: 16, Omit: 4})
 }
 
 // row returns the cells of a series.
 func (l *list) row(item *query.Item) []table.Cell {
-	row := make([]table.Cell, 0, 14)
+	row := make([]table.Cell, 0, 16)
 	cell := func(s string) { row = append(row, table.Cell{Text: cmp.Or(s, text.None)}) }
 	e := item.Event
 	if l.namespace {
 		cell(text.Clean(item.Namespace))
 	}
-	cell(item.State.String())
+	cell(string(item.State))
 	row[len(row)-1].Color = timeline.StateColor(item.State)
 	cell(text.Age(item.Last, item.At))
 	cell(strconv.Itoa(int(item.Count)))
@@ -56,6 +58,8 @@ func (l *list) row(item *query.Item) []table.Cell {
 	if l.wide {
 		cell(text.Age(item.First, item.At))
 		cell(text.Clean(item.Controller()))
+		cell(text.Clean(item.Node()))
+		cell(text.Clean(item.Key.ReportingInstance))
 		cell(text.Clean(e.Action))
 		cell(text.Clean(item.Name))
 	}

@@ -128,19 +128,25 @@ func description(c *query.Chain) []field {
 		{name: "Event", value: text.Clean(i.Name)},
 		{name: "Namespace", value: text.Clean(i.Namespace)},
 		{name: "State", value: why(i), color: timeline.StateColor(i.State)},
+	}
+	if quiet := window(i); quiet != "" {
+		fields = append(fields, field{name: "Quiet Window", value: quiet})
+	}
+	fields = append(fields, []field{
 		{name: "Type", value: text.Clean(e.Type), color: timeline.TypeColor(e.Type)},
 		{name: "Reason", value: text.Clean(e.Reason)},
 		{name: "Action", value: text.Clean(e.Action)},
 		{name: "Regarding", value: reference(i.Key.Regarding)},
 		{name: "Related", value: reference(i.Key.Related)},
 		{name: "Controller", value: text.Clean(i.Controller())},
+		{name: "Node", value: text.Clean(i.Node())},
 		{name: "Instance", value: text.Clean(cmp.Or(e.ReportingInstance, e.DeprecatedSource.Host))},
 		{name: "Recorder", value: recorder(i.Recorder)},
 		{name: "First", value: instant(i.First, i.At)},
 		{name: "Last", value: instant(i.Last, i.At)},
 		{name: "Count", value: fmt.Sprint(i.Count)},
 		{name: "Rate", value: rate(i)},
-	}
+	}...)
 	if i.LastNote != "" && i.LastNote != i.Note {
 		fields = append(fields, note("First Note", e.Note), note("Latest Note", i.LastNote))
 	} else {
@@ -165,28 +171,61 @@ func description(c *query.Chain) []field {
 
 // why returns the state of a series, and the reason for it.
 func why(i *query.Item) string {
-	switch {
-	case i.State == series.Singleton:
-		return "Singleton: occurred once"
-	case i.Stale():
-		return fmt.Sprintf("Unknown: stale since %s; the recorder missed the heartbeat that was expected at %s", instant(i.StaleAt, i.At), instant(i.NextWrite, i.At))
-	case i.State == series.Unknown && i.Recorder == query.Eventseries:
-		return "Unknown: the recorder stopped to track the series while it was ongoing"
-	case i.State == series.Unknown:
-		return "Unknown: nobody knows whether it goes on"
-	case i.State == series.Finished:
+	switch i.State {
+	case query.Ongoing:
+		if i.Stated == series.Ongoing {
+			return "Ongoing: next heartbeat expected at " + instant(i.NextWrite, i.At)
+		}
+		return fmt.Sprintf("Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
+	case query.Quiet:
+		return fmt.Sprintf("Quiet since %s: its recorder writes each occurrence, or one every 5 minutes, so the loop or its process has ended", instant(i.Last, i.At))
+	case query.Unknown:
+		return "Unknown: " + whyUnknown(i)
+	case query.Finished:
 		if at := lastWrite(i); !at.IsZero() {
 			return "Finished at " + instant(at, i.At)
 		}
 		since := "has not occurred since " + instant(i.Last, i.At)
-		if at := i.Last.Add(series.FinishAfter); !at.After(i.At) {
+		if at := i.Last.Add(i.QuietWindow()); !at.After(i.At) {
 			return "Finished at about " + instant(at, i.At) + ": " + since
 		}
 		return "Finished: " + since
-	case i.Stated == series.Ongoing:
-		return "Ongoing: next heartbeat expected at " + instant(i.NextWrite, i.At)
 	default:
-		return fmt.Sprintf("Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
+		return "Singleton: occurred once"
+	}
+}
+
+// whyUnknown returns why nobody knows whether a series goes on.
+func whyUnknown(i *query.Item) string {
+	switch {
+	case i.Stale() && i.Stated == series.Ongoing:
+		return fmt.Sprintf("stale since %s; the recorder missed the heartbeat that was expected at %s", instant(i.StaleAt, i.At), instant(i.NextWrite, i.At))
+	case i.Stale():
+		return fmt.Sprintf("not updated since %s; its recorder writes no states, and updates a series that goes on every %s, so the loop or its process has ended since then",
+			instant(i.Last, i.At), text.Duration(i.Heartbeat))
+	case i.Stated == series.Unknown:
+		return "the recorder stopped to track the series while it was ongoing"
+	default:
+		return "the time of its last occurrence is in the future"
+	}
+}
+
+// window returns for how long an ongoing series may be quiet, and what happens then.
+func window(i *query.Item) string {
+	if i.State != query.Ongoing {
+		return ""
+	}
+	s := text.Duration(i.QuietWindow())
+	end := i.Last.Add(i.QuietWindow())
+	switch {
+	case i.Stated != series.Ongoing && i.Recorder == query.ToolsRecord:
+		return s + ", as far as the count and the times tell: Quiet after " + instant(i.StaleAt, i.At) + " unless it recurs"
+	case i.Stated != series.Ongoing:
+		return ""
+	case end.After(i.At):
+		return s + ": Finished at " + instant(end, i.At) + " unless it recurs"
+	default: // the recorder has counted occurrences since then
+		return s + ": recurred since " + instant(i.Last, i.At) + ", or it would be Finished; the next heartbeat says when"
 	}
 }
 
@@ -239,6 +278,8 @@ func reference(ref series.Reference) string {
 	if ref.IsZero() {
 		return ""
 	}
+	part := ref.FieldPath
+	ref.FieldPath = ""
 	s := text.Object(ref, ref.Namespace)
 	if ref.Namespace != "" {
 		s += " in " + ref.Namespace
@@ -249,8 +290,8 @@ func reference(ref series.Reference) string {
 	if ref.UID != "" {
 		s += ", UID " + string(ref.UID)
 	}
-	if ref.FieldPath != "" {
-		s += ", " + ref.FieldPath
+	if part != "" {
+		s += ", " + part
 	}
 	return text.Clean(s)
 }

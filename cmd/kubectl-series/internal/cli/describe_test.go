@@ -25,6 +25,11 @@ func TestReasonsForStates(t *testing.T) {
 		}
 		return e
 	}
+	legacy := func(last time.Duration) *eventsv1.Event {
+		return &eventsv1.Event{
+			DeprecatedCount: 5, DeprecatedFirstTimestamp: metav1.NewTime(now.Add(-last - time.Minute)), DeprecatedLastTimestamp: metav1.NewTime(now.Add(-last)),
+		}
+	}
 	finished := event("Finished", "", time.Hour)
 	written := metav1.NewTime(now.Add(-50 * time.Minute))
 	finished.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &metav1.Time{}}, {Time: &written}}
@@ -40,9 +45,37 @@ func TestReasonsForStates(t *testing.T) {
 		{event("Finished", "", time.Minute), "Finished: has not occurred since 2026-11-22 06:59:00 UTC (60s ago)"},
 		{event("Unknown", "", time.Hour), "Unknown: the recorder stopped to track the series while it was ongoing"},
 		{event("", "", time.Minute), "Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:35:00 UTC (in 35m)"},
-		{event("", "", time.Hour), "Unknown: stale since 2026-11-22 06:36:00 UTC (24m ago); the recorder missed the heartbeat that was expected at 2026-11-22 06:30:00 UTC (30m ago)"},
+		{event("", "", time.Hour), "Unknown: not updated since 2026-11-22 06:00:00 UTC (60m ago); its recorder writes no states, and updates a series that goes on every 30m, so the loop or its process has ended since then"},
+		{legacy(time.Hour), "Quiet since 2026-11-22 06:00:00 UTC (60m ago): its recorder writes each occurrence, or one every 5 minutes, so the loop or its process has ended"},
+		{legacy(time.Minute), "Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:10:00 UTC (in 10m)"},
+		{event("", "", -time.Hour), "Unknown: the time of its last occurrence is in the future"},
+		{event("Ongoing", "", -time.Hour), "Unknown: the time of its last occurrence is in the future"},
 	} {
 		assert.Equal(t, test.want, why(query.FromEvent(test.event, now)))
+	}
+}
+
+func TestQuietWindow(t *testing.T) {
+	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	event := func(state, window string, last time.Duration) *query.Item {
+		return query.FromEvent(&eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{
+				Labels:      map[string]string{"eventseries.dev/state": state},
+				Annotations: map[string]string{"eventseries.dev/window": window},
+			},
+			EventTime: metav1.NewMicroTime(now.Add(-2 * time.Hour)), Series: &eventsv1.EventSeries{Count: 5, LastObservedTime: metav1.NewMicroTime(now.Add(-last))},
+		}, now)
+	}
+	legacy := query.FromEvent(&eventsv1.Event{
+		DeprecatedCount: 3, DeprecatedFirstTimestamp: metav1.NewTime(now.Add(-20 * time.Minute)), DeprecatedLastTimestamp: metav1.NewTime(now),
+	}, now)
+	for want, item := range map[string]*query.Item{
+		"21m: Finished at 2026-11-22 07:11:00 UTC (in 11m) unless it recurs":                                          event("Ongoing", "21m", 10*time.Minute),
+		"6m: recurred since 2026-11-22 06:50:00 UTC (10m ago), or it would be Finished; the next heartbeat says when": event("Ongoing", "", 10*time.Minute),
+		"28m, as far as the count and the times tell: Quiet after 2026-11-22 07:33:00 UTC (in 33m) unless it recurs":  legacy,
+		"": event("Finished", "21m", time.Minute),
+	} {
+		assert.Equal(t, want, window(item))
 	}
 }
 
@@ -63,13 +96,15 @@ func TestDescription(t *testing.T) {
 	}
 	assert.Equal(t, `Event:           web-0.a
 Namespace:       shop
-State:           Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:10:00 UTC (in 10m)
+State:           Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:13:27 UTC (in 13m)
+Quiet Window:    9m27s, as far as the count and the times tell: Quiet after 2026-11-22 07:13:27 UTC (in 13m) unless it recurs
 Type:            Warning
 Reason:          BackOff
 Action:          <none>
 Regarding:       Pod/web-0 in shop, spec.containers{app}
 Related:         <none>
 Controller:      kubelet
+Node:            worker-3
 Instance:        worker-3
 Recorder:        client-go tools/record (legacy), or a similar one
 First:           2026-11-22 06:50:00 UTC (10m ago)

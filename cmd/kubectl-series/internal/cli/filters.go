@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/eventseries/eventseries/query"
-	"github.com/eventseries/eventseries/series"
 )
 
 // filters are the flags that select series.
@@ -21,7 +20,7 @@ type filters struct {
 	allNamespaces                                bool
 	about                                        []string
 	controllers, reasons, actions, types, states []string
-	since, until                                 string
+	since, until, began                          string
 	labelSelector, fieldSelector                 string
 }
 
@@ -34,8 +33,14 @@ func (f *filters) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.states, "state", nil, "Select series with one of these states: "+strings.Join(stateNames(), ", "))
 	flags.StringVar(&f.since, "since", "", "Select series that occurred since then: how long ago, such as 1h, or a time (RFC 3339)")
 	flags.StringVar(&f.until, "until", "", "Select series that began until then: how long ago, such as 1h, or a time (RFC 3339)")
+	f.addBegan(flags)
 	flags.StringVarP(&f.labelSelector, "selector", "l", "", "Selector (label query) to filter Events on")
 	flags.StringVar(&f.fieldSelector, "field-selector", "", "Selector (field query) to filter Events on, such as regarding.kind=Pod")
+}
+
+// addBegan adds the flag --began.
+func (f *filters) addBegan(flags *pflag.FlagSet) {
+	flags.StringVar(&f.began, "began", "", "Select series that began since then: how long ago, such as 15m, or a time (RFC 3339)")
 }
 
 // addFor adds the flag --for of kubectl events.
@@ -58,13 +63,15 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 		return q, "", err
 	}
 	for _, name := range states {
-		state, _ := series.ParseState(name)
-		q.States = append(q.States, state)
+		q.States = append(q.States, query.State(name))
 	}
 	if q.Since, err = parseTime("--since", f.since, at); err != nil {
 		return q, "", err
 	}
 	if q.Until, err = parseTime("--until", f.until, at); err != nil {
+		return q, "", err
+	}
+	if q.Began, err = parseTime("--began", f.began, at); err != nil {
 		return q, "", err
 	}
 	if !q.Until.IsZero() && q.Until.Before(q.Since) {
@@ -95,9 +102,30 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 		}
 		return q, namespace, nil
 	}
+	if len(targets) == 1 && targets[0].name == "" {
+		switch object, err := f.named(ctx, e, targets[0].kind, at); {
+		case err != nil:
+			return q, "", err
+		case object != nil:
+			q.Objects = []query.Object{*object}
+			return q, object.Namespace, nil
+		}
+	}
 	// The reader knows where Events about the objects are.
 	q.Objects, err = e.objects(ctx, targets, namespace)
 	return q, namespace, err
+}
+
+// named returns the object that an argument without a kind names, or nil if the argument is a kind.
+func (f *filters) named(ctx context.Context, e *environment, name string, at time.Time) (*query.Object, error) {
+	if _, err := e.mapping(name); err == nil {
+		return nil, nil
+	}
+	var namespaces []string
+	if chosen := *e.flags.Namespace; chosen != "" && !f.allNamespaces {
+		namespaces = []string{chosen}
+	}
+	return e.named(ctx, name, namespaces, at)
 }
 
 // choices returns values of a flag as they are spelled in valid.
@@ -114,5 +142,9 @@ func choices(flag string, values, valid []string) ([]string, error) {
 }
 
 func stateNames() []string {
-	return []string{series.Ongoing.String(), series.Unknown.String(), series.Finished.String(), series.Singleton.String()}
+	var names []string
+	for _, state := range query.States() {
+		names = append(names, string(state))
+	}
+	return names
 }

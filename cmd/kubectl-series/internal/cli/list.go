@@ -16,6 +16,7 @@ import (
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
 )
 
@@ -28,6 +29,7 @@ type list struct {
 	missingKeys     bool
 	sortBy          string
 	limit           int
+	sorted          bool // the caller chose an order
 	watch           bool
 	watchOnly       bool
 	watchEvents     bool
@@ -68,6 +70,7 @@ object, wherever these Events are. It needs the permission to list events.`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeObjects(e),
 		RunE: func(c *cobra.Command, args []string) error {
+			l.sorted = c.Flags().Changed("sort-by")
 			return l.run(c.Context(), args)
 		},
 	}
@@ -137,25 +140,100 @@ func (l *list) run(ctx context.Context, args []string) error {
 		return l.runWatch(ctx, reader, q, sorter)
 	}
 
-	items := sorter(reader.List(ctx, q), l.limit)
 	if l.printer != nil {
-		return l.printer.PrintList(l.Out, items)
+		return l.printer.PrintList(l.Out, sorter(reader.List(ctx, q), l.limit))
 	}
+	return l.printTable(ctx, reader, q, sorter, namespace)
+}
+
+// printTable prints the series as a table. The search for Events in which an object is the
+// related one reads all Events, so those about the objects come first, unless the order or the
+// number of rows depends on all of them.
+func (l *list) printTable(ctx context.Context, reader *query.Reader, q query.Query, sorter sorter, namespace string) error {
+	about := q
+	direct := len(q.Objects) > 0 && l.limit == 0 && !l.sorted
+	if direct {
+		about.Role = query.Regarding
+	}
+	rows, err := l.rows(sorter(reader.List(ctx, about), l.limit))
+	if err != nil {
+		return err
+	}
+	columns := l.columns()
+	shown := len(rows) > 0
+	print := func(layout *table.Layout, headers bool, rows [][]table.Cell) error {
+		b := newLines(l.Out)
+		if headers && !l.noHeaders {
+			b.write(layout.Header())
+		}
+		for _, row := range rows {
+			b.write(layout.Line(row))
+		}
+		return b.close()
+	}
+	layout := table.Fit(columns, rows, l.terminal)
+	if direct && shown {
+		// Rows to come determine the widths, too.
+		layout = table.Fit(columns, append(slices.Clip(rows), l.sample(columns, q.Objects)), l.terminal)
+	}
+	if shown {
+		if err := print(layout, true, rows); err != nil {
+			return err
+		}
+	}
+	if direct {
+		q.Role = query.Related
+		if rows, err = l.rows(sorter(others(reader.List(ctx, q), q.Objects), 0)); err != nil {
+			return err
+		}
+		if !shown {
+			layout = table.Fit(columns, rows, l.terminal)
+		}
+		if len(rows) > 0 {
+			if err := print(layout, !shown, rows); err != nil {
+				return err
+			}
+		}
+		shown = shown || len(rows) > 0
+	}
+	if !shown {
+		return l.nothing(ctx, q.Objects, namespace, q.At)
+	}
+	return nil
+}
+
+// rows returns the rows of series.
+func (l *list) rows(items iter.Seq2[*query.Item, error]) ([][]table.Cell, error) {
 	var rows [][]table.Cell
 	for item, err := range items {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rows = append(rows, l.row(item))
 	}
-	if len(rows) == 0 {
-		if len(q.Objects) > 0 {
-			namespace = ""
+	return rows, nil
+}
+
+// others returns the items that are not about the objects.
+func others(items iter.Seq2[*query.Item, error], objects []query.Object) iter.Seq2[*query.Item, error] {
+	return func(yield func(*query.Item, error) bool) {
+		for item, err := range items {
+			about := err == nil && slices.ContainsFunc(objects, func(o query.Object) bool { return item.Concerns(o, query.Regarding) })
+			if !about && !yield(item, err) {
+				return
+			}
 		}
-		l.none(namespace)
-		return nil
 	}
-	return printTable(l.Out, l.columns(), rows, l.terminal, !l.noHeaders)
+}
+
+// sample returns a row with cells of the usual widths of series in which one of the objects is the
+// related one.
+func (l *list) sample(columns []table.Column, objects []query.Object) []table.Cell {
+	widths := map[string]int{"STATE": 9, "LAST": 5, "COUNT": 5, "RATE": 5, "REASON": 16, "OBJECT": 34}
+	for _, o := range objects {
+		widths["RELATED"] = max(widths["RELATED"], text.Width(o.Kind+"/"+o.Name))
+	}
+	return sampleOf(columns, widths)
 }
 
 // sorter sorts items, and returns the first ones if limit is positive.

@@ -20,9 +20,12 @@ import (
 type target struct {
 	kind string // such as pod, po, deployments.apps, or Pod
 	name string // empty for all objects of the kind
+	// container is that of a Pod, as the column OBJECT shows it. It is empty for all of them.
+	container string
 }
 
-// parseTargets parses arguments: KIND/NAME…, or KIND [NAME…].
+// parseTargets parses arguments: KIND/NAME…, or KIND [NAME…]. One word without a slash is a kind
+// here; see [environment.named].
 func parseTargets(args []string) ([]target, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -40,7 +43,7 @@ func parseTargets(args []string) ([]target, error) {
 				if strings.Contains(name, "/") {
 					return nil, fmt.Errorf("%q %q: want KIND NAME or KIND/NAME, and not both", args[0], name)
 				}
-				targets = append(targets, target{kind, name})
+				targets = append(targets, newTarget(kind, name))
 			}
 		}
 		return targets, nil
@@ -60,7 +63,16 @@ func parseTarget(arg string) (target, error) {
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
 		return target{}, fmt.Errorf("%q: want KIND/NAME, such as pod/checkout-0", arg)
 	}
-	return target{kind, name}, nil
+	return newTarget(kind, name), nil
+}
+
+// newTarget returns the target of a name, which can end with a container in braces.
+func newTarget(kind, name string) target {
+	t := target{kind: kind, name: name}
+	if object, container, ok := strings.Cut(strings.TrimSuffix(name, "}"), "{"); ok {
+		t.name, t.container = object, container
+	}
+	return t
 }
 
 // objects returns what selects targets. namespace is that of namespaced objects, or empty
@@ -77,7 +89,7 @@ func (e *environment) objects(ctx context.Context, targets []target, namespace s
 			}
 			known[t.kind] = object
 		}
-		object.Name = t.name
+		object.Name, object.Container = t.name, t.container
 		if !object.ClusterScoped {
 			object.Namespace = namespace
 		}
@@ -111,7 +123,7 @@ func (e *environment) kind(ctx context.Context, name, namespace string) (query.O
 	case listErr != nil:
 		return query.Object{}, listErr
 	case meta.IsNoMatchError(err):
-		return query.Object{}, fmt.Errorf("unknown kind %q: neither the resources of the server (kubectl api-resources) nor its Events have it", name)
+		return query.Object{}, fmt.Errorf("unknown kind %q: neither the resources of the server (kubectl api-resources) nor its Events have it, and no Event mentions an object of this name", name)
 	default:
 		return query.Object{Kind: name}, nil
 	}

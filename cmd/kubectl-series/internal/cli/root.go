@@ -15,8 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
-
-	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 )
 
 // Completion is the name under which kubectl runs the program to complete its arguments.
@@ -110,13 +108,4 @@ func oneOf(flag, value string, valid ...string) error {
 // warn prints a warning on one line.
 func (e *environment) warn(err error) {
 	fmt.Fprintf(e.ErrOut, "Warning: %s\n", message(err))
-}
-
-// none says that there is nothing to show.
-func (e *environment) none(namespace string) {
-	where := ""
-	if namespace != "" {
-		where = " in " + text.Clean(namespace) + " namespace"
-	}
-	fmt.Fprintf(e.ErrOut, "No events found%s.\n", where)
 }

@@ -71,6 +71,7 @@ list the kinds of dependents.`,
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
+	flags.BoolVarP(&t.filters.allNamespaces, "all-namespaces", "A", false, "Look the object up in all namespaces")
 	flags.BoolVar(&t.owners, "owners", false, "Include the owners of the object and its dependents")
 	flags.BoolVar(&t.earlier, "earlier", false, "Include earlier objects of the same name")
 	flags.StringVar(&t.uid, "uid", "", "Select the object with this UID")
@@ -87,7 +88,7 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(targets) != 1 || targets[0].name == "" {
+	if len(targets) != 1 {
 		return fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
 	}
 	var printer *output.Printer
@@ -100,6 +101,23 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 	q, namespace, err := t.filters.query(ctx, t.environment, targets, at)
 	if err != nil {
 		return err
+	}
+	if q.Objects[0].Name == "" {
+		return fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
+	}
+	if q.Objects[0].Namespace == "" && !q.Objects[0].ClusterScoped { // of all namespaces
+		found, err := t.candidates(ctx, q.Objects[0], nil, at)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return t.nothing(ctx, q.Objects, "", at)
+		}
+		object, err := t.choose(argument(q.Objects[0]), found, at)
+		if err != nil {
+			return err
+		}
+		q.Objects[0], namespace = *object, object.Namespace
 	}
 	objects := q.Objects
 	objects[0].UID = types.UID(t.uid)
@@ -146,8 +164,7 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o) })
 	})
 	if len(items) == 0 && (t.output == "" || t.output == "text") {
-		fmt.Fprintf(t.ErrOut, "No events found about %s.\n", text.Clean(subject.Kind+"/"+subject.Name))
-		return nil
+		return t.nothing(ctx, q.Objects[:1], namespace, at)
 	}
 
 	out, closeFile, err := t.open()
@@ -215,9 +232,13 @@ func (t *timelineCommand) follow(ctx context.Context, object query.Object) (obje
 func concerns(item *query.Item, o query.Object) bool {
 	uid := o.UID
 	o.UID = ""
-	return slices.ContainsFunc(references(item), func(ref series.Reference) bool {
-		return o.Matches(ref) && (uid == "" || uid == ref.UID || !identifies(ref))
-	})
+	for i, role := range []query.Role{query.Regarding, query.Related} {
+		ref := references(item)[i]
+		if item.Concerns(o, role) && (uid == "" || uid == ref.UID || !identifies(ref)) {
+			return true
+		}
+	}
+	return false
 }
 
 func references(item *query.Item) []series.Reference {

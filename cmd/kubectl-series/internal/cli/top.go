@@ -138,23 +138,19 @@ func (t *top) run(ctx context.Context, by []string) error {
 	}
 	value := topOrders[order].value
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(value(&b), value(&a)) })
-	omitted := 0
 	if t.limit > 0 && len(groups) > t.limit {
-		omitted = len(groups) - t.limit
+		omitted := len(groups) - t.limit
 		groups = groups[:t.limit]
+		defer func() { fmt.Fprintf(t.ErrOut, "and %s more (--limit 0 shows all)\n", text.Count(int64(omitted))) }()
 	}
 	if t.output != "" {
 		return t.printObjects(groups, dimensions)
 	}
 	if len(groups) == 0 {
-		t.none(namespace)
-		return nil
+		return t.nothing(ctx, q.Objects, namespace, q.At)
 	}
 	if err := t.printTable(groups, dimensions, q.At); err != nil {
 		return err
-	}
-	if omitted > 0 && terminal.Of(t.Out, t.colors).Is {
-		fmt.Fprintf(t.ErrOut, "and %s more (--limit 0 shows all)\n", text.Count(int64(omitted)))
 	}
 	return nil
 }
@@ -166,11 +162,11 @@ func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Tim
 	}
 	columns = append(columns,
 		table.Column{Name: "OCCURRENCES", Right: true},
-		table.Column{Name: "RATE", Right: true},
-		table.Column{Name: "EVENTS", Right: true},
-		table.Column{Name: "ONGOING", Right: true, Omit: 2},
-		table.Column{Name: "LOOPS", Right: true},
-		table.Column{Name: "LAST", Right: true, Omit: 1},
+		table.Column{Name: "RATE", Right: true, Omit: 3},
+		table.Column{Name: "EVENTS", Right: true, Omit: 2},
+		table.Column{Name: "ONGOING", Right: true},
+		table.Column{Name: "LOOPS", Right: true, Omit: 1},
+		table.Column{Name: "LAST", Right: true},
 	)
 	rows := make([][]table.Cell, len(groups))
 	for i := range groups {

@@ -88,9 +88,13 @@ func (p *watchPrinter) begin(items []*query.Item) error {
 // sample returns a row with cells of usual widths, because rows to come determine the
 // widths, too.
 func (p *watchPrinter) sample(columns []table.Column) []table.Cell {
-	widths := map[string]int{
+	return sampleOf(columns, map[string]int{
 		"EVENT": 8, "NAMESPACE": 12, "STATE": 9, "LAST": 5, "RATE": 5, "TYPE": 7, "REASON": 18, "OBJECT": 30, "RELATED": 14, "NOTE": 60,
-	}
+	})
+}
+
+// sampleOf returns a row with cells of the given widths.
+func sampleOf(columns []table.Column, widths map[string]int) []table.Cell {
 	var row []table.Cell
 	for _, column := range columns {
 		row = append(row, table.Cell{Text: strings.Repeat("x", widths[column.Name])})

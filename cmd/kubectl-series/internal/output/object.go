@@ -29,7 +29,8 @@ type object struct {
 	LastObservedTime    *metav1.MicroTime       `json:"lastObservedTime,omitempty"`
 	StaleTime           *metav1.MicroTime       `json:"staleTime,omitempty"`
 	NextWriteTime       *metav1.MicroTime       `json:"nextWriteTime,omitempty"`
-	ObservedAt          metav1.MicroTime        `json:"observedAt"` // the time of the state
+	QuietWindow         *metav1.Duration        `json:"quietWindow,omitempty"` // of an ongoing series
+	ObservedAt          metav1.MicroTime        `json:"observedAt"`            // the time of the state
 	Type                string                  `json:"type"`
 	Reason              string                  `json:"reason"`
 	Action              string                  `json:"action,omitempty"`
@@ -39,6 +40,7 @@ type object struct {
 	LastNote            string                  `json:"lastNote,omitempty"`
 	ReportingController string                  `json:"reportingController"`
 	ReportingInstance   string                  `json:"reportingInstance,omitempty"`
+	Node                string                  `json:"node,omitempty"`
 	Recorder            string                  `json:"recorder"`
 	Successor           string                  `json:"successor,omitempty"`
 	Problem             string                  `json:"problem,omitempty"`
@@ -49,7 +51,7 @@ func newObject(item *query.Item) *object {
 	o := &object{
 		TypeMeta:            metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: "Series"},
 		ObjectMeta:          e.ObjectMeta,
-		State:               item.State.String(),
+		State:               string(item.State),
 		Count:               item.Count,
 		Rate:                math.Round(item.Rate()*1e6) / 1e6,
 		FirstObservedTime:   microTime(item.First),
@@ -66,7 +68,11 @@ func newObject(item *query.Item) *object {
 		LastNote:            item.LastNote,
 		ReportingController: item.Controller(),
 		ReportingInstance:   cmp.Or(e.ReportingInstance, e.DeprecatedSource.Host),
+		Node:                item.Node(),
 		Recorder:            string(item.Recorder),
+	}
+	if item.State == query.Ongoing {
+		o.QuietWindow = &metav1.Duration{Duration: item.QuietWindow()}
 	}
 	o.Successor, _ = item.Successor()
 	if item.Problem != nil {

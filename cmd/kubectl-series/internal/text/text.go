@@ -22,13 +22,31 @@ func Clean(s string) string {
 	if plain(s) {
 		return s
 	}
-	s = strings.Map(func(r rune) rune {
-		if r == '\n' || unicode.IsPrint(r) || unicode.IsSpace(r) {
+	return strings.Join(strings.Fields(Printable(s)), " ")
+}
+
+// Printable returns s with "�" for what is neither printable nor white space, except for
+// the joiners of emoji and of some scripts.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if IsPrintable(r) {
 			return r
 		}
 		return unicode.ReplacementChar
 	}, s)
-	return strings.Join(strings.Fields(s), " ")
+}
+
+// Joiners make a terminal draw characters as one, or as several.
+const (
+	nonJoiner = '\u200c'
+	joiner    = '\u200d'
+)
+
+// IsPrintable reports whether r can control neither a terminal nor the order of characters: it is
+// printable, white space, or a joiner.
+func IsPrintable(r rune) bool {
+	const nextLine = '\u0085' // white space that is also a control character
+	return unicode.IsPrint(r) || unicode.IsSpace(r) && r != nextLine || r == joiner || r == nonJoiner
 }
 
 // plain reports whether s consists of printable ASCII characters, and its spaces are single ones
@@ -58,20 +76,27 @@ func Lines(s string) []string {
 // Width returns the number of columns that s takes in a terminal.
 func Width(s string) int {
 	n := 0
+	previous := rune(0)
 	for _, r := range s {
-		if r < 0x300 {
-			n++
-		} else {
-			n += runeWidth(r)
-		}
+		n += widthAfter(previous, r)
+		previous = r
 	}
 	return n
 }
 
-func runeWidth(r rune) int {
-	if r < 0x300 {
+// widthAfter returns the number of columns of r after another character.
+func widthAfter(previous, r rune) int {
+	switch {
+	case r < 0x300:
 		return 1
+	case previous == joiner && unicode.In(r, unicode.So), unicode.In(r, unicode.Sk): // one emoji
+		return 0
+	default:
+		return runeWidth(r)
 	}
+}
+
+func runeWidth(r rune) int {
 	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
 		return 0
 	}
@@ -89,11 +114,13 @@ func Cut(s string, columns int) string {
 	}
 	var b strings.Builder
 	n := 1 // the ellipsis
+	previous := rune(0)
 	for _, r := range s {
-		if n += runeWidth(r); n > columns {
+		if n += widthAfter(previous, r); n > columns {
 			break
 		}
 		b.WriteRune(r)
+		previous = r
 	}
 	if columns > 0 {
 		b.WriteRune('…')
@@ -112,10 +139,14 @@ func PadLeft(s string, columns int) string {
 }
 
 // Age formats the time between then and now as kubectl does: "5m", or "3h12m". It returns
-// [None] if then is zero.
+// [None] if then is zero, and "in 5m" for what is so late that no clock is ahead by that.
 func Age(then, now time.Time) string {
+	const maxAhead = 10 * time.Minute
 	if then.IsZero() {
 		return None
+	}
+	if ahead := then.Sub(now); ahead > maxAhead {
+		return "in " + Duration(ahead)
 	}
 	return Duration(now.Sub(then))
 }
@@ -167,12 +198,19 @@ func Plural(n int, thing string) string {
 }
 
 // Object formats a reference as Kind/name, or as namespace/Kind/name if the object is in
-// another namespace than the given one. It returns [None] for a reference without both.
+// another namespace than the given one. A part of the object, such as a container, follows in
+// braces: Pod/web-0{app}. It returns [None] for a reference without kind and name.
 func Object(ref series.Reference, namespace string) string {
 	if ref.Kind == "" && ref.Name == "" {
 		return None
 	}
 	s := ref.Kind + "/" + ref.Name
+	if part := ref.FieldPath; part != "" {
+		if _, name, ok := strings.Cut(strings.TrimSuffix(part, "}"), "{"); ok {
+			part = name
+		}
+		s += "{" + part + "}"
+	}
 	if ref.Namespace != "" && ref.Namespace != namespace {
 		s = ref.Namespace + "/" + s
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/query"
 )
 
 // Measures of the image in pixels.
@@ -37,6 +37,8 @@ type svg struct {
 	Grid                              []svgText
 	Bars                              []svgBarRow
 	LegendBars                        []svgBarRow
+	GapX, GapWidth                    float64 // of the part of the axis that is left out
+	GapHeight                         int
 }
 
 type svgText struct {
@@ -74,12 +76,13 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 		y += svgLine
 	}
 	s.Axis = y + svgAxis
-	for _, tick := range v.Ticks {
+	labeled := t.labels(wideScale)
+	for i, tick := range v.Ticks {
 		x, anchor := svgX(tick.at), "middle"
 		label := tick.Label
 		switch {
-		case v.Now && tick.at > 0.92:
-			label = "" // "now" is there
+		case !labeled[i]:
+			label = ""
 		case tick.at > 0.96:
 			anchor = "end"
 		}
@@ -88,25 +91,29 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 	if v.Now {
 		s.Grid = append(s.Grid, svgText{X: svgEnd, Y: float64(s.Axis - 10), Text: "now", Anchor: "middle"})
 	}
+	if t.Break > 0 {
+		s.GapX = svgX(t.Break) + 8
+		s.GapWidth = svgEnd - 8 - s.GapX
+	}
 	y = s.Axis
-	for i := range v.Rows {
-		s.Bars = append(s.Bars, svgRowOf(&v.Rows[i], y))
+	for i := range v.Bars {
+		s.Bars = append(s.Bars, svgRowOf(&v.Bars[i], y))
 		y += svgRow
 	}
-	s.Bottom = y
+	s.Bottom, s.GapHeight = y, y-s.Axis
 	s.Legend = y + 26
 	x := float64(svgMargin) + 8
 	for _, l := range []struct{ state, class, label string }{
-		{series.Singleton.String(), "warning", "once"},
-		{series.Ongoing.String(), "warning", "ongoing"},
-		{series.Finished.String(), "warning", "finished"},
-		{series.Unknown.String(), "warning", "unknown: may go on"},
-		{series.Finished.String(), "warning", "filled: Warning"},
-		{series.Finished.String(), "normal", "outlined: Normal"},
+		{string(query.Singleton), "warning", "once"},
+		{string(query.Ongoing), "warning", "ongoing"},
+		{string(query.Finished), "warning", "finished or quiet"},
+		{string(query.Unknown), "warning", "unknown: may go on"},
+		{string(query.Finished), "warning", "filled: Warning"},
+		{string(query.Finished), "normal", "outlined: Normal"},
 	} {
 		shape := shapeOf(l.state, l.class, x, x+20, float64(s.Legend-svgBar/2))
 		shape.Label, shape.TextAnchor = l.label, x+42
-		if l.state == series.Singleton.String() {
+		if l.state == string(query.Singleton) {
 			shape.TextAnchor = x + 16
 		}
 		s.LegendBars = append(s.LegendBars, svgBarRow{Shape: shape, Y: s.Legend + 5})
@@ -125,7 +132,7 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 	if r.Type == "Warning" {
 		badges = append(badges, r.Type)
 	}
-	if r.State != series.Singleton.String() {
+	if r.State != string(query.Singleton) {
 		badges = append(badges, r.State)
 	}
 	row.Badges = strings.Join(badges, ", ")
@@ -141,11 +148,14 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 	case !r.Drawn:
 		details = append(details, "no time")
 	case r.Lasted != "":
-		details = append(details, r.First+" to "+r.Last)
+		details = append(details, r.First+" to "+r.Last+" ("+r.Ago+" ago)")
 	default:
-		details = append(details, r.First)
+		details = append(details, r.First+" ("+r.Ago+" ago)")
 	}
-	if r.State != series.Singleton.String() {
+	if r.Ongoing != "" {
+		details = append(details, r.Ongoing)
+	}
+	if r.State != string(query.Singleton) || len(r.Rows) > 0 {
 		details = append(details, r.Count+" times")
 	}
 	if r.Rate != "" {
@@ -173,11 +183,11 @@ func shapeOf(state, class string, x0, x1, y float64) svgShape {
 	x1 = max(x1, x0+4)
 	middle, bottom := y+svgBar/2, y+svgBar
 	switch state {
-	case series.Singleton.String():
+	case string(query.Singleton):
 		s.Circle, s.X, s.Y, s.R = true, x0, middle, svgBar/2
-	case series.Ongoing.String():
+	case string(query.Ongoing):
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fL%.1f %.1fL%.1f %.1fV%.1fH%.1fZ", x0, y, x1, y-4, x1+13, middle, x1, bottom+4, bottom, x0)
-	case series.Unknown.String():
+	case string(query.Unknown):
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1f", x1, y, x0, bottom, x1)
 		s.Unknown, s.X, s.Y = true, x1+6, middle+5
 	default:

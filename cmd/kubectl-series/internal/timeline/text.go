@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/query"
 )
 
 // Widths of the bars in a terminal, and in a file.
@@ -18,6 +21,10 @@ const (
 	narrowBars = 16
 	wideBars   = 40
 )
+
+// roomForTimes is the width from which on a terminal shows the time of the latest occurrence in
+// addition to its age.
+const roomForTimes = 110
 
 // WriteText writes the timeline as a table in which one column contains the bars. In a
 // terminal, the note of a series is on a line of its own.
@@ -27,30 +34,23 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 		bars = min(max((term.Width-60)/2, narrowBars), wideBars)
 	}
 	columns := []table.Column{
-		{Name: "FIRST"},
-		{Name: "LAST", Omit: 2},
-		{Name: "COUNT", Right: true},
+		{Name: "FIRST", Omit: 3},
+		{Name: "LAST"},
+		{Name: "COUNT", Right: true, Omit: 5},
 		{Name: t.axis(bars)},
 		{Name: "STATE", Omit: 4},
-		{Name: "TYPE", Omit: 3},
-		{Name: "REASON", Min: 16},
+		{Name: "TYPE", Omit: 2},
+		{Name: "REASON", Min: 12},
 		{Name: "OBJECT", Min: 16},
 		{Name: "RELATED", Min: 16, Omit: 1},
 	}
 	if term.Width <= 0 {
 		columns = append(columns, table.Column{Name: "NOTE"})
 	}
-	rows := make([][]table.Cell, len(t.Rows))
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		first, last := t.times(r)
-		rows[i] = []table.Cell{
-			{Text: first}, {Text: last}, {Text: fmt.Sprint(r.Count)}, {Text: r.bar(bars), Color: r.color()},
-			{Text: r.State.String(), Color: StateColor(r.State)},
-			{Text: cmp.Or(text.Clean(r.Event.Type), text.None), Color: TypeColor(r.Event.Type)},
-			{Text: cmp.Or(text.Clean(r.Event.Reason), text.None)}, {Text: r.object(t.Namespace)},
-			{Text: cmp.Or(r.related(t.Namespace), text.None)}, {Text: cmp.Or(r.note(), text.None)},
-		}
+	lines := t.lines(bars, term.Width <= 0 || term.Width >= roomForTimes)
+	rows := make([][]table.Cell, len(lines))
+	for i := range lines {
+		rows[i] = lines[i].cells
 	}
 	layout := table.Fit(columns, rows, term)
 	var b strings.Builder
@@ -70,14 +70,82 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 	b.WriteString(layout.Header())
 	for i, row := range rows {
 		b.WriteString(layout.Line(row))
-		if note := t.Rows[i].note(); term.Width > 0 && note != "" {
-			line(strings.Repeat(" ", len(t.clock())+2)+note, terminal.Dim)
+		if note := lines[i].note; term.Width > 0 && note != "" {
+			line("    "+note, terminal.Dim)
 		}
 	}
 	b.WriteByte('\n')
-	line("━ Warning  ─ Normal   ● ○ once   ▶ ▷ ongoing   ┫ ┤ finished   ? unknown", terminal.Plain)
-	_, err := io.WriteString(w, b.String())
+	line("━ Warning  ─ Normal   ● ○ once   ▶ ▷ ongoing   ┫ ┤ finished or quiet   ? unknown", terminal.Plain)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	return WriteNext(w, t.Next)
+}
+
+// WriteNext writes where to look next. It truncates nothing: the commands are to be copied.
+func WriteNext(w io.Writer, next []Hop) error {
+	if len(next) == 0 {
+		return nil
+	}
+	width := 0
+	for _, hop := range next {
+		width = max(width, text.Width(hop.Command))
+	}
+	s := "\nNext:\n"
+	for _, hop := range next {
+		s += "  " + text.Pad(hop.Command, width) + "   # " + hop.Why + "\n"
+	}
+	_, err := io.WriteString(w, s)
 	return err
+}
+
+// textLine is a line of the table, and its note.
+type textLine struct {
+	cells []table.Cell
+	note  string
+}
+
+// lines returns the rows, or the groups if there are any. times adds the time of the latest
+// occurrence to its age.
+func (t *Timeline) lines(bars int, times bool) []textLine {
+	ago := func(first time.Time, last string, at time.Time) string {
+		switch age := text.Age(at, t.Now); {
+		case first.IsZero():
+			return text.None
+		case times:
+			return last + " (" + age + ")"
+		default:
+			return age
+		}
+	}
+	var lines []textLine
+	if len(t.Groups) == 0 {
+		for i := range t.Rows {
+			r := &t.Rows[i]
+			first, last := t.times(r.First, r.Last)
+			lines = append(lines, textLine{[]table.Cell{
+				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: fmt.Sprint(r.Count)}, {Text: r.bar(bars), Color: r.color()},
+				{Text: string(r.State), Color: StateColor(r.State)},
+				{Text: cmp.Or(text.Clean(r.Event.Type), text.None), Color: TypeColor(r.Event.Type)},
+				{Text: cmp.Or(text.Clean(r.Event.Reason), text.None)}, {Text: r.object(t.Namespace)},
+				{Text: cmp.Or(r.related(t.Namespace), text.None)}, {Text: cmp.Or(r.note(), text.None)},
+			}, r.note()})
+		}
+		return lines
+	}
+	for i := range t.Groups {
+		g := &t.Groups[i]
+		first, last := t.times(g.First, g.Last)
+		latest := &g.Rows[0]
+		lines = append(lines, textLine{[]table.Cell{
+			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: fmt.Sprint(g.Occurrences)}, {Text: g.bar(bars), Color: g.color()},
+			{Text: string(g.State), Color: StateColor(g.State)},
+			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: TypeColor(g.Type)},
+			{Text: cmp.Or(text.Clean(g.Reason), text.None)}, {Text: g.What()},
+			{Text: text.None}, {Text: cmp.Or(latest.note(), text.None)},
+		}, latest.note()})
+	}
+	return lines
 }
 
 // title returns the name of the object, such as "Pod/checkout-0 in shop".
@@ -91,7 +159,11 @@ func (t *Timeline) title() string {
 
 // summary returns the number of series and occurrences.
 func (t *Timeline) summary() string {
-	return fmt.Sprintf("%s series, %s ongoing, %s, %s", text.Count(int64(len(t.Rows))),
+	groups := ""
+	if len(t.Groups) > 0 {
+		groups = " in " + text.Plural(len(t.Groups), "group")
+	}
+	return fmt.Sprintf("%s series%s, %s ongoing, %s, %s", text.Count(int64(len(t.Rows))), groups,
 		text.Count(int64(t.Ongoing)), text.Plural(t.Warnings, "Warning"), text.Plural(int(t.Occurrences), "occurrence"))
 }
 
@@ -103,11 +175,15 @@ func (t *Timeline) axis(width int) string {
 		format = t.clock()
 	}
 	begin, end := t.From.Format(format), t.To.Format(format)
-	if t.To.Equal(t.Now) {
+	if t.endsNow() {
 		end = "now"
 	}
 	axis := []rune(text.Pad(begin, max(width-len(end), len(begin)+1)) + end)
-	for _, tick := range t.Ticks {
+	ticks := t.Ticks
+	if t.Break > 0 {
+		ticks = append(slices.Clip(ticks), Tick{At: t.Break, Label: "⋯"})
+	}
+	for _, tick := range ticks {
 		at, label := column(tick.At, width), []rune(tick.Label)
 		around := axis[max(at-2, 0):min(at+len(label)+2, len(axis))]
 		if at+len(label) < len(axis) && strings.TrimSpace(string(around)) == "" {
@@ -120,39 +196,57 @@ func (t *Timeline) axis(width int) string {
 // column returns the column of a position.
 func column(at float64, width int) int { return min(int(at*float64(width)), width-1) }
 
-// bar draws the series in a number of columns.
 func (r *Row) bar(width int) string {
 	if r.First.IsZero() {
 		return strings.Repeat(" ", width)
 	}
-	begin, line, end, once := "├", "─", "┤", "○"
+	return drawBar(r.State, r.Warning(), r.Start, r.End, width)
+}
+
+func (g *GroupRow) bar(width int) string {
+	if g.First.IsZero() {
+		return strings.Repeat(" ", width)
+	}
+	return drawBar(g.State, g.warning(), g.Start, g.End, width)
+}
+
+// drawBar draws a bar in a number of columns.
+func drawBar(state query.State, warning bool, start, end float64, width int) string {
+	first, line, last, once := "├", "─", "┤", "○"
 	arrow := "▷"
-	if r.Warning() {
-		begin, line, end, once, arrow = "┣", "━", "┫", "●", "▶"
+	if warning {
+		first, line, last, once = "┣", "━", "┫", "●"
+		arrow = "▶"
 	}
-	switch r.State {
-	case series.Ongoing:
-		end = arrow
-	case series.Unknown:
-		end = "?"
-	case series.Singleton:
-		end = once
-	case series.Finished:
+	switch state {
+	case query.Ongoing:
+		last = arrow
+	case query.Unknown:
+		last = "?"
+	case query.Singleton:
+		last = once
+	case query.Finished, query.Quiet:
 	}
-	from, to := column(r.Start, width), column(r.End, width)
-	drawn := end
+	from, to := column(start, width), column(end, width)
+	drawn := last
 	if to > from {
-		drawn = begin + strings.Repeat(line, to-from-1) + end
+		drawn = first + strings.Repeat(line, to-from-1) + last
 	}
 	return text.Pad(strings.Repeat(" ", from)+drawn, width)
 }
 
 // color is that of the bar: only Warnings have one.
-func (r *Row) color() terminal.Color {
+func (r *Row) color() terminal.Color { return barColor(r.State, r.Warning()) }
+
+func (g *GroupRow) color() terminal.Color { return barColor(g.State, g.warning()) }
+
+func (g *GroupRow) warning() bool { return g.Type == corev1.EventTypeWarning }
+
+func barColor(state query.State, warning bool) terminal.Color {
 	switch {
-	case !r.Warning():
+	case !warning:
 		return terminal.Plain
-	case r.Open():
+	case state == query.Ongoing:
 		return terminal.Red
 	default:
 		return terminal.Yellow
@@ -160,13 +254,13 @@ func (r *Row) color() terminal.Color {
 }
 
 // StateColor returns the color of a state.
-func StateColor(s series.State) terminal.Color {
+func StateColor(s query.State) terminal.Color {
 	switch s {
-	case series.Ongoing:
+	case query.Ongoing:
 		return terminal.Yellow
-	case series.Finished:
+	case query.Finished, query.Quiet:
 		return terminal.Green
-	case series.Unknown:
+	case query.Unknown:
 		return terminal.Magenta
 	default:
 		return terminal.Plain

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
-	"github.com/eventseries/eventseries/series"
 )
 
 // Options say what a timeline shows.
@@ -19,10 +19,20 @@ type Options struct {
 	Kind, Namespace, Name string
 	// Items are the series.
 	Items []*query.Item
+	// Groups, if not empty, contain the items: the timeline shows one bar for each group.
+	Groups []*group.Group
 	// Now is the time to which the states of the items refer.
 	Now time.Time
 	// Remarks tell what the timeline does not show.
 	Remarks []string
+	// Next are commands that show more.
+	Next []Hop
+}
+
+// Hop is a command that shows what is connected with the object.
+type Hop struct {
+	// Command is the command, and Why says how its object is connected.
+	Command, Why string
 }
 
 // Timeline is what all renderers draw. Create one with [New].
@@ -32,13 +42,21 @@ type Timeline struct {
 	// From and To are the ends of the axis. To is Now, unless the object has been quiet
 	// for longer than all of its series together.
 	From, To time.Time
-	Ticks    []Tick
-	// Rows are in order of their first occurrences.
-	Rows []Row
+	// Break is where To is on the axis, from 0 to 1, if To is before Now: the axis ends
+	// with Now nevertheless. Otherwise, it is 0.
+	Break float64
+	Ticks []Tick
+	// Rows are the series in order of their first occurrences, and Groups are those of the
+	// options, if there are any.
+	Rows   []Row
+	Groups []GroupRow
 	// Ongoing and Warnings count rows, and Occurrences is the sum of their counts.
 	Ongoing, Warnings int
 	Occurrences       int64
-	Remarks           []string
+	// Last is the time of the latest occurrence.
+	Last    time.Time
+	Remarks []string
+	Next    []Hop
 }
 
 // Tick is a labeled time on the axis.
@@ -54,16 +72,28 @@ type Row struct {
 	Start, End float64
 }
 
+// GroupRow is a group of series.
+type GroupRow struct {
+	*group.Group
+	// Start and End are the ends of the bar on the axis, from 0 to 1.
+	Start, End float64
+	// Rows are the series of the group, in its order.
+	Rows []Row
+}
+
 // minSpan is the shortest axis.
 const minSpan = 10 * time.Second
 
+// breakAt is where an axis breaks that does not reach the present.
+const breakAt = 0.84
+
 // New returns the timeline of some series.
 func New(o Options) *Timeline {
-	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now.UTC(), Remarks: o.Remarks}
+	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now.UTC(), Remarks: o.Remarks, Next: o.Next}
 	for _, item := range o.Items {
 		t.Rows = append(t.Rows, Row{Item: item})
 		t.Occurrences += int64(item.Count)
-		if item.State == series.Ongoing {
+		if item.State == query.Ongoing {
 			t.Ongoing++
 		}
 		if item.Event.Type == corev1.EventTypeWarning {
@@ -75,21 +105,42 @@ func New(o Options) *Timeline {
 	})
 	t.scale()
 	for i := range t.Rows {
-		row := &t.Rows[i]
-		row.Start, row.End = t.position(row.First), t.position(row.Last)
-		if row.Open() {
-			row.End = t.position(t.Now)
+		t.Rows[i] = t.row(t.Rows[i].Item)
+	}
+	for _, g := range o.Groups {
+		r := GroupRow{Group: g}
+		r.Start, r.End = t.bar(g.First, g.Last, g.State)
+		for _, item := range g.Items {
+			r.Rows = append(r.Rows, t.row(item))
 		}
+		t.Groups = append(t.Groups, r)
 	}
 	t.Ticks = t.ticks(maxTicks)
 	return t
 }
 
+func (t *Timeline) row(item *query.Item) Row {
+	r := Row{Item: item}
+	r.Start, r.End = t.bar(item.First, item.Last, item.State)
+	return r
+}
+
+// bar returns the ends of a bar.
+func (t *Timeline) bar(first, last time.Time, state query.State) (start, end float64) {
+	if state == query.Ongoing {
+		last = latest(last, t.Now)
+	}
+	return t.position(first), t.position(last)
+}
+
+// maxAhead is how far the axis reaches into the future: clocks differ.
+const maxAhead = 10 * time.Minute
+
 // scale computes the ends of the axis.
 func (t *Timeline) scale() {
 	t.From, t.To = t.Now, time.Time{}
 	for _, row := range t.Rows {
-		if row.First.IsZero() { // the Event has no time
+		if row.First.IsZero() || row.Last.Sub(t.Now) > maxAhead { // the Event has no time, or a false one
 			continue
 		}
 		if row.First.Before(t.From) {
@@ -99,11 +150,15 @@ func (t *Timeline) scale() {
 			t.To = row.Last
 		}
 	}
+	t.Last = t.To
 	t.From = t.From.UTC()
 	if t.To.IsZero() || t.Ongoing > 0 || t.Now.Sub(t.To) <= t.To.Sub(t.From) {
 		t.To = latest(t.To, t.Now)
 	}
 	t.To = latest(t.To, t.From.Add(minSpan)).UTC()
+	if t.To.Before(t.Now) {
+		t.Break = breakAt
+	}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -115,14 +170,15 @@ func latest(a, b time.Time) time.Time {
 
 // position returns where a time is on the axis, from 0 to 1.
 func (t *Timeline) position(at time.Time) float64 {
-	return min(max(at.Sub(t.From).Seconds()/t.To.Sub(t.From).Seconds(), 0), 1)
+	linear := min(max(at.Sub(t.From).Seconds()/t.To.Sub(t.From).Seconds(), 0), 1)
+	if t.Break == 0 {
+		return linear
+	}
+	if at.After(t.To) {
+		return 1
+	}
+	return linear * t.Break
 }
-
-// Open reports whether the series goes on, so that its bar has no end.
-func (r *Row) Open() bool { return r.State == series.Ongoing }
-
-// Point reports whether the series occurred once, or at one time as far as the axis shows.
-func (r *Row) Point() bool { return !r.Open() && r.Start == r.End }
 
 // Warning reports whether the Event is a Warning.
 func (r *Row) Warning() bool { return r.Event.Type == corev1.EventTypeWarning }
@@ -199,19 +255,27 @@ func (t *Timeline) clock() string {
 	return "15:04:05"
 }
 
-// times returns the first and the last time of a row.
-func (t *Timeline) times(r *Row) (first, last string) {
-	if r.First.IsZero() {
+// times formats the first and the last time of a bar.
+func (t *Timeline) times(first, last time.Time) (from, to string) {
+	if first.IsZero() {
 		return text.None, text.None
 	}
-	return r.First.UTC().Format(t.clock()), r.Last.UTC().Format(t.clock())
+	return first.UTC().Format(t.clock()), last.UTC().Format(t.clock())
 }
 
-// span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC".
+// endsNow reports whether the present is at the end of the axis.
+func (t *Timeline) endsNow() bool { return t.Break > 0 || t.To.Equal(t.Now) }
+
+// span returns the time that the axis covers, and how long ago the latest occurrence was:
+// "2026-11-22 06:10:00 to 07:42:10 UTC (92m), latest occurrence 4m ago".
 func (t *Timeline) span() string {
 	last := "2006-01-02 15:04:05"
 	if t.From.Format(time.DateOnly) == t.To.Format(time.DateOnly) {
 		last = time.TimeOnly
 	}
-	return t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " UTC (" + text.Duration(t.To.Sub(t.From)) + ")"
+	s := t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " UTC (" + text.Duration(t.To.Sub(t.From)) + ")"
+	if t.Last.IsZero() {
+		return s
+	}
+	return s + ", latest occurrence " + text.Age(t.Last, t.Now) + " ago"
 }

@@ -139,7 +139,7 @@ func TestTextFitsAnyTerminal(t *testing.T) {
 
 func TestAxisSeparatesItsEnds(t *testing.T) {
 	quiet := event{kind: "Normal", state: series.Finished, count: 5, from: 50 * time.Second, to: 40 * time.Second}
-	assert.Equal(t, "07:41:20 07:41:30", New(Options{Items: []*query.Item{quiet.item()}, Now: now}).axis(narrowBars))
+	assert.Equal(t, "07:41:20     now", New(Options{Items: []*query.Item{quiet.item()}, Now: now}).axis(narrowBars))
 }
 
 func TestScale(t *testing.T) {
@@ -158,39 +158,43 @@ func TestScale(t *testing.T) {
 	}{
 		"ongoing: to now": {
 			items: []*query.Item{at(40*time.Minute, 10*time.Minute, series.Ongoing), at(20*time.Minute, 0, series.Singleton)},
-			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m)", end: 1, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
+			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m), latest occurrence 10m ago", end: 1, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
 		"quiet for less than the series: to now": {
 			items: []*query.Item{at(40*time.Minute, 30*time.Minute, series.Finished), at(20*time.Minute, 0, series.Singleton)},
-			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m)", end: 0.25, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
+			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m), latest occurrence 20m ago", end: 0.25, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
 		"quiet for longer": {
 			items: []*query.Item{at(50*time.Hour, 49*time.Hour, series.Finished)},
-			span:  "2026-11-20 05:42:10 to 06:42:10 UTC (60m)", end: 1, ticks: []string{"05:50", "06:00", "06:10", "06:20", "06:30", "06:40"},
+			span:  "2026-11-20 05:42:10 to 06:42:10 UTC (60m), latest occurrence 2d1h ago", end: breakAt, ticks: []string{"05:50", "06:00", "06:10", "06:20", "06:30", "06:40"},
 		},
 		"days": {
 			items: []*query.Item{at(70*time.Hour, 0, series.Ongoing)},
-			span:  "2026-11-19 09:42:10 to 2026-11-22 07:42:10 UTC (2d22h)", end: 1,
+			span:  "2026-11-19 09:42:10 to 2026-11-22 07:42:10 UTC (2d22h), latest occurrence 0s ago", end: 1,
 			ticks: []string{"Nov 19 12:00", "Nov 20 00:00", "Nov 20 12:00", "Nov 21 00:00", "Nov 21 12:00", "Nov 22 00:00"},
 		},
 		"one moment": {
 			items: []*query.Item{at(0, 0, series.Singleton)},
-			span:  "2026-11-22 07:42:10 to 07:42:20 UTC (10s)", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"},
+			span:  "2026-11-22 07:42:10 to 07:42:20 UTC (10s), latest occurrence 0s ago", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"},
 		},
 		"a clock ahead of ours": {
 			items: []*query.Item{at(time.Minute, -time.Minute, series.Ongoing)},
-			span:  "2026-11-22 07:41:10 to 07:43:10 UTC (2m)", end: 0.5, ticks: []string{"07:41:30", "07:42:00", "07:42:30", "07:43:00"},
+			span:  "2026-11-22 07:41:10 to 07:43:10 UTC (2m), latest occurrence 0s ago", end: 1, ticks: []string{"07:41:30", "07:42:00", "07:42:30", "07:43:00"},
+		},
+		"a time in the future": {
+			items: []*query.Item{at(time.Minute, -24*time.Hour, series.Ongoing), at(40*time.Minute, 20*time.Minute, series.Finished)},
+			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m), latest occurrence 20m ago", end: 0.5, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
 		"longer than the longest time.Duration": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{
 				DeprecatedFirstTimestamp: metav1.NewTime(time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)), DeprecatedLastTimestamp: metav1.NewTime(now), DeprecatedCount: 2,
 			}, now)},
-			span: "1601-01-01 00:00:00 to 2026-11-22 07:42:10 UTC (292y)", end: 1, ticks: []string{"Jul 1649", "Jan 1728", "Jul 1806", "Jan 1885"},
+			span: "1601-01-01 00:00:00 to 2026-11-22 07:42:10 UTC (292y), latest occurrence 0s ago", end: 1, ticks: []string{"Jul 1649", "Jan 1728", "Jul 1806", "Jan 1885"},
 		},
 		"nothing": {span: "2026-11-22 07:42:10 to 07:42:20 UTC (10s)", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"}},
 		"no time": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, now), at(time.Minute, 0, series.Ongoing)},
-			span:  "2026-11-22 07:41:10 to 07:42:10 UTC (60s)", ticks: []string{"07:41:10", "07:41:20", "07:41:30", "07:41:40", "07:41:50", "07:42:00", "07:42:10"},
+			span:  "2026-11-22 07:41:10 to 07:42:10 UTC (60s), latest occurrence 0s ago", ticks: []string{"07:41:10", "07:41:20", "07:41:30", "07:41:40", "07:41:50", "07:42:00", "07:42:10"},
 		},
 	} {
 		timeline := New(Options{Items: test.items, Now: now})
@@ -208,18 +212,18 @@ func TestScale(t *testing.T) {
 }
 
 func TestBars(t *testing.T) {
-	row := func(kind string, state series.State, start, end float64) string {
-		r := Row{Item: &query.Item{Series: series.Series{State: state, First: now}, Event: &eventsv1.Event{Type: kind}}, Start: start, End: end}
+	row := func(kind string, state query.State, start, end float64) string {
+		r := Row{Item: &query.Item{State: state, Series: series.Series{First: now}, Event: &eventsv1.Event{Type: kind}}, Start: start, End: end}
 		return r.bar(10)
 	}
 	for _, test := range []struct{ want, got string }{
-		{"●         ", row(corev1.EventTypeWarning, series.Singleton, 0, 0)},
-		{"         ○", row(corev1.EventTypeNormal, series.Singleton, 1, 1)},
-		{"  ┣━━━━━━▶", row(corev1.EventTypeWarning, series.Ongoing, 0.2, 1)},
-		{"  ├──▷    ", row(corev1.EventTypeNormal, series.Ongoing, 0.25, 0.55)},
-		{"├───┤     ", row(corev1.EventTypeNormal, series.Finished, 0, 0.4)},
-		{"┣━━━?     ", row(corev1.EventTypeWarning, series.Unknown, 0, 0.4)},
-		{"    ┫     ", row(corev1.EventTypeWarning, series.Finished, 0.41, 0.49)},
+		{"●         ", row(corev1.EventTypeWarning, query.Singleton, 0, 0)},
+		{"         ○", row(corev1.EventTypeNormal, query.Singleton, 1, 1)},
+		{"  ┣━━━━━━▶", row(corev1.EventTypeWarning, query.Ongoing, 0.2, 1)},
+		{"  ├──▷    ", row(corev1.EventTypeNormal, query.Ongoing, 0.25, 0.55)},
+		{"├───┤     ", row(corev1.EventTypeNormal, query.Finished, 0, 0.4)},
+		{"┣━━━?     ", row(corev1.EventTypeWarning, query.Unknown, 0, 0.4)},
+		{"    ┫     ", row(corev1.EventTypeWarning, query.Finished, 0.41, 0.49)},
 	} {
 		assert.Equal(t, test.want, test.got)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
-	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/query"
 )
 
 //go:embed timeline.html.tmpl timeline.svg.tmpl
@@ -29,9 +29,12 @@ type view struct {
 	Title, Span, Summary  string
 	Written, WrittenAt    string
 	Remarks               []string
+	Next                  []Hop
 	Ticks                 []viewTick
-	Now                   bool // the axis ends now
-	Rows                  []viewRow
+	Now                   bool   // the axis ends now
+	Gap                   string // for how long the object has been quiet, if the axis breaks
+	GapStyle              template.CSS
+	Bars                  []viewRow
 	Facts                 []fact
 }
 
@@ -44,25 +47,32 @@ type viewTick struct {
 	at    float64
 }
 
+// viewRow is a series or a group of series.
 type viewRow struct {
+	Page                                                    *view
 	Reason, Type, State, Object, Related, Controller, Event string
-	First, Last, FirstAt, LastAt, Lasted                    string
+	First, Last, FirstAt, LastAt, Lasted, Ago               string
 	Count, Rate                                             string
 	Notes                                                   []string // the lines of the latest note
 	FirstNote                                               string   // on one line, if it differs
 	Class                                                   string   // of the bar
 	Label                                                   string   // what the bar shows, in words
 	Style                                                   template.CSS
-	Drawn                                                   bool // the Event has a time
+	Drawn                                                   bool      // the Event has a time
+	Ongoing                                                 string    // how many series of the group are ongoing
+	Rows                                                    []viewRow // of the group; empty for a series
 	start, end                                              float64
 }
 
 func (t *Timeline) view() *view {
 	v := &view{
 		Kind: text.Clean(t.Kind), Namespace: text.Clean(t.Namespace), Name: text.Clean(t.Name),
-		Title: t.title(), Span: t.span(), Summary: t.summary(),
+		Title: t.title(), Span: t.span(), Summary: t.summary(), Next: t.Next,
 		Written: t.Now.Format(time.DateTime) + " UTC", WrittenAt: t.Now.Format(time.RFC3339),
-		Now: !t.To.After(t.Now) && !t.To.Before(t.Now),
+		Now: t.endsNow(), Ticks: t.viewTicks(),
+	}
+	if t.Break > 0 {
+		v.Gap, v.GapStyle = text.Age(t.Last, t.Now), left(t.Break)
 	}
 	for _, remark := range t.Remarks {
 		v.Remarks = append(v.Remarks, text.Clean(remark))
@@ -73,62 +83,126 @@ func (t *Timeline) view() *view {
 		{"Warnings", text.Count(int64(t.Warnings))},
 		{"Occurrences", text.Count(t.Occurrences)},
 	}
-	for i, tick := range t.Ticks {
-		class := "tick"
-		switch {
-		case v.Now && tick.At > 0.9:
-			class += " unlabeled" // "now" is there
-		case tick.At > 0.92:
-			class += " last"
-		case tick.At < 0.05:
-			class += " first"
-		}
-		if i%2 == 1 && len(t.Ticks) > 4 {
-			class += " odd" // a narrow page has no room for it
-		}
-		if v.Now && tick.At > 0.78 {
-			class += " late" // on a narrow page, "now" is there
-		}
-		v.Ticks = append(v.Ticks, viewTick{Label: tick.Label, Class: class, Style: left(tick.At), at: tick.At})
+	if !t.Last.IsZero() {
+		v.Facts = append(v.Facts, fact{"Latest", text.Age(t.Last, t.Now) + " ago"})
 	}
-	for i := range t.Rows {
-		v.Rows = append(v.Rows, t.viewRow(&t.Rows[i]))
+	for i := range t.Groups {
+		v.Bars = append(v.Bars, t.viewGroup(v, &t.Groups[i]))
+	}
+	if len(t.Groups) == 0 {
+		for i := range t.Rows {
+			v.Bars = append(v.Bars, t.viewRow(v, &t.Rows[i]))
+		}
 	}
 	return v
 }
 
+// Widths of the plot in pixels on a usual page, in the image, and on a phone, and of a character
+// in a label.
+const (
+	wideScale   = svgEnd - svgChart
+	narrowScale = 318
+	labelWidth  = 7.5
+)
+
+// viewTicks returns the ticks with the classes that keep labels apart.
+func (t *Timeline) viewTicks() []viewTick {
+	wide, narrow := t.labels(wideScale), t.labels(narrowScale)
+	var ticks []viewTick
+	for i, tick := range t.Ticks {
+		class := "tick"
+		switch half := labelWidth * float64(len(tick.Label)) / 2; {
+		case tick.At*narrowScale < half:
+			class += " first"
+		case (1-tick.At)*narrowScale < half:
+			class += " last"
+		}
+		switch {
+		case !wide[i]:
+			class += " unlabeled"
+		case !narrow[i]:
+			class += " wide" // a narrow page has no room for it
+		}
+		ticks = append(ticks, viewTick{Label: tick.Label, Class: class, Style: left(tick.At), at: tick.At})
+	}
+	return ticks
+}
+
+// labels reports which ticks have room for their labels on an axis of a width. "now" at the end has
+// room in any case.
+func (t *Timeline) labels(width float64) []bool {
+	const apart = 10
+	room, limit := make([]bool, len(t.Ticks)), width
+	if t.endsNow() {
+		limit -= labelWidth*float64(len("now")) + apart
+	}
+	taken := -float64(apart)
+	for i, tick := range t.Ticks {
+		label := labelWidth * float64(len(tick.Label))
+		from := min(max(tick.At*width-label/2, 0), width-label)
+		if tick.At*width > label/2 && (1-tick.At)*narrowScale < label/2 {
+			from = tick.At*width - label // see the class last
+		}
+		if from >= taken+apart && from+label <= limit {
+			room[i], taken = true, from+label
+		}
+	}
+	return room
+}
+
 func left(at float64) template.CSS { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*at)) }
 
-func (t *Timeline) viewRow(r *Row) viewRow {
-	first, last := t.times(r)
+// newViewRow returns what series and groups have in common.
+func (t *Timeline) newViewRow(v *view, first, last time.Time, state query.State, warning bool, start, end float64) viewRow {
+	from, to := t.times(first, last)
 	row := viewRow{
-		Reason: cmp.Or(text.Clean(r.Event.Reason), text.None), Type: text.Clean(r.Event.Type), State: r.State.String(),
-		Object: r.object(t.Namespace), Related: r.related(t.Namespace), Controller: text.Clean(r.Controller()),
-		Event: text.Clean(r.Event.Namespace + "/" + r.Event.Name),
-		First: first, Last: last, FirstAt: r.First.UTC().Format(time.RFC3339Nano), LastAt: r.Last.UTC().Format(time.RFC3339Nano),
-		Count: text.Count(int64(r.Count)), Notes: text.Lines(cmp.Or(r.LastNote, r.Note)),
-		Drawn: !r.First.IsZero(), start: r.Start, end: r.End,
+		Page: v, State: string(state), First: from, Last: to,
+		FirstAt: first.UTC().Format(time.RFC3339Nano), LastAt: last.UTC().Format(time.RFC3339Nano),
+		Ago: text.Age(last, t.Now), Drawn: !first.IsZero(), start: start, end: end,
 	}
+	if last.After(first) {
+		row.Lasted = text.Duration(last.Sub(first))
+	}
+	row.Class = "bar " + strings.ToLower(string(state)) + " normal"
+	if warning {
+		row.Class = "bar " + strings.ToLower(string(state)) + " warning"
+	}
+	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*start, 100*(end-start)))
+	if state == query.Singleton && start == end {
+		row.Style = left(start)
+	}
+	return row
+}
+
+func (t *Timeline) viewRow(v *view, r *Row) viewRow {
+	row := t.newViewRow(v, r.First, r.Last, r.State, r.Warning(), r.Start, r.End)
+	row.Reason, row.Type = cmp.Or(text.Clean(r.Event.Reason), text.None), text.Clean(r.Event.Type)
+	row.Object, row.Related, row.Controller = r.object(t.Namespace), r.related(t.Namespace), text.Clean(r.Controller())
+	row.Event = text.Clean(r.Event.Namespace + "/" + r.Event.Name)
+	row.Count, row.Notes = text.Count(int64(r.Count)), text.Lines(cmp.Or(r.LastNote, r.Note))
 	if rate := r.Rate(); rate > 0 {
 		row.Rate = text.Rate(rate)
-	}
-	if r.Last.After(r.First) {
-		row.Lasted = text.Duration(r.Last.Sub(r.First))
 	}
 	if note := text.Clean(r.Note); r.LastNote != "" && note != text.Clean(r.LastNote) {
 		row.FirstNote = note
 	}
+	row.Label = row.label()
+	return row
+}
 
-	class := []string{"bar", strings.ToLower(r.State.String())}
-	if r.Warning() {
-		class = append(class, "warning")
-	} else {
-		class = append(class, "normal")
+// viewGroup returns a group, or its series if there is only one.
+func (t *Timeline) viewGroup(v *view, g *GroupRow) viewRow {
+	if len(g.Rows) == 1 {
+		return t.viewRow(v, &g.Rows[0])
 	}
-	row.Class = strings.Join(class, " ")
-	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*r.Start, 100*(r.End-r.Start)))
-	if r.State == series.Singleton {
-		row.Style = left(r.Start)
+	row := t.newViewRow(v, g.First, g.Last, g.State, g.warning(), g.Start, g.End)
+	row.Reason, row.Type, row.Object = text.Clean(g.Reason), text.Clean(g.Type), g.What()
+	row.Count, row.Ongoing = text.Count(g.Occurrences), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
+	if rate := g.Rate(); rate > 0 {
+		row.Rate = text.Rate(rate)
+	}
+	for i := range g.Rows {
+		row.Rows = append(row.Rows, t.viewRow(v, &g.Rows[i]))
 	}
 	row.Label = row.label()
 	return row
@@ -139,7 +213,7 @@ func (r *viewRow) label() string {
 	switch {
 	case !r.Drawn:
 		return "no time"
-	case r.State == series.Singleton.String():
+	case r.State == string(query.Singleton) && len(r.Rows) == 0:
 		return "once, at " + r.First
 	default:
 		return fmt.Sprintf("%s, %s occurrences from %s to %s", strings.ToLower(r.State), r.Count, r.First, r.Last)

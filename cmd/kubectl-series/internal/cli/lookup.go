@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
+)
+
+// candidate is an object that Events mention.
+type candidate struct {
+	object          query.Object
+	series, ongoing int
+	last            time.Time
+}
+
+// named returns the object with a name, of any kind and, unless the caller chose a namespace, in
+// any namespace that the user may list. It returns nil if no Event mentions such an object. If
+// several objects have the name, it prints them, and returns an error.
+func (e *environment) named(ctx context.Context, name string, namespaces []string, at time.Time) (*query.Object, error) {
+	found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, at)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return e.choose(name, found, at)
+}
+
+// choose returns the only candidate. If there are several, it prints them, and returns an error.
+func (e *environment) choose(what string, found []candidate, at time.Time) (*query.Object, error) {
+	if len(found) == 1 {
+		return &found[0].object, nil
+	}
+	columns := []table.Column{
+		{Name: "OBJECT", Min: 18}, {Name: "NAMESPACE", Min: 10}, {Name: "SERIES", Right: true, Omit: 1}, {Name: "ONGOING", Right: true}, {Name: "LAST", Right: true},
+	}
+	var rows [][]table.Cell
+	for _, c := range found {
+		rows = append(rows, []table.Cell{
+			{Text: argument(c.object)}, {Text: cmp.Or(text.Clean(c.object.Namespace), text.None)},
+			{Text: fmt.Sprint(c.series)}, {Text: fmt.Sprint(c.ongoing)}, {Text: text.Age(c.last, at)},
+		})
+	}
+	if err := printTable(e.Out, columns, rows, terminal.Of(e.Out, e.colors), true); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%s is the name of %d objects: choose one, such as %q", what, len(found), arguments(found[0].object))
+}
+
+// argument returns an object as an argument of the commands: KIND/NAME.
+func argument(o query.Object) string {
+	return text.Clean(strings.ToLower(o.Kind) + "/" + o.Name)
+}
+
+// arguments returns [argument] with the flag for the namespace.
+func arguments(o query.Object) string {
+	if o.Namespace == "" {
+		return argument(o)
+	}
+	return argument(o) + " -n " + text.Clean(o.Namespace)
+}
+
+// candidates returns the objects that match o and that Events are about, the one with the latest
+// occurrence first. If there are none, it returns those that Events mention as related ones, which
+// takes longer. If the user may not list the Events of all namespaces, it searches those that the
+// user may list.
+func (e *environment) candidates(ctx context.Context, o query.Object, namespaces []string, at time.Time) ([]candidate, error) {
+	reader, progress, err := e.reader(query.Options{OnWarning: func(error) {}})
+	if err != nil {
+		return nil, err
+	}
+	defer progress.clear()
+	q := query.Query{Namespaces: namespaces, At: at, FieldSelector: fields.OneTermEqualSelector("regarding.name", o.Name).String()}
+	found, err := e.mentioned(ctx, reader, q, o, query.Regarding)
+	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) && len(namespaces) == 0 {
+		q.Namespaces = e.namespaces(ctx)
+		found, err = e.mentioned(ctx, reader, q, o, query.Regarding)
+	}
+	if err == nil && len(found) == 0 {
+		q.FieldSelector = ""
+		found, err = e.mentioned(ctx, reader, q, o, query.Related)
+	}
+	return found, err
+}
+
+// mentioned returns the objects that match o and have a role in the Events of a query.
+func (e *environment) mentioned(ctx context.Context, reader *query.Reader, q query.Query, o query.Object, role query.Role) ([]candidate, error) {
+	type id struct{ kind, namespace string }
+	byID := make(map[id]*candidate)
+	for item, err := range reader.List(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		if !item.Concerns(o, role) {
+			continue
+		}
+		ref := item.Key.Regarding
+		if role == query.Related {
+			ref = item.Key.Related
+		}
+		object := e.objectOf(ref, item.Namespace)
+		key := id{object.Kind, object.Namespace}
+		c := byID[key]
+		if c == nil {
+			c = &candidate{object: object}
+			byID[key] = c
+		}
+		c.series++
+		if item.State == query.Ongoing {
+			c.ongoing++
+		}
+		if item.Last.After(c.last) {
+			c.last = item.Last
+		}
+	}
+	var found []candidate
+	for _, c := range byID {
+		found = append(found, *c)
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.object.Kind, b.object.Kind), cmp.Compare(a.object.Namespace, b.object.Namespace))
+	})
+	return found, nil
+}
+
+// objectOf returns what selects the object of a reference of an Event in a namespace. A
+// reference without a namespace can be to an object that has one, as far as the server tells.
+func (e *environment) objectOf(ref series.Reference, namespace string) query.Object {
+	o := query.Object{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	if o.Namespace != "" {
+		return o
+	}
+	if mapping, err := e.mapping(ref.Kind); err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		o.Namespace = namespace
+	}
+	o.ClusterScoped = o.Namespace == ""
+	return o
+}
+
+// namespaces returns the namespaces that the user may know: all of them, or that of the context and
+// those of cluster-scoped objects.
+func (e *environment) namespaces(ctx context.Context) []string {
+	known := []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
+	if current, _, err := e.flags.ToRawKubeConfigLoader().Namespace(); err == nil {
+		known = append(known, current)
+	}
+	client, err := e.core()
+	if err != nil {
+		return known
+	}
+	list, err := client.Namespaces().List(ctx, metav1.ListOptions{Limit: query.DefaultPageSize})
+	if err != nil {
+		return known
+	}
+	known = nil
+	for i := range list.Items {
+		known = append(known, list.Items[i].Name)
+	}
+	return known
+}
+
+// core returns a client for core/v1.
+func (e *environment) core() (*typedcorev1.CoreV1Client, error) {
+	config, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	return typedcorev1.NewForConfig(config)
+}
+
+// nothing says that no Event matches: where it was searched, and where there are some. It returns an
+// error if the namespace does not exist, or if the Events about an object are in another one.
+func (e *environment) nothing(ctx context.Context, objects []query.Object, namespace string, at time.Time) error {
+	what := "No events found"
+	if len(objects) == 1 && objects[0].Name != "" {
+		what += " about " + text.Clean(objects[0].Kind+"/"+objects[0].Name)
+	}
+	if namespace == "" {
+		fmt.Fprintf(e.ErrOut, "%s in any namespace.\n", what)
+		return nil
+	}
+	namespace = text.Clean(namespace)
+	if client, err := e.core(); err == nil {
+		if _, err := client.Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return fmt.Errorf("the namespace %q does not exist", namespace)
+		}
+	}
+	if len(objects) == 1 && objects[0].Name != "" && !objects[0].ClusterScoped {
+		anywhere := objects[0]
+		anywhere.Namespace = ""
+		found, err := e.candidates(ctx, anywhere, nil, at)
+		here := slices.ContainsFunc(found, func(c candidate) bool { return c.object.Namespace == namespace })
+		if err == nil && len(found) > 0 && !here {
+			elsewhere := found[0].object
+			return fmt.Errorf("no events about %s in the namespace %s, but in %s: pass %q",
+				argument(elsewhere), namespace, text.Clean(elsewhere.Namespace), arguments(elsewhere))
+		}
+	}
+	fmt.Fprintf(e.ErrOut, "%s in the namespace %s. Pass -A for all namespaces, or -n for another one.\n", what, namespace)
+	return nil
+}
