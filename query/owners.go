@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // Owners follows owner references, such as those from a Pod to its ReplicaSet and its
@@ -160,6 +162,20 @@ func requestError(verb string, mapping *meta.RESTMapping, namespace string, err 
 // object, or in all namespaces if it is cluster-scoped.
 func (o *Owners) dependents(ctx context.Context, object *metav1.PartialObjectMetadata) (byOwner map[types.UID][]Object, errs []error) {
 	byOwner = make(map[types.UID][]Object)
+	errs = o.eachDependent(ctx, object.Namespace, func(kind schema.GroupVersionKind, m *metav1.PartialObjectMetadata) {
+		for _, ref := range m.OwnerReferences {
+			dependent := Object{
+				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: m.Name, UID: m.UID,
+				Namespace: m.Namespace, ClusterScoped: m.Namespace == "",
+			}
+			byOwner[ref.UID] = append(append(byOwner[ref.UID], dependent), mirrored(dependent, m)...)
+		}
+	})
+	return byOwner, errs
+}
+
+// eachDependent visits the metadata of all objects of the kinds in Dependents in a namespace.
+func (o *Owners) eachDependent(ctx context.Context, namespace string, visit func(schema.GroupVersionKind, *metav1.PartialObjectMetadata)) (errs []error) {
 	kinds := o.Dependents
 	if kinds == nil {
 		kinds = DefaultDependents()
@@ -170,21 +186,13 @@ func (o *Owners) dependents(ctx context.Context, object *metav1.PartialObjectMet
 			continue // the server does not serve it
 		}
 		if err == nil {
-			err = o.each(ctx, mapping, object.Namespace, func(m *metav1.PartialObjectMetadata) {
-				for _, ref := range m.OwnerReferences {
-					dependent := Object{
-						APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: m.Name, UID: m.UID,
-						Namespace: m.Namespace, ClusterScoped: m.Namespace == "",
-					}
-					byOwner[ref.UID] = append(append(byOwner[ref.UID], dependent), mirrored(dependent, m)...)
-				}
-			})
+			err = o.each(ctx, mapping, namespace, func(m *metav1.PartialObjectMetadata) { visit(kind, m) })
 		}
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return byOwner, errs
+	return errs
 }
 
 // each visits the metadata of all objects of a resource in a namespace.
@@ -205,3 +213,57 @@ func (o *Owners) each(ctx context.Context, mapping *meta.RESTMapping, namespace 
 	}
 	return nil
 }
+
+// Roots are the topmost owners of objects: the Deployment of a Pod. Create them with
+// [Owners.Roots].
+type Roots struct {
+	byUID  map[types.UID]owned
+	byName map[Object]types.UID // of the current object; the key has a kind, a namespace, and a name
+}
+
+// owned is an object and its controller.
+type owned struct {
+	object     Object
+	controller *metav1.OwnerReference // nil if it has none
+}
+
+// Roots lists the objects of the kinds in Dependents in a namespace, or in all of them if it is
+// empty, to find the owners of any object of these kinds. Without the permission to list one of
+// them, it returns what it finds, and a [*PermissionError] for each one that is missing.
+func (o *Owners) Roots(ctx context.Context, namespace string) (*Roots, []error) {
+	r := &Roots{byUID: make(map[types.UID]owned), byName: make(map[Object]types.UID)}
+	errs := o.eachDependent(ctx, namespace, func(kind schema.GroupVersionKind, m *metav1.PartialObjectMetadata) {
+		object := Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID}
+		r.byUID[m.UID] = owned{object, metav1.GetControllerOf(m)}
+		r.byName[plain(object)] = m.UID
+	})
+	return r, errs
+}
+
+// Of returns the topmost owner of the object of a reference, which is the object itself if it has
+// none. ok is false if the object does not exist, or is of another kind.
+func (r *Roots) Of(ref series.Reference) (root Object, ok bool) {
+	uid := ref.UID
+	if _, known := r.byUID[uid]; !known {
+		uid = r.byName[plain(ObjectOf(ref))]
+	}
+	o, ok := r.byUID[uid]
+	if !ok {
+		return Object{}, false
+	}
+	for range maxOwners {
+		if o.controller == nil {
+			break
+		}
+		next, known := r.byUID[o.controller.UID]
+		if !known {
+			c := o.controller
+			return Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: o.object.Namespace, Name: c.Name, UID: c.UID}, true
+		}
+		o = next
+	}
+	return o.object, true
+}
+
+// maxOwners bounds a chain of owners, which can be a cycle.
+const maxOwners = 10

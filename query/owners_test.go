@@ -16,7 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/eventseries/eventseries/series"
 )
+
+// controls says that an owner is the controller of an object.
+var controls = true
 
 func metadataOf(apiVersion, kind, name string, owners ...*metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{
@@ -27,7 +32,7 @@ func metadataOf(apiVersion, kind, name string, owners ...*metav1.PartialObjectMe
 		m.Namespace = ""
 	}
 	for _, owner := range owners {
-		m.OwnerReferences = append(m.OwnerReferences, metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID})
+		m.OwnerReferences = append(m.OwnerReferences, metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: &controls})
 	}
 	return m
 }
@@ -94,6 +99,19 @@ func TestOwners(t *testing.T) {
 			object := tt.object
 			if !object.ClusterScoped {
 				object.Namespace = "shop"
+			}
+			if tt.deny == "" {
+				roots, errs := (&Owners{Metadata: client, Mapper: mapper}).Roots(t.Context(), "shop")
+				assert.Empty(t, errs)
+				for name, want := range map[string]string{
+					"checkout-1-a": "checkout", "orphan": "gone", "of-thing": "thing", "static-n1": "n1", "no-such-pod": "",
+				} {
+					root, ok := roots.Of(series.Reference{Kind: "Pod", Namespace: "shop", Name: name, UID: "u"})
+					assert.Equal(t, want, root.Name)
+					assert.Equal(t, want != "", ok)
+				}
+				cycle, _ := roots.Of(series.Reference{UID: "uid-a"})
+				assert.Equal(t, "Pod", cycle.Kind)
 			}
 			objects, errs := (&Owners{Metadata: client, Mapper: mapper}).Follow(t.Context(), object)
 			var found []string

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,8 +22,11 @@ const (
 	Added ChangeType = "Added"
 	// Modified: the Event changed and still matches.
 	Modified ChangeType = "Modified"
-	// Left: the Event changed and does not match any longer, for example because the
-	// series finished and the query selects ongoing ones.
+	// Stale: the Event did not change, but its series is no longer ongoing, because its recorder
+	// did not update the Event in time: see [Item.StaleAt].
+	Stale ChangeType = "Stale"
+	// Left: the series does not match any longer, for example because it finished or
+	// became stale, and the query selects ongoing ones.
 	Left ChangeType = "Left"
 	// Deleted: the Event was deleted or expired.
 	Deleted ChangeType = "Deleted"
@@ -50,9 +55,9 @@ type Change struct {
 // watch. It retries other errors, and reports them to [Options.OnWarning]. If ctx ends, it
 // stops without an error.
 //
-// The state of a series is that at the time of the change, unless [Query.At] is set. That a
-// series becomes stale is no change: see [Item.StaleAt]. Watch keeps the name and the
-// version of each Event, and the encoded Event if it matches.
+// The state of a series is that at the time of the change. If [Query.At] is set, it is the one
+// at that time, and no series becomes stale. Watch keeps the name and the version of each
+// Event, and the encoded Event if it matches or can become stale.
 func (r *Reader) Watch(ctx context.Context, q Query) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		requests, err := q.plan(false)
@@ -79,6 +84,7 @@ type watcher struct {
 	known  map[types.NamespacedName]*known
 	yield  func(Change) bool
 	lists  atomic.Int64 // numbers the lists
+	stale  deadlines
 }
 
 // known is an Event that the watch knows about.
@@ -88,7 +94,8 @@ type known struct {
 	uid     types.UID
 	version string
 	matched bool
-	event   packed // if matched
+	staleAt time.Time // zero if the series cannot become stale
+	event   packed    // if matched, or if it can become stale
 }
 
 func (w *watcher) run(ctx context.Context, requests []request) error {
@@ -120,7 +127,18 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 		f := &follower{reader: w.reader, query: w.query, lists: &w.lists, request: i, listed: &l, group: l.group, notices: notices}
 		followers.Go(func() { f.run(ctx) })
 	}
+	return w.loop(ctx, notices)
+}
+
+// loop handles what happens until ctx ends.
+func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
+		timer.Stop()
+		if len(w.stale) > 0 {
+			timer.Reset(w.stale[0].at.Sub(w.reader.opts.Clock.Now()) + 1) // a series is stale after that time
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -128,8 +146,72 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 			if err := w.handle(&n); err != nil {
 				return err
 			}
+		case <-timer.C:
+			if !w.expire() {
+				return errStopped
+			}
 		}
 	}
+}
+
+// deadline is when a series becomes stale.
+type deadline struct {
+	at   time.Time
+	name types.NamespacedName
+}
+
+// deadlines is a heap. It can contain deadlines that no longer apply.
+type deadlines []deadline
+
+func (d deadlines) Len() int           { return len(d) }
+func (d deadlines) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
+func (d deadlines) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+
+// Push implements heap.Interface.
+func (d *deadlines) Push(x any) { *d = append(*d, x.(deadline)) }
+
+// Pop implements heap.Interface.
+func (d *deadlines) Pop() any {
+	last := len(*d) - 1
+	x := (*d)[last]
+	*d = (*d)[:last]
+	return x
+}
+
+// expire yields the series that have become stale.
+func (w *watcher) expire() bool {
+	now := w.reader.opts.Clock.Now()
+	for len(w.stale) > 0 && now.After(w.stale[0].at) {
+		d := heap.Pop(&w.stale).(deadline)
+		k := w.known[d.name]
+		if k == nil || !k.staleAt.Equal(d.at) {
+			continue
+		}
+		k.staleAt = time.Time{}
+		if !w.judge(k, w.reader.item(w.query, k.event.unpack()), Stale) {
+			return false
+		}
+	}
+	return true
+}
+
+// judge yields a series if it matches or matched, with a type if both.
+func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
+	change := Change{Type: both, Item: item}
+	matches := w.query.Matches(item)
+	switch {
+	case matches && !k.matched:
+		change.Type = Added
+	case !matches && k.matched:
+		change.Type = Left
+	case !matches:
+		change.Type = ""
+	}
+	k.matched, k.event = matches, nil
+	if matches || !k.staleAt.IsZero() {
+		k.event = pack(item.Event)
+	}
+	return change.Type == "" || w.yield(change)
 }
 
 // handle carries out what a follower says.
@@ -176,21 +258,12 @@ func (w *watcher) put(request int, list int64, item *Item) bool {
 		k.list = max(k.list, list)
 		return true
 	}
-	change := Change{Type: Modified, Item: item}
-	matches := w.query.Matches(item)
-	switch {
-	case matches && !k.matched:
-		change.Type = Added
-	case !matches && k.matched:
-		change.Type = Left
-	case !matches:
-		change.Type = ""
+	k.list, k.version, k.staleAt = max(k.list, list), item.Version, time.Time{}
+	if w.query.At.IsZero() && item.State == Ongoing {
+		k.staleAt = item.StaleAt
+		heap.Push(&w.stale, deadline{item.StaleAt, name})
 	}
-	k.list, k.version, k.matched, k.event = max(k.list, list), item.Version, matches, nil
-	if matches {
-		k.event = pack(item.Event)
-	}
-	return change.Type == "" || w.yield(change)
+	return w.judge(k, item, Modified)
 }
 
 // remove yields that an Event is gone.

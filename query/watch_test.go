@@ -1,23 +1,28 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 )
 
 // watching reads a watch step by step.
@@ -302,4 +307,60 @@ func TestWatchThatIsDeniedForLong(t *testing.T) {
 	f.deniedSince = f.deniedSince.Add(-deniedPatience)
 	assert.False(t, f.retry(t.Context(), "watch", denied, &backoff))
 	assert.True(t, (<-notices).fatal)
+}
+
+// TestWatchOfStaleSeries runs in virtual time. A series is stale if its recorder does not update the
+// Event in time, and not if it does.
+func TestWatchOfStaleSeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var changes []string
+		start := func(q Query) (chan<- notice, func()) {
+			w := &watcher{
+				reader: &Reader{opts: Options{Clock: clock.RealClock{}}}, query: &q, known: make(map[types.NamespacedName]*known),
+				yield: func(c Change) bool {
+					changes = append(changes, fmt.Sprintf("%s %s %s %s", time.Since(began), c.Type, c.Item.Name, c.Item.State))
+					return true
+				},
+			}
+			w.lister.done = []listed{{request: request{labels: labels.Everything()}}}
+			notices := make(chan notice)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- w.loop(ctx, notices) }()
+			return notices, func() {
+				cancel()
+				require.ErrorIs(t, <-done, context.Canceled)
+			}
+		}
+		put := func(notices chan<- notice, name, version string, count int32) {
+			e := newEvent(named("shop", name), labeled("Ongoing"), recurred(count, 0))
+			e.UID, e.ResourceVersion = types.UID(name), version
+			e.EventTime, e.Series.LastObservedTime = metav1.NewMicroTime(began), metav1.NewMicroTime(time.Now())
+			notices <- notice{event: e}
+		}
+		for _, test := range []struct {
+			q    Query
+			want []string
+		}{
+			{Query{}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "36m0.000000001s Stale a Unknown", "56m0.000000001s Stale b Unknown"}},
+			{Query{States: []State{Ongoing}}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "36m0.000000001s Left a Unknown", "56m0.000000001s Left b Unknown"}},
+			{Query{States: []State{Unknown}}, []string{"36m0.000000001s Added a Unknown", "56m0.000000001s Added b Unknown"}},
+			{Query{At: began}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Unknown"}}, // its time is in the future
+		} {
+			began, changes = time.Now(), nil
+			if !test.q.At.IsZero() {
+				test.q.At = began
+			}
+			notices, stop := start(test.q)
+			put(notices, "a", "1", 2)
+			put(notices, "b", "2", 2)
+			time.Sleep(20 * time.Minute)
+			put(notices, "b", "3", 3)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			stop()
+			assert.Equal(t, test.want, changes)
+		}
+	})
 }
