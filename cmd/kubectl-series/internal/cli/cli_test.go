@@ -46,6 +46,7 @@ func TestParseTargets(t *testing.T) {
 		{nil, nil, ""},
 		{[]string{"pod/a", "deploy/b"}, []target{{kind: "pod", name: "a"}, {kind: "deploy", name: "b"}}, ""},
 		{[]string{"pod", "a", "b"}, []target{{kind: "pod", name: "a"}, {kind: "pod", name: "b"}}, ""},
+		{[]string{"pod/a{app}"}, []target{{kind: "pod", name: "a", container: "app"}}, ""},
 		{[]string{"pods,nodes"}, []target{{kind: "pods"}, {kind: "nodes"}}, ""},
 		{[]string{"backups.example.com/a"}, []target{{kind: "backups.example.com", name: "a"}}, ""},
 		{[]string{"pod/a", "b"}, nil, `"b": want KIND/NAME`},
@@ -142,4 +143,36 @@ func TestProgress(t *testing.T) {
 	assert.Empty(t, step(terminalEvery-1, query.Progress{Events: 3500}))
 	assert.Equal(t, "\r\x1b[K", step(1, query.Progress{Done: true}))
 	assert.Empty(t, step(1, query.Progress{Done: true}))
+}
+
+func TestGuessOwner(t *testing.T) {
+	for pod, want := range map[string]string{
+		"web-6d4cf9b7c-9tq8d":  "Deployment/web",
+		"my-web-6d4cf-9tq8d":   "Deployment/my-web",
+		"web-bcdfghjklm-xvwzt": "Deployment/web",
+		"node-exporter-9tq8d":  "node-exporter-*",
+		"checkout-0":           "checkout-*",
+		"cron-28790400-9tq8d":  "CronJob/cron",
+		"web":                  "",
+		"my-web":               "",
+		"my-hello-world":       "",
+	} {
+		assert.Equal(t, want, guessOwner(pod), pod)
+	}
+}
+
+func TestSortByMissingField(t *testing.T) {
+	one := item("a", 1, "")
+	for value, want := range map[string]string{".count": "", ".nope": `--sort-by ".nope": no series has this field`, "{.regarding.nope}": "no series has this field"} {
+		sorter, err := parseSorter(value)
+		require.NoError(t, err)
+		for got, err := range sorter(all([]*query.Item{one, one}), 0) {
+			if want == "" {
+				require.NoError(t, err)
+				assert.Equal(t, one.Name, got.Name)
+			} else {
+				require.ErrorContains(t, err, want)
+			}
+		}
+	}
 }

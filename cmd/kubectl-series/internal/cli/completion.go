@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
 	"github.com/eventseries/eventseries/query"
 )
@@ -17,7 +18,7 @@ import (
 // Limits of a completion, because someone waits for it.
 const (
 	completionTimeout = 3 * time.Second
-	completionEvents  = 5000
+	completionPage    = 2000 // fewer requests than with the usual pages
 )
 
 type completion = func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
@@ -34,6 +35,7 @@ func completeFlags(e *environment, root *cobra.Command) {
 		"type":       fixed("Normal", "Warning"),
 		"state":      fixed(stateNames()...),
 		"color":      fixed("auto", "always", "never"),
+		"group-by":   fixed(group.All()...),
 		"by":         fixed(dimensionNames("")...),
 		"for":        completeObjects(e),
 		"controller": e.completeValues((*query.Item).Controller),
@@ -77,13 +79,13 @@ func must(err error) {
 	}
 }
 
-// each calls f for the first Events in a namespace, or in all of them if it is empty. If there
-// are objects, it calls f for the Events about them.
+// each calls f for the Events in a namespace, or in all of them if it is empty, until the time is
+// over. If there are objects, it calls f for the Events about them.
 func (e *environment) each(c *cobra.Command, namespace string, objects []query.Object, f func(*query.Item)) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
 	quiet := *e
-	quiet.ErrOut = io.Discard
+	quiet.ErrOut, quiet.chunkSize = io.Discard, completionPage
 	reader, _, err := quiet.reader(query.Options{OnWarning: func(error) {}})
 	if err != nil {
 		return
@@ -92,9 +94,8 @@ func (e *environment) each(c *cobra.Command, namespace string, objects []query.O
 	if namespace != "" && len(objects) == 0 {
 		q.Namespaces = []string{namespace}
 	}
-	n := 0
 	for item, err := range reader.List(ctx, q) {
-		if n++; err != nil || n > completionEvents {
+		if err != nil {
 			return
 		}
 		f(item)
@@ -113,15 +114,20 @@ func (e *environment) namespaceOf(c *cobra.Command) string {
 	return namespace
 }
 
-// completeValues completes a value that Events have.
+// completeValues completes a value that Events have: in the namespace that the caller chose, or in
+// all of them, because the flag for the namespace can follow.
 func (e *environment) completeValues(of func(*query.Item) string) completion {
 	return func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		values := sets.New[string]()
-		e.each(c, e.namespaceOf(c), nil, func(i *query.Item) {
+		collect := func(i *query.Item) {
 			if v := of(i); v != "" && strings.HasPrefix(v, prefix) {
 				values.Insert(v)
 			}
-		})
+		}
+		e.each(c, *e.flags.Namespace, nil, collect)
+		if len(values) == 0 {
+			e.each(c, e.namespaceOf(c), nil, collect) // which the user may list
+		}
 		return sets.List(values), cobra.ShellCompDirectiveNoFileComp
 	}
 }

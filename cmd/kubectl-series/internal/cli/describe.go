@@ -89,8 +89,25 @@ func (d *describe) run(ctx context.Context, args []string) error {
 		if err := b.close(); err != nil {
 			return err
 		}
+		if err := timeline.WriteNext(d.Out, d.next(ctx, item)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// next returns the commands that show the objects of a series, and what is connected with them.
+func (d *describe) next(ctx context.Context, item *query.Item) []timeline.Hop {
+	regarding := d.objectOf(item.Key.Regarding, item.Namespace)
+	hops := []hop{{regarding, "regarding"}}
+	if !item.Key.Related.IsZero() {
+		hops = append(hops, hop{d.objectOf(item.Key.Related, item.Namespace), "related"})
+	}
+	next := d.commands(append(hops, d.specified(ctx, regarding)...), query.Object{})
+	if len(next) > 0 {
+		next[len(next)-1].Command = d.timelineCommand(regarding) + " --follow"
+	}
+	return next
 }
 
 // eventName returns the name of an Event: NAME, or event.events.k8s.io/NAME.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/jsonpath"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
@@ -30,6 +31,7 @@ type list struct {
 	sortBy          string
 	limit           int
 	sorted          bool // the caller chose an order
+	groupBy         string
 	watch           bool
 	watchOnly       bool
 	watchEvents     bool
@@ -42,17 +44,19 @@ type list struct {
 func newList(e *environment) *cobra.Command {
 	l := &list{environment: e}
 	c := &cobra.Command{
-		Use:   "kubectl-series [KIND/NAME... | KIND [NAME...]]",
+		Use:   "kubectl-series [KIND/NAME... | KIND [NAME...] | NAME]",
 		Short: "Show the events of a cluster as series: what is going on, since when, and how often",
 		Long: `Show the events of a cluster as series: what is going on, since when, and how often.
 
 A series is an event that occurs again and again. Its state is Ongoing while it
-recurs, Finished when it has stopped, Unknown if nobody knows, and Singleton if
-it occurred once. Ongoing series come first.
+recurs, Finished when it has stopped, Quiet if a recorder that writes each
+occurrence writes no more, Unknown if nobody knows, and Singleton if it occurred
+once. Ongoing series come first.
 
 Without arguments, show the series of the current namespace. With arguments,
 show those about the given objects, and those in which they are the related
-object, wherever these Events are. It needs the permission to list events.`,
+object, wherever these Events are. A name without a kind is looked up in all
+namespaces. It needs the permission to list events.`,
 		Example: `  # What is going on in the namespace
   kubectl series --state ongoing
 
@@ -64,6 +68,12 @@ object, wherever these Events are. It needs the permission to list events.`,
 
   # Watch what a controller reports
   kubectl series -A -w --controller kubelet
+
+  # One row for the Pods of a Deployment that say the same
+  kubectl series -A --type Warning --group-by owner
+
+  # What began in the last quarter of an hour
+  kubectl series -A --began 15m
 
   # The names of the busiest series, for kubectl series describe
   kubectl series --sort-by rate --limit 3 -o name`,
@@ -80,6 +90,7 @@ object, wherever these Events are. It needs the permission to list events.`,
 	l.addFor(flags)
 	flags.StringVar(&l.sortBy, "sort-by", string(query.ByState), "Order: "+strings.Join(orders(), ", ")+", or a JSONPath expression of the printed objects")
 	flags.IntVar(&l.limit, "limit", 0, "Show the first series only. Pass 0 for all.")
+	flags.StringVar(&l.groupBy, "group-by", "", "One row for series with the same reason and: "+strings.Join(group.All(), ", "))
 	flags.StringVarP(&l.output, "output", "o", "", "Output format: wide, "+strings.Join(output.Formats(), ", "))
 	flags.BoolVar(&l.noHeaders, "no-headers", false, "Print no headers")
 	flags.BoolVar(&l.missingKeys, "allow-missing-template-keys", true, "Ignore fields of a template that an object does not have")
@@ -110,7 +121,10 @@ func (l *list) run(ctx context.Context, args []string) error {
 	if l.limit < 0 {
 		return fmt.Errorf("--limit %d: want 0 or more", l.limit)
 	}
-	if l.output != "" && l.output != "wide" {
+	if err := l.validateGroups(); err != nil {
+		return err
+	}
+	if l.output != "" && l.output != "wide" && l.groupBy == "" {
 		l.printer, err = output.New(l.output, output.Options{
 			NoHeaders: l.noHeaders, StrictTemplates: !l.missingKeys, Others: []string{"wide"},
 		})
@@ -136,6 +150,9 @@ func (l *list) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer progress.clear()
+	if l.groupBy != "" {
+		return l.printGroups(ctx, reader, q, namespace)
+	}
 	if l.watch {
 		return l.runWatch(ctx, reader, q, sorter)
 	}
@@ -254,7 +271,22 @@ func parseSorter(value string) (sorter, error) {
 		return nil, fmt.Errorf("--sort-by: %w", err)
 	}
 	return func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error] {
-		return query.SortBy(items, func(item *query.Item) sortKey { return keyOf(path, item) }, sortKey.compare, limit)
+		known := false
+		key := func(item *query.Item) sortKey {
+			key, ok := keyOf(path, item)
+			known = known || ok
+			return key
+		}
+		return func(yield func(*query.Item, error) bool) {
+			for item, err := range query.SortBy(items, key, sortKey.compare, limit) {
+				if err == nil && !known {
+					item, err = nil, fmt.Errorf("--sort-by %q: no series has this field; see -o json", value)
+				}
+				if !yield(item, err) || err != nil {
+					return
+				}
+			}
+		}
 	}, nil
 }
 
@@ -268,18 +300,19 @@ func (k sortKey) compare(other sortKey) int {
 	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text))
 }
 
-func keyOf(path *jsonpath.JSONPath, item *query.Item) sortKey {
+// keyOf returns the value in an item. ok is false if it has none.
+func keyOf(path *jsonpath.JSONPath, item *query.Item) (key sortKey, ok bool) {
 	values, err := output.Values(path, output.Object(item))
 	if err != nil || len(values) == 0 {
-		return sortKey{}
+		return sortKey{}, false
 	}
 	switch v := reflect.ValueOf(values[0].Interface()); {
 	case v.CanInt():
-		return sortKey{number: float64(v.Int())}
+		return sortKey{number: float64(v.Int())}, true
 	case v.CanFloat():
-		return sortKey{number: v.Float()}
+		return sortKey{number: v.Float()}, true
 	default:
-		return sortKey{text: fmt.Sprint(v)}
+		return sortKey{text: fmt.Sprint(v)}, true
 	}
 }
 

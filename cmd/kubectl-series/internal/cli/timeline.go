@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -26,8 +26,10 @@ type timelineCommand struct {
 	*environment
 	filters filters
 	owners  bool
+	follow  bool
 	uid     string
 	earlier bool
+	groupBy string
 	output  string
 	file    string
 }
@@ -35,23 +37,38 @@ type timelineCommand struct {
 // timelineFormats are the formats of timeline that are pictures.
 var timelineFormats = []string{"text", "html", "svg"}
 
+// Limits of a timeline.
+const (
+	maxSeparate = 30 // series that are not grouped unless the caller wants it
+	maxGroups   = 30 // bars of a timeline with groups
+)
+
 func newTimeline(e *environment) *cobra.Command {
 	t := &timelineCommand{environment: e}
 	c := &cobra.Command{
-		Use:   "timeline KIND/NAME",
+		Use:   "timeline (KIND/NAME | NAME)",
 		Short: "Show the life of an object in order of time",
 		Long: `Show the life of an object in order of time: the series about it, and those in
 which it is the related object. Each series is a bar from its first to its last
-occurrence, open-ended if it is ongoing.
+occurrence, open-ended if it is ongoing. A name without a kind is looked up in all
+namespaces.
 
 If earlier objects had the same name, such as the Pods of a StatefulSet, show the
 latest one. Events tell the objects apart by their UID. With --earlier, show all.
 
+With --follow, also show the objects that Events connect with it, and so on, the
+owners of the object, and the Node and the volumes of a Pod. The cause is often there.
+
 With --owners, also show the series of the owners of the object and of its
 dependents. This needs the permissions to get the object and its owners, and to
-list the kinds of dependents.`,
+list the kinds of dependents.
+
+More than 30 series are grouped by their reason. See --group-by.`,
 		Example: `  # The life of a Pod
   kubectl series timeline pod/checkout-0
+
+  # The Pod and what is connected with it
+  kubectl series timeline pod/checkout-0 --follow
 
   # The same as a page to attach to an incident
   kubectl series timeline pod/checkout-0 -o html --file checkout-0.html
@@ -72,98 +89,47 @@ list the kinds of dependents.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.BoolVarP(&t.filters.allNamespaces, "all-namespaces", "A", false, "Look the object up in all namespaces")
+	flags.BoolVar(&t.follow, "follow", false, "Include the objects that are connected with the object")
 	flags.BoolVar(&t.owners, "owners", false, "Include the owners of the object and its dependents")
 	flags.BoolVar(&t.earlier, "earlier", false, "Include earlier objects of the same name")
 	flags.StringVar(&t.uid, "uid", "", "Select the object with this UID")
 	flags.StringVar(&t.filters.since, "since", "", "Select series that occurred since then: how long ago, such as 1h, or a time (RFC 3339)")
 	flags.StringVar(&t.filters.until, "until", "", "Select series that began until then: how long ago, such as 1h, or a time (RFC 3339)")
+	t.filters.addBegan(flags)
 	flags.StringSliceVar(&t.filters.types, "type", nil, "Select series with one of these types: Normal, Warning")
+	flags.StringVar(&t.groupBy, "group-by", "", "One bar for series with the same reason and: "+strings.Join(groupings(), ", "))
 	flags.StringVarP(&t.output, "output", "o", "", "Output format: "+strings.Join(append(timelineFormats, output.Formats()...), ", "))
 	flags.StringVar(&t.file, "file", "", "Write to this file instead of the standard output")
 	return c
 }
 
+// groupings returns the values of --group-by of timelines.
+func groupings() []string { return append(group.All(), "none") }
+
 func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
-	targets, err := parseTargets(args)
-	if err != nil {
-		return err
-	}
-	if len(targets) != 1 {
-		return fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
-	}
 	var printer *output.Printer
 	if t.output != "" && !slices.Contains(timelineFormats, t.output) {
 		if printer, err = output.New(t.output, output.Options{Others: timelineFormats}); err != nil {
 			return err
 		}
 	}
+	if t.groupBy != "" {
+		if err := oneOf("--group-by", t.groupBy, groupings()...); err != nil {
+			return err
+		}
+	}
 	at := now()
-	q, namespace, err := t.filters.query(ctx, t.environment, targets, at)
+	q, namespace, err := t.subject(ctx, args, at)
 	if err != nil {
 		return err
 	}
-	if q.Objects[0].Name == "" {
-		return fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
-	}
-	if q.Objects[0].Namespace == "" && !q.Objects[0].ClusterScoped { // of all namespaces
-		found, err := t.candidates(ctx, q.Objects[0], nil, at)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return t.nothing(ctx, q.Objects, "", at)
-		}
-		object, err := t.choose(argument(q.Objects[0]), found, at)
-		if err != nil {
-			return err
-		}
-		q.Objects[0], namespace = *object, object.Namespace
-	}
-	objects := q.Objects
-	objects[0].UID = types.UID(t.uid)
-	subject := &objects[0]
-	var remarks []string
-	if t.owners {
-		var missing []error
-		if objects, missing, err = t.follow(ctx, *subject); err != nil {
-			return err
-		}
-		subject = &objects[0]
-		for _, err := range missing {
-			t.warn(err)
-			remarks = append(remarks, "Owners and dependents are incomplete: "+message(err))
-		}
-	}
-	q.Objects = slices.Clone(objects)
-	for i := range q.Objects {
-		q.Objects[i].UID = "" // not all recorders write it
-	}
-
-	reader, progress, err := t.reader(query.Options{OnWarning: func(err error) {
-		t.warn(err)
-		remarks = append(remarks, "Events are missing: "+message(err))
-	}})
-	if err != nil {
+	v := &view{timelineCommand: t, subject: q.Objects[0], at: at}
+	v.subject.UID = types.UID(t.uid)
+	if err := v.read(ctx, q); err != nil {
 		return err
 	}
-	defer progress.clear()
-	var items []*query.Item
-	for item, err := range reader.List(ctx, q) {
-		if err != nil {
-			return err
-		}
-		items = append(items, item)
-	}
-	if subject.UID == "" && !t.earlier {
-		var earlier int
-		if subject.UID, earlier = latest(items, *subject); earlier > 0 {
-			remarks = append(remarks, fmt.Sprintf("%s had this name before. --earlier includes the Events.", text.Plural(earlier, "object")))
-		}
-	}
-	items = slices.DeleteFunc(items, func(item *query.Item) bool {
-		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o) })
-	})
-	if len(items) == 0 && (t.output == "" || t.output == "text") {
+	isText := t.output == "" || t.output == "text"
+	if len(v.items) == 0 && isText {
 		return t.nothing(ctx, q.Objects[:1], namespace, at)
 	}
 
@@ -172,27 +138,149 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeFile()) }()
-	if subject.ClusterScoped {
-		namespace = ""
+	if printer != nil {
+		return printer.PrintList(out, query.Sort(all(v.items), query.ByFirst, 0))
 	}
 	drawn := timeline.New(timeline.Options{
-		Kind: subject.Kind, Namespace: namespace, Name: subject.Name, Items: items, Now: at, Remarks: remarks,
+		Kind: v.subject.Kind, Namespace: v.subject.Namespace, Name: v.subject.Name,
+		Items: v.items, Groups: v.groups(ctx), Now: at, Paths: v.paths, Remarks: v.remarks, Next: v.next(ctx),
 	})
 	switch t.output {
-	case "", "text":
-		return drawn.WriteText(out, terminal.Of(out, t.colors))
 	case "html":
 		return drawn.WriteHTML(out)
 	case "svg":
 		return drawn.WriteSVG(out)
 	default:
-		return printer.PrintList(out, func(yield func(*query.Item, error) bool) {
-			for i := range drawn.Rows {
-				if !yield(drawn.Rows[i].Item, nil) {
-					return
-				}
+		return drawn.WriteText(out, terminal.Of(out, t.colors))
+	}
+}
+
+// subject returns the query for the object of the arguments, and the namespace to which they are
+// limited.
+func (t *timelineCommand) subject(ctx context.Context, args []string, at time.Time) (q query.Query, namespace string, err error) {
+	targets, err := parseTargets(args)
+	if err != nil {
+		return q, "", err
+	}
+	want := fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
+	if len(targets) != 1 {
+		return q, "", want
+	}
+	if q, namespace, err = t.filters.query(ctx, t.environment, targets, at); err != nil {
+		return q, "", err
+	}
+	object := &q.Objects[0]
+	switch {
+	case object.Name == "":
+		return q, "", want
+	case object.Namespace != "" || object.ClusterScoped:
+		return q, namespace, nil
+	}
+	found, err := t.candidates(ctx, *object, nil, at)
+	if err != nil || len(found) == 0 {
+		return q, "", err
+	}
+	chosen, err := t.choose(argument(*object), found, at)
+	if err != nil {
+		return q, "", err
+	}
+	*object = *chosen
+	return q, object.Namespace, nil
+}
+
+// view is what a timeline shows.
+type view struct {
+	*timelineCommand
+	subject query.Object
+	at      time.Time
+	items   []*query.Item
+	paths   []string // how the objects are connected
+	remarks []string
+}
+
+// problem warns of what a timeline does not show. A page says it, too.
+func (v *view) problem(what string, err error) {
+	v.warn(err)
+	if v.output == "html" || v.output == "svg" {
+		v.remarks = append(v.remarks, what+": "+message(err))
+	}
+}
+
+// read reads the series.
+func (v *view) read(ctx context.Context, q query.Query) error {
+	objects := []query.Object{v.subject}
+	if v.owners {
+		with, missing, err := v.withOwners(ctx, v.subject)
+		if err != nil {
+			return err
+		}
+		for _, err := range missing {
+			v.problem("Owners and dependents are incomplete", err)
+		}
+		objects, v.subject = with, with[0]
+	}
+	reader, progress, err := v.reader(query.Options{OnWarning: func(err error) { v.problem("Events are missing", err) }})
+	if err != nil {
+		return err
+	}
+	defer progress.clear()
+	role := query.RegardingOrRelated
+	if v.follow {
+		role = query.Regarding
+		connected, paths, err := v.connected(ctx, reader, objects)
+		if err != nil {
+			return err
+		}
+		objects, v.paths = connected, paths
+	}
+	q.Role, q.Objects = role, slices.Clone(objects)
+	for i := range q.Objects {
+		q.Objects[i].UID = "" // not all recorders write it
+	}
+	for item, err := range reader.List(ctx, q) {
+		if err != nil {
+			return err
+		}
+		v.items = append(v.items, item)
+	}
+	if v.subject.UID == "" && !v.earlier {
+		var earlier int
+		if v.subject.UID, earlier = latest(v.items, v.subject); earlier > 0 {
+			v.remarks = append(v.remarks, fmt.Sprintf("%s had this name before. --earlier includes the Events.", text.Plural(earlier, "object")))
+		}
+		objects[0].UID = v.subject.UID
+	}
+	v.items = slices.DeleteFunc(v.items, func(item *query.Item) bool {
+		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, role) })
+	})
+	return nil
+}
+
+// groups returns the groups to draw, or nil for a bar for each series.
+func (v *view) groups(ctx context.Context) []*group.Group {
+	by := group.By(v.groupBy)
+	switch {
+	case by == "" && len(v.items) > maxSeparate:
+		by = group.Reason
+		v.remarks = append(v.remarks, fmt.Sprintf("%d series are grouped by reason. --group-by none shows a bar for each.", len(v.items)))
+	case by == "" || by == "none" || len(v.items) == 0:
+		return nil
+	}
+	var owner func(*query.Item) string
+	if by == group.Owner {
+		owner = v.ownerOf(ctx, v.subject.Namespace)
+	}
+	return group.Of(v.items, by, owner, maxGroups)
+}
+
+// all returns an iterator over items.
+func all(items []*query.Item) func(func(*query.Item, error) bool) {
+	return func(yield func(*query.Item, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
 			}
-		})
+		}
 	}
 }
 
@@ -208,33 +296,14 @@ func (t *timelineCommand) open() (w io.Writer, closeFile func() error, err error
 	return f, f.Close, nil
 }
 
-// follow returns an object with its owners and dependents, and what is missing.
-func (t *timelineCommand) follow(ctx context.Context, object query.Object) (objects []query.Object, missing []error, err error) {
-	config, err := t.config()
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	mapper, err := t.flags.ToRESTMapper()
-	if err != nil {
-		return nil, nil, err
-	}
-	owners := &query.Owners{Metadata: client, Mapper: mapper, PageSize: t.pageSize()}
-	objects, missing = owners.Follow(ctx, object)
-	return objects, missing, nil
-}
-
-// concerns reports whether an object is the regarding or the related object of an item. The
-// object of a reference without a UID can be any object of its name.
-func concerns(item *query.Item, o query.Object) bool {
+// concerns reports whether an object has a role in an item. The object of a reference without a UID
+// can be any object of its name.
+func concerns(item *query.Item, o query.Object, role query.Role) bool {
 	uid := o.UID
 	o.UID = ""
-	for i, role := range []query.Role{query.Regarding, query.Related} {
+	for i, one := range []query.Role{query.Regarding, query.Related} {
 		ref := references(item)[i]
-		if item.Concerns(o, role) && (uid == "" || uid == ref.UID || !identifies(ref)) {
+		if (role == query.RegardingOrRelated || role == one) && item.Concerns(o, one) && (uid == "" || uid == ref.UID || !identifies(ref)) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ var topOrders = []struct {
 func newTop(e *environment) *cobra.Command {
 	t := &top{environment: e}
 	c := &cobra.Command{
-		Use:   "top [controllers | reasons | namespaces | objects | actions | types]...",
+		Use:   "top [controllers | reasons | namespaces | objects | actions | types | nodes]...",
 		Short: "Show the noisiest controllers, reasons, namespaces, or objects",
 		Long: `Show the noisiest controllers, reasons, namespaces, or objects: their occurrences,
 the rate from the first to the last one, the number of Events and of ongoing
@@ -120,8 +121,10 @@ func (t *top) run(ctx context.Context, by []string) error {
 	if t.limit < 0 {
 		return fmt.Errorf("--limit %d: want 0 or more", t.limit)
 	}
-	if t.output != "" && t.output != "json" && t.output != "yaml" {
-		return fmt.Errorf("--output %q: want one of json, yaml", t.output)
+	if t.output != "" {
+		if err := oneOf("--output", t.output, "json", "yaml"); err != nil {
+			return err
+		}
 	}
 	q, namespace, err := t.query(ctx, t.environment, nil, now())
 	if err != nil {
@@ -185,8 +188,8 @@ func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Tim
 	return printTable(t.Out, columns, rows, terminal.Of(t.Out, t.colors), !t.noHeaders)
 }
 
-// group is a [query.Group] as JSON.
-type group struct {
+// topGroup is a [query.Group] as JSON.
+type topGroup struct {
 	Values            map[query.Dimension]string `json:"values"`
 	Occurrences       int64                      `json:"occurrences"`
 	Rate              float64                    `json:"rate"`
@@ -199,10 +202,10 @@ type group struct {
 }
 
 func (t *top) printObjects(groups []query.Group, by []query.Dimension) error {
-	items := make([]group, len(groups))
+	items := make([]topGroup, len(groups))
 	for i := range groups {
 		g := &groups[i]
-		items[i] = group{
+		items[i] = topGroup{
 			Values: make(map[query.Dimension]string), Occurrences: g.Occurrences, Rate: g.Rate(), Events: g.Events,
 			Ongoing: g.Ongoing, OngoingRate: g.OngoingRate, LoopShare: g.LoopShare(),
 			FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
@@ -211,18 +214,22 @@ func (t *top) printObjects(groups []query.Group, by []query.Dimension) error {
 			items[i].Values[d] = g.Values[j]
 		}
 	}
-	data, err := json.MarshalIndent(map[string]any{"apiVersion": output.GroupVersion.String(), "kind": "Top", "items": items}, "", "    ")
+	return printGroups(t.Out, t.output, "Top", items)
+}
+
+// printGroups prints a list of a kind that the server does not have, as JSON or YAML.
+func printGroups(w io.Writer, format, kind string, items any) error {
+	data, err := json.MarshalIndent(map[string]any{"apiVersion": output.GroupVersion.String(), "kind": kind, "items": items}, "", "    ")
 	if err != nil {
 		return err
 	}
-	if t.output == "yaml" {
+	data = append(output.Escape(data), '\n')
+	if format == "yaml" {
 		if data, err = yaml.JSONToYAML(data); err != nil {
 			return err
 		}
-		_, err = t.Out.Write(data)
-		return err
 	}
-	_, err = fmt.Fprintf(t.Out, "%s\n", data)
+	_, err = w.Write(data)
 	return err
 }
 

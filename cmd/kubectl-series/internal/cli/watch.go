@@ -13,6 +13,15 @@ import (
 // runWatch prints the series in order, and then each change.
 func (l *list) runWatch(ctx context.Context, reader *query.Reader, q query.Query, sort sorter) error {
 	q.At = time.Time{} // the time of each change
+	config, err := l.config()
+	if err != nil {
+		return err
+	}
+	if config.Timeout > 0 { // a watch is one request, however often it reconnects
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, config.Timeout)
+		defer cancel()
+	}
 	next, stop := iter.Pull2(reader.Watch(ctx, q))
 	defer stop()
 	existing := func(yield func(*query.Item, error) bool) {

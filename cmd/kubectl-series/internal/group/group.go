@@ -34,7 +34,10 @@ type Group struct {
 	// Reason and Type are those of the Events, and Kind is that of their objects. Reason is
 	// empty if the group contains what remains.
 	Reason, Type, Kind string
-	// Owner is the owner, such as Deployment/web, and Node the Node; empty unless grouped by it.
+	// Namespace is that of all Events, or empty if they differ.
+	Namespace string
+	// Owner is the owner, such as Deployment/web, and Node the Node. They are empty if there is
+	// none, or unless grouped by it.
 	Owner, Node string
 	// Items are the series: the ongoing ones first, and the latest of each state first.
 	Items []*query.Item
@@ -46,16 +49,17 @@ type Group struct {
 
 // Of groups items. owner returns the owner of an object; it is only called for [Owner]. Groups
 // with ongoing series come first, and those that occurred last. limit, if positive, is the number
-// of groups: the last one contains the series that are in none of the others.
+// of groups: the last one contains the series that are in none of the others. Owners and their
+// objects are in the namespace of their Events.
 func Of(items []*query.Item, by By, owner func(*query.Item) string, limit int) []*Group {
-	type key struct{ reason, kind, eventType, owner, node string }
+	type key struct{ reason, kind, eventType, namespace, owner, node string }
 	groups := make(map[key]*Group)
 	var all []*Group
 	for _, item := range items {
 		k := key{reason: item.Key.Reason, kind: item.Key.Regarding.Kind, eventType: item.Key.Type}
 		switch by {
 		case Owner:
-			k.owner = owner(item)
+			k.owner, k.namespace = owner(item), item.Namespace
 		case Node:
 			k.node = item.Node()
 		case Reason:
@@ -93,12 +97,15 @@ func (g *Group) complete() {
 		return query.ByState.Key(a).Compare(query.ByState.Key(b))
 	})
 	objects := make(map[series.Reference]bool)
-	g.State = g.Items[0].State
+	g.State, g.Namespace = g.Items[0].State, g.Items[0].Namespace
 	warning := false
 	for _, item := range g.Items {
 		g.Add(item)
 		ref := item.Key.Regarding
 		objects[series.Reference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}] = true
+		if item.Namespace != g.Namespace {
+			g.Namespace = ""
+		}
 		warning = warning || item.Key.Type == corev1.EventTypeWarning
 	}
 	g.Objects = len(objects)
@@ -130,7 +137,7 @@ func (g *Group) What() string {
 		}
 		s = text.Object(ref, g.Items[0].Namespace)
 	}
-	if g.Owner != "" && g.Owner != s {
+	if g.Owner != "" && (g.Objects > 1 || !strings.HasSuffix(g.Owner, "-*")) {
 		s += " of " + text.Clean(g.Owner)
 	}
 	if g.Node != "" && (g.Kind != "Node" || g.Objects > 1) {

@@ -2,6 +2,7 @@ package output
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
 )
 
@@ -81,6 +83,13 @@ func newObject(item *query.Item) *object {
 	return o
 }
 
+// MarshalJSON implements json.Marshaler: see [Escape].
+func (o *object) MarshalJSON() ([]byte, error) {
+	type plain object
+	data, err := json.Marshal((*plain)(o))
+	return Escape(data), err
+}
+
 // DeepCopyObject implements runtime.Object for printers. They do not change objects.
 func (o *object) DeepCopyObject() runtime.Object {
 	c := *o
@@ -104,15 +113,45 @@ func microTime(t time.Time) *metav1.MicroTime {
 	return &m
 }
 
-// List returns a list of objects.
-func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
+// objectList is a list of objects.
+type objectList struct {
+	*unstructured.UnstructuredList
+}
+
+func newList(items []unstructured.Unstructured) objectList {
 	if items == nil {
 		items = []unstructured.Unstructured{}
 	}
-	return &unstructured.UnstructuredList{
+	return objectList{&unstructured.UnstructuredList{
 		Object: map[string]any{"apiVersion": GroupVersion.String(), "kind": "SeriesList"},
 		Items:  items,
+	}}
+}
+
+// MarshalJSON implements json.Marshaler: see [Escape].
+func (l objectList) MarshalJSON() ([]byte, error) {
+	data, err := l.UnstructuredList.MarshalJSON()
+	return Escape(data), err
+}
+
+// DeepCopyObject implements runtime.Object for printers. They do not change objects.
+func (l objectList) DeepCopyObject() runtime.Object { return l }
+
+// printable returns a value of an object without characters that could control a terminal.
+func printable(value any) any {
+	switch v := value.(type) {
+	case string:
+		return text.Printable(v)
+	case []any:
+		for i := range v {
+			v[i] = printable(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = printable(v[k])
+		}
 	}
+	return value
 }
 
 // event returns the name of the Event of a series.

@@ -3,11 +3,14 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
 )
 
@@ -73,6 +77,41 @@ func TestLists(t *testing.T) {
 		assert.Equal(t, fromJSON, fromYAML)
 		assert.Len(t, fromJSON["items"], n)
 		assert.Equal(t, "SeriesList", fromJSON["kind"])
+	}
+}
+
+// TestControlCharacters requires that no format prints a character that controls a terminal, and that
+// JSON and YAML keep the value.
+func TestControlCharacters(t *testing.T) {
+	const note = "a\x1b[31m\x7f\u009b31m\u202e é 👩\u200d🚀\nb"
+	item := query.FromEvent(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}, Note: note}, time.Unix(0, 0))
+	items := func(yield func(*query.Item, error) bool) { yield(item, nil) }
+	for _, format := range []string{
+		"json", "yaml", "kyaml", "jsonpath={.items[*].note}{.note}", "jsonpath-as-json={.items[*].note}{.note}",
+		"go-template={{range .items}}{{.note}}{{end}}{{.note}}", "custom-columns=N:.note",
+	} {
+		p, err := New(format, Options{})
+		require.NoError(t, err)
+		for name, print := range map[string]func(w io.Writer) error{
+			"list":   func(w io.Writer) error { return p.PrintList(w, items) },
+			"item":   func(w io.Writer) error { return p.PrintItem(w, item) },
+			"change": func(w io.Writer) error { return p.PrintChange(w, "ADDED", item) },
+		} {
+			var b bytes.Buffer
+			if err := print(&b); err != nil {
+				t.Errorf("%s of %s: %v", name, format, err)
+				continue
+			}
+			controls := func(r rune) bool {
+				return !text.IsPrintable(r) && (unicode.IsControl(r) || !strings.HasSuffix(format, "yaml")) // which cannot escape U+202E outside of quotes
+			}
+			assert.False(t, strings.ContainsFunc(b.String(), controls), "%s of %s: %q", name, format, b.String())
+			if name == "list" && (format == "json" || format == "yaml" || format == "kyaml") {
+				var list struct{ Items []struct{ Note string } }
+				require.NoError(t, yaml.Unmarshal(b.Bytes(), &list), format)
+				assert.Equal(t, note, list.Items[0].Note, format)
+			}
+		}
 	}
 }
 

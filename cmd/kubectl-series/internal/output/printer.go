@@ -87,9 +87,18 @@ func (p *Printer) PrintItem(w io.Writer, item *query.Item) error {
 		return p.columns.print([]unstructured.Unstructured{*Object(item)}, w, p.headers)
 	case p.format == "name":
 		return p.printer.PrintObj(event(item), w)
+	case p.isTemplate():
+		o := Object(item)
+		printable(o.Object)
+		return p.printer.PrintObj(o, w)
 	default:
 		return p.printer.PrintObj(newObject(item), w)
 	}
+}
+
+// isTemplate reports whether the format prints values as they are.
+func (p *Printer) isTemplate() bool {
+	return strings.HasPrefix(p.format, "jsonpath") || strings.HasPrefix(p.format, "go-template")
 }
 
 // PrintChange prints a change of a watch with its type, as kubectl does with
@@ -123,18 +132,31 @@ func (p *Printer) PrintList(w io.Writer, items iter.Seq2[*query.Item, error]) er
 			if err != nil {
 				return err
 			}
-			objects = append(objects, *Object(item))
+			o := Object(item)
+			if p.isTemplate() {
+				printable(o.Object)
+			}
+			objects = append(objects, *o)
 		}
 		if p.columns != nil {
 			err = p.columns.print(objects, buffered, p.headers)
 		} else {
-			err = p.printer.PrintObj(List(objects), buffered)
+			err = p.printObjects(objects, buffered)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return buffered.Flush()
+}
+
+// printObjects prints a list with the printer of the format.
+func (p *Printer) printObjects(objects []unstructured.Unstructured, w io.Writer) error {
+	l := newList(objects)
+	if p.isTemplate() { // which reads fields of unstructured objects
+		return p.printer.PrintObj(l.UnstructuredList, w)
+	}
+	return p.printer.PrintObj(l, w)
 }
 
 // printJSON prints a list as the JSON printer of cli-runtime does, without keeping it in

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -71,7 +72,7 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 	v := t.view()
 	s := &svg{view: v, Width: svgWidth, Margin: svgMargin, Chart: svgChart, End: svgEnd}
 	y := svgHeader
-	for _, remark := range v.Remarks {
+	for _, remark := range slices.Concat(v.Paths, v.Remarks) {
 		s.RemarkLines = append(s.RemarkLines, svgText{Y: float64(y), Text: text.Cut(remark, svgWidth/7)})
 		y += svgLine
 	}

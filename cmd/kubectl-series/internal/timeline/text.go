@@ -63,6 +63,9 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 	line(t.title(), terminal.Bold)
 	line(t.span(), terminal.Plain)
 	line(t.summary(), terminal.Plain)
+	for _, path := range t.Paths {
+		line(text.Clean(path), terminal.Plain)
+	}
 	for _, remark := range t.Remarks {
 		line("Note: "+text.Clean(remark), terminal.Plain)
 	}

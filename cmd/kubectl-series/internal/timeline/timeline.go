@@ -23,6 +23,8 @@ type Options struct {
 	Groups []*group.Group
 	// Now is the time to which the states of the items refer.
 	Now time.Time
+	// Paths tell how the objects are connected.
+	Paths []string
 	// Remarks tell what the timeline does not show.
 	Remarks []string
 	// Next are commands that show more.
@@ -54,9 +56,9 @@ type Timeline struct {
 	Ongoing, Warnings int
 	Occurrences       int64
 	// Last is the time of the latest occurrence.
-	Last    time.Time
-	Remarks []string
-	Next    []Hop
+	Last           time.Time
+	Paths, Remarks []string
+	Next           []Hop
 }
 
 // Tick is a labeled time on the axis.
@@ -89,7 +91,7 @@ const breakAt = 0.84
 
 // New returns the timeline of some series.
 func New(o Options) *Timeline {
-	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now.UTC(), Remarks: o.Remarks, Next: o.Next}
+	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now.UTC(), Paths: o.Paths, Remarks: o.Remarks, Next: o.Next}
 	for _, item := range o.Items {
 		t.Rows = append(t.Rows, Row{Item: item})
 		t.Occurrences += int64(item.Count)

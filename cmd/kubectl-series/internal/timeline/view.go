@@ -28,7 +28,7 @@ type view struct {
 	Kind, Namespace, Name string
 	Title, Span, Summary  string
 	Written, WrittenAt    string
-	Remarks               []string
+	Paths, Remarks        []string
 	Next                  []Hop
 	Ticks                 []viewTick
 	Now                   bool   // the axis ends now
@@ -73,6 +73,9 @@ func (t *Timeline) view() *view {
 	}
 	if t.Break > 0 {
 		v.Gap, v.GapStyle = text.Age(t.Last, t.Now), left(t.Break)
+	}
+	for _, path := range t.Paths {
+		v.Paths = append(v.Paths, text.Clean(path))
 	}
 	for _, remark := range t.Remarks {
 		v.Remarks = append(v.Remarks, text.Clean(remark))

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/timeline"
+	"github.com/eventseries/eventseries/query"
+)
+
+// validateGroups checks the flags of a list with groups.
+func (l *list) validateGroups() error {
+	if l.groupBy == "" {
+		return nil
+	}
+	if l.watch || l.watchOnly || l.watchEvents {
+		return errors.New("--group-by: a watch has no groups")
+	}
+	if l.sorted {
+		return errors.New("--sort-by: the order of groups is that of their states, the latest first")
+	}
+	if l.output != "" {
+		if err := oneOf("--output with --group-by", l.output, "wide", "json", "yaml"); err != nil {
+			return err
+		}
+	}
+	return oneOf("--group-by", l.groupBy, group.All()...)
+}
+
+// printGroups prints one row for each group.
+func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Query, namespace string) error {
+	var items []*query.Item
+	for item, err := range reader.List(ctx, q) {
+		if err != nil {
+			return err
+		}
+		items = append(items, item)
+	}
+	if len(items) == 0 && (l.output == "" || l.wide) {
+		return l.nothing(ctx, q.Objects, namespace, q.At)
+	}
+	by := group.By(l.groupBy)
+	var owner func(*query.Item) string
+	if by == group.Owner {
+		owner = l.ownerOf(ctx, namespace)
+	}
+	groups := group.Of(items, by, owner, l.limit)
+	if l.output != "" && !l.wide {
+		objects := make([]groupObject, len(groups))
+		for i, g := range groups {
+			objects[i] = newGroupObject(g)
+		}
+		return printGroups(l.Out, l.output, "GroupList", objects)
+	}
+	columns := []table.Column{
+		{Name: "NAMESPACE", Min: 10},
+		{Name: "STATE"},
+		{Name: "LAST"},
+		{Name: "SINCE", Omit: 3},
+		{Name: "COUNT", Right: true, Omit: 6},
+		{Name: "RATE", Right: true, Omit: 2},
+		{Name: "ONGOING", Right: true, Omit: 1},
+		{Name: "TYPE", Omit: 4},
+		{Name: "REASON", Min: 12},
+		{Name: "OBJECT", Min: 20},
+		{Name: "NOTE", Min: 16, Omit: 5},
+	}
+	rows := make([][]table.Cell, len(groups))
+	for i, g := range groups {
+		latest := g.Items[0]
+		rows[i] = []table.Cell{
+			{Text: cmp.Or(text.Clean(g.Namespace), text.None)}, {Text: string(g.State), Color: timeline.StateColor(g.State)},
+			{Text: text.Age(g.Last, q.At)}, {Text: text.Age(g.First, q.At)},
+			{Text: strconv.FormatInt(g.Occurrences, 10)}, {Text: text.Rate(g.Rate())},
+			{Text: fmt.Sprintf("%d/%d", g.Ongoing, g.Events)},
+			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: timeline.TypeColor(g.Type)},
+			{Text: cmp.Or(text.Clean(g.Reason), text.None), Color: timeline.TypeColor(g.Type)},
+			{Text: g.What()},
+			{Text: cmp.Or(text.Clean(cmp.Or(latest.LastNote, latest.Note)), text.None)},
+		}
+	}
+	if !l.namespace {
+		columns = columns[1:]
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
+	}
+	return printTable(l.Out, columns, rows, l.terminal, !l.noHeaders)
+}
+
+// groupObject is a [group.Group] as JSON.
+type groupObject struct {
+	Title             string     `json:"title"`
+	State             string     `json:"state"`
+	Type              string     `json:"type,omitempty"`
+	Reason            string     `json:"reason,omitempty"`
+	Kind              string     `json:"kind,omitempty"`
+	Namespace         string     `json:"namespace,omitempty"`
+	Owner             string     `json:"owner,omitempty"`
+	Node              string     `json:"node,omitempty"`
+	Objects           int        `json:"objects"`
+	Series            int        `json:"series"`
+	Ongoing           int        `json:"ongoing"`
+	Occurrences       int64      `json:"occurrences"`
+	Rate              float64    `json:"rate"`
+	FirstObservedTime *time.Time `json:"firstObservedTime,omitempty"`
+	LastObservedTime  *time.Time `json:"lastObservedTime,omitempty"`
+}
+
+func newGroupObject(g *group.Group) groupObject {
+	return groupObject{
+		Title: g.Title(), State: string(g.State), Type: g.Type, Reason: g.Reason, Kind: g.Kind, Namespace: g.Namespace, Owner: g.Owner, Node: g.Node,
+		Objects: g.Objects, Series: g.Events, Ongoing: g.Ongoing, Occurrences: g.Occurrences, Rate: g.Rate(),
+		FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
+	}
+}

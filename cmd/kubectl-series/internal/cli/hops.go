@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/timeline"
+	"github.com/eventseries/eventseries/query"
+)
+
+// Limits of what is connected with an object.
+const (
+	maxHops  = 8 // commands that show more, and paths
+	maxDepth = 4 // Events between two objects
+)
+
+// hop is an object that is connected with another one.
+type hop struct {
+	object query.Object
+	why    string
+}
+
+// specified returns the owners of an object, and the Node and the volumes of a Pod, as far as they
+// exist and the user may read them.
+func (e *environment) specified(ctx context.Context, o query.Object) []hop {
+	var hops []hop
+	if client, err := e.core(); err == nil && o.Kind == "Pod" && o.Namespace != "" {
+		pod, err := client.Pods(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil // its metadata cannot be read, either
+		}
+		for i := range pod.Spec.Volumes {
+			v := &pod.Spec.Volumes[i]
+			claim := query.Object{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: o.Namespace}
+			switch {
+			case v.PersistentVolumeClaim != nil:
+				claim.Name = v.PersistentVolumeClaim.ClaimName
+			case v.Ephemeral != nil:
+				claim.Name = pod.Name + "-" + v.Name
+			default:
+				continue
+			}
+			hops = append(hops, hop{claim, "volume"})
+		}
+		if name := pod.Spec.NodeName; name != "" {
+			hops = append(hops, hop{query.Object{APIVersion: "v1", Kind: "Node", Name: name, ClusterScoped: true}, "node"})
+		}
+	}
+	owners, err := e.ownersReader()
+	if err != nil {
+		return hops
+	}
+	owners.Dependents = []schema.GroupVersionKind{} // none
+	chain, _ := owners.Follow(ctx, o)
+	for _, owner := range chain[1:] {
+		if owner.Kind != o.Kind || owner.Name != o.Name { // not a mirror Pod
+			hops = append(hops, hop{owner, "owner"})
+		}
+	}
+	return hops
+}
+
+// connected returns objects, and then those that are connected with them, by Events and by what they
+// specify. paths say how.
+func (v *view) connected(ctx context.Context, reader *query.Reader, objects []query.Object) (all []query.Object, paths []string, err error) {
+	begin := slices.Clone(objects)
+	why := make(map[query.Object]string)
+	var beside []query.Object // an owner or a Node is connected with many objects that do not matter
+	for _, h := range v.specified(ctx, v.subject) {
+		why[bare(h.object)] = h.why
+		if h.why == "volume" {
+			begin = append(begin, h.object)
+		} else {
+			beside = append(beside, h.object)
+		}
+	}
+	found, err := reader.Connected(ctx, begin, maxDepth)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range beside {
+		if !slices.ContainsFunc(found, func(c query.Connection) bool { return bare(c.Object) == bare(o) }) {
+			found = append(found, query.Connection{Object: o, From: -1})
+		}
+	}
+	ends := make(map[int]bool) // of paths
+	for i, c := range found {
+		all = append(all, c.Object)
+		ends[i] = i > 0
+		delete(ends, c.From)
+	}
+	all[0].UID = v.subject.UID
+	for i := range found {
+		if ends[i] && len(paths) < maxHops {
+			paths = append(paths, v.path(found, i, why))
+		}
+	}
+	return all, paths, nil
+}
+
+// path returns how found[i] is connected with the subject: "Pod/checkout-0 → Node/worker-3 (node)".
+func (v *view) path(found []query.Connection, i int, why map[query.Object]string) string {
+	s := ""
+	for ; i > 0; i = max(found[i].From, 0) {
+		reason := why[bare(found[i].Object)]
+		if found[i].Item != nil {
+			reason = found[i].Item.Key.Reason
+		}
+		s = " → " + v.name(found[i].Object) + " (" + text.Clean(reason) + ")" + s
+	}
+	return v.name(v.subject) + s
+}
+
+// name returns the name of an object in the timeline.
+func (v *view) name(o query.Object) string {
+	s := o.Kind + "/" + o.Name
+	if o.Namespace != "" && o.Namespace != v.subject.Namespace {
+		s = o.Namespace + "/" + s
+	}
+	return text.Clean(s)
+}
+
+// bare returns what identifies an object in a command.
+func bare(o query.Object) query.Object {
+	return query.Object{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
+// next returns the commands that show what is connected with the object of a timeline.
+func (v *view) next(ctx context.Context) []timeline.Hop {
+	if v.follow {
+		return nil
+	}
+	var hops []hop
+	sorted := slices.Clone(v.items)
+	slices.SortStableFunc(sorted, func(a, b *query.Item) int { return query.ByState.Key(a).Compare(query.ByState.Key(b)) })
+	for _, item := range sorted {
+		for _, ref := range references(item) {
+			if ref.Name != "" {
+				hops = append(hops, hop{v.objectOf(ref, item.Namespace), item.Key.Reason})
+			}
+		}
+	}
+	return v.commands(append(hops, v.specified(ctx, v.subject)...), v.subject)
+}
+
+// commands returns the commands for hops from an object, each object once.
+func (e *environment) commands(hops []hop, from query.Object) []timeline.Hop {
+	seen := map[query.Object]bool{bare(from): true}
+	var next []timeline.Hop
+	for _, h := range hops {
+		if o := bare(h.object); !seen[o] && len(next) < maxHops {
+			seen[o] = true
+			next = append(next, timeline.Hop{Command: e.timelineCommand(h.object), Why: text.Clean(h.why)})
+		}
+	}
+	if len(next) > 0 {
+		next = append(next, timeline.Hop{Command: e.timelineCommand(from) + " --follow", Why: "all of them, and what is connected with them"})
+	}
+	return next
+}
+
+// timelineCommand returns the command that shows the timeline of an object.
+func (e *environment) timelineCommand(o query.Object) string {
+	s := "kubectl series timeline " + arguments(o)
+	if context := *e.flags.Context; context != "" {
+		s += " --context " + text.Clean(context)
+	}
+	return s
+}
+
+// withOwners returns an object with its owners and dependents, and what is missing.
+func (e *environment) withOwners(ctx context.Context, object query.Object) (objects []query.Object, missing []error, err error) {
+	owners, err := e.ownersReader()
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, missing = owners.Follow(ctx, object)
+	return objects, missing, nil
+}
+
+// ownersReader returns what reads the owners of objects.
+func (e *environment) ownersReader() (*query.Owners, error) {
+	config, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := e.flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	return &query.Owners{Metadata: client, Mapper: mapper, PageSize: e.pageSize()}, nil
+}
+
+// ownerOf returns what names the owner of the object of an item: that of the server, or what the name
+// of the object tells. It is empty if there is none. namespace is that of the objects, or empty for all of them.
+func (e *environment) ownerOf(ctx context.Context, namespace string) func(*query.Item) string {
+	roots := &query.Roots{}
+	owners, err := e.ownersReader()
+	if err == nil {
+		var missing []error
+		roots, missing = owners.Roots(ctx, namespace)
+		for _, err := range missing {
+			e.warn(fmt.Errorf("owners are guesses from names: %w", err))
+			break // the others are alike
+		}
+	}
+	return func(item *query.Item) string {
+		ref := item.Key.Regarding
+		root, ok := roots.Of(ref)
+		switch {
+		case ok && (root.Kind != ref.Kind || root.Name != ref.Name):
+			return root.Kind + "/" + root.Name
+		case !ok && ref.Kind == "Pod":
+			return guessOwner(ref.Name)
+		default:
+			return ""
+		}
+	}
+}
+
+// guessOwner returns the owner of a Pod as its name tells: Deployment/web for web-6d4cf9b7c-9tq8d, and
+// web-* for web-9tq8d and web-0, because several kinds name their Pods so. It is empty if the name
+// tells nothing.
+func guessOwner(pod string) string {
+	parts := strings.Split(pod, "-")
+	n := len(parts)
+	isNumber := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
+	switch {
+	case n >= 3 && isSuffix(parts[n-1], 5, 5) && isNumber(parts[n-2]) && len(parts[n-2]) == 8: // minutes since 1970
+		return "CronJob/" + strings.Join(parts[:n-2], "-")
+	case n >= 3 && isSuffix(parts[n-1], 5, 5) && isSuffix(parts[n-2], 5, 10):
+		return "Deployment/" + strings.Join(parts[:n-2], "-")
+	case n >= 2 && (isSuffix(parts[n-1], 5, 5) || isNumber(parts[n-1])):
+		return strings.Join(parts[:n-1], "-") + "-*"
+	default:
+		return ""
+	}
+}
+
+// isSuffix reports whether controllers can have generated s: from the characters of
+// k8s.io/apimachinery/pkg/util/rand, or from others with a digit among them.
+func isSuffix(s string, least, most int) bool {
+	if len(s) < least || len(s) > most {
+		return false
+	}
+	if strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == "" {
+		return true
+	}
+	return strings.ContainsAny(s, "0123456789") && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
