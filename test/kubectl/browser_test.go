@@ -89,6 +89,47 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
+// page opens a page in a width and a color scheme, and returns what is drawn.
+func page(ctx context.Context, t *testing.T, name string, width int64, scheme string) (drawing, image.Image) {
+	t.Helper()
+	picture := open(ctx, t, name, width, scheme)
+	d, err := chromedp.Run(ctx, chromedp.Evaluate[drawing](geometry))
+	require.NoError(t, err)
+	return d, picture
+}
+
+// open opens a page or an image. It keeps the screenshot if the flag says so.
+func open(ctx context.Context, t *testing.T, name string, width int64, scheme string) image.Image {
+	t.Helper()
+	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	require.NoError(t, err)
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, 1000), chromedp.Navigate(address(t, name))))
+	screenshot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	require.NoError(t, err)
+	if *keep != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), screenshot, 0o644))
+	}
+	picture, err := png.Decode(bytes.NewReader(screenshot))
+	require.NoError(t, err)
+	return picture
+}
+
+// address returns the URL of a golden file.
+func address(t *testing.T, name string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join(pages, name))
+	require.NoError(t, err)
+	return "file://" + filepath.ToSlash(file)
+}
+
+// readers are the widths and color schemes of those who open a page.
+var readers = []struct {
+	width  int64
+	scheme string
+}{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}}
+
 func TestPageInBrowser(t *testing.T) {
 	ctx := browser(t)
 	var requests []string
@@ -102,34 +143,14 @@ func TestPageInBrowser(t *testing.T) {
 	}))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
 	require.NoError(t, err)
-	file, err := filepath.Abs(filepath.Join(pages, "checkout.html"))
-	require.NoError(t, err)
-	address := "file://" + filepath.ToSlash(file)
 
 	// The first and the last occurrence of each series of the example, in minutes.
 	const span = 91.0
 	bars := []struct{ from, to float64 }{{0, 0}, {1, 1}, {11, 39}, {19, span}, {19.85, 19.85}, {20, span}, {51, 66}}
-	for _, test := range []struct {
-		width  int64
-		scheme string
-	}{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}} {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: test.scheme}},
-		})
-		require.NoError(t, err)
-		require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(test.width, 1000), chromedp.Navigate(address)))
-		d, err := chromedp.Run(ctx, chromedp.Evaluate[drawing](geometry))
-		require.NoError(t, err)
-		screenshot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-		require.NoError(t, err)
-		if *keep != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%d-%s.png", test.width, test.scheme)), screenshot, 0o644))
-		}
+	for _, test := range readers {
+		d, picture := page(ctx, t, "checkout.html", test.width, test.scheme)
 		where := []any{"%d pixels, %s", test.width, test.scheme}
-		assert.EqualValues(t, test.width, d.Width, where...)
-		assert.LessOrEqual(t, d.ScrollWidth, d.Width, where...)
-		assert.Empty(t, d.Cut, where...)
-		assert.Zero(t, d.Overlaps, where...)
+		d.check(t, test.width, where...)
 		require.Len(t, d.Bars, len(bars), where...)
 		for i, bar := range bars {
 			left, right := d.Bars[i].Left, d.Bars[i].Right
@@ -141,8 +162,6 @@ func TestPageInBrowser(t *testing.T) {
 			assert.InDelta(t, bar.to/span, right, 0.005, where...)
 			assert.Greater(t, d.Bars[i].Height, 10.0, where...)
 		}
-		picture, err := png.Decode(bytes.NewReader(screenshot))
-		require.NoError(t, err)
 		assert.Equal(t, int(test.width), picture.Bounds().Dx(), where...)
 		corner := brightness(picture, picture.Bounds().Max.Sub(image.Pt(2, 2)))
 		assert.Equal(t, test.scheme == "light", corner > 128, "%d pixels, %s: brightness %d", test.width, test.scheme, corner)
@@ -150,9 +169,43 @@ func TestPageInBrowser(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, request := range requests {
-		assert.Equal(t, address, request)
+		assert.Equal(t, address(t, "checkout.html"), request)
 	}
 	assert.NotEmpty(t, requests)
+}
+
+// check requires that nothing is cut off, and that no labels of the axis collide.
+func (d *drawing) check(t *testing.T, width int64, where ...any) {
+	t.Helper()
+	assert.EqualValues(t, width, d.Width, where...)
+	assert.LessOrEqual(t, d.ScrollWidth, d.Width, where...)
+	assert.Empty(t, d.Cut, where...)
+	assert.Zero(t, d.Overlaps, where...)
+}
+
+// TestLongPageInBrowser opens the page of 300 series, and that of an object that has been quiet for
+// long, whose axis breaks.
+func TestLongPageInBrowser(t *testing.T) {
+	ctx := browser(t)
+	for _, test := range readers {
+		where := []any{"%d pixels, %s", test.width, test.scheme}
+		d, picture := page(ctx, t, "groups.html", test.width, test.scheme)
+		d.check(t, test.width, where...)
+		if test.width == 1280 {
+			assert.LessOrEqual(t, picture.Bounds().Dy(), 3000, where...)
+		}
+		t.Logf("300 series on %d pixels, %s: %d pixels high", test.width, test.scheme, picture.Bounds().Dy())
+		rows, err := chromedp.Run(ctx, chromedp.Evaluate[int](`document.querySelector("details").open = true, [...document.querySelectorAll("details[open] ol > .row")].filter(e => e.getBoundingClientRect().height > 0).length`))
+		require.NoError(t, err)
+		assert.Equal(t, 40, rows, where...)
+
+		d, _ = page(ctx, t, "quiet.html", test.width, test.scheme)
+		d.check(t, test.width, where...)
+		assert.InDelta(t, 0.84, d.Bars[1].Right, 0.01, where...)
+		for _, image := range []string{"checkout.svg", "quiet.svg", "groups.svg"} {
+			assert.Equal(t, int(test.width), open(ctx, t, image, test.width, test.scheme).Bounds().Dx(), image)
+		}
+	}
 }
 
 func brightness(picture image.Image, at image.Point) uint8 {

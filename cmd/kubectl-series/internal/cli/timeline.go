@@ -40,7 +40,7 @@ var timelineFormats = []string{"text", "html", "svg"}
 // Limits of a timeline.
 const (
 	maxSeparate = 30 // series that are not grouped unless the caller wants it
-	maxGroups   = 30 // bars of a timeline with groups
+	maxGroups   = 25 // bars of a timeline with groups
 )
 
 func newTimeline(e *environment) *cobra.Command {

@@ -128,7 +128,10 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 func svgX(at float64) float64 { return svgChart + at*(svgEnd-svgChart) }
 
 func svgRowOf(r *viewRow, y int) svgBarRow {
-	row := svgBarRow{Y: y, Reason: text.Cut(r.Reason, svgReasonChars)}
+	if len(r.Rows) == 1 {
+		r = &r.Rows[0] // with its note
+	}
+	row := svgBarRow{Y: y}
 	var badges []string
 	if r.Type == "Warning" {
 		badges = append(badges, r.Type)
@@ -137,8 +140,11 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 		badges = append(badges, r.State)
 	}
 	row.Badges = strings.Join(badges, ", ")
-	row.Reason = text.Cut(r.Reason, svgReasonChars-text.Width(row.Badges))
-	object := r.Object
+	reason, object := r.Reason, r.Object
+	if reason == "" {
+		reason, object = object, ""
+	}
+	row.Reason = text.Cut(reason, svgReasonChars-text.Width(row.Badges))
 	if r.Related != "" {
 		object += " ↔ " + r.Related
 	}
@@ -153,10 +159,10 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 	default:
 		details = append(details, r.First+" ("+r.Ago+" ago)")
 	}
-	if r.Ongoing != "" {
-		details = append(details, r.Ongoing)
+	if r.Many != "" {
+		details = append(details, r.Many)
 	}
-	if r.State != string(query.Singleton) || len(r.Rows) > 0 {
+	if r.State != string(query.Singleton) || r.Many != "" {
 		details = append(details, r.Count+" times")
 	}
 	if r.Rate != "" {
@@ -167,7 +173,7 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 		details = append(details, note)
 	}
 	row.Details = text.Cut(strings.Join(details, " · "), svgNoteChars)
-	row.Full = strings.Join([]string{r.Reason, object, r.Controller, strings.Join(details, " · ")}, "\n")
+	row.Full = strings.Join([]string{reason, object, r.Controller, strings.Join(details, " · ")}, "\n")
 	if r.Drawn {
 		class := "normal"
 		if r.Type == "Warning" {
@@ -183,12 +189,14 @@ func shapeOf(state, class string, x0, x1, y float64) svgShape {
 	s := svgShape{Class: class + " " + strings.ToLower(state)}
 	x1 = max(x1, x0+4)
 	middle, bottom := y+svgBar/2, y+svgBar
-	switch state {
-	case string(query.Singleton):
+	switch {
+	case state == string(query.Singleton) && x1-x0 > svgBar:
+		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y, x1, bottom, x0)
+	case state == string(query.Singleton):
 		s.Circle, s.X, s.Y, s.R = true, x0, middle, svgBar/2
-	case string(query.Ongoing):
+	case state == string(query.Ongoing):
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fL%.1f %.1fL%.1f %.1fV%.1fH%.1fZ", x0, y, x1, y-4, x1+13, middle, x1, bottom+4, bottom, x0)
-	case string(query.Unknown):
+	case state == string(query.Unknown):
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1f", x1, y, x0, bottom, x1)
 		s.Unknown, s.X, s.Y = true, x1+6, middle+5
 	default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
@@ -93,6 +95,42 @@ func checkout() *Timeline {
 	return New(Options{Kind: "Pod", Namespace: "shop", Name: "checkout-0", Now: now, Items: example(), Remarks: []string{"An earlier Pod had the same name."}})
 }
 
+// quiet is an object that has been quiet for longer than its series lasted.
+func quiet() *Timeline {
+	var items []*query.Item
+	for _, e := range []event{
+		{regarding: "Pod/a", controller: "kubelet", kind: "Warning", reason: "BackOff", state: series.Finished, count: 20, note: "Back-off", from: 200 * time.Minute, to: 150 * time.Minute},
+		{regarding: "Pod/a", controller: "kubelet", kind: "Normal", reason: "Pulled", note: "pulled", from: 205 * time.Minute},
+	} {
+		items = append(items, e.item())
+	}
+	return New(Options{Kind: "Pod", Namespace: "shop", Name: "a", Now: now, Items: items})
+}
+
+// rollout is a Deployment of 100 Pods of which 40 crash: 240 series of four reasons, and one of each of
+// 60 other reasons.
+func rollout() *Timeline {
+	var items []*query.Item
+	add := func(e event) { items = append(items, e.item()) }
+	for i := range 100 {
+		pod, ago := fmt.Sprintf("Pod/web-6d4cf9b7c-%05d", i), time.Duration(i)*time.Second
+		add(event{regarding: pod, controller: "default-scheduler", kind: "Normal", reason: "Scheduled", note: "Successfully assigned", from: 20*time.Minute + ago})
+		if i < 40 {
+			add(event{regarding: pod, controller: "kubelet", kind: "Warning", reason: "BackOff", state: series.Ongoing, count: int32(2 + i), note: "Back-off restarting failed container app", from: 12*time.Minute + ago, to: ago})
+			add(event{regarding: pod, controller: "kubelet", kind: "Warning", reason: "Unhealthy", state: series.Finished, count: 9, note: "Readiness probe failed", from: 19 * time.Minute, to: 13 * time.Minute})
+		} else {
+			add(event{regarding: pod, controller: "kubelet", kind: "Normal", reason: "Started", note: "Started container app", from: 19*time.Minute + ago})
+		}
+	}
+	for i := range 60 {
+		add(event{regarding: fmt.Sprintf("ConfigMap/c%d", i), controller: "example.com/c", kind: "Normal", reason: fmt.Sprintf("Reason%02d", i), note: "note", from: time.Duration(30+i) * time.Minute})
+	}
+	return New(Options{
+		Kind: "Deployment", Namespace: "shop", Name: "web", Now: now, Items: items, Groups: group.Of(items, group.Reason, nil, 25),
+		Paths: []string{"Deployment/web → Node/worker-3 (node)"}, Next: []Hop{{"kubectl series timeline node/worker-3", "node"}},
+	})
+}
+
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -111,6 +149,12 @@ func TestGoldenFiles(t *testing.T) {
 		"checkout.txt":  func(w io.Writer) error { return checkout().WriteText(w, terminal.Terminal{}) },
 		"80.txt":        func(w io.Writer) error { return checkout().WriteText(w, terminal.Terminal{Width: 80}) },
 		"colors.txt":    func(w io.Writer) error { return checkout().WriteText(w, terminal.Terminal{Width: 140, Color: true}) },
+		"groups.html":   rollout().WriteHTML,
+		"groups.svg":    rollout().WriteSVG,
+		"groups.txt":    func(w io.Writer) error { return rollout().WriteText(w, terminal.Terminal{Width: 100}) },
+		"quiet.html":    quiet().WriteHTML,
+		"quiet.svg":     quiet().WriteSVG,
+		"quiet.txt":     func(w io.Writer) error { return quiet().WriteText(w, terminal.Terminal{Width: 100}) },
 		"empty.html":    New(Options{Kind: "Pod", Name: "none", Now: now}).WriteHTML,
 		"empty.svg":     New(Options{Kind: "Pod", Name: "none", Now: now}).WriteSVG,
 	} {

@@ -59,7 +59,7 @@ type viewRow struct {
 	Label                                                   string   // what the bar shows, in words
 	Style                                                   template.CSS
 	Drawn                                                   bool      // the Event has a time
-	Ongoing                                                 string    // how many series of the group are ongoing
+	Many                                                    string    // how many series of a group of several are ongoing
 	Rows                                                    []viewRow // of the group; empty for a series
 	start, end                                              float64
 }
@@ -113,13 +113,7 @@ func (t *Timeline) viewTicks() []viewTick {
 	wide, narrow := t.labels(wideScale), t.labels(narrowScale)
 	var ticks []viewTick
 	for i, tick := range t.Ticks {
-		class := "tick"
-		switch half := labelWidth * float64(len(tick.Label)) / 2; {
-		case tick.At*narrowScale < half:
-			class += " first"
-		case (1-tick.At)*narrowScale < half:
-			class += " last"
-		}
+		class := strings.TrimSpace("tick " + tickEdge(tick))
 		switch {
 		case !wide[i]:
 			class += " unlabeled"
@@ -131,26 +125,60 @@ func (t *Timeline) viewTicks() []viewTick {
 	return ticks
 }
 
-// labels reports which ticks have room for their labels on an axis of a width. "now" at the end has
-// room in any case.
+// labels reports which ticks have labels on an axis of a width: all of them, or each second one, and
+// so on, so that there is room. "now" at the end has room in any case.
 func (t *Timeline) labels(width float64) []bool {
+	shown := make([]bool, len(t.Ticks))
+	for stride := 1; stride <= len(t.Ticks); stride++ {
+		for i := range t.Ticks {
+			shown[i] = i%stride == 0
+		}
+		if t.fit(shown, width) {
+			return shown
+		}
+	}
+	return make([]bool, len(t.Ticks))
+}
+
+// fit reports whether labels that are shown do not collide on an axis of a width. It hides those that
+// collide with "now".
+func (t *Timeline) fit(shown []bool, width float64) bool {
 	const apart = 10
-	room, limit := make([]bool, len(t.Ticks)), width
+	limit := width
 	if t.endsNow() {
 		limit -= labelWidth*float64(len("now")) + apart
 	}
 	taken := -float64(apart)
 	for i, tick := range t.Ticks {
 		label := labelWidth * float64(len(tick.Label))
-		from := min(max(tick.At*width-label/2, 0), width-label)
-		if tick.At*width > label/2 && (1-tick.At)*narrowScale < label/2 {
-			from = tick.At*width - label // see the class last
+		from := tick.At*width - label/2
+		switch tickEdge(tick) {
+		case "first":
+			from = tick.At * width
+		case "last":
+			from = tick.At*width - label
 		}
-		if from >= taken+apart && from+label <= limit {
-			room[i], taken = true, from+label
+		shown[i] = shown[i] && from+label <= limit
+		if shown[i] && from < taken+apart {
+			return false
+		}
+		if shown[i] {
+			taken = from + label
 		}
 	}
-	return room
+	return true
+}
+
+// tickEdge returns "first" or "last" if a centered label would leave a narrow axis.
+func tickEdge(tick Tick) string {
+	switch half := labelWidth * float64(len(tick.Label)) / 2; {
+	case tick.At*narrowScale < half:
+		return "first"
+	case (1-tick.At)*narrowScale < half:
+		return "last"
+	default:
+		return ""
+	}
 }
 
 func left(at float64) template.CSS { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*at)) }
@@ -193,21 +221,24 @@ func (t *Timeline) viewRow(v *view, r *Row) viewRow {
 	return row
 }
 
-// viewGroup returns a group, or its series if there is only one.
+// viewGroup returns a group.
 func (t *Timeline) viewGroup(v *view, g *GroupRow) viewRow {
-	if len(g.Rows) == 1 {
-		return t.viewRow(v, &g.Rows[0])
+	var rows []viewRow
+	for i := range g.Rows {
+		rows = append(rows, t.viewRow(v, &g.Rows[i]))
+	}
+	if len(rows) == 1 {
+		row := rows[0]
+		row.Rows, row.Notes, row.FirstNote = rows, nil, ""
+		return row
 	}
 	row := t.newViewRow(v, g.First, g.Last, g.State, g.warning(), g.Start, g.End)
 	row.Reason, row.Type, row.Object = text.Clean(g.Reason), text.Clean(g.Type), g.What()
-	row.Count, row.Ongoing = text.Count(g.Occurrences), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
+	row.Count, row.Many = text.Count(g.Occurrences), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
 	if rate := g.Rate(); rate > 0 {
 		row.Rate = text.Rate(rate)
 	}
-	for i := range g.Rows {
-		row.Rows = append(row.Rows, t.viewRow(v, &g.Rows[i]))
-	}
-	row.Label = row.label()
+	row.Rows, row.Label = rows, row.label()
 	return row
 }
 
@@ -216,7 +247,7 @@ func (r *viewRow) label() string {
 	switch {
 	case !r.Drawn:
 		return "no time"
-	case r.State == string(query.Singleton) && len(r.Rows) == 0:
+	case r.State == string(query.Singleton) && r.Many == "":
 		return "once, at " + r.First
 	default:
 		return fmt.Sprintf("%s, %s occurrences from %s to %s", strings.ToLower(r.State), r.Count, r.First, r.Last)
