@@ -38,7 +38,7 @@ func incident(now time.Time) (ours []*eventsv1.Event, legacy []*corev1.Event) {
 		s := series.Series{
 			Key: series.Key{
 				Regarding: regarding, Related: related, Type: kind, Reason: reason, Action: action,
-				ReportingController: controller, ReportingInstance: controller + "-1",
+				ReportingController: controller, ReportingInstance: controller + "-" + map[bool]string{true: "worker-3", false: "1"}[controller == "kubelet"],
 			},
 			State: state, Namespace: "shop", Name: name, Note: note, LastNote: last, Count: count,
 			First: now.Add(-from), Last: now.Add(-to), Heartbeat: 30 * time.Minute,

@@ -65,12 +65,18 @@ func TestErrors(t *testing.T) {
 		{"", "--since yesterday", []string{`--since "yesterday"`, "want a duration such as 30m"}},
 		{"", "--since -5m", []string{`--since "-5m"`}},
 		{"", "--since 1h --until 2h", []string{`--until "2h" is before --since "1h"`}},
-		{"", "--state done", []string{`--state "done"`, "want one of Ongoing, Unknown, Finished, Singleton"}},
+		{"", "--state done", []string{`--state "done"`, "want one of Ongoing, Unknown, Quiet, Finished, Singleton"}},
 		{"", "--type Error", []string{`--type "Error"`, "want one of Normal, Warning"}},
 		{"", "--sort-by age", []string{`--sort-by "age"`, "want one of state, last"}},
 		{"", "-o xml", []string{`"xml"`, "want one of wide, json"}},
 		{"", "-o jsonpath={.x", []string{"jsonpath"}},
 		{"", "-o custom-columns=NAME", []string{`"NAME"`, "HEADER:JSONPATH"}},
+		{"", "--sort-by .nope -A", []string{`--sort-by ".nope"`, "no series has this field"}},
+		{"", "--group-by pod", []string{`--group-by "pod"`, "want one of owner, reason, node"}},
+		{"", "--group-by owner -w", []string{"--group-by", "watch"}},
+		{"", "--group-by owner -o name", []string{`"name"`, "want one of wide, json, yaml"}},
+		{"", "timeline pod/a --group-by pod", []string{`--group-by "pod"`, "none"}},
+		{"", "--began soon", []string{`--began "soon"`, "want a duration such as 30m"}},
 		{"", "--limit -1", []string{"--limit -1"}},
 		{"", "--color red", []string{`--color "red"`, "want one of auto, always, never"}},
 		{"", "--bogus", []string{"--bogus", "--help"}},
@@ -99,12 +105,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestEmptyList requires what kubectl does.
-func TestEmptyList(t *testing.T) {
-	r := run(t, apiserver.Kubeconfig(t), "-n", "no-such-namespace")
-	assert.Equal(t, result{err: "No events found in no-such-namespace namespace.\n", process: r.process}, r)
-}
-
 // TestPermissions lists with the permission for one namespace only.
 func TestPermissions(t *testing.T) {
 	const token = "token-of-viewer"
@@ -123,6 +123,8 @@ func TestPermissions(t *testing.T) {
 	assert.Zero(t, r.code)
 	assert.Len(t, lines(r.err), 1, r.err)
 	assert.Contains(t, r.err, `Warning: missing permission "list events.events.k8s.io" in all namespaces`)
+	r = run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "--owners"}, as...)...)
+	assert.Equal(t, 1, strings.Count(r.err+r.out, `missing permission "get pods"`), "once: %s%s", r.err, r.out)
 	r = run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "--owners", "-o", "html"}, as...)...)
 	assert.Contains(t, r.err, `missing permission "get pods" in the namespace shop`)
 	assert.Contains(t, r.out, "missing permission", "who reads the page should know it as well")
@@ -154,5 +156,5 @@ func TestKindsWithoutDiscovery(t *testing.T) {
 	} {
 		assert.Equal(t, "event.events.k8s.io/"+want+"\n", show(t, kubeconfig, arg, "-o", "name"), arg)
 	}
-	assert.Equal(t, "No events found.\n", run(t, kubeconfig, "secret/x").err)
+	assert.Contains(t, run(t, kubeconfig, "secret/x").err, "No events found about secret/x in the namespace default.")
 }

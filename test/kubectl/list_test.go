@@ -79,7 +79,7 @@ func population(namespace string, n int, now time.Time) (events []*eventsv1.Even
 			first, last = first.Truncate(time.Second), last.Truncate(time.Second)
 			want.state, want.last = "Ongoing", last
 			if stale {
-				want.state = "Unknown"
+				want.state = "Quiet"
 			}
 			if i%3 == 0 {
 				want.state, want.count, last, want.last = "Singleton", 1, first, first
@@ -122,7 +122,7 @@ func TestListOfFourRecorders(t *testing.T) {
 			want[i].last = created[want[i].name]
 		}
 	}
-	rank := map[string]int{"Ongoing": 0, "Unknown": 1, "Finished": 2, "Singleton": 3}
+	rank := map[string]int{"Ongoing": 0, "Unknown": 1, "Quiet": 2, "Finished": 3, "Singleton": 4}
 	slices.SortStableFunc(want, func(a, b expected) int {
 		return cmp.Or(cmp.Compare(rank[a.state], rank[b.state]), b.last.Compare(a.last), cmp.Compare(a.name, b.name))
 	})
@@ -170,6 +170,7 @@ func TestListOfFourRecorders(t *testing.T) {
 		keep func(expected) bool
 	}{
 		{[]string{"--state", "ongoing,Finished"}, func(w expected) bool { return w.state == "Ongoing" || w.state == "Finished" }},
+		{[]string{"--state", "quiet"}, func(w expected) bool { return w.state == "Quiet" }},
 		{[]string{"--controller", "legacy"}, func(w expected) bool { return number(w)%4 == 2 }},
 		{[]string{"pod/pod-7", "po/pod-8"}, func(w expected) bool { return number(w)%100 == 7 || number(w)%100 == 8 }},
 		{[]string{"--for", "Pod/pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},

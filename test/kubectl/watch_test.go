@@ -116,3 +116,13 @@ func TestWatchAcrossRestartAndCompaction(t *testing.T) {
 	expect("f 1")
 	assert.Empty(t, rows)
 }
+
+// TestWatchObeysRequestTimeout requires that a watch ends, as a list does.
+func TestWatchObeysRequestTimeout(t *testing.T) {
+	namespace := apiserver.Namespace(t)
+	create(t, apiserver.Clientset(t), events(newEvent(namespace, "a", objectIn(namespace, "Pod", "web-0"))), nil)
+	r := run(t, apiserver.Kubeconfig(t), "-n", namespace, "-w", "--request-timeout", "3s", "--no-headers")
+	assert.Equal(t, 0, r.code)
+	assert.Contains(t, r.out, "note of a")
+	assert.Empty(t, r.err)
+}

@@ -1,0 +1,304 @@
+package kubectl
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
+)
+
+// legacyEvent returns an Event of the recorder of a kubelet.
+func legacyEvent(name string, regarding corev1.ObjectReference, node, reason string, count int32, from, to time.Duration) *corev1.Event {
+	now, namespace := time.Now(), regarding.Namespace
+	if namespace == "" {
+		namespace = "default"
+	}
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, InvolvedObject: regarding,
+		Type: "Warning", Reason: reason, Message: reason + " of " + regarding.FieldPath,
+		Source: corev1.EventSource{Component: "kubelet", Host: node}, Count: count,
+		FirstTimestamp: metav1.NewTime(now.Add(-from)), LastTimestamp: metav1.NewTime(now.Add(-to)),
+	}
+}
+
+func names(list string) []string {
+	var all []string
+	for _, line := range lines(list) {
+		all = append(all, strings.TrimPrefix(line, "event.events.k8s.io/"))
+	}
+	return all
+}
+
+// TestObjectsThatAreHardToName looks objects up without a kind, in another namespace, without a
+// namespace, and by a container.
+func TestObjectsThatAreHardToName(t *testing.T) {
+	const token = "token-of-viewer"
+	server := apiserver.Start(t, controlplane.Options{Users: []controlplane.User{{Name: "viewer", Token: token}}})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	grant(t, clients, "shop", "viewer", "list")
+	grant(t, clients, "other", "viewer", "list")
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	container := func(name string) corev1.ObjectReference {
+		pod := objectIn("shop", "Pod", "sidecar")
+		pod.FieldPath = "spec.containers{" + name + "}"
+		return pod
+	}
+	claim := objectIn("shop", "PersistentVolumeClaim", "data")
+	relates := newEvent("shop", "relates", objectIn("shop", "Pod", "once"))
+	relates.Related = &claim
+	create(t, clients, events(relates, newEvent("shop", "web", objectIn("shop", "Pod", "web")), newEvent("other", "web", objectIn("other", "Pod", "web"))), []*corev1.Event{
+		legacyEvent("app", container("app"), "worker-3", "BackOff", 9, time.Hour, 0),
+		legacyEvent("proxy", container("istio-proxy"), "worker-3", "BackOff", 9, time.Hour, 0),
+		legacyEvent("p-nons", corev1.ObjectReference{Kind: "Pod", Name: "p-nons"}, "worker-1", "Evicted", 1, 0, 0),
+	})
+	as := func(args ...string) result { return run(t, server.Kubeconfig(), args...) }
+
+	for _, args := range []string{"once", "once -A", "once -n shop", "timeline once", "timeline once -A", "timeline pod/once -A", "timeline pod/once -n shop"} {
+		assert.Equal(t, []string{"relates"}, names(as(append(strings.Fields(args), "-o", "name")...).out), args)
+	}
+	assert.Equal(t, []string{"relates"}, names(as("data", "-o", "name").out), "only related")
+	assert.Equal(t, []string{"p-nons"}, names(as("pod/p-nons", "-o", "name").out))
+	assert.Equal(t, []string{"p-nons"}, names(as("--for", "pod/p-nons", "-o", "name").out))
+	assert.Equal(t, []string{"p-nons"}, names(as("timeline", "pod/p-nons", "-o", "name").out))
+	assert.Equal(t, []string{"p-nons"}, names(as("timeline", "p-nons", "-o", "name").out))
+	for _, user := range [][]string{nil, {"--token", token}} {
+		assert.Equal(t, []string{"relates"}, names(as(append([]string{"once", "-n", "shop", "-o", "name"}, user...)...).out), user)
+	}
+
+	// Several objects are listed to choose from.
+	for _, args := range []string{"web", "timeline web", "timeline pod/web -A"} {
+		r := as(strings.Fields(args)...)
+		assert.Equal(t, 1, r.code, args)
+		assert.Contains(t, r.err, `2 objects: choose one, such as "pod/web -n `, args)
+		rows := lines(r.out)
+		require.Len(t, rows, 3, args)
+		assert.Equal(t, []string{"OBJECT", "NAMESPACE", "SERIES", "ONGOING", "LAST"}, strings.Fields(rows[0]))
+	}
+
+	// An empty answer says where it looked, and where to look.
+	for args, want := range map[string]string{
+		"pod/once":                         `error: no events about pod/once in the namespace default, but in shop: pass "pod/once -n shop"`,
+		"timeline pod/once":                `error: no events about pod/once in the namespace default, but in shop: pass "pod/once -n shop"`,
+		"-n no-such-namespace":             `error: the namespace "no-such-namespace" does not exist`,
+		"-n empty":                         "No events found in the namespace empty. Pass -A for all namespaces, or -n for another one.",
+		"top -n empty":                     "No events found in the namespace empty. Pass -A for all namespaces, or -n for another one.",
+		"pod/none -n shop":                 "No events found about Pod/none in the namespace shop. Pass -A for all namespaces, or -n for another one.",
+		"pod/once -n shop --state ongoing": "No events found about Pod/once in the namespace shop. Pass -A for all namespaces, or -n for another one.",
+		"timeline pod/none -A":             "No events found about Pod/none in any namespace.",
+		"nowhere":                          `error: unknown kind "nowhere"`,
+	} {
+		r := as(strings.Fields(args)...)
+		assert.Contains(t, r.err, want, args)
+		assert.Len(t, lines(r.err), 1, args)
+		assert.Equal(t, strings.HasPrefix(want, "error"), r.code == 1, args)
+	}
+
+	// A container is a part of the object, and selects.
+	list := show(t, server.Kubeconfig(), "-n", "shop", "--reason", "BackOff")
+	assert.Contains(t, list, "Pod/sidecar{app}")
+	assert.Contains(t, list, "Pod/sidecar{istio-proxy}")
+	assert.Equal(t, []string{"app"}, names(as("Pod/sidecar{app}", "-n", "shop", "-o", "name").out))
+	assert.Len(t, names(as("pod/sidecar", "-n", "shop", "-o", "name").out), 2)
+	for _, args := range [][]string{{"-n", "shop", "-o", "wide"}, {"describe", "app", "-n", "shop"}} {
+		assert.Contains(t, show(t, server.Kubeconfig(), args...), "worker-3")
+	}
+	assert.Contains(t, show(t, server.Kubeconfig(), "timeline", "sidecar"), "Pod/sidecar{istio-proxy}")
+	assert.Contains(t, show(t, server.Kubeconfig(), "timeline", "sidecar", "-o", "html"), "Pod/sidecar{istio-proxy}")
+	assert.Contains(t, show(t, server.Kubeconfig(), "top", "nodes", "-A", "--limit", "0"), "worker-3")
+	r := as("top", "objects", "-A", "--limit", "1")
+	assert.Contains(t, r.err, "more (--limit 0 shows all)")
+}
+
+// TestDirectHitsFirst holds back the answer to the search for related objects.
+func TestDirectHitsFirst(t *testing.T) {
+	pod := objectIn("shop", "Pod", "web-0")
+	about := newEvent("shop", "about", pod)
+	relates := newEvent("shop", "relates", objectIn("shop", "Backup", "nightly"))
+	relates.Related, relates.Series = &pod, &eventsv1.EventSeries{Count: 9, LastObservedTime: metav1.NowMicro()}
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasSuffix(r.URL.Path, "/events") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}`))
+			return
+		}
+		list := eventsv1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "EventList"}, Items: []eventsv1.Event{*about}}
+		if !strings.Contains(r.URL.Path, "/namespaces/") { // the others are requests for the kind, and for the object
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+			list.Items = append(list.Items, *relates)
+		}
+		assert.NoError(t, json.NewEncoder(w).Encode(&list))
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := command(ctx, t, kubeconfigOf(t, server.URL), "po/web-0", "-n", "shop", "--chunk-size", "0")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	rows := bufio.NewScanner(out)
+	for _, want := range []string{"STATE", "note of about"} {
+		require.True(t, rows.Scan())
+		assert.Contains(t, rows.Text(), want)
+	}
+	close(release)
+	require.True(t, rows.Scan())
+	assert.Contains(t, rows.Text(), "note of relates")
+	assert.False(t, rows.Scan(), rows.Text())
+	require.NoError(t, cmd.Wait())
+}
+
+// podOf creates a Pod with an owner and a volume.
+func podOf(t *testing.T, clients kubernetes.Interface, namespace, name string, owner *metav1.OwnerReference, claim, node string) types.UID {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}},
+	}
+	if owner != nil {
+		pod.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	if claim != "" {
+		pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+	}
+	created, err := clients.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return created.UID
+}
+
+// TestGroupByOwner has a Deployment of 100 Pods of which 40 crash, and a Pod of the same name pattern
+// that belongs to another owner.
+func TestGroupByOwner(t *testing.T) {
+	namespace := apiserver.Namespace(t)
+	clients, kubeconfig := apiserver.Clientset(t), apiserver.Kubeconfig(t)
+	yes := true
+	labels := map[string]string{"app": "web"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}}}
+	deployment, err := clients.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	set, err := clients.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-6d4cf9b7c", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deployment.UID, Controller: &yes}}},
+		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &yes}
+	var legacy []*corev1.Event
+	occurrences := 0
+	for i := range 100 {
+		name := fmt.Sprintf("web-6d4cf9b7c-%05d", i)
+		pod := objectIn(namespace, "Pod", name)
+		pod.UID = podOf(t, clients, namespace, name, owner, "", "")
+		if i < 40 {
+			pod.FieldPath = "spec.containers{app}"
+			occurrences += 2 + i
+			legacy = append(legacy, legacyEvent(name+".17d3", pod, fmt.Sprintf("worker-%d", i%4), "BackOff", int32(2+i), 12*time.Minute, 0))
+		}
+	}
+	job := objectIn(namespace, "Pod", "web-6d4cf9b7c-zzzzz")
+	job.UID = podOf(t, clients, namespace, job.Name, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "web", UID: "uid-of-the-job", Controller: &yes}, "", "")
+	legacy = append(legacy, legacyEvent("job", job, "worker-0", "BackOff", 7, 12*time.Minute, 0))
+	create(t, clients, nil, legacy)
+
+	list := lines(show(t, kubeconfig, "-n", namespace, "--group-by", "owner", "--reason", "BackOff"))
+	require.Len(t, list, 3)
+	var crashing string
+	for _, line := range list {
+		if strings.Contains(line, "40 Pods of Deployment/web ") {
+			crashing = line
+		}
+	}
+	cells := strings.Fields(crashing)
+	require.NotEmpty(t, cells, list)
+	assert.Equal(t, []string{"Ongoing", "12m", fmt.Sprint(occurrences)}, []string{cells[0], cells[2], cells[3]})
+	assert.Equal(t, "40/40", cells[5])
+	assert.Contains(t, strings.Join(list, "\n"), "Pod/web-6d4cf9b7c-zzzzz of Job/web")
+	assert.Len(t, lines(show(t, kubeconfig, "-n", namespace, "--group-by", "node")), 1+4)
+	var groups struct {
+		Items []struct{ Title string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(show(t, kubeconfig, "-n", namespace, "--group-by", "reason", "-o", "json")), &groups))
+	assert.Equal(t, "BackOff × 41 Pods", groups.Items[0].Title)
+
+	// More than 30 series are grouped.
+	timeline := show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "--owners")
+	assert.Contains(t, timeline, "40 series in 1 group")
+	assert.Contains(t, timeline, "40 Pods")
+	page := show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "--owners", "-o", "html", "--group-by", "owner")
+	assert.Contains(t, page, "40 Pods of Deployment/web")
+	assert.Equal(t, 1, strings.Count(page, "<details>"))
+	assert.Equal(t, 40, strings.Count(show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "--owners", "--group-by", "none"), "BackOff   Pod/"))
+}
+
+// TestNextHop follows a Pod to its volume, to what fails there, and to its Node and its owner.
+func TestNextHop(t *testing.T) {
+	namespace, kubeconfig := apiserver.Namespace(t), apiserver.Kubeconfig(t)
+	clients := apiserver.Clientset(t)
+	node := "node-of-" + namespace
+	pod := objectIn(namespace, "Pod", "checkout-0")
+	yes := true
+	pod.UID = podOf(t, clients, namespace, pod.Name, &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "checkout", UID: "u", Controller: &yes}, "orders-data", node)
+	claim := objectIn(namespace, "PersistentVolumeClaim", "orders-data")
+	failed := newEvent(namespace, "failed", objectIn(namespace, "Backup", "nightly"))
+	failed.Related = &claim
+	create(t, clients, events(
+		newEvent(namespace, "crash", pod), failed, newEvent(namespace, "scaled", objectIn(namespace, "StatefulSet", "checkout")),
+		newEvent("default", "pressure."+namespace, objectIn("", "Node", node)), newEvent(namespace, "unrelated", objectIn(namespace, "Pod", "web-0")),
+	), nil)
+
+	timeline := show(t, kubeconfig, "timeline", "checkout-0", "-n", namespace)
+	for _, command := range []string{
+		"persistentvolumeclaim/orders-data -n " + namespace, "node/" + node, "statefulset/checkout -n " + namespace, "pod/checkout-0 -n " + namespace + " --follow",
+	} {
+		assert.Contains(t, timeline, "  kubectl series timeline "+command+" ")
+	}
+	assert.Contains(t, show(t, kubeconfig, "describe", "failed", "-n", namespace), "kubectl series timeline backup/nightly -n "+namespace+" --follow")
+	assert.ElementsMatch(t, []string{"crash", "failed", "scaled", "pressure." + namespace}, names(show(t, kubeconfig, "timeline", "checkout-0", "-n", namespace, "--follow", "-o", "name")))
+	followed := show(t, kubeconfig, "timeline", "checkout-0", "-n", namespace, "--follow")
+	assert.NotContains(t, followed, "Next:")
+	assert.Contains(t, followed, "Pod/checkout-0 → Node/"+node+" (node)")
+}
+
+// TestTerminals requires the columns that somebody on call needs, in terminals of all widths.
+func TestTerminals(t *testing.T) {
+	namespace, kubeconfig := apiserver.Namespace(t), apiserver.Kubeconfig(t)
+	pod := objectIn(namespace, "Pod", "checkout-with-a-long-name-6d4cf9b7c-9tq8d")
+	pod.FieldPath = "spec.containers{app}"
+	create(t, apiserver.Clientset(t), nil, []*corev1.Event{legacyEvent("a", pod, "worker-3", "FailedCreatePodSandBox", 12345, time.Hour, 0)})
+	for _, width := range []int{60, 80, 200} {
+		for _, args := range [][]string{
+			{}, {"-A"}, {"pod/" + pod.Name}, {"--group-by", "owner"}, {"-A", "--group-by", "node"}, {"timeline", pod.Name}, {"top", "objects"}, {"top", "objects", "controllers", "-A"},
+		} {
+			for _, color := range []string{"NO_COLOR=", "NO_COLOR=1"} {
+				out := inTerminal(t, kubeconfig, width, []string{color}, append(args, "-n", namespace)...)
+				assert.Equal(t, color == "NO_COLOR=", strings.Contains(out, "\x1b[3"), "%d %v", width, args)
+				for _, column := range []string{"LAST", "OBJECT"} {
+					assert.Contains(t, out, column, "%d %v", width, args)
+				}
+			}
+		}
+	}
+}
