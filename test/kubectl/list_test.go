@@ -22,7 +22,7 @@ type expected struct {
 	name, state string
 	count       int32
 	rate        float64
-	last        time.Time
+	first, last time.Time
 }
 
 // population returns Events of four recorders, and what they mean. It knows only what the
@@ -45,7 +45,7 @@ func population(namespace string, n int, now time.Time) (events []*eventsv1.Even
 		count := int32(2 + i%997)
 		e := newEvent(namespace, name, pod)
 		e.EventTime = metav1.NewMicroTime(first)
-		want := expected{name: name, count: count, last: last}
+		want := expected{name: name, count: count, first: first, last: last}
 		series := func() {
 			e.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(last)}
 		}
@@ -77,7 +77,7 @@ func population(namespace string, n int, now time.Time) (events []*eventsv1.Even
 			events = append(events, e)
 		case 2: // client-go tools/record; its times have no fractions of a second
 			first, last = first.Truncate(time.Second), last.Truncate(time.Second)
-			want.state, want.last = "Ongoing", last
+			want.state, want.first, want.last = "Ongoing", first, last
 			if stale {
 				want.state = "Quiet"
 			}
@@ -90,7 +90,7 @@ func population(namespace string, n int, now time.Time) (events []*eventsv1.Even
 				FirstTimestamp: metav1.NewTime(first), LastTimestamp: metav1.NewTime(last),
 			})
 		default: // neither count nor times; the server knows when it was created
-			want.state, want.count, want.last = "Singleton", 1, time.Time{}
+			want.state, want.count, want.first, want.last = "Singleton", 1, time.Time{}, time.Time{}
 			legacy = append(legacy, &corev1.Event{
 				ObjectMeta: e.ObjectMeta, InvolvedObject: pod, Reason: e.Reason, Message: e.Note, Type: e.Type,
 			})
@@ -119,7 +119,7 @@ func TestListOfFourRecorders(t *testing.T) {
 	}
 	for i := range want {
 		if want[i].last.IsZero() {
-			want[i].last = created[want[i].name]
+			want[i].first, want[i].last = created[want[i].name], created[want[i].name]
 		}
 	}
 	rank := map[string]int{"Ongoing": 0, "Unknown": 1, "Quiet": 2, "Finished": 3, "Singleton": 4}
@@ -175,6 +175,7 @@ func TestListOfFourRecorders(t *testing.T) {
 		{[]string{"pod/pod-7", "po/pod-8"}, func(w expected) bool { return number(w)%100 == 7 || number(w)%100 == 8 }},
 		{[]string{"--for", "Pod/pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},
 		{[]string{"--since", hourAgo.Format(time.RFC3339)}, func(w expected) bool { return !w.last.Before(hourAgo) }},
+		{[]string{"--began", hourAgo.Format(time.RFC3339)}, func(w expected) bool { return !w.first.Before(hourAgo) }},
 		{[]string{"-l", "eventseries.dev/state=Finished"}, func(w expected) bool { return w.state == "Finished" }},
 		{[]string{"--field-selector", "regarding.name=pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},
 		{[]string{"--chunk-size", "0", "--limit", "3"}, func(w expected) bool {

@@ -6,11 +6,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/internal/apiserver"
+	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
 // inTerminal runs the program in a terminal of a width, and returns what it prints there.
@@ -38,3 +49,55 @@ func inTerminal(t *testing.T, kubeconfig string, width int, environment []string
 	require.NoError(t, cmd.Wait(), "%s", out)
 	return string(bytes.ReplaceAll(out, []byte("\r\n"), []byte("\n")))
 }
+
+// TestTerminals requires the columns that somebody on call needs, in terminals of all widths.
+func TestTerminals(t *testing.T) {
+	namespace, kubeconfig := apiserver.Namespace(t), apiserver.Kubeconfig(t)
+	pod := objectIn(namespace, "Pod", "checkout-with-a-long-name-6d4cf9b7c-9tq8d")
+	pod.FieldPath = "spec.containers{app}"
+	create(t, apiserver.Clientset(t), nil, []*corev1.Event{legacyEvent("a", pod, "worker-3", "FailedCreatePodSandBox", 12345, time.Hour, 0)})
+	for _, width := range []int{60, 80, 200} {
+		for _, args := range [][]string{
+			{}, {"-A"}, {"pod/" + pod.Name}, {"--group-by", "owner"}, {"-A", "--group-by", "node"}, {"timeline", pod.Name}, {"top", "objects"}, {"top", "objects", "controllers", "-A"},
+		} {
+			for _, color := range []string{"NO_COLOR=", "NO_COLOR=1"} {
+				out := inTerminal(t, kubeconfig, width, []string{color}, append(args, "-n", namespace)...)
+				assert.Equal(t, color == "NO_COLOR=", strings.Contains(out, "\x1b[3"), "%d %v", width, args)
+				for _, column := range []string{"LAST", "OBJECT"} {
+					assert.Contains(t, out, column, "%d %v", width, args)
+				}
+			}
+		}
+	}
+}
+
+// recording is the picture of the investigation in README.md.
+var recording = filepath.Join("..", "..", "docs", "kubectl-series", "investigation.svg")
+
+// TestRecording draws the investigation of a Pod that crashes: what goes on, and why.
+func TestRecording(t *testing.T) {
+	const columns = 122
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	ours, legacy := incident(time.Now())
+	create(t, clients, ours, legacy)
+	var b strings.Builder
+	for _, args := range [][]string{{"-A", "--state", "ongoing"}, {"timeline", "checkout-0", "--follow"}} {
+		fmt.Fprintf(&b, "\x1b[2m$\x1b[0m \x1b[1mkubectl series %s\x1b[0m\n%s\n", strings.Join(args, " "), inTerminal(t, server.Kubeconfig(), columns, nil, args...))
+	}
+	drawn := chart.Terminal("kubectl series: the Pod checkout-0 crashes because a snapshot of its volume fails", b.String(), columns)
+	if *update {
+		require.NoError(t, os.WriteFile(recording, drawn, 0o644))
+	}
+	content, err := os.ReadFile(recording)
+	require.NoError(t, err)
+	assert.Equal(t, same(withoutLengths(string(content))), same(withoutLengths(string(drawn))), "go test -update writes %s", recording)
+}
+
+// varying is what depends on the length of times and bars: positions, and where text is cut off.
+var varying = regexp.MustCompile(` (x|textLength)="[0-9.]+"|>[^<]*…`)
+
+// withoutLengths returns a picture without what varies.
+func withoutLengths(svg string) string { return varying.ReplaceAllString(svg, "") }

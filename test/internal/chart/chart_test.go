@@ -43,3 +43,16 @@ func TestNumber(t *testing.T) {
 		assert.Equal(t, want, Number(v))
 	}
 }
+
+func TestTerminal(t *testing.T) {
+	svg := string(Terminal("A & B", "$ a <b>\n\x1b[31mred\x1b[0m  ┣━▶\n\n", 20))
+	require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})))
+	for _, want := range []string{
+		"<title>A &amp; B</title>", `width="186" height="74"`, ">$ a &lt;b&gt;</text>",
+		`<text class="c31" x="18.0" y="51" textLength="22.5" lengthAdjust="spacingAndGlyphs">red</text>`,
+		`<text class="c0" x="40.5" y="51" textLength="37.5" lengthAdjust="spacingAndGlyphs">  ┣━▶</text>`,
+	} {
+		assert.Contains(t, svg, want)
+	}
+	assert.NotContains(t, svg, "\x1b")
+}
