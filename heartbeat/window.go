@@ -96,10 +96,12 @@ func (w Window) periodOf(now time.Duration) uint16 {
 
 // at returns what r remembers in a period.
 func (r Rhythm) at(period uint16) Rhythm {
-	switch period - r.period {
-	case 0, math.MaxUint16: // also if a goroutine comes late
+	switch age := period - r.period; {
+	case r.current == 0 && r.previous == 0:
+		return Rhythm{period: period}
+	case age == 0, age == math.MaxUint16: // also if a goroutine comes late
 		return r
-	case 1:
+	case age == 1:
 		return Rhythm{previous: r.current, period: period}
 	default:
 		return Rhythm{period: period}

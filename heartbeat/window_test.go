@@ -155,6 +155,14 @@ func TestRestoredWindow(t *testing.T) {
 	}
 }
 
+// The number of the period before the epoch is followed by zero.
+func TestWindowAtTheEpoch(t *testing.T) {
+	var r Rhythm
+	standard.Observe(&r, 10*time.Minute, -time.Second)
+	assert.Equal(t, 21*time.Minute, standard.Of(r, standard.Max-1))
+	assert.Equal(t, standard.Min, standard.Of(r, standard.Max))
+}
+
 func TestFixedWindow(t *testing.T) {
 	for _, w := range []Window{{time.Minute, time.Minute}, {time.Hour, 0}, {math.MaxInt64 / 4, 1}} {
 		var r Rhythm
