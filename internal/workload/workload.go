@@ -58,6 +58,30 @@ func (l *Loop) Until(end time.Duration, seed uint64) iter.Seq[time.Duration] {
 	}
 }
 
+// Play calls occur at each occurrence of l before end, and look at the times 0, interval,
+// 2 × interval and so on before end, after an occurrence at that time. In between it calls
+// sleep, and at last until end.
+func (l *Loop) Play(end time.Duration, seed uint64, interval time.Duration, sleep func(time.Duration), occur, look func(at time.Duration)) {
+	var now, next time.Duration // next is that of a look
+	until := func(at time.Duration) {
+		sleep(at - now)
+		now = at
+	}
+	looks := func(before time.Duration) {
+		for ; next < before; next += interval {
+			until(next)
+			look(next)
+		}
+	}
+	for at := range l.Until(end, seed) {
+		looks(at)
+		until(at)
+		occur(at)
+	}
+	looks(end)
+	until(end)
+}
+
 // from returns a Times whose gaps next returns. setup makes one for each sequence.
 func from(setup func(rng *rand.Rand) (next func() time.Duration)) func(uint64) iter.Seq[time.Duration] {
 	return func(seed uint64) iter.Seq[time.Duration] {
