@@ -275,9 +275,11 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 			e.spec.state = series.Finished
 		}
 	}
-	if gap := e.spec.first - found.Last.UnixMicro(); found.State != series.Ongoing && theirs > 0 {
-		// The latest occurrence of an ongoing series is later than its Event says.
-		e.learn(s.rules, time.Duration(gap)*time.Microsecond, e.last())
+	gap := time.Duration(e.spec.first-found.Last.UnixMicro()) * time.Microsecond
+	if theirs > 0 && (found.State != series.Ongoing || gap <= found.QuietWindow()) {
+		// If an ongoing series was quiet for longer than its window, its process was away,
+		// or was killed long after its last write.
+		e.learn(s.rules, gap, e.last())
 	}
 	if !e.spec.silent && !e.began(s.rules, found) {
 		if e.spec.lastNote() == "" {

@@ -998,7 +998,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 			e.state = series.Finished
 		}
 	}
-	if ev.State != series.Ongoing && theirs > 0 {
+	if theirs > 0 && (ev.State != series.Ongoing || e.first-ev.last <= ev.QuietWindow()) {
 		o.learn(e, e.first-ev.last, e.last)
 	}
 	o.restoreWindow(e, ev)
