@@ -340,6 +340,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	a, ours := e.attempted(found)
 	if theirs > 0 && !ours {
 		e.raise(theirs)
+		e.more().theirs = s.at - s.now.Sub(found.Last)
 	}
 	e.compare(s.rules, found)
 	e.change()

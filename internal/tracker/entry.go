@@ -137,6 +137,7 @@ type rare struct {
 	hold       hold
 	rhythm     heartbeat.Rhythm // of a series with long gaps
 	said       time.Duration    // the window that the Event says; zero: series.FinishAfter
+	theirs     time.Duration    // the latest occurrence in another process that is known; zero: none
 	listing    *listing         // of an entry that is a list; see list.go
 }
 

@@ -44,6 +44,7 @@ type told struct {
 	waits   bool // for a time
 	gaps    []gap
 	said    time.Duration // the window that the Event says
+	theirs  time.Duration // the latest occurrence in another process; zero: none
 
 	// What the Event should say.
 	state    series.State
@@ -527,6 +528,11 @@ func (o *oracle) advance(now time.Duration) string {
 }
 
 func (o *oracle) tick(e *told, now time.Duration) {
+	if o.isQuiet(e, now) && e.phase == live && e.knows.state == series.Ongoing && e.theirs > e.last+time.Second && e.theirs != 0 &&
+		now-e.theirs < o.opts.HeartbeatInterval+o.window(e) {
+		o.end(e, series.Ongoing, now)
+		return
+	}
 	if e.life < closing && o.isOver(e, now) {
 		o.end(e, series.Finished, now)
 		return
@@ -932,6 +938,9 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	planned := e.knows.state == series.Ongoing
 	e.count += theirs
+	if theirs > 0 {
+		e.theirs = ev.last
+	}
 	e.now = cmp.Or(e.now, ev.LastNote)
 	left := false
 	if e.life == closing && ev.State.Closed() {

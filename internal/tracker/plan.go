@@ -138,6 +138,13 @@ func (e *Entry) isOver(r *rules, at time.Duration) bool {
 	return at-e.last() >= r.opts.MaxWindow || e.phase == refused && e.isQuiet(r, at)
 }
 
+// isTheirs reports whether another process has the latest occurrence of an Ongoing series,
+// and tends its Event. Times of two processes are the same within a second.
+func (e *Entry) isTheirs(r *rules, at time.Duration) bool {
+	return e.life == accepting && e.phase == live && e.status.state == series.Ongoing &&
+		e.rare != nil && e.rare.theirs != 0 && e.rare.theirs > e.last()+time.Second && at-e.rare.theirs < r.opts.HeartbeatInterval+e.window(r)
+}
+
 // rest says that the series is over, unless it recurs.
 func (e *Entry) rest() {
 	e.add(e.counter.close())

@@ -227,9 +227,7 @@ func (t *table) end(e *Entry, as series.State, now time.Time) {
 		held = e.status.at
 	}
 	e.holdBaseName(&s, held)
-	if t.sched.InFlight(e) || !e.isDone() {
-		t.closed.insert(t.hashOf(e), e)
-	}
+	t.closed.insert(t.hashOf(e), e)
 	t.settle(e, &s)
 }
 
@@ -281,8 +279,7 @@ func (t *table) tick(e *Entry, now time.Time) {
 	at := t.offset(now)
 	switch {
 	case e.listing() != nil:
-	case e.life < closing && e.isOver(&t.rules, at):
-		t.end(e, series.Finished, now)
+	case t.endIfOver(e, now):
 		return
 	default:
 		s := t.step(e, now)
@@ -291,17 +288,29 @@ func (t *table) tick(e *Entry, now time.Time) {
 	t.place(e, at)
 }
 
+// endIfOver ends an entry that no occurrence continues. If the series is quiet here, and
+// another process tends it, it remains Ongoing.
+func (t *table) endIfOver(e *Entry, now time.Time) bool {
+	at := t.offset(now)
+	switch {
+	case e.isQuiet(&t.rules, at) && e.isTheirs(&t.rules, at):
+		t.end(e, series.Ongoing, now)
+	case e.life < closing && e.isOver(&t.rules, at):
+		t.end(e, series.Finished, now)
+	default:
+		return false
+	}
+	return true
+}
+
 // start returns the write of an entry that has just been put in flight. ok is
 // false if there is none after all.
 func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, ok bool) {
 	at := t.offset(now)
 	if l := e.listing(); l != nil {
-		page := l.page
-		return &Write{Kind: List, Page: &page, entry: e, pass: pass, at: at}, true
+		return &Write{Kind: List, Page: l.page, entry: e, pass: pass, at: at}, true
 	}
-	if e.life < closing && e.isOver(&t.rules, at) {
-		t.end(e, series.Finished, now)
-	}
+	t.endIfOver(e, now)
 	s := t.step(e, now)
 	e.tick(&s)
 	t.nameEntry(e, &s)
