@@ -227,7 +227,9 @@ func (t *table) end(e *Entry, as series.State, now time.Time) {
 		held = e.status.at
 	}
 	e.holdBaseName(&s, held)
-	t.closed.insert(t.hashOf(e), e)
+	if t.sched.InFlight(e) || !e.isDone() {
+		t.closed.insert(t.hashOf(e), e)
+	}
 	t.settle(e, &s)
 }
 
@@ -308,7 +310,8 @@ func (t *table) endIfOver(e *Entry, now time.Time) bool {
 func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, ok bool) {
 	at := t.offset(now)
 	if l := e.listing(); l != nil {
-		return &Write{Kind: List, Page: l.page, entry: e, pass: pass, at: at}, true
+		page := l.page
+		return &Write{Kind: List, Page: &page, entry: e, pass: pass, at: at}, true
 	}
 	t.endIfOver(e, now)
 	s := t.step(e, now)

@@ -42,7 +42,7 @@ type Write struct {
 	Series series.Series
 
 	// Page is the page to list, if Kind is List.
-	Page Page
+	Page *Page
 
 	entry    *Entry
 	pass     heartbeat.Pass
