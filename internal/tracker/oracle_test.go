@@ -196,13 +196,16 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 		o.drop(nameWith(key, ""), 1, o.sealed)
 		return ""
 	}
-	key, begins := o.under(key, note, now)
+	tuple := key
+	key, begins := o.under(tuple, note, now)
 	for _, e := range o.where(isAccepting, has(key)) {
 		if o.isOver(e, now) {
 			o.end(e, series.Finished, now)
 			continue
 		}
-		return o.occur(e, note, now)
+		// A series of the own note that is over, and has not ended, is found first.
+		isFound := key == tuple || len(o.where(isAccepting, has(nameWith(tuple, note)), func(own *told) bool { return own != e })) == 0
+		return o.occur(e, note, isFound, now)
 	}
 	if len(o.where(isAccepting)) >= o.opts.Capacity && !o.makeRoom(isWarningKey(key), now) {
 		o.drop(key, 1, DropTableFull)
@@ -211,7 +214,7 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 	evicted := o.where(isClosing, has(key), func(e *told) bool { return !e.silent && !o.isOver(e, now) })
 	if len(evicted) > 0 {
 		e := slices.MaxFunc(evicted, func(a, b *told) int { return cmp.Compare(a.last, b.last) })
-		return o.occur(e, note, now)
+		return o.occur(e, note, false, now)
 	}
 	e := o.enter(key)
 	e.first, e.last, e.notedAt, e.count, e.note, e.instance, e.changes = micros(now), cut(now), now, 1, begins, o.instance(), 1
@@ -219,10 +222,10 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 	return ""
 }
 
-// occur continues a series.
-func (o *oracle) occur(e *told, note string, now time.Duration) string {
-	was, distance := e.state, now-e.last
-	isFast := e.life == accepting && was == series.Ongoing && distance < min(o.opts.FinishAfter, o.slow())
+// occur continues a series, which the hot path has found or not.
+func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) string {
+	isNews, distance := e.life != accepting || e.state != series.Ongoing, now-e.last
+	isFast := isFound && !isNews && distance < min(o.opts.FinishAfter, o.slow())
 	if !isFast || now.Truncate(tenth)-e.notedAt.Truncate(tenth) >= noteInterval {
 		if note != "" && (note != e.note || e.now != "") {
 			e.now = note
@@ -241,7 +244,7 @@ func (o *oracle) occur(e *told, note string, now time.Duration) string {
 	if isFast {
 		return "counted " + e.label
 	}
-	if was != series.Ongoing {
+	if isNews {
 		o.schedule(e, now)
 	}
 	return ""

@@ -51,10 +51,10 @@ func (t *table) dropped() (drops []Drop) {
 // occur counts an occurrence of e, which accepts it.
 func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
 	e.drain()
-	was := e.spec.state
+	isNews := e.life != accepting || e.spec.state != series.Ongoing
 	e.occur(&t.rules, at)
 	e.describe(o, at)
-	if was != series.Ongoing {
+	if isNews {
 		t.place(e, at)
 	}
 	t.open(e)
