@@ -28,23 +28,13 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 	at := t.offset(now)
 	done := make(chan struct{})
 	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]revision)}
-	add := func(e *Entry) {
-		e.drain()
-		if e.phase == refused && !t.sched.InFlight(e) || e.status.revision == e.spec.revision {
-			return
-		}
-		e.status.due |= dueCount
-		e.release()
-		f.left[e] = e.spec.revision
-		t.place(e, at)
-	}
 	t.mu.Lock()
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
 	for i := range t.shards {
 		t.mu.Lock()
 		for _, e := range t.shards[i].entries.all() {
-			add(e)
+			f.add(e, at)
 		}
 		t.mu.Unlock()
 	}
@@ -53,11 +43,24 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.closed.all() {
-		add(e)
+		f.add(e, at)
 	}
 	f.listed = true
 	f.checkDone()
 	return f
+}
+
+// add has e written if the server does not know all of it.
+func (f *Flush) add(e *Entry, at time.Duration) {
+	t := f.tracker
+	e.drain()
+	if e.phase == refused && !t.sched.InFlight(e) || e.status.revision == e.spec.revision {
+		return
+	}
+	e.status.due |= dueCount
+	e.release()
+	f.left[e] = e.spec.revision
+	t.place(e, at)
 }
 
 // Left returns the number of series that the server does not know completely.

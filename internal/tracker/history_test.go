@@ -3,6 +3,7 @@ package tracker
 import (
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -48,10 +49,14 @@ func TestOracle(t *testing.T) {
 		for _, faults := range [][]failure{{unsent, pushedBack, denied}, {unsent, pushedBack, denied, failed, lost, lost, lost, late, late}} {
 			t.Run(fmt.Sprintf("%s/lost answers=%t", conf.name, len(faults) > 3), func(t *testing.T) {
 				sum := map[string]int{}
+				digest := fnv.New64a()
 				for seed := first; seed < first+n && !t.Failed(); seed++ {
 					h := newHistory(t, seed, conf.leaders, conf.forgetful)
 					h.restarts, h.faults = conf.restarts, faults
 					h.run(*oracleSteps)
+					for _, line := range h.told {
+						digest.Write([]byte(line))
+					}
 					b := h.w.remote.books
 					for name, account := range map[string]account{"occurrences": b.occurrences, "dropped": b.dropped, "killed": b.killed, "dropped and written": b.doubted, "written twice": b.doubled} {
 						for _, n := range account {
@@ -59,7 +64,7 @@ func TestOracle(t *testing.T) {
 						}
 					}
 				}
-				t.Logf("%d histories: %v", n, sum)
+				t.Logf("%d histories: %v %x", n, sum, digest.Sum64())
 			})
 		}
 	}
@@ -113,7 +118,7 @@ func newHistory(t *testing.T, seed uint64, leaders int, forgetful bool) *history
 	remote.mark = leaderMarks * time.Microsecond
 	for i := range leaders {
 		h.pair = newPair(t, opts, remote)
-		h.w.mark = int64(i)
+		h.w.mark, h.w.random = int64(i), true
 		h.w.distinct, h.o.distinct = distinct, distinct
 		if h.w.forgetful = forgetful; forgetful {
 			h.o = nil

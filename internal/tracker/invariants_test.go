@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -117,21 +118,53 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	}
 }
 
+// checkPlan checks that the schedule knows what is to be done about each entry, and when:
+// that the entry was placed after its latest change. now is the latest time that the
+// tracker knows. Occurrences and time alone can only make a plan later.
+func checkPlan(t *testing.T, tr *Tracker, now time.Time) {
+	t.Helper()
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	at, places := tr.offset(now), placesOf(tr)
+	tracked := tr.closed.all()
+	for i := range tr.shards {
+		tracked = append(tracked, tr.shards[i].entries.all()...)
+	}
+	for _, e := range tracked {
+		place, plan := places.of(e), e.plan(&tr.rules, at, tr.hurried)
+		switch until, waits := places.waiting[e]; {
+		case place == "in flight":
+		case waits && plan.ready && until > at:
+			t.Errorf("%v waits until %v, and is ready to %s at %v", e.Key(), until, e.need(), at)
+		case waits && !plan.ready && until > plan.at:
+			t.Errorf("%v waits until %v, and should until %v", e.Key(), until, plan.at)
+		case !waits && !plan.ready:
+			t.Errorf("%v is %s, and must wait until %v", e.Key(), place, plan.at)
+		}
+	}
+}
+
 // schedPlaces tells where entries are in a schedule, which only package heartbeat
 // can change.
 type schedPlaces struct {
-	queues map[uintptr]string
-	queued int
+	queues  map[uintptr]string
+	waiting map[*Entry]time.Duration // until when entries wait
+	queued  int
 }
 
 func placesOf(tr *Tracker) schedPlaces {
-	p := schedPlaces{queues: map[uintptr]string{0: "idle"}}
+	p := schedPlaces{queues: map[uintptr]string{0: "idle"}, waiting: map[*Entry]time.Duration{}}
 	s := reflect.ValueOf(tr.sched).Elem()
 	add := func(q reflect.Value, place string) {
 		p.queues[q.Addr().Pointer()] = place
 		p.queued += q.FieldByName("nodes").Len()
 	}
-	add(s.FieldByName("waiting"), "waiting")
+	waiting := s.FieldByName("waiting")
+	add(waiting, "waiting")
+	for i := range waiting.FieldByName("nodes").Len() {
+		n := waiting.FieldByName("nodes").Index(i)
+		p.waiting[(*Entry)(n.FieldByName("item").UnsafePointer())] = time.Duration(n.FieldByName("at").Int())
+	}
 	add(s.FieldByName("flight"), "in flight")
 	lanes := []reflect.Value{s.FieldByName("ready")}
 	for gates := s.FieldByName("gates").MapRange(); gates.Next(); {

@@ -90,6 +90,7 @@ func golden(t *testing.T, file string, run func(command string) string) {
 // tracker did.
 func runCommand(t *testing.T, p pair, now time.Duration, words []string) string {
 	t.Helper()
+	p.w.latest = max(p.w.latest, now)
 	arg := func(i int) string {
 		if i < len(words) {
 			return strings.Trim(words[i], `"`)

@@ -252,6 +252,7 @@ type world struct {
 	distinct int // how many notes of a tuple have series of their own
 	// forgetful trackers remember as few tombstones as they have room for entries.
 	forgetful bool
+	random    bool // it is part of a random history
 
 	entries map[string]*Entry
 	labels  map[*Entry]string
@@ -272,6 +273,7 @@ type world struct {
 	settledUp   map[*Entry]bool     // forgotten, and in the books as that
 	dropped     map[*Entry]revision // the revisions up to which all was dropped
 	maxInFlight int
+	latest      time.Duration // that the tracker was told
 	taken       int // occurrences that this tracker has seen
 }
 
@@ -305,10 +307,10 @@ func (w *world) begun(now time.Time) {
 	w.tracker.mark = w.mark
 	if !w.forgetful {
 		// The oracle does not forget which names are taken.
-		w.tracker.tombstones = newTombstones(1<<20, math.MaxInt64)
+		w.tracker.tombstones = newTombstones(1<<20, math.MaxInt64/2)
 	}
 	w.entries, w.labels, w.order = map[string]*Entry{}, map[*Entry]string{}, nil
-	w.pending, w.listed, w.taken = nil, nil, 0
+	w.pending, w.listed, w.taken, w.latest = nil, nil, 0, now.Sub(start)
 	w.inFlight = map[*Entry]*Write{}
 	w.tends = map[*Entry]*stored{}
 	w.unsure = map[*Entry]bool{}
@@ -751,6 +753,18 @@ func (w *world) flush(now time.Duration) string {
 	if w.pending != nil {
 		w.pending.Stop()
 	}
+	if w.random {
+		// Flush follows the hashes, whose seed is random. If it changes nothing any more, the
+		// schedule does not depend on them, and the seed of a history reproduces it.
+		w.locked(now, func(t *Tracker, at time.Duration) {
+			f := &Flush{tracker: t, left: map[*Entry]revision{}}
+			for _, label := range w.order {
+				if e := w.entries[label]; e.life != forgotten {
+					f.add(e, at)
+				}
+			}
+		})
+	}
 	w.pending = w.tracker.Flush(start.Add(now))
 	return w.settled()
 }
@@ -889,6 +903,7 @@ func (w *world) list() string {
 // restore returns the label of the entry that has the Event now, if any.
 func (w *world) restore(listed listed, spread float64, since time.Duration) string {
 	now := start.Add(since)
+	w.latest = max(w.latest, since)
 	found, err := series.FromEvent(listed.as)
 	if err != nil {
 		return ""
@@ -961,6 +976,7 @@ func (w *world) check() {
 func (w *world) checkTracker(found account) {
 	w.t.Helper()
 	checkInvariants(w.t, w.tracker, w.maxInFlight)
+	checkPlan(w.t, w.tracker, start.Add(w.latest))
 	for e, label := range w.labels {
 		if _, inFlight := w.inFlight[e]; inFlight != w.tracker.sched.InFlight(e) {
 			w.t.Errorf("%s: in flight is %t, should be %t", label, !inFlight, inFlight)
