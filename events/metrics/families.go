@@ -39,16 +39,17 @@ var families = []family{{
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.WatcherDropped)) },
 }, {
 	name:   "eventseries_series",
-	help:   "Tracked series, by state: singleton has occurred once, ongoing continues, closing has ended and waits for its last write.",
+	help:   "Tracked series, by state: singleton has occurred once, ongoing recurs, ended is quiet and continues if it recurs soon, closing waits for its last write before it is forgotten.",
 	labels: []string{"state"},
 	read: func(s *events.Stats, to *sender) {
 		to.gauge(float64(s.Singletons), "singleton")
 		to.gauge(float64(s.Ongoing), "ongoing")
+		to.gauge(float64(s.Ended), "ended")
 		to.gauge(float64(s.Closing), "closing")
 	},
 }, {
 	name: "eventseries_series_capacity",
-	help: "Maximum number of singleton and ongoing series, and of closing series.",
+	help: "Maximum number of singleton, ongoing, and ended series together, and of closing series.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Capacity)) },
 }, {
 	name: "eventseries_series_adopted_total",
