@@ -62,7 +62,7 @@ func TestLifeOfASeries(t *testing.T) {
 		assert.Equal(t, begin.UTC(), b.Series()[0].First.UTC())
 		assert.Equal(t, begin.Add(time.Minute).UTC(), b.Series()[0].Last.UTC())
 		assert.Equal(t, begin.Add(7*time.Minute), b.Now())
-		assert.Zero(t, b.Stats().Tracked)
+		assert.Equal(t, 1, b.Stats().Ended)
 		assert.Equal(t, map[events.WriteKey]uint64{
 			{Kind: "create", Outcome: "written"}: 1, {Kind: "series", Outcome: "written"}: 1, {Kind: "finish", Outcome: "written"}: 1,
 		}, b.Stats().Writes)
@@ -72,10 +72,15 @@ func TestLifeOfASeries(t *testing.T) {
 			assert.Equal(t, verb, requests[i].Verb)
 		}
 
+		b.Advance(29*time.Minute + 59*time.Second)
 		emit(recorder)
-		assert.Len(t, b.Events(), 2, "a new series begins")
+		assertSeries(t, b, series.Ongoing, 3)
+		b.Advance(b.Series()[0].QuietWindow())
+		assertSeries(t, b, series.Finished, 3)
 		b.Advance(time.Hour)
-		assert.Empty(t, b.Events(), "both have expired")
+		assert.Empty(t, b.Events(), "it has expired")
+		emit(recorder)
+		assertSeries(t, b, series.Singleton, 1)
 	})
 }
 
@@ -84,7 +89,7 @@ func TestRunsAreReproducible(t *testing.T) {
 	for i := range 20 {
 		b := NewBroadcaster(t)
 		recorder := b.NewRecorder(scheme.Scheme, controller)
-		for minute := range 40 {
+		for minute := range 60 {
 			for n := range 10 {
 				if minute%(n+1) == 0 {
 					recorder.Eventf(&corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: fmt.Sprint("cart-", n)}, nil,

@@ -48,6 +48,16 @@
 //	broadcaster.Series()[0].State // series.Finished
 //	broadcaster.Requests()        // three requests
 //
+// A slow loop is one series, too. Its window, [series.Series.QuietWindow], is about twice
+// as long as the time between two occurrences:
+//
+//	for range 12 {
+//		reconcile(recorder)
+//		broadcaster.Advance(10 * time.Minute)
+//	}
+//	s := broadcaster.Series()[0]         // series.Ongoing
+//	broadcaster.Advance(s.QuietWindow()) // series.Finished after 21 minutes
+//
 // The broadcaster runs in a testing/synctest bubble next to the test. The bubble knows
 // when all of its goroutines wait for time to pass. So [Broadcaster.Advance] and each
 // call of a recorder return as soon as there is nothing left to do at that time. Nothing

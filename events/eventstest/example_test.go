@@ -48,6 +48,7 @@ var t printer
 func TestExamples(t *testing.T) {
 	t.Run("Broadcaster", testLoop)
 	t.Run("Broadcaster in a bubble", func(t *testing.T) { synctest.Test(t, testLoop) })
+	t.Run("slow loop", testSlowLoop)
 	t.Run("TestSink", testServer)
 }
 
