@@ -125,6 +125,7 @@ func TestStatesAreDocumented(t *testing.T) {
 	}
 	for _, field := range []string{
 		"label `" + series.LabelState, "label `" + series.LabelRelatedUID, "annotation `" + series.AnnotationHeartbeat,
+		"annotation `" + series.AnnotationWindow,
 		"annotation `" + series.AnnotationLastNote, "annotation `" + series.AnnotationSuccessor,
 	} {
 		assert.Contains(t, text, "| "+field+"` |")
