@@ -13,12 +13,15 @@
 //	recorder.Eventf(backup, volume, corev1.EventTypeWarning, "SnapshotFailed", "Snapshotting",
 //		"snapshot of %s failed: %v", volume.Name, err)
 //
-// The first occurrence creates an Event. The second one within
-// [Options].FinishAfter turns that Event into a series. From then on the recorder
-// counts occurrences in memory, and a heartbeat updates the count on the server
-// every [Options].HeartbeatInterval. After a quiet time of FinishAfter the recorder
-// writes the last count and finishes the series. With the default options a hot loop
-// takes three requests, and two more per hour.
+// The first occurrence creates an Event. The second one within [Options].MaxWindow
+// turns that Event into a series. From then on the recorder counts occurrences in
+// memory, and a heartbeat updates the count on the server every
+// [Options].HeartbeatInterval. When the series has been quiet for its window, the
+// recorder writes the last count and finishes it. The window follows the loop: it is
+// about twice the longest recent time between two occurrences, at least
+// [Options].FinishAfter and at most MaxWindow. A series that recurs within MaxWindow
+// continues in the same Event. With the default options a hot loop takes three
+// requests, and two more per hour.
 //
 // Call [Broadcaster.Shutdown] after the last emitter has returned. In a program that
 // uses controller-runtime that is after mgr.Start returns.
@@ -45,7 +48,8 @@
 //     at first, up to 5 minutes, or for Retry-After, up to an hour.
 //   - If the server denies requests for a namespace (401, 403), or fails for one
 //     namespace, the series of other namespaces continue.
-//   - If the table of series is full, a Normal never evicts a Warning.
+//   - If the table of series is full, series that have ended are evicted first, and a
+//     Normal never evicts a Warning that has not ended.
 //   - The recorder holds no lock while it calls a sink, a handler, a logger, or
 //     [Options].OnDrop.
 //   - A restarted process continues the series of the previous one. It finds their
@@ -56,6 +60,9 @@
 //
 // # Limitations
 //
+//   - If the time between two occurrences more than doubles, the Event can be Finished in
+//     between. The next occurrence within [Options].MaxWindow continues it. Later ones
+//     begin Events of their own.
 //   - A process that is killed loses the occurrences since the last write of each
 //     series.
 //   - The recorder formats the note of an ongoing series once every 10 seconds, and at
