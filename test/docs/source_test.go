@@ -190,3 +190,18 @@ func TestPackageComments(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, public, 6)
 }
+
+// The package documentation of the tracker says in which order to read its files.
+func TestFilesOfTheTrackerAreListed(t *testing.T) {
+	const dir = "internal/tracker"
+	var files, listed []string
+	for _, f := range sources(t, ".") {
+		if f.dir == dir && !f.test && path.Base(f.path) != "doc.go" {
+			files = append(files, path.Base(f.path))
+		}
+	}
+	for _, match := range regexp.MustCompile(`(?m)^//\t(\w+\.go) +\w`).FindAllStringSubmatch(read(t, dir+"/doc.go"), -1) {
+		listed = append(listed, match[1])
+	}
+	assert.ElementsMatch(t, files, listed)
+}
