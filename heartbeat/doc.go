@@ -1,7 +1,8 @@
 // Package heartbeat decides when a writer of event series does something: when the
 // next heartbeat of a series is due ([Intervals]), when a series that is quiet is over
-// ([Window]), and which of many series is written next ([Schedule]). It does not decide what is written, and knows nothing of events:
-// the items of a Schedule can be anything that takes a request now and then.
+// ([Window]), and which of many series is written next ([Schedule]). It does not decide
+// what is written, and knows nothing of events: the items of a Schedule can be anything
+// that takes a request now and then.
 //
 // # Usage
 //
@@ -33,7 +34,7 @@
 //     busiest minute has 1.05 times the mean of 100,000 series, and about 1.4 times
 //     that of 1,000.
 //   - A [Window] outlasts a loop whose period is at most 1,000 seconds, and one that
-//     doubles its delays up to that, with 10 percent of jitter. With at least 6 minutes
+//     doubles its delays up to that, with 5 percent of jitter. With at least 6 minutes
 //     and at most 36, a loop faster than 2 minutes is over after 6 minutes, and any
 //     other after at most 2.5 times its period.
 //   - All methods take O(log n) and allocate nothing, except when a queue grows or a

@@ -1,10 +1,10 @@
 // Package series is the vocabulary that writers and readers of event series share:
-// what distinguishes two events ([Key]), whether a series goes on ([State]), and how
-// an events.k8s.io/v1 Event describes it ([Series]).
+// what distinguishes two events ([Key]), whether an event still recurs ([State]), and how
+// an events.k8s.io/v1 Event describes that ([Series]).
 //
 // # Usage
 //
-// A reader converts Events, whoever has written them:
+// A reader converts Events of any recorder:
 //
 //	found, err := series.FromEvent(event)
 //	if err != nil {

@@ -8,8 +8,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 )
 
-// State says whether a series goes on. The zero value is Singleton: an Event
-// without a state, such as one of another recorder, has occurred once as far as is
+// State says whether the event of a series still recurs. The zero value is Singleton: an
+// Event without a state, such as one of another recorder, has occurred once as far as is
 // known.
 type State uint8
 
@@ -19,7 +19,8 @@ const (
 	Singleton State = iota
 	// Ongoing: the event recurs. Heartbeats update the count.
 	Ongoing
-	// Finished: the event has not occurred for some minutes. The count is final.
+	// Finished: the event has not occurred for the window of the series, see
+	// [Series.QuietWindow]. The series can continue if the event recurs soon.
 	Finished
 	// Unknown: nobody knows whether the event still recurs. The recorder evicted the
 	// series while it was Ongoing, writes no states, or no longer updates the Event.
@@ -38,7 +39,7 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Closed reports whether the series has ended, so no occurrence is added to it.
+// Closed reports whether the series has ended: whether s is Finished or Unknown.
 func (s State) Closed() bool { return s == Finished || s == Unknown }
 
 // ParseState parses the value of [LabelState]. The empty string is Singleton, like an

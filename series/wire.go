@@ -40,7 +40,7 @@ const (
 	AnnotationWindow = AnnotationPrefix + "window"
 
 	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
-	// `note`, which the API server lets nobody change.
+	// `note`, which the API server does not permit to change.
 	AnnotationLastNote = AnnotationPrefix + "last-note"
 
 	// AnnotationSuccessor is on the Event with the base name of a key if a later
@@ -148,7 +148,7 @@ func (s *Series) Event() *eventsv1.Event {
 }
 
 // Patch returns the JSON merge patch (RFC 7386) that updates the Event of s. It
-// contains `series` and metadata, because the API server lets nobody change
+// contains `series` and metadata, because the API server does not permit to change
 // anything else. The values are absolute, so it does no harm to apply it twice. If
 // Version is set, the server applies the patch to that version of the Event only,
 // and returns a conflict for any other.
@@ -158,9 +158,9 @@ func (s *Series) Event() *eventsv1.Event {
 func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
 
 // PatchSince is [Series.Patch] for an Event that is known to have the state, the
-// heartbeat, and the window of known: the patch omits those that are the same. If known is Managed, the
-// patch clears metadata.managedFields, and the API server adds none later. They would be
-// a third of an Event that etcd stores again with each patch.
+// heartbeat, and the window of known: the patch omits those that are the same. If known is
+// Managed, the patch clears metadata.managedFields, and the API server adds none later.
+// They would be a third of an Event that etcd stores again with each patch.
 func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)

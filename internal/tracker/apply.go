@@ -113,7 +113,7 @@ func (e *Entry) decided(s *step, w *Write, r *Result) {
 	case r.Outcome == Refused:
 		e.refuse(s, r.Reason)
 	case r.Outcome == Taken:
-		// Nobody knows when the other Event was written, so reckon with now.
+		// It is not known when the other Event was written, so assume now.
 		e.holdBaseName(s, s.at)
 		e.becomeClaiming(w.Series.Name)
 	case r.Outcome == Gone:
@@ -193,7 +193,7 @@ func (e *Entry) lose(s *step, reason DropReason) {
 // To create that again would bring back what somebody has deleted, or what ended
 // long ago.
 func (e *Entry) loseIfSilent(s *step) bool {
-	// An occurrence from here on would not be noticed.
+	// An occurrence after the check would be lost, so close the counter first.
 	wasOpen := e.counter.isOpen()
 	e.add(e.counter.close())
 	if e.spec.silent {

@@ -16,7 +16,7 @@ import (
 //
 //   - adopts it, if it is the entry's own or the same series of an earlier process,
 //   - follows the successor that it names,
-//   - closes it first, if it says Ongoing but nobody tends it, or
+//   - closes it first, if it says Ongoing but no process tends it, or
 //   - chooses another name.
 type claim struct {
 	step    Kind   // Look or Close
@@ -39,13 +39,13 @@ type standing uint8
 const (
 	// stranger has another key, or says what cannot be true.
 	stranger standing = iota
-	// own is due to an attempt of the entry itself.
+	// own results from an attempt of the entry itself.
 	own
 	// shared was created by the entry itself; others have written to it since.
 	shared
 	// alive is the same series: its latest occurrence was not long ago.
 	alive
-	// dead is an earlier series that has ended long ago, or that nobody tends.
+	// dead is an earlier series that has ended long ago, or that no process tends.
 	dead
 	// tended is alive, and another entry of the tracker has it.
 	tended
@@ -146,10 +146,10 @@ func (e *Entry) claimed(s *step, w *Write, r *Result) {
 		if r.Outcome == Written && w.Series.Name == e.baseName() {
 			s.base.belongs(ownerUs, versionOf(r.Event))
 		}
-		e.claimNext() // closed, gone, or not to be had
+		e.claimNext() // it is closed or gone, or the server does not permit to close it
 	case r.Outcome == Gone && w.Series.Name == e.name() && e.failures() < 2:
-		// It has just made room, so the name is free. If a create says otherwise again,
-		// do not ask the server again: this would never end.
+		// It has just been deleted, so the name is free. If a create fails again
+		// nevertheless, do not repeat this: it would never end.
 		e.becomeUnwritten()
 	case r.Outcome == Written:
 		e.found(s, w, r.Event)
@@ -301,7 +301,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	st := &e.status
 	if e.hasUniqueName() {
 		e.rare.renames = max(e.rare.renames, 1)
-		e.wantLead(s) // whoever led here may have done so long ago
+		e.wantLead(s) // the signpost that leads here may expire soon
 	}
 	st.at, st.last, st.state, st.count = s.at, found.Last.UnixMicro(), found.State, found.Count
 	st.revision = e.spec.revision
@@ -380,7 +380,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 func (e *Entry) baseLooked(s *step, w *Write, r *Result) {
 	switch {
 	case r.Outcome == Gone:
-		// There is nobody to lead here, and the name is free.
+		// No Event can lead here, and the name is free.
 		e.status.due &^= dueBase
 		s.base.release()
 	case r.Outcome == Written && w.Kind == Signpost:
@@ -403,8 +403,8 @@ func (e *Entry) baseLooked(s *step, w *Write, r *Result) {
 	}
 }
 
-// wantLead has the Event under the base name lead to that of e, if e is Ongoing, unless it
-// is a stranger's. If that is not known, the next write looks.
+// wantLead makes the Event under the base name lead to that of e, if e is Ongoing, unless
+// it is a stranger's. If that is not known, the next write looks.
 func (e *Entry) wantLead(s *step) {
 	e.status.due &^= dueBase
 	if e.spec.state != series.Ongoing {

@@ -8,9 +8,10 @@ import (
 // counter is what an occurrence of an ongoing series changes: how many there were
 // since the last take, and when the latest was.
 //
-// It is one word, so an occurrence takes one atomic operation and no lock. Only
-// an open counter counts. To close it returns what it has counted, and it counts
-// nothing afterwards, so no occurrence is lost in between.
+// It is one word, so an occurrence takes one atomic operation and no lock: a lock costs
+// more, see the package documentation. Only an open counter counts. To close it returns
+// what it has counted, and it counts nothing afterwards, so no occurrence is lost in
+// between.
 //
 // The zero value is closed, and its latest occurrence was 35 years ago.
 type counter struct {
@@ -87,12 +88,12 @@ func (c *counter) take() (n int) {
 	return c.update(func(word uint64) uint64 { return word & (counterOpen | counterTime) })
 }
 
-// close is take, and ends the counting.
+// close is like take, and closes the counter.
 func (c *counter) close() (n int) {
 	return c.update(func(word uint64) uint64 { return word & counterTime })
 }
 
-// open starts the counting.
+// open opens the counter.
 func (c *counter) open() {
 	c.update(func(word uint64) uint64 { return word | counterOpen })
 }

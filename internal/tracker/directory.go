@@ -14,7 +14,7 @@ const shardCount = 64
 // in a shard.
 type directory struct {
 	seed      maphash.Seed
-	shards    [shardCount]shard // those that accept occurrences
+	shards    [shardCount]shard // of entries that are accepting or resting
 	accepting atomic.Int64      // the number of these
 	closed    index             // those that are closing
 }

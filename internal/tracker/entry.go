@@ -152,7 +152,7 @@ type hold struct {
 type cause uint8
 
 const (
-	free    cause = iota // it may
+	free    cause = iota // it may write
 	backoff              // its last request has failed
 )
 

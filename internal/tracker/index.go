@@ -12,7 +12,8 @@ import (
 //
 // It is a hash table with open addressing. A lookup reads one place in memory
 // where a map of Go reads three, which matters if the series do not fit into the
-// caches. Unlike a map, it can be searched while it changes, and it shrinks.
+// caches. Unlike a map, it can be searched without a lock while it changes, and it shrinks.
+// The package documentation says what a lock costs.
 type index struct {
 	slots atomic.Pointer[slots] // nil if it is empty
 	n     int                   // how many are used, at most four in five

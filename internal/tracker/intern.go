@@ -46,7 +46,7 @@ func (p pool[T]) release(i *interned[T]) {
 	}
 }
 
-// words are the words of keys of which a program has few.
+// words are the strings that many keys share, such as the reason.
 type words struct {
 	regarding, related objectKind
 
@@ -63,7 +63,7 @@ func (o *objectKind) isOf(r *series.Reference) bool {
 	return o.kind == r.Kind && o.apiVersion == r.APIVersion && o.fieldPath == r.FieldPath
 }
 
-// rareWords are the words that few keys have.
+// rareWords are the strings that few keys have.
 type rareWords struct {
 	relatedNamespace *interned[string]
 	relatedName      string

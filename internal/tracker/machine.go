@@ -9,7 +9,7 @@ import (
 // rules are what the machines of a tracker have in common. They never change.
 type rules struct {
 	opts    Options
-	epoch   time.Time               // of all times that are durations
+	epoch   time.Time               // from which times that are durations count
 	mark    int64                   // see marked
 	backoff func(int) time.Duration // the delay after this many failures
 }
@@ -22,8 +22,7 @@ func (r *rules) namespace(k *series.Key) string {
 	return r.opts.ClusterNamespace
 }
 
-// step is one step of a machine: what it is told about its surroundings, and what
-// follows for them.
+// step is one step of a machine: its input from the table, and its effects on it.
 type step struct {
 	*rules
 	now     time.Time
@@ -85,7 +84,7 @@ func (e *Entry) becomeUnwritten() {
 }
 
 // becomeClaiming says that another Event has the name that e wants, and that the
-// next write looks at it. The attempts stay: that Event may be due to one of them.
+// next write looks at it. The attempts stay: that Event may result from one of them.
 func (e *Entry) becomeClaiming(name string) {
 	e.phase = claiming
 	e.more().claim = claim{step: Look, name: name}

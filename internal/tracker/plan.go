@@ -83,7 +83,7 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 		if isHeld {
 			return plan{at: held}
 		}
-		return plan{at: at - time.Hour, ready: true} // it is rare, and writes can go on for long
+		return plan{at: at - time.Hour, ready: true} // lists are rare, and there may always be other writes
 	case kind == none:
 		return plan{at: deadline}
 	case isHeld:
@@ -98,8 +98,8 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	case kind == Heartbeat && r.interval(e) < r.opts.HeartbeatInterval:
 		return plan{at: at + r.interval(e), ready: true}
 	case kind == Heartbeat && e.failures() == 0:
-		// Half of the shortest window before others take the series for stale, and long
-		// before the Event expires.
+		// Half of the shortest window before readers take the series for stale, and before
+		// the Event expires.
 		slack := min(r.opts.FinishAfter, r.opts.EventTTL-r.opts.HeartbeatInterval) / 2
 		return plan{at: e.status.at + r.opts.HeartbeatInterval + slack, ready: true, hard: true}
 	case kind == Heartbeat:

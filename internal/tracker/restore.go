@@ -13,8 +13,8 @@ import (
 // tracker:
 //
 //   - A series is ignored if its name or times are impossible, or if it is known.
-//   - A series that is alive accepts occurrences. An ongoing one is Finished if
-//     none comes for FinishAfter from now.
+//   - A series that is alive accepts occurrences. An ongoing one is Finished if none
+//     comes for its window from now. One that is Finished or Unknown rests.
 //   - A series that is dead but says Ongoing is closed on the server.
 //
 // The list may be out of date, so Restore ignores series whose keys have ended in

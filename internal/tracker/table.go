@@ -11,14 +11,14 @@ import (
 // table holds the series: it finds them, takes their machines through their steps, and
 // puts them where they belong. Tracker.mu must be held for all of its methods.
 //
-// To count an occurrence of an ongoing series takes no lock. So the rules and the seed
-// never change, and the indexes of the shards and the counters can be read while they do.
+// An occurrence of an ongoing series takes no lock. So the rules and the seed never
+// change, and the indexes of the shards and the counters can be read while they change.
 //
 // Invariants:
 //   - An entry is in lists[p] if and only if evictionClass says p, and its class
 //     is p.
-//   - An entry is in its shard if and only if it accepts occurrences, and accepting is
-//     their number. It is in closed if and only if it is closing.
+//   - An entry is in its shard if and only if it is accepting or resting, and
+//     directory.accepting is their number. It is in closed if and only if it is closing.
 //   - The counter of an entry is open if and only if the entry is Ongoing and
 //     accepts occurrences, and the table is not sealed. A closed counter holds
 //     no occurrences.
@@ -170,8 +170,9 @@ func (t *table) settle(e *Entry, s *step) {
 	}
 }
 
-// led tells the entry that has yet to close the Event under the base name of
-// e which version the signpost has given it, unless others have written to it too.
+// led passes on the version that a signpost has given to the Event under the base name of
+// e. The entry that has yet to close that Event needs it, unless others have written to
+// the Event, too.
 func (t *table) led(e *Entry, base *series.Series) {
 	k := e.Key()
 	t.another(e, func(other *Entry) bool {

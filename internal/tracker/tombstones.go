@@ -2,7 +2,7 @@ package tracker
 
 import "time"
 
-// owner says whose Event has the base name of a key.
+// owner says whether the Event with the base name of a key has that key.
 type owner uint8
 
 const (
@@ -22,8 +22,8 @@ type tombstone struct {
 	last    time.Duration // if ended: when its latest occurrence was
 }
 
-// hold says that the name is taken until the given time, at least, and by which version
-// of whose Event, if that is known.
+// hold says that the name is taken at least until the given time, which Event holds it,
+// and its version, if they are known.
 func (n *tombstone) hold(until time.Duration, by owner, version uint64) {
 	if !n.held || until > n.until {
 		n.until, n.held = until, true
@@ -33,7 +33,7 @@ func (n *tombstone) hold(until time.Duration, by owner, version uint64) {
 	}
 }
 
-// belongs says which version of whose Event has the name, if it is taken.
+// belongs says which Event holds the name, if it is taken, and its version.
 func (n *tombstone) belongs(to owner, version uint64) {
 	if n.held {
 		n.owner, n.version = to, version
@@ -46,7 +46,7 @@ func (n *tombstone) release() { *n = tombstone{ended: n.ended, last: n.last} }
 // takenAt reports whether the name is taken at now.
 func (n *tombstone) takenAt(now time.Duration) bool { return n.held && now < n.until }
 
-// ownerAt returns which version of whose Event has the name at now, if known.
+// ownerAt returns which Event holds the name at now, and its version, if they are known.
 func (n *tombstone) ownerAt(now time.Duration) (is owner, version uint64) {
 	if n.takenAt(now) {
 		return n.owner, n.version
@@ -54,13 +54,13 @@ func (n *tombstone) ownerAt(now time.Duration) (is owner, version uint64) {
 	return ownerUnknown, 0
 }
 
-// tombstones remember for which keys the base name is taken on the server although
-// the series has ended, and until when. They are bounded: when the newer half is
+// tombstones remember for which keys the base name is taken on the server, also if the
+// table has no series of the key, and until when. They are bounded: when the newer half is
 // full, or as old as the longest of them lasts, the older half is forgotten. To forget
 // costs requests and nothing else: a create that the server refuses, and a look at the
 // Event that has the name.
 //
-// Keys are known by their nameHash, for which nobody outside can make a collision.
+// Keys are known by their nameHash. Its seed is random, so nobody can prepare collisions.
 type tombstones struct {
 	limit    int           // of each half
 	lifetime time.Duration // the longest time for which a name is taken

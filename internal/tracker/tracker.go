@@ -14,8 +14,8 @@ import (
 // [New].
 //
 // All methods can be called concurrently. Time follows the monotonic reading of
-// the times that are passed, if they have one, so a wall clock that is set neither
-// ends a series nor keeps one.
+// the times that are passed, if they have one, so a wall clock that is set does not change
+// when a series ends.
 type Tracker struct {
 	mu sync.Mutex // guards table, except for what Count reads
 	table
@@ -42,7 +42,7 @@ func New(opts Options, now time.Time) *Tracker {
 	return t
 }
 
-// Epoch returns the time from which the tracker reckons. It never changes.
+// Epoch returns the time from which the tracker counts. It never changes.
 func (t *Tracker) Epoch() time.Time { return t.epoch }
 
 // noteInterval is how often the note of an ongoing series is formatted. Formatting
@@ -96,7 +96,7 @@ func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
 	e.describe(o, t.offset(now))
 }
 
-// Observe records an occurrence, whatever is known of its key.
+// Observe records an occurrence of any key.
 //
 // Within MaxWindow of the latest occurrence it belongs to the same series, which becomes
 // Ongoing, also if it was over. Otherwise Observe begins a new one, for which it evicts
@@ -206,9 +206,8 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	}
 }
 
-// Abandon says that the request of w does not end in time. Its series has to wait
-// for it, because what it does late must not follow what is newer; nothing else
-// has to.
+// Abandon says that the request of w has not ended in time. Its series waits until it
+// ends, because a late write must not follow a newer one. Other series do not wait.
 func (t *Tracker) Abandon(w *Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -87,7 +87,7 @@ func (w *Write) Patch() ([]byte, error) {
 
 // write returns the write of the given kind. The entry has a name.
 func (e *Entry) write(s *step, kind Kind) *Write {
-	// The latest occurrence is reckoned back from now, so a wall clock that was set
+	// The latest occurrence is computed back from now, so a wall clock that was set
 	// right since is believed; but a time that the server knows, or may know, is not
 	// taken back. An occurrence at this very moment may be in the time and not in
 	// the count; then it is in the count of the next write.
