@@ -37,7 +37,7 @@ func backoff(first, limit time.Duration, failures int) time.Duration {
 // Invariants:
 //   - A gate that is open has no time to wait for: until, since, and failures are
 //     zero, and nothing probes.
-//   - probing is true if and only if exactly one item or list in flight probes.
+//   - probing is true if and only if exactly one request in flight probes.
 type gate[T any] struct {
 	closed   bool
 	probing  bool

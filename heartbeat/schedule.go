@@ -330,7 +330,7 @@ func (s *Schedule[T]) release(from *lanes[T]) {
 	s.put(s.ready.of(q == &from.hard), q.First(), q.first())
 }
 
-// Admit asks for the right to make a request for no item, such as a list. If ok,
+// Admit asks for the right to make a request that is for no item. If ok,
 // the caller must call [Schedule.Return].
 func (s *Schedule[T]) Admit(now time.Duration) (p Pass, ok bool) {
 	ok, p.probe = s.server.admits(now)

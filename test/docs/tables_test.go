@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/metrics"
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -129,6 +131,21 @@ func TestStatesAreDocumented(t *testing.T) {
 		"annotation `" + series.AnnotationLastNote, "annotation `" + series.AnnotationSuccessor,
 	} {
 		assert.Contains(t, text, "| "+field+"` |")
+	}
+}
+
+func TestWindowsAreDocumented(t *testing.T) {
+	duration := func(text string) time.Duration {
+		d, err := time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", ",", "").Replace(text))
+		require.NoError(t, err)
+		return d
+	}
+	window := heartbeat.Window{Min: series.FinishAfter, Max: 36 * time.Minute}
+	for _, row := range readPage(t, "docs/design.md").tableAfter(t, "### The window") {
+		require.Len(t, row, 3, row)
+		var rhythm heartbeat.Rhythm
+		window.Observe(&rhythm, duration(row[1]), 0)
+		assert.Equal(t, duration(row[2]), window.Of(rhythm, 0), row)
 	}
 }
 
