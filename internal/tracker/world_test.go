@@ -274,7 +274,7 @@ type world struct {
 	dropped     map[*Entry]revision // the revisions up to which all was dropped
 	maxInFlight int
 	latest      time.Duration // that the tracker was told
-	taken       int // occurrences that this tracker has seen
+	taken       int           // occurrences that this tracker has seen
 }
 
 // listed is an Event at the time when the server listed it.
