@@ -76,15 +76,15 @@ func (d *dispatcher) poke() {
 
 // run makes requests until the dispatcher is stopped.
 func (d *dispatcher) run() {
-	timer := timer{clock: d.b.clock}
-	defer timer.stop()
+	deadline := timer{clock: d.b.clock}
+	defer deadline.stop()
 	for d.ctx.Err() == nil {
 		now := d.b.clock.Now()
 		d.advance(now)
 		detached := d.b.detached()
 		next := d.startRequests(detached != nil)
 		select {
-		case <-timer.set(earlier(next, d.b.logDrops(d.b.logger(), now, false))):
+		case <-deadline.set(earlier(next, d.b.logDrops(d.b.logger(), now, false))):
 		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
