@@ -31,12 +31,11 @@ func (b *Broadcaster) emits(controller string) {
 	if b.lister == nil {
 		return
 	}
-	d := b.dispatcher.Load()
 	b.mu.Lock()
-	skip := b.listed.Has(controller) || b.shuttingDown || d != nil && d.ctx.Err() != nil // a shutdown does not list
+	listed := b.listed.Has(controller)
 	b.listed.Insert(controller)
 	b.mu.Unlock()
-	if skip {
+	if listed {
 		return
 	}
 	namespaces := b.opts.Namespaces

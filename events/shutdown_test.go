@@ -377,6 +377,21 @@ func TestShutdownWaitsForRequestsThatWereCutOff(t *testing.T) {
 	}
 }
 
+// A shutdown needs its time for writes.
+func TestShutdownDoesNotList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		s.script(always(statusError(500, 0)))
+		w := startOn(t, s.server, s, Options{})
+		w.emit(0)
+		synctest.Wait()
+		time.AfterFunc(defaultShutdownTimeout/2, func() { s.script(nil) })
+		w.broadcaster.Shutdown()
+		assert.Equal(t, 1, s.requestsOf("list"))
+		w.assertAccounted(t)
+	})
+}
+
 func TestNewRecorderDuringShutdown(t *testing.T) {
 	for _, latency := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -310,7 +310,11 @@ func (t *table) endIfOver(e *Entry, now time.Time) bool {
 // false if there is none after all.
 func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, ok bool) {
 	at := t.offset(now)
-	if l := e.listing(); l != nil {
+	if l := e.listing(); l != nil && t.hurried {
+		t.sched.Done(e, pass, heartbeat.None, 0, at)
+		t.forget(e) // a shutdown needs its time for writes
+		return nil, false
+	} else if l != nil {
 		page := l.page
 		return &Write{Kind: List, Page: &page, entry: e, pass: pass, at: at}, true
 	}
