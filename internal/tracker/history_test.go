@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -41,21 +43,22 @@ var grid = []struct {
 // process was killed is what has occurred. A failure names its seed; -oracle.seed
 // repeats that history.
 func TestOracle(t *testing.T) {
-	first, n := uint64(1), uint64(*oracleSeeds)
-	if *oracleSeed != 0 {
-		first, n = *oracleSeed, 1
-	}
 	for _, conf := range grid {
 		for _, faults := range [][]failure{{unsent, pushedBack, denied}, {unsent, pushedBack, denied, failed, lost, lost, lost, late, late}} {
 			t.Run(fmt.Sprintf("%s/lost answers=%t", conf.name, len(faults) > 3), func(t *testing.T) {
 				sum := map[string]int{}
 				digest := fnv.New64a()
-				for seed := first; seed < first+n && !t.Failed(); seed++ {
+				n := 0
+				for seed := range seeds() {
+					n++
 					h := newHistory(t, seed, conf.leaders, conf.forgetful)
 					h.restarts, h.faults = conf.restarts, faults
 					h.run(*oracleSteps)
 					for _, line := range h.told {
 						digest.Write([]byte(line))
+					}
+					if t.Failed() {
+						return
 					}
 					b := h.w.remote.books
 					for name, account := range map[string]account{"occurrences": b.occurrences, "dropped": b.dropped, "killed": b.killed, "dropped and written": b.doubted, "written twice": b.doubled} {
@@ -66,6 +69,18 @@ func TestOracle(t *testing.T) {
 				}
 				t.Logf("%d histories: %v %x", n, sum, digest.Sum64())
 			})
+		}
+	}
+}
+
+// seeds returns the seeds of the histories of each kind.
+func seeds() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		if *oracleSeed != 0 {
+			yield(*oracleSeed)
+			return
+		}
+		for seed := uint64(1); seed <= uint64(*oracleSeeds) && yield(seed); seed++ {
 		}
 	}
 }
@@ -94,12 +109,10 @@ const leaderMarks = 500
 
 func newHistory(t *testing.T, seed uint64, leaders int, forgetful bool) *history {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	opts := Options{
-		Capacity:       1 + rng.IntN(5),
-		FirstHeartbeat: []time.Duration{0, time.Minute}[rng.IntN(2)],
-		EventTTL:       []time.Duration{20 * time.Minute, time.Hour}[rng.IntN(2)],
-		Scope:          []Scope{SameInstance, SameController}[rng.IntN(2)],
-	}
+	return newHistoryWith(t, seed, rng, drawOptions(rng), leaders, forgetful)
+}
+
+func newHistoryWith(t *testing.T, seed uint64, rng *rand.Rand, opts Options, leaders int, forgetful bool) *history {
 	roomy := rng.IntN(2) == 0
 	if roomy {
 		opts.Capacity = spreadFrom // above that, heartbeats depend on hashes
@@ -130,6 +143,32 @@ func newHistory(t *testing.T, seed uint64, leaders int, forgetful bool) *history
 		h.pairs = append(h.pairs, h.pair)
 	}
 	return h
+}
+
+// drawOptions returns options that Options.Validate of package events accepts.
+func drawOptions(rng *rand.Rand) Options {
+	o := Options{Capacity: 1 + rng.IntN(5), Scope: oneOf(rng, SameInstance, SameController)}
+	if rng.IntN(2) == 0 {
+		o.FinishAfter = between(rng, time.Second, time.Hour)
+	}
+	if rng.IntN(2) == 0 {
+		o.EventTTL = between(rng, time.Minute, 3*time.Hour)
+	}
+	d := o.WithDefaults()
+	o.MaxWindow = oneOf(rng, 0, d.FinishAfter, between(rng, d.FinishAfter, d.MaxWindow), between(rng, d.MaxWindow, 3*time.Hour))
+	if rng.IntN(2) == 0 {
+		o.HeartbeatInterval = between(rng, d.EventTTL/20, d.EventTTL-1)
+	}
+	if d = o.WithDefaults(); rng.IntN(2) == 0 {
+		o.FirstHeartbeat = between(rng, d.HeartbeatInterval/30, d.HeartbeatInterval)
+	}
+	return o
+}
+
+// between returns a duration that is as likely between 1 and 2 times of low as between 2
+// and 4 times.
+func between(rng *rand.Rand, low, high time.Duration) time.Duration {
+	return min(time.Duration(float64(low)*math.Pow(float64(high)/float64(low), rng.Float64())), high)
 }
 
 // setClock sets the clock of a process up to five minutes ahead or behind.
@@ -178,7 +217,7 @@ func (h *history) run(steps int) {
 	for range steps {
 		// The microsecond keeps two occurrences from having the same time, for which no
 		// order is promised.
-		h.now += time.Microsecond + time.Duration(h.rng.Int64N(int64(20*time.Second)))
+		h.now += time.Microsecond + time.Duration(h.rng.Int64N(int64(h.w.opts.FinishAfter/18)))
 		switch h.rng.IntN(60) {
 		case 0:
 			h.now += h.w.opts.FinishAfter
@@ -222,9 +261,12 @@ func (h *history) check() {
 	h.w.check()
 	if h.t.Failed() {
 		tail := h.told[max(0, len(h.told)-60):]
-		h.t.Fatalf("seed %d, %+v, after\n%s", h.seed, h.w.opts, strings.Join(tail, "\n"))
+		h.t.Fatalf("go test ./internal/tracker -run '%s' -oracle.seed=%d repeats this: %+v, after\n%s", exactly(h.t.Name()), h.seed, h.w.opts, strings.Join(tail, "\n"))
 	}
 }
+
+// exactly returns the pattern that selects one test.
+func exactly(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }
 
 // arriveAll has the server handle all late requests. None is late for as long as it
 // takes until an Event expires.
@@ -241,7 +283,7 @@ func (h *history) drain() {
 	for range 3 {
 		for _, h.pair = range h.pairs {
 			for range 5 {
-				h.now += time.Hour
+				h.now += time.Hour + h.w.opts.MaxWindow
 				h.arriveAll()
 				for _, label := range h.w.order {
 					if _, inFlight := h.w.inFlight[h.w.entries[label]]; inFlight {

@@ -145,7 +145,9 @@ func runCommand(t *testing.T, p pair, now time.Duration, words []string) string 
 	case "arrive":
 		return p.w.arrive()
 	case string(lost), string(late), string(failed), string(unsent), string(pushedBack), string(denied):
-		return end(func() response { return p.w.fail(arg(1), failure(words[0]), now) })
+		return end(func() response {
+			return p.w.fail(arg(1), failure(words[0]), parse(t, time.ParseDuration, cmp.Or(arg(2), "0s")), now)
+		})
 	case "refuse":
 		return end(func() response { return p.w.refuse(arg(1), DropReason(arg(2)), now) })
 	case "stand": // KEY NAME STATE xCOUNT FIRST LAST [SUCCESSOR] [everyHEARTBEAT]

@@ -29,6 +29,7 @@ type server struct {
 	t      *testing.T
 	api    fakeapi.Server
 	events map[string]*stored // those that exist, by name
+	now    time.Duration
 
 	// versionless: the sink returns no resourceVersion, like one that is no API
 	// server.
@@ -56,6 +57,7 @@ type stored struct {
 	key      string          // short name of the key whose name it has
 	stranger strangeness     // empty if it has that key; otherwise nobody may change it
 	deleted  bool
+	changed  time.Duration // when, as server.now says
 
 	// within is how much of the count is also part of the counts of entries. The rest
 	// others have written, and those entries do not know.
@@ -70,14 +72,14 @@ func newServer(t *testing.T) *server {
 	s.api.OnChange = func(_ string, before, after *eventsv1.Event) {
 		switch {
 		case before == nil:
-			ev := &stored{event: after, within: map[*Entry]int{}}
+			ev := &stored{event: after, within: map[*Entry]int{}, changed: s.now}
 			s.all = append(s.all, ev)
 			s.events[after.Name] = ev
 		case after == nil:
 			s.events[before.Name].deleted = true
 			delete(s.events, before.Name)
 		default:
-			s.events[after.Name].event = after
+			s.events[after.Name].event, s.events[after.Name].changed = after, s.now
 		}
 	}
 	return s

@@ -86,6 +86,9 @@ func (p pair) next(now time.Duration) string {
 		if label == "" {
 			return ""
 		}
+		if e := p.o.find(label); e.retry > now {
+			return fmt.Sprintf("%s waits until %s", label, e.retry)
+		}
 		return label + " " + p.o.begin(label, now)
 	})
 }
@@ -253,6 +256,10 @@ type world struct {
 	// forgetful trackers remember as few tombstones as they have room for entries.
 	forgetful bool
 	random    bool // it is part of a random history
+	// driven: nothing overrides the schedule. Requests pass the gates of the schedule, and
+	// pauses last.
+	driven      bool
+	pausedUntil time.Duration // by the server
 
 	entries map[string]*Entry
 	labels  map[*Entry]string
@@ -310,7 +317,7 @@ func (w *world) begun(now time.Time) {
 		w.tracker.tombstones = newTombstones(1<<20, math.MaxInt64/2)
 	}
 	w.entries, w.labels, w.order = map[string]*Entry{}, map[*Entry]string{}, nil
-	w.pending, w.listed, w.taken, w.latest = nil, nil, 0, now.Sub(start)
+	w.pending, w.listed, w.taken, w.latest, w.pausedUntil = nil, nil, 0, now.Sub(start), math.MinInt64
 	w.inFlight = map[*Entry]*Write{}
 	w.tends = map[*Entry]*stored{}
 	w.unsure = map[*Entry]bool{}
@@ -521,10 +528,21 @@ func (w *world) next(now time.Duration) (label, text string) {
 		e, pass, ok := t.sched.Next(at)
 		if ok {
 			label = w.label(e)
+			w.judge(e, at, now)
 		}
 		return e, pass
 	})
 	return label, strings.TrimSpace(label + " " + text)
+}
+
+// judge complains about a request for e that must not be made yet.
+func (w *world) judge(e *Entry, at, now time.Duration) {
+	if until, held := e.heldUntil(at); held {
+		w.t.Errorf("%s must not write until %s", w.label(e), until)
+	}
+	if now < w.pausedUntil {
+		w.t.Errorf("%s writes, and the server wants no requests until %s", w.label(e), w.pausedUntil)
+	}
 }
 
 // locked runs f with the lock of the tracker, and enters what it drops into the books.
@@ -552,9 +570,10 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) (*
 	case write == nil:
 		return "no write"
 	}
-	// Each request has a gate of its own, so none holds up another.
-	w.requests++
-	write.pass.Gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
+	if w.requests++; !w.driven {
+		// Each request has a gate of its own, so none holds up another.
+		write.pass.Gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
+	}
 	w.inFlight[e] = write
 	w.maxInFlight = max(w.maxInFlight, len(w.inFlight))
 	if !write.WritesSeries() {
@@ -677,7 +696,9 @@ func (w *world) told(ev *stored, event *eventsv1.Event) *toldEvent {
 	return told
 }
 
-func (w *world) fail(label string, how failure, now time.Duration) response {
+// fail lets a request fail. retryAfter is for how long the server wants no request, if it
+// pushes back.
+func (w *world) fail(label string, how failure, retryAfter, now time.Duration) response {
 	e, write := w.outcome(label)
 	switch how {
 	case lost:
@@ -688,9 +709,15 @@ func (w *world) fail(label string, how failure, now time.Duration) response {
 	w.unsure[e] = w.unsure[e] || write.WritesSeries() && (how == lost || how == late)
 	was := e.phase
 	r := failureResults[how]
+	if r.Outcome == PushedBack && w.driven {
+		r.RetryAfter = retryAfter
+		w.pausedUntil = max(w.pausedUntil, now+retryAfter)
+	}
 	w.lose(w.tracker.Apply(write, r, start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
-	w.resume(now)
+	if !w.driven {
+		w.resume(now)
+	}
 	return response{text: string(how), outcome: r.Outcome, unsent: r.Unsent}
 }
 
