@@ -164,15 +164,15 @@ func (e *Entry) refuse(s *step, reason DropReason) {
 		e.lose(s, reason)
 		return
 	}
-	existed := e.status.existed
-	if existed {
+	mayExist := e.status.existed || e.hasAttempts()
+	if mayExist {
 		e.holdBaseName(s, s.at)
 	}
 	s.lost, s.reason = e.lost(), reason
 	e.becomeRefused(reason)
-	if existed {
-		// An Event with the counts so far exists. What occurs from now on is counted
-		// in another one.
+	if mayExist {
+		// An Event with the counts so far exists, or may exist. What occurs from now on is
+		// counted in another one.
 		e.takeUniqueName()
 	}
 	e.status.at = s.at

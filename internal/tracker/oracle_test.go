@@ -799,14 +799,15 @@ func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
 		o.lose(e, reason)
 		return
 	}
-	if e.existed {
+	mayExist := e.existed || len(e.tried) > 0
+	if mayExist {
 		o.hold(e, now)
 	}
 	o.drop(e.key, e.count-e.knows.count, reason)
 	e.phase, e.refusal, e.tried, e.version, e.flush = refused, reason, nil, 0, false
 	e.state, e.count = series.Ongoing, 0
 	e.knows.count, e.knows.changes = 0, e.changes
-	if e.existed {
+	if mayExist {
 		o.rename(e)
 	}
 	e.existed = false
@@ -956,7 +957,7 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	e.changes++
 	o.isLive(e, ev.version)
 	e.knows = toldWrite{state: ev.State, count: ev.count, last: max(e.knows.last, ev.last)}
-	e.flush = ev.count < e.count || ev.State != e.state || isOngoing(e) && isAccepting(e) && ev.Heartbeat != o.opts.HeartbeatInterval
+	e.flush = ev.count < e.count || ev.State != e.state || isOngoing(e) && e.life == accepting && ev.Heartbeat != o.opts.HeartbeatInterval
 	if !e.flush {
 		e.knows.changes = e.changes
 	}
