@@ -516,7 +516,8 @@ func (w *world) begin(label string, now time.Duration) string {
 		other, pass, _ := t.sched.Next(at)
 		for ; other != e; other, pass, _ = t.sched.Next(at) {
 			t.sched.Done(other, pass, heartbeat.None, 0, at)
-			t.place(other, at)
+			p := other.plan(&t.rules, at, false) // not place: the clock can have been set back
+			t.sched.Ready(other, p.at, p.hard, at)
 		}
 		return e, pass
 	})
