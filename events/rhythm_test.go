@@ -1,0 +1,257 @@
+package events
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/workload"
+	"github.com/eventseries/eventseries/series"
+)
+
+const (
+	maxWindow  = 36 * time.Minute // the default
+	rhythmEnd  = 4 * time.Hour    // each loop runs for so long, and then stops
+	rhythmLook = 30 * time.Second // a user looks this often
+)
+
+// rhythm is a loop on a server, and the process that emits its events.
+type rhythm struct {
+	workload.Loop
+	*world
+	on      lister
+	seed    uint64
+	begin   time.Time
+	times   []time.Duration
+	longest time.Duration // between two occurrences
+}
+
+// eachRhythm runs a subtest in virtual time for each loop that is one series: the time
+// between two occurrences is at most 1,000 seconds.
+func eachRhythm(t *testing.T, test func(t *testing.T, r *rhythm)) {
+	t.Helper()
+	for _, loop := range workload.Loops() {
+		seeds := uint64(4)
+		if loop.Longest < time.Second {
+			seeds = 1 // it takes as long as all others
+		}
+		for seed := range seeds {
+			if loop.Longest <= 1000*time.Second {
+				runBubble(t, fmt.Sprintf("%s, seed %d", loop.Name, seed), func(t *testing.T) { test(t, newRhythm(loop, seed)) })
+			}
+		}
+	}
+}
+
+func newRhythm(loop workload.Loop, seed uint64) *rhythm {
+	r := &rhythm{Loop: loop, on: newLister(), seed: seed, begin: time.Now(), times: slices.Collect(loop.Until(rhythmEnd, seed))}
+	r.on.api.TTL = time.Hour
+	for i := range r.times[1:] {
+		r.longest = max(r.longest, r.times[i+1]-r.times[i])
+	}
+	return r
+}
+
+// start starts the process that emits the events from now on.
+func (r *rhythm) start(t *testing.T, opts Options) { r.world = startOn(t, r.on.server, r.on, opts) }
+
+// between returns the time of a random look.
+func (r *rhythm) between(from, to time.Duration) time.Duration {
+	from, to = from/rhythmLook, to/rhythmLook
+	return rhythmLook * (from + 1 + time.Duration(rand.New(rand.NewPCG(r.seed, 1)).Int64N(int64(to-from))))
+}
+
+// beforeLast returns the time of a random look before the last occurrence.
+func (r *rhythm) beforeLast() time.Duration { return r.between(0, r.times[len(r.times)-1]-rhythmLook) }
+
+// run emits the events for four hours. At each look there is one Event, and it says
+// Ongoing from the second occurrence on. change is called before the look at the time at.
+func (r *rhythm) run(t *testing.T, at time.Duration, change func()) {
+	t.Helper()
+	known := r.times[1]
+	if r.Name == "bursts" {
+		known = r.times[10] // nobody can know before the second burst that there is one
+	}
+	r.Play(rhythmEnd, r.seed, rhythmLook, time.Sleep, func(time.Duration) { r.emit(0) }, func(now time.Duration) {
+		if now == at {
+			change()
+		}
+		synctest.Wait()
+		if event := r.on.only(t); now >= known {
+			require.Equal(t, series.Ongoing.String(), stateOf(event), "after %v", now)
+			require.Equal(t, series.Ongoing, series.StateAt(event, time.Now()), "after %v", now)
+		}
+	})
+	r.requireFewWrites(t, change != nil)
+}
+
+// requireFewWrites requires at most two writes per hour, and four. A change of the process
+// can take two more: what the first leaves, and the next finds.
+func (r *rhythm) requireFewWrites(t *testing.T, change bool) {
+	t.Helper()
+	writes := slices.DeleteFunc(r.on.log(), func(q request) bool { return q.Verb == "list" || q.Body == "{}" || q.Err != nil })
+	limit := 2*int(rhythmEnd/time.Hour) + 4
+	if change {
+		limit += 2
+	}
+	require.LessOrEqual(t, len(writes), limit, "%v", writes)
+}
+
+// requireFinished requires that the loop is Finished soon after it has stopped, and that
+// every occurrence counts.
+func (r *rhythm) requireFinished(t *testing.T) {
+	t.Helper()
+	last := r.times[len(r.times)-1]
+	time.Sleep(last + max(finishAfter+15*time.Second, r.longest*5/2) - rhythmEnd)
+	synctest.Wait()
+	event := r.on.only(t)
+	assert.Equal(t, series.Finished.String(), stateOf(event))
+	assert.EqualValues(t, len(r.times), countOf(event))
+	assert.WithinDuration(t, r.begin, event.EventTime.Time, time.Millisecond)
+	assert.WithinDuration(t, r.begin.Add(last), event.Series.LastObservedTime.Time, time.Millisecond)
+	assert.Empty(t, r.dropped())
+}
+
+func TestLoopIsOneSeries(t *testing.T) {
+	eachRhythm(t, func(t *testing.T, r *rhythm) {
+		r.on.script(failing("list", statusError(403, 0)))
+		r.start(t, Options{})
+		r.run(t, -1, nil)
+		r.requireFinished(t)
+		r.on.assertNoProblems(t)
+	})
+}
+
+// TestRestart has a hot loop.
+func TestLoopIsOneSeriesAfterARestart(t *testing.T) {
+	for name, restart := range restarts {
+		t.Run(name, func(t *testing.T) {
+			eachRhythm(t, func(t *testing.T, r *rhythm) {
+				if r.Longest < time.Second {
+					return
+				}
+				opts := Options{Scope: restart.scope, SkipList: !restart.list}
+				r.start(t, opts)
+				r.run(t, r.beforeLast(), func() {
+					r.broadcaster.Shutdown()
+					opts.ReportingInstance = restart.instance
+					r.start(t, opts)
+				})
+				r.requireFinished(t)
+				r.on.assertNoProblems(t)
+			})
+		})
+	}
+}
+
+// The old leader stops a while after the new one has begun to emit the events. The Event
+// is as old as its latest heartbeat then, so the new leader first knows the rhythm roughly.
+func TestLoopIsOneSeriesAfterAHandOver(t *testing.T) {
+	eachRhythm(t, func(t *testing.T, r *rhythm) {
+		opts := Options{Scope: SameController}
+		r.start(t, opts)
+		r.run(t, r.between(time.Hour, 2*time.Hour), func() {
+			time.AfterFunc(20*time.Minute, r.broadcaster.Shutdown)
+			opts.ReportingInstance = "tester-2"
+			r.start(t, opts)
+		})
+		r.requireFinished(t)
+	})
+}
+
+// Users do not see a loop as Ongoing for longer than its heartbeat and its window after
+// its process was killed.
+func TestLoopOfAKilledProcess(t *testing.T) {
+	eachRhythm(t, func(t *testing.T, r *rhythm) {
+		at := r.between(20*time.Minute, rhythmEnd)
+		window := min(max(finishAfter, r.longest*21/10+time.Second), maxWindow)
+		var latest time.Duration
+		r.start(t, Options{})
+		occur := func(now time.Duration) {
+			if now <= at {
+				r.emit(0)
+				latest = now
+			}
+		}
+		seen := 0
+		r.Play(rhythmEnd+time.Hour, r.seed, rhythmLook, time.Sleep, occur, func(now time.Duration) {
+			if now == at {
+				r.kill()
+			}
+			synctest.Wait()
+			for _, event := range r.on.list() { // it expires after an hour
+				if series.StateAt(event, time.Now()) == series.Ongoing {
+					seen++
+					require.LessOrEqual(t, now, latest+30*time.Minute+window)
+				}
+			}
+		})
+		assert.NotZero(t, seen)
+	})
+}
+
+// Occurrences that are further apart than the longest window have Events of their own.
+// The server still has the previous one, or has deleted it.
+func TestResyncEveryHour(t *testing.T) {
+	loops := workload.Loops()
+	resync := loops[slices.IndexFunc(loops, func(l workload.Loop) bool { return l.Name == "resync" })]
+	for _, ttl := range []time.Duration{50 * time.Minute, time.Hour, 3 * time.Hour, 24 * time.Hour} {
+		runInBubble(t, fmt.Sprint("TTL ", ttl), Options{SkipList: true, EventTTL: ttl, HeartbeatInterval: 30 * time.Minute}, func(t *testing.T, w *world) {
+			occurred := 0
+			occur := func(time.Duration) {
+				w.emit(0)
+				occurred++
+			}
+			resync.Play(6*time.Hour, 1, rhythmLook, time.Sleep, occur, func(time.Duration) {
+				synctest.Wait()
+				assert.Equal(t, occurred, w.server.requestsOf("create"))
+				for _, event := range w.server.list() {
+					assert.Nil(t, event.Series)
+				}
+			})
+			assert.Len(t, w.server.log(), occurred, "one request each")
+			assert.Len(t, w.server.list(), min(occurred, int((ttl-1)/time.Hour)))
+		})
+	}
+}
+
+// Singletons that have ended keep their places only while there is room. One that recurs
+// continues in its Event.
+func TestEndedSingletonsMakeRoom(t *testing.T) {
+	const capacity = 100
+	inBubble(t, Options{SkipList: true, Capacity: capacity, QPS: -1}, func(t *testing.T, w *world) {
+		emit := func(from, to int) {
+			for pod := from; pod < to; pod++ {
+				w.emit(pod)
+			}
+			w.flush(t)
+		}
+		const running = 10
+		emit(0, capacity-running)
+		time.Sleep(finishAfter + time.Second)
+		emit(capacity-running, capacity)
+		emit(capacity-running, capacity) // Ongoing
+		emit(capacity, 2*capacity-running)
+		assert.Empty(t, w.dropped())
+		for _, event := range w.server.list() {
+			assert.NotEqual(t, series.Unknown.String(), stateOf(event), event.Name)
+		}
+		before := len(w.server.log())
+		time.Sleep(maxWindow - finishAfter - time.Minute)
+		heartbeats := len(w.server.log()) - before
+		w.emit(0)
+		w.flush(t)
+		log := w.server.log()[before+heartbeats:]
+		require.Equal(t, []string{"patch", "patch"}, verbs(log))
+		assert.Equal(t, "{}", log[0].Body)
+		event := w.server.api.Get("ns", log[0].Name)
+		assert.Equal(t, series.Ongoing.String(), stateOf(event))
+		assert.EqualValues(t, 2, countOf(event))
+	})
+}
