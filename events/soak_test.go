@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/fakeapi"
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 var (
@@ -70,8 +71,9 @@ type replica struct {
 // soakObject is an object with one series.
 type soakObject struct {
 	pod  *corev1.Pod
-	step int // ticks between two occurrences of a series that backs off
-	left int // occurrences until it rests
+	next func() time.Duration // the time to the next occurrence of a loop
+	left int                  // occurrences of the loop
+	wait time.Duration        // from the present tick to its next occurrence
 }
 
 // fault is what can happen to requests.
@@ -231,23 +233,32 @@ func (s *soak) begin(f fault, namespace string) {
 	}
 }
 
+// options returns random options, of which half have the default windows.
+func (s *soak) options() Options {
+	opts := Options{EventTTL: s.api.TTL}
+	if s.rng.IntN(2) == 0 {
+		opts.FinishAfter = time.Second + time.Duration(s.rng.Int64N(int64(15*time.Minute)))
+		opts.MaxWindow = opts.FinishAfter * time.Duration(1+s.rng.IntN(8))
+	}
+	return opts
+}
+
 // start starts another replica. Its clock is wrong by minutes.
 func (s *soak) start() {
 	s.replica++
 	r := &replica{clock: &machineClock{boot: s.clock.boot, begin: s.clock.begin}}
 	r.clock.setBy(time.Duration(s.rng.IntN(600)-300) * time.Second)
-	r.Broadcaster = NewBroadcasterWithOptions(soakSink{&s.api}, Options{
-		Scope:             SameController,
-		ReportingInstance: fmt.Sprint("replica-", s.replica),
-		SkipList:          s.replica%2 == 0,
-		Clock:             r.clock,
-		OnDrop: func(d Drop) {
-			s.audit.Dropped(d.Key.Regarding.Namespace, d.Key.Regarding.Name)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.dropped[d.Reason] += uint64(d.Count)
-		},
-	})
+	opts := s.options()
+	opts.Scope, opts.SkipList = SameController, s.replica%2 == 0
+	opts.ReportingInstance = fmt.Sprint("replica-", s.replica)
+	opts.Clock = r.clock
+	opts.OnDrop = func(d Drop) {
+		s.audit.Dropped(d.Key.Regarding.Namespace, d.Key.Regarding.Name)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dropped[d.Reason] += uint64(d.Count)
+	}
+	r.Broadcaster = NewBroadcasterWithOptions(soakSink{&s.api}, opts)
 	r.recorder = r.NewRecorder(testScheme(), controller)
 	require.NoError(s.t, r.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))
 	s.leaders = append(s.leaders, r)
@@ -292,17 +303,25 @@ func (s *soak) change() {
 }
 
 // occur emits an event about an object, and returns the ticks until the next one. Of 200
-// objects one is in a hot loop, 40 back off, and the others have an event now and then.
+// objects one is in a hot loop, 39 are in others, which end and begin again, and the rest
+// has an event now and then.
 func (s *soak) occur(i int) (ticks int) {
 	o, times, ticks := &s.objects[i], 1, 360+s.rng.IntN(3600)
 	switch {
 	case i%200 == 0:
 		times, ticks = 10, 1
 	case i%5 == 0 && o.left > 0:
-		o.step = min(2*o.step, int(5*time.Minute/soakTick))
-		o.left, ticks = o.left-1, o.step
+		for times = 0; o.wait < soakTick && o.left > 0; o.left-- {
+			times++
+			o.wait += o.next()
+		}
+		ticks = int(o.wait / soakTick)
+		o.wait -= time.Duration(ticks) * soakTick
+		ticks = max(ticks, 1) // the loop has ended
 	case i%5 == 0:
-		o.step, o.left, ticks = 1, s.rng.IntN(200), 60+s.rng.IntN(2000)
+		loops := workload.Loops()[1:] // without the hot one
+		o.next, o.left, o.wait = loops[s.rng.IntN(len(loops))].Gaps(s.rng.Uint64()), 1+s.rng.IntN(200), 0
+		times, ticks = 0, 60+s.rng.IntN(2000)
 	case i%10 == 1:
 		times = 2
 	}
@@ -390,11 +409,11 @@ func TestSoak(t *testing.T) {
 			tried:   make(map[string]int),
 		}
 		s.audit = fakeapi.NewAudit(&s.api)
-		s.api.TTL = time.Hour
+		s.api.TTL = 10*time.Minute + time.Duration(s.rng.Int64N(int64(3*time.Hour)))
 		s.api.Before(s.before)
 		s.api.After(s.after)
 		for i := range *soakSeries {
-			s.objects = append(s.objects, soakObject{pod: testPod(i), step: 1})
+			s.objects = append(s.objects, soakObject{pod: testPod(i)})
 			s.objects[i].pod.Namespace = s.anyNamespace()
 			tick := s.rng.IntN(soakSlot)
 			s.due[tick] = append(s.due[tick], i)
@@ -415,8 +434,8 @@ func TestSoak(t *testing.T) {
 			heap, count := s.usage()
 			pending := s.pending()
 			s.mu.Lock()
-			t.Logf("day %d: %d occurrences, %d pending, %d in expired and dropped Events, dropped %v, tried %v, %.1f MB, %d goroutines",
-				day+1, s.emitted, pending, s.audit.Repeated(), s.dropped, s.tried, float64(heap)/1e6, count)
+			t.Logf("day %d: TTL %v, %d occurrences, %d pending, %d in expired and dropped Events, dropped %v, tried %v, %.1f MB, %d goroutines",
+				day+1, s.api.TTL.Round(time.Minute), s.emitted, pending, s.audit.Repeated(), s.dropped, s.tried, float64(heap)/1e6, count)
 			s.mu.Unlock()
 			if day == 0 {
 				firstHeap, firstCount = heap, count

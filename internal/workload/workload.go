@@ -18,9 +18,9 @@ type Loop struct {
 	// Longest is the longest time between two occurrences. Jitter and the time that the
 	// work itself takes can add up to a tenth.
 	Longest time.Duration
-	// Times returns the times of the occurrences without end. The first is zero. Equal
-	// seeds have equal times. Each call of the sequence begins anew.
-	Times func(seed uint64) iter.Seq[time.Duration]
+	// Gaps begins the loop with an occurrence. Each call of next returns the time from one
+	// occurrence to the next one. Equal seeds have equal times.
+	Gaps func(seed uint64) (next func() time.Duration)
 }
 
 // Loops returns all loops.
@@ -44,6 +44,16 @@ func Loops() []Loop {
 		{"flapping node", 6 * time.Minute, flapping},
 		{"CronJob", 15 * time.Minute, cron},
 		{"resync", time.Hour, every(time.Hour, 0)},
+	}
+}
+
+// Times returns the times of the occurrences without end. The first is zero. Each
+// iteration begins anew.
+func (l *Loop) Times(seed uint64) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		next := l.Gaps(seed)
+		for at := time.Duration(0); yield(at); at += next() {
+		}
 	}
 }
 
@@ -82,20 +92,14 @@ func (l *Loop) Play(end time.Duration, seed uint64, interval time.Duration, slee
 	until(end)
 }
 
-// from returns a Times whose gaps next returns. setup makes one for each sequence.
-func from(setup func(rng *rand.Rand) (next func() time.Duration)) func(uint64) iter.Seq[time.Duration] {
-	return func(seed uint64) iter.Seq[time.Duration] {
-		return func(yield func(time.Duration) bool) {
-			next := setup(rand.New(rand.NewPCG(seed, 0)))
-			for at := time.Duration(0); yield(at); at += next() {
-			}
-		}
-	}
+// from returns a Gaps that is random.
+func from(begin func(rng *rand.Rand) (next func() time.Duration)) func(uint64) func() time.Duration {
+	return func(seed uint64) func() time.Duration { return begin(rand.New(rand.NewPCG(seed, 0))) }
 }
 
 // every is a loop with a fixed interval, with a jitter in either direction. Flux has an
 // interval of 10 minutes in its examples, and --interval-jitter-percentage.
-func every(interval time.Duration, jitter float64) func(uint64) iter.Seq[time.Duration] {
+func every(interval time.Duration, jitter float64) func(uint64) func() time.Duration {
 	return from(func(rng *rand.Rand) func() time.Duration {
 		return func() time.Duration {
 			return interval + time.Duration(float64(interval)*jitter*(2*rng.Float64()-1))
@@ -112,7 +116,7 @@ const (
 
 // retries is an error that never goes away. Each reconciliation takes half of work to
 // work.
-func retries(work time.Duration) func(uint64) iter.Seq[time.Duration] {
+func retries(work time.Duration) func(uint64) func() time.Duration {
 	return from(func(rng *rand.Rand) func() time.Duration {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](queueFirst, queueMax)
 		return func() time.Duration {
@@ -137,7 +141,7 @@ const (
 
 // crashes is the event Started of a container that runs for a while and crashes. The
 // kubelet forgets the delay of a container that has run for ten minutes.
-func crashes(run time.Duration) func(uint64) iter.Seq[time.Duration] {
+func crashes(run time.Duration) func(uint64) func() time.Duration {
 	return from(func(*rand.Rand) func() time.Duration {
 		clock := testingclock.NewFakeClock(time.Unix(0, 0))
 		backoff := flowcontrol.NewFakeBackOff(crashFirst, crashMax, clock)
