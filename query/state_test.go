@@ -19,9 +19,10 @@ func legacyLoop(gap func(n int) time.Duration) []time.Duration {
 	return at
 }
 
-// doubling returns gaps that double from first to limit. Each has a run time in addition.
-func doubling(first, limit, run time.Duration) func(int) time.Duration {
-	return func(n int) time.Duration { return min(first<<min(n, 20), limit) + run }
+// crashes returns the gaps of a container that runs for some time: the back-off doubles from 10
+// seconds to a limit.
+func crashes(limit, run time.Duration) func(int) time.Duration {
+	return func(n int) time.Duration { return min(10*time.Second<<min(n, 20), limit) + run }
 }
 
 // TestLoopsOfTheLegacyRecorder requires that a loop is ongoing from its second occurrence on,
@@ -41,10 +42,10 @@ func TestLoopsOfTheLegacyRecorder(t *testing.T) {
 		"every 10 min, 10 % later each time":    {func(n int) time.Duration { return 10*m + time.Duration(n%7)*10*s }, 41 * m},
 		"every 1,000 s":                         {func(int) time.Duration { return 1000 * s }, 41 * m},
 		"bursts of 5 every 10 min":              {func(n int) time.Duration { return max(s, 10*m*time.Duration(max(n%5-3, 0))) }, 16 * m},
-		"crash loop of the kubelet":             {doubling(10*s, 5*m, 0), 20 * m},
-		"crash loop, containers run for 5 s":    {doubling(10*s, 5*m, 5*s), 20 * m},
-		"crash loop, containers run for 2 min":  {doubling(10*s, 5*m, 2*m), 30 * m},
-		"crash loop, containers run for 12 min": {doubling(10*s, 10*s, 12*m), 41 * m},
+		"crash loop of the kubelet":             {crashes(5*m, 0), 20 * m},
+		"crash loop, containers run for 5 s":    {crashes(5*m, 5*s), 20 * m},
+		"crash loop, containers run for 2 min":  {crashes(5*m, 2*m), 30 * m},
+		"crash loop, containers run for 12 min": {crashes(10*s, 12*m), 41 * m},
 		"the spam filter passes one in 5 min": {func(n int) time.Duration {
 			if n < 25 {
 				return 10 * s

@@ -24,8 +24,8 @@ import (
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
-// legacyEvent returns an Event of the recorder of a kubelet.
-func legacyEvent(name string, regarding corev1.ObjectReference, node, reason string, count int32, from, to time.Duration) *corev1.Event {
+// legacyEvent returns an Event of the recorder of a kubelet that occurred last just now.
+func legacyEvent(name string, regarding corev1.ObjectReference, node, reason string, count int32, lasted time.Duration) *corev1.Event {
 	now, namespace := time.Now(), regarding.Namespace
 	if namespace == "" {
 		namespace = "default"
@@ -34,7 +34,7 @@ func legacyEvent(name string, regarding corev1.ObjectReference, node, reason str
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, InvolvedObject: regarding,
 		Type: "Warning", Reason: reason, Message: reason + " of " + regarding.FieldPath,
 		Source: corev1.EventSource{Component: "kubelet", Host: node}, Count: count,
-		FirstTimestamp: metav1.NewTime(now.Add(-from)), LastTimestamp: metav1.NewTime(now.Add(-to)),
+		FirstTimestamp: metav1.NewTime(now.Add(-lasted)), LastTimestamp: metav1.NewTime(now),
 	}
 }
 
@@ -65,9 +65,9 @@ func TestObjectsThatAreHardToName(t *testing.T) {
 	relates := newEvent("shop", "relates", objectIn("shop", "Pod", "once"))
 	relates.Related = &claim
 	create(t, clients, events(relates, newEvent("shop", "web", objectIn("shop", "Pod", "web")), newEvent("other", "web", objectIn("other", "Pod", "web"))), []*corev1.Event{
-		legacyEvent("app", container("app"), "worker-3", "BackOff", 9, time.Hour, 0),
-		legacyEvent("proxy", container("istio-proxy"), "worker-3", "BackOff", 9, time.Hour, 0),
-		legacyEvent("p-nons", corev1.ObjectReference{Kind: "Pod", Name: "p-nons"}, "worker-1", "Evicted", 1, 0, 0),
+		legacyEvent("app", container("app"), "worker-3", "BackOff", 9, time.Hour),
+		legacyEvent("proxy", container("istio-proxy"), "worker-3", "BackOff", 9, time.Hour),
+		legacyEvent("p-nons", corev1.ObjectReference{Kind: "Pod", Name: "p-nons"}, "worker-1", "Evicted", 1, 0),
 	})
 	as := func(args ...string) result { return run(t, server.Kubeconfig(), args...) }
 
@@ -215,12 +215,12 @@ func TestGroupByOwner(t *testing.T) {
 		if i < 40 {
 			pod.FieldPath = "spec.containers{app}"
 			occurrences += 2 + i
-			legacy = append(legacy, legacyEvent(name+".17d3", pod, fmt.Sprintf("worker-%d", i%4), "BackOff", int32(2+i), 12*time.Minute, 0))
+			legacy = append(legacy, legacyEvent(name+".17d3", pod, fmt.Sprintf("worker-%d", i%4), "BackOff", int32(2+i), 12*time.Minute))
 		}
 	}
 	job := objectIn(namespace, "Pod", "web-6d4cf9b7c-zzzzz")
 	job.UID = podOf(t, clients, namespace, job.Name, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "web", UID: "uid-of-the-job", Controller: &yes}, "", "")
-	legacy = append(legacy, legacyEvent("job", job, "worker-0", "BackOff", 7, 12*time.Minute, 0))
+	legacy = append(legacy, legacyEvent("job", job, "worker-0", "BackOff", 7, 12*time.Minute))
 	create(t, clients, nil, legacy)
 
 	list := lines(show(t, kubeconfig, "-n", namespace, "--group-by", "owner", "--reason", "BackOff"))

@@ -55,7 +55,7 @@ func TestTerminals(t *testing.T) {
 	namespace, kubeconfig := apiserver.Namespace(t), apiserver.Kubeconfig(t)
 	pod := objectIn(namespace, "Pod", "checkout-with-a-long-name-6d4cf9b7c-9tq8d")
 	pod.FieldPath = "spec.containers{app}"
-	create(t, apiserver.Clientset(t), nil, []*corev1.Event{legacyEvent("a", pod, "worker-3", "FailedCreatePodSandBox", 12345, time.Hour, 0)})
+	create(t, apiserver.Clientset(t), nil, []*corev1.Event{legacyEvent("a", pod, "worker-3", "FailedCreatePodSandBox", 12345, time.Hour)})
 	for _, width := range []int{60, 80, 200} {
 		for _, args := range [][]string{
 			{}, {"-A"}, {"pod/" + pod.Name}, {"--group-by", "owner"}, {"-A", "--group-by", "node"}, {"timeline", pod.Name}, {"top", "objects"}, {"top", "objects", "controllers", "-A"},

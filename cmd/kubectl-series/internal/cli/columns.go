@@ -16,14 +16,14 @@ import (
 func (l *list) columns() []table.Column {
 	var columns []table.Column
 	if l.namespace {
-		columns = append(columns, table.Column{Name: "NAMESPACE", Min: 10})
+		columns = append(columns, table.Column{Name: "NAMESPACE", Min: 7})
 	}
 	columns = append(columns,
 		table.Column{Name: "STATE"},
 		table.Column{Name: "LAST"},
-		table.Column{Name: "COUNT", Right: true, Omit: 5},
+		table.Column{Name: "COUNT", Right: true, Omit: 4},
 		table.Column{Name: "RATE", Right: true, Omit: 2},
-		table.Column{Name: "TYPE", Omit: 3},
+		table.Column{Name: "TYPE", Initial: true, Omit: 5},
 		table.Column{Name: "REASON", Min: 12},
 		table.Column{Name: "OBJECT", Min: 16},
 		table.Column{Name: "RELATED", Min: 12, Omit: 1},
@@ -33,7 +33,7 @@ func (l *list) columns() []table.Column {
 			columns = append(columns, table.Column{Name: name})
 		}
 	}
-	return append(columns, table.Column{Name: "NOTE", Min: 16, Omit: 4})
+	return append(columns, table.Column{Name: "NOTE", Min: 16, Omit: 3})
 }
 
 // row returns the cells of a series.

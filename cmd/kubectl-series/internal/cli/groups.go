@@ -60,17 +60,17 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 		return printGroups(l.Out, l.output, "GroupList", objects)
 	}
 	columns := []table.Column{
-		{Name: "NAMESPACE", Min: 10},
+		{Name: "NAMESPACE", Min: 7},
 		{Name: "STATE"},
 		{Name: "LAST"},
 		{Name: "SINCE", Omit: 3},
-		{Name: "COUNT", Right: true, Omit: 6},
+		{Name: "COUNT", Right: true, Omit: 5},
 		{Name: "RATE", Right: true, Omit: 2},
 		{Name: "ONGOING", Right: true, Omit: 1},
-		{Name: "TYPE", Omit: 4},
+		{Name: "TYPE", Initial: true, Omit: 6},
 		{Name: "REASON", Min: 12},
-		{Name: "OBJECT", Min: 20},
-		{Name: "NOTE", Min: 16, Omit: 5},
+		{Name: "OBJECT", Min: 24},
+		{Name: "NOTE", Min: 16, Omit: 4},
 	}
 	rows := make([][]table.Cell, len(groups))
 	for i, g := range groups {

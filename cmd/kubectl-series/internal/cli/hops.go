@@ -237,21 +237,21 @@ func guessOwner(pod string) string {
 	n := len(parts)
 	isNumber := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
 	switch {
-	case n >= 3 && isSuffix(parts[n-1], 5, 5) && isNumber(parts[n-2]) && len(parts[n-2]) == 8: // minutes since 1970
+	case n >= 3 && isSuffix(parts[n-1], 5) && isNumber(parts[n-2]) && len(parts[n-2]) == 8: // minutes since 1970
 		return "CronJob/" + strings.Join(parts[:n-2], "-")
-	case n >= 3 && isSuffix(parts[n-1], 5, 5) && isSuffix(parts[n-2], 5, 10):
+	case n >= 3 && isSuffix(parts[n-1], 5) && isSuffix(parts[n-2], 10):
 		return "Deployment/" + strings.Join(parts[:n-2], "-")
-	case n >= 2 && (isSuffix(parts[n-1], 5, 5) || isNumber(parts[n-1])):
+	case n >= 2 && (isSuffix(parts[n-1], 5) || isNumber(parts[n-1])):
 		return strings.Join(parts[:n-1], "-") + "-*"
 	default:
 		return ""
 	}
 }
 
-// isSuffix reports whether controllers can have generated s: from the characters of
-// k8s.io/apimachinery/pkg/util/rand, or from others with a digit among them.
-func isSuffix(s string, least, most int) bool {
-	if len(s) < least || len(s) > most {
+// isSuffix reports whether controllers can have generated s, which has from 5 to most characters: from
+// those of k8s.io/apimachinery/pkg/util/rand, or from others with a digit among them.
+func isSuffix(s string, most int) bool {
+	if len(s) < 5 || len(s) > most {
 		return false
 	}
 	if strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == "" {

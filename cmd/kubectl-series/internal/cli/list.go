@@ -178,23 +178,13 @@ func (l *list) printTable(ctx context.Context, reader *query.Reader, q query.Que
 	}
 	columns := l.columns()
 	shown := len(rows) > 0
-	print := func(layout *table.Layout, headers bool, rows [][]table.Cell) error {
-		b := newLines(l.Out)
-		if headers && !l.noHeaders {
-			b.write(layout.Header())
-		}
-		for _, row := range rows {
-			b.write(layout.Line(row))
-		}
-		return b.close()
-	}
 	layout := table.Fit(columns, rows, l.terminal)
 	if direct && shown {
 		// Rows to come determine the widths, too.
 		layout = table.Fit(columns, append(slices.Clip(rows), l.sample(columns, q.Objects)), l.terminal)
 	}
 	if shown {
-		if err := print(layout, true, rows); err != nil {
+		if err := printRows(l.Out, layout, rows, !l.noHeaders); err != nil {
 			return err
 		}
 	}
@@ -207,7 +197,7 @@ func (l *list) printTable(ctx context.Context, reader *query.Reader, q query.Que
 			layout = table.Fit(columns, rows, l.terminal)
 		}
 		if len(rows) > 0 {
-			if err := print(layout, !shown, rows); err != nil {
+			if err := printRows(l.Out, layout, rows, !shown && !l.noHeaders); err != nil {
 				return err
 			}
 		}
@@ -318,7 +308,10 @@ func keyOf(path *jsonpath.JSONPath, item *query.Item) (key sortKey, ok bool) {
 
 // printTable prints rows that are all known.
 func printTable(w io.Writer, columns []table.Column, rows [][]table.Cell, t terminal.Terminal, headers bool) error {
-	layout := table.Fit(columns, rows, t)
+	return printRows(w, table.Fit(columns, rows, t), rows, headers)
+}
+
+func printRows(w io.Writer, layout *table.Layout, rows [][]table.Cell, headers bool) error {
 	b := newLines(w)
 	if headers {
 		b.write(layout.Header())

@@ -77,14 +77,7 @@ func (p *watchPrinter) begin(items []*query.Item) error {
 			rows = append(rows, p.changeRow(query.Added, item))
 		}
 		p.layout = table.Fit(columns, append(rows, p.sample(columns)), p.terminal)
-		b := newLines(p.Out)
-		if !p.noHeaders {
-			b.write(p.layout.Header())
-		}
-		for _, row := range rows {
-			b.write(p.layout.Line(row))
-		}
-		return b.close()
+		return printRows(p.Out, p.layout, rows, !p.noHeaders)
 	}
 	for _, item := range items {
 		if err := p.print(query.Change{Type: query.Added, Item: item}); err != nil {

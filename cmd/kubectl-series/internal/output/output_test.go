@@ -92,13 +92,13 @@ func TestControlCharacters(t *testing.T) {
 	} {
 		p, err := New(format, Options{})
 		require.NoError(t, err)
-		for name, print := range map[string]func(w io.Writer) error{
+		for name, write := range map[string]func(w io.Writer) error{
 			"list":   func(w io.Writer) error { return p.PrintList(w, items) },
 			"item":   func(w io.Writer) error { return p.PrintItem(w, item) },
 			"change": func(w io.Writer) error { return p.PrintChange(w, "ADDED", item) },
 		} {
 			var b bytes.Buffer
-			if err := print(&b); err != nil {
+			if err := write(&b); err != nil {
 				t.Errorf("%s of %s: %v", name, format, err)
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -18,6 +19,9 @@ type Column struct {
 	// Min is the width to which a narrow terminal truncates the column. If 0, it is never
 	// truncated.
 	Min int
+	// Initial says that a narrow terminal shows only the first letter of the values, which
+	// tells them apart.
+	Initial bool
 	// Omit is the rank in which a narrow terminal omits columns, the lowest first. If 0,
 	// the column is never omitted.
 	Omit int
@@ -64,6 +68,11 @@ func Fit(columns []Column, rows [][]Cell, t terminal.Terminal) *Layout {
 		return l
 	}
 	l.separator = tight
+	for i, column := range columns {
+		if column.Initial && l.width(l.natural) > t.Width {
+			l.widths[i] = 1
+		}
+	}
 	for l.width(l.least) > t.Width || l.width(l.natural) > t.Width && slices.ContainsFunc(l.shown, func(i int) bool { return empty[i] && columns[i].Omit > 0 }) {
 		omit := slices.DeleteFunc(slices.Clone(l.shown), func(i int) bool { return columns[i].Omit == 0 })
 		if len(omit) == 0 {
@@ -153,6 +162,9 @@ func (l *Layout) Line(row []Cell) string {
 		width := l.widths[i]
 		if l.terminal.Width > 0 {
 			width = min(width, max(room, 0))
+			if _, size := utf8.DecodeRuneInString(s); l.columns[i].Initial && width == 1 {
+				s = s[:size]
+			}
 			s = text.Cut(s, width)
 			room -= width + len(l.separator)
 		}

@@ -77,6 +77,15 @@ func TestNarrowTerminalShowsAllThatIsNotOmitted(t *testing.T) {
 	assert.Equal(t, "STATE    REASON    OBJECT\n", layout.Header())
 }
 
+func TestInitials(t *testing.T) {
+	columns := []Column{{Name: "TYPE", Initial: true}, {Name: "OBJECT", Min: 8}}
+	rows := [][]Cell{{{Text: "Warning"}, {Text: "Pod/analytics-0"}}, {{Text: "Normal"}, {Text: "Pod/a"}}}
+	for width, want := range map[int]string{0: "TYPE      OBJECT\nWarning   Pod/analytics-0\n", 25: "TYPE      OBJECT\nWarning   Pod/analytics-0\n", 18: "T  OBJECT\nW  Pod/analytics-0\n", 12: "T  OBJECT\nW  Pod/anal…\n"} {
+		layout := Fit(columns, rows, terminal.Terminal{Width: width})
+		assert.Equal(t, want, layout.Header()+layout.Line(rows[0]), width)
+	}
+}
+
 func TestLinesFitAnyTerminal(t *testing.T) {
 	for width := 1; width < 120; width++ {
 		for line := range strings.Lines(format(terminal.Terminal{Width: width})) {

@@ -39,7 +39,7 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 		{Name: "COUNT", Right: true, Omit: 5},
 		{Name: t.axis(bars)},
 		{Name: "STATE", Omit: 4},
-		{Name: "TYPE", Omit: 2},
+		{Name: "TYPE", Initial: true, Omit: 2},
 		{Name: "REASON", Min: 12},
 		{Name: "OBJECT", Min: 16},
 		{Name: "RELATED", Min: 16, Omit: 1},
@@ -63,8 +63,8 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 	line(t.title(), terminal.Bold)
 	line(t.span(), terminal.Plain)
 	line(t.summary(), terminal.Plain)
-	for _, path := range t.Paths {
-		line(text.Clean(path), terminal.Plain)
+	for _, path := range t.Paths { // the cause is at its end, so nothing is cut off
+		b.WriteString(text.Clean(path) + "\n")
 	}
 	for _, remark := range t.Remarks {
 		line("Note: "+text.Clean(remark), terminal.Plain)
@@ -160,14 +160,18 @@ func (t *Timeline) title() string {
 	return title
 }
 
-// summary returns the number of series and occurrences.
+// summary returns the number of series and occurrences, and how long ago the latest one was.
 func (t *Timeline) summary() string {
 	groups := ""
 	if len(t.Groups) > 0 {
 		groups = " in " + text.Plural(len(t.Groups), "group")
 	}
-	return fmt.Sprintf("%s series%s, %s ongoing, %s, %s", text.Count(int64(len(t.Rows))), groups,
-		text.Count(int64(t.Ongoing)), text.Plural(t.Warnings, "Warning"), text.Plural(int(t.Occurrences), "occurrence"))
+	last := ""
+	if !t.Last.IsZero() {
+		last = ", latest occurrence " + text.Age(t.Last, t.Now) + " ago"
+	}
+	return fmt.Sprintf("%s series%s, %s ongoing%s, %s, %s", text.Count(int64(len(t.Rows))), groups,
+		text.Count(int64(t.Ongoing)), last, text.Plural(t.Warnings, "Warning"), text.Plural(int(t.Occurrences), "occurrence"))
 }
 
 // axis returns the heading of the bars: the times at their ends and, if there is room, in

@@ -268,16 +268,11 @@ func (t *Timeline) times(first, last time.Time) (from, to string) {
 // endsNow reports whether the present is at the end of the axis.
 func (t *Timeline) endsNow() bool { return t.Break > 0 || t.To.Equal(t.Now) }
 
-// span returns the time that the axis covers, and how long ago the latest occurrence was:
-// "2026-11-22 06:10:00 to 07:42:10 UTC (92m), latest occurrence 4m ago".
+// span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC (92m)".
 func (t *Timeline) span() string {
 	last := "2006-01-02 15:04:05"
 	if t.From.Format(time.DateOnly) == t.To.Format(time.DateOnly) {
 		last = time.TimeOnly
 	}
-	s := t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " UTC (" + text.Duration(t.To.Sub(t.From)) + ")"
-	if t.Last.IsZero() {
-		return s
-	}
-	return s + ", latest occurrence " + text.Age(t.Last, t.Now) + " ago"
+	return t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " UTC (" + text.Duration(t.To.Sub(t.From)) + ")"
 }

@@ -197,52 +197,58 @@ func TestScale(t *testing.T) {
 	for name, test := range map[string]struct {
 		items      []*query.Item
 		span       string
+		latest     string  // how long ago
 		start, end float64 // of the first row
 		ticks      []string
 	}{
 		"ongoing: to now": {
 			items: []*query.Item{at(40*time.Minute, 10*time.Minute, series.Ongoing), at(20*time.Minute, 0, series.Singleton)},
-			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m), latest occurrence 10m ago", end: 1, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
+			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m)", latest: "10m", end: 1, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
 		"quiet for less than the series: to now": {
 			items: []*query.Item{at(40*time.Minute, 30*time.Minute, series.Finished), at(20*time.Minute, 0, series.Singleton)},
-			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m), latest occurrence 20m ago", end: 0.25, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
+			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m)", latest: "20m", end: 0.25, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
 		"quiet for longer": {
 			items: []*query.Item{at(50*time.Hour, 49*time.Hour, series.Finished)},
-			span:  "2026-11-20 05:42:10 to 06:42:10 UTC (60m), latest occurrence 2d1h ago", end: breakAt, ticks: []string{"05:50", "06:00", "06:10", "06:20", "06:30", "06:40"},
+			span:  "2026-11-20 05:42:10 to 06:42:10 UTC (60m)", latest: "2d1h", end: breakAt, ticks: []string{"05:50", "06:00", "06:10", "06:20", "06:30", "06:40"},
 		},
 		"days": {
 			items: []*query.Item{at(70*time.Hour, 0, series.Ongoing)},
-			span:  "2026-11-19 09:42:10 to 2026-11-22 07:42:10 UTC (2d22h), latest occurrence 0s ago", end: 1,
+			span:  "2026-11-19 09:42:10 to 2026-11-22 07:42:10 UTC (2d22h)", latest: "0s", end: 1,
 			ticks: []string{"Nov 19 12:00", "Nov 20 00:00", "Nov 20 12:00", "Nov 21 00:00", "Nov 21 12:00", "Nov 22 00:00"},
 		},
 		"one moment": {
 			items: []*query.Item{at(0, 0, series.Singleton)},
-			span:  "2026-11-22 07:42:10 to 07:42:20 UTC (10s), latest occurrence 0s ago", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"},
+			span:  "2026-11-22 07:42:10 to 07:42:20 UTC (10s)", latest: "0s", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"},
 		},
 		"a clock ahead of ours": {
 			items: []*query.Item{at(time.Minute, -time.Minute, series.Ongoing)},
-			span:  "2026-11-22 07:41:10 to 07:43:10 UTC (2m), latest occurrence 0s ago", end: 1, ticks: []string{"07:41:30", "07:42:00", "07:42:30", "07:43:00"},
+			span:  "2026-11-22 07:41:10 to 07:43:10 UTC (2m)", latest: "0s", end: 1, ticks: []string{"07:41:30", "07:42:00", "07:42:30", "07:43:00"},
 		},
 		"a time in the future": {
 			items: []*query.Item{at(time.Minute, -24*time.Hour, series.Ongoing), at(40*time.Minute, 20*time.Minute, series.Finished)},
-			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m), latest occurrence 20m ago", end: 0.5, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
+			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m)", latest: "20m", end: 0.5, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
 		"longer than the longest time.Duration": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{
 				DeprecatedFirstTimestamp: metav1.NewTime(time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)), DeprecatedLastTimestamp: metav1.NewTime(now), DeprecatedCount: 2,
 			}, now)},
-			span: "1601-01-01 00:00:00 to 2026-11-22 07:42:10 UTC (292y), latest occurrence 0s ago", end: 1, ticks: []string{"Jul 1649", "Jan 1728", "Jul 1806", "Jan 1885"},
+			span: "1601-01-01 00:00:00 to 2026-11-22 07:42:10 UTC (292y)", latest: "0s", end: 1, ticks: []string{"Jul 1649", "Jan 1728", "Jul 1806", "Jan 1885"},
 		},
 		"nothing": {span: "2026-11-22 07:42:10 to 07:42:20 UTC (10s)", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"}},
 		"no time": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, now), at(time.Minute, 0, series.Ongoing)},
-			span:  "2026-11-22 07:41:10 to 07:42:10 UTC (60s), latest occurrence 0s ago", ticks: []string{"07:41:10", "07:41:20", "07:41:30", "07:41:40", "07:41:50", "07:42:00", "07:42:10"},
+			span:  "2026-11-22 07:41:10 to 07:42:10 UTC (60s)", latest: "0s", ticks: []string{"07:41:10", "07:41:20", "07:41:30", "07:41:40", "07:41:50", "07:42:00", "07:42:10"},
 		},
 	} {
 		timeline := New(Options{Items: test.items, Now: now})
 		assert.Equal(t, test.span, timeline.span(), name)
+		if test.latest != "" {
+			assert.Contains(t, timeline.summary(), " ongoing, latest occurrence "+test.latest+" ago, ", name)
+		} else {
+			assert.NotContains(t, timeline.summary(), "latest", name)
+		}
 		var ticks []string
 		for _, tick := range timeline.Ticks {
 			ticks = append(ticks, tick.Label)
