@@ -69,6 +69,18 @@ func incident(now time.Time) (ours []*eventsv1.Event, legacy []*corev1.Event) {
 	return ours, legacy
 }
 
+// startIncident starts a server with the Events of the pages.
+func startIncident(t *testing.T) *controlplane.Server {
+	t.Helper()
+	server := apiserver.Start(t, controlplane.Options{})
+	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	ours, legacy := incident(time.Now())
+	create(t, clients, ours, legacy)
+	return server
+}
+
 var (
 	example = regexp.MustCompile("(?m)^```text\n\\$ kubectl series((?: .*)?)\n((?s:.*?))^```$")
 	// What depends on the time: dates, times, durations, and where a bar is.
@@ -86,12 +98,7 @@ func same(output string) string {
 
 // TestPages runs the commands in the pages.
 func TestPages(t *testing.T) {
-	server := apiserver.Start(t, controlplane.Options{})
-	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	ours, legacy := incident(time.Now())
-	create(t, clients, ours, legacy)
+	server := startIncident(t)
 
 	n := 0
 	for _, page := range []string{"README.md", filepath.Join("docs", "kubectl-series.md")} {

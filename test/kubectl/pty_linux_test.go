@@ -17,9 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 	"github.com/eventseries/eventseries/test/internal/chart"
 )
@@ -77,12 +75,7 @@ var recording = filepath.Join("..", "..", "docs", "kubectl-series", "investigati
 // TestRecording draws the investigation of a Pod that crashes: what goes on, and why.
 func TestRecording(t *testing.T) {
 	const columns = 122
-	server := apiserver.Start(t, controlplane.Options{})
-	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	ours, legacy := incident(time.Now())
-	create(t, clients, ours, legacy)
+	server := startIncident(t)
 	var b strings.Builder
 	for _, args := range [][]string{{"-A", "--state", "ongoing"}, {"timeline", "checkout-0", "--follow"}} {
 		fmt.Fprintf(&b, "\x1b[2m$\x1b[0m \x1b[1mkubectl series %s\x1b[0m\n%s\n", strings.Join(args, " "), inTerminal(t, server.Kubeconfig(), columns, nil, args...))
