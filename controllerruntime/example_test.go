@@ -45,3 +45,24 @@ func ExampleWrap() {
 		os.Exit(1)
 	}
 }
+
+// The recorders of another cluster emit series, too.
+func ExampleNewCluster() {
+	mgr, err := controllerruntime.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{}, nil)
+	if err != nil {
+		os.Exit(1)
+	}
+	config := ctrl.GetConfigOrDie()                          // of the other cluster
+	remote, err := controllerruntime.NewCluster(config, nil) // was cluster.New
+	if err != nil {
+		os.Exit(1)
+	}
+	if err := mgr.Add(remote); err != nil {
+		os.Exit(1)
+	}
+	recorder := remote.GetEventRecorder("example.com/backup-controller")
+	_ = recorder // pass it to a reconciler
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		os.Exit(1)
+	}
+}

@@ -63,7 +63,7 @@ func (pl *planner) findOrigins() {
 		}
 	}
 	for _, c := range pl.calls {
-		if c.own || c.file.isTest() || c.file.Skip != "" {
+		if c.own || c.file.isTest() {
 			continue
 		}
 		if c.recv.fixed != "" {
