@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -107,23 +106,21 @@ func (d *drive) begin(e *emitter) {
 	o := d.w.opts
 	scale := oneOf(d.rng, 1, float64(o.FinishAfter)/float64(series.FinishAfter), float64(o.MaxWindow)/float64(DefaultMaxWindow))
 	loops := workload.Loops()[1:] // without the hot loop
-	times := oneOf(d.rng, append(loops, workload.Loop{Times: d.calmsDown})...).Times(d.rng.Uint64())
+	next := oneOf(d.rng, append(loops, workload.Loop{Gaps: calmsDown})...).Gaps(d.rng.Uint64())
 	n, from := 2+d.rng.IntN(60), d.now+time.Duration(d.rng.Int64N(int64(2*o.MaxWindow)))
-	for at := range times {
+	for at := time.Duration(0); n > 0; at += next() {
 		e.times = append(e.times, from+time.Duration(float64(at)*scale))
-		if n--; n == 0 {
-			break
-		}
+		n--
 	}
 	e.loops--
 }
 
 // calmsDown is a loop that is slow once and fast from then on.
-func (d *drive) calmsDown(uint64) iter.Seq[time.Duration] {
-	return func(yield func(time.Duration) bool) {
-		yield(0)
-		for at := 16 * time.Minute; yield(at); at += time.Minute {
-		}
+func calmsDown(uint64) func() time.Duration {
+	gap := 16 * time.Minute
+	return func() time.Duration {
+		defer func() { gap = time.Minute }()
+		return gap
 	}
 }
 
