@@ -47,6 +47,7 @@ type drive struct {
 	emitters  []*emitter
 	flying    []flying
 	wakes     map[*world]time.Duration // when their dispatchers come back; none: they sleep
+	seenSince map[*Entry]time.Duration
 	dueSince  map[*Entry]time.Duration
 	phase     int           // storms have odd numbers
 	phaseEnds time.Duration // when the next one begins
@@ -87,9 +88,10 @@ func newDrive(t *testing.T, seed uint64, leaders int, forgetful bool) *drive {
 	}
 	opts.FirstHeartbeat = min(opts.FirstHeartbeat, opts.WithDefaults().HeartbeatInterval)
 	d := &drive{
-		history:  newHistoryWith(t, seed, rng, opts, leaders, forgetful),
-		wakes:    map[*world]time.Duration{},
-		dueSince: map[*Entry]time.Duration{},
+		history:   newHistoryWith(t, seed, rng, opts, leaders, forgetful),
+		wakes:     map[*world]time.Duration{},
+		seenSince: map[*Entry]time.Duration{},
+		dueSince:  map[*Entry]time.Duration{},
 	}
 	for _, p := range d.pairs {
 		p.w.driven = true
@@ -220,6 +222,11 @@ func (d *drive) pump() {
 		advance, next := d.w.tracker.Wake(now)
 		hasRoom := len(d.w.inFlight) < workers
 		if !hasRoom || next.IsZero() || next.After(now) {
+			if hasRoom && d.rng.IntN(4) == 0 {
+				if text := d.do("next"); text != "" {
+					d.t.Errorf("Next has a write, and Wake says none before %s: %s", next, text)
+				}
+			}
 			wake(advance)
 			if hasRoom {
 				wake(next)
@@ -375,11 +382,14 @@ func (d *drive) judgeDelays() {
 		at := p.w.tracker.offset(start.Add(now))
 		late := func(e *Entry, since time.Duration, what string) {
 			calm := p.w.tracker.offset(start.Add(d.calmSince + d.clocks[p.w]))
-			if !d.isStorm() && at-max(since, calm) > settlesWithin {
-				d.t.Errorf("%s %s since %s, %s ago, calm since %s", p.w.label(e), what, since, at-since, calm)
+			if since = max(since, d.seenSince[e], calm); !d.isStorm() && at-since > settlesWithin {
+				d.t.Errorf("%s %s since %s", p.w.label(e), what, at-since)
 			}
 		}
 		for _, e := range p.w.tracked() {
+			if _, seen := d.seenSince[e]; !seen {
+				d.seenSince[e] = at
+			}
 			isDue := e.need() != none
 			if p.o != nil && !isDue {
 				isDue = p.o.isDue(p.o.find(p.w.label(e)), now)

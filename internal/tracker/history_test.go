@@ -182,7 +182,17 @@ func (h *history) do(format string, args ...any) (result string) {
 	command := fmt.Sprintf(format, args...)
 	result = runCommand(h.t, h.pair, h.now+h.clocks[h.w], strings.Fields(command))
 	h.told = append(h.told, fmt.Sprintf("%d: %s %s -> %s", h.w.lives, h.now, command, result))
+	h.failNow()
 	return result
+}
+
+// failNow ends a test that has failed with the latest steps, and how to repeat them.
+func (h *history) failNow() {
+	h.t.Helper()
+	if h.t.Failed() {
+		tail := h.told[max(0, len(h.told)-60):]
+		h.t.Fatalf("go test ./internal/tracker -run '%s' -oracle.seed=%d repeats this: %+v, after\n%s", exactly(h.t.Name()), h.seed, h.w.opts, strings.Join(tail, "\n"))
+	}
 }
 
 // work makes the requests that are ready.
@@ -259,10 +269,7 @@ func (h *history) check() {
 	}
 	assert.Equal(h.t, want, got)
 	h.w.check()
-	if h.t.Failed() {
-		tail := h.told[max(0, len(h.told)-60):]
-		h.t.Fatalf("go test ./internal/tracker -run '%s' -oracle.seed=%d repeats this: %+v, after\n%s", exactly(h.t.Name()), h.seed, h.w.opts, strings.Join(tail, "\n"))
-	}
+	h.failNow()
 }
 
 // exactly returns the pattern that selects one test.

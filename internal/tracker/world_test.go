@@ -256,8 +256,8 @@ type world struct {
 	// forgetful trackers remember as few tombstones as they have room for entries.
 	forgetful bool
 	random    bool // it is part of a random history
-	// driven: nothing overrides the schedule. Requests pass the gates of the schedule, and
-	// pauses last.
+	// driven: nothing overrides the schedule. Pauses last; and if there is no oracle, which
+	// knows no gates, requests pass the gates of the schedule.
 	driven      bool
 	pausedUntil time.Duration // by the server
 
@@ -317,7 +317,7 @@ func (w *world) begun(now time.Time) {
 		w.tracker.tombstones = newTombstones(1<<20, math.MaxInt64/2)
 	}
 	w.entries, w.labels, w.order = map[string]*Entry{}, map[*Entry]string{}, nil
-	w.pending, w.listed, w.taken, w.latest, w.pausedUntil = nil, nil, 0, now.Sub(start), math.MinInt64
+	w.pending, w.listed, w.taken, w.latest, w.pausedUntil = nil, nil, 0, now.Sub(start), math.MinInt64/2
 	w.inFlight = map[*Entry]*Write{}
 	w.tends = map[*Entry]*stored{}
 	w.unsure = map[*Entry]bool{}
@@ -571,7 +571,7 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) (*
 	case write == nil:
 		return "no write"
 	}
-	if w.requests++; !w.driven {
+	if w.requests++; !w.driven || !w.forgetful {
 		// Each request has a gate of its own, so none holds up another.
 		write.pass.Gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
 	}
