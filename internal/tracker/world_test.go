@@ -86,7 +86,7 @@ func (p pair) next(now time.Duration) string {
 		if label == "" {
 			return ""
 		}
-		if e := p.o.find(label); e.retry > now {
+		if e := p.o.find(label); e.retry > max(now, p.w.latest) {
 			return fmt.Sprintf("%s waits until %s", label, e.retry)
 		}
 		return label + " " + p.o.begin(label, now)
@@ -538,7 +538,8 @@ func (w *world) next(now time.Duration) (label, text string) {
 
 // judge complains about a request for e that must not be made yet.
 func (w *world) judge(e *Entry, at, now time.Duration) {
-	if until, held := e.heldUntil(at); held {
+	// A series that was ready stays ready if the clock is set back.
+	if until, held := e.heldUntil(max(at, w.tracker.offset(start.Add(w.latest)))); held {
 		w.t.Errorf("%s must not write until %s", w.label(e), until)
 	}
 	if now < w.pausedUntil {
