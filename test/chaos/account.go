@@ -22,9 +22,12 @@ import (
 
 // account summarizes the reports of one process. It is not safe for concurrent use.
 type account struct {
-	keys  []keyAccount
-	stats map[string]uint64
-	ended bool
+	keys []keyAccount
+	// window is for how long a key must be quiet before its next occurrence begins a
+	// series: events.Options.MaxWindow.
+	window time.Duration
+	stats  map[string]uint64
+	ended  bool
 	// failures are the failures that the process reported, and invalid reports.
 	failures []string
 	// batches is the number of emitted batches. flushed is the number of batches that
@@ -55,7 +58,9 @@ type keyAccount struct {
 	lastAt time.Duration // start of the latest batch with the key
 }
 
-func newAccount(keys int) *account { return &account{keys: make([]keyAccount, keys)} }
+func newAccount(keys int, window time.Duration) *account {
+	return &account{keys: make([]keyAccount, keys), window: window}
+}
 
 func (a *account) add(r report) {
 	a.lasted = r.At
@@ -115,9 +120,9 @@ func (a *account) addDone(r report) {
 	batch := a.pending[len(a.pending)-1]
 	for _, b := range batch.Batch {
 		k := &a.keys[b.Key]
-		if r.At-batch.At < finishAfter {
+		if r.At-batch.At < a.window {
 			k.begun -= b.Count
-			if k.begun == 0 || r.At-k.lastAt >= finishAfter {
+			if k.begun == 0 || r.At-k.lastAt >= a.window {
 				k.begun++
 			}
 		}
@@ -355,15 +360,15 @@ func (w *watch) forbid(format string, args ...any) {
 func regression(before, now *eventsv1.Event) string {
 	state := func(event *eventsv1.Event) string { return event.Labels[series.LabelState] }
 	finished := series.Finished.String()
-	// If another process has ended a series, a process adds what it has counted.
+	// If another process has ended a series that goes on here, a process corrects it.
 	emitter, _, _ := parseSubject(now.Regarding.Name)
 	switch {
 	case occurrences(now) < occurrences(before):
 		return "the count decreased"
 	case before.Series != nil && now.Series.LastObservedTime.Before(&before.Series.LastObservedTime):
 		return "the time decreased"
-	case state(before) == finished && (state(now) != finished || occurrences(now) != occurrences(before) && !sharesSeries(emitter)):
-		return "a finished series changed"
+	case state(before) == finished && state(now) != finished && occurrences(now) == occurrences(before) && !sharesSeries(emitter):
+		return "a finished series changed without an occurrence"
 	default:
 		return ""
 	}

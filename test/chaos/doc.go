@@ -37,7 +37,7 @@
 // than the lower bound is always an error.
 //
 // In addition, count and time of an Event must never decrease, a Finished series must
-// not change, and a key must not have more Events than series can have begun: one per
+// not change without an occurrence, and a key must not have more Events than series can have begun: one per
 // process, and one for each sufficiently long quiet period. If processes overlap, one
 // adds to the count of a series that the other has finished, and there are more Events.
 // The heap of a process must stay small.

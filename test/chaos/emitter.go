@@ -20,13 +20,14 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/wallclock"
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 // Settings of the recorders. Series must go through all states, both during faults and
 // between them.
 const (
 	heartbeatInterval = 2 * time.Second
-	finishAfter       = 3 * time.Second
+	finishAfter       = 3 * time.Second // the mean of events.Options.FinishAfter
 	requestTimeout    = 3 * time.Second
 	// With the default rate limit, a short-lived process would spend most of its time
 	// on adopting series.
@@ -61,6 +62,8 @@ type emitterConfig struct {
 	Instance         string
 	Scope            events.Scope
 	SkipList         bool
+	FinishAfter      time.Duration
+	MaxWindow        time.Duration
 	Metrics          string        // the file for metrics, if not empty
 	Clock            time.Duration // how far the wall clock is ahead
 	Shutdown         time.Duration // events.Options.ShutdownTimeout
@@ -110,7 +113,8 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		Namespaces:        []string{namespace, deniedNamespace},
 		SkipList:          config.SkipList,
 		HeartbeatInterval: heartbeatInterval,
-		FinishAfter:       finishAfter,
+		FinishAfter:       config.FinishAfter,
+		MaxWindow:         config.MaxWindow,
 		QPS:               requestsPerSecond,
 		ShutdownTimeout:   config.Shutdown,
 		OnDrop:            e.onDrop,
@@ -266,19 +270,22 @@ type burst struct {
 }
 
 // pattern generates batches. Each key alternates between loops, slow or hot, and
-// quiet phases that are often long enough to finish its series. A pattern counts
-// batches and reads no clock.
+// quiet phases that are often long enough to finish its series. Some loops are those of
+// package workload. A pattern counts batches and reads no clock.
 type pattern struct {
 	rng  *rand.Rand
 	keys []phase
 }
 
 type phase struct {
-	left  int // number of batches until the next phase
-	loops bool
-	every int // number of batches between bursts
-	count int // of a burst
+	left  int        // number of batches until the next phase
+	next  func() int // number of batches from one burst to the next; nil in a quiet phase
+	wait  int        // number of batches until the next burst
+	count int        // of a burst
 }
+
+// timeScale is how much faster the loops of package workload are here.
+const timeScale = 6 * time.Minute / finishAfter
 
 func newPattern(seed uint64, emitter, process, keys int) *pattern {
 	p := &pattern{
@@ -303,12 +310,17 @@ func (p *pattern) next() []burst {
 	for key := range p.keys {
 		k := &p.keys[key]
 		if k.left == 0 {
-			*k = p.draw(!k.loops)
+			*k = p.draw(k.next == nil)
 		}
 		k.left--
-		if k.loops && k.left%k.every == 0 {
-			batch = append(batch, burst{Key: key, Count: k.count})
+		if k.next == nil {
+			continue
 		}
+		if k.wait == 0 {
+			batch = append(batch, burst{Key: key, Count: k.count})
+			k.wait = max(k.next(), 1)
+		}
+		k.wait--
 	}
 	return batch
 }
@@ -317,14 +329,20 @@ func (p *pattern) draw(loops bool) phase {
 	if !loops {
 		return phase{left: 1 + p.rng.IntN(3*batches(finishAfter))}
 	}
-	k := phase{left: 1 + p.rng.IntN(5*batches(finishAfter)), loops: true, every: 1, count: 1}
+	every, k := 1, phase{left: 1 + p.rng.IntN(5*batches(finishAfter)), count: 1}
+	k.next = func() int { return every }
 	switch p.rng.IntN(10) {
 	case 0, 1, 2: // a single occurrence
 		k.left = 1
-	case 3, 4, 5: // a slow loop
-		k.every = 5 + p.rng.IntN(batches(finishAfter))
+	case 3: // a slow loop
+		every = 5 + p.rng.IntN(batches(finishAfter))
+	case 4, 5: // a loop of a controller
+		loops := workload.Loops()
+		gap := loops[p.rng.IntN(len(loops))].Gaps(p.rng.Uint64())
+		k.left *= 4
+		k.next = func() int { return batches(gap() / timeScale) }
 	case 6, 7, 8: // a loop
-		k.every = 1 + p.rng.IntN(10)
+		every = 1 + p.rng.IntN(10)
 		k.count = 1 + p.rng.IntN(3)
 	default: // a hot loop
 		k.count = 1 + p.rng.IntN(10)

@@ -224,12 +224,13 @@ func TestRegression(t *testing.T) {
 		"smaller count":     {at(5, 1, series.Ongoing), at(4, 2, series.Ongoing), "the count decreased"},
 		"no series":         {at(2, 1, series.Ongoing), single, "the count decreased"},
 		"earlier":           {at(5, 2, series.Ongoing), at(6, 1, series.Ongoing), "the time decreased"},
-		"reopened":          {at(5, 1, series.Finished), at(6, 2, series.Ongoing), "a finished series changed"},
-		"count of finished": {at(5, 1, series.Finished), at(6, 2, series.Finished), "a finished series changed"},
+		"reopened":          {at(5, 1, series.Finished), at(5, 1, series.Ongoing), "a finished series changed without an occurrence"},
+		"continued":         {at(5, 1, series.Finished), at(6, 2, series.Ongoing), ""},
+		"and ended again":   {at(5, 1, series.Finished), at(6, 2, series.Finished), ""},
 	} {
 		assert.Equal(t, tt.want, regression(tt.before, tt.now), name)
 	}
-	before, now := at(5, 1, series.Finished), at(6, 2, series.Finished)
+	before, now := at(5, 1, series.Finished), at(5, 1, series.Ongoing)
 	now.Regarding = *subjectReference(2, 0)
 	assert.Empty(t, regression(before, now), "two processes write")
 }
@@ -279,7 +280,7 @@ func sends(key int, count int64) report { return report{Added: &addition{Key: ke
 func acks(key int, count int64) report { return report{Added: &addition{Key: key, Acked: count}} }
 
 func accountOf(reports ...report) *account {
-	a := newAccount(3)
+	a := newAccount(3, finishAfter)
 	for _, r := range reports {
 		a.add(r)
 	}
@@ -367,8 +368,8 @@ func TestBoundsOfEvents(t *testing.T) {
 		"none":                             {nil, 0},
 		"killed during a batch":            {first[:1], 3},
 		"one batch":                        {first, 1},
-		"quiet for less than finishAfter":  {slices.Concat(first, batch(2, 2, window-1, window)), 1},
-		"quiet for finishAfter":            {slices.Concat(first, batch(2, 2, window, window+1)), 2},
+		"quiet for less than the window":   {slices.Concat(first, batch(2, 2, window-1, window)), 1},
+		"quiet for the window":             {slices.Concat(first, batch(2, 2, window, window+1)), 2},
 		"a batch that takes a long time":   {batch(1, 3, 1, 1+window), 3},
 		"a long batch after a usual batch": {slices.Concat(first, batch(2, 2, 3, 3+window)), 3},
 	} {
@@ -387,12 +388,12 @@ func eventOf(emitter, key int, count int32) eventsv1.Event {
 func TestCompareFindsDifferences(t *testing.T) {
 	// For key 1 of emitter 1, the first process wrote 3 to 5 occurrences, the second
 	// wrote 2. Each may have begun one series.
-	first := newAccount(keysPerEmitter)
+	first := newAccount(keysPerEmitter, finishAfter)
 	first.keys[1] = keyAccount{emitted: 5, flushed: 3, sent: 5, begun: 1}
-	second := newAccount(keysPerEmitter)
+	second := newAccount(keysPerEmitter, finishAfter)
 	second.keys[1] = keyAccount{emitted: 2, sent: 2, begun: 1}
 	second.ended = true
-	l := ledger{{newAccount(keysPerEmitter)}, {first, second}}
+	l := ledger{{newAccount(keysPerEmitter, finishAfter)}, {first, second}}
 
 	for name, tt := range map[string]struct {
 		found []eventsv1.Event
@@ -546,7 +547,7 @@ func TestSinkReportsAdditions(t *testing.T) {
 		var pipe bytes.Buffer
 		server := &fixedSink{}
 		s := newAccountingSink(server, &reporter{begin: time.Now(), out: &pipe})
-		a := newAccount(3)
+		a := newAccount(3, finishAfter)
 		for i, r := range requests {
 			server.answer, server.err = event(r.count, r.first), r.err
 			server.answer.ResourceVersion = strconv.Itoa(r.version)

@@ -60,7 +60,7 @@ func startProcess(config emitterConfig) (*process, error) {
 		began:   time.Now(),
 		cmd:     exec.CommandContext(context.Background(), os.Args[0]),
 		done:    make(chan struct{}),
-		account: newAccount(keysPerEmitter),
+		account: newAccount(keysPerEmitter, config.MaxWindow),
 	}
 	// Detect connections that do not answer within seconds.
 	p.cmd.Env = append(os.Environ(), emitterVariable+"="+string(variable),
@@ -160,9 +160,13 @@ type supervisor struct {
 
 // newSupervisor returns the supervisor of the emitter with the given number. Emitters
 // differ in how a process finds the series of the previous one: by name only or by
-// listing, and with the same instance or, like a new leader, a new one.
+// listing, and with the same instance or, like a new leader, a new one. Their windows are
+// random.
 func newSupervisor(number int, config emitterConfig, note func(kind, int, time.Time)) *supervisor {
+	rng := rand.New(rand.NewPCG(config.Seed, uint64(1e9+number)))
 	config.Emitter = number
+	config.FinishAfter = finishAfter*2/3 + time.Duration(rng.Int64N(int64(finishAfter*2/3)))
+	config.MaxWindow = config.FinishAfter * time.Duration(1+rng.IntN(6))
 	config.SkipList = number%2 == 1
 	config.Controller = "example.com/chaos"
 	if sharesSeries(number) {
