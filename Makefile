@@ -210,7 +210,7 @@ SUITE = cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench
 bench: ## run the benchmarks with client-go's recorders, and write docs/benchmarks.md
 	$(GO) run ./internal/controlplane/build
 	@mkdir -p $(dir $(RESULTS))
-	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,singles,flood,loop,start,server
+	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,singles,flood,loop,slow,start,server
 	@$(MAKE) report
 
 simulation: ## simulate up to a million series for three virtual hours, and write docs/benchmarks.md

@@ -25,6 +25,7 @@ type Results struct {
 	Singles    []Singles      `json:"singles"`
 	Flood      []Flood        `json:"flood"`
 	Loop       []Loop         `json:"loop"`
+	Slow       []Slow         `json:"slow"`
 	Start      []Start        `json:"start"`
 	Server     []Server       `json:"server"`
 	Simulation []Simulation   `json:"simulation"`

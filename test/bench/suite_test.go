@@ -69,6 +69,14 @@ var suite = []struct {
 			}
 		}
 	}},
+	{"slow", func(t *testing.T, _ size, r *Results) {
+		r.Slow = nil
+		for _, loop := range SlowLoops {
+			for _, name := range []string{Ours, ToolsNew, ToolsOld} {
+				r.Slow = append(r.Slow, MeasureSlow(t, loop, name, 4*time.Hour))
+			}
+		}
+	}},
 	{"start", func(t *testing.T, s size, r *Results) {
 		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
@@ -178,6 +186,12 @@ func checkResults(t *testing.T, r *Results) {
 			// A list, a create, the start of the series, three heartbeats, possibly one
 			// more at the last moment, and the end.
 			assert.LessOrEqual(t, l.Requests, 9)
+		}
+	}
+	for _, s := range r.Slow {
+		if s.Recorder == Ours {
+			assert.Equal(t, []int{1, 1}, []int{s.Events, s.Ongoing}, s.Loop)
+			assert.LessOrEqual(t, s.Requests, 1+4+2*int(s.Duration/time.Hour), "a list, and writes to %s", s.Loop)
 		}
 	}
 	for _, s := range r.Singles {
