@@ -71,7 +71,6 @@ func TestErrors(t *testing.T) {
 		{"", "-o xml", []string{`"xml"`, "want one of wide, json"}},
 		{"", "-o jsonpath={.x", []string{"jsonpath"}},
 		{"", "-o custom-columns=NAME", []string{`"NAME"`, "HEADER:JSONPATH"}},
-		{"", "--sort-by .nope -A", []string{`--sort-by ".nope"`, "no series has this field"}},
 		{"", "--group-by pod", []string{`--group-by "pod"`, "want one of owner, reason, node"}},
 		{"", "--group-by owner -w", []string{"--group-by", "watch"}},
 		{"", "--group-by owner -o name", []string{`"name"`, "want one of wide, json, yaml"}},
