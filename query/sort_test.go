@@ -51,18 +51,19 @@ func TestSort(t *testing.T) {
 		newEvent(named("a", "normal"), labeled("Ongoing"), recurred(2, 8*time.Minute), reported("x", "", "Other"), about("Job", "a", "p", ""), func(e *eventsv1.Event) { e.Type = "Normal" }),
 		newEvent(named("c", "evicted"), labeled("Unknown"), began(3*time.Minute), recurred(2, 9*time.Minute), reported("z", "", "Failed"), about("Pod", "c", "p", "")),
 		newEvent(named("c", "again"), began(2*time.Minute), reported("y", "", "Other"), about("Pod", "a", "p", "")), // equal to single, but for the name
+		newEvent(named("b", "future"), labeled("Ongoing"), recurred(2, 24*time.Hour), reported("z", "", "Failed"), about("Pod", "b", "p", "")),
 	}
 	for order, want := range map[Order]string{
-		ByState:      "normal fast evicted finished single again",
-		ByLast:       "evicted normal fast single again finished",
-		ByFirst:      "finished normal single again evicted fast",
-		ByCount:      "finished fast evicted normal single again",
-		ByRate:       "finished fast evicted normal single again",
-		ByType:       "evicted fast single again finished normal",
-		ByReason:     "fast evicted finished normal single again",
-		ByObject:     "normal single again finished evicted fast",
-		ByController: "normal fast single again evicted finished",
-		ByName:       "normal single finished again evicted fast",
+		ByState:      "normal fast evicted future finished single again",
+		ByLast:       "evicted normal fast single again finished future",
+		ByFirst:      "finished normal future single again evicted fast",
+		ByCount:      "finished fast evicted normal future single again",
+		ByRate:       "finished fast evicted normal future single again",
+		ByType:       "evicted fast single again finished future normal",
+		ByReason:     "fast evicted finished future normal single again",
+		ByObject:     "normal single again finished future evicted fast",
+		ByController: "normal fast single again evicted finished future",
+		ByName:       "normal single finished future again evicted fast",
 	} {
 		t.Run(string(order), func(t *testing.T) {
 			assert.Equal(t, want, strings.Join(names(t, Sort(itemsOf(nil, events...), order, 0)), " "))
