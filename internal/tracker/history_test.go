@@ -165,8 +165,7 @@ func drawOptions(rng *rand.Rand) Options {
 	return o
 }
 
-// between returns a duration that is as likely between 1 and 2 times of low as between 2
-// and 4 times.
+// between returns a duration from low to high, all orders of magnitude equally likely.
 func between(rng *rand.Rand, low, high time.Duration) time.Duration {
 	return min(time.Duration(float64(low)*math.Pow(float64(high)/float64(low), rng.Float64())), high)
 }
