@@ -86,6 +86,17 @@ func (q *Queue[T]) Remove(item T) {
 	}
 }
 
+// Find returns an item for which match returns true. It looks at n items at most, of
+// which the earliest is the first.
+func (q *Queue[T]) Find(n int, match func(T) bool) (item T, ok bool) {
+	for _, node := range q.nodes[:min(n, len(q.nodes))] {
+		if match(node.item) {
+			return node.item, true
+		}
+	}
+	return item, false
+}
+
 // First returns the earliest item. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.nodes[0].item }
 

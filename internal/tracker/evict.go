@@ -121,6 +121,10 @@ func (t *table) makeRoom(k *series.Key, now time.Time) bool {
 	return true
 }
 
+// maxHeld bounds in how many Normals of a class an eviction looks for one that a closed
+// gate holds up: it takes microseconds under the lock.
+const maxHeld = 1000
+
 // blocked returns an entry that a closed gate holds up, Normals first, and Warnings
 // only if they are wanted.
 func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
@@ -130,7 +134,7 @@ func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
 	}
 	// The schedule looks at a few entries, which can all be Warnings.
 	for _, class := range []evictionClass{ongoingNormal, unwrittenNormal, closingNormal} {
-		if e := t.lists.longestIdle(class); e != nil && matches(e) && t.sched.Held(e) {
+		if e, ok := t.lists[class].Find(maxHeld, func(e *Entry) bool { return matches(e) && t.sched.Held(e) }); ok {
 			return e, true
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -569,6 +570,57 @@ func TestWarningDisplacesNormalsBehindAGate(t *testing.T) {
 	want := slices.Concat(slices.Repeat([]string{"Normal"}, normals), slices.Repeat([]string{"Warning"}, 5))
 	assert.Equal(t, want, emit("C", len(want)))
 	checkInvariants(t, tr, 0)
+}
+
+// A Normal whose gate is open hides no other one that a gate holds up.
+func TestNormalOfAnOpenGateHidesNoOther(t *testing.T) {
+	const warnings = 20
+	tr := New(Options{Capacity: 2 + warnings}, start)
+	open, held := testKey("open"), testKey("held")
+	open.Type, held.Type, open.Regarding.Namespace = corev1.EventTypeNormal, corev1.EventTypeNormal, "other"
+	respond := func(w *Write) Outcome {
+		if w.Series.Namespace == "other" {
+			return Written
+		}
+		return Denied
+	}
+	now := start
+	for _, k := range []*series.Key{open, held} {
+		observe(tr, k, now, Occurrence{}, Occurrence{})
+		now = now.Add(time.Millisecond)
+	}
+	writeAll(tr, now, respond)
+	now = now.Add(normalSlack + time.Second)
+	warn := func(i int) {
+		k := testKey("W")
+		k.Regarding.Name = fmt.Sprint("w", i)
+		require.Empty(t, tr.Observe(k, Occurrence{}, now))
+		writeAll(tr, now, respond)
+	}
+	for i := range warnings {
+		warn(i)
+	}
+	require.NotNil(t, entryOf(tr, held))
+	warn(warnings)
+	assert.Nil(t, entryOf(tr, held), "it makes room")
+	assert.NotNil(t, entryOf(tr, open))
+	checkInvariants(t, tr, 0)
+}
+
+// Two series of one key that begin in the same microsecond have different names.
+func TestNamesOfOneMicrosecond(t *testing.T) {
+	tr := New(Options{FinishAfter: 1, MaxWindow: 1}, start.Truncate(time.Microsecond))
+	names := map[string]bool{}
+	for i := range 5 {
+		now := start.Truncate(time.Microsecond).Add(time.Duration(i) * 100)
+		tr.Observe(testKey("a"), Occurrence{}, now)
+	}
+	now := start.Add(time.Second)
+	for range 5 {
+		names[send(t, tr, now, Create).Series.Name] = true
+	}
+	assert.Len(t, names, 5)
+	checkInvariants(t, tr, 5)
 }
 
 // restorable returns a series of k that an earlier process has left.
