@@ -2,6 +2,7 @@ package bench
 
 import (
 	"net/http"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,11 +59,11 @@ const commit = 250 * time.Millisecond
 // CPU for each request.
 const inFlight = 1
 
-// MeasureServer tells each story to each recorder in each round, in virtual time but with
+// MeasureServer tells each story whose name matches only to each recorder in each round, in virtual time but with
 // a real server. The stories are smaller by a factor. A story has at least two rounds, and
 // more if they take less than long. idle is how long MeasureServer measures the server
 // without requests. If it is zero, the growth of the database is not exact.
-func MeasureServer(t *testing.T, factor int, long, idle time.Duration) []Server {
+func MeasureServer(t *testing.T, only *regexp.Regexp, factor int, long, idle time.Duration) []Server {
 	t.Helper()
 	port := apiserver.FreePort(t)
 	// Compaction at its own pace would change the size of the database.
@@ -85,6 +86,9 @@ func MeasureServer(t *testing.T, factor int, long, idle time.Duration) []Server 
 
 	var results []Server
 	for _, s := range stories {
+		if !only.MatchString(s.name) {
+			continue
+		}
 		s.size = max(1, s.size/factor)
 		told, begin := make([][]Server, len(recorders)), time.Now()
 		for round := 0; round < 2 || time.Since(begin) < long; round++ {

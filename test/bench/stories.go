@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 // occurrence is an event that a component of a cluster emits.
@@ -75,7 +78,8 @@ func (c *cluster) past(d time.Duration) bool { return time.Since(c.began) >= d }
 
 const (
 	storyTime = time.Hour
-	// afterStory is enough for all recorders to notice that series have ended.
+	// afterStory is enough for all recorders to notice that series have ended, except for
+	// slow loops.
 	afterStory = 20 * time.Minute
 	// storyNamespace is the namespace of all objects in stories.
 	storyNamespace = "team-001-production"
@@ -98,6 +102,8 @@ var stories = []story{
 	{"CronJobs", 10, cronJobs},
 	{"Rollout", 1000, rollout},
 	{"Flood", 5000, distinctEvents},
+	{"Failing reconciliations", 100, func(c *cluster, n int) { slowLoop(c, n, "workqueue") }},
+	{"Resync", 100, func(c *cluster, n int) { slowLoop(c, n, "10 minutes") }},
 }
 
 // refer returns a reference to the i-th object of a kind. version changes whenever
@@ -133,6 +139,25 @@ func hotLoop(c *cluster, n int, updated bool) {
 			})
 		}
 	}
+}
+
+// slowLoop reconciles n objects, each in a loop of package workload, and fails.
+func slowLoop(c *cluster, n int, name string) {
+	loops := workload.Loops()
+	loop := loops[slices.IndexFunc(loops, func(l workload.Loop) bool { return l.Name == name })]
+	var reconcilers sync.WaitGroup
+	for i := range n {
+		reconcilers.Go(func() {
+			time.Sleep(time.Duration(i) * time.Second)
+			occur := func(time.Duration) {
+				c.emit(controller, "", occurrence{
+					about: refer("v1", "Pod", i, 0), eventType: corev1.EventTypeWarning, reason: reason, action: action, note: note, noteArgs: noteArgs,
+				})
+			}
+			loop.Play(storyTime-time.Duration(n)*time.Second, uint64(i), storyTime, time.Sleep, occur, func(time.Duration) {})
+		})
+	}
+	reconcilers.Wait()
 }
 
 // crashLoop runs n Pods whose container exits after 5 seconds, as the kubelet of

@@ -3,6 +3,7 @@ package bench
 import (
 	"flag"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 var (
 	resultsFile = flag.String("suite.results", "", "the file for the results of TestSuite; results of other parts in it remain. If empty, the suite runs with small sizes and discards its results")
 	every       = flag.Duration("suite.every", 5*time.Second, "the interval between occurrences of a series in the simulation, in whole seconds: a million series every 5s are 200,000 occurrences per second. Ignored with small sizes")
+	storyList   = flag.String("suite.stories", "", "a regular expression: the stories to tell in the part server; results of others remain")
 	partList    = flag.String("suite.parts", strings.Join(allParts(), ","), "the parts of TestSuite to run")
 )
 
@@ -81,7 +83,9 @@ var suite = []struct {
 		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
 	{"server", func(t *testing.T, s size, r *Results) {
-		r.Server = MeasureServer(t, s.storyFactor, s.story, s.idle)
+		only := regexp.MustCompile(*storyList)
+		measured := MeasureServer(t, only, s.storyFactor, s.story, s.idle)
+		r.Server = append(slices.DeleteFunc(r.Server, func(old Server) bool { return only.MatchString(old.Story) }), measured...)
 	}},
 	{"simulation", func(t *testing.T, s size, r *Results) {
 		r.Simulation = nil

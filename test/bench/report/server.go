@@ -213,6 +213,10 @@ func about(name string, size int) string {
 	case "Flood":
 		return n + " events about as many objects, 100 per second. None recurs, so there is nothing to merge: every recorder creates an Event for each, " +
 			"and this recorder also lists once."
+	case "Failing reconciliations":
+		return n + " objects whose reconciliation always fails. The controller retries with the default back-off of `workqueue`, up to 1,000 seconds."
+	case "Resync":
+		return n + " objects that the controller reconciles every 10 minutes, each time with the same event."
 	default:
 		return ""
 	}
