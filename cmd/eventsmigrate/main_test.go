@@ -80,6 +80,9 @@ func TestPrograms(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range append(names, old...) {
 		for _, target := range []move.Target{move.Record, move.EventSeries} {
+			if _, err := os.Stat(filepath.Join(name, string(target)+".report")); err != nil {
+				continue // this program shows nothing more for the target
+			}
 			t.Run(name+"/"+string(target), func(t *testing.T) {
 				dir, err := filepath.Abs(name)
 				require.NoError(t, err)

@@ -72,7 +72,12 @@ func Run(cfg Config) (*Result, error) {
 	}
 }
 
-func run(cfg Config) (*Result, error) {
+func run(cfg Config) (_ *Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error: %v; leave out packages to find out which one causes it, and report it", r)
+		}
+	}()
 	l := newLoader(cfg)
 	first := &build{tags: cfg.Tags}
 	if err := l.load(first, cfg.Patterns); err != nil {

@@ -30,13 +30,24 @@ func (p *Program) Collect(pkg *Package) {
 		if c.file == nil {
 			continue
 		}
-		c.observe(f)
+		c.judge(f, func() { c.observe(f) })
 		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
 			c.stack = stack
-			c.visit(n)
+			c.judge(n, func() { c.visit(n) })
 			return true
 		})
 	}
+}
+
+// judge reads a node. If that panics, everything in the file stays, and the report says
+// where the tool has failed.
+func (c *collector) judge(n ast.Node, read func()) {
+	defer func() {
+		if r := recover(); r != nil && c.failures[c.file] == nil {
+			c.failures[c.file] = &Reason{n.Pos(), fmt.Sprintf("the tool cannot judge this place: %v", r), false, true}
+		}
+	}()
+	read()
 }
 
 func (c *collector) fun() *ast.FuncDecl {

@@ -270,6 +270,7 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		hard[pl.find(pos)] = true
 		pl.leave(pos, Reason{pos, text, false, false})
 	}
+	pl.leaveFailures(hard)
 	pl.unsupported(hard)
 	outside := map[node]bool{}
 	pl.planCreations(blocked)
@@ -335,6 +336,39 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 	pl.left = rekeyed
 	pl.leaveOutside()
 	pl.planSinks()
+	pl.propagate(canBridge)
+}
+
+// leaveFailures leaves what is in a file with a place that the tool could not read.
+func (pl *planner) leaveFailures(hard map[node]bool) {
+	leave := func(n node) {
+		if f := pl.fileOf(n); f != nil && pl.failures[f] != nil {
+			hard[pl.find(n)] = true
+			pl.leave(n, *pl.failures[f])
+		}
+	}
+	for n := range pl.occurrences {
+		leave(n)
+	}
+	for n := range pl.methods {
+		leave(n)
+	}
+	for n := range pl.lookups {
+		leave(n)
+	}
+	for n := range pl.constructors {
+		leave(n)
+	}
+	for n := range pl.uses {
+		leave(n)
+	}
+	for _, r := range pl.failures {
+		pl.note(r.Pos, "types", Left, "%s", r.Text)
+	}
+}
+
+// propagate leaves what depends on sets that stay, and finds the flows that compat adapts.
+func (pl *planner) propagate(canBridge bool) {
 	for changed := true; changed; {
 		changed = false
 		for i := range pl.flows {

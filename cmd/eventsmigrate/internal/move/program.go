@@ -191,6 +191,7 @@ type Program struct {
 	expectations []token.Pos // of methods of mocks
 	asserted     bool        // code outside of the program returns what must be a *FakeRecorder
 	roles        map[token.Pos]*role
+	failures     map[*File]*Reason // files with a place that panics
 	reasons      map[string]bool
 
 	leaderElection bool // the program has it
@@ -209,7 +210,7 @@ func NewProgram(fset *token.FileSet) *Program {
 		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{}, values: map[token.Pos]*value{},
 		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*use{}, lookups: map[token.Pos]*lookup{},
 		methods: map[token.Pos]*method{}, reasons: map[string]bool{},
-		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{},
+		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, failures: map[*File]*Reason{},
 	}
 }
 
