@@ -138,6 +138,8 @@ var reasons = map[string]string{
 	"Hot loop": "if nothing updates the objects, `tools/events` merges as much. It stores neither a state nor a heartbeat, lists nothing, and sends " +
 		"all heartbeats at once. Those of this recorder are spread, and some are due in the quiet minutes before the end",
 	"Flood": "no recorder can merge singletons, and this recorder lists once",
+	"Failing reconciliations": "a patch costs the server more than a create. `tools/events` creates three to four times as many Events, " +
+		"of which none says that the loop goes on",
 }
 
 // grownStories are those of the proposal: Pods that restart, and Pods that start.
