@@ -50,7 +50,7 @@ func TestBackoffIsOneSeries(t *testing.T) {
 				}
 				if i < occurrences-1 {
 					// A back-off usually doubles. This one has time left for slow responses.
-					time.Sleep(min(max(finishAfter/4, longest*3/2), 2*finishAfter) - time.Since(last))
+					<-time.After(min(max(finishAfter/4, longest*3/2), 2*finishAfter) - time.Since(last))
 				}
 			}
 			require.Greater(t, longest, finishAfter, "a fixed window would end the series")
