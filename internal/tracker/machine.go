@@ -14,6 +14,9 @@ type rules struct {
 	backoff func(int) time.Duration // the delay after this many failures
 }
 
+// offset returns the time since the epoch.
+func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
+
 // namespace returns where the Event of a key is.
 func (r *rules) namespace(k *series.Key) string {
 	if k.Regarding.Namespace != "" {

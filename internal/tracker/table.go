@@ -40,8 +40,6 @@ type table struct {
 	drops      []Drop // by the operation under way
 }
 
-func (t *table) offset(now time.Time) time.Duration { return now.Sub(t.epoch) }
-
 // dropped returns what the operation under way has dropped.
 func (t *table) dropped() (drops []Drop) {
 	drops, t.drops = t.drops, nil
