@@ -104,11 +104,12 @@ func TestTwoAtOnce(t *testing.T) {
 }
 
 // TestSeriesIsFinished requires a last patch after a quiet time, but none for a
-// singleton. The next occurrence starts another Event.
+// singleton. An occurrence after more than 36 minutes starts another Event.
 //
 // Different on purpose: client-go checks every six minutes, so its last patch comes
 // six to twelve minutes after the last occurrence, and does not say that it is the
-// last. This recorder sends it after six minutes, with the state Finished.
+// last. From then on, it starts another Event. This recorder sends the patch after six
+// minutes, with the state Finished, and continues the Event for 36 minutes.
 func TestSeriesIsFinished(t *testing.T) {
 	withBoth(t, func(t *testing.T, p *program) {
 		p.emit(pod("singleton"), "Testing")
@@ -128,6 +129,7 @@ func TestSeriesIsFinished(t *testing.T) {
 		assert.EqualValues(t, 10, event.Series.Count)
 		assert.True(t, last.Truncate(time.Microsecond).Equal(event.Series.LastObservedTime.Truncate(time.Microsecond)))
 
+		time.Sleep(24 * time.Minute)
 		p.emit(pod("a"), "Testing")
 		p.emit(pod("singleton"), "Testing")
 		var created int
