@@ -347,6 +347,8 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	switch {
 	case e.life == closing && found.State.Closed():
 		e.spec.state = found.State
+	case e.life == resting && s.at-s.now.Sub(found.Last) <= e.last():
+		// The latest occurrence was here, so nobody else finishes the series.
 	case e.life != accepting && theirs > 0 && !ours && e.spec.state == series.Finished && found.State == series.Ongoing:
 		e.spec.state = series.Ongoing // it is quiet here, but not there
 		s.left = e.life == resting

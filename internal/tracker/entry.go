@@ -233,6 +233,9 @@ func (e *Entry) occur(r *rules, at time.Duration) {
 	e.learn(r, at-e.last(), at)
 	e.counter.occurred(at)
 	e.add(1)
+	if e.life == resting && e.hasAttempts() {
+		e.status.due |= dueCount // the Event may say Finished
+	}
 	e.spec.state, e.life = series.Ongoing, accepting
 }
 
@@ -294,6 +297,9 @@ func (e *Entry) compare(r *rules, found *series.Series) {
 		with(partNote, e.spec.differingNote() != found.LastNote).
 		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
 		with(partManaged, found.Managed)
+	if found.QuietWindow() == e.said() {
+		return // it is its own, and would never become shorter
+	}
 	e.setSaid(found.QuietWindow())
 	rhythm := e.rhythm()
 	r.opts.window().Restore(&rhythm, found.QuietWindow(), e.last())

@@ -237,6 +237,9 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	if !isFast {
 		o.learn(e, distance, now)
 	}
+	if e.life == resting && len(e.tried) > 0 {
+		e.flush = true
+	}
 	e.state, e.life, e.silent = series.Ongoing, accepting, false
 	e.count++
 	e.changes++
@@ -949,6 +952,7 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	left := false
 	if e.life == closing && ev.State.Closed() {
 		e.state = ev.State
+	} else if e.life == resting && ev.last-frac <= e.last {
 	} else if e.life != accepting && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing {
 		e.state = series.Ongoing
 		left = e.life == resting
@@ -977,6 +981,9 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 
 // restoreWindow takes a longer window from an Event.
 func (o *oracle) restoreWindow(e *told, ev *toldEvent) {
+	if e.said == ev.QuietWindow() {
+		return
+	}
 	e.said = ev.QuietWindow()
 	if e.said > o.opts.FinishAfter {
 		e.gaps = append(e.gaps, gap{min(e.said, o.opts.MaxWindow), e.last})
