@@ -139,7 +139,7 @@ func TestFaults(t *testing.T) {
 // heartbeats and the finish. The count must be exact.
 func TestFaultsDuringALoop(t *testing.T) {
 	everyOther := func(c call) bool { return c.nth%2 == 0 }
-	opts := events.Options{HeartbeatInterval: time.Second, FinishAfter: 5 * time.Second}
+	opts := events.Options{HeartbeatInterval: time.Second, FinishAfter: 5 * time.Second, MaxWindow: 5 * time.Second}
 	withEachFault(t, everyOther, opts, func(t *testing.T, f *front, r *recording, namespace string) {
 		history := watchEvents(t, r.clients, namespace)
 		recorder, pod := r.recorder(), podIn(namespace, "crashing")

@@ -47,7 +47,7 @@ func TestLifeOfASeries(t *testing.T) {
 func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore func(*testing.T, kubernetes.Interface, *eventsv1.Event)) {
 	const interval, finishAfter = time.Second, 4 * time.Second
 	namespace := apiserver.Namespace(t)
-	r := startRecording(t, sink, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter})
+	r := startRecording(t, sink, apiserver.Config(t), events.Options{HeartbeatInterval: interval, FinishAfter: finishAfter, MaxWindow: finishAfter})
 	history := watchEvents(t, r.clients, namespace)
 	recorder := r.recorder()
 	pod := podIn(namespace, "crashing")
@@ -95,7 +95,7 @@ func testLifeOfASeries(t *testing.T, sink newSink, resource string, requireCore 
 	second.requireContains(t, ongoing.Series.LastObservedTime)
 	assert.Equal(t, singleton.EventTime, ongoing.EventTime)
 	want.Labels[series.LabelState] = "Ongoing"
-	want.Annotations = map[string]string{series.AnnotationHeartbeat: "1s"}
+	want.Annotations = map[string]string{series.AnnotationHeartbeat: "1s", series.AnnotationWindow: finishAfter.String()}
 	requireWanted(ongoing)
 	assert.Equal(t, fmt.Sprintf("create %s: 1, patch %[1]s: 1", resource), r.requests.String())
 
@@ -354,12 +354,13 @@ func TestEventTTL(t *testing.T) {
 		t.Parallel()
 		namespace := apiserver.NamespaceOn(t, clients)
 		pod := podIn(namespace, "looping")
-		opts := events.Options{HeartbeatInterval: time.Second}
+		opts := events.Options{HeartbeatInterval: time.Second, FinishAfter: 2 * time.Second, MaxWindow: 2 * time.Second}
 		before := startRecording(t, eventsSink, config, opts)
 		history := watchEvents(t, clients, namespace)
 		emit(before.recorder(), pod, 3)
 		before.Shutdown()
 		base := finish(t, clients, eventAbout(t, clients, namespace, pod.UID))
+		<-time.After(opts.MaxWindow) // an earlier occurrence would continue the Event
 
 		opts.ReportingInstance = before.instance
 		r := startRecording(t, eventsSink, config, opts)
