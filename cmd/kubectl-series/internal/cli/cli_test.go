@@ -176,3 +176,16 @@ func TestSortByMissingField(t *testing.T) {
 		}
 	}
 }
+
+// Whoever pastes a command that names an object runs nothing else.
+func TestCommandsAreQuoted(t *testing.T) {
+	for name, want := range map[string]string{
+		"checkout-0":  "pod/checkout-0 -n shop",
+		"web{app}":    "pod/web{app} -n shop",
+		"x;curl y|sh": "'pod/x;curl y|sh' -n shop",
+		"it's $(id)":  `'pod/it'\''s $(id)' -n shop`,
+	} {
+		o := query.Object{Kind: "Pod", Name: name, Namespace: "shop"}
+		assert.Equal(t, want, arguments(o))
+	}
+}

@@ -170,7 +170,7 @@ func (e *environment) commands(hops []hop, from query.Object) []timeline.Hop {
 func (e *environment) timelineCommand(o query.Object) string {
 	s := "kubectl series timeline " + arguments(o)
 	if context := *e.flags.Context; context != "" {
-		s += " --context " + text.Clean(context)
+		s += " --context " + quote(context)
 	}
 	return s
 }

@@ -63,7 +63,20 @@ func (e *environment) choose(what string, found []candidate, at time.Time) (*que
 
 // argument returns an object as an argument of the commands: KIND/NAME.
 func argument(o query.Object) string {
-	return text.Clean(strings.ToLower(o.Kind) + "/" + o.Name)
+	return quote(strings.ToLower(o.Kind) + "/" + o.Name)
+}
+
+// quote returns s as one word of a shell: users paste the commands that are shown, and
+// Events can name objects as they like.
+func quote(s string) string {
+	s = text.Clean(s)
+	isUnsafe := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/:@=-{}", r))
+	}
+	if s != "" && !strings.ContainsFunc(s, isUnsafe) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // arguments returns [argument] with the flag for the namespace.
@@ -71,7 +84,7 @@ func arguments(o query.Object) string {
 	if o.Namespace == "" {
 		return argument(o)
 	}
-	return argument(o) + " -n " + text.Clean(o.Namespace)
+	return argument(o) + " -n " + quote(o.Namespace)
 }
 
 // candidates returns the objects that match o and that Events are about, the one with the latest
