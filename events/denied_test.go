@@ -3,14 +3,20 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/series"
 )
 
 // docs/rbac describes how to turn events off in an emergency: withdraw the permission.
@@ -30,9 +36,9 @@ func TestPermissionIsASwitch(t *testing.T) {
 		hour()
 		w.server.script(always(apierrors.NewForbidden(eventResource, "x", errors.New("no role"))))
 		for range 5 {
-			// One request probes after 1, 2, 4 seconds and so on, and then every two
-			// minutes, with up to a fifth on top.
-			assertBetween(t, 25, 37, hour())
+			// At first, requests probe after 1, 2, 4 seconds and so on, and then each
+			// series is tried once an hour.
+			assertBetween(t, series/2, 3*series, hour())
 			stats := w.broadcaster.Stats()
 			assert.Equal(t, series, stats.Tracked)
 			assert.LessOrEqual(t, stats.Waiting, series)
@@ -78,7 +84,7 @@ func TestShutdownAfterOneDenial(t *testing.T) {
 	}
 }
 
-// A shutdown asks twice in each namespace, and waits for no permission.
+// A shutdown asks for several series in each namespace, and waits for no permission.
 func TestShutdownDoesNotWaitForPermission(t *testing.T) {
 	for _, verb := range []string{"create", "patch"} {
 		runBubble(t, verb, func(t *testing.T) {
@@ -109,10 +115,208 @@ func TestShutdownDoesNotWaitForPermission(t *testing.T) {
 			begin, before := time.Now(), len(w.server.log())
 			w.broadcaster.Shutdown()
 			assert.Less(t, time.Since(begin), time.Second)
-			assert.LessOrEqual(t, len(w.server.log())-before, 1+2*defaultWorkers)
+			assert.LessOrEqual(t, len(w.server.log())-before, 1+heartbeat.Several)
 			assert.Equal(t, map[DropReason]uint64{DropDenied: 200}, w.broadcaster.Stats().Dropped)
 			assert.Len(t, slices.DeleteFunc(w.server.list(), func(e *eventsv1.Event) bool { return e.Namespace != "other" }), 1)
 			w.assertAccounted(t)
+		})
+	}
+}
+
+// bad is a script that answers with a code for the objects with a number below n, as an
+// admission webhook does.
+func bad(code int32, n int) func(context.Context, request) error {
+	return func(_ context.Context, r request) error {
+		name, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "pod-"), ".")
+		if i, err := strconv.Atoi(name); err == nil && i < n {
+			return statusError(code, 0)
+		}
+		return nil
+	}
+}
+
+// requestsFor returns the times of the requests for the pod of the namespace "ns" with this
+// number.
+func (w *world) requestsFor(pod int) (at []time.Time) {
+	for _, r := range w.server.log() {
+		if r.Namespace == "ns" && strings.HasPrefix(r.Name, fmt.Sprintf("pod-%d.", pod)) {
+			at = append(at, r.Time)
+		}
+	}
+	return at
+}
+
+// A webhook denies or fails the Events about some objects of a namespace. What it permits is
+// written at once. What it denies is tried for as long as the server keeps an Event, then
+// dropped, and tried again now and then if it goes on.
+func TestSomeObjectsAreDenied(t *testing.T) {
+	for _, code := range []int32{403, 500} {
+		for _, denied := range []int{1, 5, 30, 100} {
+			for _, emits := range []bool{false, true} { // others of the namespace emit, too
+				runInBubble(t, fmt.Sprint(code, " ", denied, " ", emits), Options{}, func(t *testing.T, w *world) {
+					w.server.slow(5 * time.Millisecond)
+					w.server.script(bad(code, denied))
+					const loop = 5000
+					for minute := range 24 * 60 {
+						for i := range denied {
+							w.emitAs("Warning", i)
+						}
+						if emits {
+							w.emitAs("Warning", loop)
+						}
+						if minute%97 == 3 {
+							emitted := time.Now()
+							w.emitAs("Warning", 1000+minute)
+							time.Sleep(5 * time.Second)
+							requests := w.requestsFor(1000 + minute)
+							require.Len(t, requests, 1, "minute %d", minute)
+							assert.Less(t, requests[0].Sub(emitted), 5*time.Second)
+						}
+						time.Sleep(time.Minute)
+						if emits && minute%7 == 2 {
+							require.True(t, slices.ContainsFunc(w.server.list(), func(e *eventsv1.Event) bool {
+								s, err := series.FromEvent(e)
+								return err == nil && strings.HasPrefix(e.Name, fmt.Sprint("pod-", loop)) && s.StateAt(time.Now()) == series.Ongoing
+							}), "the loop of a permitted object is stale after %d minutes", minute)
+						}
+					}
+					for i := range denied {
+						requests := w.requestsFor(i)
+						if code == 403 {
+							assert.LessOrEqual(t, len(requests), 60)
+						}
+					}
+					if dropped := w.broadcaster.Stats().Dropped; code == 403 || emits { // otherwise it may be an outage
+						assert.NotEmpty(t, dropped)
+					}
+				})
+			}
+		}
+	}
+}
+
+// What was never sent is not dropped because others were denied.
+func TestShutdownSendsWhatIsPermitted(t *testing.T) {
+	for _, denied := range []int{1, 2, 30} {
+		for _, eventtype := range []string{"Warning", "Normal"} {
+			runInBubble(t, fmt.Sprint(denied, " ", eventtype), Options{}, func(t *testing.T, w *world) {
+				w.server.slow(5 * time.Millisecond)
+				w.server.script(bad(403, denied))
+				for i := range denied {
+					w.emitAs("Warning", i)
+				}
+				if denied < 30 {
+					time.Sleep(time.Minute)
+				}
+				for i := range 100 {
+					w.emitAs(eventtype, 1000+i)
+				}
+				w.broadcaster.Shutdown()
+				assert.Len(t, w.server.list(), 100)
+				assert.Equal(t, map[DropReason]uint64{DropDenied: uint64(denied)}, w.broadcaster.Stats().Dropped)
+			})
+		}
+	}
+}
+
+func TestShutdownOfForbiddenNamespaces(t *testing.T) {
+	for _, each := range []int{1, 20} {
+		runInBubble(t, fmt.Sprint(each), Options{}, func(t *testing.T, w *world) {
+			w.server.slow(5 * time.Millisecond)
+			w.server.script(always(statusError(403, 0)))
+			for namespace := range 1000 {
+				for i := range each {
+					pod := testPod(i)
+					pod.Namespace = fmt.Sprint("ns-", namespace)
+					w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+				}
+			}
+			begin := time.Now()
+			w.broadcaster.Shutdown()
+			assert.LessOrEqual(t, time.Since(begin), 5*time.Second)
+			assert.Equal(t, map[DropReason]uint64{DropDenied: uint64(1000 * each)}, w.broadcaster.Stats().Dropped)
+		})
+	}
+}
+
+// An admission webhook hangs in some namespaces, until its timeout. A healthy namespace
+// does not wait, neither when they begin to hang nor later.
+func TestNamespacesThatHang(t *testing.T) {
+	for _, timeout := range []time.Duration{10 * time.Second, 30 * time.Second} {
+		for _, hanging := range []int{4, 20} {
+			runInBubble(t, fmt.Sprint(timeout, " ", hanging), Options{}, func(t *testing.T, w *world) {
+				hangs := false
+				w.server.script(func(ctx context.Context, r request) error {
+					if !hangs || r.Namespace == "ns" {
+						return nil
+					}
+					select {
+					case <-time.After(timeout):
+						return statusError(500, 0)
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+				emit := func(pods int) {
+					for i := range pods {
+						for namespace := range hanging {
+							pod := testPod(i)
+							pod.Namespace = fmt.Sprint("hangs-", namespace)
+							w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+						}
+					}
+				}
+				if timeout == 10*time.Second {
+					emit(1) // they have worked before
+					w.flush(t)
+				}
+				hangs = true
+				w.unaccounted = true
+				for i := range 60 {
+					emit(2 + i)
+					emitted := time.Now()
+					w.emitAs("Warning", i)
+					time.Sleep(time.Second)
+					requests := w.requestsFor(i)
+					require.Len(t, slices.DeleteFunc(requests, func(at time.Time) bool { return at.Before(emitted) || at.Sub(emitted) > time.Second }), 1, "after %d seconds", i)
+					time.Sleep(time.Duration(i) * time.Second)
+				}
+			})
+		}
+	}
+}
+
+// EventRateLimit pushes back in one namespace, or for one user, and does not say for how
+// long.
+func TestPushBackInOneNamespace(t *testing.T) {
+	for name, limited := range map[string]func(request) bool{
+		"one":     func(r request) bool { return r.Namespace == "limited-1" },
+		"several": func(r request) bool { return strings.HasPrefix(r.Namespace, "limited") },
+	} {
+		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
+			w.server.script(func(_ context.Context, r request) error {
+				if limited(r) {
+					return statusError(429, 0)
+				}
+				return nil
+			})
+			for i := range 120 {
+				for namespace := range 3 {
+					pod := testPod(i)
+					pod.Namespace = fmt.Sprint("limited-", namespace)
+					w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+				}
+				emitted := time.Now()
+				w.emitAs("Warning", i)
+				time.Sleep(time.Minute)
+				requests := w.requestsFor(i)
+				require.NotEmpty(t, requests)
+				require.Less(t, requests[len(requests)-1].Sub(emitted), time.Minute)
+			}
+			assert.Less(t, len(w.server.log()), 120+3*120)
+			w.server.script(nil)
+			w.flush(t)
+			assert.Empty(t, w.broadcaster.Stats().Dropped)
 		})
 	}
 }

@@ -31,7 +31,7 @@ const hurriedWorkers = 32
 
 // dispatcher makes the requests that the tracker wants, from its start to its stop:
 // when the tracker has a write, the rate limiter permits it, and fewer than
-// Options.Workers requests are in flight. Each request in flight has a goroutine. If
+// Options.Workers requests are in flight, without those that take long. Each request in flight has a goroutine. If
 // another write can be made when its request has ended, it makes that. Otherwise run
 // starts the next request at its time.
 type dispatcher struct {
@@ -40,7 +40,7 @@ type dispatcher struct {
 	cancel context.CancelFunc
 	wake   chan struct{} // see poke
 	// hurry is set when little time is left: the dispatcher ignores the rate limiter, and
-	// each request that succeeds permits one more at a time.
+	// each request that the server handles permits one more at a time.
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
@@ -48,12 +48,12 @@ type dispatcher struct {
 	requests chan *tracker.Write
 
 	// Invariant: busy + idle <= workers, unless workers has just decreased.
-	mu        sync.Mutex
-	workers   int       // Options.Workers, or up to hurriedWorkers in a shutdown
-	busy      int       // requests in flight that count against workers
-	idle      int       // goroutines that wait for a request
-	abandoned int       // requests in flight that do not count, because they hang
-	reserved  time.Time // of the latest reservation. If time goes back, the limiter counts the interval twice
+	mu       sync.Mutex
+	workers  int       // Options.Workers, or up to hurriedWorkers in a shutdown
+	busy     int       // requests in flight that count against workers
+	idle     int       // goroutines that wait for a request
+	slow     int       // requests in flight that do not count, because they take long
+	reserved time.Time // of the latest reservation. If time goes back, the limiter counts the interval twice
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
@@ -219,13 +219,13 @@ func (d *dispatcher) work(w *tracker.Write) {
 	for {
 		dog = d.watch(w, dog)
 		d.write(w, dog)
-		if !dog.abandoned {
+		if !dog.released {
 			if next, ok := d.follow(); ok {
 				w = next
 				continue
 			}
 		}
-		if !d.leave(dog.abandoned) {
+		if !d.leave(dog.released) {
 			return
 		}
 		select {
@@ -238,12 +238,12 @@ func (d *dispatcher) work(w *tracker.Write) {
 
 // leave records that a request has ended. It reports whether the goroutine waits for
 // another one.
-func (d *dispatcher) leave(abandoned bool) (idle bool) {
+func (d *dispatcher) leave(released bool) (idle bool) {
 	defer d.poke()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if abandoned {
-		d.abandoned--
+	if released {
+		d.slow--
 	} else {
 		d.busy--
 	}
@@ -271,14 +271,14 @@ func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
 	b.drop(b.logger(), err, drops)
 }
 
-// adapt permits one more request at a time after one that has succeeded, in a shutdown. If
-// the server pushes back, Options.Workers counts again.
+// adapt permits one more request at a time after one that the server has handled, in a
+// shutdown. If the server pushes back, Options.Workers counts again.
 func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	d.mu.Lock()
 	switch {
 	case outcome == tracker.PushedBack:
 		d.workers = d.b.opts.Workers
-	case outcome == tracker.Written && d.workers < hurriedWorkers:
+	case outcome != tracker.Troubled && d.workers < hurriedWorkers:
 		d.workers++
 	}
 	d.mu.Unlock()

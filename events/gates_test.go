@@ -23,7 +23,7 @@ func TestBackOff(t *testing.T) {
 	}{
 		{429, pauseFirst, 5 * time.Minute, 2 * time.Hour, 20, 5 * time.Second, 6 * time.Second},
 		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
-		{403, retryFirst, retryMax, time.Hour, 24, time.Second, 1200 * time.Millisecond},
+		{403, retryFirst, 5 * time.Minute, time.Hour, 15, time.Second, 1200 * time.Millisecond},
 	} {
 		runInBubble(t, fmt.Sprint(tt.code), Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(tt.code, 0)))
@@ -92,12 +92,12 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 		{"429", always(statusError(429, 0)), 14},
 		{"429 with Retry-After", always(statusError(429, 10)), 14},
 		{"503 with Retry-After", always(statusError(503, 1)), 14},
-		{"500", always(statusError(500, 0)), 30},
-		{"503", always(statusError(503, 0)), 30},
-		{"refused", always(urlError(syscall.ECONNREFUSED)), 30},
-		{"reset", always(urlError(syscall.ECONNRESET)), 30},
-		{"no response", func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }, 30},
-		{"panic", func(context.Context, request) error { panic("sink on fire") }, 30},
+		{"500", always(statusError(500, 0)), 40},
+		{"503", always(statusError(503, 0)), 40},
+		{"refused", always(urlError(syscall.ECONNREFUSED)), 40},
+		{"reset", always(urlError(syscall.ECONNRESET)), 40},
+		{"no response", func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }, 40},
+		{"panic", func(context.Context, request) error { panic("sink on fire") }, 40},
 	} {
 		for _, phase := range []time.Duration{3 * time.Second, 30 * time.Minute} {
 			runInBubble(t, fmt.Sprint(tt.name, " ", phase), Options{}, func(t *testing.T, w *world) {

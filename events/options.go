@@ -103,10 +103,11 @@ type Options struct {
 	// [EventSinkImpl].
 	QPS float32
 
-	// Workers is how many requests can be in flight at a time. Calls of a sink that
-	// hang although their contexts have ended do not count, but there can only be as
-	// many again of them. While Shutdown writes what is left, each request that succeeds
-	// permits one more at a time, up to 32, until the server pushes back. If zero, 4.
+	// Workers is how many requests can be in flight at a time. Up to 64 that take longer
+	// than 100 milliseconds do not count: in a namespace whose admission webhook hangs,
+	// each takes until its timeout. While Shutdown writes what is left, each request that
+	// the server handles permits one more at a time, up to 32, until the server pushes
+	// back. If zero, 4.
 	Workers int
 
 	// ShutdownTimeout limits [Broadcaster.Shutdown], and the writing after the context

@@ -7,26 +7,34 @@ import (
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// watchdogGrace is how long a sink may take to return after the context of its
-// call has ended.
-const watchdogGrace = time.Second
+const (
+	// slowAfter is when a call takes long: it no longer counts against Options.Workers. An
+	// admission webhook that hangs takes up to 30 seconds, and the calls for its namespaces
+	// must not hold up others.
+	slowAfter = 100 * time.Millisecond
+	// maxSlow bounds how many calls that take long do not count.
+	maxSlow = 64
+	// watchdogGrace is how long a sink may take to return after the context of its
+	// call has ended.
+	watchdogGrace = time.Second
+)
 
-// watchdog watches the calls of a goroutine, one after the other. A call of a sink that
-// ignores its context can hang for ever. Its series waits, because a late write must not
-// follow a newer one. Nothing else waits: the watchdog abandons the call, which no longer
-// counts against Options.Workers, and a pause can end without it. As many calls as
-// Options.Workers can be abandoned at a time.
+// watchdog watches the calls of a goroutine, one after the other. A call that takes long
+// leaves its place to another one. A call of a sink that ignores its context can hang for
+// ever. Its series waits, because a late write must not follow a newer one. Nothing else
+// waits: the watchdog abandons the call, and a pause can end without it.
 type watchdog struct {
 	d     *dispatcher
 	timer *time.Timer
 	fired bool // the timer can have fired: another call needs another watchdog
 	began time.Time
 
-	mu        sync.Mutex
-	write     *tracker.Write
-	returned  bool
-	abandoned bool
-	logged    bool // that the call hangs
+	mu       sync.Mutex
+	write    *tracker.Write
+	isSlow   bool
+	released bool // the call does not count against Options.Workers
+	returned bool
+	logged   bool // that the call hangs
 }
 
 // watch starts to watch a call that begins now. It returns the watchdog of the previous
@@ -37,44 +45,66 @@ func (d *dispatcher) watch(write *tracker.Write, w *watchdog) *watchdog {
 	}
 	began := d.b.clock.Now()
 	w.mu.Lock()
-	w.write, w.began, w.returned = write, began, false
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	w.write, w.began = write, began
+	w.isSlow, w.released, w.returned = false, false, false
 	// Real time, like the context of the request.
 	if w.timer == nil {
-		w.timer = time.AfterFunc(requestTimeout+watchdogGrace, w.expire)
+		w.timer = time.AfterFunc(slowAfter, w.fire)
 	} else {
-		w.timer.Reset(requestTimeout + watchdogGrace)
+		w.timer.Reset(slowAfter)
 	}
 	return w
 }
 
-// expire is called when the call should have returned.
-func (w *watchdog) expire() {
-	d, b := w.d, w.d.b
-	now := b.clock.Now()
+// fire is called when the call takes long, and when it should have returned.
+func (w *watchdog) fire() {
 	w.mu.Lock()
-	if w.returned || d.ctx.Err() != nil {
+	write, began, isSlow := w.write, w.began, w.isSlow
+	if w.returned || w.d.ctx.Err() != nil {
 		w.mu.Unlock()
 		return
 	}
-	suppressed, ok := b.logLimit.allow("hangs", now)
-	w.logged = ok
-	d.mu.Lock()
-	if d.abandoned < b.opts.Workers {
-		w.abandoned = true
-		d.busy--
-		d.abandoned++
+	if !isSlow {
+		w.isSlow = true
+		w.released = w.d.release()
+		w.timer.Reset(requestTimeout + watchdogGrace - slowAfter)
 	}
-	abandoned := d.abandoned
-	d.mu.Unlock()
 	w.mu.Unlock()
-
-	b.tracker.Abandon(w.write, now)
-	d.poke()
-	if ok {
-		b.logger().Error(nil, "A call of the sink hangs although its context has ended", "since", w.began,
-			"abandonedCalls", abandoned, "waiting", b.waitingSeries(), "suppressed", suppressed)
+	now := w.d.b.clock.Now()
+	if isSlow {
+		w.expire(write, began, now)
+	} else {
+		w.d.b.tracker.Slow(write, now)
 	}
+	w.d.poke()
+}
+
+// release lets another request take the place of one that takes long, unless too many do.
+func (d *dispatcher) release() (ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.slow == maxSlow {
+		return false
+	}
+	d.busy--
+	d.slow++
+	return true
+}
+
+// expire abandons the call, which should have returned.
+func (w *watchdog) expire(write *tracker.Write, began, now time.Time) {
+	b := w.d.b
+	b.tracker.Abandon(write, now)
+	suppressed, ok := b.logLimit.allow("hangs", now)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	w.logged = !w.returned
+	w.mu.Unlock()
+	b.logger().Error(nil, "A call of the sink hangs although its context has ended", "since", began,
+		"waiting", b.waitingSeries(), "suppressed", suppressed)
 }
 
 // stop records that the call has returned.
@@ -83,6 +113,7 @@ func (w *watchdog) stop() {
 	w.mu.Lock()
 	w.returned = true
 	logged := w.logged
+	w.logged = false
 	w.mu.Unlock()
 	if logged {
 		b := w.d.b

@@ -34,34 +34,37 @@ func hanging(n int) (answer func(context.Context, request) error, release func()
 
 func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.emit(0)
+		w.flush(t)
 		answer, release := hanging(defaultWorkers)
 		defer release()
 		w.server.script(answer)
 		for i := range 20 {
-			w.emit(i)
+			w.emit(1 + i)
 		}
-		time.Sleep(abandonAfter - 1)
-		assert.Empty(t, w.server.list(), "every worker has one")
-		time.Sleep(2 * time.Second)
-		assert.Len(t, w.server.list(), 20-defaultWorkers)
+		time.Sleep(time.Second)
+		assert.Len(t, w.server.list(), 1, "every worker has one")
+		time.Sleep(4 * time.Second)
+		assert.Len(t, w.server.list(), 1+20-defaultWorkers)
+		time.Sleep(abandonAfter)
 		assert.Len(t, w.logs.with("A call of the sink hangs", `"since"="2000-01-01T00:00:00.000Z"`, `"waiting"=`), 1)
 
 		// Their series wait, because a late request must not follow a newer one.
 		for i := range 20 {
-			w.emit(i)
+			w.emit(1 + i)
 		}
 		time.Sleep(time.Hour)
 		release()
 		w.flush(t)
-		assert.Len(t, w.server.list(), 20)
+		assert.Len(t, w.server.list(), 21)
 		assert.Len(t, w.logs.with("A call of the sink has returned after all", `"after"="1h`), 1)
-		assert.Zero(t, w.broadcaster.dispatcher.Load().abandoned)
+		assert.Zero(t, w.broadcaster.dispatcher.Load().slow)
 	})
 }
 
 func TestHangingProbe(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(once(statusError(429, 0)))
+		w.server.script(once(statusError(429, 5)))
 		w.emit(0)
 		synctest.Wait()
 		for i := range 20 {
@@ -90,7 +93,7 @@ func TestHangingList(t *testing.T) {
 				return nil
 			}
 			if s.requestsOf("list") == 1 {
-				return statusError(429, 0)
+				return statusError(429, 5)
 			}
 			<-forever
 			return nil
@@ -140,8 +143,11 @@ func TestWatchdogHoldsNoLockWhileItUsesTheClock(t *testing.T) {
 	dog.stop()
 	clock.locks = []*sync.Mutex{&dog.mu, &d.mu}
 	assert.Same(t, dog, d.watch(write, dog))
-	dog.expire()
-	assert.True(t, dog.abandoned)
+	d.busy = 1
+	dog.fire()
+	assert.True(t, dog.released)
+	dog.fire()
+	assert.True(t, dog.logged)
 	dog.stop()
 }
 
@@ -158,8 +164,8 @@ func TestEveryCallHangs(t *testing.T) {
 			w.emit(i)
 		}
 		time.Sleep(24 * time.Hour)
-		assert.Len(t, w.server.log(), 2*defaultWorkers)
-		assert.Equal(t, atRest+2*defaultWorkers, goroutines(t))
+		assert.Len(t, w.server.log(), maxSlow+defaultWorkers)
+		assert.Equal(t, atRest+maxSlow+defaultWorkers, goroutines(t))
 
 		answer, most := counting(nil)
 		w.server.script(answer)
@@ -172,7 +178,7 @@ func TestEveryCallHangs(t *testing.T) {
 	})
 }
 
-// counting takes a second and then answers each request with err. most returns how many
+// counting takes 50 ms and then answers each request with err. most returns how many
 // requests were in flight at the same time.
 func counting(err error) (answer func(context.Context, request) error, most func() int) {
 	var mu sync.Mutex
@@ -186,7 +192,7 @@ func counting(err error) (answer func(context.Context, request) error, most func
 	answer = func(context.Context, request) error {
 		add(1)
 		defer add(-1)
-		time.Sleep(time.Second)
+		time.Sleep(slowAfter / 2)
 		return err
 	}
 	return answer, func() int { mu.Lock(); defer mu.Unlock(); return peak }

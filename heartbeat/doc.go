@@ -11,10 +11,13 @@
 // [Schedule.Next] the item whose request is made next. [Schedule.Done] takes the result.
 // [Schedule.NextDue] and [Schedule.NextRequest] say until when to sleep.
 //
-// PushedBack closes the gate of the server: all requests wait, from 5 seconds to 5
-// minutes, but not less than the server asks for. Denied, and the second Failed in a
-// row, close a [Gate], which is one namespace and verb, from 1 second to 2 minutes. The
-// delays double. Then one request probes. The others follow when it has passed.
+// A [Gate] is one namespace and verb. It is closed until a request has Passed, and again
+// after one that was Denied, after the second in a row that Failed, and while one takes
+// long ([Schedule.Slow]). One request at a time probes a closed gate, and opens it by
+// passing. Items that have not failed go first, because the server can fail single ones.
+// The others take turns, from 1 second to 2 minutes. PushedBack closes the gate for 5
+// seconds to 5 minutes, or all gates if the server says for how long or pushes back in
+// several namespaces.
 //
 // # Guarantees
 //
@@ -28,8 +31,9 @@
 //   - If q exceeds the rate of heartbeats, n ongoing series per 30 minutes, a
 //     heartbeat is at most n/3q late: with the deadline 33 minutes after the last
 //     write, it arrives within 43 minutes, before the Event expires.
-//   - A series whose requests always fail does not hold up the others of its
-//     namespace. Other namespaces are not affected.
+//   - Items whose requests always fail do not hold up the others of their namespace for
+//     long: an item that has not failed probes within 5 seconds, unless several arrive at
+//     once or no request passes anywhere. Other namespaces are not affected.
 //   - Heartbeats of series that begin together are spread by [Intervals.Jitter]: the
 //     busiest minute has 1.05 times the mean of 100,000 series, and about 1.4 times
 //     that of 1,000.
@@ -42,7 +46,7 @@
 //
 // # Limitations
 //
-//   - Series of gates that have just opened become ready in batches of 64, in the
+//   - Items of gates that have just opened become ready in batches of 64, in the
 //     order of their due times in each batch.
 //   - If n heartbeats per 30 minutes exceed q, they get three quarters of the
 //     requests, each series in its turn, and Events expire.

@@ -17,6 +17,7 @@ type lease struct {
 
 func (l *lease) Slot() *heartbeat.Slot[*lease] { return &l.slot }
 func (l *lease) Gate() heartbeat.Gate          { return heartbeat.Gate{Namespace: l.namespace, Verb: "update"} }
+func (l *lease) Tried() bool                   { return l.failures > 0 }
 
 // A writer that renews leases every half hour. The server denies requests in one namespace
 // until the role arrives.
@@ -55,7 +56,7 @@ func Example() {
 		}
 		// Sleep until there is something to do.
 		due, isDue := schedule.NextDue()
-		request, isReady := schedule.NextRequest(now, false)
+		request, isReady := schedule.NextRequest(now)
 		if isReady && (!isDue || request < due) {
 			due = request
 		}
@@ -64,7 +65,8 @@ func Example() {
 	// Unordered output:
 	// 0s: dev/a true
 	// 0s: prod/b false
-	// 1s: prod/c false
+	// 0s: prod/c false
+	// 1s: prod/b false
 	// 3s: prod/b true
 	// 3s: prod/c true
 	// 30m0s: dev/a true

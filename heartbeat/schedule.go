@@ -1,7 +1,6 @@
 package heartbeat
 
 import (
-	"slices"
 	"time"
 )
 
@@ -16,6 +15,9 @@ type Item[T any] interface {
 
 	// Gate returns what the next request for the item must pass.
 	Gate() Gate
+
+	// Tried reports whether the latest request for the item has Failed or was Denied.
+	Tried() bool
 }
 
 // Slot is the place of an item in a [Schedule], which alone writes to it. The
@@ -29,15 +31,17 @@ type Slot[T any] struct {
 	pending int32 // in Schedule.pending; zero if nothing is to be written
 }
 
-// Pass is the right to make one request. See [Schedule.Next] and [Schedule.Admit].
+// Pass is the right to make one request. See [Schedule.Next].
 type Pass struct {
-	// Gate is that of the item when the request was made, or the zero value if the
-	// request is for no item.
+	// Gate is that of the item when the request was made.
 	Gate Gate
 
-	round  uint16 // of the gate of the server when the request passed it
-	probe  bool   // the request probes that gate
-	probed uint16 // the round of the namespace gate that the request probes, or zero
+	round   uint16 // of the pause of the server when the request was made
+	probe   bool   // the request probes whether the pause is over
+	probed  uint16 // the round of the namespace gate that the request probes, or zero
+	slow    uint16 // the gate of the namespace for which the request is a slow one, or zero
+	turn    bool   // it probes because the delay of that gate is over
+	counted bool   // in Schedule.probing
 }
 
 // Result is what the response to a request says about the gates it passed.
@@ -69,15 +73,19 @@ type Schedule[T Item[T]] struct {
 	flight  Queue[T] // stays empty: see Slot
 	hardRun uint8    // requests in a row for hard items, limited to maxHardRun
 
-	server   gate[T]
-	paused   time.Duration // total of all pauses of the server that have ended
-	answered time.Duration // when a request passed last
+	server pause
+	paused time.Duration // total of all pauses of the server that have ended
+	pusher Gate          // of the latest push-back, if nothing has passed since
+	outage int           // requests in a row that have Failed, limited to Several
+	last   time.Duration // when the latest probe of a gate began
 
-	gates    map[Gate]*gate[T] // the closed ones
-	suspects map[Gate]struct{} // open ones whose latest request has failed
+	known    map[Gate]bool     // gates that are open; true: the latest request has failed
+	gates    map[Gate]*gate[T] // those that are closed
 	rounds   uint16            // the latest round of any of them; never zero again
 	probes   Queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
-	draining []*lanes[T]       // parked items of gates that have opened
+	probing  int               // probes in flight of gates that have failed
+	probed   bool              // the latest request was a probe of such a gate
+	draining []*parked[T]      // items of gates that have opened
 }
 
 // lanes hold items whose requests can be made, by the time by which they are due: with
@@ -90,6 +98,9 @@ func newLanes[T any](index func(T) *int32) lanes[T] {
 
 // Len returns the number of items.
 func (l *lanes[T]) Len() int { return l.soft.Len() + l.hard.Len() }
+
+// holds reports whether q is one of the lanes.
+func (l *lanes[T]) holds(q *Queue[T]) bool { return q == &l.soft || q == &l.hard }
 
 // of returns the lane of items with a hard deadline, or of those without.
 func (l *lanes[T]) of(hard bool) *Queue[T] {
@@ -116,10 +127,9 @@ func NewSchedule[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[
 		waiting: NewQueue(index),
 		ready:   newLanes(index),
 		pending: NewQueue(func(item T) *int32 { return &item.Slot().pending }),
+		known:   make(map[Gate]bool),
 		gates:   make(map[Gate]*gate[T]),
 		probes:  NewQueue(func(g *gate[T]) *int32 { return &g.index }),
-
-		suspects: make(map[Gate]struct{}),
 	}
 }
 
@@ -158,11 +168,11 @@ func (s *Schedule[T]) Ready(item T, due time.Duration, hard bool, now time.Durat
 	if slot.in != nil && slot.in != &s.waiting && slot.in != &s.flight {
 		due = min(due, slot.in.At(item))
 	}
-	to := &s.ready
-	if g := s.gates[item.Gate()]; g != nil && (slot.in == &g.parked.soft || slot.in == &g.parked.hard) {
-		to = &g.parked
+	if g := s.gates[item.Gate()]; g != nil && g.parked.holds(slot.in) {
+		s.park(g, item, due, hard)
+		return
 	}
-	s.put(to.of(hard), item, due)
+	s.put(s.ready.of(hard), item, due)
 }
 
 func (s *Schedule[T]) markPending(item T, now time.Duration) {
@@ -219,43 +229,70 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 // flight. The caller must call [Schedule.Done]. ok is false if no item is ready,
 // or if the gates of all that are ready are closed.
 func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
-	if s.server.closed && (s.server.probing || now < s.server.until) {
+	if !s.server.isOver(now) {
 		return item, Pass{}, false
 	}
-	s.unpark(now)
+	s.unpark()
 	for {
-		q := s.first(now)
-		if q == nil {
-			return item, Pass{}, false
-		}
-		hard := q == &s.ready.hard
-		item, due := q.First(), q.first()
-		q.Remove(item)
-		slot, gate := item.Slot(), item.Gate()
-		g := s.gates[gate]
-		if g != nil {
-			if ok, _ := g.admits(now); !ok {
-				slot.in = g.parked.of(hard)
-				slot.in.Add(item, due)
+		q, g := s.first(now), s.dueProbe(now)
+		switch {
+		case g != nil && (q == nil || !s.probed): // probes hold up nothing else
+			item, turn := g.next(now, s.maxDelay > 0)
+			slot := item.Slot()
+			if due := slot.in.At(item); item.Gate() != g.key { // it needs another request now
+				s.put(s.ready.of(slot.in == &g.parked.fresh.hard), item, due)
 				continue
 			}
-			if g.index != 0 {
-				s.probes.Remove(g)
-			}
+			s.probed = true
+			slot.in.Remove(item)
+			return item, s.probe(g, item, turn, now), true
+		case q == nil:
+			return item, Pass{}, false
 		}
-		p, _ = s.Admit(now)
-		p.Gate = gate
-		if g != nil {
-			p.probed = g.round
+		item, due, hard := q.First(), q.first(), q == &s.ready.hard
+		q.Remove(item)
+		item.Slot().in = nil
+		key := item.Gate()
+		if g := s.gates[key]; g != nil {
+			s.park(g, item, due, hard)
+			continue
 		}
-		slot.in = &s.flight
+		s.probed = false
 		if !hard {
 			s.hardRun = 0
 		} else if s.hardRun < maxHardRun {
 			s.hardRun++
 		}
-		return item, p, true
+		if _, known := s.known[key]; !known {
+			return item, s.probe(s.closeGate(key, now), item, true, now), true
+		}
+		return item, s.send(item, key), true
 	}
+}
+
+// send puts item in flight.
+func (s *Schedule[T]) send(item T, key Gate) Pass {
+	item.Slot().in = &s.flight
+	p := Pass{Gate: key, round: s.server.round, probe: s.server.closed}
+	s.server.probing = s.server.closed
+	return p
+}
+
+// probe puts item in flight to probe a gate. turn says that the delay of the gate is over.
+func (s *Schedule[T]) probe(g *gate[T], item T, turn bool, now time.Duration) Pass {
+	if g.index != 0 {
+		s.probes.Remove(g)
+	}
+	var none T
+	g.probing, g.last, g.arrived = true, now, none
+	s.last = now
+	p := s.send(item, g.key)
+	p.probed, p.turn = g.round, turn
+	if g.failures > 0 {
+		p.counted = true
+		s.probing++
+	}
+	return p
 }
 
 // maxHardRun is the number of requests in a row that go to items with a hard
@@ -289,26 +326,79 @@ func (s *Schedule[T]) first(now time.Duration) *Queue[T] {
 // once: the caller holds a lock.
 const unparkBatch = 64
 
-// unpark makes items ready again that a gate held up: those of gates that have
-// opened, and one to probe each gate whose time is over.
-func (s *Schedule[T]) unpark(now time.Duration) {
+// unpark makes items of gates that have opened ready again.
+func (s *Schedule[T]) unpark() {
 	for n := unparkBatch; n > 0 && s.drains(); n-- {
-		s.release(s.draining[len(s.draining)-1])
+		q := s.draining[len(s.draining)-1].first()
+		s.put(s.ready.of(q == &s.draining[len(s.draining)-1].fresh.hard), q.First(), q.first())
 	}
+}
+
+// park makes a closed gate hold item up.
+func (s *Schedule[T]) park(g *gate[T], item T, due time.Duration, hard bool) {
+	s.put(g.parked.of(item.Tried(), hard), item, due)
+	if !item.Tried() {
+		g.arrived = item
+	}
+	s.plan(g)
+}
+
+// plan puts a gate where its next probe belongs.
+func (s *Schedule[T]) plan(g *gate[T]) {
+	switch busy := g.probing || g.slow == maxSlow; {
+	case busy && g.index != 0:
+		s.probes.Remove(g)
+	case busy:
+	case g.index == 0:
+		s.probes.Add(g, s.probeAt(g))
+	default:
+		s.probes.Move(g, s.probeAt(g))
+	}
+}
+
+// probeAt returns when the next item probes a gate, or when the gate is forgotten if no
+// item waits.
+//
+// A gate that has failed a few items can be open for all others, so items that have not
+// failed probe soon. But while no gate passes anything, all of them together have one such
+// probe at a time.
+func (s *Schedule[T]) probeAt(g *gate[T]) time.Duration {
+	isOutage := s.outage >= Several
+	at := g.until
+	switch _, arrived := g.newcomer(); {
+	case g.parked.Len() == 0:
+		return max(g.until, g.pushed) + gateKept
+	case s.maxDelay > 0 && g.isDenied, g.parked.fresh.Len() > 0 && (s.maxDelay > 0 || g.isQuick() && !isOutage):
+		at = g.last
+	case g.parked.fresh.Len() == 0:
+	case arrived && isOutage:
+		at = min(at, s.last+newcomerAfter)
+	case arrived:
+		at = min(at, g.last+newcomerAfter)
+	}
+	if g.slow > 0 {
+		at = max(at, g.last+newcomerAfter)
+	}
+	return max(at, g.pushed)
+}
+
+// dueProbe returns a gate that an item is to probe now, nil if there is none. It forgets
+// gates whose time is over.
+func (s *Schedule[T]) dueProbe(now time.Duration) *gate[T] {
 	for s.probes.Len() > 0 && s.probes.first() <= now {
 		g := s.probes.First()
-		switch forget := g.until + gateKept; {
-		case g.parked.Len() > 0:
-			s.release(&g.parked)
-			// If this item is evicted before it is handled, another one probes.
-			s.probes.Move(g, now+retryFirst)
-		case now < forget:
-			// The items that failed wait for their retries. The first of them probes.
-			s.probes.Move(g, forget)
-		default:
+		switch at := s.probeAt(g); {
+		case at > now: // the item that was to probe has left
+			s.probes.Move(g, at)
+		case g.parked.Len() == 0:
 			s.openGate(g)
+		case g.failures > 0 && s.probing >= maxProbes:
+			return nil
+		default:
+			return g
 		}
 	}
+	return nil
 }
 
 // drains reports whether the last of the draining queues holds an item, after it
@@ -324,48 +414,35 @@ func (s *Schedule[T]) drains() bool {
 	return false
 }
 
-// release makes the first item of from ready.
-func (s *Schedule[T]) release(from *lanes[T]) {
-	q := from.first()
-	s.put(s.ready.of(q == &from.hard), q.First(), q.first())
-}
-
-// Admit asks for the right to make a request that is for no item. If ok,
-// the caller must call [Schedule.Return].
-func (s *Schedule[T]) Admit(now time.Duration) (p Pass, ok bool) {
-	ok, p.probe = s.server.admits(now)
-	p.round = s.server.round
-	return p, ok
-}
-
-// Return says what became of the request that [Schedule.Admit] permitted.
-// retryAfter is for how long the server wants no request; zero if it does not
-// say.
-func (s *Schedule[T]) Return(p Pass, result Result, retryAfter, now time.Duration) {
+// answer says what the response to a request means for the pause of the server. isPause
+// says that the server pushes back: it said for how long, or it did so in several
+// namespaces.
+func (s *Schedule[T]) answer(p Pass, result Result, isPause bool, retryAfter, now time.Duration) {
 	g := &s.server
 	if p.probe {
 		g.probing = false
 	}
-	switch result {
-	case PushedBack:
+	switch {
+	case result == PushedBack && isPause:
 		if !g.closed || p.round == g.round {
+			limit := pauseMax
+			if retryAfter == 0 {
+				limit = pauseGuess
+			}
 			g.failures++
 			g.round++
-			retryAfter = max(retryAfter, s.jitter(backoff(pauseFirst, pauseMax, g.failures)))
+			retryAfter = max(retryAfter, s.jitter(backoff(pauseFirst, limit, g.failures)))
 		}
 		// A request that was sent before the pause says nothing new, but can ask
 		// for more time.
 		if !g.closed || retryAfter > 0 {
 			g.close(now, retryAfter)
 		}
-	case Passed, Denied:
-		s.answered = now
+	case result == Passed, result == Denied:
 		if p.probe {
 			s.paused += now - g.since
 			g.open()
 		}
-	case Failed, None:
-		// The server did not say that requests may continue: the next one probes.
 	}
 }
 
@@ -383,65 +460,122 @@ func (s *Schedule[T]) Done(item T, p Pass, result Result, retryAfter, now time.D
 func (s *Schedule[T]) Abandon(p *Pass, result Result, retryAfter, now time.Duration) {
 	key, pass := p.Gate, *p
 	*p = Pass{Gate: key}
-	s.Return(pass, result, retryAfter, now)
+	isPause := retryAfter > 0 || s.server.closed || s.pusher != Gate{} && s.pusher.Namespace != key.Namespace
+	s.answer(pass, result, isPause, retryAfter, now)
+	if pass.counted {
+		s.probing--
+	}
 
 	g := s.gates[key]
-	probed := g != nil && g.round == pass.probed
-	if probed {
+	isProbe, isSlow := g != nil && g.round == pass.probed, g != nil && g.id == pass.slow
+	if isProbe {
 		g.probing = false
+		g.round = s.nextRound()
+	}
+	if isSlow {
+		g.slow--
 	}
 	switch result {
 	case Passed:
-		delete(s.suspects, key)
+		s.outage, s.pusher = 0, Gate{}
+		if isSuspect, known := s.known[key]; isSuspect || !known {
+			s.know(key, false)
+		}
 		if g != nil {
 			s.openGate(g)
 		}
 		return
-	case Failed, Denied:
-		if g == nil {
-			if result == Failed && s.forgive(key) {
-				return
-			}
-			delete(s.suspects, key)
-			g = &gate[T]{parked: newLanes(s.waiting.index), key: key}
-			s.gates[key] = g
-		} else if !probed {
-			break // the request was sent before the gate closed, and says nothing new
+	case Denied:
+		s.outage = 0
+	case Failed:
+		s.outage = min(s.outage+1, Several)
+		if isSuspect, known := s.known[key]; known && !isSuspect {
+			// On a network that loses a request now and then, it must not hold up all
+			// others of the namespace.
+			s.know(key, true)
+			return
 		}
-		g.failures++
-		if s.rounds++; s.rounds == 0 {
-			s.rounds++
+	case PushedBack:
+		if s.pusher = key; isPause {
+			break
 		}
-		g.round = s.rounds
-		g.close(now, s.Backoff(g.failures))
-	case None, PushedBack:
+	case None:
 	}
-	if g == nil || g.probing {
+	if g == nil && (result == Failed || result == Denied || result == PushedBack && !isPause) {
+		g = s.closeGate(key, now)
+		isProbe, pass.turn = true, true
+	}
+	if g == nil {
 		return
 	}
-	if g.index == 0 {
-		s.probes.Add(g, g.until)
-	} else {
-		s.probes.Move(g, g.until)
+	if isProbe || isSlow { // otherwise the request was sent before the gate closed, and says nothing new
+		s.failed(g, result, isPause, pass.turn, now)
+	}
+	s.plan(g)
+}
+
+// failed says that a probe of g has not passed.
+func (s *Schedule[T]) failed(g *gate[T], result Result, isPause, turn bool, now time.Duration) {
+	switch {
+	case result == Failed || result == Denied:
+		g.failures++
+		g.isDenied = result == Denied
+		if turn {
+			g.turns++
+			g.until = now + s.Backoff(g.turns)
+		}
+	case result == PushedBack && !isPause:
+		g.pushes++
+		g.pushed = now + s.jitter(backoff(pauseFirst, pauseMax, g.pushes))
 	}
 }
 
-// maxSuspects bounds how many gates are remembered. To forget them costs a request
-// each.
-const maxSuspects = 1000
+// Slow says that the request with p takes long: perhaps all requests for the namespace do.
+// The others wait for a few seconds before one of them probes. At most two wait for the
+// server at a time.
+func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
+	g := s.gates[p.Gate]
+	switch {
+	case g == nil:
+		g = s.closeGate(p.Gate, now)
+		p.turn = true
+	case p.probed != g.round:
+		return
+	}
+	g.probing, p.probed = false, 0
+	g.slow++
+	p.slow = g.id
+	s.plan(g)
+}
 
-// forgive reports whether a failure leaves the gate of a namespace open. The first
-// one does: on a network that loses a request now and then, it must not hold up all
-// others of the namespace. A second one in a row does not.
-func (s *Schedule[T]) forgive(key Gate) bool {
-	if _, failed := s.suspects[key]; failed {
-		return false
+// closeGate returns the gate of a namespace, which it closes.
+func (s *Schedule[T]) closeGate(key Gate, now time.Duration) *gate[T] {
+	delete(s.known, key)
+	g := &gate[T]{
+		key: key, id: s.nextRound(), round: s.nextRound(), last: now, until: now,
+		parked: parked[T]{newLanes(s.waiting.index), NewQueue(s.waiting.index)},
 	}
-	if len(s.suspects) >= maxSuspects {
-		clear(s.suspects)
+	s.gates[key] = g
+	return g
+}
+
+func (s *Schedule[T]) nextRound() uint16 {
+	if s.rounds++; s.rounds == 0 {
+		s.rounds++
 	}
-	s.suspects[key] = struct{}{}
-	return true
+	return s.rounds
+}
+
+// maxKnown bounds how many open gates are remembered. To forget them costs nothing but that
+// one request precedes the others.
+const maxKnown = 10_000
+
+// know remembers that a gate is open.
+func (s *Schedule[T]) know(key Gate, isSuspect bool) {
+	if len(s.known) >= maxKnown {
+		clear(s.known)
+	}
+	s.known[key] = isSuspect
 }
 
 // openGate opens the gate of a namespace.
@@ -458,20 +592,30 @@ func (s *Schedule[T]) openGate(g *gate[T]) {
 // Backoff returns the delay after this many requests in a row have failed: before an
 // item is tried again, or a namespace is probed.
 func (s *Schedule[T]) Backoff(failures int) time.Duration {
-	d := s.jitter(backoff(retryFirst, retryMax, failures))
+	return s.delay(retryMax, failures)
+}
+
+// BackoffDenied is [Schedule.Backoff] for an item that the server has denied.
+func (s *Schedule[T]) BackoffDenied(failures int) time.Duration {
+	return s.delay(deniedMax, failures)
+}
+
+func (s *Schedule[T]) delay(limit time.Duration, failures int) time.Duration {
+	d := s.jitter(backoff(retryFirst, limit, failures))
 	if s.maxDelay > 0 {
 		return min(d, s.maxDelay)
 	}
 	return d
 }
 
-// Hurry limits all later delays, and has closed gates of namespaces probed at once. It
-// is for a shutdown. A pause that the server asked for stays.
+// Hurry limits all later delays, has closed gates of namespaces probed at once, and
+// counts their failures from now on. It is for a shutdown. A pause that the server asked
+// for stays.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.maxDelay = retryHurried
-	for _, n := range slices.Clone(s.probes.nodes) {
-		n.item.until = now
-		s.probes.Move(n.item, now)
+	for _, g := range s.gates {
+		g.failures, g.turns, g.until = 0, 0, now
+		s.plan(g)
 	}
 }
 
@@ -484,17 +628,16 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 	return s.waiting.first(), true
 }
 
-// NextRequest returns the next time at which [Schedule.Next] can have a result, or
-// [Schedule.Admit] if admit is true, if nothing else happens before. ok is false if
-// there is no such time.
-func (s *Schedule[T]) NextRequest(now time.Duration, admit bool) (at time.Duration, ok bool) {
+// NextRequest returns the next time at which [Schedule.Next] can have a result if nothing
+// else happens before. ok is false if there is no such time.
+func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	switch {
 	case s.server.probing:
 		return 0, false
-	case admit, s.ready.Len() > 0, s.drains():
+	case s.ready.Len() > 0, s.drains():
 		at = now
-	case s.probes.Len() > 0:
-		at = s.probes.first()
+	case s.probes.Len() > 0 && s.probing < maxProbes:
+		at = max(now, s.probes.first())
 	default:
 		return 0, false
 	}
@@ -533,7 +676,8 @@ func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok b
 func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	const gates, items = 8, 8
 	for _, n := range s.probes.nodes[:min(gates, s.probes.Len())] {
-		for _, parked := range [][]node[T]{n.item.parked.soft.nodes, n.item.parked.hard.nodes} {
+		p := &n.item.parked
+		for _, parked := range [][]node[T]{p.tried.nodes, p.fresh.soft.nodes, p.fresh.hard.nodes} {
 			for i := len(parked) - 1; i >= max(0, len(parked)-items); i-- {
 				if accept(parked[i].item) {
 					return parked[i].item, true
@@ -545,27 +689,25 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 }
 
 // Held reports whether item, which has something to write and is not in flight, must pass
-// the closed gate of a namespace.
+// the closed gate of a namespace, which a request has not passed.
 func (s *Schedule[T]) Held(item T) bool {
-	return item.Slot().pending != 0 && !s.InFlight(item) && s.gates[item.Gate()] != nil
+	g := s.gates[item.Gate()]
+	return g != nil && g.failures+g.pushes > 0 && item.Slot().pending != 0 && !s.InFlight(item)
 }
 
-// Expired returns the items to give up after a request has not passed their gate,
-// without those in flight: they have had something to write for ttl, and the gate has
-// been closed for as long and is alone the reason why they wait: the server has handled
-// other requests since. If it has not, the outage does not count, and the gate is taken
-// for one that has just closed. If final, two failures in a row are enough.
-func (s *Schedule[T]) Expired(key Gate, final bool, ttl, now time.Duration) (items []T) {
-	g, before := s.gates[key], now-ttl
-	switch {
-	case g == nil:
-		return nil
-	case final && g.failures > 1:
-		before = now
-	case s.answered <= before:
-		g.since = g.until
-		return nil
-	case g.since > before:
+// Failures returns how many probes of a gate have failed in a row. It is zero for a gate
+// that is open.
+func (s *Schedule[T]) Failures(key Gate) int {
+	if g := s.gates[key]; g != nil {
+		return g.failures
+	}
+	return 0
+}
+
+// PendingSince returns the items that must pass a gate and have had something to write since
+// before the given time, without those in flight.
+func (s *Schedule[T]) PendingSince(key Gate, before time.Duration) (items []T) {
+	if s.pending.Len() == 0 || s.pending.first() > before {
 		return nil
 	}
 	for _, n := range s.pending.nodes {

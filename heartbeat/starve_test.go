@@ -47,6 +47,7 @@ type simSeries struct {
 
 func (e *simSeries) Slot() *Slot[*simSeries] { return &e.slot }
 func (e *simSeries) Gate() Gate              { return e.gate }
+func (e *simSeries) Tried() bool             { return e.failures > 0 }
 
 // ready does what tracker.schedule does.
 func (l *load) ready(e *simSeries) {

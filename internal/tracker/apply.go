@@ -78,6 +78,12 @@ func (e *Entry) respond(s *step, w *Write, r *Result) {
 			e.unseen(s) // a role that only permits creates
 		}
 		e.setFailures(s.rules, failures+1, s.at)
+		switch {
+		case r.Outcome == Denied && e.phase == refused && e.rare.refusal == DropDenied:
+			e.refuse(s, DropDenied)
+		case r.Outcome == Denied:
+			e.hold(s.at+s.backoffDenied(failures+1), backoff)
+		}
 	default:
 		e.decided(s, w, r)
 		switch {

@@ -210,6 +210,10 @@ func (e *Entry) Gate() heartbeat.Gate {
 	return g
 }
 
+// Tried reports whether the latest request for e has failed or was denied. Tracker.mu must
+// be held.
+func (e *Entry) Tried() bool { return e.failures() > 0 || e.phase == refused }
+
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() series.Key { return e.key.full() }
 

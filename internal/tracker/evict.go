@@ -132,16 +132,23 @@ func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
 	if e, ok := t.sched.Blocked(func(e *Entry) bool { return matches(e) && !e.isWarning() }); ok {
 		return e, true
 	}
-	// The schedule looks at a few entries, which can all be Warnings.
-	for _, class := range []evictionClass{ongoingNormal, unwrittenNormal, closingNormal} {
-		if e, ok := t.lists[class].Find(maxHeld, func(e *Entry) bool { return matches(e) && t.sched.Held(e) }); ok {
-			return e, true
+	// The schedule looks at a few entries, which can all be Warnings, and at none that waits
+	// for its own retry.
+	held := func(classes ...evictionClass) (*Entry, bool) {
+		for _, class := range classes {
+			if e, ok := t.lists[class].Find(maxHeld, func(e *Entry) bool { return matches(e) && t.sched.Held(e) }); ok {
+				return e, true
+			}
 		}
-	}
-	if !warnings {
 		return nil, false
 	}
-	return t.sched.Blocked(matches)
+	if e, ok := held(ongoingNormal, unwrittenNormal, closingNormal); ok || !warnings {
+		return e, ok
+	}
+	if e, ok := t.sched.Blocked(matches); ok {
+		return e, true
+	}
+	return held(unwrittenWarning, ongoingWarning, closingWarning)
 }
 
 // boundClosing drops the longest idle entries that are closing if there are too

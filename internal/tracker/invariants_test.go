@@ -167,8 +167,15 @@ func placesOf(tr *Tracker) schedPlaces {
 	}
 	add(s.FieldByName("flight"), "in flight")
 	lanes := []reflect.Value{s.FieldByName("ready")}
+	park := func(parked reflect.Value) {
+		lanes = append(lanes, parked.FieldByName("fresh"))
+		add(parked.FieldByName("tried"), "ready")
+	}
 	for gates := s.FieldByName("gates").MapRange(); gates.Next(); {
-		lanes = append(lanes, gates.Value().Elem().FieldByName("parked"))
+		park(gates.Value().Elem().FieldByName("parked"))
+	}
+	for i := range s.FieldByName("draining").Len() {
+		park(s.FieldByName("draining").Index(i).Elem())
 	}
 	for _, l := range lanes {
 		add(l.FieldByName("soft"), "ready")

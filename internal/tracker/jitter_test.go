@@ -25,6 +25,7 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 		"instance":  func(k *series.Key, s string) { k.ReportingInstance = s },
 	} {
 		tr := New(Options{}, start)
+		passGates(tr)
 		const n, minutes = 1500, 30
 		var due [minutes]int
 		for i := range n {

@@ -12,6 +12,8 @@ type rules struct {
 	epoch   time.Time               // from which times that are durations count
 	mark    int64                   // see marked
 	backoff func(int) time.Duration // the delay after this many failures
+
+	backoffDenied func(int) time.Duration // the delay after this many failures, the latest a denial
 }
 
 // offset returns the time since the epoch.

@@ -656,6 +656,9 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 			o.isUnseen(e)
 		}
 		o.failed(e, now)
+		if outcome == Denied {
+			e.retry = now + heartbeat.NewSchedule[*Entry](nil).BackoffDenied(e.failures)
+		}
 	default:
 		o.interpret(e, w, r, now)
 		switch {

@@ -260,6 +260,7 @@ func TestSealWhileCounting(t *testing.T) {
 func TestGoneWhileCounting(t *testing.T) {
 	const n = 2000
 	tr := New(Options{}, start)
+	passGates(tr)
 	keys := manyKeys(n)
 	writes := make([]*Write, n)
 	for i := range keys {

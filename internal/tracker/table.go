@@ -34,8 +34,10 @@ type table struct {
 	tombstones *tombstones
 	words      vocabulary // of the entries that are not forgotten
 	flushes    flushes
-	sealed     DropReason // why no occurrences are accepted; empty while they are
-	hurried    bool       // a shutdown has begun
+	sealed     DropReason    // why no occurrences are accepted; empty while they are
+	hurried    bool          // a shutdown has begun
+	answered   time.Duration // when the server answered last
+	upSince    time.Duration // since when it has answered now and then
 	adopted    uint64
 	drops      []Drop // by the operation under way
 }
@@ -343,23 +345,40 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	return w, true
 }
 
-// giveUp drops what has waited behind a closed gate for longer than the server
-// keeps an Event. A shutdown waits for nothing that the server has denied twice in a
-// row: once can be an object of its own, or a server that is not ready.
-func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
+// answer records that the server has answered. A silence of more than half of EventTTL was
+// an outage.
+func (t *table) answer(at time.Duration) {
+	if at-t.answered > t.opts.EventTTL*5/8 {
+		t.upSince = at
+	}
+	t.answered = at
+}
+
+// giveUp drops what has waited for longer than the server keeps an Event, because its
+// requests have failed, although the server has answered for as long. What has never been
+// sent waits on, unless its gate has failed several requests in a row.
+//
+// A shutdown waits for nothing that the server denies: for no series that it has denied
+// twice in a row, and for none behind a gate that has denied several series.
+func (t *table) giveUp(w *Write, o Outcome, at time.Duration, now time.Time) {
 	reason := DropUnavailable
 	if o == Denied {
 		reason = DropDenied
 	}
-	final := o == Denied && t.hurried
-	expired := t.sched.Expired(w.pass.Gate, final, t.opts.EventTTL, t.offset(now))
-	if final && len(expired) == 0 && w.entry.failures() > 1 {
-		expired = []*Entry{w.entry}
+	isGate := t.sched.Failures(w.pass.Gate) >= heartbeat.Several
+	var lost []*Entry
+	switch {
+	case o == Denied && t.hurried && isGate:
+		lost = t.sched.PendingSince(w.pass.Gate, at)
+	case o == Denied && t.hurried && w.entry.failures() > 1:
+		lost = []*Entry{w.entry}
+	case at-t.upSince >= t.opts.EventTTL && at-t.answered <= t.opts.EventTTL*5/8:
+		lost = t.sched.PendingSince(w.pass.Gate, at-t.opts.EventTTL)
+		lost = slices.DeleteFunc(lost, func(e *Entry) bool { return !isGate && !e.Tried() })
 	}
-	expired = slices.DeleteFunc(expired, func(e *Entry) bool { return e.listing() != nil })
-	for _, e := range expired {
-		if e.life == forgotten {
-			continue // another loss on this list has made room
+	for _, e := range lost {
+		if e.life == forgotten || e.listing() != nil {
+			continue // another loss has made room; a list is given up elsewhere
 		}
 		s := t.step(e, now)
 		e.refuse(&s, reason)

@@ -33,7 +33,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.seed = maphash.MakeSeed()
 	t.words = newVocabulary()
 	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
-	t.backoff = t.sched.Backoff
+	t.backoff, t.backoffDenied = t.sched.Backoff, t.sched.BackoffDenied
 	t.flushes = make(flushes)
 	t.tombstones = newTombstones(t.opts.Capacity, t.untilExpired())
 	for class := range t.lists {
@@ -183,7 +183,7 @@ func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	if ok {
 		advance = now.Add(due - at)
 	}
-	if request, ok := t.sched.NextRequest(at, false); ok {
+	if request, ok := t.sched.NextRequest(at); ok {
 		next = now.Add(request - at)
 	}
 	return advance, next
@@ -206,12 +206,22 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	}
 }
 
+// Slow says that the request of w takes long. Other series that must pass the same gate wait
+// for the response.
+func (t *Tracker) Slow(w *Write, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !w.done { // the response may have just arrived
+		t.sched.Slow(&w.pass, t.offset(now))
+	}
+}
+
 // Abandon says that the request of w has not ended in time. Its series waits until it
 // ends, because a late write must not follow a newer one. Other series do not wait.
 func (t *Tracker) Abandon(w *Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.sched.InFlight(w.entry) { // otherwise the response has just arrived
+	if !w.done {
 		t.sched.Abandon(&w.pass, heartbeat.Failed, 0, t.offset(now))
 	}
 }
@@ -221,7 +231,11 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, at := w.entry, t.offset(now)
+	w.done = true
 	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
+	if r.Outcome != Troubled && r.Outcome != PushedBack {
+		t.answer(at)
+	}
 	if e.life == forgotten {
 		return nil
 	}
@@ -239,7 +253,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	}
 	t.settle(e, &s)
 	if r.Outcome == Troubled || r.Outcome == Denied {
-		t.giveUp(w, r.Outcome, now)
+		t.giveUp(w, r.Outcome, at, now)
 	}
 	return t.dropped()
 }

@@ -29,6 +29,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// passGates says that a request has passed each gate of the namespace "ns", so that several can
+// be in flight.
+func passGates(tr *Tracker) {
+	for _, verb := range []string{"create", "patch"} {
+		p := heartbeat.Pass{Gate: heartbeat.Gate{Namespace: "ns", Verb: verb}}
+		tr.sched.Abandon(&p, heartbeat.Passed, 0, 0)
+	}
+}
+
 // send returns the next write, which must be of the given kind.
 func send(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
 	t.Helper()
@@ -363,7 +372,7 @@ func TestStats(t *testing.T) {
 	tr.Advance(now) // the retry
 	write(t, tr, now, Create)
 	w = send(t, tr, now, Create)
-	tr.Apply(w, Result{Outcome: PushedBack}, now)
+	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: time.Second}, now)
 	s := tr.Stats(now.Add(time.Second))
 	assert.True(t, s.Paused)
 	assert.Equal(t, []any{now.Add(5 * time.Second), time.Second}, []any{s.PausedUntil, s.PausedTotal})
@@ -616,6 +625,7 @@ func TestNamesOfOneMicrosecond(t *testing.T) {
 		tr.Observe(testKey("a"), Occurrence{}, now)
 	}
 	now := start.Add(time.Second)
+	passGates(tr)
 	for range 5 {
 		names[send(t, tr, now, Create).Series.Name] = true
 	}
@@ -730,18 +740,21 @@ func TestDeniedForLong(t *testing.T) {
 	assert.Equal(t, live, entryOf(tr, other).phase)
 }
 
+// A series that fails waits alone. If each of several does, the others wait for a probe.
 func TestOneFailureHoldsUpNoOtherSeries(t *testing.T) {
 	tr := New(Options{}, start)
-	for _, name := range []string{"a", "b", "c"} {
-		require.Empty(t, tr.Observe(testKey(name), Occurrence{}, start))
+	for i := range 100 {
+		require.Empty(t, tr.Observe(testKey(fmt.Sprint("x-", i)), Occurrence{}, start))
 	}
-	for range 2 {
-		w, _, ok := tr.Next(start)
-		require.True(t, ok)
+	sent := 0
+	for w, _, ok := tr.Next(start); ok; w, _, ok = tr.Next(start) {
+		sent++
+		require.False(t, w.entry.Tried())
 		tr.Apply(w, Result{Outcome: Troubled}, start)
 	}
-	_, _, ok := tr.Next(start)
-	assert.False(t, ok, "two failures in a row close the gate of the namespace")
+	assert.Equal(t, 8, sent)
+	advance, next := tr.Wake(start)
+	assert.Equal(t, []time.Time{start.Add(time.Second), start.Add(time.Second)}, []time.Time{advance, next})
 }
 
 // A Warning is due to end, but its end would push out another Warning that waits for its

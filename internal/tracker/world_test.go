@@ -511,6 +511,7 @@ func (w *world) begin(label string, now time.Duration) string {
 		return "no write"
 	}
 	return w.start(now, func(t *Tracker, at time.Duration) (*Entry, heartbeat.Pass) {
+		passGates(t)
 		t.sched.Ready(e, math.MinInt64, true, at)
 		// The schedule lets an ordinary entry go first now and then. Put that one back.
 		other, pass, _ := t.sched.Next(at)
@@ -574,6 +575,8 @@ func (w *world) start(now time.Duration, choose func(*Tracker, time.Duration) (*
 	}
 	if w.requests++; !w.driven || !w.forgetful {
 		// Each request has a gate of its own, so none holds up another.
+		open := heartbeat.Pass{Gate: write.pass.Gate}
+		w.tracker.sched.Abandon(&open, heartbeat.Passed, 0, w.tracker.offset(start.Add(now)))
 		write.pass.Gate = heartbeat.Gate{Verb: fmt.Sprint(w.requests)}
 	}
 	w.inFlight[e] = write
@@ -717,20 +720,7 @@ func (w *world) fail(label string, how failure, retryAfter, now time.Duration) r
 	}
 	w.lose(w.tracker.Apply(write, r, start.Add(now)))
 	w.blind[e] = w.blind[e] || was == claiming && e.phase != was
-	if !w.driven {
-		w.resume(now)
-	}
 	return response{text: string(how), outcome: r.Outcome, unsent: r.Unsent}
-}
-
-// resume ends a pause of the server at once.
-func (w *world) resume(now time.Duration) {
-	at := w.tracker.offset(start.Add(now))
-	if until, _, paused := w.tracker.sched.Pause(at); paused {
-		p, ok := w.tracker.sched.Admit(max(at, until))
-		require.True(w.t, ok)
-		w.tracker.sched.Return(p, heartbeat.Passed, 0, at)
-	}
 }
 
 func (w *world) refuse(label string, reason DropReason, now time.Duration) response {

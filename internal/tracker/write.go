@@ -46,6 +46,7 @@ type Write struct {
 
 	entry    *Entry
 	pass     heartbeat.Pass
+	done     bool          // Apply has been called; guarded by Tracker.mu
 	patch    []byte        // if it is not that of Series
 	revision revision      // of the spec
 	at       time.Duration // when Next returned it
