@@ -22,7 +22,8 @@
 //	objects, errs := owners.Follow(ctx, query.Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "checkout-0"})
 //	life := query.Sort(reader.List(ctx, query.Query{Objects: objects}), query.ByFirst, 0)
 //
-// [Top] adds up series, for example by controller. [Reader.Chain] finds the earlier and
+// [Top] adds up series, for example by controller. [Roots] tell the workload of an object, also if
+// the object has been deleted. [Reader.Chain] finds the earlier and
 // the later series of a key.
 //
 // # States
@@ -46,10 +47,12 @@
 // ([series.FinishAfter]), or more for a slow loop. The Events of this project say it. Those of
 // the legacy recorder do not, so it is 2.1 times the longest gap between two occurrences of a loop
 // that backs off and has this count and these times: about half of the time from the first
-// to the last one, at least 6 and at most 36 minutes.
+// to the last one, at least 6 and at most 36 minutes. For the kubelet it is at most 10 minutes
+// and a half, because its back-off is at most 5 minutes.
 //
 // Only the recorder of this project says that a series is Finished. A series whose latest
-// time is more than 10 minutes in the future is Unknown, and malformed.
+// time is more than 10 minutes in the future is Unknown, and malformed: [Sort] puts it behind the
+// others of its state, and [Top] leaves its times out. A time before 1970 is none.
 //
 // # Where the selection happens
 //

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -219,6 +220,8 @@ func (o *Owners) each(ctx context.Context, mapping *meta.RESTMapping, namespace 
 type Roots struct {
 	byUID  map[types.UID]owned
 	byName map[Object]types.UID // of the current object; the key has a kind, a namespace, and a name
+	// generators are the roots of the objects whose names begin the generated names of others.
+	generators map[generator]Object
 }
 
 // owned is an object and its controller.
@@ -227,30 +230,94 @@ type owned struct {
 	controller *metav1.OwnerReference // nil if it has none
 }
 
+// generator is an object whose name begins the names of the objects that it creates.
+type generator struct {
+	naming    naming
+	namespace string
+	prefix    string // as it is in the names
+}
+
+// naming is what follows the prefix of a name, after a hyphen.
+type naming uint8
+
+const (
+	random   naming = iota // characters of the API server: a Pod of a ReplicaSet, a DaemonSet, or a Job
+	ordinal                // a number: a Pod of a StatefulSet
+	numbered               // a number: a Job of a CronJob, or the index in a Job, and then what random is
+	hashed                 // a hash of the template: a ReplicaSet of a Deployment
+)
+
 // Roots lists the objects of the kinds in Dependents in a namespace, or in all of them if it is
 // empty, to find the owners of any object of these kinds. Without the permission to list one of
 // them, it returns what it finds, and a [*PermissionError] for each one that is missing.
 func (o *Owners) Roots(ctx context.Context, namespace string) (*Roots, []error) {
-	r := &Roots{byUID: make(map[types.UID]owned), byName: make(map[Object]types.UID)}
+	r := &Roots{byUID: make(map[types.UID]owned), byName: make(map[Object]types.UID), generators: make(map[generator]Object)}
 	errs := o.eachDependent(ctx, namespace, func(kind schema.GroupVersionKind, m *metav1.PartialObjectMetadata) {
 		object := Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID}
 		r.byUID[m.UID] = owned{object, metav1.GetControllerOf(m)}
 		r.byName[plain(object)] = m.UID
 	})
+	for _, object := range r.byUID {
+		root := r.root(object)
+		r.generates(object.object, root)
+		if c := object.controller; c != nil { // which can be of another kind
+			r.generates(Object{Kind: c.Kind, Namespace: object.object.Namespace, Name: c.Name}, root)
+			if object.object.Kind == "ReplicaSet" {
+				r.generate(hashed, object.object.Namespace, c.Name+"-", root)
+			}
+		}
+	}
 	return r, errs
 }
 
+// generates adds the names that an object with a root gives.
+func (r *Roots) generates(o, root Object) {
+	prefix := o.Name + "-"
+	short := prefix[:min(len(prefix), maxPrefix)]
+	switch o.Kind {
+	case "Pod", "PersistentVolumeClaim":
+	case "Deployment":
+		r.generate(hashed, o.Namespace, prefix, root)
+	case "StatefulSet":
+		r.generate(ordinal, o.Namespace, prefix, root)
+	case "CronJob":
+		r.generate(numbered, o.Namespace, prefix, root)
+	case "Job":
+		r.generate(numbered, o.Namespace, prefix, root)
+		r.generate(random, o.Namespace, short, root)
+	case "ReplicaSet", "ReplicationController", "DaemonSet":
+		r.generate(random, o.Namespace, short, root)
+	default: // nobody knows
+		r.generate(ordinal, o.Namespace, prefix, root)
+		r.generate(random, o.Namespace, short, root)
+	}
+}
+
+// generate adds a root. If several have the same names, none is known.
+func (r *Roots) generate(n naming, namespace, prefix string, root Object) {
+	g := generator{n, namespace, prefix}
+	if other, had := r.generators[g]; had && plain(other) != plain(root) {
+		root = Object{}
+	}
+	r.generators[g] = root
+}
+
 // Of returns the topmost owner of the object of a reference, which is the object itself if it has
-// none. ok is false if the object does not exist, or is of another kind.
+// none. An object that has been deleted belongs to a controller that exists and gives such names:
+// the Pod web-6d4cf9b7c-9tq8d to the Deployment web. ok is false if there is none.
 func (r *Roots) Of(ref series.Reference) (root Object, ok bool) {
 	uid := ref.UID
 	if _, known := r.byUID[uid]; !known {
 		uid = r.byName[plain(ObjectOf(ref))]
 	}
-	o, ok := r.byUID[uid]
-	if !ok {
-		return Object{}, false
+	if o, ok := r.byUID[uid]; ok {
+		return r.root(o), true
 	}
+	return r.ofDeleted(ref)
+}
+
+// root returns the topmost owner of an object.
+func (r *Roots) root(o owned) Object {
 	for range maxOwners {
 		if o.controller == nil {
 			break
@@ -258,11 +325,64 @@ func (r *Roots) Of(ref series.Reference) (root Object, ok bool) {
 		next, known := r.byUID[o.controller.UID]
 		if !known {
 			c := o.controller
-			return Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: o.object.Namespace, Name: c.Name, UID: c.UID}, true
+			return Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: o.object.Namespace, Name: c.Name, UID: c.UID}
 		}
 		o = next
 	}
-	return o.object, true
+	return o.object
+}
+
+// ofDeleted returns the root of an object that does not exist, as its name tells.
+func (r *Roots) ofDeleted(ref series.Reference) (root Object, ok bool) {
+	find := func(n naming, prefix string) bool {
+		if root.Name == "" {
+			root = r.generators[generator{n, ref.Namespace, prefix}]
+		}
+		return root.Name != ""
+	}
+	switch ref.Kind {
+	case "Pod":
+		if prefix, number := cutSuffix(ref.Name); isNumber(number) {
+			find(ordinal, prefix)
+		}
+		n := max(len(ref.Name)-randomLength, 0)
+		if prefix := ref.Name[:n]; isGenerated(ref.Name[n:]) && !find(random, prefix) {
+			ofController(strings.TrimSuffix(prefix, "-"), find)
+		}
+	case "ReplicaSet", "Job":
+		ofController(ref.Name, find)
+	}
+	return root, root.Name != ""
+}
+
+// ofController finds the root of a ReplicaSet or a Job that does not exist.
+func ofController(name string, find func(naming, string) bool) {
+	prefix, suffix := cutSuffix(name)
+	if isNumber(suffix) {
+		find(numbered, prefix)
+	}
+	if isGenerated(suffix) {
+		find(hashed, prefix)
+	}
+}
+
+// What the API server appends to a prefix that it truncates: see k8s.io/apiserver/pkg/storage/names.
+const (
+	randomLength = 5
+	maxPrefix    = 63 - randomLength
+)
+
+// cutSuffix splits a name after its last hyphen.
+func cutSuffix(name string) (prefix, suffix string) {
+	n := strings.LastIndexByte(name, '-') + 1
+	return name[:n], name[n:]
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// isGenerated reports whether s consists of the characters of k8s.io/apimachinery/pkg/util/rand.
+func isGenerated(s string) bool {
+	return s != "" && strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == ""
 }
 
 // maxOwners bounds a chain of owners, which can be a cycle.

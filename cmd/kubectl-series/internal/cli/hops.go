@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -202,8 +203,8 @@ func (e *environment) ownersReader() (*query.Owners, error) {
 	return &query.Owners{Metadata: client, Mapper: mapper, PageSize: e.pageSize()}, nil
 }
 
-// ownerOf returns what names the owner of the object of an item: that of the server, or what the name
-// of the object tells. It is empty if there is none. namespace is that of the objects, or empty for all of them.
+// ownerOf returns what names the owner of the object of an item: that of the server or, if it knows
+// none, what the name of a Pod tells. It is empty if there is none. namespace is that of the objects, or empty for all of them.
 func (e *environment) ownerOf(ctx context.Context, namespace string) func(*query.Item) string {
 	roots := &query.Roots{}
 	owners, err := e.ownersReader()
@@ -217,6 +218,7 @@ func (e *environment) ownerOf(ctx context.Context, namespace string) func(*query
 	}
 	return func(item *query.Item) string {
 		ref := item.Key.Regarding
+		ref.Namespace = cmp.Or(ref.Namespace, item.Namespace)
 		root, ok := roots.Of(ref)
 		switch {
 		case ok && (root.Kind != ref.Kind || root.Name != ref.Name):
