@@ -108,11 +108,11 @@ func (n *normalized) problem(format string, args ...any) {
 // normalize takes count and times of an Event from where its recorder writes them.
 func normalize(event *eventsv1.Event) *normalized {
 	n := &normalized{event: *event, count: 1, heartbeat: series.DefaultHeartbeat}
-	legacyFirst, legacyLast := event.DeprecatedFirstTimestamp.Time, event.DeprecatedLastTimestamp.Time
-	n.first = firstSet(event.EventTime.Time, legacyFirst, legacyLast)
+	eventTime, legacyFirst, legacyLast := n.known(event.EventTime.Time), n.known(event.DeprecatedFirstTimestamp.Time), n.known(event.DeprecatedLastTimestamp.Time)
+	n.first = firstSet(eventTime, legacyFirst, legacyLast)
 	switch {
 	case event.Series != nil:
-		n.count, n.last = event.Series.Count, event.Series.LastObservedTime.Time
+		n.count, n.last = event.Series.Count, n.known(event.Series.LastObservedTime.Time)
 		if n.last.IsZero() {
 			n.problem("no series.lastObservedTime")
 			n.last = legacyLast
@@ -166,6 +166,15 @@ func normalize(event *eventsv1.Event) *normalized {
 		n.event.ReportingInstance = event.DeprecatedSource.Host
 	}
 	return n
+}
+
+// known returns a time of the Event, or zero if no clock can have shown it.
+func (n *normalized) known(t time.Time) time.Time {
+	if !t.IsZero() && t.Before(time.Unix(0, 0)) {
+		n.problem("the time %s is before 1970", t.UTC().Format(time.RFC3339Nano))
+		return time.Time{}
+	}
+	return t
 }
 
 // firstSet returns the first time that is not zero.

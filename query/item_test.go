@@ -104,14 +104,15 @@ func TestFromEvent(t *testing.T) {
 		"singleton through core/v1": {changes{legacy(1, 0, 0), func(e *eventsv1.Event) { e.EventTime = micro(s / 4) }}, m, ToolsEvents, Singleton, 1, s / 4, s / 4, 0, ""},
 
 		// client-go and others.
-		"tools/events":          {changes{recurred(2, 10*m)}, 46 * m, ToolsEvents, Ongoing, 2, 0, 10 * m, 46 * m, ""},
-		"stale tools/events":    {changes{recurred(2, 10*m)}, 47 * m, ToolsEvents, Unknown, 2, 0, 10 * m, 46 * m, ""},
-		"singleton":             {nil, 47 * m, ToolsEvents, Singleton, 1, 0, 0, 0, ""},
-		"legacy":                {changes{legacy(90, 0, 10*m)}, 21 * m, ToolsRecord, Ongoing, 90, 0, 10 * m, 21 * m, ""},
-		"quiet legacy":          {changes{legacy(90, 0, 10*m)}, 21*m + 1, ToolsRecord, Quiet, 90, 0, 10 * m, 21 * m, ""},
-		"legacy that backs off": {changes{legacy(18, 0, 40*m)}, 81 * m, ToolsRecord, Ongoing, 18, 0, 40 * m, 81 * m, ""},
-		"legacy singleton":      {changes{legacy(1, 0, 0)}, 21 * m, ToolsRecord, Singleton, 1, 0, 0, 0, ""},
-		"legacy without count":  {changes{legacy(0, m, 2*m)}, 3 * m, ToolsRecord, Singleton, 1, m, 2 * m, 0, ""},
+		"tools/events":           {changes{recurred(2, 10*m)}, 46 * m, ToolsEvents, Ongoing, 2, 0, 10 * m, 46 * m, ""},
+		"stale tools/events":     {changes{recurred(2, 10*m)}, 47 * m, ToolsEvents, Unknown, 2, 0, 10 * m, 46 * m, ""},
+		"singleton":              {nil, 47 * m, ToolsEvents, Singleton, 1, 0, 0, 0, ""},
+		"legacy":                 {changes{legacy(90, 0, 10*m)}, 21 * m, ToolsRecord, Ongoing, 90, 0, 10 * m, 21 * m, ""},
+		"quiet legacy":           {changes{legacy(90, 0, 10*m)}, 21*m + 1, ToolsRecord, Quiet, 90, 0, 10 * m, 21 * m, ""},
+		"legacy that backs off":  {changes{legacy(18, 0, 40*m), func(e *eventsv1.Event) { e.DeprecatedSource.Component = "c" }}, 81 * m, ToolsRecord, Ongoing, 18, 0, 40 * m, 81 * m, ""},
+		"kubelet that backs off": {changes{legacy(18, 0, 40*m)}, 55 * m, ToolsRecord, Ongoing, 18, 0, 40 * m, 55*m + 30*s, ""},
+		"legacy singleton":       {changes{legacy(1, 0, 0)}, 21 * m, ToolsRecord, Singleton, 1, 0, 0, 0, ""},
+		"legacy without count":   {changes{legacy(0, m, 2*m)}, 3 * m, ToolsRecord, Singleton, 1, m, 2 * m, 0, ""},
 		"legacy with lastTimestamp": {changes{legacy(3, 0, 2*m), func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp = metav1.Time{} }},
 			3 * m, ToolsRecord, Ongoing, 3, 2 * m, 2 * m, 13 * m, ""},
 		"neither":            {changes{noTimes, func(e *eventsv1.Event) { e.CreationTimestamp = seconds(m) }}, 3 * m, Other, Singleton, 1, m, m, 0, ""},
@@ -119,6 +120,9 @@ func TestFromEvent(t *testing.T) {
 		"clock ahead":        {changes{recurred(2, 60*m)}, 50 * m, ToolsEvents, Ongoing, 2, 0, 60 * m, 96 * m, ""},
 
 		// Malformed.
+		"year 1": {changes{legacy(3, m, 2*m), func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp.Time = time.Time{}.Add(s) }},
+			3 * m, ToolsRecord, Ongoing, 3, 2 * m, 2 * m, 13 * m, "the time 0001-01-01T00:00:01Z is before 1970"},
+		"only year 1":           {changes{func(e *eventsv1.Event) { e.EventTime.Time = time.Time{}.Add(s) }}, m, ToolsEvents, Singleton, 1, 0, 0, 0, "is before 1970"},
 		"clock in the future":   {changes{recurred(2, 60*m)}, 50*m - 1, ToolsEvents, Unknown, 2, 0, 60 * m, 0, "the last time 2026-01-02T13:00:00Z is in the future"},
 		"once in the future":    {nil, -11 * m, ToolsEvents, Singleton, 1, 0, 0, 0, "is in the future"},
 		"unknown state":         {changes{labeled("Running"), recurred(7, m)}, m, Eventseries, Ongoing, 7, 0, m, 37 * m, `label eventseries.dev/state is "Running"`},

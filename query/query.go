@@ -39,8 +39,8 @@ type Query struct {
 	// times, both included: the last occurrence is not before Since, and the first is
 	// not after Until. A zero time is no limit.
 	Since, Until time.Time
-	// Began selects the series whose first occurrence is not before it. A zero time is no
-	// limit.
+	// Began selects the series whose first occurrence is not before it, and not in the
+	// future. A zero time is no limit.
 	Began time.Time
 	// FieldSelector and LabelSelector are passed to the server in addition. The field
 	// selector has the names of events.k8s.io/v1, such as "regarding.kind=Pod"; names
@@ -154,11 +154,13 @@ func contains[T comparable](wanted []T, got T) bool {
 }
 
 // inTime reports whether an item began after Began, and is between Since and Until. An ongoing series lasts
-// until the time of its state, although its Event names an earlier time.
+// until the time of its state, although its Event names an earlier time. A time that is further ahead
+// than a clock can be does not tell when a series began.
 func (q *Query) inTime(item *Item) bool {
 	last := item.Last
 	if item.State == Ongoing && item.At.After(last) {
 		last = item.At
 	}
-	return !item.First.Before(q.Began) && (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
+	began := q.Began.IsZero() || !item.First.Before(q.Began) && item.First.Sub(item.At) <= maxAhead
+	return began && (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
 }

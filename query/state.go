@@ -44,6 +44,9 @@ func (i *Item) setState(said series.State, heartbeat time.Duration) {
 	i.Heartbeat = cmp.Or(i.Heartbeat, heartbeat)
 	if i.Recorder == ToolsRecord {
 		i.Window = windowOf(i.Count, i.Last.Sub(i.First))
+		if i.Controller() == "kubelet" {
+			i.Window = min(i.Window, kubeletWindow)
+		}
 	}
 	if i.ahead() {
 		i.State = Unknown
@@ -66,6 +69,11 @@ func (i *Item) setState(said series.State, heartbeat time.Duration) {
 
 // ahead reports whether the latest occurrence is later than any clock can be ahead.
 func (i *Item) ahead() bool { return i.Last.Sub(i.At) > maxAhead }
+
+// kubeletWindow is for how long a series of the kubelet can be quiet: its back-off is at most 5
+// minutes, and it forgets the back-off of a container that has run for 10 minutes. With
+// legacyHeartbeat, that is more than both together.
+const kubeletWindow = 10*time.Minute + 30*time.Second
 
 // Limits of what [windowOf] assumes of a loop.
 const (

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func crashes(limit, run time.Duration) func(int) time.Duration {
 func TestLoopsOfTheLegacyRecorder(t *testing.T) {
 	limiter := workqueue.DefaultTypedControllerRateLimiter[string]()
 	const s, m = time.Second, time.Minute
+	const kubelet = "crash loop"
 	for name, loop := range map[string]struct {
 		gap   func(int) time.Duration
 		quiet time.Duration // after the last occurrence, if the loop ends after five hours
@@ -42,10 +44,11 @@ func TestLoopsOfTheLegacyRecorder(t *testing.T) {
 		"every 10 min, 10 % later each time":    {func(n int) time.Duration { return 10*m + time.Duration(n%7)*10*s }, 41 * m},
 		"every 1,000 s":                         {func(int) time.Duration { return 1000 * s }, 41 * m},
 		"bursts of 5 every 10 min":              {func(n int) time.Duration { return max(s, 10*m*time.Duration(max(n%5-3, 0))) }, 16 * m},
-		"crash loop of the kubelet":             {crashes(5*m, 0), 20 * m},
-		"crash loop, containers run for 5 s":    {crashes(5*m, 5*s), 20 * m},
-		"crash loop, containers run for 2 min":  {crashes(5*m, 2*m), 30 * m},
-		"crash loop, containers run for 12 min": {crashes(10*s, 12*m), 41 * m},
+		"crash loop":                            {crashes(5*m, 0), 15*m + 30*s},
+		"crash loop, containers run for 5 s":    {crashes(5*m, 5*s), 15*m + 30*s},
+		"crash loop, containers run for 2 min":  {crashes(5*m, 2*m), 15*m + 30*s},
+		"crash loop, containers run for 10 min": {crashes(5*m, 10*m), 15*m + 30*s},
+		"crash loop, containers run for 12 min": {crashes(10*s, 12*m), 15*m + 30*s},
 		"the spam filter passes one in 5 min": {func(n int) time.Duration {
 			if n < 25 {
 				return 10 * s
@@ -56,7 +59,11 @@ func TestLoopsOfTheLegacyRecorder(t *testing.T) {
 		at := legacyLoop(loop.gap)
 		item := func(last int, now time.Duration) *Item {
 			first := at[0].Truncate(time.Second) // as core/v1 writes it
-			return FromEvent(newEvent(legacy(int32(last+1), first, at[last].Truncate(time.Second))), t0.Add(now))
+			e := newEvent(legacy(int32(last+1), first, at[last].Truncate(time.Second)))
+			if !strings.HasPrefix(name, kubelet) {
+				e.DeprecatedSource.Component = "example-controller"
+			}
+			return FromEvent(e, t0.Add(now))
 		}
 		for n := 1; n < len(at)-1; n++ {
 			require.Equal(t, Ongoing, item(n, at[n+1]).State, "%s: occurrence %d, %s after %s", name, n+1, at[n+1]-at[n], at[n])

@@ -36,15 +36,18 @@ type Group struct {
 	Occurrences int64
 	// InSeries is the part of Occurrences in Events with more than one.
 	InSeries int64
-	// First and Last are the times of the earliest and the latest occurrence.
+	// First and Last are the times of the earliest and the latest occurrence. They leave out
+	// series whose times are in the future. They are zero if no series has a time.
 	First, Last time.Time
 	// OngoingRate is the sum of the rates of the ongoing series, per second.
 	OngoingRate float64
+	// timed is the part of Occurrences between First and Last.
+	timed int64
 }
 
-// Rate returns the occurrences of the group per second: (Occurrences−1) /
-// (Last−First), or 0 if that is not defined.
-func (g *Group) Rate() float64 { return rate(g.Occurrences, g.First, g.Last) }
+// Rate returns the occurrences of the group per second: (Occurrences−1) / (Last−First), or 0
+// if that is not defined. It leaves out series whose times are in the future.
+func (g *Group) Rate() float64 { return rate(g.timed, g.First, g.Last) }
 
 // LoopShare returns the share of the occurrences that belong to series of more than one,
 // from 0 to 1.
@@ -66,10 +69,14 @@ func (g *Group) Add(i *Item) {
 		g.Ongoing++
 		g.OngoingRate += i.Rate()
 	}
-	if g.Events == 1 || i.First.Before(g.First) {
+	if i.First.IsZero() || i.ahead() {
+		return
+	}
+	g.timed += int64(i.Count)
+	if g.First.IsZero() || i.First.Before(g.First) {
 		g.First = i.First
 	}
-	if g.Events == 1 || i.Last.After(g.Last) {
+	if i.Last.After(g.Last) {
 		g.Last = i.Last
 	}
 }

@@ -57,3 +57,18 @@ func TestTop(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	assert.Equal(t, 2, groups[0].Events)
 }
+
+// TestTopOfTheFuture adds up counts, but no times that no clock can show yet.
+func TestTopOfTheFuture(t *testing.T) {
+	ahead := newEvent(named("shop", "b"), recurred(1000, 24*time.Hour))
+	groups, err := Top(itemsOf(nil, ahead, newEvent(named("shop", "a"), recurred(61, time.Minute)), ahead))
+	require.NoError(t, err)
+	g := groups[0]
+	assert.EqualValues(t, 2061, g.Occurrences)
+	assert.Equal(t, []time.Time{t0, t0.Add(time.Minute)}, []time.Time{g.First.UTC(), g.Last.UTC()})
+	assert.InDelta(t, 1, g.Rate(), 1e-9)
+	groups, err = Top(itemsOf(nil, ahead))
+	require.NoError(t, err)
+	assert.Zero(t, groups[0].Last)
+	assert.Zero(t, groups[0].Rate())
+}
