@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
@@ -219,15 +217,15 @@ func (t *top) printObjects(groups []query.Group, by []query.Dimension) error {
 
 // printGroups prints a list of a kind that the server does not have, as JSON or YAML.
 func printGroups(w io.Writer, format, kind string, items any) error {
-	data, err := json.MarshalIndent(map[string]any{"apiVersion": output.GroupVersion.String(), "kind": kind, "items": items}, "", "    ")
+	list := map[string]any{"apiVersion": output.GroupVersion.String(), "kind": kind, "items": items}
+	data, err := output.JSON(list, "", "    ")
+	if format == "yaml" {
+		data, err = output.YAML(list)
+	} else {
+		data = append(data, '\n')
+	}
 	if err != nil {
 		return err
-	}
-	data = append(output.Escape(data), '\n')
-	if format == "yaml" {
-		if data, err = yaml.JSONToYAML(data); err != nil {
-			return err
-		}
 	}
 	_, err = w.Write(data)
 	return err

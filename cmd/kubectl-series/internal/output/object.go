@@ -2,7 +2,6 @@ package output
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"time"
 
@@ -83,13 +82,6 @@ func newObject(item *query.Item) *object {
 	return o
 }
 
-// MarshalJSON implements json.Marshaler: see [Escape].
-func (o *object) MarshalJSON() ([]byte, error) {
-	type plain object
-	data, err := json.Marshal((*plain)(o))
-	return Escape(data), err
-}
-
 // DeepCopyObject implements runtime.Object for printers. They do not change objects.
 func (o *object) DeepCopyObject() runtime.Object {
 	c := *o
@@ -113,29 +105,16 @@ func microTime(t time.Time) *metav1.MicroTime {
 	return &m
 }
 
-// objectList is a list of objects.
-type objectList struct {
-	*unstructured.UnstructuredList
-}
-
-func newList(items []unstructured.Unstructured) objectList {
+// newList returns a list of objects.
+func newList(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	if items == nil {
 		items = []unstructured.Unstructured{}
 	}
-	return objectList{&unstructured.UnstructuredList{
+	return &unstructured.UnstructuredList{
 		Object: map[string]any{"apiVersion": GroupVersion.String(), "kind": "SeriesList"},
 		Items:  items,
-	}}
+	}
 }
-
-// MarshalJSON implements json.Marshaler: see [Escape].
-func (l objectList) MarshalJSON() ([]byte, error) {
-	data, err := l.UnstructuredList.MarshalJSON()
-	return Escape(data), err
-}
-
-// DeepCopyObject implements runtime.Object for printers. They do not change objects.
-func (l objectList) DeepCopyObject() runtime.Object { return l }
 
 // printable returns a value of an object without characters that could control a terminal.
 func printable(value any) any {

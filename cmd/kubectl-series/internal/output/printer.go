@@ -2,7 +2,7 @@ package output
 
 import (
 	"bufio"
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"io"
 	"iter"
@@ -30,7 +30,8 @@ func Formats() []string {
 // Printer prints series in one format.
 type Printer struct {
 	format  string
-	printer printers.ResourcePrinter // nil for columns
+	printer printers.ResourcePrinter // nil for columns and YAML
+	printed bool                     // a document of YAML
 	columns *columns
 	headers bool
 }
@@ -71,8 +72,11 @@ func New(format string, o Options) (*Printer, error) {
 		p.printer, err = flags.ToPrinter(name)
 	case name == "name":
 		p.printer = &printers.NamePrinter{}
+	case name == "yaml": // see YAML
 	default:
-		p.printer, err = genericclioptions.NewJSONYamlPrintFlags().ToPrinter(name)
+		flags := genericclioptions.NewJSONYamlPrintFlags()
+		flags.ShowManagedFields = true // the reader has left them out unless they are wanted
+		p.printer, err = flags.ToPrinter(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("output format %q: %w", format, err)
@@ -87,13 +91,51 @@ func (p *Printer) PrintItem(w io.Writer, item *query.Item) error {
 		return p.columns.print([]unstructured.Unstructured{*Object(item)}, w, p.headers)
 	case p.format == "name":
 		return p.printer.PrintObj(event(item), w)
-	case p.isTemplate():
-		o := Object(item)
-		printable(o.Object)
-		return p.printer.PrintObj(o, w)
 	default:
-		return p.printer.PrintObj(newObject(item), w)
+		return p.print(w, p.object(item))
 	}
+}
+
+// object returns what a format prints of a series.
+func (p *Printer) object(item *query.Item) runtime.Object {
+	if !p.isTemplate() {
+		return newObject(item)
+	}
+	o := Object(item)
+	printable(o.Object)
+	return o
+}
+
+// print prints an object.
+func (p *Printer) print(w io.Writer, object runtime.Object) error {
+	if p.format == "yaml" {
+		data, err := YAML(object)
+		if err != nil {
+			return err
+		}
+		if p.printed {
+			data = append([]byte("---\n"), data...)
+		}
+		p.printed = true
+		_, err = w.Write(data)
+		return err
+	}
+	if p.isTemplate() {
+		return p.printer.PrintObj(object, w)
+	}
+	if p.format == "kyaml" { // whose printer accepts no control characters
+		data, err := YAML(object)
+		if err != nil {
+			return err
+		}
+		object = &runtime.Unknown{Raw: data}
+	}
+	var b bytes.Buffer
+	if err := p.printer.PrintObj(object, &b); err != nil {
+		return err
+	}
+	_, err := w.Write(escape(b.Bytes(), p.format == "kyaml"))
+	return err
 }
 
 // isTemplate reports whether the format prints values as they are.
@@ -107,7 +149,7 @@ func (p *Printer) PrintChange(w io.Writer, change string, item *query.Item) erro
 	if p.columns != nil || p.format == "name" {
 		return p.PrintItem(w, item)
 	}
-	return p.printer.PrintObj(&metav1.WatchEvent{Type: change, Object: runtime.RawExtension{Object: newObject(item)}}, w)
+	return p.print(w, &metav1.WatchEvent{Type: change, Object: runtime.RawExtension{Object: p.object(item)}})
 }
 
 // PrintList prints a list.
@@ -141,22 +183,13 @@ func (p *Printer) PrintList(w io.Writer, items iter.Seq2[*query.Item, error]) er
 		if p.columns != nil {
 			err = p.columns.print(objects, buffered, p.headers)
 		} else {
-			err = p.printObjects(objects, buffered)
+			err = p.print(buffered, newList(objects))
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return buffered.Flush()
-}
-
-// printObjects prints a list with the printer of the format.
-func (p *Printer) printObjects(objects []unstructured.Unstructured, w io.Writer) error {
-	l := newList(objects)
-	if p.isTemplate() { // which reads fields of unstructured objects
-		return p.printer.PrintObj(l.UnstructuredList, w)
-	}
-	return p.printer.PrintObj(l, w)
 }
 
 // printJSON prints a list as the JSON printer of cli-runtime does, without keeping it in
@@ -168,7 +201,7 @@ func printJSON(w *bufio.Writer, items iter.Seq2[*query.Item, error]) error {
 		if err != nil {
 			return err
 		}
-		data, err := json.MarshalIndent(newObject(item), "        ", "    ")
+		data, err := JSON(newObject(item), "        ", "    ")
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,9 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/text/width"
+	"github.com/mattn/go-runewidth"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/eventseries/eventseries/series"
@@ -73,59 +75,19 @@ func Lines(s string) []string {
 	return lines
 }
 
+// terminal measures text as terminals do: emoji are wide, also those of several characters.
+var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
+
 // Width returns the number of columns that s takes in a terminal.
-func Width(s string) int {
-	n := 0
-	previous := rune(0)
-	for _, r := range s {
-		n += widthAfter(previous, r)
-		previous = r
-	}
-	return n
-}
-
-// widthAfter returns the number of columns of r after another character.
-func widthAfter(previous, r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case previous == joiner && unicode.In(r, unicode.So), unicode.In(r, unicode.Sk): // one emoji
-		return 0
-	default:
-		return runeWidth(r)
-	}
-}
-
-func runeWidth(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
-		return 0
-	}
-	if kind := width.LookupRune(r).Kind(); kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
-		return 2
-	}
-	return 1
-}
+func Width(s string) int { return terminal.StringWidth(s) }
 
 // Cut truncates s to a number of columns. The result ends with "…" if something is
 // missing.
 func Cut(s string, columns int) string {
-	if Width(s) <= columns {
-		return s
+	if columns <= 0 {
+		return ""
 	}
-	var b strings.Builder
-	n := 1 // the ellipsis
-	previous := rune(0)
-	for _, r := range s {
-		if n += widthAfter(previous, r); n > columns {
-			break
-		}
-		b.WriteRune(r)
-		previous = r
-	}
-	if columns > 0 {
-		b.WriteRune('…')
-	}
-	return b.String()
+	return terminal.Truncate(s, columns, "…")
 }
 
 // Pad appends spaces to s up to a number of columns.
@@ -151,9 +113,23 @@ func Age(then, now time.Time) string {
 	return Duration(now.Sub(then))
 }
 
+// Ago formats [Age] as a part of a sentence: "5m ago", or "in 5m".
+func Ago(then, now time.Time) string {
+	age := Age(then, now)
+	if age == None || strings.HasPrefix(age, "in ") {
+		return age
+	}
+	return age + " ago"
+}
+
 // Duration formats a duration as kubectl does. A negative duration is 0s: the clocks of
-// machines differ.
-func Duration(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
+// machines differ. The longest duration is that of all times that are further apart.
+func Duration(d time.Duration) string {
+	if d == math.MaxInt64 {
+		return ">" + duration.HumanDuration(d)
+	}
+	return duration.HumanDuration(max(d, 0))
+}
 
 // Rate formats occurrences per second in the unit that makes it at least one: "2.5/s",
 // "12/m", "3/h", or "4/d". It returns [None] for 0.
@@ -180,14 +156,11 @@ func number(n float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 }
 
+// english formats numbers.
+var english = message.NewPrinter(language.English)
+
 // Count formats a number with commas, as in 12,345.
-func Count(n int64) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func Count(n int64) string { return english.Sprint(n) }
 
 // Plural formats a number of things, such as "2 Events".
 func Plural(n int, thing string) string {
