@@ -267,7 +267,7 @@ func instant(t, at time.Time) string {
 	if ahead := t.Sub(at); ahead > 0 {
 		return s + " (in " + text.Duration(ahead) + ")"
 	}
-	return s + " (" + text.Age(t, at) + " ago)"
+	return s + " (" + text.Ago(t, at) + ")"
 }
 
 func rate(i *query.Item) string {

@@ -152,12 +152,12 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 
 	var details []string
 	switch {
-	case !r.Drawn:
+	case !r.Timed:
 		details = append(details, "no time")
 	case r.Lasted != "":
-		details = append(details, r.First+" to "+r.Last+" ("+r.Ago+" ago)")
+		details = append(details, r.First+" to "+r.Last+" ("+r.Ago+")")
 	default:
-		details = append(details, r.First+" ("+r.Ago+" ago)")
+		details = append(details, r.First+" ("+r.Ago+")")
 	}
 	if r.Many != "" {
 		details = append(details, r.Many)

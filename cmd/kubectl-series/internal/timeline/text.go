@@ -127,7 +127,7 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 			r := &t.Rows[i]
 			first, last := t.times(r.First, r.Last)
 			lines = append(lines, textLine{[]table.Cell{
-				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: fmt.Sprint(r.Count)}, {Text: r.bar(bars), Color: r.color()},
+				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: fmt.Sprint(r.Count)}, {Text: r.draw(bars), Color: r.color()},
 				{Text: string(r.State), Color: StateColor(r.State)},
 				{Text: cmp.Or(text.Clean(r.Event.Type), text.None), Color: TypeColor(r.Event.Type)},
 				{Text: cmp.Or(text.Clean(r.Event.Reason), text.None)}, {Text: r.object(t.Namespace)},
@@ -141,7 +141,7 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 		first, last := t.times(g.First, g.Last)
 		latest := &g.Rows[0]
 		lines = append(lines, textLine{[]table.Cell{
-			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: fmt.Sprint(g.Occurrences)}, {Text: g.bar(bars), Color: g.color()},
+			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: fmt.Sprint(g.Occurrences)}, {Text: g.draw(bars), Color: g.color()},
 			{Text: string(g.State), Color: StateColor(g.State)},
 			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: TypeColor(g.Type)},
 			{Text: cmp.Or(text.Clean(g.Reason), text.None)}, {Text: g.What()},
@@ -168,7 +168,7 @@ func (t *Timeline) summary() string {
 	}
 	last := ""
 	if !t.Last.IsZero() {
-		last = ", latest occurrence " + text.Age(t.Last, t.Now) + " ago"
+		last = ", latest occurrence " + text.Ago(t.Last, t.Now)
 	}
 	return fmt.Sprintf("%s series%s, %s ongoing%s, %s, %s", text.Count(int64(len(t.Rows))), groups,
 		text.Count(int64(t.Ongoing)), last, text.Plural(t.Warnings, "Warning"), text.Plural(int(t.Occurrences), "occurrence"))
@@ -184,6 +184,9 @@ func (t *Timeline) axis(width int) string {
 	begin, end := t.From.Format(format), t.To.Format(format)
 	if t.endsNow() {
 		end = "now"
+	}
+	if t.Last.IsZero() {
+		begin, end = "", "now"
 	}
 	axis := []rune(text.Pad(begin, max(width-len(end), len(begin)+1)) + end)
 	ticks := t.Ticks
@@ -203,15 +206,15 @@ func (t *Timeline) axis(width int) string {
 // column returns the column of a position.
 func column(at float64, width int) int { return min(int(at*float64(width)), width-1) }
 
-func (r *Row) bar(width int) string {
-	if r.First.IsZero() {
+func (r *Row) draw(width int) string {
+	if !r.Drawn {
 		return strings.Repeat(" ", width)
 	}
 	return drawBar(r.State, r.Warning(), r.Start, r.End, width)
 }
 
-func (g *GroupRow) bar(width int) string {
-	if g.First.IsZero() {
+func (g *GroupRow) draw(width int) string {
+	if !g.Drawn {
 		return strings.Repeat(" ", width)
 	}
 	return drawBar(g.State, g.warning(), g.Start, g.End, width)

@@ -70,15 +70,21 @@ type Tick struct {
 // Row is a series.
 type Row struct {
 	*query.Item
-	// Start and End are the ends of the bar on the axis, from 0 to 1.
+	bar
+}
+
+// bar is where a series or a group is on the axis.
+type bar struct {
+	// Start and End are the ends of the bar, from 0 to 1.
 	Start, End float64
+	// Drawn says that it is on the axis: it has a time that is not in the future.
+	Drawn bool
 }
 
 // GroupRow is a group of series.
 type GroupRow struct {
 	*group.Group
-	// Start and End are the ends of the bar on the axis, from 0 to 1.
-	Start, End float64
+	bar
 	// Rows are the series of the group, in its order.
 	Rows []Row
 }
@@ -110,8 +116,7 @@ func New(o Options) *Timeline {
 		t.Rows[i] = t.row(t.Rows[i].Item)
 	}
 	for _, g := range o.Groups {
-		r := GroupRow{Group: g}
-		r.Start, r.End = t.bar(g.First, g.Last, g.State)
+		r := GroupRow{Group: g, bar: t.bar(g.First, g.Last, g.State)}
 		for _, item := range g.Items {
 			r.Rows = append(r.Rows, t.row(item))
 		}
@@ -122,27 +127,28 @@ func New(o Options) *Timeline {
 }
 
 func (t *Timeline) row(item *query.Item) Row {
-	r := Row{Item: item}
-	r.Start, r.End = t.bar(item.First, item.Last, item.State)
-	return r
+	return Row{Item: item, bar: t.bar(item.First, item.Last, item.State)}
 }
 
-// bar returns the ends of a bar.
-func (t *Timeline) bar(first, last time.Time, state query.State) (start, end float64) {
+// bar returns where a bar is.
+func (t *Timeline) bar(first, last time.Time, state query.State) bar {
 	if state == query.Ongoing {
 		last = latest(last, t.Now)
 	}
-	return t.position(first), t.position(last)
+	return bar{t.position(first), t.position(last), !first.IsZero() && !t.isAhead(first)}
 }
 
-// maxAhead is how far the axis reaches into the future: clocks differ.
-const maxAhead = 10 * time.Minute
+// isAhead reports whether a time is further in the future than a clock can be ahead.
+func (t *Timeline) isAhead(at time.Time) bool {
+	const maxAhead = 10 * time.Minute
+	return at.Sub(t.Now) > maxAhead
+}
 
 // scale computes the ends of the axis.
 func (t *Timeline) scale() {
 	t.From, t.To = t.Now, time.Time{}
 	for _, row := range t.Rows {
-		if row.First.IsZero() || row.Last.Sub(t.Now) > maxAhead { // the Event has no time, or a false one
+		if row.First.IsZero() || t.isAhead(row.Last) { // the Event has no time, or a false one
 			continue
 		}
 		if row.First.Before(t.From) {
@@ -212,6 +218,9 @@ const day = 24 * time.Hour
 // ticks returns n times on the axis or fewer, plus one if the axis begins with a tick. They
 // are round values, and the format tells them apart.
 func (t *Timeline) ticks(n int) []Tick {
+	if t.Last.IsZero() {
+		return nil // there is nothing on the axis
+	}
 	span := t.To.Sub(t.From)
 	step := steps[len(steps)-1]
 	for _, s := range steps {
@@ -220,12 +229,11 @@ func (t *Timeline) ticks(n int) []Tick {
 			break
 		}
 	}
-	for span/time.Duration(n) > step { // not span > n*step, which can overflow
+	for span > time.Duration(n)*step {
 		step *= 2
 	}
 	var ticks []Tick
-	end := t.From.Add(span) // To, unless the axis is longer than the longest duration
-	for at := t.From.Truncate(step); !at.After(end); at = at.Add(step) {
+	for at := t.From.Truncate(step); !at.After(t.To); at = at.Add(step) {
 		if !at.Before(t.From) {
 			ticks = append(ticks, Tick{At: t.position(at), Label: at.Format(t.format(step))})
 		}
@@ -257,19 +265,27 @@ func (t *Timeline) clock() string {
 	return "15:04:05"
 }
 
-// times formats the first and the last time of a bar.
+// times formats the first and the last time of a bar. Those that are not on the axis have a date.
 func (t *Timeline) times(first, last time.Time) (from, to string) {
 	if first.IsZero() {
 		return text.None, text.None
 	}
-	return first.UTC().Format(t.clock()), last.UTC().Format(t.clock())
+	format := t.clock()
+	if t.isAhead(last) {
+		format = time.DateTime
+	}
+	return first.UTC().Format(format), last.UTC().Format(format)
 }
 
 // endsNow reports whether the present is at the end of the axis.
 func (t *Timeline) endsNow() bool { return t.Break > 0 || t.To.Equal(t.Now) }
 
-// span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC (92m)".
+// span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC (92m)", or
+// the present if nothing is on it.
 func (t *Timeline) span() string {
+	if t.Last.IsZero() {
+		return t.Now.Format(time.DateTime) + " UTC"
+	}
 	last := "2006-01-02 15:04:05"
 	if t.From.Format(time.DateOnly) == t.To.Format(time.DateOnly) {
 		last = time.TimeOnly

@@ -230,13 +230,16 @@ func TestScale(t *testing.T) {
 			items: []*query.Item{at(time.Minute, -24*time.Hour, series.Ongoing), at(40*time.Minute, 20*time.Minute, series.Finished)},
 			span:  "2026-11-22 07:02:10 to 07:42:10 UTC (40m)", latest: "20m", end: 0.5, ticks: []string{"07:10", "07:20", "07:30", "07:40"},
 		},
-		"longer than the longest time.Duration": {
+		"years": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{
-				DeprecatedFirstTimestamp: metav1.NewTime(time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)), DeprecatedLastTimestamp: metav1.NewTime(now), DeprecatedCount: 2,
+				DeprecatedFirstTimestamp: metav1.NewTime(time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)), DeprecatedLastTimestamp: metav1.NewTime(now), DeprecatedCount: 2,
 			}, now)},
-			span: "1601-01-01 00:00:00 to 2026-11-22 07:42:10 UTC (292y)", latest: "0s", end: 1, ticks: []string{"Jul 1649", "Jan 1728", "Jul 1806", "Jan 1885"},
+			span: "1970-01-02 00:00:00 to 2026-11-22 07:42:10 UTC (56y)", latest: "0s", end: 1, ticks: []string{"May 1973", "Feb 1983", "Dec 1992", "Oct 2002", "Aug 2012", "May 2022"},
 		},
-		"nothing": {span: "2026-11-22 07:42:10 to 07:42:20 UTC (10s)", ticks: []string{"07:42:10", "07:42:12", "07:42:14", "07:42:16", "07:42:18", "07:42:20"}},
+		"only a time in the future": {
+			items: []*query.Item{at(-25*time.Hour, -26*time.Hour, series.Ongoing)}, start: 1, end: 1, span: "2026-11-22 07:42:10 UTC",
+		},
+		"nothing": {span: "2026-11-22 07:42:10 UTC"},
 		"no time": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, now), at(time.Minute, 0, series.Ongoing)},
 			span:  "2026-11-22 07:41:10 to 07:42:10 UTC (60s)", latest: "0s", ticks: []string{"07:41:10", "07:41:20", "07:41:30", "07:41:40", "07:41:50", "07:42:00", "07:42:10"},
@@ -263,8 +266,8 @@ func TestScale(t *testing.T) {
 
 func TestBars(t *testing.T) {
 	row := func(kind string, state query.State, start, end float64) string {
-		r := Row{Item: &query.Item{State: state, Series: series.Series{First: now}, Event: &eventsv1.Event{Type: kind}}, Start: start, End: end}
-		return r.bar(10)
+		r := Row{Item: &query.Item{State: state, Series: series.Series{First: now}, Event: &eventsv1.Event{Type: kind}}, bar: bar{start, end, true}}
+		return r.draw(10)
 	}
 	for _, test := range []struct{ want, got string }{
 		{"●         ", row(corev1.EventTypeWarning, query.Singleton, 0, 0)},

@@ -58,7 +58,8 @@ type viewRow struct {
 	Class                                                   string   // of the bar
 	Label                                                   string   // what the bar shows, in words
 	Style                                                   template.CSS
-	Drawn                                                   bool      // the Event has a time
+	Timed                                                   bool      // the Event has a time
+	Drawn                                                   bool      // it is on the axis
 	Many                                                    string    // how many series of a group of several are ongoing
 	Rows                                                    []viewRow // of the group; empty for a series
 	start, end                                              float64
@@ -87,7 +88,7 @@ func (t *Timeline) view() *view {
 		{"Occurrences", text.Count(t.Occurrences)},
 	}
 	if !t.Last.IsZero() {
-		v.Facts = append(v.Facts, fact{"Latest", text.Age(t.Last, t.Now) + " ago"})
+		v.Facts = append(v.Facts, fact{"Latest", text.Ago(t.Last, t.Now)})
 	}
 	for i := range t.Groups {
 		v.Bars = append(v.Bars, t.viewGroup(v, &t.Groups[i]))
@@ -184,12 +185,12 @@ func tickEdge(tick Tick) string {
 func left(at float64) template.CSS { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*at)) }
 
 // newViewRow returns what series and groups have in common.
-func (t *Timeline) newViewRow(v *view, first, last time.Time, state query.State, warning bool, start, end float64) viewRow {
+func (t *Timeline) newViewRow(v *view, first, last time.Time, state query.State, warning bool, at bar) viewRow {
 	from, to := t.times(first, last)
 	row := viewRow{
 		Page: v, State: string(state), First: from, Last: to,
 		FirstAt: first.UTC().Format(time.RFC3339Nano), LastAt: last.UTC().Format(time.RFC3339Nano),
-		Ago: text.Age(last, t.Now), Drawn: !first.IsZero(), start: start, end: end,
+		Ago: text.Ago(last, t.Now), Timed: !first.IsZero(), Drawn: at.Drawn, start: at.Start, end: at.End,
 	}
 	if last.After(first) {
 		row.Lasted = text.Duration(last.Sub(first))
@@ -198,15 +199,15 @@ func (t *Timeline) newViewRow(v *view, first, last time.Time, state query.State,
 	if warning {
 		row.Class = "bar " + strings.ToLower(string(state)) + " warning"
 	}
-	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*start, 100*(end-start)))
-	if state == query.Singleton && start == end {
-		row.Style = left(start)
+	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*at.Start, 100*(at.End-at.Start)))
+	if state == query.Singleton && at.Start == at.End {
+		row.Style = left(at.Start)
 	}
 	return row
 }
 
 func (t *Timeline) viewRow(v *view, r *Row) viewRow {
-	row := t.newViewRow(v, r.First, r.Last, r.State, r.Warning(), r.Start, r.End)
+	row := t.newViewRow(v, r.First, r.Last, r.State, r.Warning(), r.bar)
 	row.Reason, row.Type = cmp.Or(text.Clean(r.Event.Reason), text.None), text.Clean(r.Event.Type)
 	row.Object, row.Related, row.Controller = r.object(t.Namespace), r.related(t.Namespace), text.Clean(r.Controller())
 	row.Event = text.Clean(r.Event.Namespace + "/" + r.Event.Name)
@@ -232,7 +233,7 @@ func (t *Timeline) viewGroup(v *view, g *GroupRow) viewRow {
 		row.Rows, row.Notes, row.FirstNote = rows, nil, ""
 		return row
 	}
-	row := t.newViewRow(v, g.First, g.Last, g.State, g.warning(), g.Start, g.End)
+	row := t.newViewRow(v, g.First, g.Last, g.State, g.warning(), g.bar)
 	row.Reason, row.Type, row.Object = text.Clean(g.Reason), text.Clean(g.Type), g.What()
 	row.Count, row.Many = text.Count(g.Occurrences), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
 	if rate := g.Rate(); rate > 0 {
@@ -245,8 +246,10 @@ func (t *Timeline) viewGroup(v *view, g *GroupRow) viewRow {
 // label describes the bar for those who cannot see it.
 func (r *viewRow) label() string {
 	switch {
-	case !r.Drawn:
+	case !r.Timed:
 		return "no time"
+	case !r.Drawn:
+		return "in the future"
 	case r.State == string(query.Singleton) && r.Many == "":
 		return "once, at " + r.First
 	default:
