@@ -41,7 +41,8 @@ func TestErrors(t *testing.T) {
 		want       []string // words in the line
 	}{
 		{"", "--as jane", []string{`missing permission "list events.events.k8s.io"`, "default"}},
-		{"", "-A --as jane", []string{`missing permission "list events.events.k8s.io" in all namespaces`}},
+		{"", "-A --as jane", []string{`missing permission "list events.events.k8s.io" in all namespaces`, "pass -n with a namespace whose Events you may list"}},
+		{"", "web-0 --as jane", []string{`missing permission "list events.events.k8s.io" in all namespaces`, "pass -n with a namespace whose Events you may list"}},
 		{"", "pod/web-0 --as jane", []string{`missing permission "list events.events.k8s.io"`}},
 		{"", "backup/nightly -n shop --as jane", []string{`missing permission "list events.events.k8s.io" in the namespace shop`}},
 		{"", "-w --as jane", []string{`missing permission "list events.events.k8s.io"`}},
@@ -58,6 +59,7 @@ func TestErrors(t *testing.T) {
 		{"", "pdo/web-0", []string{`unknown kind "pdo"`, "kubectl api-resources"}},
 		{"", "--for web-0", []string{`"web-0"`, "want KIND/NAME"}},
 		{"", "pod/", []string{`"pod/"`, "want KIND/NAME"}},
+		{"", "pod/{app}", []string{`"pod/{app}"`, "want KIND/NAME{CONTAINER}"}},
 		{"", "pod web-0 pod/web-1", []string{`"pod/web-1"`, "KIND/NAME"}},
 		{"", "-l a==b=c", []string{`--selector "a==b=c"`, "such as"}},
 		{"", "--field-selector related.kind=Pod", []string{"related.kind", "want metadata.name", "regarding.kind"}},
@@ -82,7 +84,7 @@ func TestErrors(t *testing.T) {
 		{"", "top pods", []string{`"pods"`, "want one of controllers, reasons"}},
 		{"", "top --sort-by age", []string{`"age"`, "want one of occurrences"}},
 		{"", "timeline", []string{"want one object"}},
-		{"", "timeline pods", []string{"want one object"}},
+		{"", "timeline pods", []string{`"pods": want one object`}},
 		{"", "timeline pod/a pod/b", []string{"want one object"}},
 		{"", "timeline pod/a -o pdf", []string{`"pdf"`, "want one of text, html, svg"}},
 		{"", "describe", []string{"want the name of an Event"}},
@@ -121,7 +123,7 @@ func TestPermissions(t *testing.T) {
 	assert.Equal(t, "event.events.k8s.io/about\n", r.out)
 	assert.Zero(t, r.code)
 	assert.Len(t, lines(r.err), 1, r.err)
-	assert.Contains(t, r.err, `Warning: missing permission "list events.events.k8s.io" in all namespaces`)
+	assert.Contains(t, r.err, `Warning: Events of other namespaces are missing: missing permission "list events.events.k8s.io" in all namespaces`)
 	r = run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "--owners"}, as...)...)
 	assert.Equal(t, 1, strings.Count(r.err+r.out, `missing permission "get pods"`), "once: %s%s", r.err, r.out)
 	r = run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "--owners", "-o", "html"}, as...)...)

@@ -103,7 +103,16 @@ func TestObjectsThatAreHardToName(t *testing.T) {
 		"pod/none -n shop":                 "No events found about Pod/none in the namespace shop. Pass -A for all namespaces, or -n for another one.",
 		"pod/once -n shop --state ongoing": "No events found about Pod/once in the namespace shop. Pass -A for all namespaces, or -n for another one.",
 		"timeline pod/none -A":             "No events found about Pod/none in any namespace.",
-		"nowhere":                          `error: unknown kind "nowhere"`,
+		"nowhere":                          `error: "nowhere" is neither a kind (kubectl api-resources) nor the name of an object that Events mention in any namespace`,
+		"nowhere -n shop":                  `error: "nowhere" is neither a kind (kubectl api-resources) nor the name of an object that Events mention in the namespace shop`,
+		"once nowhere":                     `error: "once" is no kind (kubectl api-resources), but the name of an object: pass KIND/NAME for each, such as "pod/once -n shop"`,
+		"timeline nowhere once":            `error: "nowhere" is no kind (kubectl api-resources): want KIND NAME..., or KIND/NAME for each object`,
+		"ONCE":                             `error: no events in any namespace are about "ONCE", but some are about "once": pass "pod/once -n shop"`,
+		"once -n other":                    `error: no events in the namespace other are about "once", but in shop: pass "pod/once -n shop"`,
+		"sidecar{nope}":                    `error: no events in any namespace are about the container "nope" of sidecar: pass "pod/sidecar -n shop" for all containers`,
+		"pod/sidecar{app}":                 `error: no events about pod/sidecar{app} in the namespace default, but in shop: pass "pod/sidecar{app} -n shop"`,
+		"pod/sidecar{nope} -n shop":        `No events found about Pod/sidecar{nope} in the namespace shop. Pass "pod/sidecar -n shop" for all containers.`,
+		"describe relates":                 `error: no Event "relates" in the namespace default, but in shop: pass "relates -n shop"`,
 	} {
 		r := as(strings.Fields(args)...)
 		assert.Contains(t, r.err, want, args)
@@ -115,7 +124,9 @@ func TestObjectsThatAreHardToName(t *testing.T) {
 	list := show(t, server.Kubeconfig(), "-n", "shop", "--reason", "BackOff")
 	assert.Contains(t, list, "Pod/sidecar{app}")
 	assert.Contains(t, list, "Pod/sidecar{istio-proxy}")
-	assert.Equal(t, []string{"app"}, names(as("Pod/sidecar{app}", "-n", "shop", "-o", "name").out))
+	for _, args := range []string{"Pod/sidecar{app} -n shop", "sidecar{app}"} {
+		assert.Equal(t, []string{"app"}, names(as(append(strings.Fields(args), "-o", "name")...).out), args)
+	}
 	assert.Len(t, names(as("pod/sidecar", "-n", "shop", "-o", "name").out), 2)
 	for _, args := range [][]string{{"-n", "shop", "-o", "wide"}, {"describe", "app", "-n", "shop"}} {
 		assert.Contains(t, show(t, server.Kubeconfig(), args...), "worker-3")

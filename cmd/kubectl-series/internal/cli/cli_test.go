@@ -45,7 +45,7 @@ func TestParseTargets(t *testing.T) {
 	}{
 		{nil, nil, ""},
 		{[]string{"pod/a", "deploy/b"}, []target{{kind: "pod", name: "a"}, {kind: "deploy", name: "b"}}, ""},
-		{[]string{"pod", "a", "b"}, []target{{kind: "pod", name: "a"}, {kind: "pod", name: "b"}}, ""},
+		{[]string{"pod", "a", "b"}, []target{{kind: "pod", name: "a", listed: true}, {kind: "pod", name: "b", listed: true}}, ""},
 		{[]string{"pod/a{app}"}, []target{{kind: "pod", name: "a", container: "app"}}, ""},
 		{[]string{"pods,nodes"}, []target{{kind: "pods"}, {kind: "nodes"}}, ""},
 		{[]string{"backups.example.com/a"}, []target{{kind: "backups.example.com", name: "a"}}, ""},
@@ -55,6 +55,7 @@ func TestParseTargets(t *testing.T) {
 		{[]string{"pod/a/b"}, nil, "want KIND/NAME"},
 		{[]string{""}, nil, "want KIND/NAME"},
 		{[]string{"pod,"}, nil, "want KIND/NAME"},
+		{[]string{"pod/{app}"}, nil, "want KIND/NAME{CONTAINER}"},
 	} {
 		got, err := parseTargets(test.args)
 		if test.err != "" {

@@ -57,7 +57,7 @@ func (e *environment) reader(opts query.Options) (*query.Reader, *progress, erro
 	if opts.OnWarning == nil {
 		opts.OnWarning = func(err error) {
 			p.clear()
-			e.warn(err)
+			e.warnOfEvents(err)
 		}
 	}
 	return query.NewReader(c, opts), p, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -69,7 +70,7 @@ func (d *describe) run(ctx context.Context, args []string) error {
 	for i, name := range names {
 		item, err := reader.Get(ctx, namespace, name)
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("no Event %q in the namespace %s: see %q", name, namespace, "kubectl series -o name -n "+namespace)
+			return d.noEvent(ctx, reader, name, namespace)
 		}
 		if err != nil {
 			return err
@@ -94,6 +95,19 @@ func (d *describe) run(ctx context.Context, args []string) error {
 		}
 	}
 	return nil
+}
+
+// noEvent returns the error for an Event that does not exist: where one of this name does, or where to
+// find others.
+func (d *describe) noEvent(ctx context.Context, reader *query.Reader, name, namespace string) error {
+	q := query.Query{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
+	for item, err := range reader.List(ctx, q) {
+		if err != nil {
+			break
+		}
+		return fmt.Errorf("no Event %q in the namespace %s, but in %s: pass %q", name, namespace, text.Clean(item.Namespace), quote(name)+" -n "+quote(item.Namespace))
+	}
+	return fmt.Errorf("no Event %q in the namespace %s: see %q", name, namespace, "kubectl series -o name -n "+namespace)
 }
 
 // next returns the commands that show the objects of a series, and what is connected with them.

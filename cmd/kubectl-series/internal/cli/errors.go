@@ -39,6 +39,14 @@ func message(err error) string {
 	}
 }
 
+// advice says what to do about an error.
+func advice(err error) string {
+	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) && denied.Resource == "events" {
+		return ": pass -n with a namespace whose Events you may list"
+	}
+	return ""
+}
+
 // fieldLabels are the fields by which kube-apiserver selects Events.
 var fieldLabels = []string{
 	"metadata.name", "metadata.namespace", "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",

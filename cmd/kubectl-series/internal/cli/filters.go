@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,8 +103,12 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 		}
 		return q, namespace, nil
 	}
+	var chosen []string
+	if name := *e.flags.Namespace; name != "" && !f.allNamespaces {
+		chosen = []string{name}
+	}
 	if len(targets) == 1 && targets[0].name == "" {
-		switch object, err := f.named(ctx, e, targets[0].kind, at); {
+		switch object, err := e.named(ctx, targets[0].kind, chosen, at); {
 		case err != nil:
 			return q, "", err
 		case object != nil:
@@ -113,19 +118,10 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 	}
 	// The reader knows where Events about the objects are.
 	q.Objects, err = e.objects(ctx, targets, namespace)
+	if unknown := (*unknownKindError)(nil); errors.As(err, &unknown) {
+		err = e.explain(ctx, unknown, targets[0], chosen, at)
+	}
 	return q, namespace, err
-}
-
-// named returns the object that an argument without a kind names, or nil if the argument is a kind.
-func (f *filters) named(ctx context.Context, e *environment, name string, at time.Time) (*query.Object, error) {
-	if _, err := e.mapping(name); err == nil {
-		return nil, nil
-	}
-	var namespaces []string
-	if chosen := *e.flags.Namespace; chosen != "" && !f.allNamespaces {
-		namespaces = []string{chosen}
-	}
-	return e.named(ctx, name, namespaces, at)
 }
 
 // choices returns values of a flag as they are spelled in valid.

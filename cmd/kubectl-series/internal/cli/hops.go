@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -212,7 +211,7 @@ func (e *environment) ownerOf(ctx context.Context, namespace string) func(*query
 		var missing []error
 		roots, missing = owners.Roots(ctx, namespace)
 		for _, err := range missing {
-			e.warn(fmt.Errorf("owners are guesses from names: %w", err))
+			e.warn("the owners are guesses from names", err)
 			break // the others are alike
 		}
 	}

@@ -30,14 +30,55 @@ type candidate struct {
 }
 
 // named returns the object with a name, of any kind and, unless the caller chose a namespace, in
-// any namespace that the user may list. It returns nil if no Event mentions such an object. If
-// several objects have the name, it prints them, and returns an error.
+// any namespace that the user may list. It returns nil if the name is a kind, or if no Event mentions
+// such an object. If several objects have the name, it prints them, and returns an error.
 func (e *environment) named(ctx context.Context, name string, namespaces []string, at time.Time) (*query.Object, error) {
-	found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, at)
+	if _, err := e.mapping(name); err == nil {
+		return nil, nil
+	}
+	t := newTarget("", name)
+	found, err := e.candidates(ctx, query.Object{Name: t.name, Container: t.container}, namespaces, at)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return e.choose(name, found, at)
+}
+
+// explain returns the error for the first argument, which is no kind: the objects that Events mention
+// under this name, or where it looked for them.
+func (e *environment) explain(ctx context.Context, unknown *unknownKindError, first target, namespaces []string, at time.Time) error {
+	if first.name != "" && !first.listed { // KIND/NAME
+		return unknown
+	}
+	t := newTarget("", unknown.name)
+	where := "in any namespace"
+	if len(namespaces) > 0 {
+		where = "in the namespace " + text.Clean(namespaces[0])
+	}
+	for _, name := range []string{t.name, strings.ToLower(t.name)} {
+		found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, at)
+		if err == nil && len(found) == 0 && len(namespaces) > 0 {
+			found, err = e.candidates(ctx, query.Object{Name: name}, nil, at)
+		}
+		if err != nil || len(found) == 0 {
+			continue
+		}
+		pass := arguments(found[0].object)
+		switch {
+		case first.listed:
+			return fmt.Errorf("%q is no kind (kubectl api-resources), but the name of an object: pass KIND/NAME for each, such as %q", unknown.name, pass)
+		case name != t.name:
+			return fmt.Errorf("no events %s are about %q, but some are about %q: pass %q", where, unknown.name, name, pass)
+		case t.container != "" && found[0].object.Kind == "Pod":
+			return fmt.Errorf("no events %s are about the container %q of %s: pass %q for all containers", where, t.container, t.name, pass)
+		default:
+			return fmt.Errorf("no events %s are about %q, but in %s: pass %q", where, unknown.name, text.Clean(found[0].object.Namespace), pass)
+		}
+	}
+	if first.listed {
+		return fmt.Errorf("%q is no kind (kubectl api-resources): want KIND NAME..., or KIND/NAME for each object", unknown.name)
+	}
+	return fmt.Errorf("%q is neither a kind (kubectl api-resources) nor the name of an object that Events mention %s", unknown.name, where)
 }
 
 // choose returns the only candidate. If there are several, it prints them, and returns an error.
@@ -61,9 +102,13 @@ func (e *environment) choose(what string, found []candidate, at time.Time) (*que
 	return nil, fmt.Errorf("%s is the name of %d objects: choose one, such as %q", what, len(found), arguments(found[0].object))
 }
 
-// argument returns an object as an argument of the commands: KIND/NAME.
+// argument returns an object as an argument of the commands: KIND/NAME, or KIND/NAME{CONTAINER}.
 func argument(o query.Object) string {
-	return quote(strings.ToLower(o.Kind) + "/" + o.Name)
+	s := strings.ToLower(o.Kind) + "/" + o.Name
+	if o.Container != "" {
+		s += "{" + o.Container + "}"
+	}
+	return quote(s)
 }
 
 // quote returns s as one word of a shell: users paste the commands that are shown, and
@@ -101,7 +146,9 @@ func (e *environment) candidates(ctx context.Context, o query.Object, namespaces
 	found, err := e.mentioned(ctx, reader, q, o, query.Regarding)
 	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) && len(namespaces) == 0 {
 		q.Namespaces = e.namespaces(ctx)
-		found, err = e.mentioned(ctx, reader, q, o, query.Regarding)
+		if found, err = e.mentioned(ctx, reader, q, o, query.Regarding); err != nil {
+			return nil, denied // which says what is missing
+		}
 	}
 	if err == nil && len(found) == 0 {
 		q.FieldSelector = ""
@@ -126,6 +173,7 @@ func (e *environment) mentioned(ctx context.Context, reader *query.Reader, q que
 			ref = item.Key.Related
 		}
 		object := e.objectOf(ref, item.Namespace)
+		object.Container = o.Container
 		key := id{object.Kind, object.Namespace}
 		c := byID[key]
 		if c == nil {
@@ -200,7 +248,7 @@ func (e *environment) core() (*typedcorev1.CoreV1Client, error) {
 func (e *environment) nothing(ctx context.Context, objects []query.Object, namespace string, at time.Time) error {
 	what := "No events found"
 	if len(objects) == 1 && objects[0].Name != "" {
-		what += " about " + text.Clean(objects[0].Kind+"/"+objects[0].Name)
+		what += " about " + text.Object(series.Reference{Kind: objects[0].Kind, Name: objects[0].Name, FieldPath: objects[0].Container}, "")
 	}
 	if namespace == "" {
 		fmt.Fprintf(e.ErrOut, "%s in any namespace.\n", what)
@@ -212,17 +260,25 @@ func (e *environment) nothing(ctx context.Context, objects []query.Object, names
 			return fmt.Errorf("the namespace %q does not exist", namespace)
 		}
 	}
+	hint := "Pass -A for all namespaces, or -n for another one."
 	if len(objects) == 1 && objects[0].Name != "" && !objects[0].ClusterScoped {
 		anywhere := objects[0]
 		anywhere.Namespace = ""
 		found, err := e.candidates(ctx, anywhere, nil, at)
 		here := slices.ContainsFunc(found, func(c candidate) bool { return c.object.Namespace == namespace })
-		if err == nil && len(found) > 0 && !here {
+		switch {
+		case err != nil:
+			hint = "Pass -n for another one." // -A would fail
+		case len(found) > 0 && !here:
 			elsewhere := found[0].object
 			return fmt.Errorf("no events about %s in the namespace %s, but in %s: pass %q",
 				argument(elsewhere), namespace, text.Clean(elsewhere.Namespace), arguments(elsewhere))
+		case objects[0].Container != "":
+			pod := objects[0]
+			pod.Container = ""
+			hint = fmt.Sprintf("Pass %q for all containers.", arguments(pod))
 		}
 	}
-	fmt.Fprintf(e.ErrOut, "%s in the namespace %s. Pass -A for all namespaces, or -n for another one.\n", what, namespace)
+	fmt.Fprintf(e.ErrOut, "%s in the namespace %s. %s\n", what, namespace, hint)
 	return nil
 }

@@ -22,6 +22,8 @@ type target struct {
 	name string // empty for all objects of the kind
 	// container is that of a Pod, as the column OBJECT shows it. It is empty for all of them.
 	container string
+	// listed says that the name is one of several arguments after the kind.
+	listed bool
 }
 
 // parseTargets parses arguments: KIND/NAME…, or KIND [NAME…]. One word without a slash is a kind
@@ -43,7 +45,9 @@ func parseTargets(args []string) ([]target, error) {
 				if strings.Contains(name, "/") {
 					return nil, fmt.Errorf("%q %q: want KIND NAME or KIND/NAME, and not both", args[0], name)
 				}
-				targets = append(targets, newTarget(kind, name))
+				t := newTarget(kind, name)
+				t.listed = true
+				targets = append(targets, t)
 			}
 		}
 		return targets, nil
@@ -63,7 +67,11 @@ func parseTarget(arg string) (target, error) {
 	if !ok || kind == "" || name == "" || strings.Contains(name, "/") {
 		return target{}, fmt.Errorf("%q: want KIND/NAME, such as pod/checkout-0", arg)
 	}
-	return newTarget(kind, name), nil
+	t := newTarget(kind, name)
+	if t.name == "" {
+		return target{}, fmt.Errorf("%q: want KIND/NAME{CONTAINER}, such as pod/checkout-0{app}", arg)
+	}
+	return t, nil
 }
 
 // newTarget returns the target of a name, which can end with a container in braces.
@@ -123,10 +131,18 @@ func (e *environment) kind(ctx context.Context, name, namespace string) (query.O
 	case listErr != nil:
 		return query.Object{}, listErr
 	case meta.IsNoMatchError(err):
-		return query.Object{}, fmt.Errorf("unknown kind %q: neither the resources of the server (kubectl api-resources) nor its Events have it, and no Event mentions an object of this name", name)
+		return query.Object{}, &unknownKindError{name}
 	default:
 		return query.Object{Kind: name}, nil
 	}
+}
+
+// unknownKindError says that a word is no kind.
+type unknownKindError struct{ name string }
+
+// Error implements error.
+func (e *unknownKindError) Error() string {
+	return fmt.Sprintf("unknown kind %q: neither the resources of the server (kubectl api-resources) nor its Events have it", e.name)
 }
 
 // mapping returns the kind with a name: a kind, or a resource in singular, plural, or short,

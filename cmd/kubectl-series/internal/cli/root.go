@@ -15,6 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/query"
 )
 
 // Completion is the name under which kubectl runs the program to complete its arguments.
@@ -32,7 +34,7 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return 0
 	}
-	fmt.Fprintf(streams.ErrOut, "error: %s\n", message(err))
+	fmt.Fprintf(streams.ErrOut, "error: %s%s\n", message(err), advice(err))
 	return 1
 }
 
@@ -105,7 +107,16 @@ func oneOf(flag, value string, valid ...string) error {
 	return fmt.Errorf("%s %q: want one of %s", flag, value, strings.Join(valid, ", "))
 }
 
-// warn prints a warning on one line.
-func (e *environment) warn(err error) {
-	fmt.Fprintf(e.ErrOut, "Warning: %s\n", message(err))
+// warn prints on one line why something is incomplete.
+func (e *environment) warn(what string, err error) {
+	fmt.Fprintf(e.ErrOut, "Warning: %s: %s\n", what, message(err))
+}
+
+// warnOfEvents warns of an error that makes a list or a watch of Events incomplete.
+func (e *environment) warnOfEvents(err error) {
+	what := "the connection was lost"
+	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) {
+		what = "Events of other namespaces are missing"
+	}
+	e.warn(what, err)
 }

@@ -162,7 +162,7 @@ func (t *timelineCommand) subject(ctx context.Context, args []string, at time.Ti
 	if err != nil {
 		return q, "", err
 	}
-	want := fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", args)
+	want := fmt.Errorf("%q: want one object: KIND/NAME, such as pod/checkout-0", strings.Join(args, " "))
 	if len(targets) != 1 {
 		return q, "", want
 	}
@@ -200,7 +200,7 @@ type view struct {
 
 // problem warns of what a timeline does not show. A page says it, too.
 func (v *view) problem(what string, err error) {
-	v.warn(err)
+	v.warn(what, err)
 	if v.output == "html" || v.output == "svg" {
 		v.remarks = append(v.remarks, what+": "+message(err))
 	}
@@ -215,11 +215,11 @@ func (v *view) read(ctx context.Context, q query.Query) error {
 			return err
 		}
 		for _, err := range missing {
-			v.problem("Owners and dependents are incomplete", err)
+			v.problem("owners and dependents are incomplete", err)
 		}
 		objects, v.subject = with, with[0]
 	}
-	reader, progress, err := v.reader(query.Options{OnWarning: func(err error) { v.problem("Events are missing", err) }})
+	reader, progress, err := v.reader(query.Options{OnWarning: func(err error) { v.problem("Events of other namespaces are missing", err) }})
 	if err != nil {
 		return err
 	}
