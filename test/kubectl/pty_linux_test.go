@@ -54,13 +54,13 @@ func TestTerminals(t *testing.T) {
 	pod := objectIn(namespace, "Pod", "checkout-with-a-long-name-6d4cf9b7c-9tq8d")
 	pod.FieldPath = "spec.containers{app}"
 	create(t, apiserver.Clientset(t), nil, []*corev1.Event{legacyEvent("a", pod, "worker-3", "FailedCreatePodSandBox", 12345, time.Hour)})
-	for _, width := range []int{60, 80, 200} {
+	for _, width := range []int{40, 60, 80, 200} {
 		for _, args := range [][]string{
 			{}, {"-A"}, {"pod/" + pod.Name}, {"--group-by", "owner"}, {"-A", "--group-by", "node"}, {"timeline", pod.Name}, {"top", "objects"}, {"top", "objects", "controllers", "-A"},
 		} {
 			for _, color := range []string{"NO_COLOR=", "NO_COLOR=1"} {
 				out := inTerminal(t, kubeconfig, width, []string{color}, append(args, "-n", namespace)...)
-				assert.Equal(t, color == "NO_COLOR=", strings.Contains(out, "\x1b[3"), "%d %v", width, args)
+				assert.Equal(t, color == "NO_COLOR=", strings.Contains(out, "\x1b["), "%d %v", width, args)
 				for _, column := range []string{"LAST", "OBJECT"} {
 					assert.Contains(t, out, column, "%d %v", width, args)
 				}

@@ -19,7 +19,7 @@ func (l *list) columns() []table.Column {
 		columns = append(columns, table.Column{Name: "NAMESPACE", Min: 7})
 	}
 	columns = append(columns,
-		table.Column{Name: "STATE"},
+		table.Column{Name: "STATE", Initial: true, LastResort: true},
 		table.Column{Name: "LAST"},
 		table.Column{Name: "COUNT", Right: true, Omit: 4},
 		table.Column{Name: "RATE", Right: true, Omit: 2},

@@ -61,7 +61,7 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 	}
 	columns := []table.Column{
 		{Name: "NAMESPACE", Min: 7},
-		{Name: "STATE"},
+		{Name: "STATE", Initial: true, LastResort: true},
 		{Name: "LAST"},
 		{Name: "SINCE", Omit: 3},
 		{Name: "COUNT", Right: true, Omit: 5},

@@ -165,7 +165,7 @@ func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Tim
 		table.Column{Name: "OCCURRENCES", Right: true},
 		table.Column{Name: "RATE", Right: true, Omit: 3},
 		table.Column{Name: "EVENTS", Right: true, Omit: 2},
-		table.Column{Name: "ONGOING", Right: true},
+		table.Column{Name: "ONGOING", Right: true, Omit: 1, LastResort: true},
 		table.Column{Name: "LOOPS", Right: true, Omit: 1},
 		table.Column{Name: "LAST", Right: true},
 	)

@@ -25,6 +25,9 @@ type Column struct {
 	// Omit is the rank in which a narrow terminal omits columns, the lowest first. If 0,
 	// the column is never omitted.
 	Omit int
+	// LastResort says that Initial and Omit are only for a terminal that is too narrow for the
+	// least widths of all columns that are left.
+	LastResort bool
 }
 
 // Cell is a value in a row.
@@ -68,32 +71,48 @@ func Fit(columns []Column, rows [][]Cell, t terminal.Terminal) *Layout {
 		return l
 	}
 	l.separator = tight
-	for i, column := range columns {
-		if column.Initial && l.width(l.natural) > t.Width {
-			l.widths[i] = 1
-		}
-	}
-	for l.width(l.least) > t.Width || l.width(l.natural) > t.Width && slices.ContainsFunc(l.shown, func(i int) bool { return empty[i] && columns[i].Omit > 0 }) {
-		omit := slices.DeleteFunc(slices.Clone(l.shown), func(i int) bool { return columns[i].Omit == 0 })
-		if len(omit) == 0 {
-			break
-		}
-		first := slices.MinFunc(omit, func(a, b int) int {
-			if empty[a] != empty[b] {
-				return cmp.Compare(rank(empty[b]), rank(empty[a]))
-			}
-			return cmp.Compare(columns[a].Omit, columns[b].Omit)
-		})
-		l.shown = slices.DeleteFunc(l.shown, func(i int) bool { return i == first })
-	}
+	l.narrow(false, l.natural)
+	l.omit(empty, false, l.least)
+	l.narrow(true, l.readably)
+	l.omit(empty, true, l.readably)
 	l.shrink(func(i int) int { return columns[i].Min })
 	l.shrink(func(i int) int { return min(columns[i].Min, tiny) })
 	return l
 }
 
+// narrow shows the first letters of columns while the widths do not fit.
+func (l *Layout) narrow(lastResort bool, widths func(int) int) {
+	for i, column := range l.columns {
+		if column.Initial && column.LastResort == lastResort && l.width(widths) > l.terminal.Width {
+			l.widths[i] = 1
+		}
+	}
+}
+
+// omit omits columns while the widths do not fit, and empty ones while the table does not.
+func (l *Layout) omit(empty []bool, lastResort bool, widths func(int) int) {
+	for {
+		can := slices.DeleteFunc(slices.Clone(l.shown), func(i int) bool { return l.columns[i].Omit == 0 || l.columns[i].LastResort != lastResort })
+		isEmpty := func(i int) bool { return empty[i] }
+		if len(can) == 0 || l.width(widths) <= l.terminal.Width && (l.width(l.natural) <= l.terminal.Width || !slices.ContainsFunc(can, isEmpty)) {
+			return
+		}
+		first := slices.MinFunc(can, func(a, b int) int {
+			if empty[a] != empty[b] {
+				return cmp.Compare(rank(empty[b]), rank(empty[a]))
+			}
+			return cmp.Compare(l.columns[a].Omit, l.columns[b].Omit)
+		})
+		l.shown = slices.DeleteFunc(l.shown, func(i int) bool { return i == first })
+	}
+}
+
 // tiny is the width down to which columns shrink in a terminal that is too narrow for
 // those that cannot be omitted.
 const tiny = 6
+
+// readable is the width for which columns give way as a last resort.
+const readable = 9
 
 // shrink truncates the widest columns until they fit, but none below the given width.
 // Columns without one keep theirs.
@@ -127,6 +146,14 @@ func (l *Layout) least(i int) int {
 		return l.widths[i]
 	}
 	return min(l.columns[i].Min, l.widths[i])
+}
+
+// readably is the least width of a column that can still be read.
+func (l *Layout) readably(i int) int {
+	if l.columns[i].Min == 0 {
+		return l.widths[i]
+	}
+	return min(l.widths[i], l.columns[i].Min, readable)
 }
 
 // width returns the width of a line if each column has the given width.

@@ -93,3 +93,20 @@ func TestLinesFitAnyTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestLastResort gives the room of a state to the names, if they could not be read otherwise.
+func TestLastResort(t *testing.T) {
+	columns := []Column{
+		{Name: "STATE", Initial: true, LastResort: true}, {Name: "LAST"}, {Name: "SERIES", Omit: 1, LastResort: true},
+		{Name: "OBJECT", Min: 16},
+	}
+	rows := [][]Cell{{{Text: "Singleton"}, {Text: "5m"}, {Text: "3"}, {Text: "Pod/analytics-0"}}}
+	for width, want := range map[int]string{
+		39: "STATE      LAST  SERIES  OBJECT\nSingleton  5m    3       Pod/analytics…\n",
+		32: "S  LAST  SERIES  OBJECT\nS  5m    3       Pod/analytics-0\n",
+		20: "S  LAST  OBJECT\nS  5m    Pod/analyt…\n",
+	} {
+		layout := Fit(columns, rows, terminal.Terminal{Width: width})
+		assert.Equal(t, want, layout.Header()+layout.Line(rows[0]), width)
+	}
+}

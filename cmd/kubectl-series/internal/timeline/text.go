@@ -18,6 +18,7 @@ import (
 
 // Widths of the bars in a terminal, and in a file.
 const (
+	leastBars  = 10
 	narrowBars = 16
 	wideBars   = 40
 )
@@ -31,7 +32,7 @@ const roomForTimes = 110
 func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 	bars := wideBars
 	if term.Width > 0 {
-		bars = min(max((term.Width-60)/2, narrowBars), wideBars)
+		bars = min(max((term.Width-60)/2, min(narrowBars, term.Width/4), leastBars), wideBars)
 	}
 	columns := []table.Column{
 		{Name: "FIRST", Omit: 3},
