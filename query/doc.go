@@ -14,8 +14,8 @@
 //		fmt.Println(item.Key.Regarding.Name, item.Key.Reason, item.Count, item.Rate())
 //	}
 //
-// A [Query] selects them by object, controller, reason, action, type, state, namespace and
-// time. For what happened to an object during its life, select it by UID, and let [Owners]
+// A [Query] selects them by object, controller, instance, Node, reason, action, type, state,
+// namespace and time. For what happened to an object during its life, select it by UID, and let [Owners]
 // add its owners and dependents:
 //
 //	owners := &query.Owners{Metadata: metadataClient, Mapper: mapper}
@@ -66,7 +66,7 @@
 // leaves out Events that say Finished or Unknown, and returns those without a label. It
 // selects related objects by label only for [Query.RelatedByLabel], because other
 // recorders write no such label. Otherwise, the client selects: by related object,
-// action, time, API group, state, and by fields with several values.
+// instance, Node, action, time, API group, state, and by fields with several values.
 // [Query.FieldSelector] and [Query.LabelSelector] are for the server.
 //
 // Events about a cluster-scoped object are in the namespaces default or kube-system.

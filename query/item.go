@@ -246,12 +246,25 @@ func (i *Item) Node() string {
 	case i.Event.DeprecatedSource.Host != "":
 		return i.Event.DeprecatedSource.Host
 	case controller == "kubelet" || controller == "kube-proxy":
-		return strings.TrimPrefix(i.Key.ReportingInstance, controller+"-")
+		return i.host()
 	case i.Key.Related.Kind == "Node":
 		return i.Key.Related.Name
 	default:
 		return ""
 	}
+}
+
+// host returns the part of the reporting instance after the name of the controller: recorders
+// put the host name there, which is that of the Node or of the Pod.
+func (i *Item) host() string {
+	return strings.TrimPrefix(i.Key.ReportingInstance, i.Controller()+"-")
+}
+
+// ReportedBy reports whether an instance of a controller reported the Event. It is the reporting
+// instance, such as "kubelet-worker-3", or the host in it, such as "worker-3". For a legacy Event, it is
+// the host of the deprecated source, too.
+func (i *Item) ReportedBy(instance string) bool {
+	return instance != "" && (instance == i.Key.ReportingInstance || instance == i.host() || instance == i.Event.DeprecatedSource.Host)
 }
 
 // Controller returns the controller that reported the Event: reportingController, or

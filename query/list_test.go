@@ -88,7 +88,7 @@ func TestQueries(t *testing.T) {
 		newEvent(named("shop", "b1"), about("PersistentVolumeClaim", "shop", "b", "u3"), related("Pod", "shop", "a", "u1"), labeled("Finished"), recurred(2, time.Minute)),
 		newEvent(named("shop", "b2"), about("PersistentVolumeClaim", "shop", "b", "u3"), func(e *eventsv1.Event) { e.Type = "Normal" }, recurred(2, time.Minute)),
 		newEvent(named("other", "preempted"), about("Pod", "other", "x", "u4"), related("Pod", "shop", "a", "u1"), labelRelated("u1")),
-		newEvent(named("default", "node1"), about("Node", "", "n1", "n1"), reported("kubelet", "", "Ready")),
+		newEvent(named("default", "node1"), about("Node", "", "n1", "n1"), reported("kubelet", "", "Ready"), func(e *eventsv1.Event) { e.ReportingInstance = "kubelet-n1" }),
 		newEvent(named("default", "no namespace"), about("Pod", "", "a", "u5"), reported("x", "", "Evicted")),
 		newEvent(named("kube-system", "node2"), about("Node", "", "n1", "u9"), reported("d", "c", "Drained"), labeled("Unknown"), recurred(2, time.Minute)),
 	} {
@@ -115,6 +115,10 @@ func TestQueries(t *testing.T) {
 		"reasons":                 {Query{Reasons: []string{"Pulled", "Ready"}}, []string{"||"}, []string{"node1", "a2"}},
 		"type and action":         {Query{Types: []string{"Normal"}, Actions: []string{"Pull"}}, []string{"|type=Normal|"}, []string{"b2"}},
 		"controller":              {Query{Controllers: []string{"c"}}, []string{"|reportingController=c|", "|reportingController=|"}, []string{"a1", "a2"}},
+		"instance":                {Query{Instances: []string{"n1"}}, []string{"||"}, []string{"node1", "a2"}}, // kubelet-n1, and the host of a source
+		"instances":               {Query{Instances: []string{"kubelet-n1", "c-1", ""}, Namespaces: []string{"default"}}, []string{"default||"}, []string{"no namespace", "node1"}},
+		"component on a machine":  {Query{Controllers: []string{"kubelet"}, Instances: []string{"n1"}}, []string{"|reportingController=kubelet|", "|reportingController=|"}, []string{"node1"}},
+		"Node":                    {Query{Nodes: []string{"n1"}, Reasons: []string{"Ready", "Drained"}}, []string{"||"}, []string{"node1", "node2"}},
 		"controllers":             {Query{Controllers: []string{"c", "kubelet"}}, []string{"||"}, []string{"node1", "a1", "a2"}},
 		"ongoing":                 {Query{States: []State{Ongoing}}, []string{"||eventseries.dev/state notin (Finished,Unknown)"}, []string{"a1", "a2", "b2"}},
 		"finished":                {Query{States: []State{Finished}}, []string{"||eventseries.dev/state=Finished"}, []string{"b1"}},

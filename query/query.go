@@ -31,6 +31,11 @@ type Query struct {
 	RelatedByLabel bool
 	// Controllers are the values of [Item.Controller].
 	Controllers []string
+	// Instances are the instances that reported the Events: see [Item.ReportedBy]. With
+	// Controllers, they select the Events of a component on a machine.
+	Instances []string
+	// Nodes are the values of [Item.Node].
+	Nodes []string
 	// Reasons, Actions, and Types are the values of the fields of the Event.
 	Reasons, Actions, Types []string
 	// States are the states at the time of the query.
@@ -144,6 +149,8 @@ func (q *Query) Matches(item *Item) bool {
 		contains(q.Reasons, item.Key.Reason) &&
 		contains(q.Actions, item.Key.Action) &&
 		contains(q.Controllers, item.Controller()) &&
+		(len(q.Instances) == 0 || slices.ContainsFunc(q.Instances, item.ReportedBy)) &&
+		(len(q.Nodes) == 0 || slices.Contains(q.Nodes, item.Node())) &&
 		(len(q.Objects) == 0 || slices.ContainsFunc(q.Objects, func(o Object) bool { return item.Concerns(o, q.Role) })) &&
 		q.inTime(item)
 }
