@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -19,6 +20,9 @@ func TestCompletion(t *testing.T) {
 	backup.APIVersion = "example.com/v1"
 	web0, web1 := objectIn(namespace, "Pod", "web-0"), objectIn(namespace, "Pod", "web-1")
 	create(t, apiserver.Clientset(t), events(newEvent(namespace, "a", web0), newEvent(namespace, "b", web1), newEvent(namespace, "c", backup)), nil)
+	pulled := legacyEvent("pulled", web0, "worker-3", "Tested", 1, 0)
+	pulled.Source.Component = "example.com/test"
+	create(t, apiserver.Clientset(t), nil, []*corev1.Event{pulled})
 	program, err := build()
 	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), "kubectl_complete-series")
@@ -34,9 +38,12 @@ func TestCompletion(t *testing.T) {
 		{[]string{"timeline", "pods", "web"}, []string{"web-0", "web-1"}},
 		{[]string{"timeline", "ba"}, []string{"backup/"}},
 		{[]string{"timeline", "backup/"}, []string{"backup/nightly"}},
-		{[]string{"describe", "a", ""}, []string{"b", "c"}},
+		{[]string{"describe", "a", ""}, []string{"b", "c", "pulled"}},
 		{[]string{"--for", "pod/web-0"}, []string{"pod/web-0"}},
 		{[]string{"--controller", ""}, []string{"example.com/test"}},
+		{[]string{"--instance", "te"}, []string{"test-1"}},
+		{[]string{"--controller", "other", "--instance", ""}, nil},
+		{[]string{"--node", ""}, []string{"worker-3"}},
 		{[]string{"top", "--reason", ""}, []string{"Tested"}},
 		{[]string{"top", "con"}, []string{"controllers"}},
 		{[]string{"--state", ""}, []string{"Ongoing", "Unknown", "Quiet", "Finished", "Singleton"}},

@@ -128,6 +128,9 @@ func TestObjectsThatAreHardToName(t *testing.T) {
 		assert.Equal(t, []string{"app"}, names(as(append(strings.Fields(args), "-o", "name")...).out), args)
 	}
 	assert.Len(t, names(as("pod/sidecar", "-n", "shop", "-o", "name").out), 2)
+	for _, args := range []string{"-A --controller kubelet --instance worker-3", "-n shop --node worker-3", "-A --instance worker-3,worker-9"} {
+		assert.Equal(t, []string{"app", "proxy"}, names(as(append(strings.Fields(args), "-o", "name", "--sort-by", "name")...).out), args)
+	}
 	for _, args := range [][]string{{"-n", "shop", "-o", "wide"}, {"describe", "app", "-n", "shop"}} {
 		assert.Contains(t, show(t, server.Kubeconfig(), args...), "worker-3")
 	}

@@ -21,6 +21,7 @@ type filters struct {
 	allNamespaces                                bool
 	about                                        []string
 	controllers, reasons, actions, types, states []string
+	instances, nodes                             []string
 	since, until, began                          string
 	labelSelector, fieldSelector                 string
 }
@@ -28,6 +29,8 @@ type filters struct {
 func (f *filters) addTo(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Select series of all namespaces")
 	flags.StringSliceVar(&f.controllers, "controller", nil, "Select series that one of these controllers reported")
+	flags.StringSliceVar(&f.instances, "instance", nil, "Select series that one of these instances of a controller reported, such as kubelet-worker-3, or its host, such as worker-3")
+	flags.StringSliceVar(&f.nodes, "node", nil, "Select series that one of these Nodes reported, or that are about it")
 	flags.StringSliceVar(&f.reasons, "reason", nil, "Select series with one of these reasons")
 	flags.StringSliceVar(&f.actions, "action", nil, "Select series with one of these actions")
 	flags.StringSliceVar(&f.types, "type", nil, "Select series with one of these types: Normal, Warning")
@@ -53,7 +56,7 @@ func (f *filters) addFor(flags *pflag.FlagSet) {
 // which the query is limited, or empty.
 func (f *filters) query(ctx context.Context, e *environment, targets []target, at time.Time) (q query.Query, namespace string, err error) {
 	q = query.Query{
-		At: at, Controllers: f.controllers, Reasons: f.reasons, Actions: f.actions,
+		At: at, Controllers: f.controllers, Instances: f.instances, Nodes: f.nodes, Reasons: f.reasons, Actions: f.actions,
 		LabelSelector: f.labelSelector, FieldSelector: f.fieldSelector,
 	}
 	if q.Types, err = choices("--type", f.types, []string{corev1.EventTypeNormal, corev1.EventTypeWarning}); err != nil {

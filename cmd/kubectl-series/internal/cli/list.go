@@ -69,6 +69,9 @@ namespaces. It needs the permission to list events.`,
   # Watch what a controller reports
   kubectl series -A -w --controller kubelet
 
+  # What a component reports on a machine
+  kubectl series -A --controller kubelet --instance worker-3
+
   # One row for the Pods of a Deployment that say the same
   kubectl series -A --type Warning --group-by owner
 
