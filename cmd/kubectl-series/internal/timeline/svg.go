@@ -112,11 +112,12 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 		{string(query.Finished), "warning", "filled: Warning"},
 		{string(query.Finished), "normal", "outlined: Normal"},
 	} {
-		shape := shapeOf(l.state, l.class, x, x+20, float64(s.Legend-svgBar/2))
-		shape.Label, shape.TextAnchor = l.label, x+42
-		if l.state == string(query.Singleton) {
-			shape.TextAnchor = x + 16
+		width, gap := 20.0, 22.0
+		if l.state == string(query.Singleton) { // a circle
+			width, gap = 0, 16
 		}
+		shape := shapeOf(l.state, l.class, x, x+width, float64(s.Legend-svgBar/2))
+		shape.Label, shape.TextAnchor = l.label, x+width+gap
 		s.LegendBars = append(s.LegendBars, svgBarRow{Shape: shape, Y: s.Legend + 5})
 		x = shape.TextAnchor + 24 + 7*float64(len(l.label))
 	}
