@@ -28,13 +28,18 @@ func Clean(s string) string {
 }
 
 // Printable returns s with "�" for what is neither printable nor white space, except for
-// the joiners of emoji and of some scripts.
+// the joiners of emoji and of some scripts. Of white space, it keeps what moves a cursor as usual: a
+// carriage return would let the rest of a line hide its beginning.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if IsPrintable(r) {
+		switch {
+		case !IsPrintable(r):
+			return unicode.ReplacementChar
+		case r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp):
+			return ' '
+		default:
 			return r
 		}
-		return unicode.ReplacementChar
 	}, s)
 }
 

@@ -186,7 +186,7 @@ func (t *Timeline) axis(width int) string {
 	if t.endsNow() {
 		end = "now"
 	}
-	if t.Last.IsZero() {
+	if t.isEmpty {
 		begin, end = "", "now"
 	}
 	axis := []rune(text.Pad(begin, max(width-len(end), len(begin)+1)) + end)

@@ -59,6 +59,7 @@ type Timeline struct {
 	Last           time.Time
 	Paths, Remarks []string
 	Next           []Hop
+	isEmpty        bool // nothing is on the axis
 }
 
 // Tick is a labeled time on the axis.
@@ -146,15 +147,16 @@ func (t *Timeline) isAhead(at time.Time) bool {
 
 // scale computes the ends of the axis.
 func (t *Timeline) scale() {
-	t.From, t.To = t.Now, time.Time{}
+	t.From, t.To, t.isEmpty = t.Now, time.Time{}, true
 	for _, row := range t.Rows {
-		if row.First.IsZero() || t.isAhead(row.Last) { // the Event has no time, or a false one
+		if row.First.IsZero() || t.isAhead(row.First) { // the Event has no time, or a false one
 			continue
 		}
+		t.isEmpty = false
 		if row.First.Before(t.From) {
 			t.From = row.First
 		}
-		if row.Last.After(t.To) {
+		if row.Last.After(t.To) && !t.isAhead(row.Last) {
 			t.To = row.Last
 		}
 	}
@@ -218,8 +220,8 @@ const day = 24 * time.Hour
 // ticks returns n times on the axis or fewer, plus one if the axis begins with a tick. They
 // are round values, and the format tells them apart.
 func (t *Timeline) ticks(n int) []Tick {
-	if t.Last.IsZero() {
-		return nil // there is nothing on the axis
+	if t.isEmpty {
+		return nil
 	}
 	span := t.To.Sub(t.From)
 	step := steps[len(steps)-1]
@@ -283,7 +285,7 @@ func (t *Timeline) endsNow() bool { return t.Break > 0 || t.To.Equal(t.Now) }
 // span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC (92m)", or
 // the present if nothing is on it.
 func (t *Timeline) span() string {
-	if t.Last.IsZero() {
+	if t.isEmpty {
 		return t.Now.Format(time.DateTime) + " UTC"
 	}
 	last := "2006-01-02 15:04:05"

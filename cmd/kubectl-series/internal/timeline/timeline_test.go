@@ -239,6 +239,10 @@ func TestScale(t *testing.T) {
 		"only a time in the future": {
 			items: []*query.Item{at(-25*time.Hour, -26*time.Hour, series.Ongoing)}, start: 1, end: 1, span: "2026-11-22 07:42:10 UTC",
 		},
+		"ends in the future": {
+			items: []*query.Item{at(time.Hour, -26*time.Hour, series.Ongoing)}, end: 1,
+			span: "2026-11-22 06:42:10 to 07:42:10 UTC (60m)", ticks: []string{"06:50", "07:00", "07:10", "07:20", "07:30", "07:40"},
+		},
 		"nothing": {span: "2026-11-22 07:42:10 UTC"},
 		"no time": {
 			items: []*query.Item{query.FromEvent(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, now), at(time.Minute, 0, series.Ongoing)},
