@@ -445,6 +445,25 @@ func TestFixAddsModule(t *testing.T) {
 	assert.Contains(t, out, "run go get github.com/eventseries/eventseries/controllerruntime@v0.0.0: ")
 }
 
+// GOFLAGS=-mod=mod, which programs with a vendor directory need, lets the go command change
+// go.mod when it loads a package. Only -fix may do that.
+func TestGoModStays(t *testing.T) {
+	name, err := command()
+	require.NoError(t, err)
+	dir := copyModule(t, "programs/structured")
+	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
+	t.Setenv("GOFLAGS", "-mod=mod")
+	out, code := start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries/controllerruntime", "-droprequire=github.com/eventseries/eventseries")
+	require.Zero(t, code, out)
+	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	out, code = start(t, dir, name, "-to=client-go", "./...")
+	assert.NotEqual(t, exitBadInput, code, out)
+	after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(before, after), "%s", after)
+}
+
 // assertMoved asserts that the check of a moved module passes, and that a second run of the
 // tool changes nothing.
 func assertMoved(t *testing.T, dir string, tool []string, check ...string) {

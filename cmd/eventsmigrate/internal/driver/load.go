@@ -62,6 +62,8 @@ type loader struct {
 
 	missed []string // files that no build contains
 
+	flags []string // of the go command
+
 	mu    sync.Mutex
 	files map[string]*parsed
 }
@@ -74,7 +76,13 @@ type parsed struct {
 }
 
 func newLoader(cfg Config) *loader {
-	return &loader{cfg: cfg, fset: token.NewFileSet(), files: map[string]*parsed{}}
+	l := &loader{cfg: cfg, fset: token.NewFileSet(), files: map[string]*parsed{}}
+	// With -mod=mod, which programs with a vendor directory need, the go command adds the
+	// modules of missing packages to go.mod. Only the user decides about that.
+	if flags, err := goCommand(cfg, "env", "GOFLAGS"); err == nil && strings.Contains(flags, "-mod=mod") {
+		l.flags = []string{"-mod=readonly"}
+	}
+	return l
 }
 
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
@@ -98,8 +106,9 @@ func (l *loader) config(b *build) *packages.Config {
 		Mode: mode, Dir: l.cfg.Dir, Fset: l.fset, Tests: true, ParseFile: l.parse, Overlay: l.cfg.Overlay,
 		Env: append(append(os.Environ(), l.cfg.Env...), b.env...),
 	}
+	cfg.BuildFlags = slices.Clone(l.flags)
 	if b.tags != "" {
-		cfg.BuildFlags = []string{"-tags=" + b.tags}
+		cfg.BuildFlags = append(cfg.BuildFlags, "-tags="+b.tags)
 	}
 	if l.cfg.modFile != "" {
 		cfg.BuildFlags = append(cfg.BuildFlags, "-modfile="+l.cfg.modFile)
