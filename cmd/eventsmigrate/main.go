@@ -4,6 +4,7 @@
 //	eventsmigrate ./...                  # report what would change
 //	eventsmigrate -diff ./...            # print the changes
 //	eventsmigrate -fix -related ./...    # write them
+//	eventsmigrate catalog ./...          # list the events of the program
 //	go vet -vettool=$(which eventsmigrate) ./...
 //
 // It exits with 0 if nothing is left to do for it, with 1 if there are changes or
@@ -42,6 +43,9 @@ const (
 func main() {
 	if isVetTool(os.Args[1:]) {
 		unitchecker.Main(analyzers.All...)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "catalog" {
+		os.Exit(runCatalog(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -85,13 +89,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if !slices.Contains(move.Targets, move.Target(f.to)) {
 		return fail(fmt.Errorf("unknown -to=%s: want record, eventseries, client-go or controller-runtime", f.to))
 	}
-	if set.NArg() == 0 {
-		return fail(errors.New("no packages: name them, or use ./... for all"))
-	}
-	for _, arg := range set.Args() {
-		if strings.HasPrefix(arg, "-") {
-			return fail(fmt.Errorf("the flag %s follows the packages: flags come first", arg))
-		}
+	if err := checkPatterns(set); err != nil {
+		return fail(err)
 	}
 	actions, err := readActions(f.actions)
 	if err != nil {
@@ -125,6 +124,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFindings
 	}
 	return exitOK
+}
+
+// checkPatterns returns an error if there are no packages, or if flags follow them.
+func checkPatterns(set *flag.FlagSet) error {
+	if set.NArg() == 0 {
+		return errors.New("no packages: name them, or use ./... for all")
+	}
+	for _, arg := range set.Args() {
+		if strings.HasPrefix(arg, "-") {
+			return fmt.Errorf("the flag %s follows the packages: flags come first", arg)
+		}
+	}
+	return nil
 }
 
 func usage(w io.Writer, set *flag.FlagSet) {

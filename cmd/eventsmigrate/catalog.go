@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/catalog"
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/driver"
+)
+
+// runCatalog lists the events of a program, or compares them with a file.
+func runCatalog(args []string, stdout, stderr io.Writer) int {
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "eventsmigrate: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+		return exitBadInput
+	}
+	var format, check, tags string
+	var update, lines bool
+	set := flag.NewFlagSet("eventsmigrate catalog", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.StringVar(&format, "format", "", "markdown, json, or alerts; the default is that of the name of the file, or markdown")
+	set.StringVar(&check, "check", "", "compare the catalogue with a `file`, and print the difference")
+	set.BoolVar(&update, "update", false, "write the file of -check")
+	set.BoolVar(&lines, "lines", false, "print line numbers")
+	set.StringVar(&tags, "tags", "", "build tags, separated by commas")
+	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "usage: eventsmigrate catalog [flags] packages\n\nIt lists the events that a program can emit.")
+		set.SetOutput(stdout)
+		set.PrintDefaults()
+		return exitOK
+	} else if err != nil {
+		return fail(err)
+	}
+	if update && check == "" {
+		return fail(errors.New("-update needs -check, which names the file"))
+	}
+	if err := checkPatterns(set); err != nil {
+		return fail(err)
+	}
+	if format == "" {
+		if format = formats[filepath.Ext(check)]; format == "" {
+			return fail(fmt.Errorf("the name %s does not tell the format: set -format, or use the extension .md, .json or .yaml", check))
+		}
+	}
+	render := renderers[format]
+	if render == nil {
+		return fail(fmt.Errorf("unknown -format=%s: want markdown, json or alerts", format))
+	}
+	programs, packages, err := driver.LoadProgram(driver.Config{Patterns: set.Args(), Tags: tags})
+	if err != nil {
+		return fail(err)
+	}
+	c, calls := catalog.New(programs, packages, catalog.Options{Lines: lines})
+	got, err := render(c)
+	if err != nil {
+		return fail(err)
+	}
+	if check == "" {
+		_, _ = stdout.Write(got)
+		fmt.Fprintf(stderr, "%d events from %d calls; %d fields are open\n", len(c.Events), calls, len(c.Open))
+		return exitOK
+	}
+	want, err := os.ReadFile(check)
+	if err != nil && !(update && errors.Is(err, os.ErrNotExist)) {
+		return fail(err)
+	}
+	if string(got) == string(want) {
+		return exitOK
+	}
+	printDiff(stdout, filepath.ToSlash(check), want, got)
+	if !update {
+		fmt.Fprintf(stderr, "eventsmigrate: the events of the program differ from %s; with -update, the command writes the file\n", check)
+		return exitFindings
+	}
+	if err := os.WriteFile(check, got, 0o644); err != nil { //nolint:gosec // a page for everybody
+		return fail(err)
+	}
+	return exitOK
+}
+
+// formats are the formats of files, by extension.
+var formats = map[string]string{"": "markdown", ".md": "markdown", ".json": "json", ".yaml": "alerts", ".yml": "alerts"}
+
+var renderers = map[string]func(*catalog.Catalog) ([]byte, error){
+	"markdown": func(c *catalog.Catalog) ([]byte, error) { return c.Markdown(), nil },
+	"json":     (*catalog.Catalog).JSON,
+	"alerts":   (*catalog.Catalog).Alerts,
+}
