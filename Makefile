@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -151,8 +151,14 @@ monitoring: ## test the dashboard and the alert rules
 	cd test/monitoring && $(GO) vet ./... && $(GO) test ./...
 
 # Without the race detector: nothing is concurrent but the parser.
-migrate: ## test eventsmigrate on programs for client-go and controller-runtime
+migrate: catalog ## test eventsmigrate on programs for client-go and controller-runtime
 	cd cmd/eventsmigrate && $(GO) vet ./... && $(GO) test ./...
+
+# The events of two programs are a part of what a reviewer sees.
+catalog: ## compare the catalogues of the demo and the backup controller with their events.md; CATALOG_FLAGS=-update writes these
+	cd cmd/eventsmigrate && $(GO) build -o ../../bin/eventsmigrate .
+	bin/eventsmigrate catalog -check cmd/demo/events.md $(CATALOG_FLAGS) ./cmd/demo
+	cd test && ../bin/eventsmigrate catalog -check controllerruntime/backup/events.md $(CATALOG_FLAGS) ./controllerruntime/backup
 
 # Not a part of make test: Kubernetes and its tests compile for most of an hour, and the
 # story takes 20 minutes.
