@@ -19,11 +19,12 @@ var Lint = &analysis.Analyzer{
 	Name: "eventslint",
 	Doc: `find mistakes in the events that a program emits
 
-It reports reasons and actions that are variable, that come from a message, that are equal,
-or that are not in UpperCamelCase; notes with a variable format or built with Sprintf;
-a related object that is namespaced although the regarding one is not; broadcasters that
-nothing shuts down; and managers of controller-runtime whose recorders are those of
-client-go although the program imports compat/record.`,
+It reports reasons and actions that are variable, that take any number of values (from
+messages, numbers, and names of objects), that are equal, or that are not in
+UpperCamelCase; notes with a variable format or built with Sprintf; a related object that
+is namespaced although the regarding one is not; broadcasters that nothing shuts down; and
+managers of controller-runtime whose recorders are those of client-go although the program
+imports compat/record.`,
 	URL:       "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
 	Run:       lint,
 	FactTypes: []analysis.Fact{(*scoped)(nil), (*recorders)(nil)},
@@ -33,11 +34,14 @@ var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 type linter struct {
 	*analysis.Pass
+
+	assigned map[types.Object][]ast.Expr // to local variables
 }
 
 func lint(pass *analysis.Pass) (any, error) {
 	l := &linter{Pass: pass}
 	l.exportScopes()
+	l.readAssignments()
 	for _, f := range pass.Files {
 		if ast.IsGenerated(f) {
 			continue
@@ -104,28 +108,110 @@ func (l *linter) name(what string, e ast.Expr, forwards bool) {
 	if forwards {
 		return
 	}
-	if l.isMessage(e) {
-		l.Reportf(e.Pos(), "the %s comes from a message: each value begins another series, so use a constant", what)
+	if text := l.unbounded(e, map[types.Object]bool{}); text != "" {
+		l.Reportf(e.Pos(), "the %s %s", what, text)
 		return
 	}
 	l.Reportf(e.Pos(), "the %s is variable: programs and people search for it, so use a constant", what)
 }
 
-// isMessage reports whether an expression formats a text or contains that of an error.
-func (l *linter) isMessage(e ast.Expr) (found bool) {
+// Sources of strings that take any number of values, the worst one first.
+const (
+	ofObject  = "contains the name of an object: each object begins another series, so use a constant, and name the object in the note"
+	ofNumber  = "contains a number: each value begins another series, so use a constant"
+	ofMessage = "comes from a message: each value begins another series, so use a constant"
+)
+
+// unbounded tells why an expression takes any number of values, or returns "". It follows
+// local variables.
+func (l *linter) unbounded(e ast.Expr, seen map[types.Object]bool) string {
+	found := map[string]bool{}
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			if f, ok := typeutil.Callee(l.TypesInfo, n).(*types.Func); ok {
-				name := f.FullName()
-				found = found || strings.HasPrefix(name, "fmt.S") || f.Name() == "Error" && f.Signature().Params().Len() == 0
+				found[callee(f)] = true
+			}
+		case *ast.SelectorExpr:
+			if v, ok := l.TypesInfo.Uses[n.Sel].(*types.Var); ok && v.IsField() {
+				found[ofField(v)] = true
+				return false // the fields of an object are not the object
 			}
 		case *ast.BinaryExpr:
-			found = found || n.Op == token.ADD
+			if n.Op == token.ADD {
+				found[ofMessage] = true
+			}
+		case *ast.Ident:
+			if o := l.TypesInfo.Uses[n]; o != nil && !seen[o] {
+				seen[o] = true
+				for _, value := range l.assigned[o] {
+					found[l.unbounded(value, seen)] = true
+				}
+			}
 		}
-		return !found
+		return true
 	})
-	return found
+	for _, text := range []string{ofObject, ofNumber, ofMessage} {
+		if found[text] {
+			return text
+		}
+	}
+	return ""
+}
+
+// callee tells why the result of a function takes any number of values, or returns "".
+func callee(f *types.Func) string {
+	switch name := f.FullName(); {
+	case strings.HasPrefix(name, "fmt.S"), f.Name() == "Error" && f.Signature().Params().Len() == 0:
+		return ofMessage
+	case strings.HasPrefix(name, "strconv."):
+		return ofNumber
+	case f.Signature().Recv() != nil && f.Signature().Params().Len() == 0 && f.Pkg() != nil && f.Pkg().Path() == metaPath &&
+		isIdentity(strings.TrimPrefix(f.Name(), "Get")):
+		return ofObject
+	}
+	return ""
+}
+
+const (
+	metaPath  = "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typesPath = "k8s.io/apimachinery/pkg/types" // of NamespacedName
+)
+
+func ofField(v *types.Var) string {
+	if v.Pkg() != nil && (v.Pkg().Path() == metaPath || v.Pkg().Path() == typesPath) && isIdentity(v.Name()) {
+		return ofObject
+	}
+	return ""
+}
+
+func isIdentity(name string) bool {
+	return slices.Contains([]string{"Name", "GenerateName", "Namespace", "UID", "ResourceVersion"}, name)
+}
+
+// readAssignments collects what the local variables get.
+func (l *linter) readAssignments() {
+	l.assigned = map[types.Object][]ast.Expr{}
+	add := func(name, value ast.Expr) {
+		if v, ok := move.ObjectOf(l.TypesInfo, name).(*types.Var); ok && !v.IsField() && v.Parent() != l.Pkg.Scope() {
+			l.assigned[v] = append(l.assigned[v], value)
+		}
+	}
+	for _, f := range l.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for i := range min(len(n.Lhs), len(n.Rhs)) {
+					add(n.Lhs[i], n.Rhs[i])
+				}
+			case *ast.ValueSpec:
+				for i := range min(len(n.Names), len(n.Values)) {
+					add(n.Names[i], n.Values[i])
+				}
+			}
+			return true
+		})
+	}
 }
 
 // note checks the note. In Event, it is no format.

@@ -4,6 +4,7 @@ package emit
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +22,7 @@ func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, site *api.
 	r.Eventf(pod, nil, "Normal", variable, "Start", "note")                   // want `the reason is variable`
 	r.Eventf(pod, nil, "Normal", reason, variable, "note")                    // want `the action is variable`
 	r.Eventf(pod, nil, "Normal", err.Error(), "Start", "note")                // want `the reason comes from a message`
-	r.Eventf(pod, nil, "Normal", "Created-"+pod.Name, "Start", "note")        // want `the reason comes from a message`
+	r.Eventf(pod, nil, "Normal", "Created-"+pod.Name, "Start", "note")        // want `the reason contains the name of an object`
 	r.Eventf(pod, nil, "Normal", reason, fmt.Sprintf("a%d", 1), "note")       // want `the action comes from a message`
 	r.Eventf(pod, nil, "Normal", reason, "Started", "note")                   // want `the action equals the reason "Started"`
 	r.Eventf(pod, nil, "Normal", "not_camel", "Start", "note")                // want `the reason "not_camel" is not in UpperCamelCase`
@@ -42,6 +43,32 @@ func legacy(r record.EventRecorder, pod *corev1.Pod, variable string) {
 	r.Event(pod, "Normal", variable, "note")                    // want `the reason is variable`
 	r.Event(pod, "Normal", reason, fmt.Sprintf("%s", variable)) // want `Sprintf builds the message`
 	r.Event(pod, "Normal", reason, variable)
+}
+
+// cardinality emits reasons that take any number of values.
+func cardinality(r events.EventRecorder, pod *corev1.Pod, err error, code int) {
+	r.Eventf(pod, nil, "Normal", pod.Name, "Start", "note")             // want `the reason contains the name of an object`
+	r.Eventf(pod, nil, "Normal", pod.GetNamespace(), "Start", "note")   // want `the reason contains the name of an object`
+	r.Eventf(pod, nil, "Normal", reason, "Start"+string(pod.UID), "n")  // want `the action contains the name of an object`
+	r.Eventf(pod, nil, "Normal", fmt.Sprint("Pod", pod.Name), "S", "n") // want `the reason contains the name of an object`
+	r.Eventf(pod, nil, "Normal", strconv.Itoa(code), "Start", "note")   // want `the reason contains a number`
+	formatted := fmt.Sprintf("Failed%d", code)
+	r.Eventf(pod, nil, "Normal", formatted, "Start", "note") // want `the reason comes from a message`
+	message := "Failed"
+	if err != nil {
+		message = err.Error()
+	}
+	r.Eventf(pod, nil, "Normal", message, "Start", "note") // want `the reason comes from a message`
+	name := pod.Name
+	r.Eventf(pod, nil, "Normal", reason, name, "note") // want `the action contains the name of an object`
+	bounded := "Started"
+	if err != nil {
+		bounded = "Failed"
+	}
+	r.Eventf(pod, nil, "Normal", bounded, "Start", "note") // want `the reason is variable`
+	looped := "Started"
+	looped = looped + looped
+	r.Eventf(pod, nil, "Normal", looped, "Start", "note") // want `the reason comes from a message`
 }
 
 type controller struct{ kept, lost record.EventBroadcaster }
