@@ -53,12 +53,14 @@ RECORDING_DURATION ?= 3m
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Build first: the control plane takes minutes the first time, and unlike go run, these
-# commands show their progress.
-demo: ## demonstrate the recorder on a real API server (needs only Go; the first run compiles one)
-	@$(GO) run ./internal/controlplane/build
-	@$(GO) build -v -o bin/demo ./cmd/demo
-	@cd cmd/kubectl-series && CGO_ENABLED=0 $(GO) build -o ../../bin/kubectl-series .
+# Compiles the control plane, or the programs in the given directories, in one workspace
+# and without cgo, and shows the progress.
+BUILD := CGO_ENABLED=0 $(GO) run ./internal/controlplane/build
+
+# The demo compiles kubectl series and a real API server while it shows what happens in
+# memory. What they share compiles once.
+demo: ## demonstrate the recorder, in memory and on a real API server (needs only Go; the first run compiles one)
+	@$(BUILD) cmd/demo
 	@bin/demo $(DEMO_FLAGS)
 
 # kubectl runs programs in $PATH as plugins, and kubectl_complete-series to complete the
@@ -112,7 +114,7 @@ plugin: ## run the unit tests of kubectl series; make integration runs it on the
 # cgo as the tests do, or it compiles twice. The guards of the benchmarks do not work
 # with the race detector.
 integration: ## run the tests on a real API server
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
 	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./... $(ROOT)/controllerruntime
 	cd test && $(GO) test -run '^TestGuard' ./bench ./kubectl
@@ -131,7 +133,7 @@ bin/servers/%/controlplane: test/controlplane/old.sh $(wildcard test/controlplan
 # integration runs the same tests with the newest controller-runtime.
 managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the manager tests with the oldest supported controller-runtime
 	cd controllerruntime && $(GO) vet ./... && $(GO) test $(RACE) ./...
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test && $(GO) vet -modfile=../$< ./controllerruntime/...
 	cd test && $(GO) test -modfile=../$< $(RACE) ./controllerruntime/...
 
@@ -163,7 +165,7 @@ catalog: ## compare the catalogues of the demo and the backup controller with th
 # Not a part of make test: Kubernetes and its tests compile for most of an hour, and the
 # story takes 20 minutes.
 casestudy-migrate: ## move Kubernetes and two operators with eventsmigrate, run the result, and write docs/case-study.md
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test && $(GO) run ./casestudy $(CASESTUDY_FLAGS)
 
 dashboard: ## draw what the dashboard shows for the recorded run
@@ -172,27 +174,27 @@ dashboard: ## draw what the dashboard shows for the recorded run
 # Not a part of make test: kubectl and OpenTelemetry compile for minutes. Without the race
 # detector, which would compile them once more.
 consumers: ## run programs that read Events on the real API server, and compare them with docs/consumers.md
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test/consumers && $(GO) vet ./... && $(GO) test ./...
 
 # Not a part of make test: kube-scheduler compiles for minutes, and then the cases take an
 # hour. SCHEDULER_FLAGS=-only=^30 selects cases by name.
 casestudy-scheduler: ## run kube-scheduler with both recorders, and write docs/case-study.md
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test/scheduler && CGO_ENABLED=0 $(GO) vet ./...
 	cd test/scheduler && CGO_ENABLED=0 $(GO) build -v -o ../../bin/kube-scheduler ./kube-scheduler
 	cd test/scheduler && CGO_ENABLED=0 $(GO) run . $(SCHEDULER_FLAGS)
 	cd test/scheduler && CGO_ENABLED=0 $(GO) test ./...
 
 recording: ## record the metrics of a chaos run for the dashboard
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(RECORDING_SEED) -chaos.duration=$(RECORDING_DURATION) \
 		-chaos.metrics=$(CURDIR)/test/monitoring/testdata/chaos.om.gz
 	$(MAKE) dashboard
 
 # No timeout: the test bounds each wait itself.
 chaos: ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED selects the faults
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	cd test && $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION)
 
 # A race would show in the short soak of make unit.
@@ -214,7 +216,7 @@ RESULTS := $(CURDIR)/docs/benchmarks/results.json
 SUITE = cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench -suite.results=$(RESULTS)
 
 bench: ## run the benchmarks with client-go's recorders, and write docs/benchmarks.md
-	$(GO) run ./internal/controlplane/build
+	$(BUILD)
 	@mkdir -p $(dir $(RESULTS))
 	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,singles,flood,loop,slow,start,server
 	@$(MAKE) report

@@ -20,19 +20,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/eventseries/eventseries/events"
 )
 
-// clients are the clients of the demo. The recorder has its own client, so that the
+// clients are the clients of a real server. The recorder has its own client, so that the
 // demo counts only the recorder's requests.
 type clients struct {
+	requests
 	namespaces typedcorev1.NamespaceInterface
 	observing  typedeventsv1.EventInterface // in all namespaces
 	recording  *typedeventsv1.EventsV1Client
 }
 
-// newClients returns clients for the server of a kubeconfig. counted counts the
-// requests of the recorder.
-func newClients(kubeconfig string, counted *requests) (*clients, error) {
+// newClients returns clients for the server of a kubeconfig.
+func newClients(kubeconfig string) (*clients, error) {
 	config, err := readKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -45,18 +47,17 @@ func newClients(kubeconfig string, counted *requests) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
+	c := &clients{namespaces: core.Namespaces(), observing: observing.Events(metav1.NamespaceAll)}
 	counting := rest.CopyConfig(config)
-	counting.Wrap(counted.wrap)
-	recording, err := typedeventsv1.NewForConfig(counting)
-	if err != nil {
+	counting.Wrap(c.wrap)
+	if c.recording, err = typedeventsv1.NewForConfig(counting); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &clients{
-		namespaces: core.Namespaces(),
-		observing:  observing.Events(metav1.NamespaceAll),
-		recording:  recording,
-	}, nil
+	return c, nil
 }
+
+// sink implements [server].
+func (c *clients) sink() events.EventSink { return &events.EventSinkImpl{Interface: c.recording} }
 
 // prepare creates the namespaces of the Events. A server that has just started may not
 // have created kube-system yet.
@@ -70,7 +71,7 @@ func (c *clients) prepare(ctx context.Context) error {
 	return nil
 }
 
-// list returns all Events on the server.
+// list implements [server].
 func (c *clients) list(ctx context.Context) (*eventsv1.EventList, error) {
 	list, err := c.observing.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -79,21 +80,23 @@ func (c *clients) list(ctx context.Context) (*eventsv1.EventList, error) {
 	return list, nil
 }
 
-// watch watches all Events from now on, and reconnects if necessary. The caller must
-// stop the watcher and wait until it is done.
-func (c *clients) watch(ctx context.Context) (*watchtools.RetryWatcher, error) {
+// watch implements [server]. It reconnects if necessary.
+func (c *clients) watch(ctx context.Context) (changes <-chan watch.Event, stop func(), err error) {
 	list, err := c.list(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// NewRetryWatcherWithContext needs client-go v0.33.
 	watcher, err := watchtools.NewRetryWatcher(list.ResourceVersion, &cache.ListWatch{
 		WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) { return c.observing.Watch(ctx, opts) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("watch Events: %w", err)
+		return nil, nil, fmt.Errorf("watch Events: %w", err)
 	}
-	return watcher, nil
+	return watcher.ResultChan(), func() {
+		watcher.Stop()
+		<-watcher.Done()
+	}, nil
 }
 
 // readKubeconfig returns a client configuration from a kubeconfig of the control plane.
@@ -123,7 +126,7 @@ func readKubeconfig(path string) (*rest.Config, error) {
 	}, nil
 }
 
-// requests counts the requests of a client. It is safe for concurrent use. The zero
+// requests counts the requests of a recorder. It is safe for concurrent use. The zero
 // value is ready to use.
 type requests struct{ creates, patches, others atomic.Int64 }
 
@@ -135,18 +138,24 @@ func (c calls) total() int { return c.creates + c.patches + c.others }
 // wrap returns a transport that counts requests, for [rest.Config.Wrap].
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		switch request.Method {
-		case http.MethodPost:
-			r.creates.Add(1)
-		case http.MethodPatch:
-			r.patches.Add(1)
-		default:
-			r.others.Add(1)
-		}
+		r.count(request.Method)
 		return next.RoundTrip(request)
 	})
 }
 
+// count counts a request with an HTTP method, or with a verb of the API.
+func (r *requests) count(method string) {
+	switch method {
+	case http.MethodPost, "create":
+		r.creates.Add(1)
+	case http.MethodPatch, "patch":
+		r.patches.Add(1)
+	default:
+		r.others.Add(1)
+	}
+}
+
+// calls implements [server].
 func (r *requests) calls() calls {
 	return calls{
 		creates: int(r.creates.Load()),

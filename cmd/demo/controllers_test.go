@@ -30,14 +30,14 @@ func (r *fakeRecorder) Eventf(regarding, _ runtime.Object, _, _, _, _ string, _ 
 func TestControllersEmitSeriesAndSingletons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorders := make(map[string]*fakeRecorder)
-		for _, c := range controllers() {
+		for _, c := range controllers {
 			recorders[c.name] = &fakeRecorder{versions: make(map[string]bool)}
 		}
 		var counts counter
 		ctx, cancel := context.WithTimeout(t.Context(), defaultDuration)
 		defer cancel()
 		began := time.Now()
-		<-start(ctx, controllers(), func(name string) events.EventRecorder {
+		<-start(ctx, inSeconds(defaultDuration).speed, func(name string) events.EventRecorder {
 			return counts.recorder(name, recorders[name])
 		})
 		require.Equal(t, defaultDuration, time.Since(began), "some controllers pause when the context ends")

@@ -10,18 +10,31 @@ import (
 	"github.com/eventseries/eventseries/internal/controlplane"
 )
 
-// demo starts a server, runs a session and stops the server. It returns errWrong if the
-// result is wrong.
+// demoInMemory runs a session with a server in memory and prints the result. It returns
+// errWrong if the result is wrong. It runs in virtual time.
+func demoInMemory(ctx context.Context, opts options, out *os.File) error {
+	fmt.Fprint(out, "Two hours of a cluster, in virtual time on an API server in memory:\n\n")
+	return runSession(ctx, newMemory(), inHours(), opts, out)
+}
+
+// demo compiles and starts a server, runs a session and stops the server. It returns
+// errWrong if the result is wrong. An interrupt before the server has started is not an
+// error: people have seen the result in memory.
 func demo(ctx context.Context, opts options, out, errOut *os.File) error {
-	binary, err := controlplane.Build(ctx, errOut)
+	fmt.Fprint(out, "\nNow the same on a real kube-apiserver and etcd, in real time: with seconds instead of minutes.\n")
+	binary, err := controlplane.Build(ctx, errOut, "cmd/kubectl-series")
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprint(out, "Stopped before the real server has started. make demo continues with what is compiled.\n")
+		return nil
+	}
 	if err != nil {
-		return orCause(ctx, err)
+		return err
 	}
 	server, err := startServer(ctx, binary, opts, out, errOut)
 	if err != nil {
 		return orCause(ctx, err)
 	}
-	err = runSession(ctx, server.Kubeconfig(), opts, out)
+	err = demoOn(ctx, server.Kubeconfig(), opts, out)
 	return errors.Join(orCause(ctx, err), server.Stop())
 }
 
@@ -42,27 +55,36 @@ func startServer(ctx context.Context, binary string, opts options, out, errOut *
 	return server, nil
 }
 
-// runSession runs a session with the server of a kubeconfig, and prints the result.
-func runSession(ctx context.Context, kubeconfig string, opts options, out *os.File) error {
-	counted := &requests{}
-	clients, err := newClients(kubeconfig, counted)
+// demoOn runs a session with the server of a kubeconfig, and prints the result.
+func demoOn(ctx context.Context, kubeconfig string, opts options, out *os.File) error {
+	clients, err := newClients(kubeconfig)
 	if err != nil {
 		return err
 	}
 	if err := clients.prepare(ctx); err != nil {
 		return err
 	}
-	result, err := newSession(clients, counted, newDisplay(out, opts.verbose)).run(ctx, opts.duration)
-	if err != nil {
+	err = runSession(ctx, clients, inSeconds(opts.duration), opts, out)
+	if err != nil && !errors.Is(err, errWrong) {
 		return err
 	}
-	fmt.Fprintf(out, "\n%v\n", result)
 	if !opts.keep {
 		fmt.Fprintf(out, "To keep the server running, and find out why checkout-0 crashes: make demo DEMO_FLAGS=--keep\n%s", commands("…"))
-		return result.err()
+		return err
 	}
 	fmt.Fprintf(out, "The server runs until Ctrl-C. To find out why checkout-0 crashes, run in another terminal:\n%s", commands(kubeconfig))
 	<-ctx.Done()
+	return err
+}
+
+// runSession runs a session and prints the result. It returns errWrong if the result is
+// wrong.
+func runSession(ctx context.Context, server server, pace pace, opts options, out *os.File) error {
+	result, err := newSession(server, pace, newDisplay(out, opts.verbose)).run(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%v", result)
 	return result.err()
 }
 

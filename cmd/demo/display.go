@@ -18,7 +18,7 @@ type display interface {
 	changed(s snapshot, what step, r row)
 	// draw shows the current state. The session calls it every interval.
 	draw(s snapshot)
-	interval() time.Duration
+	interval(p pace) time.Duration
 	// end shows the final state.
 	end(s snapshot)
 }
@@ -47,7 +47,7 @@ type printer struct{ out io.Writer }
 
 func (p *printer) changed(s snapshot, what step, r row) { fmt.Fprint(p.out, line(s, what, r)) }
 func (p *printer) draw(s snapshot)                      { fmt.Fprint(p.out, summary(s)) }
-func (p *printer) interval() time.Duration              { return 5 * time.Second }
+func (p *printer) interval(pace pace) time.Duration     { return pace.summary }
 func (p *printer) end(snapshot)                         {} // the result follows
 
 // Terminal control sequences.
@@ -64,9 +64,9 @@ type screen struct {
 	drawn   int // lines of the last table
 }
 
-func (c *screen) changed(snapshot, step, row) {} // draw follows
-func (c *screen) interval() time.Duration     { return 200 * time.Millisecond }
-func (c *screen) end(s snapshot)              { c.draw(s) }
+func (c *screen) changed(snapshot, step, row)   {} // draw follows
+func (c *screen) interval(p pace) time.Duration { return p.redraw }
+func (c *screen) end(s snapshot)                { c.draw(s) }
 
 func (c *screen) draw(s snapshot) {
 	text := table(s, c.size(), c.colored)
@@ -80,17 +80,17 @@ func (c *screen) draw(s snapshot) {
 }
 
 // lineHeading is the heading for the columns of line.
-const lineHeading = "  TIME  CHANGE     STATE        COUNT  EVENT\n"
+const lineHeading = "    TIME  CHANGE     STATE        COUNT  EVENT\n"
 
 // line describes a change of an Event on the server.
 func line(s snapshot, what step, r row) string {
-	return fmt.Sprintf("%5.1fs  %-9s  %-9s  %7s  %s %s %s: %s\n", s.elapsed.Seconds(), what, r.state,
+	return fmt.Sprintf("%8s  %-9s  %-9s  %7s  %s %s %s: %s\n", since(s.elapsed), what, r.state,
 		thousands(r.count), r.namespace, r.subject.regarding, r.subject.reason, r.note)
 }
 
 // summary describes the current state in one line.
 func summary(s snapshot) string {
-	return fmt.Sprintf("%5.1fs  ---------  %s, %s; one write per occurrence: %s%s (%s)\n", s.elapsed.Seconds(),
+	return fmt.Sprintf("%8s  ---------  %s, %s; one write per occurrence: %s%s (%s)\n", since(s.elapsed),
 		plural(s.emitted, "occurrence"), plural(s.calls.total(), "API call"), thousands(s.emitted), times(s), s.phase)
 }
 

@@ -20,7 +20,7 @@ func TestScreenRedrawsTheTable(t *testing.T) {
 
 	out.Reset()
 	c.end(example())
-	assert.True(t, strings.HasPrefix(out.String(), "\x1b[10A\r 12s  the controllers"), out.String())
+	assert.True(t, strings.HasPrefix(out.String(), "\x1b[10A\r  12s  the controllers"), out.String())
 	assert.Equal(t, 10, strings.Count(out.String(), clearLine+"\n"), "each line is cleared to its end")
 	assert.True(t, strings.HasSuffix(out.String(), "\n"+clearBelow))
 }
@@ -39,11 +39,11 @@ func TestFileGetsLines(t *testing.T) {
 	d.end(s)
 	written, err := os.ReadFile(out.Name())
 	require.NoError(t, err)
-	assert.Equal(t, `  TIME  CHANGE     STATE        COUNT  EVENT
- 12.3s  created    Singleton        1  shop Pod/web-4kzqh Created: container app
- 12.3s  heartbeat  Ongoing      5,109  shop Backup/nightly SnapshotFailed: snapshot of orders-data failed: quota exceeded
- 12.3s  finished   Finished         4  kube-system Node/worker-3 NodeNotReady: no news for 40s
- 12.3s  ---------  12,007 occurrences, 8 API calls; one write per occurrence: 12,007, 1,500 times as many (the controllers emit for another 8s)
+	assert.Equal(t, `    TIME  CHANGE     STATE        COUNT  EVENT
+   12.3s  created    Singleton        1  shop Pod/web-4kzqh Created: container app
+   12.3s  heartbeat  Ongoing      5,109  shop Backup/nightly SnapshotFailed: snapshot of orders-data failed: quota exceeded
+   12.3s  finished   Finished         4  kube-system Node/worker-3 NodeNotReady: no news for 40s
+   12.3s  ---------  12,007 occurrences, 8 API calls; one write per occurrence: 12,007, 1,500 times as many (the controllers emit for another 8s)
 `, string(written))
 }
 

@@ -8,30 +8,78 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/events"
 )
 
-// The demo uses seconds where the defaults are minutes.
+// server is an API server, and the client of a recorder whose requests it counts.
+type server interface {
+	// sink returns the sink of the recorder.
+	sink() events.EventSink
+	// calls returns the requests of the recorder.
+	calls() calls
+	// watch returns the changes of all Events from now on, until stop.
+	watch(ctx context.Context) (changes <-chan watch.Event, stop func(), err error)
+	// list returns all Events.
+	list(ctx context.Context) (*eventsv1.EventList, error)
+}
+
+// pace is how fast time passes in a session.
+type pace struct {
+	// duration is how long the controllers emit events.
+	duration time.Duration
+	// speed is how many times as fast as usual the controllers retry.
+	speed time.Duration
+	// options are the intervals of the recorder.
+	options events.Options
+	// settle bounds the time from the last occurrence until the last Event is finished
+	// on the server.
+	settle time.Duration
+	// redraw and summary are the intervals between two tables and two lines of numbers.
+	redraw, summary time.Duration
+}
+
+// inSeconds is the pace of a session in real time: it has seconds where the defaults are
+// minutes.
+func inSeconds(emit time.Duration) pace {
+	return pace{
+		duration: emit,
+		speed:    120,
+		options: events.Options{
+			HeartbeatInterval: heartbeatInterval,
+			FinishAfter:       finishAfter,
+			ShutdownTimeout:   5 * time.Second, // all writes precede the shutdown
+		},
+		settle:  finishAfter + 10*time.Second,
+		redraw:  200 * time.Millisecond,
+		summary: 5 * time.Second,
+	}
+}
+
 const (
 	heartbeatInterval = 6 * time.Second
 	finishAfter       = 5 * time.Second
-	noteInterval      = time.Second
-	// settleTimeout bounds the time from the last occurrence until the last Event is
-	// finished on the server.
-	settleTimeout = finishAfter + 10*time.Second
-	// shutdownTimeout is short, because all writes precede the shutdown.
-	shutdownTimeout = 5 * time.Second
 )
+
+// inHours is the pace of a session in virtual time: the recorder has its defaults.
+func inHours() pace {
+	return pace{
+		duration: 2 * time.Hour,
+		speed:    1,
+		settle:   time.Hour,
+		redraw:   2 * time.Minute,
+		summary:  30 * time.Minute,
+	}
+}
 
 // session is a run of the controllers with a server that is ready.
 type session struct {
-	clients     *clients
-	requests    *requests
+	server      server
+	pace        pace
 	broadcaster *events.Broadcaster
-	controllers []controller
 	counter     counter
 	observer    *observer
 	display     display
@@ -40,46 +88,37 @@ type session struct {
 	done        bool
 }
 
-func newSession(clients *clients, counted *requests, display display) *session {
-	controllers := controllers()
+func newSession(server server, pace pace, display display) *session {
 	return &session{
-		clients:  clients,
-		requests: counted,
-		broadcaster: events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clients.recording}, events.Options{
-			HeartbeatInterval: heartbeatInterval,
-			FinishAfter:       finishAfter,
-			ShutdownTimeout:   shutdownTimeout,
-		}),
-		controllers: controllers,
+		server:      server,
+		pace:        pace,
+		broadcaster: events.NewBroadcasterWithOptions(server.sink(), pace.options),
 		observer:    newObserver(controllers),
 		display:     display,
 		started:     time.Now(),
 	}
 }
 
-// run runs the controllers for a duration, waits until all Events are in their final
-// states, and returns the result. It returns an error only if there is no result.
-func (s *session) run(ctx context.Context, duration time.Duration) (*result, error) {
-	watcher, err := s.clients.watch(ctx)
+// run runs the controllers, waits until all Events are in their final states, and returns
+// the result. It returns an error only if there is no result.
+func (s *session) run(ctx context.Context) (*result, error) {
+	changes, stop, err := s.server.watch(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		watcher.Stop()
-		<-watcher.Done()
-	}()
+	defer stop()
 	defer func() { s.display.end(s.snapshot()) }()
 	if err := s.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return nil, err
 	}
 	defer s.broadcaster.Shutdown()
 
-	if err := s.emit(ctx, duration, watcher.ResultChan()); err != nil {
+	if err := s.emit(ctx, changes); err != nil {
 		return nil, err
 	}
 	// List after the shutdown, because an additional write at the shutdown is an error.
 	s.broadcaster.Shutdown()
-	list, err := s.clients.list(ctx)
+	list, err := s.server.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +129,13 @@ func (s *session) run(ctx context.Context, duration time.Duration) (*result, err
 	return s.result(), nil
 }
 
-// emit runs the controllers for a duration, and shows changes on the server until all
-// Events are in their final states, or settleTimeout has passed.
-func (s *session) emit(ctx context.Context, duration time.Duration, changes <-chan watch.Event) error {
+// emit runs the controllers, and shows changes on the server until all Events are in their
+// final states, or too much time has passed.
+func (s *session) emit(ctx context.Context, changes <-chan watch.Event) error {
 	s.started = time.Now()
-	s.emitUntil = s.started.Add(duration)
-	emitting, stop := context.WithTimeout(ctx, duration)
-	ended := start(emitting, s.controllers, func(controller string) events.EventRecorder {
+	s.emitUntil = s.started.Add(s.pace.duration)
+	emitting, stop := context.WithTimeout(ctx, s.pace.duration)
+	ended := start(emitting, s.pace.speed, func(controller string) events.EventRecorder {
 		return s.counter.recorder(controller, s.broadcaster.NewRecorder(scheme.Scheme, controller))
 	})
 	running := ended
@@ -105,9 +144,9 @@ func (s *session) emit(ctx context.Context, duration time.Duration, changes <-ch
 		<-ended
 	}()
 
-	redraw := time.NewTicker(s.display.interval())
+	redraw := time.NewTicker(s.display.interval(s.pace))
 	defer redraw.Stop()
-	tooLate := time.NewTimer(duration + settleTimeout)
+	tooLate := time.NewTimer(s.pace.duration + s.pace.settle)
 	defer tooLate.Stop()
 	for {
 		select {
@@ -167,7 +206,7 @@ func (s *session) snapshot() snapshot {
 		elapsed: now.Sub(s.started),
 		phase:   s.phase(now),
 		emitted: sum(emitted),
-		calls:   s.requests.calls(),
+		calls:   s.server.calls(),
 	}
 	for _, l := range s.observer.lifecycles {
 		shot.rows = append(shot.rows, newRow(l, emitted[l.subject], now))
@@ -181,9 +220,9 @@ func (s *session) phase(now time.Time) string {
 	case s.done:
 		return "done"
 	case left > 0:
-		return fmt.Sprintf("the controllers emit for another %s", seconds(left+time.Second))
+		return fmt.Sprintf("the controllers emit for another %s", duration.HumanDuration(left+time.Second))
 	default:
-		return fmt.Sprintf("idle: a series finishes %s after its last occurrence", seconds(finishAfter))
+		return "idle: a series finishes when it has been quiet for its window"
 	}
 }
 
@@ -194,7 +233,7 @@ func (s *session) result() *result {
 	return &result{
 		verdicts: s.observer.verdicts(emitted),
 		emitted:  sum(emitted),
-		calls:    s.requests.calls(),
+		calls:    s.server.calls(),
 		accepted: stats.Occurrences,
 		dropped:  stats.Dropped,
 	}

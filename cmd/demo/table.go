@@ -5,6 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -40,7 +42,7 @@ func table(s snapshot, fit size, colored bool) string {
 		rows = rows[:room]
 	}
 
-	lines := []string{fmt.Sprintf("%4s  %s", seconds(s.elapsed), s.phase), ""}
+	lines := []string{fmt.Sprintf("%5s  %s", duration.HumanDuration(s.elapsed), s.phase), ""}
 	heading := len(lines)
 	lines = append(lines, columns(rows, fit.width > 0 && fit.width < wide)...)
 	if omitted > 0 {
@@ -72,15 +74,15 @@ func columns(rows []row, narrow bool) []string {
 	line := func(state, count, emitted, age, namespace, object, reason, note string) {
 		fmt.Fprintf(w, "%-9s\t%7s\t", state, count)
 		if narrow {
-			fmt.Fprintf(w, "%4s\t%s\t", age, cut(object, narrowObject))
+			fmt.Fprintf(w, "%5s\t%s\t", age, cut(object, narrowObject))
 		} else {
-			fmt.Fprintf(w, "%7s\t%4s\t%s\t%s\t", emitted, age, namespace, object)
+			fmt.Fprintf(w, "%7s\t%5s\t%s\t%s\t", emitted, age, namespace, object)
 		}
 		fmt.Fprintf(w, "%s\t%s\n", reason, note)
 	}
 	line("STATE", "COUNT", "EMITTED", "AGE", "NAMESPACE", "OBJECT", "REASON", "NOTE")
 	for _, r := range rows {
-		line(r.state.String(), thousands(r.count), thousands(r.emitted), seconds(r.age),
+		line(r.state.String(), thousands(r.count), thousands(r.emitted), duration.HumanDuration(r.age),
 			r.namespace, r.subject.regarding.String(), r.subject.reason, r.note)
 	}
 	_ = w.Flush() // a strings.Builder returns no errors

@@ -36,43 +36,43 @@ func TestTable(t *testing.T) {
 		want string
 	}{
 		"no Events": {of: snapshot{phase: "the controllers emit for another 20s"}, want: `
-  0s  the controllers emit for another 20s
+   0s  the controllers emit for another 20s
 
-STATE        COUNT  EMITTED   AGE  NAMESPACE  OBJECT  REASON  NOTE
+STATE        COUNT  EMITTED    AGE  NAMESPACE  OBJECT  REASON  NOTE
 
         0 occurrences emitted
         0 API calls by this recorder (0 creates, 0 patches)
         0 API calls with one write per occurrence
 `},
 		"no limits": {of: example(), want: `
- 12s  the controllers emit for another 8s
+  12s  the controllers emit for another 8s
 
-STATE        COUNT  EMITTED   AGE  NAMESPACE    OBJECT          REASON          NOTE
-Singleton        1        1   12s  shop         Pod/web-4kzqh   Created         container app
-Ongoing      5,109   12,002   11s  shop         Backup/nightly  SnapshotFailed  snapshot of orders-data failed: quota exceeded
-Finished         4        4    9s  kube-system  Node/worker-3   NodeNotReady    no news for 40s
+STATE        COUNT  EMITTED    AGE  NAMESPACE    OBJECT          REASON          NOTE
+Singleton        1        1    12s  shop         Pod/web-4kzqh   Created         container app
+Ongoing      5,109   12,002    11s  shop         Backup/nightly  SnapshotFailed  snapshot of orders-data failed: quota exceeded
+Finished         4        4     9s  kube-system  Node/worker-3   NodeNotReady    no news for 40s
 
    12,007 occurrences emitted
         8 API calls by this recorder (3 creates, 5 patches)
    12,007 API calls with one write per occurrence, 1,500 times as many
 `},
 		"80 by 24": {of: example(), fit: size{80, 24}, want: `
- 12s  the controllers emit for another 8s
+  12s  the controllers emit for another 8s
 
-STATE        COUNT   AGE  OBJECT          REASON          NOTE
-Singleton        1   12s  Pod/web-4kzqh   Created         container app
-Ongoing      5,109   11s  Backup/nightly  SnapshotFailed  snapshot of orders-da…
-Finished         4    9s  Node/worker-3   NodeNotReady    no news for 40s
+STATE        COUNT    AGE  OBJECT          REASON          NOTE
+Singleton        1    12s  Pod/web-4kzqh   Created         container app
+Ongoing      5,109    11s  Backup/nightly  SnapshotFailed  snapshot of orders-d…
+Finished         4     9s  Node/worker-3   NodeNotReady    no news for 40s
 
    12,007 occurrences emitted
         8 API calls by this recorder (3 creates, 5 patches)
    12,007 API calls with one write per occurrence, 1,500 times as many
 `},
 		"low and narrow": {of: example(), fit: size{50, 10}, want: `
- 12s  the controllers emit for another 8s
+  12s  the controllers emit for another 8s
 
-STATE        COUNT   AGE  OBJECT         REASON  …
-Singleton        1   12s  Pod/web-4kzqh  Created …
+STATE        COUNT    AGE  OBJECT         REASON …
+Singleton        1    12s  Pod/web-4kzqh  Created…
 and 2 more Events
 
    12,007 occurrences emitted
@@ -86,7 +86,7 @@ and 2 more Events
 
 func TestTableColors(t *testing.T) {
 	lines := strings.Split(table(example(), size{80, 24}, true), "\n")
-	assert.Equal(t, bold+"STATE        COUNT   AGE  OBJECT          REASON          NOTE"+plain, lines[2])
+	assert.Equal(t, bold+"STATE        COUNT    AGE  OBJECT          REASON          NOTE"+plain, lines[2])
 	assert.True(t, strings.HasPrefix(lines[3], cyan+"Singleton"+plain+"  "), lines[3])
 	assert.True(t, strings.HasPrefix(lines[4], yellow+"Ongoing"+plain+"  "), lines[4])
 	assert.True(t, strings.HasPrefix(lines[5], green+"Finished"+plain+"  "), lines[5])

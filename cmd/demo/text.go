@@ -43,5 +43,10 @@ func cut(line string, width int) string {
 // oneLine replaces line breaks and repeated spaces.
 func oneLine(note string) string { return strings.Join(strings.Fields(note), " ") }
 
-// seconds formats a duration in whole seconds.
-func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds())) }
+// since formats a time since the start, exactly in the first minute.
+func since(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

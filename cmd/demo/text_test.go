@@ -25,8 +25,8 @@ func TestText(t *testing.T) {
 		{cut("größer", 1), "…"},
 		{cut("größer", 0), "größer"},
 		{oneLine(" a\tb\r\nc\n"), "a b c"},
-		{seconds(999 * time.Millisecond), "0s"},
-		{seconds(61 * time.Second), "61s"},
+		{since(12345 * time.Millisecond), "12.3s"},
+		{since(2*time.Hour + 90*time.Second), "2h1m30s"},
 	} {
 		assert.Equal(t, test.want, test.got)
 	}

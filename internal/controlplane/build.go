@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -23,7 +24,8 @@ const moduleDir = "test/controlplane"
 const interruptGrace = 10 * time.Second
 
 // Build compiles the control plane into bin/controlplane and returns the path of
-// the program. The working directory must be inside a clone of the repository.
+// the program. It compiles other programs into bin, too: those in the given directories
+// of the repository. The working directory must be inside a clone of the repository.
 //
 // The first build takes minutes, and Build reports its progress: on a terminal it
 // redraws one line, elsewhere it writes a line every ten seconds. A build with little
@@ -32,7 +34,14 @@ const interruptGrace = 10 * time.Second
 // Several processes may call Build at the same time: one compiles, the others
 // wait for it. On platforms without file locks, such as Windows, all of them
 // compile. Cancelling ctx cancels the build.
-func Build(ctx context.Context, progress io.Writer) (string, error) {
+func Build(ctx context.Context, progress io.Writer, others ...string) (string, error) {
+	return BuildPrograms(ctx, progress, append([]string{moduleDir}, others...)...)
+}
+
+// BuildPrograms compiles the programs in some directories of the repository into bin,
+// and returns the path of the first one. All programs have the versions of the
+// workspace of the control plane, so that what they share compiles once. See [Build].
+func BuildPrograms(ctx context.Context, progress io.Writer, dirs ...string) (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
@@ -44,7 +53,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
-	return build(ctx, root, "go", progress)
+	return build(ctx, root, "go", progress, dirs)
 }
 
 // findRoot returns the root of the repository that contains dir, an absolute path.
@@ -63,27 +72,29 @@ func findRoot(dir string) (string, error) {
 	}
 }
 
-// build implements [Build] for a repository root and a go command.
-func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, err error) {
+// build implements [BuildPrograms] for a repository root and a go command.
+func build(ctx context.Context, root, goCommand string, w io.Writer, dirs []string) (_ string, err error) {
 	bin := filepath.Join(root, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(bin, ".controlplane.lock"), func() {
-		fmt.Fprintln(w, "controlplane: waiting for another process that builds it")
+		fmt.Fprintln(w, "controlplane: waiting for another process that compiles")
 	})
 	if err != nil {
 		return "", fmt.Errorf("controlplane: lock: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 
-	module := filepath.Join(root, filepath.FromSlash(moduleDir))
-	gomod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	gomod, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(moduleDir), "go.mod"))
 	if err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
-	binary := filepath.Join(bin, "controlplane"+exeSuffix)
-	cmd := goTool(ctx, goCommand, module, buildArgs(binary, kubernetesVersion(gomod))...)
+	var packages []string
+	for _, dir := range dirs {
+		packages = append(packages, "./"+dir)
+	}
+	cmd := goTool(ctx, goCommand, root, append(buildArgs(bin, kubernetesVersion(gomod)), packages...)...)
 	// An interrupted go command may leave temporary files behind. Keep them inside
 	// the clone, and remove them.
 	temporary, err := os.MkdirTemp(bin, "tmp-")
@@ -92,36 +103,35 @@ func build(ctx context.Context, root, goCommand string, w io.Writer) (_ string, 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	cmd.Env = append(cmd.Env, "GOTMPDIR="+temporary)
-	p := newProgress(w, isTerminal(w))
+	p := newProgress(w, isTerminal(w), dirs[0])
 	if err := runBuild(cmd, p, func(ctx context.Context) (int, error) {
-		return countPackages(goTool(ctx, goCommand, module, "list", "-deps", "."))
+		return countPackages(goTool(ctx, goCommand, root, append([]string{"list", "-deps"}, packages...)...))
 	}); err != nil {
 		return "", err
 	}
-	return binary, nil
+	return filepath.Join(bin, path.Base(dirs[0])+exeSuffix), nil
 }
 
-// goTool returns a go command that runs in dir. It disables cgo, so that a build
-// needs only Go, and workspaces, because a go.work file of the user does not list
-// the module.
-func goTool(ctx context.Context, goCommand, dir string, args ...string) *exec.Cmd {
+// goTool returns a go command that runs in root, in the workspace of the control plane. It
+// disables cgo, so that a build needs only Go.
+func goTool(ctx context.Context, goCommand, root string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, goCommand, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+filepath.Join(root, filepath.FromSlash(moduleDir), "go.work"))
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = interruptGrace
 	return cmd
 }
 
-// buildArgs returns the arguments of the go command. Without the symbol table the
-// program is a third smaller. Without the version control state a new commit does
-// not link it again.
-func buildArgs(binary, kubernetesVersion string) []string {
+// buildArgs returns the arguments of the go command, without the packages. Without the
+// symbol table a program is a third smaller. Without the version control state a new
+// commit does not link it again.
+func buildArgs(bin, kubernetesVersion string) []string {
 	ldflags := "-s -w"
 	if kubernetesVersion != "" {
 		ldflags += " -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion
 	}
-	return []string{"build", "-v", "-buildvcs=false", "-ldflags=" + ldflags, "-o", binary, "."}
+	return []string{"build", "-v", "-buildvcs=false", "-ldflags=" + ldflags, "-o", bin + string(filepath.Separator)}
 }
 
 var kubernetesRequirement = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes\s+(v\S+)`)

@@ -32,10 +32,10 @@ func TestBuildConcurrently(t *testing.T) {
 	for range 4 {
 		builds.Go(func() {
 			var out bytes.Buffer
-			binary, err := build(t.Context(), root, os.Args[0], &out)
+			binary, err := build(t.Context(), root, os.Args[0], &out, []string{moduleDir, "cmd/demo"})
 			assert.NoError(t, err)
 			assert.Equal(t, want, binary)
-			assert.Contains(t, out.String(), announcement)
+			assert.Contains(t, out.String(), announcement(moduleDir))
 			assert.Contains(t, out.String(), "1 module downloaded, latest k8s.io/kubernetes v1.36.3")
 		})
 	}
@@ -43,12 +43,13 @@ func TestBuildConcurrently(t *testing.T) {
 	args, err := os.ReadFile(want)
 	require.NoError(t, err)
 	assert.Contains(t, string(args), "gitVersion=v1.2.3")
+	assert.Contains(t, string(args), "./test/controlplane\n./cmd/demo")
 }
 
 func TestBuildReturnsCompilerErrors(t *testing.T) {
 	setRole(t, "broken go")
 	var out bytes.Buffer
-	_, err := build(t.Context(), newRepository(t), os.Args[0], &out)
+	_, err := build(t.Context(), newRepository(t), os.Args[0], &out, []string{moduleDir})
 	require.ErrorContains(t, err, "types.go:1:1: no")
 	assert.NotContains(t, err.Error(), "downloading", "the error contains only error messages")
 	assert.Contains(t, out.String(), "build failed")
@@ -56,11 +57,11 @@ func TestBuildReturnsCompilerErrors(t *testing.T) {
 
 func TestBuildFails(t *testing.T) {
 	root := newRepository(t)
-	_, err := build(t.Context(), root, "no-such-go", io.Discard)
+	_, err := build(t.Context(), root, "no-such-go", io.Discard, []string{moduleDir})
 	require.ErrorContains(t, err, "no-such-go")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = build(ctx, root, os.Args[0], io.Discard)
+	_, err = build(ctx, root, os.Args[0], io.Discard, []string{moduleDir})
 	require.ErrorIs(t, err, context.Canceled)
 }
 

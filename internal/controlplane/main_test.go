@@ -109,7 +109,7 @@ func runGo(args []string, broken bool) int {
 		fmt.Fprintln(os.Stderr, "# k8s.io/api/core/v1\ntypes.go:1:1: no")
 		return 1
 	}
-	binary := args[slices.Index(args, "-o")+1]
+	binary := filepath.Join(args[slices.Index(args, "-o")+1], "controlplane"+exeSuffix)
 	if err := os.WriteFile(binary, []byte(strings.Join(args, "\n")), 0o755); err != nil {
 		panic(err)
 	}

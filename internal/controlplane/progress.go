@@ -17,19 +17,24 @@ const (
 	lineWidth      = 79              // fits every common terminal
 )
 
-// announcement precedes the first line of a long build.
-const announcement = "controlplane: compiling a real kube-apiserver and etcd; the first build takes 3 to 7 minutes on 2 cores"
+// announcement returns the line that precedes a long build of the program in dir.
+func announcement(dir string) string {
+	if dir == moduleDir {
+		return "controlplane: compiling a real kube-apiserver and etcd; the first build takes 3 to 7 minutes on 2 cores"
+	}
+	return "controlplane: compiling " + dir + "; the first build takes a minute or two on 2 cores"
+}
 
-// mainPackage is the import path of the program. The go command compiles it last
-// and then links.
-const mainPackage = "github.com/eventseries/eventseries/" + moduleDir
+// repository is the import path of the repository. Its packages compile in seconds.
+const repository = "github.com/eventseries/eventseries/"
 
 // progress reports the progress of a build from the output of "go build -v". It is
-// silent for patience, unless the build downloads or compiles something other than
-// mainPackage. Its methods are safe for concurrent use.
+// silent for patience, unless the build downloads or compiles something outside of the
+// repository. Its methods are safe for concurrent use.
 type progress struct {
 	w        io.Writer
 	terminal bool
+	dir      string // of the program that the go command compiles last, and then links
 	start    time.Time
 	now      func() time.Time
 
@@ -43,8 +48,8 @@ type progress struct {
 	latest    string // module or package
 }
 
-func newProgress(w io.Writer, terminal bool) *progress {
-	return &progress{w: w, terminal: terminal, start: time.Now(), now: time.Now}
+func newProgress(w io.Writer, terminal bool, dir string) *progress {
+	return &progress{w: w, terminal: terminal, dir: dir, start: time.Now(), now: time.Now}
 }
 
 // line processes one line of the go command's output. It returns false if the line
@@ -57,9 +62,9 @@ func (p *progress) line(s string) bool {
 	case download:
 		p.downloads++
 		p.latest = module
-	case s == mainPackage:
+	case strings.HasPrefix(s, repository) && !strings.ContainsAny(s, " \t:#"):
 		p.packages++
-		p.linking = true
+		p.linking = p.linking || s == repository+p.dir
 		return true
 	case s == "" || strings.ContainsAny(s, " \t:#"):
 		return false
@@ -72,14 +77,14 @@ func (p *progress) line(s string) bool {
 		if p.terminal && p.drawn {
 			fmt.Fprint(p.w, "\r\x1b[K")
 		}
-		fmt.Fprintln(p.w, announcement)
+		fmt.Fprintln(p.w, announcement(p.dir))
 		p.draw()
 	}
 	return true
 }
 
-// compiling reports whether the build has compiled a package other than
-// mainPackage. The downloads are complete then.
+// compiling reports whether the build has compiled a package outside of the repository.
+// The downloads are complete then.
 func (p *progress) compiling() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +143,7 @@ func (p *progress) status() string {
 	elapsed := p.now().Sub(p.start).Truncate(time.Second)
 	switch {
 	case p.linking:
-		return fmt.Sprintf("  %v: %s compiled, linking the control plane", elapsed, plural(p.packages, "package"))
+		return fmt.Sprintf("  %v: %s compiled, linking", elapsed, plural(p.packages, "package"))
 	case p.packages+p.downloads == 0:
 		return fmt.Sprintf("  %v: checking what to compile", elapsed)
 	case p.packages == 0:

@@ -15,7 +15,7 @@ import (
 // its clock.
 func fakeProgress(terminal bool) (p *progress, out *bytes.Buffer, advance func(time.Duration)) {
 	out = &bytes.Buffer{}
-	p = newProgress(out, terminal)
+	p = newProgress(out, terminal, moduleDir)
 	now := p.start
 	p.now = func() time.Time { return now }
 	return p, out, func(d time.Duration) { now = now.Add(d) }
@@ -26,7 +26,7 @@ func TestProgressRecognizesErrors(t *testing.T) {
 		"go: downloading k8s.io/kubernetes v1.36.3": true,
 		"k8s.io/api/core/v1":                        true,
 		"internal/goarch":                           true,
-		mainPackage:                                 true,
+		repository + moduleDir:                      true,
 		"":                                          false,
 		"# k8s.io/api/core/v1":                      false,
 		"./main.go:7:2: undefined: x":               false,
@@ -58,18 +58,18 @@ func TestProgressPlain(t *testing.T) {
 	advance(40*time.Second + 600*time.Millisecond)
 	p.line("k8s.io/api/core/v1")
 	p.tick()
-	p.line(mainPackage)
+	p.line(repository + moduleDir)
 	advance(10 * time.Second)
 	p.tick()
 	p.end(true)
 
 	assert.Equal(t, []string{
-		announcement,
+		announcement(moduleDir),
 		"  0s: 1 module downloaded, latest k8s.io/kubernetes v1.36.3",
 		"  10s: 2 modules downloaded, latest k8s.io/api v0.36.3",
 		"  20s: 1 package compiled, latest internal/goarch",
 		"  1m0s: 2 of at most 1500 packages compiled, latest k8s.io/api/core/v1",
-		"  1m10s: 3 packages compiled, linking the control plane",
+		"  1m10s: 3 packages compiled, linking",
 		"controlplane: build completed after 1m10s",
 		"",
 	}, strings.Split(out.String(), "\n"))
@@ -85,7 +85,7 @@ func TestProgressOnATerminalRedrawsOneLine(t *testing.T) {
 
 	lines := strings.Split(out.String(), "\n")
 	require.Len(t, lines, 3)
-	assert.Equal(t, announcement, lines[0])
+	assert.Equal(t, announcement(moduleDir), lines[0])
 	drawn := strings.Split(lines[1], "\r")
 	require.Len(t, drawn, 4)
 	assert.Equal(t, "  0s: 1 package compiled, latest internal/goarch\x1b[K", drawn[1])
@@ -100,18 +100,23 @@ func TestProgressIsSilentAtFirst(t *testing.T) {
 	assert.Empty(t, out.String())
 	advance(time.Second)
 	p.tick()
-	p.line(mainPackage)
+	p.line(repository + moduleDir)
 	p.tick()
 	p.end(true)
 	assert.Equal(t, "\r  3s: checking what to compile\x1b[K"+
-		"\r  3s: 1 package compiled, linking the control plane\x1b[K"+
+		"\r  3s: 1 package compiled, linking\x1b[K"+
 		"\r\x1b[K", out.String())
+}
+
+func TestAnnouncement(t *testing.T) {
+	assert.Contains(t, announcement(moduleDir), "a real kube-apiserver")
+	assert.Contains(t, announcement("cmd/demo"), "compiling cmd/demo")
 }
 
 func TestProgressIsSilentAboutQuickBuilds(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		p, out, _ := fakeProgress(terminal)
-		p.line(mainPackage)
+		p.line(repository + moduleDir)
 		p.tick()
 		p.end(true)
 		assert.Empty(t, out.String())

@@ -1,5 +1,6 @@
-// Command build compiles the control plane into bin/controlplane and shows the
-// progress. Run it before you run the integration tests for the first time:
+// Command build compiles programs of this repository into bin and shows the progress. The
+// arguments are their directories. Without arguments it compiles the control plane. Run
+// it before you run the integration tests for the first time:
 //
 //	go run ./internal/controlplane/build
 //
@@ -18,7 +19,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	_, err := controlplane.Build(ctx, os.Stderr)
+	dirs := os.Args[1:]
+	if len(dirs) == 0 {
+		dirs = []string{"test/controlplane"}
+	}
+	_, err := controlplane.BuildPrograms(ctx, os.Stderr, dirs...)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
