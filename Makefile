@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,16 @@ VERSION ?= v0.0.0
 
 dist: ## build the archives of kubectl series for release VERSION in bin/dist
 	GO="$(GO)" cmd/kubectl-series/release.sh $(VERSION) bin/dist $(PLATFORMS)
+
+# The steps of docs/releasing.md. TAG_FLAGS= makes tags without a signature.
+release-root: ## commit the changelog of release VERSION, and tag the root module
+	@GO="$(GO)" .ci/release root $(VERSION)
+
+release-modules: ## let the other modules require release VERSION, test them, and tag them
+	@GO="$(GO)" .ci/release modules $(VERSION)
+
+release-rehearsal: ## release VERSION on a copy, then install and use it, with a module proxy of files
+	cd test && $(GO) run ./release -version $(VERSION)
 
 test: unit matrix plugin integration managers monitoring migrate ## run all tests
 
