@@ -194,7 +194,10 @@ func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 			for i := range failing {
 				w.emitBroken("Normal", i)
 			}
-			time.Sleep(5 * time.Minute)
+			for range 5 {
+				time.Sleep(time.Minute)
+				w.emit(0)
+			}
 			w.assertWarningIsPrompt(t)
 
 			for range 54 { // less than the TTL
@@ -217,7 +220,10 @@ func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 					beats = append(beats, r.Time.Sub(start))
 				}
 			}
-			assert.Equal(t, []time.Duration{30 * time.Minute, 60 * time.Minute}, beats)
+			if assert.Len(t, beats, 2) {
+				assertBetween(t, 30*time.Minute, 31*time.Minute, beats[0])
+				assertBetween(t, 30*time.Minute, 31*time.Minute, beats[1]-beats[0])
+			}
 			assert.Less(t, broken, 200)
 		})
 	}
@@ -265,8 +271,11 @@ func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
 			}
 		}
 		w.flush(t)
-		w.server.slow(requestTimeout - time.Second)
 		time.Sleep(5 * time.Minute)
+		w.server.slow(requestTimeout - time.Second)
+		for i := range n {
+			w.emit(i)
+		}
 		w.server.slow(5 * time.Millisecond)
 		for before := len(w.server.log()); len(w.server.log()) < before+2; time.Sleep(time.Second) {
 		}

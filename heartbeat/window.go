@@ -26,10 +26,17 @@ type Rhythm struct {
 	period            uint16 // the number of the current one, modulo 1<<16
 }
 
-// windowUnits is how many units Max has: a unit is a second if Max is 36 minutes.
+// windowUnits is how many units Max has at most: a unit is a second if Max is 36 minutes.
 const windowUnits = 2160
 
-func (w Window) unit() time.Duration { return max(w.Max/windowUnits, 1) }
+// unit returns a whole number of seconds, because people read windows, unless Max is short.
+func (w Window) unit() time.Duration {
+	unit := max(w.Max/windowUnits, 1)
+	if w.Max >= time.Minute {
+		unit = (unit + time.Second - 1).Truncate(time.Second)
+	}
+	return unit
+}
 
 // Slow returns the time between two occurrences from which [Window.Observe] has to be
 // called. Shorter ones change no window.
@@ -46,8 +53,13 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 		return
 	}
 	*r = r.at(w.periodOf(now))
-	gap = min(gap, w.Max)
-	r.current = max(r.current, w.units(2*gap+gap/10))
+	r.current = max(r.current, w.units(w.For(gap)))
+}
+
+// For returns the window of a series whose longest gap is the given one.
+func (w Window) For(gap time.Duration) time.Duration {
+	gap = min(max(gap, 0), w.Max)
+	return max(w.Min, min(2*gap+gap/10, w.Max))
 }
 
 // Of returns the window at the time now of a series with rhythm r. Without occurrences,
@@ -72,15 +84,6 @@ func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
 		due = min(due, next+w.Of(r, next))
 	}
 	return due
-}
-
-// Restore records that the series has at least the given window in another process, as
-// if its longest gap was at the time now.
-func (w Window) Restore(r *Rhythm, window, now time.Duration) {
-	if window > w.Min && w.Max > w.Min {
-		*r = r.at(w.periodOf(now))
-		r.current = max(r.current, w.units(min(window, w.Max)))
-	}
 }
 
 // units returns d in units, rounded up.

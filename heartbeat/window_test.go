@@ -65,22 +65,15 @@ func TestWindowOutlastsLoops(t *testing.T) {
 	}
 }
 
-// A back-off doubles up to a limit. Work and jitter add at most a twentieth, and the
-// process restarts.
+// A back-off doubles up to a limit. Work and jitter add at most a twentieth.
 func TestWindowOutlastsBackoff(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		l := loop{Window: standard, last: time.Duration(rng.Int64N(int64(10*time.Hour))) - 5*time.Hour}
 		limit := time.Second + time.Duration(rng.Int64N(int64(1000*time.Second)))
 		work := time.Duration(rng.Int64N(int64(limit / 20)))
-		restarts := rng.IntN(3) == 0
 		for delay := 1 + time.Duration(rng.Int64N(int64(time.Minute))); l.longest < 4*limit/5 || rng.IntN(10) > 0; delay = min(2*delay, limit) {
 			l.occur(t, l.last+work+time.Duration(float64(delay)*(1+0.05*rng.Float64())))
-			if restarts {
-				window := l.Of(l.rhythm, l.last)
-				l.rhythm = Rhythm{}
-				l.Restore(&l.rhythm, window, l.last)
-			}
 		}
 	}
 }
@@ -135,24 +128,26 @@ func TestDueIsOnTime(t *testing.T) {
 	}
 }
 
-func TestRestoredWindow(t *testing.T) {
+// People read windows: they are whole seconds, unless the longest one is shorter than a
+// minute. Rounding up never makes them longer than Max.
+func TestWindowsAreWholeSeconds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 10_000 {
-		w := Window{Min: 1 + time.Duration(rng.Int64N(int64(time.Hour)))}
-		w.Max = w.Min + time.Duration(rng.Int64N(int64(time.Hour)))
-		now, window := time.Duration(rng.Int64N(1<<50))-1<<49, time.Duration(rng.Int64N(int64(3*time.Hour)))-time.Minute
-		var r, again Rhythm
-		w.Restore(&r, window, now)
-		got := w.Of(r, now)
-		require.GreaterOrEqual(t, got, max(w.Min, min(window, w.Max)))
-		require.LessOrEqual(t, got, max(w.Min, min(window, w.Max))+w.unit())
-		w.Restore(&again, got, now)
-		require.Equal(t, r, again, "restarts do not change it")
-		w.Restore(&again, w.Min, now)
-		require.Equal(t, r, again, "a window is not shortened")
-		require.Equal(t, got, w.Of(r, now+w.Max))
-		require.Equal(t, w.Min, w.Of(r, now+2*w.Max))
+		w := Window{Min: time.Second, Max: time.Minute + time.Duration(rng.Int64N(int64(100*time.Hour)))}
+		var r Rhythm
+		gap := time.Second + time.Duration(rng.Int64N(int64(w.Max)))
+		w.Observe(&r, gap, 0)
+		got := w.Of(r, 0)
+		require.GreaterOrEqual(t, got, w.For(gap))
+		require.LessOrEqual(t, got, w.For(gap)+w.unit())
+		if got < w.Max {
+			require.Zero(t, got%time.Second)
+		}
 	}
+	short := Window{10 * time.Millisecond, 60 * time.Millisecond}
+	var r Rhythm
+	short.Observe(&r, 10*time.Millisecond, 0)
+	assert.InDelta(t, 21*time.Millisecond, short.Of(r, 0), float64(short.unit()))
 }
 
 // The number of the period before the epoch is followed by zero.
@@ -167,8 +162,6 @@ func TestFixedWindow(t *testing.T) {
 	for _, w := range []Window{{time.Minute, time.Minute}, {time.Hour, 0}, {math.MaxInt64 / 4, 1}} {
 		var r Rhythm
 		w.Observe(&r, 30*time.Hour, 40*time.Hour)
-		assert.Zero(t, r)
-		w.Restore(&r, 30*time.Hour, time.Hour)
 		assert.Zero(t, r)
 		assert.Equal(t, w.Min, w.Of(r, 40*time.Hour))
 		assert.Equal(t, w.Min+time.Hour, w.Due(r, time.Hour, 2*time.Hour))

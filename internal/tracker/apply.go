@@ -137,7 +137,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 		with(partManaged, event != nil && series.IsManaged(event)).
 		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.unsaid.has(partHeartbeat)))
 	// The next heartbeat depends on the age of the count, not on that of the response.
-	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
+	st.revision, st.state, st.count, st.at, st.aged = w.revision, w.Series.State, w.Series.Count, w.at, w.aged
 	st.due &^= dueCount
 	e.setSaid(w.Series.QuietWindow())
 	e.planBeat(s)
@@ -199,17 +199,10 @@ func (e *Entry) lose(s *step, reason DropReason) {
 // To create that again would bring back what somebody has deleted, or what ended
 // long ago.
 func (e *Entry) loseIfSilent(s *step) bool {
-	// An occurrence after the check would be lost, so close the counter first.
-	wasOpen := e.counter.isOpen()
-	e.add(e.counter.close())
 	if e.spec.silent {
 		e.lose(s, "") // the server knew all of it
-		return true
 	}
-	if wasOpen {
-		e.counter.open()
-	}
-	return false
+	return e.spec.silent
 }
 
 // versionOf returns the resourceVersion of an Event as a number. It is zero if the

@@ -88,18 +88,11 @@ func (r *rules) isOf(k *series.Key, found *series.Series) bool {
 // isAlive reports whether an occurrence continues the series: it is not long since the
 // latest one. That of an ongoing series is known as of its last heartbeat.
 func (r *rules) isAlive(found *series.Series, now time.Time) bool {
-	switch found.State {
-	case series.Ongoing:
-		return now.Sub(found.Last) < r.aliveFor(found)
-	default:
-		return now.Sub(found.Last) < r.opts.MaxWindow
+	aliveFor := r.opts.MaxWindow
+	if found.State == series.Ongoing {
+		aliveFor += cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
-}
-
-// aliveFor returns for how long after its last occurrence an ongoing series is alive,
-// as in series.StateAt.
-func (r *rules) aliveFor(found *series.Series) time.Duration {
-	return max(cmp.Or(found.Heartbeat, series.DefaultHeartbeat)+found.QuietWindow(), r.opts.MaxWindow)
+	return now.Sub(found.Last) < aliveFor
 }
 
 // began reports whether found begins as e does: the same Event, or one that e has
@@ -275,11 +268,12 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 			e.spec.state = series.Finished
 		}
 	}
-	gap := time.Duration(e.spec.first-found.Last.UnixMicro()) * time.Microsecond
-	if theirs > 0 && (found.State != series.Ongoing || gap <= found.QuietWindow()) {
-		// If an ongoing series was quiet for longer than its window, its process was away,
-		// or was killed long after its last write.
-		e.learn(s.rules, gap, e.last())
+	switch age := time.Duration(e.spec.first-found.Last.UnixMicro()) * time.Microsecond; {
+	case theirs == 0:
+	case found.State == series.Ongoing:
+		e.resume(s.rules, found.QuietWindow(), age)
+	default:
+		e.learn(s.rules, age, e.last())
 	}
 	if !e.spec.silent && !e.began(s.rules, found) {
 		if e.spec.lastNote() == "" {
@@ -303,6 +297,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 		e.rare.renames = max(e.rare.renames, 1)
 		e.wantLead(s) // the signpost that leads here may expire soon
 	}
+	st.aged = true
 	st.at, st.last, st.state, st.count = s.at, found.Last.UnixMicro(), found.State, found.Count
 	st.revision = e.spec.revision
 	st.due &^= dueCount

@@ -80,9 +80,6 @@ func (c *counter) update(change func(word uint64) uint64) (n int) {
 	}
 }
 
-// isOpen reports whether the counter counts.
-func (c *counter) isOpen() bool { return c.word.Load() >= counterOpen }
-
 // take returns the occurrences counted so far, and starts again at zero.
 func (c *counter) take() (n int) {
 	return c.update(func(word uint64) uint64 { return word & (counterOpen | counterTime) })

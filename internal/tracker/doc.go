@@ -88,14 +88,14 @@
 //	claiming: close            written, gone, taken, refused → unwritten: create; changed → claiming: look
 //	claiming: look             written, gone, taken → unwritten: create; denied, changed, refused → same or unwritten: create
 //	closing claiming: look     written, gone, taken → closing unwritten: create
-//	closing conflicted: look   written, gone → closing unwritten: recreate
+//	closing conflicted: look   written, gone → closing unwritten: recreate or forgotten
 //	closing live: finish       written → forgotten or same; gone → closing unwritten: recreate; changed → closing conflicted: look; taken → closing claiming: look; refused → forgotten
 //	closing refused            written → closing live: finish; pushedBack, troubled, denied, changed, refused → forgotten; gone → closing unwritten: create; taken → closing claiming: look
 //	closing unwritten: create  written, refused → forgotten; taken → closing claiming: look
-//	conflicted: look           written, gone → unwritten: recreate or forgotten; refused → same or refused
+//	conflicted: look           written, gone → unwritten: recreate; refused → same or refused
 //	live                       written → live: series; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
 //	live: flush                written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
-//	live: heartbeat            written → live; gone → unwritten: recreate or forgotten; changed → conflicted: look; taken → claiming: look; refused → refused
+//	live: heartbeat            written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
 //	live: look                 written, gone, refused → live
 //	live: series               written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
 //	live: successor            written, gone, refused → live; changed → live: look

@@ -89,6 +89,7 @@ type status struct {
 	beats   uint8 // heartbeats of this process so far, limited to 255
 	named   bool  // the Event has a name: its first write has begun
 	existed bool  // the Event has existed, so the next create is not the first
+	aged    bool  // the latest occurrence that the Event says was not recent when that was written
 }
 
 // parts are parts of an Event, as bits. A patch contains those that the Event may lack.
@@ -117,6 +118,7 @@ type reasons uint8
 
 const (
 	dueBeat  reasons = 1 << iota // it is time for a heartbeat
+	dueNext                      // a heartbeat will be due with the next occurrence; see Entry.beat
 	dueCount                     // someone waits for a count that the server does not know yet
 	dueLook                      // whose the Event under the base name is must be known before it can lead here
 	dueLead                      // the Event under the base name is to lead here
@@ -136,9 +138,17 @@ type rare struct {
 	refusal    DropReason            // valid in the phase refused
 	hold       hold
 	rhythm     heartbeat.Rhythm // of a series with long gaps
-	said       time.Duration    // the window that the Event says; zero: series.FinishAfter
-	theirs     time.Duration    // the latest occurrence in another process that is known; zero: none
-	listing    *listing         // of an entry that is a list; see list.go
+	assumed    assumption
+	said       time.Duration // the window that the Event says; zero: series.FinishAfter
+	theirs     time.Duration // the latest occurrence in another process that is known; zero: none
+	listing    *listing      // of an entry that is a list; see list.go
+}
+
+// assumption is what the Event of another process says of the rhythm of a series.
+type assumption struct {
+	since  time.Duration // the first occurrence here, or when the series was restored
+	first  time.Duration // the least window until the next occurrence
+	window time.Duration // the least window for as long as it takes to learn the rhythm here
 }
 
 // hold says until when and why a series must not write. The zero value permits writes.
@@ -232,15 +242,37 @@ func (e *Entry) lost() int { return int(e.spec.count) - int(e.status.count) }
 // exists reports whether the Event exists, as far as is known.
 func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted }
 
-// occur counts an occurrence, which continues the series.
-func (e *Entry) occur(r *rules, at time.Duration) {
+// occur counts an occurrence, which continues the series, and reports whether it changes
+// what is to be written.
+func (e *Entry) occur(r *rules, at time.Duration) (isNews bool) {
+	isFirst := e.spec.silent && e.isOngoing()
 	e.learn(r, at-e.last(), at)
 	e.counter.occurred(at)
 	e.add(1)
+	if isFirst {
+		e.resume(r, e.said(), at-time.UnixMicro(e.status.last).Sub(r.epoch))
+	}
 	if e.life == resting && e.hasAttempts() {
 		e.status.due |= dueCount // the Event may say Finished
 	}
+	wasOngoing := e.isOngoing()
 	e.spec.state, e.life = series.Ongoing, accepting
+	hasGrown := wasOngoing && e.phase == live && e.isUpToDate() && 2*e.rhythmic(r) >= 3*e.said()
+	if hasGrown || e.status.due.has(dueNext) {
+		// The next process, and readers, know the window from the Event only.
+		e.status.due |= dueBeat
+		return true
+	}
+	return isFirst || !wasOngoing
+}
+
+// isOngoing reports whether the series is Ongoing, and accepts occurrences.
+func (e *Entry) isOngoing() bool { return e.life == accepting && e.spec.state == series.Ongoing }
+
+// countsFast reports whether occurrences of e need no lock: none of them changes more than
+// the count.
+func (e *Entry) countsFast() bool {
+	return e.isOngoing() && !e.spec.silent && (!e.status.due.has(dueNext) || e.status.due.has(dueBeat))
 }
 
 // add counts n occurrences.
@@ -283,8 +315,8 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 	e.change()
 }
 
-// compare says which parts the Event found does not have. What found knows and e does
-// not, the last note and a longer window, e takes from it.
+// compare says which parts the Event found does not have. The last note, if e knows none,
+// it takes from found.
 func (e *Entry) compare(r *rules, found *series.Series) {
 	if e.spec.lastNote() == "" {
 		e.spec.setLastNote(found.LastNote)
@@ -301,13 +333,7 @@ func (e *Entry) compare(r *rules, found *series.Series) {
 		with(partNote, e.spec.differingNote() != found.LastNote).
 		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
 		with(partManaged, found.Managed)
-	if found.QuietWindow() == e.said() {
-		return // it is its own, and would never become shorter
-	}
 	e.setSaid(found.QuietWindow())
-	rhythm := e.rhythm()
-	r.opts.window().Restore(&rhythm, found.QuietWindow(), e.last())
-	e.setRhythm(rhythm)
 }
 
 // learn records that an occurrence at the time at came gap after the one before.
@@ -316,6 +342,30 @@ func (e *Entry) learn(r *rules, gap, at time.Duration) {
 		rhythm := e.rhythm()
 		window.Observe(&rhythm, gap, at)
 		e.setRhythm(rhythm)
+	}
+}
+
+// resume takes up the rhythm of a series that was Ongoing in another process. Its Event
+// says the window, and that its latest occurrence was age before the first one here.
+//
+// There may have been others in between, and the other process may have been away. So the
+// age is no gap of the loop beyond what the window permits. But until the next occurrence
+// shows the rhythm, the series may be as slow as it looks.
+func (e *Entry) resume(r *rules, said, age time.Duration) {
+	e.learn(r, min(age, said/21*10), e.last())
+	if age > said {
+		age = 0
+	}
+	e.assume(r, said, r.opts.window().For(age))
+}
+
+// assume says that the window is at least this long until this process can know it, and
+// that it is at least first until the next occurrence. The Event does not say what is
+// assumed, or a series would not become fast again if its process restarts often.
+func (e *Entry) assume(r *rules, window, first time.Duration) {
+	window = min(window, r.opts.MaxWindow)
+	if first = max(first, window); first > r.opts.FinishAfter {
+		e.more().assumed = assumption{e.last(), first, window}
 	}
 }
 
@@ -334,7 +384,29 @@ func (e *Entry) setRhythm(r heartbeat.Rhythm) {
 }
 
 // window returns for how long the series may be quiet before it is over.
-func (e *Entry) window(r *rules) time.Duration { return r.opts.window().Of(e.rhythm(), e.last()) }
+func (e *Entry) window(r *rules) time.Duration {
+	return max(e.rhythmic(r), e.assumed())
+}
+
+// assumed returns the least window that follows from what another process has said. It is
+// zero if nothing does.
+func (e *Entry) assumed() time.Duration {
+	if e.rare == nil {
+		return 0
+	}
+	a := &e.rare.assumed
+	switch age := e.last() - a.since; {
+	case age <= 0:
+		return a.first
+	case age < a.window:
+		return a.window
+	default:
+		return 0
+	}
+}
+
+// rhythmic returns the window that follows from the gaps of the series.
+func (e *Entry) rhythmic(r *rules) time.Duration { return r.opts.window().Of(e.rhythm(), e.last()) }
 
 // said returns the window that the Event says.
 func (e *Entry) said() time.Duration {

@@ -29,7 +29,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 			if tr.shard(tr.hashOf(e)) != s || e.life >= closing || keys[e.Key()] {
 				t.Errorf("%v is in the wrong shard, has ended (life %d), or is there twice: %t", e.Key(), e.life, keys[e.Key()])
 			}
-			if open, want := e.counter.word.Load() >= counterOpen, e.spec.state == series.Ongoing && e.life == accepting && tr.sealed == ""; open != want {
+			if open, want := e.counter.word.Load() >= counterOpen, e.countsFast() && tr.sealed == ""; open != want {
 				t.Errorf("%v is %s, and its counter is open: %t", e.Key(), e.spec.state, open)
 			}
 			keys[e.Key()] = true

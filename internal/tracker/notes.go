@@ -39,13 +39,13 @@ func (t *table) under(hash uint64, k *series.Key, limit int, at time.Duration) s
 	}
 	distinct, rest := 0, combined(k)
 	for e := range t.shard(hash).entries.with(hash) {
-		alive := e.life == accepting && !e.isQuiet(&t.rules, at)
 		switch {
-		case e.key.is(k) && !e.isOver(&t.rules, at):
+		case e.isOver(&t.rules, at):
+		case e.key.is(k):
 			return *k
-		case e.key.is(&rest) && alive:
+		case e.key.is(&rest):
 			distinct = limit
-		case alive && e.key.note() != "" && !e.key.is(k) && !e.key.is(&rest) && e.key.isOfTuple(k):
+		case e.key.note() != "" && e.key.isOfTuple(k):
 			distinct++
 		}
 	}

@@ -43,6 +43,7 @@ type told struct {
 	busy    bool // in flight
 	waits   bool // for a time
 	gaps    []gap
+	resumed resumption
 	said    time.Duration // the window that the Event says
 	theirs  time.Duration // the latest occurrence in another process; zero: none
 
@@ -63,6 +64,7 @@ type told struct {
 	version uint64
 	knows   toldWrite
 	at      time.Duration // when it accepted or refused the latest write
+	aged    bool
 	beatAt  time.Duration
 	refusal DropReason
 
@@ -71,6 +73,7 @@ type told struct {
 	names    int
 	beats    int
 	beatDue  bool
+	beatNext bool // a heartbeat is due with the next occurrence
 	flush    bool
 	signpost bool
 	base     owner
@@ -86,8 +89,12 @@ type told struct {
 	unseen   int // how often the server did not show the Event
 }
 
-// gap is a time between two occurrences, or what the Event of another process says of one.
+// gap is a time between two occurrences.
 type gap struct{ window, at time.Duration }
+
+// resumption is what another process has said about the rhythm: a window until the next
+// occurrence, and one for as long as that is.
+type resumption struct{ at, first, window time.Duration }
 
 // toldWrite is a request, or what the server knows after it.
 type toldWrite struct {
@@ -98,6 +105,7 @@ type toldWrite struct {
 	changes int
 	last    time.Duration
 	at      time.Duration // when it was sent
+	aged    bool          // it says no occurrence of the last minutes
 	version uint64        // that the Event must have, if any
 	window  time.Duration
 }
@@ -114,8 +122,8 @@ type toldEvent struct {
 }
 
 const (
-	never = time.Duration(math.MinInt64)
-	tenth = 100 * time.Millisecond // the precision of notedAt
+	always = time.Duration(math.MinInt64)
+	tenth  = 100 * time.Millisecond // the precision of notedAt
 )
 
 func newOracle(opts Options) *oracle {
@@ -225,7 +233,8 @@ func (o *oracle) see(key, note string, now time.Duration) string {
 // occur continues a series, which the hot path has found or not.
 func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) string {
 	isNews, distance := e.life != accepting || e.state != series.Ongoing, now-e.last
-	isFast := isFound && !isNews && distance < min(o.opts.FinishAfter, o.slow())
+	isFirst := e.silent && isOngoing(e) && e.life == accepting
+	isFast := isFound && !isNews && !isFirst && (!e.beatNext || e.beatDue) && distance < min(o.opts.FinishAfter, o.slow())
 	if !isFast || now.Truncate(tenth)-e.notedAt.Truncate(tenth) >= noteInterval {
 		if note != "" && (note != e.note || e.now != "") {
 			e.now = note
@@ -237,13 +246,21 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	if !isFast {
 		o.learn(e, distance, now)
 	}
+	if isFirst {
+		isNews = true
+		o.resume(e, now+frac-e.knows.last, max(e.last, cut(now)), now)
+	}
 	if e.life == resting && len(e.tried) > 0 {
 		e.flush = true
 	}
+	wasOngoing := isOngoing(e) && e.life == accepting
 	e.state, e.life, e.silent = series.Ongoing, accepting, false
 	e.count++
 	e.changes++
 	e.last = max(e.last, cut(now))
+	if !isFast && (e.beatNext || wasOngoing && e.phase == live && o.isUpToDate(e) && 2*o.rhythm(e) >= 3*e.said) {
+		e.beatDue, isNews = true, true
+	}
 	if isFast {
 		return "counted " + e.label
 	}
@@ -269,13 +286,46 @@ func (o *oracle) learn(e *told, before, now time.Duration) {
 	}
 }
 
-// window returns for how long e can be quiet: what follows from the gaps in the period
-// of its latest occurrence, and in the period before.
+// resume continues what another process has written. Its latest occurrence was age before
+// the first one of this process, which was at last and is learned now.
+func (o *oracle) resume(e *told, age, last, now time.Duration) {
+	o.learn(e, min(age, e.said/21*10), now)
+	first := time.Duration(0)
+	if age <= e.said {
+		first = age*2 + age/10
+	}
+	o.assume(e, e.said, first, last)
+}
+
+func (o *oracle) assume(e *told, window, first, last time.Duration) {
+	window, first = min(window, o.opts.MaxWindow), min(max(window, first), o.opts.MaxWindow)
+	if first > o.opts.FinishAfter {
+		e.resumed = resumption{last, first, window}
+	}
+}
+
+// window returns for how long e can be quiet.
 func (o *oracle) window(e *told) time.Duration {
+	window := o.rhythm(e)
+	if e.last <= e.resumed.at {
+		window = max(window, e.resumed.first)
+	}
+	if e.last-e.resumed.at < e.resumed.window {
+		window = max(window, e.resumed.window)
+	}
+	return window
+}
+
+// rhythm returns the window that follows from the gaps in the period of the latest
+// occurrence, and in the period before.
+func (o *oracle) rhythm(e *told) time.Duration {
 	period := func(at time.Duration) int64 {
 		return int64(math.Floor(float64(at-o.epoch()) / float64(o.opts.MaxWindow)))
 	}
 	longest, unit := o.opts.FinishAfter, max(o.opts.MaxWindow/2160, 1)
+	if second := time.Second; o.opts.MaxWindow >= time.Minute {
+		unit = (unit + second - 1) / second * second
+	}
 	for _, g := range e.gaps {
 		if o.opts.MaxWindow > o.opts.FinishAfter && period(g.at) >= period(e.last)-1 {
 			longest = max(longest, (g.window+unit-1)/unit*unit)
@@ -342,13 +392,12 @@ func (o *oracle) under(tuple, note string, now time.Duration) (key, begins strin
 		return tuple, note
 	}
 	own, rest := nameWith(tuple, note), nameWith(tuple, "rest")
-	isAlive := func(e *told) bool { return e.life == accepting && !o.isQuiet(e, now) }
-	continues := func(e *told) bool { return !o.isOver(e, now) }
-	distinct := o.where(isAlive, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != tuple && e.key != rest && e.key != own })
+	continues := func(e *told) bool { return isAccepting(e) && !o.isOver(e, now) }
+	distinct := o.where(continues, func(e *told) bool { return tupleOf(e.key) == tuple && e.key != tuple && e.key != rest && e.key != own })
 	switch {
-	case len(o.where(isAccepting, has(own), continues)) > 0:
+	case len(o.where(has(own), continues)) > 0:
 		return own, note
-	case len(o.where(has(rest), isAlive)) > 0, len(distinct) >= o.distinct:
+	case len(o.where(has(rest), continues)) > 0, len(distinct) >= o.distinct:
 		return rest, series.CombinedPrefix + note
 	default:
 		return own, note
@@ -359,7 +408,7 @@ func (o *oracle) under(tuple, note string, now time.Duration) (key, begins strin
 func (o *oracle) enter(key string) *told {
 	o.entries[key]++
 	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, o.entries[key]), warning: isWarningKey(key)}
-	e.knows.last, e.retry = math.MinInt64, never // there are times before the beginning
+	e.knows.last, e.retry = math.MinInt64, always // there are times before the beginning
 	e.said = series.FinishAfter
 	o.all = append(o.all, e)
 	return e
@@ -548,19 +597,35 @@ func (o *oracle) tick(e *told, now time.Duration) {
 		o.finish(e, series.Finished)
 	}
 	if e.life == accepting && e.state == series.Ongoing && (e.phase == live || e.phase == refused) && now >= e.beatAt && o.isUpToDate(e) {
+		o.pulse(e, now)
+	}
+}
+
+// pulse decides what becomes of a heartbeat whose time has come.
+func (o *oracle) pulse(e *told, now time.Duration) {
+	isNews, wasNext := e.changes != e.knows.changes, e.beatNext
+	if !wasNext {
 		e.beats = min(e.beats+1, math.MaxUint8)
-		next := now + o.interval(e)
-		if isEarly := next < e.at+o.opts.HeartbeatInterval; isEarly && e.changes == e.knows.changes {
-			e.beatAt = next
-		} else {
-			e.beatDue = true
-		}
+	}
+	isEarly := now < e.at+o.opts.HeartbeatInterval
+	latest := e.at + o.opts.HeartbeatInterval + min(o.opts.FinishAfter, o.opts.EventTTL-o.opts.HeartbeatInterval)/2
+	switch next := now + o.interval(e); {
+	case e.phase == refused:
+		e.beatDue = true
+	case isNews && (isEarly || wasNext || e.aged || now >= latest):
+		e.beatDue = true
+	case isNews:
+		e.beatNext, e.beatAt = true, latest
+	case next < e.at+o.opts.HeartbeatInterval:
+		e.beatAt = next
+	default:
+		e.beatNext, e.beatAt = true, never
 	}
 }
 
 // planBeat decides when the next heartbeat of e is due, which was written or refused.
 func (o *oracle) planBeat(e *told) {
-	e.beatDue = false
+	e.beatDue, e.beatNext = false, false
 	e.beatAt = e.at + o.interval(e)
 }
 
@@ -598,6 +663,7 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		last = o.marked(last, max(e.knows.last, e.first))
 	}
 	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last, at: now}
+	w.aged = now-e.last > o.opts.FinishAfter/2
 	e.writing = w
 	switch {
 	case kind == Look && e.phase == live:
@@ -614,8 +680,10 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	if kind != Create && kind != Recreate {
 		w.version = e.version
 	}
-	if e.state != series.Singleton {
-		w.window = o.window(e)
+	if e.silent {
+		w.window = e.said
+	} else if e.state != series.Singleton {
+		w.window = o.rhythm(e)
 	}
 	says := series.Series{
 		Window: w.window,
@@ -665,11 +733,11 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 		case e.life == forgotten:
 			return
 		case isSeries && outcome == Written, w.kind != Look && outcome == Refused:
-			e.failures, e.retry = 0, never
+			e.failures, e.retry = 0, always
 		case outcome == Taken, outcome == Changed, outcome == Refused:
 			o.failed(e, now)
 			if failures == 0 && w.kind != Look {
-				e.retry = never // the first look follows at once
+				e.retry = always // the first look follows at once
 			}
 		}
 	}
@@ -753,7 +821,7 @@ func (o *oracle) isLive(e *told, version uint64) {
 func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
 	o.isLive(e, version)
 	e.said = cmp.Or(w.window, series.FinishAfter)
-	e.knows, e.at = *w, w.at
+	e.knows, e.at, e.aged = *w, w.at, w.aged
 	e.flush = o.waitedFor[e] > w.changes
 	o.planBeat(e)
 	isEarly := w.kind == Heartbeat && o.interval(e) < o.opts.HeartbeatInterval
@@ -873,7 +941,8 @@ func (e *told) hasTried(ev *toldEvent) bool {
 }
 
 func (o *oracle) isAlive(ev *toldEvent, now time.Duration) bool {
-	return now+frac-ev.last < o.opts.MaxWindow || ev.State == series.Ongoing && now+frac-ev.last < ev.QuietWindow()+promise(ev)
+	age := now + frac - ev.last
+	return age < o.opts.MaxWindow || ev.State == series.Ongoing && age < o.opts.MaxWindow+promise(ev)
 }
 
 // promise is the time until the next write of ev.
@@ -960,7 +1029,7 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 		e.state = series.Ongoing
 		left = e.life == resting
 	}
-	o.restoreWindow(e, ev)
+	e.said = ev.QuietWindow()
 	e.changes++
 	o.isLive(e, ev.version)
 	e.knows = toldWrite{state: ev.State, count: ev.count, last: max(e.knows.last, ev.last)}
@@ -982,17 +1051,6 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 }
 
-// restoreWindow takes a longer window from an Event.
-func (o *oracle) restoreWindow(e *told, ev *toldEvent) {
-	if e.said == ev.QuietWindow() {
-		return
-	}
-	e.said = ev.QuietWindow()
-	if e.said > o.opts.FinishAfter {
-		e.gaps = append(e.gaps, gap{min(e.said, o.opts.MaxWindow), e.last})
-	}
-}
-
 // isTended reports whether an entry other than e has the Event with a name.
 func (o *oracle) isTended(e *told, name naming) bool {
 	return len(o.where(isTracked, has(e.key), func(other *told) bool {
@@ -1009,7 +1067,7 @@ func (o *oracle) confirm(e *told, tried []toldWrite, ev *toldEvent, now time.Dur
 	}
 	e.at = now
 	o.planBeat(e)
-	e.failures, e.retry = 0, never
+	e.failures, e.retry = 0, always
 }
 
 // adopt makes ev the Event of e, which has not counted theirs of its occurrences.
@@ -1021,10 +1079,12 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 			e.state = series.Finished
 		}
 	}
-	if theirs > 0 && (ev.State != series.Ongoing || e.first-ev.last <= ev.QuietWindow()) {
+	e.said = ev.QuietWindow()
+	if theirs > 0 && ev.State == series.Ongoing {
+		o.resume(e, e.first-ev.last, e.last, e.last)
+	} else if theirs > 0 {
 		o.learn(e, e.first-ev.last, e.last)
 	}
-	o.restoreWindow(e, ev)
 	if !began(e, ev) {
 		e.now = cmp.Or(e.now, e.note)
 		e.note = ev.Note
@@ -1039,7 +1099,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 		e.names = max(1, names)
 		o.wantSignpost(e, now)
 	}
-	e.at = now
+	e.at, e.aged = now, true
 	e.knows = toldWrite{state: ev.State, count: ev.count, last: ev.last}
 	e.flush = theirs > 0 || e.state != ev.State || e.count != ev.count
 	if !e.flush {
@@ -1061,7 +1121,7 @@ func (o *oracle) beat(label string, now time.Duration) string {
 	if e.life != accepting {
 		return ""
 	}
-	e.beatAt = now
+	e.beatAt, e.beatNext = now, false
 	if !e.busy {
 		o.tick(e, now)
 		o.schedule(e, now)
@@ -1073,7 +1133,7 @@ func (o *oracle) flush(now time.Duration) string {
 	clear(o.waitedFor)
 	for _, e := range o.where(isTracked) {
 		if (e.phase != refused || e.busy) && e.knows.changes != e.changes {
-			e.flush, e.retry = true, never
+			e.flush, e.retry = true, always
 			o.waitedFor[e] = e.changes
 			o.schedule(e, now)
 		}
@@ -1161,7 +1221,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 			theirs -= e.smallest()
 		}
 		o.adopt(e, ev, theirs, now)
-		e.failures, e.retry = 0, never
+		e.failures, e.retry = 0, always
 		o.conclude(e, now)
 		return e.label
 	case len(o.where(isAccepting)) >= (o.opts.Capacity+1)/2:
@@ -1187,7 +1247,8 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 			e.life = resting
 		}
 	default:
-		left := min(o.opts.HeartbeatInterval, max(promise(ev)+ev.QuietWindow(), o.opts.MaxWindow)-age)
+		o.assume(e, ev.QuietWindow(), 0, e.last)
+		left := min(o.opts.HeartbeatInterval, max(promise(ev)+ev.QuietWindow()-age, 0))
 		e.beatAt = now + time.Duration(spread*float64(left))
 		e.at = e.beatAt - o.opts.HeartbeatInterval
 		e.beatAt = min(e.beatAt, now+o.interval(e))

@@ -57,7 +57,7 @@ func (e *Entry) isUpToDate() bool {
 // isDone reports whether a series that has ended needs no place any more: the Event says
 // all of it, or never will.
 func (e *Entry) isDone() bool {
-	return e.life == closing && (e.phase == refused || e.phase == live && e.status.state == e.spec.state && e.status.due == 0 && e.lost() == 0)
+	return e.life == closing && (e.phase == refused || e.phase == live && e.status.state == e.spec.state && e.status.due&^dueNext == 0 && e.lost() == 0)
 }
 
 // plan says when the next thing is to be done about a series that is not in flight.
@@ -98,10 +98,7 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	case kind == Heartbeat && r.interval(e) < r.opts.HeartbeatInterval:
 		return plan{at: at + r.interval(e), ready: true}
 	case kind == Heartbeat && e.failures() == 0:
-		// Half of the shortest window before readers take the series for stale, and before
-		// the Event expires.
-		slack := min(r.opts.FinishAfter, r.opts.EventTTL-r.opts.HeartbeatInterval) / 2
-		return plan{at: e.status.at + r.opts.HeartbeatInterval + slack, ready: true, hard: true}
+		return plan{at: e.latestBeat(r), ready: true, hard: true}
 	case kind == Heartbeat:
 		// A retry gets a later deadline: heartbeats that always fail must not hold up
 		// others. Without a deadline it would wait behind all that is ready, until its
@@ -121,7 +118,12 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	if e.life == resting {
 		return e.last() + r.opts.MaxWindow
 	}
-	quiet := r.opts.window().Due(e.rhythm(), e.last(), at)
+	window := r.opts.window()
+	quiet := window.Due(e.rhythm(), e.last(), at)
+	if e.assumed() > 0 {
+		// A fast occurrence, of which the schedule does not know, ends the assumption.
+		quiet = min(e.last()+e.window(r), at+window.Of(e.rhythm(), at))
+	}
 	if e.isUpToDate() && e.spec.state == series.Ongoing {
 		return min(quiet, e.status.beatAt)
 	}
@@ -171,19 +173,48 @@ func (e *Entry) tick(s *step) {
 	case e.life != accepting || e.spec.state != series.Ongoing || e.phase != live && e.phase != refused:
 	case s.at < e.status.beatAt || !e.isUpToDate():
 	default:
-		e.status.beats = min(e.status.beats, math.MaxUint8-1) + 1
-		if next := s.at + s.interval(e); next < e.status.at+s.opts.HeartbeatInterval && e.spec.revision == e.status.revision {
-			e.status.beatAt = next // an early heartbeat that says nothing new
-			return
-		}
-		e.status.due |= dueBeat
+		e.beat(s)
 	}
 }
+
+// beat handles a heartbeat whose time has come. It is due with the first occurrence from
+// then on, so that the Event says when that was, unless readers would take the series for
+// stale before. Without any since the latest write, a heartbeat would change nothing: the
+// server would neither write it nor renew the TTL.
+func (e *Entry) beat(s *step) {
+	st := &e.status
+	isLate := st.due.has(dueNext)
+	e.add(e.counter.close()) // for the next occurrence; the table opens it otherwise
+	isNews := e.spec.revision != st.revision
+	if !isLate {
+		st.beats = min(st.beats, math.MaxUint8-1) + 1
+	}
+	full, latest := st.at+s.opts.HeartbeatInterval, e.latestBeat(s.rules)
+	switch next := s.at + s.interval(e); {
+	case e.phase == refused, isNews && (isLate || st.aged || s.at < full || s.at >= latest):
+		st.due |= dueBeat
+	case !isNews && next < full:
+		st.beatAt = next // an early heartbeat
+	case isNews:
+		st.due, st.beatAt = st.due|dueNext, latest
+	default:
+		st.due, st.beatAt = st.due|dueNext, never
+	}
+}
+
+// latestBeat returns by when a heartbeat should be written: half of the shortest window
+// before readers take the series for stale, and before the Event expires.
+func (e *Entry) latestBeat(r *rules) time.Duration {
+	return e.status.at + r.opts.HeartbeatInterval + min(r.opts.FinishAfter, r.opts.EventTTL-r.opts.HeartbeatInterval)/2
+}
+
+// never is later than all times.
+const never = time.Duration(math.MaxInt64)
 
 // planBeat decides when the next heartbeat of e is due, which the server has just
 // accepted or refused. Whatever the write was for, it carried the latest count.
 func (e *Entry) planBeat(s *step) {
-	e.status.due &^= dueBeat
+	e.status.due &^= dueBeat | dueNext
 	interval := s.interval(e)
 	e.status.beatAt = e.status.at + interval
 	if e.phase == refused && e.rare.refusal == DropDenied {

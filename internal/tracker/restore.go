@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -115,7 +116,10 @@ func (t *table) restoreAlive(hash uint64, k *series.Key, found *series.Series, n
 		e.status.at = e.last()
 		e.life = resting
 	default:
-		left := min(t.opts.HeartbeatInterval, t.aliveFor(found)-now.Sub(found.Last))
+		e.assume(&t.rules, found.QuietWindow(), 0)
+		// Readers take it for Unknown then.
+		stale := cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + found.QuietWindow() - now.Sub(found.Last)
+		left := min(t.opts.HeartbeatInterval, max(stale, 0))
 		e.status.beatAt = t.jitter(e, at+t.opts.HeartbeatInterval)
 		if e.status.beatAt > at+left {
 			// The earlier process had another phase.

@@ -19,9 +19,9 @@ import (
 //     is p.
 //   - An entry is in its shard if and only if it is accepting or resting, and
 //     directory.accepting is their number. It is in closed if and only if it is closing.
-//   - The counter of an entry is open if and only if the entry is Ongoing and
-//     accepts occurrences, and the table is not sealed. A closed counter holds
-//     no occurrences.
+//   - The counter of an entry is open if and only if occurrences change nothing but the
+//     count, as Entry.countsFast says, and the table is not sealed. A closed counter
+//     holds no occurrences.
 //   - Entries that are not forgotten wait, are ready, or are in flight in sched, as their
 //     plan says; entries that are forgotten can be in flight.
 type table struct {
@@ -51,8 +51,7 @@ func (t *table) dropped() (drops []Drop) {
 // occur counts an occurrence of e, which accepts it.
 func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
 	e.drain()
-	isNews := e.life != accepting || e.spec.state != series.Ongoing
-	e.occur(&t.rules, at)
+	isNews := e.occur(&t.rules, at)
 	e.describe(o, at)
 	if isNews {
 		t.place(e, at)
@@ -110,10 +109,9 @@ func (t *table) accept(hash uint64, e *Entry) {
 	t.open(e)
 }
 
-// open lets occurrences of e be counted without a lock, if e is Ongoing and
-// accepts them.
+// open lets occurrences of e be counted without a lock, if that is all that they do.
 func (t *table) open(e *Entry) {
-	if e.spec.state == series.Ongoing && e.life == accepting && t.sealed == "" {
+	if e.countsFast() && t.sealed == "" {
 		e.counter.open()
 	}
 }
@@ -287,6 +285,7 @@ func (t *table) tick(e *Entry, now time.Time) {
 	default:
 		s := t.step(e, now)
 		e.tick(&s)
+		t.open(e)
 	}
 	t.place(e, at)
 }
@@ -321,6 +320,7 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	t.endIfOver(e, now)
 	s := t.step(e, now)
 	e.tick(&s)
+	t.open(e)
 	t.nameEntry(e, &s)
 	kind := e.need()
 	if e.phase == refused && kind == Create && e.spec.count < 2 {

@@ -760,6 +760,7 @@ func (w *world) beat(label string, now time.Duration) string {
 			return
 		}
 		e.status.beatAt = at
+		e.status.due &^= dueNext
 		if _, inFlight := w.inFlight[e]; inFlight {
 			return
 		}
@@ -821,7 +822,10 @@ func (w *world) status(label string, now time.Duration) string {
 	s := statusText{
 		phase: e.phase, state: e.spec.state, count: e.counted(), last: since(e.last()),
 		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
-		beatAt: since(e.status.beatAt), failures: e.failures(), window: e.window(&w.tracker.rules),
+		beatAt: e.status.beatAt, failures: e.failures(), window: e.window(&w.tracker.rules),
+	}
+	if s.beatAt != never {
+		s.beatAt = since(s.beatAt)
 	}
 	if e.rare != nil && e.rare.hold.why != free && since(e.rare.hold.until) > now {
 		s.retry = since(e.rare.hold.until)
@@ -946,7 +950,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		delete(w.unsure, e)
 	case e.life == accepting && found.State == series.Ongoing:
 		at := w.tracker.offset(now)
-		left := min(w.opts.HeartbeatInterval, max(cmp.Or(found.Heartbeat, 30*time.Minute)+found.QuietWindow(), w.opts.MaxWindow)-now.Sub(found.Last))
+		left := min(w.opts.HeartbeatInterval, max(cmp.Or(found.Heartbeat, 30*time.Minute)+found.QuietWindow()-now.Sub(found.Last), 0))
 		require.LessOrEqual(w.t, e.status.beatAt, at+left)
 		e.status.beatAt = at + time.Duration(spread*float64(left))
 		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval
@@ -1093,7 +1097,11 @@ func (s statusText) String() string {
 	case refused:
 		text += fmt.Sprintf(", refused at %s", s.at)
 	}
-	if s.state == series.Ongoing && (s.phase == live || s.phase == refused) {
+	switch {
+	case s.state != series.Ongoing || s.phase != live && s.phase != refused:
+	case s.beatAt == never:
+		text += ", heartbeat with the next occurrence"
+	default:
 		text += fmt.Sprintf(", heartbeat at %s", s.beatAt)
 	}
 	if s.window != series.FinishAfter {
