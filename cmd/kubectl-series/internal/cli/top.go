@@ -112,7 +112,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 			dimensions = append(dimensions, d)
 		}
 	}
-	order := slices.Index(topOrderNames(), t.sortBy)
+	order := slices.Index(topOrderNames(), strings.ToLower(t.sortBy)) // in any case, as the columns are
 	if order < 0 {
 		return fmt.Errorf("--sort-by %q: want one of %s", t.sortBy, strings.Join(topOrderNames(), ", "))
 	}
