@@ -44,7 +44,7 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 		items = append(items, item)
 	}
 	if len(items) == 0 && (l.output == "" || l.wide) {
-		return l.nothing(ctx, q.Objects, namespace, q.At)
+		return l.nothing(ctx, q, namespace)
 	}
 	by := group.By(l.groupBy)
 	var owner func(*query.Item) string

@@ -207,7 +207,7 @@ func (l *list) printTable(ctx context.Context, reader *query.Reader, q query.Que
 		shown = shown || len(rows) > 0
 	}
 	if !shown {
-		return l.nothing(ctx, q.Objects, namespace, q.At)
+		return l.nothing(ctx, q, namespace)
 	}
 	return nil
 }

@@ -243,12 +243,16 @@ func (e *environment) core() (*typedcorev1.CoreV1Client, error) {
 	return typedcorev1.NewForConfig(config)
 }
 
-// nothing says that no Event matches: where it was searched, and where there are some. It returns an
-// error if the namespace does not exist, or if the Events about an object are in another one.
-func (e *environment) nothing(ctx context.Context, objects []query.Object, namespace string, at time.Time) error {
+// nothing says that no Event matches a query: what was searched where, and where there are some. It
+// returns an error if the namespace does not exist, or if the Events about an object are in another one.
+func (e *environment) nothing(ctx context.Context, q query.Query, namespace string) error {
+	objects := q.Objects
 	what := "No events found"
 	if len(objects) == 1 && objects[0].Name != "" {
 		what += " about " + text.Object(series.Reference{Kind: objects[0].Kind, Name: objects[0].Name, FieldPath: objects[0].Container}, "")
+	}
+	if flags := selecting(q); len(flags) > 0 {
+		what += " that match " + strings.Join(flags, ", ")
 	}
 	if namespace == "" {
 		fmt.Fprintf(e.ErrOut, "%s in any namespace.\n", what)
@@ -264,7 +268,7 @@ func (e *environment) nothing(ctx context.Context, objects []query.Object, names
 	if len(objects) == 1 && objects[0].Name != "" && !objects[0].ClusterScoped {
 		anywhere := objects[0]
 		anywhere.Namespace = ""
-		found, err := e.candidates(ctx, anywhere, nil, at)
+		found, err := e.candidates(ctx, anywhere, nil, q.At)
 		here := slices.ContainsFunc(found, func(c candidate) bool { return c.object.Namespace == namespace })
 		switch {
 		case err != nil:
@@ -281,4 +285,23 @@ func (e *environment) nothing(ctx context.Context, objects []query.Object, names
 	}
 	fmt.Fprintf(e.ErrOut, "%s in the namespace %s. %s\n", what, namespace, hint)
 	return nil
+}
+
+// selecting returns the flags that select among the Events about the objects of a query.
+func selecting(q query.Query) []string {
+	var flags []string
+	for _, f := range []struct {
+		name string
+		used bool
+	}{
+		{"--controller", len(q.Controllers) > 0}, {"--instance", len(q.Instances) > 0}, {"--node", len(q.Nodes) > 0},
+		{"--reason", len(q.Reasons) > 0}, {"--action", len(q.Actions) > 0}, {"--type", len(q.Types) > 0}, {"--state", len(q.States) > 0},
+		{"--since", !q.Since.IsZero()}, {"--until", !q.Until.IsZero()}, {"--began", !q.Began.IsZero()},
+		{"--selector", q.LabelSelector != ""}, {"--field-selector", q.FieldSelector != ""},
+	} {
+		if f.used {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
 }

@@ -130,7 +130,7 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 	}
 	isText := t.output == "" || t.output == "text"
 	if len(v.items) == 0 && isText {
-		return t.nothing(ctx, q.Objects[:1], namespace, at)
+		return t.nothing(ctx, q, namespace)
 	}
 
 	out, closeFile, err := t.open()

@@ -148,7 +148,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 		return t.printObjects(groups, dimensions)
 	}
 	if len(groups) == 0 {
-		return t.nothing(ctx, q.Objects, namespace, q.At)
+		return t.nothing(ctx, q, namespace)
 	}
 	if err := t.printTable(groups, dimensions, q.At); err != nil {
 		return err
