@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/timeline"
 	"github.com/eventseries/eventseries/query"
 	"github.com/eventseries/eventseries/series"
 )
@@ -189,4 +191,9 @@ func TestCommandsAreQuoted(t *testing.T) {
 		o := query.Object{Kind: "Pod", Name: name, Namespace: "shop"}
 		assert.Equal(t, want, arguments(o))
 	}
+	assert.Equal(t, "web -n shop", arguments(query.Object{Name: "web", Namespace: "shop"}), "an Event without a kind")
+	e := &environment{flags: genericclioptions.NewConfigFlags(true)}
+	nameless := query.Object{Kind: "Pod", Namespace: "shop"}
+	next := e.commands([]hop{{nameless, "regarding"}, {query.Object{Kind: "Node", Name: "n1"}, "related"}}, nameless, query.Object{})
+	assert.Equal(t, []timeline.Hop{{Command: "kubectl series timeline node/n1", Why: "related"}}, next, "an Event without a name")
 }

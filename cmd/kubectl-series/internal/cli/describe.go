@@ -117,11 +117,7 @@ func (d *describe) next(ctx context.Context, item *query.Item) []timeline.Hop {
 	if !item.Key.Related.IsZero() {
 		hops = append(hops, hop{d.objectOf(item.Key.Related, item.Namespace), "related"})
 	}
-	next := d.commands(append(hops, d.specified(ctx, regarding)...), query.Object{})
-	if len(next) > 0 {
-		next[len(next)-1].Command = d.timelineCommand(regarding) + " --follow"
-	}
-	return next
+	return d.commands(append(hops, d.specified(ctx, regarding)...), regarding, query.Object{})
 }
 
 // eventName returns the name of an Event: NAME, or event.events.k8s.io/NAME.

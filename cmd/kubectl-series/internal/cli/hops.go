@@ -147,20 +147,20 @@ func (v *view) next(ctx context.Context) []timeline.Hop {
 			}
 		}
 	}
-	return v.commands(append(hops, v.specified(ctx, v.subject)...), v.subject)
+	return v.commands(append(hops, v.specified(ctx, v.subject)...), v.subject, v.subject)
 }
 
-// commands returns the commands for hops from an object, each object once.
-func (e *environment) commands(hops []hop, from query.Object) []timeline.Hop {
-	seen := map[query.Object]bool{bare(from): true}
+// commands returns the commands for hops from an object, each object once, without the one that is shown.
+func (e *environment) commands(hops []hop, from, shown query.Object) []timeline.Hop {
+	seen := map[query.Object]bool{bare(shown): true}
 	var next []timeline.Hop
 	for _, h := range hops {
-		if o := bare(h.object); !seen[o] && len(next) < maxHops {
+		if o := bare(h.object); !seen[o] && o.Name != "" && len(next) < maxHops {
 			seen[o] = true
 			next = append(next, timeline.Hop{Command: e.timelineCommand(h.object), Why: text.Clean(h.why)})
 		}
 	}
-	if len(next) > 0 {
+	if len(next) > 0 && from.Name != "" {
 		next = append(next, timeline.Hop{Command: e.timelineCommand(from) + " --follow", Why: "all of them, and what is connected with them"})
 	}
 	return next

@@ -102,9 +102,13 @@ func (e *environment) choose(what string, found []candidate, at time.Time) (*que
 	return nil, fmt.Errorf("%s is the name of %d objects: choose one, such as %q", what, len(found), arguments(found[0].object))
 }
 
-// argument returns an object as an argument of the commands: KIND/NAME, or KIND/NAME{CONTAINER}.
+// argument returns an object as an argument of the commands: KIND/NAME, or KIND/NAME{CONTAINER}. Some Events
+// tell no kind.
 func argument(o query.Object) string {
-	s := strings.ToLower(o.Kind) + "/" + o.Name
+	s := o.Name
+	if o.Kind != "" {
+		s = strings.ToLower(o.Kind) + "/" + s
+	}
 	if o.Container != "" {
 		s += "{" + o.Container + "}"
 	}
