@@ -199,9 +199,11 @@ func TestLongPageInBrowser(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 40, rows, where...)
 
-		d, _ = page(ctx, t, "quiet.html", test.width, test.scheme)
-		d.check(t, test.width, where...)
-		assert.InDelta(t, 0.84, d.Bars[1].Right, 0.01, where...)
+		for _, width := range []int64{test.width, 730, 1010} { // also the narrowest windows that have a label at the break
+			d, _ = page(ctx, t, "quiet.html", width, test.scheme)
+			d.check(t, width, where...)
+			assert.InDelta(t, 0.84, d.Bars[1].Right, 0.02, where...)
+		}
 		for _, image := range []string{"checkout.svg", "quiet.svg", "groups.svg"} {
 			assert.Equal(t, int(test.width), open(ctx, t, image, test.width, test.scheme).Bounds().Dx(), image)
 		}
