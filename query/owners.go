@@ -243,7 +243,8 @@ type naming uint8
 const (
 	random   naming = iota // characters of the API server: a Pod of a ReplicaSet, a DaemonSet, or a Job
 	ordinal                // a number: a Pod of a StatefulSet
-	numbered               // a number: a Job of a CronJob, or the index in a Job, and then what random is
+	numbered               // a number: a Job of a CronJob
+	indexed                // a number, and then what random is: a Pod of an indexed Job
 	hashed                 // a hash of the template: a ReplicaSet of a Deployment
 )
 
@@ -283,7 +284,7 @@ func (r *Roots) generates(o, root Object) {
 	case "CronJob":
 		r.generate(numbered, o.Namespace, prefix, root)
 	case "Job":
-		r.generate(numbered, o.Namespace, prefix, root)
+		r.generate(indexed, o.Namespace, prefix, root)
 		r.generate(random, o.Namespace, short, root)
 	case "ReplicaSet", "ReplicationController", "DaemonSet":
 		r.generate(random, o.Namespace, short, root)
@@ -347,7 +348,11 @@ func (r *Roots) ofDeleted(ref series.Reference) (root Object, ok bool) {
 		}
 		n := max(len(ref.Name)-randomLength, 0)
 		if prefix := ref.Name[:n]; isGenerated(ref.Name[n:]) && !find(random, prefix) {
-			ofController(strings.TrimSuffix(prefix, "-"), find)
+			controller := strings.TrimSuffix(prefix, "-")
+			if prefix, number := cutSuffix(controller); isNumber(number) {
+				find(indexed, prefix)
+			}
+			ofController(controller, find)
 		}
 	case "ReplicaSet", "Job":
 		ofController(ref.Name, find)

@@ -59,6 +59,7 @@ func TestRootsOfDeletedObjects(t *testing.T) {
 		"Pod backup-29100060-x7k2p":       "CronJob backup",
 		"Job backup-29100060":             "CronJob backup",
 		"Pod migrate-x7k2p":               "Job migrate",
+		"Job migrate-3":                   "",
 		"Pod migrate-3-x7k2p":             "Job migrate",
 		"Pod clone-b2b2b":                 "CloneSet clone",
 		"Pod " + (long)[:58] + "x7k2p":    "Deployment " + long,
