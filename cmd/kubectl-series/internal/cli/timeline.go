@@ -202,7 +202,7 @@ type view struct {
 func (v *view) problem(what string, err error) {
 	v.warn(what, err)
 	if v.output == "html" || v.output == "svg" {
-		v.remarks = append(v.remarks, what+": "+message(err))
+		v.remarks = append(v.remarks, strings.ToUpper(what[:1])+what[1:]+": "+message(err))
 	}
 }
 

@@ -73,8 +73,8 @@ func Fit(columns []Column, rows [][]Cell, t terminal.Terminal) *Layout {
 	l.separator = tight
 	l.narrow(false, l.natural)
 	l.omit(empty, false, l.least)
-	l.narrow(true, l.readably)
-	l.omit(empty, true, l.readably)
+	l.narrow(true, l.legible)
+	l.omit(empty, true, l.legible)
 	l.shrink(func(i int) int { return columns[i].Min })
 	l.shrink(func(i int) int { return min(columns[i].Min, tiny) })
 	return l
@@ -148,8 +148,8 @@ func (l *Layout) least(i int) int {
 	return min(l.columns[i].Min, l.widths[i])
 }
 
-// readably is the least width of a column that can still be read.
-func (l *Layout) readably(i int) int {
+// legible is the least width of a column that can still be read.
+func (l *Layout) legible(i int) int {
 	if l.columns[i].Min == 0 {
 		return l.widths[i]
 	}
