@@ -57,6 +57,7 @@ func (e *environment) explain(ctx context.Context, unknown *unknownKindError, fi
 	}
 	for _, name := range []string{t.name, strings.ToLower(t.name)} {
 		found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, at)
+		several := first.listed || len(found) > 0 && name == unknown.name // or the caller would have found it
 		if err == nil && len(found) == 0 && len(namespaces) > 0 {
 			found, err = e.candidates(ctx, query.Object{Name: name}, nil, at)
 		}
@@ -65,7 +66,7 @@ func (e *environment) explain(ctx context.Context, unknown *unknownKindError, fi
 		}
 		pass := arguments(found[0].object)
 		switch {
-		case first.listed:
+		case several:
 			return fmt.Errorf("%q is no kind (kubectl api-resources), but the name of an object: pass KIND/NAME for each, such as %q", unknown.name, pass)
 		case name != t.name:
 			return fmt.Errorf("no events %s are about %q, but some are about %q: pass %q", where, unknown.name, name, pass)
