@@ -153,6 +153,7 @@ func TestGuessOwner(t *testing.T) {
 		"web-6d4cf9b7c-9tq8d":  "Deployment/web",
 		"my-web-6d4cf-9tq8d":   "Deployment/my-web",
 		"web-bcdfghjklm-xvwzt": "Deployment/web",
+		"node-exporter2-9tq8d": "node-exporter2-*", // no hash
 		"node-exporter-9tq8d":  "node-exporter-*",
 		"checkout-0":           "checkout-*",
 		"cron-28790400-9tq8d":  "CronJob/cron",

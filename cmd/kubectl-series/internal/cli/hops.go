@@ -249,14 +249,8 @@ func guessOwner(pod string) string {
 	}
 }
 
-// isSuffix reports whether controllers can have generated s, which has from 5 to most characters: from
-// those of k8s.io/apimachinery/pkg/util/rand, or from others with a digit among them.
+// isSuffix reports whether controllers can have generated s, which has from 5 to most characters of
+// k8s.io/apimachinery/pkg/util/rand.
 func isSuffix(s string, most int) bool {
-	if len(s) < 5 || len(s) > most {
-		return false
-	}
-	if strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == "" {
-		return true
-	}
-	return strings.ContainsAny(s, "0123456789") && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+	return len(s) >= 5 && len(s) <= most && strings.Trim(s, "bcdfghjklmnpqrstvwxz2456789") == ""
 }
