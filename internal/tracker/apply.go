@@ -81,6 +81,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) {
 		switch {
 		case r.Outcome == Denied && e.phase == refused && e.rare.refusal == DropDenied:
 			e.refuse(s, DropDenied)
+			e.status.beatAt = s.at + max(s.opts.EventTTL, s.opts.HeartbeatInterval) // it is denied for long
 		case r.Outcome == Denied:
 			e.hold(s.at+s.backoffDenied(failures+1), backoff)
 		}

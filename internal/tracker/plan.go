@@ -217,10 +217,6 @@ func (e *Entry) planBeat(s *step) {
 	e.status.due &^= dueBeat | dueNext
 	interval := s.interval(e)
 	e.status.beatAt = e.status.at + interval
-	if e.phase == refused && e.rare.refusal == DropDenied {
-		e.status.beatAt = e.status.at + s.opts.EventTTL // permissions change seldom
-		return
-	}
 	if interval == s.opts.HeartbeatInterval && s.crowded {
 		e.status.beatAt = s.jitter(e, e.status.beatAt)
 	}
