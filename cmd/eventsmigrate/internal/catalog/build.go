@@ -180,17 +180,26 @@ func plain(format string) string { return strings.ReplaceAll(format, "%%", "%") 
 // kinds returns the kinds of the object that an argument can be.
 func (e *evaluation) kinds(field string, i int) (list []string) {
 	t := e.tracer(e.bound)
+	// Readers look for the argument: where its kind is lost is often far away.
+	open := func(why string) {
+		e.unknown(field, e.argument(i), why)
+		list = append(list, Any)
+	}
 	t.trace(e.argument(i), func(x expr, why string) bool {
+		typ := x.in.pkg.TypesInfo.TypeOf(x.Expr)
+		if t, ok := typ.(*types.Tuple); ok && t.Len() > 0 {
+			typ = t.At(0).Type()
+		}
+		if name := typeName(typ); why != "" && name != nil && namesKind[name.Name()] {
+			why = fromData
+		}
 		if why != "" {
-			e.unknown(field, x, why)
-			list = append(list, Any)
+			open(why)
 			return true
 		}
-		info := x.in.pkg.TypesInfo
-		if info.Types[x.Expr].IsNil() {
+		if x.in.pkg.TypesInfo.Types[x.Expr].IsNil() {
 			return true
 		}
-		typ := info.TypeOf(x.Expr)
 		if p, ok := types.Unalias(typ).(*types.Pointer); ok {
 			typ = p.Elem()
 		}
@@ -204,7 +213,11 @@ func (e *evaluation) kinds(field string, i int) (list []string) {
 		}
 		lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
 		if ok {
-			list = append(list, e.kindIn(t, field, x, lit)...)
+			if kinds := e.kindIn(t, x, lit); len(kinds) > 0 {
+				list = append(list, kinds...)
+			} else {
+				open(fromData)
+			}
 		}
 		return ok
 	})
@@ -215,9 +228,12 @@ func (e *evaluation) kinds(field string, i int) (list []string) {
 // namesKind are the types whose values name the kind of an object.
 var namesKind = map[string]bool{"ObjectReference": true, "PartialObjectMetadata": true, "Unstructured": true}
 
+// fromData is why the kind of an object is open that a program does not have a type for.
+const fromData = "its kind comes from data"
+
 // kindIn returns the values of the field Kind of a reference, of the TypeMeta in a literal,
-// or of the key "kind" of unstructured data.
-func (e *evaluation) kindIn(t *tracer, field string, x expr, lit *ast.CompositeLit) (list []string) {
+// or of the key "kind" of unstructured data. It returns none if they are not constant.
+func (e *evaluation) kindIn(t *tracer, x expr, lit *ast.CompositeLit) (list []string) {
 	ast.Inspect(lit, func(n ast.Node) bool {
 		kv, ok := n.(*ast.KeyValueExpr)
 		if !ok {
@@ -229,18 +245,14 @@ func (e *evaluation) kindIn(t *tracer, field string, x expr, lit *ast.CompositeL
 			// The literal contains other references: to the owners of the object.
 			return !isField || id.Name == "TypeMeta" || id.Name == "Object"
 		}
-		values := t.part(expr{kv.Value, x.in}, false, func(x expr, why string) { e.unknown(field, x, why) })
+		values := t.part(expr{kv.Value, x.in}, false, func(expr, string) {})
 		for _, v := range values {
 			list = append(list, plain(v.format))
 		}
 		if slices.ContainsFunc(values, func(v text) bool { return v.open }) {
-			list = []string{Any} // it comes from data
+			list = nil
 		}
 		return false
 	})
-	if len(list) == 0 {
-		e.unknown(field, x, "a literal without a constant kind")
-		list = []string{Any}
-	}
 	return list
 }

@@ -217,6 +217,10 @@ func (t *tracer) result(e expr, index int, leaf func(expr, string) bool) {
 		t.trace(expr{n.Args[1], e.in}, leaf)
 		return
 	}
+	if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && strings.HasPrefix(callee.Name(), "DeepCopy") && len(n.Args) == 0 {
+		t.trace(expr{sel.X, e.in}, leaf)
+		return
+	}
 	fn := t.functions[callee.Origin()]
 	if fn == nil || len(fn.returns) == 0 {
 		leaf(e, "the result of "+callee.FullName())
