@@ -156,6 +156,7 @@ func (pl *planner) planCreations(blocked map[token.Pos]string) {
 			continue
 		}
 		if m.why, m.series = pl.whyStays(m, blocked); m.old && m.series {
+			pl.given = true
 			continue // all of its recorders are legacy ones
 		}
 		pl.created = append(pl.created, m)

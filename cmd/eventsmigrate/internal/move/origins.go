@@ -133,7 +133,7 @@ func (pl *planner) reportOrigins() {
 		maps.Copy(stays, users)
 		pl.plan.Stock = true
 	}
-	if len(pl.created) == 0 && len(pl.gets) > 0 && !pl.sources.series {
+	if len(pl.created) == 0 && len(pl.gets) > 0 && !pl.sources.series && !pl.given {
 		first := slices.MinFunc(pl.gets, func(a, b get) int { return pl.compare(a.pos, b.pos) })
 		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, %s", others(len(users)))
 	}

@@ -95,6 +95,7 @@ type planner struct {
 	todoNames map[*types.Package]map[string]bool
 	known     *functions // of the program, when needed
 	created   []*creation
+	given     bool // a manager before v0.23 has a broadcaster of the program
 	from      map[string]*origin
 }
 
