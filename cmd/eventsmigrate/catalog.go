@@ -66,13 +66,18 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	want, err := os.ReadFile(check)
-	if err != nil && !(update && errors.Is(err, os.ErrNotExist)) {
+	exists := err == nil
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !update:
+		return fail(fmt.Errorf("%w; with -update, the command writes the file", err))
+	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return fail(err)
-	}
-	if string(got) == string(want) {
+	case exists && string(got) == string(want):
 		return exitOK
 	}
-	printDiff(stdout, filepath.ToSlash(check), want, got)
+	if exists {
+		printDiff(stdout, filepath.ToSlash(check), want, got)
+	}
 	if !update {
 		fmt.Fprintf(stderr, "eventsmigrate: the events of the program differ from %s; with -update, the command writes the file\n", check)
 		return exitFindings

@@ -36,7 +36,7 @@ func TestCatalogCheck(t *testing.T) {
 		return stdout.String()
 	}
 	check(exitBadInput) // no file
-	check(exitOK, "-update")
+	assert.Empty(t, check(exitOK, "-update"))
 	assert.Empty(t, check(exitOK))
 
 	name := filepath.Join("catalog", "backups", "backups.go")
