@@ -135,7 +135,7 @@ func (pl *planner) reportOrigins() {
 	}
 	if len(pl.created) == 0 && len(pl.gets) > 0 && !pl.sources.series && !pl.given {
 		first := slices.MinFunc(pl.gets, func(a, b get) int { return pl.compare(a.pos, b.pos) })
-		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, %s", others(len(users)))
+		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, its recorders are those of client-go")
 	}
 	if pos := pl.sources.client; pos.IsValid() {
 		pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: change the import (docs/migration.md#programs-on-toolsevents). Until then, %s", others(len(pl.newCalls)))
