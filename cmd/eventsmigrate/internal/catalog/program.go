@@ -24,6 +24,7 @@ type expr struct {
 type function struct {
 	name    string
 	pkg     *packages.Package
+	node    ast.Node
 	object  *types.Func  // nil for literals
 	params  []*types.Var // without the receiver
 	results []*types.Var
@@ -148,7 +149,7 @@ func (r *reader) declare(d ast.Decl) {
 		return
 	}
 	if object, ok := r.info.Defs[f.Name].(*types.Func); ok {
-		fn := r.function(object.Signature(), object)
+		fn := r.function(f, object.Signature(), object)
 		fn.name = nameOf(object)
 		r.functions[object] = fn
 	}
@@ -212,8 +213,8 @@ func nameOf(f *types.Func) string {
 	return f.Name()
 }
 
-func (r *reader) function(sig *types.Signature, object *types.Func) *function {
-	fn := &function{pkg: r.pkg, object: object, variadic: sig.Variadic()}
+func (r *reader) function(node ast.Node, sig *types.Signature, object *types.Func) *function {
+	fn := &function{pkg: r.pkg, node: node, object: object, variadic: sig.Variadic()}
 	for v := range sig.Params().Variables() {
 		r.params[v] = param{fn, len(fn.params)}
 		fn.params = append(fn.params, v)
@@ -280,7 +281,7 @@ func (r *reader) literal(n *ast.FuncLit, in *function) *function {
 		return fn
 	}
 	sig, _ := r.info.TypeOf(n).(*types.Signature)
-	fn := r.function(sig, nil)
+	fn := r.function(n, sig, nil)
 	fn.name = in.name
 	r.literals[n] = fn
 	return fn

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,6 +31,18 @@ type tracer struct {
 
 func (p *program) tracer(b bindings) *tracer {
 	return &tracer{program: p, bound: b, seen: map[types.Object]bool{}}
+}
+
+// fork returns a tracer that follows another expression on the same path.
+func (t *tracer) fork() *tracer {
+	return &tracer{program: t.program, bound: t.bound, seen: maps.Clone(t.seen)}
+}
+
+// join takes over what a fork needs.
+func (t *tracer) join(inner *tracer) {
+	if t.needs == nil {
+		t.needs = inner.needs
+	}
 }
 
 // trace calls leaf with each expression that can be the value of e. leaf reports whether
@@ -143,7 +156,8 @@ func (t *tracer) field(e expr, n *ast.SelectorExpr, sel *types.Selection, leaf f
 			}
 		}
 		var unknown bool
-		t.trace(expr{n.X, e.in}, func(x expr, why string) bool {
+		base := t.fork()
+		base.trace(expr{n.X, e.in}, func(x expr, why string) bool {
 			lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
 			if ok {
 				if value := fieldOf(x.in.pkg.TypesInfo, lit, v); value != nil {
@@ -155,6 +169,7 @@ func (t *tracer) field(e expr, n *ast.SelectorExpr, sel *types.Selection, leaf f
 			unknown = unknown || why != ""
 			return ok
 		})
+		t.join(base)
 		if unknown || len(values) == 0 && t.needs == nil {
 			leaf(e, "a field that other code sets")
 			return
@@ -226,24 +241,19 @@ func (t *tracer) result(e expr, index int, leaf func(expr, string) bool) {
 		leaf(e, "the result of "+callee.FullName())
 		return
 	}
-	if t.seen[callee] {
+	if _, ok := t.bound[fn]; ok || len(t.bound) > maxDepth || t.seen[callee] {
+		leaf(e, "the result of "+fn.name+", which calls itself or many functions")
 		return
 	}
-	t.seen[callee] = true
-	// Its parameters have the arguments of this call.
-	inner := t
-	if _, ok := t.bound[fn]; !ok {
-		inner = &tracer{program: t.program, bound: bindings{}, seen: t.seen}
-		for f, c := range t.bound {
-			inner.bound[f] = c
-		}
-		inner.bound[fn] = &call{n, e.in}
-		defer func() {
-			if t.needs == nil {
-				t.needs = inner.needs
-			}
-		}()
-	}
+	// Its parameters have the arguments of this call, and its variables depend on them.
+	inner := t.fork()
+	inner.bound = maps.Clone(t.bound)
+	inner.bound[fn] = &call{n, e.in}
+	inner.seen[callee] = true
+	maps.DeleteFunc(inner.seen, func(o types.Object, _ bool) bool {
+		return fn.node.Pos() <= o.Pos() && o.Pos() < fn.node.End() && o != callee
+	})
+	defer func() { t.join(inner) }()
 	for _, r := range fn.returns {
 		switch {
 		case index < len(r.Results) && len(r.Results) == len(fn.results):
@@ -265,7 +275,8 @@ func isReference(f *types.Func) bool {
 func (t *tracer) elements(e, of expr, leaf func(expr, string) bool) {
 	var list []expr
 	var unknown bool
-	t.trace(of, func(x expr, why string) bool {
+	inner := t.fork()
+	inner.trace(of, func(x expr, why string) bool {
 		lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
 		if ok {
 			for _, el := range lit.Elts {
@@ -278,6 +289,7 @@ func (t *tracer) elements(e, of expr, leaf func(expr, string) bool) {
 		unknown = unknown || why != ""
 		return ok
 	})
+	t.join(inner)
 	if unknown || len(list) == 0 && t.needs == nil {
 		leaf(e, "an element of a list or a map")
 		return
@@ -348,14 +360,9 @@ func (t *tracer) literal(e expr, isFormat bool, unknown func(expr, string)) ([]t
 
 // part returns the values of a part of a string.
 func (t *tracer) part(e expr, isFormat bool, unknown func(expr, string)) []text {
-	inner := &tracer{program: t.program, bound: t.bound, seen: map[types.Object]bool{}}
-	for o := range t.seen {
-		inner.seen[o] = true
-	}
+	inner := t.fork()
 	list := inner.texts(e, isFormat, unknown)
-	if t.needs == nil {
-		t.needs = inner.needs
-	}
+	t.join(inner)
 	if len(list) == 0 { // the caller decides, or a loop
 		return []text{{"%s", true}}
 	}

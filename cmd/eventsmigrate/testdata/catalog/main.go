@@ -57,6 +57,14 @@ type state struct {
 	phase  string `json:"phase"`
 }
 
+// decoded has tags, so only its literals tell what is in it.
+type decoded struct {
+	A string `json:"a"`
+	B string `json:"b"`
+}
+
+func identity(reason string) string { return reason }
+
 var reasons = map[bool]string{true: "MapTrue", false: "MapFalse"}
 
 func resultOf(failed bool) (string, error) {
@@ -89,6 +97,17 @@ func values(r record.EventRecorder, pod *corev1.Pod, err error) {
 	}
 	r.Event(pod, "Normal", pod.Status.Reason, "note")
 	r.Event(pod, os.Getenv("TYPE"), reasonStarted, "note")
+	called := identity("CallFirst")
+	if err != nil {
+		called = identity("CallSecond")
+	}
+	r.Event(pod, "Normal", called, "note")
+	d := decoded{A: "DecodedFirst", B: "DecodedSecond"}
+	either := d.A
+	if err != nil {
+		either = d.B
+	}
+	r.Event(pod, "Normal", either, "note")
 	emit := r.Event
 	emit(pod, "Normal", "OfAValue", "note")
 }
