@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
 // Options configure a catalogue.
@@ -114,7 +116,11 @@ func (b *builder) evaluate(bound bindings) *evaluation {
 	if b.args.Action >= 0 {
 		event.Actions = e.values("action", b.args.Action)
 	}
-	notes, needs := e.texts(b.args.Note, b.args.Format, func(expr, string) {})
+	note, isFormat := b.args.Note, b.args.Format
+	if isFormat && b.wraps() {
+		note, isFormat = note+1, false
+	}
+	notes, needs := e.texts(note, isFormat, func(expr, string) {})
 	e.need(needs)
 	for _, n := range notes {
 		event.Notes = append(event.Notes, n.format)
@@ -129,6 +135,16 @@ func (b *builder) evaluate(bound bindings) *evaluation {
 		e.events = append(e.events, event)
 	}
 	return e
+}
+
+// wraps reports whether the format is "%s", so that the string after it is the note.
+func (b *builder) wraps() bool {
+	info, i := b.in.pkg.TypesInfo, b.args.Note
+	if len(b.Args) != i+2 || b.Ellipsis.IsValid() || move.StringOf(info, b.Args[i]) != "%s" {
+		return false
+	}
+	t, ok := types.Unalias(info.TypeOf(b.Args[i+1])).(*types.Basic)
+	return ok && t.Info()&types.IsString != 0
 }
 
 func (b *builder) at() Place { return b.place(b.CallExpr, b.in, b.opts.Lines) }

@@ -83,6 +83,7 @@ func values(r record.EventRecorder, pod *corev1.Pod, err error) {
 	r.Event(pod, eventtype, reason, "100% of "+pod.Name)
 	r.Event(pod, "Normal", "Sprintf", fmt.Sprintf("mount %s: %v", pod.Name, err))
 	r.Event(pod, "Warning", "ErrorText", err.Error())
+	r.Eventf(pod, "Warning", "Wrapped", "%s", "100% of "+pod.Name)
 	r.Event(pod, "Normal", reasons[err == nil], "note")
 	result, _ := resultOf(err != nil)
 	r.Event(pod, "Normal", result, "note")
