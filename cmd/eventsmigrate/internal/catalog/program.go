@@ -113,8 +113,11 @@ func newProgram(list []*packages.Package, roots map[string]bool) *program {
 }
 
 // isForTests reports whether a package exists for tests: it imports package testing, or
-// has the name of a fake.
+// has the name of a fake. A program does not.
 func isForTests(pkg *packages.Package) bool {
+	if pkg.Name == "main" {
+		return false
+	}
 	if pkg.Imports["testing"] != nil {
 		return true
 	}
