@@ -140,7 +140,8 @@ func checkPatterns(set *flag.FlagSet) error {
 }
 
 func usage(w io.Writer, set *flag.FlagSet) {
-	fmt.Fprintln(w, "usage: eventsmigrate [flags] packages\n\nIt reports what it would change, unless -diff or -fix is set.")
+	fmt.Fprintln(w, "usage: eventsmigrate [flags] packages\n       eventsmigrate catalog [flags] packages\n\n"+
+		"The first form reports what it would change, unless -diff or -fix is set. The second one lists the events of a program.")
 	set.SetOutput(w)
 	set.PrintDefaults()
 }
