@@ -48,7 +48,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy vuln licenses clean
+.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy api vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,17 @@ VERSION ?= v0.0.0
 
 dist: ## build the archives of kubectl series for release VERSION in bin/dist
 	GO="$(GO)" cmd/kubectl-series/release.sh $(VERSION) bin/dist $(PLATFORMS)
+
+# The second build is in another directory, and has a cache of its own.
+reproducible: dist ## build the archives of kubectl series for VERSION again, and compare them
+	rm -rf bin/.again
+	git clone --quiet . bin/.again
+	cd bin/.again && GO="$(GO)" GOCACHE="$$PWD/.cache" cmd/kubectl-series/release.sh $(VERSION) dist $(PLATFORMS)
+	diff bin/dist/checksums.txt bin/.again/dist/checksums.txt
+	rm -rf bin/.again
+
+sbom: ## software bills of materials of the released modules, and of the archives in bin/dist
+	@GO="$(GO)" .ci/sbom $(VERSION)
 
 # The steps of docs/releasing.md. TAG_FLAGS= makes tags without a signature.
 release-root: ## commit the changelog of release VERSION, and tag the root module
@@ -259,6 +270,10 @@ tidy: ## run go mod tidy in all modules
 	@for module in $(WORKSPACES); do (set -x; cd $$module && export GOWORK=off && $(GO) mod edit -replace $(ROOT)=$(CURDIR) && \
 		trap '$(GO) mod edit -dropreplace $(ROOT)' EXIT && $(GO) mod tidy) || exit 1; done
 	@for module in $(filter-out $(WORKSPACES),$(MODULES)) cmd/eventsmigrate/testdata; do (set -x; cd $$module && $(GO) mod tidy) || exit 1; done
+
+# BASE selects the commit to compare with.
+api: ## compare the exported API with the last release, and fail on incompatible changes without a changelog entry
+	@GO="$(GO)" .ci/api $(BASE)
 
 vuln: ## check for known vulnerabilities
 	@for module in $(RELEASED); do (set -x; cd $$module && $(GOVULNCHECK) ./...) || exit 1; done

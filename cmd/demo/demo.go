@@ -69,10 +69,10 @@ func demoOn(ctx context.Context, kubeconfig string, opts options, out *os.File) 
 		return err
 	}
 	if !opts.keep {
-		fmt.Fprintf(out, "To keep the server running, and find out why checkout-0 crashes: make demo DEMO_FLAGS=--keep\n%s", commands("…"))
+		fmt.Fprintf(out, "\nTo keep the server running, and find out why checkout-0 crashes: make demo DEMO_FLAGS=--keep\n%s", commands("…"))
 		return err
 	}
-	fmt.Fprintf(out, "The server runs until Ctrl-C. To find out why checkout-0 crashes, run in another terminal:\n%s", commands(kubeconfig))
+	fmt.Fprintf(out, "\nThe server runs until Ctrl-C. To find out why checkout-0 crashes, run in another terminal:\n%s", commands(kubeconfig))
 	<-ctx.Done()
 	return err
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # release.sh VERSION DIRECTORY [OS/ARCH...] builds the archives of a release, their
-# checksums, and the manifest for krew.
+# checksums, and the manifest for krew. The same commit and the same version of Go create
+# the same bytes. It needs GNU tar, or gtar.
 set -euo pipefail
 
 version=$1
@@ -15,6 +16,9 @@ go=${GO:-go}
 url=https://github.com/eventseries/eventseries/releases/download/cmd%2Fkubectl-series%2F$version
 manifest=$directory/series.yaml
 
+tar=$(command -v gtar || command -v tar)
+date=@$(git log -1 --format=%ct)
+
 sum() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
 sed "s/VERSION/$version/" krew.yaml >"$manifest"
@@ -28,7 +32,10 @@ for platform in "${platforms[@]}"; do
 	echo "$archive"
 	GOOS=$os GOARCH=$arch CGO_ENABLED=0 "$go" build -trimpath -ldflags '-s -w' -o "$content/$program" .
 	cp ../../LICENSE "$content"
-	tar -czf "$directory/$archive" -C "$content" "$program" LICENSE
+	chmod 755 "$content/$program"
+	chmod 644 "$content/LICENSE"
+	"$tar" -c --mtime="$date" --owner=0 --group=0 --numeric-owner --format=ustar -C "$content" "$program" LICENSE |
+		gzip -n >"$directory/$archive"
 	rm -r "$content"
 	(cd "$directory" && sum "$archive" >>checksums.txt)
 	cat >>"$manifest" <<-END

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func TestFiguresOfTheReadme(t *testing.T) {
+func TestFiguresOfThePage(t *testing.T) {
 	var table strings.Builder
 	row := func(what, unit string, measure func(t *testing.T, name string) int) {
 		figures := map[string]int{}
@@ -43,9 +43,9 @@ func TestFiguresOfTheReadme(t *testing.T) {
 		return 180 - deliveredOfACronJob(t, name)
 	})
 
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "migration.md"))
 	require.NoError(t, err)
-	assert.Contains(t, string(readme), table.String())
+	assert.Contains(t, string(page), table.String())
 }
 
 // deliveredAfter returns how many of 200 events about different Pods the server has

@@ -1,40 +1,137 @@
 package docs
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
+	eventsv1 "k8s.io/api/events/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 )
 
-func reportFailedSnapshot(ctx context.Context, clientset kubernetes.Interface, scheme *runtime.Scheme, backup *batchv1.Job, volume *corev1.PersistentVolumeClaim, err error) error {
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return err
-	}
-	defer broadcaster.Shutdown() // writes the remaining counts
+// TestFirstProgram runs the program in README.md.
+func TestFirstProgram(t *testing.T) {
+	created := make(chan eventsv1.Event, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/apis/events.k8s.io/v1/namespaces/default/events" {
+			http.NotFound(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		event, ok := object.(*eventsv1.Event)
+		if !ok {
+			http.Error(w, fmt.Sprint(err), http.StatusBadRequest)
+			return
+		}
+		created <- *event
+		event.ResourceVersion = "1"
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(event)
+	}))
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c,
+clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c}}]}`, server.URL), 0o600))
 
-	recorder := broadcaster.NewRecorder(scheme, "example.com/backup-controller")
-	recorder.Eventf(backup, volume, corev1.EventTypeWarning, "SnapshotFailed", "Snapshotting",
-		"snapshot of %s failed: %v", volume.Name, err)
-	return nil
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./first")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Len(t, created, 1)
+	event := <-created
+	assert.Equal(t, "snapshot of web-0 failed", event.Note)
+	assert.Equal(t, "web-0", event.Regarding.Name)
 }
 
-func TestReadme(t *testing.T) {
-	clientset := fake.NewClientset()
-	require.NoError(t, reportFailedSnapshot(t.Context(), clientset, clientgoscheme.Scheme, job, volume, errors.New("no space")))
-	list := written(t, clientset)
-	require.Len(t, list, 1)
-	assert.Equal(t, "snapshot of data-0 failed: no space", list[0].Note)
-	assert.Equal(t, "data-0", list[0].Related.Name)
+// figures are the phrases of README.md with numbers, and functions that return what the
+// sources say instead.
+var figures = map[string]func(t *testing.T) string{
+	"3601 with client-go tools/events, 4 with eventseries": func(t *testing.T) string {
+		picture := read(t, "docs/benchmarks/hour.svg")
+		return fmt.Sprintf("%s with client-go tools/events, %s with eventseries",
+			strings.ReplaceAll(find(t, picture, `>client-go tools/events: ([\d,]+)<`)[0], ",", ""), find(t, picture, `>eventseries: (\d+)<`)[0])
+	},
+	"In ten minutes with 1,000 Pods": func(t *testing.T) string {
+		find(t, read(t, "docs/case-study.md"), `(?m)^\| (1,000 Pods, 10 min) \|`)
+		return "In ten minutes with 1,000 Pods"
+	},
+	"25,661 requests with client-go's recorder, and 2,475 of its 28,135 occurrences": func(t *testing.T) string {
+		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| client-go \| (\S+) \| (\S+) \| \S+ \| \S+ \| (\S+) \|$`)
+		return fmt.Sprintf("%s requests with client-go's recorder, and %s of its %s occurrences", row[1], row[2], row[0])
+	},
+	"it sends 3,320, and [none is lost]": func(t *testing.T) string {
+		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| eventseries \| \S+ \| (\S+) \| \S+ \| \S+ \| 0 \|$`)
+		return fmt.Sprintf("it sends %s, and [none is lost]", row[0])
+	},
+	"`Finished` after 6 quiet minutes": func(*testing.T) string {
+		return fmt.Sprintf("`Finished` after %.0f quiet minutes", series.FinishAfter.Minutes())
+	},
+	"A hot loop takes 3 requests, and 2 more per hour": func(t *testing.T) string {
+		limit := find(t, read(t, operations), `(?m)^\| requests of one hot loop \| (\d+), and (\d+) per hour \|$`)
+		perHour := find(t, read(t, "docs/benchmarks.md"), `(?m)^\| eventseries \| unchanged \| \d+ \| (\d+) \|`)
+		assert.Equal(t, perHour[0], limit[1])
+		return fmt.Sprintf("A hot loop takes %s requests, and %s more per hour", limit[0], limit[1])
+	},
+	"written every 30 minutes": func(*testing.T) string {
+		return fmt.Sprintf("written every %.0f minutes", series.DefaultHeartbeat.Minutes())
+	},
+	"22 to 47 times less CPU": func(t *testing.T) string {
+		times := find(t, read(t, "docs/benchmarks.md"), `than .tools/events. \| (\d+\.\d) to (\d+\.\d) times`)
+		least, err := strconv.ParseFloat(times[0], 64)
+		require.NoError(t, err)
+		most, err := strconv.ParseFloat(times[1], 64)
+		require.NoError(t, err)
+		return fmt.Sprintf("%.0f to %.0f times less CPU", least, most)
+	},
+	"longer than 36 minutes": func(t *testing.T) string {
+		return "longer than " + find(t, read(t, operations), "(?m)^\\| `MaxWindow` \\| (36 minutes) \\|")[0]
+	},
+	"client-go v0.32 and newer, Go 1.25 and newer": func(t *testing.T) string {
+		gomod := read(t, "go.mod")
+		return fmt.Sprintf("client-go %s and newer, Go %s and newer", find(t, gomod, `(?m)^\tk8s\.io/client-go (v\d+\.\d+)`)[0], find(t, gomod, `(?m)^go (\d+\.\d+)`)[0])
+	},
+}
+
+// find returns the submatches of a regular expression.
+func find(t *testing.T, text, pattern string) []string {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	require.NotNil(t, match, pattern)
+	return match[1:]
+}
+
+var (
+	number     = regexp.MustCompile(`(^|[^\w.-])\d[\d,.]*`) // not in a name, such as checkout-0
+	linkTarget = regexp.MustCompile(`\]\([^)]*\)`)
+)
+
+// Each number in the text of README.md belongs to a phrase in figures.
+func TestFiguresInReadme(t *testing.T) {
+	text := strings.Join(strings.Fields(strings.Join(readPage(t, "README.md").prose, " ")), " ")
+	for phrase, source := range figures {
+		assert.Equal(t, source(t), phrase)
+		require.Contains(t, text, phrase)
+		text = strings.ReplaceAll(text, phrase, "")
+	}
+	text = code.ReplaceAllString(linkTarget.ReplaceAllString(text, "]"), "")
+	assert.Empty(t, number.FindAllString(text, -1), "README.md: numbers without a source")
+}
+
+func TestReadmeIsShort(t *testing.T) {
+	assert.LessOrEqual(t, strings.Count(read(t, "README.md"), "\n"), 130)
 }

@@ -149,7 +149,7 @@ func TestWindowsAreDocumented(t *testing.T) {
 	}
 }
 
-func TestVersionsInReadmeAreTested(t *testing.T) {
+func TestVersionsAreTested(t *testing.T) {
 	find := func(path, pattern string) []string {
 		match := regexp.MustCompile(`(?m)` + pattern).FindStringSubmatch(read(t, path))
 		require.NotNil(t, match, "%s: %s", path, pattern)
@@ -163,7 +163,7 @@ func TestVersionsInReadmeAreTested(t *testing.T) {
 		"Kubernetes API server": strings.Fields(strings.ReplaceAll(strings.Join(servers, " "), "v", "")),
 		"Go":                    find(".github/workflows/ci.yml", `go-version: "(\S+)"$`),
 	}
-	rows := readPage(t, "README.md").tableAfter(t, "## Versions")
+	rows := readPage(t, "docs/compatibility.md").tableAfter(t, "## Versions")
 	require.Len(t, rows, len(tested))
 	for _, row := range rows {
 		require.Len(t, row, 3)

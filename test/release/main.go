@@ -143,7 +143,8 @@ func (r *rehearsal) release(ctx context.Context, repository string) {
 		r.publish(ctx, clone, dir)
 	}
 
-	r.run(ctx, clone, "make", "dist", "VERSION="+r.version, "PLATFORMS="+runtime.GOOS+"/"+runtime.GOARCH)
+	platform := "PLATFORMS=" + runtime.GOOS + "/" + runtime.GOARCH
+	r.run(ctx, clone, "make", "dist", "sbom", "VERSION="+r.version, platform)
 }
 
 // install installs the programs, and runs them.

@@ -6,7 +6,7 @@
 //	go run . -scheduler ../../bin/kube-scheduler -results ../../docs/case-study/scheduler.json
 //
 // The results of a run replace those of the same run in the file. The program then writes
-// the section about kube-scheduler in docs/case-study.md, and the table in README.md.
+// the section about kube-scheduler in docs/case-study.md.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// run runs the selected cases one after the other, and writes the results and the pages.
+// run runs the selected cases one after the other, and writes the results and the page.
 func run(ctx context.Context, args []string, progress io.Writer) error {
 	cfg, err := parseFlags(args, progress)
 	if err != nil {
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 			}
 		}
 	}
-	return writePages(cfg.root, results)
+	return writePage(cfg.root, results)
 }
 
 func parseFlags(args []string, output io.Writer) (config, error) {
@@ -88,7 +88,7 @@ func parseFlags(args []string, output io.Writer) (config, error) {
 	fs.StringVar(&cfg.controlplane, "controlplane", "", "the `program` in test/controlplane; if empty, build it")
 	fs.StringVar(&cfg.results, "results", "../../docs/case-study/scheduler.json", "the `file` for the results")
 	fs.StringVar(&cfg.root, "root", "../..", "the `directory` of the repository")
-	fs.BoolVar(&cfg.report, "report", false, "run no case, and write the pages from the last results")
+	fs.BoolVar(&cfg.report, "report", false, "run no case, and write the page from the last results")
 	only := fs.String("only", "", "a regular `expression` that selects cases by name")
 	if err := fs.Parse(args); err != nil {
 		return config{}, fmt.Errorf("scheduler: %w", err)

@@ -25,9 +25,6 @@ const (
 //go:embed section.md.tmpl
 var sectionText string
 
-//go:embed summary.md.tmpl
-var summaryText string
-
 var (
 	functions = template.FuncMap{
 		"count":      count,
@@ -38,51 +35,44 @@ var (
 		"throughput": Result.throughput,
 		"cpu":        func(r Result) string { return strconv.FormatFloat(r.cpuPerOccurrence(), 'f', 2, 64) },
 		"bound":      bound,
-		"summarized": summarized,
 		"losses":     losses,
 	}
 	section = template.Must(template.New("section").Funcs(functions).Parse(sectionText))
-	summary = template.Must(template.New("summary").Funcs(functions).Parse(summaryText))
 )
 
-// writePages writes what is generated in the pages of the repository in root.
-func writePages(root string, results *Results) error {
-	for _, path := range pages {
-		file := filepath.Join(root, filepath.FromSlash(path))
-		old, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("scheduler: %w", err)
-		}
-		text, err := page(path, string(old), results)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("scheduler: %w", err)
-		}
+// pagePath is the path of the page with the generated section.
+const pagePath = "docs/case-study.md"
+
+// writePage writes what is generated in the page of the repository in root.
+func writePage(root string, results *Results) error {
+	file := filepath.Join(root, filepath.FromSlash(pagePath))
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	text, err := page(string(old), results)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("scheduler: %w", err)
 	}
 	return nil
 }
 
-// pages are the paths of the pages with a generated part.
-var pages = []string{"docs/case-study.md", "README.md"}
-
-// page returns the text of a page with the results.
-func page(path, old string, results *Results) (string, error) {
+// page returns the text of the page with the results.
+func page(old string, results *Results) (string, error) {
 	var part strings.Builder
-	which := section
 	switch {
-	case path == "README.md":
-		which = summary
 	case old == "":
 		old = title + "\n" + heading
 	case !strings.Contains(old, begin):
 		old += "\n" + heading
 	}
-	if err := which.Execute(&part, results); err != nil {
-		return "", fmt.Errorf("scheduler: %s: %w", path, err)
+	if err := section.Execute(&part, results); err != nil {
+		return "", fmt.Errorf("scheduler: %w", err)
 	}
-	return replacePart(path, old, strings.TrimSpace(part.String())+"\n")
+	return replacePart(old, strings.TrimSpace(part.String())+"\n")
 }
 
 const (
@@ -91,14 +81,14 @@ const (
 )
 
 // replacePart replaces the text between the marks, or appends it to a page without marks.
-func replacePart(path, text, part string) (string, error) {
+func replacePart(text, part string) (string, error) {
 	before, rest, found := strings.Cut(text, begin)
 	if !found {
 		return text + begin + "\n" + part + "\n" + end, nil
 	}
 	_, after, found := strings.Cut(rest, end)
 	if !found {
-		return "", fmt.Errorf("scheduler: %s: no line %q", path, strings.TrimSpace(end))
+		return "", fmt.Errorf("scheduler: %s: no line %q", pagePath, strings.TrimSpace(end))
 	}
 	return before + begin + "\n" + part + "\n" + end + after, nil
 }
@@ -119,16 +109,6 @@ func bound(r Result) string {
 func losses(r *Results) (all []Result) {
 	for _, run := range r.Runs {
 		if run.Recorder == ours && run.lost() > 0 {
-			all = append(all, run)
-		}
-	}
-	return all
-}
-
-// summarized returns the results for README.md.
-func summarized(r *Results) (all []Result) {
-	for _, run := range r.Runs {
-		if strings.HasSuffix(run.Case, "10 min") {
 			all = append(all, run)
 		}
 	}

@@ -10,6 +10,8 @@
 //   - The license of every module that the packages or their tests import is compatible
 //     with Apache-2.0.
 //   - No released module replaces another one.
+//   - The control plane, the demo, and kubectl series share one set of versions.
+//   - The workflows name actions by their commits.
 //   - The tests do not access the network, except that the go command can load modules.
 //
 // # Limitations
