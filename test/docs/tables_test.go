@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -147,6 +148,16 @@ func TestWindowsAreDocumented(t *testing.T) {
 		window.Observe(&rhythm, duration(row[1]), 0)
 		assert.Equal(t, duration(row[2]), window.Of(rhythm, 0), row)
 	}
+}
+
+func TestModulesAreListed(t *testing.T) {
+	var modules, listed []string
+	walk(t, "go.mod", func(file string) { modules = append(modules, path.Dir(file)) })
+	for _, row := range readPage(t, "CONTRIBUTING.md").tableAfter(t, "### Modules") {
+		require.Len(t, row, 3, row)
+		listed = append(listed, codes(row[0])...)
+	}
+	assert.ElementsMatch(t, modules, listed)
 }
 
 func TestVersionsAreTested(t *testing.T) {

@@ -28,13 +28,16 @@ func required(t *testing.T, module string) map[string]string {
 }
 
 // The workspace of the control plane selects the versions of the control plane, and the
-// plugin that it builds is the one that users install. So what they share compiles once.
+// plugin that it builds is the one that users install. So what they share compiles once,
+// and kube-scheduler shares it, too.
 func TestWorkspaceHasOneSetOfVersions(t *testing.T) {
 	controlPlane, shared := required(t, "test/controlplane"), 0
-	for path, version := range required(t, "cmd/kubectl-series") {
-		if want, ok := controlPlane[path]; ok {
-			shared++
-			assert.Equal(t, want, version, "cmd/kubectl-series: %s", path)
+	for _, module := range []string{"cmd/kubectl-series", "test/scheduler"} {
+		for path, version := range required(t, module) {
+			if want, ok := controlPlane[path]; ok {
+				shared++
+				assert.Equal(t, want, version, "%s: %s", module, path)
+			}
 		}
 	}
 	assert.Greater(t, shared, 30)
