@@ -124,10 +124,11 @@ func (r *rehearsal) prepare(ctx context.Context) error {
 
 // release does the steps of docs/releasing.md.
 func (r *rehearsal) release(ctx context.Context, repository string) {
-	r.run(ctx, r.dir, "git", "clone", "--quiet", "--bare", repository, "origin.git")
+	// Not git clone: the repository can have another branch named main.
+	r.run(ctx, r.dir, "git", "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
+	r.run(ctx, repository, "git", "push", "--quiet", r.path("origin.git"), "HEAD:refs/heads/main")
 	r.run(ctx, r.dir, "git", "clone", "--quiet", "origin.git", "clone")
 	clone := r.path("clone")
-	r.run(ctx, clone, "git", "checkout", "--quiet", "-B", "main")
 
 	r.run(ctx, clone, "make", "release-root", "VERSION="+r.version)
 	r.run(ctx, clone, "git", "push", "--quiet", "origin", "main", r.version)
