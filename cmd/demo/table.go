@@ -93,8 +93,8 @@ func columns(rows []row, narrow bool) []string {
 func totals(s snapshot) []string {
 	return []string{
 		fmt.Sprintf("%9s occurrences emitted", thousands(s.emitted)),
-		fmt.Sprintf("%9s API calls by this recorder (%s, %s)", thousands(s.calls.total()),
-			plural(s.calls.creates, "create"), patches(s.calls.patches)),
+		fmt.Sprintf("%9s API calls by this recorder (%s, %s, %s)", thousands(s.calls.total()),
+			plural(s.calls.creates, "create"), patches(s.calls.patches), plural(s.calls.others, "list")),
 		fmt.Sprintf("%9s API calls with one write per occurrence%s", thousands(s.emitted), times(s)),
 	}
 }

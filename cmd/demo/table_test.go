@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 STATE        COUNT  EMITTED    AGE  NAMESPACE  OBJECT  REASON  NOTE
 
         0 occurrences emitted
-        0 API calls by this recorder (0 creates, 0 patches)
+        0 API calls by this recorder (0 creates, 0 patches, 0 lists)
         0 API calls with one write per occurrence
 `},
 		"no limits": {of: example(), want: `
@@ -53,7 +53,7 @@ Ongoing      5,109   12,002    11s  shop         Backup/nightly  SnapshotFailed 
 Finished         4        4     9s  kube-system  Node/worker-3   NodeNotReady    no news for 40s
 
    12,007 occurrences emitted
-        8 API calls by this recorder (3 creates, 5 patches)
+        8 API calls by this recorder (3 creates, 5 patches, 0 lists)
    12,007 API calls with one write per occurrence, 1,500 times as many
 `},
 		"80 by 24": {of: example(), fit: size{80, 24}, want: `
@@ -65,7 +65,7 @@ Ongoing      5,109    11s  Backup/nightly  SnapshotFailed  snapshot of orders-dâ
 Finished         4     9s  Node/worker-3   NodeNotReady    no news for 40s
 
    12,007 occurrences emitted
-        8 API calls by this recorder (3 creates, 5 patches)
+        8 API calls by this recorder (3 creates, 5 patches, 0 lists)
    12,007 API calls with one write per occurrence, 1,500 times as many
 `},
 		"low and narrow": {of: example(), fit: size{50, 10}, want: `
