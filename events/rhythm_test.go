@@ -30,6 +30,7 @@ type rhythm struct {
 	begin   time.Time
 	times   []time.Duration
 	longest time.Duration // between two occurrences
+	starts  int           // of processes
 }
 
 // eachRhythm runs a subtest in virtual time for each loop that is one series: the time
@@ -59,7 +60,10 @@ func newRhythm(loop workload.Loop, seed uint64) *rhythm {
 }
 
 // start starts the process that emits the events from now on.
-func (r *rhythm) start(t *testing.T, opts Options) { r.world = startOn(t, r.on.server, r.on, opts) }
+func (r *rhythm) start(t *testing.T, opts Options) {
+	r.world = startOn(t, r.on.server, r.on, opts)
+	r.starts++
+}
 
 // between returns the time of a random look.
 func (r *rhythm) between(from, to time.Duration) time.Duration {
@@ -71,35 +75,30 @@ func (r *rhythm) between(from, to time.Duration) time.Duration {
 func (r *rhythm) beforeLast() time.Duration { return r.between(0, r.times[len(r.times)-1]-rhythmLook) }
 
 // run emits the events for four hours. At each look there is one Event, and it says
-// Ongoing from the second occurrence on. change is called before the look at the time at.
-func (r *rhythm) run(t *testing.T, at time.Duration, change func()) {
+// Ongoing from the second occurrence on. change is called before each look.
+func (r *rhythm) run(t *testing.T, change func(now time.Duration)) {
 	t.Helper()
 	known := r.times[1]
 	if r.Name == "bursts" {
 		known = r.times[10] // nobody can know before the second burst that there is one
 	}
 	r.Play(rhythmEnd, r.seed, rhythmLook, time.Sleep, func(time.Duration) { r.emit(0) }, func(now time.Duration) {
-		if now == at {
-			change()
-		}
+		change(now)
 		synctest.Wait()
 		if event := r.on.only(t); now >= known {
 			require.Equal(t, series.Ongoing.String(), stateOf(event), "after %v", now)
 			require.Equal(t, series.Ongoing, series.StateAt(event, time.Now()), "after %v", now)
 		}
 	})
-	r.requireFewWrites(t, change != nil)
+	r.requireFewWrites(t)
 }
 
 // requireFewWrites requires at most two writes per hour, and four. A change of the process
 // can take two more: what the first leaves, and the next finds.
-func (r *rhythm) requireFewWrites(t *testing.T, change bool) {
+func (r *rhythm) requireFewWrites(t *testing.T) {
 	t.Helper()
 	writes := slices.DeleteFunc(r.on.log(), func(q request) bool { return q.Verb == "list" || q.Body == "{}" || q.Err != nil })
-	limit := 2*int(rhythmEnd/time.Hour) + 4
-	if change {
-		limit += 2
-	}
+	limit := 2*int(rhythmEnd/time.Hour) + 4 + 2*(r.starts-1)
 	require.LessOrEqual(t, len(writes), limit, "%v", writes)
 }
 
@@ -122,7 +121,7 @@ func TestLoopIsOneSeries(t *testing.T) {
 	eachRhythm(t, func(t *testing.T, r *rhythm) {
 		r.on.script(failing("list", statusError(403, 0)))
 		r.start(t, Options{})
-		r.run(t, -1, nil)
+		r.run(t, func(time.Duration) {})
 		r.requireFinished(t)
 		r.on.assertNoProblems(t)
 	})
@@ -138,10 +137,13 @@ func TestLoopIsOneSeriesAfterARestart(t *testing.T) {
 				}
 				opts := Options{Scope: restart.scope, SkipList: !restart.list}
 				r.start(t, opts)
-				r.run(t, r.beforeLast(), func() {
-					r.broadcaster.Shutdown()
-					opts.ReportingInstance = restart.instance
-					r.start(t, opts)
+				at := r.beforeLast()
+				opts.ReportingInstance = restart.instance
+				r.run(t, func(now time.Duration) {
+					if now == at {
+						r.broadcaster.Shutdown()
+						r.start(t, opts)
+					}
 				})
 				r.requireFinished(t)
 				r.on.assertNoProblems(t)
@@ -156,12 +158,147 @@ func TestLoopIsOneSeriesAfterAHandOver(t *testing.T) {
 	eachRhythm(t, func(t *testing.T, r *rhythm) {
 		opts := Options{Scope: SameController}
 		r.start(t, opts)
-		r.run(t, r.between(time.Hour, 2*time.Hour), func() {
-			time.AfterFunc(20*time.Minute, r.broadcaster.Shutdown)
-			opts.ReportingInstance = "tester-2"
-			r.start(t, opts)
+		at := r.between(time.Hour, 2*time.Hour)
+		opts.ReportingInstance = "tester-2"
+		r.run(t, func(now time.Duration) {
+			if now == at {
+				time.AfterFunc(20*time.Minute, r.broadcaster.Shutdown)
+				r.start(t, opts)
+			}
 		})
 		r.requireFinished(t)
+	})
+}
+
+// A process is killed once an hour. What it has not written is lost. Users see that the loop
+// goes on from its first occurrence in the next process, unless a process was killed while
+// the loop still backed off: nobody knows how far.
+func TestLoopIsOneSeriesOverKills(t *testing.T) {
+	for name, restart := range restarts {
+		for _, down := range []time.Duration{0, 5 * time.Minute} {
+			t.Run(fmt.Sprintf("%s, down for %v", name, down), func(t *testing.T) {
+				eachRhythm(t, func(t *testing.T, r *rhythm) {
+					if r.Longest < time.Second {
+						return
+					}
+					r.killEachHour(t, Options{Scope: restart.scope, SkipList: !restart.list}, restart.instance, down)
+				})
+			})
+		}
+	}
+}
+
+func (r *rhythm) killEachHour(t *testing.T, opts Options, instance string, down time.Duration) {
+	t.Helper()
+	var latest time.Duration
+	emitted, known, isDown := 0, 0, false // known by users to go on
+	first := r.times[1]
+	if r.Name == "bursts" {
+		first = r.times[10]
+	}
+	r.start(t, opts)
+	opts.ReportingInstance = instance
+	occur := func(now time.Duration) {
+		if !isDown {
+			r.emit(0)
+			emitted, known, latest = emitted+1, known+1, now
+		}
+	}
+	kills := make(map[time.Duration]bool)
+	for hour := range rhythmEnd/time.Hour - 1 {
+		kills[hour*time.Hour+r.between(10*time.Minute, 50*time.Minute)] = true
+	}
+	r.Play(rhythmEnd, r.seed, rhythmLook, time.Sleep, occur, func(now time.Duration) {
+		if kills[now] {
+			synctest.Wait()
+			r.kill()
+			emitted, known, isDown = int(countOf(r.on.only(t))), 0, true
+		}
+		if kills[now-down] {
+			r.start(t, opts)
+			isDown = false
+		}
+		synctest.Wait()
+		if event := r.on.only(t); known > 0 && now >= first && (now < 10*time.Minute || now > 90*time.Minute) {
+			require.Equal(t, series.Ongoing, series.StateAt(event, time.Now()), "after %v", now)
+		}
+	})
+	r.requireFewWrites(t)
+	time.Sleep(latest + max(finishAfter+15*time.Second, r.longest*5/2) - rhythmEnd)
+	synctest.Wait()
+	event := r.on.only(t)
+	assert.Equal(t, series.Finished.String(), stateOf(event))
+	assert.EqualValues(t, emitted, countOf(event))
+	r.on.assertNoProblems(t)
+}
+
+// A process is shut down again and again, after the loop has backed off.
+func TestLoopIsOneSeriesOverManyRestarts(t *testing.T) {
+	for name, restart := range restarts {
+		t.Run(name, func(t *testing.T) {
+			eachRhythm(t, func(t *testing.T, r *rhythm) {
+				if r.Longest < time.Second {
+					return
+				}
+				opts := Options{Scope: restart.scope, SkipList: !restart.list}
+				r.start(t, opts)
+				opts.ReportingInstance = restart.instance
+				r.run(t, func(now time.Duration) {
+					if now%(20*time.Minute) == 5*time.Minute && now > time.Hour && now < r.times[len(r.times)-1] {
+						r.broadcaster.Shutdown()
+						r.start(t, opts)
+					}
+				})
+				r.requireFinished(t)
+				r.on.assertNoProblems(t)
+			})
+		})
+	}
+}
+
+// A loop that was slow once and is fast since ends soon, although its process restarts again
+// and again. While processes are down, the loop is not slow.
+func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
+	for name, restart := range restarts {
+		for stop, end := range map[string]func(*world){"shutdown": func(w *world) { w.broadcaster.Shutdown() }, "kill": (*world).kill} {
+			for down := range 6 {
+				down := time.Duration(down*7) * time.Minute
+				runBubble(t, fmt.Sprintf("%s, %s, down for %v", name, stop, down), func(t *testing.T) {
+					on := newLister()
+					on.api.TTL = time.Hour
+					opts := Options{Scope: restart.scope, SkipList: !restart.list}
+					w := startOn(t, on.server, on, opts)
+					opts.ReportingInstance = restart.instance
+					if stop == "shutdown" && down == 0 { // otherwise the Event does not say that the loop is fast
+						w.loop(4, 17*time.Minute)
+					}
+					for range 6 {
+						w.loop(20, time.Minute)
+						end(w)
+						time.Sleep(down)
+						w = startOn(t, on.server, on, opts)
+					}
+					w.loop(20, time.Minute)
+					time.Sleep(finishAfter + 15*time.Second - time.Minute)
+					synctest.Wait()
+					assert.Equal(t, series.Finished.String(), stateOf(on.only(t)))
+					w.broadcaster.Shutdown()
+				})
+			}
+		}
+	}
+}
+
+// Slow rounds over many notes have as many Events as the option permits.
+func TestDistinctNotesInSlowRounds(t *testing.T) {
+	inBubble(t, Options{SkipList: true, DistinctNotes: 10}, func(t *testing.T, w *world) {
+		for range 6 {
+			for note := range 100 {
+				w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", note)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+		assert.Len(t, w.server.list(), 11)
 	})
 }
 

@@ -360,8 +360,7 @@ func (e *Entry) resume(r *rules, said, age time.Duration) {
 }
 
 // assume says that the window is at least this long until this process can know it, and
-// that it is at least first until the next occurrence. The Event does not say what is
-// assumed, or a series would not become fast again if its process restarts often.
+// that it is at least first until the next occurrence.
 func (e *Entry) assume(r *rules, window, first time.Duration) {
 	window = min(window, r.opts.MaxWindow)
 	if first = max(first, window); first > r.opts.FinishAfter {
@@ -403,6 +402,15 @@ func (e *Entry) assumed() time.Duration {
 	default:
 		return 0
 	}
+}
+
+// promise returns the window to write. It contains nothing that is assumed, or a series
+// would not become fast again if its process restarts often.
+func (e *Entry) promise(r *rules) time.Duration {
+	if e.spec.silent {
+		return e.said()
+	}
+	return e.rhythmic(r)
 }
 
 // rhythmic returns the window that follows from the gaps of the series.

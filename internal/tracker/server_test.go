@@ -122,6 +122,9 @@ func (s *server) do(w *Write) (r Result, ev *stored) {
 		s.compare(w, before, ev)
 	}
 	if err == nil && w.WritesSeries() {
+		if !s.versionless && event.ResourceVersion == before.ResourceVersion {
+			s.t.Errorf("%s of %s changes nothing: %s", w.Kind, w.Series.Name, patch)
+		}
 		s.checkMetadata(w, event)
 		for has, says := range map[string]bool{
 			series.LabelState:          before.Labels[series.LabelState] == event.Labels[series.LabelState],

@@ -117,10 +117,7 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	}
 	w.Series.Namespace = s.namespace(&w.Series.Key)
 	if e.spec.state != series.Singleton {
-		w.Series.Window = e.rhythmic(s.rules)
-	}
-	if e.spec.silent {
-		w.Series.Window = e.said()
+		w.Series.Window = e.promise(s.rules)
 	}
 	if e.spec.state == series.Ongoing && e.life == accepting {
 		w.Series.Heartbeat = s.opts.HeartbeatInterval
