@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -168,6 +169,39 @@ func TestLoopIsOneSeriesAfterAHandOver(t *testing.T) {
 		})
 		r.requireFinished(t)
 	})
+}
+
+// The gaps of a loop that follows no rhythm say little about the next one. So its window is
+// too short now and then, but users see one Event, and it takes few writes.
+func TestIrregularLoopTakesFewWrites(t *testing.T) {
+	const hours = 24
+	minutes := func(gap float64) time.Duration { return time.Duration(gap * float64(time.Minute)) }
+	for name, next := range map[string]func(rng *rand.Rand) time.Duration{
+		"at random":     func(rng *rand.Rand) time.Duration { return minutes(8 * rng.ExpFloat64()) },
+		"often":         func(rng *rand.Rand) time.Duration { return minutes(2 * rng.ExpFloat64()) },
+		"some are long": func(rng *rand.Rand) time.Duration { return minutes(math.Exp(1.5 * rng.NormFloat64())) },
+		"hiccups": func(rng *rand.Rand) time.Duration {
+			if rng.IntN(150) == 0 {
+				return minutes(7)
+			}
+			return minutes(0.5)
+		},
+	} {
+		for seed := range uint64(5) {
+			runInBubble(t, fmt.Sprintf("%s, seed %d", name, seed), Options{SkipList: true}, func(t *testing.T, w *world) {
+				rng, begin, n := rand.New(rand.NewPCG(seed, 2)), time.Now(), 0
+				for ; time.Since(begin) < hours*time.Hour; n++ {
+					w.emit(0)
+					time.Sleep(min(next(rng), 35*time.Minute))
+				}
+				w.flush(t)
+				events := w.server.list()
+				require.Len(t, events, 1)
+				assert.EqualValues(t, n, countOf(events[0]))
+				assert.LessOrEqual(t, len(w.server.log()), 2*hours+4+1, "with the flush")
+			})
+		}
+	}
 }
 
 // A process is killed once an hour. What it has not written is lost. Users see that the loop

@@ -18,13 +18,19 @@ import (
 type Window struct{ Min, Max time.Duration }
 
 // Rhythm remembers the longest recent gaps of a series, which are the times between two
-// occurrences, in six bytes. A period is as long as Window.Max, and what is older than
-// the period before the latest one is forgotten: after one to two times Window.Max. The
-// zero value remembers no gap. Not safe for concurrent use.
+// occurrences, in eight bytes. A period is as long as Window.Max, and what is older than
+// the period before the latest one is forgotten: after one to two times Window.Max. But if
+// the window was too short twice, the loop is irregular, and longMemory more periods have to
+// pass. Otherwise it would seem to end again and again. The zero value remembers no gap. Not
+// safe for concurrent use.
 type Rhythm struct {
 	current, previous uint16 // the longest windows of two periods, in Window.unit
-	period            uint16 // the number of the current one, modulo 1<<16
+	period            uint16 // the number of the current one, modulo 1<<16; it can be in the future
+	early             uint8  // how often the window was too short, limited to 2
 }
+
+// longMemory is a day if Window.Max is 36 minutes.
+const longMemory = 40
 
 // windowUnits is how many units Max has at most: a unit is a second if Max is 36 minutes.
 const windowUnits = 2160
@@ -52,8 +58,16 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	if gap < w.Slow() {
 		return
 	}
-	*r = r.at(w.periodOf(now))
+	period, isEarly := w.periodOf(now), gap >= w.Of(*r, now-gap)
+	*r = r.at(period)
 	r.current = max(r.current, w.units(w.For(gap)))
+	switch {
+	case !isEarly:
+	case r.early == 0:
+		r.early = 1
+	default:
+		*r = Rhythm{current: max(r.current, r.previous), period: period + longMemory, early: 2}
+	}
 }
 
 // For returns the window of a series whose longest gap is the given one.
@@ -100,12 +114,14 @@ func (w Window) periodOf(now time.Duration) uint16 {
 // at returns what r remembers in a period.
 func (r Rhythm) at(period uint16) Rhythm {
 	switch age := period - r.period; {
-	case r.current == 0 && r.previous == 0:
+	case r == Rhythm{}:
 		return Rhythm{period: period}
-	case age == 0, age == math.MaxUint16: // also if a goroutine comes late
+	case age == 0, age > math.MaxUint16-longMemory-1: // also if a goroutine comes late
 		return r
 	case age == 1:
-		return Rhythm{previous: r.current, period: period}
+		return Rhythm{previous: r.current, period: period, early: r.early}
+	case age < longMemory:
+		return Rhythm{period: period, early: r.early}
 	default:
 		return Rhythm{period: period}
 	}

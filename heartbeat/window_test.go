@@ -87,7 +87,7 @@ func TestWindowForgets(t *testing.T) {
 		window := min(gap*21/10, w.Max)
 		assert.Equal(t, window, w.Of(r, begin))
 		assert.Equal(t, window, w.Of(r, begin+w.Max), "it is remembered for as long as the longest window")
-		for _, idle := range []time.Duration{2, 3, 1000, 1 << 15, math.MaxUint16 - 1} {
+		for _, idle := range []time.Duration{2, 3, 1000, 1 << 15, math.MaxUint16 - longMemory - 1} {
 			assert.Equal(t, w.Min, w.Of(r, begin+idle*w.Max))
 		}
 		assert.Equal(t, window, w.Of(r, begin-w.Max), "a goroutine that comes late forgets nothing")
@@ -150,6 +150,26 @@ func TestWindowsAreWholeSeconds(t *testing.T) {
 	assert.InDelta(t, 21*time.Millisecond, short.Of(r, 0), float64(short.unit()))
 }
 
+// A loop that is irregular is remembered for longer: the window is not too short again and
+// again. One that has stopped being irregular is forgotten in the end.
+func TestWindowOfAnIrregularLoop(t *testing.T) {
+	w, now, early := standard, 13*time.Minute, 0
+	var r Rhythm
+	for range 24 * 60 / 73 {
+		for range 140 { // fast
+			now += 30 * time.Second
+		}
+		if gap := 7 * time.Minute; gap >= w.Of(r, now) {
+			early++
+			now += gap
+			w.Observe(&r, gap, now)
+		}
+	}
+	assert.Equal(t, 2, early)
+	assert.Equal(t, w.Min, w.Of(r, now+(longMemory+2)*w.Max))
+	assert.Less(t, w.Min, w.Of(r, now+(longMemory-2)*w.Max-24*time.Hour))
+}
+
 // The number of the period before the epoch is followed by zero.
 func TestWindowAtTheEpoch(t *testing.T) {
 	var r Rhythm
@@ -166,5 +186,5 @@ func TestFixedWindow(t *testing.T) {
 		assert.Equal(t, w.Min, w.Of(r, 40*time.Hour))
 		assert.Equal(t, w.Min+time.Hour, w.Due(r, time.Hour, 2*time.Hour))
 	}
-	assert.LessOrEqual(t, unsafe.Sizeof(Rhythm{}), uintptr(6))
+	assert.LessOrEqual(t, unsafe.Sizeof(Rhythm{}), uintptr(8))
 }

@@ -257,9 +257,11 @@ func (e *Entry) occur(r *rules, at time.Duration) (isNews bool) {
 	}
 	wasOngoing := e.isOngoing()
 	e.spec.state, e.life = series.Ongoing, accepting
-	hasGrown := wasOngoing && e.phase == live && e.isUpToDate() && 2*e.rhythmic(r) >= 3*e.said()
+	// The next process, and readers, know the window from the Event only. But an irregular
+	// loop must not take many writes.
+	hasGrown := wasOngoing && e.phase == live && e.isUpToDate() &&
+		2*e.rhythmic(r) >= 3*e.said() && at-e.status.at >= r.opts.HeartbeatInterval/3
 	if hasGrown || e.status.due.has(dueNext) {
-		// The next process, and readers, know the window from the Event only.
 		e.status.due |= dueBeat
 		return true
 	}

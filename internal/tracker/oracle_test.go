@@ -44,6 +44,8 @@ type told struct {
 	waits   bool // for a time
 	gaps    []gap
 	resumed resumption
+	early   int           // how often the window was too short
+	until   time.Duration // gaps are remembered as if they were at this time
 	said    time.Duration // the window that the Event says
 	theirs  time.Duration // the latest occurrence in another process; zero: none
 
@@ -248,7 +250,7 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	}
 	if isFirst {
 		isNews = true
-		o.resume(e, now+frac-e.knows.last, max(e.last, cut(now)), now)
+		o.resume(e, now+frac-e.knows.last, max(e.last, cut(now)))
 	}
 	if e.life == resting && len(e.tried) > 0 {
 		e.flush = true
@@ -258,7 +260,7 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	e.count++
 	e.changes++
 	e.last = max(e.last, cut(now))
-	if !isFast && (e.beatNext || wasOngoing && e.phase == live && o.isUpToDate(e) && 2*o.rhythm(e) >= 3*e.said) {
+	if !isFast && (e.beatNext || wasOngoing && e.phase == live && o.isUpToDate(e) && 2*o.rhythm(e) >= 3*e.said && now-e.at >= o.opts.HeartbeatInterval/3) {
 		e.beatDue, isNews = true, true
 	}
 	if isFast {
@@ -278,18 +280,38 @@ func (o *oracle) slow() time.Duration {
 	return o.opts.FinishAfter / 21 * 10
 }
 
-// learn remembers a gap before now.
+// learn remembers a gap before now. If the window was too short twice, the gaps are
+// remembered for 40 periods more.
 func (o *oracle) learn(e *told, before, now time.Duration) {
-	if before >= o.slow() {
-		before = min(before, o.opts.MaxWindow)
-		e.gaps = append(e.gaps, gap{2*before + before/10, now})
+	if before < o.slow() {
+		return
+	}
+	isEarly := before >= o.rhythmAt(e, now-before)
+	if o.period(now)-o.period(e.until) >= 40 {
+		e.early = 0
+	}
+	before = min(before, o.opts.MaxWindow)
+	e.until = max(e.until, now)
+	e.gaps = append(e.gaps, gap{2*before + before/10, e.until})
+	if !isEarly {
+		return
+	}
+	if e.early++; e.early > 1 {
+		window := o.rhythmAt(e, e.until)
+		e.until = now + 40*o.opts.MaxWindow
+		e.gaps = []gap{{window, e.until}}
 	}
 }
 
+// period returns the number of the period of a time.
+func (o *oracle) period(at time.Duration) int64 {
+	return int64(math.Floor(float64(at-o.epoch()) / float64(o.opts.MaxWindow)))
+}
+
 // resume continues what another process has written. Its latest occurrence was age before
-// the first one of this process, which was at last and is learned now.
-func (o *oracle) resume(e *told, age, last, now time.Duration) {
-	o.learn(e, min(age, e.said/21*10), now)
+// the first one of this process, which was at last.
+func (o *oracle) resume(e *told, age, last time.Duration) {
+	o.learn(e, min(age, e.said/21*10), last)
 	first := time.Duration(0)
 	if age <= e.said {
 		first = age*2 + age/10
@@ -318,16 +340,15 @@ func (o *oracle) window(e *told) time.Duration {
 
 // rhythm returns the window that follows from the gaps in the period of the latest
 // occurrence, and in the period before.
-func (o *oracle) rhythm(e *told) time.Duration {
-	period := func(at time.Duration) int64 {
-		return int64(math.Floor(float64(at-o.epoch()) / float64(o.opts.MaxWindow)))
-	}
+func (o *oracle) rhythm(e *told) time.Duration { return o.rhythmAt(e, e.last) }
+
+func (o *oracle) rhythmAt(e *told, last time.Duration) time.Duration {
 	longest, unit := o.opts.FinishAfter, max(o.opts.MaxWindow/2160, 1)
 	if second := time.Second; o.opts.MaxWindow >= time.Minute {
 		unit = (unit + second - 1) / second * second
 	}
 	for _, g := range e.gaps {
-		if o.opts.MaxWindow > o.opts.FinishAfter && period(g.at) >= period(e.last)-1 {
+		if o.opts.MaxWindow > o.opts.FinishAfter && o.period(g.at) >= o.period(last)-1 {
 			longest = max(longest, (g.window+unit-1)/unit*unit)
 		}
 	}
@@ -1081,7 +1102,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 	}
 	e.said = ev.QuietWindow()
 	if theirs > 0 && ev.State == series.Ongoing {
-		o.resume(e, e.first-ev.last, e.last, e.last)
+		o.resume(e, e.first-ev.last, e.last)
 	} else if theirs > 0 {
 		o.learn(e, e.first-ev.last, e.last)
 	}
