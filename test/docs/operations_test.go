@@ -26,9 +26,10 @@ func TestOptionsForTheWindow(t *testing.T) {
 		broadcaster := eventstest.NewBroadcasterWithOptions(t, opts)
 		recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/resync")
 		for range 5 {
-			recorder.Eventf(&corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod"}, nil, "Normal", "Synced", "Sync", "")
 			broadcaster.Advance(period)
+			recorder.Eventf(&corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "pod"}, nil, "Normal", "Synced", "Sync", "")
 		}
+		broadcaster.Advance(time.Minute)
 		return broadcaster.Series()
 	}
 	opts := events.Options{
