@@ -16,6 +16,8 @@ CONTROLLER_RUNTIME_CLIENT_GO ?= $(call version,k8s.io/client-go,controllerruntim
 
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+GREMLINS ?= $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+
 # Both need the network: for the vulnerability database, and for modules that are not
 # in the cache.
 GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -42,13 +44,14 @@ CHAOS_DURATION ?= 10m
 
 SOAK_SEED ?= 1
 SOAK_DAYS ?= 30
+SOAK_SERIES ?= 10000
 
 # The chaos run that make recording records.
 RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak fuzz bench simulation report microbench lint fmt tidy api vuln licenses clean
+.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak mutate fuzz bench simulation report microbench lint fmt tidy api vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -221,7 +224,7 @@ chaos: ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED sel
 
 # A race would show in the short soak of make unit.
 soak: ## simulate SOAK_DAYS days of a controller and a server with faults; SOAK_SEED selects the faults
-	$(GO) test -count 1 -timeout 0 -v -run '^TestSoak$$' ./events -soak.days=$(SOAK_DAYS) -soak.series=10000 -soak.seed=$(SOAK_SEED)
+	$(GO) test -count 1 -timeout 0 -v -run '^TestSoak$$' ./events -soak.days=$(SOAK_DAYS) -soak.series=$(SOAK_SERIES) -soak.seed=$(SOAK_SEED)
 
 fuzz: ## run each fuzz target for FUZZTIME
 	@for dir in $$(grep -rl --include='*_test.go' 'func Fuzz' . | xargs -n 1 dirname | sort -u); do \
@@ -229,6 +232,12 @@ fuzz: ## run each fuzz target for FUZZTIME
 			$(GO) test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
 		done; \
 	done
+
+MUTATED ?= ./series ./heartbeat ./internal/tracker
+
+# Not a part of CI: it compiles and tests each of a thousand mutants.
+mutate: ## change the code of the core at each place, and list the changes that no test sees
+	@for dir in $(MUTATED); do (set -x; $(GREMLINS) unleash --timeout-coefficient 5 --invert-logical --invert-loopctrl $$dir) || exit 1; done
 
 # A million series with an occurrence every 5s are 200,000 occurrences per second.
 SIMULATION_EVERY ?= 5s

@@ -42,6 +42,10 @@ func TestNames(t *testing.T) {
 		}
 		checkNames(t, k, first, 3)
 	}
+	k := testKey("a")
+	name := k.UniqueName(first, 0)
+	assert.False(t, k.Named(name+"0"), "a time has at most 16 digits")
+	assert.False(t, k.Named(k.BaseName()+"."), "a time has a digit")
 	for _, unusual := range []time.Time{
 		{}, time.Unix(0, 0), time.Unix(0, -1), time.Unix(-1<<40, 0), time.Unix(1<<40, 0), time.UnixMicro(math.MaxInt64),
 	} {

@@ -19,6 +19,7 @@ import (
 
 var (
 	oracleSeed  = flag.Uint64("oracle.seed", 0, "the one history to compare with the oracle; 0: many")
+	oracleFirst = flag.Uint64("oracle.first", 1, "the seed of the first history to compare with the oracle")
 	oracleSeeds = flag.Int("oracle.seeds", 4, "how many histories of each kind to compare with the oracle")
 	oracleSteps = flag.Int("oracle.steps", 500, "how long they are")
 )
@@ -80,7 +81,7 @@ func seeds() iter.Seq[uint64] {
 			yield(*oracleSeed)
 			return
 		}
-		for seed := uint64(1); seed <= uint64(*oracleSeeds) && yield(seed); seed++ {
+		for seed := *oracleFirst; seed < *oracleFirst+uint64(*oracleSeeds) && yield(seed); seed++ {
 		}
 	}
 }
