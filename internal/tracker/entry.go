@@ -258,9 +258,9 @@ func (e *Entry) occur(r *rules, at time.Duration) (isNews bool) {
 	wasOngoing := e.isOngoing()
 	e.spec.state, e.life = series.Ongoing, accepting
 	// The next process, and readers, know the window from the Event only. But an irregular
-	// loop must not take many writes.
-	hasGrown := wasOngoing && e.phase == live && e.isUpToDate() &&
-		2*e.rhythmic(r) >= 3*e.said() && at-e.status.at >= r.opts.HeartbeatInterval/3
+	// loop must not take many writes, and early heartbeats say the window, too.
+	hasGrown := wasOngoing && e.phase == live && e.isUpToDate() && 2*e.rhythmic(r) >= 3*e.said() &&
+		at-e.status.at >= r.opts.HeartbeatInterval/3 && r.opts.FirstHeartbeat == 0
 	if hasGrown || e.status.due.has(dueNext) {
 		e.status.due |= dueBeat
 		return true
