@@ -75,7 +75,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), listed: sets.New[string](), identities: sets.New[identity](), shutDown: make(chan struct{})}
 	if b.invalid = opts.Validate(); b.invalid != nil {
 		// It will never write, but it must accept events.
-		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock}.withDefaults()
+		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock, Filter: opts.Filter}.withDefaults()
 	}
 	b.clock = b.opts.Clock
 	if lister, ok := sink.(EventLister); ok && !b.opts.SkipList {
@@ -85,6 +85,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
 	b.dropLog.sums = make(map[tracker.DropReason]*losses)
+	b.opts.Filter.add(b)
 	return b
 }
 
@@ -230,6 +231,7 @@ func (b *Broadcaster) Shutdown() {
 	d := b.dispatcher.Load()
 	b.mu.Unlock()
 	defer close(b.shutDown)
+	defer b.opts.Filter.remove(b)
 
 	logger := b.logger()
 	b.tracker.Seal(tracker.DropReason(DropShutdown))

@@ -33,7 +33,8 @@
 //   - Every occurrence reaches the server, or the recorder drops it: counts it in
 //     [Stats].Dropped, passes it to [Options].OnDrop, and logs it, at most once per
 //     minute and reason. An outage of the server drops nothing while
-//     [Options].Capacity suffices.
+//     [Options].Capacity suffices. What [Options].Filter excludes is counted in
+//     [Stats].Filtered instead.
 //   - One write per series is in flight at a time. The count and the time of an Event
 //     never decrease.
 //   - Every patch of a series names the resourceVersion that it applies to, if the

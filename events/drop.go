@@ -56,16 +56,20 @@ const (
 	DropShutdown DropReason = "Shutdown"
 )
 
-// track calls a method of the tracker and counts the losses that it returns. Flush
-// does not return between the two.
+// track calls a method of the tracker, counts the losses that it returns, and returns
+// them without what was filtered, which is no loss. Flush does not return between the two.
 func (b *Broadcaster) track(call func() []tracker.Drop) []tracker.Drop {
 	b.tracking.RLock()
 	defer b.tracking.RUnlock()
 	drops := call()
 	for _, d := range drops {
+		if d.Reason == tracker.DropFiltered {
+			b.counters.filtered.Add(uint64(d.Count))
+			continue
+		}
 		b.counters.dropped(DropReason(d.Reason), d.Count)
 	}
-	return drops
+	return slices.DeleteFunc(drops, func(d tracker.Drop) bool { return d.Reason == tracker.DropFiltered })
 }
 
 // drop passes losses to OnDrop and logs them. [Broadcaster.track] has counted them.

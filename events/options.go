@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
 )
 
 // The defaults of options that depend on nothing else.
@@ -78,6 +79,11 @@ type Options struct {
 	// zero, 36 minutes, or FinishAfter if that is longer: a loop that backs off to 1,000
 	// seconds needs 35 minutes. See [Options].Capacity.
 	MaxWindow time.Duration
+
+	// Filter says which events are recorded, and can be changed at any time. The others
+	// are counted in [Stats].Filtered. Several broadcasters can have the same filter. If
+	// nil, all events are recorded.
+	Filter *Filter
 
 	// DistinctNotes is how many series can differ in their notes alone. Further notes
 	// share one series, whose note begins with "(combined from similar events): ". It is
@@ -212,7 +218,12 @@ func (o Options) Validate() error {
 }
 
 func (o Options) tracker() tracker.Options {
+	var accepts func(series.Key) bool
+	if o.Filter != nil {
+		accepts = func(k series.Key) bool { return o.Filter.selects(&k) }
+	}
 	return tracker.Options{
+		Accepts:           accepts,
 		Scope:             tracker.Scope(o.Scope),
 		FinishAfter:       o.FinishAfter,
 		MaxWindow:         o.MaxWindow,

@@ -108,6 +108,10 @@ func (r *recorder) record(o *occurrence) {
 			r.refuse(DropInvalidObject, &key, o, err)
 			return
 		}
+		if !b.opts.Filter.selects(&key) {
+			b.filtered()
+			return
+		}
 	}
 	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
@@ -183,11 +187,15 @@ func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *ser
 	}
 }
 
-// refuse drops an event that cannot be recorded.
+// refuse drops an event that cannot be recorded, unless the filter excludes it anyway.
 func (r *recorder) refuse(reason DropReason, key *series.Key, o *occurrence, err error) {
 	b := r.broadcaster
-	b.counters.refused.Add(1)
 	sanitizeKey(key)
+	if !b.opts.Filter.selects(key) {
+		b.filtered()
+		return
+	}
+	b.counters.refused.Add(1)
 	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(o.note, o.args), Count: 1}}
 	b.drop(r.log(), err, b.track(func() []tracker.Drop { return drops }))
 }

@@ -13,7 +13,7 @@ import (
 
 // Stats are the numbers of a [Broadcaster] at one time. They never decrease, except for
 // those "at the moment". Every occurrence is on the server, in a tracked series, or
-// counted in Dropped.
+// counted in Dropped or Filtered.
 type Stats struct {
 	// Occurrences is the number of emitted events, including dropped ones.
 	Occurrences uint64
@@ -40,6 +40,9 @@ type Stats struct {
 	Durations map[string]Histogram
 	// Dropped is the number of lost occurrences.
 	Dropped map[DropReason]uint64
+	// Filtered is the number of occurrences that [Options].Filter excludes. They are not
+	// lost: nobody wants them.
+	Filtered uint64
 	// WatcherDropped is the number of events that watchers in this process did not get
 	// because they were too slow.
 	WatcherDropped uint64
@@ -100,6 +103,7 @@ func (s Stats) Requests() uint64 {
 // concurrently.
 type counters struct {
 	refused            atomic.Uint64 // occurrences that did not reach the tracker
+	filtered           atomic.Uint64
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
@@ -153,6 +157,7 @@ func (b *Broadcaster) Stats() Stats {
 		Writes:             make(map[WriteKey]uint64),
 		Durations:          make(map[string]Histogram),
 		Dropped:            make(map[DropReason]uint64),
+		Filtered:           b.counters.filtered.Load(),
 		WatcherDropped:     b.watchers.dropped.Load(),
 		RelatedOmitted:     b.counters.relatedOmitted.Load(),
 		AnnotationsOmitted: b.counters.annotationsOmitted.Load(),

@@ -65,6 +65,7 @@ func someStats() *stats {
 			}},
 		},
 		Dropped:        map[events.DropReason]uint64{events.DropTableFull: 3, events.DropRejected: 4},
+		Filtered:       15,
 		WatcherDropped: 5, RelatedOmitted: 6, AnnotationsOmitted: 7,
 		Adopted: 8, Restored: 9,
 		Queue: 10, Waiting: 11, LongestWait: 12500 * time.Millisecond,

@@ -26,6 +26,10 @@ var families = []family{{
 	labels: []string{"reason"},
 	read:   readDropped,
 }, {
+	name: "eventseries_occurrences_filtered_total",
+	help: "Emitted events that the filter of the broadcaster excludes.",
+	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Filtered)) },
+}, {
 	name:   "eventseries_omissions_total",
 	help:   "Events that were recorded without an invalid part, by that part.",
 	labels: []string{"part"},

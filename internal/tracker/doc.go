@@ -38,6 +38,7 @@
 //	tracker.go     the methods, which lock, and call the table
 //	list.go        lists of the Events of earlier processes
 //	restore.go     what becomes of a listed Event
+//	filter.go      ends series that are not accepted any more
 //	table.go       begins series, takes steps, puts entries where they belong, ends series
 //	evict.go       which series makes room
 //	flush.go       who waits until the server knows everything

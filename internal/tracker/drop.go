@@ -13,6 +13,8 @@ const (
 	DropClosingFull DropReason = "ClosingFull"
 	DropDenied      DropReason = "Denied"
 	DropUnavailable DropReason = "Unavailable"
+	// DropFiltered: Options.Accepts does not accept the key. That is no loss.
+	DropFiltered DropReason = "Filtered"
 )
 
 // Drop is a loss: occurrences that are on no server and never will be.

@@ -34,6 +34,10 @@ type Options struct {
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
 
+	// Accepts reports whether occurrences of a key are recorded. If nil, all are. It is
+	// called under a lock. If its answers change, call [Tracker.Refilter].
+	Accepts func(series.Key) bool
+
 	// Jitter changes the delay after a failed request, so that many processes do
 	// not retry at the same time. If nil, delays stay as they are.
 	Jitter func(time.Duration) time.Duration

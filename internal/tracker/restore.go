@@ -16,7 +16,8 @@ import (
 //   - A series is ignored if its name or times are impossible, or if it is known.
 //   - A series that is alive accepts occurrences. An ongoing one is Finished if none
 //     comes for its window from now. One that is Finished or Unknown rests.
-//   - A series that is dead but says Ongoing is closed on the server.
+//   - A series that is dead but says Ongoing is closed on the server. So is one that
+//     Options.Accepts does not accept.
 //
 // The list may be out of date, so Restore ignores series whose keys have ended in
 // this tracker. Heartbeats of restored series are spread over the time until others
@@ -32,6 +33,9 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		return false, nil
 	}
 	what := t.judgeTimes(found, now)
+	if what == alive && !t.accepts(&key) {
+		what = dead // so that the Event of an Ongoing series says that it is over
+	}
 	if what != alive && (what != dead || found.State != series.Ongoing) {
 		return false, nil
 	}

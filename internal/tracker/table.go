@@ -317,6 +317,11 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 		page := l.page
 		return &Write{Kind: List, Page: &page, entry: e, pass: pass, at: at}, true
 	}
+	if k := e.Key(); t.opts.Accepts != nil && e.isUnknown() && !t.accepts(&k) {
+		t.sched.Done(e, pass, heartbeat.None, 0, at)
+		t.lose(e, DropFiltered)
+		return nil, false
+	}
 	t.endIfOver(e, now)
 	s := t.step(e, now)
 	e.tick(&s)

@@ -112,6 +112,9 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	if t.sealed != "" {
 		return []Drop{{Reason: t.sealed, Key: *k, Note: o.Note, Count: 1}}
 	}
+	if !t.accepts(k) {
+		return []Drop{{Reason: DropFiltered, Key: *k, Note: o.Note, Count: 1}}
+	}
 	at := t.offset(now)
 	own := t.under(hash, k, o.DistinctNotes, at)
 	e := t.shard(hash).entries.find(hash, &own)

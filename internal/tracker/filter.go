@@ -1,0 +1,60 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// accepts reports whether occurrences of k are recorded. A pointer in place of the copy
+// would put the key of each occurrence on the heap.
+func (r *rules) accepts(k *series.Key) bool { return r.opts.Accepts == nil || r.opts.Accepts(*k) }
+
+// Refilter carries out a change of what Options.Accepts accepts. The Ongoing series that
+// it excludes are over: their last write says Finished, with their exact counts. What it
+// excludes and no Event contains is not written; Refilter returns it as DropFiltered.
+//
+// An occurrence that was accepted before the change is tracked when Refilter looks at its
+// series, and one that comes later is not: Observe asks Accepts under the lock. So Count
+// need not ask, because each open counter is that of a series that is accepted.
+func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
+	exclude := func(x *index) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, e := range x.all() {
+			if k := e.Key(); !t.accepts(&k) {
+				t.exclude(e, now)
+			}
+		}
+		drops = append(drops, t.dropped()...)
+	}
+	for i := range t.shards {
+		exclude(&t.shards[i].entries)
+	}
+	exclude(&t.closed)
+	return drops
+}
+
+// exclude ends an entry whose key is not accepted any more.
+func (t *table) exclude(e *Entry, now time.Time) {
+	e.drain()
+	at := t.offset(now)
+	switch {
+	case e.isUnknown():
+		if !t.sched.InFlight(e) { // otherwise start does it, unless this request succeeds
+			t.lose(e, DropFiltered)
+		}
+	case e.life != accepting || e.spec.state != series.Ongoing:
+		// It is over, or its Event says all that it ever will.
+	case e.isTheirs(&t.rules, at):
+		t.end(e, series.Ongoing, now)
+	case e.phase == refused:
+		t.end(e, series.Finished, now)
+	default:
+		e.rest() // it continues if it is accepted again soon
+		t.place(e, at)
+	}
+}
+
+// isUnknown reports whether e has occurred once, and no Event says so, as far as is known.
+func (e *Entry) isUnknown() bool { return e.spec.state == series.Singleton && !e.exists() }
