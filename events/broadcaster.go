@@ -85,6 +85,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
 	b.dropLog.sums = make(map[tracker.DropReason]*losses)
+	b.counters.onMany = b.logMany
 	b.opts.Filter.add(b)
 	return b
 }

@@ -199,7 +199,8 @@ func (b *Broadcaster) refilter() {
 }
 
 // filtered counts an occurrence that the filter excludes.
-func (b *Broadcaster) filtered() {
+func (b *Broadcaster) filtered(key *series.Key) {
+	b.tracker.Tally(key)
 	b.counters.refused.Add(1)
 	b.counters.filtered.Add(1)
 }

@@ -85,6 +85,12 @@ type Options struct {
 	// nil, all events are recorded.
 	Filter *Filter
 
+	// Reasons is up to how many combinations of controller, type, and reason are counted by
+	// themselves, in [Stats].Reasons and in the metrics. Others count as "other". If zero,
+	// nothing is counted by reason. 200 suffice for most programs: a controller has some
+	// dozens.
+	Reasons int
+
 	// DistinctNotes is how many series can differ in their notes alone. Further notes
 	// share one series, whose note begins with "(combined from similar events): ". It is
 	// for controllers whose notes distinguish their events, like those of the legacy
@@ -188,6 +194,7 @@ func (o Options) Validate() error {
 		name  string
 		value int
 	}{
+		{"Reasons", o.Reasons},
 		{"DistinctNotes", o.DistinctNotes},
 		{"Capacity", o.Capacity},
 		{"Workers", o.Workers},
@@ -224,6 +231,7 @@ func (o Options) tracker() tracker.Options {
 	}
 	return tracker.Options{
 		Accepts:           accepts,
+		Tallies:           o.Reasons,
 		Scope:             tracker.Scope(o.Scope),
 		FinishAfter:       o.FinishAfter,
 		MaxWindow:         o.MaxWindow,

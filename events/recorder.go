@@ -109,7 +109,7 @@ func (r *recorder) record(o *occurrence) {
 			return
 		}
 		if !b.opts.Filter.selects(&key) {
-			b.filtered()
+			b.filtered(&key)
 			return
 		}
 	}
@@ -192,9 +192,10 @@ func (r *recorder) refuse(reason DropReason, key *series.Key, o *occurrence, err
 	b := r.broadcaster
 	sanitizeKey(key)
 	if !b.opts.Filter.selects(key) {
-		b.filtered()
+		b.filtered(key)
 		return
 	}
+	b.tracker.Tally(key)
 	b.counters.refused.Add(1)
 	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(o.note, o.args), Count: 1}}
 	b.drop(r.log(), err, b.track(func() []tracker.Drop { return drops }))

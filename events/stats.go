@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
 )
 
 // Stats are the numbers of a [Broadcaster] at one time. They never decrease, except for
@@ -43,6 +45,13 @@ type Stats struct {
 	// Filtered is the number of occurrences that [Options].Filter excludes. They are not
 	// lost: nobody wants them.
 	Filtered uint64
+	// Reasons contains the occurrences and the Ongoing series by controller, type, and
+	// reason, in no order. It is nil unless [Options].Reasons is set. A combination that is
+	// in it once stays, so in a process there are at most twice as many, and three.
+	Reasons []ReasonStats
+	// ReasonsLimited says that there are more combinations than [Options].Reasons, so that
+	// some count as "other".
+	ReasonsLimited bool
 	// WatcherDropped is the number of events that watchers in this process did not get
 	// because they were too slow.
 	WatcherDropped uint64
@@ -79,6 +88,24 @@ type Stats struct {
 	DistinctActions int
 }
 
+// ReasonStats are the numbers of the events with one controller, type, and reason. The first
+// half of [Options].Reasons goes to those that occur first. Each later one must occur often,
+// compared with others like it. Until then, and without a free place, its occurrences and
+// series count as Reason "other", and if there are many controllers, as Controller "other".
+// The sum of all Occurrences is [Stats].Occurrences.
+type ReasonStats struct {
+	// Controller is the reportingController.
+	Controller string
+	// Type is "Normal", "Warning", or "other" if it was invalid.
+	Type string
+	// Reason is the reason.
+	Reason string
+	// Occurrences is the number of emitted events, including dropped and filtered ones.
+	Occurrences uint64
+	// Ongoing is the number of Ongoing series at the moment.
+	Ongoing int
+}
+
 // WriteKey identifies a number of [Stats].Writes.
 type WriteKey struct {
 	// Kind is what the request was for: "create", "recreate", "series", "heartbeat",
@@ -111,6 +138,7 @@ type counters struct {
 	creates, patches   durations
 	lists              durations
 	reasons, actions   distinct
+	onMany             func(field, value string, key *series.Key) // see manyDistinct
 
 	mu    sync.Mutex
 	drops map[DropReason]uint64
@@ -129,8 +157,12 @@ func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Du
 	}
 	if w.Kind == tracker.Create {
 		// Here and not where events are emitted, to keep it out of the hot path.
-		c.reasons.add(w.Series.Key.Reason)
-		c.actions.add(w.Series.Key.Action)
+		if key := &w.Series.Key; c.reasons.add(key.Reason) {
+			c.onMany("reason", key.Reason, key)
+		}
+		if key := &w.Series.Key; c.actions.add(key.Action) {
+			c.onMany("action", key.Action, key)
+		}
 	}
 }
 
@@ -143,7 +175,8 @@ func (c *counters) dropped(reason DropReason, count int) {
 	c.drops[reason] += uint64(count)
 }
 
-// Stats returns the current numbers. It is cheap enough to be called every second.
+// Stats returns the current numbers. It is cheap enough to be called every second. With
+// [Options].Reasons it looks at each series, at 1,000 or so under one lock.
 func (b *Broadcaster) Stats() Stats {
 	t := b.tracker.Stats(b.clock.Now())
 	s := Stats{
@@ -170,6 +203,14 @@ func (b *Broadcaster) Stats() Stats {
 		Paused:             t.PausedTotal,
 		DistinctReasons:    b.counters.reasons.count(),
 		DistinctActions:    b.counters.actions.count(),
+	}
+	if b.opts.Reasons > 0 {
+		var rows []tracker.Tally
+		rows, s.ReasonsLimited = b.tracker.Tallies()
+		s.Reasons = make([]ReasonStats, len(rows))
+		for i, row := range rows {
+			s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
+		}
 	}
 	for verb, durations := range map[string]*durations{"create": &b.counters.creates, "patch": &b.counters.patches, "list": &b.counters.lists} {
 		if h := durations.histogram(); h.Count > 0 {
@@ -261,15 +302,28 @@ type distinct struct {
 	seen sets.Set[string]
 }
 
-func (d *distinct) add(s string) {
+// manyDistinct is how many different reasons or actions of a process are too many to come
+// from a list in its code. The alert EventSeriesHighCardinality has the same limit.
+const manyDistinct = 200
+
+// add reports whether s makes them more than manyDistinct.
+func (d *distinct) add(s string) (many bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.seen == nil {
 		d.seen = sets.New[string]()
 	}
-	if d.seen.Len() < MaxDistinct {
+	before := d.seen.Len()
+	if before < MaxDistinct {
 		d.seen.Insert(s)
 	}
+	return before == manyDistinct && d.seen.Len() > before
+}
+
+// logMany logs once for a field that the events of this process have too many values in it.
+func (b *Broadcaster) logMany(field, value string, key *series.Key) {
+	b.logger().Info("Events have too many different values in a field, and do not become series", "field", field, "limit", manyDistinct,
+		"example", value, "reportingController", key.ReportingController, "regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
 }
 
 func (d *distinct) count() int {

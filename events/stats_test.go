@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestStats(t *testing.T) {
@@ -152,4 +153,60 @@ func TestDistinct(t *testing.T) {
 		d.add(fmt.Sprint(i))
 	}
 	assert.Equal(t, MaxDistinct, d.count())
+}
+
+// The sum of all reasons is that of all occurrences, whatever becomes of them.
+func TestReasonsAddUp(t *testing.T) {
+	filter := filterOf(t, "reason!=Filtered")
+	inBubble(t, Options{Reasons: 10, Filter: filter, Capacity: 20}, func(t *testing.T, w *world) {
+		check := func() {
+			stats := w.broadcaster.Stats()
+			var occurrences uint64
+			ongoing := 0
+			for _, r := range stats.Reasons {
+				occurrences += r.Occurrences
+				ongoing += r.Ongoing
+			}
+			assert.Equal(t, stats.Occurrences, occurrences)
+			assert.Equal(t, stats.Ongoing, ongoing)
+		}
+		check()
+		for i := range 3000 {
+			for _, reason := range []string{"Tested", "Filtered", fmt.Sprint("Reason", i%100)} {
+				w.recorder.Eventf(testPod(i%7), nil, []string{corev1.EventTypeWarning, corev1.EventTypeNormal}[i%2], reason, "Testing", "note")
+			}
+			w.recorder.Eventf(testPod(0), nil, "Strange", "Tested", "Testing", "note")
+			w.recorder.Eventf(nil, nil, corev1.EventTypeNormal, "Tested", "Testing", "note")
+			if i%500 == 0 {
+				time.Sleep(time.Hour)
+				check()
+			}
+		}
+		check()
+		w.broadcaster.Shutdown()
+		w.emit(0)
+		check()
+		stats := w.broadcaster.Stats()
+		assert.NotEmpty(t, stats.Dropped[DropTableFull])
+		assert.NotZero(t, stats.Filtered)
+		assert.True(t, stats.ReasonsLimited)
+	})
+}
+
+func TestTooManyReasonsAreLoggedOnce(t *testing.T) {
+	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
+		const message = "too many different values"
+		emit := func(from, to int) {
+			for i := from; i < to; i++ {
+				w.recorder.Eventf(testPod(0), nil, corev1.EventTypeNormal, fmt.Sprint("Reason", i), "Testing", "note")
+				synctest.Wait()
+			}
+		}
+		emit(0, manyDistinct)
+		assert.Empty(t, w.logs.with(message))
+		emit(0, manyDistinct+1)
+		assert.Len(t, w.logs.with(message, `"field"="reason"`, fmt.Sprintf(`"example"="Reason%d"`, manyDistinct), controller), 1)
+		emit(0, 2*manyDistinct)
+		assert.Len(t, w.logs.with(message), 1, "once, and not for actions")
+	})
 }

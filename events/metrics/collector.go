@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/eventseries/eventseries/events"
@@ -25,10 +27,18 @@ type Options struct {
 
 // NewCollector returns a collector for the statistics of source, which must not be nil.
 // Register it with a [prometheus.Registerer]. It is safe for concurrent use.
+//
+// If the broadcaster counts by reason ([events.Options].Reasons), so do the metrics
+// eventseries_occurrences_total and eventseries_ongoing_series, with the labels controller,
+// type and reason.
 func NewCollector(source Source, opts Options) prometheus.Collector {
-	c := &collector{source: source}
-	for i := range families {
-		f := &families[i]
+	c := &collector{source: source, families: occurrences}
+	if source.Stats().Reasons != nil {
+		c.families = byReason
+	}
+	c.families = slices.Concat(c.families, families)
+	for i := range c.families {
+		f := &c.families[i]
 		c.descs = append(c.descs, prometheus.NewDesc(f.name, f.help, f.labels, opts.ConstLabels))
 	}
 	return c
@@ -36,8 +46,9 @@ func NewCollector(source Source, opts Options) prometheus.Collector {
 
 // collector implements prometheus.Collector. It has no state.
 type collector struct {
-	source Source
-	descs  []*prometheus.Desc // of families, in the same order
+	source   Source
+	families []family
+	descs    []*prometheus.Desc // of families, in the same order
 }
 
 // Describe implements [prometheus.Collector].
@@ -50,8 +61,8 @@ func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	stats := c.source.Stats()
-	for i := range families {
-		families[i].read(&stats, &sender{desc: c.descs[i], metrics: metrics})
+	for i := range c.families {
+		c.families[i].read(&stats, &sender{desc: c.descs[i], metrics: metrics})
 	}
 }
 

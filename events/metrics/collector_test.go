@@ -64,8 +64,13 @@ func someStats() *stats {
 				{Bound: 5 * time.Millisecond, Count: 0}, {Bound: time.Second, Count: 1}, {Bound: time.Minute, Count: 1},
 			}},
 		},
-		Dropped:        map[events.DropReason]uint64{events.DropTableFull: 3, events.DropRejected: 4},
-		Filtered:       15,
+		Dropped:  map[events.DropReason]uint64{events.DropTableFull: 3, events.DropRejected: 4},
+		Filtered: 15,
+		Reasons: []events.ReasonStats{
+			{Controller: "example.com/a", Type: "Warning", Reason: "BackOff", Occurrences: 1234000, Ongoing: 19},
+			{Controller: "example.com/a", Type: "Normal", Reason: "other", Occurrences: 567, Ongoing: 1},
+		},
+		ReasonsLimited: true,
 		WatcherDropped: 5, RelatedOmitted: 6, AnnotationsOmitted: 7,
 		Adopted: 8, Restored: 9,
 		Queue: 10, Waiting: 11, LongestWait: 12500 * time.Millisecond,
@@ -110,8 +115,8 @@ func TestEveryFieldIsExposed(t *testing.T) {
 	fields := reflect.TypeFor[events.Stats]()
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
-		if name == "Tracked" {
-			continue // the sum of four others
+		if name == "Tracked" || name == "Occurrences" {
+			continue // the sum of four others, and that of Reasons
 		}
 		s := someStats()
 		reflect.ValueOf(s).Elem().Field(i).SetZero()
@@ -141,6 +146,11 @@ func TestCountersStartAtZero(t *testing.T) {
 // Labels tell broadcasters in one registry apart, set by the options or by Prometheus.
 func TestSeveralBroadcasters(t *testing.T) {
 	labels := func(name string) prometheus.Labels { return prometheus.Labels{"controller": name} }
+	someStats := func() *stats {
+		s := someStats()
+		s.Reasons = nil // it has a label with this name
+		return s
+	}
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(NewCollector(someStats(), Options{ConstLabels: labels("one")})))
 	require.NoError(t, prometheus.WrapRegistererWith(labels("two"), registry).Register(NewCollector(someStats(), Options{})))
@@ -150,6 +160,26 @@ func TestSeveralBroadcasters(t *testing.T) {
 	}
 	assert.Error(t, registry.Register(NewCollector(someStats(), Options{ConstLabels: labels("one")})))
 	assert.Error(t, registryOf(t, someStats()).Register(NewCollector(someStats(), Options{})), "without labels")
+}
+
+func TestByReason(t *testing.T) {
+	broadcaster := events.NewBroadcasterWithOptions(nil, events.Options{Reasons: 4})
+	defer broadcaster.Shutdown()
+	registry := registryOf(t, broadcaster)
+	assert.NotContains(t, gathered(t, registry), "eventseries_occurrences_total{")
+	recorder := broadcaster.NewRecorder(nil, "example.com/metrics")
+	for n := range 3 {
+		for i := range 10 {
+			recorder.Eventf(podRef("pod"), nil, corev1.EventTypeWarning, fmt.Sprint("Reason", i), "Testing", "number %d", n)
+		}
+	}
+	got := gathered(t, registry)
+	for reason, occurrences := range map[string]int{"Reason0": 3, "Reason1": 3, "other": 24} {
+		labels := fmt.Sprintf(`{controller="example.com/metrics",reason=%q,type="Warning"}`, reason)
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_occurrences_total%s %d\n", labels, occurrences))
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_ongoing_series%s %d\n", labels, occurrences/3))
+	}
+	assert.Contains(t, got, "\neventseries_reasons_limited 1\n")
 }
 
 func TestInvalidConstLabelsFailTheRegistration(t *testing.T) {

@@ -15,12 +15,46 @@ type family struct {
 	read       func(*events.Stats, *sender)
 }
 
-// families are all metrics of a collector.
-var families = []family{{
+// occurrences are the metrics of a broadcaster that does not count by reason. Others have
+// byReason.
+var occurrences = []family{{
 	name: "eventseries_occurrences_total",
 	help: "Emitted events, including dropped ones.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Occurrences)) },
+}}
+
+var byReason = []family{{
+	name:   "eventseries_occurrences_total",
+	help:   "Emitted events, including dropped ones, by controller, type and reason.",
+	labels: []string{"controller", "type", "reason"},
+	read: func(s *events.Stats, to *sender) {
+		for _, r := range s.Reasons {
+			to.counter(float64(r.Occurrences), r.Controller, r.Type, r.Reason)
+		}
+	},
 }, {
+	name:   "eventseries_ongoing_series",
+	help:   "Ongoing series, by controller, type and reason.",
+	labels: []string{"controller", "type", "reason"},
+	read: func(s *events.Stats, to *sender) {
+		for _, r := range s.Reasons {
+			to.gauge(float64(r.Ongoing), r.Controller, r.Type, r.Reason)
+		}
+	},
+}, {
+	name: "eventseries_reasons_limited",
+	help: "Whether some reasons count as other, because there are too many.",
+	read: func(s *events.Stats, to *sender) {
+		limited := 0.0
+		if s.ReasonsLimited {
+			limited = 1
+		}
+		to.gauge(limited)
+	},
+}}
+
+// families are the metrics of every collector.
+var families = []family{{
 	name:   "eventseries_occurrences_dropped_total",
 	help:   "Emitted events that were dropped, by reason.",
 	labels: []string{"reason"},

@@ -41,6 +41,7 @@
 //	filter.go      ends series that are not accepted any more
 //	table.go       begins series, takes steps, puts entries where they belong, ends series
 //	evict.go       which series makes room
+//	tally.go       how often each reason occurs
 //	flush.go       who waits until the server knows everything
 //	notes.go       series that differ in their notes only
 //	directory.go   finds entries by their keys

@@ -283,6 +283,7 @@ func (e *Entry) add(n int) {
 		return
 	}
 	e.raise(int64(n))
+	e.key.shared.taken += uint64(n)
 	e.spec.silent = false
 	e.change()
 }

@@ -24,6 +24,9 @@ type internedKey struct {
 type interned[T comparable] struct {
 	value T
 	uses  int // by how many entries; Tracker.mu guards it
+	// taken is how many occurrences the entries have counted that no tally contains yet;
+	// Tracker.mu guards it.
+	taken uint64
 }
 
 // pool holds values, each once.

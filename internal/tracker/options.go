@@ -34,6 +34,10 @@ type Options struct {
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
 
+	// Tallies is up to how many combinations of controller, type, and reason Tracker.Tallies
+	// counts by themselves. If zero, it counts nothing.
+	Tallies int
+
 	// Accepts reports whether occurrences of a key are recorded. If nil, all are. It is
 	// called under a lock. If its answers change, call [Tracker.Refilter].
 	Accepts func(series.Key) bool

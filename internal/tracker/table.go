@@ -33,6 +33,7 @@ type table struct {
 	lists      classes
 	tombstones *tombstones
 	words      vocabulary // of the entries that are not forgotten
+	tallies    tallies
 	flushes    flushes
 	sealed     DropReason    // why no occurrences are accepted; empty while they are
 	hurried    bool          // a shutdown has begun
@@ -64,6 +65,7 @@ func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
 func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 	at := t.offset(now)
 	if t.accepting.Load() >= int64(t.opts.Capacity) && !t.makeRoom(k, now) {
+		t.tallies.count(tallyKeyOf(k), 1)
 		t.drops = append(t.drops, Drop{Reason: DropTableFull, Key: *k, Note: o.Note, Count: 1})
 		return
 	}
@@ -82,6 +84,7 @@ func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 			revision: 1,
 		},
 	}
+	t.tallies.count(tallyKeyOf(k), 1) // at once, because the first reasons get rows
 	e.spec.setAnnotations(mergeAnnotations(nil, o.Annotations))
 	e.spec.notedAt.Store(tenths(at))
 	e.counter.occurred(at)
@@ -247,6 +250,7 @@ func (t *table) forget(e *Entry) {
 	}
 	e.life = forgotten
 	if e.listing() == nil {
+		t.tally(e)
 		t.words.release(&e.key)
 		t.closed.remove(t.hashOf(e), e)
 	}

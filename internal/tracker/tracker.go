@@ -35,6 +35,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
 	t.backoff, t.backoffDenied = t.sched.Backoff, t.sched.BackoffDenied
 	t.flushes = make(flushes)
+	t.tallies.init(t.opts.Tallies)
 	t.tombstones = newTombstones(t.opts.Capacity, t.untilExpired())
 	for class := range t.lists {
 		t.lists[class] = heartbeat.NewQueue(func(e *Entry) *int32 { return &e.index })
@@ -110,9 +111,11 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	defer t.mu.Unlock()
 	t.shard(hash).taken.Add(1)
 	if t.sealed != "" {
+		t.tallies.count(tallyKeyOf(k), 1)
 		return []Drop{{Reason: t.sealed, Key: *k, Note: o.Note, Count: 1}}
 	}
 	if !t.accepts(k) {
+		t.tallies.count(tallyKeyOf(k), 1)
 		return []Drop{{Reason: DropFiltered, Key: *k, Note: o.Note, Count: 1}}
 	}
 	at := t.offset(now)

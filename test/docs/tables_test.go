@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/metrics"
@@ -54,10 +55,11 @@ type statistics events.Stats
 
 func (s statistics) Stats() events.Stats { return events.Stats(s) }
 
-// exposed returns the name, type and labels of each metric, and the values of each label.
-func exposed(t *testing.T) (all []string, values map[string][]string) {
+// exposed returns the name, type and labels of each metric, and the values of each label. The
+// metrics by reason come from reasons.
+func exposed(t *testing.T, reasons ...events.ReasonStats) (all []string, values map[string][]string) {
 	t.Helper()
-	stats := statistics{Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}}
+	stats := statistics{Reasons: reasons, Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}}
 	for _, outcome := range []string{"pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
 		stats.Writes[events.WriteKey{Kind: "create", Outcome: outcome}] = 1
 	}
@@ -98,7 +100,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 	}
 	all, values := exposed(t)
-	assert.ElementsMatch(t, all, documented)
+	byReason, _ := exposed(t, events.ReasonStats{})
+	assert.ElementsMatch(t, sets.New(all...).Insert(byReason...).UnsortedList(), documented)
 	for _, label := range []string{"kind", "outcome", "reason"} {
 		assert.Subset(t, explained, values[label])
 	}
