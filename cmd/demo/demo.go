@@ -91,7 +91,7 @@ func runSession(ctx context.Context, server server, pace pace, opts options, out
 // commands returns commands that find the cause of a problem with kubectl series. make demo builds it.
 func commands(kubeconfig string) string {
 	return fmt.Sprintf("  export KUBECONFIG=%q\n", kubeconfig) +
-		"  bin/kubectl-series timeline pod/checkout-0 -n " + namespace + "\n" +
+		"  bin/kubectl-series timeline pod/checkout-0 -n " + namespace + " --follow\n" +
 		"  bin/kubectl-series pvc/orders-data -n " + namespace + "\n" +
 		"  bin/kubectl-series top -A\n" +
 		"After make install-plugin, kubectl series does the same.\n"
