@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// metric counts the occurrences of a broadcaster by controller, type, and reason.
-const metric = "eventseries_occurrences_total"
+// metric is the number of Ongoing series of a broadcaster by controller, type, and reason.
+const metric = "eventseries_ongoing_series"
 
 type rules struct {
 	Groups []group `yaml:"groups"`
@@ -44,7 +44,7 @@ func (c *Catalog) Alerts() ([]byte, error) {
 		about := strings.Join(unique(kinds[reason], strings.Compare), ", ")
 		g.Rules = append(g.Rules, rule{
 			Alert:       "Event" + reason,
-			Expr:        fmt.Sprintf("increase(%s{type=\"Warning\",reason=%q}[30m]) > 1", metric, reason),
+			Expr:        fmt.Sprintf("%s{type=\"Warning\",reason=%q} > 0", metric, reason),
 			For:         "15m",
 			Labels:      map[string]string{"severity": "warning"},
 			Annotations: map[string]string{"summary": fmt.Sprintf("The Warning %s recurs (%s).", reason, strings.ReplaceAll(about, Any, "any kind"))},
