@@ -217,11 +217,15 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 // recordings.
 const compression = time.Minute / scrapeInterval
 
-// The recorded run triggers alerts, and has data for the conditions of all of them.
+// The recorded runs trigger alerts, and have data for the conditions of all of them.
 func TestAlertsOverRecording(t *testing.T) {
-	r := recordedRun(t)
+	run, reasons := recordedRun(t), recordedReasons(t)
 	var fired []string
 	for _, rule := range alertRules(t) {
+		r := run
+		if strings.Contains(rule.Expr, "eventseries_ongoing_series") {
+			r = reasons
+		}
 		expression, err := expressions.ParseExpr("(" + rule.Expr + ")")
 		require.NoError(t, err)
 		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
@@ -241,7 +245,7 @@ func TestAlertsOverRecording(t *testing.T) {
 		}
 		assert.NotEmpty(t, r.evaluate(t, text), "%s: %s", rule.Alert, text)
 	}
-	assert.Subset(t, fired, []string{"EventSeriesPaused", "EventSeriesWritesFailing"})
+	assert.Subset(t, fired, []string{"EventSeriesPaused", "EventSeriesWritesFailing", "EventSeriesReasonOngoing"})
 }
 
 // removeConditions replaces the comparisons in an expression by their left operands. It

@@ -36,6 +36,9 @@ var variables = []string{"namespace", "job", "instance"}
 // quiet are the panels with values that are 0 in a healthy process and in the recording.
 var quiet = []string{"Dropped", "Omissions, and drops of watchers"}
 
+// ofReasons are the panels with data of a broadcaster that counts by reason, and has a filter.
+var ofReasons = []string{"Occurrences by reason", "Ongoing series by reason", "Filtered", "Reasons without a place"}
+
 // panel is a panel of the dashboard.
 type panel struct {
 	ID          int
@@ -77,8 +80,12 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 
 // Each query returns data for a real run. The data is not 0, unless it should be.
 func TestQueriesReturnData(t *testing.T) {
-	r := recordedRun(t)
+	run, reasons := recordedRun(t), recordedReasons(t)
 	for _, p := range panels(t) {
+		r := run
+		if slices.Contains(ofReasons, p.Title) {
+			r = reasons
+		}
 		require.NotEmpty(t, p.Targets)
 		for _, target := range p.Targets {
 			t.Run(fmt.Sprintf("%s %s %s", p.Title, target.RefID, target.LegendFormat), func(t *testing.T) {
@@ -98,7 +105,7 @@ func TestQueriesReturnData(t *testing.T) {
 // Panels and alerts use all metrics, and no others.
 func TestMetricsAreUsed(t *testing.T) {
 	exists := make(map[string]bool)
-	for _, s := range recordedRun(t).samples {
+	for _, s := range slices.Concat(recordedRun(t).samples, recordedReasons(t).samples) {
 		exists[s.Metric.Get("__name__")] = true
 	}
 	used := make(map[string]bool)

@@ -22,8 +22,12 @@ import (
 
 const (
 	recordingFile = "testdata/chaos.om.gz"
-	// scrapeInterval is the interval of recordings, which the chaos test determines.
+	// scrapeInterval is the interval of that recording, which the chaos test determines.
 	scrapeInterval = 2 * time.Second
+
+	// reasonsFile is the recording of a broadcaster that counts by reason, once a minute. A test
+	// of package metrics writes it.
+	reasonsFile = "testdata/reasons.om"
 )
 
 // recording contains the metrics that a Prometheus would have scraped from the
@@ -31,6 +35,7 @@ const (
 type recording struct {
 	*engine
 	from, to time.Time
+	interval time.Duration // between two scrapes
 }
 
 // recordedRun reads a recording. A killed process is gone after two missed scrapes. A
@@ -47,9 +52,22 @@ func recordedRun(t *testing.T) *recording {
 	require.NoError(t, err)
 	text, err := io.ReadAll(zip)
 	require.NoError(t, err)
+	return newRecording(t, text, scrapeInterval)
+}
+
+// recordedReasons reads the recording of a broadcaster that counts by reason.
+func recordedReasons(t *testing.T) *recording {
+	t.Helper()
+	text, err := os.ReadFile(reasonsFile)
+	require.NoError(t, err)
+	return newRecording(t, text, time.Minute)
+}
+
+func newRecording(t *testing.T, text []byte, interval time.Duration) *recording {
+	t.Helper()
 	all, from, to, err := parse(text)
 	require.NoError(t, err)
-	return &recording{engine: newEngine(t, all, 2*scrapeInterval), from: from, to: to}
+	return &recording{engine: newEngine(t, all, 2*interval), from: from, to: to, interval: interval}
 }
 
 // parse reads OpenMetrics, and returns the times of the first and the last sample.
@@ -128,14 +146,14 @@ func (r *recording) evaluate(t *testing.T, expression string) promql.Matrix {
 	resolved := os.Expand(expression, func(variable string) string {
 		switch variable {
 		case "__rate_interval":
-			return (4 * scrapeInterval).String() // the ratio in Grafana
+			return (4 * r.interval).String() // the ratio in Grafana
 		case "__range":
 			return fmt.Sprintf("%.0fs", r.to.Sub(r.from).Seconds())
 		default:
 			return ".*"
 		}
 	})
-	query, err := r.NewRangeQuery(t.Context(), r.samples, nil, resolved, r.from.Add(scrapeInterval), r.to, scrapeInterval)
+	query, err := r.NewRangeQuery(t.Context(), r.samples, nil, resolved, r.from.Add(r.interval), r.to, r.interval)
 	require.NoError(t, err, resolved)
 	matrix, err := query.Exec(t.Context()).Matrix()
 	require.NoError(t, err, resolved)
