@@ -28,8 +28,9 @@ const (
 	// label value. The API server cannot select by the fields of the related object.
 	LabelRelatedUID = AnnotationPrefix + "related-uid"
 
-	// AnnotationHeartbeat holds the longest time between two writes of an Ongoing
-	// series, as [time.ParseDuration] reads it, such as "30m". See [Series.StateAt].
+	// AnnotationHeartbeat holds how long after a write of an Ongoing series the next
+	// occurrence is written, as [time.ParseDuration] reads it, such as "30m". See
+	// [Series.StateAt].
 	AnnotationHeartbeat = AnnotationPrefix + "heartbeat"
 
 	// AnnotationWindow holds the quiet window of an Ongoing series: the recorder
@@ -94,8 +95,8 @@ type Series struct {
 	First, Last time.Time
 	// Count is the number of occurrences, limited to MaxInt32 as in the API.
 	Count int32
-	// Heartbeat is the longest time between two writes while the series is Ongoing. If
-	// zero, it is unknown.
+	// Heartbeat is how long after a write of an Ongoing series the next occurrence is
+	// written. If zero, it is unknown.
 	Heartbeat time.Duration
 	// Window is for how long an Ongoing series must be quiet before its recorder
 	// finishes it. If zero, [FinishAfter].

@@ -174,6 +174,8 @@
 //   - An Event whose time is more than ten minutes ahead is not continued.
 //   - A series that is quiet for longer than its window is Finished, even if it recurs
 //     later, such as after the first of several bursts. Then it continues in the same Event.
+//   - If the window is longer than Options.EventTTL, the Event can expire between two
+//     occurrences. The next one creates it again.
 //   - An evicted series continues in its Event if the base name leads there. A singleton
 //     with a unique name begins another Event.
 //   - Events are known by their names. An Event that was deleted and created by
