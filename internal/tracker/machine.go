@@ -35,8 +35,9 @@ type step struct {
 	tended  bool          // another entry has the Event that the step is about
 	crowded bool          // so many series are ongoing that their heartbeats are spread
 
-	// base is what is known of the base name of the key. The machine changes it.
-	base tombstone
+	// base is what is known of the base name of the key. The machine changes it. found is
+	// what it was when the step began.
+	base, found tombstone
 
 	effects
 }

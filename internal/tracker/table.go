@@ -134,10 +134,11 @@ func (t *table) detach(e *Entry) {
 // step begins a step of e.
 func (t *table) step(e *Entry, now time.Time) step {
 	e.drain()
+	base := t.tombstones.get(t.nameHashOf(e))
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
 		crowded: t.lists.ongoing() > spreadFrom,
-		base:    t.tombstones.get(t.nameHashOf(e)),
+		base:    base, found: base,
 	}
 }
 
@@ -147,8 +148,8 @@ const spreadFrom = 8
 
 // settle carries out what follows from a step of e, and puts e where it belongs.
 func (t *table) settle(e *Entry, s *step) {
-	if hash := t.nameHashOf(e); s.base != t.tombstones.get(hash) {
-		t.tombstones.put(hash, s.base)
+	if s.base != s.found {
+		t.tombstones.put(t.nameHashOf(e), s.base)
 	}
 	if s.lost > 0 {
 		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.spec.note, Count: s.lost})
@@ -238,7 +239,7 @@ func (t *table) end(e *Entry, as series.State, now time.Time) {
 // lose ends an entry without another write. What the server does not know of it is lost.
 func (t *table) lose(e *Entry, reason DropReason) {
 	e.drain()
-	s := step{base: t.tombstones.get(t.nameHashOf(e))}
+	var s step
 	e.lose(&s, reason)
 	t.settle(e, &s)
 }
