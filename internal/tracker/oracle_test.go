@@ -430,7 +430,7 @@ func (o *oracle) enter(key string) *told {
 	o.entries[key]++
 	e := &told{key: key, label: fmt.Sprintf("%s/%d", key, o.entries[key]), warning: isWarningKey(key)}
 	e.knows.last, e.retry = math.MinInt64, always // there are times before the beginning
-	e.said = series.FinishAfter
+	e.said, e.until = series.FinishAfter, -longAgo
 	o.all = append(o.all, e)
 	return e
 }
@@ -1142,8 +1142,9 @@ func (o *oracle) beat(label string, now time.Duration) string {
 	if e.life != accepting {
 		return ""
 	}
-	e.beatAt, e.beatNext = now, false
+	e.beatAt = now
 	if !e.busy {
+		e.beatNext = false
 		o.tick(e, now)
 		o.schedule(e, now)
 	}

@@ -760,10 +760,10 @@ func (w *world) beat(label string, now time.Duration) string {
 			return
 		}
 		e.status.beatAt = at
-		e.status.due &^= dueNext
 		if _, inFlight := w.inFlight[e]; inFlight {
 			return
 		}
+		e.status.due &^= dueNext
 		t.tick(e, start.Add(now))
 	})
 	return ""
