@@ -688,6 +688,10 @@ func (s *Schedule[T]) Blocked(accept func(T) bool) (item T, ok bool) {
 	return item, false
 }
 
+// HasClosedGates reports whether the gate of any namespace is closed, so that [Schedule.Held]
+// can be true for an item.
+func (s *Schedule[T]) HasClosedGates() bool { return len(s.gates) > 0 }
+
 // Held reports whether item, which has something to write and is not in flight, must pass
 // the closed gate of a namespace, which a request has not passed.
 func (s *Schedule[T]) Held(item T) bool {

@@ -128,6 +128,9 @@ const maxHeld = 1000
 // blocked returns an entry that a closed gate holds up, Normals first, and Warnings
 // only if they are wanted.
 func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
+	if !t.sched.HasClosedGates() {
+		return nil, false
+	}
 	matches := func(e *Entry) bool { return e.listing() == nil && (e.life == closing) == isClosing }
 	if e, ok := t.sched.Blocked(func(e *Entry) bool { return matches(e) && !e.isWarning() }); ok {
 		return e, true
