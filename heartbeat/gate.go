@@ -105,6 +105,7 @@ type gate[T Item[T]] struct {
 	pushed   time.Duration // until when the server wants no probe
 	parked   parked[T]
 	arrived  T     // the item that has arrived since the latest probe; see newcomer
+	prober   T     // the item of the latest probe
 	index    int32 // in Schedule.probes
 }
 
@@ -122,7 +123,8 @@ func (g *gate[T]) newcomer() (item T, ok bool) {
 // the delay of the gate is over. isHurried has those go first that have not failed.
 //
 // Items that have not failed come from both ends of their queue in turn, because those that
-// the gate fails can be all in a row.
+// the gate fails can be all in a row. A push-back can concern one item, too: the item that
+// has arrived goes before that one.
 func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	turn = now >= g.until
 	p := &g.parked
@@ -130,7 +132,7 @@ func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	switch {
 	case p.fresh.Len() == 0, turn && !isHurried && p.tried.Len() > 0 && g.turns%2 == 1:
 		return p.tried.First(), turn
-	case ok && !g.isQuick():
+	case ok && (!g.isQuick() || g.pushes > 0):
 		return arrived, turn
 	case g.failures%2 == 1:
 		return p.fresh.first().Last(), turn

@@ -284,7 +284,7 @@ func (s *Schedule[T]) probe(g *gate[T], item T, turn bool, now time.Duration) Pa
 		s.probes.Remove(g)
 	}
 	var none T
-	g.probing, g.last, g.arrived = true, now, none
+	g.probing, g.last, g.arrived, g.prober = true, now, none, item
 	s.last = now
 	p := s.send(item, g.key)
 	p.probed, p.turn = g.round, turn
@@ -337,7 +337,7 @@ func (s *Schedule[T]) unpark() {
 // park makes a closed gate hold item up.
 func (s *Schedule[T]) park(g *gate[T], item T, due time.Duration, hard bool) {
 	s.put(g.parked.of(item.Tried(), hard), item, due)
-	if !item.Tried() {
+	if !item.Tried() && item != g.prober { // after a push-back, an item comes back untried
 		g.arrived = item
 	}
 	s.plan(g)
