@@ -21,7 +21,7 @@ func TestBackOff(t *testing.T) {
 		requests          int // at least
 		afterSuccess, max time.Duration
 	}{
-		{429, pauseFirst, 5 * time.Minute, 2 * time.Hour, 20, 5 * time.Second, 6 * time.Second},
+		{429, pauseFirst, 40 * time.Second, 2 * time.Hour, 100, 5 * time.Second, 6 * time.Second},
 		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
 		{403, retryFirst, 5 * time.Minute, time.Hour, 15, time.Second, 1200 * time.Millisecond},
 	} {
@@ -89,7 +89,7 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 		answer func(context.Context, request) error
 		most   int // requests during that time
 	}{
-		{"429", always(statusError(429, 0)), 14},
+		{"429", always(statusError(429, 0)), 50},
 		{"429 with Retry-After", always(statusError(429, 10)), 14},
 		{"503 with Retry-After", always(statusError(503, 1)), 14},
 		{"500", always(statusError(500, 0)), 40},

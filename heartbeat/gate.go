@@ -11,7 +11,7 @@ type Gate struct{ Namespace, Verb string }
 const (
 	pauseFirst = 5 * time.Second // after a push-back
 	pauseMax   = 5 * time.Minute
-	pauseGuess = 40 * time.Second // the longest pause of the server that it has not asked for
+	pauseGuess = 40 * time.Second // the longest pause that the server has not asked for
 
 	retryFirst = time.Second // at a gate, and for each item
 	retryMax   = 2 * time.Minute
@@ -34,8 +34,11 @@ const (
 	// newcomerAfter is the delay after a probe before an item that has just arrived probes,
 	// although the gate is closed for longer.
 	newcomerAfter = 4 * time.Second
-	// maxProbes bounds how many probes of gates that have failed are in flight: they can
-	// take until their timeouts.
+	// newcomerDenied is the same while the server denies the items: objects that a webhook
+	// denies can be made again and again, and so can others beside them.
+	newcomerDenied = 500 * time.Millisecond
+	// maxProbes bounds how many probes are in flight of gates whose latest probe took long:
+	// they can take until their timeouts.
 	maxProbes = 16
 	// maxSlow bounds how many requests of a closed gate that take long are in flight.
 	maxSlow = 2
@@ -105,25 +108,32 @@ type gate[T Item[T]] struct {
 	pushed   time.Duration // until when the server wants no probe
 	parked   parked[T]
 	arrived  T     // the item that has arrived since the latest probe; see newcomer
+	arrivals int   // items that have arrived while the server denies others, limited to quick
 	prober   T     // the item of the latest probe
+	hangs    bool  // the latest probe takes long, or took long
 	index    int32 // in Schedule.probes
 }
 
-// newcomer returns the item that has arrived since the latest probe. ok is false if there is
-// none, or if it has left.
+// newcomer returns the item that has arrived since the latest probe, or another one that has
+// arrived lately. ok is false if there is none, or if it has left.
 func (g *gate[T]) newcomer() (item T, ok bool) {
 	var none T
-	if g.arrived == none || !g.parked.fresh.holds(g.arrived.Slot().in) {
+	switch {
+	case g.arrived != none && g.parked.fresh.holds(g.arrived.Slot().in):
+		return g.arrived, true
+	case g.arrivals > 0 && g.parked.fresh.Len() > 0:
+		return g.parked.fresh.first().Last(), true
+	default:
 		return none, false
 	}
-	return g.arrived, true
 }
 
 // next returns the item that probes the gate at a time when one is to. turn reports whether
 // the delay of the gate is over. isHurried has those go first that have not failed.
 //
 // Items that have not failed come from both ends of their queue in turn, because those that
-// the gate fails can be all in a row. A push-back can concern one item, too: the item that
+// the gate fails can be all in a row. When the delay is over, one that has waited for long
+// goes before those that have just arrived. A push-back can concern one item, too: the item that
 // has arrived goes before that one.
 func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	turn = now >= g.until
@@ -132,7 +142,7 @@ func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	switch {
 	case p.fresh.Len() == 0, turn && !isHurried && p.tried.Len() > 0 && g.turns%2 == 1:
 		return p.tried.First(), turn
-	case ok && (!g.isQuick() || g.pushes > 0):
+	case ok && (g.pushes > 0 || !g.isQuick() && !turn):
 		return arrived, turn
 	case g.failures%2 == 1:
 		return p.fresh.first().Last(), turn

@@ -116,7 +116,7 @@ func TestGatesBackOff(t *testing.T) {
 		result Result
 		want   []time.Duration
 	}{
-		"pushed back": {PushedBack, seconds(5, 10, 20, 40, 80, 160, 300, 300)},
+		"pushed back": {PushedBack, seconds(5, 10, 20, 40, 40)},
 		"failed":      {Failed, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
 		"denied":      {Denied, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
 	} {
@@ -376,6 +376,7 @@ func TestSlowRequests(t *testing.T) {
 			w.add(strconv.Itoa(i), 1)
 		}
 		for _, it := range w.send() {
+			w.Slow(&it.pass, w.now)
 			w.done(it, Failed)
 			w.Retry(it, w.now, w.now)
 		}
@@ -387,8 +388,10 @@ func TestSlowRequests(t *testing.T) {
 	w.add("healthy", 1)
 	assert.Len(t, w.send(), 1)
 	for _, it := range hanging {
+		w.Slow(&it.pass, w.now)
 		w.done(it, Failed)
 	}
+	w.now += time.Second
 	assert.Len(t, w.send(), maxProbes)
 }
 

@@ -83,7 +83,7 @@ type Schedule[T Item[T]] struct {
 	gates    map[Gate]*gate[T] // those that are closed
 	rounds   uint16            // the latest round of any of them; never zero again
 	probes   Queue[*gate[T]]   // closed gates that nothing probes, by the time of the next probe
-	probing  int               // probes in flight of gates that have failed
+	probing  int               // probes in flight of gates whose probes take long
 	probed   bool              // the latest request was a probe of such a gate
 	draining []*parked[T]      // items of gates that have opened
 }
@@ -285,10 +285,11 @@ func (s *Schedule[T]) probe(g *gate[T], item T, turn bool, now time.Duration) Pa
 	}
 	var none T
 	g.probing, g.last, g.arrived, g.prober = true, now, none, item
+	g.arrivals = max(g.arrivals-1, 0)
 	s.last = now
 	p := s.send(item, g.key)
 	p.probed, p.turn = g.round, turn
-	if g.failures > 0 {
+	if g.hangs {
 		p.counted = true
 		s.probing++
 	}
@@ -339,6 +340,9 @@ func (s *Schedule[T]) park(g *gate[T], item T, due time.Duration, hard bool) {
 	s.put(g.parked.of(item.Tried(), hard), item, due)
 	if !item.Tried() && item != g.prober { // after a push-back, an item comes back untried
 		g.arrived = item
+		if g.isDenied {
+			g.arrivals = min(g.arrivals+1, quick)
+		}
 	}
 	s.plan(g)
 }
@@ -373,6 +377,8 @@ func (s *Schedule[T]) probeAt(g *gate[T]) time.Duration {
 	case g.parked.fresh.Len() == 0:
 	case arrived && isOutage:
 		at = min(at, s.last+newcomerAfter)
+	case arrived && g.isDenied:
+		at = min(at, g.last+newcomerDenied)
 	case arrived:
 		at = min(at, g.last+newcomerAfter)
 	}
@@ -392,8 +398,8 @@ func (s *Schedule[T]) dueProbe(now time.Duration) *gate[T] {
 			s.probes.Move(g, at)
 		case g.parked.Len() == 0:
 			s.openGate(g)
-		case g.failures > 0 && s.probing >= maxProbes:
-			return nil
+		case g.hangs && s.probing >= maxProbes:
+			s.probes.Move(g, now+newcomerDenied)
 		default:
 			return g
 		}
@@ -469,7 +475,7 @@ func (s *Schedule[T]) Abandon(p *Pass, result Result, retryAfter, now time.Durat
 	g := s.gates[key]
 	isProbe, isSlow := g != nil && g.round == pass.probed, g != nil && g.id == pass.slow
 	if isProbe {
-		g.probing = false
+		g.probing, g.hangs = false, false
 		g.round = s.nextRound()
 	}
 	if isSlow {
@@ -526,7 +532,7 @@ func (s *Schedule[T]) failed(g *gate[T], result Result, isPause, turn bool, now 
 		}
 	case result == PushedBack && !isPause:
 		g.pushes++
-		g.pushed = now + s.jitter(backoff(pauseFirst, pauseMax, g.pushes))
+		g.pushed = now + s.jitter(backoff(pauseFirst, pauseGuess, g.pushes))
 	}
 }
 
@@ -542,7 +548,7 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 	case p.probed != g.round:
 		return
 	}
-	g.probing, p.probed = false, 0
+	g.probing, p.probed, g.hangs = false, 0, true
 	g.slow++
 	p.slow = g.id
 	s.plan(g)
@@ -636,7 +642,7 @@ func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool)
 		return 0, false
 	case s.ready.Len() > 0, s.drains():
 		at = now
-	case s.probes.Len() > 0 && s.probing < maxProbes:
+	case s.probes.Len() > 0:
 		at = max(now, s.probes.first())
 	default:
 		return 0, false
