@@ -198,7 +198,8 @@ func TestIrregularLoopTakesFewWrites(t *testing.T) {
 				events := w.server.list()
 				require.Len(t, events, 1)
 				assert.EqualValues(t, n, countOf(events[0]))
-				assert.LessOrEqual(t, len(w.server.log()), 2*hours+4+1, "with the flush")
+				// Besides the flush, longer windows that the next process has to know.
+				assert.LessOrEqual(t, len(w.server.log()), 2*hours+4+1+3)
 			})
 		}
 	}

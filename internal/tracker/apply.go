@@ -138,7 +138,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 		with(partManaged, event != nil && series.IsManaged(event)).
 		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.unsaid.has(partHeartbeat)))
 	// The next heartbeat depends on the age of the count, not on that of the response.
-	st.revision, st.state, st.count, st.at, st.aged = w.revision, w.Series.State, w.Series.Count, w.at, w.aged
+	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
 	st.due &^= dueCount
 	e.setSaid(w.Series.QuietWindow())
 	e.planBeat(s)

@@ -297,7 +297,6 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 		e.rare.renames = max(e.rare.renames, 1)
 		e.wantLead(s) // the signpost that leads here may expire soon
 	}
-	st.aged = true
 	st.at, st.last, st.state, st.count = s.at, found.Last.UnixMicro(), found.State, found.Count
 	st.revision = e.spec.revision
 	st.due &^= dueCount

@@ -89,7 +89,6 @@ type status struct {
 	beats   uint8 // heartbeats of this process so far, limited to 255
 	named   bool  // the Event has a name: its first write has begun
 	existed bool  // the Event has existed, so the next create is not the first
-	aged    bool  // the latest occurrence that the Event says was not recent when that was written
 }
 
 // parts are parts of an Event, as bits. A patch contains those that the Event may lack.

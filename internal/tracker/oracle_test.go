@@ -66,7 +66,6 @@ type told struct {
 	version uint64
 	knows   toldWrite
 	at      time.Duration // when it accepted or refused the latest write
-	aged    bool
 	beatAt  time.Duration
 	refusal DropReason
 
@@ -107,7 +106,6 @@ type toldWrite struct {
 	changes int
 	last    time.Duration
 	at      time.Duration // when it was sent
-	aged    bool          // it says no occurrence of the last minutes
 	version uint64        // that the Event must have, if any
 	window  time.Duration
 }
@@ -624,19 +622,12 @@ func (o *oracle) tick(e *told, now time.Duration) {
 
 // pulse decides what becomes of a heartbeat whose time has come.
 func (o *oracle) pulse(e *told, now time.Duration) {
-	isNews, wasNext := e.changes != e.knows.changes, e.beatNext
-	if !wasNext {
+	if !e.beatNext {
 		e.beats = min(e.beats+1, math.MaxUint8)
 	}
-	isEarly := now < e.at+o.opts.HeartbeatInterval
-	latest := e.at + o.opts.HeartbeatInterval + min(o.opts.FinishAfter, o.opts.EventTTL-o.opts.HeartbeatInterval)/2
 	switch next := now + o.interval(e); {
-	case e.phase == refused:
+	case e.phase == refused, e.changes != e.knows.changes:
 		e.beatDue = true
-	case isNews && (isEarly || wasNext || e.aged || now >= latest):
-		e.beatDue = true
-	case isNews:
-		e.beatNext, e.beatAt = true, latest
 	case next < e.at+o.opts.HeartbeatInterval:
 		e.beatAt = next
 	default:
@@ -684,7 +675,6 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		last = o.marked(last, max(e.knows.last, e.first))
 	}
 	w := &toldWrite{kind: kind, name: *e.name, state: e.state, count: e.count, changes: e.changes, last: last, at: now}
-	w.aged = now-e.last > o.opts.FinishAfter/2
 	e.writing = w
 	switch {
 	case kind == Look && e.phase == live:
@@ -842,7 +832,7 @@ func (o *oracle) isLive(e *told, version uint64) {
 func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
 	o.isLive(e, version)
 	e.said = cmp.Or(w.window, series.FinishAfter)
-	e.knows, e.at, e.aged = *w, w.at, w.aged
+	e.knows, e.at = *w, w.at
 	e.flush = o.waitedFor[e] > w.changes
 	o.planBeat(e)
 	isEarly := w.kind == Heartbeat && o.interval(e) < o.opts.HeartbeatInterval
@@ -1120,7 +1110,7 @@ func (o *oracle) adopt(e *told, ev *toldEvent, theirs int, now time.Duration) {
 		e.names = max(1, names)
 		o.wantSignpost(e, now)
 	}
-	e.at, e.aged = now, true
+	e.at = now
 	e.knows = toldWrite{state: ev.State, count: ev.count, last: ev.last}
 	e.flush = theirs > 0 || e.state != ev.State || e.count != ev.count
 	if !e.flush {

@@ -177,26 +177,20 @@ func (e *Entry) tick(s *step) {
 	}
 }
 
-// beat handles a heartbeat whose time has come. It is due with the first occurrence from
-// then on, so that the Event says when that was, unless readers would take the series for
-// stale before. Without any since the latest write, a heartbeat would change nothing: the
-// server would neither write it nor renew the TTL.
+// beat handles a heartbeat whose time has come. If nothing has occurred since the latest
+// write, it is due with the next occurrence: it would change nothing, so the server would
+// neither write it nor renew the TTL.
 func (e *Entry) beat(s *step) {
 	st := &e.status
-	isLate := st.due.has(dueNext)
 	e.add(e.counter.close()) // for the next occurrence; the table opens it otherwise
-	isNews := e.spec.revision != st.revision
-	if !isLate {
+	if !st.due.has(dueNext) {
 		st.beats = min(st.beats, math.MaxUint8-1) + 1
 	}
-	full, latest := st.at+s.opts.HeartbeatInterval, e.latestBeat(s.rules)
 	switch next := s.at + s.interval(e); {
-	case e.phase == refused, isNews && (isLate || st.aged || s.at < full || s.at >= latest):
+	case e.phase == refused, e.spec.revision != st.revision:
 		st.due |= dueBeat
-	case !isNews && next < full:
+	case next < st.at+s.opts.HeartbeatInterval:
 		st.beatAt = next // an early heartbeat
-	case isNews:
-		st.due, st.beatAt = st.due|dueNext, latest
 	default:
 		st.due, st.beatAt = st.due|dueNext, never
 	}

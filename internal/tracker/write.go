@@ -53,7 +53,6 @@ type Write struct {
 	unsaid   parts         // of the Event with Version of Series
 	state    series.State  // that this Event says
 	said     time.Duration // the window that this Event says
-	aged     bool          // the latest occurrence is not recent
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -102,7 +101,6 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 		last = s.marked(last, max(e.status.last, e.spec.first))
 	}
 	w := &Write{Kind: kind, entry: e, at: s.at, revision: e.spec.revision}
-	w.aged = s.at-e.last() > s.opts.FinishAfter/2
 	w.Series = series.Series{
 		Key:         e.Key(),
 		State:       e.spec.state,

@@ -133,9 +133,14 @@ func TestSimulationSummarizesWrites(t *testing.T) {
 func TestHeartbeatsAreSpread(t *testing.T) {
 	for name, rebuilt := range map[string]bool{"after a start": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
-			s := Simulate(t, 10_000, 4*time.Minute, rebuilt)
-			t.Logf("writes per minute: %d at most, %.1f on average", s.Busiest, s.Mean)
-			assert.LessOrEqual(t, float64(s.Busiest), 1.5*s.Mean)
+			const every = 4
+			s := Simulate(t, 10_000, every*time.Minute, rebuilt)
+			// At first, the heartbeats of the first minutes wait for the next occurrence: they
+			// would change nothing.
+			busiest := slices.Max(s.Writes[s.Beginning+2*every:])
+			t.Logf("writes per minute: %d at most, %d in the first minutes, %.1f on average", busiest, s.Busiest, s.Mean)
+			assert.LessOrEqual(t, float64(busiest), 1.5*s.Mean)
+			assert.LessOrEqual(t, float64(s.Busiest), 2*s.Mean)
 			assert.InEpsilon(t, 10_000.0/30, s.Mean, 0.1, "one heartbeat per half hour")
 		})
 	}

@@ -216,7 +216,7 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 		sent.occur(i, 1+i%3)
 	}
 	r.start(t)
-	eventually(t, func(c *assert.CollectT) { assert.NotZero(c, r.Stats().PausedUntil) })
+	eventually(t, func(c *assert.CollectT) { assert.Positive(c, outcomes(r.Stats(), "pushedBack")) })
 	for i := range n / 10 {
 		sent.occur(10*i, 1)
 	}
@@ -231,10 +231,15 @@ func TestEventRateLimitPushesBack(t *testing.T) {
 	require.NoError(t, err)
 
 	r.flush(t)
-	requirePushedBack(t, r)
-	for _, x := range r.requests.requirePause(t) {
-		assert.Empty(t, x.retryAfter, "the plugin sends no Retry-After")
+	assert.Zero(t, r.Stats().Paused, "the limit concerns a namespace")
+	pushedBack := 0
+	for _, x := range r.requests.all() {
+		if x.code == http.StatusTooManyRequests {
+			pushedBack++
+			assert.Empty(t, x.retryAfter, "the plugin sends no Retry-After")
+		}
 	}
+	assert.Less(t, pushedBack, n/2, "the recorder waits")
 	sent.requireWritten(t, r)
 	for _, event := range r.written(t) {
 		requireOldFields(t, admin, &event)
