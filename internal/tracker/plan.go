@@ -98,7 +98,10 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	case kind == Heartbeat && r.interval(e) < r.opts.HeartbeatInterval:
 		return plan{at: at + r.interval(e), ready: true}
 	case kind == Heartbeat && e.failures() == 0:
-		return plan{at: e.latestBeat(r), ready: true, hard: true}
+		// Half of the shortest window before readers take the series for stale, and before
+		// the Event expires.
+		slack := min(r.opts.FinishAfter, r.opts.EventTTL-r.opts.HeartbeatInterval) / 2
+		return plan{at: e.status.at + r.opts.HeartbeatInterval + slack, ready: true, hard: true}
 	case kind == Heartbeat:
 		// A retry gets a later deadline: heartbeats that always fail must not hold up
 		// others. Without a deadline it would wait behind all that is ready, until its
@@ -194,12 +197,6 @@ func (e *Entry) beat(s *step) {
 	default:
 		st.due, st.beatAt = st.due|dueNext, never
 	}
-}
-
-// latestBeat returns by when a heartbeat should be written: half of the shortest window
-// before readers take the series for stale, and before the Event expires.
-func (e *Entry) latestBeat(r *rules) time.Duration {
-	return e.status.at + r.opts.HeartbeatInterval + min(r.opts.FinishAfter, r.opts.EventTTL-r.opts.HeartbeatInterval)/2
 }
 
 // never is later than all times.

@@ -355,14 +355,18 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	return w, true
 }
 
-// answer records that the server has answered. A silence of more than half of EventTTL was
-// an outage.
+// answer records that the server has answered.
 func (t *table) answer(at time.Duration) {
-	if at-t.answered > t.opts.EventTTL*5/8 {
+	if t.isSilent(at) {
 		t.upSince = at
 	}
 	t.answered = at
 }
+
+// isSilent reports whether the server has not answered for so long that it is an outage:
+// for more than half of EventTTL, because one series alone may need only a heartbeat in
+// each half.
+func (t *table) isSilent(at time.Duration) bool { return at-t.answered > t.opts.EventTTL*5/8 }
 
 // giveUp drops what has waited for longer than the server keeps an Event, because its
 // requests have failed, although the server has answered for as long. What has never been
@@ -370,7 +374,8 @@ func (t *table) answer(at time.Duration) {
 //
 // A shutdown waits for nothing that the server denies: for no series that it has denied
 // twice in a row, and for none behind a gate that has denied several series.
-func (t *table) giveUp(w *Write, o Outcome, at time.Duration, now time.Time) {
+func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
+	at := t.offset(now)
 	reason := DropUnavailable
 	if o == Denied {
 		reason = DropDenied
@@ -382,7 +387,7 @@ func (t *table) giveUp(w *Write, o Outcome, at time.Duration, now time.Time) {
 		lost = t.sched.PendingSince(w.pass.Gate, at)
 	case o == Denied && t.hurried && w.entry.failures() > 1:
 		lost = []*Entry{w.entry}
-	case at-t.upSince >= t.opts.EventTTL && at-t.answered <= t.opts.EventTTL*5/8:
+	case at-t.upSince >= t.opts.EventTTL && !t.isSilent(at):
 		lost = t.sched.PendingSince(w.pass.Gate, at-t.opts.EventTTL)
 		lost = slices.DeleteFunc(lost, func(e *Entry) bool { return !isGate && !e.Tried() })
 	}

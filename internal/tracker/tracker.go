@@ -259,7 +259,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	}
 	t.settle(e, &s)
 	if r.Outcome == Troubled || r.Outcome == Denied {
-		t.giveUp(w, r.Outcome, at, now)
+		t.giveUp(w, r.Outcome, now)
 	}
 	return t.dropped()
 }
