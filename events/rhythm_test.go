@@ -130,6 +130,16 @@ func TestLoopIsOneSeries(t *testing.T) {
 
 // TestRestart has a hot loop.
 func TestLoopIsOneSeriesAfterARestart(t *testing.T) {
+	eachRestart(t, func(r *rhythm) func(time.Duration) bool {
+		at := r.beforeLast()
+		return func(now time.Duration) bool { return now == at }
+	})
+}
+
+// eachRestart runs each rhythm with each way to find the series of an earlier process. At the
+// times that stops picks, a process is shut down and the next one starts.
+func eachRestart(t *testing.T, stops func(*rhythm) func(now time.Duration) bool) {
+	t.Helper()
 	for name, restart := range restarts {
 		t.Run(name, func(t *testing.T) {
 			eachRhythm(t, func(t *testing.T, r *rhythm) {
@@ -138,10 +148,10 @@ func TestLoopIsOneSeriesAfterARestart(t *testing.T) {
 				}
 				opts := Options{Scope: restart.scope, SkipList: !restart.list}
 				r.start(t, opts)
-				at := r.beforeLast()
+				stopsAt := stops(r)
 				opts.ReportingInstance = restart.instance
 				r.run(t, func(now time.Duration) {
-					if now == at {
+					if stopsAt(now) {
 						r.broadcaster.Shutdown()
 						r.start(t, opts)
 					}
@@ -269,26 +279,11 @@ func (r *rhythm) killEachHour(t *testing.T, opts Options, instance string, down 
 
 // A process is shut down again and again, after the loop has backed off.
 func TestLoopIsOneSeriesOverManyRestarts(t *testing.T) {
-	for name, restart := range restarts {
-		t.Run(name, func(t *testing.T) {
-			eachRhythm(t, func(t *testing.T, r *rhythm) {
-				if r.Longest < time.Second {
-					return
-				}
-				opts := Options{Scope: restart.scope, SkipList: !restart.list}
-				r.start(t, opts)
-				opts.ReportingInstance = restart.instance
-				r.run(t, func(now time.Duration) {
-					if now%(20*time.Minute) == 5*time.Minute && now > time.Hour && now < r.times[len(r.times)-1] {
-						r.broadcaster.Shutdown()
-						r.start(t, opts)
-					}
-				})
-				r.requireFinished(t)
-				r.on.assertNoProblems(t)
-			})
-		})
-	}
+	eachRestart(t, func(r *rhythm) func(time.Duration) bool {
+		return func(now time.Duration) bool {
+			return now%(20*time.Minute) == 5*time.Minute && now > time.Hour && now < r.times[len(r.times)-1]
+		}
+	})
 }
 
 // A loop that was slow once and is fast since ends soon, although its process restarts again
