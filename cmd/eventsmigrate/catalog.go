@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -67,6 +68,7 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	}
 	want, err := os.ReadFile(check)
 	exists := err == nil
+	want = bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n")) // git for Windows writes these
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !update:
 		return fail(fmt.Errorf("%w; with -update, the command writes the file", err))

@@ -18,11 +18,15 @@ type Options struct {
 }
 
 // maxDepth bounds through how many functions the catalogue follows the parameters of one
-// event, and maxPaths through how many calls.
+// event, and maxPaths through how many calls. A wrapper of a large program has some
+// hundreds of callers.
 const (
 	maxDepth = 8
-	maxPaths = 500
+	maxPaths = 5000
 )
+
+// tooMany is bound to a function whose callers are more than the catalogue follows.
+var tooMany = &call{}
 
 // New returns the catalogue of programs, and the number of calls of recorders in it.
 // packages contains the programs, and the packages that they import.
@@ -35,20 +39,34 @@ func New(programs, packages []*packages.Package, opts Options) (*Catalog, int) {
 	c := &Catalog{}
 	calls := 0
 	for _, m := range p.emissions {
-		if !p.live[m.in.outermost()] {
+		if !p.live[m.in.outermost()] || p.passesOn(m) {
 			continue
 		}
 		calls++
 		b := &builder{p, c, opts, m, 0}
 		b.expand(bindings{})
 	}
-	for _, v := range p.values {
-		if !p.live[v.in.outermost()] {
+	for _, o := range p.open {
+		if !p.live[o.in.outermost()] {
 			continue
 		}
-		c.Open = append(c.Open, Open{p.place(v, v.in, opts.Lines), "event", types.ExprString(v.Expr), "a method of a recorder that is a value: its calls are not here"})
+		c.Open = append(c.Open, Open{p.place(o, o.in, opts.Lines), "event", types.ExprString(o.Expr), o.why})
 	}
 	return c.sorted(), calls
+}
+
+// passesOn reports whether a method of a recorder emits an event of its caller, who decides
+// about the reason. It can have events of its own besides these.
+func (p *program) passesOn(m emission) bool {
+	if !forwards(m.in) {
+		return false
+	}
+	if len(m.Args) <= m.args.Reason {
+		return true
+	}
+	t := p.tracer(nil)
+	t.texts(expr{m.Args[m.args.Reason], m.in}, false, func(expr, string) {})
+	return t.needs == m.in.outermost()
 }
 
 // builder makes the events of one call of a recorder.
@@ -71,8 +89,9 @@ func (b *builder) expand(bound bindings) {
 		return
 	}
 	callers, all := b.callers(e.needs)
+	var others *call
 	if len(bound) >= maxDepth || b.paths+len(callers) > maxPaths {
-		callers, all = nil, false
+		callers, others = nil, tooMany
 	}
 	for _, c := range callers {
 		next := maps.Clone(bound)
@@ -81,7 +100,7 @@ func (b *builder) expand(bound bindings) {
 	}
 	if !all || len(callers) == 0 {
 		next := maps.Clone(bound)
-		next[e.needs] = nil
+		next[e.needs] = others
 		b.expand(next)
 	}
 }

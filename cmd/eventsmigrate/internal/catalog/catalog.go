@@ -16,8 +16,9 @@
 //
 //   - It does not know in which order code runs: all assignments of a variable count. A
 //     type that the program mentions counts with all its methods.
-//   - It does not follow values through maps and channels, and through packages without
-//     syntax. Fields with a tag come from outside, so their values are open.
+//   - It follows values through lists and maps that a literal makes and the same variable
+//     changes, and not through channels, nor through packages without syntax. Fields with a
+//     tag come from outside, so their values are open.
 package catalog
 
 import (

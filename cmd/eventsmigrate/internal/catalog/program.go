@@ -67,17 +67,26 @@ type emission struct {
 	args move.Signature
 }
 
+// openCall is a method of a recorder that is not called with an event, and why.
+type openCall struct {
+	expr
+	why string
+}
+
 // program is an index of all packages.
 type program struct {
 	fset      *token.FileSet
 	functions map[types.Object]*function
 	params    map[types.Object]param
 	sources   map[types.Object][]source
-	opaque    map[types.Object]bool // changed in a way that the catalogue does not follow
+	stored    map[types.Object][]source // what elements of a list or a map are set to
+	opaque    map[types.Object]bool     // changed in a way that the catalogue does not follow
+	leaks     map[types.Object]bool     // a variable of a function that is a value: not all its calls are known
 	calls     map[types.Object][]call
 	methods   map[string][]*types.Func // of interfaces, by name, that the program calls
+	embedding []types.Type             // structs that get methods from others
 	emissions []emission
-	values    []expr // methods of recorders that are values
+	open      []openCall
 	literals  map[*ast.FuncLit]*function
 
 	// What the program can reach.
@@ -92,12 +101,12 @@ type program struct {
 func newProgram(list []*packages.Package, roots map[string]bool) *program {
 	p := &program{
 		functions: map[types.Object]*function{}, params: map[types.Object]param{}, sources: map[types.Object][]source{},
-		opaque: map[types.Object]bool{}, calls: map[types.Object][]call{}, methods: map[string][]*types.Func{},
+		stored: map[types.Object][]source{}, opaque: map[types.Object]bool{}, leaks: map[types.Object]bool{}, calls: map[types.Object][]call{}, methods: map[string][]*types.Func{},
 		literals: map[*ast.FuncLit]*function{}, types: map[types.Object]*function{}, live: map[*function]bool{},
 	}
 	var readers []*reader
 	for _, pkg := range list {
-		if pkg.TypesInfo != nil && !isForTests(pkg) {
+		if pkg.TypesInfo != nil && !isFakePackage(pkg) {
 			p.fset = pkg.Fset
 			readers = append(readers, &reader{program: p, pkg: pkg, info: pkg.TypesInfo})
 		}
@@ -113,21 +122,23 @@ func newProgram(list []*packages.Package, roots map[string]bool) *program {
 }
 
 // isForTests reports whether a package exists for tests: it imports package testing, or
-// has the name of a fake. A program does not.
+// its path says so. Only what a program calls of it counts. A program is not for tests.
 func isForTests(pkg *packages.Package) bool {
-	if pkg.Name == "main" {
-		return false
+	return pkg.Name != "main" && (pkg.Imports["testing"] != nil || isIn(pkg, "testing"))
+}
+
+// isFakePackage reports whether a package has the name of a fake. A program does not.
+func isFakePackage(pkg *packages.Package) bool {
+	return pkg.Name != "main" && isIn(pkg, "fake", "fakes", "mock", "mocks")
+}
+
+// isIn reports whether one of the directories of a module has a package.
+func isIn(pkg *packages.Package, directories ...string) bool {
+	path := pkg.PkgPath
+	if pkg.Module != nil {
+		path = strings.TrimPrefix(path, pkg.Module.Path)
 	}
-	if pkg.Imports["testing"] != nil {
-		return true
-	}
-	for element := range strings.SplitSeq(pkg.PkgPath, "/") {
-		switch element {
-		case "fake", "fakes", "mock", "mocks", "testing":
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return slices.Contains(directories, s) })
 }
 
 // reader reads a package.
@@ -181,11 +192,22 @@ func (r *reader) spec(s ast.Spec) {
 	case *ast.TypeSpec:
 		r.types[r.info.Defs[s.Name]] = fn
 	case *ast.ValueSpec:
-		if s.Names[0].Name != "_" { // var _ T = (*t)(nil)
+		if !isForTests(r.pkg) && (s.Names[0].Name != "_" || r.runs(s)) { // not var _ T = (*t)(nil)
 			r.start = append(r.start, fn)
 		}
 	}
 	r.read(s, fn)
+}
+
+// runs reports whether a declaration calls functions.
+func (r *reader) runs(s *ast.ValueSpec) (runs bool) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && !r.info.Types[call.Fun].IsType() {
+			runs = true
+		}
+		return !runs
+	})
+	return runs
 }
 
 // use adds the objects in a tree to the uses of a function.
@@ -245,11 +267,11 @@ func (r *reader) read(root ast.Node, in *function) {
 			r.assignment(n, in)
 		case *ast.ValueSpec:
 			for i, name := range n.Names {
-				r.assign(r.info.Defs[name], n.Values, i, len(n.Names), in)
+				r.assign(r.sources, r.info.Defs[name], n.Values, i, len(n.Names), in)
 			}
 		case *ast.RangeStmt:
 			if n.Value != nil {
-				r.add(move.ObjectOf(r.info, n.Value), source{expr: expr{n.X, in}, elements: true})
+				add(r.sources, move.ObjectOf(r.info, n.Value), source{expr: expr{n.X, in}, elements: true})
 			}
 			if n.Key != nil {
 				r.hide(n.Key)
@@ -259,6 +281,10 @@ func (r *reader) read(root ast.Node, in *function) {
 		case *ast.UnaryExpr:
 			if n.Op == token.AND {
 				r.address(n)
+			}
+		case *ast.StructType:
+			if t := r.embeds(stack); t != nil {
+				r.embedding = append(r.embedding, t)
 			}
 		case *ast.CompositeLit:
 			r.composite(n, in)
@@ -277,6 +303,27 @@ func (r *reader) read(root ast.Node, in *function) {
 		}
 		return true
 	})
+}
+
+// embeds returns a pointer to the type that a specification at the end of stack declares,
+// if it is a struct with an embedded field.
+func (r *reader) embeds(stack []ast.Node) types.Type {
+	if len(stack) == 0 {
+		return nil
+	}
+	spec, ok := stack[len(stack)-1].(*ast.TypeSpec)
+	if !ok {
+		return nil
+	}
+	t := r.info.Defs[spec.Name].Type()
+	if s := structOf(t); s != nil {
+		for f := range s.Fields() {
+			if f.Embedded() {
+				return types.NewPointer(t)
+			}
+		}
+	}
+	return nil
 }
 
 func (r *reader) literal(n *ast.FuncLit, in *function) *function {
@@ -327,23 +374,27 @@ func (r *reader) assignment(n *ast.AssignStmt, in *function) {
 			r.hide(l)
 			continue
 		}
-		r.assign(move.ObjectOf(r.info, l), n.Rhs, i, len(n.Lhs), in)
+		if x, ok := ast.Unparen(l).(*ast.IndexExpr); ok {
+			r.assign(r.stored, move.ObjectOf(r.info, x.X), n.Rhs, i, len(n.Lhs), in)
+			continue
+		}
+		r.assign(r.sources, move.ObjectOf(r.info, l), n.Rhs, i, len(n.Lhs), in)
 	}
 }
 
-// assign adds what the variable i of n gets from a list of values.
-func (r *reader) assign(o types.Object, values []ast.Expr, i, n int, in *function) {
+// assign adds what the variable i of n gets from a list of values to sources.
+func (r *reader) assign(sources map[types.Object][]source, o types.Object, values []ast.Expr, i, n int, in *function) {
 	switch {
 	case len(values) == n:
-		r.add(o, source{expr: expr{values[i], in}})
+		add(sources, o, source{expr: expr{values[i], in}})
 	case len(values) == 1:
-		r.add(o, source{expr: expr{values[0], in}, index: i})
+		add(sources, o, source{expr: expr{values[0], in}, index: i})
 	}
 }
 
-func (r *reader) add(o types.Object, s source) {
+func add(sources map[types.Object][]source, o types.Object, s source) {
 	if v, ok := o.(*types.Var); ok {
-		r.sources[v.Origin()] = append(r.sources[v.Origin()], s)
+		sources[v.Origin()] = append(sources[v.Origin()], s)
 	}
 }
 
@@ -372,10 +423,10 @@ func (r *reader) composite(n *ast.CompositeLit, in *function) {
 	for i, e := range n.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok {
 			if id, ok := kv.Key.(*ast.Ident); ok {
-				r.add(r.info.Uses[id], source{expr: expr{kv.Value, in}, literal: true})
+				add(r.sources, r.info.Uses[id], source{expr: expr{kv.Value, in}, literal: true})
 			}
 		} else if i < s.NumFields() {
-			r.add(s.Field(i), source{expr: expr{e, in}, literal: true})
+			add(r.sources, s.Field(i), source{expr: expr{e, in}, literal: true})
 		}
 	}
 }
@@ -407,24 +458,28 @@ func (r *reader) call(n *ast.CallExpr, in *function) {
 		if fn := r.functions[f]; fn != nil {
 			fn.escapes = true // the arguments begin with the receiver
 		}
+		if _, ok := move.SignatureOf(f); ok {
+			r.open = append(r.open, openCall{expr{n.Fun, in}, "a method of a recorder that is called as a function: its arguments are not here"})
+		}
 		return
 	}
 	if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) && len(r.calls[f]) == 0 {
 		r.methods[f.Name()] = append(r.methods[f.Name()], f)
 	}
 	r.calls[f] = append(r.calls[f], c)
-	if args, ok := move.Emission(r.info, n); ok && !r.forwards(in) && !isFake(r.info, n) {
+	if args, ok := move.Emission(r.info, n); ok && !isFake(r.info, n) {
 		r.emissions = append(r.emissions, emission{c, args})
 	}
 }
 
-// forwards reports whether a function is a method of a recorder, which passes on the
+// forwards reports whether a function is a method of a recorder, which can pass on the
 // events of its callers.
-func (r *reader) forwards(in *function) bool {
-	if in.object == nil {
+func forwards(in *function) bool {
+	outer := in.outermost()
+	if outer.object == nil {
 		return false
 	}
-	_, ok := move.SignatureOf(in.object)
+	_, ok := move.SignatureOf(outer.object)
 	return ok
 }
 
@@ -444,8 +499,10 @@ func isFake(info *types.Info, n *ast.CallExpr) bool {
 
 // value finds functions that are values: nothing knows all their callers.
 func (r *reader) value(e ast.Expr, id *ast.Ident, stack []ast.Node, in *function) {
-	f, ok := r.info.Uses[id].(*types.Func)
-	if !ok {
+	o := r.info.Uses[id]
+	switch o.(type) {
+	case *types.Func, *types.Var:
+	default:
 		return
 	}
 	for _, n := range slices.Backward(stack) {
@@ -460,14 +517,32 @@ func (r *reader) value(e ast.Expr, id *ast.Ident, stack []ast.Node, in *function
 			if contains(n.Fun, e) {
 				return
 			}
+		case *ast.AssignStmt:
+			if slices.ContainsFunc(n.Lhs, func(l ast.Expr) bool { return contains(l, e) }) {
+				return
+			}
+		case *ast.KeyValueExpr:
+			if n.Key == e {
+				return
+			}
+		case *ast.BinaryExpr:
+			return // it is compared
 		}
 		break
 	}
-	if fn := r.functions[f.Origin()]; fn != nil {
-		fn.escapes = true
-	}
-	if _, ok := move.SignatureOf(f); ok && !r.forwards(in) {
-		r.values = append(r.values, expr{e, in})
+	switch o := o.(type) {
+	case *types.Var:
+		switch o.Type().Underlying().(type) {
+		case *types.Signature, *types.Interface:
+			r.leaks[o.Origin()] = true
+		}
+	case *types.Func:
+		if fn := r.functions[o.Origin()]; fn != nil {
+			fn.escapes = true
+		}
+		if _, ok := move.SignatureOf(o); ok && !forwards(in) {
+			r.open = append(r.open, openCall{expr{e, in}, "a method of a recorder that is a value: its calls are not here"})
+		}
 	}
 }
 
@@ -481,27 +556,43 @@ func (p *program) callers(fn *function) (list []call, all bool) {
 	defer func() {
 		list = slices.DeleteFunc(list, func(c call) bool { return !p.live[c.in.outermost()] })
 	}()
+	all = !fn.escapes
 	for _, o := range fn.known {
-		if v, ok := o.(*types.Var); ok {
-			o = v.Origin()
-		}
+		o = originOf(o)
 		list = append(list, p.calls[o]...)
+		all = all && !p.leaks[o]
 	}
 	if fn.object == nil {
-		return list, !fn.escapes
+		return list, all
 	}
 	list = append(list, p.calls[fn.object]...)
-	recv := fn.object.Signature().Recv()
-	if recv == nil {
-		return list, !fn.escapes
+	if fn.object.Signature().Recv() == nil {
+		return list, all
 	}
 	for _, m := range p.methods[fn.object.Name()] {
-		i, ok := m.Signature().Recv().Type().Underlying().(*types.Interface)
-		if ok && m != fn.object && types.Implements(recv.Type(), i) {
+		if m != fn.object && p.implements(fn.object, m) {
 			list = append(list, p.calls[m]...)
 		}
 	}
-	return list, !fn.escapes
+	return list, all
+}
+
+// implements reports whether a call of the method m of an interface can call f: because the
+// receiver of f implements the interface, or a struct that embeds it.
+func (p *program) implements(f, m *types.Func) bool {
+	recv, t := f.Signature().Recv().Type(), m.Signature().Recv().Type()
+	i, ok := t.Underlying().(*types.Interface)
+	if !ok {
+		return false
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok && n.TypeParams().Len() > 0 {
+		return f.Signature().Params().Len() == m.Signature().Params().Len() // for some type arguments, perhaps
+	}
+	return types.Implements(recv, i) || slices.ContainsFunc(p.embedding, func(t types.Type) bool {
+		o, _, _ := types.LookupFieldOrMethod(t, true, f.Pkg(), f.Name())
+		promoted, ok := o.(*types.Func)
+		return ok && promoted.Origin() == f && types.Implements(t, i)
+	})
 }
 
 // place returns where a node is.

@@ -13,21 +13,22 @@ func (f *function) outermost() *function {
 }
 
 // reach finds the functions that the program can reach: from main, from init, from the
-// variables of packages, and from all of a package of roots that is not a program. A type
-// counts with all its methods, since interfaces and reflection call them.
+// variables of packages, and from all of a package of roots that is neither a program nor
+// for tests. A type counts with all its methods, since interfaces and reflection call them.
 func (p *program) reach(roots map[string]bool) {
 	methods := map[types.Object][]*function{}
 	todo := p.start
 	for o, fn := range p.functions {
+		isRoot := roots[fn.pkg.PkgPath] && fn.pkg.Name != "main" && !isForTests(fn.pkg)
 		switch recv := fn.object.Signature().Recv(); {
 		case recv != nil:
 			if t := typeName(recv.Type()); t != nil {
 				methods[t] = append(methods[t], fn)
 			}
-			if roots[fn.pkg.PkgPath] && fn.pkg.Name != "main" {
+			if isRoot {
 				todo = append(todo, fn)
 			}
-		case o.Name() == "init", o.Name() == "main" && fn.pkg.Name == "main", roots[fn.pkg.PkgPath] && fn.pkg.Name != "main":
+		case isRoot, o.Name() == "init" && !isForTests(fn.pkg), o.Name() == "main" && fn.pkg.Name == "main":
 			todo = append(todo, fn)
 		}
 	}

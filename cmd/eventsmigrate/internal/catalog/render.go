@@ -49,10 +49,10 @@ func (c *Catalog) Markdown() []byte {
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		row(&b, "reason", "type", actions, "action", related, "related", "note", "where")
 		row(&b, "---", "---", actions, "---", related, "---", "---", "---")
-		for _, e := range c.Events {
-			if slices.Contains(e.Regarding, kind) {
-				row(&b, reasonOf(e), words(e.Types), actions, codes(e.Actions), related, words(e.Related), codes(e.Notes), files(e.Places))
-			}
+		list := slices.DeleteFunc(slices.Clone(c.Events), func(e Event) bool { return !slices.Contains(e.Regarding, kind) })
+		slices.SortStableFunc(list, func(e, o Event) int { return strings.Compare(e.Reason, o.Reason) })
+		for _, e := range list {
+			row(&b, reasonOf(e), words(e.Types), actions, codes(e.Actions), related, words(e.Related), codes(e.Notes), files(e.Places))
 		}
 	}
 	if len(c.Open) == 0 {

@@ -16,7 +16,7 @@ import (
 )
 
 // bindings say which call of a function the catalogue follows. A function that is bound to
-// nil has callers that it does not know.
+// nil has callers that it does not know; see also tooMany.
 type bindings map[*function]*call
 
 // tracer follows an expression to the expressions that decide about its value.
@@ -27,6 +27,9 @@ type tracer struct {
 	// needs is a function whose caller decides, if there is one.
 	needs *function
 	seen  map[types.Object]bool
+
+	// stored, if not nil, receives what the elements of the variables on the path are set to.
+	stored *[]source
 }
 
 func (p *program) tracer(b bindings) *tracer {
@@ -35,7 +38,7 @@ func (p *program) tracer(b bindings) *tracer {
 
 // fork returns a tracer that follows another expression on the same path.
 func (t *tracer) fork() *tracer {
-	return &tracer{program: t.program, bound: t.bound, seen: maps.Clone(t.seen)}
+	return &tracer{program: t.program, bound: t.bound, seen: maps.Clone(t.seen), stored: t.stored}
 }
 
 // join takes over what a fork needs.
@@ -92,7 +95,7 @@ func (t *tracer) object(e expr, o types.Object, leaf func(expr, string) bool) {
 	if t.seen[v] {
 		return
 	}
-	t.seen[v] = true
+	t.see(v)
 	switch p, ok := t.params[v]; {
 	case t.opaque[v]:
 		leaf(e, "other code sets the variable")
@@ -103,6 +106,14 @@ func (t *tracer) object(e expr, o types.Object, leaf func(expr, string) bool) {
 		leaf(e, "nothing sets the variable")
 	}
 	t.all(t.sources[v], leaf)
+}
+
+// see says that a variable is on the path.
+func (t *tracer) see(v *types.Var) {
+	t.seen[v] = true
+	if t.stored != nil {
+		*t.stored = append(*t.stored, t.program.stored[v]...)
+	}
 }
 
 func (t *tracer) all(list []source, leaf func(expr, string) bool) {
@@ -133,6 +144,8 @@ func (t *tracer) parameter(e expr, p param, leaf func(expr, string) bool) {
 		}
 	case c == nil:
 		leaf(e, "a parameter of "+p.of.name+", whose callers the program does not contain")
+	case c == tooMany:
+		leaf(e, "a parameter of "+p.of.name+", which is called in too many ways")
 	case p.index >= len(c.Args), len(c.Args) == 1 && len(p.of.params) > 1, p.of.variadic && p.index == len(p.of.params)-1:
 		leaf(e, "a parameter of "+p.of.name)
 	default:
@@ -147,7 +160,7 @@ func (t *tracer) field(e expr, n *ast.SelectorExpr, sel *types.Selection, leaf f
 	if t.seen[v] {
 		return
 	}
-	t.seen[v] = true
+	t.see(v)
 	if isDecoded(sel) || t.opaque[v] || len(t.sources[v]) == 0 {
 		var values []expr
 		for _, s := range t.sources[v] {
@@ -271,11 +284,14 @@ func isReference(f *types.Func) bool {
 	return f.FullName() == "k8s.io/client-go/tools/reference.GetReference"
 }
 
-// elements follows the elements of a slice, an array, or a map that a literal makes.
+// elements follows the elements of a slice, an array, or a map that a literal makes, and
+// what they are set to.
 func (t *tracer) elements(e, of expr, leaf func(expr, string) bool) {
 	var list []expr
 	var unknown bool
+	var stored []source
 	inner := t.fork()
+	inner.stored = &stored
 	inner.trace(of, func(x expr, why string) bool {
 		lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
 		if ok {
@@ -297,6 +313,7 @@ func (t *tracer) elements(e, of expr, leaf func(expr, string) bool) {
 	for _, x := range list {
 		t.trace(x, leaf)
 	}
+	t.all(stored, leaf)
 }
 
 // text is a format with the constant parts of a string.

@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 	}
 	for _, p := range all {
 		for _, e := range p.Errors {
-			return nil, nil, fmt.Errorf("%w: %s: %s", ErrLoad, p.PkgPath, oneLine(e))
+			return nil, nil, fmt.Errorf("%w: %s: %s%s", ErrLoad, p.PkgPath, oneLine(e), l.cause(full, e, cfg.Patterns))
 		}
 	}
 	for _, p := range all {
@@ -65,6 +66,9 @@ func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 	return programs, all, nil
 }
 
+// emission matches the calls of recorders, also if a line ends after the dot.
+var emission = regexp.MustCompile(`\.\s*(Event|Eventf|AnnotatedEventf)\(`)
+
 // emits reports whether a package may call a recorder. Only types can tell, so some
 // packages do not.
 func emits(p *packages.Package) bool {
@@ -73,7 +77,6 @@ func emits(p *packages.Package) bool {
 	}
 	return slices.ContainsFunc(p.GoFiles, func(name string) bool {
 		src, err := os.ReadFile(name)
-		return err == nil && (strings.Contains(string(src), ".Event(") || strings.Contains(string(src), ".Eventf(") ||
-			strings.Contains(string(src), ".AnnotatedEventf("))
+		return err == nil && emission.Match(src)
 	})
 }
