@@ -312,6 +312,17 @@ func TestBadInput(t *testing.T) {
 	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "a.go:3")
 
+	// The module of an import is missing, as in a copy from the module cache.
+	missing := filepath.Join(dir, "missing")
+	require.NoError(t, os.Mkdir(missing, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(missing, "go.mod"),
+		[]byte("module example.com/missing\n\ngo 1.26.0\n\nrequire example.com/api v1.0.0\n\nreplace example.com/api => ./api\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(missing, "a.go"), []byte("package missing\n\nimport _ \"example.com/api\"\n"), 0o600))
+	t.Chdir(missing)
+	stderr.Reset()
+	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "replacement directory ./api does not exist")
+
 	t.Chdir(t.TempDir())
 	stderr.Reset()
 	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))

@@ -138,7 +138,7 @@ func (l *loader) load(b *build, patterns []string) error {
 			continue
 		}
 		for _, e := range p.Errors {
-			return fmt.Errorf("%w: %s: %s", ErrLoad, p.PkgPath, oneLine(e))
+			return fmt.Errorf("%w: %s: %s%s", ErrLoad, p.PkgPath, oneLine(e), l.cause(cfg, e, patterns))
 		}
 		b.roots = append(b.roots, p)
 	}
@@ -146,6 +146,20 @@ func (l *loader) load(b *build, patterns []string) error {
 		return fmt.Errorf("%w: %s: no packages; go list tells why", ErrLoad, strings.Join(patterns, " "))
 	}
 	return nil
+}
+
+// cause returns why an import fails, which an error of the importing package does not say.
+func (l *loader) cause(cfg *packages.Config, e packages.Error, patterns []string) string {
+	if !strings.Contains(e.Msg, "could not import") {
+		return ""
+	}
+	args := append([]string{"list", "-e", "-deps", "-test", "-f={{with .Error}}{{.Err}}{{end}}"}, cfg.BuildFlags...)
+	causes, err := goCommand(l.cfg, append(args, patterns...)...)
+	if err != nil || causes == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(causes, "\n")
+	return ": " + first
 }
 
 func oneLine(e packages.Error) string {
