@@ -358,7 +358,7 @@ func (pl *planner) broadcasters() {
 		client := pl.sinks[set].clients[c.call.Pos()]
 		text := fmt.Sprintf("%sNewBroadcaster(%sNewSink(%s))", qualify(eventsPath), qualify(compatPath), client)
 		switch {
-		case pl.Target == EventSeries && pl.unshut[set]:
+		case pl.Target == EventSeries && pl.unshut[c]:
 			// What is not written when the program ends is lost. With this option, the
 			// server knows at least half of it, as with compat/record.
 			text = fmt.Sprintf("%[1]sNewBroadcasterWithOptions(%[2]sNewSink(%[3]s), %[1]sOptions{FirstHeartbeat: %[4]sSecond})",

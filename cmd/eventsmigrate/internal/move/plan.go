@@ -85,11 +85,11 @@ type planner struct {
 
 	left      map[node][]Reason // by root
 	bridges   map[*flow]bool
-	sinks     map[node]*sink // of broadcasters that move, by root
-	unshut    map[node]bool  // broadcasters that nothing shuts down, by root
-	legacy    map[node]bool  // the sets that contain a legacy type
-	annotated map[node]bool  // the sets that emit annotations
-	warned    map[*File]bool // about hand-written recorders that compat adapts
+	sinks     map[node]*sink        // of broadcasters that move, by root
+	unshut    map[*constructor]bool // of broadcasters that nothing shuts down
+	legacy    map[node]bool         // the sets that contain a legacy type
+	annotated map[node]bool         // the sets that emit annotations
+	warned    map[*File]bool        // about hand-written recorders that compat adapts
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
@@ -108,7 +108,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
 		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
-		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, unshut: map[node]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, unshut: map[*constructor]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {

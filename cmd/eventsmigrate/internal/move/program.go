@@ -186,10 +186,10 @@ type Program struct {
 	creations    map[token.Pos]*creation
 	options      map[token.Pos]*option
 	gets         []get
-	newCalls     []token.Pos // of recorders of events.k8s.io, apart from tests
-	shutdownUses []ref       // method values
-	expectations []token.Pos // of methods of mocks
-	asserted     bool        // code outside of the program returns what must be a *FakeRecorder
+	newCalls     []token.Pos   // of recorders of events.k8s.io, apart from tests
+	shutdownUses []shutdownUse // method values
+	expectations []token.Pos   // of methods of mocks
+	asserted     bool          // code outside of the program returns what must be a *FakeRecorder
 	roles        map[token.Pos]*role
 	failures     map[*File]*Reason // files with a place that panics
 	reasons      map[string]bool

@@ -11,56 +11,80 @@ import (
 // linter.
 const NoShutdown = "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended"
 
+// shutdownUse is a mention of Shutdown of a broadcaster.
+type shutdownUse struct {
+	recv     ref
+	variable types.Object // the receiver, if it is a variable or a field
+}
+
 // shutdowns adds the deferred call of Shutdown that most programs lack, and reports where
 // nobody can tell how long the owner lives.
 func (pl *planner) shutdowns() {
-	shut := map[node]bool{}
-	for _, r := range pl.shutdownUses {
-		if n, ok := pl.root(r); ok {
-			shut[n] = true
+	uses := slices.Clone(pl.shutdownUses)
+	for _, u := range pl.uses {
+		if u.method == "Shutdown" {
+			uses = append(uses, shutdownUse{u.recv, ObjectOf(u.file.Pkg.Info, u.sel.X)})
 		}
 	}
-	for _, u := range pl.uses {
-		if n, ok := pl.root(u.recv); ok && u.method == "Shutdown" {
+	// A variable that gets the result of a constructor is this broadcaster only. A field or
+	// a parameter can be each broadcaster of its set.
+	own := map[types.Object]bool{}
+	for _, c := range pl.constructors {
+		if v := c.variable(); v != nil {
+			own[v] = true
+		}
+	}
+	shut := map[node]bool{}
+	closed := map[types.Object]bool{}
+	for _, u := range uses {
+		if own[u.variable] {
+			closed[u.variable] = true
+		} else if n, ok := pl.root(u.recv); ok {
 			shut[n] = true
 		}
 	}
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		n := pl.find(c.node)
-		if c.kind != broadcaster || shut[n] || c.file.Skip != "" || c.file.Outside {
+		v := c.variable()
+		if c.kind != broadcaster || shut[n] || v != nil && closed[v] || c.file.Skip != "" || c.file.Outside {
 			continue
 		}
-		shut[n] = true // once for each set
-		if pl.deferAtConstructor(c, n) || pl.deferAtStart(n) {
+		if pl.deferAtConstructor(c, n) {
 			continue
 		}
-		if !c.file.isTest() { // as the linter
+		if shut[n] = pl.deferAtStart(n); !shut[n] && !c.file.isTest() { // as the linter
 			pl.note(c.call.Pos(), "shutdown", Decide, NoShutdown)
-			pl.unshut[n] = true
+			pl.unshut[c] = true
 		}
 	}
+}
+
+// variable returns the local variable that gets the broadcaster, or nil.
+func (c *constructor) variable() *types.Var {
+	if len(c.list) == 0 {
+		return nil
+	}
+	assign, ok := c.list[len(c.list)-1].(*ast.AssignStmt)
+	if !ok || len(assign.Lhs) != 1 {
+		return nil
+	}
+	v, ok := ObjectOf(c.file.Pkg.Info, assign.Lhs[0]).(*types.Var)
+	if !ok || v.Parent() == c.file.Pkg.Types.Scope() || v.IsField() {
+		return nil
+	}
+	return v
 }
 
 // deferAtConstructor handles a local variable of a function that certainly ends with the
 // program, and gives its recorders to nothing that outlives it.
 func (pl *planner) deferAtConstructor(c *constructor, set node) bool {
-	if len(c.list) == 0 {
+	o := c.variable()
+	if o == nil {
 		return false
 	}
-	assign, ok := c.list[len(c.list)-1].(*ast.AssignStmt)
-	if !ok || len(assign.Lhs) != 1 {
-		return false
-	}
-	id, ok := assign.Lhs[0].(*ast.Ident)
-	if !ok || id.Name == "_" {
-		return false
-	}
+	assign := c.list[len(c.list)-1].(*ast.AssignStmt)
 	body, typ := enclosing(c.list)
 	if body == nil || !slices.Contains(body.List, ast.Stmt(assign)) {
-		return false
-	}
-	o := ObjectOf(c.file.Pkg.Info, id)
-	if v, ok := o.(*types.Var); !ok || v.Parent() == c.file.Pkg.Types.Scope() || v.IsField() {
 		return false
 	}
 	if !pl.outlives(c.file, c.fun, body) {
@@ -69,7 +93,7 @@ func (pl *planner) deferAtConstructor(c *constructor, set node) bool {
 			return false
 		}
 	}
-	pl.insertDefer(c.file, assign, id.Name, set, body)
+	pl.insertDefer(c.file, assign, o.Name(), set, body)
 	return true
 }
 

@@ -25,8 +25,9 @@ type callSite struct {
 // functions are the declared functions of the program, and where it calls them, by the
 // position of their names.
 type functions struct {
-	decls map[token.Pos]*ast.FuncDecl
-	calls map[token.Pos][]callSite
+	decls  map[token.Pos]*ast.FuncDecl
+	calls  map[token.Pos][]callSite
+	values map[token.Pos]bool // also used without a call
 
 	judged map[*types.Var]bool // by a call of variable that has not returned
 }
@@ -35,7 +36,7 @@ func (pl *planner) functions() *functions {
 	if pl.known != nil {
 		return pl.known
 	}
-	k := &functions{decls: map[token.Pos]*ast.FuncDecl{}, calls: map[token.Pos][]callSite{}, judged: map[*types.Var]bool{}}
+	k := &functions{decls: map[token.Pos]*ast.FuncDecl{}, calls: map[token.Pos][]callSite{}, values: map[token.Pos]bool{}, judged: map[*types.Var]bool{}}
 	for _, f := range pl.Files {
 		if f.isTest() {
 			continue
@@ -49,11 +50,18 @@ func (pl *planner) functions() *functions {
 					last = callIn(f.Pkg.Info, fun.Body.List[len(fun.Body.List)-1])
 				}
 			}
+			called := map[*ast.Ident]bool{}
 			ast.Inspect(d, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok {
-					if fn, ok := typeutil.Callee(f.Pkg.Info, call).(*types.Func); ok && pl.fileOf(fn.Origin().Pos()) != nil {
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					if fn, ok := typeutil.Callee(f.Pkg.Info, n).(*types.Func); ok && pl.fileOf(fn.Origin().Pos()) != nil {
 						at := fn.Origin().Pos()
-						k.calls[at] = append(k.calls[at], callSite{call, f, fun, call == last})
+						k.calls[at] = append(k.calls[at], callSite{n, f, fun, n == last})
+						called[identOf(n.Fun)] = true
+					}
+				case *ast.Ident:
+					if fn, ok := f.Pkg.Info.Uses[n].(*types.Func); ok && !called[n] {
+						k.values[fn.Origin().Pos()] = true
 					}
 				}
 				return true
@@ -62,6 +70,21 @@ func (pl *planner) functions() *functions {
 	}
 	pl.known = k
 	return k
+}
+
+// identOf returns the identifier of a function that an expression names, or nil.
+func identOf(e ast.Expr) *ast.Ident {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return e
+	case *ast.SelectorExpr:
+		return e.Sel
+	case *ast.IndexExpr:
+		return identOf(e.X)
+	case *ast.IndexListExpr:
+		return identOf(e.X)
+	}
+	return nil
 }
 
 // callIn returns the call after which a statement does nothing but handle an error or
@@ -351,7 +374,7 @@ func (w *waiting) lastsAt(e ast.Expr, depth int) bool {
 		return o != nil && o.Pkg() != nil && o.Pkg().Path() == waitPath && o.Name() == "NeverStop"
 	case *ast.CallExpr:
 		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok && sel.Sel.Name == "Done" && isNamed(info.TypeOf(sel.X), "context", "Context") {
-			return w.lastsAt(sel.X, depth+1)
+			return w.lastsAt(sel.X, depth)
 		}
 		o := ObjectOf(info, e.Fun) // a function, or a variable such as ctrl.SetupSignalHandler
 		if o == nil {
@@ -361,10 +384,35 @@ func (w *waiting) lastsAt(e ast.Expr, depth int) bool {
 		case name == "context.Background", name == "context.TODO", name == "knative.dev/pkg/signals.NewContext", strings.HasPrefix(o.Name(), "SetupSignal"):
 			return true
 		}
+		if decl := w.functions().decls[o.Pos()]; decl != nil {
+			return w.returns(decl, depth)
+		}
 		// A function that adds a value to a context, such as klog.NewContext.
-		return len(e.Args) > 0 && isNamed(t, "context", "Context") && w.lastsAt(e.Args[0], depth+1)
+		return len(e.Args) > 0 && isNamed(t, "context", "Context") && w.lastsAt(e.Args[0], depth)
 	}
 	return false
+}
+
+// returns reports whether a function of the program returns only contexts or channels that
+// end with the program.
+func (w *waiting) returns(decl *ast.FuncDecl, depth int) bool {
+	f := w.fileOf(decl.Pos())
+	if decl.Body == nil || f == nil {
+		return false
+	}
+	callee := &waiting{w.planner, f, decl, w.depth}
+	found, ok := false, true
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			found = true
+			ok = ok && len(n.Results) == 1 && callee.lastsAt(n.Results[0], depth+1)
+		}
+		return ok
+	})
+	return found && ok
 }
 
 // variable reports whether a variable ends with the program: a parameter for which all
@@ -381,7 +429,7 @@ func (w *waiting) variable(v *types.Var, depth int) bool {
 	defer delete(k.judged, v)
 	index, isParam := w.parameter(v)
 	if isParam {
-		if !isNamed(v.Type(), "context", "Context") && !stopName.MatchString(v.Name()) {
+		if k.values[w.fun.Name.Pos()] || !isNamed(v.Type(), "context", "Context") && !stopName.MatchString(v.Name()) {
 			return false
 		}
 		for _, site := range k.calls[w.fun.Name.Pos()] {
@@ -395,7 +443,7 @@ func (w *waiting) variable(v *types.Var, depth int) bool {
 		}
 	}
 	values, ok := w.assigned(v)
-	return ok && (isParam || len(values) > 0) && !slices.ContainsFunc(values, func(e ast.Expr) bool { return !w.lastsAt(e, depth+1) })
+	return ok && (isParam || len(values) > 0) && !slices.ContainsFunc(values, func(e ast.Expr) bool { return !w.lastsAt(e, depth) })
 }
 
 // terminates reports whether the function sends to a channel only the signals that end
@@ -408,13 +456,19 @@ func (w *waiting) terminates(v *types.Var) (yes bool) {
 			return true
 		}
 		fn, ok := typeutil.Callee(info, call).(*types.Func)
-		yes = ok && fn.FullName() == "os/signal.Notify" && !slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool {
-			o := ObjectOf(info, e)
-			return o == nil || !slices.Contains([]string{"Interrupt", "Kill", "SIGINT", "SIGTERM", "SIGQUIT"}, o.Name())
-		})
+		yes = ok && fn.FullName() == "os/signal.Notify" && areFatal(info, call.Args[1:])
 		return false
 	})
 	return yes
+}
+
+// areFatal reports whether expressions are signals that end programs. Without one, the
+// functions of package signal take all signals.
+func areFatal(info *types.Info, signals []ast.Expr) bool {
+	return len(signals) > 0 && !slices.ContainsFunc(signals, func(e ast.Expr) bool {
+		o := ObjectOf(info, e)
+		return o == nil || !slices.Contains([]string{"Interrupt", "Kill", "SIGINT", "SIGTERM", "SIGQUIT"}, o.Name())
+	})
 }
 
 // parameter returns the index of a parameter of the function.
@@ -468,16 +522,19 @@ func (w *waiting) cancelable(a *ast.AssignStmt) ast.Expr {
 	}
 	fn, _ := typeutil.Callee(w.file.Pkg.Info, call).(*types.Func)
 	switch {
-	case fn != nil && fn.FullName() == "os/signal.NotifyContext":
-	case fn != nil && strings.HasPrefix(fn.FullName(), "context.WithCancel") && w.onlyDeferred(a.Lhs[1]):
-	default:
+	case fn == nil || !w.onlyDeferred(a.Lhs[1]):
 		return nil
+	case strings.HasPrefix(fn.FullName(), "context.WithCancel"), fn.FullName() == "os/signal.NotifyContext" && areFatal(w.file.Pkg.Info, call.Args[1:]):
+		return call.Args[0]
 	}
-	return call.Args[0]
+	return nil
 }
 
 // onlyDeferred reports whether the function calls cancel when it returns, and not before.
 func (w *waiting) onlyDeferred(cancel ast.Expr) bool {
+	if blank(cancel) {
+		return true
+	}
 	info := w.file.Pkg.Info
 	o := ObjectOf(info, cancel)
 	ok := o != nil

@@ -18,8 +18,9 @@ import (
 // Action returns the action of an event with the given reason, or "" if the reason has no
 // verb that this package knows, or consists of the verb alone.
 func Action(reason string) string {
-	words := trim(phrases(Words(reason)))
-	if len(words) == 0 || slices.Contains(words, "No") {
+	all := phrases(Words(reason))
+	words := trim(all)
+	if len(words) == 0 || slices.Contains(words, "No") || slices.Contains(all, "Invalid") {
 		return ""
 	}
 	first, last := words[0], words[len(words)-1]
@@ -46,6 +47,9 @@ func phrases(words []string) (joined []string) {
 		switch {
 		case n > 0 && w == "Over" && strings.HasPrefix(joined[n-1], "Fail"):
 			joined[n-1] = "Failingover"
+			continue
+		case n > 0 && w == "Off" && joined[n-1] == "Back":
+			joined[n-1] = "Backoff" // a noun
 			continue
 		case n > 0 && w == "Over" && base(joined[n-1]) == "Switch":
 			joined[n-1] = "Switchingover"
@@ -161,9 +165,9 @@ var verbs = strings.Fields(`abort accept acquire activate add adjust admit adopt
 	purge push put query quarantine queue read rebalance reboot rebuild receive reclaim reconcile reconfigure record recover recreate
 	recycle redeploy reflect refresh regenerate register reject release relabel reload remediate remove rename render renew reopen replace replicate report request
 	requeue rescale reschedule reserve reset resize resolve restart restore resume resync retain retrieve retry revert revoke roll
-	rollback rotate route run save scale schedule select send serve set setup shut shutdown sign snapshot split stage start stop store
+	rollback rotate route run save scale schedule seal select send serve set setup shut shutdown sign snapshot split stage start stop store
 	submit suspend switch switchover sync synchronize tag taint take teardown terminate test throttle track transfer transition trigger
-	uncordon undeploy unfence uninstall unlock unmap unmount unpublish unregister unschedule unset update upgrade upload use validate verify
+	uncordon undeploy unfence uninstall unlock unmap unmount unpublish unregister unschedule unseal unset update upgrade upload use validate verify
 	view wait wake watch withdraw wipe write zap`)
 
 var forms = conjugate()

@@ -35,6 +35,8 @@ func TestAction(t *testing.T) {
 		"BackupDeleted":               "Delete",
 		"SyncWorkSucceed":             "SyncWork",
 		"CannotRegenerateKey":         "RegenerateKey",
+		"Unsealed":                    "Unseal",
+		"ErrUnsealFailed":             "Unseal",
 
 		// The reason is an imperative.
 		"CreateCertificate": "Create",
@@ -58,6 +60,8 @@ func TestAction(t *testing.T) {
 		"ErrorNoBackup":          "",
 		"BackupPending":          "",
 		"NoScaleDown":            "",
+		"InvalidRequest":         "",
+		"BackOff":                "",
 	} {
 		assert.Equal(t, want, Action(reason), reason)
 	}

@@ -42,6 +42,13 @@ func main() {
 	go signals()
 	go until(stop)
 	go func() { _ = manages(ctx, nil) }()
+	go reload()
+	go early()
+	go limited(withLimit(ctx))
+	go decorated(withName(ctx))
+	go named(wait.ContextForChannel(stop))
+	each(ctx, job)
+	go both()
 	if err := run(ctx); err != nil {
 		os.Exit(1)
 	}
@@ -213,3 +220,76 @@ func manages(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	return nil
 }
+
+// The signal asks for something else.
+func reload() {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGHUP)
+	defer cancel()
+	broadcaster := record.NewBroadcaster()
+	emit(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "reload"}))
+	<-ctx.Done()
+}
+
+func early() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	broadcaster := record.NewBroadcaster()
+	emit(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "early"}))
+	time.AfterFunc(time.Second, cancel)
+	<-ctx.Done()
+}
+
+// A function of the program returns a context that ends earlier.
+func limited(ctx context.Context) {
+	broadcaster := record.NewBroadcaster()
+	emit(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "limited"}))
+	<-ctx.Done()
+}
+
+func withLimit(ctx context.Context) context.Context {
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	context.AfterFunc(limited, cancel)
+	return limited
+}
+
+func decorated(ctx context.Context) {
+	broadcaster := record.NewBroadcaster()
+	emit(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "decorated"}))
+	<-ctx.Done()
+}
+
+type name struct{}
+
+func withName(ctx context.Context) context.Context { return context.WithValue(ctx, name{}, "a") }
+
+func named(ctx context.Context) {
+	broadcaster := record.NewBroadcaster()
+	emit(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "named"}))
+	<-ctx.Done()
+}
+
+// Nobody can tell which context a function value gets.
+func job(ctx context.Context) {
+	broadcaster := record.NewBroadcaster()
+	emit(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "job"}))
+	<-ctx.Done()
+}
+
+func each(ctx context.Context, f func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	f(ctx)
+}
+
+// Each broadcaster needs its own Shutdown, also if both go to the same function.
+func both() {
+	first := record.NewBroadcaster()
+	defer first.Shutdown()
+	second := record.NewBroadcaster()
+	third := record.NewBroadcaster()
+	for _, b := range []record.EventBroadcaster{first, second, third} {
+		emit(b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "both"}))
+	}
+	stop(third.Shutdown)
+}
+
+func stop(func()) {}
