@@ -70,9 +70,13 @@ func (f *follower) run(ctx context.Context) {
 		f.tell(ctx, notice{err: fmt.Errorf("query: cannot watch events in %s: the server returned no resourceVersion", where(f.listed.namespace)), fatal: true})
 		return
 	}
-	for {
+	for backoff := newBackoff(); ; {
+		began := time.Now()
 		verb, err := "watch", f.watch(ctx, version)
-		for backoff := newBackoff(); err != nil; version, err = f.list(ctx) {
+		if time.Since(began) > backoff.Cap { // it has worked
+			backoff = newBackoff()
+		}
+		for ; err != nil; version, err = f.list(ctx) {
 			if !f.retry(ctx, verb, err, &backoff) {
 				return
 			}

@@ -211,7 +211,7 @@ func TestPages(t *testing.T) {
 	reader := NewReader(clients, Options{PageSize: 10, OnProgress: func(p Progress) { progress = append(progress, p) }})
 	assert.Equal(t, all, names(t, reader.List(t.Context(), Query{})))
 	assert.Len(t, s.asked(), 3)
-	assert.Equal(t, []Progress{{Events: 10, Remaining: -1}, {Events: 20, Remaining: -1}, {Events: 25}, {Events: 25, Done: true}}, progress)
+	assert.Equal(t, []Progress{{Events: 10, Remaining: 15}, {Events: 20, Remaining: 5}, {Events: 25}, {Events: 25, Done: true}}, progress)
 
 	for item, err := range reader.List(t.Context(), Query{}) {
 		require.NoError(t, err)

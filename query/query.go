@@ -50,7 +50,8 @@ type Query struct {
 	// FieldSelector and LabelSelector are passed to the server in addition. The field
 	// selector has the names of events.k8s.io/v1, such as "regarding.kind=Pod"; names
 	// of core/v1 such as "involvedObject.kind" are accepted, too. The Reader selects by
-	// "source" through core/v1, because events.k8s.io/v1 does not know it.
+	// "source" through core/v1, because events.k8s.io/v1 does not know it. In a watch, a
+	// series that leaves them is Deleted, so select by state with States instead.
 	FieldSelector, LabelSelector string
 	// At is the time to which the states refer. If zero, it is the time at which the
 	// Reader receives the Event.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"k8s.io/apimachinery/pkg/watch"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -362,5 +364,40 @@ func TestWatchOfStaleSeries(t *testing.T) {
 			stop()
 			assert.Equal(t, test.want, changes)
 		}
+	})
+}
+
+// A server that forgets each version at once is not listed again and again.
+func TestWatchThatAlwaysExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		clients := fake.NewClientset()
+		var lists atomic.Int64
+		var works atomic.Bool
+		clients.PrependReactor("list", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+			lists.Add(1)
+			return true, &eventsv1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+		})
+		stream := watch.NewFake()
+		clients.PrependWatchReactor("events", func(clienttesting.Action) (bool, watch.Interface, error) {
+			if !works.Load() {
+				return true, nil, apierrors.NewResourceExpired("too old resource version")
+			}
+			return true, stream, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for range NewReader(clients, Options{}).Watch(ctx, Query{}) {
+			}
+		}()
+		time.Sleep(10 * time.Minute)
+		assert.Less(t, lists.Load(), int64(40))
+		works.Store(true)
+		time.Sleep(10 * time.Minute)
+		before := lists.Load()
+		stream.Error(&apierrors.NewResourceExpired("too old resource version").ErrStatus)
+		time.Sleep(time.Second)
+		assert.Equal(t, before+1, lists.Load(), "the delay is short again")
 	})
 }
