@@ -291,5 +291,8 @@ func (r *requirementAt) validate() error {
 	if r.Field == "type" && r.Value != corev1.EventTypeNormal && r.Value != corev1.EventTypeWarning {
 		return r.errorf("unknown type %q: want %s or %s", r.Value, corev1.EventTypeNormal, corev1.EventTypeWarning)
 	}
+	if v := r.Value; len(v) > 1 && strings.ContainsRune("\"'`", rune(v[0])) && v[0] == v[len(v)-1] {
+		return r.errorf("no event has quotes around its %s: want %s without them", r.Field, v)
+	}
 	return nil
 }
