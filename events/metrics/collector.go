@@ -19,9 +19,9 @@ var _ Source = (*events.Broadcaster)(nil)
 
 // Options configure a collector. The zero value has the defaults.
 type Options struct {
-	// ConstLabels are labels of every metric, such as {"controller": "backup"}. They tell
-	// several broadcasters in one registry apart. The registration of the collector fails
-	// if a label is invalid, or if a metric has a label with the same name.
+	// ConstLabels are labels of every metric, such as {"broadcaster": "backup"}. They
+	// tell several broadcasters in one registry apart. The registration of the collector
+	// fails if a label is invalid, or if a metric has a label with the same name.
 	ConstLabels prometheus.Labels
 }
 

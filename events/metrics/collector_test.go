@@ -162,6 +162,22 @@ func TestSeveralBroadcasters(t *testing.T) {
 	assert.Error(t, registryOf(t, someStats()).Register(NewCollector(someStats(), Options{})), "without labels")
 }
 
+// The label of the documentation fits to metrics by reason, which have a controller.
+func TestSeveralBroadcastersByReason(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	for _, name := range []string{"one", "two"} {
+		require.NoError(t, registry.Register(NewCollector(someStats(), Options{ConstLabels: prometheus.Labels{"broadcaster": name}})))
+	}
+	got := gathered(t, registry)
+	for _, name := range []string{"one", "two"} {
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_ongoing_series{broadcaster=%q,controller=\"example.com/a\",reason=\"BackOff\",type=\"Warning\"} 19\n", name))
+	}
+	without := someStats()
+	without.Reasons = nil
+	err := registry.Register(NewCollector(without, Options{ConstLabels: prometheus.Labels{"broadcaster": "three"}}))
+	assert.ErrorContains(t, err, "eventseries_occurrences_total", "all by reason, or none")
+}
+
 func TestByReason(t *testing.T) {
 	broadcaster := events.NewBroadcasterWithOptions(nil, events.Options{Reasons: 4})
 	defer broadcaster.Shutdown()

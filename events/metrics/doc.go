@@ -30,7 +30,7 @@
 // # Limitations
 //
 //   - Two broadcasters in one registry need different labels: use [Options.ConstLabels]
-//     or [prometheus.WrapRegistererWith].
+//     or [prometheus.WrapRegistererWith]. All of them count by reason, or none does.
 //   - The metrics of one scrape may be some microseconds apart, so a sum of counters may
 //     miss what happens in between.
 package metrics

@@ -56,18 +56,18 @@ func Example() {
 // Labels tell several broadcasters in one registry apart.
 func ExampleNewCollector() {
 	registry := prometheus.NewRegistry()
-	for _, controller := range []string{"backup", "restore"} {
+	for _, name := range []string{"backup", "restore"} {
 		broadcaster := events.NewBroadcaster(nil) // a sink in programs
 		defer broadcaster.Shutdown()
 		registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{
-			ConstLabels: prometheus.Labels{"controller": controller},
+			ConstLabels: prometheus.Labels{"broadcaster": name},
 		}))
 	}
 	err := testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP eventseries_occurrences_total Emitted events, including dropped ones.
 # TYPE eventseries_occurrences_total counter
-eventseries_occurrences_total{controller="backup"} 0
-eventseries_occurrences_total{controller="restore"} 0
+eventseries_occurrences_total{broadcaster="backup"} 0
+eventseries_occurrences_total{broadcaster="restore"} 0
 `), "eventseries_occurrences_total")
 	fmt.Println(err)
 	// Output:
