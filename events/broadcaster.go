@@ -140,10 +140,10 @@ func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
 // StartRecordingToSinkWithContext starts to write events to the sink, including those
 // that were emitted before. It logs to the logger of ctx.
 //
-// When ctx ends, the broadcaster still accepts events. It writes for
-// [Options].ShutdownTimeout and then stops; a later [Broadcaster.Shutdown] writes the
-// rest. So call Shutdown when the last emitter has ended, and not when it is asked to
-// end.
+// When ctx ends, the broadcaster writes what the server does not know yet, and still accepts
+// events. It writes for [Options].ShutdownTimeout and then stops; a later
+// [Broadcaster.Shutdown] writes the rest. So call Shutdown when the last emitter has ended,
+// and not when it is asked to end.
 //
 // It returns an error if the options are invalid or there is no sink, [ErrStarted] if
 // the broadcaster was started before, and [ErrShutDown] if it was shut down.
@@ -197,13 +197,15 @@ func (b *Broadcaster) Start(ctx context.Context) error {
 // scope [SameController].
 func (b *Broadcaster) NeedLeaderElection() bool { return b.opts.Scope == SameController }
 
-// outlive stops d some time after ctx has ended.
+// outlive writes what the server does not know when ctx ends, because many processes end
+// soon afterwards, without Shutdown. It stops d some time later.
 func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 	select {
 	case <-ctx.Done():
 	case <-d.ctx.Done():
 		return
 	}
+	d.goroutines.Go(func() { _ = b.Flush(d.ctx) }) // Shutdown reports what is left
 	if !d.sleep(b.opts.ShutdownTimeout) {
 		return
 	}

@@ -162,7 +162,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(4)))
 		s := newLister()
 		s.script(failing("list", errors.New(hostileText)))
-		b := NewBroadcasterWithOptions(s, Options{ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
+		b := NewBroadcasterWithOptions(s, Options{ListLimit: -1, ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
 		guardedLogger := guarded(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)

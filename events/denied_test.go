@@ -35,10 +35,10 @@ func TestPermissionIsASwitch(t *testing.T) {
 		}
 		hour()
 		w.server.script(always(apierrors.NewForbidden(eventResource, "x", errors.New("no role"))))
-		for range 5 {
-			// At first, requests probe after 1, 2, 4 seconds and so on, and then each
-			// series is tried once an hour.
-			assertBetween(t, series/2, 3*series, hour())
+		for _, most := range []int{20, 14, 2, 2, 2} {
+			// Each series is tried after 1, 2, 4 seconds and so on, then each 5 minutes, and
+			// after an hour and a half each 40 minutes.
+			assertBetween(t, series/2, most*series, hour())
 			stats := w.broadcaster.Stats()
 			assert.Equal(t, series, stats.Tracked)
 			assert.LessOrEqual(t, stats.Waiting, series)
@@ -49,10 +49,37 @@ func TestPermissionIsASwitch(t *testing.T) {
 		assertBetween(t, 3*60*series, 5*60*series, int(stats.Dropped[DropDenied]))
 
 		w.server.script(nil)
-		time.Sleep(3 * time.Minute)
+		time.Sleep(55 * time.Minute)
 		assert.Zero(t, w.broadcaster.Stats().Waiting)
 		assert.Equal(t, stats.Dropped, w.broadcaster.Stats().Dropped)
 	})
+}
+
+// If a role is withdrawn for all namespaces, a recorder with many series has about one
+// request a second denied, and with many namespaces one in two minutes for each.
+func TestAllNamespacesAreDenied(t *testing.T) {
+	const series = 2000
+	for namespaces, most := range map[int]int{20: 3700, 200: 6000} {
+		runInBubble(t, fmt.Sprint(namespaces), Options{}, func(t *testing.T, w *world) {
+			w.server.script(always(statusError(403, 0)))
+			for hour := range 3 {
+				before := len(w.server.log())
+				for range 12 {
+					for i := range series {
+						pod := testPod(i)
+						pod.Namespace = fmt.Sprint("ns-", i%namespaces)
+						w.recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
+					}
+					time.Sleep(5 * time.Minute)
+				}
+				requests := len(w.server.log()) - before
+				if hour == 0 {
+					requests -= series // each is tried once
+				}
+				assert.LessOrEqual(t, requests, most)
+			}
+		})
+	}
 }
 
 // One denial can be a token that expires, or an object of its own. A shutdown drops
@@ -191,6 +218,42 @@ func TestSomeObjectsAreDenied(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// A webhook fails or denies new objects all the time. A Warning about another object is
+// written within seconds.
+func TestEndlessNewObjectsHoldUpNoOther(t *testing.T) {
+	for _, code := range []int32{403, 500} {
+		for _, each := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+			runInBubble(t, fmt.Sprint(code, " ", each), Options{}, func(t *testing.T, w *world) {
+				w.server.slow(5 * time.Millisecond)
+				w.unaccounted = true
+				w.server.script(func(ctx context.Context, r request) error {
+					if strings.HasPrefix(r.Name, "pod-5") {
+						return nil
+					}
+					return statusError(code, 0)
+				})
+				pod := 10_000
+				for i := range 40 {
+					for begin := time.Now(); time.Since(begin) < 173*time.Second; time.Sleep(each) {
+						pod++
+						w.emitAs("Warning", pod)
+					}
+					emitted := time.Now()
+					w.emitAs("Warning", 5000+i)
+					for time.Since(emitted) < 5*time.Second {
+						pod++
+						w.emitAs("Warning", pod)
+						time.Sleep(each)
+					}
+					requests := w.requestsFor(5000 + i)
+					require.NotEmpty(t, requests, "after %d", i)
+					assert.Less(t, requests[0].Sub(emitted), 5*time.Second)
+				}
+			})
 		}
 	}
 }

@@ -54,8 +54,8 @@
 //   - The recorder holds no lock while it calls a sink, a handler, a logger, or
 //     [Options].OnDrop.
 //   - A restarted process continues the series of the previous one. It finds their
-//     Events by name, and by a list if it has the permission. In the scope
-//     [SameController] every process of the controller does.
+//     Events by name, and by a list if it has the permission and the cluster is not too
+//     large. In the scope [SameController] every process of the controller does.
 //   - The recorder needs the verbs create and patch on events in the group
 //     events.k8s.io.
 //

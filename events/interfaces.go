@@ -34,7 +34,9 @@ type (
 // starts finds the series of earlier processes. The rules of EventSink apply to it.
 type EventLister interface {
 	// List returns the Events that opts selects in a namespace, or in all namespaces
-	// if namespace is empty. It returns pages if opts has a limit.
+	// if namespace is empty. It returns pages if opts has a limit. If there is no selector
+	// and more pages follow, RemainingItemCount must say how many Events they have, or
+	// the recorder lists nothing.
 	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
 }
 

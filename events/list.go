@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,9 +25,9 @@ func (b *Broadcaster) know(id identity) {
 	b.identities.Insert(id)
 }
 
-// emits makes the tracker list the Events of a controller that emits its first event, to
-// restore the series that are alive. Nobody waits for that: a series that occurs before it
-// is listed finds its Event by its name.
+// emits makes the tracker list the Events of a controller that emits its first event, if the
+// cluster is not too large, to restore the series that are alive. Nobody waits for that: a
+// series that occurs before it is listed finds its Event by its name.
 func (b *Broadcaster) emits(controller string) {
 	if b.lister == nil {
 		return
@@ -48,10 +49,41 @@ func (b *Broadcaster) emits(controller string) {
 	}
 }
 
+// ask asks how large the cluster is.
+func (d *dispatcher) ask(page tracker.Page) (result tracker.Result, err error) {
+	b := d.b
+	var list *eventsv1.EventList
+	result, err = d.request(true, func(ctx context.Context) (err error) {
+		// With a selector, the server does not say how many Events remain.
+		list, err = b.page(ctx, page.Namespace, metav1.ListOptions{Limit: page.Limit})
+		return err
+	})
+	if err != nil {
+		return result, err
+	}
+	l := &result.Listed
+	l.Events = int64(len(list.Items)) // a fake clientset has no pages
+	switch remaining := list.RemainingItemCount; {
+	case remaining != nil:
+		l.Events += *remaining
+	case list.Continue != "":
+		l.Events = -1
+	}
+	l.Version, _ = strconv.ParseUint(list.ResourceVersion, 10, 64) // zero: the writes of the cluster are unknown
+	if page.IsTooLarge(*l) {
+		b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", page.Controller,
+			"namespace", page.Namespace, "events", l.Events, "limit", page.Most)
+	}
+	return result, nil
+}
+
 // list lists a page, and restores its series. The sinks of this module pass Events while
 // they read the response, and return the others. If the response breaks off, the tracker
 // lists the page again. To restore an Event twice does no harm.
 func (d *dispatcher) list(page tracker.Page) (result tracker.Result, err error) {
+	if page.Most > 0 {
+		return d.ask(page)
+	}
 	b := d.b
 	events, streamed := 0, false
 	restore := func(event *eventsv1.Event) {
@@ -64,15 +96,12 @@ func (d *dispatcher) list(page tracker.Page) (result tracker.Result, err error) 
 			streamed = true
 			restore(event)
 		})
-		list, err = b.lister.List(ctx, page.Namespace, metav1.ListOptions{
+		list, err = b.page(ctx, page.Namespace, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("reportingController", page.Controller).String(),
 			LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
 			Limit:         page.Limit,
 			Continue:      page.Continue,
 		})
-		if err == nil && list == nil {
-			err = errors.New("events: sink lists nothing")
-		}
 		return err
 	})
 	if err != nil {
@@ -86,6 +115,15 @@ func (d *dispatcher) list(page tracker.Page) (result tracker.Result, err error) 
 	b.logger().V(2).Info("Listed events of earlier processes", "reportingController", page.Controller, "namespace", page.Namespace,
 		"events", events, "more", list.Continue != "")
 	return result, nil
+}
+
+// page calls the lister.
+func (b *Broadcaster) page(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	list, err := b.lister.List(ctx, namespace, opts)
+	if err == nil && list == nil {
+		err = errors.New("events: sink lists nothing")
+	}
+	return list, err
 }
 
 // restore adds a listed Event to the tracker if it belongs to a recorder of the controller.

@@ -134,7 +134,7 @@ func TestList(t *testing.T) {
 				if test.wrap {
 					sink = wrapped
 				}
-				b := NewBroadcasterWithOptions(sink, Options{Scope: SameController})
+				b := NewBroadcasterWithOptions(sink, Options{Scope: SameController, ListLimit: -1})
 				recorder := b.NewRecorder(scheme.Scheme, "example.com/x")
 				require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 				recorder.Eventf(&server.events[0].Regarding, nil, "Normal", "Other", "Other", "own")
@@ -166,16 +166,16 @@ func TestListWhoseTokenExpires(t *testing.T) {
 			first.flush(t)
 			first.kill()
 			s.script(func(_ context.Context, r request) error {
-				if r.Verb == "list" && s.requestsOf("list") == 2 {
+				if r.Verb == "list" && s.requestsOf("list") == 3+2 {
 					return expired
 				}
 				return nil
 			})
-			second := startOn(t, s.server, s, Options{})
+			second := startOn(t, s.server, s, Options{ListLimit: 5})
 			second.list()
-			time.Sleep(time.Minute)
+			time.Sleep(11 * time.Minute)
 			assert.EqualValues(t, 5, second.broadcaster.Stats().Restored)
-			assert.Equal(t, 2+3, s.requestsOf("list"), "pages of two")
+			assert.Equal(t, 3+2+3, s.requestsOf("list"), "questions, and pages of two")
 			assert.Empty(t, second.logs.with("Cannot list events"))
 		})
 	}
@@ -192,7 +192,7 @@ func TestManyInstancesOfOneController(t *testing.T) {
 			first.flush(t)
 			first.kill()
 		}
-		b := NewBroadcasterWithOptions(s, Options{QPS: -1})
+		b := NewBroadcasterWithOptions(s, Options{QPS: -1, ListLimit: -1})
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 		synctest.Wait()
 		atRest := goroutines(t)
@@ -212,5 +212,112 @@ func TestManyInstancesOfOneController(t *testing.T) {
 		assert.EqualValues(t, 2, b.Stats().Restored, "those of node-1 and node-2")
 		b.Shutdown()
 		assert.Len(t, s.list(), 3+instances)
+	})
+}
+
+// pager is a server that lists as sinks of users may.
+type pager struct {
+	*server
+	limit  int64         // of a page; if zero, there are no pages
+	silent bool          // it does not say how many Events remain
+	writes time.Duration // between two of the cluster, if not zero
+}
+
+func (p pager) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	opts.Limit = p.limit
+	list, err := p.api.List(ctx, namespace, opts)
+	if err == nil && p.silent {
+		list.RemainingItemCount = nil
+	}
+	if err == nil && p.writes > 0 {
+		list.ResourceVersion = fmt.Sprint(int64(time.Duration(time.Now().UnixNano()) / p.writes))
+	}
+	return list, err
+}
+
+// A process lists if the server has few Events. It counts those of all controllers.
+// Otherwise, readers take what is left for Unknown.
+func TestListLimit(t *testing.T) {
+	const own, others = 3, 20
+	few, many := Options{ListLimit: others + own}, Options{ListLimit: others + own - 1}
+	oneNamespace, twoNamespaces := many, many
+	oneNamespace.Namespaces, twoNamespaces.Namespaces = []string{"ns"}, []string{"ns", "other"}
+	twoNamespaces.ListLimit = others - 1
+	leader, busyLeader := few, many
+	leader.Scope, busyLeader.Scope = SameController, SameController
+	for name, test := range map[string]struct {
+		opts     Options
+		sink     pager
+		requests int // lists, and questions
+		large    int // the number of lists that are not made
+	}{
+		"few":                        {opts: few, sink: pager{limit: 2}, requests: 3 + 2},
+		"many":                       {opts: many, sink: pager{limit: 2}, requests: 3, large: 1},
+		"many, and no limit":         {opts: Options{ListLimit: -1}, sink: pager{limit: 2}, requests: 2},
+		"few in the namespace":       {opts: oneNamespace, sink: pager{limit: 2}, requests: 1 + 2},
+		"few in one namespace":       {opts: twoNamespaces, sink: pager{limit: 2}, requests: 1 + 2 + 1, large: 1},
+		"few, without pages":         {opts: few, requests: 3 + 1},
+		"many, without pages":        {opts: many, requests: 3, large: 1},
+		"a sink that does not count": {opts: few, sink: pager{limit: 2, silent: true}, requests: 3, large: 1},
+		"39 writes per second":       {opts: few, sink: pager{limit: 2, writes: time.Second / 39}, requests: 3 + 2},
+		"41 writes per second":       {opts: few, sink: pager{limit: 2, writes: time.Second / 41}, requests: 2, large: 1},
+		"one process, few":           {opts: leader, sink: pager{limit: 2, writes: time.Second / 1000}, requests: 1 + 2},
+		"one process, many":          {opts: busyLeader, sink: pager{limit: 2}, requests: 1, large: 1},
+	} {
+		runBubble(t, name, func(t *testing.T) {
+			s := newServer()
+			for i := range others {
+				s.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint("x-", i)}})
+			}
+			first := startOn(t, s, s, Options{SkipList: true, Scope: test.opts.Scope})
+			for pod := range own {
+				first.emit(pod)
+				first.emit(pod)
+			}
+			first.flush(t)
+			first.kill()
+			test.sink.server = s
+			second := startOn(t, s, test.sink, test.opts)
+			second.list()
+			time.Sleep(10*time.Minute + finishAfter + time.Second)
+			synctest.Wait()
+			assert.Equal(t, test.requests, s.requestsOf("list"))
+			assert.Len(t, second.logs.with("Not listing events"), test.large)
+			want := series.Finished
+			if second.broadcaster.Stats().Restored == 0 {
+				want = series.Ongoing
+			}
+			assert.Equal(t, test.large > 0 && len(test.opts.Namespaces) < 2, want == series.Ongoing)
+			for _, event := range s.list() {
+				if event.Namespace == "ns" {
+					assert.Equal(t, want.String(), stateOf(event))
+					assert.NotEqual(t, series.Ongoing, series.StateAt(event, event.Series.LastObservedTime.Add(36*time.Minute+time.Second)))
+				}
+			}
+		})
+	}
+}
+
+// A list comes late. What has happened by then counts once.
+func TestListThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		first := startOn(t, s.server, s, Options{SkipList: true})
+		for pod := range 3 {
+			first.emit(pod)
+			first.emit(pod)
+		}
+		first.flush(t)
+		first.kill()
+		second := startOn(t, s.server, s, Options{ListLimit: 3})
+		for range 20 * 60 {
+			second.emit(0) // found by its name
+			time.Sleep(time.Second)
+		}
+		second.flush(t)
+		stats := second.broadcaster.Stats()
+		assert.EqualValues(t, []uint64{1, 2}, []uint64{stats.Adopted, stats.Restored})
+		assert.ElementsMatch(t, []string{"Ongoing x1202", "Finished x2", "Finished x2"}, statesOf(t, second))
+		s.assertNoProblems(t)
 	})
 }

@@ -40,10 +40,20 @@ type Options struct {
 	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are those whose Events are listed when a controller emits its first
+	// Namespaces are those whose Events are listed after a controller has emitted its first
 	// event, to find the series that earlier processes have left. If empty, all. A series
-	// that is not found this way is found by its name when it occurs again.
+	// that is not found this way is found by its name when it occurs again. ListLimit
+	// applies to each of the Namespaces.
 	Namespaces []string
+
+	// ListLimit is with how many Events on the server, whosever they are, the list is made.
+	// To find those of one process, the server reads all of them. So within ten minutes
+	// after the first event, the recorder asks how large the cluster is, and lists then. If
+	// zero, 2,000, or 50,000 in the scope [SameController], which has fewer processes. In the
+	// scope [SameInstance], a process that may list in all namespaces does so only if the
+	// cluster writes at most 40 objects per second, as with less than 400 nodes. If negative,
+	// the list is made at once, whatever it costs.
+	ListLimit int
 
 	// SkipList disables the list. Series that no process continues then stay Ongoing
 	// on the server until they expire.
@@ -240,6 +250,7 @@ func (o Options) tracker() tracker.Options {
 		EventTTL:          o.EventTTL,
 		Capacity:          o.Capacity,
 		ClusterNamespace:  o.ClusterNamespace,
+		ListLimit:         o.ListLimit,
 		Jitter:            func(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) },
 	}
 }

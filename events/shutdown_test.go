@@ -327,6 +327,30 @@ func TestContextEnds(t *testing.T) {
 	})
 }
 
+// Many processes end soon after their context, and do not call Shutdown.
+func TestContextEndsWithoutShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		cancel := w.startUntilCancelled(t)
+		for range 10 {
+			w.emit(0)
+			w.emit(1)
+			time.Sleep(time.Second)
+		}
+		require.Less(t, w.server.delivered(), uint64(20))
+		cancel()
+		synctest.Wait()
+		assert.EqualValues(t, 20, w.server.delivered())
+
+		w.emit(0) // by an emitter that ends later
+		requests := len(w.server.log())
+		w.broadcaster.Shutdown()
+		assert.EqualValues(t, 21, w.server.delivered())
+		assert.Len(t, w.server.log(), requests+1, "only what is new")
+		w.assertAccounted(t)
+	})
+}
+
 // Shutdown has time of its own although the context has ended.
 func TestShutdownAtTheEndOfTheContextsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -74,6 +74,9 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "tester-1"
 	}
+	if opts.ListLimit == 0 {
+		opts.ListLimit = -1 // so that the list does not come at a random time
+	}
 	w.broadcaster = NewBroadcasterWithOptions(sink, opts)
 	logger := w.logs.logger()
 	w.broadcaster.log.Store(&logger) // for the logs before the start

@@ -67,9 +67,10 @@ func Example() {
 	// 0s: prod/b false
 	// 0s: prod/c false
 	// 1s: prod/b false
+	// 2s: prod/c false
 	// 3s: prod/b true
-	// 3s: prod/c true
+	// 4s: prod/c true
 	// 30m0s: dev/a true
 	// 30m3s: prod/b true
-	// 30m3s: prod/c true
+	// 30m4s: prod/c true
 }

@@ -15,7 +15,8 @@ const (
 
 	retryFirst = time.Second // at a gate, and for each item
 	retryMax   = 2 * time.Minute
-	deniedMax  = 5 * time.Minute // for an item that the server denies
+	deniedMax  = 5 * time.Minute  // for an item that the server denies
+	deniedLong = 40 * time.Minute // after DeniedOften denials in a row: at most 60 a day
 
 	retryHurried = 100 * time.Millisecond // in a shutdown
 )
@@ -23,6 +24,10 @@ const (
 // Several is the number of requests in a row, each for another item or at another time,
 // that a gate must fail before the gate is to blame and not the items.
 const Several = 16
+
+// DeniedOften is the number of denials in a row from which an item is tried rarely: they take
+// an hour and a half.
+const DeniedOften = 24
 
 const (
 	// quick is how many items in a row probe without a delay, because the items that the
@@ -32,18 +37,18 @@ const (
 	// too much to do.
 	quickDenied = 128
 	// newcomerAfter is the delay after a probe before an item that has just arrived probes,
-	// although the gate is closed for longer.
-	newcomerAfter = 4 * time.Second
-	// newcomerDenied is the same while the server denies the items: objects that a webhook
-	// denies can be made again and again, and so can others beside them.
-	newcomerDenied = 500 * time.Millisecond
+	// although the gate is closed for longer: objects that a webhook fails can be made again
+	// and again, and so can others beside them.
+	newcomerAfter = 500 * time.Millisecond
+	// slowAfter is the delay after a probe that takes long before another one.
+	slowAfter = 4 * time.Second
 	// maxProbes bounds how many probes are in flight of gates whose latest probe took long:
 	// they can take until their timeouts.
 	maxProbes = 16
 	// maxSlow bounds how many requests of a closed gate that take long are in flight.
 	maxSlow = 2
 	// gateKept is for how long a gate stays closed after its time is over if no item asks
-	// to pass. It exceeds all delays of items, so a gate remembers its failures even if
+	// to pass. It exceeds most delays of items, so a gate remembers its failures even if
 	// one item alone probes again and again.
 	gateKept = 2 * deniedMax
 )
@@ -108,7 +113,7 @@ type gate[T Item[T]] struct {
 	pushed   time.Duration // until when the server wants no probe
 	parked   parked[T]
 	arrived  T     // the item that has arrived since the latest probe; see newcomer
-	arrivals int   // items that have arrived while the server denies others, limited to quick
+	arrivals int   // items that have arrived and have not probed, limited to quick
 	prober   T     // the item of the latest probe
 	hangs    bool  // the latest probe takes long, or took long
 	index    int32 // in Schedule.probes
@@ -131,10 +136,10 @@ func (g *gate[T]) newcomer() (item T, ok bool) {
 // next returns the item that probes the gate at a time when one is to. turn reports whether
 // the delay of the gate is over. isHurried has those go first that have not failed.
 //
-// Items that have not failed come from both ends of their queue in turn, because those that
-// the gate fails can be all in a row. When the delay is over, one that has waited for long
-// goes before those that have just arrived. A push-back can concern one item, too: the item that
-// has arrived goes before that one.
+// Of the items that have not failed, the first of their queue and one of the others go in
+// turn, because those that the gate fails can be all in a row. When the delay is over, one
+// that has waited for long goes before those that have just arrived. A push-back can concern
+// one item, too: the item that has arrived goes before that one.
 func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	turn = now >= g.until
 	p := &g.parked
@@ -145,7 +150,7 @@ func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	case ok && (g.pushes > 0 || !g.isQuick() && !turn):
 		return arrived, turn
 	case g.failures%2 == 1:
-		return p.fresh.first().Last(), turn
+		return p.fresh.first().Sample(g.failures), turn
 	default:
 		return p.fresh.first().First(), turn
 	}

@@ -110,7 +110,8 @@ func (w *world) open(namespaces ...string) {
 	}
 }
 
-// Items that the gate has failed wait for its delay, which doubles.
+// Items that the gate has failed wait for its delay, which doubles. Those that it has denied
+// wait for their own.
 func TestGatesBackOff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		result Result
@@ -118,7 +119,7 @@ func TestGatesBackOff(t *testing.T) {
 	}{
 		"pushed back": {PushedBack, seconds(5, 10, 20, 40, 40)},
 		"failed":      {Failed, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
-		"denied":      {Denied, seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
+		"denied":      {Denied, slices.Repeat([]time.Duration{retryFirst}, 9)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -225,7 +226,8 @@ func TestBackoffOfItems(t *testing.T) {
 	for failures, want := range seconds(2, 2, 4, 8, 16, 32, 64, 128, 240, 240) {
 		assert.Equal(t, want, s.Backoff(failures), failures)
 	}
-	assert.Equal(t, 10*time.Minute, s.BackoffDenied(100))
+	assert.Equal(t, 10*time.Minute, s.BackoffDenied(DeniedOften))
+	assert.Equal(t, 80*time.Minute, s.BackoffDenied(DeniedOften+1))
 	s.Hurry(0)
 	assert.Equal(t, 100*time.Millisecond, s.Backoff(1000))
 	assert.Equal(t, 100*time.Millisecond, s.BackoffDenied(1000))
@@ -292,6 +294,33 @@ func TestDeniedItemsHoldUpNoOther(t *testing.T) {
 	}
 }
 
+// Items that are due at the same time have no order, and those that the server denies can be
+// all in a row: at any place, and however they were added.
+func TestProbesFindWhatIsPermitted(t *testing.T) {
+	const all, denied = 130, 40
+	for first := range all - denied + 1 {
+		for _, parksEach := range []bool{false, true} {
+			w := newWorld(t)
+			isDenied := map[*item]bool{}
+			var sent []*item
+			for i := range all {
+				it := &item{key: Gate{"ns", "create"}}
+				isDenied[it] = i >= first && i < first+denied
+				w.Ready(it, w.now, false, w.now)
+				if parksEach {
+					sent = append(sent, w.send()...)
+				}
+			}
+			probes := 1
+			for sent = append(sent, w.send()...); isDenied[sent[0]]; probes++ {
+				w.fail(sent[0], Denied)
+				sent = w.send()
+			}
+			assert.LessOrEqual(t, probes, quick, "from %d, parks each: %t", first, parksEach)
+		}
+	}
+}
+
 // Items that have not failed probe while the gate fails others: the first at once, and then
 // one for each delay, but those that arrive later within seconds. In an outage, all
 // namespaces together have one of these.
@@ -354,7 +383,7 @@ func TestSlowRequests(t *testing.T) {
 	}
 	w.add("b", 1)
 	require.Len(t, w.send(), 1)
-	assert.Equal(t, newcomerAfter, w.sleep())
+	assert.Equal(t, slowAfter, w.sleep())
 	second := w.send()
 	require.Len(t, second, 1)
 	w.Slow(&second[0].pass, w.now)

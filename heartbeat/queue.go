@@ -1,6 +1,9 @@
 package heartbeat
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Queue is a priority queue, the earliest item first. Items know their indexes, so they
 // move and leave in O(log n). Make one with [NewQueue]. Not safe for concurrent use.
@@ -102,6 +105,13 @@ func (q *Queue[T]) First() T { return q.nodes[0].item }
 
 // Last returns the item that takes the least time to remove. The queue must not be empty.
 func (q *Queue[T]) Last() T { return q.nodes[len(q.nodes)-1].item }
+
+// Sample returns an item. The items for successive n are spread over the queue. The queue
+// must not be empty.
+func (q *Queue[T]) Sample(n int) T {
+	_, fraction := math.Modf(float64(n) * math.Phi)
+	return q.nodes[int(fraction*float64(len(q.nodes)))].item
+}
 
 // first returns the time of the earliest item. The queue must not be empty.
 func (q *Queue[T]) first() time.Duration { return q.nodes[0].at }

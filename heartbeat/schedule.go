@@ -236,7 +236,8 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	for {
 		q, g := s.first(now), s.dueProbe(now)
 		switch {
-		case g != nil && (q == nil || !s.probed): // probes hold up nothing else
+		// Probes hold up nothing else. After a pause, what no gate holds up says more.
+		case g != nil && (q == nil || !s.probed && !s.server.closed):
 			item, turn := g.next(now, s.maxDelay > 0)
 			slot := item.Slot()
 			if due := slot.in.At(item); item.Gate() != g.key { // it needs another request now
@@ -339,10 +340,7 @@ func (s *Schedule[T]) unpark() {
 func (s *Schedule[T]) park(g *gate[T], item T, due time.Duration, hard bool) {
 	s.put(g.parked.of(item.Tried(), hard), item, due)
 	if !item.Tried() && item != g.prober { // after a push-back, an item comes back untried
-		g.arrived = item
-		if g.isDenied {
-			g.arrivals = min(g.arrivals+1, quick)
-		}
+		g.arrived, g.arrivals = item, min(g.arrivals+1, quick)
 	}
 	s.plan(g)
 }
@@ -377,13 +375,11 @@ func (s *Schedule[T]) probeAt(g *gate[T]) time.Duration {
 	case g.parked.fresh.Len() == 0:
 	case arrived && isOutage:
 		at = min(at, s.last+newcomerAfter)
-	case arrived && g.isDenied:
-		at = min(at, g.last+newcomerDenied)
 	case arrived:
 		at = min(at, g.last+newcomerAfter)
 	}
 	if g.slow > 0 {
-		at = max(at, g.last+newcomerAfter)
+		at = max(at, g.last+slowAfter)
 	}
 	return max(at, g.pushed)
 }
@@ -399,7 +395,7 @@ func (s *Schedule[T]) dueProbe(now time.Duration) *gate[T] {
 		case g.parked.Len() == 0:
 			s.openGate(g)
 		case g.hangs && s.probing >= maxProbes:
-			s.probes.Move(g, now+newcomerDenied)
+			s.probes.Move(g, now+newcomerAfter)
 		default:
 			return g
 		}
@@ -526,7 +522,15 @@ func (s *Schedule[T]) failed(g *gate[T], result Result, isPause, turn bool, now 
 	case result == Failed || result == Denied:
 		g.failures++
 		g.isDenied = result == Denied
-		if turn {
+		switch {
+		case !turn:
+		case result == Denied:
+			// No sign that the server has too much to do, and each item has its own back-off.
+			// But if a role is withdrawn, there can be thousands: together, the closed gates
+			// have about one such probe a second.
+			g.turns = g.turns%2 + 1
+			g.until = now + s.limited(min(retryFirst*time.Duration(len(s.gates)), retryMax))
+		default:
 			g.turns++
 			g.until = now + s.Backoff(g.turns)
 		}
@@ -598,17 +602,19 @@ func (s *Schedule[T]) openGate(g *gate[T]) {
 // Backoff returns the delay after this many requests in a row have failed: before an
 // item is tried again, or a namespace is probed.
 func (s *Schedule[T]) Backoff(failures int) time.Duration {
-	return s.delay(retryMax, failures)
+	return s.limited(backoff(retryFirst, retryMax, failures))
 }
 
 // BackoffDenied is [Schedule.Backoff] for an item that the server has denied.
 func (s *Schedule[T]) BackoffDenied(failures int) time.Duration {
-	return s.delay(deniedMax, failures)
+	if failures > DeniedOften {
+		return s.limited(deniedLong)
+	}
+	return s.limited(backoff(retryFirst, deniedMax, failures))
 }
 
-func (s *Schedule[T]) delay(limit time.Duration, failures int) time.Duration {
-	d := s.jitter(backoff(retryFirst, limit, failures))
-	if s.maxDelay > 0 {
+func (s *Schedule[T]) limited(d time.Duration) time.Duration {
+	if d = s.jitter(d); s.maxDelay > 0 {
 		return min(d, s.maxDelay)
 	}
 	return d

@@ -27,6 +27,9 @@ type Audit struct {
 	gone      map[types.NamespacedName]*departed // Events that have expired or were deleted
 	missed    map[types.NamespacedName]*departed // those of gone that the recorder knows about
 	foreign   map[types.UID]bool                 // Events of somebody else
+	sharing   bool                               // see Share
+	shared    map[types.UID]bool                 // Events that were written meanwhile
+	doubtful  int64                              // see Doubtful
 	problems  []string
 }
 
@@ -38,6 +41,7 @@ type departed struct {
 	at        time.Time
 	regarding types.NamespacedName
 	repeated  bool // the recorder has dropped what it said
+	shared    bool // no process needs to know all that others have counted
 }
 
 // NewAudit watches s from now on. It sets [Server.OnChange].
@@ -47,9 +51,19 @@ func NewAudit(s *Server) *Audit {
 		gone:    make(map[types.NamespacedName]*departed),
 		missed:  make(map[types.NamespacedName]*departed),
 		foreign: make(map[types.UID]bool),
+		shared:  make(map[types.UID]bool),
 	}
 	s.OnChange = a.changed
 	return a
+}
+
+// Share says whether several processes write to the same Events from now on. If such an
+// Event expires, the one that creates it again may not know what others have counted. See
+// [Audit.Doubtful].
+func (a *Audit) Share(sharing bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sharing = sharing
 }
 
 // Problems returns what the recorder should not have done so far.
@@ -96,6 +110,14 @@ func (a *Audit) Dropped(namespace, name string) {
 			a.repeated += int64(d.count)
 		}
 	}
+}
+
+// Doubtful returns how many occurrences Events that were shared have said before they
+// were created again. At most so many are delivered, and do not count as delivered.
+func (a *Audit) Doubtful() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return uint64(a.doubtful)
 }
 
 // Forget forgets the Events that have been gone for longer than age. If the recorder
@@ -145,13 +167,16 @@ func (a *Audit) changed(verb string, before, after *eventsv1.Event) {
 	if a.foreign[after.UID] {
 		return
 	}
+	if a.sharing {
+		a.shared[after.UID] = true
+	}
 	var known int32
+	count := countOf(after)
 	if before != nil {
 		known = countOf(before)
 	} else {
-		known = a.returned(name, after.EventTime.UnixMicro())
+		known = a.returned(after)
 	}
-	count := countOf(after)
 	a.check(!request || count >= known, "the count of %v goes back from %d to %d", name, known, count)
 	a.delivered += int64(count - known)
 }
@@ -162,7 +187,10 @@ func (a *Audit) left(event *eventsv1.Event) {
 		delete(a.foreign, event.UID)
 		return
 	}
+	shared := a.shared[event.UID]
+	delete(a.shared, event.UID)
 	a.gone[nameOf(event)] = &departed{
+		shared:    shared,
 		first:     event.EventTime.UnixMicro(),
 		count:     countOf(event),
 		at:        a.now(),
@@ -172,9 +200,15 @@ func (a *Audit) left(event *eventsv1.Event) {
 
 // returned says that an Event is created, and returns what it said before. It requires
 // a.mu.
-func (a *Audit) returned(name types.NamespacedName, first int64) (known int32) {
-	if d := a.gone[name]; d != nil && d.first == first {
+func (a *Audit) returned(event *eventsv1.Event) (known int32) {
+	name := nameOf(event)
+	if d := a.gone[name]; d != nil && d.first == event.EventTime.UnixMicro() {
 		known = d.count
+		if d.shared {
+			known = min(known, countOf(event))
+			a.doubtful += int64(d.count)
+			a.shared[event.UID] = true
+		}
 		if d.repeated {
 			a.repeated -= int64(d.count)
 		}

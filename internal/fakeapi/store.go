@@ -153,6 +153,9 @@ func (s *Server) list(namespace string, opts metav1.ListOptions) (*eventsv1.Even
 	keys := slices.Sorted(maps.Keys(found))
 	list := &eventsv1.EventList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.version, 10)}}
 	if opts.Limit > 0 && int64(len(keys)) > opts.Limit {
+		if remaining := int64(len(keys)) - opts.Limit; opts.FieldSelector == "" && opts.LabelSelector == "" {
+			list.RemainingItemCount = &remaining
+		}
 		keys = keys[:opts.Limit]
 		list.Continue = base64.RawURLEncoding.EncodeToString([]byte(keys[len(keys)-1]))
 	}

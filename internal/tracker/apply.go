@@ -77,18 +77,25 @@ func (e *Entry) respond(s *step, w *Write, r *Result) {
 		if e.phase == claiming && w.Kind == Look && r.Outcome == Denied {
 			e.unseen(s) // a role that only permits creates
 		}
+		if r.Outcome == Denied && e.holdCause() < denial {
+			failures = min(failures, failuresBefore) // there were no denials
+		}
 		e.setFailures(s.rules, failures+1, s.at)
-		switch {
-		case r.Outcome == Denied && e.phase == refused && e.rare.refusal == DropDenied:
-			e.refuse(s, DropDenied)
-			e.status.beatAt = s.at + max(s.opts.EventTTL, s.opts.HeartbeatInterval) // it is denied for long
-		case r.Outcome == Denied:
-			e.hold(s.at+s.backoffDenied(failures+1), backoff)
+		if r.Outcome == Denied {
+			e.hold(s.at+s.backoffDenied(failures+1), denial)
 		}
 	default:
+		wasRefused := e.wasRefused()
 		e.decided(s, w, r)
 		switch {
 		case s.forget:
+		case e.phase == refused:
+			if !wasRefused {
+				failures = 0
+			}
+			e.setFailures(s.rules, failures+1, s.at)
+			e.hold(s.at+min(refusedFirst<<min(failures, 10), s.opts.HeartbeatInterval), backoff)
+			e.status.beatAt = e.rare.hold.until
 		case r.Outcome == Written && w.WritesSeries(), r.Outcome == Refused && w.Kind != Look:
 			e.setFailures(s.rules, 0, s.at)
 		case r.Outcome == Taken, r.Outcome == Changed, r.Outcome == Refused:
@@ -163,8 +170,8 @@ func (e *Entry) vanished(s *step) {
 // refuse says that the server rejects e and would reject it again. What the server
 // does not know of e is lost.
 //
-// A series that accepts occurrences continues to do so and is tried again with its
-// next heartbeat: a hot loop of rejected events must not cost more than one of
+// A series that accepts occurrences continues to do so. What occurs from now on is tried
+// when its hold is over: a hot loop of rejected events must not cost more than one of
 // accepted events.
 func (e *Entry) refuse(s *step, reason DropReason) {
 	if e.life != accepting {
@@ -183,8 +190,31 @@ func (e *Entry) refuse(s *step, reason DropReason) {
 		e.takeUniqueName()
 	}
 	e.status.at = s.at
-	e.planBeat(s)
+	e.status.beatAt, _ = e.heldUntil(s.at)
 }
+
+// tryAgain has what has occurred since the server refused e written: it may accept that by
+// now.
+func (e *Entry) tryAgain(s *step) {
+	e.becomeUnwritten()
+	e.add(e.counter.close())
+	if e.status.due = 0; e.spec.count == 1 { // an Event with a series has at least two
+		e.spec.state, e.spec.first = series.Singleton, s.now.Add(e.last()-s.at).UnixMicro()
+		if note := e.spec.lastNote(); note != "" {
+			k := e.Key()
+			e.spec.note = noteFor(&k, note)
+			e.spec.setLastNote("")
+		}
+	}
+}
+
+// failuresBefore is how many failures of other kinds count when the server denies a series.
+// They do not show that it is denied for long.
+const failuresBefore = 8
+
+// refusedFirst is the delay after the server has refused a series for the first time. It
+// doubles up to the heartbeat interval, which can be shorter.
+const refusedFirst = time.Minute
 
 // lose says that nothing more is written of e. What the server does not know is lost. If
 // the server has refused e, that is the reason, and not the given one.

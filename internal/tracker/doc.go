@@ -27,8 +27,9 @@
 // send; [Tracker.Apply] takes the result; [Tracker.Wake] says until when to sleep if
 // nothing is observed or applied before.
 //
-// [Tracker.List] has the Events of earlier processes listed: Next returns a Write for
-// each page, and [Tracker.Restore] adds what it contains. [Tracker.Flush],
+// [Tracker.List] has the Events of earlier processes listed, if the cluster is not too large
+// for that: Next returns Writes that ask, and one for each page. [Tracker.Restore] adds what
+// a page contains. [Tracker.Flush],
 // [Tracker.Seal], and [Tracker.Clear] are for a shutdown.
 //
 // # Files
@@ -81,7 +82,7 @@
 //	live        series, heartbeat, finish, flush, or nothing; then look at the Event
 //	            under the base name, or make it a signpost, if this one has a unique name
 //	conflicted  look at the own Event
-//	refused     nothing; create with each heartbeat
+//	refused     nothing; a create when its hold is over, which begins as unwritten
 //
 // A response changes phase and write as follows. The table shows one case of each; what
 // a look finds has more, see the type standing. TestTransitions generates it.
@@ -92,8 +93,7 @@
 //	closing claiming: look     written, gone, taken → closing unwritten: create
 //	closing conflicted: look   written, gone → closing unwritten: recreate or forgotten
 //	closing live: finish       written → forgotten or same; gone → closing unwritten: recreate; changed → closing conflicted: look; taken → closing claiming: look; refused → forgotten
-//	closing refused            written → closing live: finish; pushedBack, troubled, denied, changed, refused → forgotten; gone → closing unwritten: create; taken → closing claiming: look
-//	closing unwritten: create  written, refused → forgotten; taken → closing claiming: look
+//	closing unwritten: create  written → forgotten or closing live: finish; taken → closing claiming: look; refused → forgotten
 //	conflicted: look           written, gone → unwritten: recreate; refused → same or refused
 //	live                       written → live: series; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
 //	live: flush                written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
@@ -101,7 +101,6 @@
 //	live: look                 written, gone, refused → live
 //	live: series               written → live; gone → unwritten: recreate; changed → conflicted: look; taken → claiming: look; refused → refused
 //	live: successor            written, gone, refused → live; changed → live: look
-//	refused: create            written → live; gone → unwritten: create; taken → claiming: look; refused → refused
 //	resting live: finish       written → resting live; gone → resting unwritten: recreate; changed → resting conflicted: look; taken → resting claiming: look; refused → forgotten
 //	unwritten: create          written → live; taken → claiming: look; refused → refused
 //	unwritten: recreate        written → live; taken → claiming: look; refused → refused

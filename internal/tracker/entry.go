@@ -161,8 +161,11 @@ type hold struct {
 type cause uint8
 
 const (
-	free    cause = iota // it may write
-	backoff              // its last request has failed
+	free       cause = iota // it may write
+	backoff                 // its last request has failed
+	denial                  // the same, for longer, because the server has denied it
+	encouraged              // the same, but another one of the namespace has passed since
+	turn                    // it is a list, which is not made with those of other processes
 )
 
 // attempt is what a write said whose outcome is unknown.
@@ -221,7 +224,7 @@ func (e *Entry) Gate() heartbeat.Gate {
 
 // Tried reports whether the latest request for e has failed or was denied. Tracker.mu must
 // be held.
-func (e *Entry) Tried() bool { return e.failures() > 0 || e.phase == refused }
+func (e *Entry) Tried() bool { return e.failures() > 0 }
 
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() series.Key { return e.key.full() }
@@ -591,6 +594,14 @@ func (e *Entry) failures() int {
 	return e.rare.hold.failures
 }
 
+// holdCause returns why e had to wait before its latest request, or has to now.
+func (e *Entry) holdCause() cause {
+	if e.rare == nil {
+		return free
+	}
+	return e.rare.hold.why
+}
+
 // heldUntil returns until when the series must not write. ok is false if it may.
 func (e *Entry) heldUntil(at time.Duration) (until time.Duration, ok bool) {
 	if e.rare == nil || e.rare.hold.why == free || e.rare.hold.until <= at {
@@ -625,7 +636,7 @@ func (e *Entry) setFailures(r *rules, failures int, at time.Duration) {
 
 // release permits the next request of e although the last one has failed.
 func (e *Entry) release() {
-	if e.rare != nil && e.rare.hold.why == backoff {
+	if e.rare != nil {
 		e.rare.hold.until, e.rare.hold.why = 0, free
 	}
 }

@@ -121,37 +121,50 @@ func (t *table) makeRoom(k *series.Key, now time.Time) bool {
 	return true
 }
 
-// maxHeld bounds in how many Normals of a class an eviction looks for one that a closed
+// maxHeld bounds in how many entries of a class an eviction looks for one that a closed
 // gate holds up: it takes microseconds under the lock.
 const maxHeld = 1000
 
-// blocked returns an entry that a closed gate holds up, Normals first, and Warnings
-// only if they are wanted.
+// blocked returns an entry that a closed gate holds up, Normals first, and Warnings only if
+// they are wanted. What the server has denied or failed goes before what was never sent.
 func (t *table) blocked(isClosing, warnings bool) (*Entry, bool) {
 	if !t.sched.HasClosedGates() {
 		return nil, false
 	}
-	matches := func(e *Entry) bool { return e.listing() == nil && (e.life == closing) == isClosing }
-	if e, ok := t.sched.Blocked(func(e *Entry) bool { return matches(e) && !e.isWarning() }); ok {
-		return e, true
-	}
-	// The schedule looks at a few entries, which can all be Warnings, and at none that waits
-	// for its own retry.
-	held := func(classes ...evictionClass) (*Entry, bool) {
+	for _, warning := range []bool{false, true} {
+		if warning && !warnings {
+			break
+		}
+		classes := []evictionClass{ongoingNormal, unwrittenNormal, closingNormal}
+		if warning {
+			classes = []evictionClass{unwrittenWarning, ongoingWarning, closingWarning}
+		}
+		matches := func(e *Entry) bool {
+			return e.listing() == nil && (e.life == closing) == isClosing && e.isWarning() == warning
+		}
+		var untried *Entry
 		for _, class := range classes {
-			if e, ok := t.lists[class].Find(maxHeld, func(e *Entry) bool { return matches(e) && t.sched.Held(e) }); ok {
+			if e, ok := t.lists[class].Find(maxHeld, func(e *Entry) bool {
+				if !matches(e) || !t.sched.Held(e) {
+					return false
+				}
+				if untried == nil && !e.Tried() {
+					untried = e
+				}
+				return e.Tried()
+			}); ok {
 				return e, true
 			}
 		}
-		return nil, false
+		// The schedule looks at a few entries, which can all be of the other type.
+		if e, ok := t.sched.Blocked(matches); ok {
+			return e, true
+		}
+		if untried != nil {
+			return untried, true
+		}
 	}
-	if e, ok := held(ongoingNormal, unwrittenNormal, closingNormal); ok || !warnings {
-		return e, ok
-	}
-	if e, ok := t.sched.Blocked(matches); ok {
-		return e, true
-	}
-	return held(unwrittenWarning, ongoingWarning, closingWarning)
+	return nil, false
 }
 
 // boundClosing drops the longest idle entries that are closing if there are too

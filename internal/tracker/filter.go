@@ -10,9 +10,9 @@ import (
 // would put the key of each occurrence on the heap.
 func (r *rules) accepts(k *series.Key) bool { return r.opts.Accepts == nil || r.opts.Accepts(*k) }
 
-// Refilter carries out a change of what Options.Accepts accepts. The Ongoing series that
-// it excludes are over: their last write says Finished, with their exact counts. What it
-// excludes and no Event contains is not written; Refilter returns it as DropFiltered.
+// Refilter carries out a change of what Options.Accepts accepts. What it excludes and no
+// Event contains is not written; Refilter returns it as DropFiltered. The other Ongoing
+// series that it excludes are over: their last write says Finished, with their exact counts.
 //
 // An occurrence that was accepted before the change is tracked when Refilter looks at its
 // series, and one that comes later is not: Observe asks Accepts under the lock. So Count
@@ -40,21 +40,22 @@ func (t *table) exclude(e *Entry, now time.Time) {
 	e.drain()
 	at := t.offset(now)
 	switch {
-	case e.isUnknown():
-		if !t.sched.InFlight(e) { // otherwise start does it, unless this request succeeds
-			t.lose(e, DropFiltered)
-		}
+	case e.isUnknown() && !t.sched.InFlight(e): // otherwise start does it, unless this request succeeds
+		t.lose(e, DropFiltered)
 	case e.life != accepting || e.spec.state != series.Ongoing:
 		// It is over, or its Event says all that it ever will.
 	case e.isTheirs(&t.rules, at):
 		t.end(e, series.Ongoing, now)
 	case e.phase == refused:
-		t.end(e, series.Finished, now)
+		t.end(e, series.Unknown, now)
 	default:
 		e.rest() // it continues if it is accepted again soon
 		t.place(e, at)
 	}
 }
 
-// isUnknown reports whether e has occurred once, and no Event says so, as far as is known.
-func (e *Entry) isUnknown() bool { return e.spec.state == series.Singleton && !e.exists() }
+// isUnknown reports whether no Event contains e, as far as is known. If an Event of a series
+// may be Ongoing because a response was lost, it is not: that Event must be finished.
+func (e *Entry) isUnknown() bool {
+	return e.spec.state == series.Singleton && !e.exists() || e.phase == unwritten && !e.status.existed && !e.hasAttempts()
+}

@@ -240,6 +240,3 @@ func (e *Entry) counted() int {
 
 // isSilent reports whether e was restored and has not occurred since.
 func (e *Entry) isSilent() bool { return e.spec.silent && countOf(e.counter.word.Load()) == 0 }
-
-// wasRefused reports whether e counts from zero, because the server refused it.
-func (e *Entry) wasRefused() bool { return e.rare != nil && e.rare.refusal != "" }

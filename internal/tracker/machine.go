@@ -69,8 +69,8 @@ const (
 	// conflicted: another process has written to the Event, or it has accepted an
 	// attempt. The next write looks at it.
 	conflicted
-	// refused: the server rejects the Event. The entry counts from zero, and a
-	// create is tried with each heartbeat.
+	// refused: the server rejects the Event. The entry counts from zero. What has
+	// occurred when its hold is over is tried, or else the next occurrence.
 	refused
 	phases // the number of phases
 )
@@ -124,6 +124,10 @@ func (e *Entry) becomeRefused(reason DropReason) {
 	e.rare.attempts = nil
 	e.dropClaim()
 }
+
+// wasRefused reports whether the server rejects the Event of e, or has done so until the
+// attempt that is under way.
+func (e *Entry) wasRefused() bool { return e.rare != nil && e.rare.refusal != "" }
 
 func (e *Entry) dropClaim() {
 	if e.rare != nil {

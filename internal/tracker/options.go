@@ -34,6 +34,10 @@ type Options struct {
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
 
+	// ListLimit is with how many Events on the server a list is made. If zero, 2,000, or
+	// 50,000 in the scope SameController. If negative, a list is always made.
+	ListLimit int
+
 	// Tallies is up to how many combinations of controller, type, and reason Tracker.Tallies
 	// counts by themselves. If zero, it counts nothing.
 	Tallies int
@@ -54,6 +58,10 @@ func (o Options) WithDefaults() Options {
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, max(o.EventTTL/2, 1))
 	o.Capacity = cmp.Or(o.Capacity, 65536)
+	if o.ListLimit == 0 && o.Scope == SameController {
+		o.ListLimit = listLimitOfControllers
+	}
+	o.ListLimit = cmp.Or(o.ListLimit, listLimitOfInstances)
 	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, metav1.NamespaceSystem)
 	return o
 }

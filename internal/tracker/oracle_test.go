@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
@@ -70,18 +71,20 @@ type told struct {
 	refusal DropReason
 
 	// What is to be done.
-	name     *naming
-	names    int
-	beats    int
-	beatDue  bool
-	beatNext bool // a heartbeat is due with the next occurrence
-	flush    bool
-	signpost bool
-	base     owner
-	writing  *toldWrite
-	tried    []toldWrite // those whose outcome is unknown
-	failures int
-	retry    time.Duration // not before
+	name       *naming
+	names      int
+	beats      int
+	beatDue    bool
+	beatNext   bool // a heartbeat is due with the next occurrence
+	flush      bool
+	signpost   bool
+	base       owner
+	writing    *toldWrite
+	tried      []toldWrite // those whose outcome is unknown
+	failures   int
+	retry      time.Duration // not before
+	denied     bool          // its latest request was denied
+	encouraged bool          // the same, and another one has passed since
 
 	// The claim.
 	step     Kind
@@ -437,9 +440,12 @@ func (o *oracle) end(e *told, as series.State, now time.Duration) {
 	e.life = closing
 	o.baseOf(e.key).ended, o.baseOf(e.key).last = true, e.last
 	o.finish(e, as)
-	if e.phase == refused && !e.busy {
+	if e.phase == refused && (as == series.Unknown || e.count == 0) {
 		o.lose(e, "")
 		return
+	}
+	if e.phase == refused {
+		o.tryAgain(e)
 	}
 	if e.name == nil {
 		o.takeName(e, now)
@@ -557,6 +563,8 @@ func (o *oracle) needs(e *told) Kind {
 		return FlushCount
 	case e.state.Closed() && e.count > e.knows.count:
 		return Finish
+	case e.life == closing && e.count > e.knows.count:
+		return FlushCount
 	case e.signpost && e.base == ownerUnknown:
 		return Look
 	case e.signpost:
@@ -626,9 +634,9 @@ func (o *oracle) pulse(e *told, now time.Duration) {
 		e.beats = min(e.beats+1, math.MaxUint8)
 	}
 	switch next := now + o.interval(e); {
-	case e.phase == refused, e.changes != e.knows.changes:
+	case e.changes != e.knows.changes:
 		e.beatDue = true
-	case next < e.at+o.opts.HeartbeatInterval:
+	case next < e.at+o.opts.HeartbeatInterval && e.phase == live:
 		e.beatAt = next
 	default:
 		e.beatNext, e.beatAt = true, never
@@ -659,9 +667,8 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		o.wantSignpost(e, now)
 		kind = o.needs(e)
 	}
-	if e.phase == refused && kind == Create && e.count < 2 {
-		e.at, kind = now, none
-		o.planBeat(e)
+	if e.phase == refused && kind == Create {
+		o.tryAgain(e)
 	}
 	if kind == none {
 		e.busy = false
@@ -724,7 +731,8 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 	if e.life == forgotten {
 		return
 	}
-	isSeries, failures := w.kind < Look, e.failures
+	isSeries, failures, wasRefused := w.kind < Look, e.failures, e.refusal != ""
+	wasDenied := e.failures > heartbeat.Several && e.denied
 	switch outcome {
 	case PushedBack:
 	case Troubled, Denied:
@@ -734,17 +742,31 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 		if outcome == Denied && e.phase == claiming && w.kind == Look {
 			o.isUnseen(e)
 		}
+		if outcome == Denied && !e.denied && !e.encouraged {
+			e.failures = min(e.failures, 8)
+		}
 		o.failed(e, now)
-		if outcome == Denied {
-			e.retry = now + heartbeat.NewSchedule[*Entry](nil).BackoffDenied(e.failures)
+		if until := now + heartbeat.NewSchedule[*Entry](nil).BackoffDenied(e.failures); outcome == Denied && until > e.retry {
+			e.retry, e.denied = until, true
 		}
 	default:
 		o.interpret(e, w, r, now)
 		switch {
 		case e.life == forgotten:
 			return
+		case e.phase == refused:
+			if !wasRefused {
+				failures = 0
+			}
+			o.failed(e, now)
+			e.failures = failures + 1
+			e.retry = now + min(time.Minute, o.opts.HeartbeatInterval)
+			for range failures {
+				e.retry = now + min(2*(e.retry-now), o.opts.HeartbeatInterval)
+			}
+			e.beatAt = e.retry
 		case isSeries && outcome == Written, w.kind != Look && outcome == Refused:
-			e.failures, e.retry = 0, always
+			o.passed(e)
 		case outcome == Taken, outcome == Changed, outcome == Refused:
 			o.failed(e, now)
 			if failures == 0 && w.kind != Look {
@@ -753,10 +775,46 @@ func (o *oracle) apply(label string, r response, now time.Duration) {
 		}
 	}
 	o.conclude(e, now)
+	if wasDenied && e.failures == 0 {
+		o.encourage(now)
+	}
+}
+
+func (o *oracle) passed(e *told) {
+	e.failures, e.retry, e.denied, e.encouraged = 0, always, false, false
+}
+
+// encourage has the entries that have been denied for long tried soon.
+func (o *oracle) encourage(now time.Duration) {
+	for _, e := range o.where(isAccepting, isIdle) {
+		if e.failures > heartbeat.DeniedOften && e.denied {
+			e.failures, e.denied, e.encouraged, e.retry = heartbeat.DeniedOften, false, true, min(e.retry, now+5*time.Minute)
+			if e.phase == refused {
+				e.beatAt = min(e.beatAt, e.retry)
+			}
+			o.schedule(e, now)
+		}
+	}
+}
+
+// tryAgain has what has occurred since a refusal written.
+func (o *oracle) tryAgain(e *told) {
+	o.unwrite(e)
+	e.beatDue, e.beatNext = false, false
+	if e.count == 1 {
+		e.state, e.first, e.signpost = series.Singleton, micros(e.last), false
+		if e.now != "" {
+			e.note, e.now = e.now, ""
+			if strings.Contains(e.key, ":rest") {
+				e.note = series.CombinedPrefix + e.note
+			}
+		}
+	}
 }
 
 func (o *oracle) failed(e *told, now time.Duration) {
 	e.failures++
+	e.denied, e.encouraged = false, false
 	e.retry = now + heartbeat.NewSchedule[*Entry](nil).Backoff(e.failures)
 }
 
@@ -897,7 +955,7 @@ func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
 	}
 	e.existed = false
 	e.at = now
-	o.planBeat(e)
+	e.beatDue, e.beatNext, e.beatAt = false, false, max(e.retry, now)
 }
 
 func (o *oracle) claimed(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, now time.Duration) {
@@ -1078,7 +1136,7 @@ func (o *oracle) confirm(e *told, tried []toldWrite, ev *toldEvent, now time.Dur
 	}
 	e.at = now
 	o.planBeat(e)
-	e.failures, e.retry = 0, always
+	o.passed(e)
 }
 
 // adopt makes ev the Event of e, which has not counted theirs of its occurrences.
@@ -1145,7 +1203,7 @@ func (o *oracle) flush(now time.Duration) string {
 	clear(o.waitedFor)
 	for _, e := range o.where(isTracked) {
 		if (e.phase != refused || e.busy) && e.knows.changes != e.changes {
-			e.flush, e.retry = true, always
+			e.flush, e.retry, e.denied, e.encouraged = true, always, false, false
 			o.waitedFor[e] = e.changes
 			o.schedule(e, now)
 		}
@@ -1233,7 +1291,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 			theirs -= e.smallest()
 		}
 		o.adopt(e, ev, theirs, now)
-		e.failures, e.retry = 0, always
+		o.passed(e)
 		o.conclude(e, now)
 		return e.label
 	case len(o.where(isAccepting)) >= (o.opts.Capacity+1)/2:

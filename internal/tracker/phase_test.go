@@ -142,7 +142,7 @@ func possible() map[string]bool {
 				if is(5) {
 					e.status.due = e.status.due&^dueLook | dueLead
 				}
-				if kind := e.need(); kind != none {
+				if kind := e.need(); kind != none && e.phase != refused { // see Entry.tryAgain
 					found[e.phase.String()+": "+kind.String()] = true
 				}
 			}

@@ -38,6 +38,8 @@ func (e *Entry) need() Kind {
 		return FlushCount
 	case e.spec.state.Closed() && e.lost() > 0:
 		return Finish // it has recurred and ended again while the last write was in flight
+	case e.life == closing && e.lost() > 0:
+		return FlushCount // it remains Ongoing in another process
 	case st.due.has(dueLook):
 		return Look
 	case st.due.has(dueLead):
@@ -125,7 +127,7 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	quiet := window.Due(e.rhythm(), e.last(), at)
 	if e.assumed() > 0 {
 		// A fast occurrence, of which the schedule does not know, ends the assumption.
-		quiet = min(e.last()+e.window(r), at+window.Of(e.rhythm(), at))
+		quiet = min(e.last()+e.window(r), window.Due(e.rhythm(), at, at))
 	}
 	if e.isUpToDate() && e.spec.state == series.Ongoing {
 		return min(quiet, e.status.beatAt)
@@ -190,9 +192,9 @@ func (e *Entry) beat(s *step) {
 		st.beats = min(st.beats, math.MaxUint8-1) + 1
 	}
 	switch next := s.at + s.interval(e); {
-	case e.phase == refused, e.spec.revision != st.revision:
+	case e.spec.revision != st.revision:
 		st.due |= dueBeat
-	case next < st.at+s.opts.HeartbeatInterval:
+	case next < st.at+s.opts.HeartbeatInterval && e.phase == live:
 		st.beatAt = next // an early heartbeat
 	default:
 		st.due, st.beatAt = st.due|dueNext, never
@@ -203,7 +205,7 @@ func (e *Entry) beat(s *step) {
 const never = time.Duration(math.MaxInt64)
 
 // planBeat decides when the next heartbeat of e is due, which the server has just
-// accepted or refused. Whatever the write was for, it carried the latest count.
+// accepted. Whatever the write was for, it carried the latest count.
 func (e *Entry) planBeat(s *step) {
 	e.status.due &^= dueBeat | dueNext
 	interval := s.interval(e)

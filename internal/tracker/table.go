@@ -218,10 +218,13 @@ func (t *table) end(e *Entry, as series.State, now time.Time) {
 	e.finish(as)
 	s := t.step(e, now)
 	s.base.ended, s.base.last = true, e.last()
-	if e.phase == refused && !t.sched.InFlight(e) {
+	switch {
+	case e.phase == refused && (as == series.Unknown || e.lost() == 0):
 		e.lose(&s, "")
 		t.settle(e, &s)
 		return
+	case e.phase == refused:
+		e.tryAgain(&s)
 	}
 	// It takes its name before its successor asks for one.
 	t.nameEntry(e, &s)
@@ -319,8 +322,7 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 		t.forget(e) // a shutdown needs its time for writes
 		return nil, false
 	} else if l != nil {
-		page := l.page
-		return &Write{Kind: List, Page: &page, entry: e, pass: pass, at: at}, true
+		return &Write{Kind: List, Page: l.ask(at), entry: e, pass: pass, at: at}, true
 	}
 	if k := e.Key(); t.opts.Accepts != nil && e.isUnknown() && !t.accepts(&k) {
 		t.sched.Done(e, pass, heartbeat.None, 0, at)
@@ -330,16 +332,12 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	t.endIfOver(e, now)
 	s := t.step(e, now)
 	e.tick(&s)
+	if e.phase == refused && e.need() == Create {
+		e.tryAgain(&s)
+	}
 	t.open(e)
 	t.nameEntry(e, &s)
 	kind := e.need()
-	if e.phase == refused && kind == Create && e.spec.count < 2 {
-		// A patch cannot make a series of one occurrence. Wait for the next heartbeat,
-		// as if the server had refused this one.
-		e.status.at = at
-		e.planBeat(&s)
-		kind = none
-	}
 	if kind == Signpost {
 		e.wantLead(&s) // it may have been forgotten whose the Event under the base name is
 		kind = e.need()
@@ -369,8 +367,10 @@ func (t *table) answer(at time.Duration) {
 func (t *table) isSilent(at time.Duration) bool { return at-t.answered > t.opts.EventTTL*5/8 }
 
 // giveUp drops what has waited for longer than the server keeps an Event, because its
-// requests have failed, although the server has answered for as long. What has never been
-// sent waits on, unless its gate has failed several requests in a row.
+// requests have failed, although the server has answered for as long. Of those that have
+// been denied, only the one that has just been denied again: the others may be permitted by
+// now. What has never been sent waits on, unless its gate has failed several requests in a
+// row.
 //
 // A shutdown waits for nothing that the server denies: for no series that it has denied
 // twice in a row, and for none behind a gate that has denied several series.
@@ -389,7 +389,9 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 		lost = []*Entry{w.entry}
 	case at-t.upSince >= t.opts.EventTTL && !t.isSilent(at):
 		lost = t.sched.PendingSince(w.pass.Gate, at-t.opts.EventTTL)
-		lost = slices.DeleteFunc(lost, func(e *Entry) bool { return !isGate && !e.Tried() })
+		lost = slices.DeleteFunc(lost, func(e *Entry) bool {
+			return e != w.entry && (!isGate && !e.Tried() || o == Denied && e.Tried())
+		})
 	}
 	for _, e := range lost {
 		if e.life == forgotten || e.listing() != nil {
@@ -398,5 +400,28 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 		s := t.step(e, now)
 		e.refuse(&s, reason)
 		t.settle(e, &s)
+	}
+}
+
+// isDenied reports whether the server has denied e more often in a row than n times, and
+// nothing of its namespace that was denied for long has passed since.
+func (e *Entry) isDenied(n int) bool { return e.failures() > n && e.holdCause() == denial }
+
+// encourage has the series of a namespace that are rarely tried, because they have been
+// denied for long, tried soon: one like them has passed. If the server denies one
+// nevertheless, it is rarely tried again.
+func (t *table) encourage(namespace string, at time.Duration) {
+	for i := range t.shards {
+		for _, e := range t.shards[i].entries.all() {
+			if !e.isDenied(heartbeat.DeniedOften) || e.Gate().Namespace != namespace || t.sched.InFlight(e) {
+				continue
+			}
+			until := min(e.rare.hold.until, at+t.backoffDenied(heartbeat.DeniedOften))
+			e.rare.hold = hold{until: until, why: encouraged, failures: heartbeat.DeniedOften}
+			if e.phase == refused {
+				e.status.beatAt = min(e.status.beatAt, until)
+			}
+			t.place(e, at)
+		}
 	}
 }

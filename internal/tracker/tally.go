@@ -83,6 +83,7 @@ func (x *tallies) earns(k TallyKey, n uint64) bool {
 	case x.own < (x.limit+1)/2, had+n >= earned:
 		delete(x.candidates, k)
 		return true
+	case n == 0: // nothing has occurred since the previous call
 	case isCandidate, len(x.candidates) < x.limit:
 		x.candidates[k] = had + n
 	default:

@@ -71,3 +71,17 @@ func TestTallies(t *testing.T) {
 	assert.Equal(t, 2, x.own)
 	assert.Equal(t, 2, x.others)
 }
+
+// A scrape asks for the row of each series, under the lock of the tracker. A series without
+// a new occurrence neither becomes a candidate nor makes it look at all candidates.
+func TestTallyOfNothing(t *testing.T) {
+	var x tallies
+	x.init(4)
+	for i := range 3 { // two get rows, and one is a candidate
+		x.count(TallyKey{"a", "Normal", fmt.Sprint("Reason", i)}, 1)
+	}
+	before := maps.Clone(x.candidates)
+	require.Len(t, before, 1)
+	assert.Equal(t, TallyKey{"a", "Normal", Other}, x.count(TallyKey{"a", "Normal", "New"}, 0))
+	assert.Equal(t, before, x.candidates)
+}

@@ -246,20 +246,24 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 		return nil
 	}
 	if e.listing() != nil {
-		t.listed(e, &r, at)
+		t.listed(e, w, &r, at)
 		return nil
 	}
 	s := t.step(e, now)
 	if !w.WritesSeries() {
 		s.tended = t.tends(e, w.Series.Name)
 	}
+	wasDenied := e.isDenied(heartbeat.Several)
 	e.respond(&s, w, &r)
 	if !s.forget && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
 		t.sched.Wait(e, at) // what waits from now on is something new
 	}
 	t.settle(e, &s)
-	if r.Outcome == Troubled || r.Outcome == Denied {
+	switch {
+	case r.Outcome == Troubled, r.Outcome == Denied:
 		t.giveUp(w, r.Outcome, now)
+	case wasDenied && e.failures() == 0:
+		t.encourage(w.pass.Gate.Namespace, at)
 	}
 	return t.dropped()
 }

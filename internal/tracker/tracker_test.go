@@ -112,7 +112,9 @@ func sizes(tr *Tracker) [3]int {
 func TestOptions(t *testing.T) {
 	assert.Equal(t, Options{
 		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
+		ListLimit: 2000,
 	}, Options{}.WithDefaults())
+	assert.Equal(t, 50_000, Options{Scope: SameController}.WithDefaults().ListLimit)
 	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, Options{HeartbeatInterval: 1, FirstHeartbeat: 2}.intervals())
 	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
 }
@@ -581,6 +583,42 @@ func TestWarningDisplacesNormalsBehindAGate(t *testing.T) {
 	checkInvariants(t, tr, 0)
 }
 
+// What was never sent, because its gate is closed for others, makes room after those.
+func TestSeriesThatFailMakeRoomFirst(t *testing.T) {
+	for _, outcome := range []Outcome{Troubled, Denied} {
+		for _, each := range []time.Duration{0, time.Second} {
+			tr := New(Options{Capacity: 40}, start)
+			now := start
+			warn := func(namespace string, i int) []Drop {
+				k := testKey("W")
+				k.Regarding.Namespace, k.Regarding.Name = namespace, fmt.Sprint(namespace, i)
+				return tr.Observe(k, Occurrence{}, now)
+			}
+			for i := range 40 {
+				require.Empty(t, warn("ns", i))
+			}
+			tried := map[string]bool{}
+			for range 15 {
+				w, _, ok := tr.Next(now)
+				if !ok {
+					break
+				}
+				tried[w.Series.Key.Regarding.Name] = true
+				tr.Apply(w, Result{Outcome: outcome}, now)
+			}
+			now = now.Add(each)
+			tr.Advance(now)
+			for n := len(tried); n > 0; n-- {
+				drops := warn("other", n)
+				require.Len(t, drops, 1)
+				displaced := drops[0].Key.Regarding.Name
+				assert.True(t, tried[displaced], "%s was never sent", displaced)
+				delete(tried, displaced)
+			}
+		}
+	}
+}
+
 // A Normal whose gate is open hides no other one that a gate holds up.
 func TestNormalOfAnOpenGateHidesNoOther(t *testing.T) {
 	const warnings = 20
@@ -754,7 +792,7 @@ func TestOneFailureHoldsUpNoOtherSeries(t *testing.T) {
 	}
 	assert.Equal(t, 8, sent)
 	advance, next := tr.Wake(start)
-	assert.Equal(t, []time.Time{start.Add(time.Second), start.Add(time.Second)}, []time.Time{advance, next})
+	assert.Equal(t, []time.Time{start.Add(time.Second), start.Add(time.Second / 2)}, []time.Time{advance, next})
 }
 
 // A Warning is due to end, but its end would push out another Warning that waits for its

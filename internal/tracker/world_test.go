@@ -666,7 +666,9 @@ func (w *world) answer(label string, now time.Duration) response {
 	}
 	drops := w.tracker.Apply(write, r, start.Add(now))
 	looks, adopted := r.Outcome == Written && write.Kind == Look && was != live, e.phase == live
-	switch replaced := was == conflicted && w.tends[e] != ev; {
+	// A create that came late can have been deleted before e learned of it.
+	tends := w.tends[e]
+	switch replaced := tends != ev && (was == conflicted || tends != nil && tends.deleted); {
 	case looks && replaced && adopted:
 		w.move(e, ev, e.counted()-count)
 	case looks && adopted:

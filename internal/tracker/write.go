@@ -22,7 +22,7 @@ const (
 	Look            // changes nothing; the response is the Event that has a name
 	Close           // closes the Event of an earlier process as Finished
 	Signpost        // makes the Event under the base name lead to the Ongoing one
-	List            // lists Events of earlier processes; see Page
+	List            // lists Events of earlier processes, or asks whether it may; see Page
 	Kinds           // the number of kinds
 )
 
@@ -41,7 +41,7 @@ type Write struct {
 	// this Event must have, if any.
 	Series series.Series
 
-	// Page is the page to list, if Kind is List.
+	// Page is what to list or to ask, if Kind is List.
 	Page *Page
 
 	entry    *Entry

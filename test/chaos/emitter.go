@@ -112,6 +112,7 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		Scope:             config.Scope,
 		Namespaces:        []string{namespace, deniedNamespace},
 		SkipList:          config.SkipList,
+		ListLimit:         -1, // now, not in ten minutes
 		HeartbeatInterval: heartbeatInterval,
 		FinishAfter:       config.FinishAfter,
 		MaxWindow:         config.MaxWindow,

@@ -183,7 +183,7 @@ func newWorld(t *testing.T) *world {
 // down.
 func (w *world) broadcaster(config *rest.Config, opts events.Options) *events.Broadcaster {
 	w.t.Helper()
-	opts.Namespaces = []string{w.namespace}
+	opts.Namespaces, opts.ListLimit = []string{w.namespace}, -1
 	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: apiserver.ClientsetFor(w.t, config).EventsV1()}, opts)
 	w.t.Cleanup(broadcaster.Shutdown)
 	return broadcaster

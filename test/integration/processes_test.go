@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -90,6 +91,61 @@ func TestRestart(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestListLimit has a process list what the one before it has left, if the server says that
+// it has few Events, and writes little.
+func TestListLimit(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		scope     events.Scope
+		limit     int
+		all       bool // namespaces
+		questions int
+		lists     bool
+	}{
+		"all namespaces":                 {events.SameInstance, 1_000_000, true, 3, true},
+		"one namespace":                  {events.SameInstance, 4, false, 1, true}, // three series, and the event that makes it list
+		"one namespace, of a controller": {events.SameController, 4, false, 1, true},
+		"one namespace, with too many":   {events.SameInstance, 3, false, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
+			clock := clocktesting.NewFakeClock(time.Now())
+			opts := events.Options{Clock: clock, Scope: row.scope}
+			one := startRecording(t, eventsSink, apiserver.Config(t), opts)
+			for _, pod := range []string{"a", "b", "c"} {
+				emit(one.recorder(), podIn(namespace, pod), 2)
+			}
+			one.Shutdown()
+
+			opts.ListLimit, opts.ReportingInstance, opts.Namespaces = row.limit, one.instance, []string{namespace}
+			if row.all {
+				opts.Namespaces = []string{metav1.NamespaceAll}
+			}
+			two := startRecording(t, eventsSink, apiserver.Config(t), opts)
+			emit(two.recorder(), podIn(namespace, "first"), 1)
+			two.flush(t)
+			eventuallyLater(t, clock, func(c *assert.CollectT) {
+				require.GreaterOrEqual(c, two.writes("list", "written"), row.questions)
+			})
+			if !row.lists {
+				clock.Step(20 * time.Minute)
+				two.flush(t)
+				assert.Equal(t, row.questions, two.writes("list", "written"))
+				assert.Zero(t, two.Stats().Restored)
+				return
+			}
+			for _, pod := range []string{"a", "b", "c"} {
+				eventuallyLater(t, clock, func(c *assert.CollectT) {
+					requireFinished(c, eventsAbout(c, clients, namespace, podIn(namespace, pod).UID))
+				})
+			}
+			assert.EqualValues(t, 3, two.Stats().Restored)
+			assert.Zero(t, two.writes("create", "taken"))
+		})
 	}
 }
 
@@ -245,6 +301,7 @@ func startReplica(t *testing.T, a account, name string) *replica {
 			ReportingInstance: name,
 			Scope:             events.SameController,
 			Namespaces:        []string{a.namespace},
+			ListLimit:         -1,
 			HeartbeatInterval: 200 * time.Millisecond,
 			ShutdownTimeout:   2 * time.Second,
 		}),

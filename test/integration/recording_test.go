@@ -86,12 +86,15 @@ type recording struct {
 }
 
 // newRecording makes a broadcaster that writes to the server of config through a sink.
-// It does not list unless opts names namespaces, because tests count requests. The end of
-// the test shuts it down.
+// It does not list unless opts names namespaces, because tests count requests. It then
+// lists at once unless opts has a limit. The end of the test shuts it down.
 func newRecording(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	if len(opts.Namespaces) == 0 {
 		opts.SkipList = true
+	}
+	if opts.ListLimit == 0 {
+		opts.ListLimit = -1
 	}
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "test-" + rand.String(10)
