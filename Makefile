@@ -51,7 +51,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-scheduler recording chaos soak mutate fuzz bench simulation report microbench lint fmt tidy api vuln licenses clean
+.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -193,6 +193,12 @@ casestudy-migrate: ## move Kubernetes and two operators with eventsmigrate, run 
 	$(BUILD)
 	cd test && $(GO) run ./casestudy $(CASESTUDY_FLAGS)
 
+# Not a part of make test: kustomize-controller compiles for a quarter of an hour, and then
+# each recorder takes as long. FLUX_FLAGS=-recorder=tools/events selects one.
+casestudy-flux: ## run kustomize-controller with each recorder, and write docs/case-study.md
+	$(BUILD)
+	cd test && $(GO) run ./casestudy -steps=flux $(FLUX_FLAGS)
+
 dashboard: ## draw what the dashboard shows for the recorded run
 	cd test/monitoring && $(GO) test -run TestPictureIsUpToDate . -write
 
@@ -249,7 +255,7 @@ SUITE = cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench
 bench: ## run the benchmarks with client-go's recorders, and write docs/benchmarks.md
 	$(BUILD)
 	@mkdir -p $(dir $(RESULTS))
-	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,singles,flood,loop,slow,start,server
+	$(SUITE) -suite.parts=hot,parallel,scale,heap,fresh,singles,flood,loop,slow,start,list,server
 	@$(MAKE) report
 
 simulation: ## simulate up to a million series for three virtual hours, and write docs/benchmarks.md
@@ -257,7 +263,13 @@ simulation: ## simulate up to a million series for three virtual hours, and writ
 	$(SUITE) -suite.parts=simulation -suite.every=$(SIMULATION_EVERY)
 	@$(MAKE) report
 
-report: ## write docs/benchmarks.md and its charts from the last results
+scale: ## simulate a cluster with 5,000 nodes, and write docs/scale.md
+	$(BUILD)
+	@mkdir -p $(dir $(RESULTS))
+	$(SUITE) -suite.parts=list,fleet
+	@$(MAKE) report
+
+report: ## write docs/benchmarks.md, docs/scale.md, and their charts from the last results
 	cd test && $(GO) run ./bench/report -results $(RESULTS) -docs ../docs
 
 microbench: ## run the Go benchmarks of the packages

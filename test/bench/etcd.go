@@ -50,6 +50,23 @@ func (e etcd) used() ServerUsage {
 	}
 }
 
+// cost returns the CPU time of the server for each of many equal calls, which get the
+// numbers from 0 on. It calls until they have used enough, because what else the server
+// does, and the question for its CPU time, use some, too.
+func (e etcd) cost(enough time.Duration, call func(i int)) time.Duration {
+	i := 0
+	for calls := 1; ; calls *= 2 {
+		before := e.used().CPU
+		for range calls {
+			call(i)
+			i++
+		}
+		if used := e.used().CPU - before; used >= enough {
+			return used / time.Duration(calls)
+		}
+	}
+}
+
 // serverMetrics are the sums of the metrics of a server by their names.
 type serverMetrics map[string]float64
 
@@ -96,6 +113,18 @@ func (e etcd) clear() {
 	// Compaction keeps what the latest write deleted.
 	e.call("kv/put", map[string]any{"key": encode("cleared")}, nil)
 	e.compact()
+}
+
+// put writes a value under n keys.
+func (e etcd) put(n int, key func(i int) string, value []byte) {
+	const atOnce = 100 // etcd permits 128
+	for first := 0; first < n; first += atOnce {
+		var puts []map[string]any
+		for i := first; i < min(first+atOnce, n); i++ {
+			puts = append(puts, map[string]any{"requestPut": map[string]any{"key": encode(key(i)), "value": base64.StdEncoding.EncodeToString(value)}})
+		}
+		e.call("kv/txn", map[string]any{"success": puts}, nil)
+	}
 }
 
 // compact removes earlier versions of all keys, and the free space in the database.

@@ -27,7 +27,10 @@ type Results struct {
 	Loop       []Loop         `json:"loop"`
 	Slow       []Slow         `json:"slow"`
 	Start      []Start        `json:"start"`
+	List       []List         `json:"list"`
 	Server     []Server       `json:"server"`
+	Requests   Requests       `json:"requests"`
+	Fleet      []Fleet        `json:"fleet"`
 	Simulation []Simulation   `json:"simulation"`
 }
 

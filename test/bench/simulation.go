@@ -111,7 +111,7 @@ type simulation struct {
 // start starts a recorder and waits until it has listed the Events on the server.
 func (s *simulation) start(to events.EventSink) {
 	// A list fills at most half of the table.
-	s.recorder = newOurs(to, events.Options{Capacity: 2 * (len(s.subjects) + 1)})
+	s.recorder = newOurs(to, events.Options{Capacity: 2 * (len(s.subjects) + 1), ListLimit: -1})
 	s.recorder.list()
 	synctest.Wait()
 }

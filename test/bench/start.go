@@ -79,7 +79,7 @@ func MeasureStart(t *testing.T, n, adopt, rounds int) Start {
 	}
 	s := Start{Events: n, Workers: 8}
 	// A list fills at most half of the table.
-	opts := events.Options{Capacity: 2 * (n + 1), Workers: s.Workers, Namespaces: []string{namespace}}
+	opts := events.Options{Capacity: 2 * (n + 1), Workers: s.Workers, Namespaces: []string{namespace}, ListLimit: -1}
 	skipList := opts
 	skipList.SkipList = true
 

@@ -11,12 +11,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 var (
 	resultsFile = flag.String("suite.results", "", "the file for the results of TestSuite; results of other parts in it remain. If empty, the suite runs with small sizes and discards its results")
 	every       = flag.Duration("suite.every", 5*time.Second, "the interval between occurrences of a series in the simulation, in whole seconds: a million series every 5s are 200,000 occurrences per second. Ignored with small sizes")
-	storyList   = flag.String("suite.stories", "", "a regular expression: the stories to tell in the part server; results of others remain")
+	nodes       = flag.Int("suite.nodes", 5000, "the number of nodes in the part fleet; ignored with small sizes")
+	storyList   = flag.String("suite.stories", "", "a regular expression: the stories to tell in the parts server and fleet; results of others remain")
 	partList    = flag.String("suite.parts", strings.Join(allParts(), ","), "the parts of TestSuite to run")
 )
 
@@ -82,10 +85,17 @@ var suite = []struct {
 	{"start", func(t *testing.T, s size, r *Results) {
 		r.Start = []Start{MeasureStart(t, s.startEvents, s.startAdopted, s.startRounds)}
 	}},
+	{"list", func(t *testing.T, s size, r *Results) { r.List = MeasureList(t, s.listEvents, s.listCPU) }},
 	{"server", func(t *testing.T, s size, r *Results) {
 		only := regexp.MustCompile(*storyList)
 		measured := MeasureServer(t, only, s.storyFactor, s.story, s.idle)
 		r.Server = append(slices.DeleteFunc(r.Server, func(old Server) bool { return only.MatchString(old.Story) }), measured...)
+	}},
+	{"fleet", func(t *testing.T, s size, r *Results) {
+		if *storyList == "" || r.Requests.Create == 0 {
+			r.Requests = MeasureRequests(t, s.listCPU)
+		}
+		r.Fleet = MeasureFleet(t, s.fleetNodes, regexp.MustCompile(*storyList), r)
 	}},
 	{"simulation", func(t *testing.T, s size, r *Results) {
 		r.Simulation = nil
@@ -123,6 +133,9 @@ type size struct {
 	loopEvery                 time.Duration
 	startEvents, startAdopted int
 	startRounds               int
+	listEvents                []int
+	listCPU                   time.Duration // of each kind of request
+	fleetNodes                int
 	storyFactor               int           // by which stories are smaller
 	story                     time.Duration // of the rounds of a story, if they do not take longer
 	idle                      time.Duration
@@ -131,23 +144,23 @@ type size struct {
 }
 
 var (
-	// full is for the documentation. A flag sets simulatedEvery.
+	// full is for the documentation. Flags set simulatedEvery and fleetNodes.
 	full = size{
 		rounds: 15, turn: 120 * time.Millisecond, series: []int{1000, 10_000, 100_000, 1_000_000},
 		fresh: 20_000, floodSeries: 50_000, floodCalls: 500_000, floodFull: 65_536, floodRounds: 7, loopEvery: time.Second,
-		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, storyFactor: 1, story: 2 * time.Minute, idle: 5 * time.Second, maxRebuilt: 100_000,
+		startEvents: 100_000, startAdopted: 10_000, startRounds: 3, listEvents: []int{1000, 20_000, 150_000}, listCPU: 3 * time.Second, storyFactor: 1, story: 2 * time.Minute, idle: 5 * time.Second, maxRebuilt: 100_000,
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
 		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000},
 		fresh: 2000, floodSeries: 500, floodCalls: 5000, floodFull: 200, floodRounds: 2, loopEvery: 30 * time.Second,
-		startEvents: 2000, startAdopted: 200, startRounds: 2, storyFactor: 500, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
+		startEvents: 2000, startAdopted: 200, startRounds: 2, listEvents: []int{1000, 3000}, listCPU: 50 * time.Millisecond, fleetNodes: 20, storyFactor: 500, simulatedEvery: 4 * time.Minute, maxRebuilt: 100,
 	}
 )
 
 func TestSuite(t *testing.T) {
 	file, s := *resultsFile, full
-	s.simulatedEvery = *every
+	s.simulatedEvery, s.fleetNodes = *every, *nodes
 	if file == "" {
 		file, s = filepath.Join(t.TempDir(), "results.json"), small
 	}
@@ -187,21 +200,21 @@ func checkResults(t *testing.T, r *Results) {
 	}
 	for _, l := range r.Loop {
 		if l.Recorder == Ours {
-			// A list, a create, the start of the series, three heartbeats, possibly one
-			// more at the last moment, and the end.
-			assert.LessOrEqual(t, l.Requests, 9)
+			// Three questions and a list, a create, the start of the series, three
+			// heartbeats, possibly one more at the last moment, and the end.
+			assert.LessOrEqual(t, l.Requests, 12)
 		}
 	}
 	for _, s := range r.Slow {
 		if s.Recorder == Ours {
 			assert.Equal(t, []int{1, 1}, []int{s.Events, s.Ongoing}, s.Loop)
-			assert.LessOrEqual(t, s.Requests, 1+4+2*int(s.Duration/time.Hour), "a list, and writes to %s", s.Loop)
+			assert.LessOrEqual(t, s.Requests, 4+4+2*int(s.Duration/time.Hour), "questions, a list, and writes to %s", s.Loop)
 		}
 	}
 	for _, s := range r.Singles {
 		for i, c := range s.Costs {
-			// This recorder lists once.
-			assert.InDelta(t, s.Events, s.Sent[i].Requests, 1, "%s: no event is lost or written twice", c.Recorder)
+			// This recorder asks three times, and lists once.
+			assert.InDelta(t, s.Events, s.Sent[i].Requests, 4, "%s: no event is lost or written twice", c.Recorder)
 			if c.Recorder != ToolsOld {
 				assert.Zero(t, s.Sent[i].Kept, c.Recorder)
 			}
@@ -221,11 +234,30 @@ func checkResults(t *testing.T, r *Results) {
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Requests["create, taken"])
 		assert.EqualValues(t, s.Adoption.Series, s.Adoption.Requests["look, written"])
 	}
+	for _, l := range r.List {
+		for _, h := range l.Herds {
+			processes := h.Processes()
+			if h.Unlimited {
+				assert.Equal(t, []int{0, 0, processes}, []int{h.Asked, h.Counted, h.Listed})
+				continue
+			}
+			assert.GreaterOrEqual(t, h.Asked+h.Counted, processes)
+			if l.Events > (tracker.Options{}).WithDefaults().ListLimit {
+				assert.LessOrEqual(t, h.Listed, h.Leaders, "processes that only continue their own series do not list %d Events", l.Events)
+			}
+		}
+	}
 	for _, s := range r.Server {
 		assert.Zero(t, s.Total().Refused, "%s, %s", s.Story, s.Recorder)
 		if s.Recorder == Ours {
 			assert.Equal(t, s.Occurrences, s.Counted, s.Story)
-			assert.Equal(t, s.Processes, s.Verbs["list"].Requests, s.Story)
+			// Each process asks twice in kube-system, then counts, and then lists.
+			assert.LessOrEqual(t, s.Verbs["list"].Requests, 4*s.Processes, s.Story)
+		}
+	}
+	for _, f := range r.Fleet {
+		if f.Recorder == Ours {
+			assert.Zero(t, f.Lost(), f.Story)
 		}
 	}
 	for _, s := range r.Simulation {

@@ -5,11 +5,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/series"
+	"github.com/eventseries/eventseries/test/casestudy/recorders"
 )
 
 func TestParse(t *testing.T) {
@@ -74,9 +79,81 @@ apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="create"} 90
 	assert.Equal(t, 700, bytes)
 }
 
+func TestCompareFlux(t *testing.T) {
+	event := func(regarding string, count int32, state series.State) eventsv1.Event {
+		e := eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}, Regarding: corev1.ObjectReference{Kind: "Kustomization", Name: regarding},
+			Reason: "ArtifactFailed", Note: "stat /var/tmp/kustomization-1: no such file", EventTime: metav1.NowMicro(),
+		}
+		if count > 1 {
+			e.Labels[series.LabelState] = state.String()
+			e.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NowMicro()}
+		}
+		return e
+	}
+	const audit = `{"verb":"create","user":{"username":"kustomize-controller"},"objectRef":{"resource":"events","name":"missing-10.17"}}
+{"verb":"patch","user":{"username":"kustomize-controller"},"objectRef":{"resource":"events","name":"missing-10.17"}}
+{"verb":"list","user":{"username":"kustomize-controller"},"objectRef":{"resource":"events"}}
+{"verb":"list","user":{"username":"admin"},"objectRef":{"resource":"events"}}
+`
+	var run fluxRun
+	run.compare(
+		[]recorders.Count{{Name: "missing-10", Reason: "ArtifactFailed", Count: 9}, {Name: "missing-20", Reason: "ArtifactFailed", Count: 2}},
+		[]eventsv1.Event{event("missing-10", 7, series.Ongoing)},
+		[]eventsv1.Event{event("missing-10", 9, series.Ongoing), event("missing-20", 1, series.Singleton), event("kubernetes", 1, series.Singleton)},
+		[]byte(audit), time.Now(), "/var/tmp")
+	require.Len(t, run.Groups, 3)
+	assert.Equal(t, &fluxGroup{
+		Name: missing, Kustomizations: 2, Emitted: 11, Recorded: 10, RecordedBefore: 7, Events: 2, Ongoing: 1, FewestEvents: 1, MostEvents: 1, Exact: 1,
+		Requests: map[string]int{"create": 1, "patch": 1},
+		Example: fluxExample{
+			Name: "missing-10", Emitted: 9, Events: []fluxEvent{{"ArtifactFailed", "Ongoing", 7, "stat /tmp/kustomization-1: no such file"}},
+		},
+	}, run.Groups[1])
+	assert.Equal(t, 1, run.Lists)
+	assert.Equal(t, 3, run.Requests())
+	assert.Equal(t, 10, run.Recorded())
+}
+
+// A failing Kustomization has one Ongoing Event, and each occurrence is counted, for at most a
+// tenth of the requests of tools/events. The webhook gets all events whatever the recorder is.
+func TestFluxResults(t *testing.T) {
+	results, err := readResults[fluxResults](filepath.Join("..", "..", "docs", "case-study", "flux.json"))
+	require.NoError(t, err)
+	runs := map[string]*fluxRun{}
+	for _, run := range results.Runs {
+		runs[run.Recorder] = run
+		assert.Equal(t, run.Emitted(), run.Posts, run.Recorder)
+	}
+	require.Contains(t, runs, recorders.ToolsEvents)
+	require.Contains(t, runs, recorders.Eventseries)
+	for i, group := range runs[recorders.Eventseries].Groups {
+		assert.Equal(t, group.Kustomizations, group.Exact, group.Name)
+		assert.Equal(t, group.Emitted, group.Recorded, group.Name)
+		if group.Name == healthy {
+			continue
+		}
+		assert.Equal(t, group.Kustomizations, group.Ongoing, group.Name)
+		assert.Len(t, group.Example.Events, 1, group.Name)
+		assert.LessOrEqual(t, 10*group.PerOne(), runs[recorders.ToolsEvents].Groups[i].PerOne(), group.Name)
+	}
+}
+
+func TestKustomization(t *testing.T) {
+	names := map[string]int{}
+	for i := range 1000 {
+		text := kustomization(i, 6)
+		for _, group := range fluxGroups {
+			names[group] += strings.Count(text, "name: "+group)
+		}
+		assert.Contains(t, text, "interval: 10m0s, retryInterval: 10s")
+	}
+	assert.Equal(t, map[string]int{healthy: 900, missing: 90, rejected: 10}, names)
+}
+
 // The page is what the results say, and keeps the sections of others.
 func TestPageIsUpToDate(t *testing.T) {
-	results, err := readResults(filepath.Join("..", "..", "docs", "case-study", "migrate.json"))
+	results, err := readResults[results](filepath.Join("..", "..", "docs", "case-study", "migrate.json"))
 	require.NoError(t, err)
 	section, err := render(results)
 	require.NoError(t, err)
@@ -85,11 +162,17 @@ func TestPageIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(page), strings.TrimSpace(section), "run make casestudy-migrate CASESTUDY_FLAGS=-steps=page")
 
+	flux, err := readResults[fluxResults](filepath.Join("..", "..", "docs", "case-study", "flux.json"))
+	require.NoError(t, err)
+	section, err = renderFlux(flux)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), strings.TrimSpace(section), "run make casestudy-migrate CASESTUDY_FLAGS=-steps=page")
+
 	copied := filepath.Join(t.TempDir(), "page.md")
 	for _, rest := range []string{"", "\n## Another\n\nText.\n"} {
 		before := "# Case studies\n\n## First\n\n"
 		require.NoError(t, os.WriteFile(copied, []byte(before+heading+"\n\nold\n"+rest), 0o644))
-		require.NoError(t, replaceSection(copied, heading+"\n\nnew\n"))
+		require.NoError(t, replaceSection(copied, heading, heading+"\n\nnew\n"))
 		got, err := os.ReadFile(copied)
 		require.NoError(t, err)
 		assert.Equal(t, before+heading+"\n\nnew\n"+rest, string(got))

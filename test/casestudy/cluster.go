@@ -59,6 +59,7 @@ type cluster struct {
 	program  *exec.Cmd // nil before start
 	exited   chan error
 	before   []eventsv1.Event // just before the stop
+	listed   time.Time        // when they were
 }
 
 // startCluster starts the API server. The caller must stop it.
@@ -138,7 +139,7 @@ func (c *cluster) stop(ctx context.Context) (exit, error) {
 	}
 	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err == nil {
-		c.before = list.Items
+		c.before, c.listed = list.Items, time.Now()
 	}
 	began := time.Now()
 	if err := c.program.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -1,6 +1,7 @@
 // Command casestudy moves programs from the legacy recorder with eventsmigrate, runs
 // their tests before and after, and compares the Events of the stock and the moved
-// program. It writes its section of docs/case-study.md.
+// program. It also runs kustomize-controller with several recorders. It writes two sections
+// of docs/case-study.md.
 //
 // # Usage
 //
@@ -16,6 +17,8 @@
 //   - build compiles the stock and the moved program. It also adds what a person must add
 //     to the moved operators so that they shut down their broadcasters.
 //   - story runs each version with an API server of its own.
+//   - flux runs kustomize-controller with several recorders, one after the other. Only
+//     make casestudy-flux runs it.
 //   - page writes the page from the results. It runs after the other steps, too.
 //
 // # Guarantees
@@ -60,6 +63,9 @@ type config struct {
 	steps    []string
 	programs []string
 	story    time.Duration
+	// of the step flux
+	fluxResults, recorder string
+	kustomizations, scale int
 }
 
 func main() {
@@ -86,7 +92,13 @@ func parse() (cfg config, err error) {
 	flag.StringVar(&programList, "programs", "", "the programs to move, by `module`; if empty, all")
 	flag.StringVar(&cfg.results, "results", "", "the `file` with the results; if empty, docs/case-study/migrate.json")
 	flag.DurationVar(&cfg.story, "story", 0, "how long each story takes; if zero, 20 minutes for Kubernetes and 90 seconds for the operators")
+	flag.IntVar(&cfg.kustomizations, "kustomizations", 1000, "how many Kustomizations the step flux creates")
+	flag.IntVar(&cfg.scale, "scale", 6, "how much faster time passes in the step flux")
+	flag.StringVar(&cfg.recorder, "recorder", "", "run the step flux with the recorders whose names contain this")
 	flag.Parse()
+	if cfg.scale < 1 {
+		return cfg, fmt.Errorf("casestudy: -scale=%d is less than 1", cfg.scale)
+	}
 	if cfg.root, err = filepath.Abs(cfg.root); err != nil {
 		return cfg, err
 	}
@@ -100,10 +112,11 @@ func parse() (cfg config, err error) {
 	if cfg.results == "" {
 		cfg.results = filepath.Join(cfg.root, "docs", "case-study", "migrate.json")
 	}
+	cfg.fluxResults = filepath.Join(filepath.Dir(cfg.results), "flux.json")
 	cfg.steps = strings.Split(stepList, ",")
 	for _, s := range cfg.steps {
-		if !slices.Contains(steps, s) {
-			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s", s, strings.Join(steps, ","))
+		if s != "flux" && !slices.Contains(steps, s) {
+			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s,flux", s, strings.Join(steps, ","))
 		}
 	}
 	for _, p := range programs {
@@ -122,7 +135,7 @@ func parse() (cfg config, err error) {
 
 // runSteps runs the steps and saves the results after each of them.
 func runSteps(ctx context.Context, cfg config) error {
-	results, err := readResults(cfg.results)
+	results, err := readResults[results](cfg.results)
 	if err != nil {
 		return err
 	}
@@ -133,9 +146,9 @@ func runSteps(ctx context.Context, cfg config) error {
 		}
 		log.Printf("%s: done", step)
 		results.Machine = machine()
-		return results.write(cfg.results)
+		return writeResults(cfg.results, results)
 	}
-	if has("move") || has("story") {
+	if has("move") || has("story") || has("flux") {
 		if err := os.MkdirAll(cfg.work, 0o755); err != nil {
 			return fmt.Errorf("casestudy: %w", err)
 		}
@@ -156,9 +169,24 @@ func runSteps(ctx context.Context, cfg config) error {
 			}
 		}
 	}
+	fluxed, err := readResults[fluxResults](cfg.fluxResults)
+	if err != nil {
+		return err
+	}
+	if has("flux") {
+		if err := flux(ctx, cfg, fluxed); err != nil {
+			return fmt.Errorf("casestudy: flux: %w", err)
+		}
+	}
 	page, err := render(results)
 	if err != nil {
 		return err
 	}
-	return replaceSection(cfg.docs, page)
+	if err := replaceSection(cfg.docs, heading, page); err != nil {
+		return err
+	}
+	if page, err = renderFlux(fluxed); err != nil {
+		return err
+	}
+	return replaceSection(cfg.docs, fluxHeading, page)
 }

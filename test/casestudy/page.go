@@ -110,8 +110,8 @@ func render(r *results) (string, error) {
 	return b.String(), nil
 }
 
-// replaceSection writes the section into a page. It keeps the others.
-func replaceSection(name, section string) error {
+// replaceSection writes the section with a heading into a page. It keeps the others.
+func replaceSection(name, heading, section string) error {
 	content, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("casestudy: %w", err)

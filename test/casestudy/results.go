@@ -119,8 +119,8 @@ func (r *results) of(p program) *moved {
 }
 
 // readResults reads the results of earlier runs, if there are any.
-func readResults(name string) (*results, error) {
-	r := new(results)
+func readResults[T any](name string) (*T, error) {
+	r := new(T)
 	data, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
@@ -134,7 +134,7 @@ func readResults(name string) (*results, error) {
 	return r, nil
 }
 
-func (r *results) write(name string) error {
+func writeResults(name string, r any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

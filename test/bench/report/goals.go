@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/eventseries/eventseries/test/bench"
 	"github.com/eventseries/eventseries/test/internal/chart"
@@ -95,6 +96,15 @@ func goals(r *bench.Results) []goal {
 			add(4*s.Rebuild.Allocated <= s.Whole.Allocated, fmt.Sprintf(goal, "allocated bytes"), "%.2f", float64(s.Rebuild.Allocated)/float64(s.Whole.Allocated))
 			add(4*s.Rebuild.Peak <= s.Whole.Peak, fmt.Sprintf(goal, "peak heap"), "%.2f, with the restored series", float64(s.Rebuild.Peak)/float64(s.Whole.Peak))
 			add(4*s.Rebuild.Passing() <= s.Whole.Passing(), fmt.Sprintf(goal, "peak heap without the restored series"), "%.2f", float64(s.Rebuild.Passing())/float64(s.Whole.Passing()))
+		}
+	}
+	for _, l := range r.List {
+		for _, h := range l.Herds {
+			if !h.Unlimited {
+				goal := fmt.Sprintf("Lists of %s processes that start within a minute, with %s Events and %d writes per second: less than one core of the server for ten minutes",
+					chart.Number(h.Processes()), chart.Number(l.Events), h.Writes)
+				add(h.CPU < 10*time.Minute && h.Busiest < time.Minute, goal, "%s of CPU, %s in the busiest minute", h.CPU.Round(time.Second), h.Busiest.Round(time.Second))
+			}
 		}
 	}
 	for _, f := range r.Flood {

@@ -1,4 +1,4 @@
-// Command report generates docs/benchmarks.md and its pictures from the results of
+// Command report generates docs/benchmarks.md, docs/scale.md, and their pictures from the results of
 // the benchmarks. The same results always produce the same files.
 //
 //	go run ./bench/report -results ../docs/benchmarks/results.json -docs ../docs
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	results := flag.String("results", "../docs/benchmarks/results.json", "the file with the results")
-	docs := flag.String("docs", "../docs", "the directory for benchmarks.md and benchmarks/*.svg")
+	docs := flag.String("docs", "../docs", "the directory for the pages and their pictures")
 	flag.Parse()
 	files, err := report(*results)
 	for name, data := range files {
@@ -37,6 +38,10 @@ func report(resultsFile string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files["benchmarks.md"], err = page(&results)
+	if files["benchmarks.md"], err = page(&results); err != nil {
+		return nil, err
+	}
+	scaled, err := scale(&results)
+	maps.Copy(files, scaled)
 	return files, err
 }

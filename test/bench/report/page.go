@@ -41,6 +41,7 @@ var pageTemplate = template.Must(template.New("benchmarks.md").Funcs(template.Fu
 		}
 		return float64(reflect.ValueOf(n).Uint())
 	},
+	"int64":    func(n int) int64 { return int64(n) },
 	"per":      func(d time.Duration, n int64) string { return nanoseconds(float64(d) / float64(n)) },
 	"each":     func(total int64, n int) string { return fmt.Sprintf("%.0f", float64(total)/float64(n)) },
 	"title":    title,

@@ -1,0 +1,405 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/casestudy/recorders"
+)
+
+const (
+	kustomizeController = "kustomize-controller"
+	// sourceModule contains the CustomResourceDefinitions of the sources.
+	sourceModule = "github.com/fluxcd/source-controller@v1.9.0"
+
+	// fluxInterval and fluxRetry are spec.interval and spec.retryInterval of the
+	// Kustomizations, and the others the defaults of the controller, before they are
+	// scaled.
+	fluxInterval       = time.Hour
+	fluxRetry          = time.Minute
+	fluxQPS, fluxBurst = 50, 300
+	fluxConcurrent     = 4
+
+	// The names of the Kustomizations begin with one of these, and the names of their
+	// Events as well.
+	healthy  = "app-"
+	missing  = "missing-"  // the path does not exist
+	rejected = "rejected-" // the API server rejects the manifest
+)
+
+var (
+	fluxProgram = program{
+		Module: "github.com/fluxcd/" + kustomizeController, Version: "v1.9.5",
+		Users: []controlplane.User{{Name: kustomizeController, Token: kustomizeController + "-token", Groups: []string{"system:masters"}}},
+	}
+	fluxRecorders = []string{recorders.ToolsRecord, recorders.ToolsEvents, recorders.Eventseries, recorders.Import}
+
+	// repository is the content of the source.
+	repository = map[string]string{
+		"app/manifests.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {color: blue}\n",
+		"rejected/manifests.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {\"not a key\": blue}\n",
+	}
+	fluxKinds = map[string]schema.GroupVersionKind{
+		"kustomizations":  {Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
+		"gitrepositories": {Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
+	}
+)
+
+// flux runs kustomize-controller with each recorder, one after the other.
+func flux(ctx context.Context, cfg config, r *fluxResults) error {
+	m := &mover{program: fluxProgram, root: cfg.root, work: cfg.work, duration: time.Hour / time.Duration(cfg.scale)}
+	binary, err := m.buildFlux(ctx)
+	if err != nil {
+		return err
+	}
+	crds, err := m.fluxDefinitions(ctx)
+	if err != nil {
+		return err
+	}
+	apiserver, err := controlplane.Build(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	now := fluxSetup{m.Version, cfg.scale, fluxInterval, fluxRetry, cfg.kustomizations}
+	if r.fluxSetup != now {
+		*r = fluxResults{fluxSetup: now} // the others are no comparison
+	}
+	r.Machine, r.Date = machine(), time.Now().UTC().Format(time.DateOnly)
+	for _, recorder := range fluxRecorders {
+		if !strings.Contains(recorder, cfg.recorder) {
+			continue
+		}
+		log.Printf("%s: %d Kustomizations for %v: %s", kustomizeController, cfg.kustomizations, m.duration, recorder)
+		run, err := m.runFlux(ctx, cfg, apiserver, binary, crds, recorder)
+		if err != nil {
+			return fmt.Errorf("%s: %w", recorder, err)
+		}
+		r.Runs = append(slices.DeleteFunc(r.Runs, func(old *fluxRun) bool { return old.Recorder == recorder }), &run)
+		if err := writeResults(cfg.fluxResults, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildFlux compiles the program. It differs from Flux' in the call that creates the
+// manager.
+func (m *mover) buildFlux(ctx context.Context) (binary string, err error) {
+	if err := m.copy(ctx); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(filepath.Join(m.dir(), "internal", "recorders"), os.DirFS(filepath.Join(m.root, "test", "casestudy", "recorders"))); err != nil {
+		return "", err
+	}
+	name := filepath.Join(m.dir(), "main.go")
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	for before, after := range map[string]string{
+		"ctrl.NewManager(":                           "recorders.NewManager(",
+		"\t\"" + m.Module + "/internal/features\"\n": "\t\"" + m.Module + "/internal/features\"\n\t\"" + m.Module + "/internal/recorders\"\n",
+	} {
+		if n := bytes.Count(content, []byte(before)); n != 1 {
+			return "", fmt.Errorf("%s contains %q %d times", name, before, n)
+		}
+		content = bytes.ReplaceAll(content, []byte(before), []byte(after))
+	}
+	if err := os.WriteFile(name, content, 0o644); err != nil {
+		return "", err
+	}
+	const module = recorderModule + "/controllerruntime"
+	if _, err := m.output(ctx, "go", "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+filepath.Join(m.root, "controllerruntime")); err != nil {
+		return "", err
+	}
+	log.Printf("%s: compile", m.Module)
+	binary = filepath.Join(m.work, "bin", kustomizeController)
+	build := m.command(ctx, "go", "build", "-o", binary, ".")
+	build.Env = append(build.Env, "CGO_ENABLED=0")
+	_, err = outputOf(build)
+	return binary, err
+}
+
+// fluxDefinitions returns the CustomResourceDefinitions that the program needs.
+func (m *mover) fluxDefinitions(ctx context.Context) (string, error) {
+	download, err := m.output(ctx, "go", "mod", "download", "-json", sourceModule)
+	if err != nil {
+		return "", err
+	}
+	var source struct{ Dir string }
+	if err := json.Unmarshal([]byte(download), &source); err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, dir := range []string{m.dir(), source.Dir} {
+		files, err := filepath.Glob(filepath.Join(dir, "config", "crd", "bases", "*.yaml"))
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return "", err
+			}
+			all.WriteString("---\n" + string(content))
+		}
+	}
+	return all.String(), nil
+}
+
+// runFlux runs the program with a recorder for an hour of its time, which is shorter.
+func (m *mover) runFlux(ctx context.Context, cfg config, apiserver, binary, crds, recorder string) (run fluxRun, err error) {
+	dir := filepath.Join(m.work, "flux-"+strings.NewReplacer("/", "-", ", ", "-", " ", "-").Replace(recorder))
+	if err := os.RemoveAll(dir); err != nil {
+		return run, err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755); err != nil {
+		return run, err
+	}
+	c, err := m.startCluster(ctx, apiserver, "", dir)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, c.server.Stop()) }()
+	c.binary = binary
+
+	artifact, err := pack(repository)
+	if err != nil {
+		return run, err
+	}
+	var posts atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /source.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(artifact) })
+	mux.HandleFunc("POST /events", func(_ http.ResponseWriter, _ *http.Request) { posts.Add(1) })
+	receiver := httptest.NewServer(mux)
+	defer receiver.Close()
+
+	if err := c.createFlux(ctx, cfg, crds, artifact, receiver.URL); err != nil {
+		return run, err
+	}
+	before, err := c.serverCPU(ctx)
+	if err != nil {
+		return run, err
+	}
+	counts := filepath.Join(dir, "counts.json")
+	if err := c.startFlux(ctx, recorders.Config{Recorder: recorder, Scale: cfg.scale, Counts: counts}, receiver.URL); err != nil {
+		return run, err
+	}
+	started := time.Now()
+	err = c.waitFlux(ctx, cfg.kustomizations)
+	warmup := time.Since(started)
+	if err == nil {
+		err = c.play(ctx, nil, func(context.Context) error { return nil })
+	}
+	exit, stopErr := c.stop(ctx)
+	if err := errors.Join(err, stopErr); err != nil {
+		return run, err
+	}
+	after, err := c.serverCPU(ctx)
+	if err != nil {
+		return run, err
+	}
+	run = fluxRun{Recorder: recorder, Posts: int(posts.Load()), ServerCPU: after - before, Warmup: warmup.Seconds(), Exit: exit.duration.Seconds()}
+	run.CPU = (exit.state.UserTime() + exit.state.SystemTime()).Seconds()
+	return run, c.measureFlux(ctx, counts, &run)
+}
+
+// pack returns files as a compressed archive.
+func pack(files map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	compressed := gzip.NewWriter(&b)
+	archive := tar.NewWriter(compressed)
+	for name, content := range files {
+		if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write([]byte(content)); err != nil {
+			return nil, err
+		}
+	}
+	err := errors.Join(archive.Close(), compressed.Close())
+	return b.Bytes(), err
+}
+
+// createFlux creates a source, and the Kustomizations. A tenth of them fails.
+func (c *cluster) createFlux(ctx context.Context, cfg config, crds string, artifact []byte, url string) error {
+	if err := c.createNamespace(ctx, shop); err != nil {
+		return err
+	}
+	if err := c.create(ctx, crds); err != nil {
+		return err
+	}
+	kind := fluxKinds["gitrepositories"]
+	source := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": shop, "name": "repository"},
+		"spec":     map[string]any{"interval": "1h", "url": "https://git.example.com/repository"},
+	}}
+	source.SetGroupVersionKind(kind)
+	resource, err := c.resource(kind)
+	if err != nil {
+		return err
+	}
+	text, err := source.MarshalJSON()
+	if err == nil {
+		err = c.create(ctx, string(text))
+	}
+	if err != nil {
+		return err
+	}
+	if source, err = resource.Namespace(shop).Get(ctx, source.GetName(), metav1.GetOptions{}); err != nil {
+		return err
+	}
+	source.Object["status"] = map[string]any{
+		"observedGeneration": source.GetGeneration(),
+		"artifact": map[string]any{
+			"url": url + "/source.tar.gz", "path": "source.tar.gz", "revision": "main@sha1:0123456789012345678901234567890123456789",
+			"digest": fmt.Sprintf("sha256:%x", sha256.Sum256(artifact)), "lastUpdateTime": "2026-01-01T00:00:00Z",
+		},
+		"conditions": []any{map[string]any{
+			"type": "Ready", "status": "True", "reason": "Succeeded", "message": "stored artifact", "lastTransitionTime": "2026-01-01T00:00:00Z",
+		}},
+	}
+	if _, err := resource.Namespace(shop).UpdateStatus(ctx, source, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	creators, ctx := errgroup.WithContext(ctx)
+	creators.SetLimit(4)
+	for i := range cfg.kustomizations {
+		creators.Go(func() error { return c.create(ctx, kustomization(i, cfg.scale)) })
+	}
+	return creators.Wait()
+}
+
+// kustomization returns a Kustomization. Every tenth one fails, in one of two ways.
+func kustomization(i, scale int) string {
+	name, path := healthy, "app"
+	switch {
+	case i%100 == 10:
+		name, path = rejected, "rejected"
+	case i%10 == 0:
+		name, path = missing, "none"
+	}
+	scaled := func(d time.Duration) time.Duration { return d / time.Duration(scale) }
+	name += strconv.Itoa(i)
+	return fmt.Sprintf(`
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {namespace: %s, name: %s}
+spec: {interval: %v, retryInterval: %v, path: %s, prune: true, targetNamespace: %[1]s, namePrefix: %[2]s-, sourceRef: {kind: GitRepository, name: repository}}
+`, shop, name, scaled(fluxInterval), scaled(fluxRetry), path)
+}
+
+// startFlux starts the program.
+func (c *cluster) startFlux(ctx context.Context, recorder recorders.Config, url string) error {
+	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: fluxProgram.Users[0].Token}}
+	kubeconfig := filepath.Join(c.dir, "program.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		return err
+	}
+	file := filepath.Join(c.dir, "recorder.json")
+	content, err := json.Marshal(recorder)
+	if err == nil {
+		err = os.WriteFile(file, content, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	health, err := controlplane.FreePort(ctx)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(context.Background(), c.binary, "--events-addr="+url+"/events", "--metrics-addr=0",
+		"--health-addr=127.0.0.1:"+strconv.Itoa(health), "--watch-all-namespaces", "--concurrent="+strconv.Itoa(fluxConcurrent*recorder.Scale),
+		"--kube-api-qps="+strconv.Itoa(fluxQPS*recorder.Scale), "--kube-api-burst="+strconv.Itoa(fluxBurst*recorder.Scale))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "CASESTUDY_CONFIG="+file, "TMPDIR="+filepath.Join(c.dir, "tmp"))
+	return c.start(cmd)
+}
+
+// waitFlux waits until each Kustomization has been reconciled once.
+func (c *cluster) waitFlux(ctx context.Context, kustomizations int) error {
+	resource, err := c.resource(fluxKinds["kustomizations"])
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, 2*time.Second, false, func(ctx context.Context) (bool, error) {
+		if err := c.running(); err != nil {
+			return false, err
+		}
+		list, err := resource.Namespace(shop).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		reconciled := 0
+		for _, item := range list.Items {
+			conditions, _, _ := unstructured.NestedSlice(item.Object, "status", "conditions")
+			if slices.ContainsFunc(conditions, func(condition any) bool {
+				ready, ok := condition.(map[string]any)
+				return ok && ready["type"] == "Ready" && ready["status"] != "Unknown"
+			}) {
+				reconciled++
+			}
+		}
+		return reconciled == kustomizations, nil
+	})
+}
+
+// serverCPU returns the CPU time of the API server and etcd, in seconds.
+func (c *cluster) serverCPU(ctx context.Context) (float64, error) {
+	metrics, err := c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return 0, err
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
+	if err != nil {
+		return 0, err
+	}
+	list := families["process_cpu_seconds_total"].GetMetric()
+	if len(list) != 1 {
+		return 0, errors.New("no process_cpu_seconds_total")
+	}
+	return list[0].GetCounter().GetValue(), nil
+}
+
+// fluxGroups are groups of Kustomizations by the beginning of their names.
+var fluxGroups = []string{healthy, missing, rejected}
+
+// groupOf returns the group of a Kustomization, or of an Event by its name, or "".
+func groupOf(name string) string {
+	if i := slices.IndexFunc(fluxGroups, func(group string) bool { return strings.HasPrefix(name, group) }); i >= 0 {
+		return fluxGroups[i]
+	}
+	return ""
+}
