@@ -48,6 +48,7 @@ func TestRecordingIsUpToDate(t *testing.T) {
 				require.NoError(t, filter.Set(""))
 			}
 			time.Sleep(time.Minute)
+			synctest.Wait() // a series can end at this very moment
 			sample(t, registry, &text)
 		}
 		broadcaster.Shutdown()
