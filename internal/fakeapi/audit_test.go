@@ -70,3 +70,36 @@ func TestAuditOfEventsThatAreGone(t *testing.T) {
 	audit.Forget(time.Hour - 1)
 	create(noon.Add(time.Second), 2, 1)
 }
+
+func TestRestore(t *testing.T) {
+	s, clock, kept := newServer(t)
+	s.TTL = time.Hour
+	audit := NewAudit(s)
+	create := func(name string) {
+		event := valid()
+		event.Name = name
+		_, err := s.Create(t.Context(), event)
+		require.NoError(t, err)
+	}
+	create("deleted")
+	backup := s.Backup()
+	version := s.Events()[1].ResourceVersion
+
+	clock.SetTime(noon.Add(59 * time.Minute))
+	_, err := s.Patch(t.Context(), kept, []byte(`{"series":{"count":5,"lastObservedTime":"2026-03-01T12:01:00.000000Z"}}`))
+	require.NoError(t, err)
+	require.NoError(t, s.Delete("shop", "deleted"))
+	create("new")
+	s.Restore(backup)
+	clock.SetTime(noon.Add(118 * time.Minute))
+	assert.Nil(t, s.Get("shop", "new"))
+	assert.Nil(t, s.Get("shop", kept.Name).Series)
+	assert.Equal(t, version, s.Get("shop", "deleted").ResourceVersion)
+	create("new")
+	assert.Greater(t, version, s.Get("shop", kept.Name).ResourceVersion)
+	next := s.Get("shop", "new").ResourceVersion
+	s.Restore(backup)
+	create("other")
+	assert.Equal(t, next, s.Get("shop", "other").ResourceVersion)
+	assert.Empty(t, audit.Problems())
+}

@@ -32,8 +32,8 @@ type Server struct {
 	// negative, Events do not expire.
 	TTL time.Duration
 	// OnChange, if set, is called for each change of an Event, in order. verb is that
-	// of the request; "put" and "delete" for [Server.Put] and [Server.Delete]; or
-	// "expire". before is nil for a new Event, after is nil for a deleted one. OnChange
+	// of the request; "put", "delete", and "restore" for [Server.Put], [Server.Delete], and
+	// [Server.Restore]; or "expire". before is nil for a new Event, after is nil for a deleted one. OnChange
 	// must neither modify the Events nor call the server, which holds its lock.
 	OnChange func(verb string, before, after *eventsv1.Event)
 
@@ -135,6 +135,42 @@ func (s *Server) Delete(namespace, name string) error {
 	}
 	s.remove("delete", e)
 	return nil
+}
+
+// Backup returns what the server has stored, like a snapshot of etcd.
+func (s *Server) Backup() *Backup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := &Backup{version: s.version}
+	for _, e := range s.all() {
+		b.events = append(b.events, *e)
+	}
+	return b
+}
+
+// Restore makes the server store what it has stored at the time of the backup. It assigns the
+// resourceVersions since then again, and the TTL of each Event begins anew, as that of a
+// lease in a restored etcd. It is not a request.
+func (s *Server) Restore(b *Backup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.events
+	s.events, s.version = make(map[types.NamespacedName]*stored), b.version
+	for _, e := range b.events {
+		name := nameOf(e.event)
+		var before *eventsv1.Event
+		if now[name] != nil {
+			before = now[name].event
+		}
+		e.changed = s.now()
+		s.events[name] = &e
+		s.notify("restore", before, e.event)
+	}
+	for name, e := range now {
+		if s.events[name] == nil {
+			s.notify("restore", e.event, nil)
+		}
+	}
 }
 
 // Events returns the Events on the server, in the order of their creation.

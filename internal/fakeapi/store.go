@@ -29,6 +29,12 @@ type stored struct {
 	changed time.Time
 }
 
+// Backup is what a [Server] had stored at a time.
+type Backup struct {
+	events  []stored
+	version uint64
+}
+
 // The methods below require s.mu.
 
 // create carries out a create. It takes over event.
