@@ -503,21 +503,22 @@ func TestSoak(t *testing.T) {
 		})
 		s.start()
 		var firstHeap uint64
-		var firstCount int
+		var firstCount, firstEvents int
 		for day := range *soakDays {
 			for range 12 {
 				s.slot()
 			}
 			heap, count := s.usage()
-			pending := s.pending()
+			pending, events := s.pending(), len(s.api.Events())
 			s.mu.Lock()
-			t.Logf("day %d: TTL %v, %d occurrences, %d pending, %d in expired and dropped Events, dropped %v, tried %v, %.1f MB, %d goroutines",
-				day+1, s.api.TTL.Round(time.Minute), s.emitted, pending, s.audit.Repeated(), s.dropped, s.tried, float64(heap)/1e6, count)
+			t.Logf("day %d: TTL %v, %d occurrences, %d pending, %d in expired and dropped Events, dropped %v, tried %v, %.1f MB, %d series, %d Events, %d goroutines",
+				day+1, s.api.TTL.Round(time.Minute), s.emitted, pending, s.audit.Repeated(), s.dropped, s.tried, float64(heap)/1e6, s.leaders[0].Stats().Tracked, events, count)
 			s.mu.Unlock()
 			if day == 0 {
-				firstHeap, firstCount = heap, count
+				firstHeap, firstCount, firstEvents = heap, count, events
 			}
-			require.Less(t, float64(heap), 1.25*float64(firstHeap)+4e6)
+			// The server is in memory, too, and short windows make many Events.
+			require.Less(t, float64(heap), 1.25*float64(firstHeap)+4e6+5e3*float64(max(events-firstEvents, 0)))
 			require.LessOrEqual(t, count, firstCount+maxSlow)
 		}
 		s.stop()
