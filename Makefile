@@ -41,6 +41,8 @@ FUZZTIME ?= 30s
 # 0 selects a random seed, which the test prints.
 CHAOS_SEED ?= 0
 CHAOS_DURATION ?= 10m
+# An old API server, such as v1.30.4, which is upgraded in the middle.
+CHAOS_FROM ?=
 
 SOAK_SEED ?= 1
 SOAK_DAYS ?= 30
@@ -224,9 +226,10 @@ recording: ## record the metrics of a chaos run for the dashboard
 	$(MAKE) dashboard
 
 # No timeout: the test bounds each wait itself.
-chaos: ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED selects the faults
+chaos: $(CHAOS_FROM:%=bin/servers/%/controlplane) ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED selects the faults, and CHAOS_FROM an old server to upgrade
 	$(BUILD)
-	cd test && $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos -chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION)
+	cd test && $(CHAOS_FROM:%=EVENTSERIES_CONTROLPLANE=$(CURDIR)/bin/servers/%/controlplane) $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos \
+		-chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION) $(if $(CHAOS_FROM),-chaos.upgrade=$(CURDIR)/bin/controlplane)
 
 # A race would show in the short soak of make unit.
 soak: ## simulate SOAK_DAYS days of a controller and a server with faults; SOAK_SEED selects the faults

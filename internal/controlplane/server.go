@@ -84,6 +84,14 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.start(ctx)
 }
 
+// Upgrade makes [Server.Restart] start another program from now on, which must understand
+// the data of this one.
+func (s *Server) Upgrade(binary string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opts.Binary = binary
+}
+
 // Stop stops the server and waits for its exit, but kills it after half a minute.
 // It removes the data unless [Options].DataDir is set. Stop returns an error if it
 // has to kill the server, or if the server exits with a code other than 0. It

@@ -45,6 +45,7 @@ const (
 var (
 	seedFlag     = flag.Uint64("chaos.seed", defaultSeed, "the seed of the schedule; 0 means a random seed")
 	durationFlag = flag.Duration("chaos.duration", defaultDuration, "the duration of the faults")
+	upgradeFlag  = flag.String("chaos.upgrade", "", "the program of another control plane, to which the server is upgraded when half of the duration is over")
 	metricsFlag  = flag.String("chaos.metrics", "", "a file for the metrics of all emitters: OpenMetrics, compressed by gzip")
 )
 
@@ -69,8 +70,13 @@ func TestChaos(t *testing.T) {
 
 	begin := time.Now()
 	w := newWorld(t, seed)
+	before := w.version()
 	w.run(plan)
 	w.conclude()
+	if *upgradeFlag != "" {
+		require.NotEqual(t, before, w.version(), "the server was not upgraded; it is not killed in the second half")
+		t.Logf("the server was upgraded from %s to %s", before, w.version())
+	}
 	if *metricsFlag != "" {
 		assert.NoError(t, record(w.config.Metrics, *metricsFlag))
 	}
@@ -120,6 +126,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		// A server that has just started denies everything until it knows its RBAC objects.
 		ExtraArgs: []string{"--etcd-endpoint=" + etcd.Addr(), "--", "--authorization-mode=AlwaysAllow"},
 	})
+	begin := time.Now()
 	network := listen(t, server.Addr())
 
 	config := apiserver.ConfigOf(t, server)
@@ -142,6 +149,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 		w.config.Metrics = filepath.Join(t.TempDir(), "metrics")
 	}
 	w.faults = &faults{server: server, network: network, etcd: etcd, clients: clients, balancer: w.config.Balancer, log: t.Logf}
+	if *upgradeFlag != "" {
+		w.faults.upgrade = func() {
+			if time.Since(begin) > *durationFlag/2 {
+				server.Upgrade(*upgradeFlag)
+			}
+		}
+	}
 	require.NoError(t, w.faults.setBalancer(""))
 	require.NoError(t, w.faults.prepare(t.Context()))
 	w.watch = startWatch(clients)
@@ -152,6 +166,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 		}
 	})
 	return w
+}
+
+// version returns the version of the server.
+func (w *world) version() string {
+	w.t.Helper()
+	info, err := w.faults.clients.Discovery().ServerVersion()
+	require.NoError(w.t, err)
+	return info.GitVersion
 }
 
 func listen(t *testing.T, upstream string) *faultproxy.Proxy {

@@ -4,6 +4,7 @@
 //
 //	make chaos
 //	make chaos CHAOS_SEED=7 CHAOS_DURATION=2m
+//	make chaos CHAOS_FROM=v1.30.4
 //
 // The test kills, restarts and pauses a real control plane, cuts it off from its etcd
 // and slows it down. The server pushes back, and denies or fails what is written to one
@@ -11,7 +12,8 @@
 // and delays. A load balancer answers with pages of its own and loses answers to creates.
 // Meanwhile, several processes with different clocks record a known number of
 // occurrences. The test stops, kills and restarts them, and lets two leaders record at
-// once. The short run in the integration tests has the same faults.
+// once. The short run in the integration tests has the same faults. With CHAOS_FROM, the
+// server begins as an older one, which is upgraded when half of the duration is over.
 //
 // At the end, the test lists the faults that it has tried, how many requests were in
 // flight during each kind, and how many of those failed. With -chaos.metrics=FILE, it

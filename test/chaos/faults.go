@@ -120,6 +120,7 @@ type faults struct {
 	network, etcd *faultproxy.Proxy
 	clients       kubernetes.Interface // not through network
 	balancer      string               // the file that balancers read
+	upgrade       func()               // called before each restart; nil if there is nothing to do
 	log           func(format string, args ...any)
 
 	mu    sync.Mutex
@@ -294,6 +295,9 @@ func persist(ctx context.Context, done func(error) bool, request func(context.Co
 }
 
 func (f *faults) restart(ctx context.Context, _ step) (err error) {
+	if f.upgrade != nil {
+		f.upgrade()
+	}
 	for range startAttempts {
 		starting, cancel := context.WithTimeout(ctx, startTimeout)
 		err = f.server.Restart(starting)
