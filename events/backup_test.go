@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -61,8 +60,7 @@ func restoreBackup(t *testing.T, seed uint64, restarts bool) {
 			s.script(always(urlError(syscall.ECONNREFUSED)))
 		case restoreAt:
 			if restarts {
-				w.broadcaster.dispatcher.Load().cancel()
-				synctest.Wait()
+				w.kill()
 			}
 			s.api.Restore(backup)
 			for _, l := range loops {

@@ -158,13 +158,7 @@ func TestListWhoseTokenExpires(t *testing.T) {
 	} {
 		runBubble(t, name, func(t *testing.T) {
 			s := newLister()
-			first := startOn(t, s.server, s, Options{SkipList: true})
-			for pod := range 5 {
-				first.emit(pod)
-				first.emit(pod)
-			}
-			first.flush(t)
-			first.kill()
+			leave(t, s.server, s, 5, Options{})
 			s.script(func(_ context.Context, r request) error {
 				if r.Verb == "list" && s.requestsOf("list") == 3+2 {
 					return expired
@@ -187,10 +181,7 @@ func TestManyInstancesOfOneController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		for _, instance := range []string{"node-1", "node-2", "stranger"} {
-			first := startOn(t, s.server, s, Options{SkipList: true, ReportingInstance: instance})
-			first.emitTimes(2)
-			first.flush(t)
-			first.kill()
+			leave(t, s.server, s, 1, Options{ReportingInstance: instance})
 		}
 		b := NewBroadcasterWithOptions(s, Options{QPS: -1, ListLimit: -1})
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
@@ -269,13 +260,7 @@ func TestListLimit(t *testing.T) {
 			for i := range others {
 				s.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint("x-", i)}})
 			}
-			first := startOn(t, s, s, Options{SkipList: true, Scope: test.opts.Scope})
-			for pod := range own {
-				first.emit(pod)
-				first.emit(pod)
-			}
-			first.flush(t)
-			first.kill()
+			leave(t, s, s, own, Options{Scope: test.opts.Scope})
 			test.sink.server = s
 			second := startOn(t, s, test.sink, test.opts)
 			second.list()
@@ -302,13 +287,7 @@ func TestListLimit(t *testing.T) {
 func TestListThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
-		first := startOn(t, s.server, s, Options{SkipList: true})
-		for pod := range 3 {
-			first.emit(pod)
-			first.emit(pod)
-		}
-		first.flush(t)
-		first.kill()
+		leave(t, s.server, s, 3, Options{})
 		second := startOn(t, s.server, s, Options{ListLimit: 3})
 		for range 20 * 60 {
 			second.emit(0) // found by its name

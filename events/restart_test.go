@@ -22,6 +22,19 @@ func (w *world) kill() {
 	synctest.Wait()
 }
 
+// leave has a process begin n series, which it then leaves Ongoing.
+func leave(t *testing.T, s *server, sink EventSink, n int, opts Options) {
+	t.Helper()
+	opts.SkipList = true
+	w := startOn(t, s, sink, opts)
+	for pod := range n {
+		w.emit(pod)
+		w.emit(pod)
+	}
+	w.flush(t)
+	w.kill()
+}
+
 // loop emits an event each interval.
 func (w *world) loop(n int, interval time.Duration) {
 	for range n {
@@ -52,10 +65,7 @@ var restarts = map[string]struct {
 func TestSeriesStaysOngoingWithoutAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
-		first := startOn(t, s.server, s, Options{SkipList: true})
-		first.emitTimes(2)
-		first.flush(t)
-		first.kill()
+		leave(t, s.server, s, 1, Options{})
 		startOn(t, s.server, s, Options{SkipList: true})
 		time.Sleep(2 * finishAfter)
 		synctest.Wait()
@@ -156,10 +166,7 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 				}
 				return err
 			})
-			first := startOn(t, s.server, s, Options{SkipList: true})
-			first.emitTimes(2)
-			first.flush(t)
-			first.kill()
+			leave(t, s.server, s, 1, Options{})
 
 			second := startOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
 			second.list()
@@ -177,10 +184,7 @@ func TestListPermissionThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		s.script(failing("list", statusError(401, 0)))
-		first := startOn(t, s.server, s, Options{SkipList: true})
-		first.emitTimes(2)
-		first.flush(t)
-		first.kill()
+		leave(t, s.server, s, 1, Options{})
 
 		second := startOn(t, s.server, s, Options{})
 		second.list()
