@@ -152,6 +152,9 @@ func (p *process) kill() error {
 	return fmt.Errorf("chaos: emitter exited before the kill: %w: %s", p.err, &p.log)
 }
 
+// controllerPrefix begins the names of the controllers of all emitters.
+const controllerPrefix = "example.com/chaos"
+
 type supervisor struct {
 	config    emitterConfig
 	note      func(kind, int, time.Time) // faults.note
@@ -168,11 +171,11 @@ func newSupervisor(number int, config emitterConfig, note func(kind, int, time.T
 	config.FinishAfter = finishAfter*2/3 + time.Duration(rng.Int64N(int64(finishAfter*2/3)))
 	config.MaxWindow = config.FinishAfter * time.Duration(1+rng.IntN(6))
 	config.SkipList = number%2 == 1
-	config.Controller = "example.com/chaos"
+	config.Controller = controllerPrefix
 	if sharesSeries(number) {
 		config.Scope = events.SameController
 		// A list adopts all series of its controller, so emitters must not share one.
-		config.Controller = fmt.Sprintf("example.com/chaos-%d", number)
+		config.Controller = fmt.Sprintf("%s-%d", controllerPrefix, number)
 	}
 	return &supervisor{config: config, note: note}
 }
