@@ -53,7 +53,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
+.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-kubelet casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -201,6 +201,12 @@ casestudy-migrate: ## move Kubernetes and two operators with eventsmigrate, run 
 casestudy-flux: ## run kustomize-controller with each recorder, and write docs/case-study.md
 	$(BUILD)
 	cd test && $(GO) run ./casestudy -steps=flux $(FLUX_FLAGS)
+
+# Not a part of make test: the kubelet compiles for a quarter of an hour, and then each
+# recorder takes seven minutes. KUBELET_FLAGS=-recorder=tools/record selects one.
+casestudy-kubelet: ## run a kubelet with crashing Pods with each recorder, and write docs/case-study.md
+	$(BUILD)
+	cd test && $(GO) run ./casestudy -steps=kubelet $(KUBELET_FLAGS)
 
 dashboard: ## draw what the dashboard shows for the recorded run
 	cd test/monitoring && $(GO) test -run TestPictureIsUpToDate . -write

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/casestudy/recorders"
@@ -96,23 +98,26 @@ func TestCompareFlux(t *testing.T) {
 {"verb":"list","user":{"username":"kustomize-controller"},"objectRef":{"resource":"events"}}
 {"verb":"list","user":{"username":"admin"},"objectRef":{"resource":"events"}}
 `
-	var run fluxRun
-	run.compare(
+	flux := trial{user: fluxProgram.Users[0], groups: fluxGroups}
+	var run recorderRun
+	run.compare(flux,
 		[]recorders.Count{{Name: "missing-10", Reason: "ArtifactFailed", Count: 9}, {Name: "missing-20", Reason: "ArtifactFailed", Count: 2}},
 		[]eventsv1.Event{event("missing-10", 7, series.Ongoing)},
 		[]eventsv1.Event{event("missing-10", 9, series.Ongoing), event("missing-20", 1, series.Singleton), event("kubernetes", 1, series.Singleton)},
 		[]byte(audit), time.Now(), "/var/tmp")
 	require.Len(t, run.Groups, 3)
-	assert.Equal(t, &fluxGroup{
-		Name: missing, Kustomizations: 2, Emitted: 11, Recorded: 10, RecordedBefore: 7, Events: 2, Ongoing: 1, FewestEvents: 1, MostEvents: 1, Exact: 1,
+	assert.Equal(t, &objectGroup{
+		Name: missing, Objects: 2, Emitted: 11, Recorded: 10, RecordedBefore: 7, Events: 2, Ongoing: 1, FewestEvents: 1, MostEvents: 1, Exact: 1,
 		Requests: map[string]int{"create": 1, "patch": 1},
-		Example: fluxExample{
-			Name: "missing-10", Emitted: 9, Events: []fluxEvent{{"ArtifactFailed", "Ongoing", 7, "stat /tmp/kustomization-1: no such file"}},
+		Reasons:  map[string]*tally{"ArtifactFailed": {Emitted: 11, Recorded: 10, Events: 2}},
+		Example: example{
+			Name: "missing-10", Emitted: 9, Events: []seenEvent{{"ArtifactFailed", "Ongoing", 7, "stat /tmp/kustomization-1: no such file"}},
 		},
 	}, run.Groups[1])
 	assert.Equal(t, 1, run.Lists)
 	assert.Equal(t, 3, run.Requests())
 	assert.Equal(t, 10, run.Recorded())
+	assert.Equal(t, 1, run.Lost())
 }
 
 // A failing Kustomization has one Ongoing Event, and each occurrence is counted, for at most a
@@ -120,7 +125,7 @@ func TestCompareFlux(t *testing.T) {
 func TestFluxResults(t *testing.T) {
 	results, err := readResults[fluxResults](filepath.Join("..", "..", "docs", "case-study", "flux.json"))
 	require.NoError(t, err)
-	runs := map[string]*fluxRun{}
+	runs := map[string]*recorderRun{}
 	for _, run := range results.Runs {
 		runs[run.Recorder] = run
 		assert.Equal(t, run.Emitted(), run.Posts, run.Recorder)
@@ -128,14 +133,51 @@ func TestFluxResults(t *testing.T) {
 	require.Contains(t, runs, recorders.ToolsEvents)
 	require.Contains(t, runs, recorders.Eventseries)
 	for i, group := range runs[recorders.Eventseries].Groups {
-		assert.Equal(t, group.Kustomizations, group.Exact, group.Name)
+		assert.Equal(t, group.Objects, group.Exact, group.Name)
 		assert.Equal(t, group.Emitted, group.Recorded, group.Name)
 		if group.Name == healthy {
 			continue
 		}
-		assert.Equal(t, group.Kustomizations, group.Ongoing, group.Name)
+		assert.Equal(t, group.Objects, group.Ongoing, group.Name)
 		assert.Len(t, group.Example.Events, 1, group.Name)
 		assert.LessOrEqual(t, 10*group.PerOne(), runs[recorders.ToolsEvents].Groups[i].PerOne(), group.Name)
+	}
+}
+
+// With the import changed, the Events contain each occurrence, for fewer requests.
+func TestKubeletResults(t *testing.T) {
+	results, err := readResults[kubeletResults](filepath.Join("..", "..", "docs", "case-study", "kubelet.json"))
+	require.NoError(t, err)
+	if len(results.Runs) == 0 {
+		t.Skip("not yet measured")
+	}
+	runs := map[string]*recorderRun{}
+	for _, run := range results.Runs {
+		runs[run.Recorder] = run
+		assert.Zero(t, run.Others, run.Recorder)
+		for _, group := range run.Groups {
+			assert.Equal(t, max(results.Pods[group.Name], 1), group.Objects, "%s: %s", run.Recorder, group.Name)
+		}
+	}
+	require.Contains(t, runs, recorders.ToolsRecord)
+	require.Contains(t, runs, recorders.CompatRecord)
+	assert.Positive(t, runs[recorders.ToolsRecord].Lost())
+	for _, group := range runs[recorders.CompatRecord].Groups {
+		assert.Equal(t, group.Objects, group.Exact, group.Name)
+		assert.Zero(t, group.Lost(), group.Name)
+	}
+	assert.Less(t, runs[recorders.CompatRecord].Requests(), runs[recorders.ToolsRecord].Requests())
+}
+
+func TestPods(t *testing.T) {
+	for group := range podCounts {
+		var object corev1.Pod
+		require.NoError(t, yaml.NewYAMLOrJSONDecoder(strings.NewReader(pod(group, 7)), 4096).Decode(&object), group)
+		assert.Equal(t, group+"7", object.Name)
+		assert.Equal(t, recorders.Node, object.Spec.NodeName)
+		assert.Equal(t, group == unready, object.Spec.Containers[0].ReadinessProbe != nil, group)
+		assert.Equal(t, group == unmounts, object.Spec.Volumes != nil, group)
+		assert.Equal(t, group, trial{groups: podGroups}.group(object.Name))
 	}
 }
 
@@ -164,9 +206,13 @@ func TestPageIsUpToDate(t *testing.T) {
 
 	flux, err := readResults[fluxResults](filepath.Join("..", "..", "docs", "case-study", "flux.json"))
 	require.NoError(t, err)
-	section, err = renderFlux(flux)
+	hollow, err := readResults[kubeletResults](filepath.Join("..", "..", "docs", "case-study", "kubelet.json"))
 	require.NoError(t, err)
-	assert.Contains(t, string(page), strings.TrimSpace(section), "run make casestudy-migrate CASESTUDY_FLAGS=-steps=page")
+	for template, results := range map[*template.Template]any{fluxTemplate: flux, kubeletTemplate: hollow} {
+		section, err = renderRuns(template, results)
+		require.NoError(t, err)
+		assert.Contains(t, string(page), strings.TrimSpace(section), "run make casestudy-migrate CASESTUDY_FLAGS=-steps=page")
+	}
 
 	copied := filepath.Join(t.TempDir(), "page.md")
 	for _, rest := range []string{"", "\n## Another\n\nText.\n"} {

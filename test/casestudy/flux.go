@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,15 +20,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/casestudy/recorders"
@@ -73,6 +68,21 @@ var (
 	}
 )
 
+// fluxResults are the figures of kustomize-controller.
+type fluxResults struct {
+	Machine, Date string
+	fluxSetup
+	Runs []*recorderRun
+}
+
+// fluxSetup is what all runs have in common.
+type fluxSetup struct {
+	Version         string
+	Scale           int           // an hour takes an hour divided by this
+	Interval, Retry time.Duration // of the Kustomizations, before they are scaled
+	Kustomizations  int
+}
+
 // flux runs kustomize-controller with each recorder, one after the other.
 func flux(ctx context.Context, cfg config, r *fluxResults) error {
 	m := &mover{program: fluxProgram, root: cfg.root, work: cfg.work, duration: time.Hour / time.Duration(cfg.scale)}
@@ -88,6 +98,24 @@ func flux(ctx context.Context, cfg config, r *fluxResults) error {
 	if err != nil {
 		return err
 	}
+	artifact, err := pack(repository)
+	if err != nil {
+		return err
+	}
+	var posts atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /source.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(artifact) })
+	mux.HandleFunc("POST /events", func(_ http.ResponseWriter, _ *http.Request) { posts.Add(1) })
+	receiver := httptest.NewServer(mux)
+	defer receiver.Close()
+	t := trial{
+		binary: binary, user: fluxProgram.Users[0], groups: fluxGroups, scale: cfg.scale,
+		prepare: func(ctx context.Context, c *cluster) error {
+			return c.createFlux(ctx, cfg, crds, artifact, receiver.URL)
+		},
+		args:  func(ctx context.Context) ([]string, error) { return fluxArgs(ctx, cfg.scale, receiver.URL) },
+		begin: func(ctx context.Context, c *cluster) error { return c.waitFlux(ctx, cfg.kustomizations) },
+	}
 	now := fluxSetup{m.Version, cfg.scale, fluxInterval, fluxRetry, cfg.kustomizations}
 	if r.fluxSetup != now {
 		*r = fluxResults{fluxSetup: now} // the others are no comparison
@@ -98,16 +126,26 @@ func flux(ctx context.Context, cfg config, r *fluxResults) error {
 			continue
 		}
 		log.Printf("%s: %d Kustomizations for %v: %s", kustomizeController, cfg.kustomizations, m.duration, recorder)
-		run, err := m.runFlux(ctx, cfg, apiserver, binary, crds, recorder)
+		run, err := m.try(ctx, t, apiserver, recorder)
 		if err != nil {
 			return fmt.Errorf("%s: %w", recorder, err)
 		}
-		r.Runs = append(slices.DeleteFunc(r.Runs, func(old *fluxRun) bool { return old.Recorder == recorder }), &run)
+		run.Posts = int(posts.Swap(0))
+		r.Runs = replaceRun(r.Runs, run)
 		if err := writeResults(cfg.fluxResults, r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fluxArgs returns the arguments of the program.
+func fluxArgs(ctx context.Context, scale int, url string) ([]string, error) {
+	health, err := controlplane.FreePort(ctx)
+	return []string{
+		"--events-addr=" + url + "/events", "--metrics-addr=0", "--health-addr=127.0.0.1:" + strconv.Itoa(health), "--watch-all-namespaces",
+		"--concurrent=" + strconv.Itoa(fluxConcurrent*scale), "--kube-api-qps=" + strconv.Itoa(fluxQPS*scale), "--kube-api-burst=" + strconv.Itoa(fluxBurst*scale),
+	}, err
 }
 
 // buildFlux compiles the program. It differs from Flux' in the call that creates the
@@ -119,33 +157,20 @@ func (m *mover) buildFlux(ctx context.Context) (binary string, err error) {
 	if err := os.CopyFS(filepath.Join(m.dir(), "internal", "recorders"), os.DirFS(filepath.Join(m.root, "test", "casestudy", "recorders"))); err != nil {
 		return "", err
 	}
-	name := filepath.Join(m.dir(), "main.go")
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return "", err
-	}
+	const features = "\t\"github.com/fluxcd/" + kustomizeController + "/internal/features\"\n"
 	for before, after := range map[string]string{
-		"ctrl.NewManager(":                           "recorders.NewManager(",
-		"\t\"" + m.Module + "/internal/features\"\n": "\t\"" + m.Module + "/internal/features\"\n\t\"" + m.Module + "/internal/recorders\"\n",
+		"ctrl.NewManager(": "recorders.NewManager(",
+		features:           features + strings.Replace(features, "features", "recorders", 1),
 	} {
-		if n := bytes.Count(content, []byte(before)); n != 1 {
-			return "", fmt.Errorf("%s contains %q %d times", name, before, n)
+		if err := m.replace("main.go", before, after); err != nil {
+			return "", err
 		}
-		content = bytes.ReplaceAll(content, []byte(before), []byte(after))
-	}
-	if err := os.WriteFile(name, content, 0o644); err != nil {
-		return "", err
 	}
 	const module = recorderModule + "/controllerruntime"
 	if _, err := m.output(ctx, "go", "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+filepath.Join(m.root, "controllerruntime")); err != nil {
 		return "", err
 	}
-	log.Printf("%s: compile", m.Module)
-	binary = filepath.Join(m.work, "bin", kustomizeController)
-	build := m.command(ctx, "go", "build", "-o", binary, ".")
-	build.Env = append(build.Env, "CGO_ENABLED=0")
-	_, err = outputOf(build)
-	return binary, err
+	return m.compileTrial(ctx, kustomizeController, ".")
 }
 
 // fluxDefinitions returns the CustomResourceDefinitions that the program needs.
@@ -173,63 +198,6 @@ func (m *mover) fluxDefinitions(ctx context.Context) (string, error) {
 		}
 	}
 	return all.String(), nil
-}
-
-// runFlux runs the program with a recorder for an hour of its time, which is shorter.
-func (m *mover) runFlux(ctx context.Context, cfg config, apiserver, binary, crds, recorder string) (run fluxRun, err error) {
-	dir := filepath.Join(m.work, "flux-"+strings.NewReplacer("/", "-", ", ", "-", " ", "-").Replace(recorder))
-	if err := os.RemoveAll(dir); err != nil {
-		return run, err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755); err != nil {
-		return run, err
-	}
-	c, err := m.startCluster(ctx, apiserver, "", dir)
-	if err != nil {
-		return run, err
-	}
-	defer func() { err = errors.Join(err, c.server.Stop()) }()
-	c.binary = binary
-
-	artifact, err := pack(repository)
-	if err != nil {
-		return run, err
-	}
-	var posts atomic.Int64
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /source.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(artifact) })
-	mux.HandleFunc("POST /events", func(_ http.ResponseWriter, _ *http.Request) { posts.Add(1) })
-	receiver := httptest.NewServer(mux)
-	defer receiver.Close()
-
-	if err := c.createFlux(ctx, cfg, crds, artifact, receiver.URL); err != nil {
-		return run, err
-	}
-	before, err := c.serverCPU(ctx)
-	if err != nil {
-		return run, err
-	}
-	counts := filepath.Join(dir, "counts.json")
-	if err := c.startFlux(ctx, recorders.Config{Recorder: recorder, Scale: cfg.scale, Counts: counts}, receiver.URL); err != nil {
-		return run, err
-	}
-	started := time.Now()
-	err = c.waitFlux(ctx, cfg.kustomizations)
-	warmup := time.Since(started)
-	if err == nil {
-		err = c.play(ctx, nil, func(context.Context) error { return nil })
-	}
-	exit, stopErr := c.stop(ctx)
-	if err := errors.Join(err, stopErr); err != nil {
-		return run, err
-	}
-	after, err := c.serverCPU(ctx)
-	if err != nil {
-		return run, err
-	}
-	run = fluxRun{Recorder: recorder, Posts: int(posts.Load()), ServerCPU: after - before, Warmup: warmup.Seconds(), Exit: exit.duration.Seconds()}
-	run.CPU = (exit.state.UserTime() + exit.state.SystemTime()).Seconds()
-	return run, c.measureFlux(ctx, counts, &run)
 }
 
 // pack returns files as a compressed archive.
@@ -317,36 +285,6 @@ spec: {interval: %v, retryInterval: %v, path: %s, prune: true, targetNamespace: 
 `, shop, name, scaled(fluxInterval), scaled(fluxRetry), path)
 }
 
-// startFlux starts the program.
-func (c *cluster) startFlux(ctx context.Context, recorder recorders.Config, url string) error {
-	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: fluxProgram.Users[0].Token}}
-	kubeconfig := filepath.Join(c.dir, "program.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
-		return err
-	}
-	file := filepath.Join(c.dir, "recorder.json")
-	content, err := json.Marshal(recorder)
-	if err == nil {
-		err = os.WriteFile(file, content, 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	health, err := controlplane.FreePort(ctx)
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(context.Background(), c.binary, "--events-addr="+url+"/events", "--metrics-addr=0",
-		"--health-addr=127.0.0.1:"+strconv.Itoa(health), "--watch-all-namespaces", "--concurrent="+strconv.Itoa(fluxConcurrent*recorder.Scale),
-		"--kube-api-qps="+strconv.Itoa(fluxQPS*recorder.Scale), "--kube-api-burst="+strconv.Itoa(fluxBurst*recorder.Scale))
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "CASESTUDY_CONFIG="+file, "TMPDIR="+filepath.Join(c.dir, "tmp"))
-	return c.start(cmd)
-}
-
 // waitFlux waits until each Kustomization has been reconciled once.
 func (c *cluster) waitFlux(ctx context.Context, kustomizations int) error {
 	resource, err := c.resource(fluxKinds["kustomizations"])
@@ -375,31 +313,5 @@ func (c *cluster) waitFlux(ctx context.Context, kustomizations int) error {
 	})
 }
 
-// serverCPU returns the CPU time of the API server and etcd, in seconds.
-func (c *cluster) serverCPU(ctx context.Context) (float64, error) {
-	metrics, err := c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, err
-	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
-	if err != nil {
-		return 0, err
-	}
-	list := families["process_cpu_seconds_total"].GetMetric()
-	if len(list) != 1 {
-		return 0, errors.New("no process_cpu_seconds_total")
-	}
-	return list[0].GetCounter().GetValue(), nil
-}
-
 // fluxGroups are groups of Kustomizations by the beginning of their names.
 var fluxGroups = []string{healthy, missing, rejected}
-
-// groupOf returns the group of a Kustomization, or of an Event by its name, or "".
-func groupOf(name string) string {
-	if i := slices.IndexFunc(fluxGroups, func(group string) bool { return strings.HasPrefix(name, group) }); i >= 0 {
-		return fluxGroups[i]
-	}
-	return ""
-}

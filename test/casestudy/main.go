@@ -1,7 +1,7 @@
 // Command casestudy moves programs from the legacy recorder with eventsmigrate, runs
 // their tests before and after, and compares the Events of the stock and the moved
-// program. It also runs kustomize-controller with several recorders. It writes two sections
-// of docs/case-study.md.
+// program. It also runs kustomize-controller and the kubelet with several recorders. It
+// writes three sections of docs/case-study.md.
 //
 // # Usage
 //
@@ -19,6 +19,7 @@
 //   - story runs each version with an API server of its own.
 //   - flux runs kustomize-controller with several recorders, one after the other. Only
 //     make casestudy-flux runs it.
+//   - kubelet does the same with the kubelet. Only make casestudy-kubelet runs it.
 //   - page writes the page from the results. It runs after the other steps, too.
 //
 // # Guarantees
@@ -63,9 +64,9 @@ type config struct {
 	steps    []string
 	programs []string
 	story    time.Duration
-	// of the step flux
-	fluxResults, recorder string
-	kustomizations, scale int
+	// of the steps flux and kubelet
+	fluxResults, kubeletResults, recorder string
+	kustomizations, scale                 int
 }
 
 func main() {
@@ -94,7 +95,7 @@ func parse() (cfg config, err error) {
 	flag.DurationVar(&cfg.story, "story", 0, "how long each story takes; if zero, 20 minutes for Kubernetes and 90 seconds for the operators")
 	flag.IntVar(&cfg.kustomizations, "kustomizations", 1000, "how many Kustomizations the step flux creates")
 	flag.IntVar(&cfg.scale, "scale", 6, "how much faster time passes in the step flux")
-	flag.StringVar(&cfg.recorder, "recorder", "", "run the step flux with the recorders whose names contain this")
+	flag.StringVar(&cfg.recorder, "recorder", "", "run the steps flux and kubelet with the recorders whose names contain this")
 	flag.Parse()
 	if cfg.scale < 1 {
 		return cfg, fmt.Errorf("casestudy: -scale=%d is less than 1", cfg.scale)
@@ -113,10 +114,11 @@ func parse() (cfg config, err error) {
 		cfg.results = filepath.Join(cfg.root, "docs", "case-study", "migrate.json")
 	}
 	cfg.fluxResults = filepath.Join(filepath.Dir(cfg.results), "flux.json")
+	cfg.kubeletResults = filepath.Join(filepath.Dir(cfg.results), "kubelet.json")
 	cfg.steps = strings.Split(stepList, ",")
 	for _, s := range cfg.steps {
-		if s != "flux" && !slices.Contains(steps, s) {
-			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s,flux", s, strings.Join(steps, ","))
+		if s != "flux" && s != "kubelet" && !slices.Contains(steps, s) {
+			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s,flux,kubelet", s, strings.Join(steps, ","))
 		}
 	}
 	for _, p := range programs {
@@ -148,7 +150,7 @@ func runSteps(ctx context.Context, cfg config) error {
 		results.Machine = machine()
 		return writeResults(cfg.results, results)
 	}
-	if has("move") || has("story") || has("flux") {
+	if has("move") || has("story") || has("flux") || has("kubelet") {
 		if err := os.MkdirAll(cfg.work, 0o755); err != nil {
 			return fmt.Errorf("casestudy: %w", err)
 		}
@@ -178,6 +180,15 @@ func runSteps(ctx context.Context, cfg config) error {
 			return fmt.Errorf("casestudy: flux: %w", err)
 		}
 	}
+	hollow, err := readResults[kubeletResults](cfg.kubeletResults)
+	if err != nil {
+		return err
+	}
+	if has("kubelet") {
+		if err := kubelet(ctx, cfg, hollow); err != nil {
+			return fmt.Errorf("casestudy: kubelet: %w", err)
+		}
+	}
 	page, err := render(results)
 	if err != nil {
 		return err
@@ -185,8 +196,14 @@ func runSteps(ctx context.Context, cfg config) error {
 	if err := replaceSection(cfg.docs, heading, page); err != nil {
 		return err
 	}
-	if page, err = renderFlux(fluxed); err != nil {
+	if page, err = renderRuns(fluxTemplate, fluxed); err != nil {
 		return err
 	}
-	return replaceSection(cfg.docs, fluxHeading, page)
+	if err := replaceSection(cfg.docs, fluxHeading, page); err != nil {
+		return err
+	}
+	if page, err = renderRuns(kubeletTemplate, hollow); err != nil {
+		return err
+	}
+	return replaceSection(cfg.docs, kubeletHeading, page)
 }

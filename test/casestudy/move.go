@@ -49,11 +49,11 @@ func (p program) name() string {
 	return path.Base(majorVersion.ReplaceAllString(p.Module, ""))
 }
 
-const kubernetesModule = "k8s.io/kubernetes"
+const kubernetesModule, kubernetesVersion, kubernetesStaging = "k8s.io/kubernetes", "v1.36.3", "v0.36.3"
 
 var programs = []program{
 	{
-		Module: kubernetesModule, Version: "v1.36.3", Staging: "v0.36.3",
+		Module: kubernetesModule, Version: kubernetesVersion, Staging: kubernetesStaging,
 		Packages: []string{"./pkg/controller/...", "./cmd/kube-controller-manager/..."},
 		Main:     "./cmd/kube-controller-manager",
 		Users:    []controlplane.User{{Name: manager, Token: "kube-controller-manager-token"}},
