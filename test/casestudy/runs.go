@@ -351,7 +351,11 @@ func entry(all map[string]*tally, name string) *tally {
 
 // replaceRun replaces the run with the same recorder, or appends one.
 func replaceRun(runs []*recorderRun, run *recorderRun) []*recorderRun {
-	return append(slices.DeleteFunc(runs, func(old *recorderRun) bool { return old.Recorder == run.Recorder }), run)
+	if i := slices.IndexFunc(runs, func(old *recorderRun) bool { return old.Recorder == run.Recorder }); i >= 0 {
+		runs[i] = run
+		return runs
+	}
+	return append(runs, run)
 }
 
 // sum adds up a figure of all groups.
@@ -367,6 +371,11 @@ func (r *recorderRun) Emitted() int { return r.sum(func(g *objectGroup) int { re
 
 // Recorded returns how many occurrences the Events contain.
 func (r *recorderRun) Recorded() int { return r.sum(func(g *objectGroup) int { return g.Recorded }) }
+
+// RecordedBefore returns how many occurrences the Events contained just before SIGTERM.
+func (r *recorderRun) RecordedBefore() int {
+	return r.sum(func(g *objectGroup) int { return g.RecordedBefore })
+}
 
 // Lost returns how many occurrences the Events do not contain.
 func (r *recorderRun) Lost() int { return r.Emitted() - r.Recorded() }

@@ -58,6 +58,7 @@ var (
 		},
 		"hour":    func(scale int) string { return fmt.Sprintf("%g minutes", (time.Hour / time.Duration(scale)).Minutes()) },
 		"reasons": reasons,
+		"percent": func(part, whole int) string { return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole)) },
 		"note": func(event seenEvent) string {
 			note := strings.ReplaceAll(strings.TrimSpace(event.Note), "|", `\|`)
 			if len(note) > maxNote {
