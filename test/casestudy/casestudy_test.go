@@ -158,6 +158,7 @@ func TestKubeletResults(t *testing.T) {
 	}
 	require.Contains(t, runs, recorders.ToolsRecord)
 	require.Contains(t, runs, recorders.CompatRecord)
+	assert.Equal(t, recorders.ToolsRecord, results.Runs[0].Recorder, "the page compares the others with it")
 	assert.Positive(t, runs[recorders.ToolsRecord].Lost())
 	for name, run := range runs {
 		if name == recorders.ToolsRecord {
@@ -169,6 +170,18 @@ func TestKubeletResults(t *testing.T) {
 		}
 		assert.Less(t, run.Requests(), runs[recorders.ToolsRecord].Requests(), name)
 	}
+}
+
+func TestReplace(t *testing.T) {
+	m := &mover{program: kubeletProgram, work: t.TempDir()}
+	require.NoError(t, os.Mkdir(m.dir(), 0o755))
+	file := filepath.Join(m.dir(), "a.go")
+	require.NoError(t, os.WriteFile(file, []byte("period = time.Second\n"), 0o644))
+	require.NoError(t, m.replace("a.go", "period = time.Second", "period = (time.Second) / 10"))
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "period = (time.Second) / 10\n", string(content))
+	assert.ErrorContains(t, m.replace("a.go", "delay", ""), `contains "delay" 0 times`)
 }
 
 func TestPods(t *testing.T) {
