@@ -238,7 +238,8 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	isNews, distance := e.life != accepting || e.state != series.Ongoing, now-e.last
 	isFirst := e.silent && isOngoing(e) && e.life == accepting
 	isFast := isFound && !isNews && !isFirst && (!e.beatNext || e.beatDue) && distance < min(o.opts.FinishAfter, o.slow())
-	if !isFast || now.Truncate(tenth)-e.notedAt.Truncate(tenth) >= noteInterval {
+	tenths := func(at time.Duration) time.Duration { return (at - o.epoch()).Truncate(tenth) }
+	if !isFast || tenths(now)-tenths(e.notedAt) >= noteInterval {
 		if note != "" && (note != e.note || e.now != "") {
 			e.now = note
 		}
