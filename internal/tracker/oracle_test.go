@@ -971,6 +971,9 @@ func (o *oracle) claimed(e *told, w *toldWrite, outcome Outcome, ev *toldEvent, 
 	case outcome == Written && w.kind == Look:
 		o.found(e, ev, now)
 	default:
+		if outcome == Written && !w.name.unique { // a look of another series can have been refused since
+			o.baseOf(e.key).belongs(ownerUs, 0)
+		}
 		o.claimNext(e)
 	}
 }
