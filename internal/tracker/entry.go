@@ -133,6 +133,7 @@ type rare struct {
 	renames    uint16                // how many unique names there were so far
 	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
 	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
+	knew       int32                 // the count that the server knew when the Event vanished; zero if it has not
 	claim      claim                 // valid in the phases claiming and conflicted
 	refusal    DropReason            // valid in the phase refused
 	hold       hold
@@ -583,8 +584,12 @@ func (e *Entry) attempted(found *series.Series) (a attempt, ok bool) {
 
 // smallestAttempt returns the smallest count of the writes whose outcome is unknown.
 // There must be one.
+//
+// If the Event has vanished, another process that knows it may have created it again. Then
+// no attempt was carried out, and only what the server knew before counts in both.
 func (e *Entry) smallestAttempt() int32 {
-	return slices.MinFunc(e.rare.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
+	least := slices.MinFunc(e.rare.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
+	return min(least, cmp.Or(e.rare.knew, least))
 }
 
 func (e *Entry) failures() int {

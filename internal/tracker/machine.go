@@ -82,6 +82,9 @@ func (p phase) String() string { return phaseNames[p] }
 // becomeUnwritten says that no Event has the name of e.
 func (e *Entry) becomeUnwritten() {
 	e.phase = unwritten
+	if e.status.count > 0 {
+		e.more().knew = e.status.count
+	}
 	e.status.version, e.status.revision, e.status.count = 0, 0, 0
 	if e.rare != nil {
 		e.rare.attempts = nil
@@ -102,7 +105,7 @@ func (e *Entry) becomeLive(version uint64) {
 	e.status.version = version
 	e.status.existed = true
 	if e.rare != nil {
-		e.rare.attempts, e.rare.refusal = nil, ""
+		e.rare.attempts, e.rare.refusal, e.rare.knew = nil, "", 0
 	}
 	e.dropClaim()
 }
@@ -121,7 +124,7 @@ func (e *Entry) becomeRefused(reason DropReason) {
 	e.status.revision, e.status.count, e.status.due = e.spec.revision, 0, 0
 	e.status.existed, e.status.version = false, 0
 	e.more().refusal = reason
-	e.rare.attempts = nil
+	e.rare.attempts, e.rare.knew = nil, 0
 	e.dropClaim()
 }
 

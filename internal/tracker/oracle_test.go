@@ -66,6 +66,7 @@ type told struct {
 	existed bool
 	version uint64
 	knows   toldWrite
+	knew    int           // the count when the Event vanished
 	at      time.Duration // when it accepted or refused the latest write
 	beatAt  time.Duration
 	refusal DropReason
@@ -880,12 +881,15 @@ func (o *oracle) claim(e *told, name naming) {
 }
 
 func (o *oracle) unwrite(e *told) {
+	if e.knows.count > 0 {
+		e.knew = e.knows.count
+	}
 	e.phase, e.version, e.tried = unwritten, 0, nil
 	e.knows.count, e.knows.changes = 0, 0
 }
 
 func (o *oracle) isLive(e *told, version uint64) {
-	e.phase, e.version, e.tried, e.existed, e.refusal = live, version, nil, true, ""
+	e.phase, e.version, e.tried, e.existed, e.refusal, e.knew = live, version, nil, true, "", 0
 }
 
 func (o *oracle) written(e *told, w *toldWrite, version uint64, now time.Duration) {
@@ -948,7 +952,7 @@ func (o *oracle) refused(e *told, reason DropReason, now time.Duration) {
 		o.hold(e, now)
 	}
 	o.drop(e.key, e.count-e.knows.count, reason)
-	e.phase, e.refusal, e.tried, e.version, e.flush = refused, reason, nil, 0, false
+	e.phase, e.refusal, e.tried, e.version, e.flush, e.knew = refused, reason, nil, 0, false, 0
 	e.state, e.count = series.Ongoing, 0
 	e.knows.count, e.knows.changes = 0, e.changes
 	if mayExist {
@@ -1004,9 +1008,11 @@ func began(e *told, ev *toldEvent) bool {
 	return ev.strange == "" && ev.first == e.first && ev.Instance == e.instance
 }
 
-// smallest returns the smallest count of the attempts; e must have some.
+// smallest returns the smallest count of the attempts, of which e must have some, or what
+// the server knew before.
 func (e *told) smallest() int {
-	return slices.MinFunc(e.tried, func(a, b toldWrite) int { return a.count - b.count }).count
+	least := slices.MinFunc(e.tried, func(a, b toldWrite) int { return a.count - b.count }).count
+	return min(least, cmp.Or(e.knew, least))
 }
 
 func (e *told) hasTried(ev *toldEvent) bool {

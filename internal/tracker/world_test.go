@@ -475,6 +475,8 @@ func (w *world) join(e *Entry, ev *stored, count, raised, known int) {
 	others := count - w.delivered(e)
 	switch twice := raised - others; {
 	case w.tends[e] != ev:
+		// Another process has created again what both knew. It is not in two Events after all.
+		w.remote.doubled[w.tuple(e)] -= count - raised
 	case twice < 0:
 		w.t.Errorf("%s: others have counted %d, of which %d are lost", w.label(e), others, -twice)
 	case twice > 0 && (!w.unsure[e] || others == 0 || twice > w.delivered(e)-known):
