@@ -132,8 +132,8 @@ func scale(r *bench.Results) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows [][]*plot.Plot
-	for i, s := range stories {
+	var plots []*plot.Plot
+	for _, s := range stories {
 		p := chart.New(s.Name, "minutes", "requests per minute")
 		p.X.Tick.Marker = quarters
 		var lines []chart.Line
@@ -147,10 +147,7 @@ func scale(r *bench.Results) (map[string][]byte, error) {
 		if err := chart.Add(p, lines...); err != nil {
 			return nil, fmt.Errorf("picture of %s: %w", s.Name, err)
 		}
-		if i%2 == 0 {
-			rows = append(rows, nil)
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], p)
+		plots = append(plots, p)
 	}
-	return map[string][]byte{"scale.md": b.Bytes(), "scale/requests.svg": chart.SVG(1100, 1000, rows...)}, nil
+	return map[string][]byte{"scale.md": b.Bytes(), "scale/requests.svg": chart.SVG(1100, 1000, slices.Collect(slices.Chunk(plots, 2))...)}, nil
 }

@@ -164,8 +164,9 @@ func (c costsOfStory) Growth() []string {
 const storyMinutes = 80
 
 // serverPictures show the requests of each story so far.
-func serverPictures(r *bench.Results) (rows [][]*plot.Plot, err error) {
-	for i, c := range storyCosts(r) {
+func serverPictures(r *bench.Results) ([][]*plot.Plot, error) {
+	var plots []*plot.Plot
+	for _, c := range storyCosts(r) {
 		p := chart.New(c.Name, "minutes", "requests so far (logarithmic)")
 		chart.Log(&p.Y)
 		p.X.Tick.Marker = quarters
@@ -184,12 +185,9 @@ func serverPictures(r *bench.Results) (rows [][]*plot.Plot, err error) {
 		if err := chart.Add(p, lines...); err != nil {
 			return nil, fmt.Errorf("picture of story %q: %w", c.Name, err)
 		}
-		if i%2 == 0 {
-			rows = append(rows, nil)
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], p)
+		plots = append(plots, p)
 	}
-	return rows, nil
+	return slices.Collect(slices.Chunk(plots, 2)), nil
 }
 
 // about describes a story with objects of the given number.
