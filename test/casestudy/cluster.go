@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
@@ -113,6 +114,17 @@ func (c *cluster) start(cmd *exec.Cmd) error {
 	c.program = cmd
 	go func() { c.exited <- cmd.Wait() }()
 	return nil
+}
+
+// kubeconfig writes a kubeconfig for the program, which has the token, and returns its path.
+func (c *cluster) kubeconfig(token string) (path string, err error) {
+	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
+	if err != nil {
+		return "", err
+	}
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: token}}
+	path = filepath.Join(c.dir, "program.kubeconfig")
+	return path, clientcmd.WriteToFile(*config, path)
 }
 
 // running returns an error if the program has exited.

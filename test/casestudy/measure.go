@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	metrics, err := c.metrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,10 +56,7 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 		return err
 	}
 	s.Exit, s.ExitSeconds = end.state.String(), end.duration.Seconds()
-	s.CPUSeconds = (end.state.UserTime() + end.state.SystemTime()).Seconds()
-	if usage, ok := end.state.SysUsage().(*syscall.Rusage); ok {
-		s.MaxRSS = usage.Maxrss << 10 // kB on Linux
-	}
+	s.CPUSeconds, s.MaxRSS = usage(end.state)
 	return nil
 }
 
@@ -178,20 +176,61 @@ func (s *side) name(jobs []string, events []eventsv1.Event) {
 	}
 }
 
-// requestBytes returns the size of all requests that write Events.
-func requestBytes(metrics []byte) (int, error) {
+// usage returns the CPU time of a process in seconds, and its memory at most in bytes.
+func usage(state *os.ProcessState) (cpu float64, maxRSS int64) {
+	if rusage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		maxRSS = rusage.Maxrss << 10 // kB on Linux
+	}
+	return (state.UserTime() + state.SystemTime()).Seconds(), maxRSS
+}
+
+// metrics returns the metrics of the API server.
+func (c *cluster) metrics(ctx context.Context) ([]byte, error) {
+	return c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+}
+
+// eachMetric calls f for the metrics with a name: with the labels, and the value, which is
+// the sum of a histogram.
+func eachMetric(metrics []byte, name string, f func(labels map[string]string, value float64)) error {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
 	if err != nil {
+		return err
+	}
+	for _, m := range families[name].GetMetric() {
+		labels := make(map[string]string)
+		for _, label := range m.GetLabel() {
+			labels[label.GetName()] = label.GetValue()
+		}
+		f(labels, m.GetCounter().GetValue()+m.GetHistogram().GetSampleSum())
+	}
+	return nil
+}
+
+// requestBytes returns the size of all requests that write Events.
+func requestBytes(metrics []byte) (int, error) {
+	sum := 0.0
+	err := eachMetric(metrics, "apiserver_request_body_size_bytes", func(labels map[string]string, value float64) {
+		if labels["resource"] == "events" {
+			sum += value
+		}
+	})
+	return int(sum), err
+}
+
+// serverCPU returns the CPU time of the API server and etcd, in seconds.
+func (c *cluster) serverCPU(ctx context.Context) (float64, error) {
+	metrics, err := c.metrics(ctx)
+	if err != nil {
 		return 0, err
 	}
-	sum := 0.0
-	for _, m := range families["apiserver_request_body_size_bytes"].GetMetric() {
-		for _, label := range m.GetLabel() {
-			if label.GetName() == "resource" && label.GetValue() == "events" {
-				sum += m.GetHistogram().GetSampleSum()
-			}
-		}
+	var values []float64
+	err = eachMetric(metrics, "process_cpu_seconds_total", func(_ map[string]string, value float64) { values = append(values, value) })
+	switch {
+	case err != nil:
+		return 0, err
+	case len(values) != 1:
+		return 0, errors.New("no process_cpu_seconds_total")
 	}
-	return int(sum), nil
+	return values[0], nil
 }

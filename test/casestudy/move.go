@@ -164,7 +164,7 @@ func (m *mover) migrate(ctx context.Context, tool string, wall, cpu *float64) (r
 		return "", err
 	}
 	*wall = time.Since(began).Seconds()
-	*cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	*cpu, _ = usage(cmd.ProcessState)
 	return report, nil
 }
 

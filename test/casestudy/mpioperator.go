@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 )
 
@@ -140,13 +137,8 @@ func (c *cluster) startMPIOperator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
+	kubeconfig, err := c.kubeconfig(token)
 	if err != nil {
-		return err
-	}
-	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: token}}
-	kubeconfig := filepath.Join(c.dir, "program.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
 	return c.start(exec.CommandContext(context.Background(), c.binary, "-kubeConfig="+kubeconfig, "-lock-namespace="+kubeflow))

@@ -13,15 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/query"
@@ -116,19 +111,14 @@ func (m *mover) try(ctx context.Context, t trial, apiserver, recorder string) (r
 		return nil, err
 	}
 	run = &recorderRun{Recorder: recorder, ServerCPU: after - before, Warmup: warmup.Seconds(), Exit: exit.duration.Seconds()}
-	run.CPU = (exit.state.UserTime() + exit.state.SystemTime()).Seconds()
+	run.CPU, run.MaxRSS = usage(exit.state)
 	return run, c.measureRun(ctx, t, counts, run)
 }
 
 // startTrial starts the program.
 func (c *cluster) startTrial(ctx context.Context, t trial, recorder recorders.Config) error {
-	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
+	kubeconfig, err := c.kubeconfig(t.user.Token)
 	if err != nil {
-		return err
-	}
-	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: t.user.Token}}
-	kubeconfig := filepath.Join(c.dir, "program.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
 	file := filepath.Join(c.dir, "recorder.json")
@@ -146,24 +136,6 @@ func (c *cluster) startTrial(ctx context.Context, t trial, recorder recorders.Co
 	cmd := exec.CommandContext(context.Background(), c.binary, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "CASESTUDY_CONFIG="+file, "TMPDIR="+filepath.Join(c.dir, "tmp"))
 	return c.start(cmd)
-}
-
-// serverCPU returns the CPU time of the API server and etcd, in seconds.
-func (c *cluster) serverCPU(ctx context.Context) (float64, error) {
-	metrics, err := c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, err
-	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
-	if err != nil {
-		return 0, err
-	}
-	list := families["process_cpu_seconds_total"].GetMetric()
-	if len(list) != 1 {
-		return 0, errors.New("no process_cpu_seconds_total")
-	}
-	return list[0].GetCounter().GetValue(), nil
 }
 
 // recorderRun is what a program did with a recorder.
@@ -220,7 +192,7 @@ func (c *cluster) measureRun(ctx context.Context, t trial, counts string, run *r
 	if err != nil {
 		return err
 	}
-	metrics, err := c.clients.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	metrics, err := c.metrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -238,9 +210,6 @@ func (c *cluster) measureRun(ctx context.Context, t trial, counts string, run *r
 	var emitted []recorders.Count
 	if err := json.Unmarshal(content, &emitted); err != nil {
 		return err
-	}
-	if usage, ok := c.program.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		run.MaxRSS = usage.Maxrss << 10 // kB on Linux
 	}
 	// The API server stores Events of both groups as those of the core group.
 	stored, err := c.clients.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
