@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,7 +68,7 @@ func (d *dispatcher) ask(page tracker.Page) (result tracker.Result, err error) {
 	case list.Continue != "":
 		l.Events = -1
 	}
-	l.Version, _ = strconv.ParseUint(list.ResourceVersion, 10, 64) // zero: the writes of the cluster are unknown
+	l.Version = tracker.VersionNumber(list.ResourceVersion) // zero: the writes of the cluster are unknown
 	if page.IsTooLarge(*l) {
 		b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", page.Controller,
 			"namespace", page.Namespace, "events", l.Events, "limit", page.Most)

@@ -243,10 +243,11 @@ func versionOf(event *eventsv1.Event) uint64 {
 	if event == nil || event.ResourceVersion == "" {
 		return 0 // an error of ParseUint would allocate
 	}
-	return versionNumber(event.ResourceVersion)
+	return VersionNumber(event.ResourceVersion)
 }
 
-func versionNumber(text string) uint64 {
+// VersionNumber returns a resourceVersion as a number, and zero if it is not decimal.
+func VersionNumber(text string) uint64 {
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0

@@ -291,7 +291,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	e.change()
 	e.setInstance(found.Instance)
 	e.rename(found.Name)
-	e.becomeLive(versionNumber(found.Version))
+	e.becomeLive(VersionNumber(found.Version))
 	st := &e.status
 	if e.hasUniqueName() {
 		e.rare.renames = max(e.rare.renames, 1)
@@ -348,7 +348,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 		s.left = e.life == resting
 	}
 	planned := st.state == series.Ongoing
-	e.becomeLive(versionNumber(found.Version))
+	e.becomeLive(VersionNumber(found.Version))
 	st.count, st.state = found.Count, found.State
 	st.last = max(st.last, found.Last.UnixMicro())
 	corrects := found.State == series.Ongoing && e.life == accepting && st.unsaid.has(partHeartbeat)

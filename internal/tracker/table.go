@@ -181,7 +181,7 @@ func (t *table) led(e *Entry, base *series.Series) {
 		st := &other.status
 		if other.life == closing && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
 			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
-			st.version = versionNumber(base.Version)
+			st.version = VersionNumber(base.Version)
 		}
 		return false
 	})
