@@ -1,10 +1,18 @@
 package heartbeat
 
-import "time"
+import (
+	"cmp"
+	"strings"
+	"time"
+)
 
 // Gate names what a request must pass: the server decides for each namespace and
 // verb whether it permits and can handle a request.
 type Gate struct{ Namespace, Verb string }
+
+func (g Gate) compare(other Gate) int {
+	return cmp.Or(strings.Compare(g.Namespace, other.Namespace), strings.Compare(g.Verb, other.Verb))
+}
 
 // The delays for which requests wait double from the first to the last with each request
 // that fails.

@@ -495,3 +495,26 @@ func TestGateDrainsInBatches(t *testing.T) {
 	assert.Equal(t, rest, w.send())
 	assert.False(t, w.drains())
 }
+
+// The same calls have the same results, also in a shutdown in an outage.
+func TestHurryProbesInOneOrder(t *testing.T) {
+	order := func() (probed []string) {
+		w := newWorld(t)
+		for n := range 20 {
+			w.add(strconv.Itoa(n), 1)
+		}
+		for _, it := range w.send() {
+			w.fail(it, Failed)
+		}
+		w.Hurry(w.now)
+		for _, it := range w.send() {
+			probed = append(probed, it.key.Namespace)
+		}
+		return probed
+	}
+	want := order()
+	require.Len(t, want, 20)
+	for range 10 {
+		require.Equal(t, want, order())
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 // item is the smallest element of a Schedule.
@@ -317,7 +319,7 @@ func (r *run) settle() {
 func FuzzSchedule(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 8, 0, 0, 11, 0, 4, 2, 0, 0, 8, 0, 0, 13, 0, 5, 8, 0, 0, 11, 0, 1})  // fail, park, probe, pass
 	f.Add([]byte{2, 0, 0, 2, 1, 0, 8, 0, 0, 8, 0, 0, 11, 0, 3, 11, 1, 3, 13, 0, 5, 31, 0, 0}) // two push-backs
-	for seed := range byte(100) {
+	for seed := range byte(workload.Seeds(100)) {
 		history := make([]byte, 3*runOps)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(history)
 		f.Add(history)

@@ -1,6 +1,8 @@
 package heartbeat
 
 import (
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -625,7 +627,8 @@ func (s *Schedule[T]) limited(d time.Duration) time.Duration {
 // for stays.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.maxDelay = retryHurried
-	for _, g := range s.gates {
+	for _, key := range slices.SortedFunc(maps.Keys(s.gates), Gate.compare) { // in one order
+		g := s.gates[key]
 		g.failures, g.turns, g.until = 0, 0, now
 		s.plan(g)
 	}

@@ -32,8 +32,9 @@ type Rhythm struct {
 // longMemory is a day if Window.Max is 36 minutes.
 const longMemory = 40
 
-// windowUnits is how many units Max has at most: a unit is a second if Max is 36 minutes.
-const windowUnits = 2160
+// windowUnits is about how many units Max has at most, which must fit into 16 bits: a unit is
+// a second if Max is up to nine hours.
+const windowUnits = 1 << 15
 
 // unit returns a whole number of seconds, because people read windows, unless Max is short.
 func (w Window) unit() time.Duration {

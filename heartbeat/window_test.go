@@ -188,3 +188,13 @@ func TestFixedWindow(t *testing.T) {
 	}
 	assert.LessOrEqual(t, unsafe.Sizeof(Rhythm{}), uintptr(8))
 }
+
+// The window is 2.1 times the gap, also if the longest one is long.
+func TestWindowWithALongMaximum(t *testing.T) {
+	for _, longest := range []time.Duration{36 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour} {
+		w := Window{Min: 6 * time.Minute, Max: longest}
+		var r Rhythm
+		w.Observe(&r, 3*time.Minute, 3*time.Minute)
+		assert.LessOrEqual(t, w.Of(r, 3*time.Minute), 450*time.Second, "at most %v", longest) // 2.5 periods
+	}
+}
