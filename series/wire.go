@@ -159,7 +159,8 @@ func (s *Series) Event() *eventsv1.Event {
 func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
 
 // PatchSince is [Series.Patch] for an Event that is known to have the state, the
-// heartbeat, and the window of known: the patch omits those that are the same. If known is
+// heartbeat, and the window of known: the patch omits those that are the same. A zero
+// Window of known is not known; if that of s is zero, too, the patch omits it. If known is
 // Managed, the patch clears metadata.managedFields, and the API server adds none later.
 // They would be a third of an Event that etcd stores again with each patch.
 func (s *Series) PatchSince(known *Series) ([]byte, error) {
@@ -185,7 +186,7 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 		annotate(AnnotationHeartbeat, &heartbeat)
 	}
 	switch window := s.QuietWindow(); {
-	case window == known.QuietWindow():
+	case s.Window == known.Window, window == known.Window:
 	case window == FinishAfter:
 		annotate(AnnotationWindow, nil)
 	default:
