@@ -132,6 +132,13 @@ func (a *Audit) Forget(age time.Duration) {
 	maps.DeleteFunc(a.missed, old)
 }
 
+// Gone returns how many Events that have expired or were deleted a remembers.
+func (a *Audit) Gone() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.gone) + len(a.missed)
+}
+
 // Check records a problem unless ok. Tests call it for rules of their own.
 func (a *Audit) Check(ok bool, format string, args ...any) {
 	a.mu.Lock()

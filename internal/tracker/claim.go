@@ -334,7 +334,9 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	a, ours := e.attempted(found)
 	if theirs > 0 && !ours {
 		e.raise(theirs)
-		e.more().theirs = s.at - s.now.Sub(found.Last)
+		if age := s.now.Sub(found.Last); age >= -clockSkew {
+			e.more().theirs = s.at - age
+		}
 	}
 	e.compare(s.rules, found)
 	e.change()

@@ -67,7 +67,7 @@ func TestAdoptedAnnotations(t *testing.T) {
 
 	patch, err := w.Patch()
 	require.NoError(t, err)
-	want, err := w.Series.PatchSince(&series.Series{State: series.Ongoing})
+	want, err := w.Series.PatchSince(&series.Series{State: series.Ongoing, Window: series.FinishAfter})
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(patch))
 	assert.Contains(t, string(patch), `"resourceVersion":"7"`)

@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 )
@@ -13,7 +12,7 @@ const shardCount = 64
 // directory finds entries by their keys. Tracker.mu must be held, except to find an entry
 // in a shard.
 type directory struct {
-	seed      maphash.Seed
+	seed      seed
 	shards    [shardCount]shard // of entries that are accepting or resting
 	accepting atomic.Int64      // the number of these
 	closed    index             // those that are closing

@@ -252,6 +252,10 @@ func (e *Entry) occur(r *rules, at time.Duration) (isNews bool) {
 	e.learn(r, at-e.last(), at)
 	e.counter.occurred(at)
 	e.add(1)
+	if isFirst && r.opts.Scope == SameController {
+		// The process that has left the series may run on, and would take it for over.
+		e.status.due |= dueCount
+	}
 	if isFirst {
 		e.resume(r, e.said(), at-time.UnixMicro(e.status.last).Sub(r.epoch))
 	}

@@ -1,6 +1,11 @@
 package tracker
 
-import "time"
+import (
+	"time"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
 
 // Page is a page of the Events of a controller, or a question about the size of the cluster.
 type Page struct {
@@ -35,9 +40,10 @@ const (
 // them takes a hundredth of that, which is 50 to 90 milliseconds for 150,000. Neither is for
 // all processes of a large cluster. So a process
 //
-//   - asks for one Event in a small part of them, those of Options.ClusterNamespace, and
-//     again after a minute. That takes 1 to 3 milliseconds, and tells how many objects
-//     the cluster writes. One with 400 nodes writes 40 per second to renew its Leases.
+//   - asks for one Event in a small part of them, those of Options.ClusterNamespace, at
+//     least a minute after its own first write. That takes 1 to 3 milliseconds. The
+//     resourceVersions of both responses tell how many objects the cluster writes. One with
+//     400 nodes writes 40 per second to renew its Leases.
 //   - then counts, unless the cluster writes more,
 //   - and then lists, unless there are more than Options.ListLimit.
 //
@@ -75,10 +81,16 @@ const relistAfter = 2 * time.Minute
 // schedule.
 type listing struct {
 	page    Page
-	samples int           // how often it still asks about the writes of the cluster
-	version uint64        // what the first sample said
-	sampled time.Duration // when
-	denied  int           // how often the server has denied it
+	samples int    // how often it still needs to know a resourceVersion of the cluster
+	first   sample // the first one
+	denied  int    // how often the server has denied it
+}
+
+// sample is a resourceVersion of the cluster at a time. It counts all writes.
+type sample struct {
+	version uint64 // zero: not known
+	at      time.Duration
+	ours    uint64 // how many writes of this process it counts
 }
 
 // List adds a list of the Events of a controller. [Tracker.Next] returns the questions about
@@ -96,20 +108,42 @@ func (t *Tracker) List(controller, namespace string, now time.Time) {
 		if t.opts.Scope == SameInstance && namespace == "" {
 			l.samples, l.page.Namespace = 2, t.opts.ClusterNamespace
 		}
-		hash := mix(mix(0, t.seed, controller), t.seed, namespace)
+		hash := nameHash(t.seed, &series.Key{ReportingController: controller, Regarding: series.Reference{Namespace: namespace}})
 		spread := min(listSpread, t.opts.EventTTL/6)
 		e.hold(at+time.Duration(fraction(hash)*float64(spread)), turn)
 	}
 	t.place(e, at)
 }
 
-// ask returns the page to list, or the question to ask.
-func (l *listing) ask(at time.Duration) *Page {
+// ask returns the page to list, or the question to ask, after so many writes of this
+// process. A process that writes a lot when it starts does not make the cluster large.
+func (l *listing) ask(at time.Duration, ours uint64) *Page {
 	page := l.page
-	if l.samples == 1 && l.version > 0 {
-		page.Latest = l.version + mostWrites*uint64((at-l.sampled)/time.Second)
+	if l.samples == 1 && l.first.version > 0 {
+		page.Latest = l.first.version + ours - l.first.ours + mostWrites*uint64((at-l.first.at)/time.Second)
 	}
 	return &page
+}
+
+// startList is start for a list. If a write has told the first of two samples, the second
+// one comes a minute later at the earliest.
+func (t *table) startList(e *Entry, pass heartbeat.Pass, at time.Duration) (w *Write, ok bool) {
+	l := e.rare.listing
+	if t.hurried {
+		t.sched.Done(e, pass, heartbeat.None, 0, at)
+		t.forget(e) // a shutdown needs its time for writes
+		return nil, false
+	}
+	if l.samples == 2 && t.written.version > 0 {
+		l.first, l.samples = t.written, 1
+		e.hold(t.written.at+sampleTime, turn)
+	}
+	if _, isHeld := e.heldUntil(at); isHeld {
+		t.sched.Done(e, pass, heartbeat.None, 0, at)
+		t.place(e, at)
+		return nil, false
+	}
+	return &Write{Kind: List, Page: l.ask(at, t.writes), entry: e, pass: pass, at: at}, true
 }
 
 // sized decides what follows from the answer to a question: another one, the list, or
@@ -122,7 +156,7 @@ func (t *table) sized(e *Entry, w *Write, r *Listed, at time.Duration) {
 		t.forget(e)
 		return
 	case l.samples == 2:
-		l.version, l.sampled = r.Version, at
+		l.first = sample{r.Version, at, t.writes}
 		e.hold(at+sampleTime, turn)
 	case l.samples == 1:
 		l.page.Namespace = ""

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestLists takes a list through the script in testdata/lists.txt. A line is
@@ -18,6 +20,7 @@ import (
 //
 // "list" lists in a namespace, "next" shows the request to make, and the others are
 // responses to it. "events" is the answer to a question: their number, and the version.
+// "write" writes an event, whose resourceVersion the server returns.
 func TestLists(t *testing.T) {
 	var tr *Tracker
 	var w *Write
@@ -52,6 +55,12 @@ func TestLists(t *testing.T) {
 		case "list":
 			tr.List("example.com/x", arg, now)
 			return "listed"
+		case "write":
+			tr.Observe(testKey(arg), Occurrence{}, now)
+			written := send(t, tr, now, Create)
+			event := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ResourceVersion: arg}}
+			require.Empty(t, tr.Apply(written, Result{Event: event}, now))
+			return "written"
 		case "next":
 			var ok bool
 			if w, _, ok = tr.Next(now); !ok {
@@ -104,4 +113,30 @@ func TestListsOfManyProcesses(t *testing.T) {
 	}
 	assert.Less(t, slices.Max(minutes[:]), processes*14/100, minutes)
 	assert.Greater(t, slices.Min(minutes[1:9]), processes*8/100, minutes)
+}
+
+// A process writes 2,500 Events at its start, at Options.QPS. The rest of the cluster is idle.
+// It is no large cluster for that.
+func TestOwnWritesDoNotMakeAClusterLarge(t *testing.T) {
+	tr := New(Options{EventTTL: 6 * time.Minute}, start) // the list comes in the first minute
+	now, version, asked := start, uint64(1000), 0
+	tr.List("example.com/x", "", now)
+	for i := range 70 * 50 {
+		if i < 2500 {
+			tr.Observe(testKey(fmt.Sprint(i)), Occurrence{}, now)
+		}
+		tr.Advance(now)
+		for w, _, ok := tr.Next(now); ok; w, _, ok = tr.Next(now) {
+			if w.Kind == List && w.Page.Most > 0 {
+				asked++
+				require.False(t, w.Page.IsTooLarge(Listed{Events: 5, Version: version}), "after %v: %d writes, the latest version is %d", now.Sub(start), version-1000, w.Page.Latest)
+				tr.Apply(w, Result{Listed: Listed{Events: 5, Version: version}}, now)
+			} else if w.Kind != List {
+				version++
+				tr.Apply(w, Result{Event: &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ResourceVersion: versionText(version)}}}, now)
+			}
+		}
+		now = now.Add(time.Second / 50)
+	}
+	require.NotZero(t, asked)
 }

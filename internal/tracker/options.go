@@ -49,6 +49,10 @@ type Options struct {
 	// Jitter changes the delay after a failed request, so that many processes do
 	// not retry at the same time. If nil, delays stay as they are.
 	Jitter func(time.Duration) time.Duration
+
+	// Seed is what everything else that is random follows from, so that a test can repeat a
+	// history. If zero, it differs in each tracker.
+	Seed uint64
 }
 
 // WithDefaults returns the options that o stands for.

@@ -253,6 +253,7 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	}
 	if isFirst {
 		isNews = true
+		e.flush = e.flush || o.opts.Scope == SameController
 		o.resume(e, now+frac-e.knows.last, max(e.last, cut(now)))
 	}
 	if e.life == resting && len(e.tried) > 0 {
@@ -346,7 +347,7 @@ func (o *oracle) window(e *told) time.Duration {
 func (o *oracle) rhythm(e *told) time.Duration { return o.rhythmAt(e, e.last) }
 
 func (o *oracle) rhythmAt(e *told, last time.Duration) time.Duration {
-	longest, unit := o.opts.FinishAfter, max(o.opts.MaxWindow/2160, 1)
+	longest, unit := o.opts.FinishAfter, max(o.opts.MaxWindow/(1<<15), 1)
 	if second := time.Second; o.opts.MaxWindow >= time.Minute {
 		unit = (unit + second - 1) / second * second
 	}
@@ -456,6 +457,9 @@ func (o *oracle) end(e *told, as series.State, now time.Duration) {
 		o.hold(e, e.at)
 	} else {
 		o.hold(e, now)
+	}
+	if !e.busy {
+		o.compareEnded(e)
 	}
 	if o.needs(e) == none && !e.busy {
 		e.life = forgotten
@@ -582,7 +586,21 @@ func (o *oracle) isUpToDate(e *told) bool {
 }
 
 // schedule decides whether advance looks at e; it does not if a request can be made.
-func (o *oracle) schedule(e *told, now time.Duration) { e.waits = o.needs(e) == none || e.retry > now }
+func (o *oracle) schedule(e *told, now time.Duration) {
+	if !e.busy {
+		o.compareEnded(e)
+	}
+	e.waits = o.needs(e) == none || e.retry > now
+}
+
+// compareEnded says that nothing is to be written of a series that has ended if its Event
+// says its count and its state.
+func (o *oracle) compareEnded(e *told) {
+	k := &e.knows
+	if k.changes == 0 && e.phase == live && e.state.Closed() && k.state == e.state && k.count == e.count && len(e.tried) == 0 {
+		k.changes, e.flush = e.changes, false
+	}
+}
 
 // isDue reports whether something is to be done about an entry that waits.
 func (o *oracle) isDue(e *told, now time.Duration) bool {
@@ -664,6 +682,7 @@ func (o *oracle) begin(label string, now time.Duration) string {
 	if e.name == nil && e.life != forgotten {
 		o.takeName(e, now)
 	}
+	o.compareEnded(e)
 	kind := o.needs(e)
 	if kind == Signpost {
 		o.wantSignpost(e, now)
@@ -821,6 +840,7 @@ func (o *oracle) failed(e *told, now time.Duration) {
 }
 
 func (o *oracle) conclude(e *told, now time.Duration) {
+	o.compareEnded(e)
 	switch {
 	case e.life == forgotten:
 	case e.life == closing && o.needs(e) == none && e.phase == refused:
@@ -1096,7 +1116,7 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	planned := e.knows.state == series.Ongoing
 	e.count += theirs
-	if theirs > 0 {
+	if theirs > 0 && ev.last-frac <= now+clockSkew {
 		e.theirs = ev.last
 	}
 	e.now = cmp.Or(e.now, ev.LastNote)

@@ -168,6 +168,18 @@ func (e *Entry) finish(as series.State) {
 	}
 }
 
+// compareEnded says that nothing is to be written of a series that has ended if another
+// process, or a write whose response was lost, has written its count and its state. An
+// update would only change who has said that, and another process that has counted the
+// same would take that for occurrences of its own. No write may be in flight.
+func (e *Entry) compareEnded() {
+	st := &e.status
+	if st.revision == 0 && e.phase == live && e.spec.state.Closed() && st.state == e.spec.state && e.lost() == 0 && !e.hasAttempts() {
+		st.revision = e.spec.revision
+		st.due &^= dueCount
+	}
+}
+
 // tick handles the deadlines of e: a quiet series is over, and a heartbeat becomes due. A
 // write that waits already makes a heartbeat superfluous.
 func (e *Entry) tick(s *step) {

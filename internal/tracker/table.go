@@ -39,6 +39,8 @@ type table struct {
 	hurried    bool          // a shutdown has begun
 	answered   time.Duration // when the server answered last
 	upSince    time.Duration // since when it has answered now and then
+	written    sample        // of the response to the first write
+	writes     uint64        // that the server has accepted
 	adopted    uint64
 	drops      []Drop // by the operation under way
 }
@@ -190,6 +192,9 @@ func (t *table) led(e *Entry, base *series.Series) {
 // place puts e where it belongs after a change: into the list of its eviction class, and
 // into the schedule. If there is nothing left to do for e, place forgets it.
 func (t *table) place(e *Entry, at time.Duration) {
+	if !t.sched.InFlight(e) {
+		e.compareEnded()
+	}
 	if t.flushes.awaited(e) {
 		e.status.due |= dueCount
 	}
@@ -317,12 +322,8 @@ func (t *table) endIfOver(e *Entry, now time.Time) bool {
 // false if there is none after all.
 func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, ok bool) {
 	at := t.offset(now)
-	if l := e.listing(); l != nil && t.hurried {
-		t.sched.Done(e, pass, heartbeat.None, 0, at)
-		t.forget(e) // a shutdown needs its time for writes
-		return nil, false
-	} else if l != nil {
-		return &Write{Kind: List, Page: l.ask(at), entry: e, pass: pass, at: at}, true
+	if e.listing() != nil {
+		return t.startList(e, pass, at)
 	}
 	if k := e.Key(); t.opts.Accepts != nil && e.isUnknown() && !t.accepts(&k) {
 		t.sched.Done(e, pass, heartbeat.None, 0, at)
@@ -337,6 +338,7 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	}
 	t.open(e)
 	t.nameEntry(e, &s)
+	e.compareEnded()
 	kind := e.need()
 	if kind == Signpost {
 		e.wantLead(&s) // it may have been forgotten whose the Event under the base name is

@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"hash/maphash"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -29,8 +28,11 @@ func New(opts Options, now time.Time) *Tracker {
 	// monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.mark = rand.Int64N(markRange)
+	if t.opts.Seed != 0 {
+		t.mark = int64(t.opts.Seed % uint64(markRange))
+	}
 	t.gap = min(t.opts.FinishAfter, t.opts.window().Slow())
-	t.seed = maphash.MakeSeed()
+	t.seed = newSeed(t.opts.Seed)
 	t.words = newVocabulary()
 	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
 	t.backoff, t.backoffDenied = t.sched.Backoff, t.sched.BackoffDenied
@@ -241,6 +243,12 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
 	if r.Outcome != Troubled && r.Outcome != PushedBack {
 		t.answer(at)
+	}
+	if r.Outcome == Written && w.WritesSeries() {
+		t.writes++
+		if t.written.version == 0 {
+			t.written = sample{versionOf(r.Event), at, t.writes}
+		}
 	}
 	if e.life == forgotten {
 		return nil

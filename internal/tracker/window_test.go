@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,4 +41,51 @@ func TestOccurrencesMakeNoDeadlineEarlier(t *testing.T) {
 			require.GreaterOrEqual(t, e.deadline(r, at), deadline, "seed %d: placed at %v, occurred at %v", seed, placed, at)
 		}
 	}
+}
+
+// A sink that returns no resourceVersion cannot tell that another process has written. If
+// the response to a write is lost, the Event may say another window than the recorder
+// knows, so the next write says the window, whatever it is.
+func TestWindowAfterLostResponse(t *testing.T) {
+	w := newWorld(t, Options{MaxWindow: 36 * time.Minute}, newServer(t))
+	w.remote.versionless = true
+	run := func(now time.Duration, commands ...string) {
+		for _, command := range commands {
+			runCommand(t, pair{w: w}, now, strings.Fields(command))
+		}
+	}
+	run(0, "see a x2", "write a/1")
+	run(10*time.Minute, "see a", "flush", "begin a/1", "lost a/1")
+	require.Contains(t, w.server("a"), "window 21m")
+	now := 10 * time.Minute
+	for now < 2*time.Hour {
+		now += time.Minute
+		run(now, "see a")
+	}
+	run(now, "flush", "write a/1")
+	require.NotContains(t, w.server("a"), "window")
+}
+
+// A sink that returns no resourceVersion cannot reject a patch that arrives late, after a
+// newer one. The next write repairs all that it has overwritten: also the window.
+func TestWindowAfterLatePatch(t *testing.T) {
+	tr, k := New(Options{}, start), testKey("a")
+	write := func(after time.Duration, o Outcome) string {
+		now := start.Add(after)
+		tr.Observe(k, Occurrence{}, now)
+		defer tr.Flush(now).Stop()
+		w, _, ok := tr.Next(now)
+		require.True(t, ok)
+		patch, err := w.Patch()
+		if !w.Creates() {
+			require.NoError(t, err)
+		}
+		require.Empty(t, tr.Apply(w, Result{Outcome: o}, now))
+		return string(patch)
+	}
+	write(0, Written)
+	require.Contains(t, write(5*time.Minute, Troubled), `"eventseries.dev/window":"10m31s"`)
+	require.Contains(t, write(15*time.Minute, Written), `"eventseries.dev/window":"21m1s"`)
+	// The server applies the first patch now.
+	require.Contains(t, write(25*time.Minute, Written), `"eventseries.dev/window":"21m1s"`)
 }

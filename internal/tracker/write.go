@@ -52,7 +52,7 @@ type Write struct {
 	at       time.Duration // when Next returned it
 	unsaid   parts         // of the Event with Version of Series
 	state    series.State  // that this Event says
-	said     time.Duration // the window that this Event says
+	said     time.Duration // the window that this Event says; zero if that is not known
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies
@@ -140,7 +140,10 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	default:
 		e.status.last = last
 		if !w.Creates() {
-			w.Series.Version, w.state, w.said = versionText(e.status.version), e.status.state, e.said()
+			w.Series.Version, w.state = versionText(e.status.version), e.status.state
+			if w.Series.Version != "" { // otherwise a late patch may have changed it
+				w.said = e.said()
+			}
 		}
 		w.unsaid = e.status.unsaid
 		e.status.unsaid = 0 // unless the write fails

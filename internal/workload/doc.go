@@ -9,6 +9,8 @@
 //		}
 //	}
 //
+// A test with long histories runs [Some] of its cases, and a number of [Seeds].
+//
 // # Guarantees
 //
 //   - The times are a function of the seed. They never go back.

@@ -1,0 +1,23 @@
+package workload
+
+import "testing"
+
+// Some returns the cases that a test runs: all of them, or the first one with -short. Use it
+// for long histories. The race detector makes them six times slower, and their goroutines
+// meet in one case as in another, so make unit uses -short with it. It runs all cases
+// without it.
+func Some[T any](cases ...T) []T {
+	if testing.Short() {
+		return cases[:1]
+	}
+	return cases
+}
+
+// Seeds returns how many of n random histories a test runs: all of them, or a quarter with
+// -short. See [Some].
+func Seeds(n uint64) uint64 {
+	if testing.Short() {
+		return (n + 3) / 4
+	}
+	return n
+}
