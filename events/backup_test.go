@@ -21,7 +21,7 @@ import (
 // again, with all occurrences. If the process restarts, too, it knows those before only from
 // what is restored, in which a loop can have ended long ago.
 func TestRestoredBackup(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range workload.Seeds(5) {
 		for _, restarts := range []bool{false, true} {
 			runBubble(t, fmt.Sprintf("%d, restarts: %t", seed, restarts), func(t *testing.T) { restoreBackup(t, seed, restarts) })
 		}
@@ -32,6 +32,7 @@ func restoreBackup(t *testing.T, seed uint64, restarts bool) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	minutes := func(from, to int) time.Duration { return time.Duration(from*60+rng.IntN((to-from)*60)) * time.Second }
 	s := newServer()
+	s.replay = newReplay(t, seed)
 	s.api.TTL = minutes(60, 180)
 	opts := Options{EventTTL: s.api.TTL, Scope: []Scope{SameInstance, SameController}[rng.IntN(2)], FirstHeartbeat: time.Duration(rng.IntN(2)) * time.Second}
 	w := startOn(t, s, s, opts)
@@ -77,7 +78,7 @@ func restoreBackup(t *testing.T, seed uint64, restarts bool) {
 				l.emitted++
 			}
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second + drift)
 	}
 	w.flush(t)
 	s.assertNoProblems(t)

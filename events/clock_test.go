@@ -39,8 +39,8 @@ type machineClock struct {
 	set   atomic.Int64
 }
 
-// bootTime is from outside all bubbles.
-var bootTime = time.Now()
+// bootTime is from outside all bubbles. Its wall time is the same in each process.
+var bootTime = wallclock.At(time.Now(), time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC))
 
 // newMachineClock returns a correct clock for one bubble.
 func newMachineClock() *machineClock { return &machineClock{boot: bootTime, begin: time.Now()} }

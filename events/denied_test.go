@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -59,15 +60,16 @@ func TestPermissionIsASwitch(t *testing.T) {
 // request a second denied, and with many namespaces one in two minutes for each.
 func TestAllNamespacesAreDenied(t *testing.T) {
 	const series = 2000
-	for namespaces, most := range map[int]int{20: 3700, 200: 6000} {
-		runInBubble(t, fmt.Sprint(namespaces), Options{}, func(t *testing.T, w *world) {
+	type limit struct{ namespaces, most int }
+	for _, l := range workload.Some(limit{200, 6000}, limit{20, 3700}) {
+		runInBubble(t, fmt.Sprint(l.namespaces), Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(403, 0)))
 			for hour := range 3 {
 				before := len(w.server.log())
 				for range 12 {
 					for i := range series {
 						pod := testPod(i)
-						pod.Namespace = fmt.Sprint("ns-", i%namespaces)
+						pod.Namespace = fmt.Sprint("ns-", i%l.namespaces)
 						w.recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
 					}
 					time.Sleep(5 * time.Minute)
@@ -76,7 +78,7 @@ func TestAllNamespacesAreDenied(t *testing.T) {
 				if hour == 0 {
 					requests -= series // each is tried once
 				}
-				assert.LessOrEqual(t, requests, most)
+				assert.LessOrEqual(t, requests, l.most)
 			}
 		})
 	}
@@ -178,7 +180,7 @@ func (w *world) requestsFor(pod int) (at []time.Time) {
 // dropped, and tried again now and then if it goes on.
 func TestSomeObjectsAreDenied(t *testing.T) {
 	for _, code := range []int32{403, 500} {
-		for _, denied := range []int{1, 5, 30, 100} {
+		for _, denied := range workload.Some(30, 1, 5, 100) {
 			for _, emits := range []bool{false, true} { // others of the namespace emit, too
 				runInBubble(t, fmt.Sprint(code, " ", denied, " ", emits), Options{}, func(t *testing.T, w *world) {
 					w.server.slow(5 * time.Millisecond)
@@ -226,7 +228,7 @@ func TestSomeObjectsAreDenied(t *testing.T) {
 // written within seconds.
 func TestEndlessNewObjectsHoldUpNoOther(t *testing.T) {
 	for _, code := range []int32{403, 500} {
-		for _, each := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+		for _, each := range workload.Some(3*time.Second, time.Second, 2*time.Second) {
 			runInBubble(t, fmt.Sprint(code, " ", each), Options{}, func(t *testing.T, w *world) {
 				w.server.slow(5 * time.Millisecond)
 				w.unaccounted = true

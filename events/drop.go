@@ -84,8 +84,8 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 		}
 	}
 	now := b.clock.Now()
-	begins := b.dropLog.add(now, err, drops)
-	b.logDrops(logger, now, false)
+	due, begins := b.dropLog.add(now, err, drops)
+	logLosses(logger, due)
 	if d := b.dispatcher.Load(); begins && d != nil {
 		d.poke()
 	}
@@ -100,13 +100,17 @@ func (b *Broadcaster) callOnDrop(logger klog.Logger, drop Drop) {
 // zero if none wait.
 func (b *Broadcaster) logDrops(logger klog.Logger, now time.Time, all bool) (next time.Time) {
 	due, next := b.dropLog.take(now, all)
+	logLosses(logger, due)
+	return next
+}
+
+func logLosses(logger klog.Logger, due []losses) {
 	for _, l := range due {
 		key := &l.example.Key
 		logger.Error(l.err, "Dropped events", "reason", l.example.Reason, "count", l.occurrences, "since", l.since,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "kind", key.Regarding.Kind,
 			"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.example.Note)
 	}
-	return next
 }
 
 // dropLog sums up losses by their reasons. The first loss is due at once, and a sum
@@ -125,8 +129,9 @@ type losses struct {
 	err         error        // the response of the server, if that is why
 }
 
-// add adds losses. It reports whether a sum begins.
-func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) (begins bool) {
+// add adds losses, and takes those that are due: the caller may have a logger of its own. It
+// reports whether a sum begins.
+func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) (due []losses, begins bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, drop := range drops {
@@ -141,13 +146,18 @@ func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) (begins bo
 		sum.occurrences += drop.Count
 		sum.example, sum.err = drop, err
 	}
-	return begins
+	due, _ = l.takeLocked(now, false)
+	return due, begins
 }
 
 // take returns the losses that are due, or all, and when others are.
 func (l *dropLog) take(now time.Time, all bool) (due []losses, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.takeLocked(now, all)
+}
+
+func (l *dropLog) takeLocked(now time.Time, all bool) (due []losses, next time.Time) {
 	for _, sum := range l.sums {
 		switch at := sum.logged.Add(logInterval); {
 		case sum.occurrences == 0:

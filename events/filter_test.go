@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,7 +186,7 @@ func (l *loop) selectedBy(filter string) bool {
 func TestFilterChangesWhileSeriesAreOngoing(t *testing.T) {
 	for seed := range uint64(2) {
 		filter := &Filter{}
-		runInBubble(t, fmt.Sprint("seed ", seed), Options{Filter: filter, QPS: -1}, func(t *testing.T, w *world) {
+		replayInBubble(t, fmt.Sprint("seed ", seed), seed, Options{Filter: filter, QPS: -1}, func(t *testing.T, w *world) {
 			r := rand.New(rand.NewPCG(seed, 29))
 			loops := make(map[string]*loop)
 			for i := range 1000 {
@@ -195,8 +197,10 @@ func TestFilterChangesWhileSeriesAreOngoing(t *testing.T) {
 			}
 			current := ""
 			emit := func() {
-				for _, l := range loops {
+				for _, name := range slices.Sorted(maps.Keys(loops)) {
+					l := loops[name]
 					w.recorder.Eventf(l.pod, nil, l.eventtype, l.reason, l.action, "note")
+					w.server.replay.settle()
 					if l.selectedBy(current) {
 						l.count++
 					}

@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 var (
 	gatesFirst = flag.Uint64("gates.first", 1, "the first seed of TestGatesInRandomFaults")
-	gatesSeeds = flag.Uint64("gates.seeds", 15, "how many seeds TestGatesInRandomFaults has")
+	gatesSeeds = flag.Uint64("gates.seeds", 15, "how many seeds TestGatesInRandomFaults has; with -short a quarter")
 )
 
 // gatesSettle is the bound of liveness: a namespace that was denied for long is tried after
@@ -29,7 +31,7 @@ const gatesSettle = 56 * time.Minute
 // overlap, and the process restarts in between. Some objects stay denied. After the last
 // fault, everything else is written within the bound, and nothing of it is dropped.
 func TestGatesInRandomFaults(t *testing.T) {
-	for seed := *gatesFirst; seed < *gatesFirst+*gatesSeeds; seed++ {
+	for seed := *gatesFirst; seed < *gatesFirst+workload.Seeds(*gatesSeeds); seed++ {
 		runBubble(t, fmt.Sprint(seed), func(t *testing.T) { newGatesRun(t, seed).run() })
 	}
 }
@@ -57,6 +59,7 @@ func newGatesRun(t *testing.T, seed uint64) *gatesRun {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	g := &gatesRun{world: &world{}, t: t, rng: rng, denied: []int{0, 1, 5, 40, 100}[rng.IntN(5)], loops: 1 + rng.IntN(30), dropped: map[string]int{}}
 	s := newServer()
+	s.replay = newReplay(t, seed, fmt.Sprintf("-gates.first=%d -gates.seeds=1", seed))
 	s.api.TTL = time.Hour
 	s.slow(5 * time.Millisecond)
 	s.script(g.answer)
@@ -169,7 +172,7 @@ func (g *gatesRun) run() {
 			g.emitAs("Normal", good+1000+g.rng.IntN(1000))
 			g.emitted++
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + drift)
 	}
 	for time.Now().Before(last) {
 		if g.rng.IntN(200) == 0 {

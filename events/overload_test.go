@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 // tally is a sink that counts. It stores nothing, so that it bounds the heap of the
@@ -55,10 +57,11 @@ func heapNow() uint64 {
 // A controller with random reasons cannot exceed the capacity while the server is
 // down. Warnings outlive Normals.
 func TestRandomReasons(t *testing.T) {
-	for _, tt := range []struct{ capacity, emitted, warnings, perSecond int }{
-		{100, 3600, 36, 1},
-		{defaultCapacity, 150_000, 1000, 50}, // also bounds the memory
-	} {
+	type flood struct{ capacity, emitted, warnings, perSecond int }
+	for _, tt := range workload.Some(
+		flood{100, 3600, 36, 1},
+		flood{defaultCapacity, 150_000, 1000, 50}, // also bounds the memory
+	) {
 		runBubble(t, fmt.Sprint(tt.capacity), func(t *testing.T) {
 			sink := &tally{names: make(map[string]int)}
 			sink.away.Store(true)
@@ -115,9 +118,13 @@ func (w *world) flood(perSecond int, during time.Duration, each func()) {
 
 func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
 	const warnings = 20
-	for perSecond, during := range map[int]time.Duration{100: 12 * time.Minute, 50: time.Hour} {
-		runInBubble(t, fmt.Sprint(perSecond), Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
-			w.flood(perSecond, during, func() {
+	type burst struct {
+		perSecond int
+		during    time.Duration
+	}
+	for _, b := range workload.Some(burst{100, 12 * time.Minute}, burst{50, time.Hour}) {
+		runInBubble(t, fmt.Sprint(b.perSecond), Options{QPS: 5, Capacity: 1000, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
+			w.flood(b.perSecond, b.during, func() {
 				for i := range warnings {
 					w.emitAs("Warning", i)
 				}
@@ -140,16 +147,18 @@ func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
 }
 
 func TestWaitingIsBoundedByTheTable(t *testing.T) {
-	inBubble(t, Options{QPS: 5, Capacity: 1000}, func(t *testing.T, w *world) {
-		most := 0
-		w.flood(10, 2*time.Hour, func() {
-			stats := w.broadcaster.Stats()
-			require.LessOrEqual(t, stats.Waiting, stats.Tracked+defaultWorkers)
-			require.LessOrEqual(t, stats.Queue, stats.Waiting)
-			most = max(most, stats.Waiting)
+	for _, during := range workload.Some(20*time.Minute, 2*time.Hour) {
+		runInBubble(t, fmt.Sprint(during), Options{QPS: 5, Capacity: 1000}, func(t *testing.T, w *world) {
+			most := 0
+			w.flood(10, during, func() {
+				stats := w.broadcaster.Stats()
+				require.LessOrEqual(t, stats.Waiting, stats.Tracked+defaultWorkers)
+				require.LessOrEqual(t, stats.Queue, stats.Waiting)
+				most = max(most, stats.Waiting)
+			})
+			assertBetween(t, 1000, 2*1000+defaultWorkers, most)
 		})
-		assertBetween(t, 1000, 2*1000+defaultWorkers, most)
-	})
+	}
 }
 
 // A Warning runs while more Normals begin than the rate limit lets through.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -197,25 +198,24 @@ func TestListPermissionThatComesLate(t *testing.T) {
 }
 
 // leaders are two processes of one controller.
-func leaders(t *testing.T) (s *server, one, two *world) {
+func leaders(t *testing.T, s *server) (one, two *world) {
 	t.Helper()
-	s = newServer()
 	one = startOn(t, s, s, Options{Scope: SameController, ReportingInstance: "tester-1"})
 	two = startOn(t, s, s, Options{Scope: SameController, ReportingInstance: "tester-2"})
-	return s, one, two
+	return one, two
 }
 
 // namesakes are two broadcasters of the same name, in one process or in two.
-func namesakes(t *testing.T) (s *server, one, two *world) {
+func namesakes(t *testing.T, s *server) (one, two *world) {
 	t.Helper()
-	s = newServer()
-	return s, startOn(t, s, s, Options{FirstHeartbeat: time.Second}), startOn(t, s, s, Options{FirstHeartbeat: time.Second})
+	return startOn(t, s, s, Options{FirstHeartbeat: time.Second}), startOn(t, s, s, Options{FirstHeartbeat: time.Second})
 }
 
 // Two broadcasters of the same name emit 100 occurrences in turn.
 func TestTwoBroadcastersOfOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, one, two := namesakes(t)
+		s := newServer()
+		one, two := namesakes(t, s)
 		for range 50 {
 			one.emit(0)
 			time.Sleep(time.Second)
@@ -230,14 +230,16 @@ func TestTwoBroadcastersOfOneName(t *testing.T) {
 }
 
 func TestTwoLeaders(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range workload.Seeds(40) {
 		runBubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			start := leaders
 			if seed%2 == 0 {
 				start = namesakes
 			}
-			s, one, two := start(t)
+			s := newServer()
+			s.replay = newReplay(t, seed)
+			one, two := start(t, s)
 			emitted := 0
 			for range 200 {
 				w := one
@@ -251,7 +253,7 @@ func TestTwoLeaders(t *testing.T) {
 					w.emitTimes(n)
 					emitted += n
 				}
-				time.Sleep(1 + time.Duration(rng.Int64N(int64(4*time.Minute))))
+				time.Sleep(time.Microsecond + time.Duration(rng.Int64N(int64(4*time.Minute))).Truncate(time.Microsecond))
 				synctest.Wait()
 			}
 			for _, w := range []*world{one, two} {
@@ -266,7 +268,8 @@ func TestTwoLeaders(t *testing.T) {
 
 func TestLeadersInALoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, one, two := leaders(t)
+		s := newServer()
+		one, two := leaders(t, s)
 		const loops, each = 50, 40
 		var emitters sync.WaitGroup
 		for _, w := range []*world{one, two} {

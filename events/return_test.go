@@ -13,6 +13,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -54,7 +55,7 @@ func (w *world) minutes(n int, loops ...[2]int) {
 // permission, a webhook still denies many objects. What is permitted is written within
 // minutes, although it has been denied for long.
 func TestPermissionComesLate(t *testing.T) {
-	for _, denied := range []int{30, 100} {
+	for _, denied := range workload.Some(30, 100) {
 		for _, late := range []int{10, 59, 62, 80} { // minutes
 			runInBubble(t, fmt.Sprint(denied, " ", late), Options{}, func(t *testing.T, w *world) {
 				w.server.script(always(statusError(403, 0)))

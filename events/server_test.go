@@ -32,6 +32,8 @@ type server struct {
 	// answer, if set, runs before a request. It may block, panic, or return the error
 	// that the client gets.
 	answer func(context.Context, request) error
+	// replay, if set, makes what processes write to it follow from a seed.
+	replay *replay
 
 	mu       sync.Mutex
 	inFlight map[types.NamespacedName]string // the body of the request

@@ -67,6 +67,7 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 		w.mu.Lock()
 		w.drops = append(w.drops, d)
 		w.mu.Unlock()
+		s.replay.dropped(d)
 		if onDrop != nil {
 			onDrop(d)
 		}
@@ -77,10 +78,14 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 	if opts.ListLimit == 0 {
 		opts.ListLimit = -1 // so that the list does not come at a random time
 	}
-	w.broadcaster = NewBroadcasterWithOptions(sink, opts)
+	w.broadcaster = NewBroadcasterWithOptions(s.replay.sink(sink), opts)
+	s.replay.fix(w.broadcaster)
 	logger := w.logs.logger()
 	w.broadcaster.log.Store(&logger) // for the logs before the start
-	t.Cleanup(w.broadcaster.Shutdown)
+	t.Cleanup(func() {
+		s.replay.end()
+		w.broadcaster.Shutdown()
+	})
 	w.recorder = w.broadcaster.NewRecorder(testScheme(), controller)
 	return w
 }
@@ -89,14 +94,26 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 // broadcaster down, and accounts for every occurrence.
 func inBubble(t *testing.T, opts Options, test func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, opts)
-		w.start(t)
-		test(t, w)
-		w.broadcaster.Shutdown()
-		if !w.unaccounted {
-			w.assertAccounted(t)
-		}
+	synctest.Test(t, func(t *testing.T) { newWorld(t, opts).run(t, test) })
+}
+
+// run runs test with a broadcaster that it starts; see inBubble.
+func (w *world) run(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	w.start(t)
+	test(t, w)
+	w.broadcaster.Shutdown()
+	if !w.unaccounted {
+		w.assertAccounted(t)
+	}
+}
+
+// replayInBubble is runInBubble for a history that follows from a seed.
+func replayInBubble(t *testing.T, name string, seed uint64, opts Options, test func(t *testing.T, w *world)) {
+	runBubble(t, name, func(t *testing.T) {
+		s := newServer()
+		s.replay = newReplay(t, seed)
+		newWorldOn(t, s, s, opts).run(t, test)
 	})
 }
 
@@ -147,6 +164,7 @@ func (w *world) emit(pod int) { w.emitAs(corev1.EventTypeNormal, pod) }
 // emitAs emits an event about the pod with this number.
 func (w *world) emitAs(eventtype string, pod int) {
 	w.recorder.Eventf(testPod(pod), nil, eventtype, "Tested", "Testing", "note")
+	w.server.replay.settle()
 }
 
 // flush writes everything.
