@@ -17,6 +17,7 @@ import (
 )
 
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	programs, packages, err := driver.LoadProgram(driver.Config{Dir: "testdata", Patterns: []string{"./catalog"}})
 	require.NoError(t, err)
 	for format, render := range renderers {
@@ -30,6 +31,7 @@ func TestCatalog(t *testing.T) {
 // What a program emits through interfaces, copies of functions, and the like is in the
 // catalogue, or listed as open. The program names each of its reasons as it expects.
 func TestCatalogOfIndirectCalls(t *testing.T) {
+	t.Parallel()
 	programs, packages, err := driver.LoadProgram(driver.Config{Dir: "testdata", Patterns: []string{"./catalog/callers"}})
 	require.NoError(t, err)
 	c, _ := catalog.New(programs, packages, catalog.Options{})
@@ -55,6 +57,7 @@ func TestCatalogOfIndirectCalls(t *testing.T) {
 
 // A large program has a wrapper with very many callers.
 func TestCatalogOfManyCallers(t *testing.T) {
+	t.Parallel()
 	const callers = 1000
 	dir := copyModule(t, "catalog/backups")
 	src := strings.Builder{}

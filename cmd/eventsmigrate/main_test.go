@@ -51,8 +51,10 @@ func moveTestdata(t *testing.T, target string, overlay map[string][]byte) *drive
 // The input of each golden file is the file beside it. A second run, which type-checks the
 // golden files first, changes nothing, and its linter has the same findings.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	for _, target := range move.Targets {
 		t.Run(string(target), func(t *testing.T) {
+			t.Parallel()
 			r := moveTestdata(t, string(target), nil)
 			dir, err := filepath.Abs("testdata")
 			require.NoError(t, err)
@@ -74,6 +76,7 @@ func TestGolden(t *testing.T) {
 // Each program is moved alone, since its recorders depend on its managers. A second run
 // changes nothing, and what does not move is in both reports.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob("testdata/programs/*")
 	require.NoError(t, err)
 	old, err := filepath.Glob("testdata/old/programs/*")
@@ -84,6 +87,7 @@ func TestPrograms(t *testing.T) {
 				continue // this program shows nothing more for the target
 			}
 			t.Run(name+"/"+string(target), func(t *testing.T) {
+				t.Parallel()
 				dir, err := filepath.Abs(name)
 				require.NoError(t, err)
 				move := func(overlay map[string][]byte) (*driver.Result, string) {
@@ -135,6 +139,7 @@ func findings(r *driver.Result) (list []string) {
 
 // A program gets permissions for the group that it writes to after the move.
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	const core, group = `groups="",resources=events,verbs=create;update;patch`, `groups=events.k8s.io,resources=events,verbs=create;patch`
 	fset := token.NewFileSet()
 	list, err := packages.Load(&packages.Config{
@@ -183,6 +188,7 @@ func TestPermissions(t *testing.T) {
 // A broadcaster of compat/record writes to the core group, so its program gets no rule for
 // the other one, in a second run either.
 func TestCorePermissions(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.Abs("testdata")
 	require.NoError(t, err)
 	overlay := map[string][]byte{}
@@ -199,6 +205,7 @@ func TestCorePermissions(t *testing.T) {
 
 // Files keep their line ends, their byte order mark, and a form that is not that of gofmt.
 func TestForm(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.Abs(filepath.Join("testdata", "eventseries", "generated"))
 	require.NoError(t, err)
 	name := filepath.Join(dir, "code.go")
@@ -262,6 +269,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestLint(t *testing.T) {
+	t.Parallel()
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzers.Lint, "./lint/...")
 }
 
@@ -403,6 +411,7 @@ func copyModule(t *testing.T, packages ...string) string {
 }
 
 func TestFix(t *testing.T) {
+	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
 	dir := copyModule(t, "eventseries/variants", "eventseries/related")
@@ -429,6 +438,7 @@ func TestFix(t *testing.T) {
 
 // The command adds the module that the result imports, in the version that go.mod replaces.
 func TestFixAddsModule(t *testing.T) {
+	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
 	dir := copyModule(t, "programs/manager")
@@ -488,6 +498,7 @@ func assertMoved(t *testing.T, dir string, tool []string, check ...string) {
 
 // Packages that get a type that moves through another package compile after the move.
 func TestFixIndirect(t *testing.T) {
+	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
 	const imports = "package indirect\n\nimport (\n\t\"k8s.io/client-go/tools/record\"\n\n\t\"example.com/testdata/eventseries-outside/between\"\n)\n\n"
@@ -511,6 +522,7 @@ func TestFixIndirect(t *testing.T) {
 
 // Packages that are not among the patterns compile after the move, and their tests pass.
 func TestFixOutside(t *testing.T) {
+	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
 	const same = `package images
@@ -544,6 +556,7 @@ func TestSame(t *testing.T) {
 }
 
 func TestVetTool(t *testing.T) {
+	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
 	dir := copyModule(t, "lint", "eventseries/seen")

@@ -245,54 +245,83 @@ func (pl *planner) leave(n node, r Reason) {
 
 // decide determines the sets, and which of them stay.
 func (pl *planner) decide(blocked map[token.Pos]string) {
+	pl.uniteBroadcasters()
+	b := pl.findBorders(blocked)
+	pl.uniteFlows(b)
+	pl.uniteHandWritten(b)
+	pl.leaveSets()
+	pl.leaveOutside()
+	pl.planSinks()
+	pl.propagate(b.bridge)
+}
+
+// uniteBroadcasters unites recorders with their broadcasters, unless they can move apart.
+func (pl *planner) uniteBroadcasters() {
+	if pl.Target == EventSeries {
+		return
+	}
 	for _, u := range sorted(pl.Program, pl.uses) {
-		if u.method == "NewRecorder" && pl.Target != EventSeries {
-			if len(u.recv.nodes) > 0 {
-				pl.union(u.node, u.recv.nodes[0])
-			} else {
-				pl.block(u.node, Reason{u.call.Pos(), u.recv.fixed + " determines the type", true, true})
-			}
+		if u.method != "NewRecorder" {
+			continue
+		}
+		if len(u.recv.nodes) > 0 {
+			pl.union(u.node, u.recv.nodes[0])
+		} else {
+			pl.block(u.node, Reason{u.call.Pos(), u.recv.fixed + " determines the type", true, true})
 		}
 	}
-	// Sets that only code outside of the program holds back adapt at their borders, if
-	// compat can adapt them. All others stay as a whole, so unite them.
-	hard := map[node]bool{}
-	mark := func(n node, rs []Reason) {
-		for _, r := range rs {
-			if !r.Outside {
-				hard[pl.find(n)] = true
-			}
-		}
-	}
+}
+
+// borders says where sets end. Sets that only code outside of the program holds back adapt
+// at their borders, if compat can adapt them. All others stay as a whole, so they unite.
+type borders struct {
+	*planner
+
+	bridge  bool          // compat can adapt a set
+	hard    map[node]bool // sets that something in the program holds back
+	outside map[node]bool // sets that only code outside of the program holds back
+}
+
+// findBorders finds what holds back each set.
+func (pl *planner) findBorders(blocked map[token.Pos]string) *borders {
+	b := &borders{planner: pl, bridge: pl.Target == EventSeries, hard: map[node]bool{}, outside: map[node]bool{}}
+	inside := func(r Reason) bool { return !r.Outside }
 	for n, rs := range pl.why {
-		mark(n, rs)
+		if slices.ContainsFunc(rs, inside) {
+			b.hard[pl.find(n)] = true
+		}
 	}
 	for pos, text := range blocked {
-		hard[pl.find(pos)] = true
+		b.hard[pl.find(pos)] = true
 		pl.leave(pos, Reason{pos, text, false, false})
 	}
-	pl.leaveFailures(hard)
-	pl.unsupported(hard)
-	outside := map[node]bool{}
+	pl.leaveFailures(b.hard)
+	pl.unsupported(b.hard)
 	pl.planCreations(blocked)
 	pl.keepFakes()
 	for n, rs := range pl.left {
-		if !hard[n] && !slices.ContainsFunc(rs, func(r Reason) bool { return !r.Outside }) {
-			outside[n] = true
+		if !b.hard[n] && !slices.ContainsFunc(rs, inside) {
+			b.outside[n] = true
 		}
 	}
 	for n, rs := range pl.why {
-		if r := pl.find(n); len(rs) > 0 && !hard[r] {
-			outside[r] = true
+		if r := pl.find(n); len(rs) > 0 && !b.hard[r] {
+			b.outside[r] = true
 		}
 	}
-	join := func(a, b node) {
-		isHard, isOutside := hard[a] || hard[b], outside[a] || outside[b]
-		pl.union(a, b)
-		root := pl.find(a)
-		hard[root], outside[root] = isHard, isOutside
-	}
-	canBridge := pl.Target == EventSeries
+	return b
+}
+
+// join unites two sets, and what holds them back.
+func (b *borders) join(x, y node) {
+	hard, outside := b.hard[x] || b.hard[y], b.outside[x] || b.outside[y]
+	b.union(x, y)
+	root := b.find(x)
+	b.hard[root], b.outside[root] = hard, outside
+}
+
+// uniteFlows unites what flows connect, unless compat can adapt the flow.
+func (pl *planner) uniteFlows(b *borders) {
 	for i := range pl.flows {
 		f := &pl.flows[i]
 		d, dok := pl.root(f.dst)
@@ -300,13 +329,16 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		if f.handWritten || !dok || !sok {
 			continue
 		}
-		if canBridge && (outside[d] || outside[s]) && d != s {
+		if b.bridge && (b.outside[d] || b.outside[s]) && d != s {
 			continue
 		}
-		join(d, s)
+		b.join(d, s)
 	}
-	// A hand-written recorder can move although a package outside of the patterns passes it
-	// to code that stays.
+}
+
+// uniteHandWritten does the same for hand-written recorders. Such a recorder can move
+// although a package outside of the patterns passes it to code that stays.
+func (pl *planner) uniteHandWritten(b *borders) {
 	connected := pl.legacySets()
 	for i := range pl.flows {
 		f := &pl.flows[i]
@@ -315,16 +347,20 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		if !f.handWritten || !sok || d == s {
 			continue
 		}
-		if canBridge && f.file.Skip == "" && (!dok || hard[d] || outside[d]) && !hard[s] && connected[s] {
+		if b.bridge && f.file.Skip == "" && (!dok || b.hard[d] || b.outside[d]) && !b.hard[s] && connected[s] {
 			continue
 		}
 		if dok {
-			join(d, s)
+			b.join(d, s)
 		} else {
-			hard[s] = true
+			b.hard[s] = true
 			pl.leave(s, Reason{f.expr.Pos(), fmt.Sprintf("%s determines the type", f.dst.fixed), true, false})
 		}
 	}
+}
+
+// leaveSets leaves each set for all reasons of its nodes.
+func (pl *planner) leaveSets() {
 	for n, rs := range pl.why {
 		for _, r := range rs {
 			pl.leave(n, r)
@@ -335,9 +371,6 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		rekeyed[pl.find(n)] = append(rekeyed[pl.find(n)], rs...)
 	}
 	pl.left = rekeyed
-	pl.leaveOutside()
-	pl.planSinks()
-	pl.propagate(canBridge)
 }
 
 // leaveFailures leaves what is in a file with a place that the tool could not read.
