@@ -72,7 +72,7 @@ const PodsPerNode = 30
 const (
 	fleetTTL = time.Hour
 	// otherWrites is how many objects the cluster writes per second, without Events: each
-	// node renews its Lease every ten seconds. The resourceVersions of lists contain them.
+	// node renews its Lease every ten seconds. resourceVersions count them, too.
 	otherWrites = 10
 )
 
@@ -131,10 +131,16 @@ func (r *registry[T]) request(verb string) error {
 	return nil
 }
 
+// resourceVersion returns that of the cluster.
+func (r *registry[T]) resourceVersion() string {
+	other := int64(time.Since(r.began).Seconds() * float64(r.f.Nodes) / otherWrites)
+	return strconv.FormatInt(1+r.version+other, 10)
+}
+
 // write stores an Event.
 func (r *registry[T]) write(name string, event T, was *kept[T]) {
 	r.version++
-	event.SetResourceVersion(strconv.FormatInt(r.version, 10))
+	event.SetResourceVersion(r.resourceVersion())
 	k := &kept[T]{event, int64(event.Size() + len(name)), countIn(event), time.Now()}
 	if was != nil {
 		r.size -= was.size
@@ -235,7 +241,7 @@ func (s newEvents) List(_ context.Context, namespace string, opts metav1.ListOpt
 		s.f.Read[verb] += len(s.events)
 	}
 	list := &eventsv1.EventList{}
-	list.ResourceVersion = strconv.FormatInt(1+s.version+int64(time.Since(s.began).Seconds()*float64(s.f.Nodes)/otherWrites), 10)
+	list.ResourceVersion = s.resourceVersion()
 	if verb == "list" {
 		for _, k := range s.events { // in any order: it is one page
 			list.Items = append(list.Items, *k.event)

@@ -2,12 +2,14 @@ package bench
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
@@ -134,7 +136,8 @@ func herdsOf(n int) []Herd {
 	return herds
 }
 
-// run makes the requests of a herd to nothing, and adds up what each would cost.
+// run makes the requests of a herd to nothing, and adds up what each list would cost. Each
+// process lists because it has emitted an event.
 func (l *List) run(h *Herd) {
 	epoch := time.Unix(0, 0)
 	minutes := make(map[time.Duration]time.Duration)
@@ -148,6 +151,7 @@ func (l *List) run(h *Herd) {
 		}
 		now := epoch.Add(time.Duration(i) * time.Minute / time.Duration(h.Processes()))
 		tr := tracker.New(opts, now)
+		tr.Observe(&series.Key{Regarding: series.Reference{Name: "node"}}, tracker.Occurrence{}, now)
 		tr.List("example.com/controller", metav1.NamespaceAll, now)
 		for {
 			advance, request := tr.Wake(now)
@@ -165,9 +169,12 @@ func (l *List) run(h *Herd) {
 			if !ok {
 				continue
 			}
-			result := tracker.Result{Outcome: tracker.Written, Listed: tracker.Listed{Version: 1 + uint64(now.Sub(epoch).Seconds()*float64(h.Writes))}}
+			version := 1 + uint64(now.Sub(epoch).Seconds()*float64(h.Writes))
+			result := tracker.Result{Outcome: tracker.Written, Listed: tracker.Listed{Version: version}}
 			cost := l.List
 			switch page := w.Page; {
+			case page == nil:
+				cost, result.Event = 0, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(version, 10)}}
 			case page.Most > 0 && page.Namespace != metav1.NamespaceAll:
 				h.Asked++
 				cost, result.Listed.Events = l.Ask, int64(l.Small)

@@ -44,6 +44,7 @@ func TestGoalsReportMisses(t *testing.T) {
 		},
 		Simulation: []bench.Simulation{{Series: pictured, Mean: 10, Busiest: 15}, {Series: 10, Mean: 1, Busiest: 9}},
 		Start: []bench.Start{{
+			Reads:   []bench.Read{{Wall: 1}},
 			Rebuild: bench.Rebuild{Restored: 1, Wall: 1, CPU: 2, Allocated: 1, Peak: 11, Heap: 10},
 			Whole:   bench.Rebuild{Restored: 1, Wall: 4, CPU: 7, Allocated: 4, Peak: 14, Heap: 10},
 		}},

@@ -99,7 +99,7 @@ func (m measure) Ratio(s, ours *bench.Server) string {
 }
 
 // serverGoals adds the goals for the server.
-func serverGoals(r *bench.Results, add func(holds bool, what, measured string, args ...any)) {
+func serverGoals(r *bench.Results, add func(holds bool, what, measured string, args ...any), because func(reason string, holds bool, what, measured string, args ...any)) {
 	var growth []string
 	grown := 0.0
 	for _, c := range storyCosts(r) {
@@ -118,10 +118,7 @@ func serverGoals(r *bench.Results, add func(holds bool, what, measured string, a
 			}
 			measured = append(measured, text)
 		}
-		if reason := reasons[c.Name]; !holds && reason != "" {
-			measured = append(measured, reason)
-		}
-		add(holds, "The server, "+c.Name+": less CPU, fewer requests, and fewer bytes written to etcd than the better peer", "%s", strings.Join(measured, "; "))
+		because(reasons[c.Name], holds, "The server, "+c.Name+": less CPU, fewer requests, and fewer bytes written to etcd than the better peer", "%s", strings.Join(measured, "; "))
 		if slices.Contains(grownStories, c.Name) {
 			grows := float64(c.Ours.Stored)/float64(c.Record.Stored) - 1
 			grown = max(grown, grows)
