@@ -2,18 +2,6 @@
 
 GO ?= go
 
-# The version of a module that a go.mod requires.
-version = $(shell awk '$$1 == "$(1)" { print $$2 }' $(2)/go.mod)
-
-# go.mod requires the oldest client-go that works, so make unit tests it. test/go.mod
-# requires the newest one. Code that works with both works with those in between.
-CLIENT_GO ?= $(call version,k8s.io/client-go,test)
-
-# controllerruntime/go.mod requires the oldest controller-runtime that works, and the
-# client-go that it requires. test/go.mod requires the newest controller-runtime.
-CONTROLLER_RUNTIME ?= $(call version,sigs.k8s.io/controller-runtime,controllerruntime)
-CONTROLLER_RUNTIME_CLIENT_GO ?= $(call version,k8s.io/client-go,controllerruntime)
-
 GOLANGCI_LINT ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 GREMLINS ?= $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
@@ -26,6 +14,10 @@ LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
 
 # Old API servers for make servers. v1.19 is the oldest one with events.k8s.io/v1.
 SERVERS ?= v1.19.16 v1.22.17 v1.30.4
+
+# A test without the race detector does not use cgo either: so it shares what it compiles
+# with the control plane and the other modules.
+PURE := CGO_ENABLED=0 $(GO)
 
 # The race detector needs cgo. Without cgo, run the tests without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -105,46 +97,45 @@ release-rehearsal: ## release VERSION on a copy, then install and use it, with a
 
 test: unit matrix plugin integration managers monitoring migrate ## run all tests
 
-# Controllers run on 32-bit machines, too. This machine must be able to run 32-bit
-# programs.
+# Controllers run on 32-bit machines, too. If this machine can run 32-bit programs, so do the
+# tests of the recorder without the race detector.
 HOST := $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
-UNIT_386 := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),./compat ./events/... ./heartbeat ./internal/tracker ./series)
+UNIT_ARCH := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),GOARCH=386)
 
-# go vet with $(RACE) needs the same compiled packages as go test.
+# Before go vet looks at a package it looks at everything that the package imports, once
+# for each set of analyzers and of versions. So each package is vetted once: by go test
+# -vet=all, or by go vet and go test -vet=off. make lint vets all modules, too.
 unit: ## run the unit tests
-	$(GO) vet $(RACE) ./...
-	$(GO) test $(RACE) -timeout 20m ./...
-	$(if $(UNIT_386),GOARCH=386 $(GO) test $(UNIT_386))
-	cd test && $(GO) test ./docs ./supply
+	$(GO) test $(RACE) -short -vet=all -timeout 20m ./...
+	$(UNIT_ARCH) $(PURE) test -vet=off -timeout 20m ./compat ./events/... ./heartbeat ./internal/tracker ./series
+	cd test && $(PURE) test -vet=off ./docs ./supply
 
-matrix: $(addprefix matrix-,$(CLIENT_GO)) ## run the unit tests with the newest client-go
+# go.mod requires the oldest client-go that works, so make unit tests it. test/go.mod
+# requires the newest one. Code that works with both works with those in between. The
+# other packages import nothing of client-go that matters to them.
+MATRIX := cmd/demo compat/... events/... internal/apigroup internal/eventclient internal/fakeapi internal/listdecoder query series
 
-# Each version uses its own go.mod in bin/.
-matrix-%: bin/matrix/%.mod
-	$(GO) vet -modfile=$< ./...
-	$(GO) test -modfile=$< ./...
+matrix: ## run the unit tests with the newest client-go
+	cd test && $(PURE) test -short -vet=off -timeout 20m $(addprefix $(ROOT)/,$(MATRIX))
 
-.PRECIOUS: bin/matrix/%.mod
-bin/matrix/%.mod: go.mod go.sum
-	@mkdir -p $(@D)
-	cp go.mod $(@D)/next-$*.mod
-	cp go.sum $(@D)/next-$*.sum
-	$(GO) get -modfile=$(@D)/next-$*.mod k8s.io/client-go@$* k8s.io/api@$* k8s.io/apimachinery@$*
-	$(GO) mod tidy -modfile=$(@D)/next-$*.mod
-	mv $(@D)/next-$*.sum $(@D)/$*.sum
-	mv $(@D)/next-$*.mod $@
-
+# Without the race detector: the plugin starts no goroutine. make unit tests those of the
+# query package.
 plugin: ## run the unit tests of kubectl series; make integration runs it on the real API server
-	cd cmd/kubectl-series && $(GO) vet $(RACE) ./... && $(GO) test $(RACE) ./...
+	cd cmd/kubectl-series && $(PURE) test -vet=all ./...
 
-# Build the control plane first, because go test would not show the progress. Disable
-# cgo as the tests do, or it compiles twice. The guards of the benchmarks do not work
-# with the race detector.
+# The tests in which several goroutines use a recorder. The race detector would compile what
+# the others import once more.
+RACY := chaos|conformance|controllerruntime|faultproxy|integration
+racy = $(GO) list ./... | grep -E $(1) '^$(ROOT)/test/($(RACY))(/|$$)'
+
+# Build the control plane first, because go test would not show the progress. The guards
+# of the benchmarks do not work with the race detector. make unit runs docs and supply.
 integration: ## run the tests on a real API server
 	$(BUILD)
-	cd test/controlplane && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
-	cd test && $(GO) vet ./... && $(GO) test $(RACE) -timeout 20m ./... $(ROOT)/controllerruntime
-	cd test && $(GO) test -run '^TestGuard' ./bench ./kubectl
+	cd test/controlplane && $(PURE) test -vet=off ./...
+	cd test && $(PURE) vet ./... $(ROOT)/controllerruntime
+	cd test && $(GO) test $(RACE) -vet=off -timeout 20m $$($(call racy)) $(ROOT)/controllerruntime
+	cd test && $(PURE) test -vet=off -timeout 20m $$($(call racy,-v) | grep -vE '/test/(docs|supply)$$')
 
 # Not a part of make test: each server compiles for minutes.
 servers: $(addprefix servers-,$(SERVERS)) ## run the integration tests on old API servers
@@ -156,39 +147,37 @@ servers-%: bin/servers/%/controlplane
 bin/servers/%/controlplane: test/controlplane/old.sh $(wildcard test/controlplane/*.go)
 	GO="$(GO)" $< $* $(@D)
 
-# The unit tests use controllerruntime/go.work, and with it the versions in go.mod. make
-# integration runs the same tests with the newest controller-runtime, and with the race
-# detector, for which these versions would compile for minutes.
-managers: bin/matrix/controller-runtime-$(CONTROLLER_RUNTIME).mod ## run the manager tests with the oldest supported controller-runtime
-	cd controllerruntime && $(GO) vet ./... && $(GO) test ./...
+# controllerruntime/go.mod requires the oldest controller-runtime that works, and the oldest
+# client-go that works with it. The tests of both modules use these versions, so these
+# compile once. make integration runs the same tests with the newest ones, and with the race
+# detector.
+managers: bin/matrix/controllerruntime.mod ## run the manager tests with the oldest supported controller-runtime
+	cd controllerruntime && $(PURE) test -vet=off ./...
 	$(BUILD)
-	cd test && $(GO) vet -modfile=../$< ./controllerruntime/...
-	cd test && $(GO) test -modfile=../$< ./controllerruntime/...
+	cd test && $(PURE) test -vet=off -modfile=../$< ./controllerruntime/...
 
-.PRECIOUS: bin/matrix/controller-runtime-%.mod
-bin/matrix/controller-runtime-%.mod: test/go.mod test/go.sum
+bin/matrix/controllerruntime.mod: controllerruntime/go.mod test/go.mod test/go.sum
 	@mkdir -p $(@D)
-	cp test/go.mod $(@D)/next-controller-runtime-$*.mod
-	cp test/go.sum $(@D)/next-controller-runtime-$*.sum
-	cd test && $(GO) get -modfile=../$(@D)/next-controller-runtime-$*.mod sigs.k8s.io/controller-runtime@$* \
-		$(addsuffix @$(CONTROLLER_RUNTIME_CLIENT_GO),k8s.io/client-go k8s.io/api k8s.io/apimachinery)
-	cd test && $(GO) mod tidy -modfile=../$(@D)/next-controller-runtime-$*.mod
-	mv $(@D)/next-controller-runtime-$*.sum $(@D)/controller-runtime-$*.sum
-	mv $(@D)/next-controller-runtime-$*.mod $@
+	cp test/go.mod $(@D)/next.mod
+	cp test/go.sum $(@D)/next.sum
+	cd test && $(GO) get -modfile=../$(@D)/next.mod $$(awk '$$2 ~ /^v/ && $$1 != "$(ROOT)" { print $$1 "@" $$2 }' ../$<)
+	mv $(@D)/next.sum $(@D)/controllerruntime.sum
+	mv $(@D)/next.mod $@
 
 # Without the race detector: nothing is concurrent, and Prometheus would compile twice.
 monitoring: ## test the dashboard and the alert rules
-	cd test/monitoring && $(GO) vet ./... && $(GO) test ./...
+	cd test/monitoring && $(PURE) test -vet=off ./...
 
 # Without the race detector: nothing is concurrent but the parser.
 migrate: catalog ## test eventsmigrate on programs for client-go and controller-runtime
-	cd cmd/eventsmigrate && $(GO) vet ./... && $(GO) test ./...
+	cd cmd/eventsmigrate && $(PURE) test -vet=all -timeout 20m ./...
 
-# The events of two programs are a part of what a reviewer sees.
+# The events of two programs are a part of what a reviewer sees. The demo is loaded with the
+# versions that make demo compiles, which make integration has compiled.
 catalog: ## compare the catalogues of the demo and the backup controller with their events.md; CATALOG_FLAGS=-update writes these
-	cd cmd/eventsmigrate && $(GO) build -o ../../bin/eventsmigrate .
-	bin/eventsmigrate catalog -check cmd/demo/events.md $(CATALOG_FLAGS) ./cmd/demo
-	cd test && ../bin/eventsmigrate catalog -check controllerruntime/backup/events.md $(CATALOG_FLAGS) ./controllerruntime/backup
+	cd cmd/eventsmigrate && $(PURE) build -o ../../bin/eventsmigrate .
+	CGO_ENABLED=0 GOWORK=$(CURDIR)/test/controlplane/go.work bin/eventsmigrate catalog -check cmd/demo/events.md $(CATALOG_FLAGS) ./cmd/demo
+	cd test && CGO_ENABLED=0 ../bin/eventsmigrate catalog -check controllerruntime/backup/events.md $(CATALOG_FLAGS) ./controllerruntime/backup
 
 # Not a part of make test: Kubernetes and its tests compile for most of an hour, and the
 # story takes 20 minutes.
