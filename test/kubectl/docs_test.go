@@ -23,6 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "write the output of the commands into the pages")
 
+// incidentAge is how long ago the incident begins.
+const incidentAge = 90 * time.Minute
+
 // incident returns the Events of the pages: a Pod crashes because its volume is read-only
 // during a snapshot that fails.
 func incident(now time.Time) (ours []*eventsv1.Event, legacy []*corev1.Event) {
@@ -50,7 +53,7 @@ func incident(now time.Time) (ours []*eventsv1.Event, legacy []*corev1.Event) {
 	}
 	none := series.Reference{}
 	add("checkout-0.5be3ab21c4d8f9e7", pod, node, "default-scheduler", "Normal", "Scheduled", "Binding",
-		"Successfully assigned shop/checkout-0 to worker-3", "", series.Singleton, 90*time.Minute, 90*time.Minute, 1)
+		"Successfully assigned shop/checkout-0 to worker-3", "", series.Singleton, incidentAge, incidentAge, 1)
 	add("orders-data.91f0c7de23ab4586", volume, pod, "example.com/volume-controller", "Warning", "WritesSuspended", "Suspending",
 		"checkout-0 cannot write to orders-data until the snapshot is complete", "", series.Singleton, 68*time.Minute, 68*time.Minute, 1)
 	add("checkout-0.1f2864d75ca51d0d", pod, none, "kubelet", "Warning", "BackOff", "Restarting",
