@@ -222,6 +222,7 @@ func (e *Entry) lose(s *step, reason DropReason) {
 	if e.phase == refused {
 		reason = e.rare.refusal
 	}
+	e.add(e.counter.close()) // before lost, so that no occurrence comes in between
 	s.lost, s.reason, s.forget = e.lost(), reason, true
 }
 

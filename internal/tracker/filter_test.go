@@ -74,3 +74,20 @@ func TestRefilterBeforeTheFirstWrite(t *testing.T) {
 		}
 	}
 }
+
+// An occurrence that comes while a series is lost is a part of the loss, or observed after it.
+func TestNothingIsCountedAfterALoss(t *testing.T) {
+	now := time.Now()
+	tr := New(Options{}, now)
+	k := testKey("a")
+	for range 2 {
+		require.Empty(t, tr.Observe(k, Occurrence{}, now))
+	}
+	e, counted, _ := tr.Count(k, tr.offset(now))
+	require.True(t, counted, "an Ongoing series counts without a lock")
+	var s step
+	e.lose(&s, DropFiltered)
+	assert.Equal(t, 3, s.lost)
+	_, counted, _ = tr.Count(k, tr.offset(now))
+	assert.False(t, counted)
+}

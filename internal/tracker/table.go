@@ -246,7 +246,6 @@ func (t *table) end(e *Entry, as series.State, now time.Time) {
 
 // lose ends an entry without another write. What the server does not know of it is lost.
 func (t *table) lose(e *Entry, reason DropReason) {
-	e.drain()
 	var s step
 	e.lose(&s, reason)
 	t.settle(e, &s)
