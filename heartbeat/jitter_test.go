@@ -67,6 +67,20 @@ func TestJitterSpreadsHeartbeats(t *testing.T) {
 }
 
 func TestJitter(t *testing.T) {
+	const m = time.Minute
+	for _, tt := range []struct {
+		latest time.Duration
+		hash   uint64
+		want   time.Duration
+	}{
+		{65 * m, uint64(10 * m), 40 * m},
+		{65 * m, uint64(40 * m), 40 * m}, // 40 modulo 30
+		{-5 * m, uint64(10 * m), -20 * m},
+		{70 * m, uint64(10 * m), 70 * m},
+	} {
+		assert.Equal(t, tt.want, Intervals{Heartbeat: 30 * m}.Jitter(tt.latest, tt.hash), "%v at %v", tt.latest, tt.hash)
+	}
+
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
 		iv := Intervals{Heartbeat: 1 + time.Duration(rng.Int64N(int64(time.Hour)))}
