@@ -14,6 +14,7 @@ type config struct {
 	dataDir            string // if empty, a temporary directory
 	port, etcdPort     int    // if 0, free ports
 	etcdEndpoint       string // if empty, the address of etcd
+	secondary          bool
 	kubeconfig         string // if empty, a file in dataDir
 	eventTTL           time.Duration
 	users              []user
@@ -37,6 +38,7 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	fs.IntVar(&cfg.port, "port", 0, "`port` of the API server; if 0, a free one")
 	fs.IntVar(&cfg.etcdPort, "etcd-port", 0, "`port` of etcd; if 0, a free one")
 	fs.StringVar(&cfg.etcdEndpoint, "etcd-endpoint", "", "`host:port` at which the API server connects to etcd, for example through a proxy; if empty, 127.0.0.1 and the port of etcd")
+	fs.BoolVar(&cfg.secondary, "secondary", false, "with --etcd-endpoint, --kubeconfig, and the --data-dir and users of a server that runs: start another API server of its cluster, and no etcd")
 	fs.StringVar(&cfg.kubeconfig, "kubeconfig", "", "`file` to write when the server is ready; if empty, kubeconfig in --data-dir")
 	fs.DurationVar(&cfg.eventTTL, "event-ttl", time.Hour, "how long etcd keeps an Event after its last write")
 	fs.Func("user", "`name:token[:group,...]` of a user without permissions, except those that RBAC grants; repeatable", func(s string) error {
@@ -76,6 +78,9 @@ func (c config) validate() error {
 		if _, _, err := net.SplitHostPort(c.etcdEndpoint); err != nil {
 			return fmt.Errorf("controlplane: --etcd-endpoint=%s is not host:port: %w", c.etcdEndpoint, err)
 		}
+	}
+	if c.secondary && (c.dataDir == "" || c.etcdEndpoint == "" || c.kubeconfig == "") {
+		return fmt.Errorf("controlplane: --secondary requires --data-dir, --etcd-endpoint, and --kubeconfig")
 	}
 	if c.eventTTL < time.Second {
 		return fmt.Errorf("controlplane: --event-ttl=%v is shorter than 1s, the resolution of etcd", c.eventTTL)

@@ -12,11 +12,11 @@ import (
 )
 
 func TestParseFlags(t *testing.T) {
-	cfg, err := parseFlags(strings.Fields("--data-dir d --port 1 --etcd-port=2 --etcd-endpoint 127.0.0.1:3 --kubeconfig k --event-ttl 10s"+
+	cfg, err := parseFlags(strings.Fields("--data-dir d --port 1 --etcd-port=2 --etcd-endpoint 127.0.0.1:3 --secondary --kubeconfig k --event-ttl 10s"+
 		" --user ann:a --user bob:b:devs,system:masters -v 3 --lifeline --remove-orphaned-data -- --max-requests-inflight=7 -v 4"), io.Discard)
 	require.NoError(t, err)
 	assert.Equal(t, config{
-		dataDir: "d", port: 1, etcdPort: 2, etcdEndpoint: "127.0.0.1:3", kubeconfig: "k", eventTTL: 10 * time.Second,
+		dataDir: "d", port: 1, etcdPort: 2, etcdEndpoint: "127.0.0.1:3", secondary: true, kubeconfig: "k", eventTTL: 10 * time.Second,
 		users: []user{
 			{name: "ann", token: "a"},
 			{name: "bob", token: "b", groups: []string{"devs", "system:masters"}},
@@ -37,6 +37,7 @@ func TestParseFlagsRejects(t *testing.T) {
 		"--port=7 --etcd-port=7":     "both 7",
 		"--etcd-endpoint=proxy":      "proxy",
 		"--event-ttl=999ms":          "999ms",
+		"--secondary --data-dir=d":   "--etcd-endpoint",
 		"--remove-orphaned-data":     "--lifeline",
 		"--user=ann":                 "name:token",
 		"--user=:token":              "name:token",

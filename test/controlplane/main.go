@@ -16,6 +16,11 @@
 // The next start with the same --data-dir keeps the objects, the certificate and the
 // administrator's token, even after SIGKILL.
 //
+// With --secondary, the program runs another API server of the cluster of a server that runs
+// already, possibly of another version:
+//
+//	controlplane --secondary --data-dir DIR --etcd-endpoint HOST:PORT --kubeconfig FILE2
+//
 // The authorization mode is RBAC. The default user of the kubeconfig is in the group
 // system:masters; --user adds users, and a context with the name of each. The program
 // passes arguments after "--" to kube-apiserver.

@@ -16,8 +16,9 @@ const startTimeout = 3 * time.Minute
 
 var errStartTimeout = errors.New("the start takes too long")
 
-// serve runs etcd and the API server until ctx ends, and prints a line to stdout when
-// they are ready. If ctx ends during the start, that is not an error.
+// serve runs etcd, unless the server is a secondary one, and the API server until ctx ends,
+// and prints a line to stdout when they are ready. If ctx ends during the start, that is
+// not an error.
 func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	var err error
 	cfg.dataDir, err = filepath.Abs(cfg.dataDir)
@@ -38,14 +39,18 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	timeout := time.AfterFunc(startTimeout, func() { stop(errStartTimeout) })
-	etcd, err := startEtcd(running, filepath.Join(cfg.dataDir, "etcd"), cfg.etcdPort, cfg.verbosity)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
+	var etcdFailed <-chan error // nil for a secondary server
+	if !cfg.secondary {
+		etcd, err := startEtcd(running, filepath.Join(cfg.dataDir, "etcd"), cfg.etcdPort, cfg.verbosity)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
 		}
-		return err
+		defer etcd.close()
+		etcdFailed = etcd.Err()
 	}
-	defer etcd.close()
 	api, err := startAPIServer(apiServerArgs(cfg, creds), cfg.verbosity)
 	if err != nil {
 		return err
@@ -54,7 +59,7 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 		select {
 		case <-api.done:
 			stop(fmt.Errorf("controlplane: kube-apiserver exited: %w", api.err))
-		case err := <-etcd.Err():
+		case err := <-etcdFailed:
 			stop(fmt.Errorf("controlplane: etcd failed: %w", err))
 		case <-running.Done():
 		}
