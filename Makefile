@@ -33,8 +33,10 @@ FUZZTIME ?= 30s
 # 0 selects a random seed, which the test prints.
 CHAOS_SEED ?= 0
 CHAOS_DURATION ?= 10m
-# An old API server, such as v1.30.4, which is upgraded in the middle.
+# Old API servers, such as v1.30.4: one that is upgraded in the middle, and one that serves
+# beside the other, with the same etcd.
 CHAOS_FROM ?=
+CHAOS_SECOND ?=
 
 SOAK_SEED ?= 1
 SOAK_DAYS ?= 30
@@ -222,10 +224,11 @@ recording: ## record the metrics of a chaos run for the dashboard
 	$(MAKE) dashboard
 
 # No timeout: the test bounds each wait itself.
-chaos: $(CHAOS_FROM:%=bin/servers/%/controlplane) ## kill, pause and disconnect a server for CHAOS_DURATION; CHAOS_SEED selects the faults, and CHAOS_FROM an old server to upgrade
+chaos: $(patsubst %,bin/servers/%/controlplane,$(sort $(CHAOS_FROM) $(CHAOS_SECOND))) ## kill, pause and disconnect two API servers for CHAOS_DURATION; CHAOS_SEED selects the faults, CHAOS_FROM an old server to upgrade, and CHAOS_SECOND an old second one
 	$(BUILD)
 	cd test && $(CHAOS_FROM:%=EVENTSERIES_CONTROLPLANE=$(CURDIR)/bin/servers/%/controlplane) $(GO) test $(RACE) -count 1 -timeout 0 -v -run '^TestChaos$$' ./chaos \
-		-chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION) $(if $(CHAOS_FROM),-chaos.upgrade=$(CURDIR)/bin/controlplane)
+		-chaos.seed=$(CHAOS_SEED) -chaos.duration=$(CHAOS_DURATION) $(if $(CHAOS_FROM),-chaos.upgrade=$(CURDIR)/bin/controlplane) \
+		$(if $(CHAOS_FROM)$(CHAOS_SECOND),-chaos.second=$(CURDIR)/bin/$(CHAOS_SECOND:%=servers/%/)controlplane)
 
 # A race would show in the short soak of make unit.
 soak: ## simulate SOAK_DAYS days of a controller and a server with faults; SOAK_SEED selects the faults

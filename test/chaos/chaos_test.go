@@ -46,6 +46,7 @@ var (
 	seedFlag     = flag.Uint64("chaos.seed", defaultSeed, "the seed of the schedule; 0 means a random seed")
 	durationFlag = flag.Duration("chaos.duration", defaultDuration, "the duration of the faults")
 	upgradeFlag  = flag.String("chaos.upgrade", "", "the program of another control plane, to which the server is upgraded when half of the duration is over")
+	secondFlag   = flag.String("chaos.second", "", "the program of the second API server; if empty, that of the first one")
 	metricsFlag  = flag.String("chaos.metrics", "", "a file for the metrics of all emitters: OpenMetrics, compressed by gzip")
 )
 
@@ -121,13 +122,17 @@ func newWorld(t *testing.T, seed uint64) *world {
 	etcdPort := apiserver.FreePort(t)
 	etcd := listen(t, fmt.Sprintf("127.0.0.1:%d", etcdPort))
 
-	server := apiserver.Start(t, controlplane.Options{
-		EtcdPort: etcdPort, Users: []controlplane.User{controllerUser},
+	start := func(opts controlplane.Options, args ...string) *controlplane.Server {
+		opts.Users = []controlplane.User{controllerUser}
 		// A server that has just started denies everything until it knows its RBAC objects.
-		ExtraArgs: []string{"--etcd-endpoint=" + etcd.Addr(), "--", "--authorization-mode=AlwaysAllow"},
-	})
+		opts.ExtraArgs = append(args, "--etcd-endpoint="+etcd.Addr(), "--", "--authorization-mode=AlwaysAllow")
+		return apiserver.Start(t, opts)
+	}
+	server := start(controlplane.Options{EtcdPort: etcdPort})
+	second := start(controlplane.Options{Binary: *secondFlag, DataDir: filepath.Dir(server.Kubeconfig())},
+		"--secondary", "--kubeconfig="+filepath.Join(t.TempDir(), "kubeconfig"))
 	begin := time.Now()
-	network := listen(t, server.Addr())
+	networks := []*faultproxy.Proxy{listen(t, server.Addr()), listen(t, second.Addr())}
 
 	config := apiserver.ConfigOf(t, server)
 	clients := apiserver.ClientsetFor(t, config)
@@ -141,14 +146,17 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t:   t,
 		dir: filepath.Dir(apiserver.Program(t)),
 		config: emitterConfig{
-			Seed: seed, Host: "https://" + network.Addr(), Token: controllerUser.Token, CAData: config.CAData,
+			Seed: seed, Servers: []string{networks[0].Addr(), networks[1].Addr()}, Token: controllerUser.Token, CAData: config.CAData,
 			Balancer: filepath.Join(t.TempDir(), "balancer"),
 		},
 	}
 	if *metricsFlag != "" {
 		w.config.Metrics = filepath.Join(t.TempDir(), "metrics")
 	}
-	w.faults = &faults{server: server, network: network, etcd: etcd, clients: clients, balancer: w.config.Balancer, log: t.Logf}
+	w.faults = &faults{
+		server: server, second: second, networks: networks, etcd: etcd,
+		clients: clients, balancer: w.config.Balancer, log: t.Logf,
+	}
 	if *upgradeFlag != "" {
 		w.faults.upgrade = func() {
 			if time.Since(begin) > *durationFlag/2 {

@@ -5,15 +5,20 @@
 //	make chaos
 //	make chaos CHAOS_SEED=7 CHAOS_DURATION=2m
 //	make chaos CHAOS_FROM=v1.30.4
+//	make chaos CHAOS_SECOND=v1.30.4
 //
-// The test kills, restarts and pauses a real control plane, cuts it off from its etcd
-// and slows it down. The server pushes back, and denies or fails what is written to one
-// of two namespaces. The network between recorders and server refuses, resets, holds
-// and delays. A load balancer answers with pages of its own and loses answers to creates.
-// Meanwhile, several processes with different clocks record a known number of
-// occurrences. The test stops, kills and restarts them, and lets two leaders record at
-// once. The short run in the integration tests has the same faults. With CHAOS_FROM, the
-// server begins as an older one, which is upgraded when half of the duration is over.
+// Two API servers with one etcd serve the same cluster, and each request goes to any of
+// them. The test kills, restarts and pauses the one with the etcd, or the other one
+// alone, so a request that a recorder has given up may still be executed after its
+// retry. It cuts both off from their etcd and slows them down. The servers push back,
+// and deny or fail what is written to one of two namespaces. The network between
+// recorders and servers refuses, resets, holds and delays. A load balancer answers with
+// pages of its own and loses answers to creates. Meanwhile, several processes with
+// different clocks record a known number of occurrences. The test stops, kills and
+// restarts them, and lets two leaders record at once. The short run in the integration
+// tests has the same faults. With CHAOS_FROM, the server with the etcd begins as an
+// older one, which is upgraded when half of the duration is over. With CHAOS_SECOND,
+// the other one is older.
 //
 // At the end, the test lists the faults that it has tried, how many requests were in
 // flight during each kind, and how many of those failed. With -chaos.metrics=FILE, it

@@ -55,7 +55,8 @@ const emitterVariable = "EVENTSERIES_CHAOS_EMITTER"
 type emitterConfig struct {
 	Emitter, Process int // numbers
 	Seed             uint64
-	Host, Token      string
+	Servers          []string // the host and port of each
+	Token            string
 	CAData           []byte
 	Balancer         string // the file of the balancer
 	Controller       string
@@ -99,9 +100,11 @@ func runEmitter(variable string, in io.Reader, out io.Writer) int {
 }
 
 func emit(config emitterConfig, in io.Reader, r *reporter) error {
-	rest := &restclient.Config{Host: config.Host, BearerToken: config.Token, Timeout: requestTimeout}
+	rest := &restclient.Config{Host: "https://" + config.Servers[0], BearerToken: config.Token, Timeout: requestTimeout}
 	rest.CAData = config.CAData
-	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return &balancer{next, config.Balancer} })
+	rest.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &balancer{next, config.Servers, config.Balancer}
+	})
 	clients, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return fmt.Errorf("chaos: clients: %w", err)

@@ -32,13 +32,17 @@ const (
 type kind string
 
 const (
-	killServer  kind = "server killed"
-	pauseServer kind = "server paused"
+	killServer  kind = "server and etcd killed"
+	pauseServer kind = "server and etcd paused"
 	slowEtcd    kind = "etcd slow"
 	holdEtcd    kind = "etcd cut off"
 	resetEtcd   kind = "etcd reset"
 
-	// Faults of the network between the server and the emitters.
+	// Faults of an API server beside which another one serves.
+	killSecond  kind = "second API server killed"
+	pauseSecond kind = "second API server paused"
+
+	// Faults of the network between the servers and the emitters.
 	netRefuse  kind = "network refuses"
 	netReset   kind = "network resets"
 	netCut     kind = "network cuts answers short"
@@ -78,7 +82,7 @@ type track struct {
 
 var tracks = []track{
 	{
-		[]kind{killServer, pauseServer, slowEtcd, holdEtcd, resetEtcd},
+		[]kind{killServer, pauseServer, slowEtcd, holdEtcd, resetEtcd, killSecond, pauseSecond},
 		pace{brisk: span{1, 7}, calm: span{3, 20}, lasts: span{0.5, 5}},
 	},
 	{
@@ -114,14 +118,16 @@ func emitterTrack(emitter int) track {
 
 // faults injects faults. It is safe for concurrent use.
 type faults struct {
-	server *controlplane.Server
-	// network is the proxy between the emitters and the server. etcd is the proxy
-	// between the server and its etcd.
-	network, etcd *faultproxy.Proxy
-	clients       kubernetes.Interface // not through network
-	balancer      string               // the file that balancers read
-	upgrade       func()               // called before each restart; nil if there is nothing to do
-	log           func(format string, args ...any)
+	// server has the etcd of both.
+	server, second *controlplane.Server
+	// networks are the proxies between the emitters and each server. etcd is the proxy
+	// between the servers and their etcd.
+	networks []*faultproxy.Proxy
+	etcd     *faultproxy.Proxy
+	clients  kubernetes.Interface // of server, not through networks
+	balancer string               // the file that balancers read
+	upgrade  func()               // called before each restart of server; nil if there is nothing to do
+	log      func(format string, args ...any)
 
 	mu    sync.Mutex
 	tried []trial
@@ -170,25 +176,31 @@ type effect struct {
 }
 
 func (f *faults) effects() map[kind]effect {
-	proxied := func(proxy *faultproxy.Proxy) effect {
+	proxied := func(proxies ...*faultproxy.Proxy) effect {
 		return effect{
 			do: func(_ context.Context, s step) error {
-				proxy.Set(s.fault)
-				if s.fault.Refuse {
-					proxy.Reset() // existing connections
+				for _, proxy := range proxies {
+					proxy.Set(s.fault)
+					if s.fault.Refuse {
+						proxy.Reset() // existing connections
+					}
 				}
 				return nil
 			},
 			undo: func(context.Context, step) error {
-				proxy.Set(faultproxy.Fault{})
+				for _, proxy := range proxies {
+					proxy.Set(faultproxy.Fault{})
+				}
 				return nil
 			},
 		}
 	}
-	etcd, network := proxied(f.etcd), proxied(f.network)
+	etcd, network := proxied(f.etcd), proxied(f.networks...)
 	resetOften := func(ctx context.Context, _ step) error {
 		for until(ctx, time.Now().Add(resetInterval)) {
-			f.network.Reset()
+			for _, proxy := range f.networks {
+				proxy.Reset()
+			}
 		}
 		return nil
 	}
@@ -197,8 +209,10 @@ func (f *faults) effects() map[kind]effect {
 		undo: func(context.Context, step) error { return f.setBalancer("") },
 	}
 	return map[kind]effect{
-		killServer:  {func(context.Context, step) error { return f.server.Kill() }, f.restart},
-		pauseServer: {func(context.Context, step) error { return f.server.Pause() }, func(context.Context, step) error { return f.server.Resume() }},
+		killServer:  f.killed(f.server),
+		pauseServer: paused(f.server),
+		killSecond:  f.killed(f.second),
+		pauseSecond: paused(f.second),
 		slowEtcd:    etcd,
 		holdEtcd:    etcd,
 		resetEtcd:   etcd,
@@ -214,6 +228,20 @@ func (f *faults) effects() map[kind]effect {
 		failWebhook: f.object(failWebhook),
 		loseCreates: balanced,
 		answerPages: balanced,
+	}
+}
+
+func paused(server *controlplane.Server) effect {
+	return effect{
+		do:   func(context.Context, step) error { return server.Pause() },
+		undo: func(context.Context, step) error { return server.Resume() },
+	}
+}
+
+func (f *faults) killed(server *controlplane.Server) effect {
+	return effect{
+		do:   func(context.Context, step) error { return server.Kill() },
+		undo: func(ctx context.Context, _ step) error { return f.restart(ctx, server) },
 	}
 }
 
@@ -294,13 +322,13 @@ func persist(ctx context.Context, done func(error) bool, request func(context.Co
 	}
 }
 
-func (f *faults) restart(ctx context.Context, _ step) (err error) {
-	if f.upgrade != nil {
+func (f *faults) restart(ctx context.Context, server *controlplane.Server) (err error) {
+	if server == f.server && f.upgrade != nil {
 		f.upgrade()
 	}
 	for range startAttempts {
 		starting, cancel := context.WithTimeout(ctx, startTimeout)
-		err = f.server.Restart(starting)
+		err = server.Restart(starting)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err

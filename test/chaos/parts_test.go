@@ -35,7 +35,7 @@ func startWithoutServer(t *testing.T, flush time.Duration) *process {
 	faults := faults{balancer: filepath.Join(t.TempDir(), "balancer")}
 	require.NoError(t, faults.setBalancer(""))
 	p, err := startProcess(emitterConfig{
-		Seed: 1, Host: "http://127.0.0.1:1", Balancer: faults.balancer,
+		Seed: 1, Servers: []string{"127.0.0.1:1"}, Balancer: faults.balancer,
 		Controller: "example.com/chaos", Instance: "i", Shutdown: shortShutdown, Flush: flush, Clock: time.Hour,
 	})
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestEmitterEndsWithItsParent(t *testing.T) {
 }
 
 func TestEmitterReportsFailedStart(t *testing.T) {
-	p, err := startProcess(emitterConfig{Host: "https://127.0.0.1:1", CAData: []byte("none")})
+	p, err := startProcess(emitterConfig{Servers: []string{"127.0.0.1:1"}, CAData: []byte("none")})
 	require.NoError(t, err)
 	<-p.done
 	require.Error(t, p.stop())
@@ -569,15 +569,16 @@ func TestSinkReportsAdditions(t *testing.T) {
 }
 
 // handler is a server without a network.
-type handler func() *http.Response
+type handler func(*http.Request) *http.Response
 
-func (h handler) RoundTrip(*http.Request) (*http.Response, error) { return h(), nil }
+func (h handler) RoundTrip(r *http.Request) (*http.Response, error) { return h(r), nil }
 
 func TestBalancer(t *testing.T) {
 	f := faults{balancer: filepath.Join(t.TempDir(), "balancer")}
-	served := 0
-	b := &balancer{file: f.balancer, next: handler(func() *http.Response {
+	served, hosts := 0, make(map[string]int)
+	b := &balancer{servers: []string{"a:1", "b:2"}, file: f.balancer, next: handler(func(r *http.Request) *http.Response {
 		served++
+		hosts[r.URL.Host]++
 		return &http.Response{StatusCode: http.StatusCreated, Body: http.NoBody}
 	})}
 	const requests = 200
@@ -598,6 +599,7 @@ func TestBalancer(t *testing.T) {
 		return codes
 	}
 	assert.Equal(t, map[int]int{http.StatusCreated: requests}, answers("", http.MethodPost))
+	assert.Len(t, hosts, 2)
 
 	got := answers(answerPages, http.MethodPatch)
 	assert.Len(t, got, len(pageCodes)+1)

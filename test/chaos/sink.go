@@ -21,11 +21,12 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// balancer simulates a load balancer between an emitter and the server. Its file
-// contains the current fault.
+// balancer simulates a load balancer between an emitter and the API servers. Each request
+// goes to any of them. Its file contains the current fault.
 type balancer struct {
-	next http.RoundTripper
-	file string
+	next    http.RoundTripper
+	servers []string // hosts and ports
+	file    string
 }
 
 // pageCodes are the codes of pages. The API server answers most of them with a Status,
@@ -52,6 +53,8 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 		_, _ = page.WriteString("<html><body>No service.</body></html>")
 		return page.Result(), nil
 	}
+	r = r.Clone(r.Context())
+	r.URL.Host, r.Host = b.servers[rand.IntN(len(b.servers))], ""
 	response, err := b.next.RoundTrip(r)
 	if err == nil && fault == loseCreates && r.Method == http.MethodPost && !spared {
 		_ = response.Body.Close()

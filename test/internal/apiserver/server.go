@@ -12,6 +12,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +118,11 @@ func Since(t *testing.T, minor int, reason string) {
 	}
 }
 
-// Start starts a server for this test only, and stops it when the test ends. It sets
-// Options.Binary. It skips the test on a cluster.
+// Start starts a server for this test only, and stops it when the test ends. If
+// Options.Binary is empty, the server is that of [Program]. It skips the test on a cluster.
 func Start(t *testing.T, opts controlplane.Options) *controlplane.Server {
 	t.Helper()
-	opts.Binary = Program(t)
+	opts.Binary = cmp.Or(opts.Binary, Program(t))
 	server, err := controlplane.Start(t.Context(), opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
