@@ -76,6 +76,11 @@ func TestAdoptedAnnotations(t *testing.T) {
 	ours := map[string]string{"ours": "2"}
 	_, w = claimed(t, k, event, Occurrence{Annotations: ours})
 	assert.Equal(t, ours, w.Series.Annotations)
+
+	delete(event.Annotations, "both")
+	event.Annotations["theirs"] = strings.Repeat("x", MaxAnnotationBytes-len("theirs"))
+	_, w = claimed(t, k, event, Occurrence{})
+	assert.Equal(t, map[string]string{"theirs": event.Annotations["theirs"]}, w.Series.Annotations)
 }
 
 // Counts stay within what the API has room for.

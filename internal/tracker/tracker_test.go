@@ -781,6 +781,38 @@ func TestDeniedForLong(t *testing.T) {
 	assert.Equal(t, live, entryOf(tr, other).phase)
 }
 
+// A series that is denied for hours is tried rarely. Failures of other kinds before the first
+// denial do not show that.
+func TestOftenDenied(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outcomes []Outcome
+		rarely   bool
+	}{
+		"denied":                  {slices.Repeat([]Outcome{Denied}, 30), true},
+		"failed, and then denied": {append(slices.Repeat([]Outcome{Troubled}, 30), Denied), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, now := New(Options{EventTTL: 48 * time.Hour}, start), start
+			e := observe(tr, testKey("a"), now, Occurrence{})
+			for _, outcome := range tt.outcomes {
+				w, _, ok := tr.Next(now)
+				for ; !ok; w, _, ok = tr.Next(now) {
+					advance, next := tr.Wake(now)
+					require.True(t, !advance.IsZero() || !next.IsZero())
+					if now = next; next.IsZero() || !advance.IsZero() && advance.Before(next) {
+						now = advance
+					}
+					require.Empty(t, tr.Advance(now))
+				}
+				require.Empty(t, tr.Apply(w, Result{Outcome: outcome}, now))
+			}
+			until, cause := e.rare.hold.until, e.holdCause()
+			assert.Equal(t, denial, cause)
+			assert.Equal(t, tt.rarely, until-tr.offset(now) > 10*time.Minute, "for %v", until-tr.offset(now))
+		})
+	}
+}
+
 // A series that fails waits alone. If each of several does, the others wait for a probe.
 func TestOneFailureHoldsUpNoOtherSeries(t *testing.T) {
 	tr := New(Options{}, start)
