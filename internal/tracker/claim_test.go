@@ -83,6 +83,34 @@ func TestAdoptedAnnotations(t *testing.T) {
 	assert.Equal(t, map[string]string{"theirs": event.Annotations["theirs"]}, w.Series.Annotations)
 }
 
+// Somebody else writes to an Event whenever a new series is about to close it. After some
+// attempts, the series begins under another name.
+func TestCloseOfAnEventThatOthersTend(t *testing.T) {
+	k := testKey("a")
+	event := earlierEvent(k, 10)
+	event.EventTime.Time = start.Add(-10 * time.Hour)
+	event.Series.LastObservedTime.Time = start.Add(-9 * time.Hour)
+	tr := New(Options{}, start)
+	observe(tr, k, start, Occurrence{})
+	tr.Apply(send(t, tr, start, Create), Result{Outcome: Taken}, start)
+	closes := 0
+	for now := start; ; {
+		var w *Write
+		if w, now = await(t, tr, now); w.Kind == Create {
+			assert.NotEqual(t, event.Name, w.Series.Name)
+			break
+		}
+		outcome := Written
+		if w.Kind == Close {
+			closes++
+			outcome = Changed
+		}
+		require.Less(t, closes, 10)
+		tr.Apply(w, Result{Outcome: outcome, Event: event}, now)
+	}
+	assert.Equal(t, maxLooks, closes)
+}
+
 // Counts stay within what the API has room for.
 func TestAdoptedCountSaturates(t *testing.T) {
 	for _, count := range []int32{math.MaxInt32, math.MaxInt32 - 1} {

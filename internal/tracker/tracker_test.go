@@ -67,6 +67,24 @@ func writeAll(tr *Tracker, now time.Time, respond func(*Write) Outcome) (drops [
 	}
 }
 
+// await returns the next write, and when it is ready.
+func await(t testing.TB, tr *Tracker, now time.Time) (*Write, time.Time) {
+	t.Helper()
+	for {
+		w, drops, ok := tr.Next(now)
+		require.Empty(t, drops)
+		if ok {
+			return w, now
+		}
+		advance, next := tr.Wake(now)
+		if now = next; next.IsZero() || !advance.IsZero() && advance.Before(next) {
+			now = advance
+		}
+		require.False(t, now.IsZero(), "nothing is ever ready")
+		require.Empty(t, tr.Advance(now))
+	}
+}
+
 // accept is how a server responds that accepts everything.
 func accept(*Write) Outcome { return Written }
 
@@ -795,15 +813,8 @@ func TestOftenDenied(t *testing.T) {
 			tr, now := New(Options{EventTTL: 48 * time.Hour}, start), start
 			e := observe(tr, testKey("a"), now, Occurrence{})
 			for _, outcome := range tt.outcomes {
-				w, _, ok := tr.Next(now)
-				for ; !ok; w, _, ok = tr.Next(now) {
-					advance, next := tr.Wake(now)
-					require.True(t, !advance.IsZero() || !next.IsZero())
-					if now = next; next.IsZero() || !advance.IsZero() && advance.Before(next) {
-						now = advance
-					}
-					require.Empty(t, tr.Advance(now))
-				}
+				var w *Write
+				w, now = await(t, tr, now)
 				require.Empty(t, tr.Apply(w, Result{Outcome: outcome}, now))
 			}
 			until, cause := e.rare.hold.until, e.holdCause()
