@@ -71,12 +71,14 @@ func TestChaos(t *testing.T) {
 
 	begin := time.Now()
 	w := newWorld(t, seed)
-	before := w.version()
+	before, second := versionOf(t, w.faults.server), versionOf(t, w.faults.second)
+	t.Logf("the API servers are %s, which has the etcd, and %s", before, second)
 	w.run(plan)
 	w.conclude()
 	if *upgradeFlag != "" {
-		require.NotEqual(t, before, w.version(), "the server was not upgraded; it is not killed in the second half")
-		t.Logf("the server was upgraded from %s to %s", before, w.version())
+		after := versionOf(t, w.faults.server)
+		require.NotEqual(t, before, after, "the server was not upgraded; it is not killed in the second half")
+		t.Logf("the server was upgraded from %s to %s", before, after)
 	}
 	if *metricsFlag != "" {
 		assert.NoError(t, record(w.config.Metrics, *metricsFlag))
@@ -176,11 +178,11 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// version returns the version of the server.
-func (w *world) version() string {
-	w.t.Helper()
-	info, err := w.faults.clients.Discovery().ServerVersion()
-	require.NoError(w.t, err)
+// versionOf returns the version of a server.
+func versionOf(t *testing.T, server *controlplane.Server) string {
+	t.Helper()
+	info, err := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server)).Discovery().ServerVersion()
+	require.NoError(t, err)
 	return info.GitVersion
 }
 
