@@ -77,6 +77,15 @@ func TestAdoptedAnnotations(t *testing.T) {
 	_, w = claimed(t, k, event, Occurrence{Annotations: ours})
 	assert.Equal(t, ours, w.Series.Annotations)
 
+	// A patch has the annotations that the Event does not have, or not with this value.
+	event.Annotations["theirs"] = "1"
+	for value, want := range map[string]bool{"theirs": false, "ours": true} {
+		_, w = claimed(t, k, event, Occurrence{Annotations: map[string]string{"both": value}})
+		patch, err = w.Patch()
+		require.NoError(t, err)
+		assert.Equal(t, want, strings.Contains(string(patch), `"both":"`+value+`"`), "%s", patch)
+	}
+
 	delete(event.Annotations, "both")
 	event.Annotations["theirs"] = strings.Repeat("x", MaxAnnotationBytes-len("theirs"))
 	_, w = claimed(t, k, event, Occurrence{})

@@ -799,6 +799,22 @@ func TestDeniedForLong(t *testing.T) {
 	assert.Equal(t, live, entryOf(tr, other).phase)
 }
 
+// A role can permit to create Events and not to change them, or to change them only. So these
+// pass two gates.
+func TestGatesOfWrites(t *testing.T) {
+	tr := New(Options{}, start)
+	k := testKey("a")
+	e := observe(tr, k, start, Occurrence{}, Occurrence{})
+	assert.Equal(t, heartbeat.Gate{Namespace: "ns", Verb: "create"}, e.Gate())
+	write(t, tr, start, Create)
+	observe(tr, k, start, Occurrence{})
+	beat(tr, e, start)
+	assert.Equal(t, heartbeat.Gate{Namespace: "ns", Verb: "patch"}, e.Gate())
+	tr.Apply(send(t, tr, start, Heartbeat), Result{Outcome: Gone}, start)
+	assert.Equal(t, heartbeat.Gate{Namespace: "ns", Verb: "create"}, e.Gate())
+	write(t, tr, start, Recreate)
+}
+
 // A series that is denied for hours is tried rarely. Failures of other kinds before the first
 // denial do not show that.
 func TestOftenDenied(t *testing.T) {
