@@ -412,6 +412,70 @@ func TestStats(t *testing.T) {
 	check(now, 0, 0, 0, 0, 0)
 }
 
+// Series that are over count as ended before and after their last write.
+func TestStatsOfEndedSeries(t *testing.T) {
+	tr := New(Options{}, start)
+	warning := testKey("b")
+	warning.Type = corev1.EventTypeWarning
+	normal := testKey("a")
+	normal.Type = corev1.EventTypeNormal
+	for _, k := range []*series.Key{normal, warning} {
+		observe(tr, k, start, Occurrence{}, Occurrence{})
+		write(t, tr, start, Create)
+	}
+	assert.Zero(t, tr.Stats(start).Ended)
+	now := start.Add(7 * time.Minute)
+	tr.Advance(now)
+	assert.Equal(t, 2, tr.Stats(now).Ended)
+	require.Empty(t, writeAll(tr, now, accept))
+	assert.Equal(t, 2, tr.Stats(now).Ended)
+}
+
+// A series waits until the later of two times.
+func TestHolds(t *testing.T) {
+	var e Entry
+	e.hold(10*time.Minute, denial)
+	e.hold(5*time.Minute, backoff)
+	until, ok := e.heldUntil(0)
+	assert.True(t, ok)
+	assert.Equal(t, 10*time.Minute, until)
+	assert.Equal(t, denial, e.holdCause())
+	e.release()
+	_, ok = e.heldUntil(0)
+	assert.False(t, ok)
+	e.hold(5*time.Minute, backoff)
+	until, _ = e.heldUntil(0)
+	assert.Equal(t, 5*time.Minute, until)
+}
+
+// Among series that wait for their last write, a Normal is dropped before a Warning, also if
+// a closed gate holds up the Warning.
+func TestNormalsThatCloseMakeRoomFirst(t *testing.T) {
+	tr := New(Options{Capacity: 4}, start)
+	begin := func(name, namespace string) *Entry {
+		k := testKey(name)
+		k.Regarding.Namespace = namespace
+		e := observe(tr, k, start, Occurrence{}, Occurrence{})
+		write(t, tr, start, Create)
+		observe(tr, k, start, Occurrence{})
+		return e
+	}
+	warning, normals := begin("W", "denied"), []*Entry{begin("a", "ns"), begin("b", "ns"), begin("c", "ns")}
+	tr.opts.Capacity = len(normals)
+	tr.end(warning, series.Unknown, start)
+	w, _, ok := tr.Next(start)
+	require.True(t, ok)
+	require.Empty(t, tr.Apply(w, Result{Outcome: Denied}, start))
+	for _, e := range normals {
+		require.Empty(t, tr.dropped())
+		tr.end(e, series.Unknown, start)
+	}
+	drops := tr.dropped()
+	require.Len(t, drops, 1)
+	assert.Equal(t, DropClosingFull, drops[0].Reason)
+	assert.Equal(t, corev1.EventTypeNormal, drops[0].Key.Type)
+}
+
 // A wall clock that is set neither ends a series nor keeps one, and the times that
 // the server learns do not go back.
 func TestWallClockIsSet(t *testing.T) {
@@ -673,6 +737,34 @@ func TestNormalOfAnOpenGateHidesNoOther(t *testing.T) {
 	assert.Nil(t, entryOf(tr, held), "it makes room")
 	assert.NotNil(t, entryOf(tr, open))
 	checkInvariants(t, tr, 0)
+}
+
+// A Normal that a closed gate holds up, and that was never sent, makes room for a Warning
+// however many Warnings wait beside it.
+func TestUntriedNormalMakesRoom(t *testing.T) {
+	const failing = 12
+	for waiting := range 64 {
+		tr := New(Options{Capacity: failing + 1 + waiting}, start)
+		warn := func(i int) []Drop {
+			k := testKey("W")
+			k.Regarding.Name = fmt.Sprint("w", i)
+			return tr.Observe(k, Occurrence{}, start)
+		}
+		for i := range failing {
+			require.Empty(t, warn(i))
+		}
+		require.Empty(t, writeAll(tr, start, func(*Write) Outcome { return Troubled }))
+		normal := observe(tr, testKey("a"), start, Occurrence{})
+		for i := range waiting {
+			require.Empty(t, warn(failing+i))
+			_, _, ok := tr.Next(start)
+			require.False(t, ok)
+		}
+		require.False(t, normal.Tried())
+		drops := warn(failing + waiting)
+		require.Len(t, drops, 1)
+		require.Equal(t, normal.Key(), drops[0].Key, "%d wait", waiting)
+	}
 }
 
 // Two series of one key that begin in the same microsecond have different names.
