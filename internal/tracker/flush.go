@@ -39,7 +39,8 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 		t.mu.Unlock()
 	}
 	// Last, because a series can end between two shards: it is found here then, and
-	// would be found in neither the other way round.
+	// would be found in neither the other way round. One that goes back to its shard
+	// meanwhile is found by flushes.find.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.closed.all() {
@@ -61,6 +62,17 @@ func (f *Flush) add(e *Entry, at time.Duration) {
 	e.release()
 	f.left[e] = e.spec.revision
 	t.place(e, at)
+}
+
+// find tells the flushes that still list series of e, which was closing and accepts
+// occurrences again. They may have left its shard behind, and have not come to the closing
+// ones, so they would miss what e has counted before.
+func (fs flushes) find(e *Entry, at time.Duration) {
+	for f := range fs {
+		if !f.listed {
+			f.add(e, at)
+		}
+	}
 }
 
 // Left returns the number of series that the server does not know completely.

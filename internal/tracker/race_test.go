@@ -230,6 +230,51 @@ func TestFlushWhileSeriesEnd(t *testing.T) {
 	}
 }
 
+// Flush does not miss an evicted series that continues while it goes through the shards: the
+// shard of the series can be behind it then.
+func TestFlushWhileEvictedSeriesContinue(t *testing.T) {
+	continued := false
+	for range 8 {
+		tr, keys := ongoingSeries(t, 20_000)
+		for i := range keys {
+			tr.Count(&keys[i], tr.offset(start))
+		}
+		first := tr.shards[0].entries.all()
+		evicted, other := first[0], first[1]
+		k := evicted.Key()
+		tr.end(evicted, series.Unknown, start)
+
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		occur := func() (done bool) {
+			tr.mu.Lock()
+			defer tr.mu.Unlock()
+			for f := range tr.flushes {
+				if _, passed := f.left[other]; passed && !f.listed {
+					tr.begin(tr.hashOf(evicted), &k, Occurrence{}, start)
+					continued = true
+				}
+			}
+			return continued
+		}
+		wg.Go(func() {
+			for !stop.Load() && !occur() {
+				runtime.Gosched()
+			}
+		})
+		f := tr.Flush(start)
+		stop.Store(true)
+		wg.Wait()
+		_, waits := f.left[evicted]
+		require.True(t, waits)
+		if continued {
+			require.Equal(t, accepting, evicted.life)
+			return
+		}
+	}
+	t.Skip("nothing has occurred during a flush")
+}
+
 // Once the tracker is sealed, no occurrence is added to a series.
 func TestSealWhileCounting(t *testing.T) {
 	tr := New(Options{}, start)

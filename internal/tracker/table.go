@@ -75,6 +75,7 @@ func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 		t.closed.remove(hash, e)
 		t.accept(hash, e)
 		t.occur(e, o, at)
+		t.flushes.find(e, at)
 		return
 	}
 	e := &Entry{
