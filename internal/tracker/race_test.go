@@ -230,6 +230,24 @@ func TestFlushWhileSeriesEnd(t *testing.T) {
 	}
 }
 
+// A flush is not done while it lists the series, although all that it has listed is written.
+func TestFlushIsNotDoneWhileItLists(t *testing.T) {
+	tr := New(Options{}, start)
+	observe(tr, testKey("a"), start, Occurrence{})
+	f := tr.Flush(start)
+	f.listed = false
+	write(t, tr, start, Create)
+	require.Zero(t, f.Left())
+	select {
+	case <-f.Done:
+		require.Fail(t, "done")
+	default:
+	}
+	f.listed = true
+	f.checkDone()
+	<-f.Done
+}
+
 // Flush does not miss an evicted series that continues while it goes through the shards: the
 // shard of the series can be behind it then.
 func TestFlushWhileEvictedSeriesContinue(t *testing.T) {
