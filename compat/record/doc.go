@@ -65,9 +65,9 @@
 //     its Events.
 //   - The resourceVersion of involvedObject is empty. In client-go, it is that of the first
 //     occurrence.
-//   - If a series ends, the next occurrence creates another Event. A series ends after 6
-//     minutes without an occurrence. client-go patches the Event of the first occurrence
-//     while the event is in its cache.
+//   - An occurrence within 36 minutes of the previous one continues its Event
+//     (events.Options.MaxWindow). A later one creates another Event. client-go patches the
+//     Event of the first occurrence while the event is in its cache.
 //   - Up to ten messages of events that differ in nothing else get an Event each. Later ones
 //     share an Event, whose message begins with "(combined from similar events): " and is
 //     the first of these; an annotation has the latest. In client-go, the tenth message is
