@@ -26,7 +26,7 @@ ROOT := github.com/eventseries/eventseries
 
 # Users import the modules in RELEASED. Each of the others belongs to tests.
 RELEASED := . controllerruntime cmd/kubectl-series cmd/eventsmigrate
-MODULES := $(RELEASED) test test/controlplane test/monitoring test/consumers test/scheduler
+MODULES := $(RELEASED) test test/controlplane test/monitoring test/consumers
 
 FUZZTIME ?= 30s
 
@@ -209,13 +209,10 @@ consumers: ## run programs that read Events on the real API server, and compare 
 	cd test/consumers && $(GO) vet ./... && $(GO) test ./...
 
 # Not a part of make test: kube-scheduler compiles for minutes, and then the cases take an
-# hour. SCHEDULER_FLAGS=-only=^30 selects cases by name.
+# hour. SCHEDULER_FLAGS='-case=30 Pods' selects cases.
 casestudy-scheduler: ## run kube-scheduler with both recorders, and write docs/case-study.md
 	$(BUILD)
-	cd test/scheduler && CGO_ENABLED=0 $(GO) vet ./...
-	cd test/scheduler && CGO_ENABLED=0 $(GO) build -v -o ../../bin/kube-scheduler ./kube-scheduler
-	cd test/scheduler && CGO_ENABLED=0 $(GO) run . $(SCHEDULER_FLAGS)
-	cd test/scheduler && CGO_ENABLED=0 $(GO) test ./...
+	cd test && $(GO) run ./casestudy -steps=scheduler $(SCHEDULER_FLAGS)
 
 recording: ## record the metrics of a chaos run for the dashboard
 	$(BUILD)

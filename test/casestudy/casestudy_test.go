@@ -172,6 +172,48 @@ func TestKubeletResults(t *testing.T) {
 	}
 }
 
+// After ten minutes, the recorder has one Event for each Pod that does not fit, and every
+// occurrence in it.
+func TestSchedulerResults(t *testing.T) {
+	results, err := readResults[schedulerResults](filepath.Join("..", "..", "docs", "case-study", "scheduler.json"))
+	require.NoError(t, err)
+	require.Len(t, results.Runs, len(schedulerCases)*len(schedulerRecorders), "of cases that do not exist, or none of some")
+	for i, study := range schedulerCases {
+		theirs, ours := results.Runs[2*i], results.Runs[2*i+1]
+		assert.Equal(t, study.Name, ours.Case)
+		assert.Equal(t, recorders.ToolsEvents, theirs.Recorder, study.Name)
+		assert.Equal(t, study.Pods, ours.Stopped.Events, study.Name)
+		if study.Duration == 10*time.Minute {
+			assert.Zero(t, ours.Lost(), study.Name)
+			assert.Less(t, ours.Sent(), theirs.Sent(), study.Name)
+		}
+	}
+}
+
+func TestSchedulerFigures(t *testing.T) {
+	one := schedulerRun{
+		Case: schedulerCases[1].Name, Recorder: recorders.Eventseries, Occurrences: 9, Requests: map[string]int{"create": 2, "patch": 3},
+		Stopped: eventTally{Count: 7}, Batches: []batch{{Bound: 10, Seconds: 1}, {Bound: 10, Seconds: 2}, {Bound: 10, Seconds: 5}},
+	}
+	assert.Equal(t, 5, one.Sent())
+	assert.Equal(t, 2, one.Lost())
+	assert.InDelta(t, 5, one.Throughput(), 0)
+	one.Batches = one.Batches[:2]
+	assert.InDelta(t, 7.5, one.Throughput(), 0)
+
+	var r schedulerResults
+	for _, run := range []schedulerRun{
+		one, {Case: one.Case, Recorder: recorders.ToolsEvents},
+		{Case: schedulerCases[0].Name, Recorder: recorders.Eventseries}, {Case: one.Case, Recorder: recorders.Eventseries, Occurrences: 1},
+	} {
+		r.replace(run)
+	}
+	require.Len(t, r.Runs, 3)
+	assert.Equal(t, schedulerCases[0].Name, r.Runs[0].Case)
+	assert.Equal(t, recorders.ToolsEvents, r.Runs[1].Recorder)
+	assert.Equal(t, 1, r.Runs[2].Occurrences)
+}
+
 func TestReplace(t *testing.T) {
 	m := &mover{program: kubeletProgram, work: t.TempDir()}
 	require.NoError(t, os.Mkdir(m.dir(), 0o755))
@@ -223,7 +265,9 @@ func TestPageIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	hollow, err := readResults[kubeletResults](filepath.Join("..", "..", "docs", "case-study", "kubelet.json"))
 	require.NoError(t, err)
-	for template, results := range map[*template.Template]any{fluxTemplate: flux, kubeletTemplate: hollow} {
+	scheduled, err := readResults[schedulerResults](filepath.Join("..", "..", "docs", "case-study", "scheduler.json"))
+	require.NoError(t, err)
+	for template, results := range map[*template.Template]any{fluxTemplate: flux, kubeletTemplate: hollow, schedulerTemplate: scheduled} {
 		section, err = renderRuns(template, results)
 		require.NoError(t, err)
 		assert.Contains(t, string(page), strings.TrimSpace(section), "run make casestudy-migrate CASESTUDY_FLAGS=-steps=page")

@@ -64,14 +64,14 @@ type cluster struct {
 }
 
 // startCluster starts the API server. The caller must stop it.
-func (m *mover) startCluster(ctx context.Context, apiserver, tag, dir string) (_ *cluster, err error) {
+func (m *mover) startCluster(ctx context.Context, apiserver, tag, dir string, serverArgs ...string) (_ *cluster, err error) {
 	policy := filepath.Join(dir, "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o644); err != nil {
 		return nil, err
 	}
 	server, err := controlplane.Start(ctx, controlplane.Options{
 		Binary: apiserver, DataDir: filepath.Join(dir, "data"), Users: m.Users,
-		ExtraArgs: []string{"--", "--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(dir, "audit.log")},
+		ExtraArgs: append([]string{"--", "--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(dir, "audit.log")}, serverArgs...),
 	})
 	if err != nil {
 		return nil, err

@@ -132,7 +132,7 @@ func flux(ctx context.Context, cfg config, r *fluxResults) error {
 		}
 		run.Posts = int(posts.Swap(0))
 		r.Runs = replaceRun(r.Runs, run)
-		if err := writeResults(cfg.fluxResults, r); err != nil {
+		if err := writeResults(cfg.resultsOf("flux"), r); err != nil {
 			return err
 		}
 	}

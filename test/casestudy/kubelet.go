@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"debug/buildinfo"
 	"fmt"
 	"log"
 	"os"
@@ -104,7 +103,7 @@ func kubelet(ctx context.Context, cfg config, r *kubeletResults) error {
 			return fmt.Errorf("%s: %w", recorder, err)
 		}
 		r.Runs = replaceRun(r.Runs, run)
-		if err := writeResults(cfg.kubeletResults, r); err != nil {
+		if err := writeResults(cfg.resultsOf("kubelet"), r); err != nil {
 			return err
 		}
 	}
@@ -114,22 +113,7 @@ func kubelet(ctx context.Context, cfg config, r *kubeletResults) error {
 // buildKubelet compiles the program in testdata/hollow as a part of Kubernetes, whose
 // durations are scaled.
 func (m *mover) buildKubelet(ctx context.Context, apiserver string) (binary string, err error) {
-	if err := m.copy(ctx); err != nil {
-		return "", err
-	}
-	hollow, here := filepath.Join(m.dir(), "cmd", "hollow"), filepath.Join(m.root, "test", "casestudy")
-	if err := os.CopyFS(hollow, os.DirFS(filepath.Join(here, "testdata", "hollow"))); err != nil {
-		return "", err
-	}
-	const counting = "counting.go"
-	content, err := os.ReadFile(filepath.Join(here, "recorders", counting))
-	if err == nil {
-		err = os.Mkdir(filepath.Join(hollow, "recorders"), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(hollow, "recorders", counting), content, 0o644)
-	}
-	if err != nil {
+	if err := m.copyKubernetes(ctx, apiserver, "hollow"); err != nil {
 		return "", err
 	}
 	for _, d := range kubeletDurations {
@@ -140,20 +124,6 @@ func (m *mover) buildKubelet(ctx context.Context, apiserver string) (binary stri
 	// A hollow node has no kernel, and kubemark no recorder for what the kernel of this
 	// machine reports.
 	if err := m.replace("pkg/kubelet/kubelet.go", "oomwatcher.NewWatcher(kubeDeps.Recorder)", "oomwatcher.NewWatcher(&record.FakeRecorder{})"); err != nil {
-		return "", err
-	}
-	// With the versions of the control plane, what they share is compiled already.
-	info, err := buildinfo.ReadFile(apiserver)
-	if err != nil {
-		return "", err
-	}
-	edit := []string{"mod", "edit"}
-	for _, module := range info.Deps {
-		if module.Path != m.Module && !strings.HasPrefix(module.Path, recorderModule) {
-			edit = append(edit, "-require="+module.Path+"@"+module.Version)
-		}
-	}
-	if _, err := m.output(ctx, "go", edit...); err != nil {
 		return "", err
 	}
 	return m.compileTrial(ctx, "kubelet", "./cmd/hollow")

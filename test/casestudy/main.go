@@ -1,7 +1,7 @@
 // Command casestudy moves programs from the legacy recorder with eventsmigrate, runs
 // their tests before and after, and compares the Events of the stock and the moved
-// program. It also runs kustomize-controller and the kubelet with several recorders. It
-// writes three sections of docs/case-study.md.
+// program. It also runs kustomize-controller, the kubelet, and kube-scheduler with several
+// recorders. It writes docs/case-study.md.
 //
 // # Usage
 //
@@ -19,7 +19,8 @@
 //   - story runs each version with an API server of its own.
 //   - flux runs kustomize-controller with several recorders, one after the other. Only
 //     make casestudy-flux runs it.
-//   - kubelet does the same with the kubelet. Only make casestudy-kubelet runs it.
+//   - kubelet does the same with the kubelet, and scheduler with kube-scheduler. Only make
+//     casestudy-kubelet and make casestudy-scheduler run them.
 //   - page writes the page from the results. It runs after the other steps, too.
 //
 // # Guarantees
@@ -41,6 +42,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -50,10 +52,15 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"text/template"
 	"time"
 )
 
-var steps = []string{"move", "compile", "test", "build", "story", "page"}
+// The steps that run by default, and those that each run a program with several recorders.
+var (
+	steps     = []string{"move", "compile", "test", "build", "story", "page"}
+	moreSteps = []string{"flux", "kubelet", "scheduler"}
+)
 
 // config is the parsed command line.
 type config struct {
@@ -64,9 +71,15 @@ type config struct {
 	steps    []string
 	programs []string
 	story    time.Duration
-	// of the steps flux and kubelet
-	fluxResults, kubeletResults, recorder string
-	kustomizations, scale                 int
+	// of the steps that run a program with several recorders
+	recorder, studyCase   string
+	kustomizations, scale int
+}
+
+// resultsOf returns the file with the results of a step that runs a program with several
+// recorders.
+func (c config) resultsOf(step string) string {
+	return filepath.Join(filepath.Dir(c.results), step+".json")
 }
 
 func main() {
@@ -95,7 +108,8 @@ func parse() (cfg config, err error) {
 	flag.DurationVar(&cfg.story, "story", 0, "how long each story takes; if zero, 20 minutes for Kubernetes and 90 seconds for the operators")
 	flag.IntVar(&cfg.kustomizations, "kustomizations", 1000, "how many Kustomizations the step flux creates")
 	flag.IntVar(&cfg.scale, "scale", 6, "how much faster time passes in the step flux")
-	flag.StringVar(&cfg.recorder, "recorder", "", "run the steps flux and kubelet with the recorders whose names contain this")
+	flag.StringVar(&cfg.recorder, "recorder", "", "run the steps flux, kubelet, and scheduler with the recorders whose names contain this")
+	flag.StringVar(&cfg.studyCase, "case", "", "run the step scheduler with the cases whose names contain this")
 	flag.Parse()
 	if cfg.scale < 1 {
 		return cfg, fmt.Errorf("casestudy: -scale=%d is less than 1", cfg.scale)
@@ -113,12 +127,10 @@ func parse() (cfg config, err error) {
 	if cfg.results == "" {
 		cfg.results = filepath.Join(cfg.root, "docs", "case-study", "migrate.json")
 	}
-	cfg.fluxResults = filepath.Join(filepath.Dir(cfg.results), "flux.json")
-	cfg.kubeletResults = filepath.Join(filepath.Dir(cfg.results), "kubelet.json")
 	cfg.steps = strings.Split(stepList, ",")
 	for _, s := range cfg.steps {
-		if s != "flux" && s != "kubelet" && !slices.Contains(steps, s) {
-			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s,flux,kubelet", s, strings.Join(steps, ","))
+		if all := slices.Concat(steps, moreSteps); !slices.Contains(all, s) {
+			return cfg, fmt.Errorf("casestudy: unknown step %q: want %s", s, strings.Join(all, ","))
 		}
 	}
 	for _, p := range programs {
@@ -150,7 +162,7 @@ func runSteps(ctx context.Context, cfg config) error {
 		results.Machine = machine()
 		return writeResults(cfg.results, results)
 	}
-	if has("move") || has("story") || has("flux") || has("kubelet") {
+	if has("move") || has("story") || slices.ContainsFunc(moreSteps, has) {
 		if err := os.MkdirAll(cfg.work, 0o755); err != nil {
 			return fmt.Errorf("casestudy: %w", err)
 		}
@@ -171,24 +183,6 @@ func runSteps(ctx context.Context, cfg config) error {
 			}
 		}
 	}
-	fluxed, err := readResults[fluxResults](cfg.fluxResults)
-	if err != nil {
-		return err
-	}
-	if has("flux") {
-		if err := flux(ctx, cfg, fluxed); err != nil {
-			return fmt.Errorf("casestudy: flux: %w", err)
-		}
-	}
-	hollow, err := readResults[kubeletResults](cfg.kubeletResults)
-	if err != nil {
-		return err
-	}
-	if has("kubelet") {
-		if err := kubelet(ctx, cfg, hollow); err != nil {
-			return fmt.Errorf("casestudy: kubelet: %w", err)
-		}
-	}
 	page, err := render(results)
 	if err != nil {
 		return err
@@ -196,14 +190,28 @@ func runSteps(ctx context.Context, cfg config) error {
 	if err := replaceSection(cfg.docs, heading, page); err != nil {
 		return err
 	}
-	if page, err = renderRuns(fluxTemplate, fluxed); err != nil {
+	return errors.Join(
+		runStep(ctx, cfg, "flux", flux, fluxHeading, fluxTemplate),
+		runStep(ctx, cfg, "kubelet", kubelet, kubeletHeading, kubeletTemplate),
+		runStep(ctx, cfg, "scheduler", scheduler, schedulerHeading, schedulerTemplate),
+	)
+}
+
+// runStep runs a program with several recorders if its step is selected, and writes its
+// section.
+func runStep[T any](ctx context.Context, cfg config, step string, run func(context.Context, config, *T) error, heading string, section *template.Template) error {
+	results, err := readResults[T](cfg.resultsOf(step))
+	if err != nil {
 		return err
 	}
-	if err := replaceSection(cfg.docs, fluxHeading, page); err != nil {
+	if slices.Contains(cfg.steps, step) {
+		if err := run(ctx, cfg, results); err != nil {
+			return fmt.Errorf("casestudy: %s: %w", step, err)
+		}
+	}
+	text, err := renderRuns(section, results)
+	if err != nil {
 		return err
 	}
-	if page, err = renderRuns(kubeletTemplate, hollow); err != nil {
-		return err
-	}
-	return replaceSection(cfg.docs, kubeletHeading, page)
+	return replaceSection(cfg.docs, heading, text)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,16 +28,19 @@ import (
 // trial is a program that runs with several recorders, one after the other, each with an
 // API server of its own.
 type trial struct {
-	binary string
-	user   controlplane.User // of the program
-	groups []string          // the beginnings of the names of its objects, and of their Events
-	scale  int               // how much faster time passes
+	binary     string
+	user       controlplane.User // of the program
+	groups     []string          // the beginnings of the names of its objects, and of their Events
+	scale      int               // how much faster time passes
+	serverArgs []string          // of kube-apiserver
 	// prepare creates what the program needs.
 	prepare func(context.Context, *cluster) error
 	// args returns the arguments of the program.
 	args func(context.Context) ([]string, error)
 	// begin returns when the hour begins.
 	begin func(context.Context, *cluster) error
+	// acts returns what happens in the hour, if it is not nil.
+	acts func(*cluster) []act
 }
 
 // group returns the group of an object, or of an Event, by its name, or "".
@@ -60,6 +64,41 @@ func (m *mover) replace(file, before, after string) error {
 	return os.WriteFile(name, bytes.Replace(content, []byte(before), []byte(after), 1), 0o644)
 }
 
+// copyKubernetes copies Kubernetes, and adds the program in a directory of testdata to it.
+// With the versions of the control plane, what they share is compiled already.
+func (m *mover) copyKubernetes(ctx context.Context, apiserver, program string) error {
+	if err := m.copy(ctx); err != nil {
+		return err
+	}
+	here := filepath.Join(m.root, "test", "casestudy")
+	if err := os.CopyFS(filepath.Join(m.dir(), "cmd", program), os.DirFS(filepath.Join(here, "testdata", program))); err != nil {
+		return err
+	}
+	const counting = "counting.go"
+	content, err := os.ReadFile(filepath.Join(here, "recorders", counting))
+	if err == nil {
+		err = os.Mkdir(filepath.Join(m.dir(), "cmd", "recorders"), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(m.dir(), "cmd", "recorders", counting), content, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := buildinfo.ReadFile(apiserver)
+	if err != nil {
+		return err
+	}
+	edit := []string{"mod", "edit"}
+	for _, module := range info.Deps {
+		if module.Path != m.Module && !strings.HasPrefix(module.Path, recorderModule) {
+			edit = append(edit, "-require="+module.Path+"@"+module.Version)
+		}
+	}
+	_, err = m.output(ctx, "go", edit...)
+	return err
+}
+
 // compileTrial compiles a package of the copy, without cgo as the control plane.
 func (m *mover) compileTrial(ctx context.Context, name, pkg string) (binary string, err error) {
 	log.Printf("%s: compile", m.Module)
@@ -79,7 +118,7 @@ func (m *mover) try(ctx context.Context, t trial, apiserver, recorder string) (r
 	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755); err != nil {
 		return nil, err
 	}
-	c, err := m.startCluster(ctx, apiserver, "", dir)
+	c, err := m.startCluster(ctx, apiserver, "", dir, t.serverArgs...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +139,11 @@ func (m *mover) try(ctx context.Context, t trial, apiserver, recorder string) (r
 	err = t.begin(ctx, c)
 	warmup := time.Since(started)
 	if err == nil {
-		err = c.play(ctx, nil, func(context.Context) error { return nil })
+		var acts []act
+		if t.acts != nil {
+			acts = t.acts(c)
+		}
+		err = c.play(ctx, acts, func(context.Context) error { return nil })
 	}
 	exit, stopErr := c.stop(ctx)
 	if err := errors.Join(err, stopErr); err != nil {

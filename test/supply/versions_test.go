@@ -28,16 +28,13 @@ func required(t *testing.T, module string) map[string]string {
 }
 
 // The workspace of the control plane selects the versions of the control plane, and the
-// plugin that it builds is the one that users install. So what they share compiles once,
-// and kube-scheduler shares it, too.
+// plugin that it builds is the one that users install. So what they share compiles once.
 func TestWorkspaceHasOneSetOfVersions(t *testing.T) {
 	controlPlane, shared := required(t, "test/controlplane"), 0
-	for _, module := range []string{"cmd/kubectl-series", "test/scheduler"} {
-		for path, version := range required(t, module) {
-			if want, ok := controlPlane[path]; ok {
-				shared++
-				assert.Equal(t, want, version, "%s: %s", module, path)
-			}
+	for path, version := range required(t, "cmd/kubectl-series") {
+		if want, ok := controlPlane[path]; ok {
+			shared++
+			assert.Equal(t, want, version, path)
 		}
 	}
 	assert.Greater(t, shared, 30)

@@ -123,7 +123,7 @@ func (c *Counter) Write(file string) error {
 }
 
 // count counts an event. It reports false after Close.
-func (c *Counter) count(object runtime.Object, eventtype, reason string) bool {
+func (c *Counter) Add(object runtime.Object, eventtype, reason string) bool {
 	key := Count{Type: eventtype, Reason: reason}
 	if ref, ok := object.(*corev1.ObjectReference); ok {
 		key.Name = ref.Name
@@ -160,7 +160,7 @@ func (r countingRecorder) Eventf(object runtime.Object, eventtype, reason, messa
 }
 
 func (r countingRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, message string, args ...any) {
-	if r.counter.count(object, eventtype, reason) {
+	if r.counter.Add(object, eventtype, reason) {
 		r.emit(object, annotations, eventtype, reason, message, args...)
 	}
 }

@@ -1,16 +1,13 @@
-// Command kube-scheduler is the kube-scheduler of Kubernetes with a selectable recorder
-// of events. It takes the flags of kube-scheduler, and two more:
-//
-//	kube-scheduler --recorder eventseries --report FILE --kubeconfig FILE --leader-elect=false
-//
-// SIGTERM and SIGINT stop it. Then it writes to the file how many events the scheduler has
-// emitted about each object. With leader election, Kubernetes exits without returning,
-// so that the program neither shuts down the recorder nor writes the file.
+// Command scheduler is the kube-scheduler of Kubernetes with a selectable recorder of
+// events. make casestudy-scheduler copies it into Kubernetes. It takes the flags of
+// kube-scheduler. $KUBECONFIG is for the API server, and $CASESTUDY_CONFIG names the file
+// with a [recorders.Config]. SIGTERM and SIGINT stop it, and then it writes how many events
+// the scheduler has emitted. With leader election, Kubernetes exits without returning, so
+// that the program neither shuts down the recorder nor writes the file.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,14 +15,18 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	clientevents "k8s.io/client-go/tools/events"
 	basecompatibility "k8s.io/component-base/compatibility"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as kube-scheduler does
 	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/config"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/cmd/recorders"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 
@@ -42,42 +43,37 @@ func main() {
 	}
 }
 
-// run runs the scheduler until ctx ends, and writes the report.
+// run runs the scheduler until ctx ends, and writes the counts.
 func run(ctx context.Context, args []string) error {
+	study, err := recorders.ReadConfig()
+	if err != nil {
+		return err
+	}
 	opts := options.NewOptions()
-	fs := pflag.NewFlagSet("kube-scheduler", pflag.ContinueOnError)
+	fs := pflag.NewFlagSet("scheduler", pflag.ContinueOnError)
 	for _, set := range opts.Flags.FlagSets {
 		fs.AddFlagSet(set)
 	}
-	recorder := fs.String("recorder", "client-go", "the recorder of events: client-go, or eventseries")
-	report := fs.String("report", "", "the file for the number of events by the name of the object, in JSON")
-	if err := fs.Parse(args); err != nil {
-		return fmt.Errorf("kube-scheduler: %w", err)
+	if err := fs.Parse(append(args, "--kubeconfig="+os.Getenv("KUBECONFIG"))); err != nil {
+		return fmt.Errorf("scheduler: %w", err)
 	}
 	if err := opts.ComponentGlobalsRegistry.Set(); err != nil {
-		return fmt.Errorf("kube-scheduler: feature gates: %w", err)
+		return fmt.Errorf("scheduler: feature gates: %w", err)
 	}
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
-		return fmt.Errorf("kube-scheduler: logs: %w", err)
+		return fmt.Errorf("scheduler: logs: %w", err)
 	}
-	emitted := newCounter()
-	if err := schedule(ctx, opts, *recorder, emitted); ctx.Err() == nil {
-		return fmt.Errorf("kube-scheduler: %w", err)
+	counter := recorders.NewCounter()
+	if err := schedule(ctx, opts, study.Recorder, counter); ctx.Err() == nil {
+		return fmt.Errorf("scheduler: %w", err)
 	}
-	content, err := json.Marshal(emitted.counts())
-	if err != nil {
-		return fmt.Errorf("kube-scheduler: report: %w", err)
-	}
-	if err := os.WriteFile(*report, content, 0o600); err != nil {
-		return fmt.Errorf("kube-scheduler: report: %w", err)
-	}
-	return nil
+	return counter.Write(study.Counts)
 }
 
 // schedule does what the command of Kubernetes does (app.Setup and app.Run), but with the
 // recorder. It returns when ctx has ended and the recorder is shut down, or with an error.
-func schedule(ctx context.Context, opts *options.Options, recorder string, emitted *counter) error {
+func schedule(ctx context.Context, opts *options.Options, recorder string, counter *recorders.Counter) error {
 	var err error
 	if opts.ComponentConfig, err = latest.Default(); err != nil {
 		return err
@@ -89,7 +85,7 @@ func schedule(ctx context.Context, opts *options.Options, recorder string, emitt
 	if err != nil {
 		return err
 	}
-	if err := useRecorder(c, recorder, emitted); err != nil {
+	if err := useRecorder(c, recorder, counter); err != nil {
 		return err
 	}
 	cc := c.Complete()
@@ -112,10 +108,10 @@ func schedule(ctx context.Context, opts *options.Options, recorder string, emitt
 
 // useRecorder replaces the recorder of the scheduler, and counts what the scheduler
 // emits. Kubernetes has already chosen client-go's.
-func useRecorder(c *config.Config, recorder string, emitted *counter) error {
+func useRecorder(c *config.Config, recorder string, counter *recorders.Counter) error {
 	switch recorder {
-	case "client-go":
-	case "eventseries":
+	case recorders.ToolsEvents:
+	case recorders.Eventseries:
 		// A client of its own, as in options.Config. The context does not end: app.Run
 		// shuts down the recorder after the scheduler.
 		client, err := kubernetes.NewForConfig(c.KubeConfig)
@@ -127,6 +123,33 @@ func useRecorder(c *config.Config, recorder string, emitted *counter) error {
 	default:
 		return fmt.Errorf("no recorder %q", recorder)
 	}
-	c.EventBroadcaster = counting{c.EventBroadcaster, emitted}
+	c.EventBroadcaster = counting{c.EventBroadcaster, counter}
 	return nil
+}
+
+// counting is an adapter whose recorders count the events that they pass on.
+type counting struct {
+	clientevents.EventBroadcasterAdapter
+	counter *recorders.Counter
+}
+
+// NewRecorder returns a recorder that counts events.
+func (c counting) NewRecorder(name string) clientevents.EventRecorderLogger {
+	return countingRecorder{c.EventBroadcasterAdapter.NewRecorder(name), c.counter}
+}
+
+type countingRecorder struct {
+	clientevents.EventRecorderLogger
+	counter *recorders.Counter
+}
+
+// Eventf counts an event, and passes it on.
+func (r countingRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	r.counter.Add(regarding, eventtype, reason)
+	r.EventRecorderLogger.Eventf(regarding, related, eventtype, reason, action, note, args...)
+}
+
+// WithLogger returns a recorder with a logger, which counts events, too.
+func (r countingRecorder) WithLogger(logger klog.Logger) clientevents.EventRecorderLogger {
+	return countingRecorder{r.EventRecorderLogger.WithLogger(logger), r.counter}
 }
