@@ -47,7 +47,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit plugin matrix integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-kubelet casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
+.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit race plugin integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-kubelet casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,33 +97,32 @@ release-modules: ## let the other modules require release VERSION, test them, an
 release-rehearsal: ## release VERSION on a copy, then install and use it, with a module proxy of files
 	cd test && $(GO) run ./release -version $(VERSION)
 
-test: unit matrix plugin integration managers monitoring migrate ## run all tests
+test: unit race plugin integration managers monitoring migrate ## run all tests
 
 # Controllers run on 32-bit machines, too. If this machine can run 32-bit programs, so do the
-# tests of the recorder without the race detector.
+# tests of the packages that count and pack bits. The others import client-go, which would
+# compile once more; the workflow runs them.
 HOST := $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 UNIT_ARCH := $(if $(filter linux/amd64 linux/386 windows/amd64,$(HOST)),GOARCH=386)
 
 # Before go vet looks at a package it looks at everything that the package imports, once
-# for each set of analyzers and of versions. So each package is vetted once: by go test
-# -vet=all, or by go vet and go test -vet=off. make lint vets all modules, too.
-unit: ## run the unit tests
-	$(GO) test $(RACE) -short -vet=all -timeout 20m ./...
-	$(UNIT_ARCH) $(PURE) test -vet=off -timeout 20m ./compat ./events/... ./heartbeat ./internal/tracker ./series
+# for each set of analyzers and of versions. So make integration vets most packages at once,
+# with the newest versions, and the other targets none whose dependencies are large. make lint
+# vets all modules.
+unit: ## run the unit tests, with the oldest client-go
+	$(PURE) test -vet=off -timeout 20m ./...
+	$(UNIT_ARCH) $(PURE) test -short -vet=off -timeout 20m ./heartbeat ./internal/listdecoder ./internal/tracker ./series
 	cd test && $(PURE) test -vet=off ./docs ./supply
 
 # go.mod requires the oldest client-go that works, so make unit tests it. test/go.mod
-# requires the newest one. Code that works with both works with those in between. The
-# other packages import nothing of client-go that matters to them.
-MATRIX := cmd/demo compat/... events/... internal/apigroup internal/eventclient internal/fakeapi internal/listdecoder query series
-
-matrix: ## run the unit tests with the newest client-go
-	cd test && $(PURE) test -short -vet=off -timeout 20m $(addprefix $(ROOT)/,$(MATRIX))
+# requires the newest one. Code that works with both works with those in between.
+race: ## run the unit tests with the race detector and few random histories, with the newest client-go
+	cd test && $(GO) test $(RACE) -short -vet=off -timeout 20m $(addprefix $(ROOT)/,cmd/demo compat/... events/... heartbeat internal/... query series)
 
 # Without the race detector: the plugin starts no goroutine. make unit tests those of the
 # query package.
 plugin: ## run the unit tests of kubectl series; make integration runs it on the real API server
-	cd cmd/kubectl-series && $(PURE) test -vet=all ./...
+	cd cmd/kubectl-series && $(PURE) test -vet=off ./...
 
 # The tests in which several goroutines use a recorder. The race detector would compile what
 # the others import once more.
@@ -135,7 +134,7 @@ racy = $(GO) list ./... | grep -E $(1) '^$(ROOT)/test/($(RACY))(/|$$)'
 integration: ## run the tests on a real API server
 	$(BUILD)
 	cd test/controlplane && $(PURE) test -vet=off ./...
-	cd test && $(PURE) vet ./... $(ROOT)/controllerruntime
+	cd test && $(PURE) vet $(ROOT)/...
 	cd test && $(GO) test $(RACE) -vet=off -timeout 20m $$($(call racy)) $(ROOT)/controllerruntime
 	cd test && $(PURE) test -vet=off -timeout 20m $$($(call racy,-v) | grep -vE '/test/(docs|supply)$$')
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -184,7 +185,7 @@ func (l *loop) selectedBy(filter string) bool {
 // A change of the filter ends the Ongoing series that it excludes, with their exact counts,
 // and there are no requests for them afterwards. The others go on.
 func TestFilterChangesWhileSeriesAreOngoing(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range workload.Seeds(2) {
 		filter := &Filter{}
 		replayInBubble(t, fmt.Sprint("seed ", seed), seed, Options{Filter: filter, QPS: -1}, func(t *testing.T, w *world) {
 			r := rand.New(rand.NewPCG(seed, 29))

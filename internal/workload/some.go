@@ -4,8 +4,7 @@ import "testing"
 
 // Some returns the cases that a test runs: all of them, or the first one with -short. Use it
 // for long histories. The race detector makes them six times slower, and their goroutines
-// meet in one case as in another, so make unit uses -short with it. It runs all cases
-// without it.
+// meet in one case as in another, so make race uses -short, and make unit does not.
 func Some[T any](cases ...T) []T {
 	if testing.Short() {
 		return cases[:1]
