@@ -140,3 +140,31 @@ func TestOwnWritesDoNotMakeAClusterLarge(t *testing.T) {
 	}
 	require.NotZero(t, asked)
 }
+
+// A server in trouble is asked less and less often.
+func TestListBacksOff(t *testing.T) {
+	tr := New(Options{ListLimit: -1}, start)
+	tr.List("example.com/x", "", start)
+	now, last := start, time.Duration(0)
+	for range 5 {
+		w, ready := await(t, tr, now)
+		require.Equal(t, List, w.Kind)
+		tr.Apply(w, Result{Outcome: Troubled}, ready)
+		_, next := tr.Wake(ready)
+		wait := next.Sub(ready)
+		assert.Greater(t, wait, last)
+		now, last = ready, wait
+	}
+}
+
+// Lists are rare, so one does not wait behind other requests that are ready.
+func TestListGoesFirst(t *testing.T) {
+	tr := New(Options{ListLimit: -1}, start)
+	for i := range 10 {
+		observe(tr, testKey(fmt.Sprint("pod-", i)), start, Occurrence{})
+	}
+	tr.List("example.com/x", "", start.Add(time.Minute))
+	w, _, ok := tr.Next(start.Add(time.Minute))
+	require.True(t, ok)
+	assert.Equal(t, List, w.Kind)
+}
