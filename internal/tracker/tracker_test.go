@@ -995,3 +995,16 @@ func TestHeartbeatIsAPromise(t *testing.T) {
 		}
 	}
 }
+
+// A Warning goes before Normals that have waited for less than normalSlack.
+func TestWarningGoesBeforeNormals(t *testing.T) {
+	tr := New(Options{}, start)
+	normal, warning := testKey("normal"), testKey("warning")
+	warning.Type = corev1.EventTypeWarning
+	observe(tr, normal, start, Occurrence{})
+	now := start.Add(normalSlack - time.Second)
+	observe(tr, warning, now, Occurrence{})
+	w, _, ok := tr.Next(now)
+	require.True(t, ok)
+	assert.Equal(t, corev1.EventTypeWarning, w.Series.Key.Type)
+}
