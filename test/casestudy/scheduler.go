@@ -162,7 +162,9 @@ func (m *mover) trySchedule(ctx context.Context, binary, apiserver string, study
 	}
 	none, others := run.Groups[0], run.Groups[1]
 	requests := maps.Clone(none.Requests)
-	requests["list"] += run.Lists
+	if run.Lists > 0 {
+		requests["list"] += run.Lists
+	}
 	return schedulerRun{
 		Case: study.Name, Recorder: recorder,
 		Occurrences: none.Emitted, Requests: requests, Running: eventTally{Count: none.RecordedBefore},

@@ -1,6 +1,6 @@
 // Package recorders gives a program one of several recorders of events, and counts what
-// is emitted to it. make casestudy-flux copies it into kustomize-controller, and make
-// casestudy-kubelet copies this file into Kubernetes.
+// is emitted to it. make casestudy-flux copies it into kustomize-controller. make
+// casestudy-kubelet and make casestudy-scheduler copy this file into Kubernetes.
 package recorders
 
 import (
@@ -122,7 +122,7 @@ func (c *Counter) Write(file string) error {
 	return nil
 }
 
-// count counts an event. It reports false after Close.
+// Add counts an event. It reports false after Close.
 func (c *Counter) Add(object runtime.Object, eventtype, reason string) bool {
 	key := Count{Type: eventtype, Reason: reason}
 	if ref, ok := object.(*corev1.ObjectReference); ok {
