@@ -115,7 +115,10 @@ type RecorderOptions struct {
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
 	id, repairs := newIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
-		b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used)
+		// Programs can make a recorder for each reconciliation.
+		if suppressed, ok := b.logLimit.allow("repaired "+repair.field+" "+repair.given, b.clock.Now()); ok {
+			b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used, "suppressed", suppressed)
+		}
 	}
 	b.know(id)
 	return &recorder{source: &source{

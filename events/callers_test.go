@@ -94,6 +94,10 @@ func TestOnDropThatPanics(t *testing.T) {
 		assert.Equal(t, 100, calls)
 		assert.Len(t, w.logs.with("Caught a panic", "OnDrop", "drop that", "callers_test.go"), 1, "not one for each")
 	})
+	inBubble(t, Options{OnDrop: func(Drop) { panic(panickingPanic{}) }}, func(t *testing.T, w *world) {
+		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		assert.Len(t, w.logs.with("Caught a panic", "OnDrop", "panickingPanic"), 1)
+	})
 }
 
 func TestOnDropRunsConcurrently(t *testing.T) {

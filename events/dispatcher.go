@@ -11,18 +11,27 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // requestTimeout ends a request without a response.
 const requestTimeout = 30 * time.Second
 
+// minQPS and maxQPS bound Options.QPS: package rate computes delays and numbers of tokens
+// beyond them that overflow.
+const (
+	minQPS = 1.0 / (24 * 60 * 60)
+	maxQPS = 1e9
+)
+
 func newLimiter(opts Options) *rate.Limiter {
 	if opts.QPS < 0 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
+	qps := min(max(float64(opts.QPS), minQPS), maxQPS)
 	// Twice the rate, as client-go has it by default.
-	return rate.NewLimiter(rate.Limit(opts.QPS), max(1, int(2*opts.QPS)))
+	return rate.NewLimiter(rate.Limit(qps), max(1, int(2*qps)))
 }
 
 // hurriedWorkers is how many requests can be in flight at the end of a shutdown. With
@@ -315,7 +324,7 @@ func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
 func (d *dispatcher) request(creates bool, call func(context.Context) error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("events: sink panicked: %v", r)
+			err = fmt.Errorf("events: sink panicked: %s", eventtext.Panic(r))
 			result = classify(err, creates)
 		}
 	}()

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"math"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -134,6 +135,23 @@ func TestAllWorkersWriteWhenAGateOpens(t *testing.T) {
 			assert.Len(t, w.server.list(), 40)
 			assert.Equal(t, defaultWorkers, most())
 		})
+	}
+}
+
+func TestExtremeRequestRates(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		qps float32
+		max time.Duration // from the first request to the second one
+	}{
+		{math.SmallestNonzeroFloat32, 24 * time.Hour},
+		{1e-30, 24 * time.Hour},
+		{1e30, 0},
+		{math.MaxFloat32, 0},
+	} {
+		limiter := newLimiter(Options{QPS: tt.qps})
+		assert.Zero(t, limiter.ReserveN(now, 1).DelayFrom(now), tt.qps)
+		assert.Equal(t, tt.max, limiter.ReserveN(now, 1).DelayFrom(now).Round(time.Second), tt.qps)
 	}
 }
 

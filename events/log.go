@@ -1,7 +1,6 @@
 package events
 
 import (
-	"fmt"
 	"maps"
 	"runtime/debug"
 	"sync"
@@ -9,6 +8,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
@@ -61,7 +61,7 @@ func (b *Broadcaster) recoverAndLog(logger klog.Logger, what string) {
 		return
 	}
 	if suppressed, ok := b.logLimit.allow("panic in "+what, b.clock.Now()); ok {
-		logger.Error(nil, "Caught a panic", "in", what, "panic", fmt.Sprint(r), "suppressed", suppressed,
+		logger.Error(nil, "Caught a panic", "in", what, "panic", eventtext.Panic(r), "suppressed", suppressed,
 			"stack", safelog.Verbatim(debug.Stack()))
 	}
 }

@@ -120,7 +120,8 @@ type Options struct {
 	ClusterNamespace string
 
 	// QPS limits the requests per second. After a quiet time, twice as many can be made
-	// at once. If zero, 50. If negative, there is no limit. Shutdown ignores it, because
+	// at once. If zero, 50. If negative, there is no limit. A limit of less than one request
+	// per day is one per day. Shutdown ignores it, because
 	// what it has no time for is lost. The rate limiter of the client is not used; see
 	// [EventSinkImpl].
 	QPS float32

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -66,7 +67,7 @@ func (r *references) set(ref *series.Reference, obj runtime.Object) error {
 func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("events: object of type %T cannot be referenced: panic: %v", obj, p)
+			err = fmt.Errorf("events: object of type %T cannot be referenced: panic: %s", obj, eventtext.Panic(p))
 		}
 		if err != nil {
 			*ref = series.Reference{}

@@ -45,6 +45,7 @@ func TestFormatNote(t *testing.T) {
 		{"%s", []any{strings.Repeat("n", 5000)}, strings.Repeat("n", 1021) + "…"},
 		{"%v", []any{panicker{}}, "%!v(PANIC=String method: no string today)"},
 		{"%v", []any{(*panicker)(nil)}, "<nil>"},
+		{"%d %v", []any{1, panickingPanic{}}, "%d %v (arguments that panic: int, events.panickingPanic)"},
 		{"%v", []any{errors.New("bad\xff")}, "bad\uFFFD"},
 	} {
 		t.Run(fmt.Sprintf("%.20s", tt.note), func(t *testing.T) { assert.Equal(t, tt.want, formatNote(tt.note, tt.args)) })
@@ -173,6 +174,11 @@ type panicker struct{}
 
 func (panicker) String() string { panic("no string today") }
 
+// panickingPanic is a value that panics when it is formatted, with a value that does so, too.
+type panickingPanic struct{}
+
+func (p panickingPanic) Error() string { panic(p) }
+
 func TestQualifiedName(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"simple", "backup-controller", "backup-controller"},
@@ -280,6 +286,11 @@ func TestBadNameIsLoggedOnce(t *testing.T) {
 		assert.Equal(t, "two-words", list[0].ReportingController)
 
 		w.broadcaster.NewRecorder(testScheme(), controller)
+		for range 100 {
+			w.broadcaster.NewRecorder(testScheme(), "two words")
+		}
 		assert.Len(t, w.logs.with("Repaired a name"), 1)
+		w.broadcaster.NewRecorder(testScheme(), "three more words")
+		assert.Len(t, w.logs.with("Repaired a name"), 2)
 	})
 }

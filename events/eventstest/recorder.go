@@ -31,8 +31,8 @@ const DefaultReportingController = "eventstest"
 // Options configure a [Recorder]. The zero value has the defaults.
 type Options struct {
 	// Scheme knows the kinds of objects without a TypeMeta, like the scheme that a
-	// broadcaster's NewRecorder gets. If nil, it is client-go's scheme, which has the
-	// built-in types of Kubernetes. Custom resources need a scheme that has their types.
+	// broadcaster's NewRecorder gets. Client-go's scheme, which has the built-in types of
+	// Kubernetes, is the second choice. Custom resources need a scheme that has their types.
 	Scheme *runtime.Scheme
 
 	// ReportingController is the name of the controller. If empty, it is

@@ -238,4 +238,10 @@ func TestScheme(t *testing.T) {
 	r := NewRecorderWithOptions(t, Options{Scheme: s})
 	r.Eventf(pod, nil, "Normal", "Bound", "Schedule", "")
 	assert.Equal(t, "Thing", r.Events()[0].Regarding.Kind)
+
+	// As with a broadcaster, built-in types need not be in it.
+	r = NewRecorderWithOptions(t, Options{Scheme: runtime.NewScheme()})
+	r.Eventf(pod, nil, "Normal", "Bound", "Schedule", "")
+	assert.Equal(t, "Pod", r.Events()[0].Regarding.Kind)
+	r.Expect(t, Want{Regarding: pod})
 }

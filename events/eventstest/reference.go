@@ -8,8 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/reference"
 
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -20,13 +22,18 @@ var errNilObject = errors.New("object is nil")
 func refer(s *runtime.Scheme, obj runtime.Object) (ref corev1.ObjectReference, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			ref, err = corev1.ObjectReference{}, fmt.Errorf("cannot refer to object of type %T: panic: %v", obj, p)
+			ref, err = corev1.ObjectReference{}, fmt.Errorf("cannot refer to object of type %T: panic: %s", obj, eventtext.Panic(p))
 		}
 	}()
 	if isNil(obj) {
 		return ref, errNilObject
 	}
 	found, err := reference.GetReference(s, obj)
+	if err != nil { // the second choice of broadcasters, too
+		if builtin, builtinErr := reference.GetReference(scheme.Scheme, obj); builtinErr == nil {
+			found, err = builtin, nil
+		}
+	}
 	if err != nil {
 		return ref, fmt.Errorf("cannot refer to object of type %T: %w", obj, err)
 	}

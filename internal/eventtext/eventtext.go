@@ -36,10 +36,29 @@ func Cut(s string, limit int) string {
 // Format returns note unchanged: "95% full" is not a format, but "95%% full" is.
 func Format(note string, args []any) string {
 	if len(args) > 0 {
-		return fmt.Sprintf(note, args...)
+		return sprintf(note, args...)
 	}
 	if !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
 		return strings.ReplaceAll(note, "%%", "%")
 	}
 	return note
+}
+
+// Panic returns the text of what recover has returned.
+func Panic(p any) string { return sprintf("%v", p) }
+
+// sprintf is [fmt.Sprintf] without panics: fmt recovers from a panic of a method of an
+// argument, but not if its value panics again when fmt formats that.
+func sprintf(format string, args ...any) (text string) {
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		types := make([]string, len(args))
+		for i, arg := range args {
+			types[i] = fmt.Sprintf("%T", arg)
+		}
+		text = fmt.Sprintf("%s (arguments that panic: %s)", format, strings.Join(types, ", "))
+	}()
+	return fmt.Sprintf(format, args...)
 }
