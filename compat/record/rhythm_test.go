@@ -120,6 +120,7 @@ func testLoop(t *testing.T, loop workload.Loop, processes []process) {
 	event := ours.only(t)
 	assert.Equal(t, series.Finished.String(), event.Labels[series.LabelState])
 	assert.EqualValues(t, count, event.Count)
+	assert.Equal(t, corev1.EventSource{Component: "tester", Host: processes[0].host}, event.Source, "that of the first process")
 	assert.Equal(t, begin.Unix(), event.FirstTimestamp.Unix())
 	assert.WithinDuration(t, begin.Add(last), event.LastTimestamp.Time, time.Second)
 	if compared {

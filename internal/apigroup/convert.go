@@ -120,9 +120,9 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 }
 
 // addDeprecatedFields adds deprecated fields to a merge patch that contains series. It
-// includes firstTimestamp and source, which the server lacks if the Event was created
-// through events.k8s.io.
-func addDeprecatedFields(event *eventsv1.Event, data []byte) ([]byte, error) {
+// includes firstTimestamp and, unless keepSource is true, source, which the server lacks if the Event
+// was created through events.k8s.io.
+func addDeprecatedFields(event *eventsv1.Event, data []byte, keepSource bool) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, fmt.Errorf("parse merge patch: %w", err)
@@ -150,7 +150,7 @@ func addDeprecatedFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	if !event.EventTime.IsZero() {
 		deprecated["firstTimestamp"] = toSeconds(event.EventTime)
 	}
-	if event.ReportingController != "" {
+	if event.ReportingController != "" && !keepSource {
 		deprecated["source"] = sourceOf(event)
 	}
 	for field, value := range deprecated {

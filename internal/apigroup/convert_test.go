@@ -229,19 +229,21 @@ func TestAddDeprecatedFields(t *testing.T) {
 	for name, test := range map[string]struct {
 		event       *eventsv1.Event
 		patch, want string
+		keepSource  bool
 	}{
-		"series": {newSeries(), object(series, annotations), object(series, annotations, count, firstTimestamp, lastTimestamp, source)},
-		"event without eventTime and reportingController": {&eventsv1.Event{}, object(series), object(series, count, lastTimestamp)},
+		"series":         {event: newSeries(), patch: object(series, annotations), want: object(series, annotations, count, firstTimestamp, lastTimestamp, source)},
+		"source is kept": {newSeries(), object(series), object(series, count, firstTimestamp, lastTimestamp), true},
+		"event without eventTime and reportingController": {&eventsv1.Event{}, object(series), object(series, count, lastTimestamp), false},
 
-		"empty patch":           {newSeries(), `{}`, `{}`},
-		"no series":             {newSeries(), object(annotations), object(annotations)},
-		"null series":           {newSeries(), `{"series":null}`, `{"series":null}`},
-		"only count":            {newSeries(), object(onlyCount), object(onlyCount, `"count":9`, firstTimestamp, source)},
-		"only lastObservedTime": {newSeries(), object(onlyTime), object(onlyTime, lastTimestamp, firstTimestamp, source)},
-		"own deprecated fields": {newSeries(), object(series, own), object(series, own, lastTimestamp, firstTimestamp)},
+		"empty patch":           {newSeries(), `{}`, `{}`, false},
+		"no series":             {newSeries(), object(annotations), object(annotations), false},
+		"null series":           {newSeries(), `{"series":null}`, `{"series":null}`, false},
+		"only count":            {newSeries(), object(onlyCount), object(onlyCount, `"count":9`, firstTimestamp, source), false},
+		"only lastObservedTime": {newSeries(), object(onlyTime), object(onlyTime, lastTimestamp, firstTimestamp, source), false},
+		"own deprecated fields": {newSeries(), object(series, own), object(series, own, lastTimestamp, firstTimestamp), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := addDeprecatedFields(test.event, []byte(test.patch))
+			got, err := addDeprecatedFields(test.event, []byte(test.patch), test.keepSource)
 			require.NoError(t, err)
 			assert.JSONEq(t, test.want, string(got))
 		})
@@ -252,7 +254,7 @@ func TestAddDeprecatedFields(t *testing.T) {
 		`{"series":7}`:                    "parse series: ",
 		`{"series":{"count":9999999999}}`: "parse series: ",
 	} {
-		_, err := addDeprecatedFields(newSeries(), []byte(patch))
+		_, err := addDeprecatedFields(newSeries(), []byte(patch), false)
 		require.ErrorContains(t, err, want, patch)
 	}
 }
