@@ -424,6 +424,47 @@ func TestSlowRequests(t *testing.T) {
 	assert.Len(t, w.send(), maxProbes)
 }
 
+// An item that arrives while others hang keeps its turn if one that has failed probes first.
+func TestNewcomerKeepsItsTurn(t *testing.T) {
+	w := newWorld(t)
+	w.open("a")
+	w.add("a", 3)
+	for _, it := range w.send() {
+		w.fail(it, Failed)
+	}
+	hung := 0
+	for i := 0; i < 200 && hung < 4; i++ {
+		first, ok := w.Next(w.now)
+		if !ok {
+			w.sleep()
+			continue
+		}
+		if i < 4*quick {
+			w.fail(first, Failed)
+			continue
+		}
+		hung++
+		w.Slow(&first.pass, w.now)
+		newcomer := w.add("a", 1)[0]
+		arrived := w.now
+		for newcomer.slot.in != &w.flight {
+			w.sleep()
+			for _, it := range w.send() {
+				if it != newcomer {
+					w.fail(it, Failed)
+				}
+			}
+			if first != nil {
+				w.fail(first, Failed)
+				first = nil
+			}
+		}
+		assert.LessOrEqual(t, w.now-arrived, slowAfter+newcomerAfter, "%d", i)
+		w.fail(newcomer, Failed)
+	}
+	assert.Equal(t, 4, hung)
+}
+
 // Probes take half of the requests at most while others are ready.
 func TestProbesHoldUpNoOther(t *testing.T) {
 	w := newWorld(t)

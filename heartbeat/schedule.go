@@ -286,9 +286,14 @@ func (s *Schedule[T]) probe(g *gate[T], item T, turn bool, now time.Duration) Pa
 	if g.index != 0 {
 		s.probes.Remove(g)
 	}
-	var none T
-	g.probing, g.last, g.arrived, g.prober = true, now, none, item
-	g.arrivals = max(g.arrivals-1, 0)
+	g.probing, g.last, g.prober = true, now, item
+	if !item.Tried() { // one that has failed takes no turn of those that have arrived
+		g.arrivals = max(g.arrivals-1, 0)
+	}
+	if g.arrived == item {
+		var none T
+		g.arrived = none
+	}
 	s.last = now
 	p := s.send(item, g.key)
 	p.probed, p.turn = g.round, turn
