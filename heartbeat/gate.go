@@ -53,7 +53,8 @@ const (
 	// maxProbes bounds how many probes are in flight of gates whose latest probe took long:
 	// they can take until their timeouts.
 	maxProbes = 16
-	// maxSlow bounds how many requests of a closed gate that take long are in flight.
+	// maxSlow bounds how many requests of a closed gate that take long are in flight. An item
+	// that has failed takes the first place alone.
 	maxSlow = 2
 	// gateKept is for how long a gate stays closed after its time is over if no item asks
 	// to pass. It exceeds most delays of items, so a gate remembers its failures even if
@@ -153,7 +154,7 @@ func (g *gate[T]) next(now time.Duration, isHurried bool) (item T, turn bool) {
 	p := &g.parked
 	arrived, ok := g.newcomer()
 	switch {
-	case p.fresh.Len() == 0, turn && !isHurried && p.tried.Len() > 0 && g.turns%2 == 1:
+	case p.fresh.Len() == 0, turn && !isHurried && g.slow == 0 && p.tried.Len() > 0 && g.turns%2 == 1:
 		return p.tried.First(), turn
 	case ok && (g.pushes > 0 || !g.isQuick() && !turn):
 		return arrived, turn

@@ -424,45 +424,43 @@ func TestSlowRequests(t *testing.T) {
 	assert.Len(t, w.send(), maxProbes)
 }
 
-// An item that arrives while others hang keeps its turn if one that has failed probes first.
-func TestNewcomerKeepsItsTurn(t *testing.T) {
+// While an item that has failed hangs, others that have failed wait, and one that arrives
+// does not, although it is their turn.
+func TestNewcomersProbeBesideOneThatHangs(t *testing.T) {
 	w := newWorld(t)
 	w.open("a")
 	w.add("a", 3)
 	for _, it := range w.send() {
 		w.fail(it, Failed)
 	}
-	hung := 0
-	for i := 0; i < 200 && hung < 4; i++ {
-		first, ok := w.Next(w.now)
-		if !ok {
-			w.sleep()
-			continue
-		}
-		if i < 4*quick {
-			w.fail(first, Failed)
-			continue
-		}
-		hung++
-		w.Slow(&first.pass, w.now)
-		newcomer := w.add("a", 1)[0]
-		arrived := w.now
-		for newcomer.slot.in != &w.flight {
-			w.sleep()
-			for _, it := range w.send() {
-				if it != newcomer {
-					w.fail(it, Failed)
-				}
-			}
-			if first != nil {
-				w.fail(first, Failed)
-				first = nil
-			}
-		}
-		assert.LessOrEqual(t, w.now-arrived, slowAfter+newcomerAfter, "%d", i)
-		w.fail(newcomer, Failed)
+	for range 4 * quick {
+		w.sleep()
+		w.fail(w.send()[0], Failed)
 	}
-	assert.Equal(t, 4, hung)
+	for range 4 {
+		w.sleep()
+		hanging := w.send()
+		require.Len(t, hanging, 1)
+		w.Slow(&hanging[0].pass, w.now)
+		require.Empty(t, w.send())
+		_, ok := wakeOf(w.Schedule, w.now)
+		require.False(t, ok, "the others have failed")
+
+		w.now += time.Minute
+		left := w.add("a", 1)[0]
+		require.Equal(t, []*item{left}, w.send())
+		w.fail(left, Failed)
+		w.Remove(left)
+		newcomer := w.add("a", 2)[0]
+		w.Remove(newcomer)
+		assert.LessOrEqual(t, w.sleep(), slowAfter+newcomerAfter)
+		sent := w.send()
+		require.Len(t, sent, 1)
+		assert.False(t, sent[0].tried)
+		w.fail(sent[0], Failed)
+		w.Remove(sent[0])
+		w.fail(hanging[0], Failed)
+	}
 }
 
 // Probes take half of the requests at most while others are ready.

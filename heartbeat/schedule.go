@@ -354,7 +354,7 @@ func (s *Schedule[T]) park(g *gate[T], item T, due time.Duration, hard bool) {
 
 // plan puts a gate where its next probe belongs.
 func (s *Schedule[T]) plan(g *gate[T]) {
-	switch busy := g.probing || g.slow == maxSlow; {
+	switch busy := s.isBusy(g); {
 	case busy && g.index != 0:
 		s.probes.Remove(g)
 	case busy:
@@ -363,6 +363,14 @@ func (s *Schedule[T]) plan(g *gate[T]) {
 	default:
 		s.probes.Move(g, s.probeAt(g))
 	}
+}
+
+// isBusy reports whether no item of a gate can probe until a request in flight ends. While
+// one takes long, those that have failed wait: the other place is for items that have not,
+// which would wait for the timeout of a server that hangs.
+func (s *Schedule[T]) isBusy(g *gate[T]) bool {
+	return g.probing || g.slow == maxSlow ||
+		g.slow > 0 && g.parked.fresh.Len() == 0 && g.parked.tried.Len() > 0 && s.maxDelay == 0
 }
 
 // probeAt returns when the next item probes a gate, or when the gate is forgotten if no
@@ -397,6 +405,8 @@ func (s *Schedule[T]) dueProbe(now time.Duration) *gate[T] {
 	for s.probes.Len() > 0 && s.probes.first() <= now {
 		g := s.probes.First()
 		switch at := s.probeAt(g); {
+		case s.isBusy(g): // the items that have not failed have left
+			s.probes.Remove(g)
 		case at > now: // the item that was to probe has left
 			s.probes.Move(g, at)
 		case g.parked.Len() == 0:
@@ -548,8 +558,8 @@ func (s *Schedule[T]) failed(g *gate[T], result Result, isPause, turn bool, now 
 }
 
 // Slow says that the request with p takes long: perhaps all requests for the namespace do.
-// The others wait for a few seconds before one of them probes. At most two wait for the
-// server at a time.
+// The others wait for a few seconds before one of them probes; those that have failed wait
+// until no request of the gate takes long. At most two wait for the server at a time.
 func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 	g := s.gates[p.Gate]
 	switch {
