@@ -255,7 +255,7 @@ func (r *run) checkQueues(want int) {
 	for _, g := range s.gates {
 		parks = append(parks, &g.parked)
 		require.True(r.t, g.index == 0 == s.isBusy(g) || g.slow == 1 && g.parked.fresh.Len() == 0 && !g.probing)
-		require.True(r.t, g.index == 0 || s.probes.At(g) <= max(s.probeAt(g), g.until, g.pushed, g.last+newcomerAfter, r.now+newcomerAfter), "probed too late")
+		require.True(r.t, g.index == 0 || s.probes.At(g) <= max(s.probeAt(g), g.until, g.pushed, g.last+slowAfter, r.now+newcomerAfter), "probed too late")
 		if g.probing && g.hangs {
 			probing++
 		}
