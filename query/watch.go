@@ -30,7 +30,7 @@ const (
 	Left ChangeType = "Left"
 	// Deleted: the Event was deleted or expired.
 	Deleted ChangeType = "Deleted"
-	// Synced: the changes before this one were the Events that existed when the watch
+	// Synced: the changes before this one lead to the Events that existed when the watch
 	// began. It has no Item, and occurs once.
 	Synced ChangeType = "Synced"
 )
@@ -45,7 +45,8 @@ type Change struct {
 }
 
 // Watch yields the series that q selects as Added, then one Synced, and then each
-// change until ctx ends or the caller stops. It yields no version of an Event twice and
+// change until ctx ends or the caller stops. If the server forgets the version of a first list
+// of several pages, Watch begins that list anew, and there can be changes before Synced. It yields no version of an Event twice and
 // misses no Event, even if the connection breaks, the server restarts, or the server has
 // forgotten the version from which to continue (410 Gone). In the last case, Watch lists
 // again and yields the differences, so it can skip versions between the last and the

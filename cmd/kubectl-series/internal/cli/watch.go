@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/query"
 )
@@ -24,17 +26,9 @@ func (l *list) runWatch(ctx context.Context, reader *query.Reader, q query.Query
 	}
 	next, stop := iter.Pull2(reader.Watch(ctx, q))
 	defer stop()
-	existing := func(yield func(*query.Item, error) bool) {
-		for {
-			change, err, ok := next()
-			if !ok || err == nil && change.Type == query.Synced || !yield(change.Item, err) {
-				return
-			}
-		}
-	}
 	p := &watchPrinter{list: l}
 	var initial []*query.Item
-	for item, err := range sort(existing, 0) {
+	for item, err := range sort(existing(next), 0) {
 		if err != nil {
 			return err
 		}
@@ -55,6 +49,43 @@ func (l *list) runWatch(ctx context.Context, reader *query.Reader, q query.Query
 		}
 		if err := p.print(change); err != nil {
 			return err
+		}
+	}
+}
+
+// existing yields the series that exist when the first list of a watch is complete, each
+// once. Before that, a series can change and vanish: if the server has forgotten the
+// version of the list, the watch begins anew.
+func existing(next func() (query.Change, error, bool)) iter.Seq2[*query.Item, error] {
+	return func(yield func(*query.Item, error) bool) {
+		var items []*query.Item // nil if one has vanished
+		places := make(map[types.NamespacedName]int)
+		for {
+			change, err, ok := next()
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !ok || change.Type == query.Synced {
+				break
+			}
+			name := types.NamespacedName{Namespace: change.Item.Namespace, Name: change.Item.Name}
+			place, known := places[name]
+			switch gone := change.Type == query.Left || change.Type == query.Deleted; {
+			case known && gone:
+				items[place] = nil
+				delete(places, name)
+			case known:
+				items[place] = change.Item
+			case !gone:
+				places[name] = len(items)
+				items = append(items, change.Item)
+			}
+		}
+		for _, item := range items {
+			if item != nil && !yield(item, nil) {
+				return
+			}
 		}
 	}
 }
