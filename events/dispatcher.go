@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -225,9 +226,17 @@ func (d *dispatcher) enter(w *tracker.Write) {
 // other goroutines wait for requests.
 func (d *dispatcher) work(w *tracker.Write) {
 	var dog *watchdog
+	inSink := false
+	defer func() {
+		if inSink && d.leave(dog.released) { // see write
+			d.goroutines.Go(d.wait)
+		}
+	}()
 	for {
 		dog = d.watch(w, dog)
+		inSink = true
 		d.write(w, dog)
+		inSink = false
 		if !dog.released {
 			if next, ok := d.follow(); ok {
 				w = next
@@ -242,6 +251,15 @@ func (d *dispatcher) work(w *tracker.Write) {
 		case <-d.ctx.Done():
 			return
 		}
+	}
+}
+
+// wait waits for a request in place of a goroutine that has ended, and then works.
+func (d *dispatcher) wait() {
+	select {
+	case w := <-d.requests:
+		d.work(w)
+	case <-d.ctx.Done():
 	}
 }
 
@@ -263,10 +281,20 @@ func (d *dispatcher) leave(released bool) (idle bool) {
 	return true
 }
 
-// write makes the request of a write and applies the response.
+// errExited is the error of a request whose sink has ended the goroutine.
+var errExited = errors.New("events: sink called runtime.Goexit, as FailNow of a test does")
+
+// write makes the request of a write and applies the response. A mock can end the goroutine,
+// because it fails its test. Only deferred functions run then.
 func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
+	result, err := classify(errExited, w.Creates()), errExited
+	defer func() { d.apply(w, dog, result, err) }()
+	result, err = d.send(w)
+}
+
+// apply applies the response to the request of a write.
+func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Result, err error) {
 	b := d.b
-	result, err := d.send(w)
 	dog.stop()
 	answered := b.clock.Now()
 	b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))

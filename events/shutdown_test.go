@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,7 @@ func TestShutdownWithADeadServer(t *testing.T) {
 		"pushes back":          always(statusError(429, 0)),
 		"ends with context":    func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() },
 		"panics":               func(context.Context, request) error { panic("sink on fire") },
+		"ends the goroutine":   func(context.Context, request) error { goruntime.Goexit(); return nil },
 		"responds after a day": func(context.Context, request) error { time.Sleep(24 * time.Hour); return nil },
 	} {
 		runInBubble(t, name, Options{ShutdownTimeout: 5 * time.Second}, func(t *testing.T, w *world) {

@@ -178,6 +178,29 @@ func TestEveryCallHangs(t *testing.T) {
 	})
 }
 
+// A mock that fails its test ends the goroutine of the caller.
+func TestSinkEndsTheGoroutine(t *testing.T) {
+	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
+		w.server.script(func(context.Context, request) error { runtime.Goexit(); return nil })
+		synctest.Wait()
+		atRest := goroutines(t)
+		for i := range 30 {
+			w.emit(i)
+		}
+		time.Sleep(10 * time.Minute)
+		assert.Empty(t, w.server.list())
+		assert.NotEmpty(t, w.logs.with("Cannot write events", "runtime.Goexit"))
+
+		answer, most := counting(nil)
+		w.server.script(answer)
+		w.flush(t)
+		synctest.Wait()
+		assert.Len(t, w.server.list(), 30)
+		assert.EqualValues(t, defaultWorkers, most())
+		assert.Equal(t, atRest+defaultWorkers, goroutines(t))
+	})
+}
+
 // counting takes 50 ms and then answers each request with err. most returns how many
 // requests were in flight at the same time.
 func counting(err error) (answer func(context.Context, request) error, most func() int) {
