@@ -22,7 +22,7 @@ import (
 // what is restored, in which a loop can have ended long ago.
 func TestRestoredBackup(t *testing.T) {
 	for seed := range workload.Seeds(5) {
-		for _, restarts := range []bool{false, true} {
+		for _, restarts := range workload.Some(true, false) {
 			runBubble(t, fmt.Sprintf("%d, restarts: %t", seed, restarts), func(t *testing.T) { restoreBackup(t, seed, restarts) })
 		}
 	}

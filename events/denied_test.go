@@ -285,7 +285,7 @@ func TestShutdownSendsWhatIsPermitted(t *testing.T) {
 }
 
 func TestShutdownOfForbiddenNamespaces(t *testing.T) {
-	for _, each := range []int{1, 20} {
+	for _, each := range workload.Some(1, 20) {
 		runInBubble(t, fmt.Sprint(each), Options{}, func(t *testing.T, w *world) {
 			w.server.slow(5 * time.Millisecond)
 			w.server.script(always(statusError(403, 0)))

@@ -56,7 +56,7 @@ func (w *world) minutes(n int, loops ...[2]int) {
 // minutes, although it has been denied for long.
 func TestPermissionComesLate(t *testing.T) {
 	for _, denied := range workload.Some(30, 100) {
-		for _, late := range []int{10, 59, 62, 80} { // minutes
+		for _, late := range workload.Some(62, 10, 59, 80) { // minutes
 			runInBubble(t, fmt.Sprint(denied, " ", late), Options{}, func(t *testing.T, w *world) {
 				w.server.script(always(statusError(403, 0)))
 				loops := [][2]int{{0, denied}, {good, good + 2}}
@@ -85,8 +85,8 @@ func TestPermissionComesLate(t *testing.T) {
 // A permission is withdrawn for longer than an Event lives, and granted again. The first
 // series that passes has the others of the namespace tried.
 func TestPermissionReturns(t *testing.T) {
-	for _, hours := range []int{2, 5, 24} {
-		for _, denied := range []int{0, 30} {
+	for _, hours := range workload.Some(2, 5, 24) {
+		for _, denied := range workload.Some(30, 0) {
 			runInBubble(t, fmt.Sprint(hours, " ", denied), Options{}, func(t *testing.T, w *world) {
 				loops := [][2]int{{0, denied}, {good, good + 20}}
 				w.server.script(bad(403, denied))

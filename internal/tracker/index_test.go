@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/eventseries/eventseries/internal/workload"
+
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -47,7 +49,7 @@ func checkIndex(t *testing.T, x *index, hashOf func(*Entry) uint64) {
 // An index behaves as a map does, whatever the hashes are: many of them are the same
 // here, or have the same home, also at the end of the slots.
 func TestIndex(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range workload.Seeds(24) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var x index
 		words := newVocabulary()
