@@ -47,7 +47,7 @@ RECORDING_SEED ?= 3
 RECORDING_DURATION ?= 3m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit race plugin integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-kubelet casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
+.PHONY: help demo install-plugin dist reproducible sbom release-root release-modules release-rehearsal test unit race plugin controlplane integration servers managers monitoring migrate catalog dashboard consumers casestudy-migrate casestudy-flux casestudy-kubelet casestudy-scheduler recording chaos soak mutate fuzz bench simulation scale report microbench lint fmt tidy api vuln licenses clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,7 +97,13 @@ release-modules: ## let the other modules require release VERSION, test them, an
 release-rehearsal: ## release VERSION on a copy, then install and use it, with a module proxy of files
 	cd test && $(GO) run ./release -version $(VERSION)
 
-test: unit race plugin integration managers monitoring migrate ## run all tests
+# The tests on the real API server mostly wait, so the last parts run two at a time. They
+# begin when the control plane is there, whose progress is shown.
+test: unit race plugin controlplane ## run all tests
+	$(MAKE) --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=line) integration managers monitoring migrate
+
+controlplane:
+	$(BUILD)
 
 # Controllers run on 32-bit machines, too. If this machine can run 32-bit programs, so do the
 # tests of the packages that count and pack bits. The others import client-go, which would
@@ -116,8 +122,9 @@ unit: ## run the unit tests, with the oldest client-go
 
 # go.mod requires the oldest client-go that works, so make unit tests it. test/go.mod
 # requires the newest one. Code that works with both works with those in between.
+# heartbeat does not import it, and is pure.
 race: ## run the unit tests with the race detector and few random histories, with the newest client-go
-	cd test && $(GO) test $(RACE) -short -vet=off -timeout 20m $(addprefix $(ROOT)/,cmd/demo compat/... events/... heartbeat internal/... query series)
+	cd test && $(GO) test $(RACE) -short -vet=off -timeout 20m $(addprefix $(ROOT)/,cmd/demo compat/... events/... internal/... query series)
 
 # Without the race detector: the plugin starts no goroutine. make unit tests those of the
 # query package.
@@ -131,8 +138,7 @@ racy = $(GO) list ./... | grep -E $(1) '^$(ROOT)/test/($(RACY))(/|$$)'
 
 # Build the control plane first, because go test would not show the progress. The guards
 # of the benchmarks do not work with the race detector. make unit runs docs and supply.
-integration: ## run the tests on a real API server
-	$(BUILD)
+integration: controlplane ## run the tests on a real API server
 	cd test/controlplane && $(PURE) test -vet=off ./...
 	cd test && $(PURE) vet $(ROOT)/...
 	cd test && $(GO) test $(RACE) -vet=off -timeout 20m $$($(call racy)) $(ROOT)/controllerruntime
@@ -152,9 +158,8 @@ bin/servers/%/controlplane: test/controlplane/old.sh $(wildcard test/controlplan
 # client-go that works with it. The tests of both modules use these versions, so these
 # compile once. make integration runs the same tests with the newest ones, and with the race
 # detector.
-managers: bin/matrix/controllerruntime.mod ## run the manager tests with the oldest supported controller-runtime
+managers: controlplane bin/matrix/controllerruntime.mod ## run the manager tests with the oldest supported controller-runtime
 	cd controllerruntime && $(PURE) test -vet=off ./...
-	$(BUILD)
 	cd test && $(PURE) test -vet=off -modfile=../$< ./controllerruntime/...
 
 bin/matrix/controllerruntime.mod: controllerruntime/go.mod test/go.mod test/go.sum
