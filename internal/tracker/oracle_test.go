@@ -264,7 +264,7 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	e.count++
 	e.changes++
 	e.last = max(e.last, cut(now))
-	if !isFast && (e.beatNext || wasOngoing && e.phase == live && o.isUpToDate(e) && 2*o.rhythm(e) >= 3*e.said && now-e.at >= o.opts.HeartbeatInterval/3 && o.opts.FirstHeartbeat == 0) {
+	if !isFast && (e.beatNext || wasOngoing && e.phase == live && o.isUpToDate(e) && o.rhythm(e) >= 2*e.said && now-e.at >= o.opts.HeartbeatInterval/3 && o.opts.FirstHeartbeat == 0) {
 		e.beatDue, isNews = true, true
 	}
 	if isFast {
