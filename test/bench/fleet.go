@@ -40,6 +40,7 @@ type Fleet struct {
 	Minutes     []int          `json:"minutes"`  // requests in each minute
 	Busiest     int            `json:"busiest"`  // requests in the busiest second
 	Within      float64        `json:"within"`   // the mean per second of its minute
+	Emitted     float64        `json:"emitted"`  // Ratio of the occurrences
 	Events      int            `json:"events"`   // that were created
 	Most        int            `json:"most"`     // that the server had at a time
 	MostBytes   int64          `json:"mostBytes"`
@@ -74,14 +75,17 @@ const (
 	// otherWrites is how many objects the cluster writes per second, without Events: each
 	// node renews its Lease every ten seconds. resourceVersions count them, too.
 	otherWrites = 10
+	// manager is the name of a program in metadata.managedFields.
+	manager = "kubelet"
 )
 
 // registry is a server in memory for one group of Events.
 type registry[T registered[T]] struct {
 	f             *Fleet
+	apiVersion    string
 	mu            sync.Mutex
 	began         time.Time
-	seconds       []int
+	seconds       tally
 	down          func(time.Duration) bool
 	events        map[string]*kept[T]
 	expiry        []expiring // in the order of time
@@ -106,8 +110,8 @@ type expiring struct {
 	at   time.Time
 }
 
-func newRegistry[T registered[T]](f *Fleet, down func(time.Duration) bool) *registry[T] {
-	return &registry[T]{f: f, began: time.Now(), down: down, events: make(map[string]*kept[T])}
+func newRegistry[T registered[T]](f *Fleet, apiVersion string, down func(time.Duration) bool) *registry[T] {
+	return &registry[T]{f: f, apiVersion: apiVersion, began: time.Now(), down: down, events: make(map[string]*kept[T])}
 }
 
 // request counts a request. It fails during an outage.
@@ -117,10 +121,7 @@ func (r *registry[T]) request(verb string) error {
 		return context.DeadlineExceeded // no request arrives
 	}
 	r.f.Requests[verb]++
-	for len(r.seconds) <= int(at/time.Second) {
-		r.seconds = append(r.seconds, 0)
-	}
-	r.seconds[at/time.Second]++
+	r.seconds.add(at)
 	for len(r.expiry) > 0 && !r.expiry[0].at.After(time.Now()) {
 		if k := r.events[r.expiry[0].name]; k != nil && time.Since(k.changed) >= fleetTTL {
 			r.size -= k.size
@@ -179,6 +180,7 @@ func (r *registry[T]) create(event T) (none T, err error) {
 		return none, apierrors.NewAlreadyExists(eventsv1.Resource("events"), name)
 	}
 	event = event.DeepCopy()
+	manage(event, r.apiVersion, manager)
 	r.write(name, event, nil)
 	return event.DeepCopy(), nil
 }
@@ -195,6 +197,7 @@ func (r *registry[T]) patch(namespace, name string, data []byte) (none T, err er
 		return none, apierrors.NewNotFound(eventsv1.Resource("events"), name)
 	}
 	event := was.event.DeepCopy()
+	event.SetManagedFields(nil)
 	// Decoding sets the same fields of structs and maps as a patch.
 	if err := json.Unmarshal(data, event); err != nil {
 		return none, apierrors.NewBadRequest(err.Error())
@@ -202,9 +205,15 @@ func (r *registry[T]) patch(namespace, name string, data []byte) (none T, err er
 	if event.GetResourceVersion() != was.event.GetResourceVersion() {
 		return none, apierrors.NewConflict(eventsv1.Resource("events"), name, nil)
 	}
-	if string(data) != "{}" {
-		r.write(name, event, was)
+	if string(data) == "{}" {
+		return was.event.DeepCopy(), nil
 	}
+	isCleared := len(event.GetManagedFields()) > 0 // by an entry without a manager
+	event.SetManagedFields(nil)
+	if !isCleared && len(was.event.GetManagedFields()) > 0 {
+		manage(event, r.apiVersion, manager)
+	}
+	r.write(name, event, was)
 	return event.DeepCopy(), nil
 }
 
@@ -282,6 +291,7 @@ type fleet struct {
 	start     func(component, host string) (recorder, reporter)
 	running   map[[2]string]recorder
 	reporters map[[2]string]reporter
+	emitted   tally
 	random    *rand.Rand
 }
 
@@ -339,6 +349,7 @@ func (f *fleet) emit(component, host string, o occurrence) {
 		f.Processes++
 	}
 	f.Occurrences++
+	f.emitted.add(time.Since(f.began))
 	f.reporters[at](o)
 }
 
@@ -390,22 +401,23 @@ func tellFleet(t *testing.T, s fleetStory, name string, nodes int) Fleet {
 	t.Helper()
 	r := &Fleet{Story: s.name, Nodes: nodes, Recorder: name, Requests: make(map[string]int), Read: make(map[string]int)}
 	begin := time.Now()
-	var seconds func() []int
+	var emitted tally
+	var seconds func() tally
 	synctest.Test(t, func(*testing.T) {
 		f := &fleet{
 			Fleet: r, began: time.Now(), running: make(map[[2]string]recorder), reporters: make(map[[2]string]reporter),
 			random: rand.New(rand.NewPCG(1, uint64(len(s.name)))),
 		}
 		if name == ToolsOld {
-			to := newRegistry[*corev1.Event](r, s.down)
-			seconds = func() []int { return to.seconds }
+			to := newRegistry[*corev1.Event](r, "v1", s.down)
+			seconds = func() tally { return to.seconds }
 			f.start = func(component, host string) (recorder, reporter) {
 				p := newToolsRecord(oldEvents{to})
 				return p, p.reporter(component, host)
 			}
 		} else {
-			to := newEvents{registry: newRegistry[*eventsv1.Event](r, s.down)}
-			seconds = func() []int { return to.seconds }
+			to := newEvents{registry: newRegistry[*eventsv1.Event](r, "events.k8s.io/v1", s.down)}
+			seconds = func() tally { return to.seconds }
 			f.start = func(component, host string) (recorder, reporter) {
 				if name == ToolsNew {
 					p := newToolsEvents(to)
@@ -429,27 +441,50 @@ func tellFleet(t *testing.T, s fleetStory, name string, nodes int) Fleet {
 		for _, p := range f.running {
 			f.end(p)
 		}
+		emitted = f.emitted
 		f.running, f.reporters, f.start = nil, nil, nil
 		r.Heap = withRecorders - liveHeap()
 	})
-	r.spread(seconds()) // client-go's recorders write until the bubble ends
+	requests := seconds() // client-go's recorders write until the bubble ends
+	r.Minutes = requests.minutes()
+	r.Busiest, r.Within = requests.busiest()
+	most, mean := emitted.busiest()
+	r.Emitted = float64(most) / mean
 	r.Took = time.Since(begin)
 	return *r
 }
 
-// spread computes how requests are spread over time.
-func (f *Fleet) spread(seconds []int) {
-	for second, n := range seconds {
-		for len(f.Minutes) <= second/60 {
-			f.Minutes = append(f.Minutes, 0)
-		}
-		f.Minutes[second/60] += n
+// tally counts something in each second.
+type tally []int
+
+func (t *tally) add(at time.Duration) {
+	for len(*t) <= int(at/time.Second) {
+		*t = append(*t, 0)
 	}
-	for second, n := range seconds {
-		if n > f.Busiest {
-			f.Busiest, f.Within = n, float64(f.Minutes[second/60])/60
+	(*t)[at/time.Second]++
+}
+
+// minutes returns the number in each minute.
+func (t tally) minutes() (all []int) {
+	for minute := range slices.Chunk(t, 60) {
+		n := 0
+		for _, second := range minute {
+			n += second
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// busiest returns the number in the busiest second, and the mean of its minute.
+func (t tally) busiest() (n int, mean float64) {
+	minutes := t.minutes()
+	for second, m := range t {
+		if m > n {
+			n, mean = m, float64(minutes[second/60])/60
 		}
 	}
+	return n, mean
 }
 
 // fleetStory is an hour of a large cluster.
