@@ -200,7 +200,7 @@ func (e *Entry) tryAgain(s *step) {
 	e.add(e.counter.close())
 	if e.status.due = 0; e.spec.count == 1 { // an Event with a series has at least two
 		e.spec.state, e.spec.first = series.Singleton, s.now.Add(e.last()-s.at).UnixMicro()
-		if note := e.spec.lastNote(); note != "" {
+		if note := e.spec.latestOrZero().note; note != "" {
 			k := e.Key()
 			e.spec.note = noteFor(&k, note)
 			e.spec.setLastNote("")

@@ -276,7 +276,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 		e.learn(s.rules, age, e.last())
 	}
 	if !e.spec.silent && !e.began(s.rules, found) {
-		if e.spec.lastNote() == "" {
+		if e.spec.latestOrZero().note == "" {
 			e.spec.setLastNote(e.spec.note)
 		}
 		e.spec.note = found.Note
@@ -286,7 +286,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	if size(annotations) > MaxAnnotationBytes {
 		annotations = nil // they are not ours, and stay where they are
 	}
-	e.spec.setAnnotations(mergeAnnotations(annotations, e.spec.annotations()))
+	e.spec.setAnnotations(mergeAnnotations(annotations, e.spec.latestOrZero().annotations))
 	e.compare(s.rules, found)
 	e.change()
 	e.setInstance(found.Instance)

@@ -308,7 +308,7 @@ func (e *Entry) raise(n int64) {
 func (e *Entry) describe(o Occurrence, at time.Duration) {
 	before := e.spec.differingNote()
 	if o.Note != "" {
-		if o.Note != e.spec.note || e.spec.lastNote() != "" {
+		if o.Note != e.spec.note || e.spec.latestOrZero().note != "" {
 			e.spec.setLastNote(o.Note)
 		}
 		e.spec.notedAt.Store(tenths(at))
@@ -317,8 +317,8 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 		e.status.unsaid |= partNote
 	}
 	if len(o.Annotations) > 0 {
-		merged := mergeAnnotations(e.spec.annotations(), o.Annotations)
-		if !maps.Equal(merged, e.spec.annotations()) {
+		merged := mergeAnnotations(e.spec.latestOrZero().annotations, o.Annotations)
+		if !maps.Equal(merged, e.spec.latestOrZero().annotations) {
 			e.status.unsaid |= partAnnotations
 		}
 		e.spec.setAnnotations(merged)
@@ -329,7 +329,7 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 // compare says which parts the Event found does not have. The last note, if e knows none,
 // it takes from found.
 func (e *Entry) compare(r *rules, found *series.Series) {
-	if e.spec.lastNote() == "" {
+	if e.spec.latestOrZero().note == "" {
 		e.spec.setLastNote(found.LastNote)
 	}
 	differs := func(k, v string) bool {
@@ -337,7 +337,7 @@ func (e *Entry) compare(r *rules, found *series.Series) {
 		return !ok || said != v
 	}
 	var unsaid parts
-	for k, v := range e.spec.annotations() {
+	for k, v := range e.spec.latestOrZero().annotations {
 		unsaid = unsaid.with(partAnnotations, unsaid.has(partAnnotations) || differs(k, v))
 	}
 	e.status.unsaid = unsaid.
@@ -380,12 +380,7 @@ func (e *Entry) assume(r *rules, window, first time.Duration) {
 }
 
 // rhythm returns the longest recent gaps of the series.
-func (e *Entry) rhythm() heartbeat.Rhythm {
-	if e.rare == nil {
-		return heartbeat.Rhythm{}
-	}
-	return e.rare.rhythm
-}
+func (e *Entry) rhythm() heartbeat.Rhythm { return e.rareOrZero().rhythm }
 
 func (e *Entry) setRhythm(r heartbeat.Rhythm) {
 	if r != e.rhythm() {
@@ -401,10 +396,7 @@ func (e *Entry) window(r *rules) time.Duration {
 // assumed returns the least window that follows from what another process has said. It is
 // zero if nothing does.
 func (e *Entry) assumed() time.Duration {
-	if e.rare == nil {
-		return 0
-	}
-	a := &e.rare.assumed
+	a := &e.rareOrZero().assumed
 	switch age := e.last() - a.since; {
 	case age <= 0:
 		return a.first
@@ -428,71 +420,66 @@ func (e *Entry) promise(r *rules) time.Duration {
 func (e *Entry) rhythmic(r *rules) time.Duration { return r.opts.window().Of(e.rhythm(), e.last()) }
 
 // said returns the window that the Event says.
-func (e *Entry) said() time.Duration {
-	if e.rare == nil || e.rare.said == 0 {
-		return series.FinishAfter
-	}
-	return e.rare.said
-}
+func (e *Entry) said() time.Duration { return cmp.Or(e.rareOrZero().said, series.FinishAfter) }
 
 func (e *Entry) setSaid(window time.Duration) {
 	if window == series.FinishAfter {
 		window = 0
 	}
-	if e.rare != nil || window != 0 {
+	if window != e.rareOrZero().said {
 		e.more().said = window
 	}
 }
 
-// lastNote returns the latest note that was formatted. It is empty if none differed from
-// the first one.
-func (s *spec) lastNote() string {
+// latestOrZero returns what the latest occurrences have said besides the first one.
+func (s *spec) latestOrZero() latest {
 	if s.latest == nil {
-		return ""
+		return latest{}
 	}
-	return s.latest.note
-}
-
-func (s *spec) annotations() map[string]string {
-	if s.latest == nil {
-		return nil
-	}
-	return s.latest.annotations
+	return *s.latest
 }
 
 func (s *spec) setLastNote(note string) {
 	if note == s.note {
 		note = s.note // share the memory
 	}
-	if s.latest != nil || note != "" {
-		s.more().note = note
-	}
+	s.setLatest(latest{note, s.latestOrZero().annotations})
 }
 
 func (s *spec) setAnnotations(annotations map[string]string) {
-	if s.latest != nil || len(annotations) > 0 {
-		s.more().annotations = annotations
+	s.setLatest(latest{s.latestOrZero().note, annotations})
+}
+
+func (s *spec) setLatest(to latest) {
+	switch {
+	case s.latest != nil:
+		*s.latest = to
+	case to.note != "" || len(to.annotations) > 0:
+		s.latest = &latest{to.note, to.annotations} // the address of to would put it on the heap each time
 	}
 }
 
 // differingNote returns the last note if it differs from the first one, which is what
 // the annotation says.
 func (s *spec) differingNote() string {
-	if s.lastNote() == s.note {
-		return ""
+	if last := s.latestOrZero().note; last != s.note {
+		return last
 	}
-	return s.lastNote()
+	return ""
 }
 
-// more returns the latest of s, which it makes if there is none.
-func (s *spec) more() *latest {
-	if s.latest == nil {
-		s.latest = &latest{}
+// noRare is the rare of entries that have none. It never changes.
+var noRare rare
+
+// rareOrZero returns the rare of e to read it.
+func (e *Entry) rareOrZero() *rare {
+	if e.rare == nil {
+		return &noRare
 	}
-	return s.latest
+	return e.rare
 }
 
-// more returns the rare of e, which it makes if there is none.
+// more returns the rare of e to change it. It makes one if there is none.
 func (e *Entry) more() *rare {
 	if e.rare == nil {
 		e.rare = &rare{}
@@ -500,17 +487,12 @@ func (e *Entry) more() *rare {
 	return e.rare
 }
 
-func (e *Entry) listing() *listing {
-	if e.rare == nil {
-		return nil
-	}
-	return e.rare.listing
-}
+func (e *Entry) listing() *listing { return e.rareOrZero().listing }
 
 // instance returns the reportingInstance of the Event.
 func (e *Entry) instance() string {
-	if e.rare != nil && e.rare.instance != (unique.Handle[string]{}) {
-		return e.rare.instance.Value()
+	if instance := e.rareOrZero().instance; instance != (unique.Handle[string]{}) {
+		return instance.Value()
 	}
 	return e.key.shared.value.reporter
 }
@@ -553,13 +535,13 @@ func (e *Entry) rename(name string) {
 }
 
 // hasUniqueName reports whether the name differs from the base name.
-func (e *Entry) hasUniqueName() bool { return e.rare != nil && e.rare.uniqueName != "" }
+func (e *Entry) hasUniqueName() bool { return e.rareOrZero().uniqueName != "" }
 
 // hasBaseName reports whether e has a name, and it is the base name.
 func (e *Entry) hasBaseName() bool { return e.status.named && !e.hasUniqueName() }
 
 // hasAttempts reports whether there are writes whose outcome is unknown.
-func (e *Entry) hasAttempts() bool { return e.rare != nil && len(e.rare.attempts) > 0 }
+func (e *Entry) hasAttempts() bool { return len(e.rareOrZero().attempts) > 0 }
 
 // attempt remembers a write whose outcome is unknown. The first attempt stays,
 // because it has the smallest count: without it, a part of what others have
@@ -575,16 +557,12 @@ func (e *Entry) attempt(w *Write) {
 // attempted returns the first write whose outcome is unknown and that has said what
 // found says. ok is false if there is none.
 func (e *Entry) attempted(found *series.Series) (a attempt, ok bool) {
-	if e.rare == nil {
-		return attempt{}, false
+	for _, a := range e.rareOrZero().attempts {
+		if a.count == found.Count && a.last == found.Last.UnixMicro() {
+			return a, true
+		}
 	}
-	i := slices.IndexFunc(e.rare.attempts, func(a attempt) bool {
-		return a.count == found.Count && a.last == found.Last.UnixMicro()
-	})
-	if i < 0 {
-		return attempt{}, false
-	}
-	return e.rare.attempts[i], true
+	return attempt{}, false
 }
 
 // smallestAttempt returns the smallest count of the writes whose outcome is unknown.
@@ -597,27 +575,18 @@ func (e *Entry) smallestAttempt() int32 {
 	return min(least, cmp.Or(e.rare.knew, least))
 }
 
-func (e *Entry) failures() int {
-	if e.rare == nil {
-		return 0
-	}
-	return e.rare.hold.failures
-}
+// failures returns how many requests for e have failed in a row.
+func (e *Entry) failures() int { return e.rareOrZero().hold.failures }
 
 // holdCause returns why e had to wait before its latest request, or has to now.
-func (e *Entry) holdCause() cause {
-	if e.rare == nil {
-		return free
-	}
-	return e.rare.hold.why
-}
+func (e *Entry) holdCause() cause { return e.rareOrZero().hold.why }
 
 // heldUntil returns until when the series must not write. ok is false if it may.
 func (e *Entry) heldUntil(at time.Duration) (until time.Duration, ok bool) {
-	if e.rare == nil || e.rare.hold.why == free || e.rare.hold.until <= at {
-		return 0, false
+	if h := &e.rareOrZero().hold; h.why != free && h.until > at {
+		return h.until, true
 	}
-	return e.rare.hold.until, true
+	return 0, false
 }
 
 // hold makes e write nothing before a time, unless it must wait for longer already.

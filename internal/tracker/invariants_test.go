@@ -51,6 +51,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 	closing := len(tracked) - held
 
 	// What they have in common.
+	assert.Zero(t, noRare)
 	uses := map[*interned[words]]int{}
 	for _, e := range tracked {
 		uses[e.key.shared]++

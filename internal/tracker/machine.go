@@ -130,7 +130,7 @@ func (e *Entry) becomeRefused(reason DropReason) {
 
 // wasRefused reports whether the server rejects the Event of e, or has done so until the
 // attempt that is under way.
-func (e *Entry) wasRefused() bool { return e.rare != nil && e.rare.refusal != "" }
+func (e *Entry) wasRefused() bool { return e.rareOrZero().refusal != "" }
 
 func (e *Entry) dropClaim() {
 	if e.rare != nil {

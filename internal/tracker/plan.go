@@ -148,8 +148,9 @@ func (e *Entry) isOver(r *rules, at time.Duration) bool {
 // isTheirs reports whether another process has the latest occurrence of an Ongoing series,
 // and tends its Event. Times of two processes are the same within a second.
 func (e *Entry) isTheirs(r *rules, at time.Duration) bool {
+	theirs := e.rareOrZero().theirs
 	return e.life == accepting && e.phase == live && e.status.state == series.Ongoing &&
-		e.rare != nil && e.rare.theirs != 0 && e.rare.theirs > e.last()+time.Second && at-e.rare.theirs < r.opts.HeartbeatInterval+e.window(r)
+		theirs != 0 && theirs > e.last()+time.Second && at-theirs < r.opts.HeartbeatInterval+e.window(r)
 }
 
 // rest says that the series is over, unless it recurs.
