@@ -178,7 +178,7 @@ func (e *Entry) refuse(s *step, reason DropReason) {
 		e.lose(s, reason)
 		return
 	}
-	mayExist := e.status.existed || e.hasAttempts()
+	mayExist := e.hasExisted() || e.hasAttempts()
 	if mayExist {
 		e.holdBaseName(s, s.at)
 	}

@@ -294,7 +294,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	e.becomeLive(VersionNumber(found.Version))
 	st := &e.status
 	if e.hasUniqueName() {
-		e.rare.renames = max(e.rare.renames, 1)
+		st.names = max(st.names, 2)
 		e.wantLead(s) // the signpost that leads here may expire soon
 	}
 	st.at, st.last, st.state, st.count = s.at, found.Last.UnixMicro(), found.State, found.Count
@@ -428,8 +428,9 @@ func (e *Entry) takeUniqueName() {
 	k := e.Key()
 	for before := e.name(); ; {
 		// An adopted Event can have any of these names.
-		name := k.UniqueName(time.UnixMicro(e.spec.first), int(e.more().renames))
-		e.rare.renames++
+		n := max(e.status.names, 1)
+		name := k.UniqueName(time.UnixMicro(e.spec.first), int(n-1))
+		e.status.names = max(n+1, 2) // it wraps around
 		if name != before {
 			e.rename(name)
 			return

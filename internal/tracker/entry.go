@@ -73,22 +73,21 @@ type latest struct {
 //   - spec.revision covers revision, and 0 <= count <= spec.count.
 //   - If revision is zero, no change of this process is in the Event, and a write is due
 //     in the phase live.
-//   - In the phases live and conflicted the Event exists: named and existed are true.
+//   - In the phases live and conflicted the Event exists: neither names nor count is zero.
 //   - beatAt is valid if the series is Ongoing and its phase is live or refused.
 type status struct {
 	version  uint64        // resourceVersion; zero if unknown
 	at       time.Duration // of the latest write that the server accepted, or when it refused one
 	beatAt   time.Duration // when the next heartbeat is due
 	last     int64         // the latest time that the server knows or may know; microseconds since 1970
-	count    int32
-	revision revision // of the spec
+	count    int32         // zero if the Event has never existed; if it has vanished, what it said
+	revision revision      // of the spec
 	state    series.State
 	unsaid   parts   // of the Event that may differ from what the series says
 	due      reasons // to write, besides the phase and a new state
 
-	beats   uint8 // heartbeats of this process so far, limited to 255
-	named   bool  // the Event has a name: its first write has begun
-	existed bool  // the Event has existed, so the next create is not the first
+	beats uint8 // heartbeats of this process so far, limited to 255
+	names uint8 // how many the Event has had, at first the base name; zero until its first write begins
 }
 
 // parts are parts of an Event, as bits. A patch contains those that the Event may lack.
@@ -130,10 +129,8 @@ func (d reasons) has(reason reasons) bool { return d&reason != 0 }
 // rare is what few entries have.
 type rare struct {
 	uniqueName string                // of the Event; empty if it has the base name
-	renames    uint16                // how many unique names there were so far
 	instance   unique.Handle[string] // reportingInstance of the Event; zero value: that of the key
 	attempts   []attempt             // writes whose outcome is unknown: the oldest, and the latest
-	knew       int32                 // the count that the server knew when the Event vanished; zero if it has not
 	claim      claim                 // valid in the phases claiming and conflicted
 	refusal    DropReason            // valid in the phase refused
 	hold       hold
@@ -240,7 +237,19 @@ func (e *Entry) last() time.Duration { return e.counter.last() }
 func (e *Entry) drain() { e.add(e.counter.take()) }
 
 // lost returns the number of occurrences that the server does not know of.
-func (e *Entry) lost() int { return int(e.spec.count) - int(e.status.count) }
+func (e *Entry) lost() int { return int(e.spec.count - e.known()) }
+
+// known returns the number of occurrences that the server knows of.
+func (e *Entry) known() int32 {
+	if !e.exists() {
+		return 0
+	}
+	return e.status.count
+}
+
+// hasExisted reports whether the Event exists or has existed, so that a create is not the
+// first one.
+func (e *Entry) hasExisted() bool { return e.status.count > 0 }
 
 // exists reports whether the Event exists, as far as is known.
 func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted }
@@ -509,7 +518,7 @@ func (e *Entry) setInstance(instance string) {
 // write, and to keep it takes 64 bytes.
 func (e *Entry) name() string {
 	switch {
-	case !e.status.named:
+	case e.status.names == 0:
 		return ""
 	case e.hasUniqueName():
 		return e.rare.uniqueName
@@ -525,7 +534,7 @@ func (e *Entry) baseName() string {
 
 // rename gives the Event a name.
 func (e *Entry) rename(name string) {
-	e.status.named = true
+	e.status.names = max(e.status.names, 1)
 	switch {
 	case name != e.baseName():
 		e.more().uniqueName = name
@@ -538,7 +547,7 @@ func (e *Entry) rename(name string) {
 func (e *Entry) hasUniqueName() bool { return e.rareOrZero().uniqueName != "" }
 
 // hasBaseName reports whether e has a name, and it is the base name.
-func (e *Entry) hasBaseName() bool { return e.status.named && !e.hasUniqueName() }
+func (e *Entry) hasBaseName() bool { return e.status.names > 0 && !e.hasUniqueName() }
 
 // hasAttempts reports whether there are writes whose outcome is unknown.
 func (e *Entry) hasAttempts() bool { return len(e.rareOrZero().attempts) > 0 }
@@ -572,7 +581,10 @@ func (e *Entry) attempted(found *series.Series) (a attempt, ok bool) {
 // no attempt was carried out, and only what the server knew before counts in both.
 func (e *Entry) smallestAttempt() int32 {
 	least := slices.MinFunc(e.rare.attempts, func(a, b attempt) int { return cmp.Compare(a.count, b.count) }).count
-	return min(least, cmp.Or(e.rare.knew, least))
+	if e.hasExisted() && !e.exists() {
+		least = min(least, e.status.count)
+	}
+	return least
 }
 
 // failures returns how many requests for e have failed in a row.

@@ -57,5 +57,5 @@ func (t *table) exclude(e *Entry, now time.Time) {
 // isUnknown reports whether no Event contains e, as far as is known. If an Event of a series
 // may be Ongoing because a response was lost, it is not: that Event must be finished.
 func (e *Entry) isUnknown() bool {
-	return e.spec.state == series.Singleton && !e.exists() || e.phase == unwritten && !e.status.existed && !e.hasAttempts()
+	return e.spec.state == series.Singleton && !e.exists() || e.phase == unwritten && !e.hasExisted() && !e.hasAttempts()
 }

@@ -207,17 +207,17 @@ func checkEntry(t *testing.T, e *Entry, inFlight bool) {
 	switch {
 	case !spec.revision.covers(st.revision), int(st.count) > e.counted(), st.count < 0, st.revision == 0 && e.phase == live && e.need() == none:
 		t.Errorf("%v: the server knows %d of %d, revision %d of %d", e.Key(), st.count, e.counted(), st.revision, spec.revision)
-	case e.exists() && !st.named, e.exists() && !st.existed, claims && !st.named:
-		t.Errorf("%v is %s: named %t, existed %t", e.Key(), e.phase, st.named, st.existed)
+	case e.exists() && st.names == 0, e.exists() && !e.hasExisted(), claims && st.names == 0:
+		t.Errorf("%v is %s: %d names, existed %t", e.Key(), e.phase, st.names, e.hasExisted())
 	case claims != (x.claim != claim{}), claims && (x.claim.name == "" || x.claim.step != Look && (x.claim.step != Close || e.phase == conflicted)):
 		t.Errorf("%v is %s with the claim %+v", e.Key(), e.phase, x.claim)
 	case (e.phase == refused) && x.refusal == "", e.exists() && x.refusal != "":
 		t.Errorf("%v is %s because of %q", e.Key(), e.phase, x.refusal)
-	case e.hasUniqueName() == (e.name() == e.baseName()) && st.named, e.hasUniqueName() && x.renames == 0:
-		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), x.renames)
+	case e.hasUniqueName() == (e.name() == e.baseName()) && st.names > 0, e.hasUniqueName() && st.names < 2:
+		t.Errorf("%v has the name %q, unique name number %d", e.Key(), e.name(), st.names-1)
 	case len(x.attempts) > maxAttempts:
 		t.Errorf("%v is %s and has %d attempts", e.Key(), e.phase, len(x.attempts))
-	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !st.existed):
+	case e.isSilent() && e.phase != refused && (int(st.count) != e.counted() || !e.hasExisted()):
 		t.Errorf("%v: the server knows %d of %d, though it has not occurred", e.Key(), st.count, e.counted())
 	case e.isDone() && !inFlight:
 		t.Errorf("%v is closing, needs nothing, and is not forgotten", e.Key())

@@ -82,10 +82,7 @@ func (p phase) String() string { return phaseNames[p] }
 // becomeUnwritten says that no Event has the name of e.
 func (e *Entry) becomeUnwritten() {
 	e.phase = unwritten
-	if e.status.count > 0 {
-		e.more().knew = e.status.count
-	}
-	e.status.version, e.status.revision, e.status.count = 0, 0, 0
+	e.status.version, e.status.revision = 0, 0
 	if e.rare != nil {
 		e.rare.attempts = nil
 	}
@@ -103,9 +100,8 @@ func (e *Entry) becomeClaiming(name string) {
 func (e *Entry) becomeLive(version uint64) {
 	e.phase = live
 	e.status.version = version
-	e.status.existed = true
 	if e.rare != nil {
-		e.rare.attempts, e.rare.refusal, e.rare.knew = nil, "", 0
+		e.rare.attempts, e.rare.refusal = nil, ""
 	}
 	e.dropClaim()
 }
@@ -122,9 +118,9 @@ func (e *Entry) becomeRefused(reason DropReason) {
 	e.phase = refused
 	e.spec.count, e.spec.state = 0, series.Ongoing
 	e.status.revision, e.status.count, e.status.due = e.spec.revision, 0, 0
-	e.status.existed, e.status.version = false, 0
+	e.status.version = 0
 	e.more().refusal = reason
-	e.rare.attempts, e.rare.knew = nil, 0
+	e.rare.attempts = nil
 	e.dropClaim()
 }
 

@@ -126,7 +126,10 @@ func possible() map[string]bool {
 		for p := range phaseNames {
 			for _, state := range []series.State{series.Singleton, series.Ongoing, series.Finished} {
 				e := &Entry{phase: phase(p), rare: &rare{claim: claim{step: Look}}, spec: spec{state: state}}
-				e.status = status{state: series.Singleton, existed: is(0), due: dueLook}
+				e.status = status{state: series.Singleton, due: dueLook}
+				if is(0) {
+					e.status.count = 1
+				}
 				if is(1) {
 					e.status.due |= dueBeat
 				}

@@ -24,7 +24,7 @@ func (e *Entry) need() Kind {
 		return Create
 	case e.phase == refused:
 		return none
-	case e.phase == unwritten && st.existed:
+	case e.phase == unwritten && e.hasExisted():
 		return Recreate
 	case e.phase == unwritten:
 		return Create

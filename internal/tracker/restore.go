@@ -75,12 +75,12 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 // canAdopt reports whether e, which accepts occurrences and is not in flight, can continue
 // in an Event with the given name. It cannot if it has had an Event, or may have one.
 func (e *Entry) canAdopt(name string) bool {
-	return e.phase == unwritten && !e.status.existed && (!e.status.named || e.name() == name)
+	return e.phase == unwritten && !e.hasExisted() && (e.status.names == 0 || e.name() == name)
 }
 
 // concerns reports whether e has, or will claim, the Event with the given name.
 func (e *Entry) concerns(name string) bool {
-	return e.name() == name || !e.status.named && name == e.baseName() ||
+	return e.name() == name || e.status.names == 0 && name == e.baseName() ||
 		e.phase == claiming && (e.rare.claim.name == name || e.rare.claim.next == name)
 }
 

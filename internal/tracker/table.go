@@ -272,10 +272,10 @@ func (t *table) forget(e *Entry) {
 // that is taken or an earlier entry has yet to write there. If the series that has the
 // base name was evicted, it continues: e looks at its Event.
 func (t *table) nameEntry(e *Entry, s *step) {
-	if e.status.named {
+	if e.status.names > 0 {
 		return
 	}
-	e.status.named = true
+	e.status.names = 1
 	isOurs, _ := s.base.ownerAt(s.at)
 	switch taken := t.another(e, (*Entry).hasBaseName); {
 	case !taken && isOurs == ownerUs && s.base.ended && s.at-s.base.last < t.opts.MaxWindow:

@@ -419,7 +419,7 @@ func (w *world) tend(e *Entry, ev *stored, count int) {
 
 // leave says that e is dropped. What it has written stays where it is.
 func (w *world) leave(e *Entry) {
-	doubted := w.delivered(e) - int(e.status.count)
+	doubted := w.delivered(e) - int(e.known())
 	if doubted != 0 && !w.unsure[e] {
 		w.t.Errorf("%s is dropped, and %d of it are in an Event", w.label(e), doubted)
 	}
@@ -659,7 +659,7 @@ func (w *world) arrive() string {
 func (w *world) answer(label string, now time.Duration) response {
 	e, write := w.outcome(label)
 	r, ev := w.do(write)
-	was, count, known := e.phase, e.counted(), int(e.status.count)
+	was, count, known := e.phase, e.counted(), int(e.known())
 	if was == claiming {
 		known = math.MaxInt32
 		if e.hasAttempts() {
@@ -825,7 +825,7 @@ func (w *world) status(label string, now time.Duration) string {
 	since := func(at time.Duration) time.Duration { return w.tracker.epoch.Add(at).Sub(start) }
 	s := statusText{
 		phase: e.phase, state: e.spec.state, count: e.counted(), last: since(e.last()),
-		written: fmt.Sprintf("%s x%d", e.status.state, e.status.count), at: since(e.status.at),
+		written: fmt.Sprintf("%s x%d", e.status.state, e.known()), at: since(e.status.at),
 		beatAt: e.status.beatAt, failures: e.failures(), window: e.window(&w.tracker.rules),
 	}
 	if s.beatAt != never {
@@ -1012,7 +1012,7 @@ func (w *world) checkTracker(found account) {
 			continue
 		}
 		delivered := w.delivered(e)
-		if known := int(e.status.count); known > delivered || known < delivered && !w.unsure[e] {
+		if known := int(e.known()); known > delivered || known < delivered && !w.unsure[e] {
 			w.t.Errorf("%s: according to the tracker the server knows %d, it knows %d", label, known, delivered)
 		}
 		found[w.tuple(e)] += e.counted() - delivered
