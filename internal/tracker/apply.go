@@ -145,7 +145,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 		with(partManaged, event != nil && series.IsManaged(event)).
 		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.unsaid.has(partHeartbeat)))
 	// The next heartbeat depends on the age of the count, not on that of the response.
-	st.revision, st.state, st.count, st.at = w.revision, w.Series.State, w.Series.Count, w.at
+	st.progress, st.at = w.progress, w.at
 	st.due &^= dueCount
 	e.setSaid(w.Series.QuietWindow())
 	e.planBeat(s)
@@ -231,10 +231,10 @@ func (e *Entry) lose(s *step, reason DropReason) {
 // To create that again would bring back what somebody has deleted, or what ended
 // long ago.
 func (e *Entry) loseIfSilent(s *step) bool {
-	if e.spec.silent {
+	if e.silent {
 		e.lose(s, "") // the server knew all of it
 	}
-	return e.spec.silent
+	return e.silent
 }
 
 // versionOf returns the resourceVersion of an Event as a number. It is zero if the

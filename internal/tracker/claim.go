@@ -275,7 +275,7 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	default:
 		e.learn(s.rules, age, e.last())
 	}
-	if !e.spec.silent && !e.began(s.rules, found) {
+	if !e.silent && !e.began(s.rules, found) {
 		if e.spec.latestOrZero().note == "" {
 			e.spec.setLastNote(e.spec.note)
 		}

@@ -41,6 +41,7 @@ type Entry struct {
 	status  status
 	phase   phase
 	life    life
+	silent  bool // restored, and has not occurred since
 
 	// The table alone uses the rest.
 	class evictionClass // the list that it is in
@@ -51,14 +52,18 @@ type Entry struct {
 // spec is what the Event of a series should say. Only [Entry.drain] brings it up to
 // date with the counter.
 type spec struct {
-	note     string
-	latest   *latest // nil if there is nothing
-	first    int64   // wall time of the first occurrence, microseconds since 1970
+	note   string
+	latest *latest // nil if there is nothing
+	first  int64   // wall time of the first occurrence, microseconds since 1970
+	progress
+	notedAt atomic.Int32 // when the note was formatted last, see tenths; an occurrence changes it without a lock
+}
+
+// progress is how far a series has come, as its Event says it or should say it.
+type progress struct {
 	count    int32
-	revision revision
-	notedAt  atomic.Int32 // when the note was formatted last, see tenths; an occurrence changes it without a lock
+	revision revision // of the spec
 	state    series.State
-	silent   bool // restored, and has not occurred since
 }
 
 // latest is what the latest occurrences have said besides the first one.
@@ -80,11 +85,9 @@ type status struct {
 	at       time.Duration // of the latest write that the server accepted, or when it refused one
 	beatAt   time.Duration // when the next heartbeat is due
 	last     int64         // the latest time that the server knows or may know; microseconds since 1970
-	count    int32         // zero if the Event has never existed; if it has vanished, what it said
-	revision revision      // of the spec
-	state    series.State
-	unsaid   parts   // of the Event that may differ from what the series says
-	due      reasons // to write, besides the phase and a new state
+	progress               // the count is zero if the Event has never existed; if it has vanished, what it said
+	unsaid   parts         // of the Event that may differ from what the series says
+	due      reasons       // to write, besides the phase and a new state
 
 	beats uint8 // heartbeats of this process so far, limited to 255
 	names uint8 // how many the Event has had, at first the base name; zero until its first write begins
@@ -168,9 +171,8 @@ const (
 
 // attempt is what a write said whose outcome is unknown.
 type attempt struct {
-	count    int32
-	last     int64    // microseconds since 1970
-	revision revision // of the spec
+	progress
+	last int64 // microseconds since 1970
 }
 
 // maxAttempts bounds how many attempts an entry remembers.
@@ -257,7 +259,7 @@ func (e *Entry) exists() bool { return e.phase == live || e.phase == conflicted 
 // occur counts an occurrence, which continues the series, and reports whether it changes
 // what is to be written.
 func (e *Entry) occur(r *rules, at time.Duration) (isNews bool) {
-	isFirst := e.spec.silent && e.isOngoing()
+	isFirst := e.silent && e.isOngoing()
 	e.learn(r, at-e.last(), at)
 	e.counter.occurred(at)
 	e.add(1)
@@ -291,7 +293,7 @@ func (e *Entry) isOngoing() bool { return e.life == accepting && e.spec.state ==
 // countsFast reports whether occurrences of e need no lock: none of them changes more than
 // the count.
 func (e *Entry) countsFast() bool {
-	return e.isOngoing() && !e.spec.silent && (!e.status.due.has(dueNext) || e.status.due.has(dueBeat))
+	return e.isOngoing() && !e.silent && (!e.status.due.has(dueNext) || e.status.due.has(dueBeat))
 }
 
 // add counts n occurrences.
@@ -301,7 +303,7 @@ func (e *Entry) add(n int) {
 	}
 	e.raise(int64(n))
 	e.key.shared.taken += uint64(n)
-	e.spec.silent = false
+	e.silent = false
 	e.change()
 }
 
@@ -419,7 +421,7 @@ func (e *Entry) assumed() time.Duration {
 // promise returns the window to write. It contains nothing that is assumed, or a series
 // would not become fast again if its process restarts often.
 func (e *Entry) promise(r *rules) time.Duration {
-	if e.spec.silent {
+	if e.silent {
 		return e.said()
 	}
 	return e.rhythmic(r)
@@ -560,7 +562,7 @@ func (e *Entry) attempt(w *Write) {
 	if len(x.attempts) == maxAttempts {
 		x.attempts = slices.Delete(x.attempts, 1, 2)
 	}
-	x.attempts = append(x.attempts, attempt{w.Series.Count, w.Series.Last.UnixMicro(), w.revision})
+	x.attempts = append(x.attempts, attempt{w.progress, w.Series.Last.UnixMicro()})
 }
 
 // attempted returns the first write whose outcome is unknown and that has said what

@@ -106,7 +106,7 @@ func TestEqualHashes(t *testing.T) {
 	a, b := testKey("a"), testKey("b")
 	hash := fastHash(tr.seed, a)
 	index := &tr.shard(hash).entries
-	other := &Entry{key: tr.words.intern(b, ""), spec: spec{state: series.Ongoing, count: 7}}
+	other := &Entry{key: tr.words.intern(b, ""), spec: spec{progress: progress{state: series.Ongoing, count: 7}}}
 	other.counter.open()
 	index.insert(hash, other) // as if the hash of b were the same
 	tr.Observe(a, Occurrence{}, start)

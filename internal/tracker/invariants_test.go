@@ -240,4 +240,4 @@ func (e *Entry) counted() int {
 }
 
 // isSilent reports whether e was restored and has not occurred since.
-func (e *Entry) isSilent() bool { return e.spec.silent && countOf(e.counter.word.Load()) == 0 }
+func (e *Entry) isSilent() bool { return e.silent && countOf(e.counter.word.Load()) == 0 }

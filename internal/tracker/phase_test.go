@@ -125,8 +125,8 @@ func possible() map[string]bool {
 		is := func(bit int) bool { return bits>>bit&1 == 1 }
 		for p := range phaseNames {
 			for _, state := range []series.State{series.Singleton, series.Ongoing, series.Finished} {
-				e := &Entry{phase: phase(p), rare: &rare{claim: claim{step: Look}}, spec: spec{state: state}}
-				e.status = status{state: series.Singleton, due: dueLook}
+				e := &Entry{phase: phase(p), rare: &rare{claim: claim{step: Look}}, spec: spec{progress: progress{state: state}}}
+				e.status = status{progress: progress{state: series.Singleton}, due: dueLook}
 				if is(0) {
 					e.status.count = 1
 				}

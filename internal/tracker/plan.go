@@ -109,7 +109,7 @@ func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 		// others. Without a deadline it would wait behind all that is ready, until its
 		// Event expires.
 		return plan{at: at + normalSlack, ready: true, hard: true}
-	case e.isWarning() && (e.life != closing || !e.spec.silent):
+	case e.isWarning() && (e.life != closing || !e.silent):
 		return plan{at: at, ready: true}
 	default:
 		// A Normal, or a series of an earlier process that is only to be closed.

@@ -87,7 +87,7 @@ func (h *hammer) work(rng *rand.Rand) bool {
 	h.lose(h.tracker.Apply(w, r, h.now()))
 	if r.Outcome == Gone && deleted != nil {
 		h.tracker.mu.Lock()
-		if w.entry.life == forgotten && w.entry.spec.silent {
+		if w.entry.life == forgotten && w.entry.silent {
 			h.expired += deleted.count() // it was restored and had not occurred
 		}
 		h.tracker.mu.Unlock()

@@ -88,8 +88,9 @@ func (e *Entry) concerns(name string) bool {
 // occurrence was at last.
 func (t *table) restored(k *series.Key, found *series.Series, last time.Duration, now time.Time) *Entry {
 	e := &Entry{
-		key:  t.words.intern(k, found.Instance),
-		spec: spec{note: found.Note, silent: true, state: found.State, first: found.First.UnixMicro(), count: found.Count},
+		key:    t.words.intern(k, found.Instance),
+		spec:   spec{note: found.Note, first: found.First.UnixMicro(), progress: progress{state: found.State, count: found.Count}},
+		silent: true,
 	}
 	// The note is an old one, so format that of the next occurrence.
 	e.spec.notedAt.Store(tenths(t.offset(now) - longAgo))

@@ -83,8 +83,7 @@ func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 		spec: spec{
 			note:     noteFor(k, o.Note),
 			first:    o.at(now).UnixMicro(),
-			count:    1,
-			revision: 1,
+			progress: progress{count: 1, revision: 1},
 		},
 	}
 	t.tallies.count(tallyKeyOf(k), 1) // at once, because the first reasons get rows
@@ -98,7 +97,7 @@ func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 // evicted returns the latest entry of k that is closing, and that an occurrence continues.
 func (t *table) evicted(hash uint64, k *series.Key, at time.Duration) (latest *Entry) {
 	for e := range t.closed.with(hash) {
-		if e.key.is(k) && !e.spec.silent && !e.isOver(&t.rules, at) && (latest == nil || e.last() > latest.last()) {
+		if e.key.is(k) && !e.silent && !e.isOver(&t.rules, at) && (latest == nil || e.last() > latest.last()) {
 			latest = e
 		}
 	}

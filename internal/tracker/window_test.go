@@ -19,7 +19,7 @@ func TestOccurrencesMakeNoDeadlineEarlier(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		r := &rules{opts: Options{FinishAfter: between(rng, time.Second, time.Hour)}.WithDefaults(), epoch: start}
 		r.opts.MaxWindow = between(rng, r.opts.FinishAfter, 6*r.opts.FinishAfter)
-		e := &Entry{spec: spec{state: series.Ongoing}}
+		e := &Entry{spec: spec{progress: progress{state: series.Ongoing}}}
 		e.phase, e.status.state, e.status.beatAt = live, series.Ongoing, never
 		at := between(rng, time.Millisecond, 3*r.opts.MaxWindow)
 		for range rng.IntN(4) {

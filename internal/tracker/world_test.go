@@ -619,7 +619,7 @@ func (w *world) do(write *Write) (Result, *stored) {
 	}
 	switch {
 	case r.Outcome != Written:
-	case e.life == forgotten, w.dropped[e].covers(write.revision):
+	case e.life == forgotten, w.dropped[e].covers(write.progress.revision):
 		// It was dropped before the server handled the request.
 		w.remote.doubted[w.tuple(e)] += ev.count() - before
 	case write.Creates():

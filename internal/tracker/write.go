@@ -48,7 +48,7 @@ type Write struct {
 	pass     heartbeat.Pass
 	done     bool          // Apply has been called; guarded by Tracker.mu
 	patch    []byte        // if it is not that of Series
-	revision revision      // of the spec
+	progress progress      // of the spec
 	at       time.Duration // when Next returned it
 	unsaid   parts         // of the Event with Version of Series
 	state    series.State  // that this Event says
@@ -93,14 +93,14 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	// taken back. An occurrence at this very moment may be in the time and not in
 	// the count; then it is in the count of the next write.
 	last := s.now.Add(e.last() - s.at).UnixMicro()
-	if e.spec.silent {
+	if e.silent {
 		last = e.status.last
 	}
 	last = max(last, e.status.last, e.spec.first)
-	if s.opts.Scope == SameController && e.spec.state != series.Singleton && !e.spec.silent {
+	if s.opts.Scope == SameController && e.spec.state != series.Singleton && !e.silent {
 		last = s.marked(last, max(e.status.last, e.spec.first))
 	}
-	w := &Write{Kind: kind, entry: e, at: s.at, revision: e.spec.revision}
+	w := &Write{Kind: kind, entry: e, at: s.at, progress: e.spec.progress}
 	w.Series = series.Series{
 		Key:         e.Key(),
 		State:       e.spec.state,
