@@ -19,11 +19,10 @@ import (
 //   - closes it first, if it says Ongoing but no process tends it, or
 //   - chooses another name.
 type claim struct {
-	step    Kind   // Look or Close
-	name    string // of the Event to look at or to close
-	next    string // of the Event to look at afterwards, if any
-	version uint64 // of the Event to close
-	unseen  int    // how many looks and closes the server has refused
+	step   Kind   // Look or Close
+	name   string // of the Event to look at or to close
+	next   string // of the Event to look at afterwards, if any
+	unseen int    // how many looks and closes the server has refused
 }
 
 // maxLooks is how many times the server is asked to show an Event when it refuses.
@@ -240,7 +239,7 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
 		if found.State == series.Ongoing && !s.tended {
 			// Nobody else would close it. One that another entry tends looks dead only
 			// because the server has not heard of it for long.
-			e.rare.claim.step, e.rare.claim.version = Close, versionOf(event)
+			e.rare.claim.step, e.status.version = Close, versionOf(event)
 			return
 		}
 		e.claimNext()
@@ -297,16 +296,22 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 		st.names = max(st.names, 2)
 		e.wantLead(s) // the signpost that leads here may expire soon
 	}
-	st.at, st.last, st.state, st.count = s.at, found.Last.UnixMicro(), found.State, found.Count
-	st.revision = e.spec.revision
+	st.at, st.last = s.at, found.Last.UnixMicro()
+	// What the server knows may be half an hour old. Update it at once, or the next process
+	// takes the series for dead.
+	e.setKnown(found, theirs == 0 && found.Count == e.spec.count && found.State == e.spec.state)
+	e.planBeat(s)
+}
+
+// setKnown says that the Event says what found says. If that is not all, a write is due.
+func (e *Entry) setKnown(found *series.Series, isAll bool) {
+	st := &e.status
+	st.progress = progress{found.Count, e.spec.revision, found.State}
 	st.due &^= dueCount
-	if theirs > 0 || found.Count != e.spec.count || found.State != e.spec.state {
-		// What the server knows may be half an hour old. Update it at once, or the next
-		// process takes the series for dead.
+	if !isAll {
 		st.revision = 0
 		st.due |= dueCount
 	}
-	e.planBeat(s)
 }
 
 // confirm says that the server has accepted an attempt of e. It is as if the response
@@ -351,16 +356,9 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	}
 	planned := st.state == series.Ongoing
 	e.becomeLive(VersionNumber(found.Version))
-	st.count, st.state = found.Count, found.State
 	st.last = max(st.last, found.Last.UnixMicro())
 	corrects := found.State == series.Ongoing && e.life == accepting && st.unsaid.has(partHeartbeat)
-	if found.Count >= e.spec.count && found.State == e.spec.state && !corrects {
-		st.revision = e.spec.revision // nothing to add
-		st.due &^= dueCount
-	} else {
-		st.revision = 0
-		st.due |= dueCount
-	}
+	e.setKnown(found, found.Count >= e.spec.count && found.State == e.spec.state && !corrects)
 	if ours {
 		e.confirm(s, a)
 	}

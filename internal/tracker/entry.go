@@ -81,7 +81,7 @@ type latest struct {
 //   - In the phases live and conflicted the Event exists: neither names nor count is zero.
 //   - beatAt is valid if the series is Ongoing and its phase is live or refused.
 type status struct {
-	version  uint64        // resourceVersion; zero if unknown
+	version  uint64        // resourceVersion of the Event to patch; zero if unknown
 	at       time.Duration // of the latest write that the server accepted, or when it refused one
 	beatAt   time.Duration // when the next heartbeat is due
 	last     int64         // the latest time that the server knows or may know; microseconds since 1970

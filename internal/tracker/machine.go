@@ -81,55 +81,48 @@ func (p phase) String() string { return phaseNames[p] }
 
 // becomeUnwritten says that no Event has the name of e.
 func (e *Entry) becomeUnwritten() {
-	e.phase = unwritten
+	e.enter(unwritten, claim{})
 	e.status.version, e.status.revision = 0, 0
-	if e.rare != nil {
-		e.rare.attempts = nil
-	}
-	e.dropClaim()
 }
 
 // becomeClaiming says that another Event has the name that e wants, and that the
 // next write looks at it. The attempts stay: that Event may result from one of them.
-func (e *Entry) becomeClaiming(name string) {
-	e.phase = claiming
-	e.more().claim = claim{step: Look, name: name}
-}
+func (e *Entry) becomeClaiming(name string) { e.enter(claiming, claim{step: Look, name: name}) }
 
 // becomeLive says that the Event has the given version.
 func (e *Entry) becomeLive(version uint64) {
-	e.phase = live
+	e.enter(live, claim{})
 	e.status.version = version
-	if e.rare != nil {
-		e.rare.attempts, e.rare.refusal = nil, ""
+	if e.wasRefused() {
+		e.rare.refusal = ""
 	}
-	e.dropClaim()
 }
 
 // becomeConflicted says that the Event has another version than the status says.
-func (e *Entry) becomeConflicted() {
-	e.phase = conflicted
-	e.more().claim = claim{step: Look, name: e.name()}
-}
+func (e *Entry) becomeConflicted() { e.enter(conflicted, claim{step: Look, name: e.name()}) }
 
 // becomeRefused says that the server rejects the Event of e. What e counts from
 // now on belongs to another Event.
 func (e *Entry) becomeRefused(reason DropReason) {
-	e.phase = refused
+	e.enter(refused, claim{})
 	e.spec.count, e.spec.state = 0, series.Ongoing
 	e.status.revision, e.status.count, e.status.due = e.spec.revision, 0, 0
 	e.status.version = 0
 	e.more().refusal = reason
-	e.rare.attempts = nil
-	e.dropClaim()
 }
 
 // wasRefused reports whether the server rejects the Event of e, or has done so until the
 // attempt that is under way.
 func (e *Entry) wasRefused() bool { return e.rareOrZero().refusal != "" }
 
-func (e *Entry) dropClaim() {
-	if e.rare != nil {
-		e.rare.claim = claim{}
+// enter changes the phase, with the claim of the new one if it has any. Only a phase with a
+// claim needs the attempts: the Event that it looks at may result from one of them.
+func (e *Entry) enter(p phase, c claim) {
+	e.phase = p
+	switch {
+	case c != claim{}:
+		e.more().claim = c
+	case e.rare != nil:
+		e.rare.claim, e.rare.attempts = claim{}, nil
 	}
 }

@@ -129,7 +129,7 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 			w.Series.Name = e.rare.claim.name
 		}
 	case Close:
-		w.Series.Name, w.Series.Version = e.rare.claim.name, versionText(e.rare.claim.version)
+		w.Series.Name, w.Series.Version = e.rare.claim.name, versionText(e.status.version)
 		w.patch = metadataPatch(w.Series.Version, "labels", series.LabelState, series.Finished.String())
 	case Signpost:
 		// The time makes each renewal a change. The server neither writes nor renews
