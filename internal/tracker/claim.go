@@ -340,7 +340,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	if theirs > 0 && !ours {
 		e.raise(theirs)
 		if age := s.now.Sub(found.Last); age >= -clockSkew {
-			e.more().theirs = s.at - age
+			e.more().pace.theirs = s.at - age
 		}
 	}
 	e.compare(s.rules, found)

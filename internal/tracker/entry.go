@@ -137,18 +137,47 @@ type rare struct {
 	claim      claim                 // valid in the phases claiming and conflicted
 	refusal    DropReason            // valid in the phase refused
 	hold       hold
-	rhythm     heartbeat.Rhythm // of a series with long gaps
-	assumed    assumption
+	pace       pace
 	said       time.Duration // the window that the Event says; zero: series.FinishAfter
-	theirs     time.Duration // the latest occurrence in another process that is known; zero: none
 	listing    *listing      // of an entry that is a list; see list.go
 }
 
-// assumption is what the Event of another process says of the rhythm of a series.
-type assumption struct {
+// pace is what is known of the times between the occurrences of a series. It determines the
+// window. The zero value stands for a fast series that occurs in this process alone.
+type pace struct {
+	rhythm heartbeat.Rhythm // the long gaps here
+
+	// What the Event of another process says about the gaps there is assumed to be true for
+	// a while.
 	since  time.Duration // the first occurrence here, or when the series was restored
 	first  time.Duration // the least window until the next occurrence
 	window time.Duration // the least window for as long as it takes to learn the rhythm here
+
+	theirs time.Duration // the latest occurrence in another process that is known; zero: none
+}
+
+// assumed returns the least window that follows from what another process has said. last is
+// the latest occurrence. It is zero if nothing does.
+func (p *pace) assumed(last time.Duration) time.Duration {
+	switch age := last - p.since; {
+	case age <= 0:
+		return p.first
+	case age < p.window:
+		return p.window
+	default:
+		return 0
+	}
+}
+
+// due returns when a series is over whose latest occurrence was at last, or when to look
+// again because its window can have become shorter.
+func (p *pace) due(window heartbeat.Window, last, now time.Duration) time.Duration {
+	assumed := p.assumed(last)
+	if assumed == 0 {
+		return window.Due(p.rhythm, last, now)
+	}
+	// A fast occurrence, of which the schedule does not know, ends the assumption.
+	return min(last+max(window.Of(p.rhythm, last), assumed), window.Due(p.rhythm, now, now))
 }
 
 // hold says until when and why a series must not write. The zero value permits writes.
@@ -343,13 +372,11 @@ func (e *Entry) compare(r *rules, found *series.Series) {
 	if e.spec.latestOrZero().note == "" {
 		e.spec.setLastNote(found.LastNote)
 	}
-	differs := func(k, v string) bool {
-		said, ok := found.Annotations[k]
-		return !ok || said != v
-	}
 	var unsaid parts
 	for k, v := range e.spec.latestOrZero().annotations {
-		unsaid = unsaid.with(partAnnotations, unsaid.has(partAnnotations) || differs(k, v))
+		if said, ok := found.Annotations[k]; !ok || said != v {
+			unsaid = partAnnotations
+		}
 	}
 	e.status.unsaid = unsaid.
 		with(partNote, e.spec.differingNote() != found.LastNote).
@@ -361,9 +388,7 @@ func (e *Entry) compare(r *rules, found *series.Series) {
 // learn records that an occurrence at the time at came gap after the one before.
 func (e *Entry) learn(r *rules, gap, at time.Duration) {
 	if window := r.opts.window(); gap >= window.Slow() {
-		rhythm := e.rhythm()
-		window.Observe(&rhythm, gap, at)
-		e.setRhythm(rhythm)
+		window.Observe(&e.more().pace.rhythm, gap, at)
 	}
 }
 
@@ -386,36 +411,17 @@ func (e *Entry) resume(r *rules, said, age time.Duration) {
 func (e *Entry) assume(r *rules, window, first time.Duration) {
 	window = min(window, r.opts.MaxWindow)
 	if first = max(first, window); first > r.opts.FinishAfter {
-		e.more().assumed = assumption{e.last(), first, window}
+		p := &e.more().pace
+		p.since, p.first, p.window = e.last(), first, window
 	}
 }
 
-// rhythm returns the longest recent gaps of the series.
-func (e *Entry) rhythm() heartbeat.Rhythm { return e.rareOrZero().rhythm }
-
-func (e *Entry) setRhythm(r heartbeat.Rhythm) {
-	if r != e.rhythm() {
-		e.more().rhythm = r
-	}
-}
+// pace returns the pace of e to read it.
+func (e *Entry) pace() *pace { return &e.rareOrZero().pace }
 
 // window returns for how long the series may be quiet before it is over.
 func (e *Entry) window(r *rules) time.Duration {
-	return max(e.rhythmic(r), e.assumed())
-}
-
-// assumed returns the least window that follows from what another process has said. It is
-// zero if nothing does.
-func (e *Entry) assumed() time.Duration {
-	a := &e.rareOrZero().assumed
-	switch age := e.last() - a.since; {
-	case age <= 0:
-		return a.first
-	case age < a.window:
-		return a.window
-	default:
-		return 0
-	}
+	return max(e.rhythmic(r), e.pace().assumed(e.last()))
 }
 
 // promise returns the window to write. It contains nothing that is assumed, or a series
@@ -428,7 +434,9 @@ func (e *Entry) promise(r *rules) time.Duration {
 }
 
 // rhythmic returns the window that follows from the gaps of the series.
-func (e *Entry) rhythmic(r *rules) time.Duration { return r.opts.window().Of(e.rhythm(), e.last()) }
+func (e *Entry) rhythmic(r *rules) time.Duration {
+	return r.opts.window().Of(e.pace().rhythm, e.last())
+}
 
 // said returns the window that the Event says.
 func (e *Entry) said() time.Duration { return cmp.Or(e.rareOrZero().said, series.FinishAfter) }

@@ -123,12 +123,7 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	if e.life == resting {
 		return e.last() + r.opts.MaxWindow
 	}
-	window := r.opts.window()
-	quiet := window.Due(e.rhythm(), e.last(), at)
-	if e.assumed() > 0 {
-		// A fast occurrence, of which the schedule does not know, ends the assumption.
-		quiet = min(e.last()+e.window(r), window.Due(e.rhythm(), at, at))
-	}
+	quiet := e.pace().due(r.opts.window(), e.last(), at)
 	if e.isUpToDate() && e.spec.state == series.Ongoing {
 		return min(quiet, e.status.beatAt)
 	}
@@ -148,7 +143,7 @@ func (e *Entry) isOver(r *rules, at time.Duration) bool {
 // isTheirs reports whether another process has the latest occurrence of an Ongoing series,
 // and tends its Event. Times of two processes are the same within a second.
 func (e *Entry) isTheirs(r *rules, at time.Duration) bool {
-	theirs := e.rareOrZero().theirs
+	theirs := e.pace().theirs
 	return e.life == accepting && e.phase == live && e.status.state == series.Ongoing &&
 		theirs != 0 && theirs > e.last()+time.Second && at-theirs < r.opts.HeartbeatInterval+e.window(r)
 }
