@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"time"
+	"unique"
 
 	eventsv1 "k8s.io/api/events/v1"
 
@@ -71,27 +72,23 @@ func (r *rules) judgeTimes(found *series.Series, now time.Time) standing {
 		return stranger
 	case int64(found.Count) > maxRate*(1+int64(found.Last.Sub(found.First)/time.Second)):
 		return stranger
-	case r.isAlive(found, now):
-		return alive
-	default:
-		return dead
 	}
+	// An occurrence continues the series if it is not long since the latest one. That of an
+	// ongoing series is known as of its last heartbeat.
+	aliveFor := r.opts.MaxWindow
+	if found.State == series.Ongoing {
+		aliveFor += cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
+	}
+	if now.Sub(found.Last) < aliveFor {
+		return alive
+	}
+	return dead
 }
 
 // isOf reports whether found has key k and could have been written for it.
 func (r *rules) isOf(k *series.Key, found *series.Series) bool {
 	key, named := r.keyOf(found)
 	return named && key == *k && found.Namespace == r.namespace(k)
-}
-
-// isAlive reports whether an occurrence continues the series: it is not long since the
-// latest one. That of an ongoing series is known as of its last heartbeat.
-func (r *rules) isAlive(found *series.Series, now time.Time) bool {
-	aliveFor := r.opts.MaxWindow
-	if found.State == series.Ongoing {
-		aliveFor += cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
-	}
-	return now.Sub(found.Last) < aliveFor
 }
 
 // began reports whether found begins as e does: the same Event, or one that e has
@@ -288,7 +285,9 @@ func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
 	e.spec.setAnnotations(mergeAnnotations(annotations, e.spec.latestOrZero().annotations))
 	e.compare(s.rules, found)
 	e.change()
-	e.setInstance(found.Instance)
+	if found.Instance != e.instance() {
+		e.more().instance = unique.Make(found.Instance)
+	}
 	e.rename(found.Name)
 	e.becomeLive(VersionNumber(found.Version))
 	st := &e.status

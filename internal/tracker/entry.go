@@ -516,13 +516,6 @@ func (e *Entry) instance() string {
 	return e.key.shared.value.reporter
 }
 
-// setInstance says which reportingInstance the Event has.
-func (e *Entry) setInstance(instance string) {
-	if instance != e.instance() {
-		e.more().instance = unique.Make(instance)
-	}
-}
-
 // name returns the name of the Event, which is empty until its first write begins.
 // The base name is computed each time: that takes a microsecond, once for each
 // write, and to keep it takes 64 bytes.

@@ -117,17 +117,16 @@ func (s *slot) set(hash uint64, e *Entry) {
 	s.entry.Store(e)
 }
 
-// remove removes e, which is in the index under this hash or not at all, and reports
-// whether it was.
-func (x *index) remove(hash uint64, e *Entry) (removed bool) {
+// remove removes e, which is in the index under this hash or not at all.
+func (x *index) remove(hash uint64, e *Entry) {
 	s := x.table()
 	if len(s) == 0 {
-		return false
+		return
 	}
 	gap := s.home(hash)
 	for ; s[gap].entry.Load() != e; gap = s.next(gap) {
 		if s[gap].entry.Load() == nil {
-			return false
+			return
 		}
 	}
 	// Move up what follows, so that a search does not end at the gap. No entry may
@@ -151,7 +150,6 @@ func (x *index) remove(hash uint64, e *Entry) (removed bool) {
 	case len(s) > minSlots && 8*x.n < len(s):
 		x.resize(len(s) / 2)
 	}
-	return true
 }
 
 func (x *index) resize(n int) {
