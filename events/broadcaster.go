@@ -86,6 +86,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.limiter = newLimiter(b.opts)
 	b.dropLog.sums = make(map[tracker.DropReason]*losses)
 	b.counters.onMany = b.logMany
+	b.counters.drops, b.counters.durations = make(map[DropReason]uint64), make(map[string]*durations)
 	b.opts.Filter.add(b)
 	return b
 }

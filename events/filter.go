@@ -55,52 +55,32 @@ type selector []requirement
 
 // requirement is one term of a selector.
 type requirement struct {
-	field    filterField
+	field    string
 	value    string
 	excludes bool // the field must not have the value
 }
 
-// filterField is a field that selectors can name.
-type filterField uint8
+// filterFields are the fields that selectors can name.
+var filterFields = []string{"action", "reason", "regarding.kind", "regarding.namespace", "related.kind", "reportingController", "type"}
 
-const (
-	fieldType filterField = iota
-	fieldReason
-	fieldAction
-	fieldRegardingKind
-	fieldRegardingNamespace
-	fieldRelatedKind
-	fieldReportingController
-)
-
-var filterFields = map[string]filterField{
-	"type":                fieldType,
-	"reason":              fieldReason,
-	"action":              fieldAction,
-	"regarding.kind":      fieldRegardingKind,
-	"regarding.namespace": fieldRegardingNamespace,
-	"related.kind":        fieldRelatedKind,
-	"reportingController": fieldReportingController,
-}
-
-// of returns the value of the field. A table of functions would put the key of each
-// occurrence on the heap.
-func (f filterField) of(k *series.Key) string {
-	switch f {
-	case fieldType:
-		return k.Type
-	case fieldReason:
-		return k.Reason
-	case fieldAction:
+// valueOf returns the value of one of the filterFields. A table of functions would put the
+// key of each occurrence on the heap.
+func valueOf(field string, k *series.Key) string {
+	switch field {
+	case "action":
 		return k.Action
-	case fieldRegardingKind:
+	case "reason":
+		return k.Reason
+	case "regarding.kind":
 		return k.Regarding.Kind
-	case fieldRegardingNamespace:
+	case "regarding.namespace":
 		return k.Regarding.Namespace
-	case fieldRelatedKind:
+	case "related.kind":
 		return k.Related.Kind
-	default:
+	case "reportingController":
 		return k.ReportingController
+	default:
+		return k.Type
 	}
 }
 
@@ -159,7 +139,7 @@ func (f *Filter) selects(k *series.Key) bool {
 
 func (s selector) matches(k *series.Key) bool {
 	for i := range s {
-		if (s[i].field.of(k) == s[i].value) == s[i].excludes {
+		if (valueOf(s[i].field, k) == s[i].value) == s[i].excludes {
 			return false
 		}
 	}
@@ -221,7 +201,7 @@ func parseSelectors(text string) (*selectors, error) {
 		}
 		s := make(selector, len(terms))
 		for i, t := range terms {
-			s[i] = requirement{filterFields[t.Field], t.Value, t.Operator == selection.NotEquals}
+			s[i] = requirement{t.Field, t.Value, t.Operator == selection.NotEquals}
 		}
 		parsed.any = append(parsed.any, s)
 		if only := terms[0]; len(terms) == 1 && s[0].excludes {
@@ -285,8 +265,8 @@ func untilComma(s string) int {
 }
 
 func (r *requirementAt) validate() error {
-	if _, ok := filterFields[r.Field]; !ok {
-		return r.errorf("unknown field %q: want one of %s", r.Field, strings.Join(slices.Sorted(maps.Keys(filterFields)), ", "))
+	if !slices.Contains(filterFields, r.Field) {
+		return r.errorf("unknown field %q: want one of %s", r.Field, strings.Join(filterFields, ", "))
 	}
 	if r.Field == "type" && r.Value != corev1.EventTypeNormal && r.Value != corev1.EventTypeWarning {
 		return r.errorf("unknown type %q: want %s or %s", r.Value, corev1.EventTypeNormal, corev1.EventTypeWarning)

@@ -135,26 +135,25 @@ type counters struct {
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
 	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64
-	creates, patches   durations
-	lists              durations
 	reasons, actions   distinct
 	onMany             func(field, value string, key *series.Key) // see manyDistinct
 
-	mu    sync.Mutex
-	drops map[DropReason]uint64
+	mu        sync.Mutex
+	drops     map[DropReason]uint64
+	durations map[string]*durations // by verb
 }
 
 // wrote counts a write that took this long.
 func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
 	c.writes[w.Kind][outcome].Add(1)
-	switch {
-	case w.Creates():
-		c.creates.observe(took)
-	case w.Kind == tracker.List:
-		c.lists.observe(took)
-	default:
-		c.patches.observe(took)
+	c.mu.Lock()
+	d := c.durations[w.Kind.Verb()]
+	if d == nil {
+		d = &durations{}
+		c.durations[w.Kind.Verb()] = d
 	}
+	d.observe(took)
+	c.mu.Unlock()
 	if w.Kind == tracker.Create {
 		// Here and not where events are emitted, to keep it out of the hot path.
 		if key := &w.Series.Key; c.reasons.add(key.Reason) {
@@ -169,9 +168,6 @@ func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Du
 func (c *counters) dropped(reason DropReason, count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.drops == nil {
-		c.drops = make(map[DropReason]uint64)
-	}
 	c.drops[reason] += uint64(count)
 }
 
@@ -212,11 +208,6 @@ func (b *Broadcaster) Stats() Stats {
 			s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
 		}
 	}
-	for verb, durations := range map[string]*durations{"create": &b.counters.creates, "patch": &b.counters.patches, "list": &b.counters.lists} {
-		if h := durations.histogram(); h.Count > 0 {
-			s.Durations[verb] = h
-		}
-	}
 	for kind := range b.counters.writes {
 		for o := range b.counters.writes[kind] {
 			if n := b.counters.writes[kind][o].Load(); n > 0 {
@@ -227,6 +218,9 @@ func (b *Broadcaster) Stats() Stats {
 	b.counters.mu.Lock()
 	defer b.counters.mu.Unlock()
 	maps.Copy(s.Dropped, b.counters.drops)
+	for verb, d := range b.counters.durations {
+		s.Durations[verb] = d.histogram()
+	}
 	return s
 }
 
@@ -260,17 +254,14 @@ var durationBounds = [...]time.Duration{
 	time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
 }
 
-// durations collects the data of a Histogram. It is safe for concurrent use.
+// durations collects the data of a Histogram.
 type durations struct {
-	mu     sync.Mutex
 	counts [len(durationBounds)]uint64 // not cumulative
 	count  uint64
 	sum    time.Duration
 }
 
 func (d *durations) observe(took time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.count++
 	d.sum += took
 	for i, bound := range durationBounds {
@@ -282,8 +273,6 @@ func (d *durations) observe(took time.Duration) {
 }
 
 func (d *durations) histogram() Histogram {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	h := Histogram{Count: d.count, Sum: d.sum, Buckets: make([]Bucket, len(durationBounds))}
 	var n uint64
 	for i, bound := range durationBounds {

@@ -242,13 +242,9 @@ func (e *Entry) Slot() *heartbeat.Slot[*Entry] { return &e.slot }
 // Gate returns what the next request for e must pass. Tracker.mu must be held.
 func (e *Entry) Gate() heartbeat.Gate {
 	if l := e.listing(); l != nil {
-		return heartbeat.Gate{Namespace: l.page.Namespace, Verb: "list"}
+		return heartbeat.Gate{Namespace: l.page.Namespace, Verb: List.Verb()}
 	}
-	g := heartbeat.Gate{Namespace: e.key.namespace.value, Verb: "patch"}
-	if kind := e.need(); kind == Create || kind == Recreate {
-		g.Verb = "create"
-	}
-	return g
+	return heartbeat.Gate{Namespace: e.key.namespace.value, Verb: e.need().Verb()}
 }
 
 // Tried reports whether the latest request for e has failed or was denied. Tracker.mu must

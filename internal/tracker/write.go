@@ -31,6 +31,18 @@ var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat
 // String returns the name of the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
+// Verb returns the verb of the request: create, patch, or list.
+func (k Kind) Verb() string {
+	switch k {
+	case Create, Recreate:
+		return "create"
+	case List:
+		return "list"
+	default:
+		return "patch"
+	}
+}
+
 // Write is one request to be made: what [Tracker.Next] wants the server to know.
 // The caller passes it to [Tracker.Apply] with the result.
 type Write struct {
