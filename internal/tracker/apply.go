@@ -77,12 +77,12 @@ func (e *Entry) respond(s *step, w *Write, r *Result) {
 		if e.phase == claiming && w.Kind == Look && r.Outcome == Denied {
 			e.unseen(s) // a role that only permits creates
 		}
-		if r.Outcome == Denied && e.holdCause() < denial {
+		if r.Outcome == Denied && e.hold().why < denial {
 			failures = min(failures, failuresBefore) // there were no denials
 		}
 		e.setFailures(s.rules, failures+1, s.at)
 		if r.Outcome == Denied {
-			e.hold(s.at+s.backoffDenied(failures+1), denial)
+			e.more().hold.extend(s.at+s.backoffDenied(failures+1), denial)
 		}
 	default:
 		wasRefused := e.wasRefused()
@@ -94,7 +94,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) {
 				failures = 0
 			}
 			e.setFailures(s.rules, failures+1, s.at)
-			e.hold(s.at+min(refusedFirst<<min(failures, 10), s.opts.HeartbeatInterval), backoff)
+			e.more().hold.extend(s.at+min(refusedFirst<<min(failures, 10), s.opts.HeartbeatInterval), backoff)
 			e.status.beatAt = e.rare.hold.until
 		case r.Outcome == Written && w.WritesSeries(), r.Outcome == Refused && w.Kind != Look:
 			e.setFailures(s.rules, 0, s.at)
@@ -190,7 +190,7 @@ func (e *Entry) refuse(s *step, reason DropReason) {
 		e.takeUniqueName()
 	}
 	e.status.at = s.at
-	e.status.beatAt, _ = e.heldUntil(s.at)
+	e.status.beatAt, _ = e.hold().left(s.at)
 }
 
 // tryAgain has what has occurred since the server refused e written: it may accept that by

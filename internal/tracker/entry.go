@@ -187,6 +187,25 @@ type hold struct {
 	failures int // requests that have failed in a row
 }
 
+// extend forbids writes before a time, unless they are forbidden for longer already.
+func (h *hold) extend(until time.Duration, why cause) {
+	if h.why == free || until > h.until {
+		h.until, h.why = until, why
+	}
+}
+
+// left returns until when the series must not write. ok is false if it may.
+func (h *hold) left(at time.Duration) (until time.Duration, ok bool) {
+	if h.why == free || h.until <= at {
+		return 0, false
+	}
+	return h.until, true
+}
+
+// isDenied reports whether the server has denied the series more often in a row than n
+// times, and nothing of its namespace that was denied for long has passed since.
+func (h *hold) isDenied(n int) bool { return h.failures > n && h.why == denial }
+
 // cause is why a series must not write.
 type cause uint8
 
@@ -586,38 +605,20 @@ func (e *Entry) smallestAttempt() int32 {
 	return least
 }
 
+// hold returns the hold of e to read it.
+func (e *Entry) hold() *hold { return &e.rareOrZero().hold }
+
 // failures returns how many requests for e have failed in a row.
-func (e *Entry) failures() int { return e.rareOrZero().hold.failures }
-
-// holdCause returns why e had to wait before its latest request, or has to now.
-func (e *Entry) holdCause() cause { return e.rareOrZero().hold.why }
-
-// heldUntil returns until when the series must not write. ok is false if it may.
-func (e *Entry) heldUntil(at time.Duration) (until time.Duration, ok bool) {
-	if h := &e.rareOrZero().hold; h.why != free && h.until > at {
-		return h.until, true
-	}
-	return 0, false
-}
-
-// hold makes e write nothing before a time, unless it must wait for longer already.
-func (e *Entry) hold(until time.Duration, why cause) {
-	if h := &e.more().hold; h.why == free || until > h.until {
-		h.until, h.why = until, why
-	}
-}
+func (e *Entry) failures() int { return e.hold().failures }
 
 // setFailures says how many requests for e have failed in a row, and delays the next one
 // accordingly.
 func (e *Entry) setFailures(r *rules, failures int, at time.Duration) {
-	e.release()
-	if failures > 0 {
-		e.more().hold.failures = failures
-		e.hold(at+r.backoff(failures), backoff)
-		return
-	}
-	if e.rare != nil {
-		e.rare.hold.failures = 0
+	switch {
+	case failures > 0:
+		e.more().hold = hold{at + r.backoff(failures), backoff, failures}
+	case e.rare != nil:
+		e.rare.hold = hold{}
 		if reflect.ValueOf(e.rare).Elem().IsZero() {
 			e.rare = nil
 		}

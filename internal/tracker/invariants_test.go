@@ -95,7 +95,7 @@ func checkInvariants(t *testing.T, tr *Tracker, maxInFlight int) {
 		if waits {
 			pending++
 		}
-		switch tooEarly := e.rare != nil && e.rare.hold.why != free; {
+		switch tooEarly := e.hold().why != free; {
 		case place == "in flight":
 			inFlight++
 		case place == "waiting" && (!waits || tooEarly), place == "ready" && waits:

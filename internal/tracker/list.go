@@ -110,7 +110,7 @@ func (t *Tracker) List(controller, namespace string, now time.Time) {
 		}
 		hash := nameHash(t.seed, &series.Key{ReportingController: controller, Regarding: series.Reference{Namespace: namespace}})
 		spread := min(listSpread, t.opts.EventTTL/6)
-		e.hold(at+time.Duration(fraction(hash)*float64(spread)), turn)
+		e.more().hold.extend(at+time.Duration(fraction(hash)*float64(spread)), turn)
 	}
 	t.place(e, at)
 }
@@ -136,9 +136,9 @@ func (t *table) startList(e *Entry, pass heartbeat.Pass, at time.Duration) (w *W
 	}
 	if l.samples == 2 && t.written.version > 0 {
 		l.first, l.samples = t.written, 1
-		e.hold(t.written.at+sampleTime, turn)
+		e.more().hold.extend(t.written.at+sampleTime, turn)
 	}
-	if _, isHeld := e.heldUntil(at); isHeld {
+	if _, isHeld := e.hold().left(at); isHeld {
 		t.sched.Done(e, pass, heartbeat.None, 0, at)
 		t.place(e, at)
 		return nil, false
@@ -157,7 +157,7 @@ func (t *table) sized(e *Entry, w *Write, r *Listed, at time.Duration) {
 		return
 	case l.samples == 2:
 		l.first = sample{r.Version, at, t.writes}
-		e.hold(at+sampleTime, turn)
+		e.more().hold.extend(at+sampleTime, turn)
 	case l.samples == 1:
 		l.page.Namespace = ""
 	default:
@@ -172,7 +172,7 @@ func (t *table) sized(e *Entry, w *Write, r *Listed, at time.Duration) {
 func (t *table) listed(e *Entry, w *Write, r *Result, at time.Duration) {
 	l := e.rare.listing
 	wait := func(delay time.Duration) {
-		e.hold(at+delay, backoff)
+		e.more().hold.extend(at+delay, backoff)
 		t.place(e, at)
 	}
 	switch {

@@ -79,7 +79,7 @@ const normalSlack = 5 * time.Minute
 func (e *Entry) plan(r *rules, at time.Duration, hurried bool) plan {
 	kind := e.need()
 	deadline := e.deadline(r, at)
-	held, isHeld := e.heldUntil(at)
+	held, isHeld := e.hold().left(at)
 	switch {
 	case e.listing() != nil:
 		if isHeld {

@@ -404,17 +404,13 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 	}
 }
 
-// isDenied reports whether the server has denied e more often in a row than n times, and
-// nothing of its namespace that was denied for long has passed since.
-func (e *Entry) isDenied(n int) bool { return e.failures() > n && e.holdCause() == denial }
-
 // encourage has the series of a namespace that are rarely tried, because they have been
 // denied for long, tried soon: one like them has passed. If the server denies one
 // nevertheless, it is rarely tried again.
 func (t *table) encourage(namespace string, at time.Duration) {
 	for i := range t.shards {
 		for _, e := range t.shards[i].entries.all() {
-			if !e.isDenied(heartbeat.DeniedOften) || e.Gate().Namespace != namespace || t.sched.InFlight(e) {
+			if !e.hold().isDenied(heartbeat.DeniedOften) || e.Gate().Namespace != namespace || t.sched.InFlight(e) {
 				continue
 			}
 			until := min(e.rare.hold.until, at+t.backoffDenied(heartbeat.DeniedOften))

@@ -261,7 +261,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	if !w.WritesSeries() {
 		s.tended = t.tends(e, w.Series.Name)
 	}
-	wasDenied := e.isDenied(heartbeat.Several)
+	wasDenied := e.hold().isDenied(heartbeat.Several)
 	e.respond(&s, w, &r)
 	if !s.forget && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
 		t.sched.Wait(e, at) // what waits from now on is something new

@@ -434,17 +434,17 @@ func TestStatsOfEndedSeries(t *testing.T) {
 // A series waits until the later of two times.
 func TestHolds(t *testing.T) {
 	var e Entry
-	e.hold(10*time.Minute, denial)
-	e.hold(5*time.Minute, backoff)
-	until, ok := e.heldUntil(0)
+	e.more().hold.extend(10*time.Minute, denial)
+	e.more().hold.extend(5*time.Minute, backoff)
+	until, ok := e.hold().left(0)
 	assert.True(t, ok)
 	assert.Equal(t, 10*time.Minute, until)
-	assert.Equal(t, denial, e.holdCause())
+	assert.Equal(t, denial, e.hold().why)
 	e.release()
-	_, ok = e.heldUntil(0)
+	_, ok = e.hold().left(0)
 	assert.False(t, ok)
-	e.hold(5*time.Minute, backoff)
-	until, _ = e.heldUntil(0)
+	e.more().hold.extend(5*time.Minute, backoff)
+	until, _ = e.hold().left(0)
 	assert.Equal(t, 5*time.Minute, until)
 }
 
@@ -925,7 +925,7 @@ func TestOftenDenied(t *testing.T) {
 				w, now = await(t, tr, now)
 				require.Empty(t, tr.Apply(w, Result{Outcome: outcome}, now))
 			}
-			until, cause := e.rare.hold.until, e.holdCause()
+			until, cause := e.rare.hold.until, e.hold().why
 			assert.Equal(t, denial, cause)
 			assert.Equal(t, tt.rarely, until-tr.offset(now) > 10*time.Minute, "for %v", until-tr.offset(now))
 		})

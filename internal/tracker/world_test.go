@@ -542,7 +542,7 @@ func (w *world) next(now time.Duration) (label, text string) {
 // judge complains about a request for e that must not be made yet.
 func (w *world) judge(e *Entry, at, now time.Duration) {
 	// A series that was ready stays ready if the clock is set back.
-	if until, held := e.heldUntil(max(at, w.tracker.offset(start.Add(w.latest)))); held {
+	if until, held := e.hold().left(max(at, w.tracker.offset(start.Add(w.latest)))); held {
 		w.t.Errorf("%s must not write until %s", w.label(e), until)
 	}
 	if now < w.pausedUntil {
@@ -831,8 +831,8 @@ func (w *world) status(label string, now time.Duration) string {
 	if s.beatAt != never {
 		s.beatAt = since(s.beatAt)
 	}
-	if e.rare != nil && e.rare.hold.why != free && since(e.rare.hold.until) > now {
-		s.retry = since(e.rare.hold.until)
+	if e.hold().why != free && since(e.hold().until) > now {
+		s.retry = since(e.hold().until)
 	}
 	return s.String()
 }
