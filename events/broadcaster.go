@@ -54,8 +54,7 @@ type Broadcaster struct {
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
 
-	mu           sync.Mutex // guards what follows
-	started      bool
+	mu           sync.Mutex         // guards what follows
 	listed       sets.Set[string]   // the controllers whose Events are listed
 	identities   sets.Set[identity] // of the recorders, if the scope is SameInstance and there is a lister
 	shuttingDown bool
@@ -172,10 +171,9 @@ func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 	switch {
 	case b.shuttingDown:
 		return ErrShutDown
-	case b.started:
+	case b.dispatcher.Load() != nil:
 		return ErrStarted
 	}
-	b.started = true
 	b.log.Store(&logger)
 	d := b.startDispatcher()
 	d.goroutines.Go(func() { b.outlive(ctx, d) })

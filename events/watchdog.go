@@ -31,11 +31,19 @@ type watchdog struct {
 
 	mu       sync.Mutex
 	write    *tracker.Write
-	isSlow   bool
+	state    callState
 	released bool // the call does not count against Options.Workers
-	returned bool
-	logged   bool // that the call hangs
 }
+
+// callState is what a watchdog knows of a call.
+type callState uint8
+
+const (
+	callRuns callState = iota
+	callIsSlow
+	callHangs // and that is logged
+	callReturned
+)
 
 // watch starts to watch a call that begins now. It returns the watchdog of the previous
 // call of the goroutine, if there is one, or else a new one.
@@ -46,8 +54,7 @@ func (d *dispatcher) watch(write *tracker.Write, w *watchdog) *watchdog {
 	began := d.b.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.write, w.began = write, began
-	w.isSlow, w.released, w.returned = false, false, false
+	w.write, w.began, w.state, w.released = write, began, callRuns, false
 	// Real time, like the context of the request.
 	if w.timer == nil {
 		w.timer = time.AfterFunc(slowAfter, w.fire)
@@ -60,22 +67,21 @@ func (d *dispatcher) watch(write *tracker.Write, w *watchdog) *watchdog {
 // fire is called when the call takes long, and when it should have returned.
 func (w *watchdog) fire() {
 	w.mu.Lock()
-	write, began, isSlow := w.write, w.began, w.isSlow
-	if w.returned || w.d.ctx.Err() != nil {
+	write, began, was := w.write, w.began, w.state
+	if was == callReturned || w.d.ctx.Err() != nil {
 		w.mu.Unlock()
 		return
 	}
-	if !isSlow {
-		w.isSlow = true
-		w.released = w.d.release()
+	if was == callRuns {
+		w.state, w.released = callIsSlow, w.d.release()
 		w.timer.Reset(requestTimeout + watchdogGrace - slowAfter)
 	}
 	w.mu.Unlock()
 	now := w.d.b.clock.Now()
-	if isSlow {
-		w.expire(write, began, now)
-	} else {
+	if was == callRuns {
 		w.d.b.tracker.Slow(write, now)
+	} else {
+		w.expire(write, began, now)
 	}
 	w.d.poke()
 }
@@ -101,7 +107,9 @@ func (w *watchdog) expire(write *tracker.Write, began, now time.Time) {
 		return
 	}
 	w.mu.Lock()
-	w.logged = !w.returned
+	if w.state != callReturned {
+		w.state = callHangs
+	}
 	w.mu.Unlock()
 	b.logger().Error(nil, "A call of the sink hangs although its context has ended", "since", began,
 		"waiting", b.waitingSeries(), "suppressed", suppressed)
@@ -111,11 +119,10 @@ func (w *watchdog) expire(write *tracker.Write, began, now time.Time) {
 func (w *watchdog) stop() {
 	w.fired = !w.timer.Stop()
 	w.mu.Lock()
-	w.returned = true
-	logged := w.logged
-	w.logged = false
+	was := w.state
+	w.state = callReturned
 	w.mu.Unlock()
-	if logged {
+	if was == callHangs {
 		b := w.d.b
 		b.logger().Info("A call of the sink has returned after all", "after", b.clock.Since(w.began))
 	}

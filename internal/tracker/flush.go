@@ -89,10 +89,12 @@ func (f *Flush) Stop() {
 	delete(f.tracker.flushes, f)
 }
 
-// tell tells the flushes that wait what has become of e.
+// tell tells the flushes that wait what has become of e: whether the server knows of it what
+// they wait for, or never will.
 func (fs flushes) tell(e *Entry) {
 	for f := range fs {
-		if f.settle(e) {
+		if left, ok := f.left[e]; ok && (e.life == forgotten || e.status.revision.covers(left)) {
+			delete(f.left, e)
 			f.checkDone()
 		}
 	}
@@ -106,16 +108,6 @@ func (fs flushes) awaited(e *Entry) bool {
 		}
 	}
 	return false
-}
-
-// settle removes e if the server knows of it what f waits for, or never will.
-func (f *Flush) settle(e *Entry) (removed bool) {
-	revision, ok := f.left[e]
-	if !ok || e.life != forgotten && !e.status.revision.covers(revision) {
-		return false
-	}
-	delete(f.left, e)
-	return true
 }
 
 func (f *Flush) checkDone() {

@@ -110,7 +110,7 @@ func (t *Tracker) List(controller, namespace string, now time.Time) {
 		}
 		hash := nameHash(t.seed, &series.Key{ReportingController: controller, Regarding: series.Reference{Namespace: namespace}})
 		spread := min(listSpread, t.opts.EventTTL/6)
-		e.more().hold.extend(at+time.Duration(fraction(hash)*float64(spread)), turn)
+		e.rare.hold.extend(at+time.Duration(fraction(hash)*float64(spread)), turn)
 	}
 	t.place(e, at)
 }
@@ -136,7 +136,7 @@ func (t *table) startList(e *Entry, pass heartbeat.Pass, at time.Duration) (w *W
 	}
 	if l.samples == 2 && t.written.version > 0 {
 		l.first, l.samples = t.written, 1
-		e.more().hold.extend(t.written.at+sampleTime, turn)
+		e.rare.hold.extend(t.written.at+sampleTime, turn)
 	}
 	if _, isHeld := e.hold().left(at); isHeld {
 		t.sched.Done(e, pass, heartbeat.None, 0, at)
@@ -147,61 +147,59 @@ func (t *table) startList(e *Entry, pass heartbeat.Pass, at time.Duration) (w *W
 }
 
 // sized decides what follows from the answer to a question: another one, the list, or
-// nothing.
-func (t *table) sized(e *Entry, w *Write, r *Listed, at time.Duration) {
+// nothing if it is done.
+func (t *table) sized(e *Entry, w *Write, r *Listed, at time.Duration) (done bool) {
 	l := e.rare.listing
-	e.rare.hold = hold{}
 	switch {
 	case w.Page.IsTooLarge(*r):
-		t.forget(e)
-		return
+		return true
 	case l.samples == 2:
 		l.first = sample{r.Version, at, t.writes}
-		e.more().hold.extend(at+sampleTime, turn)
+		e.rare.hold.extend(at+sampleTime, turn)
 	case l.samples == 1:
 		l.page.Namespace = ""
 	default:
 		l.page.Most, l.page.Limit = 0, pageSize
 	}
 	l.samples = max(l.samples-1, 0)
-	t.place(e, at)
+	return false
 }
 
 // listed decides what follows from the response to a list: the next page, another
 // attempt, or nothing.
 func (t *table) listed(e *Entry, w *Write, r *Result, at time.Duration) {
-	l := e.rare.listing
-	wait := func(delay time.Duration) {
-		e.more().hold.extend(at+delay, backoff)
-		t.place(e, at)
-	}
+	x, done := e.rare, false
+	l := x.listing
 	switch {
 	case r.Outcome == Written && l.page.Most > 0:
-		t.sized(e, w, &r.Listed, at)
-	case r.Outcome == Written && r.Listed.Continue == "":
-		t.forget(e)
+		x.hold = hold{}
+		done = t.sized(e, w, &r.Listed, at)
 	case r.Outcome == Written:
-		e.rare.hold = hold{}
-		l.page.Continue = r.Listed.Continue
+		x.hold = hold{}
+		l.page.Continue, done = r.Listed.Continue, r.Listed.Continue == ""
 		if r.Listed.Streamed {
 			l.page.Limit = streamedPageSize
 		}
-		t.place(e, at)
 	case r.Outcome == PushedBack:
-		t.place(e, at) // the gate of the server makes it wait
+		// The gate of the server makes it wait.
 	case r.Outcome == Troubled, r.Listed.Expired && l.page.Continue != "":
 		if r.Outcome != Troubled {
 			// The list took too long. To restore an Event a second time does no harm.
 			l.page.Continue = ""
 		}
 		l.page.Limit = min(l.page.Limit, pageSize) // the server may be too slow for more
-		e.rare.hold.failures++
-		wait(t.backoff(e.rare.hold.failures))
+		x.hold.failures++
+		x.hold.extend(at+t.backoff(x.hold.failures), backoff)
 	case r.Outcome == Denied && l.denied < deniedLists:
 		l.page.Continue = ""
 		l.denied++
-		wait(relistAfter << (l.denied - 1))
+		x.hold.extend(at+relistAfter<<(l.denied-1), backoff)
 	default:
-		t.forget(e)
+		done = true
 	}
+	if done {
+		t.forget(e)
+		return
+	}
+	t.place(e, at)
 }
