@@ -39,11 +39,10 @@ func newLimiter(opts Options) *rate.Limiter {
 // responses after 100 ms, 2,500 series can be written in the default timeout, instead of 360.
 const hurriedWorkers = 32
 
-// dispatcher makes the requests that the tracker wants, from its start to its stop:
-// when the tracker has a write, the rate limiter permits it, and fewer than
-// Options.Workers requests are in flight, without those that take long. Each request in flight has a goroutine. If
-// another write can be made when its request has ended, it makes that. Otherwise run
-// starts the next request at its time.
+// dispatcher makes the requests that the tracker wants, from its start to its stop: when the
+// tracker has a write, the rate limiter permits it, and fewer than Options.Workers requests
+// are in flight, without those that take long. The goroutine of a request makes the next one
+// if it can be made then. Otherwise run starts that at its time.
 type dispatcher struct {
 	b      *Broadcaster
 	ctx    context.Context // ends when the dispatcher is stopped

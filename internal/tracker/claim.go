@@ -26,6 +26,13 @@ type claim struct {
 	unseen int    // how many looks and closes the server has refused
 }
 
+// isVain counts that the server has refused a look or a close, and reports whether another
+// one is in vain.
+func (c *claim) isVain() bool {
+	c.unseen++
+	return c.unseen >= maxLooks
+}
+
 // maxLooks is how many times the server is asked to show an Event when it refuses.
 //
 // That Event may be the entry's own, if the response to a create was lost. To
@@ -127,10 +134,8 @@ func (e *Entry) claimed(s *step, w *Write, r *Result) {
 	switch {
 	case r.Outcome == Refused && w.Kind == Look:
 		e.unseen(s)
-	case r.Outcome == Changed && claim.unseen+1 < maxLooks:
-		// Somebody tends the Event that is to be closed. Look again.
-		claim.step = Look
-		claim.unseen++
+	case r.Outcome == Changed && !claim.isVain():
+		claim.step = Look // somebody tends the Event that is to be closed
 	case w.Kind == Close:
 		if r.Outcome == Written && w.Series.Name == e.baseName() {
 			s.base.belongs(ownerUs, versionOf(r.Event))
@@ -151,7 +156,7 @@ func (e *Entry) claimed(s *step, w *Write, r *Result) {
 // After maxLooks times the entry takes another name.
 func (e *Entry) unseen(s *step) {
 	claim := &e.rare.claim
-	if claim.unseen++; claim.unseen < maxLooks {
+	if !claim.isVain() {
 		return
 	}
 	if claim.name == e.baseName() {
@@ -167,7 +172,7 @@ func (e *Entry) looked(s *step, w *Write, r *Result) {
 	case Gone:
 		e.vanished(s)
 	case Refused:
-		if e.rare.claim.unseen++; e.rare.claim.unseen >= maxLooks {
+		if e.rare.claim.isVain() {
 			// It cannot continue in that Event without undoing what others have written.
 			e.refuse(s, r.Reason)
 		}

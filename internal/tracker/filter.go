@@ -18,20 +18,12 @@ func (r *rules) accepts(k *series.Key) bool { return r.opts.Accepts == nil || r.
 // series, and one that comes later is not: Observe asks Accepts under the lock. So Count
 // need not ask, because each open counter is that of a series that is accepted.
 func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
-	exclude := func(x *index) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		for _, e := range x.all() {
-			if k := e.Key(); !t.accepts(&k) {
-				t.exclude(e, now)
-			}
+	t.inParts(func(e *Entry) {
+		if k := e.Key(); !t.accepts(&k) {
+			t.exclude(e, now)
+			drops = append(drops, t.dropped()...)
 		}
-		drops = append(drops, t.dropped()...)
-	}
-	for i := range t.shards {
-		exclude(&t.shards[i].entries)
-	}
-	exclude(&t.closed)
+	})
 	return drops
 }
 

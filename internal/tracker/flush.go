@@ -31,21 +31,9 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 	t.mu.Lock()
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
-	for i := range t.shards {
-		t.mu.Lock()
-		for _, e := range t.shards[i].entries.all() {
-			f.add(e, at)
-		}
-		t.mu.Unlock()
-	}
-	// Last, because a series can end between two shards: it is found here then, and
-	// would be found in neither the other way round. One that goes back to its shard
-	// meanwhile is found by flushes.find.
+	t.inParts(func(e *Entry) { f.add(e, at) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, e := range t.closed.all() {
-		f.add(e, at)
-	}
 	f.listed = true
 	f.checkDone()
 	return f

@@ -119,20 +119,12 @@ func (t *Tracker) Tally(k *series.Key) { t.tallies.count(tallyKeyOf(k), 1) }
 // have none. It looks at all series, and locks the tracker for one shard after the other.
 func (t *Tracker) Tallies() (rows []Tally, limited bool) {
 	ongoing := make(map[TallyKey]int)
-	tally := func(x *index) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		for _, e := range x.all() {
-			e.drain()
-			if row := t.tally(e); e.class == ongoingNormal || e.class == ongoingWarning {
-				ongoing[row]++
-			}
+	t.inParts(func(e *Entry) {
+		e.drain()
+		if row := t.tally(e); e.class == ongoingNormal || e.class == ongoingWarning {
+			ongoing[row]++
 		}
-	}
-	for i := range t.shards {
-		tally(&t.shards[i].entries)
-	}
-	tally(&t.closed)
+	})
 	x := &t.tallies
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -276,6 +276,24 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	return t.dropped()
 }
 
+// inParts calls do with every entry, and locks for one shard after the other.
+func (t *Tracker) inParts(do func(*Entry)) {
+	part := func(x *index) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, e := range x.all() {
+			do(e)
+		}
+	}
+	for i := range t.shards {
+		part(&t.shards[i].entries)
+	}
+	// Last, because a series can end between two shards: it is found here then, and would be
+	// found in neither the other way round. One that goes back to its shard meanwhile is
+	// missed; see flushes.find.
+	part(&t.closed)
+}
+
 // Hurry makes the tracker retry failed writes soon from now on, and drop what the
 // server denies. It is for a shutdown.
 func (t *Tracker) Hurry(now time.Time) {
