@@ -315,16 +315,12 @@ const maxHardRun = 3
 // first returns the lane whose first item goes next, nil if both are empty.
 func (s *Schedule[T]) first(now time.Duration) *Queue[T] {
 	soft, hard := &s.ready.soft, &s.ready.hard
-	switch {
-	case hard.Len() == 0 && soft.Len() == 0:
+	switch isLate := hard.Len() > 0 && hard.first() <= now; {
+	case s.ready.Len() == 0:
 		return nil
-	case hard.Len() == 0:
+	case hard.Len() == 0, isLate && soft.Len() > 0 && s.hardRun == maxHardRun:
 		return soft
-	case soft.Len() == 0:
-		return hard
-	case hard.first() <= now && s.hardRun == maxHardRun:
-		return soft
-	case hard.first() <= now, hard.first() <= soft.first():
+	case isLate, soft.Len() == 0, hard.first() <= soft.first():
 		return hard
 	default:
 		return soft

@@ -81,17 +81,17 @@ func (p phase) String() string { return phaseNames[p] }
 
 // becomeUnwritten says that no Event has the name of e.
 func (e *Entry) becomeUnwritten() {
-	e.enter(unwritten, claim{})
+	e.become(unwritten, claim{})
 	e.status.version, e.status.revision = 0, 0
 }
 
 // becomeClaiming says that another Event has the name that e wants, and that the
 // next write looks at it. The attempts stay: that Event may result from one of them.
-func (e *Entry) becomeClaiming(name string) { e.enter(claiming, claim{step: Look, name: name}) }
+func (e *Entry) becomeClaiming(name string) { e.become(claiming, claim{step: Look, name: name}) }
 
 // becomeLive says that the Event has the given version.
 func (e *Entry) becomeLive(version uint64) {
-	e.enter(live, claim{})
+	e.become(live, claim{})
 	e.status.version = version
 	if e.wasRefused() {
 		e.rare.refusal = ""
@@ -99,12 +99,12 @@ func (e *Entry) becomeLive(version uint64) {
 }
 
 // becomeConflicted says that the Event has another version than the status says.
-func (e *Entry) becomeConflicted() { e.enter(conflicted, claim{step: Look, name: e.name()}) }
+func (e *Entry) becomeConflicted() { e.become(conflicted, claim{step: Look, name: e.name()}) }
 
 // becomeRefused says that the server rejects the Event of e. What e counts from
 // now on belongs to another Event.
 func (e *Entry) becomeRefused(reason DropReason) {
-	e.enter(refused, claim{})
+	e.become(refused, claim{})
 	e.spec.count, e.spec.state = 0, series.Ongoing
 	e.status.revision, e.status.count, e.status.due = e.spec.revision, 0, 0
 	e.status.version = 0
@@ -115,9 +115,9 @@ func (e *Entry) becomeRefused(reason DropReason) {
 // attempt that is under way.
 func (e *Entry) wasRefused() bool { return e.rareOrZero().refusal != "" }
 
-// enter changes the phase, with the claim of the new one if it has any. Only a phase with a
+// become changes the phase, with the claim of the new one if it has any. Only a phase with a
 // claim needs the attempts: the Event that it looks at may result from one of them.
-func (e *Entry) enter(p phase, c claim) {
+func (e *Entry) become(p phase, c claim) {
 	e.phase = p
 	switch {
 	case c != claim{}:

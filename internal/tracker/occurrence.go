@@ -48,27 +48,19 @@ func (o *Occurrence) at(now time.Time) time.Time {
 // Event until the server rejects it: a patch removes nothing. So annotations that
 // would exceed MaxAnnotationBytes are ignored.
 func mergeAnnotations(old, latest map[string]string) map[string]string {
-	same, bytes := true, size(old)
+	merged, copied := old, false
 	for k, v := range latest {
-		had, ok := old[k]
-		if ok && had == v || strings.HasPrefix(k, series.AnnotationPrefix) {
+		if had, ok := old[k]; ok && had == v || strings.HasPrefix(k, series.AnnotationPrefix) {
 			continue
 		}
-		same = false
-		bytes += len(v) - len(had)
-		if !ok {
-			bytes += len(k)
+		if !copied {
+			merged, copied = make(map[string]string, len(old)+len(latest)), true
+			maps.Copy(merged, old)
 		}
+		merged[k] = v
 	}
-	if same || bytes > MaxAnnotationBytes {
+	if size(merged) > MaxAnnotationBytes {
 		return old
-	}
-	merged := make(map[string]string, len(old)+len(latest))
-	maps.Copy(merged, old)
-	for k, v := range latest {
-		if !strings.HasPrefix(k, series.AnnotationPrefix) {
-			merged[k] = v
-		}
 	}
 	return merged
 }
