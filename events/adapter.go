@@ -19,7 +19,6 @@ import (
 // Deprecated: as in client-go. For legacy recorders, use package compat.
 type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // part of the API of client-go
 
-// adapter implements EventBroadcasterAdapter.
 type adapter struct {
 	broadcaster *Broadcaster
 	logger      klog.Logger

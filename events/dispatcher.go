@@ -146,7 +146,6 @@ func (d *dispatcher) take() (w *tracker.Write, next time.Time, ok bool) {
 	return w, now, ok
 }
 
-// advance handles the deadlines up to now.
 func (d *dispatcher) advance(now time.Time) {
 	b := d.b
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(now) }))
@@ -195,7 +194,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// hasRoom reports whether one more request can be in flight.
 func (d *dispatcher) hasRoom() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -291,7 +289,6 @@ func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
 	result, err = d.send(w)
 }
 
-// apply applies the response to the request of a write.
 func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Result, err error) {
 	b := d.b
 	dog.stop()
@@ -321,7 +318,6 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	d.poke()
 }
 
-// send makes the request of a write.
 func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
 	if w.Kind == tracker.List {
 		return d.list(*w.Page)

@@ -53,7 +53,6 @@ type selectors struct {
 // selector is a list of requirements that an event must meet.
 type selector []requirement
 
-// requirement is one term of a selector.
 type requirement struct {
 	field    string
 	value    string
@@ -146,7 +145,6 @@ func (s selector) matches(k *series.Key) bool {
 	return true
 }
 
-// add makes changes of the filter take effect in b.
 func (f *Filter) add(b *Broadcaster) {
 	if f == nil {
 		return
@@ -169,7 +167,6 @@ func (f *Filter) remove(b *Broadcaster) {
 	f.broadcasters.Delete(b)
 }
 
-// refilter carries out a change of the filter.
 func (b *Broadcaster) refilter() {
 	now := b.clock.Now()
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Refilter(now) }))
@@ -214,7 +211,6 @@ func parseSelectors(text string) (*selectors, error) {
 	return parsed, nil
 }
 
-// requirementAt is a requirement in a text.
 type requirementAt struct {
 	fields.Requirement
 	term         string

@@ -116,7 +116,6 @@ func (d *dispatcher) list(page tracker.Page) (result tracker.Result, err error) 
 	return result, nil
 }
 
-// page calls the lister.
 func (b *Broadcaster) page(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	list, err := b.lister.List(ctx, namespace, opts)
 	if err == nil && list == nil {

@@ -143,7 +143,6 @@ type counters struct {
 	durations map[string]*durations // by verb
 }
 
-// wrote counts a write that took this long.
 func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
 	c.writes[w.Kind][outcome].Add(1)
 	c.mu.Lock()
@@ -224,7 +223,6 @@ func (b *Broadcaster) Stats() Stats {
 	return s
 }
 
-// waitingSeries returns [Stats].Waiting.
 func (b *Broadcaster) waitingSeries() int { return b.tracker.Stats(b.clock.Now()).Waiting }
 
 // Histogram is the distribution of request durations.

@@ -180,10 +180,8 @@ type parked[T any] struct {
 // Len returns the number of items.
 func (p *parked[T]) Len() int { return p.fresh.Len() + p.tried.Len() }
 
-// holds reports whether q is one of the queues.
 func (p *parked[T]) holds(q *Queue[T]) bool { return q == &p.tried || p.fresh.holds(q) }
 
-// of returns the queue for an item.
 func (p *parked[T]) of(tried, hard bool) *Queue[T] {
 	if tried {
 		return &p.tried

@@ -101,7 +101,6 @@ func newLanes[T any](index func(T) *int32) lanes[T] {
 // Len returns the number of items.
 func (l *lanes[T]) Len() int { return l.soft.Len() + l.hard.Len() }
 
-// holds reports whether q is one of the lanes.
 func (l *lanes[T]) holds(q *Queue[T]) bool { return q == &l.soft || q == &l.hard }
 
 // of returns the lane of items with a hard deadline, or of those without.
@@ -273,7 +272,6 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	}
 }
 
-// send puts item in flight.
 func (s *Schedule[T]) send(item T, key Gate) Pass {
 	item.Slot().in = &s.flight
 	p := Pass{Gate: key, round: s.server.round, probe: s.server.closed}
@@ -339,7 +337,6 @@ func (s *Schedule[T]) unpark() {
 	}
 }
 
-// park makes a closed gate hold item up.
 func (s *Schedule[T]) park(g *gate[T], item T, due time.Duration, hard bool) {
 	s.put(g.parked.of(item.Tried(), hard), item, due)
 	if !item.Tried() && item != g.prober { // after a push-back, an item comes back untried
@@ -571,7 +568,6 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 	s.plan(g)
 }
 
-// closeGate returns the gate of a namespace, which it closes.
 func (s *Schedule[T]) closeGate(key Gate, now time.Duration) *gate[T] {
 	delete(s.known, key)
 	g := &gate[T]{
@@ -593,7 +589,6 @@ func (s *Schedule[T]) nextRound() uint16 {
 // one request precedes the others.
 const maxKnown = 10_000
 
-// know remembers that a gate is open.
 func (s *Schedule[T]) know(key Gate, isSuspect bool) {
 	if len(s.known) >= maxKnown {
 		clear(s.known)
@@ -601,7 +596,6 @@ func (s *Schedule[T]) know(key Gate, isSuspect bool) {
 	s.known[key] = isSuspect
 }
 
-// openGate opens the gate of a namespace.
 func (s *Schedule[T]) openGate(g *gate[T]) {
 	delete(s.gates, g.key)
 	if g.index != 0 {

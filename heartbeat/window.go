@@ -101,7 +101,6 @@ func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
 	return due
 }
 
-// units returns d in units, rounded up.
 func (w Window) units(d time.Duration) uint16 { return uint16((d + w.unit() - 1) / w.unit()) }
 
 // periodOf returns the number of the period of now.

@@ -236,7 +236,6 @@ var noManagedFields = []metav1.ManagedFieldsEntry{{}}
 // shortDuration shortens what Duration.String returns: 30m0s to 30m, and 1h0m0s to 1h.
 var shortDuration = strings.NewReplacer("h0m0s", "h", "m0s", "m")
 
-// durationText returns d as annotations have it.
 func durationText(d time.Duration) string { return shortDuration.Replace(d.String()) }
 
 // parseDuration parses a duration of an annotation. It returns zero if there is none, or

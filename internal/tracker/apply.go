@@ -61,7 +61,6 @@ func (o Outcome) forGate() heartbeat.Result {
 	}
 }
 
-// respond interprets the response to a write of e.
 func (e *Entry) respond(s *step, w *Write, r *Result) {
 	if r.Outcome != Written {
 		e.status.unsaid |= w.unsaid
@@ -160,7 +159,6 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 	}
 }
 
-// vanished says that the Event of e does not exist any more.
 func (e *Entry) vanished(s *step) {
 	if !e.loseIfSilent(s) {
 		e.becomeUnwritten()

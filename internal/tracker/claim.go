@@ -425,7 +425,6 @@ func ownerIf(ours bool) owner {
 	return ownerOther
 }
 
-// takeUniqueName gives e the next unique name.
 func (e *Entry) takeUniqueName() {
 	k := e.Key()
 	for before := e.name(); ; {

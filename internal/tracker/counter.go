@@ -90,7 +90,6 @@ func (c *counter) close() (n int) {
 	return c.update(func(word uint64) uint64 { return word & counterTime })
 }
 
-// open opens the counter.
 func (c *counter) open() {
 	c.update(func(word uint64) uint64 { return word | counterOpen })
 }

@@ -40,7 +40,6 @@ func (d *directory) hashOf(e *Entry) uint64 {
 	return fastHash(d.seed, &k)
 }
 
-// nameHashOf returns the nameHash of the key of e.
 func (d *directory) nameHashOf(e *Entry) uint64 {
 	k := e.Key()
 	return nameHash(d.seed, &k)

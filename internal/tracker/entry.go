@@ -206,7 +206,6 @@ func (h *hold) left(at time.Duration) (until time.Duration, ok bool) {
 // times, and nothing of its namespace that was denied for long has passed since.
 func (h *hold) isDenied(n int) bool { return h.failures > n && h.why == denial }
 
-// cause is why a series must not write.
 type cause uint8
 
 const (
@@ -223,7 +222,6 @@ type attempt struct {
 	last int64 // microseconds since 1970
 }
 
-// maxAttempts bounds how many attempts an entry remembers.
 const maxAttempts = 32
 
 // life says what becomes of an occurrence of the key. An entry that is accepting or
@@ -340,7 +338,6 @@ func (e *Entry) countsFast() bool {
 	return e.isOngoing() && !e.silent && (!e.status.due.has(dueNext) || e.status.due.has(dueBeat))
 }
 
-// add counts n occurrences.
 func (e *Entry) add(n int) {
 	if n == 0 {
 		return
@@ -351,7 +348,6 @@ func (e *Entry) add(n int) {
 	e.change()
 }
 
-// change says that the spec has changed.
 func (e *Entry) change() { e.spec.revision = e.spec.revision.next() }
 
 // raise increases the count, up to what the API can hold.
@@ -453,7 +449,6 @@ func (e *Entry) rhythmic(r *rules) time.Duration {
 	return r.opts.window().Of(e.pace().rhythm, e.last())
 }
 
-// said returns the window that the Event says.
 func (e *Entry) said() time.Duration { return cmp.Or(e.rareOrZero().said, series.FinishAfter) }
 
 func (e *Entry) setSaid(window time.Duration) {
@@ -523,7 +518,6 @@ func (e *Entry) more() *rare {
 
 func (e *Entry) listing() *listing { return e.rareOrZero().listing }
 
-// instance returns the reportingInstance of the Event.
 func (e *Entry) instance() string {
 	if instance := e.rareOrZero().instance; instance != (unique.Handle[string]{}) {
 		return instance.Value()
@@ -550,7 +544,6 @@ func (e *Entry) baseName() string {
 	return k.BaseName()
 }
 
-// rename gives the Event a name.
 func (e *Entry) rename(name string) {
 	e.status.names = max(e.status.names, 1)
 	switch {
@@ -564,10 +557,8 @@ func (e *Entry) rename(name string) {
 // hasUniqueName reports whether the name differs from the base name.
 func (e *Entry) hasUniqueName() bool { return e.rareOrZero().uniqueName != "" }
 
-// hasBaseName reports whether e has a name, and it is the base name.
 func (e *Entry) hasBaseName() bool { return e.status.names > 0 && !e.hasUniqueName() }
 
-// hasAttempts reports whether there are writes whose outcome is unknown.
 func (e *Entry) hasAttempts() bool { return len(e.rareOrZero().attempts) > 0 }
 
 // attempt remembers a write whose outcome is unknown. The first attempt stays,
@@ -608,7 +599,6 @@ func (e *Entry) smallestAttempt() int32 {
 // hold returns the hold of e to read it.
 func (e *Entry) hold() *hold { return &e.rareOrZero().hold }
 
-// failures returns how many requests for e have failed in a row.
 func (e *Entry) failures() int { return e.hold().failures }
 
 // setFailures says how many requests for e have failed in a row, and delays the next one

@@ -59,7 +59,6 @@ func (e *Entry) evictionClass(inFlight bool) evictionClass {
 	return class
 }
 
-// classify puts e into the list of its class.
 func (t *table) classify(e *Entry) {
 	class := e.evictionClass(t.sched.InFlight(e))
 	if class == e.class {

@@ -27,7 +27,6 @@ func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
 	return drops
 }
 
-// exclude ends an entry whose key is not accepted any more.
 func (t *table) exclude(e *Entry, now time.Time) {
 	e.drain()
 	at := t.offset(now)

@@ -59,7 +59,8 @@ type phase uint8
 
 const (
 	// unwritten: there is no Event, as far as is known. The next write creates it.
-	// A create whose response was lost may have made one; its attempt is recorded.
+	// A create whose response was lost may have made one; its attempt is recorded. If an
+	// Event has existed, the status has its count.
 	unwritten phase = iota
 	// claiming: an Event has the name that the entry wants. The next write looks at
 	// that Event, or closes it.
@@ -115,8 +116,8 @@ func (e *Entry) becomeRefused(reason DropReason) {
 // attempt that is under way.
 func (e *Entry) wasRefused() bool { return e.rareOrZero().refusal != "" }
 
-// become changes the phase, with the claim of the new one if it has any. Only a phase with a
-// claim needs the attempts: the Event that it looks at may result from one of them.
+// become changes the phase, with the claim of the new one if it has any. A phase without a
+// claim begins without attempts: it is known what has become of them.
 func (e *Entry) become(p phase, c claim) {
 	e.phase = p
 	switch {

@@ -104,7 +104,6 @@ func (t *table) evicted(hash uint64, k *series.Key, at time.Duration) (latest *E
 	return latest
 }
 
-// accept makes e accept the occurrences of its key.
 func (t *table) accept(hash uint64, e *Entry) {
 	s := t.shard(hash)
 	s.mu.Lock()
@@ -133,7 +132,6 @@ func (t *table) detach(e *Entry) {
 	e.life = closing
 }
 
-// step begins a step of e.
 func (t *table) step(e *Entry, now time.Time) step {
 	e.drain()
 	base := t.tombstones.get(t.nameHashOf(e))
@@ -251,7 +249,6 @@ func (t *table) lose(e *Entry, reason DropReason) {
 	t.settle(e, &s)
 }
 
-// forget stops tracking e.
 func (t *table) forget(e *Entry) {
 	if e.life < closing && e.listing() == nil {
 		t.detach(e)
@@ -287,7 +284,6 @@ func (t *table) nameEntry(e *Entry, s *step) {
 	}
 }
 
-// tick handles the deadlines of e up to now.
 func (t *table) tick(e *Entry, now time.Time) {
 	at := t.offset(now)
 	switch {
@@ -354,7 +350,6 @@ func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, o
 	return w, true
 }
 
-// answer records that the server has answered.
 func (t *table) answer(at time.Duration) {
 	if t.isSilent(at) {
 		t.upSince = at

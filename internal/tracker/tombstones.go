@@ -43,7 +43,6 @@ func (n *tombstone) belongs(to owner, version uint64) {
 // release says that no Event has the name.
 func (n *tombstone) release() { *n = tombstone{ended: n.ended, last: n.last} }
 
-// takenAt reports whether the name is taken at now.
 func (n *tombstone) takenAt(now time.Duration) bool { return n.held && now < n.until }
 
 // ownerAt returns which Event holds the name at now, and its version, if they are known.
@@ -87,7 +86,6 @@ func (c *tombstones) expires() (at time.Duration, ok bool) {
 
 func (c *tombstones) rotate() { c.new, c.old = make(map[uint64]tombstone), c.new }
 
-// get returns what is known of the base name of the key with this hash.
 func (c *tombstones) get(hash uint64) tombstone {
 	n, ok := c.new[hash]
 	if !ok {
@@ -96,7 +94,6 @@ func (c *tombstones) get(hash uint64) tombstone {
 	return n
 }
 
-// put remembers what is known of a base name.
 func (c *tombstones) put(hash uint64, n tombstone) {
 	if _, ok := c.new[hash]; !ok && len(c.new) >= c.limit {
 		c.rotate()
