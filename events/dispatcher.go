@@ -173,17 +173,18 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 	return token, at, true
 }
 
-// follow returns the write to make in place of one that has just ended. ok is false if
-// none can be made now.
-func (d *dispatcher) follow() (w *tracker.Write, ok bool) {
+// follow returns the write to make in place of one that has just ended, nil if none can be
+// made now.
+func (d *dispatcher) follow() *tracker.Write {
 	if d.ctx.Err() != nil || d.b.detached() != nil {
-		return nil, false
+		return nil
 	}
 	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
-	if w, _, ok = d.take(); ok && d.hasRoom() {
+	w, _, ok := d.take()
+	if ok && d.hasRoom() {
 		d.poke() // the response before can have opened a gate, or set a deadline that run does not know
 	}
-	return w, ok
+	return w
 }
 
 // earlier returns the earlier of two times, which are zero for never.
@@ -219,44 +220,33 @@ func (d *dispatcher) enter(w *tracker.Write) {
 	d.goroutines.Go(func() { d.work(w) })
 }
 
-// work makes the requests of writes, at first of the given one. It returns when enough
-// other goroutines wait for requests.
+// work makes the requests of writes, at first of the given one, unless that is nil. It
+// returns when enough other goroutines wait for requests.
 func (d *dispatcher) work(w *tracker.Write) {
 	var dog *watchdog
 	inSink := false
 	defer func() {
 		if inSink && d.leave(dog.released) { // see write
-			d.goroutines.Go(d.wait)
+			d.goroutines.Go(func() { d.work(nil) })
 		}
 	}()
 	for {
-		dog = d.watch(w, dog)
-		inSink = true
-		d.write(w, dog)
-		inSink = false
-		if !dog.released {
-			if next, ok := d.follow(); ok {
-				w = next
-				continue
+		if w == nil {
+			select {
+			case w = <-d.requests:
+			case <-d.ctx.Done():
+				return
 			}
 		}
-		if !d.leave(dog.released) {
+		dog, inSink = d.watch(w, dog), true
+		d.write(w, dog)
+		w, inSink = nil, false
+		if !dog.released {
+			w = d.follow()
+		}
+		if w == nil && !d.leave(dog.released) {
 			return
 		}
-		select {
-		case w = <-d.requests:
-		case <-d.ctx.Done():
-			return
-		}
-	}
-}
-
-// wait waits for a request in place of a goroutine that has ended, and then works.
-func (d *dispatcher) wait() {
-	select {
-	case w := <-d.requests:
-		d.work(w)
-	case <-d.ctx.Done():
 	}
 }
 
