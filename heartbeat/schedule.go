@@ -246,17 +246,14 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 				continue
 			}
 			s.probed = true
-			slot.in.Remove(item)
 			return item, s.probe(g, item, turn, now), true
 		case q == nil:
 			return item, Pass{}, false
 		}
-		item, due, hard := q.First(), q.first(), q == &s.ready.hard
-		q.Remove(item)
-		item.Slot().in = nil
+		item, hard := q.First(), q == &s.ready.hard
 		key := item.Gate()
 		if g := s.gates[key]; g != nil {
-			s.park(g, item, due, hard)
+			s.park(g, item, q.first(), hard)
 			continue
 		}
 		s.probed = false
@@ -273,7 +270,9 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 }
 
 func (s *Schedule[T]) send(item T, key Gate) Pass {
-	item.Slot().in = &s.flight
+	slot := item.Slot()
+	slot.in.Remove(item)
+	slot.in = &s.flight
 	p := Pass{Gate: key, round: s.server.round, probe: s.server.closed}
 	s.server.probing = s.server.closed
 	return p

@@ -51,6 +51,12 @@ func (t *table) dropped() (drops []Drop) {
 	return drops
 }
 
+// reject drops an occurrence that belongs to no entry.
+func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
+	t.tallies.count(tallyKeyOf(k), 1)
+	t.drops = append(t.drops, Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
+}
+
 // occur counts an occurrence of e, which accepts it.
 func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
 	e.drain()
@@ -67,8 +73,7 @@ func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
 func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 	at := t.offset(now)
 	if t.accepting.Load() >= int64(t.opts.Capacity) && !t.makeRoom(k, now) {
-		t.tallies.count(tallyKeyOf(k), 1)
-		t.drops = append(t.drops, Drop{Reason: DropTableFull, Key: *k, Note: o.Note, Count: 1})
+		t.reject(k, o, DropTableFull)
 		return
 	}
 	if e := t.evicted(hash, k, at); e != nil {

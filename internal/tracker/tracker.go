@@ -112,13 +112,13 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shard(hash).taken.Add(1)
-	if t.sealed != "" {
-		t.tallies.count(tallyKeyOf(k), 1)
-		return []Drop{{Reason: t.sealed, Key: *k, Note: o.Note, Count: 1}}
+	reason := t.sealed
+	if reason == "" && !t.accepts(k) {
+		reason = DropFiltered
 	}
-	if !t.accepts(k) {
-		t.tallies.count(tallyKeyOf(k), 1)
-		return []Drop{{Reason: DropFiltered, Key: *k, Note: o.Note, Count: 1}}
+	if reason != "" {
+		t.reject(k, o, reason)
+		return t.dropped()
 	}
 	at := t.offset(now)
 	own := t.under(hash, k, o.DistinctNotes, at)
@@ -322,12 +322,6 @@ func (t *Tracker) Seal(reason DropReason) {
 func (t *Tracker) Clear(reason DropReason) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for class := range t.lists {
-		for list := &t.lists[class]; list.Len() > 0; {
-			t.lose(list.Last(), reason)
-		}
-	}
-	// What is left cannot be evicted.
 	for i := range t.shards {
 		for _, e := range t.shards[i].entries.all() {
 			t.lose(e, reason)
