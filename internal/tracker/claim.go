@@ -220,13 +220,11 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
 	switch what {
 	case own:
 		a, _ := e.attempted(found)
-		e.adopt(s, found, 0)
+		e.adopt(s, found, own)
 		e.confirm(s, a)
-	case shared:
-		e.adopt(s, found, found.Count-e.smallestAttempt())
-	case alive:
-		e.adopt(s, found, found.Count)
-		s.adopted = true
+	case shared, alive:
+		e.adopt(s, found, what)
+		s.adopted = what == alive
 	case stranger, tended:
 		e.rare.claim.next = ""
 		e.claimNext()
@@ -259,9 +257,17 @@ func (e *Entry) claimNext() {
 	e.takeUniqueName()
 }
 
-// adopt makes found the Event of e. theirs is how many of its occurrences e has
-// not counted itself.
-func (e *Entry) adopt(s *step, found *series.Series, theirs int32) {
+// adopt makes found the Event of e, to which it is what the standing says.
+func (e *Entry) adopt(s *step, found *series.Series, what standing) {
+	theirs := found.Count // how many e has not counted itself
+	switch what {
+	case own:
+		theirs = 0
+	case shared:
+		theirs -= e.smallestAttempt()
+	default:
+		// Other processes have counted all of them.
+	}
 	e.raise(int64(theirs))
 	if theirs > 0 && e.spec.state == series.Singleton {
 		e.spec.state = series.Ongoing

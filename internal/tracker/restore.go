@@ -57,16 +57,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		return false, nil
 	}
 	s := t.step(e, now)
-	theirs := found.Count
-	switch e.judge(&s, found) {
-	case own:
-		theirs = 0
-	case shared:
-		theirs -= e.smallestAttempt()
-	default:
-		// Other processes have counted all of them.
-	}
-	e.adopt(&s, found, theirs)
+	e.adopt(&s, found, e.judge(&s, found))
 	e.setFailures(&t.rules, 0, at)
 	t.settle(e, &s)
 	return true, t.dropped()
@@ -96,7 +87,7 @@ func (t *table) restored(k *series.Key, found *series.Series, last time.Duration
 	e.spec.notedAt.Store(tenths(t.offset(now) - longAgo))
 	e.counter.occurred(last)
 	s := t.step(e, now)
-	e.adopt(&s, found, 0)
+	e.adopt(&s, found, own)
 	// Nothing is to be written: that the process is new is no news.
 	e.status.due = 0
 	return e
