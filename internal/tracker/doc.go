@@ -154,27 +154,13 @@
 //
 // # Limitations
 //
+// docs/design.md lists the limitations of the recorder, and the cases in which an occurrence
+// counts twice. Besides:
+//
 //   - A count stays at 2147483647.
 //   - Times are rounded down to microseconds, so a series can end a microsecond early.
-//   - The note of an ongoing series is formatted once in ten seconds. With more than 10,000
-//     series, 1,000 notes are formatted per second.
-//   - If a response was lost, and another process writes to the Event before this one
-//     looks, it is not known which part of the count is whose. What is new in the
-//     attempts without a response can count twice then. It is lost only if the other
-//     has written the same count and time: two of a thousand processes can have the same
-//     mark, which is in the microseconds.
 //   - If a response was lost, and the series is dropped before the next response, a
 //     [Drop] contains occurrences that an Event says, too.
-//   - If an Event is deleted or expires while two processes write to it, and both
-//     learn that before either creates it again, what it said counts twice.
-//   - If the response to a create was lost, and the server then denies or refuses
-//     three looks, the series continues in another Event. What the create said counts
-//     twice then.
-//   - An Event whose time is more than ten minutes ahead is not continued.
-//   - A series that is quiet for longer than its window is Finished, even if it recurs
-//     later, such as after the first of several bursts. Then it continues in the same Event.
-//   - If the window is longer than Options.EventTTL, the Event can expire between two
-//     occurrences. The next one creates it again.
 //   - An evicted series continues in its Event if the base name leads there. A singleton
 //     with a unique name begins another Event.
 //   - Events are known by their names. An Event that was deleted and created by
