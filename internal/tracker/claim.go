@@ -26,9 +26,9 @@ type claim struct {
 	unseen int    // how many looks and closes the server has refused
 }
 
-// isVain counts that the server has refused a look or a close, and reports whether another
-// one is in vain.
-func (c *claim) isVain() bool {
+// countRefusal counts that the server has refused a look or a close, and reports whether
+// another one is in vain.
+func (c *claim) countRefusal() (isVain bool) {
 	c.unseen++
 	return c.unseen >= maxLooks
 }
@@ -134,7 +134,7 @@ func (e *Entry) claimed(s *step, w *Write, r *Result) {
 	switch {
 	case r.Outcome == Refused && w.Kind == Look:
 		e.unseen(s)
-	case r.Outcome == Changed && !claim.isVain():
+	case r.Outcome == Changed && !claim.countRefusal():
 		claim.step = Look // somebody tends the Event that is to be closed
 	case w.Kind == Close:
 		if r.Outcome == Written && w.Series.Name == e.baseName() {
@@ -156,7 +156,7 @@ func (e *Entry) claimed(s *step, w *Write, r *Result) {
 // After maxLooks times the entry takes another name.
 func (e *Entry) unseen(s *step) {
 	claim := &e.rare.claim
-	if !claim.isVain() {
+	if !claim.countRefusal() {
 		return
 	}
 	if claim.name == e.baseName() {
@@ -172,7 +172,7 @@ func (e *Entry) looked(s *step, w *Write, r *Result) {
 	case Gone:
 		e.vanished(s)
 	case Refused:
-		if e.rare.claim.isVain() {
+		if e.rare.claim.countRefusal() {
 			// It cannot continue in that Event without undoing what others have written.
 			e.refuse(s, r.Reason)
 		}

@@ -158,7 +158,7 @@ type pace struct {
 
 // assumed returns the least window that follows from what another process has said. last is
 // the latest occurrence. It is zero if nothing does.
-func (p *pace) assumed(last time.Duration) time.Duration {
+func (p pace) assumed(last time.Duration) time.Duration {
 	switch age := last - p.since; {
 	case age <= 0:
 		return p.first
@@ -171,7 +171,7 @@ func (p *pace) assumed(last time.Duration) time.Duration {
 
 // due returns when a series is over whose latest occurrence was at last, or when to look
 // again because its window can have become shorter.
-func (p *pace) due(window heartbeat.Window, last, now time.Duration) time.Duration {
+func (p pace) due(window heartbeat.Window, last, now time.Duration) time.Duration {
 	assumed := p.assumed(last)
 	if assumed == 0 {
 		return window.Due(p.rhythm, last, now)
@@ -195,7 +195,7 @@ func (h *hold) extend(until time.Duration, why cause) {
 }
 
 // left returns until when the series must not write. ok is false if it may.
-func (h *hold) left(at time.Duration) (until time.Duration, ok bool) {
+func (h hold) left(at time.Duration) (until time.Duration, ok bool) {
 	if h.why == free || h.until <= at {
 		return 0, false
 	}
@@ -204,7 +204,7 @@ func (h *hold) left(at time.Duration) (until time.Duration, ok bool) {
 
 // isDenied reports whether the server has denied the series more often in a row than n
 // times, and nothing of its namespace that was denied for long has passed since.
-func (h *hold) isDenied(n int) bool { return h.failures > n && h.why == denial }
+func (h hold) isDenied(n int) bool { return h.failures > n && h.why == denial }
 
 type cause uint8
 
@@ -427,8 +427,7 @@ func (e *Entry) assume(r *rules, window, first time.Duration) {
 	}
 }
 
-// pace returns the pace of e to read it.
-func (e *Entry) pace() *pace { return &e.rareOrZero().pace }
+func (e *Entry) pace() pace { return e.rareOrZero().pace }
 
 // window returns for how long the series may be quiet before it is over.
 func (e *Entry) window(r *rules) time.Duration {
@@ -596,8 +595,7 @@ func (e *Entry) smallestAttempt() int32 {
 	return least
 }
 
-// hold returns the hold of e to read it.
-func (e *Entry) hold() *hold { return &e.rareOrZero().hold }
+func (e *Entry) hold() hold { return e.rareOrZero().hold }
 
 func (e *Entry) failures() int { return e.hold().failures }
 
