@@ -46,6 +46,9 @@ type sinkFunc struct {
 	_ func()
 }
 
+// wrapper is a client of a test.
+type wrapper struct{ typedcorev1.EventInterface }
+
 func clientOf(t *testing.T, tr *eventclienttest.Transport) *typedcorev1.CoreV1Client {
 	t.Helper()
 	client, err := typedcorev1.NewForConfigAndClient(eventclienttest.Config(), &http.Client{Transport: tr})
@@ -112,7 +115,8 @@ func TestSameDestination(t *testing.T) {
 	impl := func(events typedcorev1.EventInterface) EventSink {
 		return &typedcorev1.EventSinkImpl{Interface: events}
 	}
-	fakeEvents := fake.NewClientset().CoreV1().Events("")
+	clientset, old := fake.NewClientset(), fake.NewSimpleClientset() //nolint:staticcheck // many tests use the old one
+	fakeEvents := clientset.CoreV1().Events("")
 	custom, incomparable := &legacySink{}, sinkFunc{legacySink: &legacySink{}}
 	for _, tt := range []struct {
 		name string
@@ -122,7 +126,11 @@ func TestSameDestination(t *testing.T) {
 		{"two clients of a server", impl(one.Events("")), impl(two.Events("")), true},
 		{"other namespace", impl(one.Events("")), impl(one.Events("ns")), false},
 		{"one fake client", impl(fakeEvents), impl(fakeEvents), true},
-		{"two fake clients", impl(fakeEvents), impl(fake.NewClientset().CoreV1().Events("")), false},
+		{"one fake clientset", impl(fakeEvents), impl(clientset.CoreV1().Events("")), true},
+		{"one old fake clientset", impl(old.CoreV1().Events("")), impl(old.CoreV1().Events("")), true},
+		{"other namespace of a fake clientset", impl(fakeEvents), impl(clientset.CoreV1().Events("ns")), false},
+		{"two fake clientsets", impl(fakeEvents), impl(fake.NewClientset().CoreV1().Events("")), false},
+		{"two wrappers", impl(wrapper{fakeEvents}), impl(&wrapper{fakeEvents}), false},
 		{"one custom sink", custom, custom, true},
 		{"two custom sinks", custom, &legacySink{}, false},
 		{"custom sink and client", custom, impl(one.Events("")), false},
