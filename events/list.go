@@ -8,11 +8,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/eventseries/eventseries/internal/listdecoder"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
+
+// maxIdentities is how many of the latest identities a broadcaster remembers at least. It
+// remembers at most twice as many.
+const maxIdentities = 10_000
+
+// identities are those of the latest recorders. A program can create recorders for ever, each
+// with an instance of its own. The zero value is empty.
+type identities struct {
+	new, old sets.Set[identity] // when new is full, it takes the place of old
+}
+
+func (i *identities) insert(id identity) {
+	if i.new == nil || len(i.new) >= maxIdentities {
+		i.new, i.old = sets.New[identity](), i.new
+	}
+	i.new.Insert(id)
+}
+
+func (i *identities) has(id identity) bool { return i.new.Has(id) || i.old.Has(id) }
 
 // know adds the identity of a recorder, whose series a list restores.
 func (b *Broadcaster) know(id identity) {
@@ -21,7 +41,7 @@ func (b *Broadcaster) know(id identity) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.identities.Insert(id)
+	b.identities.insert(id)
 }
 
 // emits makes the tracker list the Events of a controller that emits its first event, if the
@@ -131,7 +151,7 @@ func (b *Broadcaster) restore(event *eventsv1.Event, controller string) {
 	}
 	if b.opts.Scope == SameInstance {
 		b.mu.Lock()
-		own := b.identities.Has(identity{controller, event.ReportingInstance})
+		own := b.identities.has(identity{controller, event.ReportingInstance})
 		b.mu.Unlock()
 		if !own {
 			return

@@ -206,6 +206,25 @@ func TestManyInstancesOfOneController(t *testing.T) {
 	})
 }
 
+// A program that creates recorders for ever, each with an instance of its own, needs no
+// more memory for them. A list finds what the latest ones have left.
+func TestEndlessInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		leave(t, s.server, s, 1, Options{ReportingInstance: "run-99999"})
+		b := NewBroadcasterWithOptions(s, Options{ListLimit: -1})
+		for i := range 100_000 {
+			b.NewRecorderWithOptions(testScheme(), controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
+		}
+		assert.LessOrEqual(t, len(b.identities.new)+len(b.identities.old), 2*maxIdentities)
+		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
+		b.NewRecorder(testScheme(), controller).Eventf(testPod(1), nil, "Normal", "Tested", "Testing", "note")
+		synctest.Wait()
+		assert.EqualValues(t, 1, b.Stats().Restored)
+		b.Shutdown()
+	})
+}
+
 // pager is a server that lists as sinks of users may.
 type pager struct {
 	*server
