@@ -169,6 +169,30 @@ func (q *Query) inTime(item *Item) bool {
 	if item.State == Ongoing && item.At.After(last) {
 		last = item.At
 	}
-	began := q.Began.IsZero() || !item.First.Before(q.Began) && item.First.Sub(item.At) <= maxAhead
+	began := q.Began.IsZero() || !item.First.Before(q.Began) && !item.At.Before(item.First.Add(-maxAhead))
 	return began && (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
+}
+
+// changesAt returns the earliest time after item.At after which item has another state, or matches
+// q in another way, although its Event does not change. It is zero if there is none.
+func (q *Query) changesAt(item *Item) (earliest time.Time) {
+	if !q.At.IsZero() {
+		return time.Time{}
+	}
+	at := func(t time.Time) {
+		if !t.Before(item.At) && (earliest.IsZero() || t.Before(earliest)) {
+			earliest = t
+		}
+	}
+	switch {
+	case item.State == Ongoing:
+		at(item.StaleAt)
+		at(q.Since)
+	case item.Series.State == series.Ongoing:
+		at(item.validAt())
+	}
+	if !q.Began.IsZero() {
+		at(item.First.Add(-maxAhead))
+	}
+	return earliest
 }

@@ -68,7 +68,10 @@ func (i *Item) setState(said series.State, heartbeat time.Duration) {
 }
 
 // ahead reports whether the latest occurrence is later than any clock can be ahead.
-func (i *Item) ahead() bool { return i.Last.Sub(i.At) > maxAhead }
+func (i *Item) ahead() bool { return i.At.Before(i.validAt()) }
+
+// validAt returns from when the latest occurrence is not later than a clock can be ahead.
+func (i *Item) validAt() time.Time { return i.Last.Add(-maxAhead) }
 
 // kubeletWindow is for how long a series of the kubelet can be quiet: its back-off is at most 5
 // minutes, and it forgets the back-off of a container that has run for 10 minutes. With

@@ -20,7 +20,8 @@ type ChangeType string
 const (
 	// Added: the series exists, or matches the query for the first time.
 	Added ChangeType = "Added"
-	// Modified: the Event changed and still matches.
+	// Modified: the Event changed and still matches, or a time that was further ahead than
+	// a clock can be is so no longer, and the series is ongoing.
 	Modified ChangeType = "Modified"
 	// Stale: the Event did not change, but its series is no longer ongoing, because its recorder
 	// did not update the Event in time: see [Item.StaleAt].
@@ -57,8 +58,8 @@ type Change struct {
 // stops without an error.
 //
 // The state of a series is that at the time of the change. If [Query.At] is set, it is the one
-// at that time, and no series becomes stale. Watch keeps the name and the version of each
-// Event, and the encoded Event if it matches or can become stale.
+// at that time, and time alone changes nothing. Watch keeps the name and the version of each
+// Event, and the encoded Event if it matches, or if time alone can change that.
 func (r *Reader) Watch(ctx context.Context, q Query) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		requests, err := q.plan(false)
@@ -85,7 +86,7 @@ type watcher struct {
 	known  map[types.NamespacedName]*known
 	yield  func(Change) bool
 	lists  atomic.Int64 // numbers the lists
-	stale  deadlines
+	due    deadlines
 }
 
 // known is an Event that the watch knows about.
@@ -95,8 +96,8 @@ type known struct {
 	uid     types.UID
 	version string
 	matched bool
-	staleAt time.Time // zero if the series cannot become stale
-	event   packed    // if matched, or if it can become stale
+	due     time.Time // when time alone changes something; zero if it does not
+	event   packed    // if matched, or if due is not zero
 }
 
 func (w *watcher) run(ctx context.Context, requests []request) error {
@@ -137,8 +138,8 @@ func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 	defer timer.Stop()
 	for {
 		timer.Stop()
-		if len(w.stale) > 0 {
-			timer.Reset(w.stale[0].at.Sub(w.reader.opts.Clock.Now()) + 1) // a series is stale after that time
+		if len(w.due) > 0 {
+			timer.Reset(w.due[0].at.Sub(w.reader.opts.Clock.Now()) + 1) // a series is stale after that time
 		}
 		select {
 		case <-ctx.Done():
@@ -155,7 +156,7 @@ func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 	}
 }
 
-// deadline is when a series becomes stale.
+// deadline is when time alone changes a series, or whether it matches.
 type deadline struct {
 	at   time.Time
 	name types.NamespacedName
@@ -179,21 +180,35 @@ func (d *deadlines) Pop() any {
 	return x
 }
 
-// expire yields the series that have become stale.
+// expire yields the series that time has changed.
 func (w *watcher) expire() bool {
-	now := w.reader.opts.Clock.Now()
-	for len(w.stale) > 0 && now.After(w.stale[0].at) {
-		d := heap.Pop(&w.stale).(deadline)
+	for len(w.due) > 0 && w.reader.opts.Clock.Now().After(w.due[0].at) {
+		d := heap.Pop(&w.due).(deadline)
 		k := w.known[d.name]
-		if k == nil || !k.staleAt.Equal(d.at) {
+		if k == nil || !k.due.Equal(d.at) {
 			continue
 		}
-		k.staleAt = time.Time{}
-		if !w.judge(k, w.reader.item(w.query, k.event.unpack()), Stale) {
+		item := w.reader.item(w.query, k.event.unpack())
+		var both ChangeType // nothing happened if the query waited for that time
+		switch {
+		case item.State != Ongoing && !item.StaleAt.IsZero():
+			both = Stale
+		case item.State == Ongoing && d.at.Equal(item.validAt()):
+			both = Modified
+		}
+		w.plan(k, d.name, item)
+		if !w.judge(k, item, both) {
 			return false
 		}
 	}
 	return true
+}
+
+// plan decides when time alone changes something about an item.
+func (w *watcher) plan(k *known, name types.NamespacedName, item *Item) {
+	if k.due = w.query.changesAt(item); !k.due.IsZero() {
+		heap.Push(&w.due, deadline{k.due, name})
+	}
 }
 
 // judge yields a series if it matches or matched, with a type if both.
@@ -209,7 +224,7 @@ func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
 		change.Type = ""
 	}
 	k.matched, k.event = matches, nil
-	if matches || !k.staleAt.IsZero() {
+	if matches || !k.due.IsZero() {
 		k.event = pack(item.Event)
 	}
 	return change.Type == "" || w.yield(change)
@@ -259,11 +274,8 @@ func (w *watcher) put(request int, list int64, item *Item) bool {
 		k.list = max(k.list, list)
 		return true
 	}
-	k.list, k.version, k.staleAt = max(k.list, list), item.Version, time.Time{}
-	if w.query.At.IsZero() && item.State == Ongoing {
-		k.staleAt = item.StaleAt
-		heap.Push(&w.stale, deadline{item.StaleAt, name})
-	}
+	k.list, k.version = max(k.list, list), item.Version
+	w.plan(k, name, item)
 	return w.judge(k, item, Modified)
 }
 

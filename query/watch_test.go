@@ -311,34 +311,43 @@ func TestWatchThatIsDeniedForLong(t *testing.T) {
 	assert.True(t, (<-notices).fatal)
 }
 
+// timeline is what a watch yields in virtual time. It begins with the first notice.
+type timeline struct {
+	began   time.Time
+	changes []string
+}
+
+// watch starts a watch that gets its Events from notices.
+func (l *timeline) watch(t *testing.T, q Query) (notices chan<- notice, stop func()) {
+	t.Helper()
+	l.began, l.changes = time.Now(), nil
+	w := &watcher{
+		reader: &Reader{opts: Options{Clock: clock.RealClock{}}}, query: &q, known: make(map[types.NamespacedName]*known),
+		yield: func(c Change) bool {
+			l.changes = append(l.changes, fmt.Sprintf("%s %s %s %s", time.Since(l.began), c.Type, c.Item.Name, c.Item.State))
+			return true
+		},
+	}
+	w.lister.done = []listed{{request: request{labels: labels.Everything()}}}
+	all := make(chan notice)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- w.loop(ctx, all) }()
+	return all, func() {
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+	}
+}
+
 // TestWatchOfStaleSeries runs in virtual time. A series is stale if its recorder does not update the
 // Event in time, and not if it does.
 func TestWatchOfStaleSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		var changes []string
-		start := func(q Query) (chan<- notice, func()) {
-			w := &watcher{
-				reader: &Reader{opts: Options{Clock: clock.RealClock{}}}, query: &q, known: make(map[types.NamespacedName]*known),
-				yield: func(c Change) bool {
-					changes = append(changes, fmt.Sprintf("%s %s %s %s", time.Since(began), c.Type, c.Item.Name, c.Item.State))
-					return true
-				},
-			}
-			w.lister.done = []listed{{request: request{labels: labels.Everything()}}}
-			notices := make(chan notice)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error)
-			go func() { done <- w.loop(ctx, notices) }()
-			return notices, func() {
-				cancel()
-				require.ErrorIs(t, <-done, context.Canceled)
-			}
-		}
+		var l timeline
 		put := func(notices chan<- notice, name, version string, count int32) {
 			e := newEvent(named("shop", name), labeled("Ongoing"), recurred(count, 0))
 			e.UID, e.ResourceVersion = types.UID(name), version
-			e.EventTime, e.Series.LastObservedTime = metav1.NewMicroTime(began), metav1.NewMicroTime(time.Now())
+			e.EventTime, e.Series.LastObservedTime = metav1.NewMicroTime(l.began), metav1.NewMicroTime(time.Now())
 			notices <- notice{event: e}
 		}
 		for _, test := range []struct {
@@ -348,13 +357,12 @@ func TestWatchOfStaleSeries(t *testing.T) {
 			{Query{}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "36m0.000000001s Stale a Unknown", "56m0.000000001s Stale b Unknown"}},
 			{Query{States: []State{Ongoing}}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "36m0.000000001s Left a Unknown", "56m0.000000001s Left b Unknown"}},
 			{Query{States: []State{Unknown}}, []string{"36m0.000000001s Added a Unknown", "56m0.000000001s Added b Unknown"}},
-			{Query{At: began}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Unknown"}}, // its time is in the future
+			{Query{At: time.Now()}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Unknown"}}, // its time is in the future
 		} {
-			began, changes = time.Now(), nil
 			if !test.q.At.IsZero() {
-				test.q.At = began
+				test.q.At = time.Now()
 			}
-			notices, stop := start(test.q)
+			notices, stop := l.watch(t, test.q)
 			put(notices, "a", "1", 2)
 			put(notices, "b", "2", 2)
 			time.Sleep(20 * time.Minute)
@@ -362,9 +370,59 @@ func TestWatchOfStaleSeries(t *testing.T) {
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			stop()
-			assert.Equal(t, test.want, changes)
+			assert.Equal(t, test.want, l.changes)
 		}
 	})
+}
+
+// The clock of a recorder is ahead, or a query selects what comes later. The series are
+// what they are when the time comes, although no Event changes.
+func TestWatchOfTheFuture(t *testing.T) {
+	const eps = "0.000000001s"
+	for _, test := range []struct {
+		name  string
+		q     func(began time.Time) Query
+		count int32
+		ahead time.Duration
+		want  []string
+	}{
+		{"any", func(time.Time) Query { return Query{} }, 2, time.Hour,
+			[]string{"0s Added a Unknown", "50m" + eps + " Modified a Ongoing", "1h36m" + eps + " Stale a Unknown"}},
+		{"ongoing", func(time.Time) Query { return Query{States: []State{Ongoing}} }, 2, time.Hour,
+			[]string{"50m" + eps + " Added a Ongoing", "1h36m" + eps + " Left a Unknown"}},
+		{"unknown", func(time.Time) Query { return Query{States: []State{Unknown}} }, 2, time.Hour,
+			[]string{"0s Added a Unknown", "50m" + eps + " Left a Ongoing", "1h36m" + eps + " Added a Unknown"}},
+		{"began", func(began time.Time) Query { return Query{Began: began} }, 2, time.Hour,
+			[]string{"50m" + eps + " Added a Ongoing", "1h36m" + eps + " Stale a Unknown"}},
+		{"a singleton", func(began time.Time) Query { return Query{Began: began} }, 1, time.Hour,
+			[]string{"50m" + eps + " Added a Singleton"}},
+		{"a little", func(began time.Time) Query { return Query{Began: began} }, 2, 5 * time.Minute,
+			[]string{"0s Added a Ongoing", "41m" + eps + " Stale a Unknown"}},
+		{"ongoing in a while", func(began time.Time) Query { return Query{Since: began.Add(20 * time.Minute)} }, 2, 0,
+			[]string{"20m" + eps + " Added a Ongoing", "36m" + eps + " Left a Unknown"}},
+		{"ongoing then", func(began time.Time) Query { return Query{Since: began.Add(5 * time.Minute)} }, 2, 6 * time.Minute,
+			[]string{"0s Added a Ongoing", "42m" + eps + " Stale a Unknown"}},
+		{"later", func(began time.Time) Query { return Query{Since: began.Add(2 * time.Hour)} }, 2, 0, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l timeline
+				notices, stop := l.watch(t, test.q(time.Now()))
+				e := newEvent(named("shop", "a"))
+				if test.count > 1 {
+					e = newEvent(named("shop", "a"), labeled("Ongoing"), recurred(test.count, 0))
+					e.Series.LastObservedTime = metav1.NewMicroTime(l.began.Add(test.ahead))
+				}
+				e.EventTime = metav1.NewMicroTime(l.began.Add(test.ahead))
+				e.UID, e.ResourceVersion = "a", "1"
+				notices <- notice{event: e}
+				time.Sleep(3 * time.Hour)
+				synctest.Wait()
+				stop()
+				assert.Equal(t, test.want, l.changes)
+			})
+		})
+	}
 }
 
 // A server that forgets each version at once is not listed again and again.
