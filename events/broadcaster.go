@@ -212,9 +212,13 @@ func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 		return
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.shuttingDown { // otherwise Shutdown has time of its own
+	stops := !b.shuttingDown // otherwise Shutdown has time of its own
+	if stops {
 		d.cancel()
+	}
+	b.mu.Unlock()
+	if stops {
+		b.logDrops(b.logger(), b.clock.Now(), true)
 	}
 }
 

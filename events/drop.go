@@ -86,8 +86,24 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 	now := b.clock.Now()
 	due, begins := b.dropLog.add(now, err, drops)
 	logLosses(logger, due)
-	if d := b.dispatcher.Load(); begins && d != nil {
+	if begins {
+		b.logLater()
+	}
+}
+
+// logLater has the sums logged that are not due. A dispatcher that runs does that, and
+// one that is yet to run. After the last one, nobody else comes back.
+func (b *Broadcaster) logLater() {
+	d := b.dispatcher.Load()
+	if d != nil && d.ctx.Err() == nil {
 		d.poke()
+		return
+	}
+	b.mu.Lock()
+	isLast := d != nil || b.shuttingDown
+	b.mu.Unlock()
+	if isLast {
+		time.AfterFunc(logInterval, func() { b.logDrops(b.logger(), b.clock.Now(), true) })
 	}
 }
 
@@ -130,7 +146,7 @@ type losses struct {
 }
 
 // add adds losses, and takes those that are due: the caller may have a logger of its own. It
-// reports whether a sum begins.
+// reports whether a sum begins that is not due.
 func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) (due []losses, begins bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +162,8 @@ func (l *dropLog) add(now time.Time, err error, drops []tracker.Drop) (due []los
 		sum.occurrences += drop.Count
 		sum.example, sum.err = drop, err
 	}
-	due, _ = l.takeLocked(now, false)
-	return due, begins
+	due, next := l.takeLocked(now, false)
+	return due, begins && !next.IsZero()
 }
 
 // take returns the losses that are due, or all, and when others are.

@@ -233,6 +233,58 @@ func TestShutdownWithADeadServer(t *testing.T) {
 	}
 }
 
+// The number of losses in the log is that of Stats, also if no dispatcher runs any more.
+func TestLossesAfterTheEnd(t *testing.T) {
+	logged := func(w *world, reason DropReason) (sum int) {
+		for _, line := range w.logs.with("Dropped events", string(reason)) {
+			var n int
+			_, err := fmt.Sscanf(line[strings.Index(line, `"count"=`):], `"count"=%d`, &n)
+			require.NoError(t, err)
+			sum += n
+		}
+		return sum
+	}
+	lose := func(w *world) {
+		for range 3 {
+			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		}
+	}
+	for name, start := range map[string]bool{"started": true, "never started": false} {
+		runBubble(t, name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			if start {
+				w.start(t)
+			}
+			lose(w)
+			w.broadcaster.Shutdown()
+			assert.Equal(t, 3, logged(w, DropInvalidObject))
+			for range 3 {
+				lose(w)
+				w.emit(0)
+				time.Sleep(time.Second)
+			}
+			assert.Len(t, w.logs.with("Dropped events", string(DropShutdown)), 1)
+			time.Sleep(time.Minute)
+			assert.EqualValues(t, map[DropReason]uint64{DropShutdown: 3, DropInvalidObject: 12}, w.broadcaster.Stats().Dropped)
+			assert.Equal(t, 3, logged(w, DropShutdown))
+			assert.Equal(t, 12, logged(w, DropInvalidObject))
+		})
+	}
+	runBubble(t, "context", func(t *testing.T) {
+		w := newWorld(t, Options{})
+		cancel := w.startUntilCancelled(t)
+		time.Sleep(time.Hour)
+		cancel()
+		time.Sleep(defaultShutdownTimeout - time.Second)
+		lose(w)
+		time.Sleep(time.Minute)
+		lose(w)
+		assert.Equal(t, 3, logged(w, DropInvalidObject), "those before the stop")
+		time.Sleep(time.Minute + time.Second)
+		assert.Equal(t, 3+3, logged(w, DropInvalidObject))
+	})
+}
+
 func TestShutdownTwice(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.server.slow(time.Second)
