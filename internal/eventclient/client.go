@@ -42,6 +42,9 @@ type Client[T Object, L ObjectList] struct {
 	json  restclient.Interface // sends everything else
 	gv    schema.GroupVersion
 
+	// ownJSON says that json is not the given client.
+	ownJSON bool
+
 	// onlyJSON is set when the server rejects the content type of the given client.
 	onlyJSON atomic.Bool
 }
@@ -58,7 +61,9 @@ func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVer
 	}
 	c := &Client[T, L]{given: client, json: client, gv: gv}
 	if isREST {
-		c.json = jsonClient(rest, gv)
+		if own, err := jsonClient(rest, gv); err == nil {
+			c.json, c.ownJSON = own, true
+		}
 	}
 	return c
 }
@@ -81,7 +86,8 @@ func (c *Client[T, L]) Update(ctx context.Context, namespace, name string, objec
 // Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's
 // version of it.
 func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
-	return c.object(ctx, namespace, name, c.json.Patch(types.MergePatchType).Namespace(namespace).Resource(resource).Name(name).Body(data))
+	request := c.quiet(c.json.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
+	return c.object(ctx, namespace, name, request)
 }
 
 // send sends an Event in the content type of the given client. If the client cannot encode
@@ -94,7 +100,16 @@ func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object 
 		}
 		c.onlyJSON.Store(true)
 	}
-	return c.object(ctx, namespace, name, request(c.json).Body(object))
+	return c.object(ctx, namespace, name, c.quiet(request(c.json)).Body(object))
+}
+
+// quiet ignores the warnings of a request of the json client. That client does not know the
+// warning handler of the given one, and a webhook can warn of each heartbeat.
+func (c *Client[T, L]) quiet(request *restclient.Request) *restclient.Request {
+	if c.ownJSON {
+		request.WarningHandler(restclient.NoWarnings{})
+	}
+	return request
 }
 
 // object sends a request for one object and returns the object in the response. A
@@ -111,8 +126,8 @@ func (c *Client[T, L]) object(ctx context.Context, namespace, name string, reque
 
 // jsonClient returns a client for the same server with the same credentials and
 // connections that sends objects as JSON, without a rate limiter, and with
-// retryAfterSeconds. It returns the given client if that fails.
-func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) restclient.Interface {
+// retryAfterSeconds.
+func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) (*restclient.RESTClient, error) {
 	httpClient := http.Client{}
 	if client.Client != nil {
 		httpClient = *client.Client
@@ -123,16 +138,12 @@ func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) restclien
 	}
 	httpClient.Transport = retryAfterSeconds{transport}
 	codecs := restclient.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
-	own, err := restclient.NewRESTClient(client.Get().URL(), "", restclient.ClientContentConfig{
+	return restclient.NewRESTClient(client.Get().URL(), "", restclient.ClientContentConfig{
 		AcceptContentTypes: accept,
 		ContentType:        runtime.ContentTypeJSON,
 		GroupVersion:       gv,
 		Negotiator:         runtime.NewClientNegotiator(codecs, gv),
 	}, nil, &httpClient)
-	if err != nil {
-		return client
-	}
-	return own
 }
 
 func do[T runtime.Object](ctx context.Context, request *restclient.Request) (T, error) {

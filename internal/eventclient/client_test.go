@@ -269,6 +269,30 @@ func TestRequestsAreNotRetried(t *testing.T) {
 	assert.Len(t, tr.Requests, 2)
 }
 
+// warnings counts warnings.
+type warnings struct{ n int }
+
+func (w *warnings) HandleWarningHeader(int, string, string) { w.n++ }
+
+// A webhook warns of each request. The program has chosen what becomes of warnings.
+func TestWarnings(t *testing.T) {
+	given, byDefault := &warnings{}, &warnings{}
+	restclient.SetDefaultWarningHandler(byDefault)
+	defer restclient.SetDefaultWarningHandler(restclient.WarningLogger{})
+	tr := &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`, Header: http.Header{"Warning": {`299 - "no heartbeats on Sundays"`}}}
+	config := eventclienttest.Config()
+	config.WarningHandler = given
+	clients, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: tr})
+	require.NoError(t, err)
+	events := coreEventsOf(clients.CoreV1().RESTClient())
+	write(t, events, func(_ *corev1.Event, err error) { require.NoError(t, err) })
+	tr.Body = `{"kind":"EventList","apiVersion":"v1"}`
+	_, err = events.List(t.Context(), "ns", metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, given.n, "of a create and an update")
+	assert.Zero(t, byDefault.n)
+}
+
 func TestNewWithoutClient(t *testing.T) {
 	nilClient := fake.NewClientset().CoreV1().RESTClient()
 	require.True(t, nilClient != nil, "an interface with a nil pointer") // NotNil would fail

@@ -22,6 +22,8 @@
 //     with another object is an error. Other errors are those of client-go.
 //   - In a response to a patch, a list, or an Event in JSON, a Retry-After header may contain
 //     a date as well as seconds.
+//   - Warnings in a response to a create or an update go to the warning handler of the given
+//     client. Those in other responses, such as one to each heartbeat, are ignored.
 //   - A [Client] is safe for concurrent use.
 //
 // # Limitations

@@ -24,7 +24,7 @@ func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.L
 // returns all of them.
 func (c *Client[T, L]) ListEach(ctx context.Context, namespace string, opts metav1.ListOptions, receive listdecoder.Receiver) (L, error) {
 	var none L
-	request := c.json.Get().Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec).SetHeader("Accept", accept)
+	request := c.quiet(c.json.Get()).Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec).SetHeader("Accept", accept)
 	body, err := request.MaxRetries(0).Throttle(nil).Stream(ctx)
 	if err != nil {
 		return none, err
