@@ -123,9 +123,15 @@ func (b *Broadcaster) logDrops(logger klog.Logger, now time.Time, all bool) (nex
 func logLosses(logger klog.Logger, due []losses) {
 	for _, l := range due {
 		key := &l.example.Key
-		logger.Error(l.err, "Dropped events", "reason", l.example.Reason, "count", l.occurrences, "since", l.since,
+		details := []any{"reason", l.example.Reason, "count", l.occurrences, "since", l.since,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "kind", key.Regarding.Kind,
-			"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.example.Note)
+			"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.example.Note}
+		if DropReason(l.example.Reason) == DropNamespaceTerminating {
+			// It happens whenever a namespace is deleted, and nobody needs to do anything.
+			logger.V(2).Info("Dropped events, because their namespace is being deleted", append(details, "err", l.err)...)
+			continue
+		}
+		logger.Error(l.err, "Dropped events", details...)
 	}
 }
 

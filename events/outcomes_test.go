@@ -53,7 +53,7 @@ func TestRefusedIsDropped(t *testing.T) {
 		assert.Equal(t, 1, drops[0].Count)
 		assert.Equal(t, "note", drops[0].Note)
 		assert.Equal(t, "pod-0", drops[0].Key.Regarding.Name)
-		assert.Len(t, w.logs.with("Dropped events", strconv.Quote(err.Error()), string(DropNamespaceTerminating), "pod-0"), 1)
+		assert.Len(t, w.logs.with("Dropped events, because their namespace is being deleted", strconv.Quote(err.Error()), "pod-0", `"level"=2`), 1)
 	})
 }
 
