@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
@@ -223,6 +225,14 @@ func (o Options) Validate() error {
 	}
 	if o.MaxWindow > 0 && o.MaxWindow < t.FinishAfter {
 		fail("MaxWindow is shorter than FinishAfter: %v < %v", o.MaxWindow, t.FinishAfter)
+	}
+	if o.Scope > SameController {
+		fail("Scope is %v", o.Scope)
+	}
+	for _, namespace := range o.Namespaces {
+		if wrong := apivalidation.ValidateNamespaceName(namespace, false); namespace != metav1.NamespaceAll && len(wrong) > 0 {
+			fail("Namespaces contains %q: %s", namespace, strings.Join(wrong, ", "))
+		}
 	}
 	if math.IsNaN(float64(o.QPS)) {
 		fail("QPS is %v", o.QPS)

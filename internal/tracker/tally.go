@@ -80,7 +80,7 @@ func (x *tallies) earns(k TallyKey, n uint64) bool {
 	switch had, isCandidate := x.candidates[k]; {
 	case k.Reason == Other, x.own == x.limit:
 		return false
-	case x.own < (x.limit+1)/2, had+n >= earned:
+	case x.own < x.limit-x.limit/2, had+n >= earned:
 		delete(x.candidates, k)
 		return true
 	case n == 0: // nothing has occurred since the previous call

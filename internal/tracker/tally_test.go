@@ -3,12 +3,23 @@ package tracker
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// A limit that is no limit gives each reason a row from the beginning.
+func TestTalliesWithoutLimit(t *testing.T) {
+	var x tallies
+	x.init(math.MaxInt)
+	for i := range 100 {
+		k := TallyKey{"tester", "Warning", fmt.Sprint("Reason", i)}
+		assert.Equal(t, k, x.count(k, 1))
+	}
+}
 
 // A million reasons: the rows are bounded in the whole life of the process, none disappears
 // or decreases, the sum is exact, and a reason that begins late and occurs often gets a row.
