@@ -45,7 +45,10 @@ func NewManager(config *rest.Config, options manager.Options, broadcaster *event
 	legacy := compat.NewBroadcasterFor(broadcaster, compat.Options{})
 	if given := options.EventBroadcaster; given != nil { //nolint:staticcheck // see below
 		var ok bool
-		if legacy, ok = given.(*compat.Broadcaster); !ok || legacy.Events() != broadcaster {
+		switch legacy, ok = given.(*compat.Broadcaster); {
+		case ok && legacy == nil:
+			return nil, errors.New("controllerruntime: Options.EventBroadcaster is a nil *compat.Broadcaster: want nil, or a *compat.Broadcaster for the broadcaster of the manager")
+		case !ok || legacy.Events() != broadcaster:
 			return nil, fmt.Errorf("controllerruntime: Options.EventBroadcaster is a %T: want nil, or a *compat.Broadcaster for the broadcaster of the manager", given)
 		}
 	}

@@ -197,8 +197,9 @@ func TestErrors(t *testing.T) {
 	}{
 		"no config":              {want: "config is nil"},
 		"invalid config":         {config: broken, want: "unable to load root certificates"},
-		"a broadcaster":          {config, manager.Options{EventBroadcaster: record.NewBroadcaster()}, "is a *record.eventBroadcasterImpl: want nil"}, //nolint:staticcheck // tested here
-		"of another broadcaster": {config, manager.Options{EventBroadcaster: compat.NewBroadcaster(nil)}, "want nil, or a *compat.Broadcaster for"},   //nolint:staticcheck // tested here
+		"a broadcaster":          {config, manager.Options{EventBroadcaster: record.NewBroadcaster()}, "is a *record.eventBroadcasterImpl: want nil"},     //nolint:staticcheck // tested here
+		"a nil pointer":          {config, manager.Options{EventBroadcaster: (*compat.Broadcaster)(nil)}, "is a nil *compat.Broadcaster: want nil, or a"}, //nolint:staticcheck // tested here
+		"of another broadcaster": {config, manager.Options{EventBroadcaster: compat.NewBroadcaster(nil)}, "want nil, or a *compat.Broadcaster for"},       //nolint:staticcheck // tested here
 	} {
 		_, err := NewManager(tt.config, tt.options, broadcaster)
 		assert.ErrorContains(t, err, tt.want, title)
