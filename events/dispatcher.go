@@ -282,6 +282,10 @@ func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
 func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Result, err error) {
 	b := d.b
 	dog.stop()
+	if w.Kind == tracker.Recreate && result.Reason == tracker.DropReason(DropNamespaceNotFound) {
+		// The Event has existed. So the namespace was deleted, while a loop went on.
+		result.Reason = tracker.DropReason(DropNamespaceTerminating)
+	}
 	answered := b.clock.Now()
 	b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })

@@ -49,7 +49,8 @@ const (
 	DropRejected DropReason = "Rejected"
 	// DropNamespaceNotFound: the namespace of the Event does not exist.
 	DropNamespaceNotFound DropReason = "NamespaceNotFound"
-	// DropNamespaceTerminating: the namespace of the Event is being deleted.
+	// DropNamespaceTerminating: the namespace of the Event is being deleted, or was deleted
+	// with the Event.
 	DropNamespaceTerminating DropReason = "NamespaceTerminating"
 	// DropShutdown: the event was emitted after Shutdown was called, or could not be
 	// written in time.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,30 @@ func TestRefusedIsDropped(t *testing.T) {
 		assert.Equal(t, "note", drops[0].Note)
 		assert.Equal(t, "pod-0", drops[0].Key.Regarding.Name)
 		assert.Len(t, w.logs.with("Dropped events, because their namespace is being deleted", strconv.Quote(err.Error()), "pod-0", `"level"=2`), 1)
+	})
+}
+
+// A namespace is deleted with its Events while a loop goes on. Its end is due minutes later.
+func TestNamespaceIsDeletedWithALoop(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.unaccounted = true // what was written is gone as well
+		for range 5 {
+			w.emit(0)
+		}
+		w.flush(t)
+		w.server.remove()
+		w.server.script(func(_ context.Context, r request) error {
+			if r.Verb == "create" {
+				return apierrors.NewNotFound(corev1.Resource("namespaces"), r.Namespace)
+			}
+			return nil
+		})
+		time.Sleep(time.Hour)
+		assert.Equal(t, map[DropReason]uint64{DropNamespaceTerminating: 5}, w.broadcaster.Stats().Dropped)
+		assert.Empty(t, w.logs.with("error"), "nobody needs to do anything")
+		w.emit(0)
+		w.flush(t)
+		assert.EqualValues(t, 1, w.broadcaster.Stats().Dropped[DropNamespaceNotFound], "somebody emits events about what is gone")
 	})
 }
 
