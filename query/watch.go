@@ -132,6 +132,9 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 	return w.loop(ctx, notices)
 }
 
+// longestWait is how long a watch waits at most before it looks at its deadlines again.
+const longestWait = 24 * time.Hour
+
 // loop handles what happens until ctx ends.
 func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 	timer := time.NewTimer(0)
@@ -139,7 +142,8 @@ func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 	for {
 		timer.Stop()
 		if len(w.due) > 0 {
-			timer.Reset(w.due[0].at.Sub(w.reader.opts.Clock.Now()) + 1) // a series is stale after that time
+			// A series is stale after that time. It can be too far ahead for a Duration.
+			timer.Reset(min(w.due[0].at.Sub(w.reader.opts.Clock.Now()), longestWait) + 1)
 		}
 		select {
 		case <-ctx.Done():

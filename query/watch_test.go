@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"k8s.io/apimachinery/pkg/watch"
 	"net/http"
 	"strings"
@@ -379,6 +380,7 @@ func TestWatchOfStaleSeries(t *testing.T) {
 // what they are when the time comes, although no Event changes.
 func TestWatchOfTheFuture(t *testing.T) {
 	const eps = "0.000000001s"
+	const forever = time.Duration(math.MaxInt64)
 	for _, test := range []struct {
 		name  string
 		q     func(began time.Time) Query
@@ -402,18 +404,23 @@ func TestWatchOfTheFuture(t *testing.T) {
 			[]string{"20m" + eps + " Added a Ongoing", "36m" + eps + " Left a Unknown"}},
 		{"ongoing then", func(began time.Time) Query { return Query{Since: began.Add(5 * time.Minute)} }, 2, 6 * time.Minute,
 			[]string{"0s Added a Ongoing", "42m" + eps + " Stale a Unknown"}},
+		{"never", func(time.Time) Query { return Query{} }, 2, forever, []string{"0s Added a Unknown"}},
 		{"later", func(began time.Time) Query { return Query{Since: began.Add(2 * time.Hour)} }, 2, 0, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var l timeline
 				notices, stop := l.watch(t, test.q(time.Now()))
+				at := l.began.Add(test.ahead)
+				if test.ahead == forever {
+					at = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+				}
 				e := newEvent(named("shop", "a"))
 				if test.count > 1 {
 					e = newEvent(named("shop", "a"), labeled("Ongoing"), recurred(test.count, 0))
-					e.Series.LastObservedTime = metav1.NewMicroTime(l.began.Add(test.ahead))
+					e.Series.LastObservedTime = metav1.NewMicroTime(at)
 				}
-				e.EventTime = metav1.NewMicroTime(l.began.Add(test.ahead))
+				e.EventTime = metav1.NewMicroTime(at)
 				e.UID, e.ResourceVersion = "a", "1"
 				notices <- notice{event: e}
 				time.Sleep(3 * time.Hour)
