@@ -51,10 +51,7 @@ func legacy(pass *analysis.Pass) (any, error) {
 	p.Collect(pkg)
 	p.BlockExported(pkg)
 	plan := p.Plan(move.Options{Target: to}, nil)
-	edits, err := p.TextEdits(plan, to)
-	if err != nil {
-		return nil, err
-	}
+	edits := p.TextEdits(plan, to)
 	first := true
 	for _, i := range plan.Items {
 		if !i.Call {

@@ -219,7 +219,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 	note := call.Args[s.Note]
 	last := len(call.Args) - 1
 	if inner := move.Sprintf(l.TypesInfo, note); inner != nil && s.Format && last == s.Note {
-		l.unwrap(note, inner)
+		l.unwrap(note, note, inner)
 		return
 	}
 	if s.Format && l.TypesInfo.Types[note].Value == nil && !forwards {
@@ -235,13 +235,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 	}
 	if s.Format && last == s.Note+1 && l.text(note) == "%s" {
 		if inner := move.Sprintf(l.TypesInfo, call.Args[last]); inner != nil {
-			d := analysis.Diagnostic{Pos: note.Pos(), End: call.Args[last].End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
-			if l.TypesInfo.Types[inner.Args[0]].Value != nil {
-				d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: append([]analysis.TextEdit{
-					{Pos: note.Pos(), End: call.Args[last].Pos()},
-				}, l.unwrapped(call.Args[last], inner)...)}}
-			}
-			l.Report(d)
+			l.unwrap(note, call.Args[last], inner)
 		}
 	}
 	if !s.Format && !forwards && move.Sprintf(l.TypesInfo, note) != nil {
@@ -249,10 +243,15 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 	}
 }
 
-func (l *linter) unwrap(note ast.Expr, inner *ast.CallExpr) {
-	d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
+// unwrap reports a note that e builds: the note itself, or the argument after it.
+func (l *linter) unwrap(note, e ast.Expr, inner *ast.CallExpr) {
+	d := analysis.Diagnostic{Pos: note.Pos(), End: e.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 	if l.TypesInfo.Types[inner.Args[0]].Value != nil {
-		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: l.unwrapped(note, inner)}}
+		edits := l.unwrapped(e, inner)
+		if note != e {
+			edits = append(edits, analysis.TextEdit{Pos: note.Pos(), End: e.Pos()})
+		}
+		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: edits}}
 	}
 	l.Report(d)
 }

@@ -225,17 +225,14 @@ func nameOf(f *types.Func) string {
 	if recv == nil {
 		return f.Name()
 	}
-	t, star := recv.Type(), ""
-	if p, ok := t.(*types.Pointer); ok {
-		t, star = p.Elem(), "*"
+	t := typeName(recv.Type())
+	if t == nil {
+		return f.Name()
 	}
-	if n, ok := types.Unalias(t).(*types.Named); ok {
-		if star != "" {
-			return "(*" + n.Obj().Name() + ")." + f.Name()
-		}
-		return n.Obj().Name() + "." + f.Name()
+	if _, ok := recv.Type().(*types.Pointer); ok {
+		return "(*" + t.Name() + ")." + f.Name()
 	}
-	return f.Name()
+	return t.Name() + "." + f.Name()
 }
 
 func (r *reader) function(node ast.Node, sig *types.Signature, object *types.Func) *function {
@@ -489,12 +486,8 @@ func isFake(info *types.Info, n *ast.CallExpr) bool {
 	if !ok {
 		return false
 	}
-	t := info.TypeOf(sel.X)
-	if p, ok := t.(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && strings.HasPrefix(strings.ToLower(named.Obj().Name()), "fake")
+	t := typeName(info.TypeOf(sel.X))
+	return t != nil && strings.HasPrefix(strings.ToLower(t.Name()), "fake")
 }
 
 // value finds functions that are values: nothing knows all their callers.

@@ -105,31 +105,23 @@ func reasonOf(e Event) string {
 
 // words joins values that need no code.
 func words(list []string) string {
-	if len(list) == 0 {
-		return "–"
-	}
-	list = slices.Clone(list)
-	for i := range list {
-		if list[i] == Any {
-			list[i] = "*any*"
-		}
-	}
-	return strings.Join(list, ", ")
+	return joined(list, ", ", "*any*", func(s string) string { return s })
 }
 
-func codes(list []string) string {
+func codes(list []string) string { return joined(list, "<br>", "*variable*", code) }
+
+// joined joins the cells of values. The cell of [Any] is star.
+func joined(list []string, sep, star string, cell func(string) string) string {
 	if len(list) == 0 {
 		return "–"
 	}
-	list = slices.Clone(list)
+	cells := make([]string, len(list))
 	for i, s := range list {
-		if s == Any {
-			list[i] = "*variable*"
-		} else {
-			list[i] = code(s)
+		if cells[i] = star; s != Any {
+			cells[i] = cell(s)
 		}
 	}
-	return strings.Join(list, "<br>")
+	return strings.Join(cells, sep)
 }
 
 // code returns a code span for a cell of a table.

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/build/constraint"
@@ -9,8 +8,6 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -96,11 +93,9 @@ func (l *loader) loadSyntax(b, first *build, dirs []string) error {
 			return
 		}
 		for _, name := range p.CompiledGoFiles {
-			src, ok := l.cfg.Overlay[name]
-			if !ok {
-				if src, err = os.ReadFile(name); err != nil {
-					return
-				}
+			var src []byte
+			if src, err = read(l.cfg, name); err != nil {
+				return
 			}
 			if f, _ := l.parse(l.fset, name, src); f != nil {
 				p.Syntax = append(p.Syntax, f)
@@ -140,28 +135,16 @@ func usesRecorders(p *packages.Package) bool {
 // relevant reports whether an ignored file can mention a recorder: by an import, or by the
 // name of a method. A type-check would need the build that this decides about.
 func (l *loader) relevant(name string) bool {
-	src, ok := l.cfg.Overlay[name]
-	if !ok {
-		var err error
-		if src, err = os.ReadFile(name); err != nil {
-			return false
-		}
-	}
+	src, err := read(l.cfg, name)
 	text := string(src)
-	return strings.Contains(text, "tools/record\"") || strings.Contains(text, "compat/record\"") ||
-		strings.Contains(text, ".Event(") || strings.Contains(text, ".Eventf(") || strings.Contains(text, ".AnnotatedEventf(") || strings.Contains(text, "ecorder")
+	return err == nil && (strings.Contains(text, "tools/record\"") || strings.Contains(text, "compat/record\"") ||
+		strings.Contains(text, ".Event(") || strings.Contains(text, ".Eventf(") || strings.Contains(text, ".AnnotatedEventf(") || strings.Contains(text, "ecorder"))
 }
 
 // miss remembers a file with legacy recorders that no build contains.
 func (l *loader) miss(name string) {
-	src, ok := l.cfg.Overlay[name]
-	if !ok {
-		var err error
-		if src, err = os.ReadFile(name); err != nil {
-			return
-		}
-	}
-	if strings.Contains(string(src), `"k8s.io/client-go/tools/record"`) && !slices.Contains(l.missed, name) {
+	src, err := read(l.cfg, name)
+	if err == nil && strings.Contains(string(src), `"k8s.io/client-go/tools/record"`) && !slices.Contains(l.missed, name) {
 		l.missed = append(l.missed, name)
 	}
 }
@@ -281,10 +264,7 @@ func isOn(tag string, on platform, tags []string) bool {
 
 // inWorkspace reports whether the go command uses a go.work file.
 func (l *loader) inWorkspace() bool {
-	cmd := exec.CommandContext(context.Background(), "go", "env", "GOWORK")
-	cmd.Dir, cmd.Env = l.cfg.Dir, append(os.Environ(), l.cfg.Env...)
-	out, err := cmd.Output()
-	name := strings.TrimSpace(string(out))
+	name, err := goCommand(l.cfg, "env", "GOWORK")
 	return err == nil && name != "" && name != "off"
 }
 

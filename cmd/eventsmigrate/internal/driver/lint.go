@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"go/token"
 	"go/types"
 	"os"
@@ -93,10 +94,7 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Outpu
 		_, err = a.Run(pass)
 	})
 	slices.SortFunc(list, func(x, y Diagnostic) int {
-		if c := strings.Compare(x.Pos.Filename, y.Pos.Filename); c != 0 {
-			return c
-		}
-		return x.Pos.Offset - y.Pos.Offset
+		return cmp.Or(strings.Compare(x.Pos.Filename, y.Pos.Filename), x.Pos.Offset-y.Pos.Offset)
 	})
 	return list, err
 }

@@ -42,11 +42,9 @@ func (l *loader) manifests(b *build, needs rbac.Needs, r *Result) error {
 			if info, err := d.Info(); err != nil || info.Size() > maxManifest || !info.Mode().IsRegular() {
 				return err
 			}
-			src, ok := l.cfg.Overlay[path]
-			if !ok {
-				if src, err = os.ReadFile(path); err != nil {
-					return err
-				}
+			src, err := read(l.cfg, path)
+			if err != nil {
+				return err
 			}
 			out, findings := rbac.YAML(src, needs)
 			for _, f := range findings {

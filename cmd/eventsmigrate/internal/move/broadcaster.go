@@ -9,11 +9,6 @@ import (
 	"slices"
 )
 
-// sink is the client of a broadcaster at its constructor.
-type sink struct {
-	clients map[token.Pos]string // by constructor
-}
-
 // planSinks decides which broadcasters move: their sink is an argument of the new
 // constructor, so a clientset must be there.
 func (pl *planner) planSinks() {
@@ -54,16 +49,16 @@ func (pl *planner) planSinks() {
 				pl.leave(n, Reason{u.call.Pos(), text, false, false})
 			}
 		}
-		k := &sink{clients: map[token.Pos]string{}}
+		clients := map[token.Pos]string{}
 		for _, c := range s.constructors {
 			client := pl.clientAt(c, s.uses)
 			if client == "" {
 				pl.leave(n, Reason{c.call.Pos(), "there is no clientset where the broadcaster is constructed", false, false})
 				break
 			}
-			k.clients[c.call.Pos()] = client
+			clients[c.call.Pos()] = client
 		}
-		pl.sinks[n] = k
+		pl.clients[n] = clients
 	}
 }
 
@@ -355,7 +350,7 @@ func (pl *planner) broadcasters() {
 			pl.note(c.call.Pos(), "types", Left, "a broadcaster: %s", pl.whyLeft(ref{nodes: []node{c.node}}))
 			continue
 		}
-		client := pl.sinks[set].clients[c.call.Pos()]
+		client := pl.clients[set][c.call.Pos()]
 		text := fmt.Sprintf("%sNewBroadcaster(%sNewSink(%s))", qualify(eventsPath), qualify(compatPath), client)
 		switch {
 		case pl.Target == EventSeries && pl.unshut[c]:
@@ -405,7 +400,7 @@ func (pl *planner) use(u *use) {
 			ctx, logger = qualify("context")+"Background()", qualify(klogPath)+"Background()"
 		}
 		handle := fmt.Sprintf("%s.Error(err, \"Failed to record events\")", logger)
-		if returnsError(u) {
+		if _, t := enclosing(u.stack); t != nil && returnsError(u.file.Pkg.Info, t) {
 			handle = "return err"
 		}
 		pl.edit(u.file, u.call.Pos(), u.call.Pos(), b, "if err := ")
@@ -414,27 +409,6 @@ func (pl *planner) use(u *use) {
 		pl.edit(u.file, u.call.End(), u.call.End(), b, fmt.Sprintf("; err != nil {\n\t%s\n}", handle))
 		pl.note(u.call.Pos(), "types", Moved, "StartRecordingToSinkWithContext")
 	}
-}
-
-// returnsError reports whether the function around a use returns an error, and nothing
-// else.
-func returnsError(u *use) bool {
-	for _, s := range slices.Backward(u.stack) {
-		var t *ast.FuncType
-		switch s := s.(type) {
-		case *ast.FuncLit:
-			t = s.Type
-		case *ast.FuncDecl:
-			t = s.Type
-		default:
-			continue
-		}
-		if t.Results == nil || len(t.Results.List) != 1 || len(t.Results.List[0].Names) > 1 {
-			return false
-		}
-		return types.Identical(u.file.Pkg.Info.TypeOf(t.Results.List[0].Type), types.Universe.Lookup("error").Type())
-	}
-	return false
 }
 
 // newRecorder moves NewRecorder. Its broadcaster can move or stay.

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"iter"
 	"slices"
 	"strings"
 
@@ -302,23 +303,12 @@ func (c *collector) receiver(fun ast.Expr) ref {
 	if sel == nil {
 		return ref{}
 	}
-	t, r := sel.Recv(), ref{}
-	for _, i := range sel.Index()[:len(sel.Index())-1] {
-		if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
-			t = p.Elem()
+	if len(sel.Index()) > 1 {
+		if r := c.promoted(sel.Recv(), sel.Index()); !r.empty() {
+			return r
 		}
-		s, ok := types.Unalias(t).Underlying().(*types.Struct)
-		if !ok {
-			return ref{fixed: "an embedded type"}
-		}
-		f := s.Field(i)
-		t = f.Type()
-		r = c.object(f)
 	}
-	if r.empty() {
-		return c.nodes(e.X)
-	}
-	return r
+	return c.nodes(e.X)
 }
 
 // canLookUp reports whether a call of GetEventRecorderFor can become one of
@@ -441,23 +431,21 @@ func (c *collector) occurs(e ast.Expr, k kind, name string) {
 // declare links the parameters and results of a function with the occurrences of their
 // types.
 func (c *collector) declare(sig *types.Signature, t *ast.FuncType) {
-	c.variables(sig.Params(), t.Params)
-	c.variables(sig.Results(), t.Results)
+	c.variables(sig.Params().Variables(), t.Params)
+	c.variables(sig.Results().Variables(), t.Results)
 }
 
-func (c *collector) variables(tuple *types.Tuple, list *ast.FieldList) {
+func (c *collector) variables(all iter.Seq[*types.Var], list *ast.FieldList) {
 	if list == nil {
 		return
 	}
-	i := 0
+	next, stop := iter.Pull(all)
+	defer stop()
 	for _, f := range list.List {
 		for range max(1, len(f.Names)) {
-			if i < tuple.Len() {
-				if v := tuple.At(i); mentions(v.Type()) {
-					c.link(ref{nodes: []node{v.Pos()}}, c.typ(f.Type), f.Pos())
-				}
+			if v, ok := next(); ok && mentions(v.Type()) {
+				c.link(ref{nodes: []node{v.Pos()}}, c.typ(f.Type), f.Pos())
 			}
-			i++
 		}
 	}
 }
@@ -472,20 +460,8 @@ func (c *collector) field(f *ast.Field) {
 }
 
 func (c *collector) structType(n *ast.StructType) {
-	s, ok := c.info.TypeOf(n).(*types.Struct)
-	if !ok {
-		return
-	}
-	i := 0
-	for _, f := range n.Fields.List {
-		for range max(1, len(f.Names)) {
-			if i < s.NumFields() {
-				if v := s.Field(i); mentions(v.Type()) {
-					c.link(ref{nodes: []node{v.Pos()}}, c.typ(f.Type), f.Pos())
-				}
-			}
-			i++
-		}
+	if s, ok := c.info.TypeOf(n).(*types.Struct); ok {
+		c.variables(s.Fields(), n.Fields)
 	}
 }
 
@@ -691,20 +667,16 @@ func (c *collector) literal(n *ast.CompositeLit) {
 				c.assign(c.orSelf(u.Field(i), self), u.Field(i).Type(), e, nil)
 			}
 		}
-	case *types.Slice:
-		for _, e := range n.Elts {
-			elem(valueOf(e), u.Elem())
-		}
-	case *types.Array:
-		for _, e := range n.Elts {
-			elem(valueOf(e), u.Elem())
-		}
 	case *types.Map:
 		for _, e := range n.Elts {
 			if kv, ok := e.(*ast.KeyValueExpr); ok {
 				elem(kv.Key, u.Key())
 				elem(kv.Value, u.Elem())
 			}
+		}
+	case interface{ Elem() types.Type }: // slices and arrays
+		for _, e := range n.Elts {
+			elem(valueOf(e), u.Elem())
 		}
 	}
 }
@@ -905,18 +877,28 @@ func (c *collector) methodOf(f *types.Func, self ref) ref {
 }
 
 // promoted returns the embedded field through which a type has a method.
-func (c *collector) promoted(t types.Type, index []int) (r ref) {
+func (c *collector) promoted(t types.Type, index []int) ref {
+	fields := embedded(t, index)
+	if len(fields) < len(index)-1 {
+		return ref{fixed: "an embedded type"}
+	}
+	return c.object(fields[len(fields)-1])
+}
+
+// embedded returns the fields through which a type has the method or field at an index. It
+// returns fewer of them if one is not in a struct.
+func embedded(t types.Type, index []int) (fields []*types.Var) {
 	for _, i := range index[:len(index)-1] {
-		if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
 		}
-		s, ok := types.Unalias(t).Underlying().(*types.Struct)
+		s, ok := t.Underlying().(*types.Struct)
 		if !ok {
-			return ref{fixed: "an embedded type"}
+			break
 		}
-		r, t = c.object(s.Field(i)), s.Field(i).Type()
+		fields, t = append(fields, s.Field(i)), s.Field(i).Type()
 	}
-	return r
+	return fields
 }
 
 func (c *collector) assert(x ast.Expr, t types.Type, to ref, pos token.Pos) {

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -90,14 +91,14 @@ func (o *Output) Origin(offset int) token.Pos {
 }
 
 // TextEdits returns the changes of all files as edits of an analyzer.
-func (p *Program) TextEdits(plan *Plan, target Target) (list []analysis.TextEdit, err error) {
+func (p *Program) TextEdits(plan *Plan, target Target) (list []analysis.TextEdit) {
 	for _, f := range p.Files {
 		edits, _ := p.editsOf(f, plan, target)
 		for _, e := range edits {
 			list = append(list, analysis.TextEdit{Pos: e.pos, End: e.end, NewText: []byte(e.text)})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // editsOf returns the edits of a file with the names of its imports, and the sets that
@@ -155,17 +156,12 @@ func (f *File) constructs() bool {
 
 // newline returns the end of a line, and the indentation of the line at pos.
 func (f *File) newline(pos token.Pos) string {
-	i := f.at(pos)
-	start := bytes.LastIndexByte(f.Src[:i], '\n') + 1
-	indent := start
-	for indent < i && (f.Src[indent] == ' ' || f.Src[indent] == '\t') {
-		indent++
-	}
+	line := lineBefore(f, pos)
 	end := "\n"
 	if bytes.Contains(f.Src, []byte("\r\n")) {
 		end = "\r\n"
 	}
-	return end + string(f.Src[start:indent])
+	return end + line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
 func (p *Program) output(f *File, plan *Plan, target Target) *Output {
@@ -232,12 +228,20 @@ func constants(todos []todo) string {
 // afterImports returns the end of the last import, or that of the package clause.
 func afterImports(f *File) token.Pos {
 	end := f.AST.Name.End()
-	for _, d := range f.AST.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
-			end = g.End()
-		}
+	for _, g := range f.importDecls() {
+		end = g.End()
 	}
 	return f.restOfLine(end) // a comment is behind it
+}
+
+// importDecls returns the declarations of imports.
+func (f *File) importDecls() (list []*ast.GenDecl) {
+	for _, d := range f.AST.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+			list = append(list, g)
+		}
+	}
+	return list
 }
 
 // restOfLine returns the end of the line that contains pos.
@@ -291,12 +295,7 @@ func (n *names) resolve() (edits []edit) {
 		}
 		byPath[p] = append(byPath[p], s)
 	}
-	var paths []string
-	for p := range needed {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(needed)) {
 		if name, ok := n.existing(p, byPath[p], needed[p]); ok {
 			n.chosen[p] = name
 			continue
@@ -533,8 +532,8 @@ func (n *names) expand(text string) string {
 
 // decl returns the declaration of an import.
 func (n *names) decl(s *ast.ImportSpec) *ast.GenDecl {
-	for _, d := range n.f.AST.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT && g.Pos() <= s.Pos() && s.End() <= g.End() {
+	for _, g := range n.f.importDecls() {
+		if g.Pos() <= s.Pos() && s.End() <= g.End() {
 			return g
 		}
 	}
@@ -552,22 +551,20 @@ func (n *names) remove(s *ast.ImportSpec, all []*ast.ImportSpec) []edit {
 			rest++
 		}
 	}
-	if rest == 0 {
-		if d.Specs[0] != ast.Spec(s) {
-			return nil // with the first one
-		}
-		to := d.End()
-		if !d.Lparen.IsValid() && s.Comment != nil {
-			to = s.Comment.End()
-		}
-		return []edit{{pos: n.f.lineStart(d.Pos()), end: n.f.lineEnd(to)}}
-	}
 	from, to := s.Pos(), s.End()
 	if s.Doc != nil {
 		from = s.Doc.Pos()
 	}
 	if s.Comment != nil {
 		to = s.Comment.End()
+	}
+	if rest == 0 {
+		if d.Specs[0] != ast.Spec(s) {
+			return nil // with the first one
+		}
+		if from = d.Pos(); d.Lparen.IsValid() {
+			to = d.End()
+		}
 	}
 	return []edit{{pos: n.f.lineStart(from), end: n.f.lineEnd(to)}}
 }
@@ -605,8 +602,8 @@ func (n *names) add(specs []string, removed []*ast.ImportSpec) (edits []edit) {
 		}
 		// A declaration of its own; a block that exists gets a new group.
 		var block *ast.GenDecl
-		for _, d := range n.f.AST.Decls {
-			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT && g.Lparen.IsValid() && block == nil {
+		for _, g := range slices.Backward(n.f.importDecls()) {
+			if g.Lparen.IsValid() {
 				block = g
 			}
 		}
@@ -677,11 +674,9 @@ func (n *names) canReplace(s *ast.ImportSpec) bool {
 }
 
 func firstImport(f *File, removed []*ast.ImportSpec) *ast.GenDecl {
-	for _, d := range f.AST.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
-			if s := g.Specs[0].(*ast.ImportSpec); !slices.Contains(removed, s) && s.Path.Value != `"C"` {
-				return g
-			}
+	for _, g := range f.importDecls() {
+		if s := g.Specs[0].(*ast.ImportSpec); !slices.Contains(removed, s) && s.Path.Value != `"C"` {
+			return g
 		}
 	}
 	return nil

@@ -56,15 +56,8 @@ func kindOfObject(o types.Object) kind {
 
 // kindOf returns the kind of a legacy type or of a pointer to it.
 func kindOf(t types.Type) kind {
-	if t == nil {
-		return none
-	}
-	t = types.Unalias(t)
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	if n, ok := t.(*types.Named); ok {
-		return kindOfObject(n.Obj())
+	if n := named(t); n != nil {
+		return kindOfObject(n)
 	}
 	return none
 }
@@ -115,16 +108,10 @@ func mention(t types.Type, seen map[types.Type]bool) bool {
 		default:
 			return mention(u, seen)
 		}
-	case *types.Pointer:
-		return mention(t.Elem(), seen)
-	case *types.Slice:
-		return mention(t.Elem(), seen)
-	case *types.Array:
-		return mention(t.Elem(), seen)
-	case *types.Chan:
-		return mention(t.Elem(), seen)
 	case *types.Map:
 		return mention(t.Key(), seen) || mention(t.Elem(), seen)
+	case interface{ Elem() types.Type }: // pointers, slices, arrays and channels
+		return mention(t.Elem(), seen)
 	case *types.Tuple:
 		for v := range t.Variables() {
 			if mention(v.Type(), seen) {

@@ -1,12 +1,14 @@
 package move
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -85,11 +87,11 @@ type planner struct {
 
 	left      map[node][]Reason // by root
 	bridges   map[*flow]bool
-	sinks     map[node]*sink        // of broadcasters that move, by root
-	unshut    map[*constructor]bool // of broadcasters that nothing shuts down
-	legacy    map[node]bool         // the sets that contain a legacy type
-	annotated map[node]bool         // the sets that emit annotations
-	warned    map[*File]bool        // about hand-written recorders that compat adapts
+	clients   map[node]map[token.Pos]string // of broadcasters that move, by root and constructor
+	unshut    map[*constructor]bool         // of broadcasters that nothing shuts down
+	legacy    map[node]bool                 // the sets that contain a legacy type
+	annotated map[node]bool                 // the sets that emit annotations
+	warned    map[*File]bool                // about hand-written recorders that compat adapts
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
@@ -108,7 +110,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
 		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
-		bridges: map[*flow]bool{}, sinks: map[node]*sink{}, unshut: map[*constructor]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+		bridges: map[*flow]bool{}, clients: map[node]map[token.Pos]string{}, unshut: map[*constructor]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
@@ -120,10 +122,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		pl.sort()
 		return pl.plan
 	}
-	saved := make(map[node]node, len(p.parent))
-	for k, v := range p.parent {
-		saved[k] = v
-	}
+	saved := maps.Clone(p.parent)
 	defer func() { p.parent = saved }()
 
 	for _, reason := range slices.Sorted(maps.Keys(opts.Actions)) {
@@ -190,12 +189,7 @@ func (pl *planner) see() {
 // sorted returns the values in the order of their files. Positions do not order files,
 // which parse concurrently.
 func sorted[T any](p *Program, m map[token.Pos]T) (list []T) {
-	keys := make([]token.Pos, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, p.compare)
-	for _, k := range keys {
+	for _, k := range slices.SortedFunc(maps.Keys(m), p.compare) {
 		list = append(list, m[k])
 	}
 	return list
@@ -373,28 +367,28 @@ func (pl *planner) leaveSets() {
 	pl.left = rekeyed
 }
 
+// places yields the nodes that are not variables, and their files.
+func (pl *planner) places() iter.Seq2[node, *File] {
+	return func(yield func(node, *File) bool) {
+		for _, all := range []iter.Seq[node]{
+			maps.Keys(pl.occurrences), maps.Keys(pl.methods), maps.Keys(pl.lookups), maps.Keys(pl.constructors), maps.Keys(pl.uses),
+		} {
+			for n := range all {
+				if !yield(n, pl.fileOf(n)) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // leaveFailures leaves what is in a file with a place that the tool could not read.
 func (pl *planner) leaveFailures(hard map[node]bool) {
-	leave := func(n node) {
-		if f := pl.fileOf(n); f != nil && pl.failures[f] != nil {
+	for n, f := range pl.places() {
+		if pl.failures[f] != nil {
 			hard[pl.find(n)] = true
 			pl.leave(n, *pl.failures[f])
 		}
-	}
-	for n := range pl.occurrences {
-		leave(n)
-	}
-	for n := range pl.methods {
-		leave(n)
-	}
-	for n := range pl.lookups {
-		leave(n)
-	}
-	for n := range pl.constructors {
-		leave(n)
-	}
-	for n := range pl.uses {
-		leave(n)
 	}
 	for _, r := range pl.failures {
 		pl.note(r.Pos, "types", Left, "%s", r.Text)
@@ -435,29 +429,12 @@ func (pl *planner) keepFakes() {
 // leaveOutside leaves the other sets of which no place is in a package of the patterns.
 func (pl *planner) leaveOutside() {
 	inside, outside := map[node]bool{}, map[node]token.Pos{}
-	at := func(n node, f *File) {
-		if f.Outside {
-			if first, ok := outside[pl.find(n)]; !ok || pl.compare(n, first) < 0 {
-				outside[pl.find(n)] = n
-			}
-		} else {
+	for n, f := range pl.places() {
+		if !f.Outside {
 			inside[pl.find(n)] = true
+		} else if first, ok := outside[pl.find(n)]; !ok || pl.compare(n, first) < 0 {
+			outside[pl.find(n)] = n
 		}
-	}
-	for _, o := range pl.occurrences {
-		at(o.expr.Pos(), o.file)
-	}
-	for _, c := range pl.constructors {
-		at(c.node, c.file)
-	}
-	for _, u := range pl.uses {
-		at(u.node, u.file)
-	}
-	for _, l := range pl.lookups {
-		at(l.node, l.file)
-	}
-	for _, m := range pl.methods {
-		at(m.name.Pos(), m.file)
 	}
 	for n, pos := range outside {
 		if !inside[n] && len(pl.left[n]) == 0 {
@@ -633,12 +610,10 @@ func (pl *planner) path() string {
 
 // types moves the occurrences of types and the constructors of fakes.
 func (pl *planner) types() {
-	count := map[*File]int{}
 	for _, o := range sorted(pl.Program, pl.occurrences) {
 		if set, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); ok && o.file.Skip == "" {
 			pl.edit(o.file, o.expr.Pos(), o.expr.End(), set, qualify(pl.path())+o.name)
-			count[o.file]++
-			pl.plan.Items = append(pl.plan.Items, Item{Pos: o.expr.Pos(), Rule: "types", Status: Moved, Text: o.name})
+			pl.note(o.expr.Pos(), "types", Moved, "%s", o.name)
 		}
 	}
 	for _, c := range sorted(pl.Program, pl.constructors) {
@@ -707,12 +682,8 @@ func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
 }
 
 func lineBefore(f *File, pos token.Pos) string {
-	i := f.at(pos)
-	j := i
-	for j > 0 && f.Src[j-1] != '\n' {
-		j--
-	}
-	return string(f.Src[j:i])
+	before := f.Src[:f.at(pos)]
+	return string(before[bytes.LastIndexByte(before, '\n')+1:])
 }
 
 var (
@@ -760,7 +731,7 @@ func (pl *planner) call(c *call) {
 	if !ok {
 		if !c.own && !c.file.Outside {
 			pl.plan.Calls.Left++
-			pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Left, Text: pl.whyLeft(c.recv), Call: true})
+			pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Left, Text: pl.whyLeft(c.recv), Call: true})
 		}
 		return
 	}
@@ -780,7 +751,7 @@ func (pl *planner) call(c *call) {
 		}
 		name := pl.actionFor(c.file, c.fun, c.expr.Pos(), "", set)
 		pl.edit(c.file, c.sel.Pos(), c.sel.End(), set, pl.adapter(c.file.text(c.sel.X), c.shape, name))
-		pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Moved, Text: "in a function literal, because it receives the results of a call", Call: true})
+		pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Moved, Text: "in a function literal, because it receives the results of a call", Call: true})
 		return
 	}
 	args := c.expr.Args
@@ -797,8 +768,10 @@ func (pl *planner) call(c *call) {
 			pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
 		} else if sel := info.Selections[c.sel]; sel == nil || kindOf(receiverType(sel.Obj().(*types.Func))) != fake {
 			x := ""
-			for _, name := range embedded(info, c.sel) {
-				x += "." + name
+			if sel != nil {
+				for _, f := range embedded(sel.Recv(), sel.Index()) {
+					x += "." + f.Name()
+				}
 			}
 			if x == "" && isTypeParam(info.TypeOf(c.sel.X)) {
 				pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, "any(")
@@ -844,40 +817,11 @@ func (pl *planner) call(c *call) {
 	}
 	at = c.file.afterComments(args[reason].End())
 	pl.edit(c.file, at, at, set, ", "+action)
-	pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf(c.shape), Status: Moved, Text: "action " + action, Call: true})
+	pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Moved, Text: "action " + action, Call: true})
 }
 
-func ruleOf(s shape) string {
-	switch s {
-	case shapeEvent:
-		return "Event"
-	case shapeAnnotated:
-		return "AnnotatedEventf"
-	default:
-		return "Eventf"
-	}
-}
-
-// embedded returns the names of the embedded fields through which a selector selects.
-func embedded(info *types.Info, e *ast.SelectorExpr) (names []string) {
-	sel := info.Selections[e]
-	if sel == nil {
-		return nil
-	}
-	t := sel.Recv()
-	for _, i := range sel.Index()[:len(sel.Index())-1] {
-		if p, ok := types.Unalias(t).Underlying().(*types.Pointer); ok {
-			t = p.Elem()
-		}
-		s, ok := types.Unalias(t).Underlying().(*types.Struct)
-		if !ok {
-			return names
-		}
-		names = append(names, s.Field(i).Name())
-		t = s.Field(i).Type()
-	}
-	return names
-}
+// ruleOf are the rules of the report about calls of methods.
+var ruleOf = map[shape]string{shapeEvent: "Event", shapeEventf: "Eventf", shapeAnnotated: "AnnotatedEventf"}
 
 // wrapper returns the method that contains a call, if the method gets the parameters
 // related and action.

@@ -171,7 +171,6 @@ type Program struct {
 	Files []*File
 
 	byBase map[int]*File
-	byName map[string]*File
 	parent map[node]node
 	why    map[node][]Reason
 
@@ -206,7 +205,7 @@ type Program struct {
 // NewProgram returns a Program without packages.
 func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
-		Fset: fset, byBase: map[int]*File{}, byName: map[string]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
+		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
 		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{}, values: map[token.Pos]*value{},
 		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*use{}, lookups: map[token.Pos]*lookup{},
 		methods: map[token.Pos]*method{}, reasons: map[string]bool{},
@@ -231,7 +230,6 @@ func (p *Program) AddFile(pkg *Package, f *ast.File, src []byte) *File {
 		file.Skip = "the file is vendored"
 	}
 	p.byBase[tf.Base()] = file
-	p.byName[tf.Name()] = file
 	p.Files = append(p.Files, file)
 	return file
 }

@@ -148,11 +148,12 @@ func enclosing(stack []ast.Node) (*ast.BlockStmt, *ast.FuncType) {
 // returnsNothing reports whether a function returns nothing or an error: constructors
 // return what needs the broadcaster.
 func returnsNothing(info *types.Info, t *ast.FuncType) bool {
-	if t.Results == nil || len(t.Results.List) == 0 {
-		return true
-	}
-	return len(t.Results.List) == 1 && len(t.Results.List[0].Names) <= 1 &&
-		types.Identical(info.TypeOf(t.Results.List[0].Type), types.Universe.Lookup("error").Type())
+	return t.Results.NumFields() == 0 || returnsError(info, t)
+}
+
+// returnsError reports whether a function returns an error, and nothing else.
+func returnsError(info *types.Info, t *ast.FuncType) bool {
+	return t.Results.NumFields() == 1 && types.Identical(info.TypeOf(t.Results.List[0].Type), types.Universe.Lookup("error").Type())
 }
 
 func returned(info *types.Info, body *ast.BlockStmt, o types.Object) (found bool) {

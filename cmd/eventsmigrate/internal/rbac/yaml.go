@@ -29,21 +29,9 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 	if bytes.Contains(src, []byte("{{")) {
 		return src, template(src, needs)
 	}
-	e := &editor{needs: needs, lines: bytes.SplitAfter(src, []byte("\n"))}
-	d := yaml.NewDecoder(bytes.NewReader(src))
-	for {
-		var doc yaml.Node
-		err := d.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return src, []Finding{{Line: 1, Text: fmt.Sprintf("the file is not valid YAML: %v", err)}}
-		}
-		if strings.Contains(nameOf(&doc), "leader-election") {
-			continue
-		}
-		e.visit("", &doc)
+	e, err := scan(src, needs)
+	if err != nil {
+		return src, []Finding{{Line: 1, Text: fmt.Sprintf("the file is not valid YAML: %v", err)}}
 	}
 	lines, newline := e.lines, "\n"
 	if bytes.Contains(src, []byte("\r\n")) {
@@ -66,7 +54,8 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 	}
 	slices.Reverse(findings)
 	out = bytes.Join(lines, nil)
-	if len(findings) > 0 && !settled(out, needs) {
+	// A result must be valid, and another run must not change it.
+	if again, err := scan(out, needs); len(findings) > 0 && (err != nil || len(again.inserts) > 0) {
 		what := byHand
 		if !needs.New {
 			what = "add patch to the rule for events"
@@ -83,14 +72,16 @@ func YAML(src []byte, needs Needs) (out []byte, findings []Finding) {
 
 const byHand = "add a rule for events in the group " + Group + " with create and patch"
 
-// settled reports whether a result is valid, and another run would not change it.
-func settled(src []byte, needs Needs) bool {
+// scan finds what to insert in a file.
+func scan(src []byte, needs Needs) (*editor, error) {
 	e := &editor{needs: needs, lines: bytes.SplitAfter(src, []byte("\n"))}
 	d := yaml.NewDecoder(bytes.NewReader(src))
 	for {
 		var doc yaml.Node
-		if err := d.Decode(&doc); err != nil {
-			return errors.Is(err, io.EOF) && len(e.inserts) == 0
+		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+			return e, nil
+		} else if err != nil {
+			return nil, err
 		}
 		if !strings.Contains(nameOf(&doc), "leader-election") {
 			e.visit("", &doc)
