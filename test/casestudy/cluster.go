@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -193,13 +194,9 @@ func (c *cluster) runPod(ctx context.Context, pod *corev1.Pod) error {
 	}
 	pod.Status.StartTime = &now
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{container}
-	for i := range pod.Status.Conditions { // of the API server: PodScheduled
-		if pod.Status.Conditions[i].Type == corev1.PodReady {
-			pod.Status.Conditions = append(pod.Status.Conditions[:i], pod.Status.Conditions[i+1:]...)
-			break
-		}
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: ready, LastTransitionTime: now})
+	// The API server has set others: PodScheduled.
+	others := slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	pod.Status.Conditions = append(others, corev1.PodCondition{Type: corev1.PodReady, Status: ready, LastTransitionTime: now})
 	_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	return err
 }
@@ -285,6 +282,17 @@ func (c *cluster) resource(kind schema.GroupVersionKind) (dynamic.NamespaceableR
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	return clients.Resource(resource), nil
+}
+
+// condition returns the status of a condition of an object, or nil.
+func condition(object unstructured.Unstructured, name string) any {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == name {
+			return c["status"]
+		}
+	}
+	return nil
 }
 
 // eventually waits until a condition is true, for at most a minute.

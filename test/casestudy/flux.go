@@ -6,15 +6,12 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -121,22 +118,11 @@ func flux(ctx context.Context, cfg config, r *fluxResults) error {
 		*r = fluxResults{fluxSetup: now} // the others are no comparison
 	}
 	r.Machine, r.Date = machine(), time.Now().UTC().Format(time.DateOnly)
-	for _, recorder := range fluxRecorders {
-		if !strings.Contains(recorder, cfg.recorder) {
-			continue
-		}
-		log.Printf("%s: %d Kustomizations for %v: %s", kustomizeController, cfg.kustomizations, m.duration, recorder)
-		run, err := m.try(ctx, t, apiserver, recorder)
-		if err != nil {
-			return fmt.Errorf("%s: %w", recorder, err)
-		}
+	return m.tryEach(ctx, cfg, t, apiserver, fluxRecorders, func(run *recorderRun) error {
 		run.Posts = int(posts.Swap(0))
 		r.Runs = replaceRun(r.Runs, run)
-		if err := writeResults(cfg.resultsOf("flux"), r); err != nil {
-			return err
-		}
-	}
-	return nil
+		return writeResults(cfg.resultsOf("flux"), r)
+	})
 }
 
 // fluxArgs returns the arguments of the program.
@@ -175,16 +161,12 @@ func (m *mover) buildFlux(ctx context.Context) (binary string, err error) {
 
 // fluxDefinitions returns the CustomResourceDefinitions that the program needs.
 func (m *mover) fluxDefinitions(ctx context.Context) (string, error) {
-	download, err := m.output(ctx, "go", "mod", "download", "-json", sourceModule)
+	source, err := m.download(ctx, sourceModule)
 	if err != nil {
 		return "", err
 	}
-	var source struct{ Dir string }
-	if err := json.Unmarshal([]byte(download), &source); err != nil {
-		return "", err
-	}
 	var all strings.Builder
-	for _, dir := range []string{m.dir(), source.Dir} {
+	for _, dir := range []string{m.dir(), source} {
 		files, err := filepath.Glob(filepath.Join(dir, "config", "crd", "bases", "*.yaml"))
 		if err != nil {
 			return "", err
@@ -301,11 +283,7 @@ func (c *cluster) waitFlux(ctx context.Context, kustomizations int) error {
 		}
 		reconciled := 0
 		for _, item := range list.Items {
-			conditions, _, _ := unstructured.NestedSlice(item.Object, "status", "conditions")
-			if slices.ContainsFunc(conditions, func(condition any) bool {
-				ready, ok := condition.(map[string]any)
-				return ok && ready["type"] == "Ready" && ready["status"] != "Unknown"
-			}) {
+			if ready := condition(item, "Ready"); ready != nil && ready != "Unknown" {
 				reconciled++
 			}
 		}

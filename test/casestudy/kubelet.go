@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,21 +91,10 @@ func kubelet(ctx context.Context, cfg config, r *kubeletResults) error {
 		*r = kubeletResults{Version: m.Version, Scale: kubeletScale}
 	}
 	r.Machine, r.Date, r.Pods = machine(), time.Now().UTC().Format(time.DateOnly), podCounts
-	for _, recorder := range kubeletRecorders {
-		if !strings.Contains(recorder, cfg.recorder) {
-			continue
-		}
-		log.Printf("kubelet: %v: %s", m.duration, recorder)
-		run, err := m.try(ctx, t, apiserver, recorder)
-		if err != nil {
-			return fmt.Errorf("%s: %w", recorder, err)
-		}
+	return m.tryEach(ctx, cfg, t, apiserver, kubeletRecorders, func(run *recorderRun) error {
 		r.Runs = replaceRun(r.Runs, run)
-		if err := writeResults(cfg.resultsOf("kubelet"), r); err != nil {
-			return err
-		}
-	}
-	return nil
+		return writeResults(cfg.resultsOf("kubelet"), r)
+	})
 }
 
 // buildKubelet compiles the program in testdata/hollow as a part of Kubernetes, whose

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -134,13 +135,7 @@ func (k *kubernetesCluster) createNodes(ctx context.Context) error {
 func (k *kubernetesCluster) lose(node string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	alive := k.alive[:0:0]
-	for _, name := range k.alive {
-		if name != node {
-			alive = append(alive, name)
-		}
-	}
-	k.alive = alive
+	k.alive = slices.DeleteFunc(slices.Clone(k.alive), func(name string) bool { return name == node })
 }
 
 // startManager starts the kube-controller-manager as kubeadm does: each controller has its
@@ -267,12 +262,7 @@ func (k *kubernetesCluster) kubelet(ctx context.Context) error {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
-			node := alive[0]
-			for _, other := range alive {
-				if load[other] < load[node] {
-					node = other
-				}
-			}
+			node := slices.MinFunc(alive, func(a, b string) int { return load[a] - load[b] })
 			load[node]++
 			err := k.clients.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -281,10 +271,8 @@ func (k *kubernetesCluster) kubelet(ctx context.Context) error {
 			errs = append(errs, ignoreStale(err))
 			continue
 		}
-		for _, node := range alive {
-			if pod.Spec.NodeName == node {
-				errs = append(errs, ignoreStale(k.runPod(ctx, pod)))
-			}
+		if slices.Contains(alive, pod.Spec.NodeName) {
+			errs = append(errs, ignoreStale(k.runPod(ctx, pod)))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -24,13 +25,34 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// measure collects the result of a story.
-func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
+// collect reads what the API server knows after the exit of the program: the Events, which it
+// keeps in a file, the size of all requests that wrote Events, and the audit log.
+func (c *cluster) collect(ctx context.Context) (events []eventsv1.Event, bytes int, audit []byte, err error) {
 	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return err
+		return nil, 0, nil, err
+	}
+	data, err := json.MarshalIndent(list.Items, "", " ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.dir, "events.json"), data, 0o644)
+	}
+	if err != nil {
+		return nil, 0, nil, err
 	}
 	metrics, err := c.metrics(ctx)
+	if err == nil {
+		bytes, err = requestBytes(metrics)
+	}
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	audit, err = os.ReadFile(filepath.Join(c.dir, "audit.log"))
+	return list.Items, bytes, audit, err
+}
+
+// measure collects the result of a story.
+func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
+	events, bytes, audit, err := c.collect(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,23 +60,9 @@ func (c *cluster) measure(ctx context.Context, end exit, s *side) error {
 	if err != nil {
 		return err
 	}
-	audit, err := os.ReadFile(filepath.Join(c.dir, "audit.log"))
-	if err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(list.Items, "", " ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(c.dir, "events.json"), data, 0o644)
-	}
-	if err != nil {
-		return err
-	}
 	before := compare(c.before, string(programLog), audit)
-	*s = compare(list.Items, string(programLog), audit)
-	s.RecordedBefore = before.Recorded
-	if s.RequestBytes, err = requestBytes(metrics); err != nil {
-		return err
-	}
+	*s = compare(events, string(programLog), audit)
+	s.RecordedBefore, s.RequestBytes = before.Recorded, bytes
 	s.Exit, s.ExitSeconds = end.state.String(), end.duration.Seconds()
 	s.CPUSeconds, s.MaxRSS = usage(end.state)
 	return nil
@@ -116,20 +124,31 @@ func compare(events []eventsv1.Event, programLog string, audit []byte) side {
 	return s
 }
 
+// entry is a request in the audit log.
+type entry struct {
+	Verb           string
+	User           struct{ Username string }
+	ObjectRef      struct{ Resource, Name string }
+	ResponseStatus struct{ Code int }
+}
+
+// entries yields the requests in an audit log.
+func entries(audit []byte) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for line := range bytes.Lines(audit) {
+			var e entry
+			if json.Unmarshal(line, &e) == nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // count counts the requests of the program, and returns the Jobs that the CronJob
 // controller created.
 func (s *side) count(audit []byte) map[string]bool {
 	jobs := map[string]bool{}
-	for line := range bytes.Lines(audit) {
-		var entry struct {
-			Verb           string
-			User           struct{ Username string }
-			ObjectRef      struct{ Resource, Name, APIGroup string }
-			ResponseStatus struct{ Code int }
-		}
-		if json.Unmarshal(line, &entry) != nil {
-			continue
-		}
+	for entry := range entries(audit) {
 		user := entry.User.Username
 		if user != manager && !strings.HasPrefix(user, "system:serviceaccount:") {
 			continue

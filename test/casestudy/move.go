@@ -177,15 +177,11 @@ func (m *mover) copy(ctx context.Context) error {
 	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
 		return err
 	}
-	download, err := m.output(ctx, "go", "mod", "download", "-json", m.Module+"@"+m.Version)
+	source, err := m.download(ctx, m.Module+"@"+m.Version)
 	if err != nil {
 		return err
 	}
-	var source struct{ Dir string }
-	if err := json.Unmarshal([]byte(download), &source); err != nil {
-		return err
-	}
-	if err := os.CopyFS(m.dir(), os.DirFS(source.Dir)); err != nil {
+	if err := os.CopyFS(m.dir(), os.DirFS(source)); err != nil {
 		return err
 	}
 	for _, name := range []string{"go.work", "go.work.sum", "vendor"} {
@@ -204,6 +200,17 @@ func (m *mover) copy(ctx context.Context) error {
 	}
 	_, err = m.output(ctx, "go", "mod", "edit", "-require="+recorderModule+"@v0.0.0", "-replace="+recorderModule+"="+m.root)
 	return err
+}
+
+// download returns the directory of a module in the module cache.
+func (m *mover) download(ctx context.Context, module string) (string, error) {
+	out, err := m.output(ctx, "go", "mod", "download", "-json", module)
+	if err != nil {
+		return "", err
+	}
+	var source struct{ Dir string }
+	err = json.Unmarshal([]byte(out), &source)
+	return source.Dir, err
 }
 
 // replaceModules uses published modules in place of directories of the program's own
@@ -350,16 +357,7 @@ func (m *mover) finish(ctx context.Context) error {
 		return err
 	}
 	for _, e := range m.Finish {
-		name := filepath.Join(m.dir(), filepath.FromSlash(e.File))
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		edited := strings.Replace(string(content), e.Before, e.Text+e.Before, 1)
-		if edited == string(content) {
-			return fmt.Errorf("%s does not contain %q", name, e.Before)
-		}
-		if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
+		if err := m.replace(e.File, e.Before, e.Text+e.Before); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -68,19 +67,13 @@ func tellMPIOperator(ctx context.Context, c *cluster) error {
 		return err
 	}
 	// reach waits until a condition of the good MPIJob is true.
-	reach := func(ctx context.Context, condition string) error {
-		return c.eventually(ctx, "MPIJob "+condition, func(ctx context.Context) (bool, error) {
+	reach := func(ctx context.Context, name string) error {
+		return c.eventually(ctx, "MPIJob "+name, func(ctx context.Context) (bool, error) {
 			job, err := jobs.Namespace(training).Get(ctx, "good", metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
-			conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
-			for _, value := range conditions {
-				if m, ok := value.(map[string]any); ok && m["type"] == condition && m["status"] == "True" {
-					return true, nil
-				}
-			}
-			return false, err
+			return condition(*job, name) == "True", nil
 		})
 	}
 	if err := c.create(ctx, strings.ReplaceAll(mpiJob, "NAME", "good")); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -89,12 +88,7 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 		return nil
 	},
 	"join": strings.Join,
-	"sum": func(counts map[string]int) (n int) {
-		for _, c := range counts {
-			n += c
-		}
-		return n
-	},
+	"sum":  sum,
 	"name": func(m *moved) string { return program{Module: m.Module}.name() + " " + m.Version },
 	"code": func(s string) string { return "`" + strings.ReplaceAll(s, "|", `\|`) + "`" },
 }).Parse(pageText))
@@ -103,11 +97,15 @@ var pageTemplate = template.Must(template.New("page.md").Funcs(template.FuncMap{
 func render(r *results) (string, error) {
 	shown := *r
 	shown.Programs = slices.DeleteFunc(slices.Clone(r.Programs), func(m *moved) bool { return len(m.Rules) == 0 }) // not yet moved
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, &shown); err != nil {
-		return "", fmt.Errorf("casestudy: page: %w", err)
+	return renderRuns(pageTemplate, &shown)
+}
+
+// sum adds up counts.
+func sum(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
 	}
-	return b.String(), nil
+	return n
 }
 
 // replaceSection writes the section with a heading into a page. It keeps the others.

@@ -109,6 +109,24 @@ func (m *mover) compileTrial(ctx context.Context, name, pkg string) (binary stri
 	return binary, err
 }
 
+// tryEach runs the program with each of the selected recorders, one after the other.
+func (m *mover) tryEach(ctx context.Context, cfg config, t trial, apiserver string, names []string, done func(*recorderRun) error) error {
+	for _, recorder := range names {
+		if !strings.Contains(recorder, cfg.recorder) {
+			continue
+		}
+		log.Printf("%s: %v: %s", path.Base(t.binary), m.duration, recorder)
+		run, err := m.try(ctx, t, apiserver, recorder)
+		if err == nil {
+			err = done(run)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", recorder, err)
+		}
+	}
+	return nil
+}
+
 // try runs the program with a recorder for an hour of its time, which is shorter.
 func (m *mover) try(ctx context.Context, t trial, apiserver, recorder string) (run *recorderRun, err error) {
 	dir := filepath.Join(m.work, path.Base(t.binary)+"-"+strings.NewReplacer("/", "-", ", ", "-", " ", "-").Replace(recorder))
@@ -231,21 +249,11 @@ type seenEvent struct {
 
 // measureRun collects the results of a run.
 func (c *cluster) measureRun(ctx context.Context, t trial, counts string, run *recorderRun) error {
-	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	events, bytes, audit, err := c.collect(ctx)
 	if err != nil {
 		return err
 	}
-	metrics, err := c.metrics(ctx)
-	if err != nil {
-		return err
-	}
-	if run.RequestBytes, err = requestBytes(metrics); err != nil {
-		return err
-	}
-	audit, err := os.ReadFile(filepath.Join(c.dir, "audit.log"))
-	if err != nil {
-		return err
-	}
+	run.RequestBytes = bytes
 	content, err := os.ReadFile(counts)
 	if err != nil {
 		return err
@@ -264,7 +272,7 @@ func (c *cluster) measureRun(ctx context.Context, t trial, counts string, run *r
 			run.StoredBytes += stored.Items[i].Size()
 		}
 	}
-	run.compare(t, emitted, c.before, list.Items, audit, c.listed, filepath.Join(c.dir, "tmp"))
+	run.compare(t, emitted, c.before, events, audit, c.listed, filepath.Join(c.dir, "tmp"))
 	return nil
 }
 
@@ -283,14 +291,14 @@ func (r *recorderRun) compare(t trial, emitted []recorders.Count, before, after 
 			continue
 		}
 		group.Emitted += count.Count
-		entry(group.Reasons, count.Reason).Emitted += count.Count
+		tallyOf(group.Reasons, count.Reason).Emitted += count.Count
 		if objects[count.Name] == nil {
 			group.Objects++
 			if group.Example.Name == "" || count.Name < group.Example.Name {
 				group.Example.Name = count.Name
 			}
 		}
-		entry(objects, count.Name).Emitted += count.Count
+		tallyOf(objects, count.Name).Emitted += count.Count
 	}
 	for i := range after {
 		name, count := after[i].Regarding.Name, int(query.FromEvent(&after[i], time.Now()).Count)
@@ -303,7 +311,7 @@ func (r *recorderRun) compare(t trial, emitted []recorders.Count, before, after 
 		if after[i].Labels[series.LabelState] == series.Ongoing.String() {
 			group.Ongoing++
 		}
-		for _, tally := range []*tally{objects[name], entry(group.Reasons, after[i].Reason)} {
+		for _, tally := range []*tally{objects[name], tallyOf(group.Reasons, after[i].Reason)} {
 			tally.Events++
 			tally.Recorded += count
 		}
@@ -336,13 +344,8 @@ func (r *recorderRun) compare(t trial, emitted []recorders.Count, before, after 
 			})
 		}
 	}
-	for line := range bytes.Lines(audit) {
-		var entry struct {
-			Verb      string
-			User      struct{ Username string }
-			ObjectRef struct{ Resource, Name string }
-		}
-		if json.Unmarshal(line, &entry) != nil || entry.User.Username != t.user.Name || entry.ObjectRef.Resource != "events" {
+	for entry := range entries(audit) {
+		if entry.User.Username != t.user.Name || entry.ObjectRef.Resource != "events" {
 			continue
 		}
 		if group := groups[t.group(entry.ObjectRef.Name)]; group != nil {
@@ -353,8 +356,8 @@ func (r *recorderRun) compare(t trial, emitted []recorders.Count, before, after 
 	}
 }
 
-// entry returns a tally of a map, and adds it if necessary.
-func entry(all map[string]*tally, name string) *tally {
+// tallyOf returns a tally of a map, and adds it if necessary.
+func tallyOf(all map[string]*tally, name string) *tally {
 	if all[name] == nil {
 		all[name] = new(tally)
 	}
@@ -396,17 +399,12 @@ func (r *recorderRun) Lost() int { return r.Emitted() - r.Recorded() }
 func (r *recorderRun) Events() int { return r.sum(func(g *objectGroup) int { return g.Events }) }
 
 // Requests returns the number of requests for Events.
-func (r *recorderRun) Requests() int { return r.Lists + r.sum((*objectGroup).requests) }
-
-func (g *objectGroup) requests() (n int) {
-	for _, count := range g.Requests {
-		n += count
-	}
-	return n
+func (r *recorderRun) Requests() int {
+	return r.Lists + r.sum(func(g *objectGroup) int { return sum(g.Requests) })
 }
 
 // Lost returns how many occurrences the Events do not contain.
 func (g *objectGroup) Lost() int { return g.Emitted - g.Recorded }
 
 // PerOne returns the number of requests for one object.
-func (g *objectGroup) PerOne() float64 { return float64(g.requests()) / float64(g.Objects) }
+func (g *objectGroup) PerOne() float64 { return float64(sum(g.Requests)) / float64(g.Objects) }

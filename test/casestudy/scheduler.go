@@ -21,9 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
@@ -100,33 +98,27 @@ func scheduler(ctx context.Context, cfg config, r *schedulerResults) error {
 		if !strings.Contains(study.Name, cfg.studyCase) {
 			continue
 		}
-		for _, recorder := range schedulerRecorders {
-			if !strings.Contains(recorder, cfg.recorder) {
-				continue
-			}
-			log.Printf("kube-scheduler: %s: %s", study.Name, recorder)
-			run, err := m.trySchedule(ctx, binary, apiserver, study, recorder)
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", study.Name, recorder, err)
-			}
+		log.Printf("kube-scheduler: %s", study.Name)
+		err := m.trySchedule(ctx, cfg, binary, apiserver, study, func(run schedulerRun) error {
 			r.replace(run)
-			if err := writeResults(cfg.resultsOf("scheduler"), r); err != nil {
-				return err
-			}
+			return writeResults(cfg.resultsOf("scheduler"), r)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", study.Name, err)
 		}
 	}
 	return nil
 }
 
-// trySchedule runs the scheduler with a case and a recorder.
-func (m *mover) trySchedule(ctx context.Context, binary, apiserver string, study schedulerCase, recorder string) (schedulerRun, error) {
+// trySchedule runs the scheduler with a case and the selected recorders.
+func (m *mover) trySchedule(ctx context.Context, cfg config, binary, apiserver string, study schedulerCase, done func(schedulerRun) error) error {
 	m.duration = study.Duration
 	var (
 		url     string
 		started float64 // seconds of CPU that the start has taken
 		batches []batch
 	)
-	run, err := m.try(ctx, trial{
+	return m.tryEach(ctx, cfg, trial{
 		binary: binary, user: m.Users[0], groups: []string{stuck, fitting}, scale: 1,
 		// The second plugin taints new nodes until a controller, which does not run, finds
 		// them ready.
@@ -156,21 +148,19 @@ func (m *mover) trySchedule(ctx context.Context, binary, apiserver string, study
 				}},
 			}
 		},
-	}, apiserver, recorder)
-	if err != nil {
-		return schedulerRun{}, err
-	}
-	none, others := run.Groups[0], run.Groups[1]
-	requests := maps.Clone(none.Requests)
-	if run.Lists > 0 {
-		requests["list"] += run.Lists
-	}
-	return schedulerRun{
-		Case: study.Name, Recorder: recorder,
-		Occurrences: none.Emitted, Requests: requests, Running: eventTally{Count: none.RecordedBefore},
-		Stopped: eventTally{none.Events, none.Recorded}, Batches: batches,
-		OtherOccurrences: others.Emitted, OtherEvents: others.Events, CPU: run.CPU - started, Exit: run.Exit,
-	}, nil
+	}, apiserver, schedulerRecorders, func(run *recorderRun) error {
+		none, others := run.Groups[0], run.Groups[1]
+		requests := maps.Clone(none.Requests)
+		if run.Lists > 0 {
+			requests["list"] += run.Lists
+		}
+		return done(schedulerRun{
+			Case: study.Name, Recorder: run.Recorder,
+			Occurrences: none.Emitted, Requests: requests, Running: eventTally{Count: none.RecordedBefore},
+			Stopped: eventTally{none.Events, none.Recorded}, Batches: batches,
+			OtherOccurrences: others.Emitted, OtherEvents: others.Events, CPU: run.CPU - started, Exit: run.Exit,
+		})
+	})
 }
 
 // waitScheduler waits until the scheduler has read all objects.
@@ -318,75 +308,38 @@ func (c *cluster) bindAll(ctx context.Context) (all []batch, err error) {
 // ends.
 func (c *cluster) bind(ctx context.Context, number, pods int) (batch, error) {
 	label := strconv.Itoa(number)
-	bound := newBoundPods(pods)
-	factory := informers.NewSharedInformerFactoryWithOptions(c.clients, 0, informers.WithTweakListOptions(func(opts *metav1.ListOptions) {
-		opts.LabelSelector = batchOf + "=" + label
-	}))
-	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    bound.see,
-		UpdateFunc: func(_, pod any) { bound.see(pod) },
-	}); err != nil {
+	watcher, err := c.clients.CoreV1().Pods(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: batchOf + "=" + label})
+	if err != nil {
 		return batch{}, fmt.Errorf("watch Pods: %w", err)
 	}
-	watching, stop := context.WithCancel(ctx)
-	defer factory.Shutdown()
-	defer stop()
-	factory.Start(watching.Done())
-	factory.WaitForCacheSync(watching.Done())
-
+	defer watcher.Stop()
+	result := batch{Pods: pods}
 	start := time.Now()
-	err := c.createPodsAtOnce(ctx, pods, func(i int) *corev1.Pod {
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		bound := make(map[types.UID]bool, pods)
+		for event := range watcher.ResultChan() {
+			pod, ok := event.Object.(*corev1.Pod)
+			if !ok || pod.Spec.NodeName == "" || bound[pod.UID] {
+				continue
+			}
+			bound[pod.UID] = true
+			result.Bound, result.Seconds = len(bound), time.Since(start).Seconds()
+			if len(bound) == pods {
+				return
+			}
+		}
+	})
+	err = c.createPodsAtOnce(ctx, pods, func(i int) *corev1.Pod {
 		pod := schedulerPod(fmt.Sprintf("%s%d-%d", fitting, number, i))
 		pod.Labels = map[string]string{batchOf: label}
 		return pod
 	})
 	if err != nil && ctx.Err() == nil {
-		return batch{}, err
+		watcher.Stop()
+	} else {
+		err = nil
 	}
-	select {
-	case <-bound.all:
-	case <-ctx.Done():
-	}
-	n, last := bound.progress()
-	return batch{Pods: pods, Bound: n, Seconds: last.Sub(start).Seconds()}, nil
-}
-
-// boundPods counts Pods that are bound to a node.
-type boundPods struct {
-	want int
-	all  chan struct{} // closed when that many are bound
-
-	mu   sync.Mutex
-	pods map[types.UID]bool
-	last time.Time
-}
-
-func newBoundPods(want int) *boundPods {
-	return &boundPods{want: want, all: make(chan struct{}), pods: make(map[types.UID]bool)}
-}
-
-// see handles a Pod that was created or updated.
-func (b *boundPods) see(object any) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok || pod.Spec.NodeName == "" {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.pods[pod.UID] {
-		return
-	}
-	b.pods[pod.UID] = true
-	b.last = time.Now()
-	if len(b.pods) == b.want {
-		close(b.all)
-	}
-}
-
-// progress returns how many Pods are bound, and when the last of them was.
-func (b *boundPods) progress() (n int, last time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.pods), b.last
+	watching.Wait()
+	return result, err
 }

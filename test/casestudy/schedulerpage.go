@@ -50,12 +50,7 @@ type batch struct {
 }
 
 // Sent returns the number of requests.
-func (r schedulerRun) Sent() (n int) {
-	for _, count := range r.Requests {
-		n += count
-	}
-	return n
-}
+func (r schedulerRun) Sent() int { return sum(r.Requests) }
 
 // Lost returns how many occurrences are in no Event.
 func (r schedulerRun) Lost() int { return r.Occurrences - r.Stopped.Count }
