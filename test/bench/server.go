@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -70,8 +69,7 @@ func MeasureServer(t *testing.T, only *regexp.Regexp, factor int, long, idle tim
 	server := apiserver.Start(t, controlplane.Options{EtcdPort: port, ExtraArgs: []string{"--", "--etcd-compaction-interval=0"}})
 	config := apiserver.ConfigOf(t, server)
 	clients := apiserver.ClientsetFor(t, config)
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: storyNamespace}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, clients, storyNamespace)
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
 	m := &serverMeasurement{etcd: etcdAt(port), host: config.Host, client: client, clients: clients, commit: min(commit, idle)}

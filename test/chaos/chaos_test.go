@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -139,9 +138,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	config := apiserver.ConfigOf(t, server)
 	clients := apiserver.ClientsetFor(t, config)
 	for _, name := range []string{namespace, deniedNamespace} {
-		_, err := clients.CoreV1().Namespaces().Create(t.Context(),
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		require.NoError(t, err)
+		apiserver.CreateNamespace(t, clients, name)
 	}
 
 	w := &world{

@@ -61,7 +61,8 @@ func TestKubectl(t *testing.T) {
 	namespaces, pods := map[string]string{}, map[string]*corev1.ObjectReference{}
 	for _, sink := range sinkNames {
 		namespaces[sink] = apiserver.Namespace(t)
-		pods[sink] = createPod(t, namespaces[sink])
+		pod := apiserver.CreatePod(t, apiserver.Clientset(t), namespaces[sink], "web-0")
+		pods[sink] = &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 		writeSeries(t, newSink(t, sink), namespaces[sink], series.ReferenceOf(pods[sink]), at)
 	}
 
@@ -128,25 +129,6 @@ func createNode(t *testing.T) series.Reference {
 			metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(node.UID)}))
 	})
 	return series.Reference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
-}
-
-// createPod returns a reference to a new Pod that no kubelet runs.
-func createPod(t *testing.T, namespace string) *corev1.ObjectReference {
-	t.Helper()
-	var pod *corev1.Pod
-	// On a cluster, the service account of a namespace appears late.
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		var err error
-		pod, err = apiserver.Clientset(t).CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "web-0"},
-			Spec: corev1.PodSpec{
-				SchedulerName: "nobody",
-				Containers:    []corev1.Container{{Name: "main", Image: "example.com/none"}},
-			},
-		}, metav1.CreateOptions{})
-		require.NoError(c, err)
-	}, timeout, apiserver.PollInterval)
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID}
 }
 
 var minutes = regexp.MustCompile(`\b(\d+)m\b`)

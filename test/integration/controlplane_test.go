@@ -37,27 +37,20 @@ func TestProgram(t *testing.T) {
 	}
 	wantLine := fmt.Sprintf("ready https://127.0.0.1:%d kubeconfig=%s\n", port, kubeconfig)
 
-	for start := range 2 {
-		p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
-		p.wait(t, p.ready, apiserver.StartTimeout)
-		config, err := apiserver.Load(kubeconfig)
-		require.NoError(t, err, "the kubeconfig exists before the line")
-		clients := apiserver.ClientsetFor(t, config)
-		if start == 0 {
-			createConfigMap(t, clients, "before")
-			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", etcdPort))
-			require.NoError(t, err, "etcd listens on its port")
-			require.NoError(t, conn.Close())
-		}
-		requireConfigMap(t, clients, "before")
+	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), args...))
+	p.wait(t, p.ready, apiserver.StartTimeout)
+	_, err := apiserver.Load(kubeconfig)
+	require.NoError(t, err, "the kubeconfig exists before the line")
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", etcdPort))
+	require.NoError(t, err, "etcd listens on its port")
+	require.NoError(t, conn.Close())
 
-		begin := time.Now()
-		require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
-		p.wait(t, p.done, stopWithin)
-		require.NoError(t, p.err, "exit code 0")
-		t.Logf("stopped after %v", time.Since(begin).Round(time.Millisecond))
-		assert.Equal(t, wantLine, p.stdout, "one line")
-	}
+	begin := time.Now()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	p.wait(t, p.done, stopWithin)
+	require.NoError(t, p.err, "exit code 0")
+	t.Logf("stopped after %v", time.Since(begin).Round(time.Millisecond))
+	assert.Equal(t, wantLine, p.stdout, "one line")
 }
 
 func TestProgramExitsWithItsLifeline(t *testing.T) {

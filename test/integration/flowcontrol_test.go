@@ -45,10 +45,7 @@ func TestFlowControlManifest(t *testing.T) {
 	})
 	config := apiserver.ConfigOf(t, server)
 	admin := apiserver.ClientsetFor(t, config)
-	_, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, admin, manifestNamespace)
 	a := account{namespace: manifestNamespace}
 	a.grant(t, admin, mayWrite, mayList)
 	grant(t, admin, "reconciler", []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: manifestAccount}},

@@ -481,8 +481,7 @@ func TestNamespaceIsCreatedLate(t *testing.T) {
 	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
 	assert.Len(t, r.requests.all(), 2)
 
-	_, err := r.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, r.clients, namespace)
 	t.Cleanup(func() { apiserver.DeleteNamespace(t, r.clients, namespace) })
 	eventually(t, func(c *assert.CollectT) {
 		occur(pod)

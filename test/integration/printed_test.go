@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -47,7 +46,7 @@ func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string
 	for name, p := range all {
 		clock := clocktesting.NewFakeClock(p.first)
 		r := startRecording(t, sink, apiserver.Config(t), events.Options{Clock: clock})
-		p.pod = createPod(t, r.clients, namespace, name)
+		p.pod = apiserver.CreatePod(t, r.clients, namespace, name)
 		all[name] = p
 		recorder := r.recorder()
 		emit(recorder, p.pod, 1)
@@ -64,24 +63,6 @@ func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string
 		require.Equal(t, p.state, state(event))
 	}
 	return namespace, all
-}
-
-func createPod(t *testing.T, clients kubernetes.Interface, namespace, name string) *corev1.Pod {
-	t.Helper()
-	var pod *corev1.Pod
-	// On a cluster the service account of a namespace appears late.
-	eventually(t, func(c *assert.CollectT) {
-		var err error
-		pod, err = clients.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.PodSpec{
-				SchedulerName: "nobody",
-				Containers:    []corev1.Container{{Name: "main", Image: "example.com/none"}},
-			},
-		}, metav1.CreateOptions{})
-		assert.NoError(c, err)
-	})
-	return pod
 }
 
 // requireAge fails the test unless age is the age that a user saw between begin

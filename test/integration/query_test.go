@@ -2,9 +2,7 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +27,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/test/faultproxy"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -229,30 +228,6 @@ func TestQueryWithoutPermission(t *testing.T) {
 	require.ErrorContains(t, err, `query: missing permission to watch events in namespace "kube-system": `)
 }
 
-// gate is a transport that fails requests while it is closed.
-type gate struct {
-	mu     sync.Mutex
-	closed bool
-}
-
-func (g *gate) set(closed bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = closed
-}
-
-func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		g.mu.Lock()
-		closed := g.closed
-		g.mu.Unlock()
-		if closed {
-			return nil, errors.New("the gate is closed")
-		}
-		return next.RoundTrip(req)
-	})
-}
-
 // TestQueryAcrossRestartsAndCompactions restarts the server during a watch, and compacts etcd while
 // the watch is interrupted and in the middle of a list.
 func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
@@ -261,8 +236,10 @@ func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
 	server := apiserver.Start(t, controlplane.Options{EtcdPort: etcdPort})
 	config := apiserver.ConfigOf(t, server)
 	clients := apiserver.ClientsetFor(t, config)
-	g := &gate{}
-	config.Wrap(g.wrap)
+	proxy, err := faultproxy.Listen(t.Context(), server.Addr())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, proxy.Close()) }()
+	config.Host = "https://" + proxy.Addr()
 	reader := query.NewReader(apiserver.ClientsetFor(t, config), query.Options{PageSize: 2})
 	write := func(name string, count int32) {
 		t.Helper()
@@ -324,7 +301,8 @@ func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
 	write("e5", 1)
 	expect("Modified e0 3", "Modified e0 4", "Deleted e1 1", "Added e5 1")
 
-	g.set(true)
+	proxy.Set(faultproxy.Fault{Refuse: true})
+	proxy.Reset()
 	require.NoError(t, server.Restart(t.Context()))
 	write("e0", 5)
 	write("e0", 6)
@@ -333,7 +311,7 @@ func TestQueryAcrossRestartsAndCompactions(t *testing.T) {
 	write("e3", 1) // another Event of the same name
 	write("e6", 1)
 	apiserver.Compact(t, clients, etcdPort)
-	g.set(false)
+	proxy.Set(faultproxy.Fault{})
 	expect("Modified e0 6", "Deleted e3 1", "Added e3 1", "Added e6 1", "Deleted e2 1")
 	write("e6", 2)
 	expect("Modified e6 2")

@@ -383,10 +383,7 @@ func (a account) may(t require.TestingT, clients kubernetes.Interface, p permiss
 func TestManifests(t *testing.T) {
 	server := apiserver.Start(t, controlplane.Options{})
 	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: manifestNamespace},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, clients, manifestNamespace)
 	own, system := manifestNamespace, metav1.NamespaceSystem
 	namespaces := []string{own, system, metav1.NamespaceDefault, "kube-public"}
 	everywhere := func(verbs ...string) (all []permission) {

@@ -77,8 +77,7 @@ func startIncident(t *testing.T) *controlplane.Server {
 	t.Helper()
 	server := apiserver.Start(t, controlplane.Options{})
 	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, clients, "shop")
 	ours, legacy := incident(time.Now())
 	create(t, clients, ours, legacy)
 	return server

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -131,16 +132,9 @@ func TestPermissions(t *testing.T) {
 	assert.Contains(t, r.out, "missing permission", "who reads the page should know it as well")
 }
 
-// TestKindsWithoutDiscovery uses a server that does not tell its kinds.
-func TestKindsWithoutDiscovery(t *testing.T) {
-	var list eventsv1.EventList
-	for _, e := range []*eventsv1.Event{
-		newEvent("default", "pod", objectIn("default", "Pod", "web-0")),
-		newEvent("default", "node", objectIn("", "Node", "worker-3")),
-	} {
-		list.Items = append(list.Items, *e)
-	}
-	list.APIVersion, list.Kind = "events.k8s.io/v1", "EventList"
+// serve starts a server that only lists Events, and returns its kubeconfig.
+func serve(t *testing.T, list func(*http.Request) []eventsv1.Event) (kubeconfig string) {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if !strings.HasSuffix(r.URL.Path, "/events") {
@@ -148,10 +142,19 @@ func TestKindsWithoutDiscovery(t *testing.T) {
 			_, _ = w.Write([]byte(`{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}`))
 			return
 		}
-		assert.NoError(t, json.NewEncoder(w).Encode(&list))
+		assert.NoError(t, json.NewEncoder(w).Encode(&eventsv1.EventList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "EventList"}, Items: list(r),
+		}))
 	}))
 	t.Cleanup(server.Close)
-	kubeconfig := kubeconfigOf(t, server.URL)
+	return kubeconfigOf(t, server.URL)
+}
+
+// TestKindsWithoutDiscovery uses a server that does not tell its kinds.
+func TestKindsWithoutDiscovery(t *testing.T) {
+	pod := newEvent("default", "pod", objectIn("default", "Pod", "web-0"))
+	node := newEvent("default", "node", objectIn("", "Node", "worker-3"))
+	kubeconfig := serve(t, func(*http.Request) []eventsv1.Event { return []eventsv1.Event{*pod, *node} })
 	for arg, want := range map[string]string{
 		"pod/web-0": "pod", "pods/web-0": "pod", "Pod/web-0": "pod", "po/web-0": "pod", "no/worker-3": "node", "nodes/worker-3": "node",
 	} {

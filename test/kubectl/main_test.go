@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,38 +133,21 @@ func newEvent(namespace, name string, regarding corev1.ObjectReference) *eventsv
 // create creates Events, with several requests in flight.
 func create(t *testing.T, clients kubernetes.Interface, events []*eventsv1.Event, legacy []*corev1.Event) {
 	t.Helper()
-	type work func() error
-	queue := make(chan work)
-	failed := make(chan error, 16)
-	var workers sync.WaitGroup
-	for range cap(failed) {
-		workers.Go(func() {
-			var first error
-			for do := range queue {
-				if err := do(); err != nil && first == nil {
-					first = err
-				}
-			}
-			failed <- first
-		})
-	}
+	var group errgroup.Group
+	group.SetLimit(16)
 	for _, e := range events {
-		queue <- func() error {
+		group.Go(func() error {
 			_, err := clients.EventsV1().Events(e.Namespace).Create(t.Context(), e, metav1.CreateOptions{})
 			return err
-		}
+		})
 	}
 	for _, e := range legacy {
-		queue <- func() error {
+		group.Go(func() error {
 			_, err := clients.CoreV1().Events(e.Namespace).Create(t.Context(), e, metav1.CreateOptions{})
 			return err
-		}
+		})
 	}
-	close(queue)
-	workers.Wait()
-	for range cap(failed) {
-		require.NoError(t, <-failed)
-	}
+	require.NoError(t, group.Wait())
 }
 
 func lines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -54,8 +53,7 @@ func TestObjectsThatAreHardToName(t *testing.T) {
 	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
 	grant(t, clients, "shop", "viewer", "list")
 	grant(t, clients, "other", "viewer", "list")
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, clients, "empty")
 	container := func(name string) corev1.ObjectReference {
 		pod := objectIn("shop", "Pod", "sidecar")
 		pod.FieldPath = "spec.containers{" + name + "}"
@@ -151,27 +149,19 @@ func TestDirectHitsFirst(t *testing.T) {
 	relates := newEvent("shop", "relates", objectIn("shop", "Backup", "nightly"))
 	relates.Related, relates.Series = &pod, &eventsv1.EventSeries{Count: 9, LastObservedTime: metav1.NowMicro()}
 	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if !strings.HasSuffix(r.URL.Path, "/events") {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = w.Write([]byte(`{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403}`))
-			return
+	kubeconfig := serve(t, func(r *http.Request) []eventsv1.Event {
+		if strings.Contains(r.URL.Path, "/namespaces/") { // requests for the kind, and for the object
+			return []eventsv1.Event{*about}
 		}
-		list := eventsv1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "EventList"}, Items: []eventsv1.Event{*about}}
-		if !strings.Contains(r.URL.Path, "/namespaces/") { // the others are requests for the kind, and for the object
-			select {
-			case <-release:
-			case <-r.Context().Done():
-			}
-			list.Items = append(list.Items, *relates)
+		select {
+		case <-release:
+		case <-r.Context().Done():
 		}
-		assert.NoError(t, json.NewEncoder(w).Encode(&list))
-	}))
-	t.Cleanup(server.Close)
+		return []eventsv1.Event{*about, *relates}
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := command(ctx, t, kubeconfigOf(t, server.URL), "po/web-0", "-n", "shop", "--chunk-size", "0")
+	cmd := command(ctx, t, kubeconfig, "po/web-0", "-n", "shop", "--chunk-size", "0")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/faultproxy"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -29,9 +30,8 @@ func events(all ...*eventsv1.Event) []*eventsv1.Event { return all }
 // grant creates a namespace, and permits a user to do verbs on its Events.
 func grant(t *testing.T, clients kubernetes.Interface, namespace, user string, verbs ...string) {
 	t.Helper()
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = clients.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
+	apiserver.CreateNamespace(t, clients, namespace)
+	_, err := clients.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: verbs}},
 	}, metav1.CreateOptions{})
@@ -50,8 +50,7 @@ func TestWatchAcrossRestartAndCompaction(t *testing.T) {
 	server := apiserver.Start(t, controlplane.Options{EtcdPort: etcdPort})
 	clients := apiserver.ClientsetFor(t, apiserver.ConfigOf(t, server))
 	pod := objectIn("shop", "Pod", "web-0")
-	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	apiserver.CreateNamespace(t, clients, "shop")
 	add := func(names ...string) {
 		t.Helper()
 		for _, name := range names {
@@ -70,9 +69,11 @@ func TestWatchAcrossRestartAndCompaction(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// A proxy that the test can close keeps the watch away from the server.
-	proxy := newGate(t, server.Addr())
+	proxy, err := faultproxy.Listen(t.Context(), server.Addr())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, proxy.Close()) }()
 	cmd := command(ctx, t, server.Kubeconfig(), "-n", "shop", "-w", "--sort-by", "name", "--no-headers", "-o", "custom-columns=N:.metadata.name,C:.count",
-		"--server", "https://"+proxy.addr())
+		"--server", "https://"+proxy.Addr())
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -104,13 +105,14 @@ func TestWatchAcrossRestartAndCompaction(t *testing.T) {
 	repeat("a", 3)
 	expect("d 1", "a 3")
 
-	proxy.close()
+	proxy.Set(faultproxy.Fault{Refuse: true})
+	proxy.Reset()
 	require.NoError(t, server.Restart(t.Context()))
 	repeat("a", 4)
 	repeat("a", 5)
 	add("e")
 	apiserver.Compact(t, clients, etcdPort)
-	proxy.open()
+	proxy.Set(faultproxy.Fault{})
 	expect("a 5", "e 1")
 	add("f")
 	expect("f 1")

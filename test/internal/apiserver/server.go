@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -238,6 +239,32 @@ func NamespaceOn(t *testing.T, clients kubernetes.Interface) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { DeleteNamespace(t, clients, namespace.Name) })
 	return namespace.Name
+}
+
+// CreateNamespace creates a namespace on a server of [Start].
+func CreateNamespace(t *testing.T, clients kubernetes.Interface, name string) {
+	t.Helper()
+	_, err := clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// CreatePod creates a Pod that nothing schedules.
+func CreatePod(t *testing.T, clients kubernetes.Interface, namespace, name string) *corev1.Pod {
+	t.Helper()
+	var pod *corev1.Pod
+	// On a cluster the service account of a namespace appears late.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var err error
+		pod, err = clients.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PodSpec{
+				SchedulerName: "nobody",
+				Containers:    []corev1.Container{{Name: "main", Image: "example.com/none"}},
+			},
+		}, metav1.CreateOptions{})
+		assert.NoError(c, err)
+	}, time.Minute, PollInterval)
+	return pod
 }
 
 // DeleteNamespace deletes a namespace in the cleanup of a test. The test may have
