@@ -140,10 +140,13 @@ func choices(flag string, values, valid []string) ([]string, error) {
 	return chosen, nil
 }
 
-func stateNames() []string {
-	var names []string
-	for _, state := range query.States() {
-		names = append(names, string(state))
+func stateNames() []string { return names(query.States()) }
+
+// names returns values as strings.
+func names[T ~string](values []T) []string {
+	all := make([]string, len(values))
+	for i, value := range values {
+		all[i] = string(value)
 	}
-	return names
+	return all
 }

@@ -36,12 +36,9 @@ func (l *list) validateGroups() error {
 
 // printGroups prints one row for each group.
 func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Query, namespace string) error {
-	var items []*query.Item
-	for item, err := range reader.List(ctx, q) {
-		if err != nil {
-			return err
-		}
-		items = append(items, item)
+	items, err := collect(reader.List(ctx, q))
+	if err != nil {
+		return err
 	}
 	if len(items) == 0 && (l.output == "" || l.wide) {
 		return l.nothing(ctx, q, namespace)

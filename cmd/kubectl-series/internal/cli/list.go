@@ -104,13 +104,7 @@ namespaces. It needs the permission to list events.`,
 	return c
 }
 
-func orders() []string {
-	var names []string
-	for _, order := range query.Orders() {
-		names = append(names, string(order))
-	}
-	return names
-}
+func orders() []string { return names(query.Orders()) }
 
 func (l *list) run(ctx context.Context, args []string) error {
 	targets, err := parseTargets(args)

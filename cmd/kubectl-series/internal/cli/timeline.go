@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -123,7 +124,7 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	v := &view{timelineCommand: t, subject: q.Objects[0], at: at}
+	v := &view{timelineCommand: t, subject: q.Objects[0]}
 	v.subject.UID = types.UID(t.uid)
 	if err := v.read(ctx, q); err != nil {
 		return err
@@ -192,7 +193,6 @@ func (t *timelineCommand) subject(ctx context.Context, args []string, at time.Ti
 type view struct {
 	*timelineCommand
 	subject query.Object
-	at      time.Time
 	items   []*query.Item
 	paths   []string // how the objects are connected
 	remarks []string
@@ -237,11 +237,8 @@ func (v *view) read(ctx context.Context, q query.Query) error {
 	for i := range q.Objects {
 		q.Objects[i].UID = "" // not all recorders write it
 	}
-	for item, err := range reader.List(ctx, q) {
-		if err != nil {
-			return err
-		}
-		v.items = append(v.items, item)
+	if v.items, err = collect(reader.List(ctx, q)); err != nil {
+		return err
 	}
 	if v.subject.UID == "" && !v.earlier {
 		var earlier int
@@ -273,8 +270,19 @@ func (v *view) groups(ctx context.Context) []*group.Group {
 	return group.Of(v.items, by, owner, maxGroups)
 }
 
+// collect returns the items of an iterator.
+func collect(items iter.Seq2[*query.Item, error]) (all []*query.Item, err error) {
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
 // all returns an iterator over items.
-func all(items []*query.Item) func(func(*query.Item, error) bool) {
+func all(items []*query.Item) iter.Seq2[*query.Item, error] {
 	return func(yield func(*query.Item, error) bool) {
 		for _, item := range items {
 			if !yield(item, nil) {

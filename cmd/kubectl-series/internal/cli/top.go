@@ -91,11 +91,11 @@ func topOrderNames() []string {
 
 // dimensionNames returns the names of the dimensions with a suffix.
 func dimensionNames(suffix string) []string {
-	var names []string
-	for _, d := range query.Dimensions() {
-		names = append(names, string(d)+suffix)
+	all := names(query.Dimensions())
+	for i := range all {
+		all[i] += suffix
 	}
-	return names
+	return all
 }
 
 func (t *top) run(ctx context.Context, by []string) error {
@@ -150,10 +150,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 	if len(groups) == 0 {
 		return t.nothing(ctx, q, namespace)
 	}
-	if err := t.printTable(groups, dimensions, q.At); err != nil {
-		return err
-	}
-	return nil
+	return t.printTable(groups, dimensions, q.At)
 }
 
 func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Time) error {

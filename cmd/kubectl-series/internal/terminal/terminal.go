@@ -25,9 +25,6 @@ const (
 	Never  = "never"
 )
 
-// Modes returns all modes of colors.
-func Modes() []string { return []string{Auto, Always, Never} }
-
 // Of describes an output. See https://no-color.org for NO_COLOR.
 func Of(w io.Writer, colors string) Terminal {
 	var t Terminal

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -207,29 +205,18 @@ func (t *Timeline) axis(width int) string {
 // column returns the column of a position.
 func column(at float64, width int) int { return min(int(at*float64(width)), width-1) }
 
-func (r *Row) draw(width int) string {
-	if !r.Drawn {
+// draw draws a bar in a number of columns.
+func (b *bar) draw(width int) string {
+	if !b.Drawn {
 		return strings.Repeat(" ", width)
 	}
-	return drawBar(r.State, r.Warning(), r.Start, r.End, width)
-}
-
-func (g *GroupRow) draw(width int) string {
-	if !g.Drawn {
-		return strings.Repeat(" ", width)
-	}
-	return drawBar(g.State, g.warning(), g.Start, g.End, width)
-}
-
-// drawBar draws a bar in a number of columns.
-func drawBar(state query.State, warning bool, start, end float64, width int) string {
 	first, line, last, once := "├", "─", "┤", "○"
 	arrow := "▷"
-	if warning {
+	if b.warning {
 		first, line, last, once = "┣", "━", "┫", "●"
 		arrow = "▶"
 	}
-	switch state {
+	switch b.state {
 	case query.Ongoing:
 		last = arrow
 	case query.Unknown:
@@ -238,7 +225,7 @@ func drawBar(state query.State, warning bool, start, end float64, width int) str
 		last = once
 	case query.Finished, query.Quiet:
 	}
-	from, to := column(start, width), column(end, width)
+	from, to := column(b.Start, width), column(b.End, width)
 	drawn := last
 	if to > from {
 		drawn = first + strings.Repeat(line, to-from-1) + last
@@ -247,17 +234,11 @@ func drawBar(state query.State, warning bool, start, end float64, width int) str
 }
 
 // color is that of the bar: only Warnings have one.
-func (r *Row) color() terminal.Color { return barColor(r.State, r.Warning()) }
-
-func (g *GroupRow) color() terminal.Color { return barColor(g.State, g.warning()) }
-
-func (g *GroupRow) warning() bool { return g.Type == corev1.EventTypeWarning }
-
-func barColor(state query.State, warning bool) terminal.Color {
+func (b *bar) color() terminal.Color {
 	switch {
-	case !warning:
+	case !b.warning:
 		return terminal.Plain
-	case state == query.Ongoing:
+	case b.state == query.Ongoing:
 		return terminal.Red
 	default:
 		return terminal.Yellow

@@ -74,8 +74,10 @@ type Row struct {
 	bar
 }
 
-// bar is where a series or a group is on the axis.
+// bar is a series or a group on the axis.
 type bar struct {
+	state   query.State
+	warning bool
 	// Start and End are the ends of the bar, from 0 to 1.
 	Start, End float64
 	// Drawn says that it is on the axis: it has a time that is not in the future.
@@ -117,7 +119,7 @@ func New(o Options) *Timeline {
 		t.Rows[i] = t.row(t.Rows[i].Item)
 	}
 	for _, g := range o.Groups {
-		r := GroupRow{Group: g, bar: t.bar(g.First, g.Last, g.State)}
+		r := GroupRow{Group: g, bar: t.bar(g.First, g.Last, g.State, g.Type)}
 		for _, item := range g.Items {
 			r.Rows = append(r.Rows, t.row(item))
 		}
@@ -128,15 +130,15 @@ func New(o Options) *Timeline {
 }
 
 func (t *Timeline) row(item *query.Item) Row {
-	return Row{Item: item, bar: t.bar(item.First, item.Last, item.State)}
+	return Row{Item: item, bar: t.bar(item.First, item.Last, item.State, item.Event.Type)}
 }
 
 // bar returns where a bar is.
-func (t *Timeline) bar(first, last time.Time, state query.State) bar {
+func (t *Timeline) bar(first, last time.Time, state query.State, eventType string) bar {
 	if state == query.Ongoing {
 		last = latest(last, t.Now)
 	}
-	return bar{t.position(first), t.position(last), !first.IsZero() && !t.isAhead(first)}
+	return bar{state, eventType == corev1.EventTypeWarning, t.position(first), t.position(last), !first.IsZero() && !t.isAhead(first)}
 }
 
 // isAhead reports whether a time is further in the future than a clock can be ahead.
@@ -189,9 +191,6 @@ func (t *Timeline) position(at time.Time) float64 {
 	}
 	return linear * t.Break
 }
-
-// Warning reports whether the Event is a Warning.
-func (r *Row) Warning() bool { return r.Event.Type == corev1.EventTypeWarning }
 
 func (r *Row) object(namespace string) string { return text.Object(r.Key.Regarding, namespace) }
 

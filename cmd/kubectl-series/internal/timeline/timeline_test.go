@@ -270,8 +270,8 @@ func TestScale(t *testing.T) {
 
 func TestBars(t *testing.T) {
 	row := func(kind string, state query.State, start, end float64) string {
-		r := Row{Item: &query.Item{State: state, Series: series.Series{First: now}, Event: &eventsv1.Event{Type: kind}}, bar: bar{start, end, true}}
-		return r.draw(10)
+		b := bar{state, kind == corev1.EventTypeWarning, start, end, true}
+		return b.draw(10)
 	}
 	for _, test := range []struct{ want, got string }{
 		{"●         ", row(corev1.EventTypeWarning, query.Singleton, 0, 0)},

@@ -185,29 +185,29 @@ func tickEdge(tick Tick) string {
 func left(at float64) template.CSS { return template.CSS(fmt.Sprintf("left:%.2f%%", 100*at)) }
 
 // newViewRow returns what series and groups have in common.
-func (t *Timeline) newViewRow(v *view, first, last time.Time, state query.State, warning bool, at bar) viewRow {
+func (t *Timeline) newViewRow(v *view, first, last time.Time, at *bar) viewRow {
 	from, to := t.times(first, last)
 	row := viewRow{
-		Page: v, State: string(state), First: from, Last: to,
+		Page: v, State: string(at.state), First: from, Last: to,
 		FirstAt: first.UTC().Format(time.RFC3339Nano), LastAt: last.UTC().Format(time.RFC3339Nano),
 		Ago: text.Ago(last, t.Now), Timed: !first.IsZero(), Drawn: at.Drawn, start: at.Start, end: at.End,
 	}
 	if last.After(first) {
 		row.Lasted = text.Duration(last.Sub(first))
 	}
-	row.Class = "bar " + strings.ToLower(string(state)) + " normal"
-	if warning {
-		row.Class = "bar " + strings.ToLower(string(state)) + " warning"
+	row.Class = "bar " + strings.ToLower(string(at.state)) + " normal"
+	if at.warning {
+		row.Class = "bar " + strings.ToLower(string(at.state)) + " warning"
 	}
 	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*at.Start, 100*(at.End-at.Start)))
-	if state == query.Singleton && at.Start == at.End {
+	if at.state == query.Singleton && at.Start == at.End {
 		row.Style = left(at.Start)
 	}
 	return row
 }
 
 func (t *Timeline) viewRow(v *view, r *Row) viewRow {
-	row := t.newViewRow(v, r.First, r.Last, r.State, r.Warning(), r.bar)
+	row := t.newViewRow(v, r.First, r.Last, &r.bar)
 	row.Reason, row.Type = cmp.Or(text.Clean(r.Event.Reason), text.None), text.Clean(r.Event.Type)
 	row.Object, row.Related, row.Controller = r.object(t.Namespace), r.related(t.Namespace), text.Clean(r.Controller())
 	row.Event = text.Clean(r.Event.Namespace + "/" + r.Event.Name)
@@ -233,7 +233,7 @@ func (t *Timeline) viewGroup(v *view, g *GroupRow) viewRow {
 		row.Rows, row.Notes, row.FirstNote = rows, nil, ""
 		return row
 	}
-	row := t.newViewRow(v, g.First, g.Last, g.State, g.warning(), g.bar)
+	row := t.newViewRow(v, g.First, g.Last, &g.bar)
 	row.Reason, row.Type, row.Object = text.Clean(g.Reason), text.Clean(g.Type), g.What()
 	row.Count, row.Many = text.Count(g.Occurrences), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
 	if rate := g.Rate(); rate > 0 {
