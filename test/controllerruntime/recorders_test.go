@@ -194,9 +194,7 @@ func (w *world) broadcaster(config *rest.Config, opts events.Options) *events.Br
 func (w *world) options(opts ctrl.Options) ctrl.Options {
 	opts.Controller = config.Controller{SkipNameValidation: new(true)} // all tests use the same name
 	opts.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}}
-	if opts.Metrics.BindAddress == "" {
-		opts.Metrics = server.Options{BindAddress: "0"}
-	}
+	opts.Metrics = server.Options{BindAddress: "0"}
 	return opts
 }
 

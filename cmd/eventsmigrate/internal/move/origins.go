@@ -12,7 +12,6 @@ import (
 // code outside of the program.
 type origin struct {
 	pos   token.Pos // of the first use
-	name  string    // what code outside of the program returns it, "" for managers
 	calls map[token.Pos]bool
 }
 
@@ -39,7 +38,7 @@ func (pl *planner) findOrigins() {
 		name = originName(name)
 		o := pl.from[name]
 		if o == nil {
-			o = &origin{pos: pos, name: name, calls: map[token.Pos]bool{}}
+			o = &origin{pos: pos, calls: map[token.Pos]bool{}}
 			pl.from[name] = o
 		}
 		if pl.compare(pos, o.pos) < 0 {

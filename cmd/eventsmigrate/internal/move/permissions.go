@@ -105,7 +105,6 @@ func (pl *planner) markers() {
 
 // role is a rule of a role in Go code that permits writing events.
 type role struct {
-	file          *File
 	list          ast.Node // around the rule
 	groups, verbs []string
 }
@@ -130,7 +129,7 @@ func (c *collector) role(n *ast.CompositeLit, t types.Type) {
 			fields[name] = append(fields[name], StringOf(c.info, valueOf(item)))
 		}
 	}
-	r := &role{c.file, n, fields["APIGroups"], fields["Verbs"]}
+	r := &role{n, fields["APIGroups"], fields["Verbs"]}
 	if len(c.stack) > 0 {
 		r.list = c.stack[len(c.stack)-1]
 	}

@@ -75,7 +75,6 @@ type Plan struct {
 // todo is a constant for an action that a person must name.
 type todo struct {
 	name, reason string
-	set          node
 	files        []*File // that use it
 }
 
@@ -1075,7 +1074,7 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 			name = fmt.Sprintf("action%s%d", base, i)
 		}
 		taken[name] = true
-		t = &todo{name: name, reason: reason, set: set}
+		t = &todo{name: name, reason: reason}
 		pl.todos[key] = t
 		pl.todoOrder = append(pl.todoOrder, t)
 		pl.nameAction(pos, reason, name)
