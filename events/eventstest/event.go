@@ -1,6 +1,7 @@
 package eventstest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ type Event struct {
 // String returns the event on one line, for people.
 func (e Event) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s (%s) %s", orNone(e.Type), orNone(e.Reason), orNone(e.Action), describe(e.Regarding))
+	fmt.Fprintf(&b, "%s %s (%s) %s", cmp.Or(e.Type, `""`), cmp.Or(e.Reason, `""`), cmp.Or(e.Action, `""`), describe(e.Regarding))
 	if e.Related != (corev1.ObjectReference{}) {
 		fmt.Fprintf(&b, ", related %s", describe(e.Related))
 	}
@@ -62,7 +63,7 @@ func (e Event) object(instance string) *eventsv1.Event {
 	}
 	event := &eventsv1.Event{
 		// The recorder chooses the name, and chooses a valid one.
-		ObjectMeta:          metav1.ObjectMeta{Namespace: e.Regarding.Namespace, Name: key.BaseName(), Annotations: e.Annotations},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: cmp.Or(e.Regarding.Namespace, metav1.NamespaceSystem), Name: key.BaseName(), Annotations: e.Annotations},
 		EventTime:           metav1.NewMicroTime(e.Time),
 		ReportingController: e.ReportingController,
 		ReportingInstance:   instance,
@@ -72,18 +73,8 @@ func (e Event) object(instance string) *eventsv1.Event {
 		Note:                e.Note,
 		Type:                e.Type,
 	}
-	if event.Namespace == "" {
-		event.Namespace = metav1.NamespaceSystem
-	}
 	if !key.Related.IsZero() {
 		event.Related = &e.Related
 	}
 	return event
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return `""`
-	}
-	return s
 }

@@ -166,18 +166,12 @@ func (r *Recorder) self() *emitter {
 }
 
 func (r *Recorder) scheme() *runtime.Scheme {
-	if r.opts.Scheme != nil {
-		return r.opts.Scheme
-	}
-	return scheme.Scheme
+	return cmp.Or(r.opts.Scheme, scheme.Scheme)
 }
 
 // keep records an event, and wakes the callers of Wait.
 func (r *Recorder) keep(event Event) {
-	clk := r.opts.Clock
-	if clk == nil {
-		clk = clock.RealClock{}
-	}
+	clk := cmp.Or[clock.PassiveClock](r.opts.Clock, clock.RealClock{})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	event.Time = clk.Now() // under the lock, so that times are in order

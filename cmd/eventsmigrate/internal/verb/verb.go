@@ -9,6 +9,7 @@
 package verb
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -147,7 +148,7 @@ var nouns = map[string]string{
 	"replacement": "replace", "placement": "place", "preemption": "preempt", "configuration": "configure",
 	"generation": "generate", "propagation": "propagate", "activation": "activate", "deactivation": "deactivate",
 	"admission": "admit", "assignment": "assign", "attachment": "attach", "authentication": "authenticate",
-	"authorization": "authorize", "calculation": "calculate", "cancellation": "cancel", "deployment": "",
+	"authorization": "authorize", "calculation": "calculate", "cancellation": "cancel",
 	"execution": "execute", "promotion": "promote", "resolution": "resolve", "selection": "select", "suspension": "suspend",
 	"synchronization": "synchronize", "verification": "verify", "update": "update", "upgrade": "upgrade",
 	"adoption": "adopt", "unregistration": "unregister", "finalization": "finalize", "reservation": "reserve",
@@ -197,11 +198,7 @@ func conjugate() map[string]string {
 	for v, form := range irregular {
 		forms[v], forms[form] = v, v
 	}
-	for noun, v := range nouns {
-		if v != "" {
-			forms[noun] = v
-		}
-	}
+	maps.Copy(forms, nouns)
 	for w := range nounOnly {
 		delete(forms, w)
 	}
