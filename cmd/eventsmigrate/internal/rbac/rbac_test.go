@@ -75,6 +75,24 @@ func TestMarkersOfRoles(t *testing.T) {
 }
 
 func TestYAML(t *testing.T) {
+	const documents = `kind: Role
+metadata: {name: leader-election-role}
+rules:
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+---
+kind: ClusterServiceVersion
+spec:
+  install:
+    spec:
+      clusterPermissions:
+      - serviceAccountName: a
+        rules:
+        - apiGroups: [""]
+          resources: [pods, events]
+          verbs: [create]
+`
 	for name, c := range map[string]struct{ in, want string }{
 		"block": {`# a comment
 kind: ClusterRole
@@ -123,41 +141,7 @@ rules:
     apiGroups: [events.k8s.io]
     resources: ["events"]
 `},
-		"several documents, one of them for leader election": {`kind: Role
-metadata: {name: leader-election-role}
-rules:
-- apiGroups: [""]
-  resources: [events]
-  verbs: [create, patch]
----
-kind: ClusterServiceVersion
-spec:
-  install:
-    spec:
-      clusterPermissions:
-      - serviceAccountName: a
-        rules:
-        - apiGroups: [""]
-          resources: [pods, events]
-          verbs: [create]
-`, `kind: Role
-metadata: {name: leader-election-role}
-rules:
-- apiGroups: [""]
-  resources: [events]
-  verbs: [create, patch]
----
-kind: ClusterServiceVersion
-spec:
-  install:
-    spec:
-      clusterPermissions:
-      - serviceAccountName: a
-        rules:
-        - apiGroups: [""]
-          resources: [pods, events]
-          verbs: [create]
-        - apiGroups: [events.k8s.io]
+		"several documents, one of them for leader election": {documents, documents + `        - apiGroups: [events.k8s.io]
           resources: [events]
           verbs: [create, patch]
 `},
