@@ -61,7 +61,7 @@ clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {clu
 // figures are the phrases of README.md with numbers, and functions that return what the
 // sources say instead.
 var figures = map[string]func(t *testing.T) string{
-	"3601 with client-go tools/events, 7 with eventseries": func(t *testing.T) string {
+	"3601 with client-go tools/events, 6 with eventseries": func(t *testing.T) string {
 		picture := read(t, "docs/benchmarks/hour.svg")
 		return fmt.Sprintf("%s with client-go tools/events, %s with eventseries",
 			strings.ReplaceAll(find(t, picture, `>client-go tools/events: ([\d,]+)<`)[0], ",", ""), find(t, picture, `>eventseries: (\d+)<`)[0])
