@@ -46,6 +46,7 @@ type Broadcaster struct {
 	watchers watchers
 	counters counters
 	logLimit logLimit
+	repairs  logLimit // of the lines about repaired names
 	dropLog  dropLog
 	outages  outages
 	limiter  *rate.Limiter
@@ -83,6 +84,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
+	b.repairs.many = maxRepairs / 2
 	b.dropLog.sums = make(map[tracker.DropReason]*losses)
 	b.counters.onMany = b.logMany
 	b.counters.drops, b.counters.durations = make(map[DropReason]uint64), make(map[string]*durations)
@@ -116,7 +118,7 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 	id, repairs := newIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
 		// Programs can make a recorder for each reconciliation.
-		if suppressed, ok := b.logLimit.allow("repaired "+repair.field+" "+repair.given, b.clock.Now()); ok {
+		if suppressed, ok := b.repairs.allow("repaired "+repair.field+" "+repair.given, b.clock.Now()); ok {
 			b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used, "suppressed", suppressed)
 		}
 	}

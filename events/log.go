@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"maps"
 	"runtime/debug"
 	"sync"
@@ -16,14 +17,22 @@ import (
 const logInterval = time.Minute
 
 // maxLogKinds is from how many kinds of lines on a logLimit forgets those that have not
-// been logged for logInterval.
+// been logged for logInterval. If there are twice as many, it lets no others through.
 const maxLogKinds = 1000
+
+// maxRepairs is how many repaired names are logged in an interval: a program can make up
+// names for ever.
+const maxRepairs = 20
 
 // logLimit lets one log line of a kind through in each logInterval, and counts the
 // others. It can be used concurrently.
 type logLimit struct {
-	mu    sync.Mutex
-	kinds map[string]*loggedKind
+	many int // as maxLogKinds, which it is if zero
+
+	mu     sync.Mutex
+	kinds  map[string]*loggedKind
+	pruned time.Time // when it has forgotten some, or has tried to
+	others int       // lines of kinds for which there was no room
 }
 
 type loggedKind struct {
@@ -36,20 +45,34 @@ type loggedKind struct {
 func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if k := l.kinds[kind]; k != nil {
-		if now.Sub(k.last) < logInterval {
-			k.suppressed++
-			return 0, false
-		}
+	k := l.kinds[kind]
+	switch {
+	case k != nil && now.Sub(k.last) < logInterval:
+		k.suppressed++
+		return 0, false
+	case k != nil:
 		suppressed = k.suppressed
-	} else if len(l.kinds) >= maxLogKinds {
-		maps.DeleteFunc(l.kinds, func(_ string, k *loggedKind) bool { return now.Sub(k.last) >= logInterval })
+	case !l.hasRoom(now):
+		l.others++
+		return 0, false
 	}
 	if l.kinds == nil {
 		l.kinds = make(map[string]*loggedKind)
 	}
 	l.kinds[kind] = &loggedKind{last: now}
+	suppressed, l.others = suppressed+l.others, 0
 	return suppressed, true
+}
+
+// hasRoom reports whether there is room for one more kind. It looks for some at most once
+// in each logInterval, because there can be a new kind for each call.
+func (l *logLimit) hasRoom(now time.Time) bool {
+	many := cmp.Or(l.many, maxLogKinds)
+	if len(l.kinds) >= many && now.Sub(l.pruned) >= logInterval {
+		l.pruned = now
+		maps.DeleteFunc(l.kinds, func(_ string, k *loggedKind) bool { return now.Sub(k.last) >= logInterval })
+	}
+	return len(l.kinds) < 2*many
 }
 
 // recoverAndLog recovers from a panic in code of the user, which must not stop the

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -292,5 +293,22 @@ func TestBadNameIsLoggedOnce(t *testing.T) {
 		assert.Len(t, w.logs.with("Repaired a name"), 1)
 		w.broadcaster.NewRecorder(testScheme(), "three more words")
 		assert.Len(t, w.logs.with("Repaired a name"), 2)
+	})
+}
+
+// A program makes up names for ever.
+func TestEndlessBadNames(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		const names, minutes = 20_000, 3
+		scheme := testScheme()
+		for minute := range minutes {
+			for i := range names {
+				w.broadcaster.NewRecorder(scheme, fmt.Sprint("bad name ", minute, "-", i))
+			}
+			time.Sleep(time.Minute)
+		}
+		assert.Len(t, w.logs.with("Repaired a name"), minutes*maxRepairs)
+		assert.Len(t, w.logs.with("Repaired a name", fmt.Sprintf(`"suppressed"=%d`, names-maxRepairs)), minutes-1)
+		assert.LessOrEqual(t, len(w.broadcaster.repairs.kinds), maxRepairs)
 	})
 }
