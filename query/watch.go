@@ -166,7 +166,8 @@ type deadline struct {
 	name types.NamespacedName
 }
 
-// deadlines is a heap. It can contain deadlines that no longer apply.
+// deadlines is a heap. It can contain deadlines that no longer apply, but not many; see
+// watcher.plan.
 type deadlines []deadline
 
 func (d deadlines) Len() int           { return len(d) }
@@ -208,11 +209,25 @@ func (w *watcher) expire() bool {
 	return true
 }
 
-// plan decides when time alone changes something about an item.
+// spareDeadlines is how many deadlines can exceed twice the number of Events.
+const spareDeadlines = 100
+
+// plan decides when time alone changes something about an item. If an Event changes each
+// second, most deadlines no longer apply, and plan removes them.
 func (w *watcher) plan(k *known, name types.NamespacedName, item *Item) {
-	if k.due = w.query.changesAt(item); !k.due.IsZero() {
-		heap.Push(&w.due, deadline{k.due, name})
+	if k.due = w.query.changesAt(item); k.due.IsZero() {
+		return
 	}
+	if heap.Push(&w.due, deadline{k.due, name}); len(w.due) <= 2*len(w.known)+spareDeadlines {
+		return
+	}
+	w.due = w.due[:0]
+	for name, k := range w.known {
+		if !k.due.IsZero() {
+			w.due = append(w.due, deadline{k.due, name})
+		}
+	}
+	heap.Init(&w.due)
 }
 
 // judge yields a series if it matches or matched, with a type if both.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -429,6 +430,26 @@ func TestWatchOfTheFuture(t *testing.T) {
 				assert.Equal(t, test.want, l.changes)
 			})
 		})
+	}
+}
+
+// An Event that changes all the time needs no more memory.
+func TestWatchOfAnEventThatChangesOften(t *testing.T) {
+	w := &watcher{
+		reader: &Reader{opts: Options{Clock: atTen}}, query: &Query{}, known: make(map[types.NamespacedName]*known),
+		yield: func(Change) bool { return true },
+	}
+	for i := range 10_000 {
+		for _, name := range []string{"a", "b"} {
+			e := newEvent(named("shop", name), labeled("Ongoing"), recurred(int32(i+2), 0))
+			e.UID, e.ResourceVersion = types.UID(name), fmt.Sprint(i)
+			e.Series.LastObservedTime.Time = e.EventTime.Add(time.Duration(i) * time.Millisecond)
+			require.True(t, w.put(0, 0, w.reader.item(w.query, e)))
+		}
+	}
+	assert.LessOrEqual(t, len(w.due), 2*2+spareDeadlines)
+	for _, k := range w.known {
+		assert.True(t, slices.ContainsFunc(w.due, func(d deadline) bool { return d.at.Equal(k.due) }))
 	}
 }
 
