@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -55,9 +54,9 @@ type Broadcaster struct {
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
 
-	mu           sync.Mutex       // guards what follows
-	listed       sets.Set[string] // the controllers whose Events are listed
-	identities   identities       // of the recorders, if the scope is SameInstance and there is a lister
+	mu           sync.Mutex          // guards what follows
+	listed       recentSet[string]   // the controllers whose Events are listed
+	identities   recentSet[identity] // of the recorders, if the scope is SameInstance and there is a lister
 	shuttingDown bool
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
@@ -72,7 +71,7 @@ func NewBroadcaster(sink EventSink) *Broadcaster {
 // started. It starts no goroutine before. If the options are invalid, the start
 // returns the error of [Options.Validate].
 func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
-	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), listed: sets.New[string](), shutDown: make(chan struct{})}
+	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), shutDown: make(chan struct{})}
 	if b.invalid = opts.Validate(); b.invalid != nil {
 		// It will never write, but it must accept events.
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock, Filter: opts.Filter}.withDefaults()

@@ -15,24 +15,24 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// maxIdentities is how many of the latest identities a broadcaster remembers at least. It
-// remembers at most twice as many.
-const maxIdentities = 10_000
+// maxRecent is how many of the latest values a recentSet has at least. It has at most twice
+// as many.
+const maxRecent = 10_000
 
-// identities are those of the latest recorders. A program can create recorders for ever, each
-// with an instance of its own. The zero value is empty.
-type identities struct {
-	new, old sets.Set[identity] // when new is full, it takes the place of old
+// recentSet has the values that were inserted lately. A program can create recorders for
+// ever, each with a name of its own. The zero value is empty.
+type recentSet[T comparable] struct {
+	new, old sets.Set[T] // when new is full, it takes the place of old
 }
 
-func (i *identities) insert(id identity) {
-	if i.new == nil || len(i.new) >= maxIdentities {
-		i.new, i.old = sets.New[identity](), i.new
+func (s *recentSet[T]) insert(value T) {
+	if s.new == nil || len(s.new) >= maxRecent {
+		s.new, s.old = sets.New[T](), s.new
 	}
-	i.new.Insert(id)
+	s.new.Insert(value)
 }
 
-func (i *identities) has(id identity) bool { return i.new.Has(id) || i.old.Has(id) }
+func (s *recentSet[T]) has(value T) bool { return s.new.Has(value) || s.old.Has(value) }
 
 // know adds the identity of a recorder, whose series a list restores.
 func (b *Broadcaster) know(id identity) {
@@ -52,8 +52,8 @@ func (b *Broadcaster) emits(controller string) {
 		return
 	}
 	b.mu.Lock()
-	listed := b.listed.Has(controller)
-	b.listed.Insert(controller)
+	listed := b.listed.has(controller)
+	b.listed.insert(controller)
 	b.mu.Unlock()
 	if listed {
 		return

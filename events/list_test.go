@@ -212,13 +212,13 @@ func TestEndlessInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		leave(t, s.server, s, 1, Options{ReportingInstance: "run-99999"})
-		b := NewBroadcasterWithOptions(s, Options{ListLimit: -1})
+		b, scheme := NewBroadcasterWithOptions(s, Options{ListLimit: -1}), testScheme()
 		for i := range 100_000 {
-			b.NewRecorderWithOptions(testScheme(), controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
+			b.NewRecorderWithOptions(scheme, controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
 		}
-		assert.LessOrEqual(t, len(b.identities.new)+len(b.identities.old), 2*maxIdentities)
+		assert.LessOrEqual(t, len(b.identities.new)+len(b.identities.old), 2*maxRecent)
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
-		b.NewRecorder(testScheme(), controller).Eventf(testPod(1), nil, "Normal", "Tested", "Testing", "note")
+		b.NewRecorder(scheme, controller).Eventf(testPod(1), nil, "Normal", "Tested", "Testing", "note")
 		synctest.Wait()
 		assert.EqualValues(t, 1, b.Stats().Restored)
 		b.Shutdown()
