@@ -211,9 +211,9 @@ func TestManyInstancesOfOneController(t *testing.T) {
 func TestEndlessInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
-		leave(t, s.server, s, 1, Options{ReportingInstance: "run-99999"})
+		leave(t, s.server, s, 1, Options{ReportingInstance: "run-29999"})
 		b, scheme := NewBroadcasterWithOptions(s, Options{ListLimit: -1}), testScheme()
-		for i := range 100_000 {
+		for i := range 30_000 {
 			b.NewRecorderWithOptions(scheme, controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
 		}
 		assert.LessOrEqual(t, len(b.identities.new)+len(b.identities.old), 2*maxRecent)
