@@ -215,8 +215,8 @@ func belongs(k *series.Key, shared bool, event *eventsv1.Event) (belongs, isAliv
 	switch event.Labels[series.LabelState] {
 	case "Ongoing", "Finished", "Unknown":
 		return true, last.After(start.Add(-36 * time.Minute))
-	default:
-		return !hasState, false
+	default: // without a state, as client-go writes it, it is Unknown
+		return !hasState, !hasState && last.After(start.Add(-36*time.Minute))
 	}
 }
 
@@ -247,6 +247,7 @@ func fuzzForeign(f *testing.F, check func(t *testing.T, its *foreign, event *eve
 	}
 	f.Add(true, false, "", "Ongoing", unique, int32(math.MaxInt32), int64(3600), int64(60), []byte(`{"reportingInstance":""}`))
 	f.Add(false, false, "", "", "", int32(1), int64(60), int64(60), []byte(nil))
+	f.Add(false, false, "", "", "", int32(100), int64(3567), int64(60), []byte(nil)) // of another recorder
 	// It begins as the series does.
 	for _, count := range []int32{0, 1, 2, 3, math.MaxInt32} {
 		f.Add(false, false, "", "Finished", "", count, int64(0), int64(0), []byte(`{"eventTime":"2026-01-02T03:04:05.123456Z","series":{"lastObservedTime":"2026-01-02T03:04:05.123456Z"}}`))
