@@ -100,7 +100,7 @@ release-rehearsal: ## release VERSION on a copy, then install and use it, with a
 # The tests on the real API server mostly wait, so the last parts run two at a time. They
 # begin when the control plane is there, whose progress is shown.
 test: unit race plugin controlplane ## run all tests
-	$(MAKE) --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=line) integration managers monitoring migrate
+	$(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=line) integration managers monitoring migrate
 
 controlplane:
 	$(BUILD)
@@ -160,7 +160,7 @@ bin/servers/%/controlplane: test/controlplane/old.sh $(wildcard test/controlplan
 # detector.
 managers: controlplane bin/matrix/controllerruntime.mod ## run the manager tests with the oldest supported controller-runtime
 	cd controllerruntime && $(PURE) test -vet=off ./...
-	cd test && $(PURE) test -vet=off -modfile=../$< ./controllerruntime/...
+	cd test && $(PURE) test -vet=off -modfile=../bin/matrix/controllerruntime.mod ./controllerruntime/...
 
 bin/matrix/controllerruntime.mod: controllerruntime/go.mod test/go.mod test/go.sum
 	@mkdir -p $(@D)
