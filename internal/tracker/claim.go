@@ -421,6 +421,8 @@ func (e *Entry) wantLead(s *step) {
 		e.status.due |= dueLead
 	case ownerUnknown:
 		e.status.due |= dueLook
+	default:
+		// It is a stranger's.
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/internal/workload"
-
 	"github.com/eventseries/eventseries/series"
 )
 

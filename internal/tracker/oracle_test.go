@@ -1121,10 +1121,11 @@ func (o *oracle) merge(e *told, ev *toldEvent, now time.Duration) {
 	}
 	e.now = cmp.Or(e.now, ev.LastNote)
 	left := false
-	if e.life == closing && ev.State.Closed() {
+	switch {
+	case e.life == closing && ev.State.Closed():
 		e.state = ev.State
-	} else if e.life == resting && ev.last-frac <= e.last {
-	} else if e.life != accepting && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing {
+	case e.life == resting && ev.last-frac <= e.last:
+	case e.life != accepting && theirs > 0 && e.state == series.Finished && ev.State == series.Ongoing:
 		e.state = series.Ongoing
 		left = e.life == resting
 	}
