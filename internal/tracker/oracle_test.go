@@ -1311,17 +1311,10 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 			return ""
 		}
 	case known:
-		if e.phase != unwritten || e.existed || e.busy || e.name != nil && *e.name != ev.name {
+		if e.phase != unwritten || e.existed || e.busy || len(e.tried) > 0 || e.name != nil && *e.name != ev.name {
 			return ""
 		}
-		theirs := ev.count
-		switch o.judge(e, ev, now) {
-		case own:
-			theirs = 0
-		case shared:
-			theirs -= e.smallest()
-		}
-		o.adopt(e, ev, theirs, now)
+		o.adopt(e, ev, ev.count, now)
 		o.passed(e)
 		o.conclude(e, now)
 		return e.label

@@ -57,16 +57,17 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		return false, nil
 	}
 	s := t.step(e, now)
-	e.adopt(&s, found, e.judge(&s, found))
+	e.adopt(&s, found, alive)
 	e.setFailures(&t.rules, 0, at)
 	t.settle(e, &s)
 	return true, t.dropped()
 }
 
 // canAdopt reports whether e, which accepts occurrences and is not in flight, can continue
-// in an Event with the given name. It cannot if it has had an Event, or may have one.
+// in a listed Event with the given name. It cannot if it has had an Event, or may have one
+// since its create, which can be newer than the list.
 func (e *Entry) canAdopt(name string) bool {
-	return e.phase == unwritten && !e.hasExisted() && (e.status.names == 0 || e.name() == name)
+	return e.phase == unwritten && !e.hasExisted() && !e.hasAttempts() && (e.status.names == 0 || e.name() == name)
 }
 
 // concerns reports whether e has, or will claim, the Event with the given name.
