@@ -317,12 +317,7 @@ func (e *Entry) occur(r *rules, at time.Duration) (isNews bool) {
 	}
 	wasOngoing := e.isOngoing()
 	e.spec.state, e.life = series.Ongoing, accepting
-	// If this process is killed, the next one knows the window from the Event only. A window
-	// of less than half does not outlast the gap of the loop. One that is longer does, and is
-	// not worth a write; and early heartbeats say the window, too.
-	hasGrown := wasOngoing && e.phase == live && e.isUpToDate() && e.rhythmic(r) >= 2*e.said() &&
-		at-e.status.at >= r.opts.HeartbeatInterval/3 && r.opts.FirstHeartbeat == 0
-	if hasGrown || e.status.due.has(dueNext) {
+	if e.status.due.has(dueNext) {
 		e.status.due |= dueBeat
 		return true
 	}

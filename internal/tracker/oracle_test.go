@@ -259,12 +259,11 @@ func (o *oracle) occur(e *told, note string, isFound bool, now time.Duration) st
 	if e.life == resting && len(e.tried) > 0 {
 		e.flush = true
 	}
-	wasOngoing := isOngoing(e) && e.life == accepting
 	e.state, e.life, e.silent = series.Ongoing, accepting, false
 	e.count++
 	e.changes++
 	e.last = max(e.last, cut(now))
-	if !isFast && (e.beatNext || wasOngoing && e.phase == live && o.isUpToDate(e) && o.rhythm(e) >= 2*e.said && now-e.at >= o.opts.HeartbeatInterval/3 && o.opts.FirstHeartbeat == 0) {
+	if !isFast && e.beatNext {
 		e.beatDue, isNews = true, true
 	}
 	if isFast {
