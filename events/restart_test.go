@@ -323,3 +323,36 @@ func TestPastEventsInAnOutage(t *testing.T) {
 		assert.EqualValues(t, 3, w.server.delivered())
 	})
 }
+
+// The next process assumes that a loop is as slow as its Event says. If the loop becomes fast,
+// a heartbeat says so, but it can come in a pause that is longer than the window of a fast loop.
+func TestNoLoopIsStaleAfterARestart(t *testing.T) {
+	for name, restart := range restarts {
+		runBubble(t, name, func(t *testing.T) {
+			on := newLister()
+			opts := Options{Scope: restart.scope, SkipList: !restart.list}
+			w := startOn(t, on.server, on, opts)
+			w.loop(6, 16*time.Minute)
+			w.emit(0)
+			w.flush(t)
+			w.kill()
+
+			opts.ReportingInstance = restart.instance
+			w = startOn(t, on.server, on, opts)
+			if restart.list {
+				w.list()
+			}
+			w.loop(45, 20*time.Second)
+			time.Sleep(16 * time.Minute) // the heartbeat comes
+			for range 180 {
+				w.emit(0)
+				for range 2 {
+					time.Sleep(10 * time.Second)
+					synctest.Wait()
+					event := on.only(t)
+					require.Equal(t, series.Ongoing, series.StateAt(event, time.Now()), event)
+				}
+			}
+		})
+	}
+}

@@ -430,12 +430,19 @@ func (e *Entry) window(r *rules) time.Duration {
 }
 
 // promise returns the window to write. It contains nothing that is assumed, or a series
-// would not become fast again if its process restarts often.
-func (e *Entry) promise(r *rules) time.Duration {
+// would not become fast again if its process restarts often. But one that is Ongoing, and
+// has been quiet for longer, is at least as slow as that: readers would take it for stale
+// before the next heartbeat.
+func (e *Entry) promise(r *rules, at time.Duration) time.Duration {
 	if e.silent {
 		return e.said()
 	}
-	return e.rhythmic(r)
+	window := e.rhythmic(r)
+	if quiet := at - e.last(); e.isOngoing() && quiet > window {
+		quiet = (quiet + time.Second - 1).Truncate(time.Second) // people read it
+		return r.opts.window().For(quiet)
+	}
+	return window
 }
 
 // rhythmic returns the window that follows from the gaps of the series.

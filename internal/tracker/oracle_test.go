@@ -722,6 +722,11 @@ func (o *oracle) begin(label string, now time.Duration) string {
 		w.window = e.said
 	} else if e.state != series.Singleton {
 		w.window = o.rhythm(e)
+		if quiet := now - e.last; isOngoing(e) && e.life == accepting && quiet > w.window {
+			second := int64(time.Second)
+			quiet = time.Duration((int64(quiet) + second - 1) / second * second)
+			w.window = max(o.opts.FinishAfter, min(2*quiet+quiet/10, o.opts.MaxWindow))
+		}
 	}
 	says := series.Series{
 		Window: w.window,
@@ -1341,7 +1346,7 @@ func (o *oracle) restoreOne(key string, ev *toldEvent, spread float64, now time.
 		}
 	default:
 		o.assume(e, ev.QuietWindow(), 0, e.last)
-		left := min(o.opts.HeartbeatInterval, max(promise(ev)+ev.QuietWindow()-age, 0))
+		left := min(o.opts.HeartbeatInterval, max(min(promise(ev)+ev.QuietWindow(), o.opts.EventTTL)-age, 0))
 		e.beatAt = now + time.Duration(spread*float64(left))
 		e.at = e.beatAt - o.opts.HeartbeatInterval
 		e.beatAt = min(e.beatAt, now+o.interval(e))

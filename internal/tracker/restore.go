@@ -114,9 +114,9 @@ func (t *table) restoreAlive(hash uint64, k *series.Key, found *series.Series, n
 		e.life = resting
 	default:
 		e.assume(&t.rules, found.QuietWindow(), 0)
-		// Readers take it for Unknown then.
-		stale := cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + found.QuietWindow() - now.Sub(found.Last)
-		left := min(t.opts.HeartbeatInterval, max(stale, 0))
+		// Readers take it for Unknown then, or the server deletes it.
+		stale := min(cmp.Or(found.Heartbeat, series.DefaultHeartbeat)+found.QuietWindow(), t.opts.EventTTL)
+		left := min(t.opts.HeartbeatInterval, max(stale-now.Sub(found.Last), 0))
 		e.status.beatAt = t.jitter(e, at+t.opts.HeartbeatInterval)
 		if e.status.beatAt > at+left {
 			// The earlier process had another phase.

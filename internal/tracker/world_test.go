@@ -954,7 +954,7 @@ func (w *world) restore(listed listed, spread float64, since time.Duration) stri
 		delete(w.unsure, e)
 	case e.life == accepting && found.State == series.Ongoing:
 		at := w.tracker.offset(now)
-		left := min(w.opts.HeartbeatInterval, max(cmp.Or(found.Heartbeat, 30*time.Minute)+found.QuietWindow()-now.Sub(found.Last), 0))
+		left := min(w.opts.HeartbeatInterval, max(min(cmp.Or(found.Heartbeat, 30*time.Minute)+found.QuietWindow(), w.opts.EventTTL)-now.Sub(found.Last), 0))
 		require.LessOrEqual(w.t, e.status.beatAt, at+left)
 		e.status.beatAt = at + time.Duration(spread*float64(left))
 		e.status.at = e.status.beatAt - w.opts.HeartbeatInterval

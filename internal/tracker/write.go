@@ -127,7 +127,7 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	}
 	w.Series.Namespace = s.namespace(&w.Series.Key)
 	if e.spec.state != series.Singleton {
-		w.Series.Window = e.promise(s.rules)
+		w.Series.Window = e.promise(s.rules, s.at)
 	}
 	if e.spec.state == series.Ongoing && e.life == accepting {
 		w.Series.Heartbeat = s.opts.HeartbeatInterval
