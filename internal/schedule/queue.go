@@ -1,13 +1,15 @@
 package schedule
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Queue is a priority queue, the earliest item first. Items know their indexes, so they
 // move and leave in O(log n). Make one with [NewQueue]. Not safe for concurrent use.
 type Queue[T any] struct {
 	nodes []node[T]
 	index func(T) *int32
-	rank  func(T) uint8 // orders items before their times do, unless it is nil
 }
 
 type node[T any] struct {
@@ -38,23 +40,13 @@ func (q *Queue[T]) Move(item T, at time.Duration) {
 	q.fix(i)
 }
 
-// before reports whether a goes before b.
-func (q *Queue[T]) before(a, b node[T]) bool {
-	if q.rank != nil {
-		if x, y := q.rank(a.item), q.rank(b.item); x != y {
-			return x < y
-		}
-	}
-	return a.at < b.at
-}
-
 // fix moves the node at i, whose time has changed, to its place in the heap.
 // container/heap would write both nodes and both indexes at each step.
 func (q *Queue[T]) fix(i int) {
 	n := q.nodes[i]
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !q.before(n, q.nodes[parent]) {
+		if q.nodes[parent].at <= n.at {
 			break
 		}
 		q.set(i, q.nodes[parent])
@@ -62,10 +54,10 @@ func (q *Queue[T]) fix(i int) {
 	}
 	for {
 		child := 2*i + 1
-		if right := child + 1; right < len(q.nodes) && q.before(q.nodes[right], q.nodes[child]) {
+		if right := child + 1; right < len(q.nodes) && q.nodes[right].at < q.nodes[child].at {
 			child = right
 		}
-		if child >= len(q.nodes) || !q.before(q.nodes[child], n) {
+		if child >= len(q.nodes) || n.at <= q.nodes[child].at {
 			break
 		}
 		q.set(i, q.nodes[child])
@@ -100,14 +92,17 @@ func (q *Queue[T]) Remove(item T) {
 // First returns the earliest item. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.nodes[0].item }
 
-// first returns the time of the earliest item. The queue must not be empty.
-func (q *Queue[T]) first() time.Duration { return q.nodes[0].at }
+const never = math.MaxInt64
 
-// isDue reports whether the time of the earliest item has come.
-func (q *Queue[T]) isDue(now time.Duration) bool { return q.Len() > 0 && q.first() <= now }
+// first returns the time of the earliest item, or never.
+func (q *Queue[T]) first() time.Duration {
+	if len(q.nodes) == 0 {
+		return never
+	}
+	return q.nodes[0].at
+}
 
-// move moves item from the queue *in to another one, and changes *in. Each can be nil: then
-// it is in no queue before, or afterwards.
+// move moves item from the queue *in to another one, and sets *in. Each can be nil for none.
 func move[T any](item T, in **Queue[T], to *Queue[T], at time.Duration) {
 	if *in == to && to != nil {
 		to.Move(item, at)

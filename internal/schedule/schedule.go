@@ -8,6 +8,55 @@ import (
 	"time"
 )
 
+// Delays double from the first to the longest with each failure in a row.
+const (
+	pauseFirst = 5 * time.Second // of the server
+	pauseMax   = 5 * time.Minute
+	pauseGuess = 40 * time.Second // the longest pause that the server has not asked for
+
+	retryFirst   = time.Second // of an item, and between retries
+	retryMax     = 2 * time.Minute
+	retryBurst   = 10
+	retryHurried = 100 * time.Millisecond // the longest delay of an item in a shutdown
+
+	deniedMax   = 5 * time.Minute  // of an item that the server denies
+	deniedLong  = 40 * time.Minute // after deniedOften denials in a row, which take an hour and a half
+	deniedOften = 24
+	refusedMax  = 30 // times Response.Least
+)
+
+// Several is the number of requests in a row that must fail in a namespace before the
+// namespace is to blame and not the items.
+const Several = 16
+
+const (
+	// later is how much later is due what has failed, or waits where something has failed.
+	later = 5 * time.Minute
+	// maxLater bounds for how many failures an item is due later.
+	maxLater = 8
+	// pace is the time between two requests for new items of a namespace that has failed
+	// Several in a row.
+	pace = 500 * time.Millisecond
+	// maxTight bounds the requests in flight of a tight namespace, maxTightRetries those of
+	// them whose items have failed, and maxAllTight those of all tight namespaces: they can
+	// take until their timeouts.
+	maxTight, maxTightRetries, maxAllTight = 2, 1, 32
+	// flightCounts is for how long a request counts against these bounds. If it takes longer,
+	// whoever makes it hangs.
+	flightCounts = time.Minute
+	// namespaceKept is for how long a namespace is remembered that has nothing to do, and
+	// maxIdle bounds how many of these are.
+	namespaceKept, maxIdle = 10 * time.Minute, 10_000
+)
+
+// backoff returns the delay after this many failures in a row.
+func backoff(first, longest time.Duration, failures uint8) time.Duration {
+	for ; failures > 1 && first < longest; failures-- {
+		first *= 2
+	}
+	return min(first, longest)
+}
+
 // Item is an element of a [Schedule]: usually a pointer to a struct with a [Slot].
 type Item[T any] interface {
 	comparable
@@ -31,7 +80,7 @@ type Slot[T any] struct {
 	failures uint8         // in a row
 	alike    uint8         // of these, the latest with the same result
 	last     Result        // of the latest request, if it has failed
-	isRetry  bool          // the request in flight was for an item that had failed
+	isRetry  bool          // the request in flight is for an item that had failed
 }
 
 // Failures returns how many requests for the item have failed in a row, at most 255.
@@ -40,21 +89,10 @@ func (s *Slot[T]) Failures() int { return int(s.failures) }
 // IsDenied reports whether the latest request for the item was Denied.
 func (s *Slot[T]) IsDenied() bool { return s.last == Denied }
 
-func (s *Slot[T]) hasFailed() bool { return s.last != None }
-
-// rank orders items that have failed: fewer failures first, until the back-off has its limit.
-func (s *Slot[T]) rank() uint8 { return min(s.failures, 8) }
-
-func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.IsDenied() && s.alike > n }
-
-// forgive forgets all failures.
-func (s *Slot[T]) forgive() { s.failures, s.alike, s.last = 0, 0, None }
-
 func (s *Slot[T]) fail(result Result) {
 	if s.last != result {
-		s.alike = 0
+		s.last, s.alike = result, 0
 	}
-	s.last = result
 	s.alike = min(s.alike, math.MaxUint8-1) + 1
 	s.failures = min(s.failures, math.MaxUint8-1) + 1
 }
@@ -64,11 +102,10 @@ type Pass struct {
 	namespace string
 	round     uint16 // of the pause of the server when the request was made
 	probe     bool   // the request probes whether the pause is over
-	isRetry   bool   // its item had failed
 	slow      bool   // it takes long
 }
 
-// Result is what the response to a request says.
+// Result is what the response to a request means.
 type Result uint8
 
 const (
@@ -100,20 +137,18 @@ type Schedule[T Item[T]] struct {
 
 	waiting Queue[T] // by the time until which they wait
 	held    Queue[T] // by the end of their back-off
-	flights Queue[T] // by the time until which they count, or never
+	flights Queue[T] // by the time until which they count, then never
 	pending Queue[T] // items with something to write, by the time since when, wherever they are
-	ready   int      // items in queues of namespaces
 
 	namespaces map[string]*namespace[T]
-	healthy    heaps[T]
-	tight      heaps[T]
-	allTight   int                  // counted requests in flight of tight namespaces
-	paced      Queue[*namespace[T]] // by the time of their next request for a new item
-	idle       Queue[*namespace[T]] // by the time when they are forgotten
+	fresh      [2]Queue[*namespace[T]] // with a request for a new item, by due; tight ones in the second
+	tried      [2]Queue[*namespace[T]] // with a request for an item that has failed
+	paced      Queue[*namespace[T]]    // by the time of their next request for a new item
+	idle       Queue[*namespace[T]]    // by the time when they are forgotten
+	allTight   int                     // requests that count of tight namespaces
 
-	server   pause
-	budget   budget
-	pushedBy *string // the namespace of the latest push-back, if nothing has passed since
+	server pause
+	budget budget
 }
 
 // New returns an empty Schedule. It applies jitter to the delays after failed requests,
@@ -125,16 +160,15 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 	index := func(item T) *int32 { return &item.Slot().index }
 	return &Schedule[T]{
 		jitter:     jitter,
-		now:        always,
 		waiting:    NewQueue(index),
 		held:       NewQueue(index),
 		flights:    NewQueue(index),
 		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
 		namespaces: make(map[string]*namespace[T]),
-		healthy:    newHeaps[T](),
-		tight:      newHeaps[T](),
-		paced:      newHeap[T](),
-		idle:       newHeap[T](),
+		fresh:      [2]Queue[*namespace[T]]{newHeap[T](0), newHeap[T](0)},
+		tried:      [2]Queue[*namespace[T]]{newHeap[T](1), newHeap[T](1)},
+		paced:      newHeap[T](0),
+		idle:       newHeap[T](0),
 		budget:     newBudget(),
 	}
 }
@@ -143,78 +177,68 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 // is to be written. Wait has no effect on the place of an item in flight.
 func (s *Schedule[T]) Wait(item T, until, now time.Duration) {
 	s.now = now
-	n := s.unmark(item)
+	s.unmark(item)
 	if !s.InFlight(item) {
 		s.put(item, &s.waiting, until)
 	}
-	s.plan(n)
 }
 
 // Ready says that a request for item should be made by the time due. Items go in the order of
 // their due times, but one whose requests have failed waits until its back-off ends, and is
-// due 5 minutes after that or later.
+// due at least 5 minutes after that.
 //
 // An item that is ready already keeps the earlier of both due times. Ready has no effect on
 // the place of an item in flight.
 func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	s.now = now
-	n, slot := s.namespace(item.Namespace()), item.Slot()
+	slot := item.Slot()
+	if slot.pending != 0 && slot.in != nil {
+		due = min(due, slot.due)
+	}
+	slot.due = due
 	if slot.pending == 0 {
 		s.pending.Add(item, now)
-		n.pending++
-	}
-	if !s.InFlight(item) {
-		if slot.in != nil && slot.in != &s.waiting {
-			due = min(due, slot.due)
+		name := item.Namespace()
+		if s.namespaces[name] == nil {
+			s.namespaces[name] = newNamespace[T](name)
 		}
-		slot.due = due
-		s.place(item, n)
+		s.namespaces[name].pending++
 	}
-	s.plan(n)
+	s.place(item)
 }
 
-// unmark records that nothing of item is to be written. It returns the namespace of item, nil
-// if that has nothing to remember.
-func (s *Schedule[T]) unmark(item T) *namespace[T] {
-	n := s.namespaces[item.Namespace()]
+// unmark records that nothing of item is to be written. The caller puts it somewhere.
+func (s *Schedule[T]) unmark(item T) {
 	if item.Slot().pending != 0 {
 		s.pending.Remove(item)
-		n.pending--
+		s.namespaces[item.Namespace()].pending--
 	}
-	return n
 }
 
-// place puts an item with something to write, which is not in flight, where it belongs.
-func (s *Schedule[T]) place(item T, n *namespace[T]) {
+// place puts an item with something to write where it belongs, unless it is in flight.
+func (s *Schedule[T]) place(item T) {
 	slot := item.Slot()
 	if s.hurried {
 		slot.until = min(slot.until, s.now+retryHurried)
 	}
+	n := s.namespaces[item.Namespace()]
 	switch {
-	case !slot.hasFailed():
+	case slot.pending == 0 || s.InFlight(item):
+	case slot.last == None:
 		s.put(item, &n.fresh, slot.due-n.shift)
 	case slot.until > s.now:
 		s.put(item, &s.held, slot.until)
-	default:
-		s.put(item, &n.tried, max(slot.due, slot.until+later))
+	default: // fewer failures first
+		s.put(item, &n.tried, max(slot.due, slot.until+later*time.Duration(min(slot.failures, maxLater))))
 	}
 }
 
-// put moves item to a queue. The caller plans its namespace.
+// put moves item to a queue, or to none.
 func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
-	slot := item.Slot()
-	if s.isReady(slot.in) {
-		s.ready--
+	move(item, &item.Slot().in, q, at)
+	if n := s.namespaces[item.Namespace()]; n != nil {
+		s.plan(n)
 	}
-	if s.isReady(q) {
-		s.ready++
-	}
-	move(item, &slot.in, q, at)
-}
-
-// isReady reports whether q is a queue of a namespace.
-func (s *Schedule[T]) isReady(q *Queue[T]) bool {
-	return q != nil && q != &s.waiting && q != &s.held && q != &s.flights
 }
 
 // Release ends the back-off of item: its next request waits for its namespace and for the
@@ -226,34 +250,24 @@ func (s *Schedule[T]) Release(item T, now time.Duration) {
 
 // release ends the back-off of item at the given time, if it ends later.
 func (s *Schedule[T]) release(item T, until time.Duration) {
-	slot := item.Slot()
-	slot.until = min(slot.until, until)
-	if slot.in == &s.held {
-		n := s.namespace(item.Namespace())
-		s.place(item, n)
-		s.plan(n)
-	}
+	item.Slot().until = min(item.Slot().until, until)
+	s.place(item)
 }
 
 // Forgive sets the failures of item to zero, and ends its back-off.
 func (s *Schedule[T]) Forgive(item T) {
 	slot := item.Slot()
-	slot.forgive()
-	if slot.in == &s.held || s.isReady(slot.in) {
-		n := s.namespace(item.Namespace())
-		s.place(item, n)
-		s.plan(n)
-	}
+	slot.failures, slot.alike, slot.last = 0, 0, None
+	s.place(item)
 }
 
 // Remove removes item from the Schedule. If it is in flight, [Schedule.Done] must still
 // follow.
 func (s *Schedule[T]) Remove(item T) {
-	n := s.unmark(item)
+	s.unmark(item)
 	if !s.InFlight(item) {
 		s.put(item, nil, 0)
 	}
-	s.plan(n)
 }
 
 // InFlight reports whether a request for item is in flight.
@@ -262,7 +276,7 @@ func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().in == &s.flight
 // Due returns an item whose time to wait is over, and makes it idle. The caller decides what
 // becomes of it.
 func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
-	if !s.waiting.isDue(now) {
+	if s.waiting.Len() == 0 || s.waiting.first() > now {
 		return item, false
 	}
 	item = s.waiting.First()
@@ -275,12 +289,11 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	s.advance(now)
 	n, isRetry := s.best()
-	if n == nil || !s.server.isOver(now) {
+	if n == nil || s.server.on && (s.server.probing || now < s.server.until) {
 		return item, p, false
 	}
 	if isRetry {
 		item = n.tried.First()
-		n.retries++
 		s.budget.take(now)
 	} else {
 		item = n.fresh.First()
@@ -288,59 +301,55 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	}
 	item.Slot().isRetry = isRetry
 	n.inFlight++
-	n.counted++
+	n.count(1, isRetry)
 	s.put(item, &s.flights, now+flightCounts)
-	s.plan(n)
 	s.server.probing = s.server.on
-	return item, Pass{namespace: n.name, round: s.server.round, probe: s.server.on, isRetry: isRetry}, true
+	return item, Pass{namespace: n.name, round: s.server.round, probe: s.server.on}, true
 }
 
 // best returns the namespace of the next request, and whether that is for an item that has
 // failed. n is nil if there is none. The earliest due goes first. The request that probes
 // whether a pause is over is the most promising one.
 func (s *Schedule[T]) best() (n *namespace[T], isRetry bool) {
-	var due time.Duration
-	consider := func(q *Queue[*namespace[T]], retry bool) {
-		if q.Len() > 0 && (n == nil || !s.server.on && q.first() < due) {
+	due := time.Duration(never)
+	for i, q := range [...]*Queue[*namespace[T]]{&s.fresh[0], &s.fresh[1], &s.tried[0], &s.tried[1]} {
+		isTight, retry := i%2 == 1, i >= 2
+		switch {
+		case q.Len() == 0:
+		case isTight && s.allTight >= maxAllTight:
+		case retry && s.budgetAt() > s.now:
+		case n == nil || q.first() < due && !s.server.on:
 			n, isRetry, due = q.First(), retry, q.first()
 		}
 	}
-	isTightOpen, hasBudget := s.allTight < maxAllTight, s.budget.at <= s.now
-	consider(&s.healthy.fresh, false)
-	if isTightOpen {
-		consider(&s.tight.fresh, false)
-	}
-	if hasBudget {
-		consider(&s.healthy.retry, true)
-	}
-	if isTightOpen && hasBudget {
-		consider(&s.tight.retry, true)
-	}
 	return n, isRetry
+}
+
+// budgetAt returns when the next retry can be made.
+func (s *Schedule[T]) budgetAt() time.Duration {
+	if s.hurried {
+		return s.now
+	}
+	return s.budget.at
 }
 
 // advance does what is due by now.
 func (s *Schedule[T]) advance(now time.Duration) {
 	s.now = now
-	for s.held.isDue(now) {
-		item := s.held.First()
-		n := s.namespace(item.Namespace())
-		s.place(item, n)
-		s.plan(n)
+	for s.held.first() <= now {
+		s.place(s.held.First())
 	}
-	for s.paced.isDue(now) {
+	for s.paced.first() <= now {
 		n := s.paced.First()
 		n.paced = false
 		s.plan(n)
 	}
-	for s.flights.isDue(now) {
+	for s.flights.first() <= now {
 		item := s.flights.First()
-		n := s.namespace(item.Namespace())
-		n.leave(item.Slot().isRetry)
-		s.flights.Move(item, never)
-		s.plan(n)
+		s.namespaces[item.Namespace()].count(-1, item.Slot().isRetry)
+		s.put(item, &s.flights, never)
 	}
-	for s.idle.isDue(now) || s.idle.Len() > maxIdle {
+	for s.idle.first() <= now || s.idle.Len() > maxIdle {
 		n := s.idle.First()
 		s.idle.Remove(n)
 		delete(s.namespaces, n.name)
@@ -352,72 +361,32 @@ func (s *Schedule[T]) advance(now time.Duration) {
 // caller calls [Schedule.Ready].
 func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 	s.now = now
-	slot, n := item.Slot(), s.namespace(item.Namespace())
-	if s.flights.At(item) != never {
-		n.leave(slot.isRetry)
-	}
+	slot, n := item.Slot(), s.namespaces[p.namespace]
 	n.inFlight--
+	if s.flights.At(item) != never {
+		n.count(-1, slot.isRetry)
+	}
 	if p.slow {
 		n.slow--
 	}
-	s.put(item, nil, 0)
-	s.answer(n, p, r)
+	s.server.answer(p, r, s.jitter, now)
 	switch r.Result {
 	case None:
 	case Passed:
-		isNews := slot.isDeniedOften(Several)
-		slot.forgive()
-		n.failures, n.passed, n.paced, s.pushedBy = 0, true, false, nil
-		s.budget.pass(p.isRetry, now)
-		if isNews {
+		n.failures, n.passed, n.paced = 0, true, false
+		s.budget.pass(slot.isRetry, now)
+		if slot.IsDenied() && slot.alike > Several {
 			s.encourage(n)
 		}
+		s.Forgive(item)
 	default:
 		slot.fail(r.Result)
 		slot.until = now + s.backoff(slot, r.Least)
 		if r.Result != Refused {
-			n.failures++
-			if !p.isRetry {
-				n.postpone(now)
-			}
+			n.fail(slot.isRetry, now)
 		}
 	}
-	s.plan(n)
-}
-
-// answer says what a response means for the pause of the server.
-func (s *Schedule[T]) answer(n *namespace[T], p Pass, r Response) {
-	g, isCurrent := &s.server, p.round == s.server.round
-	if p.probe && isCurrent && !p.slow {
-		g.probing = false
-	}
-	switch r.Result {
-	case PushedBack:
-		isPause := r.RetryAfter > 0 || g.on || s.pushedBy != nil && *s.pushedBy != n.name
-		s.pushedBy = &n.name
-		if !isPause {
-			return
-		}
-		if !g.on {
-			g.on, g.since, g.until, isCurrent = true, s.now, s.now, true
-		}
-		delay := r.RetryAfter
-		if isCurrent { // a request that was sent before the pause can only ask for more time
-			g.failures = min(g.failures, math.MaxUint8-1) + 1
-			g.round++
-			g.probing = false
-			longest := pauseMax
-			if r.RetryAfter == 0 {
-				longest = pauseGuess
-			}
-			delay = max(delay, s.jitter(backoff(pauseFirst, longest, g.failures)))
-		}
-		g.until = max(g.until, s.now+delay)
-	case Passed, Denied, Refused:
-		if p.probe {
-			g.end(s.now)
-		}
-	}
+	s.put(item, nil, 0)
 }
 
 // backoff returns for how long an item waits that has just failed.
@@ -426,7 +395,7 @@ func (s *Schedule[T]) backoff(slot *Slot[T], least time.Duration) (d time.Durati
 	case slot.last == Refused:
 		first := cmp.Or(least, retryFirst)
 		d = backoff(first, refusedMax*first, slot.alike)
-	case slot.isDeniedOften(deniedOften):
+	case slot.IsDenied() && slot.alike > deniedOften:
 		d = deniedLong
 	case slot.IsDenied():
 		d = backoff(retryFirst, deniedMax, slot.failures)
@@ -443,30 +412,22 @@ func (s *Schedule[T]) backoff(slot *Slot[T], least time.Duration) (d time.Durati
 // encourage has the items of a namespace that have been denied for long tried soon: one like
 // them has passed. If one is denied nevertheless, it waits for as long as before.
 func (s *Schedule[T]) encourage(n *namespace[T]) {
-	if s.now < n.encouraged {
-		return // they are tried soon already
-	}
-	n.encouraged = s.now + deniedMax
-	var items []T
-	for _, q := range [...]*Queue[T]{&s.held, &s.waiting} {
+	for _, q := range [...]*Queue[T]{&s.pending, &s.waiting} {
 		for _, node := range q.nodes {
-			if node.item.Namespace() == n.name && node.item.Slot().isDeniedOften(deniedOften) {
-				items = append(items, node.item)
+			slot := node.item.Slot()
+			if slot.IsDenied() && slot.alike > deniedOften && node.item.Namespace() == n.name {
+				s.release(node.item, s.now+s.jitter(deniedMax))
 			}
 		}
-	}
-	for _, item := range items {
-		s.release(item, s.now+s.jitter(deniedMax))
 	}
 }
 
 // Slow says that the request with p takes long: perhaps all requests for its namespace do.
 func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
-	s.now = now
 	if p.slow {
 		return
 	}
-	p.slow = true
+	s.now, p.slow = now, true
 	if p.probe && p.round == s.server.round {
 		s.server.probing = false
 	}
@@ -476,22 +437,15 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 }
 
 // Hurry is for a shutdown. From now on, items wait for at most 100 ms after a failure, also
-// those that wait now, and retries and new items have no rate. Failures count from zero. A
-// pause that the server asked for stays, and sick namespaces stay bulkheads.
+// those that wait now, and neither retries nor new items have a rate. Failures count from
+// zero. A pause that the server asked for stays, and so do the bulkheads.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.now, s.hurried = now, true
-	s.budget.unlimited, s.budget.at = true, always
 	for _, q := range [...]*Queue[T]{&s.waiting, &s.flights, &s.pending} {
-		for _, node := range slices.Clone(q.nodes) {
-			item, slot := node.item, node.item.Slot()
-			isPlaced := slot.in == &s.held || s.isReady(slot.in)
-			if isPlaced {
-				s.put(item, nil, 0) // the order of its queue depends on the failures
-			}
+		for _, node := range q.nodes {
+			slot := node.item.Slot()
 			slot.failures, slot.alike = 0, 0
-			if isPlaced {
-				s.place(item, s.namespaces[item.Namespace()])
-			}
+			s.place(node.item)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
@@ -504,10 +458,7 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 // NextDue returns the next time at which [Schedule.Due] has a result. ok is false if no item
 // waits.
 func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
-	if s.waiting.Len() == 0 {
-		return 0, false
-	}
-	return s.waiting.first(), true
+	return s.waiting.first(), s.waiting.Len() > 0
 }
 
 // NextRequest returns the next time at which [Schedule.Next] can have a result if nothing
@@ -515,27 +466,17 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 // is no such time.
 func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(now)
-	if s.server.on && s.server.probing {
+	at = min(max(s.held.first(), s.budgetAt()), s.paced.first())
+	switch n, _ := s.best(); {
+	case s.server.probing:
 		return 0, false
-	}
-	at = never
-	if n, _ := s.best(); n != nil {
+	case n != nil:
 		at = now
+	case s.tried[0].Len() > 0, s.tried[1].Len() > 0 && s.allTight < maxAllTight:
+		at = min(at, s.budgetAt())
 	}
-	isTightOpen := s.allTight < maxAllTight
-	if s.healthy.retry.Len() > 0 || isTightOpen && s.tight.retry.Len() > 0 {
-		at = min(at, max(now, s.budget.at))
-	}
-	if s.held.Len() > 0 {
-		at = min(at, max(s.held.first(), s.budget.at))
-	}
-	if s.paced.Len() > 0 {
-		at = min(at, s.paced.first())
-	}
-	if s.ready > 0 {
-		for _, node := range s.flights.nodes[:min(1, s.flights.Len())] {
-			at = min(at, node.at) // it no longer counts then
-		}
+	if ready, _, _ := s.Backlog(); ready > 0 {
+		at = min(at, s.flights.first()) // it no longer counts then
 	}
 	if s.server.on {
 		at = max(at, s.server.until)
@@ -547,10 +488,17 @@ func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool)
 // their namespace, the budget, and the server permit it. pending is the number of those with
 // something to write wherever they are, and since is since when the first of these has it.
 func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
-	if s.pending.Len() > 0 {
+	pending = s.pending.Len()
+	ready = pending - s.held.Len()
+	for _, node := range s.flights.nodes {
+		if node.item.Slot().pending != 0 {
+			ready--
+		}
+	}
+	if pending > 0 {
 		since = s.pending.first()
 	}
-	return s.ready, s.pending.Len(), since
+	return ready, pending, since
 }
 
 // Pause returns until when the server wants no requests, and for how long it has wanted none
