@@ -8,7 +8,7 @@ import "time"
 type namespace[T any] struct {
 	name  string
 	fresh Queue[T]      // ready items that have not failed, by due - shift
-	shift time.Duration // see postpone
+	shift time.Duration // see fail
 	tried Queue[T]      // ready items that have failed, by due
 
 	pending  int           // items with something to write
@@ -22,23 +22,13 @@ type namespace[T any] struct {
 	next     time.Duration // see paced
 	share    int           // in Schedule.allTight
 
-	// in holds the places of the namespace in heaps of the Schedule: with requests for new
-	// items, or paced, or idle; and with requests for items that have failed.
+	// in holds its place in the heaps of the Schedule for requests for new items, and for
+	// those that have failed.
 	in    [2]*Queue[*namespace[T]]
 	index [2]int32
 }
 
-func newNamespace[T Item[T]](name string) *namespace[T] {
-	index := func(item T) *int32 { return &item.Slot().index }
-	return &namespace[T]{name: name, fresh: NewQueue(index), tried: NewQueue(index)}
-}
-
-// newHeap returns one for in[i].
-func newHeap[T any](i int) Queue[*namespace[T]] {
-	return NewQueue(func(n *namespace[T]) *int32 { return &n.index[i] })
-}
-
-func (n *namespace[T]) isSick() bool { return n.failures > 0 || n.slow > 0 }
+func (n *namespace[T]) isIdle() bool { return n.pending == 0 && n.inFlight == 0 }
 
 // count changes the number of requests that count.
 func (n *namespace[T]) count(by int, isRetry bool) {
@@ -48,8 +38,8 @@ func (n *namespace[T]) count(by int, isRetry bool) {
 	}
 }
 
-// fail records that a request has failed. If several in a row do, and the latest is for a new
-// item, the others that wait may be of the same kind: what arrives from now on goes first.
+// fail records that a request has failed. If several in a row have, and this one was for a
+// new item, those that wait may be of the same kind: what arrives from now on goes first.
 func (n *namespace[T]) fail(isRetry bool, now time.Duration) {
 	n.failures++
 	if n.failures > 1 && !isRetry && n.fresh.Len() > 0 {
@@ -59,12 +49,13 @@ func (n *namespace[T]) fail(isRetry bool, now time.Duration) {
 
 // plan puts a namespace where it belongs after a change.
 func (s *Schedule[T]) plan(n *namespace[T]) {
-	tight, share, delay := 0, 0, time.Duration(0)
-	isOpen, isOpenForRetries := true, true
-	if n.isSick() {
+	var delay time.Duration
+	tight, share, isOpen, isOpenForRetries := 0, 0, true, true
+	isSick := n.failures > 0 || n.slow > 0
+	if isSick {
 		delay = later
 	}
-	if n.isSick() || !n.passed {
+	if isSick || !n.passed {
 		tight, share = 1, n.counted
 		isOpen = n.counted < maxTight
 		isOpenForRetries = isOpen && n.retries < maxTightRetries
@@ -73,19 +64,16 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 	n.share = share
 
 	var fresh, tried *Queue[*namespace[T]]
-	var freshAt, triedAt time.Duration
-	switch {
-	case n.pending == 0 && n.inFlight == 0:
-		fresh, freshAt = &s.idle, s.now+namespaceKept
-	case !isOpen || n.fresh.Len() == 0:
-	case n.paced:
-		fresh, freshAt = &s.paced, n.next
-	default:
-		fresh, freshAt = &s.fresh[tight], n.fresh.first()+n.shift+delay
+	freshAt := n.fresh.first() + n.shift + delay
+	if isOpen && n.fresh.Len() > 0 {
+		fresh = &s.fresh[tight]
+		if n.paced {
+			fresh, freshAt = &s.paced, n.next
+		}
 	}
 	if isOpenForRetries && n.tried.Len() > 0 {
-		tried, triedAt = &s.tried[tight], n.tried.first()+delay
+		tried = &s.tried[tight]
 	}
 	move(n, &n.in[0], fresh, freshAt)
-	move(n, &n.in[1], tried, triedAt)
+	move(n, &n.in[1], tried, n.tried.first()+delay)
 }

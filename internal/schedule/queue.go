@@ -1,9 +1,12 @@
 package schedule
 
 import (
+	"container/heap"
 	"math"
 	"time"
 )
+
+const never = math.MaxInt64
 
 // Queue is a priority queue, the earliest item first. Items know their indexes, so they
 // move and leave in O(log n). Make one with [NewQueue]. Not safe for concurrent use.
@@ -27,7 +30,8 @@ func (q *Queue[T]) Len() int { return len(q.nodes) }
 // Add adds item, which must be in no queue.
 func (q *Queue[T]) Add(item T, at time.Duration) {
 	q.nodes = append(q.nodes, node[T]{at, item})
-	q.fix(len(q.nodes) - 1)
+	*q.index(item) = int32(len(q.nodes))
+	heap.Fix((*nodes[T])(q), len(q.nodes)-1)
 }
 
 // At returns the time of item, which must be in the queue.
@@ -37,62 +41,14 @@ func (q *Queue[T]) At(item T) time.Duration { return q.nodes[*q.index(item)-1].a
 func (q *Queue[T]) Move(item T, at time.Duration) {
 	i := int(*q.index(item)) - 1
 	q.nodes[i].at = at
-	q.fix(i)
+	heap.Fix((*nodes[T])(q), i)
 }
-
-// fix moves the node at i, whose time has changed, to its place in the heap.
-// container/heap would write both nodes and both indexes at each step.
-func (q *Queue[T]) fix(i int) {
-	n := q.nodes[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if q.nodes[parent].at <= n.at {
-			break
-		}
-		q.set(i, q.nodes[parent])
-		i = parent
-	}
-	for {
-		child := 2*i + 1
-		if right := child + 1; right < len(q.nodes) && q.nodes[right].at < q.nodes[child].at {
-			child = right
-		}
-		if child >= len(q.nodes) || n.at <= q.nodes[child].at {
-			break
-		}
-		q.set(i, q.nodes[child])
-		i = child
-	}
-	q.set(i, n)
-}
-
-func (q *Queue[T]) set(i int, n node[T]) {
-	q.nodes[i] = n
-	*q.index(n.item) = int32(i) + 1
-}
-
-// minRoom is the capacity below which a queue does not shrink.
-const minRoom = 64
 
 // Remove removes item, which must be in the queue.
-func (q *Queue[T]) Remove(item T) {
-	i, last := int(*q.index(item))-1, len(q.nodes)-1
-	*q.index(item) = 0
-	q.nodes[i] = q.nodes[last]
-	q.nodes[last] = node[T]{} // do not keep the item alive
-	q.nodes = q.nodes[:last]
-	if i < last {
-		q.fix(i)
-	}
-	if room := cap(q.nodes); room > minRoom && last < room/4 {
-		q.nodes = append(make([]node[T], 0, room/2), q.nodes...)
-	}
-}
+func (q *Queue[T]) Remove(item T) { heap.Remove((*nodes[T])(q), int(*q.index(item))-1) }
 
 // First returns the earliest item. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.nodes[0].item }
-
-const never = math.MaxInt64
 
 // first returns the time of the earliest item, or never.
 func (q *Queue[T]) first() time.Duration {
@@ -100,6 +56,30 @@ func (q *Queue[T]) first() time.Duration {
 		return never
 	}
 	return q.nodes[0].at
+}
+
+// nodes implements heap.Interface.
+type nodes[T any] Queue[T]
+
+func (q *nodes[T]) Len() int           { return len(q.nodes) }
+func (q *nodes[T]) Less(i, j int) bool { return q.nodes[i].at < q.nodes[j].at }
+func (q *nodes[T]) Push(any)           { panic("unused: it would allocate") }
+
+func (q *nodes[T]) Swap(i, j int) {
+	q.nodes[i], q.nodes[j] = q.nodes[j], q.nodes[i]
+	*q.index(q.nodes[i].item), *q.index(q.nodes[j].item) = int32(i)+1, int32(j)+1
+}
+
+// Pop removes the last node, and room that is no longer needed.
+func (q *nodes[T]) Pop() any {
+	last := len(q.nodes) - 1
+	*q.index(q.nodes[last].item) = 0
+	q.nodes[last] = node[T]{} // do not keep the item alive
+	q.nodes = q.nodes[:last]
+	if room := cap(q.nodes); room > 64 && last < room/4 {
+		q.nodes = append(make([]node[T], 0, room/2), q.nodes...)
+	}
+	return nil
 }
 
 // move moves item from the queue *in to another one, and sets *in. Each can be nil for none.

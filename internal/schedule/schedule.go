@@ -8,16 +8,20 @@ import (
 	"time"
 )
 
+// Several is the number of requests in a row that must fail in a namespace before the
+// namespace is to blame and not the items.
+const Several = 16
+
 // Delays double from the first to the longest with each failure in a row.
 const (
 	pauseFirst = 5 * time.Second // of the server
 	pauseMax   = 5 * time.Minute
-	pauseGuess = 40 * time.Second // the longest pause that the server has not asked for
+	pauseGuess = 40 * time.Second // if the server does not ask for more
 
 	retryFirst   = time.Second // of an item, and between retries
 	retryMax     = 2 * time.Minute
 	retryBurst   = 10
-	retryHurried = 100 * time.Millisecond // the longest delay of an item in a shutdown
+	retryHurried = 100 * time.Millisecond
 
 	deniedMax   = 5 * time.Minute  // of an item that the server denies
 	deniedLong  = 40 * time.Minute // after deniedOften denials in a row, which take an hour and a half
@@ -25,31 +29,19 @@ const (
 	refusedMax  = 30 // times Response.Least
 )
 
-// Several is the number of requests in a row that must fail in a namespace before the
-// namespace is to blame and not the items.
-const Several = 16
-
 const (
-	// later is how much later is due what has failed, or waits where something has failed.
-	later = 5 * time.Minute
-	// maxLater bounds for how many failures an item is due later.
-	maxLater = 8
-	// pace is the time between two requests for new items of a namespace that has failed
-	// Several in a row.
-	pace = 500 * time.Millisecond
-	// maxTight bounds the requests in flight of a tight namespace, maxTightRetries those of
-	// them whose items have failed, and maxAllTight those of all tight namespaces: they can
-	// take until their timeouts.
+	later     = 5 * time.Minute // how much later is due what has failed, or waits where something has
+	maxLater  = 8               // for how many failures at most
+	pace      = time.Second / 2 // between two requests for new items, after Several failures
+	maxIdling = 1000            // namespaces that are remembered, unless more have something to do
+
+	// The numbers of requests in flight of a tight namespace, of those for items that have
+	// failed, and of all tight namespaces together, which can take until their timeouts. A
+	// request that takes longer than flightCounts does not count: whoever makes it hangs.
 	maxTight, maxTightRetries, maxAllTight = 2, 1, 32
-	// flightCounts is for how long a request counts against these bounds. If it takes longer,
-	// whoever makes it hangs.
-	flightCounts = time.Minute
-	// namespaceKept is for how long a namespace is remembered that has nothing to do, and
-	// maxIdle bounds how many of these are.
-	namespaceKept, maxIdle = 10 * time.Minute, 10_000
+	flightCounts                           = time.Minute
 )
 
-// backoff returns the delay after this many failures in a row.
 func backoff(first, longest time.Duration, failures uint8) time.Duration {
 	for ; failures > 1 && first < longest; failures-- {
 		first *= 2
@@ -88,6 +80,8 @@ func (s *Slot[T]) Failures() int { return int(s.failures) }
 
 // IsDenied reports whether the latest request for the item was Denied.
 func (s *Slot[T]) IsDenied() bool { return s.last == Denied }
+
+func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.last == Denied && s.alike > n }
 
 func (s *Slot[T]) fail(result Result) {
 	if s.last != result {
@@ -144,7 +138,6 @@ type Schedule[T Item[T]] struct {
 	fresh      [2]Queue[*namespace[T]] // with a request for a new item, by due; tight ones in the second
 	tried      [2]Queue[*namespace[T]] // with a request for an item that has failed
 	paced      Queue[*namespace[T]]    // by the time of their next request for a new item
-	idle       Queue[*namespace[T]]    // by the time when they are forgotten
 	allTight   int                     // requests that count of tight namespaces
 
 	server pause
@@ -157,20 +150,17 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 	if jitter == nil {
 		jitter = func(d time.Duration) time.Duration { return d }
 	}
-	index := func(item T) *int32 { return &item.Slot().index }
-	return &Schedule[T]{
-		jitter:     jitter,
-		waiting:    NewQueue(index),
-		held:       NewQueue(index),
-		flights:    NewQueue(index),
-		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
-		namespaces: make(map[string]*namespace[T]),
-		fresh:      [2]Queue[*namespace[T]]{newHeap[T](0), newHeap[T](0)},
-		tried:      [2]Queue[*namespace[T]]{newHeap[T](1), newHeap[T](1)},
-		paced:      newHeap[T](0),
-		idle:       newHeap[T](0),
-		budget:     newBudget(),
+	s := &Schedule[T]{jitter: jitter, namespaces: make(map[string]*namespace[T])}
+	s.waiting.index = func(item T) *int32 { return &item.Slot().index }
+	s.held.index, s.flights.index = s.waiting.index, s.waiting.index
+	s.pending.index = func(item T) *int32 { return &item.Slot().pending }
+	s.paced.index = func(n *namespace[T]) *int32 { return &n.index[0] }
+	for i := range 2 {
+		s.fresh[i].index = s.paced.index
+		s.tried[i].index = func(n *namespace[T]) *int32 { return &n.index[1] }
 	}
+	s.budget = budget{Limiter: fullBudget(), interval: retryFirst, at: math.MinInt64}
+	return s
 }
 
 // Wait makes item wait until the given time, when [Schedule.Due] returns it. Nothing of it
@@ -198,13 +188,22 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	slot.due = due
 	if slot.pending == 0 {
 		s.pending.Add(item, now)
-		name := item.Namespace()
-		if s.namespaces[name] == nil {
-			s.namespaces[name] = newNamespace[T](name)
-		}
-		s.namespaces[name].pending++
+		s.namespace(item.Namespace()).pending++
 	}
 	s.place(item)
+}
+
+// namespace returns the namespace with this name, and remembers it.
+func (s *Schedule[T]) namespace(name string) *namespace[T] {
+	n := s.namespaces[name]
+	if n == nil {
+		if len(s.namespaces) >= maxIdling {
+			maps.DeleteFunc(s.namespaces, func(_ string, n *namespace[T]) bool { return n.isIdle() })
+		}
+		n = &namespace[T]{name: name, fresh: NewQueue(s.waiting.index), tried: NewQueue(s.waiting.index)}
+		s.namespaces[name] = n
+	}
+	return n
 }
 
 // unmark records that nothing of item is to be written. The caller puts it somewhere.
@@ -245,12 +244,7 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 // budget, but no longer for itself.
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
-	s.release(item, now)
-}
-
-// release ends the back-off of item at the given time, if it ends later.
-func (s *Schedule[T]) release(item T, until time.Duration) {
-	item.Slot().until = min(item.Slot().until, until)
+	item.Slot().until = min(item.Slot().until, now)
 	s.place(item)
 }
 
@@ -288,8 +282,8 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 // must call [Schedule.Done]. ok is false if no request can be made now.
 func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	s.advance(now)
-	n, isRetry := s.best()
-	if n == nil || s.server.on && (s.server.probing || now < s.server.until) {
+	n, isRetry, at := s.best()
+	if at > now || s.server.on && (s.server.probing || now < s.server.until) {
 		return item, p, false
 	}
 	if isRetry {
@@ -307,30 +301,25 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	return item, Pass{namespace: n.name, round: s.server.round, probe: s.server.on}, true
 }
 
-// best returns the namespace of the next request, and whether that is for an item that has
-// failed. n is nil if there is none. The earliest due goes first. The request that probes
+// best returns the namespace of the next request, whether that is for an item that has failed,
+// and when it can be made, or never. The earliest due goes first; the request that probes
 // whether a pause is over is the most promising one.
-func (s *Schedule[T]) best() (n *namespace[T], isRetry bool) {
-	due := time.Duration(never)
+func (s *Schedule[T]) best() (n *namespace[T], isRetry bool, at time.Duration) {
+	at = never
+	var due time.Duration
 	for i, q := range [...]*Queue[*namespace[T]]{&s.fresh[0], &s.fresh[1], &s.tried[0], &s.tried[1]} {
-		isTight, retry := i%2 == 1, i >= 2
-		switch {
-		case q.Len() == 0:
-		case isTight && s.allTight >= maxAllTight:
-		case retry && s.budgetAt() > s.now:
-		case n == nil || q.first() < due && !s.server.on:
-			n, isRetry, due = q.First(), retry, q.first()
+		isTight, retry, from := i%2 == 1, i >= 2, s.now
+		if q.Len() == 0 || isTight && s.allTight >= maxAllTight {
+			continue
+		}
+		if retry {
+			from = max(from, s.budget.at)
+		}
+		if from < at || from == at && q.first() < due && !s.server.on {
+			n, isRetry, at, due = q.First(), retry, from, q.first()
 		}
 	}
-	return n, isRetry
-}
-
-// budgetAt returns when the next retry can be made.
-func (s *Schedule[T]) budgetAt() time.Duration {
-	if s.hurried {
-		return s.now
-	}
-	return s.budget.at
+	return n, isRetry, at
 }
 
 // advance does what is due by now.
@@ -348,11 +337,6 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		item := s.flights.First()
 		s.namespaces[item.Namespace()].count(-1, item.Slot().isRetry)
 		s.put(item, &s.flights, never)
-	}
-	for s.idle.first() <= now || s.idle.Len() > maxIdle {
-		n := s.idle.First()
-		s.idle.Remove(n)
-		delete(s.namespaces, n.name)
 	}
 }
 
@@ -375,7 +359,7 @@ func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 	case Passed:
 		n.failures, n.passed, n.paced = 0, true, false
 		s.budget.pass(slot.isRetry, now)
-		if slot.IsDenied() && slot.alike > Several {
+		if slot.isDeniedOften(Several) {
 			s.encourage(n)
 		}
 		s.Forgive(item)
@@ -390,23 +374,18 @@ func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 }
 
 // backoff returns for how long an item waits that has just failed.
-func (s *Schedule[T]) backoff(slot *Slot[T], least time.Duration) (d time.Duration) {
+func (s *Schedule[T]) backoff(slot *Slot[T], least time.Duration) time.Duration {
+	first, longest, failures := retryFirst, retryMax, slot.failures
 	switch {
 	case slot.last == Refused:
-		first := cmp.Or(least, retryFirst)
-		d = backoff(first, refusedMax*first, slot.alike)
-	case slot.IsDenied() && slot.alike > deniedOften:
-		d = deniedLong
+		first = cmp.Or(least, retryFirst)
+		longest, failures = refusedMax*first, slot.alike
+	case slot.isDeniedOften(deniedOften):
+		first, longest = deniedLong, deniedLong
 	case slot.IsDenied():
-		d = backoff(retryFirst, deniedMax, slot.failures)
-	default:
-		d = backoff(retryFirst, retryMax, slot.failures)
+		longest = deniedMax
 	}
-	d = max(least, s.jitter(d))
-	if s.hurried {
-		d = min(d, retryHurried)
-	}
-	return d
+	return max(least, s.jitter(backoff(first, longest, failures)))
 }
 
 // encourage has the items of a namespace that have been denied for long tried soon: one like
@@ -415,8 +394,9 @@ func (s *Schedule[T]) encourage(n *namespace[T]) {
 	for _, q := range [...]*Queue[T]{&s.pending, &s.waiting} {
 		for _, node := range q.nodes {
 			slot := node.item.Slot()
-			if slot.IsDenied() && slot.alike > deniedOften && node.item.Namespace() == n.name {
-				s.release(node.item, s.now+s.jitter(deniedMax))
+			if slot.isDeniedOften(deniedOften) && node.item.Namespace() == n.name {
+				slot.until = min(slot.until, s.now+s.jitter(deniedMax))
+				s.place(node.item)
 			}
 		}
 	}
@@ -441,6 +421,7 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 // zero. A pause that the server asked for stays, and so do the bulkheads.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.now, s.hurried = now, true
+	s.budget.unlimited, s.budget.at = true, now
 	for _, q := range [...]*Queue[T]{&s.waiting, &s.flights, &s.pending} {
 		for _, node := range q.nodes {
 			slot := node.item.Slot()
@@ -466,15 +447,11 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 // is no such time.
 func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(now)
-	at = min(max(s.held.first(), s.budgetAt()), s.paced.first())
-	switch n, _ := s.best(); {
-	case s.server.probing:
+	if s.server.probing {
 		return 0, false
-	case n != nil:
-		at = now
-	case s.tried[0].Len() > 0, s.tried[1].Len() > 0 && s.allTight < maxAllTight:
-		at = min(at, s.budgetAt())
 	}
+	_, _, at = s.best()
+	at = min(at, max(s.held.first(), s.budget.at), s.paced.first())
 	if ready, _, _ := s.Backlog(); ready > 0 {
 		at = min(at, s.flights.first()) // it no longer counts then
 	}

@@ -17,19 +17,22 @@ type pause struct {
 	until    time.Duration // when the next request may probe
 	since    time.Duration // when it began
 	total    time.Duration // of all pauses that have ended
-	pushedBy *string       // the namespace of the latest push-back, if nothing has passed since
+	pushed   bool          // a namespace, pusher, has been pushed back, and nothing has passed since
+	pusher   string
 }
 
-// answer takes the response to a request.
+// answer takes the response to a request. One that was sent before the pause began can only
+// ask for more time.
 func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Duration, now time.Duration) {
 	isCurrent := p.round == g.round
 	if p.probe && isCurrent && !p.slow {
 		g.probing = false
 	}
+	g.pushed = g.pushed && r.Result != Passed
 	switch r.Result {
 	case PushedBack:
-		isPause := g.on || r.RetryAfter > 0 || g.pushedBy != nil && *g.pushedBy != p.namespace
-		g.pushedBy = &p.namespace
+		isPause := g.on || r.RetryAfter > 0 || g.pushed && g.pusher != p.namespace
+		g.pushed, g.pusher = true, p.namespace
 		if !isPause {
 			return
 		}
@@ -37,7 +40,7 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 			g.on, g.since, g.until, isCurrent = true, now, now, true
 		}
 		delay := r.RetryAfter
-		if isCurrent { // one that was sent before the pause can only ask for more time
+		if isCurrent {
 			longest := pauseMax
 			if r.RetryAfter == 0 {
 				longest = pauseGuess
@@ -49,11 +52,8 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 		}
 		g.until = max(g.until, now+delay)
 	case Passed, Denied, Refused:
-		if r.Result == Passed {
-			g.pushedBy = nil
-		}
 		if p.probe && g.on {
-			*g = pause{round: g.round, total: g.total + now - g.since, pushedBy: g.pushedBy}
+			*g = pause{round: g.round, total: g.total + now - g.since, pushed: g.pushed, pusher: g.pusher}
 		}
 	}
 }
@@ -62,17 +62,14 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 // them, its interval doubles.
 type budget struct {
 	*rate.Limiter
-	interval time.Duration
-	passed   bool          // a request has passed since the latest retry
-	at       time.Duration // when the next retry can be made
+	interval  time.Duration
+	passed    bool          // a request has passed since the latest retry
+	unlimited bool          // see Schedule.Hurry
+	at        time.Duration // when the next retry can be made
 }
 
-func newBudget() budget {
-	return budget{Limiter: rate.NewLimiter(rate.Every(retryFirst), retryBurst), interval: retryFirst, at: math.MinInt64}
-}
+func fullBudget() *rate.Limiter { return rate.NewLimiter(rate.Every(retryFirst), retryBurst) }
 
-// take takes a token for a retry. If a rounding error leaves less than one, the next retry
-// waits longer.
 func (b *budget) take(now time.Duration) {
 	b.ReserveN(time.Unix(0, int64(now)), 1)
 	if !b.passed {
@@ -85,16 +82,17 @@ func (b *budget) take(now time.Duration) {
 // pass records that a request has passed. A retry that passes fills the budget.
 func (b *budget) pass(isRetry bool, now time.Duration) {
 	if isRetry {
-		*b = newBudget()
+		b.Limiter = fullBudget()
 	}
 	b.interval, b.passed = retryFirst, true
 	b.plan(now)
 }
 
-// plan sets at. [Schedule.NextRequest] is exact, because at decides, and not the Limiter.
+// plan sets at, which alone decides: the Limiter rounds.
 func (b *budget) plan(now time.Duration) {
 	t := time.Unix(0, int64(now))
 	b.SetLimitAt(t, rate.Every(b.interval))
-	missing := max(0, 1-b.TokensAt(t))
-	b.at = now + time.Duration(math.Ceil(missing*float64(b.interval)))
+	if !b.unlimited {
+		b.at = now + time.Duration(math.Ceil(max(0, 1-b.TokensAt(t))*float64(b.interval)))
+	}
 }
