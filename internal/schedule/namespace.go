@@ -6,33 +6,28 @@ import "time"
 // long. A namespace that is sick, or that no request has passed yet, is tight: few of its
 // requests are in flight at a time.
 type namespace[T any] struct {
-	name  string
 	fresh Queue[T]      // ready items that have not failed, by due - shift
 	shift time.Duration // see fail
 	tried Queue[T]      // ready items that have failed, by due
 
 	pending  int           // items with something to write
-	inFlight int           // requests in flight
-	counted  int           // of these, the ones that count: see flightCounts
-	retries  int           // of the counted ones, those of items that had failed
-	slow     int           // requests in flight that take long
+	inFlight int           // requests that count: see flightCounts
+	retries  int           // of these, the ones for items that had failed
+	slow     int           // requests that take long
 	failures int           // requests in a row that have failed
 	passed   bool          // a request has passed
-	paced    bool          // no request for a new item until next
-	next     time.Duration // see paced
+	next     time.Duration // when the next request for a new item can be made, after Several failures
 	share    int           // in Schedule.allTight
 
-	// in holds its place in the heaps of the Schedule for requests for new items, and for
-	// those that have failed.
-	in    [2]*Queue[*namespace[T]]
+	in    [2]*Queue[*namespace[T]] // where it is for its fresh items, and for the others
 	index [2]int32
 }
 
-func (n *namespace[T]) isIdle() bool { return n.pending == 0 && n.inFlight == 0 }
+func (n *namespace[T]) isIdle() bool { return n.pending == 0 && n.inFlight == 0 && n.slow == 0 }
 
 // count changes the number of requests that count.
 func (n *namespace[T]) count(by int, isRetry bool) {
-	n.counted += by
+	n.inFlight += by
 	if isRetry {
 		n.retries += by
 	}
@@ -49,31 +44,31 @@ func (n *namespace[T]) fail(isRetry bool, now time.Duration) {
 
 // plan puts a namespace where it belongs after a change.
 func (s *Schedule[T]) plan(n *namespace[T]) {
-	var delay time.Duration
-	tight, share, isOpen, isOpenForRetries := 0, 0, true, true
+	tight, share, delay, places := 0, 0, time.Duration(0), [2]int{1, 1}
 	isSick := n.failures > 0 || n.slow > 0
 	if isSick {
 		delay = later
 	}
 	if isSick || !n.passed {
-		tight, share = 1, n.counted
-		isOpen = n.counted < maxTight
-		isOpenForRetries = isOpen && n.retries < maxTightRetries
+		tight, share = 1, n.inFlight
+		places[0] = maxTight - n.inFlight
+		places[1] = min(places[0], maxTightRetries-n.retries)
 	}
 	s.allTight += share - n.share
 	n.share = share
 
-	var fresh, tried *Queue[*namespace[T]]
-	freshAt := n.fresh.first() + n.shift + delay
-	if isOpen && n.fresh.Len() > 0 {
-		fresh = &s.fresh[tight]
-		if n.paced {
-			fresh, freshAt = &s.paced, n.next
+	var to [2]*Queue[*namespace[T]]
+	at := [2]time.Duration{n.fresh.first() + n.shift + delay, n.tried.first() + delay}
+	if n.fresh.Len() > 0 && places[0] > 0 {
+		to[0] = &s.fresh[tight]
+		if n.failures >= Several && n.next > s.now && !s.hurried {
+			to[0], at[0] = &s.paced, n.next
 		}
 	}
-	if isOpenForRetries && n.tried.Len() > 0 {
-		tried = &s.tried[tight]
+	if n.tried.Len() > 0 && places[1] > 0 {
+		to[1] = &s.tried[tight]
 	}
-	move(n, &n.in[0], fresh, freshAt)
-	move(n, &n.in[1], tried, n.tried.first()+delay)
+	for i := range to {
+		move(n, &n.in[i], to[i], at[i])
+	}
 }

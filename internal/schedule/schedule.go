@@ -52,17 +52,12 @@ func backoff(first, longest time.Duration, failures uint8) time.Duration {
 // Item is an element of a [Schedule]: usually a pointer to a struct with a [Slot].
 type Item[T any] interface {
 	comparable
-
-	// Slot returns the place of the item. It must return the same address each time, and the
-	// Slot must belong to this item alone.
-	Slot() *Slot[T]
-
-	// Namespace returns the namespace of the requests for the item. It must not change.
-	Namespace() string
+	Slot() *Slot[T]    // the place of the item, always at the same address
+	Namespace() string // of the requests for the item, always the same
 }
 
-// Slot is the place of an item in a [Schedule], which alone writes to it, and its failures.
-// The zero value means that the item is idle and has not failed.
+// Slot is the place of an item in a [Schedule], which alone writes to it. The zero value means
+// that the item is idle and has not failed.
 type Slot[T any] struct {
 	in       *Queue[T]     // the queue that holds the item, nil if it is idle
 	until    time.Duration // when its back-off ends, if it has failed
@@ -91,12 +86,26 @@ func (s *Slot[T]) fail(result Result) {
 	s.failures = min(s.failures, math.MaxUint8-1) + 1
 }
 
+// backoff returns for how long an item waits that has just failed.
+func (s *Slot[T]) backoff(least time.Duration, jitter func(time.Duration) time.Duration) time.Duration {
+	first, longest, failures := retryFirst, retryMax, s.failures
+	switch {
+	case s.last == Refused:
+		first = cmp.Or(least, retryFirst)
+		longest, failures = refusedMax*first, s.alike
+	case s.isDeniedOften(deniedOften):
+		first, longest = deniedLong, deniedLong
+	case s.IsDenied():
+		longest = deniedMax
+	}
+	return max(least, jitter(backoff(first, longest, failures)))
+}
+
 // Pass is the right to make one request. See [Schedule.Next].
 type Pass struct {
 	namespace string
-	round     uint16 // of the pause of the server when the request was made
-	probe     bool   // the request probes whether the pause is over
-	slow      bool   // it takes long
+	probe     bool // the request probes whether the pause is over
+	slow      bool // it takes long
 }
 
 // Result is what the response to a request means.
@@ -150,17 +159,33 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 	if jitter == nil {
 		jitter = func(d time.Duration) time.Duration { return d }
 	}
-	s := &Schedule[T]{jitter: jitter, namespaces: make(map[string]*namespace[T])}
-	s.waiting.index = func(item T) *int32 { return &item.Slot().index }
-	s.held.index, s.flights.index = s.waiting.index, s.waiting.index
-	s.pending.index = func(item T) *int32 { return &item.Slot().pending }
-	s.paced.index = func(n *namespace[T]) *int32 { return &n.index[0] }
-	for i := range 2 {
-		s.fresh[i].index = s.paced.index
-		s.tried[i].index = func(n *namespace[T]) *int32 { return &n.index[1] }
+	items := NewQueue(func(item T) *int32 { return &item.Slot().index })
+	fresh := NewQueue(func(n *namespace[T]) *int32 { return &n.index[0] })
+	tried := NewQueue(func(n *namespace[T]) *int32 { return &n.index[1] })
+	s := &Schedule[T]{
+		jitter: jitter, waiting: items, held: items, flights: items,
+		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
+		namespaces: make(map[string]*namespace[T]),
+		fresh:      [2]Queue[*namespace[T]]{fresh, fresh},
+		tried:      [2]Queue[*namespace[T]]{tried, tried},
+		paced:      fresh,
 	}
-	s.budget = budget{Limiter: fullBudget(), interval: retryFirst, at: math.MinInt64}
+	s.budget.pass(true, math.MinInt64)
 	return s
+}
+
+// namespace returns the namespace with this name, and remembers it.
+func (s *Schedule[T]) namespace(name string) *namespace[T] {
+	n := s.namespaces[name]
+	if n == nil {
+		if len(s.namespaces) >= maxIdling {
+			maps.DeleteFunc(s.namespaces, func(_ string, n *namespace[T]) bool { return n.isIdle() })
+		}
+		items := NewQueue(s.waiting.index)
+		n = &namespace[T]{fresh: items, tried: items}
+		s.namespaces[name] = n
+	}
+	return n
 }
 
 // Wait makes item wait until the given time, when [Schedule.Due] returns it. Nothing of it
@@ -168,8 +193,21 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 func (s *Schedule[T]) Wait(item T, until, now time.Duration) {
 	s.now = now
 	s.unmark(item)
-	if !s.InFlight(item) {
-		s.put(item, &s.waiting, until)
+	s.put(item, &s.waiting, until)
+}
+
+// Remove removes item from the Schedule. If it is in flight, [Schedule.Done] must still
+// follow.
+func (s *Schedule[T]) Remove(item T) {
+	s.unmark(item)
+	s.put(item, nil, 0)
+}
+
+// unmark records that nothing of item is to be written. The caller puts it somewhere.
+func (s *Schedule[T]) unmark(item T) {
+	if item.Slot().pending != 0 {
+		s.pending.Remove(item)
+		s.namespace(item.Namespace()).pending--
 	}
 }
 
@@ -182,47 +220,24 @@ func (s *Schedule[T]) Wait(item T, until, now time.Duration) {
 func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	s.now = now
 	slot := item.Slot()
-	if slot.pending != 0 && slot.in != nil {
-		due = min(due, slot.due)
-	}
-	slot.due = due
 	if slot.pending == 0 {
 		s.pending.Add(item, now)
 		s.namespace(item.Namespace()).pending++
+	} else if slot.in != nil {
+		due = min(due, slot.due)
 	}
+	slot.due = due
 	s.place(item)
 }
 
-// namespace returns the namespace with this name, and remembers it.
-func (s *Schedule[T]) namespace(name string) *namespace[T] {
-	n := s.namespaces[name]
-	if n == nil {
-		if len(s.namespaces) >= maxIdling {
-			maps.DeleteFunc(s.namespaces, func(_ string, n *namespace[T]) bool { return n.isIdle() })
-		}
-		n = &namespace[T]{name: name, fresh: NewQueue(s.waiting.index), tried: NewQueue(s.waiting.index)}
-		s.namespaces[name] = n
-	}
-	return n
-}
-
-// unmark records that nothing of item is to be written. The caller puts it somewhere.
-func (s *Schedule[T]) unmark(item T) {
-	if item.Slot().pending != 0 {
-		s.pending.Remove(item)
-		s.namespaces[item.Namespace()].pending--
-	}
-}
-
-// place puts an item with something to write where it belongs, unless it is in flight.
+// place puts an item with something to write where it belongs.
 func (s *Schedule[T]) place(item T) {
-	slot := item.Slot()
+	n, slot := s.namespace(item.Namespace()), item.Slot()
 	if s.hurried {
 		slot.until = min(slot.until, s.now+retryHurried)
 	}
-	n := s.namespaces[item.Namespace()]
 	switch {
-	case slot.pending == 0 || s.InFlight(item):
+	case slot.pending == 0:
 	case slot.last == None:
 		s.put(item, &n.fresh, slot.due-n.shift)
 	case slot.until > s.now:
@@ -232,12 +247,12 @@ func (s *Schedule[T]) place(item T) {
 	}
 }
 
-// put moves item to a queue, or to none.
+// put moves item to a queue, or to none, unless it is in flight.
 func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
-	move(item, &item.Slot().in, q, at)
-	if n := s.namespaces[item.Namespace()]; n != nil {
-		s.plan(n)
+	if !s.InFlight(item) {
+		move(item, &item.Slot().in, q, at)
 	}
+	s.plan(s.namespace(item.Namespace()))
 }
 
 // Release ends the back-off of item: its next request waits for its namespace and for the
@@ -253,15 +268,6 @@ func (s *Schedule[T]) Forgive(item T) {
 	slot := item.Slot()
 	slot.failures, slot.alike, slot.last = 0, 0, None
 	s.place(item)
-}
-
-// Remove removes item from the Schedule. If it is in flight, [Schedule.Done] must still
-// follow.
-func (s *Schedule[T]) Remove(item T) {
-	s.unmark(item)
-	if !s.InFlight(item) {
-		s.put(item, nil, 0)
-	}
 }
 
 // InFlight reports whether a request for item is in flight.
@@ -291,14 +297,13 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 		s.budget.take(now)
 	} else {
 		item = n.fresh.First()
-		n.paced, n.next = n.failures >= Several && !s.hurried, now+pace
+		n.next = now + pace
 	}
 	item.Slot().isRetry = isRetry
-	n.inFlight++
 	n.count(1, isRetry)
 	s.put(item, &s.flights, now+flightCounts)
 	s.server.probing = s.server.on
-	return item, Pass{namespace: n.name, round: s.server.round, probe: s.server.on}, true
+	return item, Pass{namespace: item.Namespace(), probe: s.server.on}, true
 }
 
 // best returns the namespace of the next request, whether that is for an item that has failed,
@@ -312,7 +317,7 @@ func (s *Schedule[T]) best() (n *namespace[T], isRetry bool, at time.Duration) {
 		if q.Len() == 0 || isTight && s.allTight >= maxAllTight {
 			continue
 		}
-		if retry {
+		if retry && !s.hurried {
 			from = max(from, s.budget.at)
 		}
 		if from < at || from == at && q.first() < due && !s.server.on {
@@ -329,14 +334,14 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		s.place(s.held.First())
 	}
 	for s.paced.first() <= now {
-		n := s.paced.First()
-		n.paced = false
-		s.plan(n)
+		s.plan(s.paced.First())
 	}
 	for s.flights.first() <= now {
 		item := s.flights.First()
-		s.namespaces[item.Namespace()].count(-1, item.Slot().isRetry)
-		s.put(item, &s.flights, never)
+		s.flights.Move(item, never)
+		n := s.namespace(item.Namespace())
+		n.count(-1, item.Slot().isRetry)
+		s.plan(n)
 	}
 }
 
@@ -345,56 +350,40 @@ func (s *Schedule[T]) advance(now time.Duration) {
 // caller calls [Schedule.Ready].
 func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 	s.now = now
-	slot, n := item.Slot(), s.namespaces[p.namespace]
-	n.inFlight--
+	slot, n := item.Slot(), s.namespace(p.namespace)
 	if s.flights.At(item) != never {
 		n.count(-1, slot.isRetry)
 	}
 	if p.slow {
 		n.slow--
 	}
+	move(item, &slot.in, nil, 0)
 	s.server.answer(p, r, s.jitter, now)
 	switch r.Result {
 	case None:
 	case Passed:
-		n.failures, n.passed, n.paced = 0, true, false
+		n.failures, n.passed = 0, true
 		s.budget.pass(slot.isRetry, now)
 		if slot.isDeniedOften(Several) {
-			s.encourage(n)
+			s.encourage(p.namespace)
 		}
-		s.Forgive(item)
+		slot.failures, slot.alike, slot.last = 0, 0, None
 	default:
 		slot.fail(r.Result)
-		slot.until = now + s.backoff(slot, r.Least)
+		slot.until = now + slot.backoff(r.Least, s.jitter)
 		if r.Result != Refused {
 			n.fail(slot.isRetry, now)
 		}
 	}
-	s.put(item, nil, 0)
-}
-
-// backoff returns for how long an item waits that has just failed.
-func (s *Schedule[T]) backoff(slot *Slot[T], least time.Duration) time.Duration {
-	first, longest, failures := retryFirst, retryMax, slot.failures
-	switch {
-	case slot.last == Refused:
-		first = cmp.Or(least, retryFirst)
-		longest, failures = refusedMax*first, slot.alike
-	case slot.isDeniedOften(deniedOften):
-		first, longest = deniedLong, deniedLong
-	case slot.IsDenied():
-		longest = deniedMax
-	}
-	return max(least, s.jitter(backoff(first, longest, failures)))
+	s.plan(n)
 }
 
 // encourage has the items of a namespace that have been denied for long tried soon: one like
 // them has passed. If one is denied nevertheless, it waits for as long as before.
-func (s *Schedule[T]) encourage(n *namespace[T]) {
+func (s *Schedule[T]) encourage(namespace string) {
 	for _, q := range [...]*Queue[T]{&s.pending, &s.waiting} {
 		for _, node := range q.nodes {
-			slot := node.item.Slot()
-			if slot.isDeniedOften(deniedOften) && node.item.Namespace() == n.name {
+			if slot := node.item.Slot(); slot.isDeniedOften(deniedOften) && node.item.Namespace() == namespace {
 				slot.until = min(slot.until, s.now+s.jitter(deniedMax))
 				s.place(node.item)
 			}
@@ -408,10 +397,8 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 		return
 	}
 	s.now, p.slow = now, true
-	if p.probe && p.round == s.server.round {
-		s.server.probing = false
-	}
-	n := s.namespaces[p.namespace]
+	s.server.probing = s.server.probing && !p.probe
+	n := s.namespace(p.namespace)
 	n.slow++
 	s.plan(n)
 }
@@ -421,18 +408,15 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 // zero. A pause that the server asked for stays, and so do the bulkheads.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.now, s.hurried = now, true
-	s.budget.unlimited, s.budget.at = true, now
+	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
+		s.namespaces[name].failures = 0
+		s.plan(s.namespaces[name])
+	}
 	for _, q := range [...]*Queue[T]{&s.waiting, &s.flights, &s.pending} {
 		for _, node := range q.nodes {
-			slot := node.item.Slot()
-			slot.failures, slot.alike = 0, 0
+			node.item.Slot().failures, node.item.Slot().alike = 0, 0
 			s.place(node.item)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
-		n := s.namespaces[name]
-		n.failures, n.paced = 0, false
-		s.plan(n)
 	}
 }
 
@@ -447,35 +431,29 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 // is no such time.
 func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(now)
-	if s.server.probing {
-		return 0, false
-	}
 	_, _, at = s.best()
-	at = min(at, max(s.held.first(), s.budget.at), s.paced.first())
+	at = min(at, s.held.first(), s.paced.first())
 	if ready, _, _ := s.Backlog(); ready > 0 {
 		at = min(at, s.flights.first()) // it no longer counts then
 	}
 	if s.server.on {
 		at = max(at, s.server.until)
 	}
-	return at, at != never
+	return at, at != never && !s.server.probing
 }
 
 // Backlog returns the number of items that are ready: whose request can be made now, or when
 // their namespace, the budget, and the server permit it. pending is the number of those with
 // something to write wherever they are, and since is since when the first of these has it.
 func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
-	pending = s.pending.Len()
-	ready = pending - s.held.Len()
+	ready = s.pending.Len() - s.held.Len()
 	for _, node := range s.flights.nodes {
-		if node.item.Slot().pending != 0 {
-			ready--
-		}
+		ready -= int(min(node.item.Slot().pending, 1))
 	}
-	if pending > 0 {
+	if s.pending.Len() > 0 {
 		since = s.pending.first()
 	}
-	return ready, pending, since
+	return ready, s.pending.Len(), since
 }
 
 // Pause returns until when the server wants no requests, and for how long it has wanted none
@@ -499,6 +477,9 @@ func (s *Schedule[T]) Failures(namespace string) int {
 // PendingSince returns the items of a namespace that have had something to write since before
 // the given time, without those in flight.
 func (s *Schedule[T]) PendingSince(namespace string, before time.Duration) (items []T) {
+	if s.pending.first() > before {
+		return nil
+	}
 	for _, n := range s.pending.nodes {
 		if n.at <= before && !s.InFlight(n.item) && n.item.Namespace() == namespace {
 			items = append(items, n.item)

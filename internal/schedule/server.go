@@ -13,47 +13,37 @@ type pause struct {
 	on       bool
 	probing  bool          // a request in flight probes, and does not take long
 	failures uint8         // push-backs that began or prolonged it
-	round    uint16        // changes with each of them
 	until    time.Duration // when the next request may probe
 	since    time.Duration // when it began
 	total    time.Duration // of all pauses that have ended
-	pushed   bool          // a namespace, pusher, has been pushed back, and nothing has passed since
-	pusher   string
+	pushed   bool          // pusher has been pushed back, and nothing has passed since
+	pusher   string        // a namespace
 }
 
-// answer takes the response to a request. One that was sent before the pause began can only
-// ask for more time.
+// answer takes the response to a request. One that was sent before the pause, and does not
+// probe, can only ask for more time.
 func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Duration, now time.Duration) {
-	isCurrent := p.round == g.round
-	if p.probe && isCurrent && !p.slow {
-		g.probing = false
-	}
+	g.probing = g.probing && (!p.probe || p.slow)
 	g.pushed = g.pushed && r.Result != Passed
-	switch r.Result {
-	case PushedBack:
-		isPause := g.on || r.RetryAfter > 0 || g.pushed && g.pusher != p.namespace
-		g.pushed, g.pusher = true, p.namespace
-		if !isPause {
-			return
+	switch {
+	case r.Result == PushedBack && (g.on || r.RetryAfter > 0 || g.pushed && g.pusher != p.namespace):
+		delay, longest := r.RetryAfter, pauseMax
+		if delay == 0 {
+			longest = pauseGuess
 		}
-		if !g.on {
-			g.on, g.since, g.until, isCurrent = true, now, now, true
-		}
-		delay := r.RetryAfter
-		if isCurrent {
-			longest := pauseMax
-			if r.RetryAfter == 0 {
-				longest = pauseGuess
-			}
+		if !g.on || p.probe {
 			g.failures = min(g.failures, math.MaxUint8-1) + 1
-			g.round++
-			g.probing = false
 			delay = max(delay, jitter(backoff(pauseFirst, longest, g.failures)))
 		}
+		if !g.on {
+			g.on, g.since, g.until = true, now, now
+		}
 		g.until = max(g.until, now+delay)
-	case Passed, Denied, Refused:
-		if p.probe && g.on {
-			*g = pause{round: g.round, total: g.total + now - g.since, pushed: g.pushed, pusher: g.pusher}
+	case r.Result == PushedBack:
+		g.pushed, g.pusher = true, p.namespace
+	case r.Result == Passed || r.Result == Denied || r.Result == Refused:
+		if g.on && p.probe {
+			*g = pause{total: g.total + now - g.since, pushed: g.pushed, pusher: g.pusher}
 		}
 	}
 }
@@ -62,13 +52,10 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 // them, its interval doubles.
 type budget struct {
 	*rate.Limiter
-	interval  time.Duration
-	passed    bool          // a request has passed since the latest retry
-	unlimited bool          // see Schedule.Hurry
-	at        time.Duration // when the next retry can be made
+	interval time.Duration
+	passed   bool          // a request has passed since the latest retry
+	at       time.Duration // when the next retry can be made
 }
-
-func fullBudget() *rate.Limiter { return rate.NewLimiter(rate.Every(retryFirst), retryBurst) }
 
 func (b *budget) take(now time.Duration) {
 	b.ReserveN(time.Unix(0, int64(now)), 1)
@@ -81,8 +68,8 @@ func (b *budget) take(now time.Duration) {
 
 // pass records that a request has passed. A retry that passes fills the budget.
 func (b *budget) pass(isRetry bool, now time.Duration) {
-	if isRetry {
-		b.Limiter = fullBudget()
+	if b.Limiter == nil || isRetry {
+		b.Limiter = rate.NewLimiter(rate.Every(retryFirst), retryBurst)
 	}
 	b.interval, b.passed = retryFirst, true
 	b.plan(now)
@@ -92,7 +79,5 @@ func (b *budget) pass(isRetry bool, now time.Duration) {
 func (b *budget) plan(now time.Duration) {
 	t := time.Unix(0, int64(now))
 	b.SetLimitAt(t, rate.Every(b.interval))
-	if !b.unlimited {
-		b.at = now + time.Duration(math.Ceil(max(0, 1-b.TokensAt(t))*float64(b.interval)))
-	}
+	b.at = now + time.Duration(math.Ceil(max(0, 1-b.TokensAt(t))*float64(b.interval)))
 }
