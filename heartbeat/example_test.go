@@ -2,75 +2,99 @@ package heartbeat_test
 
 import (
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
 )
 
-// lease is an object that somebody has to renew on a server.
-type lease struct {
-	namespace, name string
-	renewed         bool
-	failures        int // in a row
-	slot            heartbeat.Slot[*lease]
+var (
+	intervals = heartbeat.Intervals{Heartbeat: 30 * time.Minute, First: 5 * time.Minute}
+	window    = heartbeat.Window{Min: 6 * time.Minute, Max: 36 * time.Minute}
+)
+
+// loop is a series that a writer writes when it begins, now and then while it is ongoing, and
+// when it is over.
+type loop struct {
+	name       string
+	count      int
+	rhythm     heartbeat.Rhythm
+	last       time.Duration // the latest occurrence
+	check      time.Duration // when it can be over
+	due        time.Duration // the next heartbeat
+	heartbeats uint8
 }
 
-func (l *lease) Slot() *heartbeat.Slot[*lease] { return &l.slot }
-func (l *lease) Gate() heartbeat.Gate          { return heartbeat.Gate{Namespace: l.namespace, Verb: "update"} }
-func (l *lease) Tried() bool                   { return l.failures > 0 }
+func (l *loop) occur(now time.Duration) {
+	if l.count++; l.count == 1 {
+		l.write(now, "begins")
+	} else {
+		window.Observe(&l.rhythm, now-l.last, now)
+	}
+	l.last = now
+	l.check = window.Due(l.rhythm, l.last, now)
+}
 
-// A writer that renews leases every half hour. The server denies requests in one namespace
-// until the role arrives.
+// advance does what is due, and reports whether the series is over.
+func (l *loop) advance(now time.Duration) (over bool) {
+	if now >= l.check {
+		if now >= l.last+window.Of(l.rhythm, l.last) {
+			l.write(now, "is over")
+			return true
+		}
+		l.check = window.Due(l.rhythm, l.last, now)
+	}
+	if now >= l.due {
+		l.heartbeats++
+		l.write(now, "is ongoing")
+	}
+	return false
+}
+
+// write makes a request, and plans the next heartbeat from the time when it was stored.
+func (l *loop) write(now time.Duration, state string) {
+	fmt.Printf("%v: %s %s: %d\n", now, l.name, state, l.count)
+	interval := intervals.After(l.heartbeats)
+	if l.due = now + interval; interval == intervals.Heartbeat {
+		hash := fnv.New64a() // the same after a restart
+		hash.Write([]byte(l.name))
+		l.due = intervals.Jitter(l.due, hash.Sum64())
+	}
+}
+
+// A writer of a few series, which needs no more than a loop. With many, or a server that
+// fails, it has to decide which request is next.
 func Example() {
-	var (
-		intervals = heartbeat.Intervals{Heartbeat: 30 * time.Minute}
-		schedule  = heartbeat.NewSchedule[*lease](nil)
-		now       time.Duration // since the start; a real writer reads a clock
-	)
-	send := func(l *lease) heartbeat.Result {
-		if l.namespace == "prod" && now < 3*time.Second {
-			return heartbeat.Denied
+	probe, backup := &loop{name: "probe"}, &loop{name: "backup"}
+	// A process before this one has found out that the backup occurs each quarter of an hour.
+	window.Remember(&backup.rhythm, window.For(15*time.Minute), 0)
+
+	ongoing := []*loop{probe, backup}
+	for now := time.Duration(0); len(ongoing) > 0; now += time.Minute { // or sleep until the next due time
+		if now <= 90*time.Minute {
+			probe.occur(now)
 		}
-		return heartbeat.Passed
+		if now <= time.Hour && now%(15*time.Minute) == 0 {
+			backup.occur(now)
+		}
+		ongoing = slices.DeleteFunc(ongoing, func(l *loop) bool { return l.advance(now) })
 	}
-	for i, l := range []*lease{{namespace: "dev", name: "a"}, {namespace: "prod", name: "b"}, {namespace: "prod", name: "c"}} {
-		schedule.Ready(l, time.Duration(i), false, now)
-	}
-	for now < 40*time.Minute {
-		// Handle what is due.
-		for l, ok := schedule.Due(now); ok; l, ok = schedule.Due(now) {
-			schedule.Ready(l, now, l.renewed && l.failures == 0, now)
-		}
-		// Make the requests that can be made. A real writer does that concurrently.
-		for l, pass, ok := schedule.Next(now); ok; l, pass, ok = schedule.Next(now) {
-			result := send(l)
-			fmt.Printf("%v: %s/%s %v\n", now, l.namespace, l.name, result == heartbeat.Passed)
-			schedule.Done(l, pass, result, 0, now)
-			if result == heartbeat.Passed {
-				l.renewed, l.failures = true, 0
-				schedule.Wait(l, now+intervals.After(1))
-			} else {
-				l.failures++
-				schedule.Retry(l, now+schedule.Backoff(l.failures), now)
-			}
-		}
-		// Sleep until there is something to do.
-		due, isDue := schedule.NextDue()
-		request, isReady := schedule.NextRequest(now)
-		if isReady && (!isDue || request < due) {
-			due = request
-		}
-		now = due
-	}
-	// Unordered output:
-	// 0s: dev/a true
-	// 0s: prod/b false
-	// 0s: prod/c false
-	// 1s: prod/b false
-	// 2s: prod/c false
-	// 3s: prod/b true
-	// 4s: prod/c true
-	// 30m0s: dev/a true
-	// 30m3s: prod/b true
-	// 30m4s: prod/c true
+	// Output:
+	// 0s: probe begins: 1
+	// 0s: backup begins: 1
+	// 5m0s: probe is ongoing: 6
+	// 5m0s: backup is ongoing: 1
+	// 10m0s: probe is ongoing: 11
+	// 10m0s: backup is ongoing: 1
+	// 20m0s: probe is ongoing: 21
+	// 20m0s: backup is ongoing: 2
+	// 40m0s: probe is ongoing: 41
+	// 40m0s: backup is ongoing: 3
+	// 43m0s: backup is ongoing: 3
+	// 1h3m0s: probe is ongoing: 64
+	// 1h13m0s: backup is ongoing: 5
+	// 1h32m0s: backup is over: 5
+	// 1h33m0s: probe is ongoing: 91
+	// 1h36m0s: probe is over: 91
 }

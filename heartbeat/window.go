@@ -71,6 +71,13 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	}
 }
 
+// Remember makes r remember a window, at most Max, as if it had seen such a gap just now: for
+// example the one that an Event of an earlier process has.
+func (w Window) Remember(r *Rhythm, window, now time.Duration) {
+	*r = r.at(w.periodOf(now))
+	r.current = max(r.current, w.units(min(max(window, 0), w.Max)))
+}
+
 // For returns the window of a series whose longest gap is the given one.
 func (w Window) For(gap time.Duration) time.Duration {
 	gap = min(max(gap, 0), w.Max)

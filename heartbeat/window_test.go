@@ -198,3 +198,36 @@ func TestWindowWithALongMaximum(t *testing.T) {
 		assert.LessOrEqual(t, w.Of(r, 3*time.Minute), 450*time.Second, "at most %v", longest) // 2.5 periods
 	}
 }
+
+func TestRemember(t *testing.T) {
+	const m = time.Minute
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		w := standard
+		now := time.Duration(rng.Int64N(int64(20*time.Hour))) - 10*time.Hour
+		var r Rhythm
+		before := w.Min
+		if rng.IntN(2) == 0 {
+			w.Observe(&r, time.Duration(rng.Int64N(int64(20*m))), now-time.Duration(rng.Int64N(int64(time.Hour))))
+			before = w.Of(r, now)
+		}
+		window := time.Duration(rng.Int64N(int64(50*m))) - 5*m
+		w.Remember(&r, window, now)
+		want := max(before, min(window, w.Max))
+		require.InDelta(t, want, w.Of(r, now), float64(time.Second), "%v, after %v", window, before)
+		require.GreaterOrEqual(t, w.Of(r, now), want)
+		require.GreaterOrEqual(t, w.Of(r, now+w.Max-time.Second), min(window, w.Max), "remembered for a period")
+		require.Equal(t, w.Min, w.Of(r, now+2*w.Max), "and forgotten")
+	}
+
+	loop := Rhythm{}
+	standard.Observe(&loop, 9*m, 0)
+	standard.Observe(&loop, 25*m, 25*m) // too late twice
+	require.Equal(t, uint8(2), loop.early)
+	standard.Remember(&loop, 30*m, 26*m)
+	assert.Equal(t, standard.Max, standard.Of(loop, 20*time.Hour), "a long memory stays")
+
+	short, r := Window{Min: m, Max: m}, Rhythm{}
+	short.Remember(&r, time.Hour, 0)
+	assert.Equal(t, m, short.Of(r, 0))
+}

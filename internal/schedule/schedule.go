@@ -317,14 +317,22 @@ func (s *Schedule[T]) best() (n *namespace[T], isRetry bool, at time.Duration) {
 		if q.Len() == 0 || isTight && s.allTight >= maxAllTight {
 			continue
 		}
-		if retry && !s.hurried {
-			from = max(from, s.budget.at)
+		if retry {
+			from = s.retryAt()
 		}
 		if from < at || from == at && q.first() < due && !s.server.on {
 			n, isRetry, at, due = q.First(), retry, from, q.first()
 		}
 	}
 	return n, isRetry, at
+}
+
+// retryAt returns when the budget permits a retry.
+func (s *Schedule[T]) retryAt() time.Duration {
+	if s.hurried {
+		return s.now
+	}
+	return max(s.now, s.budget.at)
 }
 
 // advance does what is due by now.
@@ -432,7 +440,7 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(now)
 	_, _, at = s.best()
-	at = min(at, s.held.first(), s.paced.first())
+	at = min(at, max(s.held.first(), s.retryAt()), s.paced.first())
 	if ready, _, _ := s.Backlog(); ready > 0 {
 		at = min(at, s.flights.first()) // it no longer counts then
 	}
