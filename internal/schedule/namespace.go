@@ -6,6 +6,7 @@ import "time"
 // long. A namespace that is sick, or that no request has passed yet, is tight: few of its
 // requests are in flight at a time.
 type namespace[T any] struct {
+	name  string
 	fresh Queue[T]      // ready items that have not failed, by due - shift
 	shift time.Duration // see fail
 	tried Queue[T]      // ready items that have failed, by due
@@ -22,8 +23,6 @@ type namespace[T any] struct {
 	in    [2]*Queue[*namespace[T]] // where it is for its fresh items, and for the others
 	index [2]int32
 }
-
-func (n *namespace[T]) isIdle() bool { return n.pending == 0 && n.inFlight == 0 && n.slow == 0 }
 
 // count changes the number of requests that count.
 func (n *namespace[T]) count(by int, isRetry bool) {
@@ -64,6 +63,9 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 		if n.failures >= Several && n.next > s.now && !s.hurried {
 			to[0], at[0] = &s.paced, n.next
 		}
+	}
+	if n.pending == 0 && n.inFlight == 0 && n.slow == 0 {
+		to[0], at[0] = &s.idle, s.now
 	}
 	if n.tried.Len() > 0 && places[1] > 0 {
 		to[1] = &s.tried[tight]

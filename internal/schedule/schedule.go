@@ -30,10 +30,10 @@ const (
 )
 
 const (
-	later     = 5 * time.Minute // how much later is due what has failed, or waits where something has
-	maxLater  = 8               // for how many failures at most
-	pace      = time.Second / 2 // between two requests for new items, after Several failures
-	maxIdling = 1000            // namespaces that are remembered, unless more have something to do
+	later    = 5 * time.Minute // how much later is due what has failed, or waits where something has
+	maxLater = 8               // for how many failures at most
+	pace     = time.Second / 2 // between two requests for new items, after Several failures
+	maxIdle  = 1000            // namespaces that are remembered although they have nothing to do
 
 	// The numbers of requests in flight of a tight namespace, of those for items that have
 	// failed, and of all tight namespaces together, which can take until their timeouts. A
@@ -147,6 +147,7 @@ type Schedule[T Item[T]] struct {
 	fresh      [2]Queue[*namespace[T]] // with a request for a new item, by due; tight ones in the second
 	tried      [2]Queue[*namespace[T]] // with a request for an item that has failed
 	paced      Queue[*namespace[T]]    // by the time of their next request for a new item
+	idle       Queue[*namespace[T]]    // by the time since when
 	allTight   int                     // requests that count of tight namespaces
 
 	server pause
@@ -169,6 +170,7 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 		fresh:      [2]Queue[*namespace[T]]{fresh, fresh},
 		tried:      [2]Queue[*namespace[T]]{tried, tried},
 		paced:      fresh,
+		idle:       fresh,
 	}
 	s.budget.pass(true, math.MinInt64)
 	return s
@@ -178,11 +180,8 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 func (s *Schedule[T]) namespace(name string) *namespace[T] {
 	n := s.namespaces[name]
 	if n == nil {
-		if len(s.namespaces) >= maxIdling {
-			maps.DeleteFunc(s.namespaces, func(_ string, n *namespace[T]) bool { return n.isIdle() })
-		}
 		items := NewQueue(s.waiting.index)
-		n = &namespace[T]{fresh: items, tried: items}
+		n = &namespace[T]{name: name, fresh: items, tried: items}
 		s.namespaces[name] = n
 	}
 	return n
@@ -207,7 +206,7 @@ func (s *Schedule[T]) Remove(item T) {
 func (s *Schedule[T]) unmark(item T) {
 	if item.Slot().pending != 0 {
 		s.pending.Remove(item)
-		s.namespace(item.Namespace()).pending--
+		s.namespaces[item.Namespace()].pending--
 	}
 }
 
@@ -223,8 +222,8 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	if slot.pending == 0 {
 		s.pending.Add(item, now)
 		s.namespace(item.Namespace()).pending++
-	} else if slot.in != nil {
-		due = min(due, slot.due)
+	} else if slot.in != nil && slot.due <= due {
+		return
 	}
 	slot.due = due
 	s.place(item)
@@ -232,7 +231,7 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 
 // place puts an item with something to write where it belongs.
 func (s *Schedule[T]) place(item T) {
-	n, slot := s.namespace(item.Namespace()), item.Slot()
+	n, slot := s.namespaces[item.Namespace()], item.Slot()
 	if s.hurried {
 		slot.until = min(slot.until, s.now+retryHurried)
 	}
@@ -252,22 +251,27 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 	if !s.InFlight(item) {
 		move(item, &item.Slot().in, q, at)
 	}
-	s.plan(s.namespace(item.Namespace()))
+	if n := s.namespaces[item.Namespace()]; n != nil {
+		s.plan(n)
+	}
 }
 
 // Release ends the back-off of item: its next request waits for its namespace and for the
 // budget, but no longer for itself.
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
-	item.Slot().until = min(item.Slot().until, now)
-	s.place(item)
+	if slot := item.Slot(); slot.last != None {
+		slot.until = min(slot.until, now)
+		s.place(item)
+	}
 }
 
 // Forgive sets the failures of item to zero, and ends its back-off.
 func (s *Schedule[T]) Forgive(item T) {
-	slot := item.Slot()
-	slot.failures, slot.alike, slot.last = 0, 0, None
-	s.place(item)
+	if slot := item.Slot(); slot.last != None {
+		slot.failures, slot.alike, slot.last = 0, 0, None
+		s.place(item)
+	}
 }
 
 // InFlight reports whether a request for item is in flight.
@@ -347,9 +351,14 @@ func (s *Schedule[T]) advance(now time.Duration) {
 	for s.flights.first() <= now {
 		item := s.flights.First()
 		s.flights.Move(item, never)
-		n := s.namespace(item.Namespace())
+		n := s.namespaces[item.Namespace()]
 		n.count(-1, item.Slot().isRetry)
 		s.plan(n)
+	}
+	for s.idle.Len() > maxIdle {
+		n := s.idle.First()
+		s.idle.Remove(n)
+		delete(s.namespaces, n.name)
 	}
 }
 

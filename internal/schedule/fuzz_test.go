@@ -1,0 +1,369 @@
+package schedule
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/workload"
+)
+
+type place uint8
+
+const (
+	idle place = iota
+	waiting
+	queued // held or ready
+	flying
+)
+
+// modelItem is where an item should be.
+type modelItem struct {
+	*item
+	place   place
+	at      time.Duration // until when it waits, when it is due, or since when it is in flight
+	pending bool
+	since   time.Duration
+}
+
+// history is one history of a Schedule, with the places of its items.
+type history struct {
+	t       *testing.T
+	s       *Schedule[*item]
+	items   []*modelItem
+	now     time.Duration
+	unique  time.Duration
+	none    time.Duration // Next has no result before, unless something happens
+	hurried bool
+	sent    []int // the items that took a request
+}
+
+const historyOps = 600 // see history.step
+
+var (
+	historySteps   = []time.Duration{0, 0, 1, time.Millisecond, time.Second, 5 * time.Second, 40 * time.Second, 5 * time.Minute}
+	historyResults = []Response{
+		{}, {Result: Passed}, {Result: Passed}, {Result: PushedBack}, {Result: Failed}, {Result: Failed}, {Result: Denied},
+		{Result: Refused, Least: time.Minute},
+	}
+)
+
+// step does one operation: three bytes say which, with which item, and when.
+func (h *history) step(op, which, when byte) {
+	it := h.items[int(which)%len(h.items)]
+	span := historySteps[when%8]
+	h.unique += 1009 // more than all steps of a nanosecond, and less than one of a millisecond
+	at := h.now + span + h.unique
+	before := h.none
+	h.none = 0
+	switch op % 16 {
+	case 0:
+		h.s.Wait(it.item, at, h.now)
+		it.pending = false
+		it.put(waiting, at)
+	case 1, 2, 3, 4:
+		h.ready(it, at-time.Minute)
+	case 5:
+		h.s.Remove(it.item)
+		it.pending = false
+		it.put(idle, 0)
+	case 6:
+		h.due()
+	case 7, 8, 9:
+		h.none = before
+		h.next()
+	case 10, 11:
+		if it.place == flying {
+			r := historyResults[when%8]
+			r.RetryAfter = historySteps[when/8%8] * time.Duration(when/64%2)
+			h.respond(it, r)
+			if it.pending {
+				h.ready(it, at)
+			}
+		}
+	case 12:
+		h.none = before
+		h.now += span
+	case 13:
+		if it.place == flying {
+			h.s.Slow(&it.pass, h.now)
+		}
+	case 14:
+		if op < 128 {
+			h.s.Release(it.item, h.now)
+		} else {
+			h.s.Forgive(it.item)
+			require.Zero(h.t, it.slot.Failures())
+		}
+	case 15:
+		if op >= 250 {
+			h.s.Hurry(h.now)
+			h.hurried = true
+		}
+	}
+	h.check()
+}
+
+func (h *history) ready(it *modelItem, due time.Duration) {
+	h.s.Ready(it.item, due, h.now)
+	if !it.pending {
+		it.pending, it.since = true, h.now
+	}
+	if it.place == queued {
+		due = min(due, it.at)
+	}
+	it.put(queued, due)
+}
+
+func (it *modelItem) put(p place, at time.Duration) {
+	if it.place != flying {
+		it.place, it.at = p, at
+	}
+}
+
+// due requires that Due returns the item that has waited until the earliest time.
+func (h *history) due() (ok bool) {
+	var want *modelItem
+	for _, it := range h.items {
+		if it.place == waiting && it.at <= h.now && (want == nil || it.at < want.at) {
+			want = it
+		}
+	}
+	got, ok := h.s.Due(h.now)
+	require.Equal(h.t, want != nil, ok)
+	if ok {
+		require.Same(h.t, want.item, got)
+		want.place = idle
+	}
+	return ok
+}
+
+// flights returns how many requests of a namespace count, and how many of these are retries.
+func (h *history) flights(namespace string) (n, retries int) {
+	for _, it := range h.items {
+		if it.place == flying && it.namespace == namespace && h.now-it.at < time.Minute {
+			n++
+			if it.slot.isRetry {
+				retries++
+			}
+		}
+	}
+	return n, retries
+}
+
+// isFull reports whether the bulkhead of its namespace holds up an item that is ready.
+func (h *history) isFull(it *modelItem) bool {
+	n := h.s.namespaces[it.namespace]
+	flights, retries := h.flights(it.namespace)
+	isTight := n.failures > 0 || n.slow > 0 || !n.passed
+	return isTight && (flights >= 2 || it.slot.last != None && retries >= 1)
+}
+
+// next requires that Next returns an item that may take a request, or that there is none, and
+// that NextRequest knows.
+func (h *history) next() (ok bool) {
+	until, _, paused := h.s.Pause(h.now)
+	request, hasRequest := h.s.NextRequest(h.now)
+	full := make(map[*item]bool)
+	for _, it := range h.items {
+		full[it.item] = it.place == queued && h.isFull(it)
+	}
+	got, pass, ok := h.s.Next(h.now)
+	require.Equal(h.t, ok, hasRequest && request <= h.now, "NextRequest is not exact")
+	if !ok {
+		h.none = never
+		if hasRequest {
+			h.none = request
+		}
+		h.checkNone(full)
+		return false
+	}
+	require.GreaterOrEqual(h.t, h.now, h.none, "no request was announced so early")
+	require.True(h.t, !paused || until <= h.now && pass.probe, "a request in a pause")
+	require.False(h.t, full[got], "too many requests in flight")
+	i := slices.IndexFunc(h.items, func(it *modelItem) bool { return it.item == got })
+	it := h.items[i]
+	require.Equal(h.t, queued, it.place)
+	if got.slot.last != None {
+		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
+		if n := h.s.namespaces[got.namespace]; !paused && n.in[0] == &h.s.fresh[0] {
+			require.Greater(h.t, n.fresh.first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
+		}
+	}
+	got.pass, it.place, it.at = pass, flying, h.now
+	h.sent = append(h.sent, i)
+	return true
+}
+
+// checkNone requires a reason why each item that is ready takes no request.
+func (h *history) checkNone(full map[*item]bool) {
+	if _, _, paused := h.s.Pause(h.now); paused {
+		return
+	}
+	for _, it := range h.items {
+		n := h.s.namespaces[it.namespace]
+		switch {
+		case it.place != queued || full[it.item]:
+		case it.slot.last == None:
+			require.True(h.t, n.failures >= Several && n.next > h.now, "a new item waits for nothing")
+		default:
+			require.True(h.t, it.slot.until > h.now || !h.hurried && h.s.budget.at > h.now, "an item waits for nothing")
+		}
+	}
+}
+
+func (h *history) respond(it *modelItem, r Response) {
+	before, failures := it.slot.Failures(), h.s.Failures(it.namespace)
+	h.s.Done(it.item, it.pass, r, h.now)
+	it.place = idle
+	switch until, _, paused := h.s.Pause(h.now); r.Result {
+	case None:
+		require.Equal(h.t, []int{before, failures}, []int{it.slot.Failures(), h.s.Failures(it.namespace)})
+	case Passed:
+		require.Zero(h.t, it.slot.Failures()+h.s.Failures(it.namespace))
+	case Refused:
+		require.Equal(h.t, failures, h.s.Failures(it.namespace))
+	case PushedBack:
+		require.True(h.t, r.RetryAfter == 0 || paused && until >= h.now+r.RetryAfter, "the server is to be left alone")
+		fallthrough
+	default:
+		require.Equal(h.t, []int{before + 1, failures + 1}, []int{it.slot.Failures(), h.s.Failures(it.namespace)})
+	}
+}
+
+func (h *history) check() {
+	s := h.s
+	var pending []time.Duration
+	placed, tight := map[place]int{}, 0
+	perNamespace := map[string]int{}
+	for _, it := range h.items {
+		slot := it.Slot()
+		n := s.namespaces[it.namespace]
+		isQueued := slot.in == &s.held || n != nil && (slot.in == &n.fresh && slot.last == None || slot.in == &n.tried && slot.last != None)
+		ok := s.InFlight(it.item) == (it.place == flying) &&
+			(slot.in == nil) == (it.place == idle) &&
+			(slot.in == &s.waiting) == (it.place == waiting) &&
+			isQueued == (it.place == queued) &&
+			(it.place != waiting || s.waiting.At(it.item) == it.at) &&
+			(it.place != queued || slot.due == it.at) &&
+			(slot.pending != 0) == it.pending && (!it.pending || s.pending.At(it.item) == it.since)
+		if !ok {
+			require.Fail(h.t, "wrong place", "%+v instead of %+v", slot, it)
+		}
+		placed[it.place]++
+		if it.pending {
+			pending = append(pending, it.since)
+			perNamespace[it.namespace]++
+		}
+	}
+	ready, gotPending, gotSince := s.Backlog()
+	require.Equal(h.t, len(pending), gotPending)
+	require.Equal(h.t, placed[queued]-s.held.Len(), ready)
+	if len(pending) > 0 {
+		require.Equal(h.t, slices.Min(pending), gotSince)
+	}
+	require.Equal(h.t, []int{placed[waiting], placed[flying]}, []int{s.waiting.Len(), s.flights.Len()})
+	sum := s.held.Len()
+	for name, n := range s.namespaces {
+		require.Equal(h.t, perNamespace[name], n.pending)
+		sum += n.fresh.Len() + n.tried.Len()
+		tight += n.share
+		checkHeap(h.t, &n.fresh)
+		checkHeap(h.t, &n.tried)
+	}
+	require.Equal(h.t, placed[queued], sum)
+	require.Equal(h.t, tight, s.allTight)
+	for _, q := range []*Queue[*item]{&s.waiting, &s.held, &s.flights, &s.pending} {
+		checkHeap(h.t, q)
+	}
+	for _, q := range []*Queue[*namespace[*item]]{&s.fresh[0], &s.fresh[1], &s.tried[0], &s.tried[1], &s.paced, &s.idle} {
+		checkHeap(h.t, q)
+	}
+}
+
+// checkHeap requires that q is a heap that knows its items and keeps no other one alive.
+func checkHeap[T comparable](t *testing.T, q *Queue[T]) {
+	for i, n := range q.nodes {
+		if int(*q.index(n.item)) != i+1 || n.at < q.nodes[max(0, i-1)/2].at {
+			require.Fail(t, "not a heap", "at %d of %d", i, q.Len())
+		}
+	}
+	var none T
+	for _, n := range q.nodes[:cap(q.nodes)][q.Len():] {
+		require.Equal(t, none, n.item)
+	}
+}
+
+// settle requires that everything is handled soon after the last failure, and never before
+// the time that was announced.
+func (h *history) settle() {
+	pass := func() {
+		for _, it := range h.items {
+			if it.place == flying {
+				h.respond(it, Response{Result: Passed})
+				h.s.Remove(it.item)
+				it.pending = false
+			}
+		}
+		h.none = 0
+		h.check()
+	}
+	pass()
+	end := h.now + 50*time.Minute // longer than all steps, delays, and pauses together
+	for h.now <= end {
+		for h.due() {
+		}
+		for h.next() {
+			pass()
+		}
+		due, isDue := h.s.NextDue()
+		request, isRequest := h.s.NextRequest(h.now)
+		at := min(due, request)
+		switch {
+		case !isDue && !isRequest:
+			end = 0
+			continue
+		case !isDue:
+			at = request
+		case !isRequest:
+			at = due
+		}
+		require.Greater(h.t, at, h.now)
+		h.now = at - 1
+		require.False(h.t, h.next(), "too early")
+		h.now = at
+	}
+	for _, it := range h.items {
+		require.Equal(h.t, idle, it.place, "%+v", it)
+	}
+	require.Zero(h.t, h.s.allTight)
+	require.Len(h.t, h.s.namespaces, h.s.idle.Len())
+}
+
+func play(t *testing.T, ops []byte) []int {
+	h := &history{t: t, s: New[*item](nil), now: time.Hour}
+	for i := range 24 {
+		h.items = append(h.items, &modelItem{item: &item{namespace: string("aaab"[i%4] + byte(i%3))}})
+	}
+	for ops = ops[:min(len(ops), 3*historyOps)]; len(ops) >= 3; ops = ops[3:] {
+		h.step(ops[0], ops[1], ops[2])
+	}
+	h.settle()
+	return h.sent
+}
+
+// FuzzSchedule takes a Schedule through a history, twice. Run it with -fuzzminimizetime 10x,
+// or most of the time goes into minimizing.
+func FuzzSchedule(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 7, 0, 0, 10, 0, 4, 1, 0, 0, 7, 0, 0, 12, 0, 5, 7, 0, 0, 10, 0, 1})   // fail, hold, retry, pass
+	f.Add([]byte{1, 0, 0, 1, 1, 0, 7, 0, 0, 7, 0, 0, 10, 0, 3, 10, 1, 3, 12, 0, 5, 255, 0, 0}) // two push-backs
+	for seed := range byte(workload.Seeds(40)) {
+		history := make([]byte, 3*historyOps)
+		_, _ = rand.NewChaCha8([32]byte{seed}).Read(history)
+		f.Add(history)
+	}
+	f.Fuzz(func(t *testing.T, ops []byte) { require.Equal(t, play(t, ops), play(t, ops)) })
+}

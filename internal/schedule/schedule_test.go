@@ -1,0 +1,358 @@
+package schedule
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func seconds(n ...int) (ds []time.Duration) {
+	for _, n := range n {
+		ds = append(ds, time.Duration(n)*time.Second)
+	}
+	return ds
+}
+
+// fail has the next request fail, which is for it, and returns when the item can be tried again.
+func (w *world) fail(it *item, r Response) time.Duration {
+	w.budget.at = w.now
+	require.Equal(w.t, []*item{it}, w.sent())
+	w.done(it, r)
+	return it.slot.until - w.now
+}
+
+func TestBackoff(t *testing.T) {
+	doubled := func(d time.Duration) time.Duration { return 2 * d }
+	for name, tt := range map[string]struct {
+		response Response
+		want     []time.Duration
+	}{
+		"failed":      {Response{Result: Failed}, seconds(2, 4, 8, 16, 32, 64, 128, 240, 240)},
+		"pushed back": {Response{Result: PushedBack}, seconds(2, 4, 8, 16, 32, 64, 128, 240, 240)},
+		"refused":     {Response{Result: Refused, Least: time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
+		"denied": {Response{Result: Denied}, append(append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512),
+			slices.Repeat(seconds(600), 15)...), seconds(4800, 4800)...)},
+		"at least": {Response{Result: Failed, Least: 3 * time.Second}, seconds(3, 4, 8)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Schedule = New[*item](doubled)
+			it := w.add("a", 1)[0]
+			for i, want := range tt.want {
+				require.Equal(t, want, w.fail(it, tt.response), i)
+				require.Equal(t, i+1, it.slot.Failures())
+				w.now += want - 1
+				require.Empty(t, w.sent())
+				w.now++
+			}
+			assert.Equal(t, tt.response.Result == Denied, it.slot.IsDenied())
+
+			w.fail(it, Response{Result: Failed})
+			w.Release(it, w.now)
+			w.fail(it, Response{Result: Failed})
+			w.Forgive(it)
+			assert.Zero(t, it.slot.Failures())
+			w.server = pause{}
+			assert.Equal(t, 2*time.Second, w.fail(it, Response{Result: Failed}))
+		})
+	}
+}
+
+// A push-back concerns its item, until the server asks for a pause, or pushes back in several
+// namespaces.
+func TestPauseOfTheServer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		namespaces []string
+		retryAfter time.Duration
+		want       []time.Duration // the pauses
+	}{
+		"one namespace":      {[]string{"a", "a", "a", "a"}, 0, nil},
+		"several namespaces": {[]string{"a", "b", "b", "a", "b", "a"}, 0, seconds(5, 10, 20, 40, 40)},
+		"one asks":           {[]string{"a", "a", "a", "a", "a", "a", "a"}, time.Second, seconds(5, 10, 20, 40, 80, 160, 300)},
+		"for more":           {[]string{"a", "a"}, time.Minute, seconds(60, 60)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var pauses []time.Duration
+			for _, namespace := range tt.namespaces {
+				it := w.add(namespace, 1)[0]
+				require.Equal(t, []*item{it}, w.sent())
+				w.done(it, Response{Result: PushedBack, RetryAfter: tt.retryAfter})
+				w.Remove(it)
+				if until, _, paused := w.Pause(w.now); paused {
+					pauses = append(pauses, until-w.now)
+					other := w.add("c", 1)[0]
+					require.Empty(t, w.sent(), "no namespace may send")
+					w.Remove(other)
+					w.now = until
+				}
+			}
+			assert.Equal(t, tt.want, pauses)
+			w.add("c", 2)
+			w.done(w.sent()[0], Response{Result: Passed})
+			_, _, paused := w.Pause(w.now)
+			assert.False(t, paused)
+		})
+	}
+}
+
+// The most promising request probes whether a pause is over. One that takes long lets another
+// one probe.
+func TestProbes(t *testing.T) {
+	w := newWorld(t)
+	failed := w.add("a", 2)
+	for _, it := range w.sent() {
+		w.done(it, Response{Result: PushedBack, RetryAfter: time.Second})
+	}
+	w.now += time.Minute
+	fresh := w.add("a", 1)[0]
+	elsewhere := w.add("b", 1)[0]
+	for _, want := range []*item{elsewhere, fresh, failed[0]} {
+		sent := w.sent()
+		require.Equal(t, []*item{want}, sent)
+		_, ok := w.NextRequest(w.now)
+		require.False(t, ok)
+		w.Slow(&want.pass, w.now)
+	}
+	w.done(elsewhere, Response{Result: Refused})
+	_, total, paused := w.Pause(w.now)
+	assert.False(t, paused)
+	assert.Equal(t, time.Minute, total)
+}
+
+func TestBulkheads(t *testing.T) {
+	w := newWorld(t)
+	pass := func(namespace string) {
+		w.add(namespace, 1)
+		for _, it := range w.sent() {
+			w.done(it, Response{Result: Passed})
+		}
+	}
+	w.add("a", 10)
+	assert.Len(t, w.sent(), maxTight, "nothing has passed yet")
+	w = newWorld(t)
+	pass("a")
+	items := w.add("a", 10)
+	assert.Len(t, w.sent(), 10)
+	w.done(items[0], Response{Result: Failed})
+	w.now += time.Second
+	w.add("a", 10)
+	assert.Empty(t, w.sent(), "nine are in flight")
+	for _, it := range items[1:] {
+		w.done(it, Response{Result: Failed})
+	}
+	w.now += time.Second
+	sent := w.sent()
+	require.Len(t, sent, 2)
+	assert.Equal(t, 1, sent[0].requests*sent[1].requests, "new ones first")
+	w.done(sent[0], Response{Result: Passed})
+	assert.Greater(t, len(w.sent()), 10, "one that passes opens the namespace")
+
+	// One that takes long makes a namespace sick. After a minute its request does not count.
+	w = newWorld(t)
+	pass("a")
+	items = w.add("a", 1)
+	w.sent()
+	w.Slow(&items[0].pass, w.now)
+	w.add("a", 5)
+	assert.Len(t, w.sent(), 1)
+	w.now += flightCounts
+	assert.Len(t, w.sent(), maxTight)
+
+	// Many namespaces that hang have a bounded number of requests in flight.
+	w = newWorld(t)
+	for i := range 100 {
+		w.add(strconv.Itoa(i), 1)
+	}
+	assert.Len(t, w.sent(), maxAllTight)
+}
+
+// After several failures in a row, new items of a namespace have a rate. What arrives after
+// the failures goes first.
+func TestPace(t *testing.T) {
+	w := newWorld(t)
+	w.add("a", 200)
+	for begin := w.now; w.now < begin+10*time.Second; w.now += time.Millisecond {
+		for _, it := range w.sent() {
+			w.done(it, Response{Result: Denied})
+			w.Remove(it)
+		}
+	}
+	assert.InDelta(t, Several+20, w.requests, 1)
+	late := w.add("a", 1)[0]
+	w.now += pace
+	assert.Equal(t, []*item{late}, w.sent())
+	w.done(late, Response{Result: Passed})
+	assert.Len(t, w.sent(), 200-w.requests+1+len(w.flights.nodes), "one that passes ends it")
+}
+
+// All namespaces share the budget of retries.
+func TestBudget(t *testing.T) {
+	w := newWorld(t)
+	retries := func(d time.Duration) (n int) {
+		for end := w.now + d; w.now < end; w.now += 100 * time.Millisecond {
+			for _, it := range w.sent() {
+				n++
+				w.done(it, Response{Result: Failed})
+			}
+		}
+		return n
+	}
+	for i := range 300 {
+		w.add(strconv.Itoa(i), 1)
+	}
+	assert.Equal(t, 300+retryBurst, retries(3*time.Second))
+	retries(10 * time.Minute)
+	assert.LessOrEqual(t, retries(time.Hour), 30, "nothing passes")
+
+	w.answer = func(it *item) Response { return Response{Result: Failed} }
+	requests := w.requests
+	for range 60 {
+		w.add("good", 1)
+		require.Equal(t, "good", w.sent()[0].namespace)
+		good := w.flights.First()
+		w.done(good, Response{Result: Passed})
+		w.run(w.now + time.Second)
+	}
+	assert.InDelta(t, 2*60, w.requests-requests, 5, "something passes")
+
+	w.answer = func(*item) Response { return Response{Result: Passed} }
+	w.run(w.now + 3*time.Minute)
+	_, pending, _ := w.Backlog()
+	assert.Zero(t, pending, "a retry that passes fills the budget")
+}
+
+// When a permission arrives, what has been denied for long is tried soon.
+func TestEncourage(t *testing.T) {
+	w := newWorld(t)
+	w.answer = goodOrBad(Response{Result: Denied})
+	items := w.add("a", 20)
+	other := w.add("b", 1)[0]
+	w.run(w.now + 24*time.Hour)
+	for _, it := range items[1:] {
+		it.good = true
+	}
+	w.Wait(items[2], w.now+time.Hour, w.now)
+	first := w.requests
+	for w.latest == 0 {
+		w.run(w.now + time.Second)
+	}
+	w.run(w.now + deniedMax + time.Minute)
+	ready, pending, _ := w.Backlog()
+	assert.Equal(t, []int{0, 2}, []int{ready, pending})
+	assert.Less(t, items[2].slot.until, w.now)
+	w.run(w.now + deniedMax)
+	assert.Greater(t, items[0].slot.until, w.now+deniedLong-2*deniedMax, "denied again")
+	assert.Less(t, w.requests-first, 2*len(items))
+	assert.True(t, other.slot.isDeniedOften(deniedOften))
+}
+
+// A shutdown tries everything at once, in one order, and again soon.
+func TestHurry(t *testing.T) {
+	order := func() (order []string) {
+		w := newWorld(t)
+		w.answer = goodOrBad(Response{Result: Denied})
+		for n := range 30 {
+			w.add(strconv.Itoa(n), 2)
+		}
+		w.run(w.now + time.Hour)
+		w.Hurry(w.now)
+		requests := w.requests
+		w.run(w.now + retryHurried)
+		require.Zero(t, w.held.Len()-len(w.pending.nodes), "all are tried and wait again")
+		require.GreaterOrEqual(t, w.requests-requests, 60)
+		for _, n := range w.held.nodes {
+			require.LessOrEqual(t, n.item.slot.Failures(), 2)
+			require.LessOrEqual(t, n.at, w.now+retryHurried)
+			order = append(order, n.item.namespace)
+		}
+		return order
+	}
+	want := order()
+	for range 5 {
+		require.Equal(t, want, order())
+	}
+}
+
+func TestPendingSince(t *testing.T) {
+	w := newWorld(t)
+	old := w.add("a", 1)[0]
+	w.add("b", 1)
+	w.now += time.Minute
+	young := w.add("a", 1)[0]
+	assert.Equal(t, []*item{old}, w.PendingSince("a", w.now-time.Minute))
+	assert.ElementsMatch(t, []*item{old, young}, w.PendingSince("a", w.now))
+	assert.Empty(t, w.PendingSince("a", w.now-2*time.Minute))
+	w.next()
+	assert.Equal(t, []*item{young}, w.PendingSince("a", w.now), "one is in flight")
+}
+
+// What is remembered about namespaces is bounded.
+func TestNamespacesAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	for i := range 5 * maxIdle {
+		it := w.add(strconv.Itoa(i), 1)[0]
+		for _, it := range w.sent() {
+			w.done(it, Response{Result: Denied})
+		}
+		w.Remove(it)
+		w.now++
+	}
+	assert.LessOrEqual(t, len(w.namespaces), maxIdle+1)
+	assert.Equal(t, []int{0, 1}, []int{w.Failures("0"), w.Failures(strconv.Itoa(5*maxIdle - 1))})
+}
+
+func TestDueIsNeverEarly(t *testing.T) {
+	for _, at := range []time.Duration{0, 1, -1, time.Hour, -time.Hour, math.MinInt64 + 1, math.MaxInt64} {
+		w, it := newWorld(t), &item{}
+		w.Wait(it, at, w.now)
+		_, ok := w.Due(at - 1)
+		assert.False(t, ok)
+		due, _ := w.NextDue()
+		assert.Equal(t, at, due)
+		got, _ := w.Due(at)
+		assert.Same(t, it, got)
+		assert.Zero(t, *it)
+	}
+}
+
+func TestQueueShrinks(t *testing.T) {
+	const n = 100_000
+	s, items := New[*item](nil), make([]item, n)
+	for i := range items {
+		s.Ready(&items[i], time.Duration(7*i%n), 0)
+	}
+	for i := range items {
+		s.Remove(&items[i])
+		for _, q := range []*Queue[*item]{&s.namespaces[""].fresh, &s.pending} {
+			if cap(q.nodes) > max(64, 4*q.Len()+4) {
+				require.Fail(t, "too much room", "%d for %d", cap(q.nodes), q.Len())
+			}
+		}
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	const n = 100_000
+	s, items := New[*item](nil), make([]item, n)
+	for i := range items {
+		s.Wait(&items[i], time.Duration(7*i%n), 0)
+	}
+	now := time.Duration(n)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		now++
+		it, _ := s.Due(now)
+		s.Ready(it, now, now)
+		s.NextRequest(now)
+		s.Backlog()
+		it, pass, _ := s.Next(now)
+		s.Slow(&pass, now)
+		s.Done(it, pass, Response{Result: Passed}, now)
+		s.Wait(it, now+n, now)
+	}))
+}
