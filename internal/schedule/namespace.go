@@ -48,27 +48,32 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 	if isSick {
 		delay = later
 	}
-	if isSick || !n.passed {
+	switch {
+	case isSick:
 		tight, share = 1, n.inFlight
 		places[0] = maxTight - n.inFlight
 		places[1] = min(places[0], maxTightRetries-n.retries)
+	case !n.passed || s.allTight >= maxAllTight:
+		places = [2]int{1 - n.inFlight, 1 - n.inFlight}
 	}
 	s.allTight += share - n.share
 	n.share = share
 
 	var to [2]*Queue[*namespace[T]]
 	at := [2]time.Duration{n.fresh.first() + n.shift + delay, n.tried.first() + delay}
-	if n.fresh.Len() > 0 && places[0] > 0 {
-		to[0] = &s.fresh[tight]
-		if n.failures >= Several && n.next > s.now && !s.hurried {
-			to[0], at[0] = &s.paced, n.next
-		}
-	}
-	if n.pending == 0 && n.inFlight == 0 && n.slow == 0 {
+	isReady := [2]bool{n.fresh.Len() > 0 && places[0] > 0, n.tried.Len() > 0 && places[1] > 0}
+	switch {
+	case n.pending == 0 && n.inFlight == 0 && n.slow == 0:
 		to[0], at[0] = &s.idle, s.now
-	}
-	if n.tried.Len() > 0 && places[1] > 0 {
-		to[1] = &s.tried[tight]
+	case (isReady[0] || isReady[1]) && n.failures >= Several && n.next > s.now && !s.hurried:
+		to[0], at[0] = &s.paced, n.next
+	default:
+		if isReady[0] {
+			to[0] = &s.fresh[tight]
+		}
+		if isReady[1] {
+			to[1] = &s.tried[tight]
+		}
 	}
 	for i := range to {
 		move(n, &n.in[i], to[i], at[i])

@@ -38,7 +38,7 @@ const (
 	// The numbers of requests in flight of a tight namespace, of those for items that have
 	// failed, and of all tight namespaces together, which can take until their timeouts. A
 	// request that takes longer than flightCounts does not count: whoever makes it hangs.
-	maxTight, maxTightRetries, maxAllTight = 2, 1, 32
+	maxTight, maxTightRetries, maxAllTight = 2, 1, 16
 	flightCounts                           = time.Minute
 )
 
@@ -163,7 +163,7 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 	items := NewQueue(func(item T) *int32 { return &item.Slot().index })
 	fresh := NewQueue(func(n *namespace[T]) *int32 { return &n.index[0] })
 	tried := NewQueue(func(n *namespace[T]) *int32 { return &n.index[1] })
-	s := &Schedule[T]{
+	return &Schedule[T]{
 		jitter: jitter, waiting: items, held: items, flights: items,
 		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
 		namespaces: make(map[string]*namespace[T]),
@@ -171,9 +171,8 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 		tried:      [2]Queue[*namespace[T]]{tried, tried},
 		paced:      fresh,
 		idle:       fresh,
+		budget:     fullBudget(),
 	}
-	s.budget.pass(true, math.MinInt64)
-	return s
 }
 
 // namespace returns the namespace with this name, and remembers it.
@@ -301,8 +300,8 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 		s.budget.take(now)
 	} else {
 		item = n.fresh.First()
-		n.next = now + pace
 	}
+	n.next = now + pace
 	item.Slot().isRetry = isRetry
 	n.count(1, isRetry)
 	s.put(item, &s.flights, now+flightCounts)
@@ -376,11 +375,11 @@ func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 	}
 	move(item, &slot.in, nil, 0)
 	s.server.answer(p, r, s.jitter, now)
+	s.budget.answer(slot.isRetry, r.Result, now)
 	switch r.Result {
 	case None:
 	case Passed:
 		n.failures, n.passed = 0, true
-		s.budget.pass(slot.isRetry, now)
 		if slot.isDeniedOften(Several) {
 			s.encourage(p.namespace)
 		}

@@ -48,30 +48,35 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 	}
 }
 
-// budget limits the retries of all namespaces together. While nothing passes between two of
-// them, its interval doubles.
+// budget limits the retries of all namespaces together.
 type budget struct {
 	*rate.Limiter
 	interval time.Duration
-	passed   bool          // a request has passed since the latest retry
 	at       time.Duration // when the next retry can be made
+}
+
+func fullBudget() budget {
+	return budget{rate.NewLimiter(rate.Every(retryFirst), retryBurst), retryFirst, math.MinInt64}
 }
 
 func (b *budget) take(now time.Duration) {
 	b.ReserveN(time.Unix(0, int64(now)), 1)
-	if !b.passed {
-		b.interval = min(2*b.interval, retryMax)
-	}
-	b.passed = false
 	b.plan(now)
 }
 
-// pass records that a request has passed. A retry that passes fills the budget.
-func (b *budget) pass(isRetry bool, now time.Duration) {
-	if b.Limiter == nil || isRetry {
-		b.Limiter = rate.NewLimiter(rate.Every(retryFirst), retryBurst)
+// answer takes the response to a request. A retry that the server cannot handle doubles the
+// interval. A new item that passes makes it shorter: what has failed can be of another kind.
+func (b *budget) answer(isRetry bool, result Result, now time.Duration) {
+	switch {
+	case isRetry && result == Passed:
+		*b = fullBudget()
+	case isRetry && (result == Failed || result == PushedBack):
+		b.interval = min(2*b.interval, retryMax)
+	case isRetry && result != None:
+		b.interval = retryFirst
+	case result == Passed:
+		b.interval = max(b.interval*3/4, retryFirst)
 	}
-	b.interval, b.passed = retryFirst, true
 	b.plan(now)
 }
 
