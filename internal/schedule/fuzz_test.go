@@ -147,7 +147,7 @@ func (h *history) flights(namespace string) (n, retries int) {
 	for _, it := range h.items {
 		if it.place == flying && it.namespace == namespace && h.now-it.at < time.Minute {
 			n++
-			if it.slot.isRetry {
+			if it.slot.kind == tried {
 				retries++
 			}
 		}
@@ -192,8 +192,8 @@ func (h *history) next() (ok bool) {
 	require.Equal(h.t, queued, it.place)
 	if got.slot.last != None {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
-		if n := h.s.namespaces[got.namespace]; !paused && n.in[0] == &h.s.fresh[0] {
-			require.Greater(h.t, n.fresh.first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
+		if n := h.s.namespaces[got.namespace]; !paused && n.in[0] == &h.s.ready[fresh][0] {
+			require.Greater(h.t, n.ready[fresh].first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
 		}
 	}
 	got.pass, it.place, it.at = pass, flying, h.now
@@ -240,14 +240,14 @@ func (h *history) respond(it *modelItem, r Response) {
 
 func (h *history) check() {
 	s := h.s
-	h.hangs = h.hangs || s.allTight >= maxAllTight
+	h.hangs = h.hangs || s.allSick >= maxAllSick
 	var pending []time.Duration
 	placed, tight := map[place]int{}, 0
 	perNamespace := map[string]int{}
 	for _, it := range h.items {
 		slot := it.Slot()
 		n := s.namespaces[it.namespace]
-		isQueued := slot.in == &s.held || n != nil && (slot.in == &n.fresh && slot.last == None || slot.in == &n.tried && slot.last != None)
+		isQueued := slot.in == &s.held || n != nil && (slot.in == &n.ready[fresh] && slot.last == None || slot.in == &n.ready[tried] && slot.last != None)
 		ok := s.InFlight(it.item) == (it.place == flying) &&
 			(slot.in == nil) == (it.place == idle) &&
 			(slot.in == &s.waiting) == (it.place == waiting) &&
@@ -274,17 +274,17 @@ func (h *history) check() {
 	sum := s.held.Len()
 	for name, n := range s.namespaces {
 		require.Equal(h.t, perNamespace[name], n.pending)
-		sum += n.fresh.Len() + n.tried.Len()
+		sum += n.ready[fresh].Len() + n.ready[tried].Len()
 		tight += n.share
-		checkHeap(h.t, &n.fresh)
-		checkHeap(h.t, &n.tried)
+		checkHeap(h.t, &n.ready[fresh])
+		checkHeap(h.t, &n.ready[tried])
 	}
 	require.Equal(h.t, placed[queued], sum)
-	require.Equal(h.t, tight, s.allTight)
+	require.Equal(h.t, tight, s.allSick)
 	for _, q := range []*Queue[*item]{&s.waiting, &s.held, &s.flights, &s.pending} {
 		checkHeap(h.t, q)
 	}
-	for _, q := range []*Queue[*namespace[*item]]{&s.fresh[0], &s.fresh[1], &s.tried[0], &s.tried[1], &s.paced, &s.idle} {
+	for _, q := range []*Queue[*namespace[*item]]{&s.ready[0][0], &s.ready[0][1], &s.ready[1][0], &s.ready[1][1], &s.paced, &s.idle} {
 		checkHeap(h.t, q)
 	}
 }
@@ -344,7 +344,7 @@ func (h *history) settle() {
 	for _, it := range h.items {
 		require.Equal(h.t, idle, it.place, "%+v", it)
 	}
-	require.Zero(h.t, h.s.allTight)
+	require.Zero(h.t, h.s.allSick)
 	require.Len(h.t, h.s.namespaces, h.s.idle.Len())
 }
 

@@ -32,14 +32,14 @@ const (
 const (
 	later    = 5 * time.Minute // how much later is due what has failed, or waits where something has
 	maxLater = 8               // for how many failures at most
-	pace     = time.Second / 2 // between two requests for new items, after Several failures
+	pace     = time.Second / 2 // between two requests of a namespace, after Several failures
 	maxIdle  = 1000            // namespaces that are remembered although they have nothing to do
 
-	// The numbers of requests in flight of a tight namespace, of those for items that have
-	// failed, and of all tight namespaces together, which can take until their timeouts. A
+	// The numbers of requests in flight of a sick namespace, of those for items that have
+	// failed, and of all sick namespaces together, which can take until their timeouts. A
 	// request that takes longer than flightCounts does not count: whoever makes it hangs.
-	maxTight, maxTightRetries, maxAllTight = 2, 1, 16
-	flightCounts                           = time.Minute
+	maxSick, maxSickRetries, maxAllSick = 2, 1, 16
+	flightCounts                        = time.Minute
 )
 
 func backoff(first, longest time.Duration, failures uint8) time.Duration {
@@ -67,7 +67,7 @@ type Slot[T any] struct {
 	failures uint8         // in a row
 	alike    uint8         // of these, the latest with the same result
 	last     Result        // of the latest request, if it has failed
-	isRetry  bool          // the request in flight is for an item that had failed
+	kind     uint8         // of the request in flight
 }
 
 // Failures returns how many requests for the item have failed in a row, at most 255.
@@ -144,11 +144,10 @@ type Schedule[T Item[T]] struct {
 	pending Queue[T] // items with something to write, by the time since when, wherever they are
 
 	namespaces map[string]*namespace[T]
-	fresh      [2]Queue[*namespace[T]] // with a request for a new item, by due; tight ones in the second
-	tried      [2]Queue[*namespace[T]] // with a request for an item that has failed
-	paced      Queue[*namespace[T]]    // by the time of their next request for a new item
-	idle       Queue[*namespace[T]]    // by the time since when
-	allTight   int                     // requests that count of tight namespaces
+	ready      [2][2]Queue[*namespace[T]] // with a request to make, by due: by kind, and whether they are sick
+	paced      Queue[*namespace[T]]       // by the time of their next request
+	idle       Queue[*namespace[T]]       // by the time since when
+	allSick    int                        // requests that count of sick namespaces
 
 	server pause
 	budget budget
@@ -161,16 +160,15 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 		jitter = func(d time.Duration) time.Duration { return d }
 	}
 	items := NewQueue(func(item T) *int32 { return &item.Slot().index })
-	fresh := NewQueue(func(n *namespace[T]) *int32 { return &n.index[0] })
-	tried := NewQueue(func(n *namespace[T]) *int32 { return &n.index[1] })
+	first := NewQueue(func(n *namespace[T]) *int32 { return &n.index[0] })
+	second := NewQueue(func(n *namespace[T]) *int32 { return &n.index[1] })
 	return &Schedule[T]{
 		jitter: jitter, waiting: items, held: items, flights: items,
 		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
 		namespaces: make(map[string]*namespace[T]),
-		fresh:      [2]Queue[*namespace[T]]{fresh, fresh},
-		tried:      [2]Queue[*namespace[T]]{tried, tried},
-		paced:      fresh,
-		idle:       fresh,
+		ready:      [2][2]Queue[*namespace[T]]{{first, first}, {second, second}},
+		paced:      first,
+		idle:       first,
 		budget:     fullBudget(),
 	}
 }
@@ -180,7 +178,7 @@ func (s *Schedule[T]) namespace(name string) *namespace[T] {
 	n := s.namespaces[name]
 	if n == nil {
 		items := NewQueue(s.waiting.index)
-		n = &namespace[T]{name: name, fresh: items, tried: items}
+		n = &namespace[T]{name: name, ready: [2]Queue[T]{items, items}}
 		s.namespaces[name] = n
 	}
 	return n
@@ -237,11 +235,11 @@ func (s *Schedule[T]) place(item T) {
 	switch {
 	case slot.pending == 0:
 	case slot.last == None:
-		s.put(item, &n.fresh, slot.due-n.shift)
+		s.put(item, &n.ready[fresh], slot.due-n.shift)
 	case slot.until > s.now:
 		s.put(item, &s.held, slot.until)
 	default: // fewer failures first
-		s.put(item, &n.tried, max(slot.due, slot.until+later*time.Duration(min(slot.failures, maxLater))))
+		s.put(item, &n.ready[tried], max(slot.due, slot.until+later*time.Duration(min(slot.failures, maxLater))))
 	}
 }
 
@@ -291,43 +289,41 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 // must call [Schedule.Done]. ok is false if no request can be made now.
 func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	s.advance(now)
-	n, isRetry, at := s.best()
+	n, kind, at := s.best()
 	if at > now || s.server.on && (s.server.probing || now < s.server.until) {
 		return item, p, false
 	}
-	if isRetry {
-		item = n.tried.First()
+	if kind == tried {
 		s.budget.take(now)
-	} else {
-		item = n.fresh.First()
 	}
+	item = n.ready[kind].First()
+	item.Slot().kind = uint8(kind)
 	n.next = now + pace
-	item.Slot().isRetry = isRetry
-	n.count(1, isRetry)
+	n.count(1, kind)
 	s.put(item, &s.flights, now+flightCounts)
 	s.server.probing = s.server.on
 	return item, Pass{namespace: item.Namespace(), probe: s.server.on}, true
 }
 
-// best returns the namespace of the next request, whether that is for an item that has failed,
-// and when it can be made, or never. The earliest due goes first; the request that probes
-// whether a pause is over is the most promising one.
-func (s *Schedule[T]) best() (n *namespace[T], isRetry bool, at time.Duration) {
+// best returns the namespace of the next request, the kind of its item, and when it can be
+// made, or never. The earliest due goes first; the request that probes whether a pause is over
+// is the most promising one.
+func (s *Schedule[T]) best() (n *namespace[T], kind int, at time.Duration) {
 	at = never
 	var due time.Duration
-	for i, q := range [...]*Queue[*namespace[T]]{&s.fresh[0], &s.fresh[1], &s.tried[0], &s.tried[1]} {
-		isTight, retry, from := i%2 == 1, i >= 2, s.now
-		if q.Len() == 0 || isTight && s.allTight >= maxAllTight {
-			continue
-		}
-		if retry {
+	for i := range 4 {
+		k, sick, from := i/2, i%2, s.now
+		q := &s.ready[k][sick]
+		if k == tried {
 			from = s.retryAt()
 		}
-		if from < at || from == at && q.first() < due && !s.server.on {
-			n, isRetry, at, due = q.First(), retry, from, q.first()
+		switch {
+		case q.Len() == 0, sick == 1 && s.allSick >= maxAllSick:
+		case from < at, from == at && q.first() < due && !s.server.on:
+			n, kind, at, due = q.First(), k, from, q.first()
 		}
 	}
-	return n, isRetry, at
+	return n, kind, at
 }
 
 // retryAt returns when the budget permits a retry.
@@ -351,7 +347,7 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		item := s.flights.First()
 		s.flights.Move(item, never)
 		n := s.namespaces[item.Namespace()]
-		n.count(-1, item.Slot().isRetry)
+		n.count(-1, int(item.Slot().kind))
 		s.plan(n)
 	}
 	for s.idle.Len() > maxIdle {
@@ -367,15 +363,16 @@ func (s *Schedule[T]) advance(now time.Duration) {
 func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 	s.now = now
 	slot, n := item.Slot(), s.namespace(p.namespace)
+	kind := int(slot.kind)
 	if s.flights.At(item) != never {
-		n.count(-1, slot.isRetry)
+		n.count(-1, kind)
 	}
 	if p.slow {
 		n.slow--
 	}
 	move(item, &slot.in, nil, 0)
 	s.server.answer(p, r, s.jitter, now)
-	s.budget.answer(slot.isRetry, r.Result, now)
+	s.budget.answer(kind == tried, r.Result, now)
 	switch r.Result {
 	case None:
 	case Passed:
@@ -388,7 +385,7 @@ func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 		slot.fail(r.Result)
 		slot.until = now + slot.backoff(r.Least, s.jitter)
 		if r.Result != Refused {
-			n.fail(slot.isRetry, now)
+			n.fail(kind, now)
 		}
 	}
 	s.plan(n)

@@ -166,7 +166,7 @@ func TestBulkheads(t *testing.T) {
 	w.add("a", 5)
 	assert.Len(t, w.sent(), 1)
 	w.now += flightCounts
-	assert.Len(t, w.sent(), maxTight)
+	assert.Len(t, w.sent(), maxSick)
 
 	// Many namespaces that hang have a bounded number of requests in flight.
 	w = newWorld(t)
@@ -177,7 +177,7 @@ func TestBulkheads(t *testing.T) {
 		w.Slow(&it.pass, w.now)
 		w.done(it, Response{Result: Failed})
 	}
-	assert.Len(t, w.sent(), maxAllTight)
+	assert.Len(t, w.sent(), maxAllSick)
 }
 
 // After several failures in a row, new items of a namespace have a rate. What arrives after
@@ -337,7 +337,7 @@ func TestQueueShrinks(t *testing.T) {
 	}
 	for i := range items {
 		s.Remove(&items[i])
-		for _, q := range []*Queue[*item]{&s.namespaces[""].fresh, &s.pending} {
+		for _, q := range []*Queue[*item]{&s.namespaces[""].ready[fresh], &s.pending} {
 			if cap(q.nodes) > max(64, 4*q.Len()+4) {
 				require.Fail(t, "too much room", "%d for %d", cap(q.nodes), q.Len())
 			}
