@@ -14,19 +14,15 @@ const Several = 16
 
 // Delays double from the first to the longest with each failure in a row.
 const (
-	pauseFirst = 5 * time.Second // of the server
-	pauseMax   = 5 * time.Minute
-	pauseGuess = 40 * time.Second // if the server does not ask for more
-
-	retryFirst   = time.Second // of an item, and between retries
-	retryMax     = 2 * time.Minute
-	retryBurst   = 10
-	retryHurried = 100 * time.Millisecond
-
-	deniedMax   = 5 * time.Minute  // of an item that the server denies
-	deniedLong  = 40 * time.Minute // after deniedOften denials in a row, which take an hour and a half
-	deniedOften = 24
-	refusedMax  = 30 // times Response.Least
+	pauseFirst, pauseMax = 5 * time.Second, 5 * time.Minute // of the server
+	pauseGuess           = 40 * time.Second                 // the longest, if it does not ask for more
+	retryFirst, retryMax = time.Second, 2 * time.Minute     // of an item, and between retries
+	retryBurst           = 10
+	deniedMax            = 5 * time.Minute  // of an item that the server denies
+	deniedLong           = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
+	deniedOften          = 24
+	refusedMax           = 30 // times Response.Least
+	hurriedMax           = 100 * time.Millisecond
 )
 
 const (
@@ -35,19 +31,12 @@ const (
 	pace     = time.Second / 2 // between two requests of a namespace, after Several failures
 	maxIdle  = 1000            // namespaces that are remembered although they have nothing to do
 
-	// The numbers of requests in flight of a sick namespace, of those for items that have
-	// failed, and of all sick namespaces together, which can take until their timeouts. A
-	// request that takes longer than flightCounts does not count: whoever makes it hangs.
+	// The requests in flight of a sick namespace, those of them for items that have failed, and
+	// those of all sick namespaces, which can take until their timeouts. One that takes longer
+	// than flightCounts does not count: whoever makes it hangs.
 	maxSick, maxSickRetries, maxAllSick = 2, 1, 16
 	flightCounts                        = time.Minute
 )
-
-func backoff(first, longest time.Duration, failures uint8) time.Duration {
-	for ; failures > 1 && first < longest; failures-- {
-		first *= 2
-	}
-	return min(first, longest)
-}
 
 // Item is an element of a [Schedule]: usually a pointer to a struct with a [Slot].
 type Item[T any] interface {
@@ -56,8 +45,8 @@ type Item[T any] interface {
 	Namespace() string // of the requests for the item, always the same
 }
 
-// Slot is the place of an item in a [Schedule], which alone writes to it. The zero value means
-// that the item is idle and has not failed.
+// Slot is the place of an item in a [Schedule], and its failures. The zero value means that the
+// item is idle and has not failed.
 type Slot[T any] struct {
 	in       *Queue[T]     // the queue that holds the item, nil if it is idle
 	until    time.Duration // when its back-off ends, if it has failed
@@ -78,27 +67,31 @@ func (s *Slot[T]) IsDenied() bool { return s.last == Denied }
 
 func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.last == Denied && s.alike > n }
 
-func (s *Slot[T]) fail(result Result) {
-	if s.last != result {
-		s.last, s.alike = result, 0
+// fail records that a request has failed, and returns for how long the item waits.
+func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) time.Duration {
+	if s.last != r.Result {
+		s.last, s.alike = r.Result, 0
 	}
 	s.alike = min(s.alike, math.MaxUint8-1) + 1
 	s.failures = min(s.failures, math.MaxUint8-1) + 1
-}
-
-// backoff returns for how long an item waits that has just failed.
-func (s *Slot[T]) backoff(least time.Duration, jitter func(time.Duration) time.Duration) time.Duration {
 	first, longest, failures := retryFirst, retryMax, s.failures
 	switch {
 	case s.last == Refused:
-		first = cmp.Or(least, retryFirst)
+		first = cmp.Or(r.Least, retryFirst)
 		longest, failures = refusedMax*first, s.alike
 	case s.isDeniedOften(deniedOften):
 		first, longest = deniedLong, deniedLong
 	case s.IsDenied():
 		longest = deniedMax
 	}
-	return max(least, jitter(backoff(first, longest, failures)))
+	return max(r.Least, jitter(backoff(first, longest, failures)))
+}
+
+func backoff(first, longest time.Duration, failures uint8) time.Duration {
+	for ; failures > 1 && first < longest; failures-- {
+		first *= 2
+	}
+	return min(first, longest)
 }
 
 // Pass is the right to make one request. See [Schedule.Next].
@@ -184,16 +177,15 @@ func (s *Schedule[T]) namespace(name string) *namespace[T] {
 	return n
 }
 
-// Wait makes item wait until the given time, when [Schedule.Due] returns it. Nothing of it
-// is to be written. Wait has no effect on the place of an item in flight.
+// Wait makes item wait until the given time, unless it is in flight. Nothing of it is to be
+// written.
 func (s *Schedule[T]) Wait(item T, until, now time.Duration) {
 	s.now = now
 	s.unmark(item)
 	s.put(item, &s.waiting, until)
 }
 
-// Remove removes item from the Schedule. If it is in flight, [Schedule.Done] must still
-// follow.
+// Remove removes item. If it is in flight, [Schedule.Done] must still follow.
 func (s *Schedule[T]) Remove(item T) {
 	s.unmark(item)
 	s.put(item, nil, 0)
@@ -208,11 +200,8 @@ func (s *Schedule[T]) unmark(item T) {
 }
 
 // Ready says that a request for item should be made by the time due. Items go in the order of
-// their due times, but one whose requests have failed waits until its back-off ends, and is
-// due at least 5 minutes after that.
-//
-// An item that is ready already keeps the earlier of both due times. Ready has no effect on
-// the place of an item in flight.
+// their due times, but one that has failed waits until its back-off ends, and is due later.
+// An item that is ready already keeps the earlier of both due times. One in flight stays there.
 func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	s.now = now
 	slot := item.Slot()
@@ -230,7 +219,7 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 func (s *Schedule[T]) place(item T) {
 	n, slot := s.namespaces[item.Namespace()], item.Slot()
 	if s.hurried {
-		slot.until = min(slot.until, s.now+retryHurried)
+		slot.until = min(slot.until, s.now+hurriedMax)
 	}
 	switch {
 	case slot.pending == 0:
@@ -253,8 +242,7 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 	}
 }
 
-// Release ends the back-off of item: its next request waits for its namespace and for the
-// budget, but no longer for itself.
+// Release ends the back-off of item. Its namespace and the budget can still hold it up.
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
 	if slot := item.Slot(); slot.last != None {
@@ -274,8 +262,7 @@ func (s *Schedule[T]) Forgive(item T) {
 // InFlight reports whether a request for item is in flight.
 func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().in == &s.flights }
 
-// Due returns an item whose time to wait is over, and makes it idle. The caller decides what
-// becomes of it.
+// Due returns an item whose time to wait is over, and makes it idle.
 func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 	if s.waiting.Len() == 0 || s.waiting.first() > now {
 		return item, false
@@ -285,8 +272,8 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 	return item, true
 }
 
-// Next returns the item whose request should be made next, and puts it in flight. The caller
-// must call [Schedule.Done]. ok is false if no request can be made now.
+// Next returns the item that takes the next request, and puts it in flight: [Schedule.Done]
+// must follow. ok is false if no request can be made now.
 func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
 	s.advance(now)
 	n, kind, at := s.best()
@@ -357,9 +344,8 @@ func (s *Schedule[T]) advance(now time.Duration) {
 	}
 }
 
-// Done says what became of the request for an item in flight. p is what [Schedule.Next]
-// returned with the item. The item is idle then; if something is to be written still, the
-// caller calls [Schedule.Ready].
+// Done takes the response to a request, with the item and the Pass that [Schedule.Next] has
+// returned. The item is idle then: the caller calls [Schedule.Ready], Wait or Remove.
 func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 	s.now = now
 	slot, n := item.Slot(), s.namespace(p.namespace)
@@ -382,8 +368,7 @@ func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
 		}
 		slot.failures, slot.alike, slot.last = 0, 0, None
 	default:
-		slot.fail(r.Result)
-		slot.until = now + slot.backoff(r.Least, s.jitter)
+		slot.until = now + slot.fail(r, s.jitter)
 		if r.Result != Refused {
 			n.fail(kind, now)
 		}
@@ -416,9 +401,8 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 	s.plan(n)
 }
 
-// Hurry is for a shutdown. From now on, items wait for at most 100 ms after a failure, also
-// those that wait now, and neither retries nor new items have a rate. Failures count from
-// zero. A pause that the server asked for stays, and so do the bulkheads.
+// Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
+// requests have no rate. Failures count from zero. Bulkheads and a pause of the server stay.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.now, s.hurried = now, true
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
@@ -433,15 +417,13 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 	}
 }
 
-// NextDue returns the next time at which [Schedule.Due] has a result. ok is false if no item
-// waits.
+// NextDue returns when [Schedule.Due] has a result. ok is false if no item waits.
 func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 	return s.waiting.first(), s.waiting.Len() > 0
 }
 
-// NextRequest returns the next time at which [Schedule.Next] can have a result if nothing
-// else happens: it has none before, and one now if that time has come. ok is false if there
-// is no such time.
+// NextRequest returns the time before which [Schedule.Next] has no result if nothing else
+// happens. If that time has come, it has one. ok is false if there is no such time.
 func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(now)
 	_, _, at = s.best()
@@ -455,9 +437,9 @@ func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool)
 	return at, at != never && !s.server.probing
 }
 
-// Backlog returns the number of items that are ready: whose request can be made now, or when
-// their namespace, the budget, and the server permit it. pending is the number of those with
-// something to write wherever they are, and since is since when the first of these has it.
+// Backlog returns the number of items whose request can be made when their namespace, the
+// budget and the server permit it, the number of all with something to write, wherever they
+// are, and since when the first of these has it.
 func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
 	ready = s.pending.Len() - s.held.Len()
 	for _, node := range s.flights.nodes {
@@ -469,8 +451,8 @@ func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
 	return ready, s.pending.Len(), since
 }
 
-// Pause returns until when the server wants no requests, and for how long it has wanted none
-// in total. ok is false if it takes requests.
+// Pause returns until when the server wants no requests, and the total of all pauses. ok is
+// false if there is none now.
 func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok bool) {
 	total = s.server.total
 	if s.server.on {
@@ -487,8 +469,8 @@ func (s *Schedule[T]) Failures(namespace string) int {
 	return 0
 }
 
-// PendingSince returns the items of a namespace that have had something to write since before
-// the given time, without those in flight.
+// PendingSince returns the items of a namespace that have had something to write since the
+// given time or longer, and are not in flight.
 func (s *Schedule[T]) PendingSince(namespace string, before time.Duration) (items []T) {
 	if s.pending.first() > before {
 		return nil

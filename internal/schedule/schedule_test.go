@@ -271,12 +271,12 @@ func TestHurry(t *testing.T) {
 		w.run(w.now + time.Hour)
 		w.Hurry(w.now)
 		requests := w.requests
-		w.run(w.now + 2*retryHurried)
+		w.run(w.now + 2*hurriedMax)
 		require.Equal(t, 60, w.pending.Len())
 		require.GreaterOrEqual(t, w.requests-requests, 60)
 		for _, n := range w.held.nodes {
 			require.LessOrEqual(t, n.item.slot.Failures(), 2)
-			require.LessOrEqual(t, n.at, w.now+retryHurried)
+			require.LessOrEqual(t, n.at, w.now+hurriedMax)
 			order = append(order, n.item.namespace)
 		}
 		return order
