@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const beatInterval = 30 * time.Minute
+
 // beating is an ongoing series.
 type beating struct {
 	due, written time.Duration
@@ -18,7 +20,7 @@ type beating struct {
 }
 
 func (s *beating) plan(at time.Duration) {
-	s.due = Intervals{Heartbeat: simBeat}.Jitter(at+simBeat, s.hash)
+	s.due = Intervals{Heartbeat: beatInterval}.Jitter(at+beatInterval, s.hash)
 }
 
 // busiest writes the heartbeats of a fleet up to a time, and returns how many are in
@@ -56,7 +58,7 @@ func TestJitterSpreadsHeartbeats(t *testing.T) {
 				due := s.due
 				s.plan(4 * time.Hour)
 				require.LessOrEqual(t, s.due, due)
-				require.LessOrEqual(t, s.due, s.written+simBeat)
+				require.LessOrEqual(t, s.due, s.written+beatInterval)
 			}
 			assert.LessOrEqual(t, busiest(fleet, 4*time.Hour, 8*time.Hour), peaks[seed]*1.01)
 		}

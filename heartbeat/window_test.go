@@ -9,9 +9,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/eventseries/eventseries/internal/workload"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // standard is the Window of the recorder.
 var standard = Window{6 * time.Minute, 36 * time.Minute}
