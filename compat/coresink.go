@@ -10,7 +10,6 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/apigroup"
-	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // CoreSink writes Events through the core/v1 API. Use it on servers without
@@ -85,8 +84,7 @@ func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 // server rejects the selector, List repeats the request without that field and
 // filters the response. Pages may then be shorter than opts.Limit, or empty.
 func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	to := s.core()
-	return to.List(listdecoder.Forward(ctx, s, to), namespace, opts)
+	return s.core().List(ctx, namespace, opts)
 }
 
 // core returns the sink that sends the requests, or nil if s is nil.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/apigroup"
-	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // Sink writes Events through events.k8s.io/v1 if the server serves and permits it, and
@@ -94,8 +93,7 @@ func (s *Sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 // List returns the Events in a namespace that match opts. An empty namespace selects all
 // namespaces. The field selector is one for events.k8s.io/v1; see [CoreSink.List].
 func (s *Sink) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	to := s.fallback()
-	return to.List(listdecoder.Forward(ctx, s, to), namespace, opts)
+	return s.fallback().List(ctx, namespace, opts)
 }
 
 // fallback returns the sink that sends the requests, or nil if a client is missing.

@@ -35,12 +35,12 @@ const shutdownGrace = time.Second
 // after [Broadcaster.Shutdown] are counted as dropped.
 type Broadcaster struct {
 	sink    EventSink
-	lister  EventLister // nil if nothing is listed
 	opts    Options
 	invalid error // what is wrong with the options
 	clock   clock.WithTicker
 
 	tracker  *tracker.Tracker
+	lists    *lists
 	epoch    time.Time // of the tracker
 	watchers watchers
 	counters counters
@@ -54,9 +54,7 @@ type Broadcaster struct {
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
 
-	mu           sync.Mutex          // guards what follows
-	listed       recentSet[string]   // the controllers whose Events are listed
-	identities   recentSet[identity] // of the recorders, if the scope is SameInstance and there is a lister
+	mu           sync.Mutex // guards what follows
 	shuttingDown bool
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
@@ -77,9 +75,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock, Filter: opts.Filter}.withDefaults()
 	}
 	b.clock = b.opts.Clock
-	if lister, ok := sink.(EventLister); ok && !b.opts.SkipList {
-		b.lister = lister
-	}
+	b.lists = newLists(b, sink)
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
@@ -121,7 +117,7 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 			b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used, "suppressed", suppressed)
 		}
 	}
-	b.know(id)
+	b.lists.knows(id)
 	return &recorder{source: &source{
 		broadcaster:   b,
 		references:    references{scheme: scheme},
@@ -178,6 +174,9 @@ func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 	b.log.Store(&logger)
 	d := b.startDispatcher()
 	d.goroutines.Go(func() { b.outlive(ctx, d) })
+	if b.lists.from != nil {
+		d.goroutines.Go(func() { b.lists.run(d) })
+	}
 	return nil
 }
 
@@ -249,7 +248,7 @@ func (b *Broadcaster) Shutdown() {
 	if d != nil {
 		b.finish(ctx, logger, d)
 	}
-	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown)) }))
+	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown), b.clock.Now()) }))
 	b.logDrops(logger, b.clock.Now(), true)
 	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler hangs")
@@ -261,8 +260,10 @@ func (b *Broadcaster) Shutdown() {
 // finish writes what the server does not know yet, and stops d.
 func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) {
 	grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
-	flushing, cancel := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
-	defer cancel()
+	writing, stop := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
+	defer stop()
+	flushing, cancel := context.WithCancelCause(writing)
+	defer cancel(nil)
 	if d.ctx.Err() != nil {
 		// It was stopped after its context had ended. Its last requests must return before
 		// others are made for the same series.
@@ -272,13 +273,18 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 		}
 		d = b.startDispatcher()
 	}
-	d.hurry.Store(true)
-	b.tracker.Hurry(b.clock.Now())
+	d.beginShutdown()
 	if b.detached() == nil {
+		d.goroutines.Go(func() {
+			if d.despair(flushing) == nil {
+				cancel(errHopeless)
+			}
+		})
 		if err := b.Flush(flushing); err != nil {
 			logger.Error(err, "Events were left when the broadcaster was shut down")
 		}
 	}
+	cancel(nil)
 	d.cancel()
 	if err := waitFor(ctx, ended(&d.goroutines)); err != nil {
 		logger.Error(err, "A sink hangs")

@@ -170,7 +170,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		guardedLogger := guarded(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)
-		b.emits(identityOf(recorder).controller)
+		b.lists.add(identityOf(recorder).controller)
 		ctx := klog.NewContext(t.Context(), logger)
 		require.NoError(t, b.StartRecordingToSinkWithContext(ctx))
 		synctest.Wait()

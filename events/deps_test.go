@@ -49,19 +49,19 @@ func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
-	tracker := []string{"internal/tracker", "heartbeat", "series", "internal/eventtext"}
-	events := append([]string{"events", "internal/eventclient", "internal/listdecoder", "internal/apigroup", "internal/legacyrecorder", "internal/safelog"}, tracker...)
+	tracker := []string{"internal/tracker", "internal/schedule", "heartbeat", "series", "internal/eventtext"}
+	events := append([]string{"events", "internal/eventclient", "internal/apigroup", "internal/legacyrecorder", "internal/safelog"}, tracker...)
 	for pkg, may := range map[string][]string{
 		"series":               {"series"},
 		"internal/tracker":     tracker,
 		"heartbeat":            {"heartbeat"},
-		"internal/listdecoder": {"internal/listdecoder", "series"},
-		"internal/eventclient": {"internal/eventclient", "internal/listdecoder", "series"},
+		"internal/schedule":    {"internal/schedule"},
+		"internal/eventclient": {"internal/eventclient"},
 		"events":               events,
 		"events/metrics":       append([]string{"events/metrics"}, events...),
 		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),
 		"compat":               append([]string{"compat"}, events...),
-		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/listdecoder", "internal/safelog"},
+		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/safelog"},
 		"compat/record":        append([]string{"compat", "compat/record"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {

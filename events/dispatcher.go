@@ -58,11 +58,13 @@ type dispatcher struct {
 
 	// Invariant: busy + idle <= workers, unless workers has just decreased.
 	mu       sync.Mutex
-	workers  int       // Options.Workers, or up to hurriedWorkers in a shutdown
-	busy     int       // requests in flight that count against workers
-	idle     int       // goroutines that wait for a request
-	slow     int       // requests in flight that do not count, because they take long
-	reserved time.Time // of the latest reservation. If time goes back, the limiter counts the interval twice
+	workers  int           // Options.Workers, or up to hurriedWorkers in a shutdown
+	busy     int           // requests in flight that count against workers
+	idle     int           // goroutines that wait for a request
+	slow     int           // requests in flight that do not count, because they take long
+	progress time.Time     // when the server has stored something, or when a shutdown began; see despair
+	took     time.Duration // for how long that request was in flight
+	reserved time.Time     // of the latest reservation. If time goes back, the limiter counts the interval twice
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
@@ -195,6 +197,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 func (d *dispatcher) hasRoom() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,7 +232,7 @@ func (d *dispatcher) enter(w *tracker.Write) {
 // work makes the requests of writes, at first of the given one, unless that is nil. It
 // returns when enough other goroutines wait for requests.
 func (d *dispatcher) work(w *tracker.Write) {
-	var dog *watchdog
+	dog := &watchdog{d: d}
 	inSink := false
 	defer func() {
 		if inSink && d.leave(dog.released) { // see write
@@ -238,7 +247,11 @@ func (d *dispatcher) work(w *tracker.Write) {
 				return
 			}
 		}
-		dog, inSink = d.watch(w, dog), true
+		if dog.fired {
+			dog = &watchdog{d: d}
+		}
+		dog.watch(w)
+		inSink = true
 		d.write(w, dog)
 		w, inSink = nil, false
 		if !dog.released {
@@ -292,10 +305,61 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
 	}
+	if result.Outcome == tracker.Written {
+		d.wrote(answered, answered.Sub(dog.began))
+	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.outages.note(b, w, result, err)
 	}
 	b.drop(b.logger(), err, drops)
+}
+
+// errHopeless is why a shutdown ends early.
+var errHopeless = errors.New("the server stores nothing any more")
+
+// hopeless is for how long a shutdown goes on although nothing is written.
+const hopeless = 1500 * time.Millisecond
+
+// wrote records that the server has stored something, for which it took so long.
+func (d *dispatcher) wrote(at time.Time, took time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.progress, d.took = at, took
+}
+
+// beginShutdown makes the requests of a shutdown possible.
+func (d *dispatcher) beginShutdown() {
+	now := d.b.clock.Now()
+	d.mu.Lock()
+	d.progress = now
+	d.mu.Unlock()
+	d.hurry.Store(true)
+	d.b.tracker.Hurry(now)
+}
+
+// despair returns when a shutdown has written nothing for a while, or for twice as long as
+// the latest write took: the server is gone, or fails or denies what is left. It waits for
+// the end of a pause that the server has asked for. err is that of ctx if that ends first.
+func (d *dispatcher) despair(ctx context.Context) (err error) {
+	for {
+		now := d.b.clock.Now()
+		d.mu.Lock()
+		until := d.progress.Add(max(hopeless, 2*d.took))
+		d.mu.Unlock()
+		if stats := d.b.tracker.Stats(now); stats.Paused {
+			until = later(until, stats.PausedUntil.Add(hopeless))
+		}
+		if !until.After(now) {
+			return nil
+		}
+		timer := d.b.clock.NewTimer(until.Sub(now))
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
 }
 
 // adapt permits one more request at a time after one that the server has handled, in a
@@ -313,9 +377,6 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 }
 
 func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
-	if w.Kind == tracker.List {
-		return d.list(*w.Page)
-	}
 	var patch []byte
 	if !w.Creates() {
 		if patch, err = w.Patch(); err != nil {

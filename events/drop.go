@@ -28,13 +28,9 @@ type Drop struct {
 
 // The reasons for which occurrences are lost.
 const (
-	// DropTableFull: there was no room for a new series, and no series to evict.
+	// DropTableFull: too many series waited for their last write when another one was
+	// evicted. See [Options].Capacity.
 	DropTableFull = DropReason(tracker.DropTableFull)
-	// DropDisplaced: a series that had not been written was evicted, a Normal for a
-	// Warning, or one that a missing permission held up.
-	DropDisplaced = DropReason(tracker.DropDisplaced)
-	// DropClosingFull: too many series that had ended waited for their last write.
-	DropClosingFull = DropReason(tracker.DropClosingFull)
 	// DropDenied: the permission to write events in the namespace did not arrive
 	// within [Options.EventTTL].
 	DropDenied = DropReason(tracker.DropDenied)

@@ -278,14 +278,15 @@ func TestFilterAgainstAFlood(t *testing.T) {
 		w.server.script(nil)
 		before := len(w.server.log())
 		time.Sleep(20 * time.Minute)
+		// What was in flight may be stored and Ongoing.
 		for _, event := range w.server.list() {
-			assert.Equal(t, corev1.EventTypeNormal, event.Type)
+			assert.True(t, event.Type == corev1.EventTypeNormal || stateOf(event) == "Finished", event)
 		}
 		for _, request := range w.server.log()[before:] {
-			assert.NotContains(t, request.Body, `"type":"Warning"`)
+			assert.False(t, strings.Contains(request.Body, `"type":"Warning"`) && !strings.Contains(request.Body, `"Finished"`), request)
 		}
-		assert.Len(t, w.server.list(), 500)
-		assert.EqualValues(t, 999, w.broadcaster.Stats().Filtered)
+		assertBetween(t, 500, 500+inFlight, len(w.server.list()))
+		assertBetween(t, 999-3*inFlight, 999, int(w.broadcaster.Stats().Filtered))
 		w.flush(t)
 	})
 }

@@ -22,7 +22,7 @@ func TestBackOff(t *testing.T) {
 		requests          int // at least
 		afterSuccess, max time.Duration
 	}{
-		{429, pauseFirst, 40 * time.Second, 2 * time.Hour, 100, 5 * time.Second, 6 * time.Second},
+		{429, retryFirst, retryMax, 2 * time.Hour, 50, time.Second, 1200 * time.Millisecond},
 		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
 		{403, retryFirst, 5 * time.Minute, time.Hour, 15, time.Second, 1200 * time.Millisecond},
 	} {
@@ -90,15 +90,15 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 		answer func(context.Context, request) error
 		most   int // requests during that time
 	}{
-		{"429", always(statusError(429, 0)), 50},
+		{"429", always(statusError(429, 0)), 250},
 		{"429 with Retry-After", always(statusError(429, 10)), 14},
 		{"503 with Retry-After", always(statusError(503, 1)), 14},
-		{"500", always(statusError(500, 0)), 40},
-		{"503", always(statusError(503, 0)), 40},
-		{"refused", always(urlError(syscall.ECONNREFUSED)), 40},
-		{"reset", always(urlError(syscall.ECONNRESET)), 40},
-		{"no response", func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }, 40},
-		{"panic", func(context.Context, request) error { panic("sink on fire") }, 40},
+		{"500", always(statusError(500, 0)), 250},
+		{"503", always(statusError(503, 0)), 250},
+		{"refused", always(urlError(syscall.ECONNREFUSED)), 250},
+		{"reset", always(urlError(syscall.ECONNRESET)), 250},
+		{"no response", func(ctx context.Context, _ request) error { <-ctx.Done(); return ctx.Err() }, 250},
+		{"panic", func(context.Context, request) error { panic("sink on fire") }, 250},
 	} {
 		for _, phase := range []time.Duration{3 * time.Second, 30 * time.Minute} {
 			runInBubble(t, fmt.Sprint(tt.name, " ", phase), Options{}, func(t *testing.T, w *world) {

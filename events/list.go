@@ -3,6 +3,10 @@ package events
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/eventseries/eventseries/internal/listdecoder"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -34,125 +37,259 @@ func (s *recentSet[T]) insert(value T) {
 
 func (s *recentSet[T]) has(value T) bool { return s.new.Has(value) || s.old.Has(value) }
 
-// know adds the identity of a recorder, whose series a list restores.
-func (b *Broadcaster) know(id identity) {
-	if b.lister == nil || b.opts.Scope != SameInstance {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.identities.insert(id)
+// The API server has no watch cache for Events. For a list it reads all of them from etcd and
+// decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them
+// takes a hundredth of that. So a process asks how many Events there are, and lists if they
+// are no more than Options.ListLimit. It is no loss if it does not: readers take what is left
+// for Unknown.
+const (
+	// listLimitOfInstances is the default of Options.ListLimit in the scope SameInstance, and
+	// listLimitOfControllers in SameController, in which a large cluster has some hundreds of
+	// processes.
+	listLimitOfInstances   = 2_000
+	listLimitOfControllers = 50_000
+
+	listPage = 500 // Events in a page
+
+	listRetryFirst = time.Second // doubles with each failure
+	listRetryMax   = 2 * time.Minute
+
+	// listDenials is how often a list is made again that the server has denied: 2, 6, 14, and
+	// 30 minutes later. A permission can come late, for example if a role is created after
+	// the Deployment.
+	listDenials     = 4
+	listDeniedFirst = 2 * time.Minute
+)
+
+// lists find the series that earlier processes have left, to continue or to finish them. One
+// goroutine makes one request at a time. Nothing waits for it: a series that occurs before it
+// is listed finds its Event by its name.
+type lists struct {
+	b    *Broadcaster
+	from EventLister   // nil if nothing is listed
+	wake chan struct{} // has room for one; see run
+
+	jitter func(time.Duration) time.Duration
+
+	mu         sync.Mutex
+	known      recentSet[string]   // controllers whose Events are listed, or will be
+	identities recentSet[identity] // of the recorders, if the scope is SameInstance
+	due        []list              // to make
 }
 
-// emits makes the tracker list the Events of a controller that emits its first event, if the
-// cluster is not too large, to restore the series that are alive. Nobody waits for that: a
-// series that occurs before it is listed finds its Event by its name.
-func (b *Broadcaster) emits(controller string) {
-	if b.lister == nil {
+// list is a list of the Events of a controller in a namespace, or in all.
+type list struct {
+	controller, namespace string
+
+	at      time.Time // of the next request
+	counted bool      // it may be made: there are not too many Events
+	page    string    // the token of the next page
+	retries int       // requests in a row that have failed
+	denials int       // how often it was denied
+}
+
+func newLists(b *Broadcaster, sink EventSink) *lists {
+	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter}
+	if lister, ok := sink.(EventLister); ok && !b.opts.SkipList {
+		l.from = lister
+	}
+	return l
+}
+
+// knows adds the identity of a recorder, whose series a list restores. In the scope
+// SameController, the list does not wait for an event: the usual reason for a restart is a
+// fix, after which nothing occurs, and what the process before has left must be finished.
+func (l *lists) knows(id identity) {
+	switch {
+	case l.from == nil:
+	case l.b.opts.Scope == SameController:
+		l.add(id.controller)
+	default:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.identities.insert(id)
+	}
+}
+
+// add has the Events of a controller listed, unless they are listed already. In the scope
+// SameInstance, processes that start together list at different times.
+func (l *lists) add(controller string) {
+	if l.from == nil {
 		return
 	}
-	b.mu.Lock()
-	listed := b.listed.has(controller)
-	b.listed.insert(controller)
-	b.mu.Unlock()
-	if listed {
+	now := l.b.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known.has(controller) {
 		return
 	}
-	namespaces := b.opts.Namespaces
+	l.known.insert(controller)
+	if l.b.opts.Scope == SameInstance && l.b.opts.ListLimit > 0 {
+		now = now.Add(rand.N(l.b.opts.EventTTL / 2))
+	}
+	namespaces := l.b.opts.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	now := b.clock.Now()
 	for _, namespace := range namespaces {
-		b.tracker.List(controller, namespace, now)
+		l.due = append(l.due, list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit < 0})
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
 	}
 }
 
-// ask asks how large the cluster is.
-func (d *dispatcher) ask(page tracker.Page) (result tracker.Result, err error) {
-	b := d.b
-	var list *eventsv1.EventList
-	result, err = d.request(true, func(ctx context.Context) (err error) {
-		// With a selector, the server does not say how many Events remain.
-		list, err = b.page(ctx, page.Namespace, metav1.ListOptions{Limit: page.Limit})
-		return err
-	})
+// next takes the next list. If there is none that is due, ok is false, and at is when one is;
+// zero if there is none.
+func (l *lists) next(now time.Time) (next list, at time.Time, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.due) == 0 {
+		return list{}, time.Time{}, false
+	}
+	i := 0
+	for j := range l.due {
+		if l.due[j].at.Before(l.due[i].at) {
+			i = j
+		}
+	}
+	if next = l.due[i]; next.at.After(now) {
+		return list{}, next.at, false
+	}
+	l.due = slices.Delete(l.due, i, i+1)
+	return next, time.Time{}, true
+}
+
+// run makes lists until d is stopped or a shutdown begins, which needs its time for writes.
+func (l *lists) run(d *dispatcher) {
+	deadline := timer{clock: l.b.clock}
+	defer deadline.stop()
+	for d.ctx.Err() == nil && !d.hurry.Load() {
+		now := l.b.clock.Now()
+		next, at, ok := l.next(now)
+		if until := l.b.tracker.Stats(now).PausedUntil; ok && until.After(now) {
+			next.at = until // the server wants no requests
+			l.put(next)
+			continue
+		}
+		if ok {
+			if l.make(d, &next) {
+				l.put(next)
+			}
+			continue
+		}
+		select {
+		case <-deadline.set(at):
+		case <-l.wake:
+		case <-d.ctx.Done():
+		}
+	}
+}
+
+// put puts back a list that goes on.
+func (l *lists) put(of list) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = append(l.due, of)
+}
+
+// make makes the next request of a list: the question, or one for a page. It reports whether
+// the list goes on.
+func (l *lists) make(d *dispatcher, of *list) (more bool) {
+	var result tracker.Result
+	var err error
+	if of.counted {
+		result, err = l.readPage(d, of)
+		more = of.page != ""
+	} else {
+		result, err = l.count(d, of)
+		more = of.counted
+	}
+	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
+	var delay time.Duration
+	switch {
+	case err == nil:
+		of.retries = 0
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+		// The list has taken too long. To restore an Event a second time does no harm.
+		of.page, more = "", true
+	case result.Outcome == tracker.Troubled, result.Outcome == tracker.PushedBack:
+		delay, more = max(min(listRetryFirst<<min(of.retries, 10), listRetryMax), result.RetryAfter), true
+		of.retries++
+	case result.Outcome == tracker.Denied:
+		of.page, delay, more = "", listDeniedFirst<<of.denials, of.denials < listDenials
+		of.denials++
+	default:
+		more = false
+	}
+	of.at = l.b.clock.Now().Add(l.jitter(delay))
+	return more
+}
+
+// count asks how many Events there are, whosever they are.
+func (l *lists) count(d *dispatcher, of *list) (tracker.Result, error) {
+	// With a selector, the server does not return how many Events remain.
+	answer, result, err := l.request(d, of.namespace, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return result, err
 	}
-	l := &result.Listed
-	l.Events = int64(len(list.Items)) // a fake clientset has no pages
-	switch remaining := list.RemainingItemCount; {
-	case remaining != nil:
-		l.Events += *remaining
-	case list.Continue != "":
-		l.Events = -1
+	n := int64(len(answer.Items)) // a fake clientset has no pages
+	isKnown := answer.Continue == ""
+	if answer.RemainingItemCount != nil {
+		n, isKnown = n+*answer.RemainingItemCount, true
 	}
-	l.Version = tracker.VersionNumber(list.ResourceVersion) // zero: the writes of the cluster are unknown
-	if page.IsTooLarge(*l) {
-		b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", page.Controller,
-			"namespace", page.Namespace, "events", l.Events, "limit", page.Most)
+	if of.counted = isKnown && n <= int64(l.b.opts.ListLimit); !of.counted {
+		l.b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", of.controller,
+			"namespace", of.namespace, "events", n, "limit", l.b.opts.ListLimit)
 	}
 	return result, nil
 }
 
-// list lists a page, and restores its series. The sinks of this module pass Events while
-// they read the response, and return the others. If the response breaks off, the tracker
-// lists the page again. To restore an Event twice does no harm.
-func (d *dispatcher) list(page tracker.Page) (result tracker.Result, err error) {
-	if page.Most > 0 {
-		return d.ask(page)
-	}
-	b := d.b
-	events, streamed := 0, false
-	restore := func(event *eventsv1.Event) {
-		b.restore(event, page.Controller)
-		events++
-	}
-	var list *eventsv1.EventList
-	result, err = d.request(true, func(ctx context.Context) (err error) {
-		ctx = listdecoder.NewContext(ctx, b.lister, func(event *eventsv1.Event) {
-			streamed = true
-			restore(event)
-		})
-		list, err = b.page(ctx, page.Namespace, metav1.ListOptions{
-			FieldSelector: fields.OneTermEqualSelector("reportingController", page.Controller).String(),
-			LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
-			Limit:         page.Limit,
-			Continue:      page.Continue,
-		})
-		return err
+// readPage lists a page, and restores its series.
+func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
+	page, result, err := l.request(d, of.namespace, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
+		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
+		Limit:         listPage,
+		Continue:      of.page,
 	})
 	if err != nil {
-		result.Listed.Expired = apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 		return result, err
 	}
-	for i := range list.Items {
-		restore(&list.Items[i])
+	for i := range page.Items {
+		l.restore(&page.Items[i], of.controller)
 	}
-	result.Listed = tracker.Listed{Continue: list.Continue, Streamed: streamed}
-	b.logger().V(2).Info("Listed events of earlier processes", "reportingController", page.Controller, "namespace", page.Namespace,
-		"events", events, "more", list.Continue != "")
+	of.page = page.Continue
+	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,
+		"events", len(page.Items), "more", page.Continue != "")
 	return result, nil
 }
 
-func (b *Broadcaster) page(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	list, err := b.lister.List(ctx, namespace, opts)
-	if err == nil && list == nil {
-		err = errors.New("events: sink lists nothing")
-	}
-	return list, err
+func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Result, err error) {
+	began := l.b.clock.Now()
+	result, err = d.request(true, func(ctx context.Context) (err error) {
+		answer, err = l.from.List(ctx, namespace, opts)
+		if err == nil && answer == nil {
+			err = errors.New("events: sink lists nothing")
+		}
+		return err
+	})
+	l.b.counters.lists[result.Outcome].Add(1)
+	l.b.counters.took("list", l.b.clock.Since(began))
+	return answer, result, err
 }
 
 // restore adds a listed Event to the tracker if it belongs to a recorder of the controller.
-func (b *Broadcaster) restore(event *eventsv1.Event, controller string) {
+func (l *lists) restore(event *eventsv1.Event, controller string) {
+	b := l.b
 	if event.ReportingController != controller {
 		return // a fake clientset does not select
 	}
 	if b.opts.Scope == SameInstance {
-		b.mu.Lock()
-		own := b.identities.has(identity{controller, event.ReportingInstance})
-		b.mu.Unlock()
+		l.mu.Lock()
+		own := l.identities.has(identity{controller, event.ReportingInstance})
+		l.mu.Unlock()
 		if !own {
 			return
 		}
@@ -169,4 +306,7 @@ func (b *Broadcaster) restore(event *eventsv1.Event, controller string) {
 		}
 		return drops
 	}))
+	if d := b.dispatcher.Load(); d != nil {
+		d.poke()
+	}
 }

@@ -33,6 +33,8 @@ const maxDuration = 365 * 24 * time.Hour
 // processes do not retry at the same time.
 const retryJitter = 0.2
 
+func jitter(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) }
+
 // Options of a [Broadcaster]. The zero value stands for the defaults.
 type Options struct {
 	// ReportingInstance names this process in its Events. If empty, the name of the
@@ -42,19 +44,20 @@ type Options struct {
 	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are those whose Events are listed after a controller has emitted its first
-	// event, to find the series that earlier processes have left. If empty, all. A series
-	// that is not found this way is found by its name when it occurs again. ListLimit
-	// applies to each of the Namespaces.
+	// Namespaces are those whose Events are listed, to find the series that earlier
+	// processes have left. If empty, all. A series that is not found this way is found by its
+	// name when it occurs again. ListLimit applies to each of the Namespaces.
+	//
+	// In the scope [SameInstance], the list comes within half of EventTTL after the first
+	// event of a controller. In the scope [SameController], it comes when the broadcaster
+	// starts, and for a recorder that is created later, when that is created.
 	Namespaces []string
 
-	// ListLimit is with how many Events on the server, whosever they are, the list is made.
-	// To find those of one process, the server reads all of them. So within ten minutes
-	// after the first event, the recorder asks how large the cluster is, and lists then. If
-	// zero, 2,000, or 50,000 in the scope [SameController], which has fewer processes. In the
-	// scope [SameInstance], a process that may list in all namespaces does so only if the
-	// cluster writes at most 40 objects per second, as with less than 400 nodes. If negative,
-	// the list is made at once, whatever it costs.
+	// ListLimit is the maximum number of Events on the server, whosever they are, with which
+	// the list is made: to find those of one process, the server reads all of them. So the
+	// recorder asks for their number first. If zero, 2,000, or 50,000 in the scope
+	// [SameController], which has fewer processes. If negative, the list is made at once,
+	// whatever it costs.
 	ListLimit int
 
 	// SkipList disables the list. Series that no process continues then stay Ongoing
@@ -86,8 +89,8 @@ type Options struct {
 	FinishAfter time.Duration
 
 	// MaxWindow is the longest quiet window. An event within this time of the previous
-	// one continues the same Event, also if that says Finished. A later one begins a new
-	// Event. If MaxWindow equals FinishAfter, the window is fixed, as KEP-383 has it. If
+	// one makes the series Ongoing. A later one counts in the same Event, for as long as the
+	// server keeps that, and the series stays Finished. If MaxWindow equals FinishAfter, the window is fixed, as KEP-383 has it. If
 	// zero, 36 minutes, or FinishAfter if that is longer: a loop that backs off to 1,000
 	// seconds needs 35 minutes. See [Options].Capacity.
 	MaxWindow time.Duration
@@ -97,10 +100,10 @@ type Options struct {
 	// nil, all events are recorded.
 	Filter *Filter
 
-	// Reasons is up to how many combinations of controller, type, and reason are counted by
-	// themselves, in [Stats].Reasons and in the metrics. Others count as "other". If zero,
-	// nothing is counted by reason. 200 suffice for most programs: a controller has some
-	// dozens.
+	// Reasons is the number of combinations of controller, type, and reason that are counted
+	// by themselves, in [Stats].Reasons and in the metrics: the first ones. Others count as
+	// "other". If zero, nothing is counted by reason. 200 suffice for most programs: a
+	// controller has some dozens.
 	Reasons int
 
 	// DistinctNotes is how many series can differ in their notes alone. Further notes
@@ -111,8 +114,9 @@ type Options struct {
 	DistinctNotes int
 
 	// Capacity is the number of series that are tracked at a time. A series that is over
-	// keeps its place for MaxWindow if there is room; it is the first to be evicted, and
-	// costs a request when it recurs. As many series again can wait for their last write.
+	// keeps its place until its Event expires if there is room. It is the first to be evicted,
+	// and costs two more requests if it recurs then. As many series again can wait for their
+	// last write.
 	// If zero, 65536.
 	Capacity int
 
@@ -261,14 +265,18 @@ func (o Options) tracker() tracker.Options {
 		EventTTL:          o.EventTTL,
 		Capacity:          o.Capacity,
 		ClusterNamespace:  o.ClusterNamespace,
-		ListLimit:         o.ListLimit,
-		Jitter:            func(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) },
+		Jitter:            jitter,
 	}
 }
 
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
 	o.Workers = cmp.Or(o.Workers, defaultWorkers)
+	if o.ListLimit == 0 && o.Scope == SameController {
+		o.ListLimit = listLimitOfControllers
+	}
+	o.ListLimit = cmp.Or(o.ListLimit, listLimitOfInstances)
+	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, defaultShutdownTimeout)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

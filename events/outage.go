@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/apigroup"
@@ -42,10 +43,6 @@ var writing, listing = subject{verb: "write"}, subject{verb: "list"}
 // note records the response to a write.
 func (o *outages) note(b *Broadcaster, w *tracker.Write, result tracker.Result, err error) {
 	now := b.clock.Now()
-	if w.Kind == tracker.List {
-		o.noteList(b, *w.Page, result, now, err)
-		return
-	}
 	b.logRequest(w, result.Outcome, err)
 	asked := subject{true, w.Series.Namespace, "patch"}
 	if w.Creates() {
@@ -78,10 +75,11 @@ func (o *outages) note(b *Broadcaster, w *tracker.Write, result tracker.Result, 
 }
 
 // noteList records the response to a list.
-func (o *outages) noteList(b *Broadcaster, page tracker.Page, result tracker.Result, now time.Time, err error) {
-	logger := b.logger().WithValues("reportingController", page.Controller, "namespace", page.Namespace)
-	if result.Outcome == tracker.PushedBack || result.Outcome == tracker.Troubled {
-		if details, ok := o.fail(b, listing, result.Outcome, now); ok {
+func (b *Broadcaster) noteList(controller, namespace string, outcome tracker.Outcome, err error) {
+	o, now := &b.outages, b.clock.Now()
+	logger := b.logger().WithValues("reportingController", controller, "namespace", namespace)
+	if outcome == tracker.PushedBack || outcome == tracker.Troubled {
+		if details, ok := o.fail(b, listing, outcome, now); ok {
 			logger.Error(err, "Cannot list events, will try again", details...)
 		}
 		return
@@ -90,12 +88,12 @@ func (o *outages) noteList(b *Broadcaster, page tracker.Page, result tracker.Res
 		logger.Info("The list of events is answered again", "failedFor", now.Sub(over.since), "failedRequests", over.requests)
 	}
 	switch {
-	case result.Outcome == tracker.Denied:
-		if _, ok := o.fail(b, subject{true, page.Namespace, "list"}, result.Outcome, now); ok {
+	case outcome == tracker.Denied:
+		if _, ok := o.fail(b, subject{true, namespace, "list"}, outcome, now); ok {
 			logger.V(2).Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
 		}
-	case result.Listed.Expired && page.Continue != "":
-		// The tracker begins again with the first page.
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		// The list begins again with the first page.
 	case err != nil:
 		logger.Error(err, "Cannot list events. Series of earlier processes are found by name")
 	}

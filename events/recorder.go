@@ -24,7 +24,7 @@ type source struct {
 	identity    identity
 
 	distinctNotes int
-	emitted       sync.Once // see Broadcaster.emits
+	emitted       sync.Once // see lists.add
 }
 
 // recorder emits events; see [Broadcaster.NewRecorder].
@@ -119,7 +119,7 @@ func (r *recorder) record(o *occurrence) {
 		b.tracker.Describe(entry, details, now)
 	} else {
 		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, details, now) }))
-		r.emitted.Do(func() { b.emits(r.identity.controller) })
+		r.emitted.Do(func() { b.lists.add(r.identity.controller) })
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
 		}

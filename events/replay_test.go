@@ -91,6 +91,7 @@ func (r *replay) fix(b *Broadcaster) {
 	opts.Jitter = func(d time.Duration) time.Duration { // under the lock of the tracker
 		return d + time.Duration(rng.Float64()*retryJitter*float64(d))
 	}
+	b.lists.jitter = func(d time.Duration) time.Duration { return d + d/10 }
 	b.tracker = tracker.New(opts, b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	// One request at a time, and none a round time after another one, when that is slow.

@@ -171,7 +171,7 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 
 			second := startOn(t, s.server, s, Options{Namespaces: []string{"secret", "ns", "kube-system"}})
 			second.list()
-			time.Sleep(finishAfter)
+			time.Sleep(listedWithin + finishAfter)
 			synctest.Wait()
 			assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 			assert.Equal(t, []string{"Finished x2"}, statesOf(t, second))

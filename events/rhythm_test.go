@@ -286,8 +286,8 @@ func TestLoopIsOneSeriesOverManyRestarts(t *testing.T) {
 	})
 }
 
-// A loop that was slow once and is fast since ends soon, although its process restarts again
-// and again. While processes are down, the loop is not slow.
+// While processes are down, a loop is not slow: it ends soon, although its process restarts
+// again and again. One that was slow once ends after the longest window.
 func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 	for name, restart := range restarts {
 		for stop, end := range map[string]func(*world){"shutdown": func(w *world) { w.broadcaster.Shutdown() }, "kill": (*world).kill} {
@@ -309,7 +309,11 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 						w = startOn(t, on.server, on, opts)
 					}
 					w.loop(20, time.Minute)
-					time.Sleep(finishAfter + 15*time.Second - time.Minute)
+					quiet := finishAfter
+					if stop == "shutdown" && down == 0 {
+						quiet = maxWindow // each process remembers the window of the one before
+					}
+					time.Sleep(quiet + 15*time.Second - time.Minute)
 					synctest.Wait()
 					assert.Equal(t, series.Finished.String(), stateOf(on.only(t)))
 					w.broadcaster.Shutdown()
@@ -363,27 +367,27 @@ func TestLoopOfAKilledProcess(t *testing.T) {
 	})
 }
 
-// Occurrences that are further apart than the longest window have Events of their own.
-// The server still has the previous one, or has deleted it.
-func TestResyncEveryHour(t *testing.T) {
-	loops := workload.Loops()
-	resync := loops[slices.IndexFunc(loops, func(l workload.Loop) bool { return l.Name == "resync" })]
-	for _, ttl := range []time.Duration{50 * time.Minute, time.Hour, 3 * time.Hour, 24 * time.Hour} {
-		runInBubble(t, fmt.Sprint("TTL ", ttl), Options{SkipList: true, EventTTL: ttl, HeartbeatInterval: 30 * time.Minute}, func(t *testing.T, w *world) {
-			occurred := 0
-			occur := func(time.Duration) {
+// Occurrences that are further apart than the longest window count in the same Event for as
+// long as the server keeps that, and are no loop.
+func TestSlowEventIsNoLoop(t *testing.T) {
+	for _, tt := range []struct{ every, ttl time.Duration }{
+		{50 * time.Minute, time.Hour}, {50 * time.Minute, 3 * time.Hour}, {time.Hour, 3 * time.Hour}, {time.Hour, 24 * time.Hour}, {2 * time.Hour, time.Hour},
+	} {
+		runInBubble(t, fmt.Sprint("every ", tt.every, ", TTL ", tt.ttl), Options{SkipList: true, EventTTL: tt.ttl}, func(t *testing.T, w *world) {
+			const times = 12
+			for range times {
 				w.emit(0)
-				occurred++
-			}
-			resync.Play(6*time.Hour, 1, rhythmLook, time.Sleep, occur, func(time.Duration) {
-				synctest.Wait()
-				assert.Equal(t, occurred, w.server.requestsOf("create"))
-				for _, event := range w.server.list() {
-					assert.Nil(t, event.Series)
+				for end := time.Now().Add(tt.every); time.Now().Before(end); time.Sleep(time.Minute) {
+					synctest.Wait()
+					for _, event := range w.server.list() {
+						require.Contains(t, []string{"", series.Finished.String()}, stateOf(event))
+					}
 				}
-			})
-			assert.Len(t, w.server.log(), occurred, "one request each")
-			assert.Len(t, w.server.list(), min(occurred, int((ttl-1)/time.Hour)))
+			}
+			assert.Len(t, w.server.log(), times, "one request each")
+			if tt.every < tt.ttl {
+				assert.EqualValues(t, times, countOf(w.server.only(t)))
+			}
 		})
 	}
 }
@@ -415,8 +419,8 @@ func TestEndedSingletonsMakeRoom(t *testing.T) {
 		w.emit(0)
 		w.flush(t)
 		log := w.server.log()[before+heartbeats:]
-		require.Equal(t, []string{"patch", "patch"}, verbs(log))
-		assert.Equal(t, "{}", log[0].Body)
+		require.Equal(t, []string{"create", "patch", "patch"}, verbs(log))
+		assert.Equal(t, "{}", log[1].Body)
 		event := w.server.api.Get("ns", log[0].Name)
 		assert.Equal(t, series.Ongoing.String(), stateOf(event))
 		assert.EqualValues(t, 2, countOf(event))

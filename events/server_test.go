@@ -1,7 +1,6 @@
 package events
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -62,11 +61,7 @@ func (s *server) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.E
 }
 
 func (s *server) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	// A later series may patch a signpost into the Event with the base name while the
-	// series of that Event writes.
-	if !bytes.Contains(data, []byte(series.AnnotationSuccessor)) {
-		defer s.begin(event, string(data))()
-	}
+	defer s.begin(event, string(data))()
 	return s.api.Patch(ctx, event, data)
 }
 

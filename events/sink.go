@@ -12,7 +12,6 @@ import (
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
 	"github.com/eventseries/eventseries/internal/eventclient"
-	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name
@@ -79,7 +78,7 @@ func (s *EventSinkImpl) List(ctx context.Context, namespace string, opts metav1.
 		return nil, errNoInterface
 	}
 	if client := s.client(); client != nil {
-		return client.ListEach(ctx, namespace, opts, listdecoder.FromContext(ctx, s))
+		return client.List(ctx, namespace, opts)
 	}
 	return s.Interface.Events(namespace).List(ctx, opts)
 }

@@ -25,10 +25,10 @@ type Stats struct {
 	Singletons int
 	// Ongoing is the number of tracked series that are Ongoing.
 	Ongoing int
-	// Ended is the number of tracked series that are over, and continue if they recur
-	// within [Options].MaxWindow. They are the first to be evicted.
+	// Ended is the number of tracked series that are over, and continue if they recur before
+	// their Events expire. They are the first to be evicted.
 	Ended int
-	// Closing is the number of tracked series that have ended and wait for their last
+	// Closing is the number of tracked series that were evicted and wait for their last
 	// write.
 	Closing int
 	// Capacity is the limit of Singletons, Ongoing, and Ended together, and of Closing. See
@@ -47,7 +47,7 @@ type Stats struct {
 	Filtered uint64
 	// Reasons contains the occurrences and the Ongoing series by controller, type, and
 	// reason, in no order. It is nil unless [Options].Reasons is set. A combination that is
-	// in it once stays, so in a process there are at most twice as many, and three.
+	// in it once stays, so in a process there are at most three more than that.
 	Reasons []ReasonStats
 	// ReasonsLimited says that there are more combinations than [Options].Reasons, so that
 	// some count as "other".
@@ -89,10 +89,9 @@ type Stats struct {
 }
 
 // ReasonStats are the numbers of the events with one controller, type, and reason. The first
-// half of [Options].Reasons goes to those that occur first. Each later one must occur often,
-// compared with others like it. Until then, and without a free place, its occurrences and
-// series count as Reason "other", and if there are many controllers, as Controller "other".
-// The sum of all Occurrences is [Stats].Occurrences.
+// [Options].Reasons combinations have rows. The occurrences and series of all others count in
+// rows with Controller and Reason "other". The sum of all Occurrences is
+// [Stats].Occurrences.
 type ReasonStats struct {
 	// Controller is the reportingController.
 	Controller string
@@ -109,8 +108,8 @@ type ReasonStats struct {
 // WriteKey identifies a number of [Stats].Writes.
 type WriteKey struct {
 	// Kind is what the request was for: "create", "recreate", "series", "heartbeat",
-	// "finish", or "flush" writes a series; "look", "close", or "successor" handles
-	// Events of earlier series; "list" finds them.
+	// "finish", or "flush" writes a series; "look" reads its Event, and "list" those of
+	// earlier processes.
 	Kind string
 	// Outcome is what became of it: "written", "pushedBack", "troubled", "denied",
 	// "gone", "changed", "taken", or "refused".
@@ -135,6 +134,7 @@ type counters struct {
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
 	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64
+	lists              [tracker.Outcomes]atomic.Uint64
 	reasons, actions   distinct
 	onMany             func(field, value string, key *series.Key) // see manyDistinct
 
@@ -145,14 +145,11 @@ type counters struct {
 
 func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
 	c.writes[w.Kind][outcome].Add(1)
-	c.mu.Lock()
-	d := c.durations[w.Kind.Verb()]
-	if d == nil {
-		d = &durations{}
-		c.durations[w.Kind.Verb()] = d
+	verb := "patch"
+	if w.Creates() {
+		verb = "create"
 	}
-	d.observe(took)
-	c.mu.Unlock()
+	c.took(verb, took)
 	if w.Kind == tracker.Create {
 		// Here and not where events are emitted, to keep it out of the hot path.
 		if key := &w.Series.Key; c.reasons.add(key.Reason) {
@@ -162,6 +159,18 @@ func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Du
 			c.onMany("action", key.Action, key)
 		}
 	}
+}
+
+// took records the duration of a request.
+func (c *counters) took(verb string, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.durations[verb]
+	if d == nil {
+		d = &durations{}
+		c.durations[verb] = d
+	}
+	d.observe(took)
 }
 
 func (c *counters) dropped(reason DropReason, count int) {
@@ -212,6 +221,11 @@ func (b *Broadcaster) Stats() Stats {
 			if n := b.counters.writes[kind][o].Load(); n > 0 {
 				s.Writes[WriteKey{tracker.Kind(kind).String(), tracker.Outcome(o).String()}] = n
 			}
+		}
+	}
+	for o := range b.counters.lists {
+		if n := b.counters.lists[o].Load(); n > 0 {
+			s.Writes[WriteKey{"list", tracker.Outcome(o).String()}] = n
 		}
 	}
 	b.counters.mu.Lock()

@@ -16,9 +16,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// abandonAfter is when the watchdog abandons a call.
-const abandonAfter = requestTimeout + watchdogGrace
-
 // hanging makes the first n requests hang until release, or all if n is negative.
 func hanging(n int) (answer func(context.Context, request) error, release func()) {
 	var calls atomic.Int32
@@ -44,10 +41,8 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		assert.Len(t, w.server.list(), 1, "every worker has one")
-		time.Sleep(4 * time.Second)
-		assert.Len(t, w.server.list(), 1+20-defaultWorkers)
-		time.Sleep(abandonAfter)
-		assert.Len(t, w.logs.with("A call of the sink hangs", `"since"="2000-01-01T00:00:00.000Z"`, `"waiting"=`), 1)
+		time.Sleep(time.Minute)
+		assert.Len(t, w.server.list(), 1+20-defaultWorkers, "their places in the namespace are free again")
 
 		// Their series wait, because a late request must not follow a newer one.
 		for i := range 20 {
@@ -57,7 +52,6 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 		release()
 		w.flush(t)
 		assert.Len(t, w.server.list(), 21)
-		assert.Len(t, w.logs.with("A call of the sink has returned after all", `"after"="1h`), 1)
 		assert.Zero(t, w.broadcaster.dispatcher.Load().slow)
 	})
 }
@@ -73,9 +67,7 @@ func TestHangingProbe(t *testing.T) {
 		answer, release := hanging(1)
 		defer release()
 		w.server.script(answer)
-		time.Sleep(pauseFirst + abandonAfter - 1)
-		assert.Len(t, w.server.log(), 2, "the probe is under way")
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * pauseFirst)
 		assert.Len(t, w.server.list(), 19)
 		assert.Zero(t, w.broadcaster.Stats().PausedUntil)
 		release()
@@ -105,8 +97,7 @@ func TestHangingList(t *testing.T) {
 			w.emit(i)
 		}
 		synctest.Wait()
-		assert.Len(t, s.log(), 2, "the list is the probe")
-		time.Sleep(abandonAfter)
+		time.Sleep(time.Second)
 		assert.Len(t, s.list(), 20)
 		close(forever)
 		w.broadcaster.Shutdown()
@@ -138,16 +129,12 @@ func TestWatchdogHoldsNoLockWhileItUsesTheClock(t *testing.T) {
 	w.emit(0)
 	write, _, ok := w.broadcaster.tracker.Next(clock.Now())
 	require.True(t, ok)
-	d := &dispatcher{b: w.broadcaster, ctx: t.Context(), wake: make(chan struct{}, 1)}
-	dog := d.watch(nil, nil)
-	dog.stop()
+	d := &dispatcher{b: w.broadcaster, ctx: t.Context(), wake: make(chan struct{}, 1), busy: 1}
+	dog := &watchdog{d: d}
 	clock.locks = []*sync.Mutex{&dog.mu, &d.mu}
-	assert.Same(t, dog, d.watch(write, dog))
-	d.busy = 1
+	dog.watch(write)
 	dog.fire()
 	assert.True(t, dog.released)
-	dog.fire()
-	assert.Equal(t, callHangs, dog.state)
 	dog.stop()
 }
 
@@ -240,7 +227,7 @@ func TestShutdownWithHangingCalls(t *testing.T) {
 		for i := range 20 {
 			w.emit(i)
 		}
-		time.Sleep(2 * abandonAfter)
+		time.Sleep(2 * time.Minute)
 		start := time.Now()
 		w.broadcaster.Shutdown()
 		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)

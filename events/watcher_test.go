@@ -74,9 +74,10 @@ func TestWatcherSeesWhatIsDropped(t *testing.T) {
 		w.watch(t, s.handle)
 		w.emit(0)
 		w.emit(1)
+		w.emit(2)
 		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		synctest.Wait()
-		assert.Len(t, s.all(), 2)
+		assert.Len(t, s.all(), 3)
 		assert.Equal(t, map[DropReason]uint64{DropTableFull: 1, DropInvalidObject: 1}, w.broadcaster.Stats().Dropped)
 	})
 }

@@ -27,7 +27,7 @@ func ownKey(name, note string, first time.Time, k series.Key) (_ series.Key, ok 
 	instance := k.ReportingInstance
 	for _, k.Note = range []string{"", note, series.CombinedPrefix} {
 		for _, k.ReportingInstance = range []string{instance, ""} {
-			if k.Named(name) {
+			if _, ok := k.Salt(name, first); ok {
 				return k, true
 			}
 		}

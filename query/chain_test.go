@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -28,9 +27,9 @@ func written(t *testing.T, change func(*series.Key), at time.Duration, unique bo
 	if key.Note != "" && key.Note != series.CombinedPrefix {
 		read.Note = key.Note
 	}
-	read.Name = key.BaseName()
+	read.Name = key.Name(0)
 	if unique {
-		read.Name = key.UniqueName(read.First, 0)
+		read.Name = key.UniqueName(read.First)
 	}
 	return read.Event()
 }
@@ -44,7 +43,6 @@ func TestChain(t *testing.T) {
 	other := func(e *eventsv1.Event) { e.Action = "Other" }
 	base := written(t, shared, 0, false)
 	third := written(t, shared, 5*time.Minute, true)
-	metav1.SetMetaDataAnnotation(&base.ObjectMeta, series.AnnotationSuccessor, third.Name+" 2026-01-02T12:05:00.5Z")
 	second := written(t, shared, 3*time.Minute, true)
 	second.ReportingInstance = "c-2" // a later process
 	for _, event := range []*eventsv1.Event{third, base, second,
@@ -89,14 +87,6 @@ func TestChain(t *testing.T) {
 
 	item, err := reader.Get(t.Context(), "shop", base.Name)
 	require.NoError(t, err)
-	name, renewed := item.Successor()
-	assert.Equal(t, third.Name, name)
-	assert.Equal(t, "2026-01-02T12:05:00.5Z", renewed.Format(time.RFC3339Nano))
-	item.Event.Annotations[series.AnnotationSuccessor] = "x yesterday"
-	name, renewed = item.Successor()
-	assert.Equal(t, "x", name)
-	assert.Zero(t, renewed)
-
 	s.answer = deny("list")
 	_, err = reader.Chain(t.Context(), item)
 	require.ErrorAs(t, err, new(*PermissionError))

@@ -31,7 +31,7 @@ func FuzzFromEvent(f *testing.F) {
 		if state != "" {
 			event.Labels = map[string]string{series.LabelState: state}
 		}
-		event.Annotations = map[string]string{series.AnnotationHeartbeat: heartbeat, series.AnnotationSuccessor: name}
+		event.Annotations = map[string]string{series.AnnotationHeartbeat: heartbeat}
 		before := event.DeepCopy()
 
 		now := fuzzTime(at)
@@ -46,7 +46,6 @@ func FuzzFromEvent(f *testing.F) {
 		assert.Equal(t, event.Namespace, item.Namespace)
 		assert.Equal(t, event.Regarding.Name, item.Key.Regarding.Name)
 		assert.True(t, SameKey(item, item))
-		item.Successor()
 		for _, order := range Orders() {
 			require.Zero(t, order.Key(item).Compare(order.Key(item)))
 		}

@@ -270,16 +270,3 @@ func (i *Item) ReportedBy(instance string) bool {
 // Controller returns the controller that reported the Event: reportingController, or
 // the component of the deprecated source if that is empty.
 func (i *Item) Controller() string { return i.Key.ReportingController }
-
-// Successor returns the name of the Event that continues the key of this Event, as the
-// annotation [series.AnnotationSuccessor] says, and the time at which the recorder
-// renewed that annotation. name is empty if there is none; renewed is zero if the
-// annotation has no valid time.
-func (i *Item) Successor() (name string, renewed time.Time) {
-	name, at, _ := strings.Cut(i.Event.Annotations[series.AnnotationSuccessor], " ")
-	renewed, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil {
-		return name, time.Time{}
-	}
-	return name, renewed
-}

@@ -9,17 +9,17 @@ import (
 
 // The name of an Event follows from its key, so a restarted process finds the Event
 // of the previous one.
-func ExampleKey_BaseName() {
+func ExampleKey_Name() {
 	key := series.Key{
 		Regarding: series.Reference{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "system:discovery"},
 		Type:      "Normal",
 		Reason:    "Aggregated",
 	}
-	fmt.Println(key.BaseName())
-	fmt.Println(key.Named(key.BaseName()), key.Named("system-discovery.17a3f2"))
+	fmt.Println(key.Name(0))
+	fmt.Println(key.Name(1)) // if another key has that name
 	// Output:
 	// system-discovery.621d308cafd54fb1
-	// true false
+	// system-discovery.4c0a7cdcf865320f
 }
 
 func ExampleSeries_Patch() {

@@ -3,6 +3,7 @@ package series
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 )
 
 // Key identifies isomorphic events: two occurrences with the same key belong to the
@@ -34,10 +35,10 @@ type Key struct {
 	Note string
 }
 
-// hash returns 64 bits that are the same for equal keys in every process and every
+// hash returns 64 bits that are the same for equal keys and salts in every process and every
 // version, because the names of Events contain them. It is the beginning of a
 // SHA-256. A collision costs a longer name and nothing else.
-func (k *Key) hash() uint64 {
+func (k *Key) hash(salt int) uint64 {
 	// The length of each string goes before it, so that moving a character from one
 	// field to the next makes another key.
 	buf := make([]byte, 0, 512)
@@ -56,6 +57,10 @@ func (k *Key) hash() uint64 {
 	}
 	if k.Note != "" {
 		add(k.Note)
+	}
+	if salt > 0 {
+		// No string is that long, so no other key has these bytes.
+		buf = binary.AppendUvarint(buf, math.MaxUint64-uint64(salt))
 	}
 	sum := sha256.Sum256(buf)
 	return binary.BigEndian.Uint64(sum[:])

@@ -14,82 +14,63 @@ import (
 // hashDigits is the length of the hash of a key in a name.
 const hashDigits = 16
 
-// BaseName returns the name that the Event of a key has if it is free: the name of
-// the regarding object and a hash of the key. It is the same in every process, so
-// a restarted recorder finds the Event that it wrote before.
-func (k *Key) BaseName() string {
-	return eventName(k.Regarding.Name, k.appendHash(make([]byte, 0, hashDigits)))
+// Salts is the number of names of a key that a restarted process finds: [Key.Name] of 0 up
+// to Salts-1.
+const Salts = 3
+
+// Name returns the name of the Event of a key: the name of the regarding object, and a hash
+// of the key and of a salt. It is the same in every process, so a restarted recorder finds
+// the Event that it wrote before. The salt is zero, unless the Event of another key has that
+// name.
+func (k *Key) Name(salt int) string {
+	return eventName(k.Regarding.Name, k.appendHash(make([]byte, 0, hashDigits), salt))
 }
 
-// UniqueName returns a name for the Event of a key whose base name is taken. It
-// contains the time of the first occurrence in addition; n distinguishes names of
-// the same time.
-func (k *Key) UniqueName(first time.Time, n int) string {
+// UniqueName returns a name for the Event of a key that nothing else has: it contains the
+// time of the first occurrence. No other process finds it.
+func (k *Key) UniqueName(first time.Time) string {
 	// Unsigned, because a time before 1970 would put a sign into the name.
-	suffix := append(k.appendHash(make([]byte, 0, 2*hashDigits+1)), '.')
-	return eventName(k.Regarding.Name, strconv.AppendUint(suffix, uint64(first.UnixNano())+uint64(n), 16))
+	suffix := append(k.appendHash(make([]byte, 0, 2*hashDigits+1), 0), '.')
+	return eventName(k.Regarding.Name, strconv.AppendUint(suffix, uint64(first.UnixNano()), 16))
 }
 
-// Named reports whether [Key.BaseName] or [Key.UniqueName] could have returned name:
-// whether it contains the hash of the key. An Event with another name was not
-// written for this key.
-func (k *Key) Named(name string) bool {
-	hash := k.appendHash(make([]byte, 0, 2*hashDigits+1))
-	buf := make([]byte, 0, maxName+1)
-	if string(appendEventName(buf, k.Regarding.Name, hash)) == name {
-		return true
-	}
-	// A unique name keeps less of a long object name than the base name, so compare
-	// with a unique name of the same time.
-	dot := strings.LastIndexByte(name, '.')
-	if dot < 0 || len(name)-dot-1 > hashDigits || !isHex(name[dot+1:]) {
-		return false
-	}
-	return string(appendEventName(buf, k.Regarding.Name, append(hash, name[dot:]...))) == name
-}
-
-// appendHash appends the hash of k in hexadecimal digits.
-func (k *Key) appendHash(to []byte) []byte {
-	var hash [hashDigits / 2]byte
-	binary.BigEndian.PutUint64(hash[:], k.hash())
-	return hex.AppendEncode(to, hash[:])
-}
-
-func isHex(s string) bool {
-	if s == "" {
-		return false
-	}
-	for i := range len(s) {
-		if (s[i] < '0' || s[i] > '9') && (s[i] < 'a' || s[i] > 'f') {
-			return false
+// Salt returns the salt with which [Key.Name] returns name, or [Salts] if name is
+// [Key.UniqueName] of first. ok is false for any other name: its Event was not written for
+// this key.
+func (k *Key) Salt(name string, first time.Time) (salt int, ok bool) {
+	for salt := range Salts {
+		if k.Name(salt) == name {
+			return salt, true
 		}
 	}
-	return true
+	return Salts, k.UniqueName(first) == name
+}
+
+// appendHash appends the hash of k and a salt in hexadecimal digits.
+func (k *Key) appendHash(to []byte, salt int) []byte {
+	var hash [hashDigits / 2]byte
+	binary.BigEndian.PutUint64(hash[:], k.hash(salt))
+	return hex.AppendEncode(to, hash[:])
 }
 
 // maxName is the length of the longest name that kube-apiserver accepts (validation
 // NameIsDNSSubdomain).
 const maxName = validation.DNS1123SubdomainMaxLength
 
-func eventName(object string, suffix []byte) string {
-	return string(appendEventName(make([]byte, 0, maxName+1), object, suffix))
-}
-
-// appendEventName appends the name of an Event to a buffer, which is empty: the name of an
-// object and a suffix.
+// eventName returns the name of an Event: the name of an object and a suffix.
 //
 // kube-apiserver requires a DNS-1123 subdomain. The name of an object need not be one:
-// `system:discovery` is a valid name of a ClusterRole. appendEventName replaces what is not
+// `system:discovery` is a valid name of a ClusterRole. eventName replaces what is not
 // permitted; the suffix distinguishes different objects.
-func appendEventName(to []byte, object string, suffix []byte) []byte {
-	to = appendSubdomain(to, object)
+func eventName(object string, suffix []byte) string {
+	to := appendSubdomain(make([]byte, 0, maxName+1), object)
 	if room := maxName - len(suffix) - 1; len(to) > room {
 		to = bytes.TrimRight(to[:room], ".-")
 	}
 	if len(to) > 0 {
 		to = append(to, '.')
 	}
-	return append(to, suffix...)
+	return string(append(to, suffix...))
 }
 
 // Subdomain returns the DNS-1123 subdomain that is most similar to s, as in the names of

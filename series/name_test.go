@@ -35,66 +35,62 @@ func TestNames(t *testing.T) {
 	} {
 		k := testKey("a")
 		k.Regarding.Name = tt.object
-		digits := fmt.Sprintf("%016x", k.hash())
-		assert.Equal(t, strings.ReplaceAll(tt.base, hash, digits), k.BaseName(), tt.object)
+		digits := fmt.Sprintf("%016x", k.hash(0))
+		assert.Equal(t, strings.ReplaceAll(tt.base, hash, digits), k.Name(0), tt.object)
 		if tt.unique != "" {
-			assert.Equal(t, strings.ReplaceAll(tt.unique, hash, digits), k.UniqueName(first, 0), tt.object)
+			assert.Equal(t, strings.ReplaceAll(tt.unique, hash, digits), k.UniqueName(first), tt.object)
 		}
-		checkNames(t, k, first, 3)
+		checkNames(t, k, first)
 	}
-	k := testKey("a")
-	name := k.UniqueName(first, 0)
-	assert.False(t, k.Named(name+"0"), "a time has at most 16 digits")
-	assert.False(t, k.Named(k.BaseName()+"."), "a time has a digit")
 	for _, unusual := range []time.Time{
 		{}, time.Unix(0, 0), time.Unix(0, -1), time.Unix(-1<<40, 0), time.Unix(1<<40, 0), time.UnixMicro(math.MaxInt64),
 	} {
-		checkNames(t, testKey("a"), unusual, 0)
+		checkNames(t, testKey("a"), unusual)
 	}
 }
 
+// isNamed reports whether name is one of a key, whose series began when those of tests do.
+func isNamed(k *Key, name string) bool {
+	_, ok := k.Salt(name, testSeries().First)
+	return ok
+}
+
 // checkNames checks that the names of a key are valid, distinct, and recognized.
-func checkNames(t *testing.T, k *Key, first time.Time, n int) {
+func checkNames(t *testing.T, k *Key, first time.Time) {
 	t.Helper()
-	names := []string{k.BaseName(), k.UniqueName(first, n), k.UniqueName(first, n+1)}
+	var names []string
+	for salt := range Salts {
+		names = append(names, k.Name(salt))
+	}
+	names = append(names, k.UniqueName(first))
 	other := *k
 	other.Reason += "x"
 	for i, name := range names {
 		assert.Empty(t, validation.IsDNS1123Subdomain(name), name)
-		assert.True(t, k.Named(name), name)
-		assert.False(t, other.Named(name), name)
+		salt, ok := k.Salt(name, first)
+		assert.True(t, ok, name)
+		assert.Equal(t, i, salt, name)
+		_, ok = other.Salt(name, first)
+		assert.False(t, ok, name)
 		assert.NotContains(t, names[:i], name)
 		for _, like := range []string{name + "x", "x" + name, name + ".", strings.ToUpper(name), name[1:], name[:len(name)-1] + "g"} {
-			assert.False(t, like != name && k.Named(like), "%q is only similar to %q", like, name)
+			_, ok := k.Salt(like, first)
+			assert.False(t, like != name && ok, "%q is only similar to %q", like, name)
 		}
 	}
+	_, ok := k.Salt(names[Salts], first.Add(time.Microsecond))
+	assert.False(t, ok, "another first occurrence")
 }
 
-func TestNamedRejectsOtherNames(t *testing.T) {
-	k := testKey("a")
-	base := k.BaseName()
-	for _, name := range []string{
-		"", ".", "..", "a", "pod-a", "pod-a.", "pod-a.0", "pod-a.0123456789abcdef",
-		base + ".", base + ".xyz", base + ".-1", base + ".1.2",
-		base + "." + strings.Repeat("0", 17),
-		"a." + strings.Repeat("0", 251),
-		strings.Repeat("0", 5000), "." + strings.Repeat("f", 5000),
-	} {
-		assert.False(t, k.Named(name), name)
-	}
-	assert.True(t, k.Named(base))
-	assert.True(t, k.Named(base+".0"))
-}
-
-func FuzzBaseName(f *testing.F) {
-	f.Add("nginx-0", "BackOff", int64(1_700_000_000_000_000_000), uint8(0))
-	f.Add("system:discovery", "", int64(-1), uint8(255))
-	f.Add(strings.Repeat("a.", 200), "R", int64(0), uint8(7))
-	f.Add("..-..", "R", int64(math.MinInt64), uint8(7))
-	f.Fuzz(func(t *testing.T, object, reason string, nanos int64, n uint8) {
+func FuzzName(f *testing.F) {
+	f.Add("nginx-0", "BackOff", int64(1_700_000_000_000_000_000))
+	f.Add("system:discovery", "", int64(-1))
+	f.Add(strings.Repeat("a.", 200), "R", int64(0))
+	f.Add("..-..", "R", int64(math.MinInt64))
+	f.Fuzz(func(t *testing.T, object, reason string, nanos int64) {
 		k := testKey("a")
 		k.Regarding.Name, k.Reason = object, reason
-		checkNames(t, k, time.Unix(0, nanos), int(n))
-		k.Named(object) // does not panic
+		checkNames(t, k, time.Unix(0, nanos))
+		k.Salt(object, time.Unix(0, nanos)) // does not panic
 	})
 }

@@ -24,7 +24,7 @@ type vector struct {
 	Name   string // of the case
 	Series Series // in
 
-	BaseName   string
+	Names      [Salts]string
 	UniqueName string // of the first occurrence
 	Event      json.RawMessage
 	Patch      string    `json:",omitempty"` // of a series
@@ -41,7 +41,7 @@ func vectorCases() []vector {
 		if s.Instance == "" {
 			s.Instance = s.Key.ReportingInstance // as it is read
 		}
-		s.Name = s.Key.BaseName()
+		s.Name = s.Key.Name(0)
 		return vector{Name: name, Series: *s}
 	}
 	single := func(s *Series) { s.State, s.Count, s.Last = Singleton, 1, s.First }
@@ -72,7 +72,10 @@ func vectorCases() []vector {
 // say fills in what this version says.
 func (v *vector) say(t *testing.T) {
 	s := &v.Series
-	v.BaseName, v.UniqueName = s.Key.BaseName(), s.Key.UniqueName(s.First, 0)
+	for salt := range v.Names {
+		v.Names[salt] = s.Key.Name(salt)
+	}
+	v.UniqueName = s.Key.UniqueName(s.First)
 	event, err := json.Marshal(s.Event())
 	require.NoError(t, err)
 	// Before v0.34, client-go encodes the zero time of creation.
@@ -135,8 +138,9 @@ func TestVectors(t *testing.T) {
 					read.Key.ReportingInstance = "" // of the controller
 				}
 				assert.Equal(t, want.Series, *read)
-				assert.True(t, read.Key.Named(want.BaseName))
-				assert.True(t, read.Key.Named(want.UniqueName))
+				for _, name := range append(want.Names[:], want.UniqueName) {
+					assert.True(t, isNamed(&read.Key, name))
+				}
 			})
 		}
 	}

@@ -44,12 +44,6 @@ const (
 	// `note`, which the API server does not permit to change.
 	AnnotationLastNote = AnnotationPrefix + "last-note"
 
-	// AnnotationSuccessor is on the Event with the base name of a key if a later
-	// series of that key is Ongoing under a unique name. Its value is the name of that
-	// Event, a space, and the time at which the annotation was renewed (RFC 3339). A
-	// restarted process finds that Event by it.
-	AnnotationSuccessor = AnnotationPrefix + "successor"
-
 	// MaxNoteBytes is the maximum length of a note: kube-apiserver's NoteLengthLimit.
 	MaxNoteBytes = 1024
 

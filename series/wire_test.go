@@ -236,7 +236,7 @@ func checkFromEvent(t *testing.T, event *eventsv1.Event) {
 		}
 		return
 	}
-	s.Key.Named(s.Name)
+	s.Key.Salt(s.Name, s.First) // does not panic
 	if s.Count < 1 || s.Last.Before(s.First) || (s.State == Singleton) != (event.Series == nil) || (s.Count == 1) != (s.State == Singleton) {
 		t.Errorf("%+v is not a valid series", s)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/apigroup"
-	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // destination is where a broadcaster writes to.
@@ -176,7 +175,7 @@ func (r *relay) List(ctx context.Context, namespace string, opts metav1.ListOpti
 		return nil, errDetached
 	}
 	if lister, ok := to.EventSink.(events.EventLister); ok {
-		return lister.List(listdecoder.Forward(ctx, r, to.EventSink), namespace, opts)
+		return lister.List(ctx, namespace, opts)
 	}
 	return &eventsv1.EventList{}, nil
 }

@@ -63,7 +63,7 @@ func (e Event) object(instance string) *eventsv1.Event {
 	}
 	event := &eventsv1.Event{
 		// The recorder chooses the name, and chooses a valid one.
-		ObjectMeta:          metav1.ObjectMeta{Namespace: cmp.Or(e.Regarding.Namespace, metav1.NamespaceSystem), Name: key.BaseName(), Annotations: e.Annotations},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: cmp.Or(e.Regarding.Namespace, metav1.NamespaceSystem), Name: key.Name(0), Annotations: e.Annotations},
 		EventTime:           metav1.NewMicroTime(e.Time),
 		ReportingController: e.ReportingController,
 		ReportingInstance:   instance,

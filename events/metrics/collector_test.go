@@ -32,7 +32,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite testdata with the current exp
 const golden = "testdata/exposition.txt"
 
 // kinds are the kinds of writes.
-var kinds = []string{"create", "recreate", "series", "heartbeat", "finish", "flush", "look", "close", "successor", "list"}
+var kinds = []string{"create", "recreate", "series", "heartbeat", "finish", "flush", "look", "list"}
 
 // stats is a Source.
 type stats events.Stats
@@ -52,7 +52,7 @@ func someStats() *stats {
 			{Kind: "finish", Outcome: "troubled"}:   8,
 			{Kind: "recreate", Outcome: "written"}:  9,
 			{Kind: "list", Outcome: "denied"}:       1,
-			{Kind: "successor", Outcome: "refused"}: 2,
+			{Kind: "look", Outcome: "refused"}:      2,
 			{Kind: "look", Outcome: "gone"}:         3,
 			{Kind: "heartbeat", Outcome: "changed"}: 4,
 		},
@@ -68,7 +68,7 @@ func someStats() *stats {
 		Filtered: 15,
 		Reasons: []events.ReasonStats{
 			{Controller: "example.com/a", Type: "Warning", Reason: "BackOff", Occurrences: 1234000, Ongoing: 19},
-			{Controller: "example.com/a", Type: "Normal", Reason: "other", Occurrences: 567, Ongoing: 1},
+			{Controller: "other", Type: "Normal", Reason: "other", Occurrences: 567, Ongoing: 1},
 		},
 		ReasonsLimited: true,
 		WatcherDropped: 5, RelatedOmitted: 6, AnnotationsOmitted: 7,
@@ -190,8 +190,12 @@ func TestByReason(t *testing.T) {
 		}
 	}
 	got := gathered(t, registry)
-	for reason, occurrences := range map[string]int{"Reason0": 3, "Reason1": 3, "other": 24} {
-		labels := fmt.Sprintf(`{controller="example.com/metrics",reason=%q,type="Warning"}`, reason)
+	for reason, occurrences := range map[string]int{"Reason0": 3, "Reason3": 3, "other": 18} {
+		controller := "example.com/metrics"
+		if reason == "other" {
+			controller = reason
+		}
+		labels := fmt.Sprintf(`{controller=%q,reason=%q,type="Warning"}`, controller, reason)
 		assert.Contains(t, got, fmt.Sprintf("\neventseries_occurrences_total%s %d\n", labels, occurrences))
 		assert.Contains(t, got, fmt.Sprintf("\neventseries_ongoing_series%s %d\n", labels, occurrences/3))
 	}

@@ -152,8 +152,6 @@ var families = []family{{
 // increase.
 var dropReasons = []events.DropReason{
 	events.DropTableFull,
-	events.DropDisplaced,
-	events.DropClosingFull,
 	events.DropDenied,
 	events.DropUnavailable,
 	events.DropInvalidObject,

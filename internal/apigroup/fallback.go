@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/internal/listdecoder"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
@@ -118,13 +117,6 @@ func (f *Fallback) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 // namespaces.
 func (f *Fallback) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	page, err := try(ctx, f, list, namespace, func(g Group) (*eventsv1.EventList, error) {
-		ctx := ctx
-		if receive := listdecoder.FromContext(ctx, f); receive != nil {
-			ctx = listdecoder.NewContext(ctx, g, func(event *eventsv1.Event) {
-				f.keepDeprecatedFields(event)
-				receive(event)
-			})
-		}
 		return g.List(ctx, namespace, opts)
 	})
 	if err == nil && page != nil {

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/selection"
-
-	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // reportingComponent is the name of reportingController in core/v1.
@@ -69,16 +66,4 @@ func coreField(field string) string {
 // selects reports whether an Event of the controller meets coreSelector.reporter.
 func (s *coreSelector) selects(controller string) bool {
 	return s.reporter.Matches(fields.Set{reportingComponent: controller})
-}
-
-// filter returns a Receiver that passes on the Events that meet coreSelector.reporter.
-func (s *coreSelector) filter(receive listdecoder.Receiver) listdecoder.Receiver {
-	if receive == nil {
-		return nil
-	}
-	return func(event *eventsv1.Event) {
-		if s.selects(event.ReportingController) {
-			receive(event)
-		}
-	}
 }

@@ -14,7 +14,6 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/eventseries/eventseries/internal/eventclient"
-	"github.com/eventseries/eventseries/internal/listdecoder"
 )
 
 // CoreSink writes Events through the core/v1 API, and keeps their deprecated fields
@@ -103,12 +102,11 @@ func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListO
 	if err != nil {
 		return nil, err
 	}
-	receive := listdecoder.FromContext(ctx, s)
 	opts.FieldSelector = selector.server.String()
-	page, err := s.list(ctx, namespace, opts, receive)
+	page, err := s.list(ctx, namespace, opts)
 	if selector.reduced && apierrors.IsBadRequest(err) {
 		opts.FieldSelector = selector.oldServer.String()
-		page, err = s.list(ctx, namespace, opts, selector.filter(receive))
+		page, err = s.list(ctx, namespace, opts)
 	}
 	if err != nil {
 		return nil, err
@@ -122,9 +120,9 @@ func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListO
 	return list, nil
 }
 
-func (s *CoreSink) list(ctx context.Context, namespace string, opts metav1.ListOptions, receive listdecoder.Receiver) (*corev1.EventList, error) {
+func (s *CoreSink) list(ctx context.Context, namespace string, opts metav1.ListOptions) (*corev1.EventList, error) {
 	if client := s.client(); client != nil {
-		return client.ListEach(ctx, namespace, opts, receive)
+		return client.List(ctx, namespace, opts)
 	}
 	return s.Interface.Events(namespace).List(ctx, opts)
 }

@@ -402,7 +402,7 @@ func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
-// requests have no rate. Failures count from zero. Bulkheads and a pause of the server stay.
+// requests have no rate. Failures of namespaces count from zero. Bulkheads and a pause of the server stay.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.now, s.hurried = now, true
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
@@ -411,7 +411,6 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 	}
 	for _, q := range [...]*Queue[T]{&s.waiting, &s.flights, &s.pending} {
 		for _, node := range q.nodes {
-			node.item.Slot().failures, node.item.Slot().alike = 0, 0
 			s.place(node.item)
 		}
 	}

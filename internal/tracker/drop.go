@@ -9,8 +9,6 @@ type DropReason string
 // documents them.
 const (
 	DropTableFull   DropReason = "TableFull"
-	DropDisplaced   DropReason = "Displaced"
-	DropClosingFull DropReason = "ClosingFull"
 	DropDenied      DropReason = "Denied"
 	DropUnavailable DropReason = "Unavailable"
 	// DropFiltered: Options.Accepts does not accept the key. That is no loss.

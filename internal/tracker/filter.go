@@ -16,7 +16,7 @@ func (r *rules) accepts(k *series.Key) bool { return r.opts.Accepts == nil || r.
 //
 // An occurrence that was accepted before the change is tracked when Refilter looks at its
 // series, and one that comes later is not: Observe asks Accepts under the lock. So Count
-// need not ask, because each open counter is that of a series that is accepted.
+// need not ask, because each Ongoing series is accepted.
 func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
 	t.inParts(func(e *Entry) {
 		if k := e.Key(); !t.accepts(&k) {
@@ -28,25 +28,12 @@ func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
 }
 
 func (t *table) exclude(e *Entry, now time.Time) {
-	e.drain()
-	at := t.offset(now)
 	switch {
 	case e.isUnknown() && !t.sched.InFlight(e): // otherwise start does it, unless this request succeeds
-		t.lose(e, DropFiltered)
-	case e.life != accepting || e.spec.state != series.Ongoing:
-		// It is over, or its Event says all that it ever will.
-	case e.isTheirs(&t.rules, at):
-		t.end(e, series.Ongoing, now)
-	case e.phase == refused:
-		t.end(e, series.Unknown, now)
-	default:
-		e.rest() // it continues if it is accepted again soon
-		t.place(e, at)
+		t.drop(e, DropFiltered, now)
+	case e.isOngoing():
+		s := t.step(e, now)
+		e.finish(series.Finished)
+		t.settle(e, &s)
 	}
-}
-
-// isUnknown reports whether no Event contains e, as far as is known. If an Event of a series
-// may be Ongoing because a response was lost, it is not: that Event must be finished.
-func (e *Entry) isUnknown() bool {
-	return e.spec.state == series.Singleton && !e.exists() || e.phase == unwritten && !e.hasExisted() && !e.hasAttempts()
 }

@@ -10,57 +10,35 @@ type Flush struct {
 
 	tracker *Tracker
 	done    chan struct{}
-	left    map[*Entry]revision // the revisions that the server does not know yet
-	listed  bool                // left has every series
+	left    map[*Entry]int32 // the counts that the server does not store yet
+	listed  bool             // left has every series
 }
 
 // flushes are those that wait.
 type flushes map[*Flush]struct{}
 
 // Flush makes every series whose count the server does not know have that written,
-// even if it would wait for a heartbeat, and at once, even if a write has failed.
-// It ignores series that the server refuses, unless one is being tried again. The
-// caller must call [Flush.Stop].
-//
-// Flush locks the tracker for one shard after the other, so it can miss what
-// begins meanwhile.
+// even if it would wait for a heartbeat, and at once, even if a write has failed or was
+// refused. The caller must call [Flush.Stop]. What begins meanwhile can be missed.
 func (t *Tracker) Flush(now time.Time) *Flush {
-	at := t.offset(now)
 	done := make(chan struct{})
-	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]revision)}
+	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]int32)}
 	t.mu.Lock()
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
-	t.inParts(func(e *Entry) { f.add(e, at) })
+	t.inParts(func(e *Entry) {
+		if e.lost() > 0 {
+			f.left[e] = e.count
+			t.sched.Release(e, t.offset(now))
+			s := t.step(e, now)
+			t.settle(e, &s)
+		}
+	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.listed = true
 	f.checkDone()
 	return f
-}
-
-// add has e written if the server does not know all of it.
-func (f *Flush) add(e *Entry, at time.Duration) {
-	t := f.tracker
-	e.drain()
-	if e.phase == refused && !t.sched.InFlight(e) || e.status.revision == e.spec.revision {
-		return
-	}
-	e.status.due |= dueCount
-	e.release()
-	f.left[e] = e.spec.revision
-	t.place(e, at)
-}
-
-// find tells the flushes that still list series of e, which was closing and accepts
-// occurrences again. They may have left its shard behind, and have not come to the closing
-// ones, so they would miss what e has counted before.
-func (fs flushes) find(e *Entry, at time.Duration) {
-	for f := range fs {
-		if !f.listed {
-			f.add(e, at)
-		}
-	}
 }
 
 // Left returns the number of series that the server does not know completely.
@@ -81,17 +59,26 @@ func (f *Flush) Stop() {
 // they wait for, or never will.
 func (fs flushes) tell(e *Entry) {
 	for f := range fs {
-		if left, ok := f.left[e]; ok && (e.life == forgotten || e.status.revision.covers(left)) {
+		if count, ok := f.left[e]; ok && (e.class == unlisted || e.stored.count >= count || e.lost() == 0) {
 			delete(f.left, e)
 			f.checkDone()
 		}
 	}
 }
 
-// awaited reports whether a flush waits for more of e than the server knows.
+// shift says that the count of e contains so many occurrences more that the server stores.
+func (fs flushes) shift(e *Entry, theirs int32) {
+	for f := range fs {
+		if _, ok := f.left[e]; ok {
+			f.left[e] += theirs
+		}
+	}
+}
+
+// awaited reports whether a flush waits for e.
 func (fs flushes) awaited(e *Entry) bool {
 	for f := range fs {
-		if left, ok := f.left[e]; ok && !e.status.revision.covers(left) {
+		if _, ok := f.left[e]; ok {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"strings"
-	"time"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
@@ -15,32 +14,19 @@ func combined(k *series.Key) series.Key {
 	return rest
 }
 
-// findWithNote returns the entry in which an occurrence of k, which has a note,
-// can count: its own, or that which the rest of its tuple shares. It takes the
-// lock, so that it does not miss its own while the index changes.
-func (s *shard) findWithNote(hash uint64, k *series.Key) *Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.entries.find(hash, k); e != nil {
-		return e
-	}
-	rest := combined(k)
-	return s.entries.find(hash, &rest)
-}
-
 // under returns the key under which an occurrence of k counts: k itself, or that
 // of the series which the rest of its tuple shares. That series takes every note
-// without a series of its own for as long as it lives. Otherwise a loop with a new
+// without a series of its own for as long as it is tracked. Otherwise a loop with a new
 // note each time would fill the limit again each time the earlier notes are
 // forgotten.
-func (t *table) under(hash uint64, k *series.Key, limit int, at time.Duration) series.Key {
+func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 	if k.Note == "" {
 		return *k
 	}
 	distinct, rest := 0, combined(k)
-	for e := range t.shard(hash).entries.with(hash) {
+	for e := t.entries[hash]; e != nil; e = e.next {
 		switch {
-		case e.isOver(&t.rules, at):
+		case e.life == closing:
 		case e.key.is(k):
 			return *k
 		case e.key.is(&rest):
@@ -55,31 +41,30 @@ func (t *table) under(hash uint64, k *series.Key, limit int, at time.Duration) s
 	return rest
 }
 
-// noteFor returns the note of a series of key k whose first occurrence has the
-// given note.
-func noteFor(k *series.Key, note string) string {
-	if k.Note != series.CombinedPrefix {
-		return note
+// noteFor returns the first note of e, whose first occurrence has the given one.
+func (r *rules) noteFor(e *Entry, note string) string {
+	if e.key.note() == series.CombinedPrefix {
+		return eventtext.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
 	}
-	return eventtext.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
+	return strings.Clone(note)
 }
 
-// keyOf returns the key of a series that was found on the server. Its name carries
-// the hash of the key, which says whether the note is part of the key. named is false if
-// the name belongs to another key.
-func (r *rules) keyOf(found *series.Series) (key series.Key, named bool) {
+// keyOf returns the key of a series that was found on the server, and the salt of its name.
+// The name carries a hash of the key, so it tells whether the note is part of the key. ok is
+// false if the name belongs to another key.
+func (r *rules) keyOf(found *series.Series) (key series.Key, salt int, ok bool) {
 	key = found.Key
 	if r.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
-	if key.Named(found.Name) {
-		return key, true
-	}
+	notes := []string{"", found.Note}
 	if strings.HasPrefix(found.Note, series.CombinedPrefix) {
-		if rest := combined(&key); rest.Named(found.Name) {
-			return rest, true
+		notes = []string{"", series.CombinedPrefix, found.Note}
+	}
+	for _, key.Note = range notes {
+		if salt, ok = key.Salt(found.Name, found.First); ok {
+			return key, salt, true
 		}
 	}
-	key.Note = found.Note
-	return key, key.Named(found.Name)
+	return key, 0, false
 }

@@ -24,8 +24,8 @@ type Occurrence struct {
 	DistinctNotes int
 	// Instance is the reportingInstance of a new Event, if the key has none.
 	Instance string
-	// Annotations are put on the Event. The tracker keeps the map, so the caller must
-	// not change it. Keys that begin with series.AnnotationPrefix are ignored.
+	// Annotations are put on the Event. The tracker copies them. Keys that begin with
+	// series.AnnotationPrefix are ignored.
 	Annotations map[string]string
 	// At is when the occurrence happened, if that was before it is observed: the first
 	// time of a series that begins with it. It changes no deadline. If zero, now.
@@ -57,7 +57,7 @@ func mergeAnnotations(old, latest map[string]string) map[string]string {
 			merged, copied = make(map[string]string, len(old)+len(latest)), true
 			maps.Copy(merged, old)
 		}
-		merged[k] = v
+		merged[strings.Clone(k)] = strings.Clone(v)
 	}
 	if size(merged) > MaxAnnotationBytes {
 		return old

@@ -34,25 +34,21 @@ type Options struct {
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
 
-	// ListLimit is with how many Events on the server a list is made. If zero, 2,000, or
-	// 50,000 in the scope SameController. If negative, a list is always made.
-	ListLimit int
-
-	// Tallies is up to how many combinations of controller, type, and reason Tracker.Tallies
-	// counts by themselves. If zero, it counts nothing.
+	// Tallies is the number of combinations of controller, type, and reason that
+	// Tracker.Tallies counts by themselves.
 	Tallies int
 
 	// Accepts reports whether occurrences of a key are recorded. If nil, all are. It is
 	// called under a lock. If its answers change, call [Tracker.Refilter].
 	Accepts func(series.Key) bool
 
+	// Seed is what is random in a tracker follows from, so that a test can repeat a history. If
+	// zero, it differs in each tracker.
+	Seed uint64
+
 	// Jitter changes the delay after a failed request, so that many processes do
 	// not retry at the same time. If nil, delays stay as they are.
 	Jitter func(time.Duration) time.Duration
-
-	// Seed is what everything else that is random follows from, so that a test can repeat a
-	// history. If zero, it differs in each tracker.
-	Seed uint64
 }
 
 // WithDefaults returns the options that o stands for.
@@ -62,10 +58,6 @@ func (o Options) WithDefaults() Options {
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, max(o.EventTTL/2, 1))
 	o.Capacity = cmp.Or(o.Capacity, 65536)
-	if o.ListLimit == 0 && o.Scope == SameController {
-		o.ListLimit = listLimitOfControllers
-	}
-	o.ListLimit = cmp.Or(o.ListLimit, listLimitOfInstances)
 	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, metav1.NamespaceSystem)
 	return o
 }
@@ -81,7 +73,3 @@ func (o Options) window() heartbeat.Window {
 func (o Options) intervals() heartbeat.Intervals {
 	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat}
 }
-
-// restorable is up to how many entries Restore adds others. What lists find must not
-// take the room of what happens in this process.
-func (o Options) restorable() int { return o.Capacity - o.Capacity/2 }

@@ -1,48 +1,91 @@
 package tracker
 
 import (
-	"slices"
+	"hash/maphash"
 	"time"
 
-	"github.com/eventseries/eventseries/heartbeat"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
-// table holds the series: it finds them, takes their machines through their steps, and
-// puts them where they belong. Tracker.mu must be held for all of its methods.
-//
-// An occurrence of an ongoing series takes no lock. So the rules and the seed never
-// change, and the indexes of the shards and the counters can be read while they change.
+// table holds the series: it finds them, takes them through their steps, and puts them where
+// they belong. Tracker.mu must be held for all of its methods.
 //
 // Invariants:
-//   - An entry is in lists[p] if and only if evictionClass says p, and its class
-//     is p.
-//   - An entry is in its shard if and only if it is accepting or resting, and
-//     directory.accepting is their number. It is in closed if and only if it is closing.
-//   - The counter of an entry is open if and only if occurrences change nothing but the
-//     count, as Entry.countsFast says, and the table is not sealed. A closed counter
-//     holds no occurrences.
-//   - Entries that are not forgotten wait, are ready, or are in flight in sched, as their
-//     plan says; entries that are forgotten can be in flight.
+//   - Each key has at most one entry. An entry is found by its key if and only if its class
+//     is not none, and then it is in the list of its class.
+//   - Entries wait, are ready, or are in flight in sched. Those that are forgotten can be in
+//     flight.
+//   - The rows of the tallies contain the number of entries that are ongoing.
 type table struct {
 	rules
-	directory
-	gap time.Duration // a shorter one between two occurrences changes no window
+	seed    maphash.Seed
+	entries map[uint64]*Entry // by the hashes of their keys; Entry.next has others with the same
+	size    int               // the number of entries
 
-	sched      *heartbeat.Schedule[*Entry]
-	lists      classes
-	tombstones *tombstones
-	words      vocabulary // of the entries that are not forgotten
-	tallies    tallies
-	flushes    flushes
-	sealed     DropReason    // why no occurrences are accepted; empty while they are
-	hurried    bool          // a shutdown has begun
-	answered   time.Duration // when the server answered last
-	upSince    time.Duration // since when it has answered now and then
-	written    sample        // of the response to the first write
-	writes     uint64        // that the server has accepted
-	adopted    uint64
-	drops      []Drop // by the operation under way
+	sched    *schedule.Schedule[*Entry]
+	lists    [classes]schedule.Queue[*Entry] // entries by what their eviction loses
+	words    vocabulary
+	tallies  tallies
+	flushes  flushes
+	ongoing  int              // the number of entries that are ongoing
+	permits  sets.Set[string] // namespaces in which the server has permitted a patch; see maxPermits
+	sealed   DropReason       // why no occurrences are accepted; empty while they are
+	hurried  bool             // a shutdown has begun
+	answered time.Duration    // when the server answered last
+	upSince  time.Duration    // since when it has answered now and then
+
+	occurrences, adopted uint64
+
+	drops []Drop // by the operation under way
+}
+
+// maxPermits bounds table.permits. Without a namespace that is in it, a process whose looks
+// are denied can begin a second Event.
+const maxPermits = 10_000
+
+// find returns the entry of a key, nil if there is none.
+func (t *table) find(hash uint64, k *series.Key) *Entry {
+	e := t.entries[hash]
+	for e != nil && !e.key.is(k) {
+		e = e.next
+	}
+	return e
+}
+
+func (t *table) insert(hash uint64, e *Entry) {
+	e.next = t.entries[hash]
+	t.entries[hash] = e
+	t.size++
+}
+
+func (t *table) remove(e *Entry) {
+	k := e.Key()
+	hash := hashOf(t.seed, &k)
+	t.size--
+	switch before := t.entries[hash]; {
+	case before != e:
+		for before.next != e {
+			before = before.next
+		}
+		before.next = e.next
+	case e.next == nil:
+		delete(t.entries, hash)
+	default:
+		t.entries[hash] = e.next
+	}
+	e.next = nil
+}
+
+// all returns the entries in an order that follows from what has happened.
+func (t *table) all() []*Entry {
+	all := make([]*Entry, 0, t.size)
+	for class := range t.lists {
+		all = t.lists[class].AppendTo(all)
+	}
+	return all
 }
 
 // dropped returns what the operation under way has dropped.
@@ -53,97 +96,32 @@ func (t *table) dropped() (drops []Drop) {
 
 // reject drops an occurrence that belongs to no entry.
 func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
-	t.tallies.count(tallyKeyOf(k), 1)
+	t.tallies.row(k).Occurrences++
 	t.drops = append(t.drops, Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
 }
 
-// occur counts an occurrence of e, which accepts it.
-func (t *table) occur(e *Entry, o Occurrence, at time.Duration) {
-	e.drain()
-	isNews := e.occur(&t.rules, at)
-	e.describe(o, at)
-	if isNews {
-		t.place(e, at)
+// observe counts an occurrence of k, which begins a series if there is none.
+func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time) {
+	e := t.find(hash, k)
+	if e == nil {
+		e = &Entry{key: t.words.intern(k, o.Instance, t.tallies.row), last: t.offset(now)}
+		t.insert(hash, e)
 	}
-	t.open(e)
+	s := t.step(e, now)
+	e.occur(&t.rules, o, now)
+	e.key.shared.row.Occurrences++
+	t.settle(e, &s)
+	t.makeRoom(k, now)
 }
 
-// begin begins a series with an occurrence of k, if there is room. If an evicted series
-// of the key waits for its last write, it continues that one.
-func (t *table) begin(hash uint64, k *series.Key, o Occurrence, now time.Time) {
-	at := t.offset(now)
-	if t.accepting.Load() >= int64(t.opts.Capacity) && !t.makeRoom(k, now) {
-		t.reject(k, o, DropTableFull)
-		return
-	}
-	if e := t.evicted(hash, k, at); e != nil {
-		t.closed.remove(hash, e)
-		t.accept(hash, e)
-		t.occur(e, o, at)
-		t.flushes.find(e, at)
-		return
-	}
-	e := &Entry{
-		key: t.words.intern(k, o.Instance),
-		spec: spec{
-			note:     noteFor(k, o.Note),
-			first:    o.at(now).UnixMicro(),
-			progress: progress{count: 1, revision: 1},
-		},
-	}
-	t.tallies.count(tallyKeyOf(k), 1) // at once, because the first reasons get rows
-	e.spec.setAnnotations(mergeAnnotations(nil, o.Annotations))
-	e.spec.notedAt.Store(tenths(at))
-	e.counter.occurred(at)
-	t.accept(hash, e)
-	t.place(e, at)
-}
-
-// evicted returns the latest entry of k that is closing, and that an occurrence continues.
-func (t *table) evicted(hash uint64, k *series.Key, at time.Duration) (latest *Entry) {
-	for e := range t.closed.with(hash) {
-		if e.key.is(k) && !e.silent && !e.isOver(&t.rules, at) && (latest == nil || e.last() > latest.last()) {
-			latest = e
-		}
-	}
-	return latest
-}
-
-func (t *table) accept(hash uint64, e *Entry) {
-	s := t.shard(hash)
-	s.mu.Lock()
-	s.entries.insert(hash, e)
-	s.mu.Unlock()
-	t.accepting.Add(1)
-	t.open(e)
-}
-
-// open lets occurrences of e be counted without a lock, if that is all that they do.
-func (t *table) open(e *Entry) {
-	if e.countsFast() && t.sealed == "" {
-		e.counter.open()
-	}
-}
-
-// detach makes e accept no occurrences any more.
-func (t *table) detach(e *Entry) {
-	hash := t.hashOf(e)
-	s := t.shard(hash)
-	s.mu.Lock()
-	s.entries.remove(hash, e)
-	s.mu.Unlock()
-	t.accepting.Add(-1)
-	e.add(e.counter.close())
-	e.life = closing
-}
-
+// step begins a step of e.
 func (t *table) step(e *Entry, now time.Time) step {
-	e.drain()
-	base := t.tombstones.get(t.nameHashOf(e))
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
-		crowded: t.lists.ongoing() > spreadFrom,
-		base:    base, found: base,
+		isCrowded:  t.ongoing > spreadFrom,
+		permits:    t.permits.Has(e.Namespace()),
+		isHurried:  t.hurried,
+		wasOngoing: e.class != unlisted && e.isOngoing(),
 	}
 }
 
@@ -153,213 +131,119 @@ const spreadFrom = 8
 
 // settle carries out what follows from a step of e, and puts e where it belongs.
 func (t *table) settle(e *Entry, s *step) {
-	if s.base != s.found {
-		t.tombstones.put(t.nameHashOf(e), s.base)
-	}
 	if s.lost > 0 {
-		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.spec.note, Count: s.lost})
+		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.note, Count: s.lost})
 	}
 	if s.adopted {
 		t.adopted++
 	}
-	if s.led != nil {
-		t.led(e, s.led)
-	}
-	switch {
-	case e.life == forgotten:
-	case s.forget:
-		t.forget(e)
-	case s.left:
-		t.end(e, series.Ongoing, s.now)
-	default:
-		t.open(e)
-		t.place(e, s.at)
-	}
-}
-
-// led passes on the version that a signpost has given to the Event under the base name of
-// e. The entry that has yet to close that Event needs it, unless others have written to
-// the Event, too.
-func (t *table) led(e *Entry, base *series.Series) {
-	k := e.Key()
-	t.another(e, func(other *Entry) bool {
-		st := &other.status
-		if other.life == closing && other.phase == live && other.key.is(&k) && other.name() == base.Name &&
-			st.count == base.Count && st.state == base.State && st.last == base.Last.UnixMicro() {
-			st.version = VersionNumber(base.Version)
-		}
-		return false
-	})
-}
-
-// place puts e where it belongs after a change: into the list of its eviction class, and
-// into the schedule. If there is nothing left to do for e, place forgets it.
-func (t *table) place(e *Entry, at time.Duration) {
-	if !t.sched.InFlight(e) {
-		e.compareEnded()
-	}
-	if t.flushes.awaited(e) {
-		e.status.due |= dueCount
-	}
-	if e.isDone() && !t.sched.InFlight(e) {
-		t.lose(e, "")
-		return
-	}
-	t.classify(e)
-	switch p := e.plan(&t.rules, at, t.hurried); {
-	case p.ready:
-		t.sched.Ready(e, p.at, p.hard, at)
-	case p.held:
-		t.sched.Retry(e, p.at, at)
-	default:
-		t.sched.Wait(e, p.at)
-	}
+	t.flushes.shift(e, s.theirs)
 	t.flushes.tell(e)
-	t.boundClosing()
-}
-
-// end ends an entry that accepts occurrences. If the server knows all of it, the
-// table forgets it; otherwise it waits for its last write, with the given state
-// if it was Ongoing.
-func (t *table) end(e *Entry, as series.State, now time.Time) {
-	t.detach(e)
-	e.finish(as)
-	s := t.step(e, now)
-	s.base.ended, s.base.last = true, e.last()
+	if t.flushes.awaited(e) {
+		e.beatAt = min(e.beatAt, s.at)
+	}
+	kind := e.need(s.at)
+	inFlight := t.sched.InFlight(e)
+	s.isOver = s.isOver || e.life == closing && kind == none && !inFlight
+	t.count(e, s.wasOngoing, !s.isOver && e.isOngoing())
 	switch {
-	case e.phase == refused && (as == series.Unknown || e.lost() == 0):
-		e.lose(&s, "")
-		t.settle(e, &s)
+	case s.isOver:
+		t.forget(e)
 		return
-	case e.phase == refused:
-		e.tryAgain(&s)
-	}
-	// It takes its name before its successor asks for one.
-	t.nameEntry(e, &s)
-	held := s.at
-	if e.exists() {
-		held = e.status.at
-	}
-	e.holdBaseName(&s, held)
-	if t.sched.InFlight(e) || !e.isDone() {
-		t.closed.insert(t.hashOf(e), e)
-	}
-	t.settle(e, &s)
-}
-
-// lose ends an entry without another write. What the server does not know of it is lost.
-func (t *table) lose(e *Entry, reason DropReason) {
-	var s step
-	e.lose(&s, reason)
-	t.settle(e, &s)
-}
-
-func (t *table) forget(e *Entry) {
-	if e.life < closing && e.listing() == nil {
-		t.detach(e)
-	}
-	e.life = forgotten
-	if e.listing() == nil {
-		t.tally(e)
-		t.words.release(&e.key)
-		t.closed.remove(t.hashOf(e), e)
+	case kind == none:
+		t.sched.Wait(e, e.deadline(&t.rules, s.at), s.at)
+	default:
+		t.sched.Ready(e, e.due(&t.rules, kind, s.at), s.at)
 	}
 	t.classify(e)
+}
+
+// count keeps the numbers of ongoing series.
+func (t *table) count(e *Entry, was, is bool) {
+	switch {
+	case is && !was:
+		t.ongoing++
+		e.key.shared.row.Ongoing++
+	case was && !is:
+		t.ongoing--
+		e.key.shared.row.Ongoing--
+	}
+}
+
+// forget removes e, of which nothing is to be written any more.
+func (t *table) forget(e *Entry) {
+	if e.class != unlisted {
+		t.lists[e.class].Remove(e)
+		e.class = unlisted
+	}
+	t.remove(e)
+	t.words.release(&e.key)
 	t.sched.Remove(e)
 	t.flushes.tell(e)
 }
 
-// nameEntry gives e its first name, if it has none: the base name, or a unique one if
-// that is taken or an earlier entry has yet to write there. If the series that has the
-// base name was evicted, it continues: e looks at its Event.
-func (t *table) nameEntry(e *Entry, s *step) {
-	if e.status.names > 0 {
-		return
-	}
-	e.status.names = 1
-	isOurs, _ := s.base.ownerAt(s.at)
-	switch taken := t.another(e, (*Entry).hasBaseName); {
-	case !taken && isOurs == ownerUs && s.base.ended && s.at-s.base.last < t.opts.MaxWindow:
-		e.becomeClaiming(e.baseName())
-	case taken, s.base.takenAt(s.at):
-		e.takeUniqueName()
-		for t.tends(e, e.name()) { // it began in the same microsecond
-			e.takeUniqueName()
-		}
-	}
-}
-
-func (t *table) tick(e *Entry, now time.Time) {
-	at := t.offset(now)
-	switch {
-	case e.listing() != nil:
-	case t.endIfOver(e, now):
-		return
-	default:
-		s := t.step(e, now)
-		e.tick(&s)
-		t.open(e)
-	}
-	t.place(e, at)
-}
-
-// endIfOver ends an entry that no occurrence continues. If the series is quiet here, and
-// another process tends it, it remains Ongoing.
-func (t *table) endIfOver(e *Entry, now time.Time) bool {
-	at := t.offset(now)
-	switch {
-	case e.isQuiet(&t.rules, at) && e.isTheirs(&t.rules, at):
-		t.end(e, series.Ongoing, now)
-	case e.life < closing && e.isOver(&t.rules, at):
-		t.end(e, series.Finished, now)
-	default:
-		return false
-	}
-	return true
+// drop forgets e. What the server does not store is lost.
+func (t *table) drop(e *Entry, reason DropReason, now time.Time) {
+	s := t.step(e, now)
+	s.lost, s.reason, s.isOver = e.lost(), reason, true
+	t.settle(e, &s)
 }
 
 // start returns the write of an entry that has just been put in flight. ok is
 // false if there is none after all.
-func (t *table) start(e *Entry, pass heartbeat.Pass, now time.Time) (w *Write, ok bool) {
-	at := t.offset(now)
-	if e.listing() != nil {
-		return t.startList(e, pass, at)
-	}
-	if k := e.Key(); t.opts.Accepts != nil && e.isUnknown() && !t.accepts(&k) {
-		t.sched.Done(e, pass, heartbeat.None, 0, at)
-		t.lose(e, DropFiltered)
-		return nil, false
-	}
-	t.endIfOver(e, now)
+func (t *table) start(e *Entry, pass schedule.Pass, now time.Time) (w *Write, ok bool) {
 	s := t.step(e, now)
 	e.tick(&s)
-	if e.phase == refused && e.need() == Create {
-		e.tryAgain(&s)
-	}
-	t.open(e)
-	t.nameEntry(e, &s)
-	e.compareEnded()
-	kind := e.need()
-	if kind == Signpost {
-		e.wantLead(&s) // it may have been forgotten whose the Event under the base name is
-		kind = e.need()
+	kind := e.need(s.at)
+	if k := e.Key(); kind != none && e.isUnknown() && !t.accepts(&k) {
+		t.sched.Done(e, pass, schedule.Response{}, s.at)
+		t.drop(e, DropFiltered, now)
+		return nil, false
 	}
 	if kind == none {
-		t.sched.Done(e, pass, heartbeat.None, 0, at)
+		t.sched.Done(e, pass, schedule.Response{}, s.at)
 		t.settle(e, &s)
 		return nil, false
 	}
+	if kind == Heartbeat && t.flushes.awaited(e) {
+		kind = FlushCount
+	}
 	w = e.write(&s, kind)
 	w.pass = pass
+	t.count(e, s.wasOngoing, e.isOngoing())
 	t.classify(e)
 	return w, true
 }
 
-func (t *table) answer(at time.Duration) {
+// respond applies the response to the write of e.
+func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
+	s := t.step(e, now)
+	response := e.respond(&s, w, r)
+	t.sched.Done(e, w.pass, response, s.at)
+	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {
+		t.sched.Wait(e, s.at, s.at) // what waits from now on is something new
+	}
+	t.settle(e, &s)
+	if r.Outcome == Troubled || r.Outcome == Denied {
+		t.giveUp(w, r.Outcome, now)
+	}
+}
+
+// answer says that the server has answered a request.
+func (t *table) answer(w *Write, o Outcome, at time.Duration) {
+	if o == Troubled || o == PushedBack {
+		return
+	}
 	if t.isSilent(at) {
 		t.upSince = at
 	}
 	t.answered = at
+	if namespace := w.entry.Namespace(); o != Denied && !w.Creates() && !t.permits.Has(namespace) {
+		if len(t.permits) >= maxPermits {
+			clear(t.permits)
+		}
+		t.permits.Insert(namespace)
+	}
 }
 
 // isSilent reports whether the server has not answered for so long that it is an outage:
@@ -370,55 +254,38 @@ func (t *table) isSilent(at time.Duration) bool { return at-t.answered > t.opts.
 // giveUp drops what has waited for longer than the server keeps an Event, because its
 // requests have failed, although the server has answered for as long. Of those that have
 // been denied, only the one that has just been denied again: the others may be permitted by
-// now. What has never been sent waits on, unless its gate has failed several requests in a
-// row.
+// now. What has never been sent waits on, unless the namespace has failed several requests
+// in a row.
 //
-// A shutdown waits for nothing that the server denies: for no series that it has denied
-// twice in a row, and for none behind a gate that has denied several series.
+// A shutdown waits for no series that the server has denied twice in a row.
 func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 	at := t.offset(now)
 	reason := DropUnavailable
 	if o == Denied {
 		reason = DropDenied
 	}
-	isGate := t.sched.Failures(w.pass.Gate) >= heartbeat.Several
 	var lost []*Entry
 	switch {
-	case o == Denied && t.hurried && isGate:
-		lost = t.sched.PendingSince(w.pass.Gate, at)
-	case o == Denied && t.hurried && w.entry.failures() > 1:
-		lost = []*Entry{w.entry}
+	case o == Denied && t.hurried:
+		if w.entry.slot.Failures() > 1 {
+			lost = []*Entry{w.entry}
+		}
 	case at-t.upSince >= t.opts.EventTTL && !t.isSilent(at):
-		lost = t.sched.PendingSince(w.pass.Gate, at-t.opts.EventTTL)
-		lost = slices.DeleteFunc(lost, func(e *Entry) bool {
-			return e != w.entry && (!isGate && !e.Tried() || o == Denied && e.Tried())
-		})
+		failsAll := t.sched.Failures(w.entry.Namespace()) >= schedule.Several
+		for _, e := range t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL) {
+			hasFailed := e.slot.Failures() > 0
+			if e == w.entry || hasFailed && !e.slot.IsDenied() || !hasFailed && failsAll {
+				lost = append(lost, e)
+			}
+		}
 	}
 	for _, e := range lost {
-		if e.life == forgotten || e.listing() != nil {
-			continue // another loss has made room; a list is given up elsewhere
+		if e.class == unlisted {
+			continue
 		}
 		s := t.step(e, now)
-		e.refuse(&s, reason)
+		e.lose(&s, reason)
+		t.sched.Wait(e, at, at)
 		t.settle(e, &s)
-	}
-}
-
-// encourage has the series of a namespace that are rarely tried, because they have been
-// denied for long, tried soon: one like them has passed. If the server denies one
-// nevertheless, it is rarely tried again.
-func (t *table) encourage(namespace string, at time.Duration) {
-	for i := range t.shards {
-		for _, e := range t.shards[i].entries.all() {
-			if !e.hold().isDenied(heartbeat.DeniedOften) || e.Gate().Namespace != namespace || t.sched.InFlight(e) {
-				continue
-			}
-			until := min(e.rare.hold.until, at+t.backoffDenied(heartbeat.DeniedOften))
-			e.rare.hold = hold{until: until, why: encouraged, failures: heartbeat.DeniedOften}
-			if e.phase == refused {
-				e.status.beatAt = min(e.status.beatAt, until)
-			}
-			t.place(e, at)
-		}
 	}
 }

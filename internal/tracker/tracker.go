@@ -1,11 +1,16 @@
 package tracker
 
 import (
+	"cmp"
+	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/eventseries/eventseries/heartbeat"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -16,7 +21,7 @@ import (
 // the times that are passed, if they have one, so a wall clock that is set does not change
 // when a series ends.
 type Tracker struct {
-	mu sync.Mutex // guards table, except for what Count reads
+	mu sync.Mutex // guards table
 	table
 }
 
@@ -24,23 +29,21 @@ type Tracker struct {
 func New(opts Options, now time.Time) *Tracker {
 	t := &Tracker{}
 	t.opts = opts.WithDefaults()
-	// A whole microsecond, because a counter stores no less. Truncate would drop the
-	// monotonic reading.
+	t.window, t.intervals = t.opts.window(), t.opts.intervals()
+	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic
+	// reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
-	t.mark = rand.Int64N(markRange)
-	if t.opts.Seed != 0 {
-		t.mark = int64(t.opts.Seed % uint64(markRange))
-	}
-	t.gap = min(t.opts.FinishAfter, t.opts.window().Slow())
-	t.seed = newSeed(t.opts.Seed)
+	t.gap = min(t.opts.FinishAfter, t.window.Slow())
+	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % markRange)
+	t.seed = maphash.MakeSeed()
+	t.entries = make(map[uint64]*Entry)
 	t.words = newVocabulary()
-	t.sched = heartbeat.NewSchedule[*Entry](opts.Jitter)
-	t.backoff, t.backoffDenied = t.sched.Backoff, t.sched.BackoffDenied
+	t.sched = schedule.New[*Entry](opts.Jitter)
 	t.flushes = make(flushes)
-	t.tallies.init(t.opts.Tallies)
-	t.tombstones = newTombstones(t.opts.Capacity, t.untilExpired())
+	t.permits = sets.New[string]()
+	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*row)}
 	for class := range t.lists {
-		t.lists[class] = heartbeat.NewQueue(func(e *Entry) *int32 { return &e.index })
+		t.lists[class] = schedule.NewQueue(func(e *Entry) *int32 { return &e.index })
 	}
 	return t
 }
@@ -57,35 +60,31 @@ const (
 )
 
 // Count counts an occurrence of a series that is Ongoing: the hot path. It allocates
-// nothing and takes no lock, unless k has a note. at is the time since [Tracker.Epoch],
-// which takes half as long to read as a time.Time.
+// nothing. at is the time since [Tracker.Epoch], which takes half as long to read as a
+// time.Time.
 //
 // If counted is false, the caller calls [Tracker.Observe]. If wantNote is true, it
 // passes the note to [Tracker.Describe].
 func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wantNote bool) {
-	hash := fastHash(t.seed, k)
-	s := t.shard(hash)
-	if k.Note == "" {
-		e = s.entries.find(hash, k)
-	} else {
-		e = s.findWithNote(hash, k)
+	hash := hashOf(t.seed, k)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e = t.find(hash, k)
+	if e == nil && k.Note != "" {
+		rest := combined(k)
+		e = t.find(hash, &rest)
 	}
-	if e == nil {
+	// Only an occurrence that changes nothing but the count counts here.
+	if e == nil || !e.isOngoing() || e.silent || at-e.last >= t.gap || t.sealed != "" {
 		return nil, false, false
 	}
-	n, counted := e.counter.count(at, t.gap)
-	if !counted {
-		return nil, false, false
-	}
-	s.taken.Add(1)
-	if n == counterHalf {
-		t.mu.Lock()
-		e.drain()
-		t.mu.Unlock()
-	}
-	if noted, now := e.spec.notedAt.Load(), tenths(at); now-noted >= max(tenths(noteInterval), int32(t.accepting.Load()/(maxNotes/10))) {
+	e.add(1)
+	e.last = max(e.last, at) // concurrent callers can arrive with their times out of order
+	e.key.shared.row.Occurrences++
+	t.occurrences++
+	if now := tenths(at); now-e.notedAt >= max(tenths(noteInterval), int32(t.size/(maxNotes/10))) {
 		// One of several callers gets to format the note.
-		wantNote = e.spec.notedAt.CompareAndSwap(noted, now)
+		e.notedAt, wantNote = now, true
 	}
 	return e, true, wantNote
 }
@@ -95,54 +94,38 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.drain()
 	e.describe(o, t.offset(now))
 }
 
-// Observe records an occurrence of any key.
-//
-// Within MaxWindow of the latest occurrence it belongs to the same series, which becomes
-// Ongoing, also if it was over. Otherwise Observe begins a new one, for which it evicts
-// another if the tracker is full.
+// Observe records an occurrence of any key, and evicts a series if the tracker is full.
 //
 // If k has a note and too many series of its tuple do (Occurrence.DistinctNotes),
 // the occurrence belongs to a series that the rest of the tuple shares.
 func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
-	hash := fastHash(t.seed, k)
+	hash := hashOf(t.seed, k)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.shard(hash).taken.Add(1)
-	reason := t.sealed
-	if reason == "" && !t.accepts(k) {
-		reason = DropFiltered
-	}
-	if reason != "" {
-		t.reject(k, o, reason)
-		return t.dropped()
-	}
-	at := t.offset(now)
-	own := t.under(hash, k, o.DistinctNotes, at)
-	e := t.shard(hash).entries.find(hash, &own)
+	t.occurrences++
 	switch {
-	case e == nil:
-		t.begin(hash, &own, o, now)
-	case e.isOver(&t.rules, at):
-		t.end(e, series.Finished, now)
-		t.begin(hash, &own, o, now)
+	case t.sealed != "":
+		t.reject(k, o, t.sealed)
+	case !t.accepts(k):
+		t.reject(k, o, DropFiltered)
 	default:
-		t.occur(e, o, at)
+		own := t.under(hash, k, o.DistinctNotes)
+		t.observe(hash, &own, o, now)
 	}
 	return t.dropped()
 }
 
-// Single returns the series that one occurrence is by itself, under the base name
-// of its key. It does not record the occurrence.
+// Single returns the series that one occurrence is by itself. It does not record the
+// occurrence.
 func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Series {
 	return series.Series{
 		Key:         *k,
 		Instance:    o.Instance,
 		Namespace:   t.namespace(k),
-		Name:        k.BaseName(),
+		Name:        k.Name(0),
 		Note:        o.Note,
 		Annotations: o.Annotations,
 		First:       o.at(now),
@@ -151,28 +134,28 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 	}
 }
 
-// advanceBatch bounds how many deadlines Advance handles under one lock.
-const advanceBatch = 256
+// batch is how many entries are handled under one lock.
+const batch = 256
 
-// Advance handles the deadlines up to now: heartbeats become due, quiet series
-// end, writes that have failed can be retried, and names are forgotten.
+// Advance handles the deadlines up to now: heartbeats become due, quiet series are over, and
+// those whose Events have expired are forgotten.
 func (t *Tracker) Advance(now time.Time) (drops []Drop) {
-	batch := func() (more bool) {
+	part := func() (more bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		defer func() { drops = append(drops, t.dropped()...) }()
-		at := t.offset(now)
-		t.tombstones.expire(at)
-		for range advanceBatch {
-			e, ok := t.sched.Due(at)
+		for range batch {
+			e, ok := t.sched.Due(t.offset(now))
 			if !ok {
 				return false
 			}
-			t.tick(e, now)
+			s := t.step(e, now)
+			e.tick(&s)
+			t.settle(e, &s)
 		}
 		return true
 	}
-	for batch() {
+	for part() {
 	}
 	return drops
 }
@@ -184,11 +167,7 @@ func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	due, ok := t.sched.NextDue()
-	if expires, holds := t.tombstones.expires(); holds && (!ok || expires < due) {
-		due, ok = expires, true
-	}
-	if ok {
+	if due, ok := t.sched.NextDue(); ok {
 		advance = now.Add(due - at)
 	}
 	if request, ok := t.sched.NextRequest(at); ok {
@@ -197,9 +176,8 @@ func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	return advance, next
 }
 
-// Next returns the write to make next. ok is false if there is none, or if all must
-// wait because of a pause or a missing permission; see [Tracker.Wake]. A series
-// has one write in flight at a time.
+// Next returns the write to make next. ok is false if there is none that can be made now;
+// see [Tracker.Wake]. A series has one write in flight at a time.
 func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,8 +192,8 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	}
 }
 
-// Slow says that the request of w takes long. Other series that must pass the same gate wait
-// for the response.
+// Slow says that the request of w takes long. The schedule makes fewer requests for its
+// namespace until one passes.
 func (t *Tracker) Slow(w *Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,74 +202,38 @@ func (t *Tracker) Slow(w *Write, now time.Time) {
 	}
 }
 
-// Abandon says that the request of w has not ended in time. Its series waits until it
-// ends, because a late write must not follow a newer one. Other series do not wait.
-func (t *Tracker) Abandon(w *Write, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !w.done {
-		t.sched.Abandon(&w.pass, heartbeat.Failed, 0, t.offset(now))
-	}
-}
-
 // Apply interprets the response to a write.
 func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, at := w.entry, t.offset(now)
 	w.done = true
-	t.sched.Done(e, w.pass, r.Outcome.forGate(), r.RetryAfter, at)
-	if r.Outcome != Troubled && r.Outcome != PushedBack {
-		t.answer(at)
-	}
-	if r.Outcome == Written && w.WritesSeries() {
-		t.writes++
-		if t.written.version == 0 {
-			t.written = sample{versionOf(r.Event), at, t.writes}
-		}
-	}
-	if e.life == forgotten {
+	at := t.offset(now)
+	t.answer(w, r.Outcome, at)
+	if w.entry.class == unlisted {
+		t.sched.Done(w.entry, w.pass, r.response(), at)
 		return nil
 	}
-	if e.listing() != nil {
-		t.listed(e, w, &r, at)
-		return nil
-	}
-	s := t.step(e, now)
-	if !w.WritesSeries() {
-		s.tended = t.tends(e, w.Series.Name)
-	}
-	wasDenied := e.hold().isDenied(heartbeat.Several)
-	e.respond(&s, w, &r)
-	if !s.forget && (r.Outcome == Refused || r.Outcome == Written && w.WritesSeries()) {
-		t.sched.Wait(e, at) // what waits from now on is something new
-	}
-	t.settle(e, &s)
-	switch {
-	case r.Outcome == Troubled, r.Outcome == Denied:
-		t.giveUp(w, r.Outcome, now)
-	case wasDenied && e.failures() == 0:
-		t.encourage(w.pass.Gate.Namespace, at)
-	}
+	t.respond(w.entry, w, &r, now)
 	return t.dropped()
 }
 
-// inParts calls do with every entry, and locks for one shard after the other.
+// inParts calls do with every entry, and locks for a part of them at a time.
 func (t *Tracker) inParts(do func(*Entry)) {
-	part := func(x *index) {
+	t.mu.Lock()
+	all := t.all()
+	t.mu.Unlock()
+	part := func(entries []*Entry) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for _, e := range x.all() {
-			do(e)
+		for _, e := range entries {
+			if e.class != unlisted { // it has been forgotten since
+				do(e)
+			}
 		}
 	}
-	for i := range t.shards {
-		part(&t.shards[i].entries)
+	for entries := range slices.Chunk(all, batch) {
+		part(entries)
 	}
-	// Last, because a series can end between two shards: it is found here then, and would be
-	// found in neither the other way round. One that goes back to its shard meanwhile is
-	// missed; see flushes.find.
-	part(&t.closed)
 }
 
 // Hurry makes the tracker retry failed writes soon from now on, and drop what the
@@ -310,34 +252,44 @@ func (t *Tracker) Seal(reason DropReason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sealed = reason
-	for i := range t.shards {
-		for _, e := range t.shards[i].entries.all() {
-			e.add(e.counter.close())
-		}
-	}
 }
 
 // Clear forgets every series, and returns what the server does not know, as lost
 // for the given reason.
-func (t *Tracker) Clear(reason DropReason) []Drop {
+func (t *Tracker) Clear(reason DropReason, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range t.shards {
-		for _, e := range t.shards[i].entries.all() {
-			t.lose(e, reason)
-		}
-	}
-	for _, e := range t.closed.all() {
-		t.lose(e, reason)
+	for _, e := range t.all() {
+		t.drop(e, reason, now)
 	}
 	return t.dropped()
+}
+
+// Tally counts an occurrence of k that is not passed to Observe.
+func (t *Tracker) Tally(k *series.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tallies.row(k).Occurrences++
+}
+
+// Tallies returns the occurrences and the Ongoing series by controller, type, and reason.
+// The first Options.Tallies combinations have rows of their own. limited reports whether
+// others have none.
+func (t *Tracker) Tallies() (rows []Tally, limited bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows = make([]Tally, 0, len(t.tallies.rows))
+	for _, r := range t.tallies.rows {
+		rows = append(rows, *r)
+	}
+	return rows, t.tallies.limited
 }
 
 // Stats are numbers of a [Tracker] at one time. Package events documents them.
 type Stats struct {
 	Occurrences         uint64 // that arrived, including dropped ones
 	Singletons, Ongoing int    // series that can recur at any time
-	Ended               int    // series that are over, and continue if they recur soon
+	Ended               int    // series that are over
 	Closing             int    // series that wait for their last write
 	Capacity            int    // limit of Singletons, Ongoing, and Ended together, and of Closing
 	Adopted             uint64 // series that continued in an Event found by its name
@@ -356,10 +308,14 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := Stats{Capacity: t.opts.Capacity, Adopted: t.adopted, Closing: t.closed.n, Ongoing: t.lists.ongoing(), Ended: t.lists.ended()}
-	s.Singletons = int(t.accepting.Load()) - s.Ongoing - s.Ended
-	for i := range t.shards {
-		s.Occurrences += t.shards[i].taken.Load()
+	s := Stats{
+		Occurrences: t.occurrences,
+		Singletons:  t.lists[normal].Len() + t.lists[warning].Len() - t.ongoing,
+		Ongoing:     t.ongoing,
+		Ended:       t.lists[ended].Len(),
+		Closing:     t.lists[closed].Len(),
+		Capacity:    t.opts.Capacity,
+		Adopted:     t.adopted,
 	}
 	var since, until time.Duration
 	s.Ready, s.Waiting, since = t.sched.Backlog()

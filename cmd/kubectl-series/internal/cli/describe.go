@@ -180,10 +180,6 @@ func description(c *query.Chain) []field {
 		fields = append(fields, note("Note", e.Note))
 	}
 	fields = append(fields, pairs("Labels", e.Labels), pairs("Annotations", e.Annotations))
-	successor, renewed := i.Successor()
-	if successor != "" {
-		fields = append(fields, field{name: "Continued By", value: text.Clean(successor) + " (renewed " + instant(renewed, i.At) + ")"})
-	}
 	fields = append(fields, chain("Predecessors", c.Predecessors), chain("Successors", c.Successors))
 	if i.Problem != nil {
 		fields = append(fields, field{name: "Problem", value: message(i.Problem), color: terminal.Red})

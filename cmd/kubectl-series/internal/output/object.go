@@ -43,7 +43,6 @@ type object struct {
 	ReportingInstance   string                  `json:"reportingInstance,omitempty"`
 	Node                string                  `json:"node,omitempty"`
 	Recorder            string                  `json:"recorder"`
-	Successor           string                  `json:"successor,omitempty"`
 	Problem             string                  `json:"problem,omitempty"`
 }
 
@@ -75,7 +74,6 @@ func newObject(item *query.Item) *object {
 	if item.State == query.Ongoing {
 		o.QuietWindow = &metav1.Duration{Duration: item.QuietWindow()}
 	}
-	o.Successor, _ = item.Successor()
 	if item.Problem != nil {
 		o.Problem = item.Problem.Error()
 	}

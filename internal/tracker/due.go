@@ -1,0 +1,166 @@
+package tracker
+
+import (
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/series"
+)
+
+// rules are what the series of a tracker have in common. They never change.
+type rules struct {
+	opts      Options
+	epoch     time.Time // from which times that are durations count
+	mark      int64     // see marked
+	window    heartbeat.Window
+	intervals heartbeat.Intervals
+	gap       time.Duration // a shorter one between two occurrences changes no window
+}
+
+// offset returns the time since the epoch.
+func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
+
+// wall returns the wall time of a time since the epoch, in microseconds since 1970. It counts
+// back from now, so a wall clock that was set right since is believed.
+func (s *step) wall(at time.Duration) int64 { return s.now.Add(at - s.at).UnixMicro() }
+
+// offsetOf is the inverse of wall.
+func (s *step) offsetOf(wall time.Time) time.Duration { return s.at - s.now.Sub(wall) }
+
+// namespace returns where the Event of a key is.
+func (r *rules) namespace(k *series.Key) string {
+	if k.Regarding.Namespace != "" {
+		return k.Regarding.Namespace
+	}
+	return r.opts.ClusterNamespace
+}
+
+// step is one step of a series: its input from the table, and its effects on it.
+type step struct {
+	*rules
+	now       time.Time
+	at        time.Duration // now, since the epoch
+	isCrowded bool          // so many series are ongoing that their heartbeats are spread
+	permits   bool          // the server has permitted a patch in the namespace
+	isHurried bool          // a shutdown has begun
+
+	wasOngoing bool // when the step began
+
+	lost    int        // occurrences that are lost
+	reason  DropReason // why
+	isOver  bool       // there is nothing left to do for the series
+	theirs  int32      // occurrences that others have counted
+	adopted bool       // the series continues in the Event of an earlier process
+}
+
+// need returns the kind of the next write of e, or none.
+func (e *Entry) need(at time.Duration) Kind {
+	st := &e.stored
+	switch {
+	case e.count == 0:
+		return none
+	case e.phase == looking:
+		return Look
+	case e.phase == unwritten && st.last != 0:
+		return Recreate
+	case e.phase == unwritten:
+		return Create
+	case e.state != st.state && e.state == series.Ongoing:
+		return MakeSeries
+	case e.state != st.state, e.state != series.Ongoing && e.lost() > 0:
+		return Finish
+	case e.lost() > 0 && at >= e.beatAt:
+		return Heartbeat
+	default:
+		return none
+	}
+}
+
+// normalSlack is how much later than a Warning a Normal is due, so Warnings go
+// first until Normals have waited this long.
+const normalSlack = 5 * time.Minute
+
+// due returns by when a write of the given kind should be made.
+func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
+	switch {
+	case kind == Heartbeat: // a quarter of the TTL before the Event expires
+		return max(at, e.stored.at+r.opts.EventTTL-r.opts.EventTTL/4)
+	case e.isWarning() && !e.silent:
+		return at
+	default: // a Normal, or a series of an earlier process that is only to be finished
+		return at + normalSlack
+	}
+}
+
+// deadline returns when to look at a series that has nothing to write.
+func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
+	switch {
+	case e.life != active:
+		return e.expires(r)
+	case e.isOngoing() && e.phase == live:
+		return min(r.window.Due(e.rhythm, e.last, at), e.beatAt)
+	default:
+		return r.window.Due(e.rhythm, e.last, at)
+	}
+}
+
+// expires returns when the server deletes the Event, or when a series without one gives up
+// its place.
+func (e *Entry) expires(r *rules) time.Duration {
+	if e.phase == live {
+		return e.stored.at + r.opts.EventTTL
+	}
+	return e.last + r.opts.EventTTL
+}
+
+// tick handles the deadlines of e.
+func (e *Entry) tick(s *step) {
+	if e.life == active && s.at-e.last >= s.window.Of(e.rhythm, e.last) {
+		e.finish(series.Finished)
+	}
+	switch {
+	case e.life != active && e.need(s.at) == none:
+		s.isOver = e.life == closing || s.at >= e.expires(s.rules)
+	case e.isOngoing() && e.phase == live && s.at >= e.beatAt:
+		e.beat(s)
+	}
+}
+
+// beat handles a heartbeat whose time has come. Without news it would change nothing, so the
+// server would neither write it nor renew the TTL. It waits then, and looks again.
+func (e *Entry) beat(s *step) {
+	if e.lost() > 0 {
+		return
+	}
+	e.countBeat()
+	next := s.at + s.intervals.After(e.beats) // an early heartbeat
+	if regular := e.stored.at + s.opts.HeartbeatInterval; next > regular {
+		next = max(regular, s.at+(s.opts.EventTTL-s.opts.HeartbeatInterval)/4)
+	}
+	e.beatAt = next
+}
+
+func (e *Entry) countBeat() { e.beats = min(e.beats, math.MaxUint8-1) + 1 }
+
+// planBeat decides when the next heartbeat of e is due: an interval after the latest write
+// that the server has stored.
+func (e *Entry) planBeat(s *step) {
+	interval := s.intervals.After(e.beats)
+	e.beatAt = e.stored.at + interval
+	if interval == s.opts.HeartbeatInterval && s.isCrowded {
+		e.beatAt = s.jitter(e, e.beatAt)
+	}
+}
+
+// jitter returns when a heartbeat of e is due that would be due at latest. The name of
+// the Event, which contains a hash of the key, and the wall clock determine the phase, so
+// a restarted process keeps it: new phases would double the heartbeats of the first
+// interval.
+func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
+	hash := fnv.New64a()
+	hash.Write([]byte(e.name()))
+	epoch := time.Duration(r.epoch.UnixNano())
+	return r.intervals.Jitter(latest+epoch, hash.Sum64()) - epoch
+}

@@ -1,0 +1,223 @@
+package tracker
+
+import (
+	"strconv"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/internal/schedule"
+	"github.com/eventseries/eventseries/series"
+)
+
+// Outcome says what became of a request.
+type Outcome uint8
+
+const (
+	Written    Outcome = iota // the server has handled the request
+	PushedBack                // the server asks all clients to slow down, and has not handled the request
+	Troubled                  // the request failed; the server may have handled it or not
+	Denied                    // credentials or permissions are missing, or not there yet
+	Gone                      // the Event to patch does not exist
+	Changed                   // the Event to patch has another version
+	Taken                     // an Event with the name to create exists
+	Refused                   // the server rejects the request
+	Outcomes                  // the number of outcomes
+)
+
+var outcomeNames = [Outcomes]string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"}
+
+// String returns the name of the outcome.
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Result is the response to a [Write].
+type Result struct {
+	// Outcome says what became of the request.
+	Outcome Outcome
+	// Event is the Event that the server returned. It can be nil.
+	Event *eventsv1.Event
+	// RetryAfter is for how long the server wants no request; zero if it does not
+	// say.
+	RetryAfter time.Duration
+	// Reason says why the server rejects the request, if the outcome is Refused.
+	Reason DropReason
+	// Unsent says that a Troubled request certainly did not reach the server.
+	Unsent bool
+}
+
+// response returns what the result means for the schedule if the series of the write is
+// forgotten.
+func (r *Result) response() schedule.Response {
+	switch r.Outcome {
+	case PushedBack:
+		return schedule.Response{Result: schedule.PushedBack, RetryAfter: r.RetryAfter}
+	case Troubled:
+		return schedule.Response{Result: schedule.Failed}
+	case Denied:
+		return schedule.Response{Result: schedule.Denied}
+	case Refused:
+		return schedule.Response{Result: schedule.Refused}
+	default:
+		return schedule.Response{Result: schedule.Passed}
+	}
+}
+
+const (
+	// refusedWait is the first delay after the server has refused a write. It doubles with
+	// each further one, up to half an hour.
+	refusedWait = time.Minute
+	// deniedLookWait is the least time between two looks that the server denies: an API
+	// server that has just started denies requests until it knows the roles.
+	deniedLookWait = 30 * time.Second
+	// deniedLooks is how many looks are denied before a process without the permission to
+	// patch takes a name that needs none. The third is a minute after the first.
+	deniedLooks = 3
+	// conflictWait is the delay if a look has not helped: something is wrong, or someone else
+	// is as fast, and this must not become a hot loop. It doubles with each look, up to four
+	// minutes.
+	conflictWait = time.Second
+	maxLooks     = 8
+)
+
+// respond applies a response to e, and returns what it means for the schedule.
+func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
+	response := r.response()
+	if r.Outcome != Written {
+		e.stored.stale |= w.stale
+	}
+	if w.Kind == Look && (r.Outcome == Written || r.Outcome == Gone || r.Outcome == Denied) {
+		e.looks = min(e.looks+1, maxLooks)
+	}
+	switch r.Outcome {
+	case Written:
+		if w.Kind == Look {
+			e.found(s, w, r.Event)
+		} else {
+			e.accepted(s, w, r.Event)
+		}
+	case Troubled:
+		if w.Kind != Look && !r.Unsent {
+			e.attempt(w)
+		}
+	case Denied:
+		response.Least = e.denied(s, w)
+	case Gone:
+		e.gone(s)
+	case Taken, Changed:
+		e.phase = looking
+		if e.looks > 0 {
+			response = schedule.Response{Result: schedule.Refused, Least: conflictWait << e.looks}
+		}
+	case Refused:
+		switch {
+		case w.Kind != Look && e.attempts != nil:
+			e.phase = looking // what an attempt may have stored, a look says first
+			return schedule.Response{Result: schedule.Passed}
+		case w.Kind != Look:
+			e.lose(s, r.Reason)
+		}
+		response.Least = refusedWait
+	}
+	return response
+}
+
+// denied says that the server denies a request, and returns for how long to wait.
+//
+// A process that may only create cannot know what has its name. After some looks it takes a
+// name that nobody else has, so that nothing is lost. That nobody finds the Event is the
+// lesser evil for such a process, and for no other.
+func (e *Entry) denied(s *step, w *Write) (least time.Duration) {
+	if w.Kind != Look || s.permits || s.isHurried || e.stored.count > 0 {
+		return 0
+	}
+	if e.looks < deniedLooks {
+		return deniedLookWait
+	}
+	e.salt = series.Salts
+	e.becomeUnwritten()
+	return 0
+}
+
+// accepted says that the server has stored a write.
+func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
+	e.stored = stored{
+		version: versionOf(event),
+		at:      w.at,
+		last:    w.Series.Last.UnixMicro(),
+		count:   w.Series.Count,
+		state:   w.Series.State,
+		// What has changed while the request was in flight, and what only a series has.
+		stale: e.stored.stale&(partNote|partAnnotations) |
+			parts(0).with(partManaged, event != nil && series.IsManaged(event)).
+				with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.stale.has(partHeartbeat))).
+				with(partWindow, w.Series.QuietWindow() != series.FinishAfter && w.Series.Count > 1).
+				with(partNote, w.Series.Count == 1 && e.differingNote() != ""),
+	}
+	e.becomeLive()
+	e.looks = 0
+	if w.Kind == Heartbeat {
+		e.countBeat()
+	}
+	e.planBeat(s)
+}
+
+func (e *Entry) becomeLive() { e.phase, e.attempts = live, nil }
+
+// becomeUnwritten says that no Event has the name of e.
+func (e *Entry) becomeUnwritten() {
+	e.phase, e.attempts = unwritten, nil
+	e.stored.version, e.stored.count, e.stored.state = 0, 0, series.Singleton
+}
+
+// gone says that the Event of e does not exist. A series that was restored, and has not
+// occurred since, is forgotten: to create its Event again would bring back what somebody has
+// deleted, or what ended long ago.
+func (e *Entry) gone(s *step) {
+	if e.silent {
+		s.isOver = true
+		return
+	}
+	e.becomeUnwritten()
+}
+
+// lose says that what the server does not store of e is lost. The Event, and what the series
+// is from now on, stay as they are.
+func (e *Entry) lose(s *step, reason DropReason) {
+	s.lost, s.reason = s.lost+e.lost(), reason
+	e.count = e.stored.count
+	switch {
+	case e.count < 2:
+		e.state = series.Singleton
+	case e.life == active:
+		e.state = e.stored.state
+	}
+	s.isOver = s.isOver || e.life == closing
+}
+
+// versionOf returns the resourceVersion of an Event as a number. It is zero if the
+// sink returns none, or one that is not decimal; the API server returns decimal
+// ones for its own types.
+func versionOf(event *eventsv1.Event) uint64 {
+	if event == nil {
+		return 0
+	}
+	return versionNumber(event.ResourceVersion)
+}
+
+func versionNumber(text string) uint64 {
+	if text == "" {
+		return 0 // an error of ParseUint would allocate
+	}
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+func versionText(version uint64) string {
+	if version == 0 {
+		return ""
+	}
+	return strconv.FormatUint(version, 10)
+}
