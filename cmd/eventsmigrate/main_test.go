@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -398,10 +399,11 @@ func copyModule(t *testing.T, packages ...string) string {
 	dir := t.TempDir()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
+	replaced := regexp.MustCompile(`=> \.\./\.\./\.\.(\S*)`)
 	for _, name := range []string{"go.mod", "go.sum", "require.go"} {
 		src, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(t, err)
-		src = bytes.ReplaceAll(src, []byte("=> ../../.."), []byte("=> "+root))
+		src = replaced.ReplaceAll(src, []byte("=> `"+root+"$1`")) // the root can contain spaces
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), src, 0o600))
 	}
 	for _, pkg := range packages {
