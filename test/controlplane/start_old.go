@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// startAPIServer starts an older kube-apiserver for "make servers". It uses the command,
+// startAPIServer starts an older kube-apiserver for make integration SERVER=v1.30.4. It uses the command,
 // which all versions have in common. The serving certificate appears later.
 func startAPIServer(args []string, _ int) (*apiServer, error) {
 	command := app.NewAPIServerCommand()

@@ -16,6 +16,6 @@
 //
 // # Limitations
 //
-//   - The tests recognize common licenses by their phrases. `make licenses` is more
+//   - The tests recognize common licenses by their phrases. `make supply` is more
 //     thorough.
 package supply

@@ -40,7 +40,7 @@ import (
 // KUBECONFIG.
 const UseCluster = "EVENTSERIES_USE_CLUSTER"
 
-// UseProgram is an environment variable: the path of a control plane of "make servers".
+// UseProgram is an environment variable: the path of another control plane.
 // If it is empty, the tests build the one of test/controlplane.
 const UseProgram = "EVENTSERIES_CONTROLPLANE"
 
