@@ -27,38 +27,23 @@ func (r *fakeRecorder) Eventf(regarding, _ runtime.Object, _, _, _, _ string, _ 
 	r.versions[object.GetResourceVersion()] = true
 }
 
-func TestControllersEmitSeriesAndSingletons(t *testing.T) {
+func TestControllersOnTheRealServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorders := make(map[string]*fakeRecorder)
 		for _, c := range controllers {
 			recorders[c.name] = &fakeRecorder{versions: make(map[string]bool)}
 		}
-		var counts counter
 		ctx, cancel := context.WithTimeout(t.Context(), defaultDuration)
 		defer cancel()
-		began := time.Now()
-		<-start(ctx, inSeconds(defaultDuration).speed, func(name string) events.EventRecorder {
-			return counts.recorder(name, recorders[name])
-		})
-		require.Equal(t, defaultDuration, time.Since(began), "some controllers pause when the context ends")
+		<-start(ctx, inSeconds(defaultDuration).speed, func(name string) events.EventRecorder { return recorders[name] })
 
-		series, singletons := 0, 0
-		for s, n := range counts.emitted() {
-			require.NotEmpty(t, s.regarding.name, s)
-			if n == 1 {
-				singletons++
-				continue
-			}
-			series++
-			times := recorders[s.controller].times
-			assert.GreaterOrEqual(t, times[1].Sub(times[0]), firstRetry, "%v starts as a singleton", s)
+		for _, name := range []string{"kubelet", "default-scheduler", "node-controller", "example.com/backup-controller"} {
+			times := recorders[name].times
+			assert.GreaterOrEqual(t, times[1].Sub(times[0]), firstRetry, "%s starts with a singleton", name)
 			for i := range times[1:] {
-				require.LessOrEqual(t, times[i+1].Sub(times[i]), finishAfter/2, "%v is one series, even on a slow machine", s)
+				require.LessOrEqual(t, times[i+1].Sub(times[i]), finishAfter/2, "%s has one series, even on a slow machine", name)
 			}
 		}
-		assert.Equal(t, 4, series)
-		assert.Equal(t, 5, singletons)
-
 		hot := recorders["example.com/backup-controller"]
 		assert.Greater(t, len(hot.times), 1000)
 		assert.Len(t, hot.versions, len(hot.times), "each occurrence has a new resourceVersion")

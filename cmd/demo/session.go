@@ -1,46 +1,43 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/events"
 )
 
-// server is an API server, and the client of a recorder whose requests it counts.
-type server interface {
-	// sink returns the sink of the recorder.
-	sink() events.EventSink
-	// calls returns the requests of the recorder.
-	calls() calls
-	// watch returns the changes of all Events from now on, until stop.
-	watch(ctx context.Context) (changes <-chan watch.Event, stop func(), err error)
-	// list returns all Events.
-	list(ctx context.Context) (*eventsv1.EventList, error)
-}
+// errWrong means that the result of the demo is wrong.
+var errWrong = errors.New("FAILED")
 
 // pace is how fast time passes in a session.
 type pace struct {
-	// duration is how long the controllers emit events.
-	duration time.Duration
-	// speed is how many times as fast as usual the controllers retry.
-	speed time.Duration
+	// duration is how long the controllers emit events, and speed is how many times as
+	// fast as usual.
+	duration, speed time.Duration
 	// options are the intervals of the recorder.
 	options events.Options
-	// settle bounds the time from the last occurrence until the last Event is finished
-	// on the server.
+	// settle bounds the time from the last occurrence until the last series is finished.
 	settle time.Duration
-	// redraw and summary are the intervals between two tables and two lines of numbers.
-	redraw, summary time.Duration
+	// summary is the interval of the lines that sum up.
+	summary time.Duration
 }
+
+const (
+	heartbeatInterval = 6 * time.Second
+	finishAfter       = 5 * time.Second
+)
 
 // inSeconds is the pace of a session in real time: it has seconds where the defaults are
 // minutes.
@@ -54,187 +51,143 @@ func inSeconds(emit time.Duration) pace {
 			ShutdownTimeout:   5 * time.Second, // all writes precede the shutdown
 		},
 		settle:  finishAfter + 10*time.Second,
-		redraw:  200 * time.Millisecond,
 		summary: 5 * time.Second,
 	}
 }
 
-const (
-	heartbeatInterval = 6 * time.Second
-	finishAfter       = 5 * time.Second
-)
-
 // inHours is the pace of a session in virtual time: the recorder has its defaults.
-func inHours() pace {
-	return pace{
-		duration: 2 * time.Hour,
-		speed:    1,
-		settle:   time.Hour,
-		redraw:   2 * time.Minute,
-		summary:  30 * time.Minute,
-	}
-}
+var inHours = pace{duration: 2 * time.Hour, speed: 1, settle: time.Hour, summary: 30 * time.Minute}
 
-// session is a run of the controllers with a server that is ready.
+// session is a run of the controllers on a server.
 type session struct {
-	server      server
+	sink        *sink
+	stored      <-chan *eventsv1.Event
 	pace        pace
+	out         io.Writer
 	broadcaster *events.Broadcaster
-	counter     counter
-	observer    *observer
-	display     display
+	ledger      ledger
 	started     time.Time
-	emitUntil   time.Time
-	done        bool
 }
 
-func newSession(server server, pace pace, display display) *session {
-	return &session{
-		server:      server,
-		pace:        pace,
-		broadcaster: events.NewBroadcasterWithOptions(server.sink(), pace.options),
-		observer:    newObserver(controllers),
-		display:     display,
-		started:     time.Now(),
-	}
+func newSession(server server, pace pace, out io.Writer) *session {
+	stored := make(chan *eventsv1.Event, 100) // more than a shutdown writes
+	sink := &sink{server: server, stored: stored}
+	broadcaster := events.NewBroadcasterWithOptions(sink, pace.options)
+	return &session{sink: sink, stored: stored, pace: pace, out: out, broadcaster: broadcaster}
 }
 
-// run runs the controllers, waits until all Events are in their final states, and returns
-// the result. It returns an error only if there is no result.
-func (s *session) run(ctx context.Context) (*result, error) {
-	changes, stop, err := s.server.watch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	defer func() { s.display.end(s.snapshot()) }()
+// run runs the controllers, shows what the server stores until all Events are in their
+// final states, and prints the result. If that is wrong, it returns errWrong.
+func (s *session) run(ctx context.Context) error {
 	if err := s.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	defer s.broadcaster.Shutdown()
-
-	if err := s.emit(ctx, changes); err != nil {
-		return nil, err
+	fmt.Fprintln(s.out, "    TIME  CHANGE     STATE        COUNT  EVENT")
+	s.started = time.Now()
+	if err := s.emit(ctx); err != nil {
+		return err
 	}
 	// List after the shutdown, because an additional write at the shutdown is an error.
 	s.broadcaster.Shutdown()
-	list, err := s.server.list(ctx)
+	for len(s.stored) > 0 {
+		s.show(<-s.stored)
+	}
+	list, err := s.sink.server.List(ctx, metav1.NamespaceAll, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("list Events: %w", err)
 	}
-	for i := range list.Items {
-		s.observe(&list.Items[i])
-	}
-	s.done = true
-	return s.result(), nil
+	return s.result(list.Items)
 }
 
-// emit runs the controllers, and shows changes on the server until all Events are in their
-// final states, or too much time has passed.
-func (s *session) emit(ctx context.Context, changes <-chan watch.Event) error {
-	s.started = time.Now()
-	s.emitUntil = s.started.Add(s.pace.duration)
+// emit runs the controllers until all Events are in their final states, or too much time
+// has passed.
+func (s *session) emit(ctx context.Context) error {
 	emitting, stop := context.WithTimeout(ctx, s.pace.duration)
 	ended := start(emitting, s.pace.speed, func(controller string) events.EventRecorder {
-		return s.counter.recorder(controller, s.broadcaster.NewRecorder(scheme.Scheme, controller))
+		return &countingRecorder{EventRecorder: s.broadcaster.NewRecorder(scheme.Scheme, controller), ledger: &s.ledger}
 	})
-	running := ended
 	defer func() {
 		stop()
 		<-ended
 	}()
-
-	redraw := time.NewTicker(s.display.interval(s.pace))
-	defer redraw.Stop()
+	summary := time.NewTicker(s.pace.summary)
+	defer summary.Stop()
 	tooLate := time.NewTimer(s.pace.duration + s.pace.settle)
 	defer tooLate.Stop()
-	for {
+	for running := ended; running != nil || !s.ledger.settled(); {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-running:
 			running = nil
-		case change, ok := <-changes:
-			if !ok {
-				return errors.New("the watch of Events ended")
-			}
-			if err := s.handle(change); err != nil {
-				return err
-			}
-		case <-redraw.C:
-			s.display.draw(s.snapshot())
+		case event := <-s.stored:
+			s.show(event)
+		case <-summary.C:
+			s.summarize()
 		case <-tooLate.C:
-			return nil // the verdicts contain the problems
-		}
-		if running == nil && s.observer.settled(s.counter.emitted()) {
-			return nil
+			return nil // the result contains the problems
 		}
 	}
-}
-
-// handle processes an event of the watch.
-func (s *session) handle(change watch.Event) error {
-	if change.Type == watch.Error {
-		return fmt.Errorf("watch Events: %w", apierrors.FromObject(change.Object))
-	}
-	event, ok := change.Object.(*eventsv1.Event)
-	if !ok {
-		return fmt.Errorf("watch Events: unexpected %s of %T", change.Type, change.Object)
-	}
-	if change.Type == watch.Deleted {
-		s.observer.observeDeletion(event)
-		return nil
-	}
-	s.observe(event)
 	return nil
 }
 
-func (s *session) observe(event *eventsv1.Event) {
-	l, what, changed := s.observer.observe(event)
-	if !changed {
+// show records an Event, and describes its change in a line.
+func (s *session) show(event *eventsv1.Event) {
+	subject, now, change := s.ledger.store(event)
+	if change == "" {
 		return
 	}
-	now := s.snapshot()
-	s.display.changed(now, what, newRow(l, s.counter.emitted()[l.subject], time.Now()))
+	note := cmp.Or(now.LastNote, event.Note)
+	fmt.Fprintf(s.out, "%8v  %-9s  %-9s  %7s  %s %s %s: %s\n", s.elapsed(), change, now.State,
+		thousands(int(now.Count)), event.Namespace, subject.regarding, subject.reason, strings.Join(strings.Fields(note), " "))
 }
 
-// snapshot returns the current state.
-func (s *session) snapshot() snapshot {
-	now := time.Now()
-	emitted := s.counter.emitted()
-	shot := snapshot{
-		elapsed: now.Sub(s.started),
-		phase:   s.phase(now),
-		emitted: sum(emitted),
-		calls:   s.server.calls(),
+// summarize compares the number of requests with that of one write per occurrence.
+func (s *session) summarize() {
+	emitted, requests := s.ledger.emitted(), int(s.sink.requests.Load())
+	phase := "idle: a series finishes when it has been quiet for its window"
+	if left := s.pace.duration - time.Since(s.started); left > 0 {
+		phase = fmt.Sprintf("the controllers emit for another %s", duration.HumanDuration(left+time.Second))
 	}
-	for _, l := range s.observer.lifecycles {
-		shot.rows = append(shot.rows, newRow(l, emitted[l.subject], now))
-	}
-	return shot
+	fmt.Fprintf(s.out, "%8v  ---------  %s, %s; one write per occurrence: %s, %s times as many (%s)\n", s.elapsed(),
+		plural(emitted, "occurrence"), plural(requests, "API call"), thousands(emitted), thousands(emitted/max(requests, 1)), phase)
 }
 
-func (s *session) phase(now time.Time) string {
-	left := s.emitUntil.Sub(now)
-	switch {
-	case s.done:
-		return "done"
-	case left > 0:
-		return fmt.Sprintf("the controllers emit for another %s", duration.HumanDuration(left+time.Second))
-	default:
-		return "idle: a series finishes when it has been quiet for its window"
-	}
-}
+func (s *session) elapsed() time.Duration { return time.Since(s.started).Round(100 * time.Millisecond) }
 
-// result returns the result of the session.
-func (s *session) result() *result {
-	emitted := s.counter.emitted()
-	stats := s.broadcaster.Stats()
-	return &result{
-		verdicts: s.observer.verdicts(emitted),
-		emitted:  sum(emitted),
-		calls:    s.server.calls(),
-		accepted: stats.Occurrences,
-		dropped:  stats.Dropped,
+// result compares the histories with the Events in a list and prints them. It returns
+// errWrong with the problems if there are any.
+func (s *session) result(list []eventsv1.Event) error {
+	for _, h := range s.ledger.histories {
+		if !slices.ContainsFunc(list, func(event eventsv1.Event) bool {
+			return h.event != nil && event.Name == h.event.Name && event.ResourceVersion == h.event.ResourceVersion
+		}) {
+			h.faults = append(h.faults, "the server has another version, or none")
+		}
 	}
+	fmt.Fprint(s.out, "\nFor each Event: the count on the server, the number of emitted occurrences, and the states:\n\n")
+	var problems []string
+	for _, h := range s.ledger.histories {
+		word, faults := "ok", h.problems()
+		if len(faults) > 0 {
+			word = "WRONG"
+			problems = append(problems, h.subject.String())
+		}
+		fmt.Fprintf(s.out, "%-6s %v\n       %s of %s: %v\n", word, h.subject, thousands(h.count), thousands(h.emitted), h)
+		for _, fault := range faults {
+			fmt.Fprintf(s.out, "       - %s\n", fault)
+		}
+	}
+	if dropped := s.broadcaster.Stats().Dropped; len(dropped) > 0 {
+		problems = append(problems, fmt.Sprintf("dropped occurrences: %v", dropped))
+	}
+	emitted := s.ledger.emitted()
+	fmt.Fprintf(s.out, "\n%s took %s; one write per occurrence would have taken %s.\n",
+		plural(emitted, "occurrence"), plural(int(s.sink.requests.Load()), "API call"), thousands(emitted))
+	if len(problems) > 0 {
+		return fmt.Errorf("%w: %s", errWrong, strings.Join(problems, "; "))
+	}
+	fmt.Fprint(s.out, "OK: every Event went through all of its states, and every count on the server is correct.\n")
+	return nil
 }
