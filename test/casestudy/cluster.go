@@ -3,319 +3,192 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/prometheus/procfs"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
+	"github.com/eventseries/eventseries/test/casestudy/recorders"
 )
 
-// auditPolicy logs what the comparison counts: requests for Events, and created Jobs.
+// auditPolicy logs the requests for Events.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: Metadata
   resources: [{group: "", resources: [events]}, {group: events.k8s.io, resources: [events]}]
-- level: Metadata
-  verbs: [create]
-  resources: [{group: batch, resources: [jobs]}]
 - level: None
 `
 
-// cluster is an API server with a version of a program.
+var schedulerUser = controlplane.User{Name: "kube-scheduler", Token: "kube-scheduler-token", Groups: []string{"system:masters"}}
+
+// cluster is an API server with a scheduler.
 type cluster struct {
-	dir      string
-	binary   string                                                 // of the program
-	file     func(ctx context.Context, name string) (string, error) // reads a file of the program
-	duration time.Duration                                          // of the story
-	server   *controlplane.Server
-	config   *rest.Config // of the administrator
-	clients  kubernetes.Interface
-	program  *exec.Cmd // nil before start
-	exited   chan error
-	before   []eventsv1.Event // just before the stop
-	listed   time.Time        // when they were
+	dir     string
+	server  *controlplane.Server
+	clients kubernetes.Interface
+	program *exec.Cmd
+	exited  chan error
 }
 
-// startCluster starts the API server. The caller must stop it.
-func (m *mover) startCluster(ctx context.Context, apiserver, tag, dir string, serverArgs ...string) (_ *cluster, err error) {
+// startCluster starts an API server. The caller must stop it.
+func startCluster(ctx context.Context, apiserver, dir string) (c *cluster, err error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
 	policy := filepath.Join(dir, "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o644); err != nil {
 		return nil, err
 	}
-	server, err := controlplane.Start(ctx, controlplane.Options{
-		Binary: apiserver, DataDir: filepath.Join(dir, "data"), Users: m.Users,
-		ExtraArgs: append([]string{"--", "--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(dir, "audit.log")}, serverArgs...),
+	c = &cluster{dir: dir, exited: make(chan error, 1)}
+	c.server, err = controlplane.Start(ctx, controlplane.Options{
+		Binary: apiserver, DataDir: filepath.Join(dir, "data"), Users: []controlplane.User{schedulerUser},
+		ExtraArgs: []string{
+			"--", "--audit-policy-file=" + policy, "--audit-log-path=" + c.auditLog(),
+			// The second plugin taints new nodes until a controller, which does not run, finds
+			// them ready.
+			"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, server.Stop())
-		}
-	}()
-	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig())
-	if err != nil {
-		return nil, err
+	config, err := clientcmd.BuildConfigFromFlags("", c.server.Kubeconfig())
+	if err == nil {
+		config.QPS = -1
+		c.clients, err = kubernetes.NewForConfig(config)
 	}
-	config.QPS = -1
-	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.server.Stop())
 	}
-	return &cluster{
-		dir: dir, binary: m.binary(tag), duration: m.duration, server: server, config: config, clients: clients, exited: make(chan error, 1),
-		file: func(ctx context.Context, name string) (string, error) { return m.git(ctx, "show", tag+":"+name) },
-	}, nil
+	return c, nil
 }
 
-// start starts the program. Only stop ends the process, not a context.
-func (c *cluster) start(cmd *exec.Cmd) error {
-	output, err := os.Create(filepath.Join(c.dir, "program.log"))
+func (c *cluster) auditLog() string { return filepath.Join(c.dir, "audit.log") }
+func (c *cluster) counts() string   { return filepath.Join(c.dir, "counts.json") }
+
+// startScheduler starts the scheduler, and waits until it has read all objects. Only stop ends
+// the process, not a context.
+func (c *cluster) startScheduler(ctx context.Context, binary, recorder string) error {
+	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: schedulerUser.Token}}
+	kubeconfig := filepath.Join(c.dir, "scheduler.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		return err
+	}
+	study := filepath.Join(c.dir, "recorder.json")
+	content, err := json.Marshal(recorders.Config{Recorder: recorder, Counts: c.counts()})
+	if err == nil {
+		err = os.WriteFile(study, content, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	port, err := controlplane.FreePort(ctx)
+	if err != nil {
+		return err
+	}
+	c.program = exec.CommandContext(context.Background(), binary,
+		// With leader election, the scheduler exits without shutting down its recorder.
+		"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--authorization-always-allow-paths=/readyz")
+	c.program.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "CASESTUDY_CONFIG="+study)
+	c.program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	output, err := os.Create(filepath.Join(c.dir, "scheduler.log"))
 	if err != nil {
 		return err
 	}
 	defer output.Close()
-	cmd.Stdout, cmd.Stderr = output, output
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = new(syscall.SysProcAttr)
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
-	if err := cmd.Start(); err != nil {
+	c.program.Stdout, c.program.Stderr = output, output
+	if err := c.program.Start(); err != nil {
 		return err
 	}
-	c.program = cmd
-	go func() { c.exited <- cmd.Wait() }()
+	go func() { c.exited <- c.program.Wait() }()
+	if err := c.waitScheduler(ctx, "https://127.0.0.1:"+strconv.Itoa(port)+"/readyz"); err != nil {
+		_ = c.program.Process.Kill() // it may have exited
+		return fmt.Errorf("kube-scheduler is not ready: %w", err)
+	}
 	return nil
 }
 
-// kubeconfig writes a kubeconfig for the program, which has the token, and returns its path.
-func (c *cluster) kubeconfig(token string) (path string, err error) {
-	config, err := clientcmd.LoadFromFile(c.server.Kubeconfig())
+func (c *cluster) waitScheduler(ctx context.Context, url string) error {
+	// The scheduler makes a certificate when it starts.
+	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
-		return "", err
+		return err
 	}
-	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{config.Contexts[config.CurrentContext].AuthInfo: {Token: token}}
-	path = filepath.Join(c.dir, "program.kubeconfig")
-	return path, clientcmd.WriteToFile(*config, path)
+	defer client.CloseIdleConnections()
+	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		if err := c.running(); err != nil {
+			return false, err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
 }
 
-// running returns an error if the program has exited.
+// running returns an error if the scheduler has exited.
 func (c *cluster) running() error {
 	select {
 	case err := <-c.exited:
 		c.exited <- err
-		return fmt.Errorf("%s exited: %w", c.binary, cmp.Or(err, errors.New("exit status 0")))
+		return fmt.Errorf("kube-scheduler exited: %w", cmp.Or(err, errors.New("exit status 0")))
 	default:
 		return nil
 	}
 }
 
-// exit is the end of the program.
-type exit struct {
-	state    *os.ProcessState
-	duration time.Duration
+// cpu returns the CPU time of the scheduler so far, in seconds.
+func (c *cluster) cpu() (float64, error) {
+	process, err := procfs.NewProc(c.program.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	stat, err := process.Stat()
+	return stat.CPUTime(), err
 }
 
-// stop lists the Events, sends SIGTERM to the program, and waits for its exit.
-func (c *cluster) stop(ctx context.Context) (exit, error) {
-	if c.program == nil {
-		return exit{}, nil
-	}
-	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err == nil {
-		c.before, c.listed = list.Items, time.Now()
-	}
+// stop sends SIGTERM to the scheduler, and returns how long it takes to exit, and its CPU
+// time in seconds.
+func (c *cluster) stop() (exit, cpu float64, err error) {
 	began := time.Now()
-	if err := c.program.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return exit{}, err
+	if err := c.program.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, 0, err
 	}
 	select {
-	case err := <-c.exited:
-		log.Printf("%s: exit: %v", c.dir, err) // a part of the result
+	case err = <-c.exited:
 	case <-time.After(time.Minute):
-		return exit{}, errors.Join(fmt.Errorf("%s is still running a minute after SIGTERM", c.binary), c.program.Process.Kill())
+		err = errors.Join(errors.New("kube-scheduler is still running a minute after SIGTERM"), c.program.Process.Kill(), <-c.exited)
 	}
-	return exit{c.program.ProcessState, time.Since(began)}, err
-}
-
-// runPod reports the state of a Pod.
-func (c *cluster) runPod(ctx context.Context, pod *corev1.Pod) error {
-	pods := c.clients.CoreV1().Pods(pod.Namespace)
-	if pod.DeletionTimestamp != nil {
-		return pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	}
-	if pod.Status.Phase != corev1.PodPending {
-		return nil
-	}
-	now := metav1.Now()
-	container := corev1.ContainerStatus{Name: "app", Image: "example.com/app:1"}
-	ready := corev1.ConditionFalse
-	switch pod.Labels[outcome] {
-	case fails:
-		pod.Status.Phase = corev1.PodFailed
-		container.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: now, FinishedAt: now}
-	case succeeds:
-		pod.Status.Phase = corev1.PodSucceeded
-		container.State.Terminated = &corev1.ContainerStateTerminated{StartedAt: now, FinishedAt: now}
-	default:
-		pod.Status.Phase = corev1.PodRunning
-		container.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
-		container.Ready = true
-		ready = corev1.ConditionTrue
-	}
-	pod.Status.StartTime = &now
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{container}
-	// The API server has set others: PodScheduled.
-	others := slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
-	pod.Status.Conditions = append(others, corev1.PodCondition{Type: corev1.PodReady, Status: ready, LastTransitionTime: now})
-	_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	return err
-}
-
-// createNamespace creates a namespace with the service account of its Pods.
-func (c *cluster) createNamespace(ctx context.Context, name string) error {
-	_, err := c.clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	_, err = c.clients.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	return err
-}
-
-// serviceAccount creates a service account, gives it a ClusterRole, and returns its token.
-func (c *cluster) serviceAccount(ctx context.Context, namespace, name, role string) (token string, err error) {
-	accounts := c.clients.CoreV1().ServiceAccounts(namespace)
-	if _, err = accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		return "", err
-	}
-	_, err = c.clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return "", err
-	}
-	request, err := accounts.CreateToken(ctx, name, new(authenticationv1.TokenRequest), metav1.CreateOptions{})
-	if err != nil {
-		return "", err
-	}
-	return request.Status.Token, nil
-}
-
-// createFiles creates the objects in YAML files of the program.
-func (c *cluster) createFiles(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		text, err := c.file(ctx, name)
-		if err == nil {
-			err = c.create(ctx, text)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// create creates the objects of a YAML or JSON text. It waits until the API server serves
-// their kind, which takes a while after the creation of the CustomResourceDefinition.
-func (c *cluster) create(ctx context.Context, text string) error {
-	objects := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
-	for {
-		var object unstructured.Unstructured
-		if err := objects.Decode(&object); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if len(object.Object) == 0 { // a comment
-			continue
-		}
-		resource, err := c.resource(object.GroupVersionKind())
-		if err != nil {
-			return err
-		}
-		err = c.eventually(ctx, "create "+object.GetKind(), func(ctx context.Context) (bool, error) {
-			_, err := resource.Namespace(object.GetNamespace()).Create(ctx, &object, metav1.CreateOptions{})
-			return !apierrors.IsNotFound(err), ignoreStale(err)
-		})
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// resource returns a client for a kind of objects.
-func (c *cluster) resource(kind schema.GroupVersionKind) (dynamic.NamespaceableResourceInterface, error) {
-	clients, err := dynamic.NewForConfig(c.config)
-	if err != nil {
-		return nil, err
-	}
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	return clients.Resource(resource), nil
-}
-
-// condition returns the status of a condition of an object, or nil.
-func condition(object unstructured.Unstructured, name string) any {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == name {
-			return c["status"]
-		}
-	}
-	return nil
-}
-
-// eventually waits until a condition is true, for at most a minute.
-func (c *cluster) eventually(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		if c.program != nil {
-			if err := c.running(); err != nil {
-				return false, err
-			}
-		}
-		return condition(ctx)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
-// ignoreStale ignores errors of a list that is older than the server's state. The next
-// list is newer.
-func ignoreStale(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
+	state := c.program.ProcessState
+	return time.Since(began).Seconds(), (state.UserTime() + state.SystemTime()).Seconds(), err
 }

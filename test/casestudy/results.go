@@ -2,165 +2,234 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"text/template"
 	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/test/casestudy/recorders"
+	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
-// results are the figures of all steps.
+// results are the figures of all cases.
 type results struct {
-	Machine  string
-	Programs []*moved
+	Cores   int // of the machine of the last run
+	Version string
+	Runs    []schedulerRun // in the order of the cases and recorders
 }
 
-// moved is what eventsmigrate did to a program.
-type moved struct {
-	Module, Version string
-	Packages        []string // the patterns
-	Date            string
-	Seconds         float64 // of the first run of eventsmigrate
-	CPUSeconds      float64 // the same, with the go commands that it runs
-	SecondSeconds   float64
-	SecondChanged   int // files that the second run changed
-	CallsMoved      int
-	CallsLeft       int
-	Files           int
-	Inserted        int // lines
-	Deleted         int
-	Rules           []rule
-	Left, Decide    []place
-	Changed         []string // packages
-	Compiled        int      // packages that were type-checked afterwards
-	Broken          []string // packages that do not compile
-	Before, After   tests
-	Story           *story `json:",omitempty"`
+// schedulerRun is the result of a case with a recorder. If a name does not say otherwise, it
+// is about the Pods that no node fits, and their events with the reason FailedScheduling.
+type schedulerRun struct {
+	Case, Recorder string
+
+	Occurrences int            // calls of the recorder
+	Requests    map[string]int // by verb
+	Running     eventTally     // just before the scheduler is stopped
+	Stopped     eventTally     // after the scheduler has exited
+
+	// The Pods that fit, and their events. If the scheduler exits while they bind, not
+	// all of their events have the reason Scheduled.
+	Batches                       []batch
+	OtherOccurrences, OtherEvents int
+
+	CPU  float64 // seconds of the process of the scheduler, without its start
+	Exit float64 // seconds from SIGTERM to the exit of the scheduler
 }
 
-// rule is a row of the report.
-type rule struct {
-	Name                string
-	Moved, Left, Decide int
+// eventTally is what the API server knows.
+type eventTally struct {
+	Events int `json:",omitempty"`
+	Count  int
 }
 
-// place is a line of the report.
-type place struct{ Place, Rule, Text string }
-
-// tests are the results of the unit tests of the changed packages.
-type tests struct {
-	Packages, Passed, Skipped int
-	Failed                    []string // package and name
+// batch is a number of Pods that are created as fast as possible.
+type batch struct {
+	Pods, Bound int
+	Seconds     float64 // from the first create request until the last Pod was bound
 }
 
-// story compares the stock and the moved program at work.
-type story struct {
-	Date     string
-	Duration time.Duration
-	Stock    side
-	Moved    side
-	Finished *side `json:",omitempty"` // Moved, and what a person adds
-}
-
-// Sides returns what each version did: Stock, Moved, and perhaps Finished.
-func (s *story) Sides() []*side {
-	sides := []*side{&s.Stock, &s.Moved}
-	if s.Finished != nil {
-		sides = append(sides, s.Finished)
+// Sent returns the number of requests.
+func (r schedulerRun) Sent() (n int) {
+	for _, requests := range r.Requests {
+		n += requests
 	}
-	return sides
+	return n
 }
 
-// side is what one version did.
-type side struct {
-	Events   int // objects on the server at the end
-	Emitted  int // occurrences, by the log
-	Recorded int // occurrences, by the counts on the server
-	// RecordedBefore is Recorded just before SIGTERM.
-	RecordedBefore int
-	Related        int // Events with a related object
-	Combined       int // Events with "(combined from similar events)"
-	Requests       map[string]int
-	Denied         int // requests for Events that RBAC denied
-	RequestBytes   int
-	Jobs           int // created by CronJobs
-	JobsNamed      map[string]int
-	Reasons        []reason
-	CPUSeconds     float64
-	MaxRSS         int64 // bytes
-	Exit           string
-	ExitSeconds    float64
+// Lost returns how many occurrences are in no Event.
+func (r schedulerRun) Lost() int { return r.Occurrences - r.Stopped.Count }
+
+// OtherLost returns how many events about Pods that fit are in no Event.
+func (r schedulerRun) OtherLost() int { return r.OtherOccurrences - r.OtherEvents }
+
+// Throughput returns the median of the bound Pods per second of the batches.
+func (r schedulerRun) Throughput() float64 {
+	var rates []float64
+	for _, b := range r.Batches {
+		rates = append(rates, float64(b.Bound)/b.Seconds)
+	}
+	slices.Sort(rates)
+	n := len(rates)
+	if n == 0 {
+		return 0
+	}
+	return (rates[(n-1)/2] + rates[n/2]) / 2
 }
 
-// Lost returns how many occurrences did not reach the server.
-func (s *side) Lost() int { return s.Emitted - s.Recorded }
-
-// reason compares the occurrences of a reason for a kind of objects.
-type reason struct {
-	Kind, Reason              string
-	Emitted, Recorded, Events int
-	Related                   string // the kinds of the related objects
+// CPUPerOccurrence returns the CPU of the scheduler per call of the recorder, in
+// milliseconds.
+func (r schedulerRun) CPUPerOccurrence() float64 {
+	return r.CPU * 1000 / float64(r.Occurrences+r.OtherOccurrences)
 }
 
-// of returns the results of a program, and adds them if necessary.
-func (r *results) of(p program) *moved {
-	for _, m := range r.Programs {
-		if m.Module == p.Module {
-			m.Version, m.Packages = p.Version, p.Packages
-			return m
+// Losses returns the runs in which this recorder lost occurrences.
+func (r *results) Losses() (all []schedulerRun) {
+	for _, run := range r.Runs {
+		if run.Recorder == recorders.Eventseries && run.Lost() > 0 {
+			all = append(all, run)
 		}
 	}
-	m := &moved{Module: p.Module, Version: p.Version, Packages: p.Packages}
-	r.Programs = append(r.Programs, m)
-	return m
+	return all
+}
+
+// replace adds a run, and removes an earlier one of the same case and recorder.
+func (r *results) replace(run schedulerRun) {
+	r.Runs = append(slices.DeleteFunc(r.Runs, func(old schedulerRun) bool {
+		return old.Case == run.Case && old.Recorder == run.Recorder
+	}), run)
+	position := func(run schedulerRun) int {
+		return slices.IndexFunc(schedulerCases, func(c schedulerCase) bool { return c.Name == run.Case })
+	}
+	slices.SortFunc(r.Runs, func(a, b schedulerRun) int {
+		return cmp.Or(
+			cmp.Compare(position(a), position(b)),
+			cmp.Compare(slices.Index(schedulerRecorders, a.Recorder), slices.Index(schedulerRecorders, b.Recorder)),
+		)
+	})
+}
+
+// measure sets the figures of the Events, from what the scheduler has counted, the audit log,
+// and the Events just before SIGTERM and after it.
+func (r *schedulerRun) measure(counts, audit []byte, before, after []eventsv1.Event) error {
+	var emitted []recorders.Count
+	if err := json.Unmarshal(counts, &emitted); err != nil {
+		return err
+	}
+	for _, count := range emitted {
+		switch {
+		case strings.HasPrefix(count.Name, stuck):
+			r.Occurrences += count.Count
+		case strings.HasPrefix(count.Name, fitting):
+			r.OtherOccurrences += count.Count
+		}
+	}
+	r.Running = eventTally{Count: tally(before).Count}
+	r.Stopped = tally(after)
+	for i := range after {
+		if strings.HasPrefix(after[i].Regarding.Name, fitting) {
+			r.OtherEvents++
+		}
+	}
+	r.Requests = make(map[string]int)
+	for line := range bytes.Lines(audit) {
+		var entry struct {
+			Verb      string
+			User      struct{ Username string }
+			ObjectRef struct{ Resource, Name string }
+		}
+		if json.Unmarshal(line, &entry) != nil || entry.User.Username != schedulerUser.Name || entry.ObjectRef.Resource != "events" {
+			continue
+		}
+		if name := entry.ObjectRef.Name; name == "" || strings.HasPrefix(name, stuck) { // a list has no name
+			r.Requests[entry.Verb]++
+		}
+	}
+	return nil
+}
+
+// tally counts the Events about Pods that no node fits, and their occurrences.
+func tally(all []eventsv1.Event) (t eventTally) {
+	for i := range all {
+		if strings.HasPrefix(all[i].Regarding.Name, stuck) {
+			t.Events++
+			t.Count += int(query.FromEvent(&all[i], time.Now()).Count)
+		}
+	}
+	return t
 }
 
 // readResults reads the results of earlier runs, if there are any.
-func readResults[T any](name string) (*T, error) {
-	r := new(T)
+func readResults(name string) (*results, error) {
+	r := new(results)
 	data, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(data, r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("casestudy: results: %w", err)
+		return nil, fmt.Errorf("results: %w", err)
 	}
 	return r, nil
 }
 
-func writeResults(name string, r any) error {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(r)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(name), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(name, b.Bytes(), 0o644)
-	}
+func (r *results) write(name string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return fmt.Errorf("casestudy: results: %w", err)
+		return err
 	}
-	return nil
+	return os.WriteFile(name, append(data, '\n'), 0o644)
 }
 
-// machine describes this machine.
-func machine() string {
-	model := "unknown CPU"
-	info, _ := os.ReadFile("/proc/cpuinfo") // only on Linux
-	for line := range strings.Lines(string(info)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
+//go:embed scheduler.md.tmpl
+var pageText string
+
+// heading is the first line of the section.
+const heading = "## kube-scheduler\n"
+
+var pageTemplate = template.Must(template.New("scheduler.md").Funcs(template.FuncMap{
+	"count":   chart.Number,
+	"decimal": func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) },
+	"cents":   func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
+}).Parse(pageText))
+
+// render returns a page with the section of the results in place of the former one.
+func (r *results) render(page string) (string, error) {
+	before, after, found := strings.Cut(page, heading)
+	if !found {
+		return "", fmt.Errorf("the page has no heading %q", heading)
 	}
-	return fmt.Sprintf("%d cores of %s, %s/%s, %s", runtime.NumCPU(), model, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	var section bytes.Buffer
+	if err := pageTemplate.Execute(&section, r); err != nil {
+		return "", err
+	}
+	if i := strings.Index(after, "\n## "); i >= 0 {
+		return before + section.String() + after[i:], nil
+	}
+	return before + section.String(), nil
+}
+
+func writePage(name string, r *results) error {
+	page, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	text, err := r.render(string(page))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text), 0o644)
 }

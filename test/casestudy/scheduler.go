@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
-	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,12 +13,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/procfs"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
@@ -55,10 +52,6 @@ const (
 )
 
 var (
-	schedulerProgram = program{
-		Module: kubernetesModule, Version: kubernetesVersion, Staging: kubernetesStaging,
-		Users: []controlplane.User{{Name: "kube-scheduler", Token: "kube-scheduler-token", Groups: []string{"system:masters"}}},
-	}
 	schedulerRecorders = []string{recorders.ToolsEvents, recorders.Eventseries}
 	schedulerCases     = []schedulerCase{
 		{Name: "30 Pods, 60 s", Pods: 30, Duration: time.Minute},
@@ -79,120 +72,92 @@ type schedulerCase struct {
 	SameMessage bool
 }
 
-// scheduler runs kube-scheduler with each case and each recorder, one after the other.
-func scheduler(ctx context.Context, cfg config, r *schedulerResults) error {
-	m := &mover{program: schedulerProgram, root: cfg.root, work: filepath.Join(cfg.work, "scheduler")}
+// runCases runs kube-scheduler with each of the selected cases and recorders, one after the
+// other.
+func runCases(ctx context.Context, cfg config, r *results) error {
 	apiserver, err := controlplane.Build(ctx, os.Stderr)
 	if err != nil {
 		return err
 	}
-	if err := m.copyKubernetes(ctx, apiserver, "scheduler"); err != nil {
-		return err
-	}
-	binary, err := m.compileTrial(ctx, "kube-scheduler", "./cmd/scheduler")
+	binary, err := builder{root: cfg.root, dir: filepath.Join(cfg.work(), "kubernetes")}.scheduler(ctx, apiserver)
 	if err != nil {
 		return err
 	}
-	r.Cores, r.Version = runtime.NumCPU(), m.Version
+	r.Cores, r.Version = runtime.NumCPU(), kubernetesVersion
 	for _, study := range schedulerCases {
-		if !strings.Contains(study.Name, cfg.studyCase) {
-			continue
-		}
-		log.Printf("kube-scheduler: %s", study.Name)
-		err := m.trySchedule(ctx, cfg, binary, apiserver, study, func(run schedulerRun) error {
-			r.replace(run)
-			return writeResults(cfg.resultsOf("scheduler"), r)
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", study.Name, err)
+		for _, recorder := range schedulerRecorders {
+			if !strings.Contains(study.Name, cfg.studyCase) || !strings.Contains(recorder, cfg.recorder) {
+				continue
+			}
+			log.Printf("kube-scheduler: %s: %s", study.Name, recorder)
+			run, err := schedule(ctx, filepath.Join(cfg.work(), "run"), apiserver, binary, recorder, study)
+			if err == nil {
+				r.replace(run)
+				err = r.write(cfg.results())
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", study.Name, recorder, err)
+			}
 		}
 	}
 	return nil
 }
 
-// trySchedule runs the scheduler with a case and the selected recorders.
-func (m *mover) trySchedule(ctx context.Context, cfg config, binary, apiserver string, study schedulerCase, done func(schedulerRun) error) error {
-	m.duration = study.Duration
-	var (
-		url     string
-		started float64 // seconds of CPU that the start has taken
-		batches []batch
-	)
-	return m.tryEach(ctx, cfg, trial{
-		binary: binary, user: m.Users[0], groups: []string{stuck, fitting}, scale: 1,
-		// The second plugin taints new nodes until a controller, which does not run, finds
-		// them ready.
-		serverArgs: []string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"},
-		prepare:    func(ctx context.Context, c *cluster) error { return c.fill(ctx, study.Pods) },
-		args: func(ctx context.Context) ([]string, error) {
-			port, err := controlplane.FreePort(ctx)
-			url = "https://127.0.0.1:" + strconv.Itoa(port)
-			return []string{
-				// With leader election, the scheduler exits without shutting down its recorder.
-				"--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
-				"--authorization-always-allow-paths=/readyz",
-			}, err
-		},
-		begin: func(ctx context.Context, c *cluster) (err error) {
-			if err = c.waitScheduler(ctx, url); err == nil {
-				started, err = c.programCPU()
-			}
-			return err
-		},
-		acts: func(c *cluster) []act {
-			return []act{
-				{do: func(ctx context.Context) error { return c.changeNodes(ctx, study.SameMessage) }},
-				{do: func(ctx context.Context) (err error) {
-					batches, err = c.bindAll(ctx)
-					return err
-				}},
-			}
-		},
-	}, apiserver, schedulerRecorders, func(run *recorderRun) error {
-		none, others := run.Groups[0], run.Groups[1]
-		requests := maps.Clone(none.Requests)
-		if run.Lists > 0 {
-			requests["list"] += run.Lists
-		}
-		return done(schedulerRun{
-			Case: study.Name, Recorder: run.Recorder,
-			Occurrences: none.Emitted, Requests: requests, Running: eventTally{Count: none.RecordedBefore},
-			Stopped: eventTally{none.Events, none.Recorded}, Batches: batches,
-			OtherOccurrences: others.Emitted, OtherEvents: others.Events, CPU: run.CPU - started, Exit: run.Exit,
-		})
-	})
+// schedule runs the scheduler with a case and a recorder.
+func schedule(ctx context.Context, dir, apiserver, binary, recorder string, study schedulerCase) (run schedulerRun, err error) {
+	c, err := startCluster(ctx, apiserver, dir)
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, c.server.Stop()) }()
+	if err := c.fill(ctx, study.Pods); err != nil {
+		return run, err
+	}
+	if err := c.startScheduler(ctx, binary, recorder); err != nil {
+		return run, err
+	}
+	started, err := c.cpu()
+	if err == nil {
+		run.Batches, err = c.play(ctx, study)
+	}
+	before, listErr := c.events(ctx)
+	exit, cpu, stopErr := c.stop()
+	after, afterErr := c.events(ctx)
+	if err := errors.Join(err, listErr, stopErr, afterErr); err != nil {
+		return run, err
+	}
+	run.Case, run.Recorder, run.CPU, run.Exit = study.Name, recorder, cpu-started, exit
+	counts, err := os.ReadFile(c.counts())
+	if err != nil {
+		return run, err
+	}
+	audit, err := os.ReadFile(c.auditLog())
+	if err != nil {
+		return run, err
+	}
+	return run, run.measure(counts, audit, before, after)
 }
 
-// waitScheduler waits until the scheduler has read all objects.
-func (c *cluster) waitScheduler(ctx context.Context, url string) error {
-	// The scheduler makes a certificate when it starts.
-	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	if err != nil {
+// play changes nodes and creates Pods that fit, until the end of the case.
+func (c *cluster) play(ctx context.Context, study schedulerCase) (batches []batch, err error) {
+	end, cancel := context.WithTimeout(ctx, study.Duration)
+	defer cancel()
+	acts, end := errgroup.WithContext(end)
+	acts.Go(func() error { return c.changeNodes(end, study.SameMessage) })
+	acts.Go(func() (err error) {
+		batches, err = c.bindAll(end)
 		return err
-	}
-	defer client.CloseIdleConnections()
-	return c.eventually(ctx, "ready kube-scheduler", func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
-		if err != nil {
-			return false, err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
+	err = acts.Wait()
+	return batches, errors.Join(err, c.running(), ctx.Err())
 }
 
-// programCPU returns the CPU time of the program so far, in seconds.
-func (c *cluster) programCPU() (float64, error) {
-	process, err := procfs.NewProc(c.program.Process.Pid)
+func (c *cluster) events(ctx context.Context) ([]eventsv1.Event, error) {
+	list, err := c.clients.EventsV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	stat, err := process.Stat()
-	return stat.CPUTime(), err
+	return list.Items, nil
 }
 
 // fill creates the nodes and the Pods that no node fits: those with the label are too

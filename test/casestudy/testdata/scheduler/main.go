@@ -1,5 +1,5 @@
 // Command scheduler is the kube-scheduler of Kubernetes with a selectable recorder of
-// events. make casestudy-scheduler copies it into Kubernetes. It takes the flags of
+// events. Command casestudy copies it into Kubernetes. It takes the flags of
 // kube-scheduler. $KUBECONFIG is for the API server, and $CASESTUDY_CONFIG names the file
 // with a [recorders.Config]. SIGTERM and SIGINT stop it, and then it writes how many events
 // the scheduler has emitted. With leader election, Kubernetes exits without returning, so
@@ -145,7 +145,7 @@ type countingRecorder struct {
 
 // Eventf counts an event, and passes it on.
 func (r countingRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
-	r.counter.Add(regarding, eventtype, reason)
+	r.counter.Add(regarding)
 	r.EventRecorderLogger.Eventf(regarding, related, eventtype, reason, action, note, args...)
 }
 
