@@ -46,7 +46,6 @@ var (
 	durationFlag = flag.Duration("chaos.duration", defaultDuration, "the duration of the faults")
 	upgradeFlag  = flag.String("chaos.upgrade", "", "the program of another control plane, to which the server is upgraded when half of the duration is over")
 	secondFlag   = flag.String("chaos.second", "", "the program of the second API server; if empty, that of the first one")
-	metricsFlag  = flag.String("chaos.metrics", "", "a file for the metrics of all emitters: OpenMetrics, compressed by gzip")
 )
 
 func TestMain(m *testing.M) {
@@ -78,9 +77,6 @@ func TestChaos(t *testing.T) {
 		after := versionOf(t, w.faults.server)
 		require.NotEqual(t, before, after, "the server was not upgraded; it is not killed in the second half")
 		t.Logf("the server was upgraded from %s to %s", before, after)
-	}
-	if *metricsFlag != "" {
-		assert.NoError(t, record(w.config.Metrics, *metricsFlag))
 	}
 
 	var accounts ledger
@@ -148,9 +144,6 @@ func newWorld(t *testing.T, seed uint64) *world {
 			Seed: seed, Servers: []string{networks[0].Addr(), networks[1].Addr()}, Token: controllerUser.Token, CAData: config.CAData,
 			Balancer: filepath.Join(t.TempDir(), "balancer"),
 		},
-	}
-	if *metricsFlag != "" {
-		w.config.Metrics = filepath.Join(t.TempDir(), "metrics")
 	}
 	w.faults = &faults{
 		server: server, second: second, networks: networks, etcd: etcd,

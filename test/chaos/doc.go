@@ -21,8 +21,7 @@
 // the other one is older.
 //
 // At the end, the test lists the faults that it has tried, how many requests were in
-// flight during each kind, and how many of those failed. With -chaos.metrics=FILE, it
-// also writes to the file what a Prometheus would have scraped.
+// flight during each kind, and how many of those failed.
 //
 // # Accounting
 //

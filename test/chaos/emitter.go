@@ -65,7 +65,6 @@ type emitterConfig struct {
 	SkipList         bool
 	FinishAfter      time.Duration
 	MaxWindow        time.Duration
-	Metrics          string        // the file for metrics, if not empty
 	Clock            time.Duration // how far the wall clock is ahead
 	Shutdown         time.Duration // events.Options.ShutdownTimeout
 	Flush            time.Duration // timeout of a flush before the shutdown; 0 means no flush
@@ -155,13 +154,6 @@ func (e *emitter) run(in io.Reader) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { e.flushRepeatedly(ctx) })
-	if e.config.Metrics != "" {
-		background.Go(func() {
-			if err := scrape(ctx, e.broadcaster, e.config); err != nil {
-				e.reports.write(report{Failed: err.Error()})
-			}
-		})
-	}
 	e.emitUntil(stop)
 	cancel()
 	background.Wait()

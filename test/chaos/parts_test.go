@@ -2,21 +2,17 @@ package chaos
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -171,35 +167,6 @@ func TestReportsRoundTrip(t *testing.T) {
 
 	err := readReports(strings.NewReader("WARNING: DATA RACE\n"), func(report) {})
 	assert.ErrorContains(t, err, "DATA RACE")
-}
-
-func TestMetricsOfProcessesAreRecorded(t *testing.T) {
-	from, to := filepath.Join(t.TempDir(), "metrics"), filepath.Join(t.TempDir(), "recording")
-	assert.Error(t, record(from, to), "there are no metrics")
-	synctest.Test(t, func(t *testing.T) {
-		broadcaster := events.NewBroadcaster(nil)
-		defer broadcaster.Shutdown()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*scrapeInterval/2)
-		defer cancel()
-		for process := range 2 {
-			require.NoError(t, scrape(ctx, broadcaster, emitterConfig{Emitter: 2, Process: process, Metrics: from}))
-		}
-	})
-	require.NoError(t, record(from, to))
-	file, err := os.Open(to)
-	require.NoError(t, err)
-	defer file.Close()
-	zip, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	got, err := io.ReadAll(zip)
-	require.NoError(t, err)
-	const metric = `\neventseries_occurrences_total\{instance="emitter-2-process-%d",job="chaos",namespace="chaos"\} 0.0 %s`
-	for process, times := range [][]string{{"9.466848e", "9.46684802e"}, {"9.46684803e"}} {
-		for _, at := range times {
-			assert.Regexp(t, fmt.Sprintf(metric, process, at), string(got))
-		}
-	}
-	assert.True(t, strings.HasSuffix(string(got), "\n# EOF\n"))
 }
 
 func TestRegression(t *testing.T) {

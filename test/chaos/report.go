@@ -2,23 +2,15 @@ package chaos
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	runtimemetrics "runtime/metrics"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
-
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/events/metrics"
 )
 
 // report is a line on the standard output of an emitter. At is the time since its
@@ -135,52 +127,4 @@ func readReports(r io.Reader, f func(report)) error {
 		}
 		f(line)
 	}
-}
-
-// scrapeInterval is the interval between recorded metrics. The intervals of these
-// recorders are about as much shorter than the defaults as it is shorter than a minute.
-const scrapeInterval = 2 * time.Second
-
-// scrape appends the metrics of a broadcaster to a file until ctx is done, as OpenMetrics.
-// Labels identify the process, as those of a target of Prometheus do.
-func scrape(ctx context.Context, broadcaster *events.Broadcaster, config emitterConfig) error {
-	file, err := os.OpenFile(config.Metrics, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	registry := prometheus.NewRegistry()
-	prometheus.WrapRegistererWith(prometheus.Labels{
-		"namespace": namespace, "job": "chaos", "instance": config.name(),
-	}, registry).MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
-	for {
-		families, err := registry.Gather()
-		now := time.Now().UnixMilli()
-		var text bytes.Buffer
-		for _, f := range families {
-			for _, m := range f.Metric {
-				m.TimestampMs = &now
-			}
-			_, formatErr := expfmt.MetricFamilyToOpenMetrics(&text, f)
-			err = errors.Join(err, formatErr)
-		}
-		// One write, because other processes write too.
-		_, writeErr := file.Write(text.Bytes())
-		if err := errors.Join(err, writeErr); err != nil || !until(ctx, time.Now().Add(scrapeInterval)) {
-			return err
-		}
-	}
-}
-
-// record compresses the metrics of all processes by gzip.
-func record(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return fmt.Errorf("chaos: recording: %w", err)
-	}
-	var compressed bytes.Buffer
-	zip := gzip.NewWriter(&compressed)
-	_, _ = zip.Write(append(text, "# EOF\n"...)) // a Buffer returns no errors
-	_ = zip.Close()
-	return os.WriteFile(to, compressed.Bytes(), 0o666)
 }

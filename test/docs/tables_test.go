@@ -78,7 +78,7 @@ func exposed(t *testing.T, reasons ...events.ReasonStats) (all []string, values 
 				}
 			}
 		}
-		all = append(all, fmt.Sprint(family.GetName(), strings.ToLower(family.GetType().String()), labels))
+		all = append(all, fmt.Sprintf("%s %s %s", family.GetName(), strings.ToLower(family.GetType().String()), labels))
 	}
 	return all, values
 }
@@ -96,7 +96,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			assert.NotEmpty(t, row[3], name)
 			labels := codes(row[2])
 			slices.Sort(labels)
-			documented = append(documented, fmt.Sprint(name, row[1], labels))
+			documented = append(documented, fmt.Sprintf("%s %s %s", name, row[1], labels))
 		}
 	}
 	all, values := exposed(t)
@@ -104,6 +104,32 @@ func TestMetricsAreDocumented(t *testing.T) {
 	assert.ElementsMatch(t, sets.New(all...).Insert(byReason...).UnsortedList(), documented)
 	for _, label := range []string{"kind", "outcome", "reason"} {
 		assert.Subset(t, explained, values[label])
+	}
+}
+
+var (
+	metricName   = regexp.MustCompile(`eventseries_[a-z_]+`)
+	metricValues = regexp.MustCompile(`\b(kind|outcome|reason)[!=]~?\\?"([^"\\]+)\\?"`)
+)
+
+// Panels and alerts use all metrics and existing values of their labels, and no others.
+func TestMetricsAreUsed(t *testing.T) {
+	all, values := exposed(t)
+	byReason, _ := exposed(t, events.ReasonStats{})
+	unused := sets.New[string]()
+	for _, metric := range slices.Concat(all, byReason) {
+		unused.Insert(metricName.FindString(metric))
+	}
+	names := unused.Clone()
+	text := read(t, "docs/monitoring/dashboard.json") + read(t, "docs/monitoring/alerts.yaml")
+	for _, name := range metricName.FindAllString(text, -1) {
+		name = strings.TrimSuffix(name, "_bucket") // of the histogram
+		assert.True(t, names.Has(name), "no metric %s", name)
+		unused.Delete(name)
+	}
+	assert.Empty(t, unused)
+	for _, match := range metricValues.FindAllStringSubmatch(text, -1) {
+		assert.Subset(t, values[match[1]], strings.Split(match[2], "|"), match[0])
 	}
 }
 
