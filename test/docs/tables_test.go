@@ -2,13 +2,12 @@ package docs
 
 import (
 	"fmt"
-	"path"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -17,9 +16,9 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/metrics"
-	"github.com/eventseries/eventseries/heartbeat"
-	"github.com/eventseries/eventseries/series"
 )
+
+const operations = "docs/operations.md"
 
 func TestOptionsAreDocumented(t *testing.T) {
 	var fields, documented []string
@@ -33,21 +32,13 @@ func TestOptionsAreDocumented(t *testing.T) {
 	assert.Equal(t, fields, documented)
 }
 
-var dropReason = regexp.MustCompile(`(?m)^\tDrop\w+ +(?:DropReason )?= +(?:"(\w+)"|DropReason\(tracker\.Drop(\w+)\))$`)
-
 func TestDropReasonsAreDocumented(t *testing.T) {
-	var reasons, documented []string
-	for _, match := range dropReason.FindAllStringSubmatch(read(t, "events/drop.go"), -1) {
-		reasons = append(reasons, match[1]+match[2])
-	}
-	require.GreaterOrEqual(t, len(reasons), 9)
-	require.Equal(t, events.DropTableFull, events.DropReason("TableFull"), "the constants are named after their values")
+	var documented []string
 	for _, row := range readPage(t, operations).tableAfter(t, "### Drops") {
 		documented = append(documented, codes(row[0])...)
 	}
-	assert.ElementsMatch(t, reasons, documented)
 	_, values := exposed(t)
-	assert.ElementsMatch(t, reasons, values["reason"], "metrics start at zero for each reason")
+	assert.ElementsMatch(t, values["reason"], documented)
 }
 
 // statistics are those of a broadcaster.
@@ -133,87 +124,27 @@ func TestMetricsAreUsed(t *testing.T) {
 	}
 }
 
-func TestStatesAreDocumented(t *testing.T) {
-	const page = "docs/design.md"
-	diagrams := slices.DeleteFunc(readPage(t, page).blocks, func(b block) bool { return b.language != "mermaid" })
-	require.Len(t, diagrams, 1)
-	lines := diagrams[0].lines
-	require.Equal(t, "stateDiagram-v2", lines[0])
-	drawn := map[string]bool{}
-	for _, text := range lines[1:] {
-		require.Regexp(t, `^ +(\[\*\]|\w+) --> (\[\*\]|\w+)(: .+)?$`, text)
-		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' })
-		drawn[words[0]], drawn[words[2]] = true, true
-	}
-	delete(drawn, "[*]")
-	states := map[string]bool{}
-	for s := series.Singleton; !strings.HasPrefix(s.String(), "State("); s++ {
-		states[s.String()] = true
-	}
-	assert.Equal(t, states, drawn)
-	text := read(t, page)
-	for state := range states {
-		assert.Contains(t, text, "\n**"+state+".** ", "no paragraph for the state")
-	}
-	for _, field := range []string{
-		"label `" + series.LabelState, "label `" + series.LabelRelatedUID, "annotation `" + series.AnnotationHeartbeat,
-		"annotation `" + series.AnnotationWindow,
-		"annotation `" + series.AnnotationLastNote, "annotation `" + series.AnnotationSuccessor,
-	} {
-		assert.Contains(t, text, "| "+field+"` |")
-	}
-}
+var (
+	logMessage  = regexp.MustCompile(`\.(?:Info|Error)\((?:\w+, )?("[^"]+")`)
+	userPackage = regexp.MustCompile("^(compat|events|internal/(apigroup|tracker))/")
+)
 
-func TestWindowsAreDocumented(t *testing.T) {
-	duration := func(text string) time.Duration {
-		d, err := time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", ",", "").Replace(text))
-		require.NoError(t, err)
-		return d
-	}
-	window := heartbeat.Window{Min: series.FinishAfter, Max: 36 * time.Minute}
-	for _, row := range readPage(t, "docs/design.md").tableAfter(t, "### The window") {
-		require.Len(t, row, 3, row)
-		var rhythm heartbeat.Rhythm
-		window.Observe(&rhythm, duration(row[1]), 0)
-		assert.Equal(t, duration(row[2]), window.Of(rhythm, 0), row)
-	}
-}
-
-func TestModulesAreListed(t *testing.T) {
-	var modules, listed []string
-	walk(t, "go.mod", func(file string) { modules = append(modules, path.Dir(file)) })
-	for _, row := range readPage(t, "CONTRIBUTING.md").tableAfter(t, "### Modules") {
-		require.Len(t, row, 3, row)
-		listed = append(listed, codes(row[0])...)
-	}
-	assert.ElementsMatch(t, modules, listed)
-}
-
-func TestVersionsAreTested(t *testing.T) {
-	find := func(path, pattern string) []string {
-		match := regexp.MustCompile(`(?m)` + pattern).FindStringSubmatch(read(t, path))
-		require.NotNil(t, match, "%s: %s", path, pattern)
-		return strings.Fields(match[1])
-	}
-	const clientGo, controllerRuntime = `^\tk8s\.io/client-go (\S+)$`, `^\tsigs\.k8s\.io/controller-runtime (\S+)$`
-	servers := append(find("Makefile", `^SERVERS \?= (.+)$`), find("test/controlplane/go.mod", `^\tk8s\.io/kubernetes (\S+)$`)...)
-	tested := map[string][]string{
-		"client-go":             append(find("go.mod", clientGo), find("test/go.mod", clientGo)...),
-		"controller-runtime":    append(find("controllerruntime/go.mod", controllerRuntime), find("test/go.mod", controllerRuntime)...),
-		"Kubernetes API server": strings.Fields(strings.ReplaceAll(strings.Join(servers, " "), "v", "")),
-		"Go":                    find(".github/workflows/ci.yml", `go-version: "(\S+)"$`),
-	}
-	rows := readPage(t, "docs/compatibility.md").tableAfter(t, "## Versions")
-	require.Len(t, rows, len(tested))
-	for _, row := range rows {
-		require.Len(t, row, 3)
-		assert.Equal(t, strings.Join(tested[row[0]], ", "), row[2], row[0])
-		for _, version := range tested[row[0]] {
-			if minor := regexp.MustCompile(`^v\d+\.\d+`).FindString(version); minor != "" {
-				assert.Contains(t, row[1], minor, row[0])
-			}
+// The table of the log contains the messages of the packages that users' programs include.
+func TestLogIsDocumented(t *testing.T) {
+	var text strings.Builder
+	walk(t, ".go", func(path string) {
+		if !strings.HasSuffix(path, "_test.go") && userPackage.MatchString(path) {
+			text.WriteString(read(t, path))
+		}
+	})
+	documented := sets.New[string]()
+	for _, row := range readPage(t, operations).tableAfter(t, "## Log") {
+		for _, message := range codes(row[0]) {
+			documented.Insert(strconv.Quote(message))
+			assert.True(t, strings.Contains(text.String(), strconv.Quote(message)), "only in the table: %s", message)
 		}
 	}
-	oldest := find("go.mod", `^go (\d+\.\d+)`)[0]
-	assert.Contains(t, rows[len(rows)-1][1], oldest)
+	for _, match := range logMessage.FindAllStringSubmatch(text.String(), -1) {
+		assert.True(t, documented.Has(match[1]), "not in the table: %s", match[1])
+	}
 }
