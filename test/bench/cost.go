@@ -2,9 +2,7 @@ package bench
 
 import (
 	"cmp"
-	"math"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"syscall"
 	"time"
@@ -28,12 +26,6 @@ func SpreadOf(values []float64) Spread {
 	return Spread{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1]}
 }
 
-// Quantile returns the smallest value that is greater than or equal to a share q of
-// the sorted values. There must be at least one value.
-func Quantile[T any](sorted []T, q float64) T {
-	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
-}
-
 // medianRound sorts rounds by their CPU, and returns the median one, the higher one if
 // their number is even. There must be at least one round.
 func medianRound[T any](rounds []T, cpu func(T) time.Duration) T {
@@ -45,7 +37,6 @@ func medianRound[T any](rounds []T, cpu func(T) time.Duration) T {
 type Cost struct {
 	Recorder string `json:"recorder"`
 	CPU      Spread `json:"cpu"`
-	Wall     Spread `json:"wall"`
 	// Allocs and Bytes are allocations per occurrence, on all goroutines.
 	Allocs float64 `json:"allocs"`
 	Bytes  float64 `json:"bytes"`
@@ -86,7 +77,6 @@ func interleave(rounds int, turns []turn) Costs {
 			t.run(t.n)
 			u, n := used().since(before), float64(t.n)
 			s.add(&c.CPU, float64(u.cpu)/n)
-			s.add(&c.Wall, float64(u.wall)/n)
 			s.add(&allocs[at], float64(u.allocs)/n)
 			s.add(&bytes[at], float64(u.bytes)/n)
 		}
@@ -157,11 +147,4 @@ func liveHeap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// heapNow returns the bytes of objects on the heap, garbage included. It is cheap.
-func heapNow() uint64 {
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(heap)
-	return heap[0].Value.Uint64()
 }

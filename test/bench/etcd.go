@@ -16,85 +16,43 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// ServerUsage is what the process of kube-apiserver and etcd has used since its start.
-type ServerUsage struct {
-	CPU      time.Duration `json:"cpu"`      // user and system time
-	Puts     float64       `json:"puts"`     // keys that etcd wrote
-	PutBytes float64       `json:"putBytes"` // of these keys and their values
-	WAL      float64       `json:"wal"`      // bytes that etcd wrote to its write-ahead log
-	Database float64       `json:"database"` // bytes of etcd's database in use
+// serverUsage is what the process of kube-apiserver and etcd has used since its start.
+type serverUsage struct {
+	cpu      time.Duration // user and system time
+	putBytes float64       // of the keys that etcd wrote, and their values
 }
 
-func (u ServerUsage) minus(v ServerUsage) ServerUsage {
-	return ServerUsage{u.CPU - v.CPU, u.Puts - v.Puts, u.PutBytes - v.PutBytes, u.WAL - v.WAL, u.Database - v.Database}
+func (u serverUsage) minus(v serverUsage) serverUsage {
+	return serverUsage{u.cpu - v.cpu, u.putBytes - v.putBytes}
 }
 
-// times returns the usage in the same proportion, except for the database.
-func (u ServerUsage) times(f float64) ServerUsage {
-	return ServerUsage{time.Duration(float64(u.CPU) * f), u.Puts * f, u.PutBytes * f, u.WAL * f, 0}
+func (u serverUsage) times(f float64) serverUsage {
+	return serverUsage{time.Duration(float64(u.cpu) * f), u.putBytes * f}
 }
 
 // etcd is the address of an etcd in the process of the API server.
 type etcd string
 
-// used returns the usage.
-func (e etcd) used() ServerUsage {
-	m, err := parseMetrics(bytes.NewReader(e.send(http.MethodGet, "/metrics", nil)))
-	must(err)
-	return ServerUsage{
-		CPU:      m.cpu(),
-		Puts:     m.of("etcd_mvcc_put_total"),
-		PutBytes: m.of("etcd_debugging_mvcc_total_put_size_in_bytes"),
-		WAL:      m.of("etcd_disk_wal_write_bytes_total"),
-		Database: m.of("etcd_mvcc_db_total_size_in_use_in_bytes"),
-	}
-}
-
-// cost returns the CPU time of the server for each of many equal calls, which get the
-// numbers from 0 on. It calls until they have used enough, because what else the server
-// does, and the question for its CPU time, use some, too.
-func (e etcd) cost(enough time.Duration, call func(i int)) time.Duration {
-	i := 0
-	for calls := 1; ; calls *= 2 {
-		before := e.used().CPU
-		for range calls {
-			call(i)
-			i++
-		}
-		if used := e.used().CPU - before; used >= enough {
-			return used / time.Duration(calls)
-		}
-	}
-}
-
-// serverMetrics are the sums of the metrics of a server by their names.
-type serverMetrics map[string]float64
-
-func parseMetrics(from io.Reader) (serverMetrics, error) {
+// used returns the usage. It panics if the server has no such metric, since a renamed one
+// must not count as zero.
+func (e etcd) used() serverUsage {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(from)
-	sums := make(serverMetrics)
-	for name, family := range families {
-		for _, m := range family.GetMetric() {
-			sums[name] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(e.send(http.MethodGet, "/metrics", nil)))
+	must(err)
+	sum := func(name string) (sum float64) {
+		family, ok := families[name]
+		if !ok {
+			panic(fmt.Sprintf("bench: the server has no metric %q", name))
 		}
+		for _, m := range family.GetMetric() {
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+		return sum
 	}
-	return sums, err
-}
-
-// of returns a metric. It panics if there is none, since a renamed metric must not count
-// as zero.
-func (m serverMetrics) of(name string) float64 {
-	sum, ok := m[name]
-	if !ok {
-		panic(fmt.Sprintf("bench: the server has no metric %q", name))
+	return serverUsage{
+		cpu:      time.Duration(sum("process_cpu_seconds_total") * float64(time.Second)),
+		putBytes: sum("etcd_debugging_mvcc_total_put_size_in_bytes"),
 	}
-	return sum
-}
-
-// cpu returns the CPU time of the process.
-func (m serverMetrics) cpu() time.Duration {
-	return time.Duration(m.of("process_cpu_seconds_total") * float64(time.Second))
 }
 
 // The API server stores Events below this key, and reads them from etcd, without a
@@ -113,18 +71,6 @@ func (e etcd) clear() {
 	// Compaction keeps what the latest write deleted.
 	e.call("kv/put", map[string]any{"key": encode("cleared")}, nil)
 	e.compact()
-}
-
-// put writes a value under n keys.
-func (e etcd) put(n int, key func(i int) string, value []byte) {
-	const atOnce = 100 // etcd permits 128
-	for first := 0; first < n; first += atOnce {
-		var puts []map[string]any
-		for i := first; i < min(first+atOnce, n); i++ {
-			puts = append(puts, map[string]any{"requestPut": map[string]any{"key": encode(key(i)), "value": base64.StdEncoding.EncodeToString(value)}})
-		}
-		e.call("kv/txn", map[string]any{"success": puts}, nil)
-	}
 }
 
 // compact removes earlier versions of all keys, and the free space in the database.

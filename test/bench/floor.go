@@ -8,13 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// floor is the minimum that any recorder must do for an occurrence: hash the strings
-// of the key, find an entry in a map under a lock, and add one. Like a recorder, it calls
-// the methods of the object for its namespace, name and UID.
+// floor is the minimum that any recorder must do for an occurrence: read the time, hash
+// the strings of the key, find an entry in a map under a lock, and add one. Like a recorder,
+// it calls the methods of the object for its namespace, name and UID.
 type floor struct {
 	mu     sync.Mutex
 	counts map[floorKey]*floorEntry
-	clock  bool // whether it also reads the time
 }
 
 type floorKey struct {
@@ -41,10 +40,7 @@ func (f *floor) eventf(s *subject) {
 	if s.related != nil {
 		k.related = referenceTo(s.related)
 	}
-	var now time.Time
-	if f.clock {
-		now = time.Now()
-	}
+	now := time.Now()
 	f.mu.Lock()
 	e := f.counts[k]
 	if e == nil {
@@ -52,9 +48,7 @@ func (f *floor) eventf(s *subject) {
 		f.counts[k] = e
 	}
 	e.count++
-	if f.clock {
-		e.last = now
-	}
+	e.last = now
 	f.mu.Unlock()
 }
 

@@ -15,7 +15,11 @@ type Hot struct {
 
 // MeasureHot measures occurrences of one series on one goroutine. long is the CPU
 // time of a turn.
-func MeasureHot(form string, related bool, names []string, rounds int, long time.Duration) Hot {
+func MeasureHot(form string, related bool, rounds int, long time.Duration) Hot {
+	names := []string{Ours, Floor, ToolsNew, ToolsOld}
+	if related {
+		names = names[:3] // tools/record has no related objects
+	}
 	turns := make([]turn, len(names))
 	s := newSubject(form, related, 1)
 	for i, name := range names {
@@ -28,78 +32,9 @@ func MeasureHot(form string, related bool, names []string, rounds int, long time
 	return Hot{Form: form, Related: related, Costs: interleave(rounds, turns)}
 }
 
-// Fresh is the cost of the first event of a series, until the sink has it.
-type Fresh struct {
-	Events int   `json:"events"`
-	Costs  Costs `json:"costs"`
-}
-
-// MeasureFresh measures n events about n objects, with a new recorder in each turn.
-func MeasureFresh(n, rounds int) Fresh {
-	subjects := references(n)
-	var turns []turn
-	for _, name := range []string{Ours, ToolsNew, ToolsOld} {
-		turns = append(turns, turn{recorder: name, n: n, run: func(int) {
-			d := newRecorder(name, n)
-			defer d.close()
-			d.inBatches(n, func(first, size int) {
-				for i := range size {
-					d.eventf(&subjects[first+i])
-				}
-				d.sink.await(int64(first + size))
-			})
-		}})
-	}
-	return Fresh{Events: n, Costs: interleave(rounds, turns)}
-}
-
-// Scale is the CPU cost of an occurrence by the number of running series.
-type Scale struct {
-	Series     int   `json:"series"`
-	Hot        Costs `json:"hot"`        // repeats a few of the series
-	RoundRobin Costs `json:"roundRobin"` // all series in memory order of their objects
-	Random     Costs `json:"random"`     // all series with large jumps
-}
-
-// Orders returns the costs in the different orders.
-func (s Scale) Orders() []Costs { return []Costs{s.Hot, s.RoundRobin, s.Random} }
-
-const (
-	hotSeries      = 100     // of Scale.Hot
-	jump           = 618_577 // in Scale.Random; a prime, so a walk visits all subjects
-	parallelSeries = 32      // of MeasureParallel, to average over their places in memory
-)
-
-// MeasureScale measures ours and the floor with the given number of running series. The
-// costs include access to as many objects.
-func MeasureScale(series, rounds int, long time.Duration) Scale {
-	subjects := references(series)
-	var few, inOrder, jumping []turn
-	for _, name := range []string{Ours, Floor} {
-		d := newRecorder(name, series)
-		defer d.close()
-		d.begin(series, func(i int) *subject { return &subjects[i] })
-		// walk continues where its last turn stopped, so that turns use other series.
-		walk := func(places, stride int) func(n int) {
-			at := 0
-			return func(n int) {
-				d.emit(n, func() *subject {
-					at = (at + stride) % places
-					return &subjects[at*(series/places)]
-				})
-			}
-		}
-		random := walk(series, jump)
-		n := calibrate(random, long)
-		few = append(few, turn{recorder: name, n: n, run: walk(min(hotSeries, series), 1)})
-		inOrder = append(inOrder, turn{recorder: name, n: n, run: walk(series, 1)})
-		jumping = append(jumping, turn{recorder: name, n: n, run: random})
-	}
-	return Scale{
-		Series: series,
-		Hot:    interleave(rounds, few), RoundRobin: interleave(rounds, inOrder), Random: interleave(rounds, jumping),
-	}
-}
+// parallelSeries is the number of series of MeasureParallel, to average over their places in
+// memory.
+const parallelSeries = 32
 
 // Parallel is the throughput of two goroutines compared to one.
 type Parallel struct {

@@ -13,13 +13,15 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
+// Recorders are those that the measurements compare, in the order of the report.
+var Recorders = []string{Ours, ToolsNew, ToolsOld}
+
 // Names of the recorders in the results.
 const (
-	Ours       = "eventseries"
-	ToolsNew   = "tools/events"
-	ToolsOld   = "tools/record"
-	Floor      = "floor"
-	FloorClock = "floor, and the time read"
+	Ours     = "eventseries"
+	ToolsNew = "tools/events"
+	ToolsOld = "tools/record"
+	Floor    = "floor with the time"
 )
 
 // recorder is a running recorder. Only one goroutine calls its methods, except for
@@ -58,8 +60,8 @@ func newRecorder(name string, series int) *driver {
 		d.recorder = newToolsEvents(d.sink)
 	case ToolsOld:
 		d.recorder = newToolsRecord(coreSink{d.sink})
-	case Floor, FloorClock:
-		d.recorder = &floor{counts: make(map[floorKey]*floorEntry), clock: name == FloorClock}
+	case Floor:
+		d.recorder = &floor{counts: make(map[floorKey]*floorEntry)}
 	default:
 		panic(fmt.Sprintf("bench: no recorder %q", name))
 	}
@@ -141,28 +143,16 @@ type ours struct {
 
 // newOurs starts a recorder of this project without a rate limit.
 func newOurs(to events.EventSink, opts events.Options) *ours {
-	r := prepareOurs(to, opts)
-	r.start()
-	return r
+	opts.QPS = -1
+	return startOurs(to, controller, opts)
 }
 
-// prepareOurs returns a recorder that writes nothing before start.
-func prepareOurs(to events.EventSink, opts events.Options) *ours {
-	opts.QPS = -1
+// startOurs starts a recorder of a controller.
+func startOurs(to events.EventSink, controller string, opts events.Options) *ours {
 	opts.ShutdownTimeout = time.Second // no measurement includes the shutdown
 	b := events.NewBroadcasterWithOptions(to, opts)
+	must(b.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))
 	return &ours{Broadcaster: b, recorder: b.NewRecorder(scheme.Scheme, controller)}
-}
-
-func (r *ours) start() {
-	must(r.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))
-}
-
-// list makes the recorder list: it does so with its first event, which is about an
-// object that no benchmark has.
-func (r *ours) list() {
-	other := newSubject("ObjectReference", false, 1<<24)
-	r.eventf(&other)
 }
 
 func (r *ours) eventf(s *subject) {

@@ -16,22 +16,13 @@ import (
 
 // Results are the results of all parts. Those that did not run are empty.
 type Results struct {
-	Runs       map[string]Run `json:"runs"` // when and where each part ran
-	Hot        []Hot          `json:"hot"`
-	Parallel   []Parallel     `json:"parallel"`
-	Scale      []Scale        `json:"scale"`
-	Heap       []Heap         `json:"heap"`
-	Fresh      []Fresh        `json:"fresh"`
-	Singles    []Singles      `json:"singles"`
-	Flood      []Flood        `json:"flood"`
-	Loop       []Loop         `json:"loop"`
-	Slow       []Slow         `json:"slow"`
-	Start      []Start        `json:"start"`
-	List       []List         `json:"list"`
-	Server     []Server       `json:"server"`
-	Requests   Requests       `json:"requests"`
-	Fleet      []Fleet        `json:"fleet"`
-	Simulation []Simulation   `json:"simulation"`
+	Runs     map[string]Run `json:"runs"` // when and where each part ran
+	Hot      []Hot          `json:"hot"`
+	Parallel []Parallel     `json:"parallel"`
+	Heap     []Heap         `json:"heap"`
+	Fresh    Fresh          `json:"fresh"`
+	Server   []Hour         `json:"server"`
+	Fleet    []Hour         `json:"fleet"`
 }
 
 // ReadResults reads results from a file. If the file does not exist, they are empty.

@@ -1,5 +1,5 @@
-// Command report generates docs/benchmarks.md, docs/scale.md, and their pictures from the results of
-// the benchmarks. The same results always produce the same files.
+// Command report generates docs/benchmarks.md, docs/scale.md, and the picture of the README
+// from the results of the benchmarks. The same results always produce the same files.
 //
 //	go run ./bench/report -results ../docs/benchmarks/results.json -docs ../docs
 package main
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"log"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -17,7 +16,7 @@ import (
 
 func main() {
 	results := flag.String("results", "../docs/benchmarks/results.json", "the file with the results")
-	docs := flag.String("docs", "../docs", "the directory for the pages and their pictures")
+	docs := flag.String("docs", "../docs", "the directory for the pages and the picture")
 	flag.Parse()
 	files, err := report(*results)
 	for name, data := range files {
@@ -30,18 +29,17 @@ func main() {
 
 // report returns the generated files by their paths below docs.
 func report(resultsFile string) (map[string][]byte, error) {
-	results, err := bench.ReadResults(resultsFile)
+	r, err := bench.ReadResults(resultsFile)
 	if err != nil {
 		return nil, err
 	}
-	files, err := pictures(&results)
-	if err != nil {
+	files := make(map[string][]byte)
+	if files["benchmarks.md"], err = page("benchmarks.md.tmpl", &r); err != nil {
 		return nil, err
 	}
-	if files["benchmarks.md"], err = page(&results); err != nil {
+	if files["scale.md"], err = page("scale.md.tmpl", &r); err != nil {
 		return nil, err
 	}
-	scaled, err := scale(&results)
-	maps.Copy(files, scaled)
+	files["benchmarks/hour.svg"], err = hourPicture(&r)
 	return files, err
 }

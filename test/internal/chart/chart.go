@@ -8,7 +8,6 @@ package chart
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -58,12 +57,9 @@ func Log(a *plot.Axis) {
 
 // Line is a line of a plot. It needs at least one point.
 type Line struct {
-	Name   string // in the legend; if empty, the legend does not contain the line
+	Name   string // in the legend
 	Color  color.Color
 	Points plotter.XYs
-	Step   bool      // keep each value until the next point
-	Dashed bool      // for lines that are less important
-	Width  vg.Length // if zero, 2 points
 }
 
 // Add adds lines to a plot.
@@ -76,37 +72,20 @@ func Add(p *plot.Plot, lines ...Line) error {
 		if err != nil {
 			return fmt.Errorf("chart: line %q: %w", l.Name, err)
 		}
-		line.Color, line.Width = l.Color, cmp.Or(l.Width, vg.Points(2))
-		if l.Step {
-			line.StepStyle = plotter.PostStep
-		}
-		if l.Dashed {
-			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
-		}
+		line.Color, line.Width = l.Color, vg.Points(2)
 		p.Add(line)
-		if l.Name != "" {
-			p.Legend.Add(l.Name, line)
-		}
+		p.Legend.Add(l.Name, line)
 	}
 	return nil
 }
 
-// SVG draws rows of plots as a picture. Sizes are in points. All rows must have the
-// same length.
-func SVG(width, height vg.Length, rows ...[]*plot.Plot) []byte {
+// SVG draws a plot as a picture. Sizes are in points.
+func SVG(width, height vg.Length, p *plot.Plot) []byte {
 	svg := vgsvg.New(width, height)
 	canvas := draw.New(svg)
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Path())
-	tiles := draw.Tiles{
-		Rows: len(rows), Cols: len(rows[0]),
-		PadX: 2 * margin, PadY: 2 * margin, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: margin,
-	}
-	for y, row := range rows {
-		for x, p := range row {
-			drawPlot(p, tiles.At(canvas, x, y))
-		}
-	}
+	drawPlot(p, draw.Crop(canvas, margin, -margin, margin, -margin))
 	var b bytes.Buffer
 	_, _ = svg.WriteTo(&b) // a Buffer returns no error
 	// Few machines have the font of gonum. Arial has the same metrics.
