@@ -18,16 +18,19 @@
 //	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 //	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, broadcaster)
 //
-// If other code creates the manager, use [Wrap] and [EventBroadcaster].
+// If other code creates the manager, use [Wrap] and [ResourceLock].
 //
 // # Guarantees
 //
 //   - GetEventRecorder, GetEventRecorderFor, and leader election emit to the same
-//     broadcaster. The recorders of GetEventRecorder also have AnnotatedEventf, with
-//     every version of controller-runtime.
+//     broadcaster. With Options.LeaderElectionConfig, the events of leader election go to
+//     the cluster of the lease, as in controller-runtime. The recorders of
+//     GetEventRecorder also have AnnotatedEventf, with every version of
+//     controller-runtime.
 //   - The broadcaster accepts and writes events until all reconcilers have returned. Then
-//     Start waits for the last writes, at most for events.Options.ShutdownTimeout. The
-//     program need not call Shutdown, and may call os.Exit after Start.
+//     Start waits for the last writes, at most for events.Options.ShutdownTimeout, and for
+//     Options.GracefulShutdownTimeout if that is set. The program need not call Shutdown,
+//     and may call os.Exit after Start. No goroutine remains.
 //   - If the manager fails, Start returns at most a second later than that of
 //     controller-runtime, even if the server does not respond. So a replica that has
 //     lost its lease exits before another one leads, unless LeaseDuration exceeds
@@ -43,8 +46,9 @@
 //   - The recorders of a cluster.Cluster that the program creates with cluster.New are
 //     those of controller-runtime. [NewCluster] creates one whose recorders emit series.
 //   - Events that are emitted before Start are written, but not logged.
-//   - controller-runtime creates an idle broadcaster of client-go for each manager, whose
-//     goroutines run until the process exits.
+//   - The broadcaster for Options.LeaderElectionConfig has default options, and its
+//     statistics are not available. For your own, set
+//     Options.LeaderElectionResourceLockInterface to a [ResourceLock].
 //   - Managers before controller-runtime v0.23 have no GetEventRecorder. Set
 //     Options.EventBroadcaster to a broadcaster of package compat instead.
 package controllerruntime

@@ -31,9 +31,13 @@ func ExampleWrap() {
 	clientset := kubernetes.NewForConfigOrDie(config)
 	broadcaster := events.NewBroadcaster(compat.NewSink(clientset))
 
-	mgr, err := manager.New(config, ctrl.Options{
-		EventBroadcaster: controllerruntime.EventBroadcaster(broadcaster), //nolint:staticcheck // leader election has no other option
-	})
+	options := ctrl.Options{LeaderElection: true, LeaderElectionID: "backup-controller"}
+	lock, err := controllerruntime.ResourceLock(config, options, broadcaster)
+	if err != nil {
+		os.Exit(1)
+	}
+	options.LeaderElectionResourceLockInterface = lock
+	mgr, err := manager.New(config, options)
 	if err != nil {
 		os.Exit(1)
 	}

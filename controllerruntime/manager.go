@@ -1,63 +1,75 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 )
 
-// failureGrace is how long Start waits for the last writes if the manager has failed.
-// With the defaults of controller-runtime, another replica can become leader 5 seconds
-// after this one has lost its lease.
-const failureGrace = time.Second
+// defaultRenewDeadline is the default of [manager.Options].RenewDeadline.
+const defaultRenewDeadline = 10 * time.Second
 
 // NewManager takes the place of [sigs.k8s.io/controller-runtime.NewManager]. The
-// recorders of the manager, including that of leader election, emit to broadcaster. See
-// [Wrap] for what else changes.
+// recorders of the manager emit to broadcaster. See [Wrap] for what else changes.
 //
 // If broadcaster is nil, NewManager creates one with default options, which writes to
 // the API server of config, with whichever role the program has; see [compat.Sink].
 //
-// options.EventBroadcaster is usually nil. To set options for legacy recorders, set it to
-// a broadcaster of [compat.NewBroadcasterFor] that emits to the same broadcaster. For
-// any other value, NewManager returns an error.
+// These options have an effect on events:
+//
+//   - Leader election emits to broadcaster, too. With LeaderElectionConfig, its events go to
+//     the API server of that configuration, through another broadcaster, which the manager
+//     creates, starts, and shuts down. With LeaderElectionResourceLockInterface, they go
+//     wherever the lock sends them; see [ResourceLock].
+//   - EventBroadcaster is usually nil. It can be a *compat.Broadcaster, to set options of
+//     legacy recorders, or the *record.Broadcaster of package compat/record of a program
+//     that has one. If broadcaster is not nil, it must be the one to which this broadcaster
+//     emits. NewManager returns an error for other types. A *record.Broadcaster writes to
+//     the API server of config, unless the program has started it with another sink.
+//   - GracefulShutdownTimeout, if it is set, limits how long Start waits for the last
+//     writes, but not to less than a second.
 func NewManager(config *rest.Config, options manager.Options, broadcaster *events.Broadcaster) (manager.Manager, error) {
 	if config == nil {
 		return nil, errors.New("controllerruntime: config is nil")
 	}
-	broadcaster, err := orDefault(broadcaster, config)
+	r, err := newRecording(config, nil, broadcaster, options.EventBroadcaster) //nolint:staticcheck // programs use it
 	if err != nil {
 		return nil, err
 	}
-	legacy := compat.NewBroadcasterFor(broadcaster, compat.Options{})
-	if given := options.EventBroadcaster; given != nil { //nolint:staticcheck // see below
-		var ok bool
-		switch legacy, ok = given.(*compat.Broadcaster); {
-		case ok && legacy == nil:
-			return nil, errors.New("controllerruntime: Options.EventBroadcaster is a nil *compat.Broadcaster: want nil, or a *compat.Broadcaster for the broadcaster of the manager")
-		case !ok || legacy.Events() != broadcaster:
-			return nil, fmt.Errorf("controllerruntime: Options.EventBroadcaster is a %T: want nil, or a *compat.Broadcaster for the broadcaster of the manager", given)
+	// If it is set, controller-runtime makes broadcasters that it does not shut down.
+	options.EventBroadcaster = nil //nolint:staticcheck // see above
+	if timeout := options.GracefulShutdownTimeout; timeout != nil && *timeout >= 0 {
+		r.limit = max(*timeout, failureGrace)
+	}
+	if options.LeaderElection && options.LeaderElectionResourceLockInterface == nil {
+		election, leaseConfig := r, config
+		if options.LeaderElectionConfig != nil {
+			leaseConfig = options.LeaderElectionConfig
+			if election, err = newRecording(leaseConfig, nil, nil, nil); err != nil {
+				return nil, err
+			}
+			r.broadcasters = append(r.broadcasters, election.broadcasters...)
+		}
+		if options.LeaderElectionResourceLockInterface, err = election.lock(leaseConfig, options); err != nil {
+			return nil, err
 		}
 	}
-	options.EventBroadcaster = quiet{legacy} //nolint:staticcheck // leader election has no other option
 	mgr, err := manager.New(config, options)
 	if err != nil {
 		return nil, err
 	}
-	return wrap(mgr, broadcaster, legacy)
+	return r.wrap(mgr)
 }
 
 // Wrap returns a manager that does what mgr does, with recorders of broadcaster. Use it
@@ -72,129 +84,87 @@ func NewManager(config *rest.Config, options manager.Options, broadcaster *event
 //     V(1), unless this level is disabled.
 //
 // A manager has created its leader election before Wrap is called. To receive the events
-// of leader election, too, create the manager with [EventBroadcaster].
+// of leader election, too, create the manager with the lock of [ResourceLock].
 //
 // If broadcaster is nil, Wrap creates one, as NewManager does, with mgr.GetConfig().
 func Wrap(mgr manager.Manager, broadcaster *events.Broadcaster) (manager.Manager, error) {
-	broadcaster, err := orDefault(broadcaster, mgr.GetConfig())
+	r, err := newRecording(mgr.GetConfig(), mgr.GetHTTPClient(), broadcaster, nil)
 	if err != nil {
 		return nil, err
 	}
-	return wrap(mgr, broadcaster, compat.NewBroadcasterFor(broadcaster, compat.Options{}))
+	return r.wrap(mgr)
 }
 
-// EventBroadcaster returns the value of Options.EventBroadcaster for a manager that the
-// caller passes to [Wrap] with the same broadcaster. Its recorders emit to broadcaster.
-// It neither starts broadcaster nor logs events, because the wrapped manager does both.
-func EventBroadcaster(broadcaster *events.Broadcaster) record.EventBroadcaster {
-	return quiet{compat.NewBroadcasterFor(broadcaster, compat.Options{})}
-}
-
-// quiet is a broadcaster that the manager starts and logs. controller-runtime creates
-// two or three providers of recorders for a manager. Each would log every event.
-type quiet struct{ *compat.Broadcaster }
-
-// StartRecordingToSink does nothing.
-func (quiet) StartRecordingToSink(record.EventSink) watch.Interface { return watch.NewEmptyWatch() }
-
-// StartEventWatcher does nothing.
-func (quiet) StartEventWatcher(func(*corev1.Event)) watch.Interface { return watch.NewEmptyWatch() }
-
-func orDefault(broadcaster *events.Broadcaster, config *rest.Config) (*events.Broadcaster, error) {
-	if broadcaster != nil {
-		return broadcaster, nil
+// ResourceLock returns the value of Options.LeaderElectionResourceLockInterface for a
+// manager with the given options. It is the lock that the manager would create, but its
+// events go to broadcaster. config is that of the cluster with the lease:
+// Options.LeaderElectionConfig, or that of the manager.
+//
+// The caller passes the manager to [Wrap] with the same broadcaster. If Wrap receives
+// another one, the caller adds the broadcaster to the manager, and shuts it down when the
+// manager has returned.
+func ResourceLock(config *rest.Config, options manager.Options, broadcaster *events.Broadcaster) (resourcelock.Interface, error) {
+	if config == nil || broadcaster == nil {
+		return nil, fmt.Errorf("controllerruntime: a lock needs a config and a broadcaster, not %v and %v", config, broadcaster)
 	}
-	clientset, err := kubernetes.NewForConfig(config)
+	r, err := newRecording(config, nil, broadcaster, nil)
 	if err != nil {
-		return nil, fmt.Errorf("controllerruntime: create a client for events: %w", err)
+		return nil, err
 	}
-	return events.NewBroadcaster(compat.NewSink(clientset)), nil
+	options.LeaderElection = true
+	return r.lock(config, options)
 }
 
-func wrap(mgr manager.Manager, broadcaster *events.Broadcaster, legacy *compat.Broadcaster) (manager.Manager, error) {
-	m := &recording{Manager: mgr, broadcaster: broadcaster, legacy: legacy}
-	if broadcaster.NeedLeaderElection() {
-		// A runnable that does not say otherwise starts on the leader.
-		if err := mgr.Add(manager.RunnableFunc(m.startBroadcaster)); err != nil {
-			return nil, fmt.Errorf("controllerruntime: add the broadcaster to the manager: %w", err)
-		}
+// lock returns a lock of leader election that emits to the recording.
+func (r *recording) lock(config *rest.Config, options manager.Options) (resourcelock.Interface, error) {
+	p, err := r.provider(cmp.Or(options.Scheme, scheme.Scheme))
+	if err != nil {
+		return nil, err
 	}
-	return withEventRecorder(m, mgr.GetEventRecorder)
+	renewDeadline := defaultRenewDeadline
+	if options.RenewDeadline != nil {
+		renewDeadline = *options.RenewDeadline
+	}
+	return leaderelection.NewResourceLock(config, p, leaderelection.Options{
+		LeaderElection:             options.LeaderElection,
+		LeaderElectionResourceLock: options.LeaderElectionResourceLock,
+		LeaderElectionID:           options.LeaderElectionID,
+		LeaderElectionNamespace:    options.LeaderElectionNamespace,
+		RenewDeadline:              renewDeadline,
+		LeaderLabels:               options.LeaderElectionLabels,
+	})
 }
 
-// recording is a manager without its GetEventRecorder.
-type recording struct {
+// recordingManager is a manager. The methods of the Provider replace those of the Manager,
+// which is embedded more deeply.
+type recordingManager struct {
+	runningManager
+	recorder.Provider
+}
+
+type runningManager struct {
 	manager.Manager
-	broadcaster *events.Broadcaster
-	legacy      *compat.Broadcaster
-	started     atomic.Bool
-}
-
-// GetEventRecorderFor returns a legacy recorder that emits to the broadcaster.
-func (m *recording) GetEventRecorderFor(name string) record.EventRecorder {
-	return m.legacy.NewRecorder(m.GetScheme(), corev1.EventSource{Component: name})
+	recording *recording
 }
 
 // Start implements [manager.Manager].
-func (m *recording) Start(ctx context.Context) (err error) {
-	if m.started.Swap(true) {
-		return m.Manager.Start(ctx) // returns an error, and the first call is running
-	}
-	defer func() { m.shutDown(err != nil) }()
-	if logger := m.logger().V(1); logger.Enabled() {
-		if _, err := m.broadcaster.StartLogging(logger); err != nil {
-			return fmt.Errorf("controllerruntime: log events: %w", err)
-		}
-	}
-	if !m.broadcaster.NeedLeaderElection() {
-		if err := m.startBroadcaster(ctx); err != nil {
-			return err
-		}
-	}
-	return m.Manager.Start(ctx)
+func (m runningManager) Start(ctx context.Context) error {
+	return m.recording.run(ctx, m.Manager.Start)
 }
 
-func (m *recording) logger() logr.Logger { return m.GetLogger().WithName("events") }
-
-func (m *recording) startBroadcaster(ctx context.Context) error {
-	return start(ctx, m.broadcaster, m.logger())
-}
-
-// shutDown shuts the broadcaster down. If the manager has failed, reconcilers can still
-// run, even though the replica does not lead any more. So shutDown returns early.
-func (m *recording) shutDown(failed bool) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		m.broadcaster.Shutdown()
-	}()
-	if !failed {
-		<-done
-		return
-	}
-	select {
-	case <-done:
-	case <-time.After(failureGrace):
-		m.logger().Info("Exiting before all events were written, because the manager failed")
-	}
-}
-
-// withRecorder is a manager. Its GetEventRecorder returns the type that the installed
-// version of controller-runtime requires: client-go's EventRecorder before v0.25, and
-// an interface with AnnotatedEventf since then.
-type withRecorder[R any] struct{ *recording }
-
-// GetEventRecorder returns a recorder that emits to the broadcaster.
-func (m withRecorder[R]) GetEventRecorder(name string) R {
-	recorder := m.broadcaster.NewRecorderWithOptions(m.GetScheme(), name, events.RecorderOptions{})
-	return any(recorder).(R)
-}
-
-// withEventRecorder completes m. It infers R from a method of the manager.
-func withEventRecorder[R any](m *recording, _ func(name string) R) (manager.Manager, error) {
-	mgr, ok := any(withRecorder[R]{m}).(manager.Manager)
-	if err := implemented[R](ok); err != nil {
+// wrap returns a manager that runs with the recording.
+func (r *recording) wrap(mgr manager.Manager) (manager.Manager, error) {
+	p, err := r.provider(mgr.GetScheme())
+	if err != nil {
 		return nil, err
 	}
-	return mgr, nil
+	r.logger = mgr.GetLogger().WithName("events")
+	if broadcaster := r.broadcasters[0]; broadcaster.NeedLeaderElection() {
+		// A runnable that does not say otherwise starts on the leader.
+		start := manager.RunnableFunc(func(ctx context.Context) error { return r.start(ctx, broadcaster) })
+		if err := mgr.Add(start); err != nil {
+			return nil, fmt.Errorf("controllerruntime: add the broadcaster to the manager: %w", err)
+		}
+	}
+	return recordingManager{runningManager{mgr, r}, p}, nil
 }

@@ -2,8 +2,10 @@ package controllerruntime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -16,26 +18,57 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
+	legacyrecord "k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/eventseries/eventseries/compat"
+	"github.com/eventseries/eventseries/compat/record"
 	"github.com/eventseries/eventseries/events"
 )
 
 // fakeServer answers requests for one Lease, and for the creation of Events.
 type fakeServer struct {
+	denied bool // whether it denies Events
+
 	mu        sync.Mutex
 	lease     []byte
 	mediaType string            // of the lease
 	events    map[string]string // reporting controllers by note
+	attempts  map[string]chan struct{}
+	seen      outcome
+}
+
+func newFakeServer() *fakeServer {
+	return &fakeServer{events: make(map[string]string), attempts: make(map[string]chan struct{})}
+}
+
+// attempt returns a channel that is closed when there is a request for an Event with a note.
+func (s *fakeServer) attempt(note string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.attemptLocked(note)
+}
+
+func (s *fakeServer) attemptLocked(note string) chan struct{} {
+	if s.attempts[note] == nil {
+		s.attempts[note] = make(chan struct{})
+	}
+	return s.attempts[note]
+}
+
+func (s *fakeServer) outcome() outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return outcome{sorted(s.seen.Attempted), sorted(s.seen.Written), sorted(s.seen.EventAgents), sorted(s.seen.Leases)}
 }
 
 func (s *fakeServer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -49,25 +82,45 @@ func (s *fakeServer) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	switch {
 	case strings.Contains(req.URL.Path, "/events"):
-		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-		event, ok := object.(*eventsv1.Event)
-		if err != nil || !ok || req.Method != http.MethodPost {
+		var note, controller string
+		switch event := object.(type) {
+		case *eventsv1.Event:
+			note, controller = event.Note, event.ReportingController
+		case *corev1.Event:
+			note, controller = event.Message, event.ReportingController
+		}
+		if err != nil || note == "" || req.Method != http.MethodPost {
+			status = http.StatusForbidden
+			break
+		}
+		if note = candidate(note); note != "stopped leading" {
+			s.seen.Attempted = append(s.seen.Attempted, note)
+			// controller-runtime sends no user agent with LeaderElectionConfig.
+			s.seen.EventAgents = append(s.seen.EventAgents, cmp.Or(req.UserAgent(), rest.DefaultKubernetesUserAgent()))
+		}
+		if done := s.attemptLocked(note); !isClosed(done) {
+			close(done)
+		}
+		if s.denied {
 			status = http.StatusForbidden
 			break
 		}
 		mediaType = req.Header.Get("Content-Type")
-		_, note, _ := strings.Cut(event.Note, "_") // leader election starts with its identity
-		if note == "" {
-			note = event.Note
-		} else {
-			_, note, _ = strings.Cut(note, " ")
+		s.events[note] = controller
+		if note != "stopped leading" {
+			s.seen.Written = append(s.seen.Written, note)
 		}
-		s.events[note] = event.ReportingController
-	case req.Method == http.MethodGet && s.lease == nil:
-		status = http.StatusNotFound
 	default:
+		if lease, ok := object.(*coordinationv1.Lease); ok && req.Method == http.MethodPost {
+			s.note(req, lease)
+		}
+		if req.Method == http.MethodGet && s.lease == nil {
+			status = http.StatusNotFound
+			break
+		}
 		if req.Method != http.MethodGet {
 			s.lease, s.mediaType = body, req.Header.Get("Content-Type")
 		}
@@ -77,6 +130,24 @@ func (s *fakeServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		StatusCode: status, Request: req, Body: io.NopCloser(bytes.NewReader(body)),
 		Header: http.Header{"Content-Type": []string{mediaType}},
 	}, nil
+}
+
+// note notes a request for a new Lease.
+func (s *fakeServer) note(req *http.Request, lease *coordinationv1.Lease) {
+	timeout := "none"
+	if deadline, ok := req.Context().Deadline(); ok {
+		timeout = time.Until(deadline).Round(time.Second).String()
+	}
+	s.seen.Leases = append(s.seen.Leases, fmt.Sprint(lease.Namespace, "/", lease.Name, " ", lease.Labels, " ", req.UserAgent(), " ", timeout))
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // config returns the configuration of clients that reach only the fake server.
@@ -89,28 +160,19 @@ var pod = &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "sho
 // All recorders emit to the broadcaster, which writes and logs each event once.
 func TestManager(t *testing.T) {
 	for name, newManager := range map[string]func(*rest.Config, manager.Options) (manager.Manager, error){
-		"created": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
+		"created":            newOurs,
+		"with compat":        withLegacy(newCompat),
+		"with compat/record": withLegacy(newRecord),
+		"with another lease": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
+			opts.LeaderElectionConfig = config
 			return NewManager(config, opts, nil)
 		},
-		"created with options for legacy recorders": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
-			broadcaster, err := orDefault(nil, config)
-			require.NoError(t, err)
-			opts.EventBroadcaster = compat.NewBroadcasterFor(broadcaster, compat.Options{}) //nolint:staticcheck // tested here
-			return NewManager(config, opts, broadcaster)
-		},
-		"wrapped": func(config *rest.Config, opts manager.Options) (manager.Manager, error) {
-			broadcaster, err := orDefault(nil, config)
-			require.NoError(t, err)
-			opts.EventBroadcaster = EventBroadcaster(broadcaster) //nolint:staticcheck // tested here
-			mgr, err := manager.New(config, opts)
-			require.NoError(t, err)
-			return Wrap(mgr, broadcaster)
-		},
+		"wrapped": newWrapped,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			logged := map[string]int{}
-			api := &fakeServer{events: map[string]string{}}
+			api := newFakeServer()
 			mgr, err := newManager(api.config(), manager.Options{
 				Logger: funcr.New(func(prefix, args string) {
 					mu.Lock()
@@ -155,7 +217,7 @@ func TestManager(t *testing.T) {
 
 // Both recorders of a cluster emit to a broadcaster, which is shut down with the cluster.
 func TestCluster(t *testing.T) {
-	api := &fakeServer{events: map[string]string{}}
+	api := newFakeServer()
 	c, err := NewCluster(api.config(), nil, func(o *cluster.Options) { o.Scheme = scheme.Scheme })
 	require.NoError(t, err)
 	mgr, err := manager.New(api.config(), manager.Options{Metrics: server.Options{BindAddress: "0"}})
@@ -178,12 +240,12 @@ func TestCluster(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, c.Start(ended))
-	require.ErrorIs(t, start(ctx, sameController, logr.Discard()), events.ErrShutDown, "it is not started, but shut down")
+	require.ErrorIs(t, sameController.StartRecordingToSinkWithContext(ctx), events.ErrShutDown, "it is not started, but shut down")
 
 	_, err = NewCluster(nil, nil)
 	assert.ErrorContains(t, err, "config is nil")
-	_, err = withClusterRecorder(&recordingCluster{}, func(string) error { return nil })
-	assert.ErrorContains(t, err, "unknown recorders: error")
+	_, err = NewCluster(api.config(), nil, func(o *cluster.Options) { o.EventBroadcaster = legacyrecord.NewBroadcaster() }) //nolint:staticcheck // tested here
+	assert.ErrorContains(t, err, "want nil, or a *compat.Broadcaster")
 }
 
 func TestErrors(t *testing.T) {
@@ -195,11 +257,13 @@ func TestErrors(t *testing.T) {
 		options manager.Options
 		want    string
 	}{
-		"no config":              {want: "config is nil"},
-		"invalid config":         {config: broken, want: "unable to load root certificates"},
-		"a broadcaster":          {config, manager.Options{EventBroadcaster: record.NewBroadcaster()}, "is a *record.eventBroadcasterImpl: want nil"},     //nolint:staticcheck // tested here
-		"a nil pointer":          {config, manager.Options{EventBroadcaster: (*compat.Broadcaster)(nil)}, "is a nil *compat.Broadcaster: want nil, or a"}, //nolint:staticcheck // tested here
-		"of another broadcaster": {config, manager.Options{EventBroadcaster: compat.NewBroadcaster(nil)}, "want nil, or a *compat.Broadcaster for"},       //nolint:staticcheck // tested here
+		"no config":               {want: "config is nil"},
+		"invalid config":          {config: broken, want: "unable to load root certificates"},
+		"a broadcaster":           {config, manager.Options{EventBroadcaster: legacyrecord.NewBroadcaster()}, "is a *record.eventBroadcasterImpl: want nil, or a"}, //nolint:staticcheck // tested here
+		"a nil pointer":           {config, manager.Options{EventBroadcaster: (*compat.Broadcaster)(nil)}, "is a nil *compat.Broadcaster: want nil, or a"},         //nolint:staticcheck // tested here
+		"another nil pointer":     {config, manager.Options{EventBroadcaster: (*record.Broadcaster)(nil)}, "is a nil *record.Broadcaster: want nil, or a"},         //nolint:staticcheck // tested here
+		"of another broadcaster":  {config, manager.Options{EventBroadcaster: compat.NewBroadcaster(nil)}, "whose Events() is the broadcaster of the manager"},     //nolint:staticcheck // tested here
+		"of a broadcaster inside": {config, manager.Options{EventBroadcaster: record.NewBroadcaster()}, "whose Events() is the broadcaster of the manager"},        //nolint:staticcheck // tested here
 	} {
 		_, err := NewManager(tt.config, tt.options, broadcaster)
 		assert.ErrorContains(t, err, tt.want, title)
@@ -208,7 +272,7 @@ func TestErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "controllerruntime: create a client for events")
 	_, err = Wrap(&fakeManager{}, events.NewBroadcasterWithOptions(nil, events.Options{Scope: events.SameController}))
 	assert.ErrorContains(t, err, "controllerruntime: add the broadcaster")
-	_, err = withEventRecorder(&recording{}, func(string) error { return nil })
+	_, err = newProvider(recorders{}, func(recorder.Provider, string) error { return nil })
 	assert.ErrorContains(t, err, "unknown recorders: error")
 }
 
@@ -222,6 +286,7 @@ type fakeManager struct {
 
 func (m *fakeManager) Start(context.Context) error { return m.start() }
 func (m *fakeManager) GetConfig() *rest.Config     { return m.config }
+func (m *fakeManager) GetHTTPClient() *http.Client { return nil }
 func (m *fakeManager) GetScheme() *runtime.Scheme  { return scheme.Scheme }
 func (m *fakeManager) GetLogger() logr.Logger      { return m.log }
 func (m *fakeManager) Add(manager.Runnable) error  { return errors.New("no runnables") }
