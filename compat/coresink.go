@@ -17,15 +17,16 @@ import (
 // before events.k8s.io/v1. It implements [events.EventSink] and
 // [events.EventLister].
 //
-// CoreSink writes the same fields as [events.EventSinkImpl], and derives the
-// deprecated ones from them:
+// CoreSink writes the same fields as [events.EventSinkImpl], and derives those from them
+// that only core/v1 permits to set, or to change:
 //
 //   - firstTimestamp is eventTime;
 //   - lastTimestamp and count are those of the series, or eventTime and 1 if the
 //     Event has no series;
 //   - source consists of the reporting controller and the reporting instance, as in
 //     the Events of the legacy recorder, unless event sets another. The host is empty
-//     if the instance begins with "<controller>-", as the default does.
+//     if the instance begins with "<controller>-", as the default does;
+//   - message is the latest note of a series whose notes differ.
 //
 // It updates them with every patch of a series, which only core/v1 permits.
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes
@@ -69,7 +70,8 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 //
 // If the patch contains series, Patch adds the deprecated fields that the patch does
 // not set itself. It takes firstTimestamp and source from event, the others from the
-// series. It sends any other patch unchanged.
+// series. If the patch contains the latest note, Patch adds the message, and takes the first
+// note from event. It sends any other patch unchanged.
 //
 // The patch is one for events.k8s.io/v1. Patch does not rename its fields, so a patch
 // should contain only metadata and series, which both groups share.

@@ -62,7 +62,8 @@
 //     series.lastObservedTime truncated to seconds.
 //   - The recorder counts every event of a legacy call site. If events differ only in
 //     their messages, up to ten messages ([Options].DistinctNotes) get an Event each.
-//     The others share one Event, which shows the latest message.
+//     The others share one Event. Through core/v1, its message is the latest one; through
+//     events.k8s.io/v1, which does not permit to change it, an annotation has the latest.
 //   - The host of a [corev1.EventSource] becomes the reporting instance, as in client-go.
 //     CoreSink and [Broadcaster.StartEventWatcher] set source.host to it.
 //   - [Broadcaster.StartRecordingToSink] never writes to the legacy sink that it

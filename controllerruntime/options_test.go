@@ -105,6 +105,10 @@ func run(t *testing.T, newManager constructor, options func(spoke *rest.Config) 
 	servers[0].denied = denied
 	opts := options(servers[1].config())
 	opts.Metrics = server.Options{BindAddress: "0"}
+	if opts.Scheme == nil { // controller-runtime adds types to the scheme, and client-go's is shared
+		opts.Scheme = runtime.NewScheme()
+		require.NoError(t, scheme.AddToScheme(opts.Scheme))
+	}
 	config := servers[0].config()
 	config.UserAgent = "program"
 	mgr, err := newManager(config, opts)

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -231,7 +232,11 @@ func TestWithOptions(t *testing.T) {
 			emit(broadcaster, note, 1)
 		}
 		broadcaster.Shutdown()
-		assert.Equal(t, map[string]int32{"a": 3}, s.counts(t))
+		counts := s.counts(t)
+		assert.Len(t, counts, 1)
+		for _, count := range counts {
+			assert.EqualValues(t, 3, count)
+		}
 	})
 	ctx, with := logged(t.Context())
 	NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Workers = -1 })).StartRecordingToSink(newServer().sink())
@@ -250,5 +255,34 @@ func TestFilter(t *testing.T) {
 		emit(broadcaster, "second", 3)
 		broadcaster.Shutdown()
 		assert.Equal(t, map[string]int32{"second": 3}, s.counts(t))
+	})
+}
+
+// Messages that carry progress: people read the latest one, also after a restart, and the
+// Event stays one.
+func TestLatestMessageIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		messages := func() (all []string) {
+			list, err := s.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+			for _, event := range list.Items {
+				all = append(all, event.Message)
+			}
+			return all
+		}
+		n := 0
+		for range 2 {
+			broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.Scope, o.ReportingInstance = events.SameController, "i" }))
+			broadcaster.StartRecordingToSink(s.sink())
+			for range 30 {
+				n++
+				emit(broadcaster, fmt.Sprintf("%d of 60", n), 1)
+				time.Sleep(time.Minute)
+			}
+			broadcaster.Shutdown()
+			assert.Contains(t, messages(), fmt.Sprintf("(combined from similar events): %d of 60", n))
+		}
+		assert.Len(t, messages(), 11+10)
 	})
 }

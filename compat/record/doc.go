@@ -69,9 +69,9 @@
 //     (events.Options.MaxWindow). A later one creates another Event. client-go patches the
 //     Event of the first occurrence while the event is in its cache.
 //   - Up to ten messages of events that differ in nothing else get an Event each. Later ones
-//     share an Event, whose message begins with "(combined from similar events): " and is
-//     the first of these; an annotation has the latest. In client-go, the tenth message is
-//     the first that is combined, the latest one is shown, and annotations get lost.
+//     share an Event, whose message begins with "(combined from similar events): " and ends
+//     with the latest one, as in client-go. There, the tenth message is the first that is
+//     combined, and annotations get lost.
 //   - Correlator options ([WithCorrelatorOptions]) have no effect, and the broadcaster logs
 //     them. Neither does the sleep duration: the broadcaster backs off exponentially,
 //     separately for each namespace, and does not drop events after twelve attempts.

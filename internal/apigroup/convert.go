@@ -10,6 +10,9 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/eventseries/eventseries/internal/eventtext"
+	"github.com/eventseries/eventseries/series"
 )
 
 // ToCore converts an Event from events.k8s.io/v1 to core/v1. The documentation of
@@ -83,7 +86,8 @@ func typeMeta(original metav1.TypeMeta, gv schema.GroupVersion) metav1.TypeMeta 
 
 // ToCoreWithDeprecatedFields converts an Event like [ToCore], and sets firstTimestamp,
 // lastTimestamp, count and source from eventTime, series, reportingController and
-// reportingInstance. It keeps a component or a host that is already set.
+// reportingInstance. It keeps a component or a host that is already set. The message is the
+// latest note of the series.
 //
 // A legacy Event, which has no eventTime, keeps its deprecated fields.
 func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
@@ -97,7 +101,20 @@ func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
 		core.LastTimestamp, core.Count = toSeconds(core.Series.LastObservedTime), core.Series.Count
 	}
 	core.Source = sourceOf(event)
+	if last, ok := event.Annotations[series.AnnotationLastNote]; ok {
+		core.Message = messageOf(event.Note, last)
+	}
 	return core
+}
+
+// messageOf returns the message of an Event in core/v1, which shows the latest note, as
+// that of the legacy recorder does. The prefix of a combined series stays: a restarted
+// process recognizes the series by it.
+func messageOf(note, last string) string {
+	if strings.HasPrefix(note, series.CombinedPrefix) && !strings.HasPrefix(last, series.CombinedPrefix) {
+		last = eventtext.Cut(series.CombinedPrefix+last, series.MaxNoteBytes)
+	}
+	return last
 }
 
 // sourceOf returns the source of an Event if it has one, and otherwise the one that the
@@ -119,41 +136,56 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 	return source
 }
 
-// addDeprecatedFields adds deprecated fields to a merge patch that contains series. It
-// includes firstTimestamp and, unless keepSource is true, source, which the server lacks if the Event
-// was created through events.k8s.io.
-func addDeprecatedFields(event *eventsv1.Event, data []byte, keepSource bool) ([]byte, error) {
+// addCoreFields adds the fields to a merge patch that contains series which only core/v1 can
+// change: the deprecated ones, and the message if the patch contains the latest note. It
+// includes firstTimestamp and, unless keepSource is true, source, which the server lacks if
+// the Event was created through events.k8s.io.
+func addCoreFields(event *eventsv1.Event, data []byte, keepSource bool) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, fmt.Errorf("parse merge patch: %w", err)
 	}
-	var series *struct {
+	var observed *struct {
 		Count            *int32            `json:"count"`
 		LastObservedTime *metav1.MicroTime `json:"lastObservedTime"`
 	}
 	if raw, ok := patch["series"]; ok {
-		if err := json.Unmarshal(raw, &series); err != nil {
+		if err := json.Unmarshal(raw, &observed); err != nil {
 			return nil, fmt.Errorf("parse series: %w", err)
 		}
 	}
-	if series == nil {
+	if observed == nil {
 		return data, nil
 	}
-
-	deprecated := make(map[string]any)
-	if series.Count != nil {
-		deprecated["count"] = *series.Count
+	var metadata struct {
+		Annotations map[string]*string `json:"annotations"`
 	}
-	if series.LastObservedTime != nil {
-		deprecated["lastTimestamp"] = toSeconds(*series.LastObservedTime)
+	if raw, ok := patch["metadata"]; ok {
+		if err := json.Unmarshal(raw, &metadata); err != nil {
+			return nil, fmt.Errorf("parse metadata: %w", err)
+		}
+	}
+
+	added := make(map[string]any)
+	if observed.Count != nil {
+		added["count"] = *observed.Count
+	}
+	if observed.LastObservedTime != nil {
+		added["lastTimestamp"] = toSeconds(*observed.LastObservedTime)
 	}
 	if !event.EventTime.IsZero() {
-		deprecated["firstTimestamp"] = toSeconds(event.EventTime)
+		added["firstTimestamp"] = toSeconds(event.EventTime)
 	}
 	if event.ReportingController != "" && !keepSource {
-		deprecated["source"] = sourceOf(event)
+		added["source"] = sourceOf(event)
 	}
-	for field, value := range deprecated {
+	if last, ok := metadata.Annotations[series.AnnotationLastNote]; ok && event.Note != "" {
+		if last == nil { // the note of the first occurrence is the latest one again
+			last = &event.Note
+		}
+		added["message"] = messageOf(event.Note, *last)
+	}
+	for field, value := range added {
 		if _, ok := patch[field]; ok {
 			continue
 		}

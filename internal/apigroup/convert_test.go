@@ -212,7 +212,7 @@ func TestToCoreWithDeprecatedFields(t *testing.T) {
 	}
 }
 
-func TestAddDeprecatedFields(t *testing.T) {
+func TestAddCoreFields(t *testing.T) {
 	const (
 		series      = `"series":{"count":57,"lastObservedTime":"2026-01-02T03:05:45.999999Z"}`
 		onlyCount   = `"series":{"count":9}`
@@ -243,7 +243,7 @@ func TestAddDeprecatedFields(t *testing.T) {
 		"own deprecated fields": {newSeries(), object(series, own), object(series, own, lastTimestamp, firstTimestamp), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := addDeprecatedFields(test.event, []byte(test.patch), test.keepSource)
+			got, err := addCoreFields(test.event, []byte(test.patch), test.keepSource)
 			require.NoError(t, err)
 			assert.JSONEq(t, test.want, string(got))
 		})
@@ -252,9 +252,56 @@ func TestAddDeprecatedFields(t *testing.T) {
 		``:                                "parse merge patch: ",
 		`[{"op":"remove","path":"/a"}]`:   "parse merge patch: ",
 		`{"series":7}`:                    "parse series: ",
+		`{"series":{},"metadata":7}`:      "parse metadata: ",
 		`{"series":{"count":9999999999}}`: "parse series: ",
 	} {
-		_, err := addDeprecatedFields(newSeries(), []byte(patch), false)
+		_, err := addCoreFields(newSeries(), []byte(patch), false)
 		require.ErrorContains(t, err, want, patch)
 	}
+}
+
+// The latest note of a series is the message, which only core/v1 permits to change.
+func TestMessageIsTheLatestNote(t *testing.T) {
+	const combined = "(combined from similar events): "
+	long := strings.Repeat("n", 1024)
+	for name, test := range map[string]struct {
+		note, last, want string
+	}{
+		"one note":               {"1", "", "1"},
+		"latest note":            {"1", "30", "30"},
+		"combined":               {combined + "11", "30", combined + "30"},
+		"combined, long":         {combined + "11", long, combined + long[:1024-len(combined)-len("…")] + "…"},
+		"combined and restarted": {combined + "11", combined + "30", combined + "30"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			event := newSeries()
+			event.Note = test.note
+			patch := `{"series":{"count":57}}`
+			if test.last != "" {
+				event.Annotations = map[string]string{"eventseries.dev/last-note": test.last}
+				patch = `{"series":{"count":57},"metadata":{"annotations":{"eventseries.dev/last-note":"` + test.last + `"}}}`
+			}
+			assert.Equal(t, test.want, ToCoreWithDeprecatedFields(event).Message)
+			assert.Equal(t, test.note, ToCore(event).Message)
+			patched, err := addCoreFields(event, []byte(patch), false)
+			require.NoError(t, err)
+			var got struct{ Message *string }
+			require.NoError(t, json.Unmarshal(patched, &got))
+			if test.last == "" {
+				assert.Nil(t, got.Message, "the patch does not say what the note is")
+				return
+			}
+			require.NotNil(t, got.Message)
+			assert.Equal(t, test.want, *got.Message)
+		})
+	}
+	removed := `{"series":{"count":57},"metadata":{"annotations":{"eventseries.dev/last-note":null}}}`
+	event := newSeries()
+	patched, err := addCoreFields(event, []byte(removed), false)
+	require.NoError(t, err)
+	assert.NotContains(t, string(patched), `"message"`, "the note is not known")
+	event.Note = "1"
+	patched, err = addCoreFields(event, []byte(removed), false)
+	require.NoError(t, err)
+	assert.Contains(t, string(patched), `"message":"1"`, "the first note is the latest again")
 }

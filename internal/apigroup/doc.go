@@ -17,8 +17,8 @@
 // # Guarantees
 //
 //   - [ToCore] and [FromCore] are lossless, and copy their argument.
-//   - [CoreSink] derives the deprecated fields from the new ones with each write; see
-//     [ToCoreWithDeprecatedFields].
+//   - [CoreSink] derives the deprecated fields and the message from the new ones with each
+//     write; see [ToCoreWithDeprecatedFields].
 //   - [Fallback] returns a 403, or a 404 without an object, only if the server responds like
 //     this in both groups.
 //   - Everything is safe for concurrent use.

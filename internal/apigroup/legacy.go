@@ -35,7 +35,7 @@ func (s LegacySink) Update(_ context.Context, event *eventsv1.Event) (*eventsv1.
 // the patch results in. The patch is a JSON merge patch, and a strategic merge patch with
 // the same effect.
 func (s LegacySink) Patch(_ context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	data, err := addDeprecatedFields(event, data, s.KeepSource)
+	data, err := addCoreFields(event, data, s.KeepSource)
 	if err != nil {
 		return nil, fmt.Errorf("apigroup: patch event %s/%s: %w", event.Namespace, event.Name, err)
 	}

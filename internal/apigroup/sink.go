@@ -72,7 +72,7 @@ func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 	if err := s.check("patch", event); err != nil {
 		return nil, err
 	}
-	data, err := addDeprecatedFields(event, data, s.KeepSource)
+	data, err := addCoreFields(event, data, s.KeepSource)
 	if err != nil {
 		return nil, fmt.Errorf("apigroup: patch event %s/%s: %w", event.Namespace, event.Name, err)
 	}
