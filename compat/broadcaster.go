@@ -118,14 +118,15 @@ func controllerOf(component string) string {
 // StartRecordingToSink starts to write events. It ignores its argument, which may be
 // nil, and uses the sink of the [events.Broadcaster]: with two sinks, each event
 // would become two Events. Further calls have no effect, even if the caller has
-// started the events.Broadcaster directly. StartRecordingToSink logs errors.
+// started the events.Broadcaster directly, or shut it down. StartRecordingToSink logs
+// errors.
 //
 // The broadcaster writes until [Broadcaster.Shutdown], or until the caller has
 // stopped all results. In the latter case it writes pending events for at most
 // events.Options.ShutdownTimeout. It cannot start again.
 func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) {
-		b.logger().Error(err, "Cannot record events")
+		b.failed(err, "Cannot record events")
 	}
 	return legacyrecorder.NewWatch(func() {
 		b.mu.Lock()
@@ -164,7 +165,7 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 		}
 	})
 	if err != nil {
-		b.logger().Error(err, "Cannot watch events")
+		b.failed(err, "Cannot watch events")
 		stop = func() {}
 	}
 	return legacyrecorder.NewWatch(stop)
@@ -194,6 +195,16 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interfa
 func (b *Broadcaster) Shutdown() {
 	b.release()
 	b.target.Shutdown()
+}
+
+// failed logs an error. It is none to start something after the shutdown, as
+// controller-runtime does when it stops: there are no more events.
+func (b *Broadcaster) failed(err error, message string) {
+	if errors.Is(err, events.ErrShutDown) {
+		b.logger().V(2).Info(message, "err", err)
+		return
+	}
+	b.logger().Error(err, message)
 }
 
 func (b *Broadcaster) logger() klog.Logger {

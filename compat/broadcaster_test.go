@@ -185,6 +185,23 @@ func TestTargetStartedByItsOwnerKeepsRunning(t *testing.T) {
 	})
 }
 
+// controller-runtime starts its recording while it stops, perhaps after the program has shut
+// the broadcaster down.
+func TestStartAfterShutdownIsNoError(t *testing.T) {
+	var logged []string
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
+	broadcaster := NewBroadcasterFor(events.NewBroadcaster(&events.EventSinkImpl{Interface: fake.NewClientset().EventsV1()}), Options{Context: ctx})
+	broadcaster.Shutdown()
+	for _, w := range []watch.Interface{
+		broadcaster.StartRecordingToSink(nil),
+		broadcaster.StartEventWatcher(func(*corev1.Event) {}),
+		broadcaster.StartStructuredLogging(0),
+	} {
+		w.Stop()
+	}
+	assert.Empty(t, logged)
+}
+
 // A logger may call the broadcaster.
 func TestBroadcasterLogsWithoutLock(t *testing.T) {
 	var broadcaster *Broadcaster
