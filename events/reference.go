@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
@@ -76,12 +77,6 @@ func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (er
 	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: (%T)(nil)", errNilObject, obj)
 	}
-	k, err := r.kindOf(obj)
-	if err != nil {
-		return err
-	}
-	ref.APIVersion, ref.Kind = k.apiVersion, k.kind
-
 	// A reference to a list has no name.
 	var object metav1.Object
 	switch o := obj.(type) {
@@ -90,6 +85,14 @@ func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (er
 	case metav1.ObjectMetaAccessor:
 		object = o.GetObjectMeta()
 	}
+	k, err := r.kindOf(obj)
+	switch {
+	case err != nil && object != nil: // the log must say which one
+		return fmt.Errorf("%w %s", err, klog.KRef(object.GetNamespace(), object.GetName()))
+	case err != nil:
+		return err
+	}
+	ref.APIVersion, ref.Kind = k.apiVersion, k.kind
 	if object != nil {
 		ref.Namespace, ref.Name, ref.UID = object.GetNamespace(), object.GetName(), object.GetUID()
 		return nil

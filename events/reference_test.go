@@ -112,7 +112,7 @@ func TestInvalidReferences(t *testing.T) {
 		{"nil inside", hollow{}, "events.hollow cannot be referenced: panic"},
 		{"nil map", value(nil), "events.value"},
 		{"no pointer", value{"kind": "Value"}, "events.value has no metadata"},
-		{"not in the scheme", &widget{ObjectMeta: someMeta}, "object has no kind and is not in the scheme"},
+		{"not in the scheme", &widget{ObjectMeta: someMeta}, "object has no kind and is not in the scheme: *events.widget ns/name"},
 		{"empty Unstructured", &unstructured.Unstructured{}, "object has no kind and is not in the scheme"},
 		{"no metadata", &bare{TypeMeta: widgetType}, "*events.bare has no metadata"},
 		{"panics when asked its kind", &grumpyKind{}, "panic: no kind today"},
