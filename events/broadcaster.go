@@ -45,7 +45,8 @@ type Broadcaster struct {
 	watchers watchers
 	counters counters
 	logLimit logLimit
-	repairs  logLimit // of the lines about repaired names
+	repairs  logLimit  // of the lines about repaired names
+	nameless sync.Once // the line about an object without a name
 	dropLog  dropLog
 	outages  outages
 	limiter  *rate.Limiter

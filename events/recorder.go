@@ -112,6 +112,13 @@ func (r *recorder) record(o *occurrence) {
 			b.filtered(&key)
 			return
 		}
+		if isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related) {
+			b.nameless.Do(func() {
+				r.log().Info("Recorded an event about an object without a name and a UID. Events about others of its kind share the Event",
+					"eventReason", key.Reason, "action", key.Action, "kind", key.Regarding.Kind,
+					"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "relatedKind", key.Related.Kind)
+			})
+		}
 	}
 	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
@@ -129,6 +136,10 @@ func (r *recorder) record(o *occurrence) {
 		b.watchers.send(single.Event())
 	}
 }
+
+// isNameless reports whether objects that differ can have this reference: those to be
+// created with a generateName have no other.
+func isNameless(ref series.Reference) bool { return ref.Name == "" && ref.UID == "" }
 
 // setKey sets the key of the series of an occurrence, as far as it is known. reason says
 // why the occurrence cannot be recorded, if it is not empty.

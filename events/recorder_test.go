@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/eventseries/eventseries/series"
@@ -44,6 +45,30 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 			assert.Equal(t, "note 1", drops[0].Note)
 			assert.Equal(t, tt.eventtype, drops[0].Key.Type)
 			assert.Empty(t, w.server.log())
+		})
+	}
+}
+
+// Two objects that are to be created with a generateName are one to the recorder.
+func TestObjectsWithoutANameAreLoggedOnce(t *testing.T) {
+	nameless := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "web-"}}
+	uid := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", UID: "uid"}}
+	for _, tt := range []struct {
+		name               string
+		regarding, related runtime.Object
+		lines              int
+	}{
+		{"named", testPod(0), testPod(1), 0},
+		{"UID", uid, nil, 0},
+		{"regarding", nameless, nil, 1},
+		{"related", testPod(0), nameless, 1},
+	} {
+		runInBubble(t, tt.name, Options{}, func(t *testing.T, w *world) {
+			for i := range 3 {
+				w.recorder.Eventf(tt.regarding, tt.related, "Normal", fmt.Sprint("Tested", i), "Testing", "note")
+			}
+			assert.Len(t, w.logs.with("without a name and a UID", "Tested0", "Pod"), tt.lines)
+			assert.Empty(t, w.broadcaster.Stats().Dropped)
 		})
 	}
 }
