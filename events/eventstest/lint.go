@@ -25,6 +25,8 @@ var (
 //   - Reason and action are different words.
 //   - Related is another object than regarding.
 //   - Regarding is not cluster-scoped if related is namespaced.
+//   - Regarding and related have a name or a UID. An object that is yet to be created with a
+//     generateName has none, and shares its Event with others of its kind.
 //   - The note is not a stack trace.
 //   - Neither the note nor an annotation contains a private key.
 //
@@ -56,6 +58,13 @@ func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 	if event.Related != nil && event.Related.Namespace != "" && event.Regarding.Kind != "" && event.Regarding.Namespace == "" {
 		add("regarding", describe(event.Regarding), "must be the namespaced object and related the cluster-scoped one: the Event is in the namespace of regarding")
 	}
+	const identity = "must have a name or a UID: events about different objects without them become one Event"
+	if isNameless(event.Regarding) {
+		add("regarding", describe(event.Regarding), identity)
+	}
+	if event.Related != nil && isNameless(*event.Related) {
+		add("related", describe(*event.Related), identity)
+	}
 	if stackTrace.MatchString(event.Note) {
 		add("note", event.Note, "must not be a stack trace")
 	}
@@ -70,6 +79,11 @@ func lint(event *eventsv1.Event, legacy bool) (problems []Problem) {
 		}
 	}
 	return problems
+}
+
+// isNameless reports whether different objects of a kind have this reference.
+func isNameless(ref corev1.ObjectReference) bool {
+	return ref.Kind != "" && ref.Name == "" && ref.UID == ""
 }
 
 // sameObject reports whether both refer to the same part of the same object.

@@ -153,6 +153,9 @@ func TestLint(t *testing.T) {
 			*e.Related, e.Regarding = e.Regarding, corev1.ObjectReference{Kind: "Node", Name: "node-7"}
 		}, "regarding"},
 		"related cluster-scoped objects": {func(e *eventsv1.Event) { e.Regarding.Namespace, e.Related.Namespace = "", "" }, ""},
+		"generateName only":              {func(e *eventsv1.Event) { e.Regarding.Name, e.Regarding.UID = "", "" }, "regarding"},
+		"UID only":                       {func(e *eventsv1.Event) { e.Regarding.Name, e.Regarding.UID = "", "uid" }, ""},
+		"related, generateName only":     {func(e *eventsv1.Event) { e.Related.Name, e.Related.UID = "", "" }, "related"},
 		"stack trace":                    {func(e *eventsv1.Event) { e.Note = "panic: oh\n" + string(debug.Stack()) }, "note"},
 		"words of a stack trace":         {func(e *eventsv1.Event) { e.Note = "1 goroutine 7 [sic]" }, ""},
 		"private key":                    {func(e *eventsv1.Event) { e.Note = "-----BEGIN PRIVATE KEY-----" }, "note"},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,7 @@ var sinkRules = []sinkRule{
 	{"calls are safe for concurrent use", callsAreConcurrent},
 	{"a call after the end of its context takes effect or returns an error", callAfterContext},
 	{"a call returns when its context ends", callReturnsWithContext},
+	{"what the sink adds stays", additionsStay},
 	{"List returns every selected Event", listReturnsAll},
 	{"List returns whole Events", listReturnsWholeEvents},
 	{"List has a last page", listHasLastPage},
@@ -158,8 +160,8 @@ func (s *sinkTest) same(what string, want, got *eventsv1.Event) {
 	}{
 		{"namespace", want.Namespace, got.Namespace},
 		{"name", want.Name, got.Name},
-		{"labels", want.Labels, got.Labels},
-		{"annotations", want.Annotations, got.Annotations},
+		{"labels", want.Labels, s.withoutAdditions(got.Labels)},
+		{"annotations", want.Annotations, s.withoutAdditions(got.Annotations)},
 		{"eventTime", format(want.EventTime), format(got.EventTime)},
 		{"series", describeSeries(want), describeSeries(got)},
 		{"reportingController", want.ReportingController, got.ReportingController},
@@ -175,6 +177,15 @@ func (s *sinkTest) same(what string, want, got *eventsv1.Event) {
 			s.fail("%s %s %s, want %s", what, f.name, abbreviate(f.got), abbreviate(f.want))
 		}
 	}
+}
+
+// withoutAdditions returns labels or annotations without those that the sink adds.
+func (s *sinkTest) withoutAdditions(values map[string]string) map[string]string {
+	values = maps.Clone(values)
+	for _, key := range s.Adds {
+		delete(values, key)
+	}
+	return values
 }
 
 // abbreviate returns a value for people, without the end of a long string.
@@ -495,6 +506,41 @@ func (s *sinkTest) stalled(name string, call func(context.Context) error) {
 		resume()
 		err := <-returned // leave no goroutine behind
 		s.fail("%s does not return within %v after its context ended (after the response, it returned: %w)", name, returnGrace, orNil(err))
+	}
+}
+
+func additionsStay(s *sinkTest) {
+	if len(s.Adds) == 0 {
+		s.skip("SinkUnderTest.Adds is not set")
+	}
+	event := s.event()
+	s.create(event)
+	created := s.look(event)
+	changed := []struct {
+		after string
+		event *eventsv1.Event
+	}{
+		{"a series", s.patch(event, seriesPatch("", 2, begin))},
+		{"a label", s.patch(event, `{"metadata":{"labels":{"example.com/new":"new"},"annotations":{"example.com/new":"new"}}}`)},
+		{"nothing", s.look(event)},
+	}
+	for _, key := range s.Adds {
+		if strings.HasPrefix(key, series.AnnotationPrefix) {
+			s.fail("the sink adds %s: recorders need all labels and annotations that begin with %s", key, series.AnnotationPrefix)
+		}
+		label, isLabel := created.Labels[key]
+		annotation, isAnnotation := created.Annotations[key]
+		if !isLabel && !isAnnotation {
+			s.fail("Create adds no label and no annotation %s", key)
+		}
+		for _, change := range changed {
+			if got := change.event.Labels[key]; got != label {
+				s.fail("a patch with %s changes the label %s from %q to %q", change.after, key, label, got)
+			}
+			if got := change.event.Annotations[key]; got != annotation {
+				s.fail("a patch with %s changes the annotation %s from %q to %q", change.after, key, annotation, got)
+			}
+		}
 	}
 }
 

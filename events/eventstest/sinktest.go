@@ -27,6 +27,11 @@ type SinkUnderTest struct {
 	// a sink with the [events.Options.Scope] SameController.
 	Unversioned bool
 
+	// Adds are the keys of labels and annotations that the sink adds to each Event, such as
+	// "example.com/team". Only the rule about what the sink
+	// adds applies to them.
+	Adds []string
+
 	// Stall, if set, keeps the server behind the sink from responding until the test
 	// calls resume. If nil, the rule that a call returns when its context ends is
 	// skipped.
@@ -80,9 +85,17 @@ var errSkipped = errors.New("rule does not apply")
 //     recorder cannot retry a write that is lost without an error.
 //   - A call returns when its context ends (see [SinkUnderTest.Stall]). Until then, the
 //     series and [events.Broadcaster.Shutdown] wait for it.
+//   - What the sink adds (see [SinkUnderTest.Adds]) is there after Create, stays when Events
+//     are patched, and is not a label or annotation of this project.
 //   - List, if the sink has it, returns every selected Event of a namespace and of all
 //     namespaces, and more if it likes. It returns whole Events, and has a last page.
 //     The recorder does not finish series that List omits.
+//
+// A sink that wraps another one, to add labels for example, keeps the same rules. It changes
+// a copy of the Event in Create, and passes patches on as they are. It has the method List if
+// the other sink has it: without List, a broadcaster does not find the series of earlier
+// processes by listing. A sink in front of core/v1 receives Events of events.k8s.io/v1, as
+// every sink does.
 //
 // The recorder takes an error that is not one of the API (apierrors.APIStatus) for a
 // network problem, and retries.

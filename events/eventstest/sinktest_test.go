@@ -150,6 +150,30 @@ func omitLate(c *call) {
 	}
 }
 
+// addTeam makes a sink that adds a label.
+func addTeam(c *call) {
+	before("create", func(c *call) { metav1.SetMetaDataLabel(&c.event.ObjectMeta, "example.com/team", "a") })(c)
+}
+
+// Programs wrap a sink, so that their Events have labels of their own.
+func TestSinkThatAddsLabels(t *testing.T) {
+	adding := func(*testing.T) SinkUnderTest {
+		good := goodSink()
+		good.Sink = &brokenSink{Server: good.Sink.(*Server), handle: addTeam}
+		good.Adds = []string{"example.com/team"}
+		return good
+	}
+	TestSink(t, adding)
+
+	undeclared := adding(t)
+	undeclared.Adds = nil
+	assert.ErrorContains(t, CheckSink(t.Context(), undeclared), "labels map[example.com/kept:kept example.com/removed:removed example.com/team:a]")
+
+	ours := goodSink()
+	ours.Adds = []string{"eventseries.dev/state"}
+	assert.ErrorContains(t, CheckSink(t.Context(), ours), "the sink adds eventseries.dev/state: recorders need all labels")
+}
+
 // brokenSinks maps each rule to sinks that break it.
 func brokenSinks() map[string]map[string]func(*call) {
 	looks := 0
@@ -302,6 +326,21 @@ func brokenSinks() map[string]map[string]func(*call) {
 				}
 			}),
 		},
+		"what the sink adds stays": {
+			"it is not added": func(c *call) { c.forward() },
+			"a patch changes it": func(c *call) {
+				addTeam(c)
+				if c.verb == "patch" && !c.isLook() {
+					c.got = c.patch(`{"metadata":{"labels":{"example.com/team":"b"}}}`)
+				}
+			},
+			"a patch removes it": func(c *call) {
+				addTeam(c)
+				if c.verb == "patch" && !c.isLook() {
+					c.got = c.patch(`{"metadata":{"labels":{"example.com/team":null}}}`)
+				}
+			},
+		},
 		"List returns every selected Event": {
 			"only those of one namespace": before("list", func(c *call) { c.namespace = "default" }),
 			"only those of all namespaces": instead("list", func(c *call) {
@@ -346,7 +385,7 @@ func TestBrokenSinksAreFound(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					good := goodSink()
 					broken := &brokenSink{Server: good.Sink.(*Server), handle: handle}
-					err := rule.test(t.Context(), SinkUnderTest{Sink: broken, Stall: good.Stall})
+					err := rule.test(t.Context(), SinkUnderTest{Sink: broken, Stall: good.Stall, Adds: []string{"example.com/team"}})
 					require.ErrorContains(t, err, fmt.Sprintf("eventstest: sink breaks the rule %q: ", rule.name))
 					t.Log(err)
 				})
@@ -366,7 +405,7 @@ func TestRulesThatDoNotApplyAreSkipped(t *testing.T) {
 		}
 		assert.NoError(t, err)
 	}
-	assert.Equal(t, 5, skipped)
+	assert.Equal(t, 6, skipped)
 }
 
 func TestViolationsAreReported(t *testing.T) {
@@ -375,7 +414,9 @@ func TestViolationsAreReported(t *testing.T) {
 	inner := &tb{}
 	for _, rule := range sinkRules {
 		rule.report(inner, goodSink())
-		assert.Empty(t, inner.take())
+		if reported := inner.take(); rule.name != "what the sink adds stays" {
+			assert.Empty(t, reported)
+		}
 		rule.report(inner, sink)
 		reported := inner.take()
 		switch rule.name {
