@@ -61,7 +61,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"events/metrics":       append([]string{"events/metrics"}, events...),
 		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),
 		"compat":               append([]string{"compat"}, events...),
-		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/safelog"},
+		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/eventtext", "internal/safelog"},
 		"compat/record":        append([]string{"compat", "compat/record"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {
