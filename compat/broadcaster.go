@@ -125,8 +125,8 @@ func controllerOf(component string) string {
 // stopped all results. In the latter case it writes pending events for at most
 // events.Options.ShutdownTimeout. It cannot start again.
 func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
-	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) {
-		b.failed(err, "Cannot record events")
+	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) && !errors.Is(err, events.ErrShutDown) {
+		b.logger().Error(err, "Cannot record events")
 	}
 	return legacyrecorder.NewWatch(func() {
 		b.mu.Lock()
@@ -165,7 +165,10 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 		}
 	})
 	if err != nil {
-		b.failed(err, "Cannot watch events")
+		// controller-runtime starts to watch when it stops. There are no more events.
+		if !errors.Is(err, events.ErrShutDown) {
+			b.logger().Error(err, "Cannot watch events")
+		}
 		stop = func() {}
 	}
 	return legacyrecorder.NewWatch(stop)
@@ -195,16 +198,6 @@ func (b *Broadcaster) StartStructuredLogging(verbosity klog.Level) watch.Interfa
 func (b *Broadcaster) Shutdown() {
 	b.release()
 	b.target.Shutdown()
-}
-
-// failed logs an error. It is none to start something after the shutdown, as
-// controller-runtime does when it stops: there are no more events.
-func (b *Broadcaster) failed(err error, message string) {
-	if errors.Is(err, events.ErrShutDown) {
-		b.logger().V(2).Info(message, "err", err)
-		return
-	}
-	b.logger().Error(err, message)
 }
 
 func (b *Broadcaster) logger() klog.Logger {
