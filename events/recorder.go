@@ -114,7 +114,7 @@ func (r *recorder) record(o *occurrence) {
 		}
 		if isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related) {
 			b.nameless.Do(func() {
-				r.log().Info("Recorded an event about an object without a name and a UID. Events about others of its kind share the Event",
+				r.log().Info("Recorded an event about an object without a name",
 					"eventReason", key.Reason, "action", key.Action, "kind", key.Regarding.Kind,
 					"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "relatedKind", key.Related.Kind)
 			})

@@ -50,7 +50,7 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 }
 
 // Two objects that are to be created with a generateName are one to the recorder.
-func TestObjectsWithoutANameAreLoggedOnce(t *testing.T) {
+func TestObjectsWithoutAName(t *testing.T) {
 	nameless := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "web-"}}
 	uid := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", UID: "uid"}}
 	for _, tt := range []struct {
@@ -67,7 +67,7 @@ func TestObjectsWithoutANameAreLoggedOnce(t *testing.T) {
 			for i := range 3 {
 				w.recorder.Eventf(tt.regarding, tt.related, "Normal", fmt.Sprint("Tested", i), "Testing", "note")
 			}
-			assert.Len(t, w.logs.with("without a name and a UID", "Tested0", "Pod"), tt.lines)
+			assert.Len(t, w.logs.with("about an object without a name", "Tested0", "Pod"), tt.lines)
 			assert.Empty(t, w.broadcaster.Stats().Dropped)
 		})
 	}
