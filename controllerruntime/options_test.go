@@ -256,6 +256,23 @@ func TestGracefulShutdownTimeout(t *testing.T) {
 	}
 }
 
+// controller-runtime writes events when they occur, even if the manager never starts.
+func TestManagerThatNeverStarts(t *testing.T) {
+	for _, tt := range []struct {
+		newManager constructor
+		written    bool
+	}{{manager.New, true}, {newOurs, false}} {
+		api := newFakeServer()
+		mgr, err := tt.newManager(api.config(), manager.Options{Metrics: server.Options{BindAddress: "0"}})
+		require.NoError(t, err)
+		mgr.GetEventRecorder("example.com/test").Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+		if tt.written {
+			<-api.attempt("note")
+		}
+		assert.Equal(t, tt.written, isClosed(api.attempt("note")))
+	}
+}
+
 // Programs with a manager for each test, or for each tenant, check for leaks. So do those
 // that make managers and never start them.
 func TestManagersLeaveNoGoroutines(t *testing.T) {

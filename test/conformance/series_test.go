@@ -257,3 +257,31 @@ func TestRejectedEventIsNotRetried(t *testing.T) {
 		})
 	}
 }
+
+// Different on purpose: this recorder logs the first one.
+func TestObjectsWithoutAName(t *testing.T) {
+	withBoth(t, func(t *testing.T, p *program) {
+		for range 2 { // two objects that are to be created
+			p.recorder.Eventf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "web-"}}, nil, "Normal", "Tested", "Testing", "note")
+			synctest.Wait()
+		}
+		assert.EqualValues(t, 2, p.only(t).Series.Count)
+	})
+}
+
+// An object whose UID is not known yet is another object to a recorder.
+func TestUIDThatAppearsLater(t *testing.T) {
+	withBoth(t, func(t *testing.T, p *program) {
+		early, later := pod("a"), pod("a")
+		early.UID = ""
+		for _, regarding := range []*corev1.ObjectReference{early, later, early, later} {
+			p.emit(regarding, "Testing")
+			time.Sleep(time.Second) // the names of client-go contain the time
+		}
+		stored := p.stored(t)
+		require.Len(t, stored, 2)
+		for _, event := range stored {
+			assert.EqualValues(t, 2, event.Series.Count)
+		}
+	})
+}

@@ -57,6 +57,16 @@ func TestLegacyRecordersOfAManager(t *testing.T) {
 	assert.NotNil(t, mgr)
 }
 
+//nolint:staticcheck // programs use EventBroadcaster
+func TestManagerWithABroadcasterOfItsOwn(t *testing.T) {
+	config := unusedConfig
+	broadcaster := record.NewBroadcaster() // of compat/record
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{EventBroadcaster: broadcaster}, nil)
+	require.NoError(t, err)
+	mgr.GetEventRecorder("backup-controller").Eventf(&corev1.Node{}, nil, "Normal", "Tested", "Testing", "note")
+	assert.EqualValues(t, 1, broadcaster.(*record.Broadcaster).Events().Stats().Occurrences)
+}
+
 func TestRecorderBesideTheManager(t *testing.T) {
 	clientset := fake.NewClientset()
 	mgr, err := ctrl.NewManager(unusedConfig, ctrl.Options{})

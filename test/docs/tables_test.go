@@ -2,6 +2,8 @@ package docs
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -30,6 +32,25 @@ func TestOptionsAreDocumented(t *testing.T) {
 		documented = append(documented, codes(row[0])...)
 	}
 	assert.Equal(t, fields, documented)
+}
+
+func TestDifferencesOfManagersAreTested(t *testing.T) {
+	var tests strings.Builder
+	for _, dir := range []string{"controllerruntime", "events", "events/eventstest", "test/conformance"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			code, err := os.ReadFile(file)
+			require.NoError(t, err)
+			tests.Write(code)
+		}
+	}
+	for _, row := range readPage(t, "docs/manager.md").tableAfter(t, "## What differs") {
+		require.Len(t, row, 4, row)
+		names := codes(row[3])
+		require.Len(t, names, 1, row)
+		assert.Contains(t, tests.String(), "\nfunc "+names[0]+"(t *testing.T)", row)
+	}
 }
 
 func TestDropReasonsAreDocumented(t *testing.T) {
