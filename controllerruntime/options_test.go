@@ -273,6 +273,48 @@ func TestManagerThatNeverStarts(t *testing.T) {
 	}
 }
 
+// In the scope SameController, only the leader writes.
+func TestRecordBroadcasterOfALeader(t *testing.T) {
+	for _, leads := range []bool{true, false} {
+		api := newFakeServer()
+		broadcaster := record.NewBroadcaster(record.WithOptions(func(o *events.Options) { o.Scope, o.ReportingInstance = events.SameController, "replica-1" }))
+		options := manager.Options{
+			Metrics: server.Options{BindAddress: "0"}, LeaderElection: true, LeaderElectionID: "leader", LeaderElectionNamespace: "shop",
+			EventBroadcaster: broadcaster, //nolint:staticcheck // tested here
+		}
+		if !leads {
+			options.LeaderElectionResourceLockInterface = lost{}
+		}
+		mgr, err := NewManager(api.config(), options, nil)
+		require.NoError(t, err)
+		mgr.GetEventRecorder("example.com/test").Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, mgr.Add(replica(func() {
+			defer cancel()
+			if leads {
+				<-api.attempt("note")
+			}
+		})))
+		require.NoError(t, mgr.Start(ctx))
+		assert.Equal(t, leads, isClosed(api.attempt("note")))
+	}
+}
+
+// replica is a runnable that each replica starts.
+type replica func()
+
+func (r replica) Start(context.Context) error { r(); return nil }
+func (replica) NeedLeaderElection() bool      { return false }
+
+// lost is the lock of another replica.
+type lost struct{ resourcelock.Interface }
+
+func (lost) Identity() string { return "me" }
+func (lost) Describe() string { return "lost" }
+func (lost) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &resourcelock.LeaderElectionRecord{HolderIdentity: "other", LeaseDurationSeconds: 60}, []byte("other"), nil
+}
+
 // Programs with a manager for each test, or for each tenant, check for leaks. So do those
 // that make managers and never start them.
 func TestManagersLeaveNoGoroutines(t *testing.T) {

@@ -37,7 +37,8 @@ type recording struct {
 	broadcasters []*events.Broadcaster
 	// legacy makes legacy recorders that emit to the first broadcaster.
 	legacy legacyrecord.EventBroadcaster
-	// attach gives the first broadcaster its sink. It is nil if the broadcaster has one.
+	// attach gives the first broadcaster its sink, and starts it. It is nil if the
+	// broadcaster has a sink.
 	attach func()
 	// logger receives the events, and the messages of the broadcasters.
 	logger logr.Logger
@@ -146,9 +147,6 @@ func (r *recording) run(ctx context.Context, work func(context.Context) error) (
 		return work(ctx) // returns an error, and the first call is running
 	}
 	defer func() { r.shutDown(err != nil) }()
-	if r.attach != nil {
-		r.attach()
-	}
 	for _, broadcaster := range r.broadcasters {
 		if logger := r.logger.V(1); logger.Enabled() {
 			if _, err := broadcaster.StartLogging(logger); err != nil {
@@ -168,6 +166,9 @@ func (r *recording) run(ctx context.Context, work func(context.Context) error) (
 // start starts a broadcaster, unless the user has. It ignores the end of ctx: reconcilers
 // emit events until their manager returns.
 func (r *recording) start(ctx context.Context, broadcaster *events.Broadcaster) error {
+	if r.attach != nil && broadcaster == r.broadcasters[0] {
+		r.attach()
+	}
 	ctx = logr.NewContext(context.WithoutCancel(ctx), r.logger)
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil && !errors.Is(err, events.ErrStarted) {
 		return fmt.Errorf("controllerruntime: start the broadcaster: %w", err)
