@@ -59,12 +59,16 @@ func ParseState(value string) (state State, ok bool) {
 // QuietWindow returns Window, or [FinishAfter] if that is zero.
 func (s *Series) QuietWindow() time.Duration { return cmp.Or(s.Window, FinishAfter) }
 
+// ClockSkew is by how much the clocks of a recorder and of a reader can differ. A reader
+// must not draw conclusions from times that are closer to each other.
+const ClockSkew = 10 * time.Minute
+
 // StateAt returns the state of s at the time now. It is State, unless s is stale: an
-// Ongoing series is Unknown if now is later than Last + Heartbeat + [Series.QuietWindow],
-// because its recorder would have updated or finished it by then. If Heartbeat is
-// zero, StateAt uses [DefaultHeartbeat].
+// Ongoing series is Unknown if now is later than Last + Heartbeat + [Series.QuietWindow] +
+// [ClockSkew], because its recorder would have updated or finished it by then. If Heartbeat
+// is zero, StateAt uses [DefaultHeartbeat].
 func (s *Series) StateAt(now time.Time) State {
-	if s.State == Ongoing && now.Sub(s.Last) > cmp.Or(s.Heartbeat, DefaultHeartbeat)+s.QuietWindow() {
+	if s.State == Ongoing && now.Sub(s.Last) > cmp.Or(s.Heartbeat, DefaultHeartbeat)+s.QuietWindow()+ClockSkew {
 		return Unknown
 	}
 	return s.State

@@ -340,18 +340,24 @@ func TestStateAt(t *testing.T) {
 	} {
 		event := testSeries().Event()
 		event.Annotations[AnnotationHeartbeat] = tt.heartbeat
-		stale := event.Series.LastObservedTime.Add(tt.stale)
+		stale := event.Series.LastObservedTime.Add(tt.stale + ClockSkew)
 		assert.Equal(t, Ongoing, StateAt(event, stale), tt.heartbeat)
 		assert.Equal(t, Unknown, StateAt(event, stale.Add(1)), tt.heartbeat)
 	}
 	for window, stale := range map[string]time.Duration{"35m": 65 * time.Minute, "1m": 31 * time.Minute, "-1m": 36 * time.Minute, "long": 36 * time.Minute} {
 		event := testSeries().Event()
 		event.Annotations[AnnotationWindow] = window
-		at := event.Series.LastObservedTime.Add(stale)
+		at := event.Series.LastObservedTime.Add(stale + ClockSkew)
 		assert.Equal(t, Ongoing, StateAt(event, at), window)
 		assert.Equal(t, Unknown, StateAt(event, at.Add(1)), window)
 	}
+	// The clock of a recorder that writes each heartbeat is 9 minutes behind that of the reader.
 	event := testSeries().Event()
+	for late := range DefaultHeartbeat / time.Minute {
+		read := event.Series.LastObservedTime.Add(9*time.Minute + late*time.Minute)
+		assert.Equal(t, Ongoing, StateAt(event, read), "%d minutes after the heartbeat", late)
+	}
+
 	event.Labels[LabelState] = "Finished"
 	assert.Equal(t, Finished, StateAt(event, time.Unix(1<<40, 0)), "only Ongoing series become stale")
 	event.Labels[LabelState] = "Paused"
