@@ -22,6 +22,8 @@
 //	objects, errs := owners.Follow(ctx, query.Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "checkout-0"})
 //	life := query.Sort(reader.List(ctx, query.Query{Objects: objects}), query.ByFirst, 0)
 //
+// [ReadEvents] and [NewFileReader] do the same with a file, such as one of must-gather.
+//
 // [Top] adds up series, for example by controller. [Roots] tell the workload of an object, also if
 // the object has been deleted. [Reader.Chain] finds the earlier and
 // the later series of a key.
@@ -32,14 +34,14 @@
 //
 //	recorder              Event                            series
 //	this project          label eventseries.dev/state      as it says; Ongoing is Unknown (stale) after
-//	                                                       lastObservedTime + heartbeat + window
+//	                                                       lastObservedTime + heartbeat + window + 10 min
 //	                      no label, no series              Singleton
-//	client-go             series                           Ongoing until lastObservedTime + 36 min, then
+//	client-go             series                           Ongoing until lastObservedTime + 46 min, then
 //	tools/events                                           Unknown: it updates series every 30 minutes
 //	                      eventTime only                   Singleton
 //	client-go             count > 1                        Ongoing until lastTimestamp + 5 min + window,
-//	tools/record                                           then Quiet: it writes each occurrence, or one
-//	(legacy)                                               every 5 minutes if its spam filter drops some
+//	tools/record                                           then Quiet, or Unknown while it writes other
+//	(legacy)                                               Events about the object
 //	                      count of 1                       Singleton
 //	others                none of these times              Singleton at creationTimestamp
 //
@@ -50,9 +52,18 @@
 // to the last one, at least 6 and at most 36 minutes. For the kubelet it is at most 10 minutes
 // and a half, because its back-off is at most 5 minutes.
 //
-// Only the recorder of this project says that a series is Finished. A series whose latest
-// time is more than 10 minutes in the future is Unknown, and malformed: [Sort] puts it behind the
-// others of its state, and [Top] leaves its times out. A time before 1970 is none.
+// The legacy recorder writes one event of an object every 5 minutes if many occur, whichever comes
+// first, and drops the others. So the silence of a series says nothing while other events of the
+// same source and object are written: it becomes Quiet when it has been silent for 5 minutes and its
+// window since the last of them. It takes all Events about the object to tell: a [Reader] reads
+// them, and [Settle] is for programs that call [FromEvent]. The count is a lower bound: see
+// [Item.LowerBound].
+//
+// The 10 minutes are [series.ClockSkew], by which the clocks of a recorder and a reader can differ.
+//
+// Only the recorder of this project says that a series is Finished. Unless it does, a series whose
+// latest time is missing or more than 10 minutes in the future is Unknown, and malformed: [Sort] puts
+// it behind the others of its state, and [Top] leaves its times out. A time before 1970 is none.
 //
 // # Where the selection happens
 //
@@ -81,8 +92,9 @@
 //     pages shows a later one.
 //   - A watch yields each version of an Event at most once, and misses no Event, across
 //     lost connections, restarts of the server, and 410 Gone.
-//   - A list needs the memory of a page. [Top] needs that of its groups, and [Sort]
-//     about 0.7 kB per Event, or per two Events of its limit.
+//   - A list needs the memory of a page, of the times of all legacy Events, and of the series
+//     of the legacy recorder whose windows are over. [Top] needs that of its groups in addition,
+//     and [Sort] about 0.7 kB per Event, or per two Events of its limit.
 //   - Malformed Events do not fail a query: see [Item.Problem].
 //   - The permission to list Events suffices, and for watches that to watch them, in
 //     events.k8s.io or in the core group. A [PermissionError] names what is missing.
@@ -93,10 +105,10 @@
 //
 //   - The server deletes Events, by default an hour after their last update. There is
 //     no history.
-//   - The state of a series of client-go is a guess: tools/events for 36 minutes, and
-//     tools/record for 11 to 41 minutes. The spam filter of the legacy recorder counts
-//     all events about an object together. If several recur, one of them can be Quiet
-//     although it goes on.
+//   - The state of a series of client-go is a guess: tools/events for 46 minutes, and
+//     tools/record for 11 to 41 minutes. A legacy series that is Unknown can have ended long ago.
+//   - If a query selects by reason, type, field, or label, it takes another list to tell whether
+//     a legacy series is Quiet.
 //   - The count and the time of an ongoing series are those of its latest update.
 //   - Between two lists of a watch, an Event can change several times. The watch yields
 //     the latest version.

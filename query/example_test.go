@@ -43,7 +43,7 @@ func ExampleReader_List() {
 	}
 	// Output:
 	// BackOff since 11:57:00, 25 times, 0.2 per second
-	// Ongoing at noon, and Unknown after 12:35:00 unless it is updated
+	// Ongoing at noon, and Unknown after 12:45:00 unless it is updated
 }
 
 func ExampleTop() {

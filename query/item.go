@@ -58,6 +58,10 @@ type Item struct {
 	// updates the Event before. If it is before At, the series is stale since then. It is
 	// zero for series that are neither ongoing nor stale.
 	StaleAt time.Time
+	// Contended is the time of the latest other event about the object that the legacy recorder
+	// can have written instead of this one, for a series that would be Quiet. It is zero if
+	// there is none, or if [FromEvent] returned the item: see [Settle].
+	Contended time.Time
 	// Problem says what is malformed in the Event; nil if nothing is. The other fields
 	// are then as close as possible to what the recorder meant.
 	Problem error
@@ -94,7 +98,7 @@ func FromEvent(event *eventsv1.Event, at time.Time) *Item {
 // normalized is an Event of any recorder in the form that [series.FromEvent] reads.
 type normalized struct {
 	event       eventsv1.Event // shares memory with the original
-	first, last time.Time      // zero only if the Event has no time at all
+	first, last time.Time      // first is zero only if the Event has no time at all
 	count       int32
 	stated      series.State  // Singleton if the Event says none
 	heartbeat   time.Duration // if the Event does not say it
@@ -125,14 +129,19 @@ func normalize(event *eventsv1.Event) *normalized {
 		if n.count < 1 {
 			n.problem("count is %d", n.count)
 		}
+		if n.count > 1 && n.last.IsZero() {
+			n.problem("no lastTimestamp")
+		}
 	default:
 		n.last = legacyLast
 	}
 	n.count = max(n.count, 1)
 	n.first = firstSet(n.first, n.last, event.CreationTimestamp.Time)
-	n.last = firstSet(n.last, n.first)
+	if n.count == 1 {
+		n.last = firstSet(n.last, n.first)
+	}
 	switch early := n.first.Sub(n.last); {
-	case early <= 0:
+	case early <= 0 || n.last.IsZero():
 	case early < time.Second:
 		n.last = n.first // lastTimestamp has no fractions of a second
 	default:
@@ -218,9 +227,8 @@ func rate(count int64, first, last time.Time) float64 {
 	return 0
 }
 
-// Stale reports whether the series is Unknown because its recorder missed the time of
-// a heartbeat, so nobody knows whether it still goes on. It is stale since
-// [Item.StaleAt].
+// Stale reports whether the series is Unknown because its recorder did not update the Event in
+// time, so nobody knows whether it still goes on. It is stale since [Item.StaleAt].
 func (i *Item) Stale() bool { return i.State == Unknown && !i.StaleAt.IsZero() }
 
 // Container returns the name of the container of a Pod that the Event is about. It is
@@ -270,3 +278,7 @@ func (i *Item) ReportedBy(instance string) bool {
 // Controller returns the controller that reported the Event: reportingController, or
 // the component of the deprecated source if that is empty.
 func (i *Item) Controller() string { return i.Key.ReportingController }
+
+// LowerBound reports whether the event can have occurred more often than Count until Last, or
+// later than Last: the spam filter of the legacy recorder drops occurrences.
+func (i *Item) LowerBound() bool { return i.Recorder == ToolsRecord && i.Count > 1 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,32 +49,16 @@ func (r *request) covers(item *Item) bool {
 	if r.namespace != "" && r.namespace != item.Namespace || !r.labels.Matches(labels.Set(item.Event.Labels)) {
 		return false
 	}
+	if len(r.fields) == 0 {
+		return true
+	}
+	of := selectable(item.Event)
 	for field, value := range r.fields {
-		if fieldOf(item.Event, field) != value {
+		if of[field] != value {
 			return false
 		}
 	}
 	return true
-}
-
-// fieldOf returns a field by which plans select.
-func fieldOf(event *eventsv1.Event, field string) string {
-	switch field {
-	case "regarding.kind":
-		return event.Regarding.Kind
-	case "regarding.name":
-		return event.Regarding.Name
-	case "regarding.uid":
-		return string(event.Regarding.UID)
-	case "reason":
-		return event.Reason
-	case "type":
-		return event.Type
-	case "reportingController":
-		return event.ReportingController
-	default:
-		panic("query: unknown field " + field)
-	}
 }
 
 // plan returns requests that together return all Events that q selects, and as few

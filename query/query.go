@@ -38,6 +38,8 @@ type Query struct {
 	Nodes []string
 	// Reasons, Actions, and Types are the values of the fields of the Event.
 	Reasons, Actions, Types []string
+	// Note is a text that the first or the latest note contains, in upper or lower case.
+	Note string
 	// States are the states at the time of the query.
 	States []State
 	// Since and Until select the series that were running or occurred between these
@@ -150,6 +152,7 @@ func (q *Query) Matches(item *Item) bool {
 		contains(q.Reasons, item.Key.Reason) &&
 		contains(q.Actions, item.Key.Action) &&
 		contains(q.Controllers, item.Controller()) &&
+		(q.Note == "" || strings.Contains(strings.ToLower(item.Note+"\n"+item.LastNote), strings.ToLower(q.Note))) &&
 		(len(q.Instances) == 0 || slices.ContainsFunc(q.Instances, item.ReportedBy)) &&
 		(len(q.Nodes) == 0 || slices.Contains(q.Nodes, item.Node())) &&
 		(len(q.Objects) == 0 || slices.ContainsFunc(q.Objects, func(o Object) bool { return item.Concerns(o, q.Role) })) &&
@@ -165,11 +168,11 @@ func contains[T comparable](wanted []T, got T) bool {
 // until the time of its state, although its Event names an earlier time. A time that is further ahead
 // than a clock can be does not tell when a series began.
 func (q *Query) inTime(item *Item) bool {
-	last := item.Last
+	last := firstSet(item.Last, item.First)
 	if item.State == Ongoing && item.At.After(last) {
 		last = item.At
 	}
-	began := q.Began.IsZero() || !item.First.Before(q.Began) && !item.At.Before(item.First.Add(-maxAhead))
+	began := q.Began.IsZero() || !item.First.Before(q.Began) && !item.At.Before(item.First.Add(-series.ClockSkew))
 	return began && (q.Since.IsZero() || !last.Before(q.Since)) && (q.Until.IsZero() || !item.First.After(q.Until))
 }
 
@@ -188,11 +191,13 @@ func (q *Query) changesAt(item *Item) (earliest time.Time) {
 	case item.State == Ongoing:
 		at(item.StaleAt)
 		at(q.Since)
-	case item.Series.State == series.Ongoing:
+	case item.State == Unknown && item.ahead():
 		at(item.validAt())
+	case item.State == Unknown && !item.Contended.IsZero():
+		at(item.quietAt())
 	}
 	if !q.Began.IsZero() {
-		at(item.First.Add(-maxAhead))
+		at(item.First.Add(-series.ClockSkew))
 	}
 	return earliest
 }

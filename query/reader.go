@@ -62,7 +62,7 @@ type Progress struct {
 // use if the functions in [Options] are.
 type Reader struct {
 	opts Options
-	// groups are events.k8s.io/v1 and core/v1.
+	// groups are events.k8s.io/v1 and core/v1, or twice a file.
 	groups [2]group
 	// unserved says that the server does not serve events.k8s.io/v1.
 	unserved atomic.Bool
@@ -70,6 +70,12 @@ type Reader struct {
 
 // NewReader returns a Reader that uses the given clients.
 func NewReader(clients Clients, opts Options) *Reader {
+	r := newReader(opts)
+	r.groups = [2]group{eventsGroup(clients.EventsV1()), coreGroup(clients.CoreV1())}
+	return r
+}
+
+func newReader(opts Options) *Reader {
 	if opts.PageSize == 0 {
 		opts.PageSize = DefaultPageSize
 	}
@@ -82,12 +88,14 @@ func NewReader(clients Clients, opts Options) *Reader {
 	if opts.OnWarning == nil {
 		opts.OnWarning = func(error) {}
 	}
-	return &Reader{opts: opts, groups: [2]group{eventsGroup(clients.EventsV1()), coreGroup(clients.CoreV1())}}
+	return &Reader{opts: opts}
 }
 
 // List lists the series that q selects. It requests pages while the caller iterates,
-// so its memory is bounded by the page size. The order is that of the server: by
-// namespace and name, unless it takes several requests; see [Sort].
+// so its memory is bounded by the page size and the number of legacy Events. The order is that of the server: by
+// namespace and name, unless it takes several requests; see [Sort]. Series of the legacy
+// recorder whose windows are over come last: it takes all Events about an object to tell
+// whether they are Quiet or Unknown.
 //
 // If the list fails, List yields one error and stops. It is a [*PermissionError] if
 // the server denies all requests. If it denies some of them, List yields the other
@@ -100,9 +108,29 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 			return
 		}
 		l := &lister{reader: r, query: &q, progress: r.opts.OnProgress}
-		err = l.run(ctx, requests, func(item *Item) bool { return !q.Matches(item) || yield(item, nil) })
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(nil, err)
+		known := make(spans)
+		var undecided []*Item
+		err = l.run(ctx, requests, func(item *Item) bool {
+			known.add(item)
+			if q.undecided(item) {
+				undecided = append(undecided, item)
+				return true
+			}
+			return !q.Matches(item) || yield(item, nil)
+		})
+		if err == nil {
+			err = r.complete(ctx, &q, known, undecided)
+		}
+		if err != nil {
+			if !errors.Is(err, errStopped) {
+				yield(nil, err)
+			}
+			return
+		}
+		for _, item := range undecided {
+			if known.contend(item); q.Matches(item) && !yield(item, nil) {
+				return
+			}
 		}
 	}
 }

@@ -91,10 +91,10 @@ func Sort(items iter.Seq2[*Item, error], order Order, limit int) iter.Seq2[*Item
 func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare func(a, b K) int, limit int) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		type entry struct {
-			key   K
-			n     int // position in items
-			at    time.Time
-			event packed
+			key           K
+			n             int // position in items
+			event         packed
+			at, contended time.Time
 		}
 		var entries []entry
 		sort := func() {
@@ -110,7 +110,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 				yield(nil, err)
 				return
 			}
-			entries = append(entries, entry{key(item), n, item.At, pack(item.Event)})
+			entries = append(entries, entry{key(item), n, pack(item.Event), item.At, item.Contended})
 			n++
 			if limit > 0 && len(entries) >= 2*max(limit, minSort) {
 				sort()
@@ -119,6 +119,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 		sort()
 		for i := range entries {
 			item := FromEvent(entries[i].event.unpack(), entries[i].at)
+			item.setContended(entries[i].contended)
 			entries[i] = entry{} // free the memory as soon as possible
 			if !yield(item, nil) {
 				return

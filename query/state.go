@@ -16,10 +16,11 @@ const (
 	// Ongoing: the event recurs.
 	Ongoing State = "Ongoing"
 	// Unknown: nobody knows whether the event still recurs. Its recorder missed the time of
-	// its next update, or said so.
+	// its next update, or said so, or other events can have kept it from an update. Or the
+	// time of the latest occurrence is missing or false.
 	Unknown State = "Unknown"
-	// Quiet: the event has not occurred since [series.Series.Last], although its recorder
-	// writes each occurrence, or one every 5 minutes. The loop or its process has ended.
+	// Quiet: the recorder would have written another occurrence since [series.Series.Last].
+	// The loop or its process has probably ended.
 	Quiet State = "Quiet"
 	// Finished: the recorder says that the event does not recur. The count is final.
 	Finished State = "Finished"
@@ -30,40 +31,39 @@ const (
 // States returns all states in the order of [ByState].
 func States() []State { return []State{Ongoing, Unknown, Quiet, Finished, Singleton} }
 
-// maxAhead is how far the clock of a recorder can be ahead. A later time is malformed.
-const maxAhead = 10 * time.Minute
-
 // setState sets the state at i.At, and the times at which it changes. said is the state that the
 // Event says or, if it says none, the one that follows from its count. heartbeat is that of the
 // recorder if the Event does not say it.
 func (i *Item) setState(said series.State, heartbeat time.Duration) {
 	i.Series.State, i.State = said, State(said.String())
-	if said != series.Ongoing {
-		return
-	}
-	i.Heartbeat = cmp.Or(i.Heartbeat, heartbeat)
-	if i.Recorder == ToolsRecord {
-		i.Window = windowOf(i.Count, i.Last.Sub(i.First))
-		if i.Controller() == "kubelet" {
+	isLegacy := i.Recorder == ToolsRecord
+	if said == series.Ongoing {
+		i.Heartbeat = cmp.Or(i.Heartbeat, heartbeat)
+		if isLegacy {
+			i.Window = windowOf(i.Count, i.Last.Sub(i.First))
+		}
+		if isLegacy && i.Controller() == "kubelet" {
 			i.Window = min(i.Window, kubeletWindow)
 		}
 	}
-	if i.ahead() {
+	switch {
+	case said.Closed():
+		return
+	case i.ahead() || said == series.Ongoing && i.Last.IsZero():
 		i.State = Unknown
+		return
+	case said != series.Ongoing:
 		return
 	}
 	next := i.Last.Add(i.Heartbeat)
 	i.StaleAt = next.Add(i.QuietWindow())
-	stale := i.At.After(i.StaleAt)
-	if i.Recorder == ToolsRecord {
-		if stale {
-			i.State = Quiet
-		}
-		return
+	whenStale := Quiet
+	if !isLegacy {
+		i.NextWrite, whenStale = next, Unknown
+		i.StaleAt = i.StaleAt.Add(series.ClockSkew)
 	}
-	i.NextWrite = next
-	if stale {
-		i.State = Unknown
+	if i.At.After(i.StaleAt) {
+		i.State = whenStale
 	}
 }
 
@@ -71,7 +71,7 @@ func (i *Item) setState(said series.State, heartbeat time.Duration) {
 func (i *Item) ahead() bool { return i.At.Before(i.validAt()) }
 
 // validAt returns from when the latest occurrence is not later than a clock can be ahead.
-func (i *Item) validAt() time.Time { return i.Last.Add(-maxAhead) }
+func (i *Item) validAt() time.Time { return i.Last.Add(-series.ClockSkew) }
 
 // kubeletWindow is for how long a series of the kubelet can be quiet: its back-off is at most 5
 // minutes, and it forgets the back-off of a container that has run for 10 minutes. With

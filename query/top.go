@@ -32,12 +32,14 @@ type Group struct {
 	Values []string
 	// Events is the number of Events, and Ongoing that of ongoing series.
 	Events, Ongoing int
-	// Occurrences is the sum of the counts.
+	// Occurrences is the sum of the counts. There can have been more if LowerBound is true:
+	// see [Item.LowerBound].
 	Occurrences int64
+	LowerBound  bool
 	// InSeries is the part of Occurrences in Events with more than one.
 	InSeries int64
 	// First and Last are the times of the earliest and the latest occurrence. They leave out
-	// series whose times are in the future. They are zero if no series has a time.
+	// series whose times are in the future or missing. They are zero if no series has a time.
 	First, Last time.Time
 	// OngoingRate is the sum of the rates of the ongoing series, per second.
 	OngoingRate float64
@@ -69,7 +71,8 @@ func (g *Group) Add(i *Item) {
 		g.Ongoing++
 		g.OngoingRate += i.Rate()
 	}
-	if i.First.IsZero() || i.ahead() {
+	g.LowerBound = g.LowerBound || i.LowerBound()
+	if i.Last.IsZero() || i.ahead() {
 		return
 	}
 	g.timed += int64(i.Count)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ func (r *Reader) Watch(ctx context.Context, q Query) iter.Seq2[Change, error] {
 			return
 		}
 		w := &watcher{
-			reader: r, query: &q, known: make(map[types.NamespacedName]*known),
+			reader: r, query: &q, known: make(map[types.NamespacedName]*known), spans: make(spans), undecided: make(map[types.NamespacedName]*known),
 			yield: func(c Change) bool { return yield(c, nil) },
 		}
 		if err := w.run(ctx, requests); !errors.Is(err, errStopped) && ctx.Err() == nil {
@@ -87,6 +88,9 @@ type watcher struct {
 	yield  func(Change) bool
 	lists  atomic.Int64 // numbers the lists
 	due    deadlines
+	spans  spans
+	// undecided are the Events of the first lists whose states depend on others.
+	undecided map[types.NamespacedName]*known
 }
 
 // known is an Event that the watch knows about.
@@ -96,6 +100,7 @@ type known struct {
 	uid     types.UID
 	version string
 	matched bool
+	state   State     // when it was judged last
 	due     time.Time // when time alone changes something; zero if it does not
 	event   packed    // if matched, or if due is not zero
 }
@@ -106,7 +111,7 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 	w.lister.begin = func() { latest[len(w.lister.done)] = w.lists.Add(1) }
 	err := w.lister.run(ctx, requests, func(item *Item) bool {
 		request := len(w.lister.done)
-		return w.put(request, latest[request], item)
+		return w.put(ctx, request, latest[request], item)
 	})
 	if err != nil {
 		return err
@@ -115,6 +120,9 @@ func (w *watcher) run(ctx context.Context, requests []request) error {
 		if !w.complete(request, list) {
 			return errStopped
 		}
+	}
+	if err := w.decide(ctx); err != nil {
+		return err
 	}
 	if !w.yield(Change{Type: Synced}) {
 		return errStopped
@@ -149,11 +157,11 @@ func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case n := <-notices:
-			if err := w.handle(&n); err != nil {
+			if err := w.handle(ctx, &n); err != nil {
 				return err
 			}
 		case <-timer.C:
-			if !w.expire() {
+			if !w.expire(ctx) {
 				return errStopped
 			}
 		}
@@ -186,7 +194,7 @@ func (d *deadlines) Pop() any {
 }
 
 // expire yields the series that time has changed.
-func (w *watcher) expire() bool {
+func (w *watcher) expire(ctx context.Context) bool {
 	for len(w.due) > 0 && w.reader.opts.Clock.Now().After(w.due[0].at) {
 		d := heap.Pop(&w.due).(deadline)
 		k := w.known[d.name]
@@ -194,12 +202,14 @@ func (w *watcher) expire() bool {
 			continue
 		}
 		item := w.reader.item(w.query, k.event.unpack())
-		var both ChangeType // nothing happened if the query waited for that time
-		switch {
-		case item.State != Ongoing && !item.StaleAt.IsZero():
-			both = Stale
-		case item.State == Ongoing && d.at.Equal(item.validAt()):
+		w.settle(ctx, item)
+		var both ChangeType
+		switch item.State {
+		case k.state: // the query waited for that time
+		case Ongoing, Singleton:
 			both = Modified
+		default:
+			both = Stale
 		}
 		w.plan(k, d.name, item)
 		if !w.judge(k, item, both) {
@@ -242,7 +252,7 @@ func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
 	case !matches:
 		change.Type = ""
 	}
-	k.matched, k.event = matches, nil
+	k.matched, k.state, k.event = matches, item.State, nil
 	if matches || !k.due.IsZero() {
 		k.event = pack(item.Event)
 	}
@@ -250,7 +260,7 @@ func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
 }
 
 // handle carries out what a follower says.
-func (w *watcher) handle(n *notice) error {
+func (w *watcher) handle(ctx context.Context, n *notice) error {
 	goOn := true
 	switch {
 	case n.err != nil && n.fatal:
@@ -267,7 +277,7 @@ func (w *watcher) handle(n *notice) error {
 		if n.gone {
 			goOn = w.remove(item)
 		} else {
-			goOn = w.put(n.request, n.list, item)
+			goOn = w.put(ctx, n.request, n.list, item)
 		}
 	}
 	if !goOn {
@@ -276,8 +286,44 @@ func (w *watcher) handle(n *notice) error {
 	return nil
 }
 
+// decide yields the series of the first lists whose states depend on other Events.
+func (w *watcher) decide(ctx context.Context) error {
+	undecided := w.undecided
+	w.undecided = nil
+	names := slices.SortedFunc(maps.Keys(undecided), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	items := make([]*Item, len(names))
+	for i, name := range names {
+		items[i] = w.reader.item(w.query, undecided[name].event.unpack())
+	}
+	if err := w.reader.complete(ctx, w.query, w.spans, items); err != nil {
+		return err
+	}
+	for i, item := range items {
+		w.spans.contend(item)
+		k := undecided[names[i]]
+		w.plan(k, names[i], item)
+		if !w.judge(k, item, Modified) {
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// settle sets the state of a series whose state depends on other Events.
+func (w *watcher) settle(ctx context.Context, item *Item) {
+	if !w.query.undecided(item) {
+		return
+	}
+	if err := w.reader.complete(ctx, w.query, w.spans, []*Item{item}); err != nil {
+		w.reader.opts.OnWarning(err)
+		item.setContended(item.At) // nobody knows
+		return
+	}
+	w.spans.contend(item)
+}
+
 // put yields what is new about an Event that exists.
-func (w *watcher) put(request int, list int64, item *Item) bool {
+func (w *watcher) put(ctx context.Context, request int, list int64, item *Item) bool {
 	name := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
 	k := w.known[name]
 	if k != nil && k.uid != item.Event.UID {
@@ -294,6 +340,13 @@ func (w *watcher) put(request int, list int64, item *Item) bool {
 		return true
 	}
 	k.list, k.version = max(k.list, list), item.Version
+	w.spans.add(item)
+	if delete(w.undecided, name); w.undecided == nil {
+		w.settle(ctx, item)
+	} else if w.query.undecided(item) {
+		w.undecided[name], k.event = k, pack(item.Event)
+		return true
+	}
 	w.plan(k, name, item)
 	return w.judge(k, item, Modified)
 }
@@ -306,13 +359,15 @@ func (w *watcher) remove(item *Item) bool {
 		return true
 	}
 	delete(w.known, name)
+	delete(w.undecided, name)
+	w.spans.remove(item)
 	return !k.matched || w.yield(Change{Type: Deleted, Item: item})
 }
 
 // forget yields that a known Event is gone.
 func (w *watcher) forget(name types.NamespacedName) bool {
 	k := w.known[name]
-	if !k.matched {
+	if k.event == nil {
 		delete(w.known, name)
 		return true
 	}

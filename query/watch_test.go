@@ -293,7 +293,7 @@ func TestWatchesThatSeeTheSameChange(t *testing.T) {
 	event := newEvent(reported("", "c", "Failed"), func(e *eventsv1.Event) { e.UID, e.ResourceVersion = "u", "1" })
 	for request := range requests {
 		for _, gone := range []bool{false, true} {
-			require.NoError(t, w.handle(&notice{request: request, event: event, gone: gone}))
+			require.NoError(t, w.handle(t.Context(), &notice{request: request, event: event, gone: gone}))
 		}
 	}
 	assert.Equal(t, []string{"Added", "Deleted"}, changes)
@@ -324,7 +324,7 @@ func (l *timeline) watch(t *testing.T, q Query) (notices chan<- notice, stop fun
 	t.Helper()
 	l.began, l.changes = time.Now(), nil
 	w := &watcher{
-		reader: &Reader{opts: Options{Clock: clock.RealClock{}}}, query: &q, known: make(map[types.NamespacedName]*known),
+		reader: &Reader{opts: Options{Clock: clock.RealClock{}}}, query: &q, known: make(map[types.NamespacedName]*known), spans: make(spans),
 		yield: func(c Change) bool {
 			l.changes = append(l.changes, fmt.Sprintf("%s %s %s %s", time.Since(l.began), c.Type, c.Item.Name, c.Item.State))
 			return true
@@ -356,9 +356,9 @@ func TestWatchOfStaleSeries(t *testing.T) {
 			q    Query
 			want []string
 		}{
-			{Query{}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "36m0.000000001s Stale a Unknown", "56m0.000000001s Stale b Unknown"}},
-			{Query{States: []State{Ongoing}}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "36m0.000000001s Left a Unknown", "56m0.000000001s Left b Unknown"}},
-			{Query{States: []State{Unknown}}, []string{"36m0.000000001s Added a Unknown", "56m0.000000001s Added b Unknown"}},
+			{Query{}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "46m0.000000001s Stale a Unknown", "1h6m0.000000001s Stale b Unknown"}},
+			{Query{States: []State{Ongoing}}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "46m0.000000001s Left a Unknown", "1h6m0.000000001s Left b Unknown"}},
+			{Query{States: []State{Unknown}}, []string{"46m0.000000001s Added a Unknown", "1h6m0.000000001s Added b Unknown"}},
 			{Query{At: time.Now()}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Unknown"}}, // its time is in the future
 		} {
 			if !test.q.At.IsZero() {
@@ -390,21 +390,21 @@ func TestWatchOfTheFuture(t *testing.T) {
 		want  []string
 	}{
 		{"any", func(time.Time) Query { return Query{} }, 2, time.Hour,
-			[]string{"0s Added a Unknown", "50m" + eps + " Modified a Ongoing", "1h36m" + eps + " Stale a Unknown"}},
+			[]string{"0s Added a Unknown", "50m" + eps + " Modified a Ongoing", "1h46m" + eps + " Stale a Unknown"}},
 		{"ongoing", func(time.Time) Query { return Query{States: []State{Ongoing}} }, 2, time.Hour,
-			[]string{"50m" + eps + " Added a Ongoing", "1h36m" + eps + " Left a Unknown"}},
+			[]string{"50m" + eps + " Added a Ongoing", "1h46m" + eps + " Left a Unknown"}},
 		{"unknown", func(time.Time) Query { return Query{States: []State{Unknown}} }, 2, time.Hour,
-			[]string{"0s Added a Unknown", "50m" + eps + " Left a Ongoing", "1h36m" + eps + " Added a Unknown"}},
+			[]string{"0s Added a Unknown", "50m" + eps + " Left a Ongoing", "1h46m" + eps + " Added a Unknown"}},
 		{"began", func(began time.Time) Query { return Query{Began: began} }, 2, time.Hour,
-			[]string{"50m" + eps + " Added a Ongoing", "1h36m" + eps + " Stale a Unknown"}},
+			[]string{"50m" + eps + " Added a Ongoing", "1h46m" + eps + " Stale a Unknown"}},
 		{"a singleton", func(began time.Time) Query { return Query{Began: began} }, 1, time.Hour,
 			[]string{"50m" + eps + " Added a Singleton"}},
 		{"a little", func(began time.Time) Query { return Query{Began: began} }, 2, 5 * time.Minute,
-			[]string{"0s Added a Ongoing", "41m" + eps + " Stale a Unknown"}},
+			[]string{"0s Added a Ongoing", "51m" + eps + " Stale a Unknown"}},
 		{"ongoing in a while", func(began time.Time) Query { return Query{Since: began.Add(20 * time.Minute)} }, 2, 0,
-			[]string{"20m" + eps + " Added a Ongoing", "36m" + eps + " Left a Unknown"}},
+			[]string{"20m" + eps + " Added a Ongoing", "46m" + eps + " Left a Unknown"}},
 		{"ongoing then", func(began time.Time) Query { return Query{Since: began.Add(5 * time.Minute)} }, 2, 6 * time.Minute,
-			[]string{"0s Added a Ongoing", "42m" + eps + " Stale a Unknown"}},
+			[]string{"0s Added a Ongoing", "52m" + eps + " Stale a Unknown"}},
 		{"never", func(time.Time) Query { return Query{} }, 2, forever, []string{"0s Added a Unknown"}},
 		{"later", func(began time.Time) Query { return Query{Since: began.Add(2 * time.Hour)} }, 2, 0, nil},
 	} {
@@ -444,7 +444,7 @@ func TestWatchOfAnEventThatChangesOften(t *testing.T) {
 			e := newEvent(named("shop", name), labeled("Ongoing"), recurred(int32(i+2), 0))
 			e.UID, e.ResourceVersion = types.UID(name), fmt.Sprint(i)
 			e.Series.LastObservedTime.Time = e.EventTime.Add(time.Duration(i) * time.Millisecond)
-			require.True(t, w.put(0, 0, w.reader.item(w.query, e)))
+			require.True(t, w.put(t.Context(), 0, 0, w.reader.item(w.query, e)))
 		}
 	}
 	assert.LessOrEqual(t, len(w.due), 2*2+spareDeadlines)

@@ -1,0 +1,232 @@
+package query
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/eventseries/eventseries/internal/apigroup"
+)
+
+// occurrence is an event of the kubelet about one Pod.
+type occurrence struct {
+	at                time.Duration
+	reason, container string
+}
+
+// kubelet writes Events as client-go's legacy recorder does.
+type kubelet struct {
+	clock      *testclock.FakeClock
+	correlator *record.EventCorrelator
+	events     map[string]*corev1.Event // by name, as the server has them
+}
+
+func newKubelet() *kubelet {
+	c := testclock.NewFakeClock(t0)
+	return &kubelet{c, record.NewEventCorrelator(c), make(map[string]*corev1.Event)}
+}
+
+func (k *kubelet) emit(t *testing.T, o occurrence) {
+	t.Helper()
+	k.clock.SetTime(t0.Add(o.at))
+	now := metav1.NewTime(k.clock.Now().Truncate(time.Second))
+	e := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("%s.%s.%x", strings.ToLower(o.reason), o.container, k.clock.Now().UnixNano())},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "web-0", UID: "u", FieldPath: o.container},
+		Type:           "Warning", Reason: o.reason, Message: o.reason + " of " + o.container,
+		Source: corev1.EventSource{Component: "kubelet", Host: "n1"}, Count: 1, FirstTimestamp: now, LastTimestamp: now,
+	}
+	result, err := k.correlator.EventCorrelate(e)
+	require.NoError(t, err)
+	if result.Skip {
+		return
+	}
+	k.events[result.Event.Name] = result.Event
+	k.correlator.UpdateState(result.Event)
+}
+
+// items returns the series of all Events.
+func (k *kubelet) items(at time.Duration) []*Item {
+	var all []*Item
+	for _, name := range slices.Sorted(maps.Keys(k.events)) {
+		all = append(all, FromEvent(apigroup.FromCore(k.events[name]), t0.Add(at)))
+	}
+	return all
+}
+
+// every returns the occurrences of an event at about equal intervals.
+func every(gap time.Duration, reason, container string) func(*rand.Rand, time.Duration) []occurrence {
+	return func(r *rand.Rand, end time.Duration) (all []occurrence) {
+		for at := rand01(r, gap); at < end; at += gap + rand01(r, gap/20) {
+			all = append(all, occurrence{at, reason, container})
+		}
+		return all
+	}
+}
+
+// backOff returns those of a container that runs for 5 seconds: the kubelet reports the back-off
+// at each sync.
+func backOff(container string) func(*rand.Rand, time.Duration) []occurrence {
+	return func(r *rand.Rand, end time.Duration) (all []occurrence) {
+		wait := 10 * time.Second
+		for at := rand01(r, time.Minute); at < end; at += 5 * time.Second {
+			all = append(all, occurrence{at, "Pulled", container}, occurrence{at, "Started", container})
+			for over := at + wait; at < over; at += 10*time.Second + rand01(r, 5*time.Second) {
+				all = append(all, occurrence{at, "BackOff", container})
+			}
+			wait = min(2*wait, 5*time.Minute)
+		}
+		return all
+	}
+}
+
+func rand01(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
+
+// TestLoopsThatShareATokenBucket looks each minute at loops about one Pod, and for half an hour after
+// they have ended.
+func TestLoopsThatShareATokenBucket(t *testing.T) {
+	const runs, end, recently = 4, 3 * time.Hour, 6 * time.Minute
+	for name, loops := range map[string][]func(*rand.Rand, time.Duration) []occurrence{
+		"one back-off":                       {backOff("a")},
+		"two containers in back-off":         {backOff("a"), backOff("b")},
+		"back-off and an unready sidecar":    {backOff("a"), every(10*time.Second, "Unhealthy", "b")},
+		"readiness and liveness":             {every(10*time.Second, "Unhealthy", "a"), every(10*time.Second, "Unhealthy", "b")},
+		"FailedMount and unready containers": {every(2*time.Minute, "FailedMount", ""), every(10*time.Second, "Unhealthy", "b")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks, alone, settled := 0, 0, 0
+			for run := range runs {
+				r := rand.New(rand.NewPCG(uint64(run), 47))
+				var all []occurrence
+				for _, loop := range loops {
+					all = append(all, loop(r, end)...)
+				}
+				slices.SortStableFunc(all, func(a, b occurrence) int { return int(a.at - b.at) })
+				k := newKubelet()
+				last := make(map[occurrence]time.Duration)
+				for at := time.Minute; at < end+30*time.Minute; at += time.Minute {
+					for ; len(all) > 0 && all[0].at <= at; all = all[1:] {
+						k.emit(t, all[0])
+						last[occurrence{0, all[0].reason, all[0].container}] = all[0].at
+					}
+					items := k.items(at)
+					Settle(items)
+					for _, item := range items {
+						single := FromEvent(item.Event, item.At)
+						assert.Equal(t, single.State == Ongoing, item.State == Ongoing)
+						looks++
+						if at-last[occurrence{0, item.Key.Reason, item.Key.Regarding.FieldPath}] > recently {
+							continue
+						}
+						if single.State == Quiet {
+							alone++
+						}
+						if item.State == Quiet {
+							settled++
+						}
+					}
+					if at > end+22*time.Minute {
+						for _, item := range items {
+							assert.Equal(t, item.Count > 1, item.State == Quiet, "%s after %s: %s", item.Key.Reason, at, item.State)
+						}
+					}
+				}
+			}
+			t.Logf("%d looks: %.1f %% falsely Quiet on their own, %.1f %% with their siblings", looks, 100*float64(alone)/float64(looks), 100*float64(settled)/float64(looks))
+			assert.LessOrEqual(t, settled, looks/100)
+			if len(loops) > 1 {
+				assert.Greater(t, alone, looks/50, "the test has no contention")
+			}
+		})
+	}
+}
+
+func (s *apiServer) putLegacy(name, reason string, count int32, first, last time.Duration) {
+	s.put(name, legacy(count, first, last), func(e *eventsv1.Event) { e.Reason = reason })
+}
+
+// The states are the same with and without selectors that leave out the other Events.
+func TestListOfLoopsThatShareATokenBucket(t *testing.T) {
+	s := &apiServer{}
+	reader := NewReader(s.start(t), Options{})
+	const m = time.Minute
+	s.putLegacy("a.old", "BackOff", 30, 0, 5*m)
+	s.putLegacy("b.held", "Unhealthy", 30, 0, 20*m)
+	s.putLegacy("c.live", "FailedMount", 90, 0, 58*m)
+	s.putLegacy("d.new", "Killing", 90, 50*m, 58*m)
+	s.put("e.other", legacy(30, 0, 20*m), about("Pod", "shop", "other", "u1"))
+	s.put("f.component", legacy(30, 0, 20*m), func(e *eventsv1.Event) { e.DeprecatedSource.Host = "n2" })
+	for name, want := range map[string]struct {
+		q      Query
+		states map[string]State
+		lists  int
+	}{
+		"all":     {Query{}, map[string]State{"a.old": Unknown, "b.held": Unknown, "c.live": Ongoing, "d.new": Ongoing, "e.other": Quiet, "f.component": Quiet}, 1},
+		"reason":  {Query{Reasons: []string{"Unhealthy"}}, map[string]State{"b.held": Unknown}, 2},
+		"type":    {Query{Types: []string{"Warning"}, States: []State{Unknown}}, map[string]State{"a.old": Unknown, "b.held": Unknown}, 3},
+		"quiet":   {Query{States: []State{Quiet}}, map[string]State{"e.other": Quiet, "f.component": Quiet}, 1},
+		"ongoing": {Query{States: []State{Ongoing}, Types: []string{"Warning"}}, map[string]State{"c.live": Ongoing, "d.new": Ongoing}, 1},
+		"later":   {Query{At: t0.Add(74 * m)}, map[string]State{"a.old": Quiet, "b.held": Quiet, "c.live": Quiet, "d.new": Quiet, "e.other": Quiet, "f.component": Quiet}, 1},
+	} {
+		if want.q.At.IsZero() {
+			want.q.At = t0.Add(60 * m)
+		}
+		got := make(map[string]State)
+		for item, err := range Sort(reader.List(t.Context(), want.q), ByState, 0) {
+			require.NoError(t, err)
+			got[item.Name] = item.State
+		}
+		assert.Equal(t, want.states, got, name)
+		assert.Len(t, s.asked(), want.lists, name)
+	}
+	item, err := reader.Get(t.Context(), "shop", "b.held")
+	require.NoError(t, err)
+	assert.True(t, item.LowerBound())
+}
+
+// TestWatchOfLoopsThatShareATokenBucket runs in virtual time: b is written each 5 minutes for an
+// hour, and a is not.
+func TestWatchOfLoopsThatShareATokenBucket(t *testing.T) {
+	for _, test := range []struct {
+		q    Query
+		want []string
+	}{
+		{Query{}, []string{"0s Added a Ongoing", "11m0.000000001s Stale a Unknown", "1h6m0.000000001s Stale a Quiet"}},
+		{Query{States: []State{Quiet}}, []string{"1h6m0.000000001s Added a Quiet"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var l timeline
+			notices, stop := l.watch(t, test.q)
+			put := func(name string, count int32, last time.Time) {
+				e := newEvent(named("shop", name), legacy(count, 0, 0))
+				e.UID, e.ResourceVersion = types.UID(name), fmt.Sprint(count)
+				e.DeprecatedFirstTimestamp, e.DeprecatedLastTimestamp = metav1.NewTime(l.began), metav1.NewTime(last)
+				notices <- notice{event: e}
+			}
+			put("a", 30, time.Now())
+			for i := range 12 {
+				put("b", int32(100+i), time.Now())
+				time.Sleep(5 * time.Minute)
+			}
+			time.Sleep(30 * time.Minute)
+			synctest.Wait()
+			stop()
+			ofA := slices.DeleteFunc(l.changes, func(c string) bool { return strings.Fields(c)[2] != "a" })
+			assert.Equal(t, test.want, ofA)
+		})
+	}
+}
