@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -215,13 +216,14 @@ func (o *Owners) each(ctx context.Context, mapping *meta.RESTMapping, namespace 
 	return nil
 }
 
-// Roots are the topmost owners of objects: the Deployment of a Pod. Create them with
-// [Owners.Roots].
+// Roots are the owners of objects, up to the topmost ones: the Deployment of a Pod. Create them with
+// [Owners.Roots]. The zero value knows no owners.
 type Roots struct {
 	byUID  map[types.UID]owned
 	byName map[Object]types.UID // of the current object; the key has a kind, a namespace, and a name
-	// generators are the roots of the objects whose names begin the generated names of others.
-	generators map[generator]Object
+	// generators are the objects whose names begin the generated names of others, with their owners. A
+	// chain is empty if several objects could have given the names.
+	generators map[generator][]Object
 }
 
 // owned is an object and its controller.
@@ -252,94 +254,124 @@ const (
 // empty, to find the owners of any object of these kinds. Without the permission to list one of
 // them, it returns what it finds, and a [*PermissionError] for each one that is missing.
 func (o *Owners) Roots(ctx context.Context, namespace string) (*Roots, []error) {
-	r := &Roots{byUID: make(map[types.UID]owned), byName: make(map[Object]types.UID), generators: make(map[generator]Object)}
+	r := &Roots{byUID: make(map[types.UID]owned), byName: make(map[Object]types.UID), generators: make(map[generator][]Object)}
 	errs := o.eachDependent(ctx, namespace, func(kind schema.GroupVersionKind, m *metav1.PartialObjectMetadata) {
 		object := Object{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID}
 		r.byUID[m.UID] = owned{object, metav1.GetControllerOf(m)}
 		r.byName[plain(object)] = m.UID
 	})
 	for _, object := range r.byUID {
-		root := r.root(object)
-		r.generates(object.object, root)
-		if c := object.controller; c != nil { // which can be of another kind
-			r.generates(Object{Kind: c.Kind, Namespace: object.object.Namespace, Name: c.Name}, root)
+		chain := append([]Object{object.object}, r.owners(object)...)
+		r.generates(chain)
+		if len(chain) > 1 { // its controller can be of another kind
+			r.generates(chain[1:])
 			if object.object.Kind == "ReplicaSet" {
-				r.generate(hashed, object.object.Namespace, c.Name+"-", root)
+				r.generate(hashed, chain[1].Name+"-", chain[1:])
 			}
 		}
 	}
 	return r, errs
 }
 
-// generates adds the names that an object with a root gives.
-func (r *Roots) generates(o, root Object) {
-	prefix := o.Name + "-"
+// generates adds the names that the first object of a chain gives.
+func (r *Roots) generates(chain []Object) {
+	prefix := chain[0].Name + "-"
 	short := prefix[:min(len(prefix), maxPrefix)]
-	switch o.Kind {
+	switch chain[0].Kind {
 	case "Pod", "PersistentVolumeClaim":
 	case "Deployment":
-		r.generate(hashed, o.Namespace, prefix, root)
+		r.generate(hashed, prefix, chain)
 	case "StatefulSet":
-		r.generate(ordinal, o.Namespace, prefix, root)
+		r.generate(ordinal, prefix, chain)
 	case "CronJob":
-		r.generate(numbered, o.Namespace, prefix, root)
+		r.generate(numbered, prefix, chain)
 	case "Job":
-		r.generate(indexed, o.Namespace, prefix, root)
-		r.generate(random, o.Namespace, short, root)
+		r.generate(indexed, prefix, chain)
+		r.generate(random, short, chain)
 	case "ReplicaSet", "ReplicationController", "DaemonSet":
-		r.generate(random, o.Namespace, short, root)
+		r.generate(random, short, chain)
 	default: // nobody knows
-		r.generate(ordinal, o.Namespace, prefix, root)
-		r.generate(random, o.Namespace, short, root)
+		r.generate(ordinal, prefix, chain)
+		r.generate(random, short, chain)
 	}
 }
 
-// generate adds a root. If several have the same names, none is known.
-func (r *Roots) generate(n naming, namespace, prefix string, root Object) {
-	g := generator{n, namespace, prefix}
-	if other, had := r.generators[g]; had && plain(other) != plain(root) {
-		root = Object{}
+// generate adds a chain. If chains of several roots have the same names, none is known. Of those of
+// one root, the longest is known.
+func (r *Roots) generate(n naming, prefix string, chain []Object) {
+	g := generator{n, chain[0].Namespace, prefix}
+	other, had := r.generators[g]
+	switch {
+	case !had:
+		r.generators[g] = chain
+	case len(other) == 0 || plain(other[len(other)-1]) != plain(chain[len(chain)-1]):
+		r.generators[g] = nil
+	case len(chain) > len(other):
+		r.generators[g] = chain
 	}
-	r.generators[g] = root
 }
 
 // Of returns the topmost owner of the object of a reference, which is the object itself if it has
 // none. An object that has been deleted belongs to a controller that exists and gives such names:
 // the Pod web-6d4cf9b7c-9tq8d to the Deployment web. ok is false if there is none.
 func (r *Roots) Of(ref series.Reference) (root Object, ok bool) {
-	uid := ref.UID
-	if _, known := r.byUID[uid]; !known {
-		uid = r.byName[plain(ObjectOf(ref))]
+	owners := r.Owners(ref)
+	if len(owners) > 0 {
+		return owners[len(owners)-1], true
 	}
-	if o, ok := r.byUID[uid]; ok {
-		return r.root(o), true
+	object, ok := r.find(ref)
+	return object.object, ok
+}
+
+// Owners returns the owners of the object of a reference, the nearest first: the ReplicaSet and the
+// Deployment of a Pod. See [Roots.Of] for an object that has been deleted: the nearest one is the
+// nearest that exists.
+func (r *Roots) Owners(ref series.Reference) []Object {
+	if object, ok := r.find(ref); ok {
+		return r.owners(object)
 	}
 	return r.ofDeleted(ref)
 }
 
-// root returns the topmost owner of an object.
-func (r *Roots) root(o owned) Object {
-	for range maxOwners {
-		if o.controller == nil {
-			break
+// Dependents returns the objects that exist and have o as an owner, in no order.
+func (r *Roots) Dependents(o Object) (all []Object) {
+	for _, object := range r.byUID {
+		if slices.ContainsFunc(r.owners(object), func(owner Object) bool { return plain(owner) == plain(o) }) {
+			all = append(all, object.object)
 		}
-		next, known := r.byUID[o.controller.UID]
-		if !known {
-			c := o.controller
-			return Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: o.object.Namespace, Name: c.Name, UID: c.UID}
-		}
-		o = next
 	}
-	return o.object
+	return all
 }
 
-// ofDeleted returns the root of an object that does not exist, as its name tells.
-func (r *Roots) ofDeleted(ref series.Reference) (root Object, ok bool) {
-	find := func(n naming, prefix string) bool {
-		if root.Name == "" {
-			root = r.generators[generator{n, ref.Namespace, prefix}]
+// find returns the object of a reference, or the current one of its name.
+func (r *Roots) find(ref series.Reference) (owned, bool) {
+	if object, ok := r.byUID[ref.UID]; ok {
+		return object, true
+	}
+	object, ok := r.byUID[r.byName[plain(ObjectOf(ref))]]
+	return object, ok
+}
+
+// owners returns the owners of an object, the nearest first.
+func (r *Roots) owners(o owned) (chain []Object) {
+	for c := o.controller; c != nil && len(chain) < maxOwners; c = o.controller {
+		next, known := r.byUID[c.UID]
+		if !known {
+			next.object = Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: o.object.Namespace, Name: c.Name, UID: c.UID}
 		}
-		return root.Name != ""
+		o = next
+		chain = append(chain, o.object)
+	}
+	return chain
+}
+
+// ofDeleted returns the owners of an object that does not exist, as its name tells.
+func (r *Roots) ofDeleted(ref series.Reference) (owners []Object) {
+	find := func(n naming, prefix string) bool {
+		if len(owners) == 0 {
+			owners = r.generators[generator{n, ref.Namespace, prefix}]
+		}
+		return len(owners) > 0
 	}
 	switch ref.Kind {
 	case "Pod":
@@ -357,10 +389,10 @@ func (r *Roots) ofDeleted(ref series.Reference) (root Object, ok bool) {
 	case "ReplicaSet", "Job":
 		ofController(ref.Name, find)
 	}
-	return root, root.Name != ""
+	return owners
 }
 
-// ofController finds the root of a ReplicaSet or a Job that does not exist.
+// ofController finds the owners of a ReplicaSet or a Job that does not exist.
 func ofController(name string, find func(naming, string) bool) {
 	prefix, suffix := cutSuffix(name)
 	if isNumber(suffix) {

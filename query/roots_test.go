@@ -81,4 +81,16 @@ func TestRootsOfDeletedObjects(t *testing.T) {
 		_, elsewhere := roots.Of(series.Reference{Kind: kind, Namespace: "other", Name: name, UID: "u"})
 		assert.False(t, elsewhere)
 	}
+	bare := func(objects []Object) (all []string) {
+		for _, o := range objects {
+			all = append(all, o.Kind+" "+o.Name)
+		}
+		return all
+	}
+	pod := series.Reference{Kind: "Pod", Namespace: "shop", Name: "web-6d4cf9b7c-x7k2p"}
+	assert.Equal(t, []string{"ReplicaSet web-6d4cf9b7c", "Deployment web"}, bare(roots.Owners(pod)))
+	pod.Name = "web-5f6b8-x7k2p"
+	assert.Equal(t, []string{"Deployment web"}, bare(roots.Owners(pod)))
+	assert.ElementsMatch(t, []string{"ReplicaSet web-6d4cf9b7c", "Pod web-6d4cf9b7c-9tq8d"}, bare(roots.Dependents(Object{Kind: "Deployment", Namespace: "shop", Name: "web"})))
+	assert.Empty(t, (&Roots{}).Owners(pod))
 }
