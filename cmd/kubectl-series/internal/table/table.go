@@ -19,6 +19,8 @@ type Column struct {
 	// Min is the width to which a narrow terminal truncates the column. If 0, it is never
 	// truncated.
 	Min int
+	// Middle says that it truncates values in the middle instead of at the end.
+	Middle bool
 	// Initial says that a narrow terminal shows only the first letter of the values, which
 	// tells them apart.
 	Initial bool
@@ -43,6 +45,10 @@ const (
 	tight = "  "
 )
 
+// maxWidth is the greatest width of a column. A longer value moves the rest of its line, except in
+// a terminal, and not all others.
+const maxWidth = 100
+
 // Layout is how to print rows. Create one with [Fit].
 type Layout struct {
 	terminal  terminal.Terminal
@@ -62,7 +68,7 @@ func Fit(columns []Column, rows [][]Cell, t terminal.Terminal) *Layout {
 		width := text.Width(column.Name)
 		empty[i] = true
 		for _, row := range rows {
-			width = max(width, text.Width(row[i].Text))
+			width = max(width, min(text.Width(row[i].Text), maxWidth))
 			empty[i] = empty[i] && (row[i].Text == text.None || row[i].Text == "")
 		}
 		l.widths = append(l.widths, width)
@@ -179,8 +185,7 @@ func (l *Layout) Header() string {
 	return l.Line(cells)
 }
 
-// Line returns a row as a line with a line break. A value that is longer than those known
-// to Fit moves the rest of its line, except in a terminal.
+// Line returns a row as a line with a line break. A value that is longer than its column moves the rest of its line, except in a terminal.
 func (l *Layout) Line(row []Cell) string {
 	var b strings.Builder
 	room := l.terminal.Width
@@ -191,6 +196,9 @@ func (l *Layout) Line(row []Cell) string {
 			width = min(width, max(room, 0))
 			if _, size := utf8.DecodeRuneInString(s); l.columns[i].Initial && width == 1 {
 				s = s[:size]
+			}
+			if l.columns[i].Middle {
+				s = text.CutMiddle(s, width)
 			}
 			s = text.Cut(s, width)
 			room -= width + len(l.separator)

@@ -77,6 +77,17 @@ func TestNarrowTerminalShowsAllThatIsNotOmitted(t *testing.T) {
 	assert.Equal(t, "STATE    REASON    OBJECT\n", layout.Header())
 }
 
+// A value of any length pads no other row.
+func TestLongValues(t *testing.T) {
+	columns := []Column{{Name: "REASON", Min: 8}, {Name: "OBJECT", Min: 8, Middle: true}}
+	rows := [][]Cell{{{Text: strings.Repeat("x", 100_000)}, {Text: "Pod/a"}}, {{Text: "BackOff"}, {Text: "Pod/web-6d4cf9b7c-9tq8d"}}}
+	layout := Fit(columns, rows, terminal.Terminal{})
+	assert.Equal(t, rows[0][0].Text+"   Pod/a\n", layout.Line(rows[0]))
+	assert.Less(t, len(layout.Line(rows[1])), 150)
+	layout = Fit(columns, rows, terminal.Terminal{Width: 20})
+	assert.Equal(t, "xxxxxxxx…  Pod/a\nBackOff    Pod/…tq8d\n", layout.Line(rows[0])+layout.Line(rows[1]))
+}
+
 func TestInitials(t *testing.T) {
 	columns := []Column{{Name: "TYPE", Initial: true}, {Name: "OBJECT", Min: 8}}
 	rows := [][]Cell{{{Text: "Warning"}, {Text: "Pod/analytics-0"}}, {{Text: "Normal"}, {Text: "Pod/a"}}}

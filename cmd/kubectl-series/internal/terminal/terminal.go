@@ -12,8 +12,8 @@ import (
 type Terminal struct {
 	// Is says that the output is a terminal.
 	Is bool
-	// Width is the number of columns; 0 means no limit.
-	Width int
+	// Width and Height are the numbers of columns and lines; 0 means no limit.
+	Width, Height int
 	// Color says that the output shows colors.
 	Color bool
 }
@@ -30,8 +30,8 @@ func Of(w io.Writer, colors string) Terminal {
 	var t Terminal
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		t.Is = true
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			t.Width = width
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil {
+			t.Width, t.Height = width, height
 		}
 		t.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && enableColors(f)
 	}

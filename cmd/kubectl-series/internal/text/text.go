@@ -95,6 +95,17 @@ func Cut(s string, columns int) string {
 	return terminal.Truncate(s, columns, "…")
 }
 
+// CutMiddle is [Cut], but what is missing is in the middle: the names of Pods end with what
+// distinguishes them.
+func CutMiddle(s string, columns int) string {
+	width := Width(s)
+	if width <= columns || columns < 3 {
+		return Cut(s, columns)
+	}
+	tail := terminal.TruncateLeft(s, width-columns/2, "")
+	return Cut(s, columns-Width(tail)) + tail
+}
+
 // Pad appends spaces to s up to a number of columns.
 func Pad(s string, columns int) string {
 	return s + strings.Repeat(" ", max(columns-Width(s), 0))
@@ -108,11 +119,10 @@ func PadLeft(s string, columns int) string {
 // Age formats the time between then and now as kubectl does: "5m", or "3h12m". It returns
 // [None] if then is zero, and "in 5m" for what is so late that no clock is ahead by that.
 func Age(then, now time.Time) string {
-	const maxAhead = 10 * time.Minute
 	if then.IsZero() {
 		return None
 	}
-	if ahead := then.Sub(now); ahead > maxAhead {
+	if ahead := then.Sub(now); ahead > series.ClockSkew {
 		return "in " + Duration(ahead)
 	}
 	return Duration(now.Sub(then))
@@ -166,6 +176,14 @@ var english = message.NewPrinter(language.English)
 
 // Count formats a number with commas, as in 12,345.
 func Count(n int64) string { return english.Sprint(n) }
+
+// AtLeast marks a number that is a lower bound: 983+.
+func AtLeast(number string, isLowerBound bool) string {
+	if isLowerBound {
+		return number + "+"
+	}
+	return number
+}
 
 // Plural formats a number of things, such as "2 Events".
 func Plural(n int, thing string) string {
