@@ -25,7 +25,8 @@ type object struct {
 
 	State               string                  `json:"state"`
 	Count               int32                   `json:"count"`
-	Rate                float64                 `json:"rate"` // per second
+	LowerBound          bool                    `json:"lowerBound,omitempty"` // the event can have occurred more often
+	Rate                float64                 `json:"rate"`                 // per second
 	FirstObservedTime   *metav1.MicroTime       `json:"firstObservedTime,omitempty"`
 	LastObservedTime    *metav1.MicroTime       `json:"lastObservedTime,omitempty"`
 	StaleTime           *metav1.MicroTime       `json:"staleTime,omitempty"`
@@ -53,6 +54,7 @@ func newObject(item *query.Item) *object {
 		ObjectMeta:          e.ObjectMeta,
 		State:               string(item.State),
 		Count:               item.Count,
+		LowerBound:          item.LowerBound(),
 		Rate:                math.Round(item.Rate()*1e6) / 1e6,
 		FirstObservedTime:   microTime(item.First),
 		LastObservedTime:    microTime(item.Last),

@@ -61,6 +61,7 @@ type svgShape struct {
 	Class      string
 	X, Y, R    float64 // of the circle, or of the question mark
 	Path, Cap  string
+	Assumed    string // of an ongoing series, after its latest occurrence
 	Circle     bool
 	Unknown    bool
 	Label      string
@@ -72,7 +73,11 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 	v := t.view()
 	s := &svg{view: v, Width: svgWidth, Margin: svgMargin, Chart: svgChart, End: svgEnd}
 	y := svgHeader
-	for _, remark := range slices.Concat(v.Paths, v.Remarks) {
+	lines := slices.Concat(v.Paths, v.Remarks)
+	if v.Dependents != "" {
+		lines = append([]string{"Dependents: " + v.Dependents}, lines...)
+	}
+	for _, remark := range lines {
 		s.RemarkLines = append(s.RemarkLines, svgText{Y: float64(y), Text: text.Cut(remark, svgWidth/7)})
 		y += svgLine
 	}
@@ -106,7 +111,7 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 	x := float64(svgMargin) + 8
 	for _, l := range []struct{ state, class, label string }{
 		{string(query.Singleton), "warning", "once"},
-		{string(query.Ongoing), "warning", "ongoing"},
+		{string(query.Ongoing), "warning", "ongoing, dashed as assumed"},
 		{string(query.Finished), "warning", "finished or quiet"},
 		{string(query.Unknown), "warning", "unknown: may go on"},
 		{string(query.Finished), "warning", "filled: Warning"},
@@ -116,7 +121,7 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 		if l.state == string(query.Singleton) { // a circle
 			width, gap = 0, 16
 		}
-		shape := shapeOf(l.state, l.class, x, x+width, float64(s.Legend-svgBar/2))
+		shape := shapeOf(&bar{state: query.State(l.state)}, l.class, x, x+width/2, x+width, float64(s.Legend-svgBar/2))
 		shape.Label, shape.TextAnchor = l.label, x+width+gap
 		s.LegendBars = append(s.LegendBars, svgBarRow{Shape: shape, Y: s.Legend + 5})
 		x = shape.TextAnchor + 24 + 7*float64(len(l.label))
@@ -180,24 +185,29 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 		if r.Type == "Warning" {
 			class = "warning"
 		}
-		row.Shape = shapeOf(r.State, class, svgX(r.start), svgX(r.end), float64(y+10))
+		row.Shape = shapeOf(&r.bar, class, svgX(r.bar.Start), svgX(r.bar.Known), svgX(r.bar.End), float64(y+10))
 	}
 	return row
 }
 
-// shapeOf returns the bar from x0 to x1 with its upper edge at y.
-func shapeOf(state, class string, x0, x1, y float64) svgShape {
-	s := svgShape{Class: class + " " + strings.ToLower(state)}
+// shapeOf returns the bar from x0 to x1 with its upper edge at y. What follows known is assumed.
+func shapeOf(b *bar, class string, x0, known, x1, y float64) svgShape {
+	s := svgShape{Class: class + " " + strings.ToLower(string(b.state))}
 	x1 = max(x1, x0+4)
 	middle, bottom := y+svgBar/2, y+svgBar
 	switch {
-	case state == string(query.Singleton) && x1-x0 > svgBar:
+	case b.state == query.Singleton && x1-x0 > svgBar:
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y, x1, bottom, x0)
-	case state == string(query.Singleton):
+	case b.state == query.Singleton:
 		s.Circle, s.X, s.Y, s.R = true, x0, middle, svgBar/2
-	case state == string(query.Ongoing):
-		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fL%.1f %.1fL%.1f %.1fV%.1fH%.1fZ", x0, y, x1, y-4, x1+13, middle, x1, bottom+4, bottom, x0)
-	case state == string(query.Unknown):
+	case b.state == query.Ongoing:
+		known = min(max(known, x0+4), x1)
+		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y, known, bottom, x0)
+		s.Assumed = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fL%.1f %.1fL%.1f %.1fV%.1fH%.1f", known, y, x1, y-4, x1+13, middle, x1, bottom+4, bottom, known)
+		if b.partly { // no arrow, because some have ended
+			s.Assumed = fmt.Sprintf("M%.1f %.1fH%.1fM%.1f %.1fH%.1f", known, y, x1, known, bottom, x1)
+		}
+	case b.state == query.Unknown:
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1f", x1, y, x0, bottom, x1)
 		s.Unknown, s.X, s.Y = true, x1+6, middle+5
 	default:

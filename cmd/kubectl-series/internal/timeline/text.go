@@ -40,8 +40,8 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 		{Name: "STATE", Omit: 4},
 		{Name: "TYPE", Initial: true, Omit: 2},
 		{Name: "REASON", Min: 12},
-		{Name: "OBJECT", Min: 16},
-		{Name: "RELATED", Min: 16, Omit: 1},
+		{Name: "OBJECT", Min: 16, Middle: true},
+		{Name: "RELATED", Min: 16, Omit: 1, Middle: true},
 	}
 	if term.Width <= 0 {
 		columns = append(columns, table.Column{Name: "NOTE"})
@@ -60,6 +60,9 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 		b.WriteString(term.Paint(s, color) + "\n")
 	}
 	line(t.title(), terminal.Bold)
+	if t.Dependents != "" { // in full: it names what fails
+		b.WriteString(term.Paint("Dependents: "+text.Clean(t.Dependents), terminal.Bold) + "\n")
+	}
 	line(t.span(), terminal.Plain)
 	line(t.summary(), terminal.Plain)
 	for _, path := range t.Paths { // the cause is at its end, so nothing is cut off
@@ -77,7 +80,7 @@ func (t *Timeline) WriteText(w io.Writer, term terminal.Terminal) error {
 		}
 	}
 	b.WriteByte('\n')
-	line("━ Warning  ─ Normal   ● ○ once   ▶ ▷ ongoing   ┫ ┤ finished or quiet   ? unknown", terminal.Plain)
+	line("━ Warning  ─ Normal   ● ○ once   ▶ ▷ ongoing   ╍ ┄ assumed   ┫ ┤ end   ? unknown", terminal.Plain)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ type textLine struct {
 func (t *Timeline) lines(bars int, times bool) []textLine {
 	ago := func(first time.Time, last string, at time.Time) string {
 		switch age := text.Age(at, t.Now); {
-		case first.IsZero():
+		case first.IsZero() || at.IsZero():
 			return text.None
 		case times:
 			return last + " (" + age + ")"
@@ -126,7 +129,7 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 			r := &t.Rows[i]
 			first, last := t.times(r.First, r.Last)
 			lines = append(lines, textLine{[]table.Cell{
-				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: fmt.Sprint(r.Count)}, {Text: r.draw(bars), Color: r.color()},
+				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: text.AtLeast(fmt.Sprint(r.Count), r.LowerBound())}, {Text: r.draw(bars), Color: r.color()},
 				{Text: string(r.State), Color: StateColor(r.State)},
 				{Text: cmp.Or(text.Clean(r.Event.Type), text.None), Color: TypeColor(r.Event.Type)},
 				{Text: cmp.Or(text.Clean(r.Event.Reason), text.None)}, {Text: r.object(t.Namespace)},
@@ -140,7 +143,7 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 		first, last := t.times(g.First, g.Last)
 		latest := &g.Rows[0]
 		lines = append(lines, textLine{[]table.Cell{
-			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: fmt.Sprint(g.Occurrences)}, {Text: g.draw(bars), Color: g.color()},
+			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound)}, {Text: g.draw(bars), Color: g.color()},
 			{Text: string(g.State), Color: StateColor(g.State)},
 			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: TypeColor(g.Type)},
 			{Text: cmp.Or(text.Clean(g.Reason), text.None)}, {Text: g.What()},
@@ -170,7 +173,7 @@ func (t *Timeline) summary() string {
 		last = ", latest occurrence " + text.Ago(t.Last, t.Now)
 	}
 	return fmt.Sprintf("%s series%s, %s ongoing%s, %s, %s", text.Count(int64(len(t.Rows))), groups,
-		text.Count(int64(t.Ongoing)), last, text.Plural(t.Warnings, "Warning"), text.Plural(int(t.Occurrences), "occurrence"))
+		text.Count(int64(t.Ongoing)), last, text.Plural(t.Warnings, "Warning"), text.AtLeast(text.Count(t.Occurrences), t.LowerBound)+strings.TrimLeft(text.Plural(int(t.Occurrences), "occurrence"), "0123456789,"))
 }
 
 // axis returns the heading of the bars: the times at their ends and, if there is room, in
@@ -211,24 +214,27 @@ func (b *bar) draw(width int) string {
 		return strings.Repeat(" ", width)
 	}
 	first, line, last, once := "├", "─", "┤", "○"
-	arrow := "▷"
+	assumed, arrow := "┄", "▷"
 	if b.warning {
 		first, line, last, once = "┣", "━", "┫", "●"
-		arrow = "▶"
+		assumed, arrow = "╍", "▶"
 	}
 	switch b.state {
 	case query.Ongoing:
-		last = arrow
+		if last = arrow; b.partly {
+			last = assumed
+		}
 	case query.Unknown:
 		last = "?"
 	case query.Singleton:
 		last = once
 	case query.Finished, query.Quiet:
 	}
-	from, to := column(b.Start, width), column(b.End, width)
+	from, known, to := column(b.Start, width), column(b.Known, width), column(b.End, width)
 	drawn := last
 	if to > from {
-		drawn = first + strings.Repeat(line, to-from-1) + last
+		known = min(max(known, from), to-1)
+		drawn = first + strings.Repeat(line, known-from) + strings.Repeat(assumed, to-known-1) + last
 	}
 	return text.Pad(strings.Repeat(" ", from)+drawn, width)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // Options say what a timeline shows.
@@ -21,8 +22,10 @@ type Options struct {
 	Items []*query.Item
 	// Groups, if not empty, contain the items: the timeline shows one bar for each group.
 	Groups []*group.Group
-	// Now is the time to which the states of the items refer.
+	// Now is the time to which the states of the items refer. All times are in its zone.
 	Now time.Time
+	// Dependents sums up the Warnings about the dependents of the object; empty if there are none.
+	Dependents string
 	// Paths tell how the objects are connected.
 	Paths []string
 	// Remarks tell what the timeline does not show.
@@ -55,8 +58,10 @@ type Timeline struct {
 	// Ongoing and Warnings count rows, and Occurrences is the sum of their counts.
 	Ongoing, Warnings int
 	Occurrences       int64
+	LowerBound        bool // there can have been more occurrences
 	// Last is the time of the latest occurrence.
 	Last           time.Time
+	Dependents     string
 	Paths, Remarks []string
 	Next           []Hop
 	isEmpty        bool // nothing is on the axis
@@ -78,8 +83,11 @@ type Row struct {
 type bar struct {
 	state   query.State
 	warning bool
-	// Start and End are the ends of the bar, from 0 to 1.
-	Start, End float64
+	// Start and End are the ends of the bar, from 0 to 1. What follows Known, which is the latest
+	// occurrence, is assumed: the series is ongoing.
+	Start, Known, End float64
+	// partly says that some series of a group have ended.
+	partly bool
 	// Drawn says that it is on the axis: it has a time that is not in the future.
 	Drawn bool
 }
@@ -100,10 +108,11 @@ const breakAt = 0.84
 
 // New returns the timeline of some series.
 func New(o Options) *Timeline {
-	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now.UTC(), Paths: o.Paths, Remarks: o.Remarks, Next: o.Next}
+	t := &Timeline{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Now: o.Now, Dependents: o.Dependents, Paths: o.Paths, Remarks: o.Remarks, Next: o.Next}
 	for _, item := range o.Items {
 		t.Rows = append(t.Rows, Row{Item: item})
 		t.Occurrences += int64(item.Count)
+		t.LowerBound = t.LowerBound || item.LowerBound()
 		if item.State == query.Ongoing {
 			t.Ongoing++
 		}
@@ -120,6 +129,7 @@ func New(o Options) *Timeline {
 	}
 	for _, g := range o.Groups {
 		r := GroupRow{Group: g, bar: t.bar(g.First, g.Last, g.State, g.Type)}
+		r.partly = g.State == query.Ongoing && g.Ongoing < g.Events
 		for _, item := range g.Items {
 			r.Rows = append(r.Rows, t.row(item))
 		}
@@ -135,17 +145,20 @@ func (t *Timeline) row(item *query.Item) Row {
 
 // bar returns where a bar is.
 func (t *Timeline) bar(first, last time.Time, state query.State, eventType string) bar {
+	last = latest(first, last)
+	b := bar{state: state, warning: eventType == corev1.EventTypeWarning, Start: t.position(first), Known: t.position(last), Drawn: !first.IsZero() && !t.isAhead(first)}
+	b.End = b.Known
 	if state == query.Ongoing {
-		last = latest(last, t.Now)
+		b.End = t.position(latest(last, t.Now))
 	}
-	return bar{state, eventType == corev1.EventTypeWarning, t.position(first), t.position(last), !first.IsZero() && !t.isAhead(first)}
+	return b
 }
 
 // isAhead reports whether a time is further in the future than a clock can be ahead.
-func (t *Timeline) isAhead(at time.Time) bool {
-	const maxAhead = 10 * time.Minute
-	return at.Sub(t.Now) > maxAhead
-}
+func (t *Timeline) isAhead(at time.Time) bool { return at.Sub(t.Now) > series.ClockSkew }
+
+// in returns a time in the zone of the timeline.
+func (t *Timeline) in(at time.Time) time.Time { return at.In(t.Now.Location()) }
 
 // scale computes the ends of the axis.
 func (t *Timeline) scale() {
@@ -163,11 +176,11 @@ func (t *Timeline) scale() {
 		}
 	}
 	t.Last = t.To
-	t.From = t.From.UTC()
+	t.From = t.in(t.From)
 	if t.To.IsZero() || t.Ongoing > 0 || t.Now.Sub(t.To) <= t.To.Sub(t.From) {
 		t.To = latest(t.To, t.Now)
 	}
-	t.To = latest(t.To, t.From.Add(minSpan)).UTC()
+	t.To = t.in(latest(t.To, t.From.Add(minSpan)))
 	if t.To.Before(t.Now) {
 		t.Break = breakAt
 	}
@@ -234,7 +247,9 @@ func (t *Timeline) ticks(n int) []Tick {
 		step *= 2
 	}
 	var ticks []Tick
-	for at := t.From.Truncate(step); !at.After(t.To); at = at.Add(step) {
+	_, offset := t.From.Zone() // a round time is one of the zone
+	ahead := time.Duration(offset) * time.Second
+	for at := t.From.Add(ahead).Truncate(step).Add(-ahead); !at.After(t.To); at = at.Add(step) {
 		if !at.Before(t.From) {
 			ticks = append(ticks, Tick{At: t.position(at), Label: at.Format(t.format(step))})
 		}
@@ -275,21 +290,26 @@ func (t *Timeline) times(first, last time.Time) (from, to string) {
 	if t.isAhead(last) {
 		format = time.DateTime
 	}
-	return first.UTC().Format(format), last.UTC().Format(format)
+	if from = t.in(first).Format(format); last.IsZero() {
+		return from, text.None
+	}
+	return from, t.in(last).Format(format)
 }
 
 // endsNow reports whether the present is at the end of the axis.
 func (t *Timeline) endsNow() bool { return t.Break > 0 || t.To.Equal(t.Now) }
 
+const dateTimeZone = "2006-01-02 15:04:05 MST"
+
 // span returns the time that the axis covers, such as "2026-11-22 06:10:00 to 07:42:10 UTC (92m)", or
 // the present if nothing is on it.
 func (t *Timeline) span() string {
 	if t.isEmpty {
-		return t.Now.Format(time.DateTime) + " UTC"
+		return t.Now.Format(dateTimeZone)
 	}
-	last := "2006-01-02 15:04:05"
+	last := dateTimeZone
 	if t.From.Format(time.DateOnly) == t.To.Format(time.DateOnly) {
-		last = time.TimeOnly
+		last = "15:04:05 MST"
 	}
-	return t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " UTC (" + text.Duration(t.To.Sub(t.From)) + ")"
+	return t.From.Format(time.DateTime) + " to " + t.To.Format(last) + " (" + text.Duration(t.To.Sub(t.From)) + ")"
 }

@@ -28,6 +28,7 @@ type view struct {
 	Kind, Namespace, Name string
 	Title, Span, Summary  string
 	Written, WrittenAt    string
+	Zone, Dependents      string
 	Paths, Remarks        []string
 	Next                  []Hop
 	Ticks                 []viewTick
@@ -62,14 +63,14 @@ type viewRow struct {
 	Drawn                                                   bool      // it is on the axis
 	Many                                                    string    // how many series of a group of several are ongoing
 	Rows                                                    []viewRow // of the group; empty for a series
-	start, end                                              float64
+	bar                                                     bar
 }
 
 func (t *Timeline) view() *view {
 	v := &view{
 		Kind: text.Clean(t.Kind), Namespace: text.Clean(t.Namespace), Name: text.Clean(t.Name),
 		Title: t.title(), Span: t.span(), Summary: t.summary(), Next: t.Next,
-		Written: t.Now.Format(time.DateTime) + " UTC", WrittenAt: t.Now.Format(time.RFC3339),
+		Written: t.Now.Format(dateTimeZone), WrittenAt: t.Now.Format(time.RFC3339), Zone: t.Now.Format("MST"), Dependents: text.Clean(t.Dependents),
 		Now: t.endsNow(), Ticks: t.viewTicks(),
 	}
 	if t.Break > 0 {
@@ -85,7 +86,7 @@ func (t *Timeline) view() *view {
 		{"Series", text.Count(int64(len(t.Rows)))},
 		{"Ongoing", text.Count(int64(t.Ongoing))},
 		{"Warnings", text.Count(int64(t.Warnings))},
-		{"Occurrences", text.Count(t.Occurrences)},
+		{"Occurrences", text.AtLeast(text.Count(t.Occurrences), t.LowerBound)},
 	}
 	if !t.Last.IsZero() {
 		v.Facts = append(v.Facts, fact{"Latest", text.Ago(t.Last, t.Now)})
@@ -190,7 +191,7 @@ func (t *Timeline) newViewRow(v *view, first, last time.Time, at *bar) viewRow {
 	row := viewRow{
 		Page: v, State: string(at.state), First: from, Last: to,
 		FirstAt: first.UTC().Format(time.RFC3339Nano), LastAt: last.UTC().Format(time.RFC3339Nano),
-		Ago: text.Ago(last, t.Now), Timed: !first.IsZero(), Drawn: at.Drawn, start: at.Start, end: at.End,
+		Ago: text.Ago(last, t.Now), Timed: !first.IsZero(), Drawn: at.Drawn, bar: *at,
 	}
 	if last.After(first) {
 		row.Lasted = text.Duration(last.Sub(first))
@@ -200,6 +201,12 @@ func (t *Timeline) newViewRow(v *view, first, last time.Time, at *bar) viewRow {
 		row.Class = "bar " + strings.ToLower(string(at.state)) + " warning"
 	}
 	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*at.Start, 100*(at.End-at.Start)))
+	if at.state == query.Ongoing {
+		row.Style += template.CSS(fmt.Sprintf(";--known:%.2f%%", 100*(at.Known-at.Start)/max(at.End-at.Start, 1e-9)))
+	}
+	if at.partly {
+		row.Class += " partly"
+	}
 	if at.state == query.Singleton && at.Start == at.End {
 		row.Style = left(at.Start)
 	}
@@ -211,7 +218,7 @@ func (t *Timeline) viewRow(v *view, r *Row) viewRow {
 	row.Reason, row.Type = cmp.Or(text.Clean(r.Event.Reason), text.None), text.Clean(r.Event.Type)
 	row.Object, row.Related, row.Controller = r.object(t.Namespace), r.related(t.Namespace), text.Clean(r.Controller())
 	row.Event = text.Clean(r.Event.Namespace + "/" + r.Event.Name)
-	row.Count, row.Notes = text.Count(int64(r.Count)), text.Lines(cmp.Or(r.LastNote, r.Note))
+	row.Count, row.Notes = text.AtLeast(text.Count(int64(r.Count)), r.LowerBound()), text.Lines(cmp.Or(r.LastNote, r.Note))
 	if rate := r.Rate(); rate > 0 {
 		row.Rate = text.Rate(rate)
 	}
@@ -235,7 +242,7 @@ func (t *Timeline) viewGroup(v *view, g *GroupRow) viewRow {
 	}
 	row := t.newViewRow(v, g.First, g.Last, &g.bar)
 	row.Reason, row.Type, row.Object = text.Clean(g.Reason), text.Clean(g.Type), g.What()
-	row.Count, row.Many = text.Count(g.Occurrences), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
+	row.Count, row.Many = text.AtLeast(text.Count(g.Occurrences), g.LowerBound), fmt.Sprintf("%s of %s series ongoing", text.Count(int64(g.Ongoing)), text.Count(int64(len(g.Rows))))
 	if rate := g.Rate(); rate > 0 {
 		row.Rate = text.Rate(rate)
 	}
