@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	_ "time/tzdata" // for machines without it
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 

@@ -2,12 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -17,6 +22,10 @@ import (
 )
 
 func TestParseTime(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	defer func(zone *time.Location) { time.Local = zone }(time.Local)
+	time.Local = berlin // an hour ahead
 	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Time{
 		"":                          {},
@@ -26,8 +35,11 @@ func TestParseTime(t *testing.T) {
 		"1w2d3h":                    now.Add(-(9*24 + 3) * time.Hour),
 		"2026-11-22T06:30:00Z":      now.Add(-30 * time.Minute),
 		"2026-11-22T07:30:00+01:00": now.Add(-30 * time.Minute),
-		"2026-11-22 06:30:00":       now.Add(-30 * time.Minute),
-		"2026-11-22":                now.Add(-7 * time.Hour),
+		"2026-11-22 07:30:00":       now.Add(-30 * time.Minute),
+		"2026-11-22 07:30":          now.Add(-30 * time.Minute),
+		"2026-11-22 06:30:00 UTC":   now.Add(-30 * time.Minute),
+		"2026-11-22":                now.Add(-8 * time.Hour),
+		"2026-07-01T12:00":          time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC), // in summer
 	} {
 		got, err := parseTime("--since", value, now)
 		require.NoError(t, err, value)
@@ -36,6 +48,10 @@ func TestParseTime(t *testing.T) {
 	for _, value := range []string{"yesterday", "1", "-5m", "5x", "1d5", "99999999999999d", "2026-13-01", "12:00"} {
 		_, err := parseTime("--since", value, now)
 		assert.ErrorContains(t, err, `--since "`+value+`": want a duration such as 30m`)
+	}
+	for _, value := range []string{"2026-11-22T07:00:01Z", "2026-11-22 08:30:00", "2026-11-23"} {
+		_, err := parseTime("--since", value, now)
+		assert.ErrorContains(t, err, `--since "`+value+`" is in the future: it is 2026-11-22T08:00:00+01:00`)
 	}
 }
 
@@ -103,24 +119,38 @@ func item(uid types.UID, first time.Duration, related types.UID) *query.Item {
 	return query.FromEvent(s.Event(), time.Unix(1000, 0))
 }
 
-func TestLatestObject(t *testing.T) {
+func TestCurrentObject(t *testing.T) {
 	pod := query.Object{Kind: "Pod", Namespace: "shop", Name: "web-0"}
 	for _, test := range []struct {
 		name    string
 		items   []*query.Item
-		uid     types.UID
+		live    []types.UID
+		uids    []types.UID
 		earlier int
 	}{
-		{"none", nil, "", 0},
-		{"without UIDs", []*query.Item{item("", 1, "")}, "", 0},
-		{"one", []*query.Item{item("a", 1, ""), item("", 2, "")}, "a", 0},
-		{"the old one has the last event", []*query.Item{item("a", 1, ""), item("b", 5, ""), item("a", 9, "")}, "b", 1},
-		{"related", []*query.Item{item("a", 1, "b")}, "b", 1},
-		{"the kubelet writes the name", []*query.Item{item("web-0", 9, ""), item("a", 1, "")}, "a", 0},
+		{"none", nil, nil, []types.UID{""}, 0},
+		{"without UIDs", []*query.Item{item("", 1, "")}, nil, []types.UID{""}, 0},
+		{"one", []*query.Item{item("a", 1, ""), item("", 2, "")}, nil, []types.UID{"a"}, 0},
+		{"the old one has the last event", []*query.Item{item("a", 1, ""), item("b", 5, ""), item("a", 9, "")}, nil, []types.UID{"b"}, 1},
+		{"related", []*query.Item{item("a", 1, "b")}, nil, []types.UID{"b"}, 1},
+		{"the kubelet writes the name", []*query.Item{item("web-0", 9, ""), item("a", 1, "")}, nil, []types.UID{"a"}, 0},
+		{"it exists", []*query.Item{item("a", 1, ""), item("b", 5, "")}, []types.UID{"a"}, []types.UID{"a"}, 1},
+		{"it exists without Events", []*query.Item{item("a", 1, ""), item("b", 5, "")}, []types.UID{"c"}, []types.UID{"b"}, 1},
+		{"static Pod", []*query.Item{item("mirror", 1, ""), item("hash", 0, "")}, []types.UID{"mirror", "hash"}, []types.UID{"mirror", "hash"}, 0},
+		{"static Pod, only the kubelet", []*query.Item{item("old", 9, ""), item("hash", 1, "")}, []types.UID{"mirror", "hash"}, []types.UID{"hash"}, 1},
 	} {
-		uid, earlier := latest(test.items, pod)
-		assert.Equal(t, test.uid, uid, test.name)
-		assert.Equal(t, test.earlier, earlier, test.name)
+		v := &view{timelineCommand: &timelineCommand{}, subject: pod, items: test.items}
+		for _, uid := range test.live {
+			o := pod
+			o.UID = uid
+			v.owned = append(v.owned, o)
+		}
+		var got []types.UID
+		for _, o := range v.current() {
+			got = append(got, o.UID)
+		}
+		assert.Equal(t, test.uids, got, test.name)
+		assert.Equal(t, test.earlier > 0, len(v.remarks) > 0, test.name)
 	}
 }
 
@@ -161,13 +191,40 @@ func TestGuessOwner(t *testing.T) {
 		"my-web":               "",
 		"my-hello-world":       "",
 	} {
-		assert.Equal(t, want, guessOwner(pod), pod)
+		assert.Equal(t, want, guessOwner("Pod", pod), pod)
 	}
+	for object, want := range map[string]string{
+		"ReplicaSet/web-6d4cf9b7c": "Deployment/web", "ReplicaSet/web": "", "Job/cron-28790400": "CronJob/cron", "Job/migrate-x": "", "Service/web-6d4cf9b7c": "",
+	} {
+		kind, name, _ := strings.Cut(object, "/")
+		assert.Equal(t, want, guessOwner(kind, name), object)
+	}
+}
+
+func TestWarningsAboutDependents(t *testing.T) {
+	now := time.Unix(100_000, 0)
+	of := func(kind, name, reason string, ago time.Duration, count int32) *query.Item {
+		return query.FromEvent(&eventsv1.Event{
+			Type: "Warning", Reason: reason, Regarding: corev1.ObjectReference{Kind: kind, Namespace: "shop", Name: name}, DeprecatedCount: count,
+			DeprecatedFirstTimestamp: metav1.NewTime(now.Add(-2 * time.Hour)), DeprecatedLastTimestamp: metav1.NewTime(now.Add(-ago)),
+		}, now)
+	}
+	existing := map[string]sets.Set[string]{"Pod": sets.New("a", "b", "c"), "ReplicaSet": sets.New("web-1")}
+	items := []*query.Item{
+		of("Pod", "a", "BackOff", 0, 9), of("Pod", "a", "Failed", time.Hour, 9), of("Pod", "b", "Unhealthy", 0, 9), of("Pod", "c", "Killing", time.Hour, 9),
+		of("Pod", "gone", "Evicted", time.Hour, 1), of("ReplicaSet", "web-1", "FailedCreate", 0, 9),
+	}
+	assert.Equal(t, "2 of 3 Pods with ongoing Warnings (BackOff, Unhealthy), 1 of 1 ReplicaSet with ongoing Warnings (FailedCreate), "+
+		"1 of 3 Pods with past Warnings (Killing), 1 deleted Pod with past Warnings (Evicted)", warnings(items, existing))
+	assert.Equal(t, "2 Pods with ongoing Warnings (BackOff, Unhealthy)", warnings([]*query.Item{items[0], items[2]}, nil))
+	assert.Equal(t, "3 Pods, 1 ReplicaSet, no Warnings", warnings(nil, existing))
+	assert.Empty(t, warnings(nil, nil))
 }
 
 func TestSortByMissingField(t *testing.T) {
 	one := item("a", 1, "")
-	for value, want := range map[string]string{".count": "", ".nope": `--sort-by ".nope": no series has this field`, "{.regarding.nope}": "no series has this field"} {
+	for value, want := range map[string]string{".count": "", ".nope": `--sort-by ".nope": no series has this field; see`, ".lastTimestamp": `no series has this field: did you mean ".lastObservedTime"`,
+		"{.involvedObject.name}": `did you mean ".regarding.name"`, ".series.count": `did you mean ".count"`, "{.regarding.nope}": "no series has this field"} {
 		sorter, err := parseSorter(value)
 		require.NoError(t, err)
 		for got, err := range sorter(all([]*query.Item{one, one}), 0) {

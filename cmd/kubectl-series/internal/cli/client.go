@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"time"
 
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
@@ -23,6 +22,9 @@ func (c clients) CoreV1() typedcorev1.CoreV1Interface       { return c.core }
 
 // config returns the configuration of the clients.
 func (e *environment) config() (*rest.Config, error) {
+	if e.offline() {
+		return nil, errOffline
+	}
 	config, err := e.flags.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -34,6 +36,18 @@ func (e *environment) config() (*rest.Config, error) {
 
 // reader returns a reader of Events. It shows progress, and prints warnings.
 func (e *environment) reader(opts query.Options) (*query.Reader, *progress, error) {
+	p := newProgress(e.ErrOut, clock.RealClock{})
+	opts.PageSize, opts.OnProgress, opts.Clock = e.pageSize(), p.update, e
+	if opts.OnWarning == nil {
+		opts.OnWarning = func(err error) {
+			p.clear()
+			e.warnOfEvents(err)
+		}
+	}
+	if e.offline() {
+		err := e.load() // unless the command has done so; a completion has not
+		return query.NewFileReader(e.events, opts), p, err
+	}
 	config, err := e.config()
 	if err != nil {
 		return nil, nil, err
@@ -51,20 +65,8 @@ func (e *environment) reader(opts query.Options) (*query.Reader, *progress, erro
 	if c.core, err = typedcorev1.NewForConfigAndClient(config, client); err != nil {
 		return nil, nil, err
 	}
-	p := newProgress(e.ErrOut, clock.RealClock{})
-	opts.PageSize = e.pageSize()
-	opts.OnProgress = p.update
-	if opts.OnWarning == nil {
-		opts.OnWarning = func(err error) {
-			p.clear()
-			e.warnOfEvents(err)
-		}
-	}
 	return query.NewReader(c, opts), p, nil
 }
-
-// now is the time to which ages and states refer.
-func now() time.Time { return time.Now() }
 
 // pageSize returns the page size of lists: -1 for one page.
 func (e *environment) pageSize() int64 { return cmp.Or(e.chunkSize, -1) }

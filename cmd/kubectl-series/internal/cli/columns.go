@@ -25,8 +25,8 @@ func (l *list) columns() []table.Column {
 		table.Column{Name: "RATE", Right: true, Omit: 2},
 		table.Column{Name: "TYPE", Initial: true, Omit: 5},
 		table.Column{Name: "REASON", Min: 12},
-		table.Column{Name: "OBJECT", Min: 16},
-		table.Column{Name: "RELATED", Min: 12, Omit: 1},
+		table.Column{Name: "OBJECT", Min: 16, Middle: true},
+		table.Column{Name: "RELATED", Min: 12, Omit: 1, Middle: true},
 	)
 	if l.wide {
 		for _, name := range []string{"FIRST", "CONTROLLER", "NODE", "INSTANCE", "ACTION", "EVENT"} {
@@ -46,8 +46,8 @@ func (l *list) row(item *query.Item) []table.Cell {
 	}
 	cell(string(item.State))
 	row[len(row)-1].Color = timeline.StateColor(item.State)
-	cell(text.Age(item.Last, item.At))
-	cell(strconv.Itoa(int(item.Count)))
+	cell(l.when(item.Last, item.At))
+	cell(text.AtLeast(strconv.Itoa(int(item.Count)), item.LowerBound()))
 	cell(text.Rate(item.Rate()))
 	cell(text.Clean(e.Type))
 	row[len(row)-1].Color = timeline.TypeColor(e.Type)
@@ -56,7 +56,7 @@ func (l *list) row(item *query.Item) []table.Cell {
 	cell(text.Object(item.Key.Regarding, item.Namespace))
 	cell(text.Object(item.Key.Related, item.Namespace))
 	if l.wide {
-		cell(text.Age(item.First, item.At))
+		cell(l.when(item.First, item.At))
 		cell(text.Clean(item.Controller()))
 		cell(text.Clean(item.Node()))
 		cell(text.Clean(item.Key.ReportingInstance))

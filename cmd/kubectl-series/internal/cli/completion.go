@@ -35,6 +35,7 @@ func completeFlags(e *environment, root *cobra.Command) {
 		"type":       fixed("Normal", "Warning"),
 		"state":      fixed(stateNames()...),
 		"color":      fixed("auto", "always", "never"),
+		"time":       fixed(timeFormats...),
 		"group-by":   fixed(group.All()...),
 		"by":         fixed(dimensionNames("")...),
 		"for":        completeObjects(e),
@@ -109,7 +110,7 @@ func (e *environment) namespaceOf(c *cobra.Command) string {
 	if all, err := c.Flags().GetBool("all-namespaces"); err == nil && all {
 		return ""
 	}
-	namespace, _, err := e.flags.ToRawKubeConfigLoader().Namespace()
+	namespace, err := e.namespace()
 	if err != nil {
 		return ""
 	}

@@ -58,7 +58,7 @@ func (d *describe) run(ctx context.Context, args []string) error {
 		}
 		names = append(names, name)
 	}
-	namespace, _, err := d.flags.ToRawKubeConfigLoader().Namespace()
+	namespace, err := d.namespace()
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,10 @@ func (d *describe) noEvent(ctx context.Context, reader *query.Reader, name, name
 		}
 		return fmt.Errorf("no Event %q in the namespace %s, but in %s: pass %q", name, namespace, text.Clean(item.Namespace), quote(name)+" -n "+quote(item.Namespace))
 	}
-	return fmt.Errorf("no Event %q in the namespace %s: see %q", name, namespace, "kubectl series -o name -n "+namespace)
+	if namespace == "" {
+		return fmt.Errorf("no Event %q: see %q", name, "kubectl series -o name"+d.fileArguments())
+	}
+	return fmt.Errorf("no Event %q in the namespace %s: see %q", name, namespace, "kubectl series -o name -n "+namespace+d.fileArguments())
 }
 
 // next returns the commands that show the objects of a series, and what is connected with them.
@@ -117,7 +120,8 @@ func (d *describe) next(ctx context.Context, item *query.Item) []timeline.Hop {
 	if !item.Key.Related.IsZero() {
 		hops = append(hops, hop{d.objectOf(item.Key.Related, item.Namespace), "related"})
 	}
-	return d.commands(append(hops, d.specified(ctx, regarding)...), regarding, query.Object{})
+	owners, _ := d.chain(ctx, regarding)
+	return d.commands(append(hops, d.specified(ctx, regarding, owners)...), regarding, query.Object{})
 }
 
 // eventName returns the name of an Event: NAME, or event.events.k8s.io/NAME.
@@ -171,7 +175,7 @@ func description(c *query.Chain) []field {
 		{name: "Recorder", value: recorder(i.Recorder)},
 		{name: "First", value: instant(i.First, i.At)},
 		{name: "Last", value: instant(i.Last, i.At)},
-		{name: "Count", value: fmt.Sprint(i.Count)},
+		{name: "Count", value: text.AtLeast(fmt.Sprint(i.Count), i.LowerBound())},
 		{name: "Rate", value: rate(i)},
 	}...)
 	if i.LastNote != "" && i.LastNote != i.Note {
@@ -201,7 +205,7 @@ func why(i *query.Item) string {
 		}
 		return fmt.Sprintf("Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
 	case query.Quiet:
-		return fmt.Sprintf("Quiet since %s: its recorder writes each occurrence, or one every 5 minutes, so the loop or its process has ended", instant(i.Last, i.At))
+		return fmt.Sprintf("Quiet since %s: its recorder would have written another occurrence, so the loop or its process has probably ended", instant(i.Last, i.At))
 	case query.Unknown:
 		return "Unknown: " + whyUnknown(i)
 	case query.Finished:
@@ -221,10 +225,15 @@ func why(i *query.Item) string {
 // whyUnknown returns why nobody knows whether a series goes on.
 func whyUnknown(i *query.Item) string {
 	switch {
+	case i.Last.IsZero():
+		return "the Event does not contain the time of its last occurrence"
+	case !i.Contended.IsZero():
+		return fmt.Sprintf("not written since %s; its recorder writes only one event of an object every 5 minutes, and wrote another one at %s",
+			instant(i.Last, i.At), instant(i.Contended, i.At))
 	case i.Stale() && i.Stated == series.Ongoing:
 		return fmt.Sprintf("stale since %s; the recorder missed the heartbeat that was expected at %s", instant(i.StaleAt, i.At), instant(i.NextWrite, i.At))
 	case i.Stale():
-		return fmt.Sprintf("not updated since %s; its recorder writes no states, and updates a series that goes on every %s, so the loop or its process has ended since then",
+		return fmt.Sprintf("not updated since %s; its recorder writes no states, and updates a series that goes on every %s, so the loop or its process has probably ended",
 			instant(i.Last, i.At), text.Duration(i.Heartbeat))
 	case i.Stated == series.Unknown:
 		return "the recorder stopped to track the series while it was ongoing"
@@ -264,12 +273,12 @@ func lastWrite(i *query.Item) time.Time {
 	return last
 }
 
-// instant formats a time with how long it is ago, or until it comes.
+// instant formats a time in the zone of at, with how long it is ago, or until it comes.
 func instant(t, at time.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
 	}
-	s := t.UTC().Format("2006-01-02 15:04:05.999 UTC")
+	s := t.In(at.Location()).Format("2006-01-02 15:04:05.999 MST")
 	if ahead := t.Sub(at); ahead > 0 {
 		return s + " (in " + text.Duration(ahead) + ")"
 	}

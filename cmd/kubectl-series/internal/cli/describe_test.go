@@ -39,20 +39,27 @@ func TestReasonsForStates(t *testing.T) {
 	}{
 		{&eventsv1.Event{EventTime: ago(time.Hour)}, "Singleton: occurred once"},
 		{event("Ongoing", "10m", 4*time.Minute), "Ongoing: next heartbeat expected at 2026-11-22 07:06:00 UTC (in 6m)"},
-		{event("Ongoing", "10m", 17*time.Minute), "Unknown: stale since 2026-11-22 06:59:00 UTC (60s ago); the recorder missed the heartbeat that was expected at 2026-11-22 06:53:00 UTC (7m ago)"},
+		{event("Ongoing", "10m", 27*time.Minute), "Unknown: stale since 2026-11-22 06:59:00 UTC (60s ago); the recorder missed the heartbeat that was expected at 2026-11-22 06:43:00 UTC (17m ago)"},
 		{finished, "Finished at 2026-11-22 06:10:00 UTC (50m ago)"},
 		{event("Finished", "", time.Hour), "Finished at about 2026-11-22 06:06:00 UTC (54m ago): has not occurred since 2026-11-22 06:00:00 UTC (60m ago)"},
 		{event("Finished", "", time.Minute), "Finished: has not occurred since 2026-11-22 06:59:00 UTC (60s ago)"},
 		{event("Unknown", "", time.Hour), "Unknown: the recorder stopped to track the series while it was ongoing"},
-		{event("", "", time.Minute), "Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:35:00 UTC (in 35m)"},
-		{event("", "", time.Hour), "Unknown: not updated since 2026-11-22 06:00:00 UTC (60m ago); its recorder writes no states, and updates a series that goes on every 30m, so the loop or its process has ended since then"},
-		{legacy(time.Hour), "Quiet since 2026-11-22 06:00:00 UTC (60m ago): its recorder writes each occurrence, or one every 5 minutes, so the loop or its process has ended"},
+		{event("", "", time.Minute), "Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:45:00 UTC (in 45m)"},
+		{event("", "", time.Hour), "Unknown: not updated since 2026-11-22 06:00:00 UTC (60m ago); its recorder writes no states, and updates a series that goes on every 30m, so the loop or its process has probably ended"},
+		{legacy(time.Hour), "Quiet since 2026-11-22 06:00:00 UTC (60m ago): its recorder would have written another occurrence, so the loop or its process has probably ended"},
 		{legacy(time.Minute), "Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until 2026-11-22 07:10:00 UTC (in 10m)"},
 		{event("", "", -time.Hour), "Unknown: the time of its last occurrence is in the future"},
 		{event("Ongoing", "", -time.Hour), "Unknown: the time of its last occurrence is in the future"},
 	} {
 		assert.Equal(t, test.want, why(query.FromEvent(test.event, now)))
 	}
+	contended, other := query.FromEvent(legacy(15*time.Minute), now), query.FromEvent(legacy(5*time.Minute), now)
+	other.First = contended.First.Add(time.Second)
+	query.Settle([]*query.Item{contended, other})
+	assert.Equal(t, "Unknown: not written since 2026-11-22 06:45:00 UTC (15m ago); its recorder writes only one event of an object every 5 minutes, and wrote another one at 2026-11-22 06:55:00 UTC (5m ago)", why(contended))
+	noLast := legacy(time.Hour)
+	noLast.DeprecatedLastTimestamp = metav1.Time{}
+	assert.Equal(t, "Unknown: the Event does not contain the time of its last occurrence", why(query.FromEvent(noLast, now)))
 }
 
 func TestQuietWindow(t *testing.T) {
@@ -83,7 +90,7 @@ func TestDescription(t *testing.T) {
 	now := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	item := func(name string, count int32) *query.Item {
 		return query.FromEvent(&eventsv1.Event{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{"eventseries.dev/successor": "web-0.b 2026-11-22T06:50:00Z", "x": "\x1b[31m"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{"x": "\x1b[31m"}},
 			Reason:     "BackOff", Type: "Warning", Note: "two\nlines\x07", DeprecatedCount: count,
 			DeprecatedFirstTimestamp: metav1.NewTime(now.Add(-10 * time.Minute)), DeprecatedLastTimestamp: metav1.NewTime(now.Add(-time.Minute)),
 			DeprecatedSource: corev1.EventSource{Component: "kubelet", Host: "worker-3"},
@@ -109,14 +116,12 @@ Instance:        worker-3
 Recorder:        client-go tools/record (legacy), or a similar one
 First:           2026-11-22 06:50:00 UTC (10m ago)
 Last:            2026-11-22 06:59:00 UTC (60s ago)
-Count:           19
+Count:           19+
 Rate:            2/m (19 times in 9m)
 Note:            two
                  lines�
 Labels:          <none>
-Annotations:     eventseries.dev/successor: web-0.b 2026-11-22T06:50:00Z
-                 x: �[31m
-Continued By:    web-0.b (renewed 2026-11-22 06:50:00 UTC (10m ago))
+Annotations:     x: �[31m
 Predecessors:    web-0.0: Singleton, 1 occurrence, first at 2026-11-22 06:50:00 UTC (10m ago), last at 2026-11-22 06:59:00 UTC (60s ago)
 Successors:      <none>
 `, b.String())

@@ -22,7 +22,8 @@ type filters struct {
 	about                                        []string
 	controllers, reasons, actions, types, states []string
 	instances, nodes                             []string
-	since, until, began                          string
+	since, until, began, note                    string
+	related                                      bool
 	labelSelector, fieldSelector                 string
 }
 
@@ -33,18 +34,20 @@ func (f *filters) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.nodes, "node", nil, "Select series that one of these Nodes reported, or that are about it")
 	flags.StringSliceVar(&f.reasons, "reason", nil, "Select series with one of these reasons")
 	flags.StringSliceVar(&f.actions, "action", nil, "Select series with one of these actions")
-	flags.StringSliceVar(&f.types, "type", nil, "Select series with one of these types: Normal, Warning")
 	flags.StringSliceVar(&f.states, "state", nil, "Select series with one of these states: "+strings.Join(stateNames(), ", "))
-	flags.StringVar(&f.since, "since", "", "Select series that occurred since then: how long ago, such as 1h, or a time (RFC 3339)")
-	flags.StringVar(&f.until, "until", "", "Select series that began until then: how long ago, such as 1h, or a time (RFC 3339)")
-	f.addBegan(flags)
+	f.addCommon(flags)
 	flags.StringVarP(&f.labelSelector, "selector", "l", "", "Selector (label query) to filter Events on")
 	flags.StringVar(&f.fieldSelector, "field-selector", "", "Selector (field query) to filter Events on, such as regarding.kind=Pod")
 }
 
-// addBegan adds the flag --began.
-func (f *filters) addBegan(flags *pflag.FlagSet) {
-	flags.StringVar(&f.began, "began", "", "Select series that began since then: how long ago, such as 15m, or a time (RFC 3339)")
+// addCommon adds the flags that timelines have, too.
+func (f *filters) addCommon(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.related, "related", false, "Select series in which an object is the related one, too. This reads the Events of all namespaces")
+	flags.StringSliceVar(&f.types, "type", nil, "Select series with one of these types: Normal, Warning")
+	flags.StringVar(&f.note, "note", "", "Select series whose first or latest note contains this text, in any case")
+	flags.StringVar(&f.since, "since", "", "Select series that occurred since then: how long ago, such as 1h, or a time: RFC 3339, or local without a zone")
+	flags.StringVar(&f.until, "until", "", "Select series that began until then: how long ago, or a time")
+	flags.StringVar(&f.began, "began", "", "Select series that began since then: how long ago, or a time")
 }
 
 // addFor adds the flag --for of kubectl events.
@@ -57,7 +60,10 @@ func (f *filters) addFor(flags *pflag.FlagSet) {
 func (f *filters) query(ctx context.Context, e *environment, targets []target, at time.Time) (q query.Query, namespace string, err error) {
 	q = query.Query{
 		At: at, Controllers: f.controllers, Instances: f.instances, Nodes: f.nodes, Reasons: f.reasons, Actions: f.actions,
-		LabelSelector: f.labelSelector, FieldSelector: f.fieldSelector,
+		Note: f.note, LabelSelector: f.labelSelector, FieldSelector: f.fieldSelector,
+	}
+	if !f.related {
+		q.Role = query.Regarding
 	}
 	if q.Types, err = choices("--type", f.types, []string{corev1.EventTypeNormal, corev1.EventTypeWarning}); err != nil {
 		return q, "", err
@@ -96,7 +102,7 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 	}
 
 	if !f.allNamespaces {
-		if namespace, _, err = e.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+		if namespace, err = e.namespace(); err != nil {
 			return q, "", err
 		}
 	}
@@ -115,8 +121,11 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 		case err != nil:
 			return q, "", err
 		case object != nil:
-			q.Objects = []query.Object{*object}
-			return q, object.Namespace, nil
+			q.Objects = []query.Object{object.object}
+			if object.related {
+				q.Role = query.RegardingOrRelated
+			}
+			return q, object.object.Namespace, nil
 		}
 	}
 	// The reader knows where Events about the objects are.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
@@ -66,7 +65,7 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 		{Name: "ONGOING", Right: true, Omit: 1},
 		{Name: "TYPE", Initial: true, Omit: 6},
 		{Name: "REASON", Min: 12},
-		{Name: "OBJECT", Min: 24},
+		{Name: "OBJECT", Min: 24, Middle: true},
 		{Name: "NOTE", Min: 16, Omit: 4},
 	}
 	rows := make([][]table.Cell, len(groups))
@@ -74,8 +73,8 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 		latest := g.Items[0]
 		rows[i] = []table.Cell{
 			{Text: cmp.Or(text.Clean(g.Namespace), text.None)}, {Text: string(g.State), Color: timeline.StateColor(g.State)},
-			{Text: text.Age(g.Last, q.At)}, {Text: text.Age(g.First, q.At)},
-			{Text: strconv.FormatInt(g.Occurrences, 10)}, {Text: text.Rate(g.Rate())},
+			{Text: l.when(g.Last, q.At)}, {Text: l.when(g.First, q.At)},
+			{Text: text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound)}, {Text: text.Rate(g.Rate())},
 			{Text: fmt.Sprintf("%d/%d", g.Ongoing, g.Events)},
 			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: timeline.TypeColor(g.Type)},
 			{Text: cmp.Or(text.Clean(g.Reason), text.None), Color: timeline.TypeColor(g.Type)},
@@ -89,7 +88,15 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 			rows[i] = rows[i][1:]
 		}
 	}
-	return printTable(l.Out, columns, rows, l.terminal, !l.noHeaders)
+	l.rowCount = len(rows)
+	for _, g := range groups {
+		l.ongoingCount += g.Ongoing
+	}
+	if err := printTable(l.Out, columns, rows, l.terminal, !l.noHeaders); err != nil {
+		return err
+	}
+	l.summarize()
+	return nil
 }
 
 // groupObject is a [group.Group] as JSON.
@@ -106,6 +113,7 @@ type groupObject struct {
 	Series            int        `json:"series"`
 	Ongoing           int        `json:"ongoing"`
 	Occurrences       int64      `json:"occurrences"`
+	LowerBound        bool       `json:"lowerBound,omitempty"`
 	Rate              float64    `json:"rate"`
 	FirstObservedTime *time.Time `json:"firstObservedTime,omitempty"`
 	LastObservedTime  *time.Time `json:"lastObservedTime,omitempty"`
@@ -114,7 +122,7 @@ type groupObject struct {
 func newGroupObject(g *group.Group) groupObject {
 	return groupObject{
 		Title: g.Title(), State: string(g.State), Type: g.Type, Reason: g.Reason, Kind: g.Kind, Namespace: g.Namespace, Owner: g.Owner, Node: g.Node,
-		Objects: g.Objects, Series: g.Events, Ongoing: g.Ongoing, Occurrences: g.Occurrences, Rate: g.Rate(),
+		Objects: g.Objects, Series: g.Events, Ongoing: g.Ongoing, Occurrences: g.Occurrences, LowerBound: g.LowerBound, Rate: g.Rate(),
 		FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
 	}
 }

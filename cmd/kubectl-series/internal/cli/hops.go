@@ -27,9 +27,19 @@ type hop struct {
 	why    string
 }
 
+// chain returns an object with its UID, if it exists, its static Pod, and then its owners. errs say what is missing.
+func (e *environment) chain(ctx context.Context, o query.Object) (objects []query.Object, errs []error) {
+	reader, err := e.ownersReader()
+	if err != nil {
+		return []query.Object{o}, []error{err}
+	}
+	reader.Dependents = []schema.GroupVersionKind{} // none
+	return reader.Follow(ctx, o)
+}
+
 // specified returns the owners of an object, and the Node and the volumes of a Pod, as far as they
-// exist and the user may read them.
-func (e *environment) specified(ctx context.Context, o query.Object) []hop {
+// exist and the user may read them. owners are those of [environment.chain].
+func (e *environment) specified(ctx context.Context, o query.Object, owners []query.Object) []hop {
 	var hops []hop
 	if client, err := e.core(); err == nil && o.Kind == "Pod" && o.Namespace != "" {
 		pod, err := client.Pods(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
@@ -53,13 +63,7 @@ func (e *environment) specified(ctx context.Context, o query.Object) []hop {
 			hops = append(hops, hop{query.Object{APIVersion: "v1", Kind: "Node", Name: name, ClusterScoped: true}, "node"})
 		}
 	}
-	owners, err := e.ownersReader()
-	if err != nil {
-		return hops
-	}
-	owners.Dependents = []schema.GroupVersionKind{} // none
-	chain, _ := owners.Follow(ctx, o)
-	for _, owner := range chain[1:] {
+	for _, owner := range owners[1:] {
 		if owner.Kind != o.Kind || owner.Name != o.Name { // not a mirror Pod
 			hops = append(hops, hop{owner, "owner"})
 		}
@@ -73,7 +77,7 @@ func (v *view) connected(ctx context.Context, reader *query.Reader, objects []qu
 	begin := slices.Clone(objects)
 	why := make(map[query.Object]string)
 	var beside []query.Object // an owner or a Node is connected with many objects that do not matter
-	for _, h := range v.specified(ctx, v.subject) {
+	for _, h := range v.specified(ctx, v.subject, v.owned) {
 		why[bare(h.object)] = h.why
 		if h.why == "volume" {
 			begin = append(begin, h.object)
@@ -147,7 +151,7 @@ func (v *view) next(ctx context.Context) []timeline.Hop {
 			}
 		}
 	}
-	return v.commands(append(hops, v.specified(ctx, v.subject)...), v.subject, v.subject)
+	return v.commands(append(hops, v.specified(ctx, v.subject, v.owned)...), v.subject, v.subject)
 }
 
 // commands returns the commands for hops from an object, each object once, without the one that is shown.
@@ -172,17 +176,7 @@ func (e *environment) timelineCommand(o query.Object) string {
 	if context := *e.flags.Context; context != "" {
 		s += " --context " + quote(context)
 	}
-	return s
-}
-
-// withOwners returns an object with its owners and dependents, and what is missing.
-func (e *environment) withOwners(ctx context.Context, object query.Object) (objects []query.Object, missing []error, err error) {
-	owners, err := e.ownersReader()
-	if err != nil {
-		return nil, nil, err
-	}
-	objects, missing = owners.Follow(ctx, object)
-	return objects, missing, nil
+	return s + e.fileArguments()
 }
 
 // ownersReader returns what reads the owners of objects.
@@ -202,18 +196,25 @@ func (e *environment) ownersReader() (*query.Owners, error) {
 	return &query.Owners{Metadata: client, Mapper: mapper, PageSize: e.pageSize()}, nil
 }
 
+// roots returns the owners of the objects in a namespace, or in all of them if it is empty. err says what is missing.
+func (e *environment) roots(ctx context.Context, namespace string) (*query.Roots, error) {
+	reader, err := e.ownersReader()
+	if err != nil {
+		return &query.Roots{}, err
+	}
+	roots, missing := reader.Roots(ctx, namespace)
+	if len(missing) > 0 {
+		err = missing[0] // the others are alike
+	}
+	return roots, err
+}
+
 // ownerOf returns what names the owner of the object of an item: that of the server or, if it knows
-// none, what the name of a Pod tells. It is empty if there is none. namespace is that of the objects, or empty for all of them.
+// none, what the name tells. It is empty if there is none. namespace is that of the objects, or empty for all of them.
 func (e *environment) ownerOf(ctx context.Context, namespace string) func(*query.Item) string {
-	roots := &query.Roots{}
-	owners, err := e.ownersReader()
-	if err == nil {
-		var missing []error
-		roots, missing = owners.Roots(ctx, namespace)
-		for _, err := range missing {
-			e.warn("the owners are guesses from names", err)
-			break // the others are alike
-		}
+	roots, err := e.roots(ctx, namespace)
+	if err != nil && !e.offline() {
+		e.warn("the owners are guesses from names", err)
 	}
 	return func(item *query.Item) string {
 		ref := item.Key.Regarding
@@ -222,28 +223,35 @@ func (e *environment) ownerOf(ctx context.Context, namespace string) func(*query
 		switch {
 		case ok && (root.Kind != ref.Kind || root.Name != ref.Name):
 			return root.Kind + "/" + root.Name
-		case !ok && ref.Kind == "Pod":
-			return guessOwner(ref.Name)
+		case !ok:
+			return guessOwner(ref.Kind, ref.Name)
 		default:
 			return ""
 		}
 	}
 }
 
-// guessOwner returns the owner of a Pod as its name tells: Deployment/web for web-6d4cf9b7c-9tq8d, and
-// web-* for web-9tq8d and web-0, because several kinds name their Pods so. It is empty if the name
-// tells nothing.
-func guessOwner(pod string) string {
-	parts := strings.Split(pod, "-")
+// guessOwner returns the owner of a Pod, a ReplicaSet, or a Job as its name tells: Deployment/web for
+// web-6d4cf9b7c-9tq8d, and web-* for web-9tq8d and web-0, because several kinds name their Pods so. It
+// is empty if the name tells nothing.
+func guessOwner(kind, name string) string {
+	parts := strings.Split(name, "-")
 	n := len(parts)
+	isPod := kind == "Pod"
+	if isPod && n >= 3 && isSuffix(parts[n-1], 5) {
+		n--
+	}
+	hasController := !isPod || n < len(parts)
 	isNumber := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
 	switch {
-	case n >= 3 && isSuffix(parts[n-1], 5) && isNumber(parts[n-2]) && len(parts[n-2]) == 8: // minutes since 1970
-		return "CronJob/" + strings.Join(parts[:n-2], "-")
-	case n >= 3 && isSuffix(parts[n-1], 5) && isSuffix(parts[n-2], 10):
-		return "Deployment/" + strings.Join(parts[:n-2], "-")
-	case n >= 2 && (isSuffix(parts[n-1], 5) || isNumber(parts[n-1])):
-		return strings.Join(parts[:n-1], "-") + "-*"
+	case n < 2 || !isPod && kind != "ReplicaSet" && kind != "Job":
+		return ""
+	case hasController && kind != "ReplicaSet" && isNumber(parts[n-1]) && len(parts[n-1]) == 8: // minutes since 1970
+		return "CronJob/" + strings.Join(parts[:n-1], "-")
+	case hasController && kind != "Job" && isSuffix(parts[n-1], 10):
+		return "Deployment/" + strings.Join(parts[:n-1], "-")
+	case isPod && (isSuffix(parts[len(parts)-1], 5) || isNumber(parts[len(parts)-1])):
+		return strings.Join(parts[:len(parts)-1], "-") + "-*"
 	default:
 		return ""
 	}

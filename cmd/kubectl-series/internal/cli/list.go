@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
@@ -39,6 +41,9 @@ type list struct {
 	printer         *output.Printer // nil for a table
 	wide, namespace bool            // columns of the table
 	terminal        terminal.Terminal
+	command         string // as it was called
+	rowCount        int
+	ongoingCount    int
 }
 
 func newList(e *environment) *cobra.Command {
@@ -54,9 +59,11 @@ occurrence writes no more, Unknown if nobody knows, and Singleton if it occurred
 once. Ongoing series come first.
 
 Without arguments, show the series of the current namespace. With arguments,
-show those about the given objects, and those in which they are the related
-object, wherever these Events are. A name without a kind is looked up in all
-namespaces. It needs the permission to list events.`,
+show those about the given objects and, with --related, those in which they are
+the related object, wherever these Events are. A name without a kind is looked up
+in all namespaces. It needs the permission to list events.
+
+With --filename, read the Events from files, and use no cluster.`,
 		Example: `  # What is going on in the namespace
   kubectl series --state ongoing
 
@@ -65,6 +72,12 @@ namespaces. It needs the permission to list events.`,
 
   # What happens to a Pod and a Node
   kubectl series pod/checkout-0 node/worker-3
+
+  # What the notes of all namespaces say about quotas
+  kubectl series -A --note quota
+
+  # The Events of a must-gather, with the times of the place of the reader
+  kubectl series -f must-gather.local.123 --time local
 
   # Watch what a controller reports
   kubectl series -A -w --controller kubelet
@@ -84,6 +97,7 @@ namespaces. It needs the permission to list events.`,
 		ValidArgsFunction: completeObjects(e),
 		RunE: func(c *cobra.Command, args []string) error {
 			l.sorted = c.Flags().Changed("sort-by")
+			l.command = commandOf(c, args)
 			return l.run(c.Context(), args)
 		},
 	}
@@ -130,14 +144,17 @@ func (l *list) run(ctx context.Context, args []string) error {
 		}
 	}
 	l.wide = l.output == "wide"
-	l.namespace = l.allNamespaces || l.wide
+	l.namespace = l.allNamespaces || l.wide || l.offline() && *l.flags.Namespace == ""
 	l.terminal = terminal.Of(l.Out, l.colors)
 	if l.wide {
 		l.terminal.Width = 0 // all of it
 	}
 	l.watch = l.watch || l.watchOnly || l.watchEvents
+	if l.watch && l.offline() {
+		return errors.New("--watch: a file does not change")
+	}
 
-	at := now()
+	at := l.Now()
 	q, namespace, err := l.query(ctx, l.environment, targets, at)
 	if err != nil {
 		return err
@@ -155,7 +172,18 @@ func (l *list) run(ctx context.Context, args []string) error {
 	}
 
 	if l.printer != nil {
-		return l.printer.PrintList(l.Out, sorter(reader.List(ctx, q), l.limit))
+		found := false
+		err := l.printer.PrintList(l.Out, sorter(func(yield func(*query.Item, error) bool) {
+			for item, err := range reader.List(ctx, q) {
+				if found = true; !yield(item, err) {
+					return
+				}
+			}
+		}, l.limit))
+		if err == nil && !found {
+			l.suggest(ctx, q)
+		}
+		return err
 	}
 	return l.printTable(ctx, reader, q, sorter, namespace)
 }
@@ -165,7 +193,7 @@ func (l *list) run(ctx context.Context, args []string) error {
 // number of rows depends on all of them.
 func (l *list) printTable(ctx context.Context, reader *query.Reader, q query.Query, sorter sorter, namespace string) error {
 	about := q
-	direct := len(q.Objects) > 0 && l.limit == 0 && !l.sorted
+	direct := q.Role != query.Regarding && len(q.Objects) > 0 && l.limit == 0 && !l.sorted
 	if direct {
 		about.Role = query.Regarding
 	}
@@ -203,7 +231,62 @@ func (l *list) printTable(ctx context.Context, reader *query.Reader, q query.Que
 	if !shown {
 		return l.nothing(ctx, q, namespace)
 	}
+	l.summarize()
 	return nil
+}
+
+// summarize says at the end of a table whose first rows have scrolled away how many series are
+// ongoing, and which command shows them.
+func (l *list) summarize() {
+	if l.terminal.Height == 0 || l.rowCount+1 < l.terminal.Height { // with the headers and the prompt
+		return
+	}
+	s := fmt.Sprintf("%s series, %s ongoing", text.Count(int64(l.rowCount)), text.Count(int64(l.ongoingCount)))
+	if l.groupBy != "" {
+		s = fmt.Sprintf("%s groups, %s ongoing series", text.Count(int64(l.rowCount)), text.Count(int64(l.ongoingCount)))
+	}
+	switch {
+	case l.ongoingCount > 0 && l.ongoingCount < l.rowCount && len(l.states) == 0 && l.groupBy == "":
+		s += ": " + l.command + " --state ongoing"
+	case l.limit == 0:
+		s += fmt.Sprintf(": %s --limit %d", l.command, max(l.terminal.Height-3, 1))
+	}
+	fmt.Fprintln(l.ErrOut, s)
+}
+
+// commandOf returns a command as it was called, to continue it.
+func commandOf(c *cobra.Command, args []string) string {
+	words := []string{"kubectl series"}
+	for _, arg := range args {
+		words = append(words, quote(arg))
+	}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if slice, ok := f.Value.(pflag.SliceValue); ok {
+			values = slice.GetSlice()
+		}
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand
+		}
+		switch {
+		case f.Name == "token" || f.Name == "password": // not on a screen
+		case f.Value.Type() == "bool" && values[0] == "true":
+			words = append(words, name)
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name+"=false")
+		default:
+			words = append(words, name+" "+quote(strings.Join(values, ",")))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// suggest warns if nothing has been found because of the case of values.
+func (l *list) suggest(ctx context.Context, q query.Query) {
+	if s := l.misspelled(ctx, q); s != "" {
+		fmt.Fprintln(l.ErrOut, "No events found."+s)
+	}
 }
 
 // rows returns the rows of series.
@@ -214,6 +297,9 @@ func (l *list) rows(items iter.Seq2[*query.Item, error]) ([][]table.Cell, error)
 			return nil, err
 		}
 		rows = append(rows, l.row(item))
+		if l.rowCount++; item.State == query.Ongoing {
+			l.ongoingCount++
+		}
 	}
 	return rows, nil
 }
@@ -267,7 +353,7 @@ func parseSorter(value string) (sorter, error) {
 		return func(yield func(*query.Item, error) bool) {
 			for item, err := range query.SortBy(items, key, sortKey.compare, limit) {
 				if err == nil && !known {
-					item, err = nil, fmt.Errorf("--sort-by %q: no series has this field; see -o json", value)
+					item, err = nil, fmt.Errorf("--sort-by %q: no series has this field%s; see -o json", value, fieldOfSeries(value))
 				}
 				if !yield(item, err) || err != nil {
 					return
@@ -275,6 +361,21 @@ func parseSorter(value string) (sorter, error) {
 			}
 		}
 	}, nil
+}
+
+// fieldOfSeries returns the name that a field of an Event has in a series, as a part of a sentence.
+func fieldOfSeries(path string) string {
+	for _, name := range []struct{ event, series string }{
+		{"lastTimestamp", "lastObservedTime"}, {"series.lastObservedTime", "lastObservedTime"}, {"deprecatedLastTimestamp", "lastObservedTime"},
+		{"firstTimestamp", "firstObservedTime"}, {"eventTime", "firstObservedTime"}, {"deprecatedFirstTimestamp", "firstObservedTime"},
+		{"involvedObject", "regarding"}, {"message", "note"}, {"series.count", "count"}, {"deprecatedCount", "count"},
+		{"source.component", "reportingController"}, {"reportingComponent", "reportingController"}, {"source.host", "node"},
+	} {
+		if rest, ok := strings.CutPrefix(strings.Trim(path, "{.}"), name.event); ok && (rest == "" || rest[0] == '.') {
+			return fmt.Sprintf(": did you mean %q", "."+name.series+rest)
+		}
+	}
+	return ""
 }
 
 // sortKey is the value of a JSONPath expression: a number, or another value as text.

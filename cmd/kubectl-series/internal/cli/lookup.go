@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
@@ -25,6 +26,7 @@ import (
 // candidate is an object that Events mention.
 type candidate struct {
 	object          query.Object
+	related         bool // it is only the related object
 	series, ongoing int
 	last            time.Time
 }
@@ -32,12 +34,12 @@ type candidate struct {
 // named returns the object with a name, of any kind and, unless the caller chose a namespace, in
 // any namespace that the user may list. It returns nil if the name is a kind, or if no Event mentions
 // such an object. If several objects have the name, it prints them, and returns an error.
-func (e *environment) named(ctx context.Context, name string, namespaces []string, at time.Time) (*query.Object, error) {
+func (e *environment) named(ctx context.Context, name string, namespaces []string, at time.Time) (*candidate, error) {
 	if _, err := e.mapping(name); err == nil {
 		return nil, nil
 	}
 	t := newTarget("", name)
-	found, err := e.candidates(ctx, query.Object{Name: t.name, Container: t.container}, namespaces, at)
+	found, err := e.candidates(ctx, query.Object{Name: t.name, Container: t.container}, namespaces, query.RegardingOrRelated, at)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -56,10 +58,10 @@ func (e *environment) explain(ctx context.Context, unknown *unknownKindError, fi
 		where = "in the namespace " + text.Clean(namespaces[0])
 	}
 	for _, name := range []string{t.name, strings.ToLower(t.name)} {
-		found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, at)
+		found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, query.RegardingOrRelated, at)
 		several := first.listed || len(found) > 0 && name == unknown.name // or the caller would have found it
 		if err == nil && len(found) == 0 && len(namespaces) > 0 {
-			found, err = e.candidates(ctx, query.Object{Name: name}, nil, at)
+			found, err = e.candidates(ctx, query.Object{Name: name}, nil, query.RegardingOrRelated, at)
 		}
 		if err != nil || len(found) == 0 {
 			continue
@@ -83,18 +85,18 @@ func (e *environment) explain(ctx context.Context, unknown *unknownKindError, fi
 }
 
 // choose returns the only candidate. If there are several, it prints them, and returns an error.
-func (e *environment) choose(what string, found []candidate, at time.Time) (*query.Object, error) {
+func (e *environment) choose(what string, found []candidate, at time.Time) (*candidate, error) {
 	if len(found) == 1 {
-		return &found[0].object, nil
+		return &found[0], nil
 	}
 	columns := []table.Column{
-		{Name: "OBJECT", Min: 18}, {Name: "NAMESPACE", Min: 10}, {Name: "SERIES", Right: true, Omit: 1}, {Name: "ONGOING", Right: true}, {Name: "LAST", Right: true},
+		{Name: "OBJECT", Min: 18, Middle: true}, {Name: "NAMESPACE", Min: 10}, {Name: "SERIES", Right: true, Omit: 1}, {Name: "ONGOING", Right: true}, {Name: "LAST", Right: true},
 	}
 	var rows [][]table.Cell
 	for _, c := range found {
 		rows = append(rows, []table.Cell{
 			{Text: argument(c.object)}, {Text: cmp.Or(text.Clean(c.object.Namespace), text.None)},
-			{Text: fmt.Sprint(c.series)}, {Text: fmt.Sprint(c.ongoing)}, {Text: text.Age(c.last, at)},
+			{Text: fmt.Sprint(c.series)}, {Text: fmt.Sprint(c.ongoing)}, {Text: e.when(c.last, at)},
 		})
 	}
 	if err := printTable(e.Out, columns, rows, terminal.Of(e.Out, e.colors), true); err != nil {
@@ -138,10 +140,10 @@ func arguments(o query.Object) string {
 }
 
 // candidates returns the objects that match o and that Events are about, the one with the latest
-// occurrence first. If there are none, it returns those that Events mention as related ones, which
-// takes longer. If the user may not list the Events of all namespaces, it searches those that the
+// occurrence first. If there are none, and the role permits, it returns those that Events mention as
+// related ones, which takes longer. If the user may not list the Events of all namespaces, it searches those that the
 // user may list.
-func (e *environment) candidates(ctx context.Context, o query.Object, namespaces []string, at time.Time) ([]candidate, error) {
+func (e *environment) candidates(ctx context.Context, o query.Object, namespaces []string, role query.Role, at time.Time) ([]candidate, error) {
 	reader, progress, err := e.reader(query.Options{OnWarning: func(error) {}})
 	if err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ func (e *environment) candidates(ctx context.Context, o query.Object, namespaces
 			return nil, denied // which says what is missing
 		}
 	}
-	if err == nil && len(found) == 0 {
+	if err == nil && len(found) == 0 && role != query.Regarding {
 		q.FieldSelector = ""
 		found, err = e.mentioned(ctx, reader, q, o, query.Related)
 	}
@@ -182,7 +184,7 @@ func (e *environment) mentioned(ctx context.Context, reader *query.Reader, q que
 		key := id{object.Kind, object.Namespace}
 		c := byID[key]
 		if c == nil {
-			c = &candidate{object: object}
+			c = &candidate{object: object, related: role == query.Related}
 			byID[key] = c
 		}
 		c.series++
@@ -221,7 +223,7 @@ func (e *environment) objectOf(ref series.Reference, namespace string) query.Obj
 // those of cluster-scoped objects.
 func (e *environment) namespaces(ctx context.Context) []string {
 	known := []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
-	if current, _, err := e.flags.ToRawKubeConfigLoader().Namespace(); err == nil {
+	if current, err := e.namespace(); err == nil {
 		known = append(known, current)
 	}
 	client, err := e.core()
@@ -259,8 +261,12 @@ func (e *environment) nothing(ctx context.Context, q query.Query, namespace stri
 	if flags := selecting(q); len(flags) > 0 {
 		what += " that match " + strings.Join(flags, ", ")
 	}
+	related := e.misspelled(ctx, q)
+	if len(objects) > 0 && q.Role == query.Regarding {
+		related += " Pass --related to search Events in which an object is the related one, too."
+	}
 	if namespace == "" {
-		fmt.Fprintf(e.ErrOut, "%s in any namespace.\n", what)
+		fmt.Fprintf(e.ErrOut, "%s in any namespace.%s\n", what, related)
 		return nil
 	}
 	namespace = text.Clean(namespace)
@@ -273,7 +279,7 @@ func (e *environment) nothing(ctx context.Context, q query.Query, namespace stri
 	if len(objects) == 1 && objects[0].Name != "" && !objects[0].ClusterScoped {
 		anywhere := objects[0]
 		anywhere.Namespace = ""
-		found, err := e.candidates(ctx, anywhere, nil, q.At)
+		found, err := e.candidates(ctx, anywhere, nil, query.Regarding, q.At)
 		here := slices.ContainsFunc(found, func(c candidate) bool { return c.object.Namespace == namespace })
 		switch {
 		case err != nil:
@@ -288,8 +294,46 @@ func (e *environment) nothing(ctx context.Context, q query.Query, namespace stri
 			hint = fmt.Sprintf("Pass %q for all containers.", arguments(pod))
 		}
 	}
-	fmt.Fprintf(e.ErrOut, "%s in the namespace %s. %s\n", what, namespace, hint)
+	fmt.Fprintf(e.ErrOut, "%s in the namespace %s. %s%s\n", what, namespace, hint, related)
 	return nil
+}
+
+// misspelled returns which values of flags Events have in upper and lower case of another kind, as a
+// sentence after another one. It is empty if there are none.
+func (e *environment) misspelled(ctx context.Context, q query.Query) string {
+	flags := []struct {
+		name   string
+		values []string
+		of     func(*query.Item) string
+	}{
+		{"--controller", q.Controllers, (*query.Item).Controller}, {"--instance", q.Instances, func(i *query.Item) string { return i.Key.ReportingInstance }},
+		{"--node", q.Nodes, (*query.Item).Node}, {"--reason", q.Reasons, func(i *query.Item) string { return i.Key.Reason }},
+		{"--action", q.Actions, func(i *query.Item) string { return i.Key.Action }},
+	}
+	if len(q.Controllers)+len(q.Instances)+len(q.Nodes)+len(q.Reasons)+len(q.Actions) == 0 {
+		return ""
+	}
+	reader, progress, err := e.reader(query.Options{OnWarning: func(error) {}})
+	if err != nil {
+		return ""
+	}
+	defer progress.clear()
+	meant := sets.New[string]()
+	for item, err := range reader.List(ctx, query.Query{Namespaces: q.Namespaces, Objects: q.Objects, Role: q.Role, At: q.At}) {
+		if err != nil {
+			break
+		}
+		for _, f := range flags {
+			got := f.of(item)
+			if !slices.Contains(f.values, got) && slices.ContainsFunc(f.values, func(v string) bool { return strings.EqualFold(v, got) }) {
+				meant.Insert(f.name + " " + quote(got))
+			}
+		}
+	}
+	if len(meant) == 0 {
+		return ""
+	}
+	return " Did you mean " + strings.Join(sets.List(meant), " or ") + "?"
 }
 
 // selecting returns the flags that select among the Events about the objects of a query.
@@ -300,7 +344,7 @@ func selecting(q query.Query) []string {
 		used bool
 	}{
 		{"--controller", len(q.Controllers) > 0}, {"--instance", len(q.Instances) > 0}, {"--node", len(q.Nodes) > 0},
-		{"--reason", len(q.Reasons) > 0}, {"--action", len(q.Actions) > 0}, {"--type", len(q.Types) > 0}, {"--state", len(q.States) > 0},
+		{"--reason", len(q.Reasons) > 0}, {"--action", len(q.Actions) > 0}, {"--type", len(q.Types) > 0}, {"--state", len(q.States) > 0}, {"--note", q.Note != ""},
 		{"--since", !q.Since.IsZero()}, {"--until", !q.Until.IsZero()}, {"--began", !q.Began.IsZero()},
 		{"--selector", q.LabelSelector != ""}, {"--field-selector", q.FieldSelector != ""},
 	} {

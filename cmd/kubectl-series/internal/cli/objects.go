@@ -148,9 +148,12 @@ func (e *unknownKindError) Error() string {
 // mapping returns the kind with a name: a kind, or a resource in singular, plural, or short,
 // with or without its group.
 func (e *environment) mapping(name string) (*meta.RESTMapping, error) {
-	mapper, err := e.flags.ToRESTMapper()
+	mapper, err := e.mapper()
 	if err != nil {
 		return nil, err
+	}
+	if kind, ok := shortNames[strings.ToLower(name)]; ok && e.offline() {
+		name = kind
 	}
 	full, resource := schema.ParseResourceArg(strings.ToLower(name))
 	gvk := schema.GroupVersionKind{}
@@ -165,7 +168,7 @@ func (e *environment) mapping(name string) (*meta.RESTMapping, error) {
 	return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 }
 
-// shortNames are those of kinds with events, for servers that do not tell their kinds.
+// shortNames are those of kinds with events, for files and for servers that do not tell their kinds.
 var shortNames = map[string]string{
 	"cj": "CronJob", "deploy": "Deployment", "ds": "DaemonSet", "hpa": "HorizontalPodAutoscaler", "no": "Node", "ns": "Namespace",
 	"po": "Pod", "pv": "PersistentVolume", "pvc": "PersistentVolumeClaim", "rc": "ReplicationController", "rs": "ReplicaSet",

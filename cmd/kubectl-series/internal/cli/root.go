@@ -41,8 +41,10 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 // environment is what all commands share.
 type environment struct {
 	genericiooptions.IOStreams
+	source
 	flags     *genericclioptions.ConfigFlags
 	colors    string
+	times     string // one of timeFormats
 	chunkSize int64
 }
 
@@ -64,13 +66,21 @@ func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
 	e.flags.AddFlags(flags)
 	flags.StringVar(&e.colors, "color", "auto", `Use colors: "auto" in a terminal unless NO_COLOR is set, "always", or "never"`)
 	flags.Int64Var(&e.chunkSize, "chunk-size", 500, "Return large lists in chunks rather than all at once. Pass 0 to disable.")
+	e.source.addTo(flags)
+	flags.StringVar(&e.times, "time", "relative", `How to show times: "relative", "local", or "utc". Where there is no room for both, relative times are ages`)
 	verbosity := addVerbosity(flags)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		// Libraries log errors that the commands return as well.
 		if verbosity.Value.String() == "0" {
 			klog.SetLogger(logr.Discard())
 		}
-		return oneOf("--color", e.colors, "auto", "always", "never")
+		if err := oneOf("--time", e.times, timeFormats...); err != nil {
+			return err
+		}
+		if err := oneOf("--color", e.colors, "auto", "always", "never"); err != nil {
+			return err
+		}
+		return e.load()
 	}
 	named := newList(e) // for those who expect a verb
 	named.Use, named.Hidden = "list [KIND/NAME... | KIND [NAME...]]", true

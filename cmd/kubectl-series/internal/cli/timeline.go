@@ -49,10 +49,10 @@ func newTimeline(e *environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "timeline (KIND/NAME | NAME)",
 		Short: "Show the life of an object in order of time",
-		Long: `Show the life of an object in order of time: the series about it, and those in
-which it is the related object. Each series is a bar from its first to its last
-occurrence, open-ended if it is ongoing. A name without a kind is looked up in all
-namespaces.
+		Long: `Show the life of an object in order of time: the series about it and about its
+dependents, such as the Pods of a Deployment, also those that have been deleted.
+Each series is a bar from its first to its last occurrence, open-ended if it is
+ongoing. A name without a kind is looked up in all namespaces.
 
 If earlier objects had the same name, such as the Pods of a StatefulSet, show the
 latest one. Events tell the objects apart by their UID. With --earlier, show all.
@@ -60,9 +60,9 @@ latest one. Events tell the objects apart by their UID. With --earlier, show all
 With --follow, also show the objects that Events connect with it, and so on, the
 owners of the object, and the Node and the volumes of a Pod. The cause is often there.
 
-With --owners, also show the series of the owners of the object and of its
-dependents. This needs the permissions to get the object and its owners, and to
-list the kinds of dependents.
+With --owners, also show the series of the owners of the object. This needs the
+permissions to get the object and its owners. With --related, also show those in
+which the object is the related one.
 
 More than 30 series are grouped by their reason. See --group-by.`,
 		Example: `  # The life of a Pod
@@ -75,7 +75,7 @@ More than 30 series are grouped by their reason. See --group-by.`,
   kubectl series timeline pod/checkout-0 -o html --file checkout-0.html
 
   # A Deployment with its ReplicaSets and Pods in the last two hours
-  kubectl series timeline deployment/web --owners --since 2h`,
+  kubectl series timeline deployment/web --since 2h`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
 				return fmt.Errorf("%d arguments: want one object: KIND/NAME, such as pod/checkout-0", len(args))
@@ -91,13 +91,10 @@ More than 30 series are grouped by their reason. See --group-by.`,
 	flags.SortFlags = false
 	flags.BoolVarP(&t.filters.allNamespaces, "all-namespaces", "A", false, "Look the object up in all namespaces")
 	flags.BoolVar(&t.follow, "follow", false, "Include the objects that are connected with the object")
-	flags.BoolVar(&t.owners, "owners", false, "Include the owners of the object and its dependents")
+	flags.BoolVar(&t.owners, "owners", false, "Include the owners of the object")
 	flags.BoolVar(&t.earlier, "earlier", false, "Include earlier objects of the same name")
 	flags.StringVar(&t.uid, "uid", "", "Select the object with this UID")
-	flags.StringVar(&t.filters.since, "since", "", "Select series that occurred since then: how long ago, such as 1h, or a time (RFC 3339)")
-	flags.StringVar(&t.filters.until, "until", "", "Select series that began until then: how long ago, such as 1h, or a time (RFC 3339)")
-	t.filters.addBegan(flags)
-	flags.StringSliceVar(&t.filters.types, "type", nil, "Select series with one of these types: Normal, Warning")
+	t.filters.addCommon(flags)
 	flags.StringVar(&t.groupBy, "group-by", "", "One bar for series with the same reason and: "+strings.Join(groupings(), ", "))
 	flags.StringVarP(&t.output, "output", "o", "", "Output format: "+strings.Join(append(timelineFormats, output.Formats()...), ", "))
 	flags.StringVar(&t.file, "file", "", "Write to this file instead of the standard output")
@@ -119,7 +116,7 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
-	at := now()
+	at := t.Now()
 	q, namespace, err := t.subject(ctx, args, at)
 	if err != nil {
 		return err
@@ -144,7 +141,7 @@ func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
 	}
 	drawn := timeline.New(timeline.Options{
 		Kind: v.subject.Kind, Namespace: v.subject.Namespace, Name: v.subject.Name,
-		Items: v.items, Groups: v.groups(ctx), Now: at, Paths: v.paths, Remarks: v.remarks, Next: v.next(ctx),
+		Items: v.items, Groups: v.groups(ctx), Now: at, Dependents: v.sum, Paths: v.paths, Remarks: v.remarks, Next: v.next(ctx),
 	})
 	switch t.output {
 	case "html":
@@ -177,7 +174,7 @@ func (t *timelineCommand) subject(ctx context.Context, args []string, at time.Ti
 	case object.Namespace != "" || object.ClusterScoped:
 		return q, namespace, nil
 	}
-	found, err := t.candidates(ctx, *object, nil, at)
+	found, err := t.candidates(ctx, *object, nil, query.RegardingOrRelated, at)
 	if err != nil || len(found) == 0 {
 		return q, "", err
 	}
@@ -185,7 +182,10 @@ func (t *timelineCommand) subject(ctx context.Context, args []string, at time.Ti
 	if err != nil {
 		return q, "", err
 	}
-	*object = *chosen
+	*object = chosen.object
+	if chosen.related {
+		q.Role = query.RegardingOrRelated
+	}
 	return q, object.Namespace, nil
 }
 
@@ -193,7 +193,9 @@ func (t *timelineCommand) subject(ctx context.Context, args []string, at time.Ti
 type view struct {
 	*timelineCommand
 	subject query.Object
+	owned   []query.Object // the subject with the UIDs that it has now, and its owners
 	items   []*query.Item
+	sum     string   // of the Warnings about dependents
 	paths   []string // how the objects are connected
 	remarks []string
 }
@@ -208,49 +210,81 @@ func (v *view) problem(what string, err error) {
 
 // read reads the series.
 func (v *view) read(ctx context.Context, q query.Query) error {
+	var missing []error
+	v.owned, missing = v.chain(ctx, v.subject)
 	objects := []query.Object{v.subject}
 	if v.owners {
-		with, missing, err := v.withOwners(ctx, v.subject)
-		if err != nil {
-			return err
-		}
 		for _, err := range missing {
-			v.problem("owners and dependents are incomplete", err)
+			v.problem("owners are incomplete", err)
 		}
-		objects, v.subject = with, with[0]
+		objects = append(objects, slices.DeleteFunc(slices.Clone(v.owned), v.isSubject)...)
 	}
 	reader, progress, err := v.reader(query.Options{OnWarning: func(err error) { v.problem("Events of other namespaces are missing", err) }})
 	if err != nil {
 		return err
 	}
 	defer progress.clear()
-	role := query.RegardingOrRelated
 	if v.follow {
-		role = query.Regarding
 		connected, paths, err := v.connected(ctx, reader, objects)
 		if err != nil {
 			return err
 		}
 		objects, v.paths = connected, paths
 	}
-	q.Role, q.Objects = role, slices.Clone(objects)
+	q.Objects = slices.Clone(objects)
 	for i := range q.Objects {
 		q.Objects[i].UID = "" // not all recorders write it
 	}
 	if v.items, err = collect(reader.List(ctx, q)); err != nil {
 		return err
 	}
-	if v.subject.UID == "" && !v.earlier {
-		var earlier int
-		if v.subject.UID, earlier = latest(v.items, v.subject); earlier > 0 {
-			v.remarks = append(v.remarks, fmt.Sprintf("%s had this name before. --earlier includes the Events.", text.Plural(earlier, "object")))
-		}
-		objects[0].UID = v.subject.UID
-	}
+	objects = append(v.current(), slices.DeleteFunc(objects, v.isSubject)...)
 	v.items = slices.DeleteFunc(v.items, func(item *query.Item) bool {
-		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, role) })
+		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, q.Role) })
 	})
-	return nil
+	if !hasDependents(v.subject) {
+		return nil
+	}
+	dependents, sum, err := v.dependents(ctx, reader, q)
+	v.sum = sum
+	for _, item := range dependents {
+		if !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, q.Role) }) {
+			v.items = append(v.items, item)
+		}
+	}
+	return err
+}
+
+// isSubject reports whether an object has the name of the subject.
+func (v *view) isSubject(o query.Object) bool { return bare(o) == bare(v.subject) }
+
+// current returns what selects the subject with the UIDs of one object: those of the caller, those that it has
+// now (two for a mirror Pod), or that of the latest Events. It remarks on others.
+func (v *view) current() []query.Object {
+	if v.subject.UID != "" || v.earlier {
+		return []query.Object{v.subject}
+	}
+	began := uids(v.items, v.subject)
+	var live []query.Object
+	for _, o := range v.owned {
+		if _, mentioned := began[o.UID]; v.isSubject(o) && mentioned {
+			live = append(live, o)
+		}
+	}
+	if len(live) == 0 {
+		latest := v.subject
+		for uid, first := range began {
+			if c := first.Compare(began[latest.UID]); latest.UID == "" || c > 0 || c == 0 && uid > latest.UID {
+				latest.UID = uid
+			}
+		}
+		live = append(live, latest)
+	}
+	v.subject.UID = live[0].UID
+	if earlier := len(began) - len(live); earlier > 0 && v.subject.UID != "" {
+		v.remarks = append(v.remarks, fmt.Sprintf("%s had this name before. --earlier includes the Events.", text.Plural(earlier, "object")))
+	}
+	return live
 }
 
 // groups returns the groups to draw, or nil for a bar for each series.
@@ -326,9 +360,8 @@ func references(item *query.Item) []series.Reference {
 // Node instead.
 func identifies(ref series.Reference) bool { return ref.UID != "" && string(ref.UID) != ref.Name }
 
-// latest returns the UID of the object that items mention last for the first time, and the
-// number of earlier objects.
-func latest(items []*query.Item, o query.Object) (uid types.UID, earlier int) {
+// uids returns the UIDs of the objects that items mention under a name, and when they do so for the first time.
+func uids(items []*query.Item, o query.Object) map[types.UID]time.Time {
 	began := make(map[types.UID]time.Time)
 	for _, item := range items {
 		for _, ref := range references(item) {
@@ -337,10 +370,5 @@ func latest(items []*query.Item, o query.Object) (uid types.UID, earlier int) {
 			}
 		}
 	}
-	for id, first := range began {
-		if c := first.Compare(began[uid]); uid == "" || c > 0 || c == 0 && id > uid {
-			uid = id
-		}
-	}
-	return uid, max(len(began)-1, 0)
+	return began
 }

@@ -124,7 +124,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 			return err
 		}
 	}
-	q, namespace, err := t.query(ctx, t.environment, nil, now())
+	q, namespace, err := t.query(ctx, t.environment, nil, t.Now())
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Time) error {
 	var columns []table.Column
 	for _, d := range by {
-		columns = append(columns, table.Column{Name: strings.ToUpper(string(d)), Min: 16})
+		columns = append(columns, table.Column{Name: strings.ToUpper(string(d)), Min: 16, Middle: d == query.PerObject})
 	}
 	columns = append(columns,
 		table.Column{Name: "OCCURRENCES", Right: true},
@@ -177,8 +177,8 @@ func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Tim
 			ongoing.Color = terminal.Yellow
 		}
 		rows[i] = append(rows[i],
-			table.Cell{Text: fmt.Sprint(g.Occurrences)}, table.Cell{Text: text.Rate(g.Rate())}, table.Cell{Text: fmt.Sprint(g.Events)},
-			ongoing, table.Cell{Text: fmt.Sprintf("%.0f%%", 100*g.LoopShare())}, table.Cell{Text: text.Age(g.Last, at)})
+			table.Cell{Text: text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound)}, table.Cell{Text: text.Rate(g.Rate())}, table.Cell{Text: fmt.Sprint(g.Events)},
+			ongoing, table.Cell{Text: fmt.Sprintf("%.0f%%", 100*g.LoopShare())}, table.Cell{Text: t.when(g.Last, at)})
 	}
 	return printTable(t.Out, columns, rows, terminal.Of(t.Out, t.colors), !t.noHeaders)
 }
@@ -187,6 +187,7 @@ func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Tim
 type topGroup struct {
 	Values            map[query.Dimension]string `json:"values"`
 	Occurrences       int64                      `json:"occurrences"`
+	LowerBound        bool                       `json:"lowerBound,omitempty"` // there can have been more
 	Rate              float64                    `json:"rate"`
 	Events            int                        `json:"events"`
 	Ongoing           int                        `json:"ongoing"`
@@ -201,7 +202,7 @@ func (t *top) printObjects(groups []query.Group, by []query.Dimension) error {
 	for i := range groups {
 		g := &groups[i]
 		items[i] = topGroup{
-			Values: make(map[query.Dimension]string), Occurrences: g.Occurrences, Rate: g.Rate(), Events: g.Events,
+			Values: make(map[query.Dimension]string), Occurrences: g.Occurrences, LowerBound: g.LowerBound, Rate: g.Rate(), Events: g.Events,
 			Ongoing: g.Ongoing, OngoingRate: g.OngoingRate, LoopShare: g.LoopShare(),
 			FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
 		}

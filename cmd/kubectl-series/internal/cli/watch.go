@@ -42,6 +42,9 @@ func (l *list) runWatch(ctx context.Context, reader *query.Reader, q query.Query
 	if err := p.begin(initial); err != nil {
 		return err
 	}
+	if len(initial) == 0 && !l.watchOnly {
+		l.suggest(ctx, q)
+	}
 	for {
 		change, err, ok := next()
 		if !ok || err != nil {
