@@ -16,7 +16,7 @@
 //
 // A [Query] selects them by object, controller, instance, Node, reason, action, type, state,
 // namespace and time. For what happened to an object during its life, select it by UID, and let [Owners]
-// add its owners and dependents:
+// add its owners:
 //
 //	owners := &query.Owners{Metadata: metadataClient, Mapper: mapper}
 //	objects, errs := owners.Follow(ctx, query.Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "checkout-0"})
@@ -25,7 +25,7 @@
 // [ReadEvents] and [NewFileReader] do the same with a file, such as one of must-gather.
 //
 // [Top] adds up series, for example by controller. [Roots] tell the workload of an object, also if
-// the object has been deleted. [Reader.Chain] finds the earlier and
+// the object has been deleted, and the dependents of a workload. [Reader.Chain] finds the earlier and
 // the later series of a key.
 //
 // # States

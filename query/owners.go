@@ -49,16 +49,15 @@ func DefaultDependents() []schema.GroupVersionKind {
 	}
 }
 
-// Follow returns object with its UID, then its owners and theirs, and then its
-// dependents and theirs, for [Query.Objects]. Each one is selected by its UID. A mirror
-// Pod is followed by the static Pod of the same name, because the kubelet refers to that
-// one by another UID. The object requires a kind and a name, and a namespace unless it is
-// cluster-scoped.
+// Follow returns object with its UID, and then its owners and theirs, for [Query.Objects]. Each
+// one is selected by its UID. A mirror Pod is followed by the static Pod of the same name, because
+// the kubelet refers to that one by another UID. The object requires a kind and a name, and a
+// namespace unless it is cluster-scoped. For its dependents, see [Roots.Dependents].
 //
-// It needs the permissions to get the object and its owners, and to list dependents.
-// Without them, it returns what it finds, and a [*PermissionError] for each one that is
-// missing. The errors do not make the objects wrong, only incomplete: the first one is
-// always object, without a UID if it does not exist.
+// It needs the permissions to get the object and its owners. Without them, it returns what it
+// finds, and a [*PermissionError] for each one that is missing. The errors do not make the
+// objects wrong, only incomplete: the first one is always object, without a UID if it does not
+// exist.
 func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, errs []error) {
 	found, err := o.get(ctx, object)
 	if err != nil {
@@ -90,16 +89,7 @@ func (o *Owners) Follow(ctx context.Context, object Object) (objects []Object, e
 			}
 		}
 	}
-
-	dependents, listErrs := o.dependents(ctx, found)
-	for down := []types.UID{found.UID}; len(down) > 0; down = down[1:] {
-		for _, dependent := range dependents[down[0]] {
-			if add(dependent) {
-				down = append(down, dependent.UID)
-			}
-		}
-	}
-	return objects, append(errs, listErrs...)
+	return objects, errs
 }
 
 // mirrored returns the static Pod whose mirror object is, as the kubelet refers to it: with
@@ -158,22 +148,6 @@ func requestError(verb string, mapping *meta.RESTMapping, namespace string, err 
 		return &PermissionError{Verb: verb, Group: resource.Group, Resource: resource.Resource, Namespace: namespace, Err: err}
 	}
 	return fmt.Errorf("query: cannot %s %s in %s: %w", verb, resource, where(namespace), err)
-}
-
-// dependents returns the objects with owners, by owner: those in the namespace of
-// object, or in all namespaces if it is cluster-scoped.
-func (o *Owners) dependents(ctx context.Context, object *metav1.PartialObjectMetadata) (byOwner map[types.UID][]Object, errs []error) {
-	byOwner = make(map[types.UID][]Object)
-	errs = o.eachDependent(ctx, object.Namespace, func(kind schema.GroupVersionKind, m *metav1.PartialObjectMetadata) {
-		for _, ref := range m.OwnerReferences {
-			dependent := Object{
-				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: m.Name, UID: m.UID,
-				Namespace: m.Namespace, ClusterScoped: m.Namespace == "",
-			}
-			byOwner[ref.UID] = append(append(byOwner[ref.UID], dependent), mirrored(dependent, m)...)
-		}
-	})
-	return byOwner, errs
 }
 
 // eachDependent visits the metadata of all objects of the kinds in Dependents in a namespace.

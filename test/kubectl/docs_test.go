@@ -87,7 +87,7 @@ var (
 	example = regexp.MustCompile("(?m)^```text\n\\$ kubectl series((?: .*)?)\n((?s:.*?))^```$")
 	// What depends on the time: dates, times, durations, and where a bar is.
 	dates     = regexp.MustCompile(`\d{4}-\d{2}-\d{2}|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d+`)
-	times     = regexp.MustCompile(`([━─\s]|\d{2}:\d{2}(:\d{2}(\.\d+)?)?)+`)
+	times     = regexp.MustCompile(`([━─╍┄\s]|\d{2}:\d{2}(:\d{2}(\.\d+)?)?)+`)
 	durations = regexp.MustCompile(`\b(\d+[smhd])+\b`)
 	// repairs are the lines about an Event that the API server emits if it is slow to start.
 	repairs = regexp.MustCompile(`(?m)^.*(ipallocator-repair-controller|ClusterIPNotAllocated).*\n`)

@@ -67,6 +67,7 @@ func TestErrors(t *testing.T) {
 		{"", "--field-selector x", []string{`--field-selector "x"`, "such as"}},
 		{"", "--since yesterday", []string{`--since "yesterday"`, "want a duration such as 30m"}},
 		{"", "--since -5m", []string{`--since "-5m"`}},
+		{"", "--until 2999-01-01", []string{`--until "2999-01-01" is in the future`}},
 		{"", "--since 1h --until 2h", []string{`--until "2h" is before --since "1h"`}},
 		{"", "--state done", []string{`--state "done"`, "want one of Ongoing, Unknown, Quiet, Finished, Singleton"}},
 		{"", "--type Error", []string{`--type "Error"`, "want one of Normal, Warning"}},
@@ -120,7 +121,8 @@ func TestPermissions(t *testing.T) {
 	assert.Equal(t, "event.events.k8s.io/about\n", show(t, server.Kubeconfig(), append(as, "-o", "name")...))
 	assert.Contains(t, show(t, server.Kubeconfig(), append([]string{"describe", "about"}, as...)...), "note of about")
 	// The Pod could be the related object of an Event elsewhere.
-	r := run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "-o", "name"}, as...)...)
+	assert.Equal(t, "event.events.k8s.io/about\n", show(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "-o", "name"}, as...)...))
+	r := run(t, server.Kubeconfig(), append([]string{"timeline", "pod/web-0", "-o", "name", "--related"}, as...)...)
 	assert.Equal(t, "event.events.k8s.io/about\n", r.out)
 	assert.Zero(t, r.code)
 	assert.Len(t, lines(r.err), 1, r.err)

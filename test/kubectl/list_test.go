@@ -2,7 +2,10 @@ package kubectl
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +80,7 @@ func population(namespace string, n int, now time.Time) (events []*eventsv1.Even
 			events = append(events, e)
 		case 2: // client-go tools/record; its times have no fractions of a second
 			first, last = first.Truncate(time.Second), last.Truncate(time.Second)
+			pod.Name = fmt.Sprintf("legacy-%d", i) // of its own: events about one Pod share a spam filter
 			want.state, want.first, want.last = "Ongoing", first, last
 			if stale {
 				want.state = "Quiet"
@@ -101,6 +105,13 @@ func population(namespace string, n int, now time.Time) (events []*eventsv1.Even
 		all = append(all, want)
 	}
 	return events, legacy, all
+}
+
+func number(t *testing.T, w expected) (n int) {
+	t.Helper()
+	_, err := fmt.Sscanf(w.name, "e%d", &n)
+	require.NoError(t, err)
+	return n
 }
 
 func TestListOfFourRecorders(t *testing.T) {
@@ -146,7 +157,11 @@ func TestListOfFourRecorders(t *testing.T) {
 	for i, row := range rows[1:] {
 		cells := strings.Fields(row)
 		require.Equal(t, want[i].state, cells[0], row)
-		require.Equal(t, fmt.Sprint(want[i].count), cells[2], row)
+		count := fmt.Sprint(want[i].count)
+		if want[i].count > 1 && number(t, want[i])%4 == 2 {
+			count += "+" // a lower bound
+		}
+		require.Equal(t, count, cells[2], row)
 	}
 
 	// Each selector returns the same rows in the same order.
@@ -159,11 +174,6 @@ func TestListOfFourRecorders(t *testing.T) {
 		}
 		return all
 	}
-	number := func(w expected) (n int) {
-		_, err := fmt.Sscanf(w.name, "e%d", &n)
-		require.NoError(t, err)
-		return n
-	}
 	hourAgo := now.Add(-time.Hour).Truncate(time.Second)
 	for _, test := range []struct {
 		args []string
@@ -171,13 +181,13 @@ func TestListOfFourRecorders(t *testing.T) {
 	}{
 		{[]string{"--state", "ongoing,Finished"}, func(w expected) bool { return w.state == "Ongoing" || w.state == "Finished" }},
 		{[]string{"--state", "quiet"}, func(w expected) bool { return w.state == "Quiet" }},
-		{[]string{"--controller", "legacy"}, func(w expected) bool { return number(w)%4 == 2 }},
-		{[]string{"pod/pod-7", "po/pod-8"}, func(w expected) bool { return number(w)%100 == 7 || number(w)%100 == 8 }},
-		{[]string{"--for", "Pod/pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},
+		{[]string{"--controller", "legacy"}, func(w expected) bool { return number(t, w)%4 == 2 }},
+		{[]string{"pod/pod-7", "po/pod-8"}, func(w expected) bool { return number(t, w)%100 == 7 || number(t, w)%100 == 8 }},
+		{[]string{"--for", "Pod/pod-7"}, func(w expected) bool { return number(t, w)%100 == 7 }},
 		{[]string{"--since", hourAgo.Format(time.RFC3339)}, func(w expected) bool { return !w.last.Before(hourAgo) }},
 		{[]string{"--began", hourAgo.Format(time.RFC3339)}, func(w expected) bool { return !w.first.Before(hourAgo) }},
 		{[]string{"-l", "eventseries.dev/state=Finished"}, func(w expected) bool { return w.state == "Finished" }},
-		{[]string{"--field-selector", "regarding.name=pod-7"}, func(w expected) bool { return number(w)%100 == 7 }},
+		{[]string{"--field-selector", "regarding.name=pod-7"}, func(w expected) bool { return number(t, w)%100 == 7 }},
 		{[]string{"--chunk-size", "0", "--limit", "3"}, func(w expected) bool {
 			return w.name == want[0].name || w.name == want[1].name || w.name == want[2].name
 		}},
@@ -193,9 +203,20 @@ func TestListOfFourRecorders(t *testing.T) {
 	top := show(t, kubeconfig, "top", "-n", namespace, "-o", "json")
 	var occurrences int64
 	for _, w := range want {
-		if number(w)%4 == 2 {
+		if number(t, w)%4 == 2 {
 			occurrences += int64(w.count)
 		}
 	}
 	assert.Contains(t, top, fmt.Sprintf(`"occurrences": %d,`, occurrences))
+
+	// A file has the same rows as the server.
+	list, err := clients.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("EventList"))
+	data, err := json.Marshal(list)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "events.json")
+	require.NoError(t, os.WriteFile(file, data, 0o600))
+	args := []string{"-o", "custom-columns=NAME:.metadata.name,STATE:.state,COUNT:.count,RATE:.rate,LAST:.lastObservedTime,NOTE:.note,BY:.reportingController"}
+	assert.Equal(t, show(t, kubeconfig, append(args, "-n", namespace)...), show(t, "no such file", append(args, "-f", file)...))
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +163,8 @@ func TestDirectHitsFirst(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := command(ctx, t, kubeconfig, "po/web-0", "-n", "shop", "--chunk-size", "0")
+	assert.Equal(t, []string{"about"}, names(show(t, kubeconfig, "po/web-0", "-n", "shop", "-o", "name")), "without --related, it lists no other namespace")
+	cmd := command(ctx, t, kubeconfig, "po/web-0", "-n", "shop", "--chunk-size", "0", "--related")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -246,7 +249,7 @@ func TestGroupByOwner(t *testing.T) {
 	}
 	cells := strings.Fields(crashing)
 	require.NotEmpty(t, cells, list)
-	assert.Equal(t, []string{"Ongoing", "12m", fmt.Sprint(occurrences)}, []string{cells[0], cells[2], cells[3]})
+	assert.Equal(t, []string{"Ongoing", "12m", fmt.Sprint(occurrences) + "+"}, []string{cells[0], cells[2], cells[3]})
 	assert.Equal(t, "40/40", cells[5])
 	assert.Contains(t, strings.Join(list, "\n"), "Pod/web-6d4cf9b7c-zzzzz of Job/web")
 	assert.Len(t, lines(show(t, kubeconfig, "-n", namespace, "--group-by", "node")), 1+4)
@@ -256,14 +259,197 @@ func TestGroupByOwner(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(show(t, kubeconfig, "-n", namespace, "--group-by", "reason", "-o", "json")), &groups))
 	assert.Equal(t, "BackOff × 41 Pods", groups.Items[0].Title)
 
-	// More than 30 series are grouped. A timeline has those of the Pods that exist.
-	timeline := show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "--owners")
-	assert.Contains(t, timeline, "32 series in 1 group")
-	assert.Contains(t, timeline, "32 Pods")
-	page := show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "--owners", "-o", "html", "--group-by", "owner")
-	assert.Contains(t, page, "32 Pods of Deployment/web")
+	// More than 30 series are grouped. A timeline has those of all Pods.
+	timeline := show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace)
+	assert.Equal(t, "Dependents: 32 of 92 Pods with ongoing Warnings (BackOff), 8 deleted Pods with ongoing Warnings (BackOff)", lines(timeline)[1])
+	assert.Contains(t, timeline, "40 series in 1 group")
+	page := show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "-o", "html", "--group-by", "owner")
+	assert.Contains(t, page, "40 Pods of Deployment/web")
 	assert.Equal(t, 1, strings.Count(page, "<details>"))
-	assert.Equal(t, 32, strings.Count(show(t, kubeconfig, "timeline", "deployment/web", "-n", namespace, "--owners", "--group-by", "none"), "BackOff   Pod/"))
+	for _, object := range []string{"deployment/web", "rs/web-6d4cf9b7c"} {
+		all := names(show(t, kubeconfig, "timeline", object, "-n", namespace, "-o", "name"))
+		assert.Len(t, all, map[string]int{"deployment/web": 40, "rs/web-6d4cf9b7c": 37}[object], object)
+		assert.NotContains(t, all, "job")
+	}
+	assert.Equal(t, []string{"job"}, names(show(t, kubeconfig, "timeline", "pod/"+job.Name, "-n", namespace, "-o", "name")))
+}
+
+// TestBrokenDeployment requires what somebody on call needs in the first two lines: 3 of 8 Pods crash, and one has been
+// evicted and deleted.
+func TestBrokenDeployment(t *testing.T) {
+	namespace := apiserver.Namespace(t)
+	clients, kubeconfig := apiserver.Clientset(t), apiserver.Kubeconfig(t)
+	yes := true
+	labels := map[string]string{"app": "web"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}}}
+	deployment, err := clients.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+		// The Deployment of an operator is not the topmost owner of its Pods.
+		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Site", Name: "site", UID: "u", Controller: &yes}}},
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	set, err := clients.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-6d4cf9b7c", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deployment.UID, Controller: &yes}}},
+		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &yes}
+	deleted := objectIn(namespace, "Pod", "web-6d4cf9b7c-zzzzz")
+	deleted.UID = "uid-of-a-deleted-pod"
+	legacy := []*corev1.Event{legacyEvent("evicted", deleted, "worker-1", "Evicted", 1, 0)}
+	for i := range 8 {
+		pod := objectIn(namespace, "Pod", "web-6d4cf9b7c-9tq8"+"bcdfghjk"[i:i+1])
+		pod.UID = podOf(t, clients, namespace, pod.Name, owner, "", "")
+		started := legacyEvent(pod.Name+".started", pod, "worker-1", "Started", 1, 0)
+		started.Type = "Normal"
+		legacy = append(legacy, started)
+		if i < 3 {
+			legacy = append(legacy, legacyEvent(pod.Name+".backoff", pod, "worker-1", "BackOff", 40, 12*time.Minute))
+		}
+	}
+	regarding := objectIn(namespace, "Deployment", "web")
+	regarding.UID = deployment.UID
+	scaled := newEvent(namespace, "scaled", regarding)
+	create(t, clients, events(scaled), legacy)
+
+	out := lines(show(t, kubeconfig, "timeline", "deploy/web", "-n", namespace))
+	assert.Equal(t, "Deployment/web in "+namespace, out[0])
+	assert.Equal(t, "Dependents: 3 of 8 Pods with ongoing Warnings (BackOff), 1 deleted Pod with past Warnings (Evicted)", out[1])
+	assert.Contains(t, strings.Join(out, "\n"), "13 series, 3 ongoing")
+	assert.Contains(t, strings.Join(out, "\n"), "kubectl series timeline pod/web-6d4cf9b7c-9tq8b -n "+namespace+" ")
+	for _, format := range []string{"html", "svg"} {
+		assert.Contains(t, show(t, kubeconfig, "timeline", "deploy/web", "-n", namespace, "-o", format), "3 of 8 Pods with ongoing Warnings")
+	}
+
+	// Without a cluster, the names tell.
+	list, err := clients.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("EventList"))
+	data, err := json.Marshal(list)
+	require.NoError(t, err)
+	directory := filepath.Join(t.TempDir(), "must-gather", "namespaces", namespace, "core")
+	require.NoError(t, os.MkdirAll(directory, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "events.yaml"), data, 0o600)) // JSON is YAML
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "pods.yaml"), []byte("- not\n- read"), 0o600))
+	out = lines(show(t, "no such file", "timeline", "deploy/web", "-f", filepath.Join(directory, "..", "..", "..")))
+	assert.Equal(t, "Dependents: 3 Pods with ongoing Warnings (BackOff), 1 Pod with past Warnings (Evicted)", out[1])
+}
+
+// TestStaticPod has the Events of a kubelet about a static Pod, whose UID is the hash of its manifest, and one about an
+// earlier manifest.
+func TestStaticPod(t *testing.T) {
+	namespace := apiserver.Namespace(t)
+	clients, kubeconfig := apiserver.Clientset(t), apiserver.Kubeconfig(t)
+	mirror, err := clients.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "etcd-cp1", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "hash-2", "kubernetes.io/config.hash": "hash-2"}},
+		Spec:       corev1.PodSpec{NodeName: "cp1", Containers: []corev1.Container{{Name: "etcd", Image: "example.com/etcd"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	pod := func(uid types.UID) corev1.ObjectReference {
+		o := objectIn(namespace, "Pod", mirror.Name)
+		o.UID = uid
+		return o
+	}
+	create(t, clients, events(newEvent(namespace, "mirror", pod(mirror.UID))), []*corev1.Event{
+		legacyEvent("unhealthy", pod("hash-2"), "cp1", "Unhealthy", 180, time.Hour), legacyEvent("old", pod("hash-1"), "cp1", "Killing", 1, 0),
+	})
+	assert.ElementsMatch(t, []string{"mirror", "unhealthy"}, names(show(t, kubeconfig, "timeline", "pod/etcd-cp1", "-n", namespace, "-o", "name")))
+	out := show(t, kubeconfig, "timeline", "pod/etcd-cp1", "-n", namespace)
+	assert.Contains(t, out, "180+")
+	assert.Contains(t, out, "1 object had this name before")
+}
+
+// TestFilesOfEvents reads Events without a cluster, in each command.
+func TestFilesOfEvents(t *testing.T) {
+	now := time.Now()
+	ours, legacy := incident(now)
+	directory := t.TempDir()
+	write := func(name string, object any) string {
+		data, err := json.Marshal(object)
+		require.NoError(t, err)
+		file := filepath.Join(directory, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		return file
+	}
+	list := &eventsv1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "EventList"}}
+	for _, e := range ours {
+		list.Items = append(list.Items, *e)
+	}
+	core := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}}
+	for _, e := range legacy {
+		core.Items = append(core.Items, *e)
+	}
+	a, b := write("shop/events.json", list), write("namespaces/shop/core/events.yaml", core)
+	offline := func(args ...string) string { return show(t, "no such file", args...) }
+	all := offline("-f", a, "-f", b)
+	assert.Equal(t, all, offline("-f", directory))
+	assert.Len(t, lines(all), 1+len(ours)+len(legacy))
+	assert.Contains(t, all, "NAMESPACE")
+	assert.NotContains(t, offline("-f", a, "-n", "shop"), "NAMESPACE")
+	for args, want := range map[string]string{
+		"timeline checkout-0":                       "3 series, 1 ongoing",
+		"timeline pod/checkout-0 -n shop --follow":  "Backup/nightly (SnapshotFailed)",
+		"timeline po/checkout-0 -n shop -o html":    "<!DOCTYPE html>",
+		"pvc/orders-data --related":                 "SnapshotFailed",
+		"no/worker-3":                               "NodeNotReady",
+		"--group-by owner":                          "Deployment/web",
+		"top controllers":                           "example.com/backup-controller",
+		"describe nightly.ced76d4631424fb8":         "Backup/nightly in shop",
+		"--note QUOTA -o name":                      "nightly.ced76d4631424fb8",
+		"--field-selector regarding.kind=Node":      "worker-3",
+		"timeline checkout-0 --time local --follow": "worker-3",
+	} {
+		fields := append(strings.Fields(args), "-f", directory)
+		if args == "timeline checkout-0" {
+			fields = append(fields, "--related")
+		}
+		assert.Contains(t, offline(fields...), want, args)
+	}
+
+	// The states are those of the time of the file.
+	for _, file := range []string{a, b} {
+		require.NoError(t, os.Chtimes(file, now, now.Add(5*time.Hour)))
+	}
+	assert.Contains(t, offline("-f", directory, "--state", "unknown", "-o", "name"), "nightly")
+	assert.Equal(t, all, offline("-f", directory, "--at", now.Format(time.RFC3339Nano)))
+	cmd := command(t.Context(), t, "no such file", "-f", "-", "--at", now.Format(time.RFC3339Nano))
+	var err error
+	cmd.Stdin, err = os.Open(a)
+	require.NoError(t, err)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	assert.Len(t, lines(string(out)), 1+len(ours))
+
+	for args, want := range map[string]string{
+		"-f no-such-file":         "error: --filename: lstat no-such-file: no such file or directory",
+		"-f " + t.TempDir():       "has no files with Events",
+		"-f " + a + " -w":         "error: --watch: a file does not change",
+		"--at 1h":                 "error: --at is for --filename",
+		"--time zulu":             `error: --time "zulu": want one of relative, local, utc`,
+		"-f " + a + " pod/none":   "No events found about Pod/none",
+		"-f " + a + " describe x": `error: no Event "x"`,
+	} {
+		assert.Contains(t, run(t, "no such file", strings.Fields(args)...).err, want, args)
+	}
+}
+
+// TestSpelling passes values in the wrong case.
+func TestSpelling(t *testing.T) {
+	namespace := apiserver.Namespace(t)
+	create(t, apiserver.Clientset(t), nil, []*corev1.Event{legacyEvent("a", objectIn(namespace, "Pod", "web-0"), "worker-3", "BackOff", 9, time.Hour)})
+	for args, want := range map[string]string{
+		"--reason backoff":                 "Did you mean --reason BackOff?",
+		"--reason backoff -o name":         "Did you mean --reason BackOff?",
+		"top --reason BACKOFF":             "Did you mean --reason BackOff?",
+		"--controller Kubelet":             "Did you mean --controller kubelet?",
+		"--node Worker-3 --group-by owner": "Did you mean --node worker-3?",
+	} {
+		r := run(t, apiserver.Kubeconfig(t), append(strings.Fields(args), "-n", namespace)...)
+		assert.Contains(t, r.err, want, args)
+		assert.Len(t, lines(r.err), 1, args)
+	}
+	assert.NotContains(t, run(t, apiserver.Kubeconfig(t), "--reason", "other", "-n", namespace).err, "Did you mean")
 }
 
 // TestNextHop follows a Pod to its volume, to what fails there, and to its Node and its owner.

@@ -22,6 +22,9 @@ import (
 	"github.com/eventseries/eventseries/test/internal/chart"
 )
 
+// height is that of terminals.
+const height = 24
+
 // inTerminal runs the program in a terminal of a width, and returns what it prints there.
 func inTerminal(t *testing.T, kubeconfig string, width int, environment []string, args ...string) string {
 	t.Helper()
@@ -31,7 +34,7 @@ func inTerminal(t *testing.T, kubeconfig string, width int, environment []string
 	require.NoError(t, unix.IoctlSetPointerInt(int(leader.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(leader.Fd()), unix.TIOCGPTN)
 	require.NoError(t, err)
-	require.NoError(t, unix.IoctlSetWinsize(int(leader.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: uint16(width)}))
+	require.NoError(t, unix.IoctlSetWinsize(int(leader.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: uint16(width)}))
 	follower, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
 
@@ -68,6 +71,60 @@ func TestTerminals(t *testing.T) {
 					assert.Contains(t, out, column, "%d %v", width, args)
 				}
 			}
+		}
+	}
+}
+
+// TestSmallTerminal lists more series than a terminal has lines, and Pods whose names differ at their ends.
+func TestSmallTerminal(t *testing.T) {
+	namespace, kubeconfig := apiserver.Namespace(t), apiserver.Kubeconfig(t)
+	var legacy []*corev1.Event
+	for i := range 40 {
+		count := int32(1)
+		if i < 8 {
+			count = 9
+		}
+		pod := objectIn(namespace, "Pod", fmt.Sprintf("web-6d4cf9b7c-9tq%02d", i))
+		legacy = append(legacy, legacyEvent(fmt.Sprint("e", i), pod, "worker-3", "BackOff", count, 10*time.Minute))
+	}
+	create(t, apiserver.Clientset(t), nil, legacy)
+	for _, width := range []int{40, 80, 200} {
+		out := lines(inTerminal(t, kubeconfig, width, nil, "-n", namespace))
+		assert.Equal(t, "40 series, 8 ongoing: kubectl series -n "+namespace+" --state ongoing", out[len(out)-1], width)
+		for i := range 40 {
+			assert.Contains(t, strings.Join(out, "\n"), fmt.Sprintf("9tq%02d", i), "%d columns", width)
+		}
+		out = lines(inTerminal(t, kubeconfig, width, nil, "-n", namespace, "--state", "ongoing"))
+		assert.Len(t, out, 9, width)
+		out = lines(inTerminal(t, kubeconfig, width, nil, "-n", namespace, "--state", "Singleton"))
+		assert.Equal(t, "32 series, 0 ongoing: kubectl series -n "+namespace+" --state Singleton --limit 21", out[len(out)-1], width)
+		assert.Len(t, lines(inTerminal(t, kubeconfig, width, nil, "-n", namespace, "--state", "Singleton", "--limit", "21")), 22, width)
+	}
+	assert.Len(t, lines(show(t, kubeconfig, "-n", namespace)), 41, "a pipe has all rows and nothing else")
+}
+
+// TestTimeZones reads and shows the time of a place.
+func TestTimeZones(t *testing.T) {
+	namespace, kubeconfig := apiserver.Namespace(t), apiserver.Kubeconfig(t)
+	create(t, apiserver.Clientset(t), events(newEvent(namespace, "a", objectIn(namespace, "Pod", "web-0"))), nil)
+	for _, name := range []string{"Europe/Berlin", "America/St_Johns"} {
+		place, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		in := []string{"TZ=" + name, "NO_COLOR=1"}
+		now := time.Now().In(place)
+		for _, width := range []int{40, 80, 200} {
+			show := func(args ...string) string {
+				return inTerminal(t, kubeconfig, width, in, append(args, "-n", namespace)...)
+			}
+			assert.Contains(t, show("--began", now.Add(-10*time.Minute).Format("2006-01-02T15:04")), "Pod/web-0")
+			assert.NotContains(t, show("--until", now.Add(-10*time.Minute).Format("2006-01-02T15:04")), "Pod/web-0")
+			assert.Regexp(t, "\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}"+regexp.QuoteMeta(now.Format("Z07:00")), show("--time", "local"))
+			assert.Regexp(t, "T\\d{2}:\\d{2}:\\d{2}Z", show("--time", "utc"))
+			zone := now.Format("MST")
+			assert.Contains(t, show("timeline", "pod/web-0", "--time", "local")+"\n", " "+zone+" (")
+			assert.Contains(t, show("timeline", "pod/web-0"), " UTC (")
+			assert.Contains(t, show("describe", "a", "--time", "local"), " "+zone+" (")
+			assert.Contains(t, show("timeline", "pod/web-0", "--time", "local", "-o", "html"), "Times in "+zone)
 		}
 	}
 }

@@ -112,13 +112,15 @@ func TestTimelineOfPod(t *testing.T) {
 		return all
 	}
 	args := []string{"timeline", "pod/web-0", "-n", namespace, "-o", "name"}
+	assert.Equal(t, wanted(5, "labeled"), ours(show(t, kubeconfig, args...)))
+	args = append(args, "--related")
 	assert.Equal(t, wanted(concerned), ours(show(t, kubeconfig, args...)))
 	assert.Equal(t, wanted(concerned, "earlier"), ours(show(t, kubeconfig, append(args, "--earlier")...)))
 	// Without its UID, the Event could be about the earlier Pod.
 	assert.Equal(t, []string{"earlier", "no-uid"}, ours(show(t, kubeconfig, append(args, "--uid", "uid-of-the-earlier-pod")...)))
 	assert.Equal(t, wanted(withOwners, "other-related"), ours(show(t, kubeconfig, append(args, "--owners")...)))
 
-	page := show(t, kubeconfig, "timeline", "po", "web-0", "-n", namespace)
+	page := show(t, kubeconfig, "timeline", "po", "web-0", "-n", namespace, "--related")
 	assert.Contains(t, page, "9 series, 0 ongoing")
 	assert.Contains(t, page, "1 object had this name before")
 	file := filepath.Join(t.TempDir(), "timeline.svg")
@@ -127,6 +129,6 @@ func TestTimelineOfPod(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoError(t, xml.Unmarshal(drawn, new(struct{})))
 
-	nodes := ours(show(t, kubeconfig, "timeline", "node/worker-3", "-n", namespace, "-o", "name"))
+	nodes := ours(show(t, kubeconfig, "timeline", "node/worker-3", "-n", namespace, "-o", "name", "--related"))
 	assert.Equal(t, []string{"node", "node-related", "scheduled"}, nodes)
 }

@@ -103,23 +103,26 @@ func warnings(items []*query.Item, existing map[string]sets.Set[string]) string 
 	}
 	type class struct {
 		prospect int
-		deleted  bool
 		kind     string
+		deleted  int // 1 if the objects do not exist
 	}
 	counts, why := make(map[class]int), make(map[class]sets.Set[string])
 	for o, prospect := range worst {
-		c := class{prospect, len(existing) > 0 && !existing[o.kind].Has(o.name), o.kind}
+		c := class{prospect, o.kind, 0}
+		if len(existing) > 0 && !existing[o.kind].Has(o.name) {
+			c.deleted = 1
+		}
 		counts[c]++
 		why[c] = reasons[o].Union(why[c])
 	}
 	var parts []string
 	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b class) int {
 		return cmp.Or(cmp.Compare(a.prospect, b.prospect), cmp.Compare(len(existing[b.kind]), len(existing[a.kind])), cmp.Compare(a.kind, b.kind),
-			cmp.Compare(counts[b], counts[a]))
+			cmp.Compare(a.deleted, b.deleted))
 	}) {
 		of := text.Plural(counts[c], text.Clean(c.kind))
 		switch n := len(existing[c.kind]); {
-		case c.deleted:
+		case c.deleted == 1:
 			of = text.Plural(counts[c], "deleted "+text.Clean(c.kind))
 		case n > 0:
 			of = fmt.Sprintf("%d of %s", counts[c], text.Plural(n, text.Clean(c.kind)))

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
@@ -33,7 +32,6 @@ func (e *environment) chain(ctx context.Context, o query.Object) (objects []quer
 	if err != nil {
 		return []query.Object{o}, []error{err}
 	}
-	reader.Dependents = []schema.GroupVersionKind{} // none
 	return reader.Follow(ctx, o)
 }
 

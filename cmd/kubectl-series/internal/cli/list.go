@@ -270,7 +270,7 @@ func commandOf(c *cobra.Command, args []string) string {
 			name = "-" + f.Shorthand
 		}
 		switch {
-		case f.Name == "token" || f.Name == "password": // not on a screen
+		case slices.Contains([]string{"token", "password", "cache-dir"}, f.Name): // secrets, and what changes nothing
 		case f.Value.Type() == "bool" && values[0] == "true":
 			words = append(words, name)
 		case f.Value.Type() == "bool":
