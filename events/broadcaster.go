@@ -15,6 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/eventseries/eventseries/internal/reference"
+	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -44,11 +46,9 @@ type Broadcaster struct {
 	epoch    time.Time // of the tracker
 	watchers watchers
 	counters counters
-	logLimit logLimit
-	repairs  logLimit  // of the lines about repaired names
 	nameless sync.Once // the line about an object without a name
-	dropLog  dropLog
-	outages  outages
+	report   reporter
+	verdicts verdicts
 	limiter  *rate.Limiter
 	tracking sync.RWMutex // see track
 
@@ -80,8 +80,8 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
-	b.repairs.many = maxRepairs / 2
-	b.dropLog.sums = make(map[tracker.DropReason]*losses)
+	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, losses: make(map[tracker.DropReason]*losses)}
+	b.verdicts.ttl = b.opts.tracker().WithDefaults().EventTTL
 	b.counters.onMany = b.logMany
 	b.counters.drops, b.counters.durations = make(map[DropReason]uint64), make(map[string]*durations)
 	b.opts.Filter.add(b)
@@ -111,17 +111,17 @@ type RecorderOptions struct {
 // its own, or to use annotations without a type assertion: NewRecorder returns a type
 // of client-go.
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
-	id, repairs := newIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
+	id, repairs := sanitize.NewIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
 		// Programs can make a recorder for each reconciliation.
-		if suppressed, ok := b.repairs.allow("repaired "+repair.field+" "+repair.given, b.clock.Now()); ok {
-			b.logger().Info("Repaired a name that the API server would reject", "field", repair.field, "name", repair.given, "becomes", repair.used, "suppressed", suppressed)
+		if suppressed, ok := b.report.repairs.allow(repair.Field+" "+repair.Given, b.clock.Now()); ok {
+			b.logger().Info("Repaired a name that the API server would reject", "field", repair.Field, "name", repair.Given, "becomes", repair.Used, "suppressed", suppressed)
 		}
 	}
 	b.lists.knows(id)
 	return &recorder{source: &source{
 		broadcaster:   b,
-		references:    references{scheme: scheme},
+		references:    reference.Resolver{Scheme: scheme},
 		identity:      id,
 		distinctNotes: max(cmp.Or(opts.DistinctNotes, b.opts.DistinctNotes), 0),
 	}}
@@ -219,7 +219,7 @@ func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 	}
 	b.mu.Unlock()
 	if stops {
-		b.logDrops(b.logger(), b.clock.Now(), true)
+		b.report.flush(b.logger(), b.clock.Now(), true)
 	}
 }
 
@@ -250,7 +250,7 @@ func (b *Broadcaster) Shutdown() {
 		b.finish(ctx, logger, d)
 	}
 	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown), b.clock.Now()) }))
-	b.logDrops(logger, b.clock.Now(), true)
+	b.report.flush(logger, b.clock.Now(), true)
 	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler hangs")
 	}

@@ -34,6 +34,16 @@ func TestArgumentThatPanics(t *testing.T) {
 	})
 }
 
+// panicker is an argument that panics.
+type panicker struct{}
+
+func (panicker) String() string { panic("no string today") }
+
+// panickingPanic is a value that panics when it is formatted.
+type panickingPanic struct{}
+
+func (p panickingPanic) Error() string { panic(p) }
+
 // chatty is an argument that calls do while it is formatted.
 type chatty struct{ do func() }
 
@@ -170,7 +180,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		guardedLogger := guarded(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)
-		b.lists.add(identityOf(recorder).controller)
+		b.lists.add(identityOf(recorder).Controller)
 		ctx := klog.NewContext(t.Context(), logger)
 		require.NoError(t, b.StartRecordingToSinkWithContext(ctx))
 		synctest.Wait()
@@ -193,7 +203,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 					eventtype, "Reason"+hostileText, "Action"+hostileText, "%s", hostileText)
 			}
 			recorder.Eventf(nil, nil, "Normal", "R", "A", hostileText)
-			recorder.Eventf(pod, &bare{TypeMeta: metav1.TypeMeta{Kind: hostileText}}, "Normal", "R", "A", hostileText)
+			recorder.Eventf(pod, &runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: hostileText}}, "Normal", "R", "A", hostileText)
 			badNamespace := testPod(0)
 			badNamespace.Namespace = "../" + hostileText
 			recorder.Eventf(badNamespace, nil, "Normal", "R", "A", hostileText)

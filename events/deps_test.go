@@ -50,13 +50,17 @@ func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
 
 func TestImportsRunOneWay(t *testing.T) {
 	tracker := []string{"internal/tracker", "internal/schedule", "heartbeat", "series", "internal/eventtext"}
-	events := append([]string{"events", "internal/eventclient", "internal/apigroup", "internal/legacyrecorder", "internal/safelog"}, tracker...)
+	events := append([]string{"events", "internal/eventclient", "internal/apigroup", "internal/legacyrecorder", "internal/safelog",
+		"internal/filter", "internal/reference", "internal/sanitize"}, tracker...)
 	for pkg, may := range map[string][]string{
 		"series":               {"series"},
 		"internal/tracker":     tracker,
 		"heartbeat":            {"heartbeat"},
 		"internal/schedule":    {"internal/schedule"},
 		"internal/eventclient": {"internal/eventclient"},
+		"internal/filter":      {"internal/filter", "series"},
+		"internal/reference":   {"internal/reference", "internal/eventtext", "series"},
+		"internal/sanitize":    {"internal/sanitize", "internal/eventtext", "series"},
 		"events":               events,
 		"events/metrics":       append([]string{"events/metrics"}, events...),
 		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),

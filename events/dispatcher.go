@@ -95,7 +95,7 @@ func (d *dispatcher) run() {
 		detached := d.b.detached()
 		next := d.startRequests(detached != nil)
 		select {
-		case <-deadline.set(earlier(next, d.b.logDrops(d.b.logger(), now, false))):
+		case <-deadline.set(earlier(next, d.b.report.flush(d.b.logger(), now, false))):
 		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
@@ -281,8 +281,11 @@ func (d *dispatcher) leave(released bool) (idle bool) {
 	return true
 }
 
-// errExited is the error of a request whose sink has ended the goroutine.
-var errExited = errors.New("events: sink called runtime.Goexit, as FailNow of a test does")
+// The errors of requests whose sink does not return.
+var (
+	errExited   = errors.New("events: sink called runtime.Goexit, as FailNow of a test does")
+	errPanicked = errors.New("events: sink panicked")
+)
 
 // write makes the request of a write and applies the response. A mock can end the goroutine,
 // because it fails its test. Only deferred functions run then.
@@ -295,12 +298,12 @@ func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
 func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Result, err error) {
 	b := d.b
 	dog.stop()
-	if w.Kind == tracker.Recreate && result.Reason == tracker.DropReason(DropNamespaceNotFound) {
-		// The Event has existed. So the namespace was deleted, while a loop went on.
-		result.Reason = tracker.DropReason(DropNamespaceTerminating)
-	}
 	answered := b.clock.Now()
-	b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
+	result = b.verdicts.judge(w, result, err, answered)
+	held := isHeld(err)
+	if !held {
+		b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
+	}
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
@@ -308,8 +311,8 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	if result.Outcome == tracker.Written {
 		d.wrote(answered, answered.Sub(dog.began))
 	}
-	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
-		b.outages.note(b, w, result, err)
+	if !held && d.ctx.Err() == nil { // otherwise the stop probably cut off the request
+		b.report.wrote(w, result, err)
 	}
 	b.drop(b.logger(), err, drops)
 }
@@ -377,6 +380,9 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 }
 
 func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
+	if err := d.b.verdicts.held(w, d.b.clock.Now()); err != nil && !d.hurry.Load() {
+		return classify(err, w.Creates()), err
+	}
 	var patch []byte
 	if !w.Creates() {
 		if patch, err = w.Patch(); err != nil {
@@ -402,7 +408,7 @@ func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
 func (d *dispatcher) request(creates bool, call func(context.Context) error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("events: sink panicked: %s", eventtext.Panic(r))
+			err = fmt.Errorf("%w: %s", errPanicked, eventtext.Panic(r))
 			result = classify(err, creates)
 		}
 	}()

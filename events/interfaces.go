@@ -24,7 +24,8 @@ type (
 	// EventSink writes Events. Its methods must be safe for concurrent use, and should
 	// return when their context ends. They should return errors of the types that
 	// client-go's REST client returns, and the Event that the server stored: without
-	// its resourceVersion, the recorder cannot detect concurrent writes. The recorder
+	// its resourceVersion, the recorder cannot detect concurrent writes. The recorder drops
+	// an Event for which they return an error of another type for 20 minutes or more. It
 	// does not call Update. It passes JSON merge patches to Patch, which are valid
 	// strategic merge patches, too.
 	EventSink = clientevents.EventSink

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -72,9 +73,9 @@ type lists struct {
 	jitter func(time.Duration) time.Duration
 
 	mu         sync.Mutex
-	known      recentSet[string]   // controllers whose Events are listed, or will be
-	identities recentSet[identity] // of the recorders, if the scope is SameInstance
-	due        []list              // to make
+	known      recentSet[string]            // controllers whose Events are listed, or will be
+	identities recentSet[sanitize.Identity] // of the recorders, if the scope is SameInstance
+	due        []list                       // to make
 }
 
 // list is a list of the Events of a controller in a namespace, or in all.
@@ -99,11 +100,11 @@ func newLists(b *Broadcaster, sink EventSink) *lists {
 // knows adds the identity of a recorder, whose series a list restores. In the scope
 // SameController, the list does not wait for an event: the usual reason for a restart is a
 // fix, after which nothing occurs, and what the process before has left must be finished.
-func (l *lists) knows(id identity) {
+func (l *lists) knows(id sanitize.Identity) {
 	switch {
 	case l.from == nil:
 	case l.b.opts.Scope == SameController:
-		l.add(id.controller)
+		l.add(id.Controller)
 	default:
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -288,7 +289,7 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 	}
 	if b.opts.Scope == SameInstance {
 		l.mu.Lock()
-		own := l.identities.has(identity{controller, event.ReportingInstance})
+		own := l.identities.has(sanitize.Identity{Controller: controller, Instance: event.ReportingInstance})
 		l.mu.Unlock()
 		if !own {
 			return
@@ -299,6 +300,7 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 		return // this project writes no Event like that
 	}
 	now := b.clock.Now()
+	b.verdicts.exists(event.Namespace, now)
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
 		restored, drops := b.tracker.Restore(found, now)
 		if restored {

@@ -2,7 +2,11 @@ package events
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +84,101 @@ func TestNamespaceIsDeletedWithALoop(t *testing.T) {
 		w.flush(t)
 		assert.Equal(t, map[DropReason]uint64{DropNamespaceTerminating: 6}, w.broadcaster.Stats().Dropped)
 	})
+}
+
+// A namespace is deleted while controllers emit events about what is in it. Nobody needs to do
+// anything, whichever event comes when.
+func TestNamespaceIsDeleted(t *testing.T) {
+	gone := apierrors.NewNotFound(corev1.Resource("namespaces"), "ns")
+	for name, steps := range map[string][]int{ // which pods have events before, in, and after its end
+		"before and in":   {0b01, 0b11, 0b00},
+		"in":              {0b00, 0b01, 0b00},
+		"in and after":    {0b00, 0b01, 0b11},
+		"before, after":   {0b01, 0b00, 0b10},
+		"always, and new": {0b01, 0b11, 0b111},
+	} {
+		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
+			w.unaccounted = true // what was written is gone as well
+			emit := func(pods int) {
+				for range 10 {
+					for pod := range 3 {
+						if pods&(1<<pod) != 0 {
+							w.emit(pod)
+						}
+					}
+					time.Sleep(30 * time.Second)
+				}
+			}
+			emit(steps[0])
+			creates := func(err error) func(context.Context, request) error {
+				return func(_ context.Context, r request) error {
+					if r.Verb == "create" {
+						return err
+					}
+					return nil
+				}
+			}
+			w.server.remove()
+			w.server.script(creates(namespaceTerminating()))
+			emit(steps[1])
+			w.server.script(creates(gone))
+			emit(steps[2])
+			time.Sleep(time.Hour)
+			stats := w.broadcaster.Stats()
+			assert.Equal(t, map[DropReason]uint64{DropNamespaceTerminating: stats.Occurrences}, stats.Dropped)
+			assert.Empty(t, w.logs.with("error"))
+		})
+	}
+}
+
+// A sink that cannot write some Events, such as a client for one namespace, is not called for
+// ever. What it cannot write is lost, and nothing else.
+func TestErrorsOfTheClient(t *testing.T) {
+	foreign := fmt.Errorf("can't create an event with namespace '%v' in namespace '%v'", "bad", "good")
+	for name, tt := range map[string]struct {
+		fail  func(context.Context, request) error
+		pods  int // in the namespace
+		lost  int
+		loops bool
+	}{
+		"a namespace":               {fail: failIn(foreign, "bad"), pods: 1, lost: 1},
+		"a namespace with a loop":   {fail: failIn(foreign, "bad"), pods: 1, lost: 180, loops: true},
+		"a namespace, many objects": {fail: failIn(foreign, "bad"), pods: 20, lost: 20 * 180, loops: true},
+		"an object": {fail: func(_ context.Context, r request) error {
+			if r.Namespace == "bad" && strings.HasPrefix(r.Name, "pod-0.") {
+				return errors.New("message too large")
+			}
+			return nil
+		}, pods: 2, lost: 180, loops: true},
+	} {
+		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
+			calls := 0
+			w.server.script(func(ctx context.Context, r request) error {
+				err := tt.fail(ctx, r)
+				if err != nil {
+					calls++
+				}
+				return err
+			})
+			for i := range 180 {
+				for pod := range tt.pods {
+					if i == 0 || tt.loops {
+						w.emitIn("bad", pod)
+					}
+				}
+				w.emitIn("good", i)
+				time.Sleep(time.Minute)
+			}
+			assertBetween(t, 4, 10, calls)
+			assertBetween(t, 2, 5, len(w.logs.with(`"error"=`)))
+			assert.Empty(t, w.logs.with("Events are written again"), "nothing has ended")
+			assert.Len(t, slices.DeleteFunc(w.server.list(), func(e *eventsv1.Event) bool { return e.Namespace != "good" }), 180)
+			w.broadcaster.Shutdown()
+			stats := w.broadcaster.Stats()
+			assert.EqualValues(t, tt.lost, stats.Dropped[DropRejected]+stats.Dropped[DropShutdown])
+			assert.NotZero(t, stats.Dropped[DropRejected])
+		})
+	}
 }
 
 func assertBetween[T ~int | ~int64](t *testing.T, low, high, got T) {

@@ -67,7 +67,6 @@ func TestRandomReasons(t *testing.T) {
 			sink.away.Store(true)
 			b := NewBroadcasterWithOptions(sink, Options{QPS: -1, Capacity: tt.capacity})
 			logs := &logs{}
-			start := time.Now()
 			require.NoError(t, b.StartRecordingToSinkWithContext(klog.NewContext(t.Context(), logs.logger())))
 			defer b.Shutdown()
 			recorder := b.NewRecorder(testScheme(), controller)
@@ -93,8 +92,7 @@ func TestRandomReasons(t *testing.T) {
 			assert.GreaterOrEqual(t, stats.Tracked, tt.capacity)
 			assertBetween(t, 5, 99, goroutines)
 			assertBetween(t, 1<<20, 150_000_000, int(heap))
-			minutes := int(time.Since(start)/time.Minute) + 1
-			assertBetween(t, 2, 2*minutes, len(logs.with("Dropped events")))
+			assertBetween(t, 1, 6, len(logs.with("Dropped events")))
 
 			sink.away.Store(false)
 			require.NoError(t, b.Flush(t.Context()))

@@ -1,18 +1,17 @@
 package events
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/reference"
+	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -20,8 +19,8 @@ import (
 // source is what all recorders of one call of NewRecorder share.
 type source struct {
 	broadcaster *Broadcaster
-	references  references
-	identity    identity
+	references  reference.Resolver
+	identity    sanitize.Identity
 
 	distinctNotes int
 	emitted       sync.Once // see lists.add
@@ -63,7 +62,7 @@ func (r *recorder) PastEventf(at time.Time, regarding, related runtime.Object, e
 // Identity returns the reporting controller and the reporting instance of the Events,
 // for package compat.
 func (r *recorder) Identity() (controller, instance string) {
-	return r.identity.controller, r.identity.instance
+	return r.identity.Controller, r.identity.Instance
 }
 
 func (r *recorder) log() klog.Logger {
@@ -98,16 +97,21 @@ func (r *recorder) record(o *occurrence) {
 		return
 	}
 
-	if !counted && sanitizeKey(&key) {
-		entry, counted, wantNote = b.tracker.Count(&key, elapsed)
-	}
 	if !counted {
-		// No request can be made for such a namespace, so it would be retried for ever.
-		if wrong := restclient.IsValidPathSegmentName(key.Regarding.Namespace); len(wrong) > 0 {
-			err := fmt.Errorf("events: namespace %q %s", key.Regarding.Namespace, strings.Join(wrong, ", "))
+		given := key
+		err, relatedErr := sanitize.Key(&key)
+		if err != nil {
 			r.refuse(DropInvalidObject, &key, o, err)
 			return
 		}
+		if relatedErr != nil {
+			r.omitRelated(relatedErr, &key)
+		}
+		if key != given {
+			entry, counted, wantNote = b.tracker.Count(&key, elapsed)
+		}
+	}
+	if !counted {
 		if !b.opts.Filter.selects(&key) {
 			b.filtered(&key)
 			return
@@ -126,7 +130,7 @@ func (r *recorder) record(o *occurrence) {
 		b.tracker.Describe(entry, details, now)
 	} else {
 		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, details, now) }))
-		r.emitted.Do(func() { b.lists.add(r.identity.controller) })
+		r.emitted.Do(func() { b.lists.add(r.identity.Controller) })
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
 		}
@@ -145,13 +149,13 @@ func isNameless(ref series.Reference) bool { return ref.Name == "" && ref.UID ==
 // why the occurrence cannot be recorded, if it is not empty.
 func (r *recorder) setKey(key *series.Key, o *occurrence) (reason DropReason, err error) {
 	b := r.broadcaster
-	key.ReportingController = r.identity.controller
+	key.ReportingController = r.identity.Controller
 	if b.opts.Scope == SameInstance {
-		key.ReportingInstance = r.identity.instance
+		key.ReportingInstance = r.identity.Instance
 	}
 	key.Type = o.eventtype
-	key.Reason, key.Action = reasonAndAction(o.reason, o.action)
-	err = r.references.set(&key.Regarding, o.regarding)
+	key.Reason, key.Action = sanitize.ReasonAndAction(o.reason, o.action)
+	err = r.references.Set(&key.Regarding, o.regarding)
 	switch {
 	case o.eventtype != corev1.EventTypeNormal && o.eventtype != corev1.EventTypeWarning:
 		return DropInvalidType, nil
@@ -159,12 +163,12 @@ func (r *recorder) setKey(key *series.Key, o *occurrence) (reason DropReason, er
 		return DropInvalidObject, err
 	}
 	if o.related != nil {
-		if err := r.references.set(&key.Related, o.related); err != nil {
-			r.omit("its related object", &b.counters.relatedOmitted, err, key)
+		if err := r.references.Set(&key.Related, o.related); err != nil {
+			r.omitRelated(err, key)
 		}
 	}
 	if r.distinctNotes > 0 {
-		key.Note = formatNote(o.note, o.args)
+		key.Note = sanitize.Note(o.note, o.args)
 	}
 	return "", nil
 }
@@ -172,42 +176,47 @@ func (r *recorder) setKey(key *series.Key, o *occurrence) (reason DropReason, er
 // details returns what a series keeps of an occurrence with the given key. It formats the
 // note only if noted is true or the note is in the key.
 func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.Occurrence {
-	annotations, err := sanitizeAnnotations(o.annotations)
+	annotations, err := sanitize.Annotations(o.annotations, tracker.MaxAnnotationBytes)
 	if err != nil {
 		r.omit("some annotations", &r.broadcaster.counters.annotationsOmitted, err, key)
 	}
 	note := key.Note
 	if r.distinctNotes == 0 && noted {
-		note = formatNote(o.note, o.args)
+		note = sanitize.Note(o.note, o.args)
 	}
 	return tracker.Occurrence{
 		Note:          note,
 		DistinctNotes: r.distinctNotes,
-		Instance:      r.identity.instance,
+		Instance:      r.identity.Instance,
 		Annotations:   annotations,
 		At:            o.at,
 	}
 }
 
+func (r *recorder) omitRelated(err error, key *series.Key) {
+	r.omit("its related object", &r.broadcaster.counters.relatedOmitted, err, key)
+	key.Related = series.Reference{}
+}
+
 // omit counts and logs an event that is recorded without a part.
 func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *series.Key) {
 	counter.Add(1)
-	if suppressed, ok := r.broadcaster.logLimit.allow("without "+part, r.broadcaster.clock.Now()); ok {
+	if suppressed, ok := r.broadcaster.report.limit.allow("without "+part, r.broadcaster.clock.Now()); ok {
 		r.log().Error(err, "Recorded an incomplete event", "without", part, "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
-			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
+			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "related", klog.KRef(key.Related.Namespace, key.Related.Name))
 	}
 }
 
 // refuse drops an event that cannot be recorded, unless the filter excludes it anyway.
 func (r *recorder) refuse(reason DropReason, key *series.Key, o *occurrence, err error) {
 	b := r.broadcaster
-	sanitizeKey(key)
+	_, _ = sanitize.Key(key) // for the log
 	if !b.opts.Filter.selects(key) {
 		b.filtered(key)
 		return
 	}
 	b.tracker.Tally(key)
 	b.counters.refused.Add(1)
-	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: formatNote(o.note, o.args), Count: 1}}
+	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: sanitize.Note(o.note, o.args), Count: 1}}
 	b.drop(r.log(), err, b.track(func() []tracker.Drop { return drops }))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -49,6 +52,35 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 	}
 }
 
+// The log names an object to which no reference can be made, in few words.
+func TestInvalidObjectsAreNamedInTheLog(t *testing.T) {
+	long := strings.Repeat("n", 1<<20)
+	for name, tt := range map[string]struct {
+		object runtime.Object
+		words  []string
+	}{
+		"kind unknown": {&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}},
+			[]string{"*v1.PartialObjectMetadata shop/cart"}},
+		"name too long": {&corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: long},
+			[]string{"name has 1048576 bytes, more than 253", strings.Repeat("n", 61) + "…", `"namespace"="shop"`}},
+		"uid too long": {&corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "cart", UID: types.UID(long)}, []string{"uid has", `"name"="cart"`}},
+	} {
+		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
+			w.recorder.Eventf(tt.object, nil, "Normal", "Tested", "Testing", "note")
+			w.recorder.Eventf(testPod(0), tt.object, "Normal", "Tested", "Testing", "note")
+			w.flush(t)
+			assert.Equal(t, map[DropReason]uint64{DropInvalidObject: 1}, w.broadcaster.Stats().Dropped)
+			assert.EqualValues(t, 1, w.broadcaster.Stats().RelatedOmitted)
+			assert.Nil(t, w.server.only(t).Related)
+			assert.Len(t, w.logs.with(append(tt.words, "Dropped events", string(DropInvalidObject))...), 1)
+			assert.Len(t, w.logs.with(append(tt.words, "incomplete")...), 1)
+			for _, line := range w.logs.with() {
+				assert.Less(t, len(line), 2000)
+			}
+		})
+	}
+}
+
 // Two objects that are to be created with a generateName are one to the recorder.
 func TestObjectsWithoutAName(t *testing.T) {
 	nameless := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "web-"}}
@@ -75,7 +107,7 @@ func TestObjectsWithoutAName(t *testing.T) {
 
 func TestInvalidRelatedObjectIsOmitted(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		for _, related := range []runtime.Object{(*corev1.Pod)(nil), (*corev1.ObjectReference)(nil), &bare{}} {
+		for _, related := range []runtime.Object{(*corev1.Pod)(nil), (*corev1.ObjectReference)(nil), &runtime.Unknown{}} {
 			w.recorder.Eventf(testPod(0), related, "Normal", "Tested", "Testing", "note")
 		}
 		w.flush(t)
@@ -213,8 +245,16 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 }
 
 func TestEventfAllocatesNothing(t *testing.T) {
-	for _, name := range []string{"typed", "typed, with TypeMeta", "unstructured", "partial metadata", "reference"} {
-		object := referable()[name]
+	typed, meta := metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, testPod(0).ObjectMeta
+	for name, object := range map[string]runtime.Object{
+		"typed":                testPod(0),
+		"typed, with TypeMeta": &corev1.Pod{TypeMeta: typed, ObjectMeta: meta},
+		"partial metadata":     &metav1.PartialObjectMetadata{TypeMeta: typed, ObjectMeta: meta},
+		"reference":            &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0"},
+		"unstructured": &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "ns", "name": "pod-0"},
+		}},
+	} {
 		runBubble(t, name, func(t *testing.T) { // no time passes, so the note is not sampled
 			w := newWorld(t, Options{})
 			w.start(t)

@@ -80,34 +80,6 @@ func TestStatsWaiting(t *testing.T) {
 	})
 }
 
-func TestLogLimit(t *testing.T) {
-	l := logLimit{}
-	now := time.Unix(1e9, 0)
-	allow := func(kind string, at time.Duration, wantSkipped int, want bool) {
-		t.Helper()
-		skipped, ok := l.allow(kind, now.Add(at))
-		assert.Equal(t, want, ok)
-		assert.Equal(t, wantSkipped, skipped)
-	}
-	allow("a", 0, 0, true)
-	allow("a", time.Second, 0, false)
-	allow("b", time.Second, 0, true)
-	allow("a", time.Minute-1, 0, false)
-	allow("a", time.Minute, 2, true)
-	allow("a", 2*time.Minute, 0, true)
-
-	l = logLimit{many: 1}
-	allow("a", 0, 0, true)
-	allow("b", 50*time.Second, 0, true)
-	allow("c", 51*time.Second, 0, false)
-	allow("d", 52*time.Second, 0, false)
-	allow("c", 100*time.Second, 0, false) // it has looked for room before
-	allow("b", 110*time.Second, 3, true)
-	allow("c", 112*time.Second, 0, true)
-	allow("d", 113*time.Second, 0, false)
-	assert.Len(t, l.kinds, 2)
-}
-
 func TestDurations(t *testing.T) {
 	var d durations
 	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {

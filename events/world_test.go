@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/sanitize"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -156,7 +158,7 @@ func (w *world) list() {
 	synctest.Wait()
 }
 
-func identityOf(r EventRecorder) identity { return r.(*recorder).identity }
+func identityOf(r EventRecorder) sanitize.Identity { return r.(*recorder).identity }
 
 // emit emits a Normal event about the pod with this number.
 func (w *world) emit(pod int) { w.emitAs(corev1.EventTypeNormal, pod) }

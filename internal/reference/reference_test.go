@@ -1,4 +1,4 @@
-package events
+package reference
 
 import (
 	"fmt"
@@ -79,15 +79,15 @@ func referable() map[string]runtime.Object {
 
 // A recorder knows the types of Kubernetes even if its scheme does not.
 func TestReferencesAreThoseOfClientGo(t *testing.T) {
-	for i, scheme := range []*runtime.Scheme{testScheme(), runtime.NewScheme(), nil} {
-		r := &references{scheme: scheme}
+	for i, scheme := range []*runtime.Scheme{clientscheme.Scheme, runtime.NewScheme(), nil} {
+		r := &Resolver{Scheme: scheme}
 		for name, obj := range referable() {
 			t.Run(fmt.Sprintf("%s, scheme %d", name, i), func(t *testing.T) {
 				want, err := reference.GetReference(clientscheme.Scheme, obj)
 				require.NoError(t, err)
 				for range 2 { // the second time it is remembered
 					var got series.Reference
-					require.NoError(t, r.set(&got, obj))
+					require.NoError(t, r.Set(&got, obj))
 					assert.Equal(t, series.ReferenceOf(want), got)
 				}
 			})
@@ -96,7 +96,7 @@ func TestReferencesAreThoseOfClientGo(t *testing.T) {
 }
 
 func TestInvalidReferences(t *testing.T) {
-	r := &references{scheme: testScheme()}
+	r := &Resolver{Scheme: clientscheme.Scheme}
 	for _, tt := range []struct {
 		name string
 		obj  runtime.Object
@@ -108,19 +108,19 @@ func TestInvalidReferences(t *testing.T) {
 		{"nil Unstructured", (*unstructured.Unstructured)(nil), "(*unstructured.Unstructured)(nil)"},
 		{"nil partial metadata", (*metav1.PartialObjectMetadata)(nil), "(*v1.PartialObjectMetadata)(nil)"},
 		{"nil list", (*corev1.PodList)(nil), "(*v1.PodList)(nil)"},
-		{"nil widget", (*widget)(nil), "(*events.widget)(nil)"},
-		{"nil inside", hollow{}, "events.hollow cannot be referenced: panic"},
-		{"nil map", value(nil), "events.value"},
-		{"no pointer", value{"kind": "Value"}, "events.value has no metadata"},
-		{"not in the scheme", &widget{ObjectMeta: someMeta}, "object has no kind and is not in the scheme: *events.widget ns/name"},
+		{"nil widget", (*widget)(nil), "(*reference.widget)(nil)"},
+		{"nil inside", hollow{}, "reference.hollow cannot be referenced: panic"},
+		{"nil map", value(nil), "reference.value"},
+		{"no pointer", value{"kind": "Value"}, "reference.value has no metadata"},
+		{"not in the scheme", &widget{ObjectMeta: someMeta}, "object has no kind and is not in the scheme: *reference.widget ns/name"},
 		{"empty Unstructured", &unstructured.Unstructured{}, "object has no kind and is not in the scheme"},
-		{"no metadata", &bare{TypeMeta: widgetType}, "*events.bare has no metadata"},
+		{"no metadata", &bare{TypeMeta: widgetType}, "*reference.bare has no metadata"},
 		{"panics when asked its kind", &grumpyKind{}, "panic: no kind today"},
 		{"panics when asked its name", &grumpyName{widget{TypeMeta: widgetType}}, "panic: no name today"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ref := series.Reference{}
-			err := r.set(&ref, tt.obj)
+			err := r.Set(&ref, tt.obj)
 			require.ErrorContains(t, err, tt.want)
 			assert.Zero(t, ref, "half a reference is none")
 		})

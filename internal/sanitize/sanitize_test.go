@@ -1,44 +1,37 @@
-package events
+package sanitize
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
-func TestFormatNote(t *testing.T) {
+func TestNote(t *testing.T) {
 	for _, tt := range []struct {
 		note string
 		args []any
 		want string
 	}{
-		{"plain", nil, "plain"},
-		{"%d of %s", []any{3, "four"}, "3 of four"},
-		{"%d%%", []any{95}, "95%"},
-		{"too many", []any{1}, "too many%!(EXTRA int=1)"},
 		// Without arguments, a percent sign is text.
-		{"95% full", nil, "95% full"},
 		{"at 95%", nil, "at 95%"},
 		{"%", nil, "%"},
 		{"%s", nil, "%s"},
 		{"%%%", nil, "%%%"},
 		{"50%% of 95% full", nil, "50%% of 95% full"},
 		// But valid formats are formatted.
-		{"95%% full", nil, "95% full"},
 		{"%%s", nil, "%s"},
 		{"%%%%", nil, "%%"},
 		{strings.Repeat("n", 1024), nil, strings.Repeat("n", 1024)},
@@ -46,15 +39,15 @@ func TestFormatNote(t *testing.T) {
 		{"%s", []any{strings.Repeat("n", 5000)}, strings.Repeat("n", 1021) + "…"},
 		{"%v", []any{panicker{}}, "%!v(PANIC=String method: no string today)"},
 		{"%v", []any{(*panicker)(nil)}, "<nil>"},
-		{"%d %v", []any{1, panickingPanic{}}, "%d %v (arguments that panic: int, events.panickingPanic)"},
+		{"%d %v", []any{1, panickingPanic{}}, "%d %v (arguments that panic: int, sanitize.panickingPanic)"},
 		{"%v", []any{errors.New("bad\xff")}, "bad\uFFFD"},
 	} {
-		t.Run(fmt.Sprintf("%.20s", tt.note), func(t *testing.T) { assert.Equal(t, tt.want, formatNote(tt.note, tt.args)) })
+		t.Run(fmt.Sprintf("%.20s", tt.note), func(t *testing.T) { assert.Equal(t, tt.want, Note(tt.note, tt.args)) })
 	}
 }
 
 // Without arguments, a note is formatted if Sprintf understands it, as in client-go.
-func FuzzFormatNote(f *testing.F) {
+func FuzzNote(f *testing.F) {
 	for _, s := range []string{"", "95%", "95%%", "%d", "%%%", "%!", "a %% b % c"} {
 		f.Add(s)
 	}
@@ -62,7 +55,7 @@ func FuzzFormatNote(f *testing.F) {
 		if len(note) > series.MaxNoteBytes || !utf8.ValidString(note) || strings.Contains(note, "%!") {
 			t.Skip()
 		}
-		got := formatNote(note, nil)
+		got := Note(note, nil)
 		format := note // vet would want a constant
 		if like := fmt.Sprintf(format, []any{}...); !strings.Contains(like, "%!") && !strings.Contains(strings.ReplaceAll(note, "%%", ""), "%") {
 			assert.Equal(t, like, got)
@@ -72,7 +65,7 @@ func FuzzFormatNote(f *testing.F) {
 	})
 }
 
-func TestSanitizeKey(t *testing.T) {
+func TestKey(t *testing.T) {
 	long := strings.Repeat("r", 129)
 	cutLong := strings.Repeat("r", 125) + "…"
 	for _, tt := range []struct{ reason, action, wantReason, wantAction string }{
@@ -87,25 +80,59 @@ func TestSanitizeKey(t *testing.T) {
 		{"R\xff", "A", "R\ufffd", "A"},
 	} {
 		var key series.Key
-		key.Reason, key.Action = reasonAndAction(tt.reason, tt.action)
-		changed := sanitizeKey(&key)
-		assert.Equal(t, tt.wantReason, key.Reason)
-		assert.Equal(t, tt.wantAction, key.Action)
-		assert.Equal(t, strings.ContainsAny(tt.wantReason+tt.wantAction, "…\ufffd"), changed, "%q, %q", tt.reason, tt.action)
-		assert.False(t, sanitizeKey(&key), "it fits now")
+		key.Reason, key.Action = ReasonAndAction(tt.reason, tt.action)
+		regarding, related := Key(&key)
+		require.NoError(t, errors.Join(regarding, related))
+		assert.Equal(t, series.Key{Reason: tt.wantReason, Action: tt.wantAction}, key)
 	}
 }
 
-func TestSanitizeKeyReferences(t *testing.T) {
-	bad := series.Reference{APIVersion: "a\xff", Kind: "b\xff", Namespace: "c\xff", Name: "d\xff", UID: "e\xff", FieldPath: "f\xff"}
-	good := series.Reference{APIVersion: "a\ufffd", Kind: "b\ufffd", Namespace: "c\ufffd", Name: "d\ufffd", UID: "e\ufffd", FieldPath: "f\ufffd"}
-	key := series.Key{Regarding: bad, Related: bad}
-	assert.True(t, sanitizeKey(&key))
-	assert.Equal(t, series.Key{Regarding: good, Related: good}, key)
+func TestKeyReferences(t *testing.T) {
+	n := func(count int) string { return strings.Repeat("n", count) }
+	fits := series.Reference{APIVersion: n(253) + "/" + n(63), Kind: n(63), Namespace: n(63), Name: n(253), UID: types.UID(n(128)), FieldPath: n(1024)}
+	for _, tt := range []struct {
+		name      string
+		ref, want series.Reference
+		wantErr   string
+	}{
+		{"fits", fits, fits, ""},
+		{"is not UTF-8",
+			series.Reference{APIVersion: "a\xff", Kind: "b\xff", Namespace: "c\xff", Name: "d\xff", UID: "e\xff", FieldPath: "f\xff"},
+			series.Reference{APIVersion: "a\ufffd", Kind: "b\ufffd", Namespace: "c\ufffd", Name: "d\ufffd", UID: "e\ufffd", FieldPath: "f\ufffd"}, ""},
+		{"field path", series.Reference{FieldPath: n(1 << 20)}, series.Reference{FieldPath: n(1021) + "…"}, ""},
+		{"apiVersion", series.Reference{APIVersion: n(318)}, series.Reference{APIVersion: n(314) + "…"}, "apiVersion has 318 bytes, more than 317"},
+		{"kind", series.Reference{Kind: n(64)}, series.Reference{Kind: n(60) + "…"}, "kind has 64 bytes"},
+		{"namespace", series.Reference{Namespace: n(64)}, series.Reference{Namespace: n(60) + "…"}, "namespace has 64 bytes"},
+		{"name", series.Reference{Name: n(1 << 20)}, series.Reference{Name: n(250) + "…"}, `name has 1048576 bytes, more than 253: "` + n(61) + `…"`},
+		{"uid", series.Reference{UID: types.UID(n(129))}, series.Reference{UID: types.UID(n(125) + "…")}, "uid has 129 bytes"},
+		{"name, once it is valid", series.Reference{Name: strings.Repeat("n\xff", 100)}, series.Reference{Name: strings.Repeat("n\ufffd", 62) + "n…"}, "name has 400 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one, other := series.Key{Regarding: tt.ref}, series.Key{Related: tt.ref}
+			err, none := Key(&one)
+			require.NoError(t, none)
+			none, related := Key(&other)
+			require.NoError(t, none)
+			assert.Equal(t, series.Key{Regarding: tt.want}, one)
+			assert.Equal(t, series.Key{Related: tt.want}, other)
+			assert.Equal(t, err, related)
+			if tt.wantErr == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.wantErr)
+			}
+		})
+	}
+	for _, namespace := range []string{"../up", "a/b", "..", "100%"} {
+		regarding, _ := Key(&series.Key{Regarding: series.Reference{Namespace: namespace}})
+		require.ErrorContains(t, regarding, strconv.Quote(namespace))
+	}
 }
 
-func TestSanitizeAnnotations(t *testing.T) {
-	big := strings.Repeat("x", tracker.MaxAnnotationBytes-len("example.com/big"))
+const maxAnnotations = 64 << 10
+
+func TestAnnotations(t *testing.T) {
+	big := strings.Repeat("x", maxAnnotations-len("example.com/big"))
 	for _, tt := range []struct {
 		name     string
 		in, want map[string]string
@@ -123,14 +150,14 @@ func TestSanitizeAnnotations(t *testing.T) {
 		{name: "invalid value", in: map[string]string{"a": "x\xffy"}, want: map[string]string{"a": "x\uFFFDy"}},
 		{
 			name:    "too big once it is valid",
-			in:      map[string]string{"a": strings.Repeat("\xffa", tracker.MaxAnnotationBytes/3)},
+			in:      map[string]string{"a": strings.Repeat("\xffa", maxAnnotations/3)},
 			want:    map[string]string{},
 			wantErr: "Too long",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 10 {
-				got, err := sanitizeAnnotations(tt.in)
+				got, err := Annotations(tt.in, maxAnnotations)
 				assert.Equal(t, tt.want, got)
 				if tt.wantErr == "" {
 					require.NoError(t, err)
@@ -142,7 +169,7 @@ func TestSanitizeAnnotations(t *testing.T) {
 	}
 }
 
-func FuzzSanitizeAnnotations(f *testing.F) {
+func FuzzAnnotations(f *testing.F) {
 	f.Add("a", "b", "c", "d", uint32(1))
 	f.Add("", "\xff", "example.com/x", "", uint32(300_000))
 	f.Add("UPPER.example.com/x", "1", "a/b/c", "", uint32(70_000))
@@ -151,7 +178,7 @@ func FuzzSanitizeAnnotations(f *testing.F) {
 			v2 = strings.Repeat(v2, int(repeat)%300_000/len(v2)+1)
 		}
 		in := map[string]string{k1: v1, k2: v2}
-		fit, err := sanitizeAnnotations(in)
+		fit, err := Annotations(in, maxAnnotations)
 		assert.Empty(t, apivalidation.ValidateAnnotations(fit, field.NewPath("metadata", "annotations")))
 		size := 0
 		for k, v := range fit {
@@ -159,7 +186,7 @@ func FuzzSanitizeAnnotations(f *testing.F) {
 			assert.True(t, utf8.ValidString(v))
 			size += len(k) + len(v)
 		}
-		assert.LessOrEqual(t, size, tracker.MaxAnnotationBytes)
+		assert.LessOrEqual(t, size, maxAnnotations)
 		if err == nil {
 			for k := range in {
 				if !strings.HasPrefix(k, series.AnnotationPrefix) {
@@ -248,6 +275,8 @@ func FuzzShorten(f *testing.F) {
 	})
 }
 
+const controller = "example.com/tester"
+
 func TestInstance(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
@@ -255,60 +284,20 @@ func TestInstance(t *testing.T) {
 	long := strings.Repeat("i", 128)
 	for _, tt := range []struct {
 		controller, instance string
-		want                 identity
+		want                 Identity
 		repairs              int
 	}{
-		{controller, "", identity{controller, controller + "-" + host}, 0}, // as in client-go
-		{controller, "pod-1", identity{controller, "pod-1"}, 0},
-		{controller, long, identity{controller, long}, 0},
-		{controller, "a\xffb", identity{controller, "a-b"}, 1},
+		{controller, "", Identity{controller, controller + "-" + host}, 0}, // as in client-go
+		{controller, "pod-1", Identity{controller, "pod-1"}, 0},
+		{controller, long, Identity{controller, long}, 0},
+		{controller, "a\xffb", Identity{controller, "a-b"}, 1},
 	} {
-		id, repairs := newIdentity(tt.controller, tt.instance)
+		id, repairs := NewIdentity(tt.controller, tt.instance)
 		assert.Equal(t, tt.want, id)
 		assert.Len(t, repairs, tt.repairs)
 	}
-	id, repairs := newIdentity("two words", long+"i")
-	assert.Equal(t, "two-words", id.controller)
-	assert.Len(t, id.instance, 128)
+	id, repairs := NewIdentity("two words", long+"i")
+	assert.Equal(t, "two-words", id.Controller)
+	assert.Len(t, id.Instance, 128)
 	assert.Len(t, repairs, 2)
-}
-
-func TestBadNameIsLoggedOnce(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		r := w.broadcaster.NewRecorder(testScheme(), "two words")
-		for i := range 10 {
-			r.Eventf(testPod(i), nil, "Normal", "Tested", "Testing", "note")
-		}
-		r.WithLogger(klog.Background()).Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
-		w.flush(t)
-		assert.Len(t, w.logs.with("Repaired a name", "two words", "two-words"), 1)
-		list := w.server.list()
-		assert.Len(t, list, 10)
-		assert.Equal(t, "two-words", list[0].ReportingController)
-
-		w.broadcaster.NewRecorder(testScheme(), controller)
-		for range 100 {
-			w.broadcaster.NewRecorder(testScheme(), "two words")
-		}
-		assert.Len(t, w.logs.with("Repaired a name"), 1)
-		w.broadcaster.NewRecorder(testScheme(), "three more words")
-		assert.Len(t, w.logs.with("Repaired a name"), 2)
-	})
-}
-
-// A program makes up names for ever.
-func TestEndlessBadNames(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		const names, minutes = 20_000, 3
-		scheme := testScheme()
-		for minute := range minutes {
-			for i := range names {
-				w.broadcaster.NewRecorder(scheme, fmt.Sprint("bad name ", minute, "-", i))
-			}
-			time.Sleep(time.Minute)
-		}
-		assert.Len(t, w.logs.with("Repaired a name"), minutes*maxRepairs)
-		assert.Len(t, w.logs.with("Repaired a name", fmt.Sprintf(`"suppressed"=%d`, names-maxRepairs)), minutes-1)
-		assert.LessOrEqual(t, len(w.broadcaster.repairs.kinds), maxRepairs)
-	})
 }

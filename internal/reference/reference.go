@@ -1,4 +1,5 @@
-package events
+// Package reference makes references to objects, like k8s.io/client-go/tools/reference.
+package reference
 
 import (
 	"errors"
@@ -27,13 +28,12 @@ var (
 	errNoKind    = errors.New("events: object has no kind and is not in the scheme")
 )
 
-// references returns references to objects, like k8s.io/client-go/tools/reference. It
-// caches the kinds of types, because a lookup in the scheme takes 90 ns and an allocation.
-// It is safe for concurrent use.
-type references struct {
-	// scheme can be nil. Types that it does not have are looked up in that of client-go, so
-	// a recorder of a project's own types also refers to those of Kubernetes.
-	scheme *runtime.Scheme
+// Resolver makes references to objects. It caches the kinds of types, because a lookup in the
+// scheme takes 90 ns and an allocation. It is safe for concurrent use.
+type Resolver struct {
+	// Scheme contains the kinds of types. It can be nil. Resolver looks up other types in the
+	// scheme of client-go, so it also knows the types of Kubernetes.
+	Scheme *runtime.Scheme
 
 	// kinds holds the kinds of types without a TypeMeta, by the addresses of the types. Each
 	// new type replaces the map, which never changes. There are few types, and a lookup takes
@@ -43,9 +43,9 @@ type references struct {
 
 type kind struct{ apiVersion, kind string }
 
-// set sets ref, which is the zero value, to the reference to obj, which can be any value.
-// The values are those of obj; see sanitizeReference. With an error, ref remains zero.
-func (r *references) set(ref *series.Reference, obj runtime.Object) error {
+// Set sets ref, which is the zero value, to the reference to obj, which can be any value. The
+// values are those of obj, and can be invalid. With an error, ref remains zero.
+func (r *Resolver) Set(ref *series.Reference, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case nil:
 		return errNilObject
@@ -63,9 +63,9 @@ func (r *references) set(ref *series.Reference, obj runtime.Object) error {
 	return r.setByMethods(ref, obj)
 }
 
-// setByMethods is set for any type of object. Its methods are code of the user, so it
+// setByMethods is Set for any type of object. Its methods are code of the user, so it
 // recovers from their panics.
-func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (err error) {
+func (r *Resolver) setByMethods(ref *series.Reference, obj runtime.Object) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("events: object of type %T cannot be referenced: panic: %s", obj, eventtext.Panic(p))
@@ -88,7 +88,7 @@ func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (er
 	k, err := r.kindOf(obj)
 	switch {
 	case err != nil && object != nil: // the log must say which one
-		return fmt.Errorf("%w %s", err, klog.KRef(object.GetNamespace(), object.GetName()))
+		return fmt.Errorf("%w %s", err, eventtext.Cut(klog.KRef(object.GetNamespace(), object.GetName()).String(), 512))
 	case err != nil:
 		return err
 	}
@@ -103,7 +103,7 @@ func (r *references) setByMethods(ref *series.Reference, obj runtime.Object) (er
 	return nil
 }
 
-func (r *references) kindOf(obj runtime.Object) (kind, error) {
+func (r *Resolver) kindOf(obj runtime.Object) (kind, error) {
 	objectKind := obj.GetObjectKind()
 	// A TypeMeta has the form of a reference. Parsing and formatting it takes 60 ns
 	// and an allocation.
@@ -124,7 +124,7 @@ func (r *references) kindOf(obj runtime.Object) (kind, error) {
 			return k, nil
 		}
 	}
-	gvk, ok := kindIn(r.scheme, obj)
+	gvk, ok := kindIn(r.Scheme, obj)
 	if !ok {
 		if gvk, ok = kindIn(scheme.Scheme, obj); !ok {
 			return kind{}, fmt.Errorf("%w: %T", errNoKind, obj)
