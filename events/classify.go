@@ -206,7 +206,11 @@ func (v *verdicts) judge(w *tracker.Write, result tracker.Result, err error, now
 				is = v.of(p)
 				is.failed(err, now)
 			}
-			if is != nil && is.errors >= maxErrors {
+			switch {
+			case is == nil || is.errors < maxErrors:
+			case w.Kind == tracker.Look:
+				result.Outcome = tracker.Gone // it cannot be read, so nothing may wait for it
+			default:
 				result.Outcome, result.Reason = tracker.Refused, tracker.DropReason(DropRejected)
 			}
 		case i == 0:

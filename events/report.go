@@ -84,8 +84,8 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	}
 	writes, denied := subject{namespace, ""}, subject{namespace, verb}
 	switch {
-	case isOfClient(err) && result.Outcome == tracker.Refused:
-		return
+	case isOfClient(err) && result.Outcome != tracker.Troubled:
+		return // it is given up
 	case isOfClient(err):
 		if details, ok := r.failed(subject{namespace, ofClient}, verb, now); ok {
 			details = append(details, "event", klog.KRef(namespace, w.Series.Name))
