@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/internal/apigroup"
 	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
@@ -33,15 +32,12 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 }
 
 // NewEventBroadcasterAdapterWithContext returns an adapter. All its recorders,
-// including legacy ones, emit to one broadcaster. The broadcaster writes through
-// events.k8s.io/v1 if the server serves and permits it, and through core/v1 otherwise,
-// like compat.Sink. It makes no request before the first event. The adapter shuts down
-// when ctx ends.
+// including legacy ones, emit to one broadcaster, which writes through events.k8s.io/v1. For
+// roles that permit core/v1 only, use compat.NewSink. The adapter shuts down when ctx ends.
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	sink := &apigroup.Fallback{Events: &EventSinkImpl{Interface: client.EventsV1()}, Core: &apigroup.CoreSink{Interface: client.CoreV1()}}
-	a := &adapter{broadcaster: NewBroadcaster(sink), logger: guarded(klog.FromContext(ctx))}
+	a := &adapter{broadcaster: NewBroadcaster(&EventSinkImpl{Interface: client.EventsV1()}), logger: guarded(klog.FromContext(ctx))}
 	context.AfterFunc(ctx, a.Shutdown)
 	return a
 }
@@ -69,9 +65,3 @@ func (a *adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderL
 
 // Shutdown shuts down the broadcaster. See [Broadcaster.Shutdown].
 func (a *adapter) Shutdown() { a.broadcaster.Shutdown() }
-
-var (
-	_ EventSink      = (*apigroup.Fallback)(nil)
-	_ EventLister    = (*apigroup.Fallback)(nil)
-	_ apigroup.Group = (*EventSinkImpl)(nil)
-)

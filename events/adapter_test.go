@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"testing/synctest"
 
@@ -11,48 +10,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Recorders of both kinds write through the API group that the server serves and permits.
+// Recorders of both kinds write through events.k8s.io/v1.
 func TestEventBroadcasterAdapter(t *testing.T) {
-	for name, tt := range map[string]struct {
-		fail error
-		want schema.GroupVersion
-	}{
-		"events.k8s.io/v1": {nil, eventsv1.SchemeGroupVersion},
-		"core/v1 alone":    {apierrors.NewGenericServerResponse(http.StatusNotFound, "post", eventResource, "x", "404 page not found", 0, true), corev1.SchemeGroupVersion},
-		"forbidden":        {apierrors.NewForbidden(eventResource, "x", nil), corev1.SchemeGroupVersion},
-	} {
-		runBubble(t, name, func(t *testing.T) {
-			client := fake.NewClientset()
-			client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
-				return tt.fail != nil && action.GetResource().Group == eventsv1.GroupName, nil, tt.fail
-			})
-			ctx, cancel := context.WithCancel(t.Context())
-			a := NewEventBroadcasterAdapterWithContext(ctx, client)
-			stop := make(chan struct{})
-			defer close(stop)
-			a.StartRecordingToSink(stop)
-			a.NewRecorder("new").Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
-			for _, message := range []string{"one", "two"} {
-				a.DeprecatedNewLegacyRecorder("old").Event(testPod(0), "Normal", "Tested", message)
-			}
-			cancel() // and so it is shut down
-			synctest.Wait()
-
-			for _, gv := range []schema.GroupVersion{eventsv1.SchemeGroupVersion, corev1.SchemeGroupVersion} {
-				list, err := client.Tracker().List(gv.WithResource("events"), gv.WithKind("Event"), "ns")
-				require.NoError(t, err)
-				assert.Equal(t, gv == tt.want, meta.LenList(list) == 3, "%v: %v", gv, list)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		ctx, cancel := context.WithCancel(t.Context())
+		a := NewEventBroadcasterAdapterWithContext(ctx, client)
+		stop := make(chan struct{})
+		defer close(stop)
+		a.StartRecordingToSink(stop)
+		a.NewRecorder("new").Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
+		for _, message := range []string{"one", "two"} {
+			a.DeprecatedNewLegacyRecorder("old").Event(testPod(0), "Normal", "Tested", message)
+		}
+		cancel() // and so it is shut down
+		synctest.Wait()
+		list, err := client.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		assert.Len(t, list.Items, 3)
+	})
 }
 
 func TestEventBroadcasterAdapterStartsOnce(t *testing.T) {

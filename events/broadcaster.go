@@ -41,16 +41,16 @@ type Broadcaster struct {
 	invalid error // what is wrong with the options
 	clock   clock.WithTicker
 
-	tracker  *tracker.Tracker
-	lists    *lists
-	epoch    time.Time // of the tracker
-	watchers watchers
-	counters counters
-	nameless sync.Once // the line about an object without a name
-	report   reporter
-	verdicts verdicts
-	limiter  *rate.Limiter
-	tracking sync.RWMutex // see track
+	tracker    *tracker.Tracker
+	lists      *lists
+	epoch      time.Time // of the tracker
+	watchers   watchers
+	counters   counters
+	nameless   sync.Once // the line about an object without a name
+	report     reporter
+	namespaces namespaces
+	limiter    *rate.Limiter
+	tracking   sync.RWMutex // see track
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
@@ -81,7 +81,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
 	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, losses: make(map[tracker.DropReason]*losses)}
-	b.verdicts.ttl = b.opts.tracker().WithDefaults().EventTTL
+	b.namespaces.ttl = b.opts.tracker().WithDefaults().EventTTL
 	b.counters.onMany = b.logMany
 	b.counters.drops, b.counters.durations = make(map[DropReason]uint64), make(map[string]*durations)
 	b.opts.Filter.add(b)

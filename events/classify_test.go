@@ -30,6 +30,7 @@ func TestClassify(t *testing.T) {
 	const create, patch = "create", "patch"
 	kind := eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind()
 	inTrouble := tracker.Result{Outcome: tracker.Troubled}
+	local := tracker.Result{Outcome: tracker.Troubled, Local: true, Reason: tracker.DropReason(DropRejected)}
 	rejected := tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropRejected)}
 
 	for _, tt := range []struct {
@@ -68,7 +69,7 @@ func TestClassify(t *testing.T) {
 		{name: "EOF", err: urlError(io.EOF), want: inTrouble},
 		{name: "unexpected EOF", err: io.ErrUnexpectedEOF, want: inTrouble},
 		{name: "no such host", err: urlError(&net.DNSError{Err: "no such host"}), want: inTrouble},
-		{name: "anything else", err: errors.New("sink on fire"), want: inTrouble},
+		{name: "anything else", err: errors.New("sink on fire"), want: local},
 
 		// The response does not come from an API server.
 		{name: "404 of a proxy", err: apierrors.NewGenericServerResponse(404, "post", eventResource, "", "default backend - 404", 0, true), want: inTrouble},

@@ -299,11 +299,8 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	b := d.b
 	dog.stop()
 	answered := b.clock.Now()
-	result = b.verdicts.judge(w, result, err, answered)
-	held := isHeld(err)
-	if !held {
-		b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
-	}
+	result = b.namespaces.judge(w, result, answered)
+	b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
@@ -311,7 +308,7 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	if result.Outcome == tracker.Written {
 		d.wrote(answered, answered.Sub(dog.began))
 	}
-	if !held && d.ctx.Err() == nil { // otherwise the stop probably cut off the request
+	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.report.wrote(w, result, err)
 	}
 	b.drop(b.logger(), err, drops)
@@ -380,9 +377,6 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 }
 
 func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
-	if err := d.b.verdicts.held(w, d.b.clock.Now()); err != nil && !d.hurry.Load() {
-		return classify(err, w.Creates()), err
-	}
 	var patch []byte
 	if !w.Creates() {
 		if patch, err = w.Patch(); err != nil {

@@ -300,7 +300,7 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 		return // this project writes no Event like that
 	}
 	now := b.clock.Now()
-	b.verdicts.exists(event.Namespace, now)
+	b.namespaces.exists(event.Namespace, now)
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
 		restored, drops := b.tracker.Restore(found, now)
 		if restored {

@@ -152,7 +152,10 @@ func TestErrorsOfTheClient(t *testing.T) {
 		}, pods: 2, lost: 180, loops: true},
 	} {
 		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
-			calls := 0
+			calls, failing := 0, tt.pods
+			if name == "an object" {
+				failing = 1
+			}
 			w.server.script(func(ctx context.Context, r request) error {
 				err := tt.fail(ctx, r)
 				if err != nil {
@@ -169,7 +172,7 @@ func TestErrorsOfTheClient(t *testing.T) {
 				w.emitIn("good", i)
 				time.Sleep(time.Minute)
 			}
-			assertBetween(t, 4, 10, calls)
+			assertBetween(t, 4, 10*failing, calls)
 			assertBetween(t, 2, 5, len(w.logs.with(`"error"=`)))
 			assert.Empty(t, w.logs.with("Events are written again"), "nothing has ended")
 			assert.Len(t, slices.DeleteFunc(w.server.list(), func(e *eventsv1.Event) bool { return e.Namespace != "good" }), 180)
@@ -185,4 +188,16 @@ func assertBetween[T ~int | ~int64](t *testing.T, low, high, got T) {
 	t.Helper()
 	assert.GreaterOrEqual(t, got, low)
 	assert.LessOrEqual(t, got, high)
+}
+
+func TestDeniedResource(t *testing.T) {
+	denied := errors.New("no role")
+	for want, err := range map[string]error{
+		"events":               apierrors.NewForbidden(corev1.Resource("events"), "x", denied),
+		"events.events.k8s.io": apierrors.NewForbidden(eventsv1.Resource("events"), "x", denied),
+	} {
+		assert.Equal(t, want, deniedResource(fmt.Errorf("sink: %w", err)))
+	}
+	assert.Equal(t, "events.events.k8s.io", deniedResource(denied))
+	assert.Equal(t, "events.events.k8s.io", deniedResource(apierrors.NewUnauthorized("no token")))
 }

@@ -2,6 +2,7 @@ package events
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -9,12 +10,12 @@ import (
 	"sync"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
-	"github.com/eventseries/eventseries/internal/apigroup"
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/safelog"
 	"github.com/eventseries/eventseries/internal/tracker"
@@ -84,9 +85,7 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	}
 	writes, denied := subject{namespace, ""}, subject{namespace, verb}
 	switch {
-	case isOfClient(err) && result.Outcome != tracker.Troubled:
-		return // it is given up
-	case isOfClient(err):
+	case result.Local:
 		if details, ok := r.failed(subject{namespace, ofClient}, verb, now); ok {
 			details = append(details, "event", klog.KRef(namespace, w.Series.Name))
 			r.b.logger().Error(err, "Cannot write events, will try again", details...)
@@ -99,7 +98,7 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 		return // whether the recorder may write is unknown
 	case result.Outcome == tracker.Denied:
 		if details, ok := r.failed(denied, verb, now); ok {
-			details = append(details, "verb", verb, "resource", apigroup.DeniedResource(err))
+			details = append(details, "verb", verb, "resource", deniedResource(err))
 			r.b.logger().Error(err, "May not write events, will try again", append(details, hint(&w.Series.Key)...)...)
 		}
 	case result.Outcome == tracker.Written:
@@ -114,6 +113,19 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	r.handled++
 	r.mu.Unlock()
 	r.works(everywhere, "", now, "Events are written again", "failed")
+}
+
+// deniedResource returns the resource that a role must permit: "events", or by default
+// "events.events.k8s.io".
+func deniedResource(err error) string {
+	resource := eventsv1.Resource("events")
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		if details := status.Status().Details; details != nil && details.Kind != "" {
+			resource.Group = details.Group
+		}
+	}
+	return resource.String()
 }
 
 // hint returns what to do if Events about an object are denied.

@@ -300,17 +300,3 @@ func answerOf(err error) answer {
 		return permitted
 	}
 }
-
-// DeniedResource returns the resource that a role must permit, if err denies a request
-// for Events: "events" or "events.events.k8s.io". If the server does not say which, it is
-// the latter.
-func DeniedResource(err error) string {
-	resource := eventsv1.Resource("events")
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		if details := status.Status().Details; details != nil && details.Kind != "" {
-			resource.Group = details.Group
-		}
-	}
-	return resource.String()
-}

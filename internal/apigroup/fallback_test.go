@@ -346,15 +346,3 @@ func TestFallbackAllocatesNothing(t *testing.T) {
 		_, _ = p.Patch(ctx, event, nil)
 	}))
 }
-
-func TestDeniedResource(t *testing.T) {
-	denied := errors.New("no role")
-	for want, err := range map[string]error{
-		"events":               apierrors.NewForbidden(corev1.Resource("events"), "x", denied),
-		"events.events.k8s.io": apierrors.NewForbidden(eventsv1.Resource("events"), "x", denied),
-	} {
-		assert.Equal(t, want, DeniedResource(fmt.Errorf("sink: %w", err)))
-	}
-	assert.Equal(t, "events.events.k8s.io", DeniedResource(denied))
-	assert.Equal(t, "events.events.k8s.io", DeniedResource(apierrors.NewUnauthorized("no token")))
-}

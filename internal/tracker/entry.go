@@ -30,14 +30,14 @@ type Entry struct {
 	first       int64         // wall time of the first occurrence, in microseconds since 1970
 	last        time.Duration // when the latest occurrence was, since Tracker.epoch
 	count       int32
-	state       series.State
-	life        life
-	silent      bool  // restored, and has not occurred in this process
 	notedAt     int32 // when the note was formatted last, see tenths
 	note        string
 	lastNote    string            // the latest that was formatted; empty if none was since the first
 	annotations map[string]string // never changes, because writes in flight share it
 	rhythm      heartbeat.Rhythm  // the long gaps between occurrences
+	state       series.State
+	life        life
+	silent      bool // restored, and has not occurred in this process
 
 	phase    phase
 	salt     uint8 // of the name, see Entry.name
@@ -246,10 +246,12 @@ func (e *Entry) differingNote() string {
 // attempt remembers a write whose outcome is unknown.
 func (e *Entry) attempt(w *Write) {
 	a := attempt{w.Series.Count, w.Series.Last.UnixMicro(), w.at}
-	if e.attempts == nil {
-		e.attempts = &attempts{first: a}
+	switch {
+	case e.attempts == nil:
+		e.attempts = &attempts{first: a, latest: a}
+	case a.count != e.attempts.latest.count || a.last != e.attempts.latest.last: // otherwise either can be stored
+		e.attempts.latest = a
 	}
-	e.attempts.latest = a
 }
 
 // tenths returns a time since Tracker.epoch in tenths of a second. Differences of less

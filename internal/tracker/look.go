@@ -49,6 +49,10 @@ func read(w *Write, event *eventsv1.Event) *series.Series {
 // takes the next one. Nothing else changes the name of a series.
 func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
 	found := read(w, event)
+	if e.silent && (found == nil || !e.began(found)) {
+		e.gone(s) // somebody has replaced it
+		return
+	}
 	if k := e.Key(); found != nil && s.isOf(&k, found) && (e.began(found) || isPossible(found, s.now)) {
 		s.adopted = e.stored.last == 0 && e.attempts == nil
 		e.merge(s, found)
@@ -133,14 +137,14 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 		e.lastNote = e.note
 	}
 	e.first, e.note = found.First.UnixMicro(), strings.Clone(found.Note)
-	e.annotations = mergeAnnotations(found.Annotations, e.annotations)
+	e.annotations = mergeAnnotations(mergeAnnotations(nil, found.Annotations), e.annotations)
 }
 
 // share says that another process has counted occurrences of e since the latest write of
 // e. The process with the latest occurrence decides about the state, so the series is over
 // here if that is not this one.
 func (e *Entry) share(s *step, found *series.Series) {
-	switch isLater := found.Last.UnixMicro() > s.wall(e.last); {
+	switch isLater := found.Last.UnixMicro() > s.wall(e.last) && found.Last.Sub(s.now) <= maxClockSkew; {
 	case isLater && found.State != series.Singleton:
 		e.state = found.State
 		e.life = max(e.life, over)

@@ -43,6 +43,9 @@ type Result struct {
 	Reason DropReason
 	// Unsent says that a Troubled request certainly did not reach the server.
 	Unsent bool
+	// Local says that neither the server nor the network has caused a Troubled outcome, so a
+	// retry probably does not help. Reason says why the request is given up after some.
+	Local bool
 }
 
 // response returns what the result means for the schedule if the series of the write is
@@ -66,6 +69,8 @@ const (
 	// refusedWait is the first delay after the server has refused a write. It doubles with
 	// each further one, up to half an hour.
 	refusedWait = time.Minute
+	// localTries is how many Local failures in a row lose nothing: those of half an hour.
+	localTries = 5
 	// deniedLookWait is the least time between two looks that the server denies: an API
 	// server that has just started denies requests until it knows the roles.
 	deniedLookWait = 30 * time.Second
@@ -98,6 +103,12 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	case Troubled:
 		if w.Kind != Look && !r.Unsent {
 			e.attempt(w)
+		}
+		if r.Local {
+			response = schedule.Response{Result: schedule.Refused, Least: refusedWait}
+			if e.slot.Failures() >= localTries {
+				e.lose(s, r.Reason)
+			}
 		}
 	case Denied:
 		response.Least = e.denied(s, w)
@@ -180,11 +191,11 @@ func (e *Entry) gone(s *step) {
 	e.becomeUnwritten()
 }
 
-// lose says that what the server does not store of e is lost. The Event, and what the series
-// is from now on, stay as they are.
+// lose says that what the server does not store of e is lost. If an attempt is stored
+// nevertheless, a look adds what it contains.
 func (e *Entry) lose(s *step, reason DropReason) {
 	s.lost, s.reason = s.lost+e.lost(), reason
-	e.count = e.stored.count
+	e.count, e.attempts = e.stored.count, nil
 	switch {
 	case e.count < 2:
 		e.state = series.Singleton

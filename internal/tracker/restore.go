@@ -54,7 +54,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		state:       found.State,
 		silent:      true,
 		note:        strings.Clone(found.Note),
-		annotations: mergeAnnotations(found.Annotations, nil),
+		annotations: mergeAnnotations(nil, found.Annotations),
 		salt:        uint8(salt),
 		notedAt:     tenths(t.offset(now) - longAgo), // the note is an old one
 	}

@@ -348,53 +348,35 @@ func TestEventTTL(t *testing.T) {
 		t.Logf("%d occurrences, %v: %s", emitted, kinds(history), r.requests)
 	})
 
-	// A Finished Event has the base name, so the series takes another one. The server
-	// renews the TTL of the Finished Event only if a patch changes it.
-	t.Run("the Event with the base name leads to an Ongoing series", func(t *testing.T) {
+	// An occurrence after the longest window counts, and the series stays Finished. It also
+	// renews the TTL. A process that follows finds the Event by its name.
+	t.Run("an event that is no loop counts in one Event", func(t *testing.T) {
 		t.Parallel()
 		namespace := apiserver.NamespaceOn(t, clients)
-		pod := podIn(namespace, "looping")
-		opts := events.Options{HeartbeatInterval: time.Second, FinishAfter: 2 * time.Second, MaxWindow: 2 * time.Second}
-		before := startRecording(t, eventsSink, config, opts)
+		pod := podIn(namespace, "slow")
+		opts := events.Options{HeartbeatInterval: time.Second, FinishAfter: time.Second, MaxWindow: time.Second, EventTTL: ttl}
 		history := watchEvents(t, clients, namespace)
-		emit(before.recorder(), pod, 3)
-		before.Shutdown()
-		base := finish(t, clients, eventAbout(t, clients, namespace, pod.UID))
-		<-time.After(opts.MaxWindow) // an earlier occurrence would continue the Event
-
-		opts.ReportingInstance = before.instance
-		r := startRecording(t, eventsSink, config, opts)
-		recorder, emitted, begin := r.recorder(), 0, time.Now()
-		eventually(t, func(c *assert.CollectT) {
-			emit(recorder, pod, 1)
-			emitted++
-			assert.Greater(c, time.Since(begin), 2*ttl)
-		})
-		assert.Equal(t, 1, r.writes("create", "taken"))
-		assert.Equal(t, 1, r.writes("look", "written"))
-		assert.Equal(t, 1, r.writes("create", "written"))
-		assert.Zero(t, r.writes("successor", "gone"))
-		r.Shutdown()
-
-		// The next process finds the series without a list.
-		next := startRecording(t, eventsSink, config, opts)
-		emit(next.recorder(), pod, 1)
-		next.flush(t)
-		assert.EqualValues(t, 1, next.Stats().Adopted)
-		found := eventsAbout(t, clients, namespace, pod.UID)
-		require.Len(t, found, 2)
-		old, ongoing := &found[0], &found[1]
-		assert.Equal(t, emitted+1, occurrences(ongoing))
-		assert.Equal(t, "Ongoing", state(ongoing))
-		assert.Regexp(t, `^looping\.[0-9a-f]{16}\.[0-9a-f]{16}$`, ongoing.Name)
-		successor, _, _ := strings.Cut(old.Annotations[series.AnnotationSuccessor], " ")
-		assert.Equal(t, ongoing.Name, successor)
-		delete(old.Annotations, series.AnnotationSuccessor)
-		old.ResourceVersion, old.ManagedFields, old.TypeMeta = base.ResourceVersion, base.ManagedFields, base.TypeMeta
-		assert.Equal(t, base, old, "nothing else changes")
-		history.requireCountsGrow(t)
-		assert.Equal(t, 2, kinds(history)[watch.Added])
+		const times = 6
+		for n := range times {
+			r := startRecording(t, eventsSink, config, opts)
+			opts.ReportingInstance = r.instance
+			emit(r.recorder(), pod, 1)
+			r.flush(t)
+			if n%2 == 1 {
+				<-time.After(ttl / 2) // longer than the window, and shorter than the TTL
+				emit(r.recorder(), pod, 1)
+			}
+			r.Shutdown()
+			<-time.After(ttl / 2)
+		}
+		event := eventAbout(t, clients, namespace, pod.UID)
+		assert.Equal(t, times+times/2, occurrences(event))
+		assert.Equal(t, 1, kinds(history)[watch.Added])
 		assert.Zero(t, kinds(history)[watch.Deleted])
+		history.requireCountsGrow(t)
+		for _, c := range history.all() {
+			assert.NotEqual(t, "Ongoing", state(c.event))
+		}
 	})
 }
 

@@ -197,15 +197,6 @@ func lastObserved(event *eventsv1.Event) time.Time {
 
 func state(event *eventsv1.Event) string { return event.Labels[series.LabelState] }
 
-// finish marks an Event as Finished, as the process that wrote it would.
-func finish(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) *eventsv1.Event {
-	t.Helper()
-	patch := []byte(`{"metadata":{"labels":{"` + series.LabelState + `":"Finished"}}}`)
-	event, err := clients.EventsV1().Events(event.Namespace).Patch(t.Context(), event.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	require.NoError(t, err)
-	return event
-}
-
 func podIn(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace,
