@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -313,7 +312,7 @@ func TestRoleThatOnlyPermitsCreate(t *testing.T) {
 func TestPastEventsInAnOutage(t *testing.T) {
 	inBubble(t, Options{SkipList: true}, func(t *testing.T, w *world) {
 		at := time.Now().Add(-time.Hour)
-		w.server.script(always(errors.New("no connection")))
+		w.server.script(always(statusError(503, 0)))
 		for range 3 {
 			w.recorder.(*recorder).PastEventf(at, testPod(1), nil, "Normal", "Booted", "Booting", "note")
 			time.Sleep(7 * time.Minute)

@@ -143,6 +143,6 @@ func TestBroadcasterWithAnInvalidSink(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 1)
 		w.broadcaster.Shutdown()
-		assert.Equal(t, map[DropReason]uint64{DropShutdown: 1}, w.broadcaster.Stats().Dropped)
+		assert.Equal(t, map[DropReason]uint64{DropRejected: 1}, w.broadcaster.Stats().Dropped)
 	})
 }

@@ -47,7 +47,7 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 		sick, share, delay = 1, n.inFlight, later
 		places[fresh] = maxSick - n.inFlight
 		places[tried] = min(places[fresh], maxSickRetries-n.retries)
-	case !n.passed || s.allSick >= maxAllSick: // it may fail or hang as well
+	case !s.hurried && (!n.passed || s.allSick >= maxAllSick): // it may fail or hang as well
 		places = [2]int{1 - n.inFlight, 1 - n.inFlight}
 	}
 	s.allSick += share - n.share

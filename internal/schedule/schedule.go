@@ -62,6 +62,14 @@ type Slot[T any] struct {
 // Failures returns how many requests for the item have failed in a row, at most 255.
 func (s *Slot[T]) Failures() int { return int(s.failures) }
 
+// Refusals returns how many requests for the item were Refused in a row.
+func (s *Slot[T]) Refusals() int {
+	if s.last != Refused {
+		return 0
+	}
+	return int(s.alike)
+}
+
 // IsDenied reports whether the latest request for the item was Denied.
 func (s *Slot[T]) IsDenied() bool { return s.last == Denied }
 
