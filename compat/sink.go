@@ -40,10 +40,10 @@ import (
 // (klog.FromContext). The line names the first namespace. For list, which is optional, it
 // does so at verbosity 2.
 //
-// Through core/v1, Sink fills in the deprecated fields like CoreSink. It then keeps them
-// consistent: after it has created an Event through core/v1, or has seen one of
-// events.k8s.io/v1 that has these fields, it patches through core/v1 as long as the server
-// permits that. events.k8s.io/v1 cannot update them.
+// Through core/v1, Sink fills in the deprecated fields and the message like CoreSink. It
+// then keeps them consistent: after it has created an Event through core/v1, or has seen
+// one of events.k8s.io/v1 that has the deprecated fields, it patches through core/v1 as long
+// as the server permits that. events.k8s.io/v1 cannot update them.
 //
 // Requests and errors are those of EventSinkImpl and CoreSink. A Sink is safe for
 // concurrent use. All methods of the zero value return an error.
