@@ -104,8 +104,11 @@ func Wrap(mgr manager.Manager, broadcaster *events.Broadcaster) (manager.Manager
 // another one, the caller adds the broadcaster to the manager, and shuts it down when the
 // manager has returned.
 func ResourceLock(config *rest.Config, options manager.Options, broadcaster *events.Broadcaster) (resourcelock.Interface, error) {
-	if config == nil || broadcaster == nil {
-		return nil, fmt.Errorf("controllerruntime: a lock needs a config and a broadcaster, not %v and %v", config, broadcaster)
+	switch {
+	case config == nil:
+		return nil, errors.New("controllerruntime: config is nil")
+	case broadcaster == nil:
+		return nil, errors.New("controllerruntime: broadcaster is nil")
 	}
 	r, err := newRecording(config, nil, broadcaster, nil)
 	if err != nil {

@@ -268,7 +268,11 @@ func TestErrors(t *testing.T) {
 		_, err := NewManager(tt.config, tt.options, broadcaster)
 		assert.ErrorContains(t, err, tt.want, title)
 	}
-	_, err := Wrap(&fakeManager{config: broken}, nil)
+	_, err := ResourceLock(nil, manager.Options{}, broadcaster)
+	assert.ErrorContains(t, err, "controllerruntime: config is nil")
+	_, err = ResourceLock(config, manager.Options{}, nil)
+	assert.ErrorContains(t, err, "controllerruntime: broadcaster is nil")
+	_, err = Wrap(&fakeManager{config: broken}, nil)
 	assert.ErrorContains(t, err, "controllerruntime: create a client for events")
 	_, err = Wrap(&fakeManager{}, events.NewBroadcasterWithOptions(nil, events.Options{Scope: events.SameController}))
 	assert.ErrorContains(t, err, "controllerruntime: add the broadcaster")
