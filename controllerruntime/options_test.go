@@ -238,12 +238,12 @@ func TestGracefulShutdownTimeout(t *testing.T) {
 		{0, failureGrace, failureGrace},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			broadcaster := events.NewBroadcasterWithOptions(hangingSink{}, events.Options{SkipList: true})
+			broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{SkipList: true})
 			mgr, err := NewManager(newFakeServer().config(), manager.Options{
 				Metrics: server.Options{BindAddress: "0"}, GracefulShutdownTimeout: &tt.timeout,
 			}, broadcaster)
 			require.NoError(t, err)
-			mgr.GetEventRecorder("example.com/test").Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+			emitMany(mgr)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			begin := time.Now()
