@@ -65,9 +65,9 @@
 //     its Events.
 //   - The resourceVersion of involvedObject is empty. In client-go, it is that of the first
 //     occurrence.
-//   - An occurrence within 36 minutes of the previous one continues its Event
-//     (events.Options.MaxWindow). A later one creates another Event. client-go patches the
-//     Event of the first occurrence while the event is in its cache.
+//   - An occurrence counts in the same Event for as long as the server keeps that, also
+//     after a restart. client-go patches the Event of the first occurrence while the event is
+//     in its cache.
 //   - Up to ten messages of events that differ in nothing else get an Event each. Later ones
 //     share an Event, whose message begins with "(combined from similar events): " and ends
 //     with the latest one, as in client-go. There, the tenth message is the first that is
