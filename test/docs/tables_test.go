@@ -36,7 +36,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 
 func TestDifferencesOfManagersAreTested(t *testing.T) {
 	var tests strings.Builder
-	for _, dir := range []string{"controllerruntime", "events", "events/eventstest", "test/conformance"} {
+	for _, dir := range []string{"controllerruntime", "events", "events/eventstest", "internal/reference", "test/conformance"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*_test.go"))
 		require.NoError(t, err)
 		for _, file := range files {
