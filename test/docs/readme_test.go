@@ -58,11 +58,11 @@ var figures = map[string]func(t *testing.T) string{
 			strings.ReplaceAll(find(t, picture, `>client-go tools/events: ([\d,]+)<`)[0], ",", ""), find(t, picture, `>eventseries: (\d+)<`)[0])
 	},
 	"In ten minutes with 1,000 Pods that no node fits, kube-scheduler sends 25,661 requests with client-go's recorder, and 2,475 of its 28,135 occurrences": func(t *testing.T) string {
-		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| tools/events \| (\S+) \| (\S+) \| \S+ \| \S+ \| \S+ \| (\S+) \|$`)
+		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| tools/events \| (\S+) \| (\S+) \| \S+ \| \S+ \| \S+ \| (\S+) \|`)
 		return fmt.Sprintf("In ten minutes with 1,000 Pods that no node fits, kube-scheduler sends %s requests with client-go's recorder, and %s of its %s occurrences", row[1], row[2], row[0])
 	},
 	"it sends 3,320, and [none is lost]": func(t *testing.T) string {
-		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| eventseries \| \S+ \| (\S+) \| \S+ \| \S+ \| \S+ \| 0 \|$`)
+		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| eventseries \| \S+ \| (\S+) \| \S+ \| \S+ \| \S+ \| 0 \|`)
 		return fmt.Sprintf("it sends %s, and [none is lost]", row[0])
 	},
 	"`Finished` after 6 quiet minutes": func(*testing.T) string {
