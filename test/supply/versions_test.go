@@ -12,6 +12,15 @@ import (
 	"golang.org/x/mod/semver"
 )
 
+// Users would not get the replacement.
+func TestReleasedModulesReplaceNothing(t *testing.T) {
+	for _, module := range []string{".", "controllerruntime", "cmd/kubectl-series", "cmd/eventsmigrate"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", module, "go.mod"))
+		require.NoError(t, err)
+		assert.NotRegexp(t, `(?m)^replace`, string(text), module)
+	}
+}
+
 // required returns the versions that the go.mod file of a module requires.
 func required(t *testing.T, module string) map[string]string {
 	t.Helper()
