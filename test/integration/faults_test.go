@@ -151,7 +151,10 @@ func TestFaultsDuringALoop(t *testing.T) {
 			confirmed := r.writes("heartbeat", "written") + r.writes("heartbeat", "changed")
 			return confirmed > 0 && f.faults("patch") >= 2
 		}, longPatience, apiserver.PollInterval)
-		require.Eventually(t, func() bool { return r.Stats().Tracked == 0 }, longPatience, apiserver.PollInterval)
+		require.Eventually(t, func() bool {
+			stats := r.Stats()
+			return stats.Ended == stats.Tracked && stats.Waiting == 0
+		}, longPatience, apiserver.PollInterval)
 
 		event := eventAbout(t, r.clients, namespace, pod.UID)
 		assert.Equal(t, "Finished", state(event))
