@@ -97,7 +97,6 @@ OLD = bin/servers/$(1)/controlplane
 # supply.
 ifeq ($(SERVER),)
 integration: controlplane ## run the tests on a real API server; SERVER=v1.30.4 selects an old one
-	cd test/controlplane && $(PURE) test -vet=off ./...
 	cd test && $(PURE) vet $(ROOT)/...
 	cd test && $(GO) test $(RACE) -vet=off -timeout 20m $$($(call racy)) $(ROOT)/controllerruntime
 	cd test && $(PURE) test -vet=off -timeout 20m $$($(call racy,-v) | grep -vE '/test/(docs|supply)$$')

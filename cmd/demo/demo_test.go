@@ -40,6 +40,17 @@ func TestInMemory(t *testing.T) {
 	})
 }
 
+// The same controllers are faster on the real server.
+func TestPaceOfTheRealServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		s := newSession(&fakeapi.Server{}, inSeconds(defaultDuration), &out)
+		require.NoError(t, s.run(t.Context()), out.String())
+		assert.GreaterOrEqual(t, time.Since(s.started), defaultDuration+finishAfter)
+		assert.Greater(t, s.ledger.emitted(), 1000)
+	})
+}
+
 func TestWrongResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var server fakeapi.Server

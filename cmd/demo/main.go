@@ -109,7 +109,7 @@ func demoInMemory(ctx context.Context, out io.Writer) error {
 // have seen the result in memory.
 func demo(ctx context.Context, opts options, out, errOut io.Writer) error {
 	fmt.Fprint(out, "\nNow the same on a real kube-apiserver and etcd, in real time: with seconds instead of minutes.\n")
-	binary, err := controlplane.Build(ctx, errOut, "cmd/kubectl-series")
+	binary, err := controlplane.Build(ctx, errOut, "test/controlplane", "cmd/kubectl-series")
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprint(out, "Stopped before the real server has started. make demo continues with what is compiled.\n")
 		return nil

@@ -1,8 +1,6 @@
 package controlplane
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,25 +21,18 @@ const moduleDir = "test/controlplane"
 // interruptGrace is how long the go command may take to exit after an interrupt.
 const interruptGrace = 10 * time.Second
 
-// Build compiles the control plane into bin/controlplane and returns the path of
-// the program. It compiles other programs into bin, too: those in the given directories
-// of the repository. The working directory must be inside a clone of the repository.
+// Build compiles the programs in some directories of the repository into bin, and returns
+// the path of the first one. Without directories it compiles the control plane. The working
+// directory must be inside a clone of the repository. All programs have the versions of the
+// workspace of the control plane, so that what they share compiles once.
 //
-// The first build takes minutes, and Build reports its progress: on a terminal it
-// redraws one line, elsewhere it writes a line every ten seconds. A build with little
-// to do writes nothing. Build discards the report if progress is nil.
+// The first build takes minutes: Build writes its progress in lines, unless progress is
+// nil. A build with little to do writes nothing.
 //
-// Several processes may call Build at the same time: one compiles, the others
-// wait for it. On platforms without file locks, such as Windows, all of them
-// compile. Cancelling ctx cancels the build.
-func Build(ctx context.Context, progress io.Writer, others ...string) (string, error) {
-	return BuildPrograms(ctx, progress, append([]string{moduleDir}, others...)...)
-}
-
-// BuildPrograms compiles the programs in some directories of the repository into bin,
-// and returns the path of the first one. All programs have the versions of the
-// workspace of the control plane, so that what they share compiles once. See [Build].
-func BuildPrograms(ctx context.Context, progress io.Writer, dirs ...string) (string, error) {
+// Several processes may call Build at the same time: one compiles, the others wait for it.
+// On platforms without file locks, such as Windows, all of them compile. Cancelling ctx
+// cancels the build.
+func Build(ctx context.Context, progress io.Writer, dirs ...string) (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
@@ -52,6 +43,9 @@ func BuildPrograms(ctx context.Context, progress io.Writer, dirs ...string) (str
 	}
 	if progress == nil {
 		progress = io.Discard
+	}
+	if len(dirs) == 0 {
+		dirs = []string{moduleDir}
 	}
 	return build(ctx, root, "go", progress, dirs)
 }
@@ -72,29 +66,23 @@ func findRoot(dir string) (string, error) {
 	}
 }
 
-// build implements [BuildPrograms] for a repository root and a go command.
+// build is [Build] with a root of the repository and a go command.
 func build(ctx context.Context, root, goCommand string, w io.Writer, dirs []string) (_ string, err error) {
 	bin := filepath.Join(root, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
-	unlock, err := lock(ctx, filepath.Join(bin, ".controlplane.lock"), func() {
+	unlock, err := lock(filepath.Join(bin, ".controlplane.lock"), func() {
 		fmt.Fprintln(w, "controlplane: waiting for another process that compiles")
 	})
 	if err != nil {
 		return "", fmt.Errorf("controlplane: lock: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-
 	gomod, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(moduleDir), "go.mod"))
 	if err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
-	var packages []string
-	for _, dir := range dirs {
-		packages = append(packages, "./"+dir)
-	}
-	cmd := goTool(ctx, goCommand, root, append(buildArgs(bin, kubernetesVersion(gomod)), packages...)...)
 	// An interrupted go command may leave temporary files behind. Keep them inside
 	// the clone, and remove them.
 	temporary, err := os.MkdirTemp(bin, "tmp-")
@@ -102,101 +90,29 @@ func build(ctx context.Context, root, goCommand string, w io.Writer, dirs []stri
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	cmd.Env = append(cmd.Env, "GOTMPDIR="+temporary)
-	p := newProgress(w, isTerminal(w), dirs[0])
-	if err := runBuild(cmd, p, func(ctx context.Context) (int, error) {
-		return countPackages(goTool(ctx, goCommand, root, append([]string{"list", "-deps"}, packages...)...))
-	}); err != nil {
-		return "", err
+
+	// Without the symbol table a program is a third smaller. Without the version control
+	// state a new commit does not link it again. Only the release builds of Kubernetes set
+	// its version, and the server would report v0.0.0.
+	args := []string{"build", "-v", "-buildvcs=false", "-ldflags=-s -w", "-o", bin + string(filepath.Separator)}
+	if m := kubernetesRequirement.FindSubmatch(gomod); m != nil {
+		args[3] += " -X k8s.io/component-base/version.gitVersion=" + string(m[1])
+	}
+	for _, dir := range dirs {
+		args = append(args, "./"+dir)
+	}
+	cmd := exec.CommandContext(ctx, goCommand, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTMPDIR="+temporary, "GOWORK="+filepath.Join(root, filepath.FromSlash(moduleDir), "go.work"))
+	cmd.Cancel = func() error { return interrupt(cmd.Process) }
+	cmd.WaitDelay = interruptGrace
+	report := &progress{w: w, dir: dirs[0], now: time.Now, start: time.Now()}
+	cmd.Stderr = report
+	err = cmd.Run()
+	if failure := report.end(err); failure != nil {
+		return "", fmt.Errorf("controlplane: go build in %s: %w", root, failure)
 	}
 	return filepath.Join(bin, path.Base(dirs[0])+exeSuffix), nil
 }
 
-// goTool returns a go command that runs in root, in the workspace of the control plane. It
-// disables cgo, so that a build needs only Go.
-func goTool(ctx context.Context, goCommand, root string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, goCommand, args...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+filepath.Join(root, filepath.FromSlash(moduleDir), "go.work"))
-	cmd.Cancel = func() error { return interrupt(cmd.Process) }
-	cmd.WaitDelay = interruptGrace
-	return cmd
-}
-
-// buildArgs returns the arguments of the go command, without the packages. Without the
-// symbol table a program is a third smaller. Without the version control state a new
-// commit does not link it again.
-func buildArgs(bin, kubernetesVersion string) []string {
-	ldflags := "-s -w"
-	if kubernetesVersion != "" {
-		ldflags += " -X k8s.io/component-base/version.gitVersion=" + kubernetesVersion
-	}
-	return []string{"build", "-v", "-buildvcs=false", "-ldflags=" + ldflags, "-o", bin + string(filepath.Separator)}
-}
-
 var kubernetesRequirement = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes\s+(v\S+)`)
-
-// kubernetesVersion returns the version of Kubernetes that a go.mod file requires,
-// or "". The build sets it, because only the release builds of Kubernetes do, and
-// the server would report v0.0.0.
-func kubernetesVersion(gomod []byte) string {
-	if m := kubernetesRequirement.FindSubmatch(gomod); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
-
-// runBuild runs "go build -v" and passes its output to p. When the first package
-// is compiled, it calls count concurrently with the build to learn the number of
-// packages.
-func runBuild(cmd *exec.Cmd, p *progress, count func(context.Context) (int, error)) error {
-	output, err := cmd.StderrPipe()
-	if err != nil {
-		return fmt.Errorf("controlplane: go build: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("controlplane: go build: %w", err)
-	}
-
-	ctx, cancel := context.WithCancel(context.Background())
-	counted := make(chan struct{})
-	close(counted)
-	ticked := make(chan struct{})
-	go func() {
-		defer close(ticked)
-		p.run(ctx)
-	}()
-	messages := &tail{}
-	for scanner := bufio.NewScanner(output); scanner.Scan(); {
-		line := scanner.Text()
-		if !p.line(line) {
-			fmt.Fprintln(messages, line)
-			continue
-		}
-		if count != nil && p.compiling() {
-			counted = make(chan struct{})
-			go func(count func(context.Context) (int, error)) {
-				defer close(counted)
-				if n, err := count(ctx); err == nil { // the report works without a total
-					p.setTotal(n)
-				}
-			}(count)
-			count = nil
-		}
-	}
-	err = cmd.Wait()
-	cancel()
-	<-ticked
-	<-counted
-	p.end(err == nil)
-	if err != nil {
-		return fmt.Errorf("controlplane: go build in %s: %w\n%s", cmd.Dir, err, messages)
-	}
-	return nil
-}
-
-// countPackages runs "go list" and returns how many packages it lists.
-func countPackages(cmd *exec.Cmd) (int, error) {
-	out, err := cmd.Output()
-	return bytes.Count(out, []byte("\n")), err
-}

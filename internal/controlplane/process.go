@@ -1,12 +1,15 @@
 package controlplane
 
 import (
+	"bufio"
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"runtime"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,7 +26,7 @@ type process struct {
 	// lifeline is the program's standard input. Nothing writes to it. When it
 	// closes, the program knows that its parent has exited.
 	lifeline io.Closer
-	ready    firstLine
+	ready    chan string // receives the line that the program prints when it is ready
 	log      tail
 	done     chan struct{}
 	err      error // of the exit; valid after done is closed
@@ -34,11 +37,14 @@ func startProcess(binary string, args []string, log io.Writer) (*process, error)
 	p := &process{
 		// Only stop and kill end the program, not a context.
 		cmd:   exec.CommandContext(context.Background(), binary, args...),
-		ready: firstLine{line: make(chan string, 1)},
+		ready: make(chan string, 1),
 		log:   tail{w: log},
 		done:  make(chan struct{}),
 	}
-	p.cmd.Stdout = &p.ready
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
 	p.cmd.Stderr = &p.log
 	p.cmd.WaitDelay = outputGrace
 	p.cmd.SysProcAttr = processAttributes()
@@ -57,6 +63,9 @@ func startProcess(binary string, args []string, log io.Writer) (*process, error)
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
+			if line, _ := bufio.NewReader(stdout).ReadString('\n'); line != "" { // the only one
+				p.ready <- strings.TrimSpace(line)
+			}
 			p.err = p.cmd.Wait()
 		}
 		close(p.done)
@@ -67,16 +76,15 @@ func startProcess(binary string, args []string, log io.Writer) (*process, error)
 	return p, nil
 }
 
-// waitReady returns the line that the program prints when it is ready. If the
-// program exits or ctx ends first, the error contains the end of the log.
+// waitReady returns the line that the program prints when it is ready.
 func (p *process) waitReady(ctx context.Context) (string, error) {
 	select {
-	case line := <-p.ready.line:
+	case line := <-p.ready:
 		return line, nil
 	case <-p.done:
-		return "", fmt.Errorf("exited before it was ready: %w", p.failure())
+		return "", p.failed("exited before it was ready: %w", p.err)
 	case <-ctx.Done():
-		return "", fmt.Errorf("not ready: %w; end of its log:\n%s", context.Cause(ctx), &p.log)
+		return "", p.failed("not ready: %w", context.Cause(ctx))
 	}
 }
 
@@ -87,37 +95,56 @@ func (p *process) stop() error {
 	select {
 	case <-p.done:
 	case <-time.After(stopGrace):
-		return errors.Join(fmt.Errorf("still running %v after the stop request", stopGrace), p.kill())
+		_ = p.kill()
+		return p.failed("killed %v after the stop request: %w", stopGrace, p.err)
 	}
 	if p.err != nil {
-		return p.failure()
+		return p.failed("%w", p.err)
 	}
 	return nil
 }
 
 // kill kills the program and waits for its exit.
 func (p *process) kill() error {
-	select {
-	case <-p.done:
-		return fmt.Errorf("already exited: %w", p.failure())
-	default:
-	}
-	if err := p.cmd.Process.Kill(); err != nil {
-		select {
-		case <-p.done: // it exited in the meantime
-		default:
-			return err
-		}
-	}
+	err := p.cmd.Process.Kill()
 	<-p.done
+	if err != nil {
+		return p.failed("%w: %v", err, p.err)
+	}
 	return nil
 }
 
-// failure returns the exit error and the end of the log.
-func (p *process) failure() error {
-	err := p.err
-	if err == nil {
-		err = errors.New("exit status 0")
+// failed returns an error with the end of the log.
+func (p *process) failed(format string, args ...any) error {
+	return fmt.Errorf(format+"; end of its log:\n%s", append(args, &p.log)...)
+}
+
+// tailSize is how much of a log a [tail] keeps, in bytes.
+const tailSize = 8 << 10
+
+// tail is a writer that keeps the end of a log, and forwards everything to w if w is not
+// nil. It ignores errors of w: the server must not fail because of its log.
+type tail struct {
+	w io.Writer
+
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	if t.w != nil {
+		_, _ = t.w.Write(p)
 	}
-	return fmt.Errorf("%w; end of its log:\n%s", err, &p.log)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	t.buf = t.buf[max(len(t.buf)-tailSize, 0):]
+	return len(p), nil
+}
+
+// String returns the end of the log.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.buf))
 }

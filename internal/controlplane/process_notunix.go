@@ -18,11 +18,11 @@ func processAttributes() *syscall.SysProcAttr { return nil }
 // lifeline.
 func terminate(p *process) error { return p.lifeline.Close() }
 
-func pause(*os.Process) error {
+func pause(*process) error {
 	return fmt.Errorf("pause a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-func resume(*os.Process) error {
+func resume(*process) error {
 	return fmt.Errorf("resume a process on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 

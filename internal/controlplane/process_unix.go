@@ -17,9 +17,9 @@ func terminate(p *process) error {
 	return p.cmd.Process.Signal(syscall.SIGCONT)
 }
 
-func pause(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+func pause(p *process) error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+func resume(p *process) error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // interrupt asks the go command to exit.
 func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }

@@ -1,17 +1,79 @@
+// Package controlplane builds, starts and stops a real Kubernetes API server and
+// its etcd, for the demo and the tests. The program is in test/controlplane.
+//
+// The server runs in a separate process, so that a test can pause it, kill it and
+// restart it with the same data and address. It never outlives the process that
+// started it, even if that process is killed.
 package controlplane
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 )
 
 // errNotRunning is the error of methods that need a running server.
 var errNotRunning = errors.New("controlplane: the server is not running")
+
+// Options configures [Start]. Only Binary is required.
+type Options struct {
+	// Binary is the path of the program, which [Build] returns.
+	Binary string
+
+	// DataDir is the directory of etcd's data, the certificate, the tokens and
+	// the kubeconfig. A server that finds the data of an earlier one keeps its
+	// objects. If empty, Start creates a directory next to Binary, and
+	// [Server.Stop] removes it.
+	DataDir string
+
+	// Port and EtcdPort are the ports on 127.0.0.1. If zero, Start selects free ports.
+	Port, EtcdPort int
+
+	// EventTTL is how long the server keeps an Event after its last write. If
+	// zero, it is one hour, the default of kube-apiserver.
+	EventTTL time.Duration
+
+	// Users can authenticate, like the administrator. They have no permissions
+	// until a test creates RBAC objects for them.
+	Users []User
+
+	// ExtraArgs are additional flags of the program. The program passes those
+	// after an element "--" to kube-apiserver.
+	ExtraArgs []string
+
+	// Log receives the server's log. Errors contain the end of the log even if
+	// Log is nil.
+	Log io.Writer
+}
+
+// User is a user that authenticates with a bearer token.
+type User struct {
+	Name   string   // must not contain a colon
+	Token  string   // must not contain a colon
+	Groups []string // in addition to system:authenticated
+}
+
+// args returns the arguments of the program for data in dir. If dispose is true,
+// the program removes dir when its parent exits first.
+func (o Options) args(dir string, dispose bool) []string {
+	args := []string{"--lifeline", "--data-dir=" + dir, fmt.Sprintf("--port=%d", o.Port), fmt.Sprintf("--etcd-port=%d", o.EtcdPort)}
+	if dispose {
+		args = append(args, "--remove-orphaned-data")
+	}
+	if o.EventTTL != 0 {
+		args = append(args, "--event-ttl="+o.EventTTL.String())
+	}
+	for _, u := range o.Users {
+		args = append(args, "--user="+strings.TrimSuffix(u.Name+":"+u.Token+":"+strings.Join(u.Groups, ","), ":"))
+	}
+	return append(args, o.ExtraArgs...)
+}
 
 // Server is an API server with its etcd, in a separate process. Its methods are
 // safe for concurrent use, but wait for each other.
@@ -22,7 +84,6 @@ type Server struct {
 
 	mu         sync.Mutex
 	process    *process // nil if stopped or killed
-	addr       netip.AddrPort
 	kubeconfig string
 }
 
@@ -34,6 +95,14 @@ type Server struct {
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	if opts.Binary == "" {
 		return nil, errors.New("controlplane: Options.Binary is required; Build returns it")
+	}
+	for _, port := range []*int{&opts.Port, &opts.EtcdPort} { // the same after a restart
+		if *port == 0 {
+			var err error
+			if *port, err = FreePort(ctx); err != nil {
+				return nil, err
+			}
+		}
 	}
 	s := &Server{opts: opts, dataDir: opts.DataDir}
 	if s.dataDir == "" {
@@ -60,15 +129,15 @@ func (s *Server) start(ctx context.Context) error {
 		return fmt.Errorf("controlplane: start: %w", err)
 	}
 	line, err := p.waitReady(ctx)
-	if err == nil {
-		s.addr, s.kubeconfig, err = parseReady(line)
+	var ok bool
+	if _, s.kubeconfig, ok = strings.Cut(line, " kubeconfig="); err == nil && !ok {
+		err = fmt.Errorf("got %q, want \"ready https://HOST:PORT kubeconfig=FILE\"", line)
 	}
 	if err != nil {
 		_ = p.kill() // err says more
 		return fmt.Errorf("controlplane: start: %w", err)
 	}
 	s.process = p
-	s.opts.Port = int(s.addr.Port()) // for a restart
 	return nil
 }
 
@@ -104,12 +173,12 @@ func (s *Server) Stop() error {
 
 // stop stops the process if it is running. The caller holds mu.
 func (s *Server) stop() error {
-	p := s.process
-	if p == nil {
+	if s.process == nil {
 		return nil
 	}
+	err := s.process.stop()
 	s.process = nil
-	if err := p.stop(); err != nil {
+	if err != nil {
 		return fmt.Errorf("controlplane: stop: %w", err)
 	}
 	return nil
@@ -119,26 +188,17 @@ func (s *Server) removeData() error {
 	if !s.dispose {
 		return nil
 	}
-	if err := os.RemoveAll(s.dataDir); err != nil {
-		return fmt.Errorf("controlplane: remove data: %w", err)
-	}
-	return nil
+	return os.RemoveAll(s.dataDir)
 }
 
 // Kill kills the server (SIGKILL) and waits for its exit. It keeps the data, so that
 // [Server.Restart] can continue with them.
 func (s *Server) Kill() error {
+	err := s.signal("kill", func(p *process) error { return p.kill() })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.process
-	if p == nil {
-		return errNotRunning
-	}
 	s.process = nil
-	if err := p.kill(); err != nil {
-		return fmt.Errorf("controlplane: kill: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Pause suspends the server (SIGSTOP) until [Server.Resume]. Connections to a paused
@@ -149,13 +209,13 @@ func (s *Server) Pause() error { return s.signal("pause", pause) }
 // Resume resumes a paused server.
 func (s *Server) Resume() error { return s.signal("resume", resume) }
 
-func (s *Server) signal(action string, send func(*os.Process) error) error {
+func (s *Server) signal(action string, send func(*process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process == nil {
 		return errNotRunning
 	}
-	if err := send(s.process.cmd.Process); err != nil {
+	if err := send(s.process); err != nil {
 		return fmt.Errorf("controlplane: %s: %w", action, err)
 	}
 	return nil
@@ -171,18 +231,4 @@ func (s *Server) Kubeconfig() string {
 }
 
 // Addr returns the host and port on which the server listens, with TLS.
-func (s *Server) Addr() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.addr.String()
-}
-
-// PID returns the server's process ID, or 0 if the server is not running.
-func (s *Server) PID() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process == nil {
-		return 0
-	}
-	return s.process.cmd.Process.Pid
-}
+func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.opts.Port) }

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,16 +14,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-const (
-	adminUser  = "admin"
-	adminGroup = "system:masters"
-)
-
 // credentials are what the API server needs to authenticate users.
 type credentials struct {
-	// admin is the administrator. Its token is a hash of the service account key, so a
-	// kubeconfig survives a restart.
-	admin user
+	// users begin with the administrator. Its token is a hash of the service account key,
+	// so a kubeconfig survives a restart.
+	users []user
 	// tokenFile is the file for --token-auth-file.
 	tokenFile string
 	// serviceAccountKey is the file of the private key for ServiceAccount tokens.
@@ -42,16 +37,15 @@ func prepareCredentials(dir string, users []user) (credentials, error) {
 		return credentials{}, fmt.Errorf("controlplane: service account key: %w", err)
 	}
 	token := fmt.Sprintf("%x", sha256.Sum256(key))
-	c.admin = user{name: adminUser, token: token, groups: []string{adminGroup}}
+	c.users = append([]user{{name: "admin", token: token, groups: []string{"system:masters"}}}, users...)
 	// The columns are token, name, UID and groups.
 	var records [][]string
-	for _, u := range append([]user{c.admin}, users...) {
+	for _, u := range c.users {
 		records = append(records, []string{u.token, u.name, u.name, strings.Join(u.groups, ",")})
 	}
-	var tokens bytes.Buffer
-	err = csv.NewWriter(&tokens).WriteAll(records)
+	file, err := os.OpenFile(c.tokenFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err == nil {
-		err = os.WriteFile(c.tokenFile, tokens.Bytes(), 0o600)
+		err = errors.Join(csv.NewWriter(file).WriteAll(records), file.Close())
 	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("controlplane: token file: %w", err)
@@ -59,22 +53,16 @@ func prepareCredentials(dir string, users []user) (credentials, error) {
 	return c, nil
 }
 
-// clusterName is the name of the cluster in the kubeconfig.
-const clusterName = "eventseries"
-
 // kubeconfig returns a kubeconfig for the server at host. It has a context for each
 // user; that of the first user is the current one.
 func kubeconfig(host string, ca []byte, users []user) ([]byte, error) {
+	const cluster = "eventseries"
 	c := clientcmdapi.NewConfig()
-	c.Clusters[clusterName] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}
+	c.Clusters[cluster] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}
 	for _, u := range users {
 		c.AuthInfos[u.name] = &clientcmdapi.AuthInfo{Token: u.token}
-		c.Contexts[u.name] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: u.name, Namespace: "default"}
+		c.Contexts[u.name] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: u.name, Namespace: "default"}
 	}
 	c.CurrentContext = users[0].name
-	data, err := clientcmd.Write(*c)
-	if err != nil {
-		return nil, fmt.Errorf("controlplane: kubeconfig: %w", err)
-	}
-	return data, nil
+	return clientcmd.Write(*c)
 }

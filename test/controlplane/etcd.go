@@ -8,6 +8,9 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
+// loopback returns the address of a port on 127.0.0.1.
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
 // etcdServer is an etcd that runs in this process.
 type etcdServer struct {
 	*embed.Etcd

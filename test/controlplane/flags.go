@@ -1,18 +1,18 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 )
 
 // config is the parsed command line.
 type config struct {
-	dataDir            string // if empty, a temporary directory
-	port, etcdPort     int    // if 0, free ports
+	dataDir            string
+	port, etcdPort     int
 	etcdEndpoint       string // if empty, the address of etcd
 	secondary          bool
 	kubeconfig         string // if empty, a file in dataDir
@@ -34,9 +34,9 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 		fmt.Fprintf(stderr, "Usage: controlplane [flags] [-- kube-apiserver flags]\n\nA real kube-apiserver and etcd in one process, on 127.0.0.1 only.\n\n")
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&cfg.dataDir, "data-dir", "", "`directory` of etcd's data, certificates and tokens; if empty, a temporary directory")
-	fs.IntVar(&cfg.port, "port", 0, "`port` of the API server; if 0, a free one")
-	fs.IntVar(&cfg.etcdPort, "etcd-port", 0, "`port` of etcd; if 0, a free one")
+	fs.StringVar(&cfg.dataDir, "data-dir", "", "`directory` of etcd's data, certificates and tokens")
+	fs.IntVar(&cfg.port, "port", 6443, "`port` of the API server")
+	fs.IntVar(&cfg.etcdPort, "etcd-port", 2379, "`port` of etcd")
 	fs.StringVar(&cfg.etcdEndpoint, "etcd-endpoint", "", "`host:port` at which the API server connects to etcd, for example through a proxy; if empty, 127.0.0.1 and the port of etcd")
 	fs.BoolVar(&cfg.secondary, "secondary", false, "with --etcd-endpoint, --kubeconfig, and the --data-dir and users of a server that runs: start another API server of its cluster, and no etcd")
 	fs.StringVar(&cfg.kubeconfig, "kubeconfig", "", "`file` to write when the server is ready; if empty, kubeconfig in --data-dir")
@@ -56,46 +56,17 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	// Parse stops at the first argument that is not a flag. The remaining arguments
 	// are valid only after a "--".
 	cfg.apiserverArgs = fs.Args()
-	if n := len(args) - fs.NArg(); fs.NArg() > 0 && (n == 0 || args[n-1] != "--") {
+	switch n := len(args) - fs.NArg(); {
+	case fs.NArg() > 0 && (n == 0 || args[n-1] != "--"):
 		return config{}, fmt.Errorf("controlplane: unexpected argument %q (flags of the kube-apiserver must follow --)", fs.Arg(0))
+	case cfg.dataDir == "":
+		return config{}, errors.New("controlplane: --data-dir is required")
+	case cfg.eventTTL < time.Second:
+		return config{}, fmt.Errorf("controlplane: --event-ttl=%v is shorter than 1s, the resolution of etcd", cfg.eventTTL)
+	case cfg.secondary && (cfg.etcdEndpoint == "" || cfg.kubeconfig == ""):
+		return config{}, errors.New("controlplane: --secondary requires --etcd-endpoint and --kubeconfig")
 	}
-	return cfg, cfg.validate()
-}
-
-func (c config) validate() error {
-	for _, p := range []struct {
-		flag string
-		port int
-	}{{"port", c.port}, {"etcd-port", c.etcdPort}} {
-		if p.port < 0 || p.port > 65535 {
-			return fmt.Errorf("controlplane: --%s=%d is not between 0 and 65535", p.flag, p.port)
-		}
-	}
-	if c.port != 0 && c.port == c.etcdPort {
-		return fmt.Errorf("controlplane: --port and --etcd-port are both %d", c.port)
-	}
-	if c.etcdEndpoint != "" {
-		if _, _, err := net.SplitHostPort(c.etcdEndpoint); err != nil {
-			return fmt.Errorf("controlplane: --etcd-endpoint=%s is not host:port: %w", c.etcdEndpoint, err)
-		}
-	}
-	if c.secondary && (c.dataDir == "" || c.etcdEndpoint == "" || c.kubeconfig == "") {
-		return fmt.Errorf("controlplane: --secondary requires --data-dir, --etcd-endpoint, and --kubeconfig")
-	}
-	if c.eventTTL < time.Second {
-		return fmt.Errorf("controlplane: --event-ttl=%v is shorter than 1s, the resolution of etcd", c.eventTTL)
-	}
-	if c.removeOrphanedData && !c.lifeline {
-		return fmt.Errorf("controlplane: --remove-orphaned-data requires --lifeline")
-	}
-	seen := map[string]bool{adminUser: true}
-	for _, u := range c.users {
-		if seen[u.name] {
-			return fmt.Errorf("controlplane: --user %q is a duplicate, or the name of the administrator", u.name)
-		}
-		seen[u.name] = true
-	}
-	return nil
+	return cfg, nil
 }
 
 // user is a user that authenticates with a token.

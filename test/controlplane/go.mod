@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/spf13/pflag v1.0.9
-	github.com/stretchr/testify v1.11.1
 	go.etcd.io/etcd/client/pkg/v3 v3.6.8
 	go.etcd.io/etcd/server/v3 v3.6.8
 	go.uber.org/zap v1.27.1

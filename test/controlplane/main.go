@@ -5,8 +5,6 @@
 // Terminating, Pods stay Pending, and the aggregated roles (view, edit, admin) are
 // empty. The servers listen on 127.0.0.1 only.
 //
-//	controlplane --data-dir DIR --kubeconfig FILE --event-ttl 1h
-//
 // When the API server is ready, the program writes the kubeconfig and prints its only
 // line to standard output:
 //
@@ -14,18 +12,11 @@
 //
 // SIGTERM, SIGINT and SIGHUP stop the API server and then etcd; the exit code is 0.
 // The next start with the same --data-dir keeps the objects, the certificate and the
-// administrator's token, even after SIGKILL.
-//
-// With --secondary, the program runs another API server of the cluster of a server that runs
-// already, possibly of another version:
-//
-//	controlplane --secondary --data-dir DIR --etcd-endpoint HOST:PORT --kubeconfig FILE2
+// administrator's token, even after SIGKILL. A power failure may lose data: etcd does not
+// call fsync.
 //
 // The authorization mode is RBAC. The default user of the kubeconfig is in the group
-// system:masters; --user adds users, and a context with the name of each. The program
-// passes arguments after "--" to kube-apiserver.
-//
-// etcd does not call fsync. A killed process loses no data, but a power failure may.
+// system:masters; --user adds users, and a context with the name of each.
 package main
 
 import (
@@ -58,24 +49,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	removeData := false
-	if cfg.dataDir == "" {
-		if cfg.dataDir, err = os.MkdirTemp("", "eventseries-controlplane-"); err != nil {
-			fmt.Fprintf(stderr, "controlplane: temporary data directory: %v\n", err)
-			return 1
-		}
-		removeData = true
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if cfg.lifeline {
 		// If the parent has exited, nothing reads the output. Writing to it must not
 		// end the process before it has removed its data.
 		signal.Ignore(syscall.SIGPIPE)
-		ctx = withLifeline(ctx, stdin, func() { time.AfterFunc(orphanTimeout, func() { os.Exit(1) }) })
+		// The standard input is a pipe that the parent holds open. The operating system
+		// closes it when the parent exits for any reason.
+		go func() {
+			_, _ = io.Copy(io.Discard, stdin)
+			cancel(errOrphaned)
+			time.AfterFunc(orphanTimeout, func() { os.Exit(1) })
+		}()
 	}
 
 	err = serve(ctx, cfg, stdout)
-	orphaned := errors.Is(context.Cause(ctx), errOrphaned)
-	if removeData || orphaned && cfg.removeOrphanedData {
+	if cfg.removeOrphanedData && errors.Is(context.Cause(ctx), errOrphaned) {
 		err = errors.Join(err, os.RemoveAll(cfg.dataDir))
 	}
 	if err != nil {
@@ -91,16 +81,3 @@ const orphanTimeout = 20 * time.Second
 
 // errOrphaned is the cause of the stop after the parent has exited.
 var errOrphaned = errors.New("controlplane: the parent process has exited")
-
-// withLifeline returns a context that ends with errOrphaned when r ends, and calls
-// orphaned then. r is the standard input, a pipe that the parent holds open. The
-// operating system closes it when the parent exits for any reason.
-func withLifeline(ctx context.Context, r io.Reader, orphaned func()) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, r)
-		cancel(errOrphaned)
-		orphaned()
-	}()
-	return ctx
-}

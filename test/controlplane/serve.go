@@ -2,17 +2,29 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// startTimeout bounds the start. It takes a few seconds, or much longer on a machine
-// that is busy compiling.
-const startTimeout = 3 * time.Minute
+const (
+	// startTimeout bounds the start. It takes a few seconds, or much longer on a machine
+	// that is busy compiling.
+	startTimeout   = 3 * time.Minute
+	readyInterval  = 50 * time.Millisecond
+	requestTimeout = 5 * time.Second
+)
+
+// readyPaths are the paths that a ready server answers with 200: the health check,
+// which covers the default RBAC roles, and the namespaces of Events about
+// cluster-scoped objects, which the server creates a moment later.
+var readyPaths = []string{"/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system"}
 
 var errStartTimeout = errors.New("the start takes too long")
 
@@ -27,9 +39,6 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	}
 	if err != nil {
 		return fmt.Errorf("controlplane: data directory: %w", err)
-	}
-	if err := cfg.choosePorts(ctx); err != nil {
-		return err
 	}
 	creds, err := prepareCredentials(cfg.dataDir, cfg.users)
 	if err != nil {
@@ -84,32 +93,69 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 // line.
 func announce(ctx context.Context, cfg config, creds credentials, stdout io.Writer) error {
 	host := "https://" + loopback(cfg.port)
-	var cert []byte
-	err := poll(ctx, func() (err error) {
-		cert, err = os.ReadFile(filepath.Join(certDir(cfg), "apiserver.crt"))
-		return err
-	})
+	cert, err := waitReady(ctx, host, filepath.Join(certDir(cfg), "apiserver.crt"), creds.users[0].token)
 	if err != nil {
 		return err
 	}
-	content, err := kubeconfig(host, cert, append([]user{creds.admin}, cfg.users...))
+	content, err := kubeconfig(host, cert, creds.users)
 	if err != nil {
-		return err
-	}
-	if err := waitReady(ctx, content); err != nil {
 		return err
 	}
 	file := filepath.Join(cfg.dataDir, "kubeconfig")
 	if cfg.kubeconfig != "" {
-		if file, err = filepath.Abs(cfg.kubeconfig); err != nil {
-			return fmt.Errorf("controlplane: kubeconfig: %w", err)
-		}
+		file, err = filepath.Abs(cfg.kubeconfig)
 	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
+	if err == nil {
+		err = os.WriteFile(file, content, 0o600)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "ready %s kubeconfig=%s\n", host, file)
+	}
+	if err != nil {
 		return fmt.Errorf("controlplane: kubeconfig: %w", err)
 	}
-	if _, err := fmt.Fprintf(stdout, "ready %s kubeconfig=%s\n", host, file); err != nil {
-		return fmt.Errorf("controlplane: announce: %w", err)
+	return nil
+}
+
+// waitReady polls the server until it answers all readyPaths, or until ctx ends. It returns
+// the certificate in the file, which the server writes.
+func waitReady(ctx context.Context, host, certFile, token string) ([]byte, error) {
+	for {
+		cert, err := os.ReadFile(certFile)
+		if err == nil {
+			err = checkReady(ctx, host, cert, token)
+		}
+		if err == nil {
+			return cert, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("controlplane: not ready: %w (%w)", context.Cause(ctx), err)
+		case <-time.After(readyInterval):
+		}
+	}
+}
+
+func checkReady(ctx context.Context, host string, cert []byte, token string) error {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport, Timeout: requestTimeout}
+	for _, path := range readyPaths {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+path, nil)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = response.Body.Close() // nothing of it is needed
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("GET %s: %s", path, response.Status)
+		}
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ func TestProgram(t *testing.T) {
 
 func TestProgramExitsWithItsLifeline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data"))
+	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--lifeline", "--data-dir="+dir, "--remove-orphaned-data",
+		"--port="+strconv.Itoa(apiserver.FreePort(t)), "--etcd-port="+strconv.Itoa(apiserver.FreePort(t))))
 	p.wait(t, p.ready, apiserver.StartTimeout)
 	require.NoError(t, p.stdin.Close())
 	p.wait(t, p.done, stopWithin)
@@ -64,7 +65,7 @@ func TestProgramExitsWithItsLifeline(t *testing.T) {
 }
 
 func TestProgramRejectsAnInvalidCommandLine(t *testing.T) {
-	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--event-ttl=10ms"))
+	p := startProcess(t, exec.CommandContext(t.Context(), apiserver.Program(t), "--data-dir="+t.TempDir(), "--event-ttl=10ms"))
 	var exit *exec.ExitError
 	p.wait(t, p.done, stopWithin)
 	require.ErrorAs(t, p.err, &exit)

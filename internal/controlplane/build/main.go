@@ -1,10 +1,9 @@
 // Command build compiles programs of this repository into bin and shows the progress. The
-// arguments are their directories. Without arguments it compiles the control plane. Run
-// it before you run the integration tests for the first time:
+// arguments are their directories; without arguments it compiles the control plane.
 //
 //	go run ./internal/controlplane/build
 //
-// The tests build the control plane too, but "go test" shows nothing until a test
+// The tests build the control plane, too, but "go test" shows nothing until a test
 // completes.
 package main
 
@@ -19,11 +18,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	dirs := os.Args[1:]
-	if len(dirs) == 0 {
-		dirs = []string{"test/controlplane"}
-	}
-	_, err := controlplane.BuildPrograms(ctx, os.Stderr, dirs...)
+	_, err := controlplane.Build(ctx, os.Stderr, os.Args[1:]...)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
