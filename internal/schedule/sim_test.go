@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -103,7 +104,7 @@ func (w *world) done(it *item, r Response) {
 }
 
 func (w *world) later(r response) {
-	i, _ := slices.BinarySearchFunc(w.responses, r.at+1, func(r response, at time.Duration) int { return int(r.at - at) })
+	i, _ := slices.BinarySearchFunc(w.responses, r.at+1, func(r response, at time.Duration) int { return cmp.Compare(r.at, at) })
 	w.responses = slices.Insert(w.responses, i, r)
 }
 
