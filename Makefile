@@ -55,7 +55,7 @@ test: unit race controlplane ## run all tests
 
 # Controllers run on 32-bit machines, too. The other packages import client-go, which would
 # compile once more; the workflow tests them.
-PACKAGES_32 := ./heartbeat ./internal/listdecoder ./internal/tracker ./series
+PACKAGES_32 := ./heartbeat ./internal/schedule ./internal/tracker ./series
 
 # Before go vet looks at a package it looks at everything that the package imports, once
 # for each set of analyzers and of versions. So make integration vets most packages at once,
