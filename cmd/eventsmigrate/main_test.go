@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -403,7 +404,7 @@ func copyModule(t *testing.T, packages ...string) string {
 	for _, name := range []string{"go.mod", "go.sum", "require.go"} {
 		src, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(t, err)
-		src = replaced.ReplaceAll(src, []byte("=> `"+root+"$1`")) // the root can contain spaces
+		src = replaced.ReplaceAll(src, []byte("=> "+strconv.Quote(root+"$1"))) // the root can contain spaces
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), src, 0o600))
 	}
 	for _, pkg := range packages {
