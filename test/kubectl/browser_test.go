@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,7 +122,7 @@ func address(t *testing.T, name string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join(pages, name))
 	require.NoError(t, err)
-	return "file://" + filepath.ToSlash(file)
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String() // the path can contain spaces
 }
 
 // readers are the widths and color schemes of those who open a page.
