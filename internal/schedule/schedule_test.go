@@ -129,6 +129,61 @@ func TestProbes(t *testing.T) {
 	assert.Equal(t, time.Minute, total)
 }
 
+// A request that was sent before a pause can only prolong it for as long as it says.
+func TestPushBackFromBeforeThePause(t *testing.T) {
+	w := newWorld(t)
+	w.add("a", 1)
+	w.done(w.sent()[0], Response{Result: Passed})
+	w.add("a", 4)
+	for i, it := range w.sent() {
+		w.done(it, Response{Result: PushedBack, RetryAfter: time.Duration(i) * 2 * time.Second})
+		until, _, paused := w.Pause(w.now)
+		require.Equal(t, i > 0, paused)
+		require.True(t, i == 0 || until-w.now == max(5*time.Second, time.Duration(i)*2*time.Second))
+	}
+}
+
+// The earliest due goes first. One that has failed is due later, for each of its failures.
+func TestOrder(t *testing.T) {
+	w := newWorld(t)
+	w.add("a", 1)
+	w.done(w.sent()[0], Response{Result: Passed})
+	old, young, other := w.add("a", 1)[0], &item{namespace: "a"}, &item{namespace: "a"}
+	for range 3 {
+		w.fail(old, Response{Result: Failed})
+		w.now += time.Minute
+	}
+	w.Ready(young, w.now, w.now)
+	it, _ := w.next()
+	require.Same(t, young, it)
+	w.done(young, Response{Result: Failed})
+	w.now += time.Minute
+	w.Ready(other, w.now+later, w.now)
+	w.Ready(other, w.now, w.now)
+	w.Release(other, w.now)
+	w.budget.at = w.now
+	for _, want := range []*item{other, young, old} {
+		it, ok := w.next()
+		require.True(t, ok)
+		require.Same(t, want, it)
+		w.done(it, Response{Result: Passed})
+	}
+
+	// One failure makes nothing that waits due later, and two do.
+	w = newWorld(t)
+	first := w.add("a", 5)
+	for _, want := range []bool{true, false} {
+		failed, _ := w.next()
+		w.done(failed, Response{Result: Denied})
+		late := &item{namespace: "a"}
+		w.Ready(late, w.now+1, w.now)
+		it, _ := w.next()
+		require.Equal(t, want, slices.Contains(first, it))
+		w.done(it, Response{})
+		w.Remove(late)
+	}
+}
+
 func TestBulkheads(t *testing.T) {
 	w := newWorld(t)
 	pass := func(namespace string) {
@@ -229,8 +284,14 @@ func TestBudget(t *testing.T) {
 	}
 	assertBetween(t, 60+10, 60+60, w.requests-requests) // something passes
 
+	w.answer = func(*item) Response { return Response{Result: Denied} }
+	w.run(w.now + 4*time.Minute)
+	requests = w.requests
+	w.run(w.now + 2*time.Minute)
+	assertBetween(t, 100, 121, w.requests-requests) // the server handles retries
+
 	w.answer = func(*item) Response { return Response{Result: Passed} }
-	w.run(w.now + 3*time.Minute)
+	w.run(w.now + 6*time.Minute)
 	_, pending, _ := w.Backlog()
 	assert.Zero(t, pending, "a retry that passes fills the budget")
 }
