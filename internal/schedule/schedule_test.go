@@ -121,9 +121,14 @@ func TestProbes(t *testing.T) {
 		require.Equal(t, []*item{want}, sent)
 		_, ok := w.NextRequest(w.now)
 		require.False(t, ok)
-		w.Slow(&want.pass, w.now)
+		if want != failed[0] {
+			w.Slow(&want.pass, w.now)
+		}
 	}
-	w.done(elsewhere, Response{Result: Refused})
+	w.done(elsewhere, Response{Result: Failed})
+	w.add("c", 1)
+	require.Empty(t, w.sent(), "another one probes")
+	w.done(fresh, Response{Result: Refused})
 	_, total, paused := w.Pause(w.now)
 	assert.False(t, paused)
 	assert.Equal(t, time.Minute, total)
@@ -325,20 +330,25 @@ func TestEncourage(t *testing.T) {
 func TestHurry(t *testing.T) {
 	order := func() (order []string) {
 		w := newWorld(t)
-		w.answer = goodOrBad(Response{Result: Denied})
+		w.answer = func(it *item) Response {
+			order = append(order, it.namespace)
+			return Response{Result: Denied}
+		}
 		for n := range 30 {
 			w.add(strconv.Itoa(n), 2)
 		}
 		w.run(w.now + time.Hour)
+		for n := range 30 {
+			w.Ready(&item{namespace: strconv.Itoa(n)}, w.now, w.now)
+		}
 		w.Hurry(w.now)
 		requests := w.requests
 		w.run(w.now + 2*hurriedMax)
-		require.Equal(t, 60, w.pending.Len())
-		require.GreaterOrEqual(t, w.requests-requests, 60)
+		require.Equal(t, 90, w.pending.Len())
+		require.GreaterOrEqual(t, w.requests-requests, 90)
 		for _, n := range w.held.nodes {
 			require.GreaterOrEqual(t, n.item.slot.Failures(), 2)
 			require.LessOrEqual(t, n.at, w.now+hurriedMax)
-			order = append(order, n.item.namespace)
 		}
 		return order
 	}
