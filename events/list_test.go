@@ -292,7 +292,7 @@ func TestListLimit(t *testing.T) {
 			for _, event := range s.list() {
 				if event.Namespace == "ns" {
 					assert.Equal(t, want.String(), stateOf(event))
-					assert.NotEqual(t, series.Ongoing, series.StateAt(event, event.Series.LastObservedTime.Add(46*time.Minute+time.Second)))
+					assert.NotEqual(t, series.Ongoing, series.StateAt(event, event.Series.LastObservedTime.Add(36*time.Minute+series.ClockSkew+time.Second)))
 				}
 			}
 		})
