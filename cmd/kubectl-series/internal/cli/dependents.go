@@ -16,23 +16,29 @@ import (
 	"github.com/eventseries/eventseries/query"
 )
 
-// hasDependents reports whether an object can have dependents with events: a workload of Kubernetes, or
-// an object of another API.
+// isWorkload reports whether an object is a workload of Kubernetes, which has Pods.
+func isWorkload(o query.Object) bool {
+	return o.Kind != "Pod" && o.Kind != "PersistentVolumeClaim" &&
+		slices.ContainsFunc(query.DefaultDependents(), func(k schema.GroupVersionKind) bool { return k.Kind == o.Kind })
+}
+
+// hasDependents reports whether an object can have dependents with events: a workload, or an object of
+// another API.
 func hasDependents(o query.Object) bool {
-	if o.ClusterScoped || o.Kind == "Pod" || o.Kind == "PersistentVolumeClaim" {
-		return false
-	}
 	group := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group
-	isWorkload := slices.ContainsFunc(query.DefaultDependents(), func(k schema.GroupVersionKind) bool { return k.Kind == o.Kind })
-	return isWorkload || strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+	return !o.ClusterScoped && (isWorkload(o) || strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io"))
 }
 
 // dependents returns the series about the dependents of the subject, also about those that have been
 // deleted, and a sentence that sums up their Warnings.
 func (v *view) dependents(ctx context.Context, reader *query.Reader, q query.Query) (items []*query.Item, sum string, err error) {
 	roots, err := v.roots(ctx, v.subject.Namespace)
-	if err != nil && !v.offline() {
+	switch {
+	case err == nil || v.offline():
+	case isWorkload(v.subject):
 		v.problem("the dependents are guesses from names", err)
+	default:
+		v.problem("dependents are missing", err)
 	}
 	existing := make(map[string]sets.Set[string]) // names by kind
 	for _, o := range roots.Dependents(v.subject) {
@@ -40,6 +46,9 @@ func (v *view) dependents(ctx context.Context, reader *query.Reader, q query.Que
 			existing[o.Kind] = sets.New[string]()
 		}
 		existing[o.Kind].Insert(o.Name)
+	}
+	if len(existing) == 0 && !isWorkload(v.subject) {
+		return nil, "", nil
 	}
 	q.Objects, q.Namespaces = nil, []string{v.subject.Namespace}
 	all, err := collect(reader.List(ctx, q))
