@@ -112,7 +112,7 @@ func TestTimelineOfPod(t *testing.T) {
 		return all
 	}
 	args := []string{"timeline", "pod/web-0", "-n", namespace, "-o", "name"}
-	assert.Equal(t, wanted(5, "labeled"), ours(show(t, kubeconfig, args...)))
+	assert.Equal(t, wanted(5), ours(show(t, kubeconfig, args...)))
 	args = append(args, "--related")
 	assert.Equal(t, wanted(concerned), ours(show(t, kubeconfig, args...)))
 	assert.Equal(t, wanted(concerned, "earlier"), ours(show(t, kubeconfig, append(args, "--earlier")...)))

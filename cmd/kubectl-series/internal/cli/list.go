@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
@@ -41,7 +40,6 @@ type list struct {
 	printer         *output.Printer // nil for a table
 	wide, namespace bool            // columns of the table
 	terminal        terminal.Terminal
-	command         string // as it was called
 	rowCount        int
 	ongoingCount    int
 }
@@ -97,7 +95,6 @@ With --filename, read the Events from files, and use no cluster.`,
 		ValidArgsFunction: completeObjects(e),
 		RunE: func(c *cobra.Command, args []string) error {
 			l.sorted = c.Flags().Changed("sort-by")
-			l.command = commandOf(c, args)
 			return l.run(c.Context(), args)
 		},
 	}
@@ -247,39 +244,11 @@ func (l *list) summarize() {
 	}
 	switch {
 	case l.ongoingCount > 0 && l.ongoingCount < l.rowCount && len(l.states) == 0 && l.groupBy == "":
-		s += ": " + l.command + " --state ongoing"
+		s += ": " + l.called + " --state ongoing"
 	case l.limit == 0:
-		s += fmt.Sprintf(": %s --limit %d", l.command, max(l.terminal.Height-3, 1))
+		s += fmt.Sprintf(": %s --limit %d", l.called, max(l.terminal.Height-3, 1))
 	}
 	fmt.Fprintln(l.ErrOut, s)
-}
-
-// commandOf returns a command as it was called, to continue it.
-func commandOf(c *cobra.Command, args []string) string {
-	words := []string{"kubectl series"}
-	for _, arg := range args {
-		words = append(words, quote(arg))
-	}
-	c.Flags().Visit(func(f *pflag.Flag) {
-		values := []string{f.Value.String()}
-		if slice, ok := f.Value.(pflag.SliceValue); ok {
-			values = slice.GetSlice()
-		}
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand
-		}
-		switch {
-		case slices.Contains([]string{"token", "password", "cache-dir"}, f.Name): // secrets, and what changes nothing
-		case f.Value.Type() == "bool" && values[0] == "true":
-			words = append(words, name)
-		case f.Value.Type() == "bool":
-			words = append(words, "--"+f.Name+"=false")
-		default:
-			words = append(words, name+" "+quote(strings.Join(values, ",")))
-		}
-	})
-	return strings.Join(words, " ")
 }
 
 // suggest warns if nothing has been found because of the case of values.

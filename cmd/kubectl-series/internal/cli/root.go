@@ -24,8 +24,8 @@ const Completion = "kubectl_complete-series"
 
 // Main runs the program with its arguments, and returns the exit code.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	root := newRoot(streams)
 	arguments := args[1:]
+	root := newRoot(streams, arguments)
 	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == Completion {
 		arguments = append([]string{cobra.ShellCompRequestCmd}, arguments...)
 	}
@@ -42,14 +42,19 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 type environment struct {
 	genericiooptions.IOStreams
 	source
+	called    string // the command, to continue it
 	flags     *genericclioptions.ConfigFlags
 	colors    string
 	times     string // one of timeFormats
 	chunkSize int64
 }
 
-func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
-	e := &environment{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true).WithWarningPrinter(streams)}
+func newRoot(streams genericiooptions.IOStreams, arguments []string) *cobra.Command {
+	called := "kubectl series"
+	for _, argument := range arguments {
+		called += " " + quote(argument)
+	}
+	e := &environment{IOStreams: streams, called: called, flags: genericclioptions.NewConfigFlags(true).WithWarningPrinter(streams)}
 	root := newList(e)
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl series"}
 	root.Version = version()

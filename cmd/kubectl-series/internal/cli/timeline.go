@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -63,10 +62,8 @@ With --follow, also show the objects that Events connect with it, and so on, the
 owners of the object, and the Node and the volumes of a Pod. The cause is often there.
 
 With --owners, also show the series of the owners of the object. This needs the
-permissions to get the object and its owners.
-
-Of the Events in which the object is the related one, show those in its namespace
-that the recorder of this project has written. With --related, show all of them.
+permissions to get the object and its owners. With --related, also show those in
+which the object is the related one.
 
 More than 30 series are grouped by their reason. See --group-by.`,
 		Example: `  # The life of a Pod
@@ -242,22 +239,9 @@ func (v *view) read(ctx context.Context, q query.Query) error {
 	if v.items, err = collect(reader.List(ctx, q)); err != nil {
 		return err
 	}
-	current := v.current()
-	role := q.Role
-	if role == query.Regarding && !v.follow {
-		// Of the Events in which it is the related object, those of this project have a label. In its namespace, a
-		// list by it is cheap.
-		labeled := q
-		labeled.Objects, labeled.Namespaces, labeled.Role, labeled.RelatedByLabel = current, namespacesOf(v.subject), query.Related, true
-		found, err := collect(reader.List(ctx, labeled))
-		if err != nil {
-			return err
-		}
-		v.items, role = append(v.items, found...), query.RegardingOrRelated
-	}
-	objects = append(current, slices.DeleteFunc(objects, v.isSubject)...)
+	objects = append(v.current(), slices.DeleteFunc(objects, v.isSubject)...)
 	v.items = slices.DeleteFunc(v.items, func(item *query.Item) bool {
-		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, role) })
+		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, q.Role) })
 	})
 	if hasDependents(v.subject) {
 		var dependents []*query.Item
@@ -273,14 +257,6 @@ func (v *view) read(ctx context.Context, q query.Query) error {
 		return seen.Has(name)
 	})
 	return nil
-}
-
-// namespacesOf returns the namespaces of the Events about an object.
-func namespacesOf(o query.Object) []string {
-	if o.Namespace != "" {
-		return []string{o.Namespace}
-	}
-	return []string{metav1.NamespaceDefault, metav1.NamespaceSystem}
 }
 
 // isSubject reports whether an object has the name of the subject.
