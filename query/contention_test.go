@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/internal/apigroup"
 )
@@ -30,13 +30,13 @@ type occurrence struct {
 
 // kubelet writes Events as client-go's legacy recorder does.
 type kubelet struct {
-	clock      *testclock.FakeClock
+	clock      *clocktesting.FakeClock
 	correlator *record.EventCorrelator
 	events     map[string]*corev1.Event // by name, as the server has them
 }
 
 func newKubelet() *kubelet {
-	c := testclock.NewFakeClock(t0)
+	c := clocktesting.NewFakeClock(t0)
 	return &kubelet{c, record.NewEventCorrelator(c), make(map[string]*corev1.Event)}
 }
 
@@ -196,6 +196,25 @@ func TestListOfLoopsThatShareATokenBucket(t *testing.T) {
 	item, err := reader.Get(t.Context(), "shop", "b.held")
 	require.NoError(t, err)
 	assert.True(t, item.LowerBound())
+
+	// A watch decides when its first lists are complete.
+	reader = NewReader(s.start(t), Options{Clock: clocktesting.NewFakePassiveClock(t0.Add(60 * m))})
+	for q, want := range map[string][]string{
+		"Warning": {"Added c.live 90", "Added d.new 90", "Added a.old 30", "Added b.held 30", "Added e.other 30", "Added f.component 30", "Synced"},
+		"":        {"Synced"},
+	} {
+		query := Query{Types: []string{"Warning"}}
+		if q == "" {
+			query.States = []State{Finished}
+		}
+		startWatch(t, reader, query).expect(want...)
+	}
+	w := startWatch(t, reader, Query{States: []State{Unknown}, Reasons: []string{"BackOff"}})
+	w.expect("Added a.old 30", "Synced")
+	s.putLegacy("g.more", "BackOff", 31, 2*m, 6*m)
+	w.expect("Added g.more 31")
+	require.NoError(t, s.Delete("shop", "a.old"))
+	w.expect("Deleted a.old 30")
 }
 
 // TestWatchOfLoopsThatShareATokenBucket runs in virtual time: b is written each 5 minutes for an
