@@ -25,9 +25,9 @@ type Query struct {
 	// [RegardingOrRelated].
 	Role Role
 	// RelatedByLabel finds the Events in which an object with a UID is the related one by
-	// the label [series.LabelRelatedUID], by which the server selects. That is fast, but
-	// only the recorder of this project writes the label. An object without UID is not
-	// found as the related one.
+	// the label [series.LabelRelatedUID], by which the server selects. It reads as many
+	// Events as without, and returns few. Only the recorder of this project writes the
+	// label. An object without UID is not found as the related one.
 	RelatedByLabel bool
 	// Controllers are the values of [Item.Controller].
 	Controllers []string
