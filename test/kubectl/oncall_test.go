@@ -317,6 +317,7 @@ func TestBrokenDeployment(t *testing.T) {
 	assert.Equal(t, "Dependents: 3 of 8 Pods with ongoing Warnings (BackOff), 1 deleted Pod with past Warnings (Evicted)", out[1])
 	assert.Contains(t, strings.Join(out, "\n"), "13 series, 3 ongoing")
 	assert.Contains(t, strings.Join(out, "\n"), "kubectl series timeline pod/web-6d4cf9b7c-9tq8b -n "+namespace+" ")
+	assert.Equal(t, out[1], lines(show(t, kubeconfig, "timeline", "deploy/web", "-n", namespace, "--type", "Normal"))[1], "whatever is selected")
 	for _, format := range []string{"html", "svg"} {
 		assert.Contains(t, show(t, kubeconfig, "timeline", "deploy/web", "-n", namespace, "-o", format), "3 of 8 Pods with ongoing Warnings")
 	}

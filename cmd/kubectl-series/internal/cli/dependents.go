@@ -29,8 +29,8 @@ func hasDependents(o query.Object) bool {
 	return !o.ClusterScoped && (isWorkload(o) || strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io"))
 }
 
-// dependents returns the series about the dependents of the subject, also about those that have been
-// deleted, and a sentence that sums up their Warnings.
+// dependents returns the series about the dependents of the subject that q selects, also about those that
+// have been deleted, and a sentence that sums up the Warnings about all of them.
 func (v *view) dependents(ctx context.Context, reader *query.Reader, q query.Query) (items []*query.Item, sum string, err error) {
 	roots, err := v.roots(ctx, v.subject.Namespace)
 	switch {
@@ -50,17 +50,14 @@ func (v *view) dependents(ctx context.Context, reader *query.Reader, q query.Que
 	if len(existing) == 0 && !isWorkload(v.subject) {
 		return nil, "", nil
 	}
-	q.Objects, q.Namespaces = nil, []string{v.subject.Namespace}
-	all, err := collect(reader.List(ctx, q))
+	all, err := collect(reader.List(ctx, query.Query{Namespaces: []string{v.subject.Namespace}, At: q.At}))
 	if err != nil {
 		return nil, "", err
 	}
-	for _, item := range all {
-		if v.owns(roots, item) {
-			items = append(items, item)
-		}
-	}
-	return items, warnings(items, existing), nil
+	all = slices.DeleteFunc(all, func(item *query.Item) bool { return !v.owns(roots, item) })
+	sum = warnings(all, existing) // whatever the caller selects
+	q.Objects = nil
+	return slices.DeleteFunc(all, func(item *query.Item) bool { return !q.Matches(item) }), sum, nil
 }
 
 // owns reports whether the subject is an owner of the object of an item.
