@@ -1,12 +1,14 @@
 package analyzers
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/types/typeutil"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
@@ -138,8 +140,51 @@ func (h *holders) report() {
 		if h.shut[v] || h.shut[h.field[v]] {
 			continue
 		}
-		h.Report(analysis.Diagnostic{Pos: pos, Category: "shutdown", Message: move.NoShutdown})
+		h.Report(analysis.Diagnostic{Pos: pos, Category: "shutdown", Message: noShutdown + h.line(v, pos)})
 	}
+}
+
+const noShutdown = "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended"
+
+// line returns the line to add for a local variable, if its function outlives the emitters,
+// and the calls after it that skip deferred functions.
+func (h *holders) line(v *types.Var, pos token.Pos) string {
+	if v.IsField() || v.Parent() == h.Pkg.Scope() {
+		return ""
+	}
+	text := fmt.Sprintf(". If that is here, add: defer %s.Shutdown()", v.Name())
+	for _, f := range h.Files {
+		path, _ := astutil.PathEnclosingInterval(f, pos, pos)
+		for _, n := range path {
+			d, ok := n.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && call.Pos() > pos && isExit(h.TypesInfo, call) {
+					text = fmt.Sprintf("%s, and call it before %s, which does not run deferred functions", text, types.ExprString(call.Fun))
+					return false
+				}
+				return !strings.Contains(text, "before")
+			})
+		}
+	}
+	return text
+}
+
+// isExit reports whether a call ends the program without deferred functions.
+func isExit(info *types.Info, c *ast.CallExpr) bool {
+	f, ok := move.ObjectOf(info, c.Fun).(*types.Func)
+	if !ok || f.Pkg() == nil {
+		return false
+	}
+	switch f.Pkg().Path() {
+	case "os":
+		return f.Name() == "Exit"
+	case "log", "k8s.io/klog/v2":
+		return strings.HasPrefix(f.Name(), "Fatal") || strings.HasPrefix(f.Name(), "Exit") || f.Name() == "FlushAndExit"
+	}
+	return false
 }
 
 // use returns the object that an identifier or a selector uses.

@@ -336,7 +336,7 @@ func contextAt(pkg *types.Package, pos token.Pos) string {
 	return ""
 }
 
-// broadcasters moves the constructors of broadcasters. It runs after shutdowns.
+// broadcasters moves the constructors of broadcasters.
 func (pl *planner) broadcasters() {
 	for _, c := range sorted(pl.Program, pl.constructors) {
 		if c.kind != broadcaster {
@@ -353,7 +353,7 @@ func (pl *planner) broadcasters() {
 		client := pl.clients[set][c.call.Pos()]
 		text := fmt.Sprintf("%sNewBroadcaster(%sNewSink(%s))", qualify(eventsPath), qualify(compatPath), client)
 		switch {
-		case pl.Target == EventSeries && pl.unshut[c]:
+		case pl.Target == EventSeries:
 			// What is not written when the program ends is lost. With this option, the
 			// server knows at least half of it, as with compat/record.
 			text = fmt.Sprintf("%[1]sNewBroadcasterWithOptions(%[2]sNewSink(%[3]s), %[1]sOptions{FirstHeartbeat: %[4]sSecond})",
@@ -400,9 +400,6 @@ func (pl *planner) use(u *use) {
 			ctx, logger = qualify("context")+"Background()", qualify(klogPath)+"Background()"
 		}
 		handle := fmt.Sprintf("%s.Error(err, \"Failed to record events\")", logger)
-		if _, t := enclosing(u.stack); t != nil && returnsError(u.file.Pkg.Info, t) {
-			handle = "return err"
-		}
 		pl.edit(u.file, u.call.Pos(), u.call.Pos(), b, "if err := ")
 		pl.edit(u.file, u.sel.Sel.Pos(), u.sel.Sel.End(), b, "StartRecordingToSinkWithContext")
 		pl.edit(u.file, u.call.Args[0].Pos(), u.call.Args[0].End(), b, ctx)

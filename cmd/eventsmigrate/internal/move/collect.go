@@ -1135,7 +1135,6 @@ func (c *collector) value(n *ast.SelectorExpr) {
 	if s == noShape {
 		if isLegacy(f) && kindOf(f.Type().(*types.Signature).Recv().Type()) == broadcaster {
 			if f.Name() == "Shutdown" {
-				c.shutdownUses = append(c.shutdownUses, shutdownUse{c.receiver(n), ObjectOf(c.info, n.X)})
 				return
 			}
 			for _, r := range c.receiver(n).nodes {

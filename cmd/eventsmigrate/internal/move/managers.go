@@ -2,7 +2,6 @@ package move
 
 import (
 	"cmp"
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -298,19 +297,12 @@ func (pl *planner) moveCreations() {
 	}
 }
 
-// setBroadcaster gives a manager without GetEventRecorder a broadcaster of compat/record.
-// Deferred, its Shutdown runs when the manager has stopped.
+// setBroadcaster gives a manager without GetEventRecorder a broadcaster of compat/record,
+// which the manager does not shut down.
 func (pl *planner) setBroadcaster(m *creation) {
 	lit, set := pl.optionsLiteral(m), m.call.Lparen
-	value := qualify(dropInPath) + "NewBroadcaster()"
-	if stmt := pl.statementBefore(m, lit); stmt != nil {
-		pl.edit(m.file, stmt.Pos(), stmt.Pos(), set, fmt.Sprintf("broadcaster := %s\ndefer broadcaster.Shutdown()\n", value))
-		value = "broadcaster"
-		pl.note(m.call.Pos(), "shutdown", Moved, "defer broadcaster.Shutdown()")
-	} else {
-		pl.note(m.call.Pos(), "shutdown", Decide, NoShutdown)
-	}
-	text := "EventBroadcaster: " + value
+	pl.note(m.call.Pos(), "shutdown", Decide, "the manager does not shut down the broadcaster: construct it before, and call Shutdown when the manager has stopped")
+	text := "EventBroadcaster: " + qualify(dropInPath) + "NewBroadcaster()"
 	at := lit.Lbrace + 1
 	switch multi := pl.Fset.Position(lit.Lbrace).Line != pl.Fset.Position(lit.Rbrace).Line; {
 	case multi:
@@ -321,24 +313,4 @@ func (pl *planner) setBroadcaster(m *creation) {
 	}
 	pl.edit(m.file, at, at, set, text)
 	pl.note(m.call.Pos(), "manager", Moved, "Options.EventBroadcaster")
-}
-
-// statementBefore returns the statement before which a broadcaster can be constructed, if
-// the function outlives the manager and the name is free, or nil.
-func (pl *planner) statementBefore(m *creation, lit *ast.CompositeLit) ast.Stmt {
-	body, _ := enclosing(m.list)
-	if body == nil || m.fun == nil || !pl.outlives(m.file, m.fun, body) && !pl.waits(m.file, m.fun, body, m.call.End(), 0) {
-		return nil
-	}
-	for _, s := range body.List {
-		if s.Pos() <= lit.Pos() && lit.End() <= s.End() {
-			for scope := scopeAt(m.file.Pkg.Types, s.Pos()); scope != nil; scope = scope.Parent() {
-				if scope.Lookup("broadcaster") != nil {
-					return nil
-				}
-			}
-			return s
-		}
-	}
-	return nil
 }

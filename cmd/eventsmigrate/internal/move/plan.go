@@ -87,14 +87,12 @@ type planner struct {
 	left      map[node][]Reason // by root
 	bridges   map[*flow]bool
 	clients   map[node]map[token.Pos]string // of broadcasters that move, by root and constructor
-	unshut    map[*constructor]bool         // of broadcasters that nothing shuts down
 	legacy    map[node]bool                 // the sets that contain a legacy type
 	annotated map[node]bool                 // the sets that emit annotations
 	warned    map[*File]bool                // about hand-written recorders that compat adapts
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
-	known     *functions // of the program, when needed
 	created   []*creation
 	given     bool // a manager before v0.23 has a broadcaster of the program
 	from      map[string]*origin
@@ -109,14 +107,13 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
 		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
-		bridges: map[*flow]bool{}, clients: map[node]map[token.Pos]string{}, unshut: map[*constructor]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+		bridges: map[*flow]bool{}, clients: map[node]map[token.Pos]string{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
 		pl.planCreations(blocked)
 		pl.moveCreations()
 		pl.reportOrigins()
-		pl.shutdowns()
 		pl.markers()
 		pl.sort()
 		return pl.plan
@@ -154,7 +151,6 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		}
 	}
 	pl.moveCreations()
-	pl.shutdowns()
 	pl.broadcasters()
 	pl.placeConstants()
 	pl.markers()

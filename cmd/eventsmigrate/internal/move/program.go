@@ -186,7 +186,6 @@ type Program struct {
 	options      map[token.Pos]*option
 	gets         []get
 	newCalls     []token.Pos   // of recorders of events.k8s.io, apart from tests
-	shutdownUses []shutdownUse // method values
 	expectations []token.Pos   // of methods of mocks
 	asserted     bool          // code outside of the program returns what must be a *FakeRecorder
 	roles        map[token.Pos]*role
