@@ -70,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var f flags
 	set := flag.NewFlagSet("eventsmigrate", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	set.StringVar(&f.to, "to", string(move.EventSeries), "where to move: record, eventseries, client-go or controller-runtime")
+	set.StringVar(&f.to, "to", string(move.EventSeries), "where to move: record or eventseries")
 	set.StringVar(&f.actions, "actions", "", "a YAML `file` with the actions of reasons: SuccessfulCreate: CreateJob")
 	set.BoolVar(&f.related, "related", false, "set the related objects that messages name")
 	set.BoolVar(&f.diff, "diff", false, "print the changes and write nothing")
@@ -87,7 +87,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return fail(errors.New("-diff and -fix exclude each other"))
 	}
 	if !slices.Contains(move.Targets, move.Target(f.to)) {
-		return fail(fmt.Errorf("unknown -to=%s: want record, eventseries, client-go or controller-runtime", f.to))
+		return fail(fmt.Errorf("unknown -to=%s: want record or eventseries", f.to))
 	}
 	if err := checkPatterns(set); err != nil {
 		return fail(err)

@@ -15,7 +15,7 @@ import (
 
 // rules are the rows of the table, in this order.
 var rules = []string{
-	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "manager", "recorder", "shutdown", "tests", "RBAC", "lint",
+	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "manager", "messages", "recorder", "shutdown", "tests", "RBAC", "lint",
 }
 
 // line of the report.
@@ -67,7 +67,7 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 		}
 		fmt.Fprintf(w, "\n%s:\n", title)
 		for _, l := range list {
-			text := strings.ReplaceAll(l.text, "\n", " ")
+			text := strings.ReplaceAll(l.text, "\n", "\n      ")
 			fmt.Fprintf(w, "  %s:%d: %s: %s\n", relative(cwd, l.pos.Filename), l.pos.Line, l.rule, text)
 		}
 	}
@@ -85,13 +85,10 @@ func collect(r *driver.Result, f flags) (lines []line) {
 	for _, i := range r.Plan.Items {
 		lines = append(lines, line{r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text})
 	}
-	for _, m := range r.Manifests {
-		lines = append(lines, line{token.Position{Filename: m.File, Line: m.Line}, "RBAC", move.Status(m.Status), m.Text})
+	for _, d := range r.Missed {
+		lines = append(lines, line{d.Pos, d.Rule, move.Left, d.Text})
 	}
-	for _, name := range r.Missed {
-		lines = append(lines, line{token.Position{Filename: name, Line: 1}, "types", move.Left, "no build of this run contains the file; move it by hand"})
-	}
-	for _, d := range append(r.Broken, r.Lint...) {
+	for _, d := range slices.Concat(r.Manifests, r.Lint) {
 		lines = append(lines, line{d.Pos, d.Rule, move.Decide, d.Text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {

@@ -95,6 +95,8 @@ func (h *holders) follow() {
 // see interprets one use of a variable or field, whose parent says what it is.
 func (h *holders) see(v *types.Var, e ast.Expr, parent ast.Node) {
 	switch p := parent.(type) {
+	case *ast.TypeAssertExpr:
+		return // to take its structured recorders
 	case *ast.SelectorExpr:
 		if p.X == e && p.Sel.Name == "Shutdown" {
 			h.shut[v] = true

@@ -247,21 +247,11 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 func (l *linter) unwrap(note, e ast.Expr, inner *ast.CallExpr) {
 	d := analysis.Diagnostic{Pos: note.Pos(), End: e.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
 	if l.TypesInfo.Types[inner.Args[0]].Value != nil {
-		edits := l.unwrapped(e, inner)
+		edits := move.Unwrapped(e, inner)
 		if note != e {
 			edits = append(edits, analysis.TextEdit{Pos: note.Pos(), End: e.Pos()})
 		}
 		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: edits}}
 	}
 	l.Report(d)
-}
-
-// unwrapped returns the edits that replace a call of Sprintf by its arguments.
-func (l *linter) unwrapped(e ast.Expr, inner *ast.CallExpr) []analysis.TextEdit {
-	for _, f := range l.Files {
-		if f.FileStart <= e.Pos() && e.Pos() < f.FileEnd {
-			return move.Unwrapped(f, e, inner)
-		}
-	}
-	return nil
 }

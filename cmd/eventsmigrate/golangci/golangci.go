@@ -1,6 +1,5 @@
 // Package golangci registers the analyzers of eventsmigrate as a module plugin of
-// golangci-lint with the name eventsmigrate. Its setting to is the flag -to of the
-// command.
+// golangci-lint with the name eventsmigrate.
 package golangci
 
 import (
@@ -16,7 +15,6 @@ func init() { register.Plugin("eventsmigrate", New) }
 
 // settings are those in .golangci.yml.
 type settings struct {
-	To string `json:"to"`
 	// Legacy reports calls of the legacy recorder, too. It is true by default.
 	Legacy *bool `json:"legacy"`
 }
@@ -34,11 +32,6 @@ func New(conf any) (register.LinterPlugin, error) {
 
 // BuildAnalyzers returns the analyzers.
 func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
-	if p.settings.To != "" {
-		if err := analyzers.Legacy.Flags.Set("to", p.settings.To); err != nil {
-			return nil, fmt.Errorf("eventsmigrate: %w", err)
-		}
-	}
 	if p.settings.Legacy != nil && !*p.settings.Legacy {
 		return []*analysis.Analyzer{analyzers.Lint}, nil
 	}

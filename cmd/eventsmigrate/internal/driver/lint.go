@@ -34,15 +34,15 @@ type factKey struct {
 // their imports. It reads the files with the edits, so a run reports what another run would
 // report afterwards. Unlike the drivers of x/tools it needs no syntax of other packages:
 // those have no facts.
-func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Output) (list []Diagnostic, err error) {
+func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list []Diagnostic, err error) {
 	facts := map[factKey]analysis.Fact{}
 	packageFacts := map[string]analysis.Fact{} // of this analyzer, which has one type of them
 	seen := map[string]bool{}
 	roots := map[*packages.Package]bool{}
-	for _, r := range b.roots {
+	for _, r := range l.roots {
 		roots[r] = true
 	}
-	packages.Visit(b.roots, nil, func(p *packages.Package) {
+	packages.Visit(l.roots, nil, func(p *packages.Package) {
 		if err != nil || !roots[p] || p.TypesInfo == nil {
 			return
 		}
@@ -53,7 +53,7 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Outpu
 		pass := &analysis.Pass{
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
-				pos := l.fset.Position(l.origin(d.Pos, b.after[p] != nil, out))
+				pos := l.fset.Position(l.origin(d.Pos, l.after[p] != nil, out))
 				rule := "lint"
 				if d.Category == "shutdown" || d.Category == "manager" {
 					rule = d.Category // the move reports it, too
@@ -88,7 +88,7 @@ func (l *loader) lint(a *analysis.Analyzer, b *build, out map[string]*move.Outpu
 				}
 			},
 		}
-		if r := b.after[p]; r != nil {
+		if r := l.after[p]; r != nil {
 			pass.Files, pass.Pkg, pass.TypesInfo = r.files, r.types, r.info
 		}
 		_, err = a.Run(pass)

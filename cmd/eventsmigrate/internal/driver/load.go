@@ -9,7 +9,10 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -29,58 +32,53 @@ type Config struct {
 	Overlay  map[string][]byte // replaces files
 	Options  move.Options
 
+	Progress func(what string) // is told what the run does, if it is set
+
 	modFile string // replaces go.mod, if it is set
+}
+
+func (c Config) progress(what string) {
+	if c.Progress != nil {
+		c.Progress(what)
+	}
 }
 
 // ErrLoad is the error for packages that do not load.
 var ErrLoad = errors.New("packages do not load")
 
-// build is a configuration of the go command: build tags and a platform.
-type build struct {
-	tags   string
-	env    []string
-	roots  []*packages.Package
-	byPath map[string]*packages.Package
+// loader loads packages in the build of this platform and of the tags.
+type loader struct {
+	cfg   Config
+	fset  *token.FileSet
+	flags []string // of the go command
 
-	outside bool // the packages are not among the patterns
+	roots   []*packages.Package
+	outside map[string]bool // roots that are not among the patterns, by path
+	byPath  map[string]*packages.Package
+	missed  []Diagnostic // files that the build does not contain
 
 	// after are the packages that the last check found to change, with the edits.
 	after map[*packages.Package]*result
 
-	// baseline are the errors before the move, by package. The first build has none.
-	baseline map[string]map[string]bool
-}
-
-// loader loads packages for several builds with a common file set and common syntax
-// trees, so that positions mean the same in all of them.
-type loader struct {
-	cfg  Config
-	fset *token.FileSet
-
 	// universe are the types from export data, so that each type exists once.
 	universe map[string]*types.Package
 
-	missed []string // files that no build contains
-
-	flags []string // of the go command
-
-	mu    sync.Mutex
-	files map[string]*parsed
-}
-
-type parsed struct {
-	once sync.Once
-	file *ast.File
-	src  []byte
-	err  error
+	mu      sync.Mutex
+	sources map[string][]byte // by name
 }
 
 func newLoader(cfg Config) *loader {
-	l := &loader{cfg: cfg, fset: token.NewFileSet(), files: map[string]*parsed{}}
+	l := &loader{cfg: cfg, fset: token.NewFileSet(), sources: map[string][]byte{}}
 	// With -mod=mod, which programs with a vendor directory need, the go command adds the
 	// modules of missing packages to go.mod. Only the user decides about that.
 	if flags, err := goCommand(cfg, "env", "GOFLAGS"); err == nil && strings.Contains(flags, "-mod=mod") {
 		l.flags = []string{"-mod=readonly"}
+	}
+	if cfg.Tags != "" {
+		l.flags = append(l.flags, "-tags="+cfg.Tags)
+	}
+	if cfg.modFile != "" {
+		l.flags = append(l.flags, "-modfile="+cfg.modFile)
 	}
 	return l
 }
@@ -88,64 +86,133 @@ func newLoader(cfg Config) *loader {
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
 	packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule | packages.NeedExportFile | packages.NeedForTest
 
-// parse returns the same syntax tree in all builds.
+// parse keeps the source, which edits need.
 func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	l.mu.Lock()
-	p := l.files[name]
-	if p == nil {
-		p = &parsed{src: src}
-		l.files[name] = p
-	}
+	l.sources[name] = src
 	l.mu.Unlock()
-	p.once.Do(func() { p.file, p.err = parser.ParseFile(fset, name, src, parser.ParseComments|parser.AllErrors) })
-	return p.file, p.err
+	return parser.ParseFile(fset, name, src, parser.ParseComments|parser.AllErrors)
 }
 
-func (l *loader) config(b *build) *packages.Config {
-	cfg := &packages.Config{
+func (l *loader) config(mode packages.LoadMode) *packages.Config {
+	return &packages.Config{
 		Mode: mode, Dir: l.cfg.Dir, Fset: l.fset, Tests: true, ParseFile: l.parse, Overlay: l.cfg.Overlay,
-		Env: append(append(os.Environ(), l.cfg.Env...), b.env...),
+		Env: append(os.Environ(), l.cfg.Env...), BuildFlags: l.flags,
 	}
-	cfg.BuildFlags = slices.Clone(l.flags)
-	if b.tags != "" {
-		cfg.BuildFlags = append(cfg.BuildFlags, "-tags="+b.tags)
-	}
-	if l.cfg.modFile != "" {
-		cfg.BuildFlags = append(cfg.BuildFlags, "-modfile="+l.cfg.modFile)
-	}
-	return cfg
 }
 
-// load loads the packages of a build, and those that the result of the move can import.
-func (l *loader) load(b *build, patterns []string) error {
-	cfg := l.config(b)
-	extras := append(move.Imports(l.cfg.Options.Target), move.ManagerPath) // perhaps missing
-	all, err := packages.Load(cfg, append(slices.Clone(patterns), extras...)...)
+// load loads the packages of the patterns, those that can see their types, and those that
+// the result of the move can import.
+func (l *loader) load() error {
+	patterns, err := l.patterns()
+	if err != nil {
+		return err
+	}
+	l.cfg.progress("compiling and reading packages")
+	cfg := l.config(mode)
+	extras := append(move.Imports(l.cfg.Options.Target), move.ManagerPath, "k8s.io/client-go/tools/events") // perhaps missing
+	all, err := packages.Load(cfg, append(patterns, extras...)...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLoad, err)
 	}
-	b.byPath = map[string]*packages.Package{}
+	l.byPath = map[string]*packages.Package{}
 	packages.Visit(all, nil, func(p *packages.Package) {
 		if p.ID == p.PkgPath {
-			b.byPath[p.PkgPath] = p
+			l.byPath[p.PkgPath] = p
 		}
 	})
-	// Patterns can contain the extras, as in this repository.
 	for _, p := range all {
-		isExtra := slices.Contains(extras, p.PkgPath) || slices.Contains(extras, strings.TrimSuffix(p.PkgPath, "_test")) ||
-			slices.Contains(extras, strings.TrimSuffix(p.PkgPath, ".test"))
-		if isExtra || strings.HasSuffix(p.ID, ".test") {
+		path := plain(p.PkgPath)
+		// Patterns can contain the extras, as in this repository.
+		if slices.Contains(extras, path) || strings.HasSuffix(p.ID, ".test") || l.outside[path] && len(p.Errors) > 0 {
 			continue
 		}
 		for _, e := range p.Errors {
 			return fmt.Errorf("%w: %s: %s%s", ErrLoad, p.PkgPath, oneLine(e), l.cause(cfg, e, patterns))
 		}
-		b.roots = append(b.roots, p)
+		l.roots = append(l.roots, p)
+		l.miss(p)
 	}
-	if len(b.roots) == 0 {
-		return fmt.Errorf("%w: %s: no packages; go list tells why", ErrLoad, strings.Join(patterns, " "))
+	if len(l.roots) == 0 {
+		return fmt.Errorf("%w: %s: no packages; go list tells why", ErrLoad, strings.Join(l.cfg.Patterns, " "))
 	}
 	return nil
+}
+
+// plain returns the path of a package without that of a test.
+func plain(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(path, ".test"), "_test")
+}
+
+// patterns returns the patterns, and the other packages of the modules that import a package
+// of the patterns, perhaps through others: a type moves with all of its uses.
+func (l *loader) patterns() ([]string, error) {
+	l.cfg.progress("listing packages")
+	patterns := slices.Clone(l.cfg.Patterns)
+	cfg := l.config(packages.NeedName | packages.NeedImports | packages.NeedModule)
+	inside, err := packages.Load(cfg, patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	work, err := goCommand(l.cfg, "env", "GOWORK")
+	workspace := err == nil && work != "" && work != "off"
+	reached := map[string]bool{}
+	var modules []string
+	for _, p := range inside {
+		reached[plain(p.PkgPath)] = true
+		if p.Module != nil && p.Module.Main && !slices.Contains(modules, p.Module.Path+"/...") {
+			modules = append(modules, p.Module.Path+"/...")
+		}
+	}
+	if workspace && len(modules) > 0 {
+		modules = []string{"work"} // the packages of all modules
+	} else if len(modules) == 0 || slices.Contains(patterns, "./...") && l.atRoot(inside) {
+		return patterns, nil
+	}
+	all, err := packages.Load(cfg, modules...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	l.outside = map[string]bool{}
+	for changed := true; changed; {
+		changed = false
+		for _, p := range all {
+			path := plain(p.PkgPath)
+			for imported := range p.Imports {
+				if reached[imported] && !reached[path] {
+					reached[path], l.outside[path], changed = true, true, true
+				}
+			}
+		}
+	}
+	return append(patterns, slices.Sorted(maps.Keys(l.outside))...), nil
+}
+
+// atRoot reports whether the run starts in the directory of the only module.
+func (l *loader) atRoot(list []*packages.Package) bool {
+	dir, err := filepath.Abs(l.cfg.Dir)
+	return err == nil && !slices.ContainsFunc(list, func(p *packages.Package) bool { return p.Module == nil || p.Module.Dir != dir })
+}
+
+var (
+	emission  = regexp.MustCompile(`\.\s*(Event|Eventf|AnnotatedEventf)\(`) // a line can end after the dot
+	recording = regexp.MustCompile(`/(tools|compat)/record"`)
+	build     = regexp.MustCompile(`(?m)^//go:build (.*)$`)
+)
+
+// miss remembers the ignored files of a package that can use recorders.
+func (l *loader) miss(p *packages.Package) {
+	for _, name := range p.IgnoredFiles {
+		src, err := read(l.cfg, name)
+		if err != nil || filepath.Ext(name) != ".go" || !recording.Match(src) && !emission.Match(src) || slices.ContainsFunc(l.missed, func(d Diagnostic) bool { return d.Pos.Filename == name }) {
+			continue
+		}
+		text := "this build does not contain the file: set GOOS and GOARCH, or move it by hand"
+		if m := build.FindSubmatch(src); m != nil {
+			text = fmt.Sprintf("this build does not contain the file: set -tags, or move it by hand (%s)", m[1])
+		}
+		l.missed = append(l.missed, Diagnostic{token.Position{Filename: name, Line: 1}, "types", text})
+	}
 }
 
 // cause returns why an import fails, which an error of the importing package does not say.
@@ -170,22 +237,19 @@ func oneLine(e packages.Error) string {
 	return strings.TrimPrefix(msg, "-: ")
 }
 
-// add adds the packages of a build to a program. Test variants come last, because they
+// add adds the packages to a program. Test variants come last, because they
 // contain more files.
-func (l *loader) add(p *move.Program, b *build) {
-	roots := slices.Clone(b.roots)
+func (l *loader) add(p *move.Program) {
+	roots := slices.Clone(l.roots)
 	slices.SortStableFunc(roots, func(x, y *packages.Package) int { return len(x.ForTest) - len(y.ForTest) })
 	var added []*move.Package
 	for _, r := range roots {
-		if r.TypesInfo == nil {
-			continue
-		}
 		pkg := &move.Package{Path: r.PkgPath, Types: r.Types, Info: r.TypesInfo, Files: r.Syntax}
 		for _, f := range r.Syntax {
 			name := l.fset.File(f.FileStart).Name()
-			file := p.AddFile(pkg, f, l.files[name].src)
+			file := p.AddFile(pkg, f, l.sources[name])
 			switch {
-			case b.outside:
+			case l.outside[plain(r.PkgPath)]:
 				file.Outside = true
 			case r.Module != nil && !r.Module.Main:
 				file.Skip = "the file belongs to the module " + r.Module.Path
@@ -197,16 +261,12 @@ func (l *loader) add(p *move.Program, b *build) {
 	}
 	for _, pkg := range added {
 		p.Collect(pkg)
-		if b.outside {
-			p.BlockExported(pkg)
-		}
 	}
 }
 
 // importer imports packages for the type-check of a package with the edits.
 type importer struct {
 	l       *loader
-	b       *build
 	pkg     *packages.Package
 	checked map[string]*types.Package // by ID
 }
@@ -222,7 +282,7 @@ func (i *importer) Import(path string) (*types.Package, error) {
 		}
 	}
 	if p == nil || p.Types == nil {
-		p = i.b.byPath[path]
+		p = i.l.byPath[path]
 	}
 	if p == nil {
 		return nil, fmt.Errorf("no required module provides package %s", path)
@@ -247,7 +307,7 @@ func (i *importer) Import(path string) (*types.Package, error) {
 	}
 	if i.l.universe == nil {
 		i.l.universe = map[string]*types.Package{}
-		for path, p := range i.b.byPath {
+		for path, p := range i.l.byPath {
 			if p.Types != nil {
 				i.l.universe[path] = p.Types
 			}
@@ -277,71 +337,44 @@ type failure struct {
 	file string
 	at   int // in the file with the edits, or -1
 	text string
-
-	// outside is the package of an error outside of the patterns on a line without edits.
-	// Its position in the file before is pos.
-	outside *packages.Package
-	pos     token.Pos
 }
 
-// check type-checks the packages of a build with changed files, and those that depend on
-// them. It returns the first error of each package.
-// checked are the new types of packages, which grow.
-func (l *loader) check(b *build, out map[string]*move.Output, checked map[string]*types.Package) (failures []failure) {
-	b.after = map[*packages.Package]*result{}
-	dirty := map[*packages.Package]bool{}
-	state := map[*packages.Package]int{}
+// check type-checks the packages with changed files, and those that depend on them. It
+// returns the first error of each package.
+func (l *loader) check(out map[string]*move.Output) (failures []failure) {
+	l.after = map[*packages.Package]*result{}
+	checked := map[string]*types.Package{} // by ID
 	roots := map[*packages.Package]bool{}
-	for _, r := range b.roots {
+	for _, r := range l.roots {
 		roots[r] = true
 	}
-	var visit func(p *packages.Package) bool
-	visit = func(p *packages.Package) bool {
-		if state[p] != 0 {
-			return dirty[p]
-		}
-		state[p] = 1
-		d := false
+	packages.Visit(l.roots, nil, func(p *packages.Package) { // dependencies come first
+		dirty := false
 		for _, imp := range p.Imports {
-			if visit(imp) {
-				d = true
-			}
-		}
-		if !roots[p] && (!d || len(p.Syntax) == 0) {
-			// Packages outside of the patterns have their old dependencies. In another
-			// build, the first one has checked the dependencies.
-			dirty[p] = checked[p.ID] != nil
-			return dirty[p]
+			dirty = dirty || checked[imp.ID] != nil
 		}
 		for _, f := range p.Syntax {
-			if out[l.fset.File(f.FileStart).Name()] != nil {
-				d = true
-			}
+			dirty = dirty || out[l.fset.File(f.FileStart).Name()] != nil
 		}
-		dirty[p] = d
-		if d {
-			t, f := l.checkPackage(b, p, out, checked)
-			checked[p.ID] = t
-			if f != nil {
-				failures = append(failures, *f)
-			}
+		if !dirty || !roots[p] {
+			return
 		}
-		return d
-	}
-	for _, r := range b.roots {
-		visit(r)
-	}
+		t, f := l.checkPackage(p, out, checked)
+		checked[p.ID] = t
+		if f != nil {
+			failures = append(failures, *f)
+		}
+	})
 	return failures
 }
 
-func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*move.Output, checked map[string]*types.Package) (*types.Package, *failure) {
+func (l *loader) checkPackage(p *packages.Package, out map[string]*move.Output, checked map[string]*types.Package) (*types.Package, *failure) {
 	var first *failure
-	fset := l.fset
 	var files []*ast.File
 	for _, f := range p.Syntax {
-		name := fset.File(f.FileStart).Name()
+		name := l.fset.File(f.FileStart).Name()
 		if o := out[name]; o != nil {
-			n, err := parser.ParseFile(fset, name, o.Raw, parser.ParseComments|parser.SkipObjectResolution)
+			n, err := parser.ParseFile(l.fset, name, o.Raw, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return p.Types, &failure{pkg: p.PkgPath, file: name, at: -1, text: err.Error()}
 			}
@@ -350,33 +383,20 @@ func (l *loader) checkPackage(b *build, p *packages.Package, out map[string]*mov
 		files = append(files, f)
 	}
 	conf := &types.Config{
-		Importer:    &importer{l, b, p, checked},
-		Sizes:       b.roots[0].TypesSizes,
+		Importer:    &importer{l, p, checked},
+		Sizes:       p.TypesSizes,
 		FakeImportC: true,
+		GoVersion:   p.Types.GoVersion(),
 		Error: func(err error) {
 			var e types.Error
-			if !errors.As(err, &e) || b.baseline[p.ID][e.Msg] || first != nil && first.outside == nil {
-				return
+			if errors.As(err, &e) && first == nil {
+				pos := l.fset.Position(e.Pos)
+				first = &failure{pkg: p.PkgPath, file: pos.Filename, at: pos.Offset, text: e.Msg}
 			}
-			pos := fset.Position(e.Pos)
-			f := &failure{pkg: p.PkgPath, file: pos.Filename, at: pos.Offset, text: e.Msg}
-			if o := out[pos.Filename]; b.outside && (o == nil || len(o.SetsOnLine(pos.Offset)) == 0) {
-				if first != nil {
-					return
-				}
-				f.outside, f.pos = p, l.origin(e.Pos, o != nil, out)
-			}
-			first = f
 		},
 	}
-	if p.Module != nil && p.Module.GoVersion != "" {
-		conf.GoVersion = "go" + p.Module.GoVersion
-	}
-	if p.Types != nil && p.Types.GoVersion() != "" {
-		conf.GoVersion = p.Types.GoVersion()
-	}
 	info := newInfo()
-	t, _ := conf.Check(p.Types.Path(), fset, files, info)
-	b.after[p] = &result{t, info, files}
+	t, _ := conf.Check(p.Types.Path(), l.fset, files, info)
+	l.after[p] = &result{t, info, files}
 	return t, first
 }

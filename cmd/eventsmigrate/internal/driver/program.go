@@ -3,7 +3,6 @@ package driver
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +20,7 @@ import (
 // file, so that each object exists once.
 func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 	l := newLoader(cfg)
-	graph := l.config(&build{tags: cfg.Tags})
-	graph.Mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
+	graph := l.config(packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule)
 	graph.Tests = false
 	roots, err := packages.Load(graph, cfg.Patterns...)
 	if err != nil {
@@ -47,7 +45,7 @@ func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 			patterns = append(patterns, p.PkgPath)
 		}
 	})
-	full := l.config(&build{tags: cfg.Tags})
+	full := l.config(mode)
 	full.Tests = false
 	all, err = packages.Load(full, patterns...)
 	if err != nil {
@@ -65,9 +63,6 @@ func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 	}
 	return programs, all, nil
 }
-
-// emission matches the calls of recorders, also if a line ends after the dot.
-var emission = regexp.MustCompile(`\.\s*(Event|Eventf|AnnotatedEventf)\(`)
 
 // emits reports whether a package may call a recorder. Only types can tell, so some
 // packages do not.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
-	"go/types"
 	"maps"
 	"os"
 	"slices"
@@ -20,20 +19,9 @@ type Result struct {
 	Changed map[string][]byte
 	Source  map[string][]byte // the changed files before
 
-	Manifests []Finding
+	Manifests []Diagnostic // what roles lack
 	Lint      []Diagnostic
-	Missed    []string // files with legacy recorders that no build contains
-
-	// Broken are the first errors of packages outside of the patterns that do not compile
-	// after the move.
-	Broken []Diagnostic
-}
-
-// Finding is a place in a YAML file.
-type Finding struct {
-	File         string
-	Line         int
-	Status, Text string
+	Missed    []Diagnostic // files that the build does not contain
 }
 
 // maxRounds bounds how often a run leaves a set and tries again.
@@ -79,39 +67,21 @@ func run(cfg Config) (_ *Result, err error) {
 		}
 	}()
 	l := newLoader(cfg)
-	first := &build{tags: cfg.Tags}
-	if err := l.load(first, cfg.Patterns); err != nil {
+	if err := l.load(); err != nil {
 		return nil, err
 	}
-	builds := []*build{first}
-	others, err := l.others(first)
-	if err != nil {
-		return nil, err
-	}
-	builds = append(builds, others...)
-	if err := available(cfg, first); err != nil {
+	if err := l.available(); err != nil {
 		return nil, err
 	}
 	p := move.NewProgram(l.fset)
-	p.Annotated = cfg.Options.Target == move.EventSeries || annotated(first)
-	p.FakeAnnotated = annotated(first)
-	for _, b := range builds {
-		l.add(p, b)
-	}
-	// Other packages can only hold back what would move without them.
-	outside, err := l.outsiders(first, p.Plan(cfg.Options, nil))
-	if err != nil {
-		return nil, err
-	}
-	if outside != nil {
-		builds = append(builds, outside)
-		l.add(p, outside)
-	}
+	p.FakeAnnotated = l.annotated()
+	l.add(p)
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
+		cfg.progress("planning and type-checking")
 		plan := p.Plan(cfg.Options, blocked)
 		if plan.NeedsManagers() {
-			if err := provides(cfg, first, move.ManagerPath); err != nil {
+			if err := l.provides(move.ManagerPath); err != nil {
 				return nil, err
 			}
 		}
@@ -122,34 +92,11 @@ func run(cfg Config) (_ *Result, err error) {
 				failures = append(failures, failure{pkg: o.File.Pkg.Path, file: name, at: -1, text: o.Err.Error()})
 			}
 		}
-		if len(failures) > 0 {
-			if !block(blocked, failures, out, round) {
-				return nil, fmt.Errorf("the result is not valid: %s", failures[0].text)
-			}
-			continue
-		}
-		checked := map[string]*types.Package{}
-		for _, b := range builds {
-			failures = append(failures, l.check(b, out, checked)...)
-		}
-		failures, broken := l.explain(plan, blocked, failures)
 		if len(failures) == 0 {
-			r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Missed: l.missed, Broken: broken}
-			for name, o := range out {
-				if string(o.Src) != string(o.File.Src) {
-					r.Changed[name], r.Source[name] = o.Src, o.File.Src
-				}
-			}
-			if err := l.manifests(first, plan.Needs, r); err != nil {
-				return nil, err
-			}
-			r.Lint, err = l.lint(analyzers.Lint, first, out)
-			r.Lint = slices.DeleteFunc(r.Lint, func(d Diagnostic) bool {
-				return slices.ContainsFunc(plan.Items, func(i move.Item) bool {
-					return i.Rule == d.Rule && i.Text == d.Text && l.fset.Position(i.Pos) == d.Pos
-				})
-			})
-			return r, err
+			failures = l.check(out)
+		}
+		if len(failures) == 0 {
+			return l.result(plan, out)
 		}
 		if !block(blocked, failures, out, round) {
 			return nil, fmt.Errorf("the result does not compile: %s", failures[0].text)
@@ -158,54 +105,38 @@ func run(cfg Config) (_ *Result, err error) {
 	return nil, fmt.Errorf("the result does not compile after %d rounds", maxRounds)
 }
 
-// explain finds what causes errors in packages outside of the patterns on lines that do not
-// change, and blocks it. It returns the failures that are left for [block], and the errors
-// without a cause that can stay.
-func (l *loader) explain(plan *move.Plan, blocked map[token.Pos]string, failures []failure) (left []failure, broken []Diagnostic) {
-	for _, f := range failures {
-		if f.outside == nil {
-			left = append(left, f)
-			continue
-		}
-		pos := l.fset.Position(f.pos)
-		found := false
-		for _, file := range f.outside.Syntax {
-			if file.FileStart > f.pos || f.pos >= file.FileEnd {
-				continue
-			}
-			for _, n := range plan.On(l.fset, f.outside.TypesInfo, file, pos.Line) {
-				if _, ok := blocked[n]; !ok {
-					blocked[n], found = "does not compile: "+f.text, true
-				}
-			}
-		}
-		if found {
-			left = append(left, f)
-		} else {
-			broken = append(broken, Diagnostic{pos, "types", "does not compile after the move: " + f.text})
+func (l *loader) result(plan *move.Plan, out map[string]*move.Output) (*Result, error) {
+	r := &Result{Fset: l.fset, Plan: plan, Changed: map[string][]byte{}, Source: map[string][]byte{}, Missed: l.missed}
+	for name, o := range out {
+		if string(o.Src) != string(o.File.Src) {
+			r.Changed[name], r.Source[name] = o.Src, o.File.Src
 		}
 	}
-	return left, broken
+	if err := l.manifests(plan.Group, r); err != nil {
+		return nil, err
+	}
+	var err error
+	r.Lint, err = l.lint(analyzers.Lint, out)
+	r.Lint = slices.DeleteFunc(r.Lint, func(d Diagnostic) bool {
+		return slices.ContainsFunc(plan.Items, func(i move.Item) bool {
+			return i.Rule == d.Rule && i.Text == d.Text && l.fset.Position(i.Pos) == d.Pos
+		})
+	})
+	return r, err
 }
 
-// block leaves the sets that change the files with errors: those of the package if the
-// file has none, and all if the package has none. It reports whether it left any.
+// block leaves the sets that change the lines with errors: those of the file if the line has
+// none, and all of the package if the file has none. It reports whether it left any.
 func block(blocked map[token.Pos]string, failures []failure, out map[string]*move.Output, round int) bool {
 	n := len(blocked)
 	for _, f := range failures {
-		if f.outside != nil {
-			n-- // explain has left its sets
-			continue
-		}
 		var sets []token.Pos
 		if o := out[f.file]; o != nil {
 			sets = o.Sets(f.at)
 		}
-		if len(sets) == 0 {
-			for _, name := range slices.Sorted(maps.Keys(out)) {
-				if out[name].File.Pkg.Path == f.pkg || round > 5 {
-					sets = append(sets, out[name].Sets(-1)...)
-				}
+		for _, name := range slices.Sorted(maps.Keys(out)) {
+			if len(sets) == 0 && out[name].File.Pkg.Path == f.pkg || round > 5 {
+				sets = append(sets, out[name].Sets(-1)...)
 			}
 		}
 		for _, s := range sets {
@@ -225,9 +156,9 @@ func block(blocked map[token.Pos]string, failures []failure, out map[string]*mov
 }
 
 // available returns an error if the module does not require what the result imports.
-func available(cfg Config, b *build) error {
-	for _, path := range move.Imports(cfg.Options.Target) {
-		if err := provides(cfg, b, path); err != nil {
+func (l *loader) available() error {
+	for _, path := range move.Imports(l.cfg.Options.Target) {
+		if err := l.provides(path); err != nil {
 			return err
 		}
 	}
@@ -235,8 +166,8 @@ func available(cfg Config, b *build) error {
 }
 
 // provides returns an error if the module does not require a package.
-func provides(cfg Config, b *build, path string) error {
-	p := b.byPath[path]
+func (l *loader) provides(path string) error {
+	p := l.byPath[path]
 	if p != nil && len(p.Errors) == 0 && p.Types != nil {
 		return nil
 	}
@@ -244,15 +175,11 @@ func provides(cfg Config, b *build, path string) error {
 	if p != nil && len(p.Errors) > 0 {
 		text = oneLine(p.Errors[0])
 	}
-	return &missingError{cfg.Options.Target, path, text, readModFile(cfg)}
+	return &missingError{l.cfg.Options.Target, path, text, readModFile(l.cfg)}
 }
 
 // annotated reports whether the recorders of client-go can emit annotations.
-func annotated(b *build) bool {
-	for _, path := range move.Imports(move.ClientGo) {
-		if p := b.byPath[path]; p != nil && p.Types != nil && p.Types.Scope().Lookup("AnnotatedEventRecorder") != nil {
-			return true
-		}
-	}
-	return false
+func (l *loader) annotated() bool {
+	p := l.byPath["k8s.io/client-go/tools/events"]
+	return p != nil && p.Types != nil && p.Types.Scope().Lookup("AnnotatedEventRecorder") != nil
 }

@@ -1,7 +1,7 @@
 package driver
 
 import (
-	"bytes"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,10 +20,10 @@ var manifestDirs = []string{
 // maxManifest bounds the size of a file.
 const maxManifest = 4 << 20
 
-// manifests changes the permissions in the YAML files of the modules.
-func (l *loader) manifests(b *build, needs rbac.Needs, r *Result) error {
+// manifests reports what the roles in the YAML files of the modules lack.
+func (l *loader) manifests(group bool, r *Result) error {
 	var dirs []string
-	for _, p := range b.roots {
+	for _, p := range l.roots {
 		if p.Module != nil && p.Module.Main && p.Module.Dir != "" && !slices.Contains(dirs, p.Module.Dir) {
 			dirs = append(dirs, p.Module.Dir)
 		}
@@ -46,16 +46,8 @@ func (l *loader) manifests(b *build, needs rbac.Needs, r *Result) error {
 			if err != nil {
 				return err
 			}
-			out, findings := rbac.YAML(src, needs)
-			for _, f := range findings {
-				status := "moved"
-				if !f.Changed {
-					status = "decide"
-				}
-				r.Manifests = append(r.Manifests, Finding{path, f.Line, status, f.Text})
-			}
-			if !bytes.Equal(out, src) {
-				r.Changed[path], r.Source[path] = out, src
+			for _, f := range rbac.YAML(src, group) {
+				r.Manifests = append(r.Manifests, Diagnostic{token.Position{Filename: path, Line: f.Index}, "RBAC", f.Text})
 			}
 			return nil
 		})

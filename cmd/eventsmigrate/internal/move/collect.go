@@ -1,7 +1,7 @@
 package move
 
 import (
-	"fmt"
+	"cmp"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -31,24 +31,13 @@ func (p *Program) Collect(pkg *Package) {
 		if c.file == nil {
 			continue
 		}
-		c.judge(f, func() { c.observe(f) })
+		c.observe(f)
 		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
 			c.stack = stack
-			c.judge(n, func() { c.visit(n) })
+			c.visit(n)
 			return true
 		})
 	}
-}
-
-// judge reads a node. If that panics, everything in the file stays, and the report says
-// where the tool has failed.
-func (c *collector) judge(n ast.Node, read func()) {
-	defer func() {
-		if r := recover(); r != nil && c.failures[c.file] == nil {
-			c.failures[c.file] = &Reason{n.Pos(), fmt.Sprintf("the tool cannot judge this place: %v", r), false, true}
-		}
-	}()
-	read()
 }
 
 func (c *collector) fun() *ast.FuncDecl {
@@ -243,7 +232,7 @@ func (c *collector) result(e *ast.CallExpr) ref {
 		switch fn.Name() {
 		case "WithLogger":
 			return c.receiver(e.Fun)
-		case "NewBroadcaster", "NewBroadcasterForTests", "NewBroadcasterWithCorrelatorOptions", "NewFakeRecorder", "NewRecorder":
+		case "NewFakeRecorder", "NewRecorder":
 			return ref{nodes: []node{e.Lparen}}
 		}
 		return ref{fixed: describe(fn)}
@@ -333,8 +322,8 @@ func (c *collector) visit(n ast.Node) {
 		if k := kindOfObject(c.info.Uses[n.Sel]); k != none {
 			c.occurs(n, k, n.Sel.Name)
 		} else {
-			c.value(n)
 			c.mentionsCreator(n)
+			c.foreignBroadcaster(c.info.Uses[n.Sel])
 		}
 	case *ast.Ident:
 		c.ident(n)
@@ -418,6 +407,27 @@ func (c *collector) ident(id *ast.Ident) {
 	}
 	if c.info.Defs[id] == nil {
 		c.mentionsCreator(id) // with a dot import
+		c.foreignBroadcaster(o)
+	}
+}
+
+// foreignBroadcaster records a broadcaster that code outside of the program makes.
+func (c *collector) foreignBroadcaster(o types.Object) {
+	if o == nil || o.Pkg() == nil || c.foreign != "" || c.file.isTest() || IsRecorderPackage(o.Pkg().Path()) || c.fileOf(o.Pos()) != nil {
+		return
+	}
+	switch o := o.(type) {
+	case *types.Var:
+		// The program sets the options of managers, and does not read them.
+		if isBroadcaster(o.Type()) && !strings.HasPrefix(o.Pkg().Path(), runtimeAliasPath) {
+			c.foreign = describe(o)
+		}
+	case *types.Func:
+		for v := range o.Signature().Results().Variables() {
+			if isBroadcaster(v.Type()) {
+				c.foreign = describe(o)
+			}
+		}
 	}
 }
 
@@ -629,12 +639,6 @@ func (c *collector) compare(x, y ast.Expr) {
 func (c *collector) literal(n *ast.CompositeLit) {
 	t := c.info.TypeOf(n)
 	c.role(n, t)
-	if under(t) == types.Typ[types.Invalid] {
-		for _, e := range n.Elts {
-			c.unknown(valueOf(e))
-		}
-		return
-	}
 	u := types.Unalias(t).Underlying()
 	if p, ok := u.(*types.Pointer); ok { // &T elided
 		u = p.Elem().Underlying()
@@ -653,12 +657,6 @@ func (c *collector) literal(n *ast.CompositeLit) {
 			if kv, ok := e.(*ast.KeyValueExpr); ok {
 				if id, ok := kv.Key.(*ast.Ident); ok {
 					if v, ok := c.info.Uses[id].(*types.Var); ok {
-						if kindOf(t) == fake && v.Name() == "IncludeObject" {
-							c.link(self, ref{}, kv.Pos())
-							for _, s := range self.nodes[:min(1, len(self.nodes))] {
-								c.block(s, Reason{kv.Pos(), "the new FakeRecorder has no field IncludeObject", false, false})
-							}
-						}
 						c.option(id, kv.Value)
 						c.assign(c.orSelf(v, self), v.Type(), kv.Value, nil)
 					}
@@ -678,28 +676,6 @@ func (c *collector) literal(n *ast.CompositeLit) {
 		for _, e := range n.Elts {
 			elem(valueOf(e), u.Elem())
 		}
-	}
-}
-
-// unknown leaves a recorder that a file outside of the patterns passes to code of which the
-// run does not have the types.
-func (c *collector) unknown(e ast.Expr) {
-	t := c.info.TypeOf(e)
-	if !c.file.Outside || t == nil {
-		return
-	}
-	var r ref
-	if mentions(t) {
-		r = c.nodes(e)
-	}
-	for _, name := range []string{"Event", "Eventf", "AnnotatedEventf"} {
-		o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, name)
-		if f, ok := o.(*types.Func); ok && shapeOf(f) != noShape {
-			r = r.and(c.methodOf(f, ref{}))
-		}
-	}
-	for _, n := range r.nodes {
-		c.block(n, Reason{e.Pos(), "code of which the run does not have the types receives the recorder", false, false})
 	}
 }
 
@@ -739,16 +715,10 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 	switch {
 	case to && from && isRecorder(dstType) && isRecorder(srcType):
 		c.flows = append(c.flows, flow{dst: dst, src: src, expr: expr, file: c.file, fake: kindOf(dstType) == fake, fromFake: kindOf(srcType) == fake})
-	case to && from && kindOf(srcType) == broadcaster && src.fixed != "":
-		for _, n := range dst.nodes {
-			c.block(n, Reason{expr.Pos(), src.fixed + " determines the type", true, true})
-		}
 	case to && from:
 		c.link(dst, src, expr.Pos())
 	case to:
-		if !c.handWritten(dst, dstType, srcType, expr) {
-			c.satisfy(dst, dstType, ref{}, srcType, expr.Pos())
-		}
+		c.satisfy(dst, dstType, ref{}, srcType, expr.Pos())
 	case from:
 		i, ok := dstType.Underlying().(*types.Interface)
 		if !ok || isTypeParam(dstType) {
@@ -766,39 +736,8 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 		}
 		c.satisfy(ref{}, dstType, src, srcType, expr.Pos())
 	default:
-		if !c.handWritten(ref{}, dstType, srcType, expr) {
-			c.satisfy(ref{}, dstType, ref{}, srcType, expr.Pos())
-		}
+		c.satisfy(ref{}, dstType, ref{}, srcType, expr.Pos())
 	}
-}
-
-// handWritten links the methods of a hand-written recorder of the patterns to an interface
-// that it becomes in a file outside of them, if compat can adapt it. It reports false, and
-// does nothing, in any other case.
-func (c *collector) handWritten(dst ref, dstType, srcType types.Type, expr ast.Expr) bool {
-	i, ok := dstType.Underlying().(*types.Interface)
-	if !ok || !c.file.Outside || i.Empty() || isTypeParam(dstType) || types.IsInterface(srcType) || !types.Identical(c.info.TypeOf(expr), srcType) {
-		return false
-	}
-	var to, from ref
-	for m := range i.Methods() {
-		o, _, _ := types.LookupFieldOrMethod(srcType, true, c.pkg.Types, m.Name())
-		f, ok := o.(*types.Func)
-		if !ok || isLegacy(f) || shapeOf(m) == noShape && !isLegacy(m) {
-			return false
-		}
-		if file := c.fileOf(f.Origin().Pos()); file == nil || file.Outside {
-			return false
-		}
-		to, from = to.and(c.methodOf(m, dst)), from.and(c.methodOf(f, ref{}))
-	}
-	if from.fixed != "" || len(from.nodes) == 0 {
-		return false
-	}
-	c.link(to, ref{}, expr.Pos())
-	c.link(from, ref{}, expr.Pos())
-	c.flows = append(c.flows, flow{dst: to, src: from, expr: expr, file: c.file, handWritten: true})
-	return true
 }
 
 // outside returns a method with a legacy signature of an interface that code outside of
@@ -839,6 +778,12 @@ func (c *collector) satisfy(dst ref, dstType types.Type, src ref, srcType types.
 	}
 	if types.Identical(dstType, srcType) {
 		return
+	}
+	if isBroadcaster(dstType) {
+		if !isOneOf(srcType, dropInPath, "Broadcaster") {
+			c.foreign = cmp.Or(c.foreign, "a hand-written type")
+		}
+		dst.fixed = "package record"
 	}
 	for m := range i.Methods() {
 		s := shapeOf(m)
@@ -977,9 +922,6 @@ func (c *collector) call(n *ast.CallExpr) {
 	}
 	sig, ok := under(c.info.TypeOf(n.Fun)).(*types.Signature)
 	if !ok {
-		for _, a := range n.Args {
-			c.unknown(a)
-		}
 		return
 	}
 	var declared *types.Signature
@@ -1098,68 +1040,28 @@ func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 	sig := origin.Type().(*types.Signature)
 	switch {
 	case sig.Recv() == nil && strings.HasPrefix(fn.Name(), "NewBroadcaster"):
-		c.constructors[n.Lparen] = &constructor{n, broadcaster, n.Lparen, c.file, c.fun(), stack}
+		c.broadcasters = c.broadcasters || !c.file.isTest() && c.file.Skip == ""
 	case sig.Recv() == nil && fn.Name() == "NewFakeRecorder":
-		c.constructors[n.Lparen] = &constructor{n, fake, n.Lparen, c.file, c.fun(), stack}
-	case sig.Recv() != nil && sel != nil && kindOf(sig.Recv().Type()) == broadcaster:
-		u := &use{call: n, sel: sel, method: fn.Name(), recv: c.receiver(n.Fun), node: n.Lparen, file: c.file, fun: c.fun(), stack: stack}
+		c.constructors[n.Lparen] = &constructor{n, n.Lparen, c.file}
+	case sig.Recv() != nil && sel != nil && fn.Name() == "NewRecorder":
+		u := &newRecorder{call: n, sel: sel, node: n.Lparen, file: c.file, concrete: isOneOf(sig.Recv().Type(), dropInPath, "Broadcaster")}
+		if o := ObjectOf(c.info, sel.X); o != nil && c.fileOf(o.Pos()) == nil {
+			u.foreign = describe(o)
+		} else if call, ok := ast.Unparen(sel.X).(*ast.CallExpr); ok {
+			if o := ObjectOf(c.info, call.Fun); o != nil && c.fileOf(o.Pos()) == nil && !isLegacyPath(o.Pkg().Path()) {
+				u.foreign = describe(o)
+			}
+		}
+		if v, ok := ObjectOf(c.info, sel.X).(*types.Var); ok && c.fun() != nil {
+			if call, ok := ast.Unparen(assigned(c.info, c.fun(), v)).(*ast.CallExpr); ok {
+				o := ObjectOf(c.info, call.Fun)
+				u.local = o != nil && o.Pkg() != nil && isLegacyPath(o.Pkg().Path())
+			}
+		}
 		c.uses[n.Lparen] = u
 	}
 	if c.file.Skip != "" {
 		c.block(n.Lparen, Reason{n.Pos(), c.file.Skip, false, true})
-	}
-}
-
-// value records a method of a recorder that is not called.
-func (c *collector) value(n *ast.SelectorExpr) {
-	sel := c.info.Selections[n]
-	if sel == nil {
-		return
-	}
-	if v, ok := sel.Obj().(*types.Var); ok && v.Name() == "IncludeObject" && v.Pkg() != nil && isLegacyPath(v.Pkg().Path()) {
-		for _, r := range c.nodes(n.X).nodes {
-			c.block(r, Reason{n.Pos(), "the new FakeRecorder has no field IncludeObject", false, false})
-		}
-		return
-	}
-	f, ok := sel.Obj().(*types.Func)
-	if !ok {
-		return
-	}
-	f = f.Origin()
-	parent := c.parentNode()
-	if call, ok := parent.(*ast.CallExpr); ok && ast.Unparen(call.Fun) == n && sel.Kind() != types.MethodExpr {
-		return
-	}
-	s := shapeOf(f)
-	if s == noShape {
-		if isLegacy(f) && kindOf(f.Type().(*types.Signature).Recv().Type()) == broadcaster {
-			if f.Name() == "Shutdown" {
-				return
-			}
-			for _, r := range c.receiver(n).nodes {
-				c.block(r, Reason{n.Pos(), fmt.Sprintf("the method %s is used as a value", f.Name()), false, false})
-			}
-		}
-		return
-	}
-	v := &value{sel: n, shape: s, file: c.file, expr: sel.Kind() == types.MethodExpr, fun: c.fun()}
-	switch {
-	case isLegacy(f):
-		v.recv = c.receiver(n)
-		if v.expr {
-			v.recv = c.typ(n.X)
-		}
-	case c.fileOf(f.Pos()) != nil:
-		v.recv = ref{nodes: []node{f.Pos()}}
-	default:
-		return
-	}
-	c.values[n.Pos()] = v
-	if v.expr || c.file.Skip != "" {
-		for _, r := range v.recv.nodes {
-			c.block(r, Reason{n.Pos(), "a method expression has the legacy signature", false, false})
-		}
 	}
 }
 

@@ -20,8 +20,6 @@ const (
 	dropInPath  = projectPath + "/compat/record"
 	klogPath    = "k8s.io/klog/v2"
 	runtimePath = "k8s.io/apimachinery/pkg/runtime"
-	typedPath   = "k8s.io/client-go/kubernetes/typed/core/v1"
-	clientset   = "k8s.io/client-go/kubernetes"
 )
 
 // kind is the role of a legacy type.
@@ -31,14 +29,12 @@ const (
 	none kind = iota
 	recorder
 	recorderLogger
-	broadcaster
 	fake
 )
 
 var kinds = map[string]kind{
 	"EventRecorder":       recorder,
 	"EventRecorderLogger": recorderLogger,
-	"EventBroadcaster":    broadcaster,
 	"FakeRecorder":        fake,
 }
 
@@ -61,6 +57,10 @@ func kindOf(t types.Type) kind {
 	}
 	return none
 }
+
+// isBroadcaster reports whether t is a legacy broadcaster. These stay, and become those of
+// compat/record by the import.
+func isBroadcaster(t types.Type) bool { return isOneOf(t, recordPath, "EventBroadcaster") }
 
 // isRecorder reports whether t is a legacy recorder: an interface, or the fake.
 func isRecorder(t types.Type) bool {
@@ -144,11 +144,11 @@ func mention(t types.Type, seen map[types.Type]bool) bool {
 	return false
 }
 
-// isDefinedAs reports whether an interface with a name has the methods of a legacy
-// recorder or broadcaster because it is defined by or embeds that type.
+// isDefinedAs reports whether an interface with a name has the methods of a legacy recorder
+// because it is defined by or embeds that type.
 func isDefinedAs(u *types.Interface) bool {
 	for m := range u.Methods() {
-		if m.Pkg() != nil && isLegacyPath(m.Pkg().Path()) {
+		if isLegacy(m) && shapeOf(m) != noShape {
 			return true
 		}
 	}
@@ -316,3 +316,7 @@ func MakesSeries(f *types.Func) bool {
 	}
 	return strings.HasPrefix(f.Name(), "NewBroadcaster") || strings.HasPrefix(f.Name(), "NewEventBroadcaster") || f.Pkg().Path() == managerPath
 }
+
+// IsLegacyMethod reports whether a function is a method of the legacy recorder that emits an
+// event.
+func IsLegacyMethod(f *types.Func) bool { return isLegacy(f) && shapeOf(f) != noShape }

@@ -144,12 +144,24 @@ func (pl *planner) relevant(m *creation) bool {
 	})
 }
 
+// reaches reports whether a package imports one of several packages, or imports one that
+// does.
+func reaches(pkg *types.Package, paths []string) bool {
+	seen := map[string]bool{}
+	var visit func(p *types.Package) bool
+	visit = func(p *types.Package) bool {
+		if seen[p.Path()] || isStandard(p.Path()) {
+			return false
+		}
+		seen[p.Path()] = true
+		return slices.Contains(paths, p.Path()) || slices.ContainsFunc(p.Imports(), visit)
+	}
+	return slices.ContainsFunc(pkg.Imports(), visit)
+}
+
 // planCreations decides which managers and clusters move. If one stays, its recorders must
 // not become those of events.k8s.io, for which its role may not suffice.
 func (pl *planner) planCreations(blocked map[token.Pos]string) {
-	if pl.Target != EventSeries && pl.Target != Record {
-		return
-	}
 	for _, m := range sorted(pl.Program, pl.creations) {
 		if m.file.isTest() || !pl.relevant(m) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
 			continue
@@ -199,17 +211,16 @@ func (pl *planner) whyStays(m *creation, blocked map[token.Pos]string) (why stri
 	if text, ok := blocked[m.call.Lparen]; ok {
 		return text, false
 	}
-	if o := pl.optionOf(m); o != nil {
+	o := pl.optionOf(m)
+	switch n := len(m.call.Args); {
+	case o != nil && (m.old || m.by == "NewCluster" || !pl.ownBroadcaster(o)):
 		return "Options.EventBroadcaster is set: remove it, or pass a broadcaster as docs/manager.md shows", o.fun == m.fun && pl.ownBroadcaster(o)
-	}
-	if m.by == "NewCluster" && m.old {
+	case m.by == "NewCluster" && m.old:
 		return "clusters have GetEventRecorder since controller-runtime v0.23: set EventBroadcaster in its options to record.NewBroadcaster()", false
-	}
-	if n := len(m.call.Args); n == 0 || m.by == "NewManager" && n != 2 || isTuple(m) {
+	case n == 0 || m.by == "NewManager" && n != 2 || isTuple(m):
 		return "it receives the results of a call", false
-	}
-	if m.old && pl.optionsLiteral(m) == nil {
-		return "its options are not a literal in the function: set Options.EventBroadcaster to record.NewBroadcaster()", false
+	case m.old && pl.place(m) == nil:
+		return "its options are the result of a call: set Options.EventBroadcaster to record.NewBroadcaster()", false
 	}
 	return "", false
 }
@@ -275,42 +286,79 @@ func isKeyed(lit *ast.CompositeLit) bool {
 // NeedsManagers reports whether the result of a move imports [ManagerPath].
 func (p *Plan) NeedsManagers() bool { return p.managers }
 
-// moveCreations writes the edits of managers and clusters, and reports those that stay.
+// moveCreations writes the edits of managers and clusters. Those that stay are in the report
+// of origins.
 func (pl *planner) moveCreations() {
 	for _, m := range pl.created {
-		switch {
-		case m.why != "":
-			continue // reportSources tells what that means
-		case m.old:
-			pl.setBroadcaster(m)
-		default:
-			before := m.call.Args[len(m.call.Args)-1] // of the broadcaster
-			if m.by == "NewCluster" {
-				before = m.call.Args[0]
-			}
-			pl.edit(m.file, m.expr.Pos(), m.expr.End(), m.call.Lparen, qualify(managerPath)+m.by)
-			at := m.file.afterComments(before.End())
-			pl.edit(m.file, at, at, m.call.Lparen, ", nil")
-			pl.note(m.call.Pos(), "manager", Moved, "controllerruntime.%s", m.by)
-			pl.plan.managers = true
+		if m.why != "" {
+			continue
 		}
+		// Legacy recorders distinguish events by their messages, and others do not. A
+		// broadcaster of compat/record does it for both, and writes with the role of the
+		// legacy ones.
+		legacy := slices.ContainsFunc(pl.gets, func(g get) bool { return !g.structured && g.cluster == (m.by == "NewCluster") })
+		structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured })
+		if m.old || pl.Target == EventSeries && legacy && pl.optionOf(m) == nil {
+			text := "set Options.EventBroadcaster to record.NewBroadcaster() of compat/record"
+			switch place := pl.place(m); {
+			case structured || m.by == "NewCluster":
+				pl.note(m.call.Pos(), "messages", Decide, "the messages of its events distinguish them no longer: pass a broadcaster with the option DistinctNotes in place of nil")
+			case place == nil:
+				pl.note(m.call.Pos(), "messages", Decide, "the messages of its events distinguish them no longer: %s", text)
+			default:
+				pl.setBroadcaster(m, place)
+			}
+		}
+		if m.old {
+			pl.note(m.call.Pos(), "shutdown", Decide, "the manager does not shut down the broadcaster: construct it before, and call Shutdown when the manager has stopped")
+			continue
+		}
+		before := m.call.Args[len(m.call.Args)-1] // of the broadcaster
+		if m.by == "NewCluster" {
+			before = m.call.Args[0]
+		}
+		pl.edit(m.file, m.expr.Pos(), m.expr.End(), m.call.Lparen, qualify(managerPath)+m.by)
+		pl.edit(m.file, before.End(), before.End(), m.call.Lparen, ", nil")
+		pl.note(m.call.Pos(), "manager", Moved, "controllerruntime.%s", m.by)
+		pl.plan.managers = true
 	}
 }
 
-// setBroadcaster gives a manager without GetEventRecorder a broadcaster of compat/record,
-// which the manager does not shut down.
-func (pl *planner) setBroadcaster(m *creation) {
-	lit, set := pl.optionsLiteral(m), m.call.Lparen
-	pl.note(m.call.Pos(), "shutdown", Decide, "the manager does not shut down the broadcaster: construct it before, and call Shutdown when the manager has stopped")
-	text := "EventBroadcaster: " + qualify(dropInPath) + "NewBroadcaster()"
-	at := lit.Lbrace + 1
-	switch multi := pl.Fset.Position(lit.Lbrace).Line != pl.Fset.Position(lit.Rbrace).Line; {
-	case multi:
-		at = m.file.restOfLine(at)
-		text = "\n\t" + text + ","
-	case len(lit.Elts) > 0:
-		text += ", "
+// place returns where a manager can get a broadcaster: the literal of its options, or the
+// statement that uses a variable with them. It returns nil if there is neither.
+func (pl *planner) place(m *creation) ast.Node {
+	if lit := pl.optionsLiteral(m); lit != nil {
+		return lit
 	}
-	pl.edit(m.file, at, at, set, text)
-	pl.note(m.call.Pos(), "manager", Moved, "Options.EventBroadcaster")
+	if len(m.call.Args) != 2 || !m.file.Pkg.Info.Types[m.call.Args[1]].Addressable() || hasCall(m.call.Args[1]) {
+		return nil
+	}
+	for i, n := range slices.Backward(m.list) {
+		switch n.(type) {
+		case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+			if i+1 < len(m.list) {
+				return m.list[i+1]
+			}
+		}
+	}
+	return nil
+}
+
+// setBroadcaster gives a manager a broadcaster of compat/record.
+func (pl *planner) setBroadcaster(m *creation, place ast.Node) {
+	const why = " //nolint:staticcheck // its messages distinguish events"
+	set, value := m.call.Lparen, qualify(dropInPath)+"NewBroadcaster()"
+	pl.note(m.call.Pos(), "messages", Moved, "Options.EventBroadcaster, with an Event for each of ten messages, as before")
+	lit, ok := place.(*ast.CompositeLit)
+	switch {
+	case !ok:
+		pl.edit(m.file, place.Pos(), place.Pos(), set, m.file.text(m.call.Args[1])+".EventBroadcaster = "+value+why+"\n")
+	case m.file.lineEnd(lit.Lbrace+1) > lit.Lbrace+1:
+		at := m.file.restOfLine(lit.Lbrace + 1)
+		pl.edit(m.file, at, at, set, "\n\tEventBroadcaster: "+value+","+why)
+	case len(lit.Elts) > 0:
+		pl.edit(m.file, lit.Lbrace+1, lit.Lbrace+1, set, "EventBroadcaster: "+value+", ")
+	default:
+		pl.edit(m.file, lit.Lbrace+1, lit.Lbrace+1, set, "EventBroadcaster: "+value)
+	}
 }

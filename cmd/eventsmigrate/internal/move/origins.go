@@ -57,8 +57,8 @@ func (pl *planner) findOrigins() {
 		}
 	}
 	for _, u := range pl.uses {
-		if u.method == "NewRecorder" && u.file.Skip == "" && u.recv.fixed != "" {
-			add(u.recv.fixed, u.call.Pos(), u.file, ref{nodes: []node{u.node}})
+		if u.file.Skip == "" && u.foreign != "" {
+			add(u.foreign, u.call.Pos(), u.file, ref{nodes: []node{u.node}})
 		}
 	}
 	for _, c := range pl.calls {
@@ -93,9 +93,6 @@ func isSeries(name string) bool {
 // reportOrigins reports the recorders that go on through that of client-go, and how many
 // calls they have.
 func (pl *planner) reportOrigins() {
-	if pl.Target != EventSeries && pl.Target != Record {
-		return
-	}
 	stays := map[token.Pos]bool{}
 	for _, name := range slices.Sorted(maps.Keys(pl.from)) {
 		o := pl.from[name]
@@ -140,10 +137,8 @@ func (pl *planner) reportOrigins() {
 		pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: change the import (docs/migration.md#programs-on-toolsevents). Until then, %s", others(len(pl.newCalls)))
 		pl.plan.Stock = true
 	}
-	pl.plan.swap = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" || m.series }) ||
-		slices.ContainsFunc(slices.Collect(maps.Values(pl.constructors)), func(c *constructor) bool {
-			return c.kind == broadcaster && c.file.Skip == "" && !c.file.isTest()
-		})
+	pl.plan.swap = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || pl.broadcasters ||
+		slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" || m.series })
 	pl.plan.Others = len(stays)
 	pl.plan.Stock = pl.plan.Stock || len(stays) > 0
 }

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
 
-	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/verb"
 )
 
@@ -58,10 +57,8 @@ type Plan struct {
 	// client-go, and Others is the number of calls that do.
 	Stock  bool
 	Others int
-	Needs  rbac.Needs
-	// Seen are the packages whose files other than tests change, or contain a type that
-	// does: their importers may have to change, too.
-	Seen map[string]bool
+	// Group reports whether the program writes events of events.k8s.io.
+	Group bool
 	// Unused are the reasons in Actions that no call has.
 	Unused []string
 
@@ -69,7 +66,6 @@ type Plan struct {
 	swap      bool // an import of compat/record instead of package record has an effect
 	edits     map[*File][]edit
 	constants map[*File][]todo
-	moves     map[token.Pos]bool // variables, types and methods
 }
 
 // todo is a constant for an action that a person must name.
@@ -86,10 +82,8 @@ type planner struct {
 
 	left      map[node][]Reason // by root
 	bridges   map[*flow]bool
-	clients   map[node]map[token.Pos]string // of broadcasters that move, by root and constructor
-	legacy    map[node]bool                 // the sets that contain a legacy type
-	annotated map[node]bool                 // the sets that emit annotations
-	warned    map[*File]bool                // about hand-written recorders that compat adapts
+	legacy    map[node]bool // the sets that contain a legacy type
+	annotated map[node]bool // the sets that emit annotations
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
@@ -106,15 +100,15 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
-		left: map[node][]Reason{}, annotated: map[node]bool{}, warned: map[*File]bool{},
-		bridges: map[*flow]bool{}, clients: map[node]map[token.Pos]string{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+		left: map[node][]Reason{}, annotated: map[node]bool{},
+		bridges: map[*flow]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
 		pl.planCreations(blocked)
 		pl.moveCreations()
 		pl.reportOrigins()
-		pl.markers()
+		pl.permissions()
 		pl.sort()
 		return pl.plan
 	}
@@ -128,21 +122,15 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	}
 	pl.decide(blocked)
 	pl.types()
-	for _, u := range sorted(p, pl.uses) {
-		pl.use(u)
-	}
+	pl.newRecorders()
 	pl.lookUps()
 	for _, c := range sorted(p, p.calls) {
 		pl.call(c)
-	}
-	for _, v := range sorted(p, p.values) {
-		pl.value(v)
 	}
 	pl.methodDecls()
 	pl.mocks()
 	pl.pending()
 	pl.assertions()
-	pl.reads()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
 		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
@@ -151,34 +139,12 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		}
 	}
 	pl.moveCreations()
-	pl.broadcasters()
 	pl.placeConstants()
-	pl.markers()
+	pl.permissions()
 	pl.reportLeft()
 	pl.reportOrigins()
 	pl.sort()
-	pl.see()
 	return pl.plan
-}
-
-// see finds the packages with something that moves.
-func (pl *planner) see() {
-	pl.plan.Seen = map[string]bool{}
-	add := func(f *File) {
-		if f != nil && !f.isTest() {
-			pl.plan.Seen[f.Pkg.Path] = true
-		}
-	}
-	pl.plan.moves = map[token.Pos]bool{}
-	for n := range pl.parent {
-		if _, ok := pl.moves(ref{nodes: []node{n}}); ok {
-			pl.plan.moves[n], pl.plan.moves[pl.find(n)] = true, true
-			add(pl.fileOf(n))
-		}
-	}
-	for f := range pl.plan.edits {
-		add(f)
-	}
 }
 
 // sorted returns the values in the order of their files. Positions do not order files,
@@ -232,127 +198,30 @@ func (pl *planner) leave(n node, r Reason) {
 	pl.left[n] = append(pl.left[n], r)
 }
 
-// decide determines the sets, and which of them stay.
+// decide determines the sets, and which of them stay. Sets that only code outside of the
+// program holds back adapt at their borders. All others stay as a whole, so they unite.
 func (pl *planner) decide(blocked map[token.Pos]string) {
-	pl.uniteBroadcasters()
-	b := pl.findBorders(blocked)
-	pl.uniteFlows(b)
-	pl.uniteHandWritten(b)
-	pl.leaveSets()
-	pl.leaveOutside()
-	pl.planSinks()
-	pl.propagate(b.bridge)
-}
-
-// uniteBroadcasters unites recorders with their broadcasters, unless they can move apart.
-func (pl *planner) uniteBroadcasters() {
-	if pl.Target == EventSeries {
-		return
-	}
-	for _, u := range sorted(pl.Program, pl.uses) {
-		if u.method != "NewRecorder" {
-			continue
-		}
-		if len(u.recv.nodes) > 0 {
-			pl.union(u.node, u.recv.nodes[0])
-		} else {
-			pl.block(u.node, Reason{u.call.Pos(), u.recv.fixed + " determines the type", true, true})
-		}
-	}
-}
-
-// borders says where sets end. Sets that only code outside of the program holds back adapt
-// at their borders, if compat can adapt them. All others stay as a whole, so they unite.
-type borders struct {
-	*planner
-
-	bridge  bool          // compat can adapt a set
-	hard    map[node]bool // sets that something in the program holds back
-	outside map[node]bool // sets that only code outside of the program holds back
-}
-
-// findBorders finds what holds back each set.
-func (pl *planner) findBorders(blocked map[token.Pos]string) *borders {
-	b := &borders{planner: pl, bridge: pl.Target == EventSeries, hard: map[node]bool{}, outside: map[node]bool{}}
-	inside := func(r Reason) bool { return !r.Outside }
-	for n, rs := range pl.why {
-		if slices.ContainsFunc(rs, inside) {
-			b.hard[pl.find(n)] = true
-		}
-	}
-	for pos, text := range blocked {
-		b.hard[pl.find(pos)] = true
-		pl.leave(pos, Reason{pos, text, false, false})
-	}
-	pl.leaveFailures(b.hard)
-	pl.unsupported(b.hard)
-	pl.planCreations(blocked)
-	pl.keepFakes()
-	for n, rs := range pl.left {
-		if !b.hard[n] && !slices.ContainsFunc(rs, inside) {
-			b.outside[n] = true
-		}
-	}
-	for n, rs := range pl.why {
-		if r := pl.find(n); len(rs) > 0 && !b.hard[r] {
-			b.outside[r] = true
-		}
-	}
-	return b
-}
-
-// join unites two sets, and what holds them back.
-func (b *borders) join(x, y node) {
-	hard, outside := b.hard[x] || b.hard[y], b.outside[x] || b.outside[y]
-	b.union(x, y)
-	root := b.find(x)
-	b.hard[root], b.outside[root] = hard, outside
-}
-
-// uniteFlows unites what flows connect, unless compat can adapt the flow.
-func (pl *planner) uniteFlows(b *borders) {
-	for i := range pl.flows {
-		f := &pl.flows[i]
-		d, dok := pl.root(f.dst)
-		s, sok := pl.root(f.src)
-		if f.handWritten || !dok || !sok {
-			continue
-		}
-		if b.bridge && (b.outside[d] || b.outside[s]) && d != s {
-			continue
-		}
-		b.join(d, s)
-	}
-}
-
-// uniteHandWritten does the same for hand-written recorders. Such a recorder can move
-// although a package outside of the patterns passes it to code that stays.
-func (pl *planner) uniteHandWritten(b *borders) {
-	connected := pl.legacySets()
-	for i := range pl.flows {
-		f := &pl.flows[i]
-		d, dok := pl.root(f.dst)
-		s, sok := pl.root(f.src)
-		if !f.handWritten || !sok || d == s {
-			continue
-		}
-		if b.bridge && f.file.Skip == "" && (!dok || b.hard[d] || b.outside[d]) && !b.hard[s] && connected[s] {
-			continue
-		}
-		if dok {
-			b.join(d, s)
-		} else {
-			b.hard[s] = true
-			pl.leave(s, Reason{f.expr.Pos(), fmt.Sprintf("%s determines the type", f.dst.fixed), true, false})
-		}
-	}
-}
-
-// leaveSets leaves each set for all reasons of its nodes.
-func (pl *planner) leaveSets() {
 	for n, rs := range pl.why {
 		for _, r := range rs {
 			pl.leave(n, r)
+		}
+	}
+	for pos, text := range blocked {
+		pl.leave(pos, Reason{pos, text, false, false})
+	}
+	pl.unsupported()
+	pl.leaveRecorders()
+	pl.planCreations(blocked)
+	pl.keepFakes()
+	outside := map[node]bool{}
+	for n, rs := range pl.left {
+		outside[n] = !slices.ContainsFunc(rs, func(r Reason) bool { return !r.Outside })
+	}
+	for _, f := range pl.flows {
+		d, dok := pl.root(f.dst)
+		s, sok := pl.root(f.src)
+		if dok && sok && !outside[d] && !outside[s] {
+			pl.union(d, s)
 		}
 	}
 	rekeyed := map[node][]Reason{}
@@ -360,6 +229,8 @@ func (pl *planner) leaveSets() {
 		rekeyed[pl.find(n)] = append(rekeyed[pl.find(n)], rs...)
 	}
 	pl.left = rekeyed
+	pl.leaveOutside()
+	pl.propagate()
 }
 
 // places yields the nodes that are not variables, and their files.
@@ -377,28 +248,12 @@ func (pl *planner) places() iter.Seq2[node, *File] {
 	}
 }
 
-// leaveFailures leaves what is in a file with a place that the tool could not read.
-func (pl *planner) leaveFailures(hard map[node]bool) {
-	for n, f := range pl.places() {
-		if pl.failures[f] != nil {
-			hard[pl.find(n)] = true
-			pl.leave(n, *pl.failures[f])
-		}
-	}
-	for _, r := range pl.failures {
-		pl.note(r.Pos, "types", Left, "%s", r.Text)
-	}
-}
-
 // propagate leaves what depends on sets that stay, and finds the flows that compat adapts.
-func (pl *planner) propagate(canBridge bool) {
+func (pl *planner) propagate() {
 	for changed := true; changed; {
 		changed = false
 		for i := range pl.flows {
-			changed = pl.settle(&pl.flows[i], canBridge) || changed
-		}
-		for _, u := range sorted(pl.Program, pl.uses) {
-			changed = pl.settleUse(u) || changed
+			changed = pl.settle(&pl.flows[i]) || changed
 		}
 	}
 	for i := range pl.flows {
@@ -439,7 +294,7 @@ func (pl *planner) leaveOutside() {
 }
 
 // settle propagates that one side of a flow stays. It reports whether anything changed.
-func (pl *planner) settle(f *flow, canBridge bool) bool {
+func (pl *planner) settle(f *flow) bool {
 	d, to := pl.moves(f.dst)
 	s, from := pl.moves(f.src)
 	switch {
@@ -451,7 +306,7 @@ func (pl *planner) settle(f *flow, canBridge bool) bool {
 		pl.leave(d, Reason{f.expr.Pos(), text, true, true})
 		return true
 	case from && !to:
-		if canBridge && !f.fake && f.file.Skip == "" {
+		if !f.fake && f.file.Skip == "" {
 			return false
 		}
 		text := "code that stays receives the recorder"
@@ -464,77 +319,25 @@ func (pl *planner) settle(f *flow, canBridge bool) bool {
 	return false
 }
 
-// settleUse propagates from a broadcaster to its recorders.
-func (pl *planner) settleUse(u *use) bool {
-	if u.method != "NewRecorder" {
-		return false
-	}
-	n, recorderMoves := pl.moves(ref{nodes: []node{u.node}})
-	if !recorderMoves {
-		return false
-	}
-	b, ok := pl.moves(u.recv)
-	if ok || pl.dropIn(b, u.recv) {
-		return false
-	}
-	why := u.recv.fixed
-	if rs := pl.left[b]; why == "" && len(rs) > 0 {
-		why = pl.first(rs).Text
-	}
-	pl.leave(n, Reason{u.call.Pos(), fmt.Sprintf("the broadcaster stays: %s", why), true, true})
-	return true
-}
-
-// dropIn reports whether a broadcaster that stays is that of compat/record, so that it can
-// have new recorders.
-func (pl *planner) dropIn(b node, r ref) bool {
-	if pl.Target != EventSeries || len(r.nodes) == 0 {
-		return false
-	}
-	for _, reason := range pl.left[b] {
-		if reason.In {
-			return false
-		}
-	}
-	for _, c := range pl.constructors {
-		if c.kind == broadcaster && pl.find(c.node) == b {
-			return true
-		}
-	}
-	return false
-}
-
-// unsupported blocks sets that use what the target does not have.
-func (pl *planner) unsupported(hard map[node]bool) {
-	block := func(r ref, reason Reason) {
+// unsupported leaves sets that use what the new recorders do not have.
+func (pl *planner) unsupported() {
+	leave := func(r ref, pos token.Pos, text string) {
 		if n, ok := pl.root(r); ok {
-			hard[n] = true
-			pl.leave(n, reason)
+			pl.leave(n, Reason{pos, text, false, false})
 		}
 	}
 	for _, c := range sorted(pl.Program, pl.calls) {
-		if c.shape == shapeAnnotated && !c.own && !isNilExpr(c, 1) && !pl.Annotated {
-			block(c.recv, Reason{c.expr.Pos(), "the recorder of this client-go has no AnnotatedEventf; client-go v0.37 has it", false, false})
-		}
-		if c.shape == shapeAnnotated && !c.own && len(c.expr.Args) < 5 {
-			block(c.recv, Reason{c.expr.Pos(), "AnnotatedEventf receives the results of a call", false, false})
-		}
-	}
-	for _, v := range sorted(pl.Program, pl.values) {
-		switch {
-		case v.shape == shapeAnnotated:
-			block(v.recv, Reason{v.sel.Pos(), "AnnotatedEventf is used as a value", false, false})
-		case hasCall(v.sel.X):
-			block(v.recv, Reason{v.sel.Pos(), "a method of the result of a call is used as a value", false, false})
+		if c.sel == nil || len(c.expr.Args) < 4 {
+			leave(c.recv, c.expr.Pos(), "the method receives the results of a call")
 		}
 	}
 	for _, m := range sorted(pl.Program, pl.methods) {
 		self := ref{nodes: []node{m.name.Pos()}}
 		switch {
 		case m.shape == shapeAnnotated && m.list != nil:
-			block(self, Reason{m.name.Pos(), "an interface declares AnnotatedEventf", false, false})
+			leave(self, m.name.Pos(), "an interface declares AnnotatedEventf")
 		case m.shape == shapeEvent && m.list == nil && pl.sibling(m, shapeEventf) == nil:
-			block(self, Reason{m.name.Pos(), "a type declares Event without Eventf", false, false})
+			leave(self, m.name.Pos(), "a type declares Event without Eventf")
 		}
 	}
 }
@@ -595,25 +398,17 @@ func hasCall(e ast.Expr) (found bool) {
 	return found
 }
 
-// path returns the import path of the recorders of the target.
-func (pl *planner) path() string {
-	if pl.Target == EventSeries {
-		return eventsPath
-	}
-	return clientPath
-}
-
 // types moves the occurrences of types and the constructors of fakes.
 func (pl *planner) types() {
 	for _, o := range sorted(pl.Program, pl.occurrences) {
 		if set, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); ok && o.file.Skip == "" {
-			pl.edit(o.file, o.expr.Pos(), o.expr.End(), set, qualify(pl.path())+o.name)
+			pl.edit(o.file, o.expr.Pos(), o.expr.End(), set, qualify(eventsPath)+o.name)
 			pl.note(o.expr.Pos(), "types", Moved, "%s", o.name)
 		}
 	}
 	for _, c := range sorted(pl.Program, pl.constructors) {
-		if set, ok := pl.moves(ref{nodes: []node{c.node}}); ok && c.kind == fake {
-			pl.edit(c.file, c.call.Fun.Pos(), c.call.Fun.End(), set, qualify(pl.path())+"NewFakeRecorder")
+		if set, ok := pl.moves(ref{nodes: []node{c.node}}); ok {
+			pl.edit(c.file, c.call.Fun.Pos(), c.call.Fun.End(), set, qualify(eventsPath)+"NewFakeRecorder")
 			pl.note(c.call.Pos(), "tests", Moved, "NewFakeRecorder")
 		}
 	}
@@ -645,33 +440,23 @@ func (pl *planner) checkName(f *File, e ast.Expr, rule string) {
 	}
 }
 
-// removeNolint removes the comment that allows the deprecated call.
+// nolint is a comment that only allows a deprecated call.
+var nolint = regexp.MustCompile(`^//(nolint:\s*(staticcheck|SA1019|deprecat\w+)|lint:ignore SA1019)\b[^,]*$`)
+
+// removeNolint removes the comment that allows the deprecated call, on its line or above it.
 func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
-	line := pl.Fset.Position(call.Lparen).Line
-	start := pl.Fset.Position(call.Pos()).Line
+	line := pl.Fset.Position(call.Pos()).Line
 	for _, group := range f.AST.Comments {
 		for _, c := range group.List {
-			at := pl.Fset.Position(c.Pos()).Line
 			alone := strings.TrimSpace(lineBefore(f, c.Pos())) == ""
-			if at != line && (!alone || at != start-1) {
-				continue
+			switch at := pl.Fset.Position(c.Pos()).Line; {
+			case !nolint.MatchString(c.Text):
+			case alone && at == line-1:
+				pl.edit(f, f.lineStart(c.Pos()), f.lineEnd(c.End()), set, "")
+			case at == line || at == pl.Fset.Position(call.Lparen).Line:
+				before := lineBefore(f, c.Pos())
+				pl.edit(f, c.Pos()-token.Pos(len(before)-len(strings.TrimRight(before, " \t"))), c.End(), set, "")
 			}
-			text, ok := withoutDeprecation(c.Text)
-			if !ok {
-				continue
-			}
-			from := c.Pos()
-			if text == "" {
-				i := f.at(from)
-				for i > 0 && (f.Src[i-1] == ' ' || f.Src[i-1] == '\t') {
-					i--
-				}
-				if alone && i > 0 {
-					i-- // the line
-				}
-				from = token.Pos(i + f.offset)
-			}
-			pl.edit(f, from, c.End(), set, text)
 		}
 	}
 }
@@ -679,45 +464,6 @@ func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
 func lineBefore(f *File, pos token.Pos) string {
 	before := f.Src[:f.at(pos)]
 	return string(before[bytes.LastIndexByte(before, '\n')+1:])
-}
-
-var (
-	nolint     = regexp.MustCompile(`^//\s*nolint:\s*([A-Za-z0-9_, ]+?)\s*(//.*)?$`)
-	lintIgnore = regexp.MustCompile(`^//lint:ignore\s+(\S+)\s`)
-)
-
-// withoutDeprecation returns a comment without its exception for deprecations. It returns
-// false if the comment has none.
-func withoutDeprecation(comment string) (string, bool) {
-	if m := lintIgnore.FindStringSubmatch(comment); m != nil {
-		return "", m[1] == "SA1019"
-	}
-	m := nolint.FindStringSubmatch(comment)
-	if m == nil {
-		return comment, false
-	}
-	var rest []string
-	found := false
-	for name := range strings.SplitSeq(m[1], ",") {
-		switch name = strings.TrimSpace(name); name {
-		case "staticcheck", "SA1019", "deprecation", "deprecated":
-			found = true
-		case "":
-		default:
-			rest = append(rest, name)
-		}
-	}
-	if !found {
-		return comment, false
-	}
-	if len(rest) == 0 {
-		return "", true
-	}
-	text := "//nolint:" + strings.Join(rest, ",")
-	if m[2] != "" {
-		text += " " + m[2]
-	}
-	return text, true
 }
 
 // call rewrites a call of Event, Eventf or AnnotatedEventf.
@@ -740,26 +486,13 @@ func (pl *planner) call(c *call) {
 		return
 	}
 	pl.plan.Calls.Moved++
-	if c.sel == nil || len(c.expr.Args) == 1 { // f(g())
-		if c.sel == nil {
-			return
-		}
-		name := pl.actionFor(c.file, c.fun, c.expr.Pos(), "", set)
-		pl.edit(c.file, c.sel.Pos(), c.sel.End(), set, pl.adapter(c.file.text(c.sel.X), c.shape, name))
-		pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Moved, Text: "in a function literal, because it receives the results of a call", Call: true})
-		return
-	}
 	args := c.expr.Args
 	reason := 2
 	if c.shape == shapeAnnotated {
 		reason = 3
 		info := c.file.Pkg.Info
 		if isNilExpr(c, 1) {
-			text := comments(c.file.AST, args[1].Pos(), args[2].Pos())
-			if text != "" {
-				text += " "
-			}
-			pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, text)
+			pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, "")
 			pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
 		} else if sel := info.Selections[c.sel]; sel == nil || kindOf(receiverType(sel.Obj().(*types.Func))) != fake {
 			x := ""
@@ -768,11 +501,7 @@ func (pl *planner) call(c *call) {
 					x += "." + f.Name()
 				}
 			}
-			if x == "" && isTypeParam(info.TypeOf(c.sel.X)) {
-				pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, "any(")
-				x = ")"
-			}
-			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(pl.path())+"AnnotatedEventRecorder)")
+			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
 			pl.annotated[set] = true
 			if !pl.FakeAnnotated && pl.hasType(set, fake) {
 				pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
@@ -785,22 +514,21 @@ func (pl *planner) call(c *call) {
 	} else {
 		pl.format(c, reason+1, set)
 	}
-	related := pl.relatedOf(c, reason+1)
+	related, plain := pl.relatedOf(c, reason+1)
 	text := "nil"
 	within := pl.wrapper(c)
 	switch {
 	case within != nil && pl.isParam(c.file, args[0], within.fn, 0):
 		text = "related"
-	case related.expr != "" && pl.Related:
-		text = related.expr
-		pl.note(c.expr.Pos(), "related", Moved, "%s", related.expr)
-	case related.unnamed != "":
-		pl.note(c.expr.Pos(), "related", Decide, "%s has no UID here: the related object is what the API server returned", related.unnamed)
-	case related.expr != "":
-		pl.note(c.expr.Pos(), "related", Decide, "%s looks like the related object; -related sets it", related.expr)
+	case plain && pl.Related:
+		text = related
+		pl.note(c.expr.Pos(), "related", Moved, "%s", related)
+	case plain:
+		pl.note(c.expr.Pos(), "related", Decide, "-related sets the object that the message names: %s", related)
+	case related != "":
+		pl.note(c.expr.Pos(), "related", Decide, "if %s exists here, and came from the API server, pass it in place of nil", related)
 	}
-	at := c.file.afterComments(args[0].End())
-	pl.edit(c.file, at, at, set, ", "+text)
+	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+text)
 	var action string
 	switch {
 	case within != nil && pl.isParam(c.file, args[reason], within.fn, 2):
@@ -810,8 +538,7 @@ func (pl *planner) call(c *call) {
 	default:
 		action = pl.actionFor(c.file, c.fun, args[reason].Pos(), StringOf(c.file.Pkg.Info, args[reason]), set)
 	}
-	at = c.file.afterComments(args[reason].End())
-	pl.edit(c.file, at, at, set, ", "+action)
+	pl.edit(c.file, args[reason].End(), args[reason].End(), set, ", "+action)
 	pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Moved, Text: "action " + action, Call: true})
 }
 
@@ -886,63 +613,20 @@ func (pl *planner) message(c *call, m ast.Expr, set node) {
 		return // a constant
 	}
 	if s := sprintf(info, m); s != nil {
-		pl.textEdits(c.file, Unwrapped(c.file.AST, m, s), set)
+		pl.textEdits(c.file, Unwrapped(m, s), set)
 		return
 	}
 	pl.edit(c.file, m.Pos(), m.Pos(), set, `"%s", `)
 }
 
 // Unwrapped returns the edits that replace e, which is a call of Sprintf or the same in
-// parentheses, by the arguments of the call. They keep the comments.
-func Unwrapped(file *ast.File, e ast.Expr, call *ast.CallExpr) []analysis.TextEdit {
-	first, last := call.Args[0].Pos(), call.Args[len(call.Args)-1].End()
+// parentheses, by the arguments of the call.
+func Unwrapped(e ast.Expr, call *ast.CallExpr) []analysis.TextEdit {
+	last := call.Args[len(call.Args)-1].End()
 	if call.Ellipsis.IsValid() {
 		last = call.Ellipsis + 3
 	}
-	return without(file, e, first, last)
-}
-
-// without returns the edits that reduce a node to a part of it. They keep the comments.
-func without(file *ast.File, n ast.Node, from, to token.Pos) []analysis.TextEdit {
-	before, after := comments(file, n.Pos(), from), comments(file, to, n.End())
-	if before != "" {
-		before += " "
-	}
-	if after != "" {
-		after = " " + after
-	}
-	return []analysis.TextEdit{{Pos: n.Pos(), End: from, NewText: []byte(before)}, {Pos: to, End: n.End(), NewText: []byte(after)}}
-}
-
-// comments returns the comments in a range, without line ends: commas follow.
-func comments(file *ast.File, from, to token.Pos) string {
-	var list []string
-	for _, g := range file.Comments {
-		for _, c := range g.List {
-			if c.Pos() < from || c.End() > to {
-				continue
-			}
-			text := c.Text
-			if line, ok := strings.CutPrefix(text, "//"); ok {
-				text = "/*" + strings.ReplaceAll(strings.TrimRight(line, "\r"), "*/", "* /") + " */"
-			}
-			list = append(list, text)
-		}
-	}
-	return strings.Join(list, " ")
-}
-
-// afterComments returns the end of the comments between pos and a comma.
-func (f *File) afterComments(pos token.Pos) token.Pos {
-	end := pos
-	for _, g := range f.AST.Comments {
-		for _, c := range g.List {
-			if c.Pos() >= end && c.Text[1] == '*' && strings.TrimSpace(string(f.Src[f.at(end):f.at(c.Pos())])) == "" {
-				end = c.End()
-			}
-		}
-	}
-	return end
+	return []analysis.TextEdit{{Pos: e.Pos(), End: call.Args[0].Pos()}, {Pos: last, End: e.End()}}
 }
 
 // literals returns the string literals of which an expression consists. It returns false
@@ -1002,37 +686,6 @@ func (pl *planner) format(c *call, i int, set node) {
 	}
 }
 
-// value rewrites a method value to a function literal.
-func (pl *planner) value(v *value) {
-	set, ok := pl.moves(v.recv)
-	if !ok {
-		return
-	}
-	if m := pl.methods[v.recv.nodes[0]]; m != nil && (!pl.connected(m) || m.list == nil && m.shape != shapeEventf) {
-		return
-	}
-	name := pl.actionFor(v.file, v.fun, v.sel.Pos(), "", set)
-	pl.edit(v.file, v.sel.Pos(), v.sel.End(), set, pl.adapter(v.file.text(v.sel.X), v.shape, name))
-	pl.note(v.sel.Pos(), "types", Moved, "the method value %s as a function literal", v.file.text(v.sel))
-}
-
-// adapter returns a function literal with the legacy signature.
-func (pl *planner) adapter(x string, s shape, action string) string {
-	names := []any{"object", "eventtype", "reason", "message", "args"}
-	for i, name := range names {
-		if regexp.MustCompile(`\b` + name.(string) + `\b`).MatchString(x) {
-			names[i] = name.(string) + "2" // it would shadow the recorder
-		}
-	}
-	if s == shapeEvent {
-		return fmt.Sprintf("func(%[1]s %[6]sObject, %[2]s, %[3]s, %[4]s string) {\n\t%[7]s.Eventf(%[1]s, nil, %[2]s, %[3]s, %[8]s, \"%%s\", %[4]s)\n}",
-			append(names, qualify(runtimePath), x, action)...)
-	}
-	names[3] = names[3].(string) + "Fmt"
-	return fmt.Sprintf("func(%[1]s %[6]sObject, %[2]s, %[3]s, %[4]s string, %[5]s ...any) {\n\t%[7]s.Eventf(%[1]s, nil, %[2]s, %[3]s, %[8]s, %[4]s, %[5]s...)\n}",
-		append(names, qualify(runtimePath), x, action)...)
-}
-
 // actionFor returns the expression of an action for a reason, which is "" if it is not
 // constant.
 func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason string, set node) string {
@@ -1066,14 +719,14 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 			pl.todoNames[f.Pkg.Types] = taken
 		}
 		name := "action" + base
-		for i := 2; taken[name] || pl.declared(f, name); i++ {
+		for i := 2; taken[name] || f.Pkg.Types.Scope().Lookup(name) != nil; i++ {
 			name = fmt.Sprintf("action%s%d", base, i)
 		}
 		taken[name] = true
 		t = &todo{name: name, reason: reason}
 		pl.todos[key] = t
 		pl.todoOrder = append(pl.todoOrder, t)
-		pl.nameAction(pos, reason, name)
+		pl.nameAction(pos, word(reason), name)
 	}
 	t.files = append(t.files, f)
 	return t.name
@@ -1081,10 +734,10 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 
 // nameAction asks for the name of an action, which a constant has for now.
 func (pl *planner) nameAction(pos token.Pos, reason, constant string) {
-	if reason == "" {
+	if reason == "" || reason == todoVariable {
 		pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", constant)
 	} else {
-		pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", word(reason), constant)
+		pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", reason, constant)
 	}
 }
 
@@ -1096,19 +749,13 @@ func (pl *planner) pending() {
 		}
 		for _, d := range f.AST.Decls {
 			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.CONST || g.Doc == nil || len(g.Specs) != 1 {
+			if !ok || g.Tok != token.CONST || g.Doc == nil {
 				continue
 			}
-			text := strings.TrimSpace(g.Doc.List[len(g.Doc.List)-1].Text)
-			name := g.Specs[0].(*ast.ValueSpec).Names[0]
-			if text == todoVariable {
-				pl.nameAction(name.Pos(), "", name.Name)
-			} else if reason, ok := strings.CutPrefix(text, todoReason); ok {
-				reason = strings.TrimSuffix(reason, ".")
-				if unquoted, err := strconv.Unquote(reason); err == nil {
-					reason = unquoted
-				}
-				pl.nameAction(name.Pos(), reason, name.Name)
+			text := g.Doc.List[len(g.Doc.List)-1].Text
+			reason, ok := strings.CutPrefix(text, todoReason)
+			if name := g.Specs[0].(*ast.ValueSpec).Names[0]; ok || text == todoVariable {
+				pl.nameAction(name.Pos(), strings.TrimSuffix(reason, "."), name.Name)
 			}
 		}
 	}
@@ -1121,48 +768,22 @@ func isCamelCase(name string) bool {
 
 // word quotes a reason that is no name.
 func word(reason string) string {
-	if isCamelCase(reason) {
+	if reason == "" || isCamelCase(reason) {
 		return reason
 	}
 	return strconv.Quote(reason)
 }
 
-// placeConstants declares each constant in the first file that uses it, preferably one
-// that is in all builds of the package.
+// placeConstants declares each constant in the first file that uses it.
 func (pl *planner) placeConstants() {
-	rank := func(f *File) int {
-		switch {
-		case f.isTest():
-			return 2
-		case f.constrained():
-			return 1
-		}
-		return 0
-	}
 	for _, t := range pl.todoOrder {
-		best := slices.MinFunc(t.files, func(a, b *File) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a.Name, b.Name)) })
-		pl.plan.constants[best] = append(pl.plan.constants[best], *t)
-	}
-}
-
-// declared reports whether a package uses a name.
-func (pl *planner) declared(f *File, name string) bool {
-	if f.Pkg.Types.Scope().Lookup(name) != nil {
-		return true
-	}
-	found := false
-	for _, file := range pl.Files {
-		if file.Pkg.Types.Path() != f.Pkg.Types.Path() {
-			continue
+		slices.SortFunc(t.files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
+		first := t.files[0]
+		if i := slices.IndexFunc(t.files, func(f *File) bool { return !f.isTest() }); i > 0 {
+			first = t.files[i]
 		}
-		ast.Inspect(file.AST, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && id.Name == name {
-				found = true
-			}
-			return !found
-		})
+		pl.plan.constants[first] = append(pl.plan.constants[first], *t)
 	}
-	return found
 }
 
 // canName reports whether the method can have parameters related and action.
@@ -1330,10 +951,6 @@ func (pl *planner) bridge(f *flow) {
 		}
 	}
 	pl.note(f.expr.Pos(), "types", Moved, "compat.NewRecorder adapts the recorder to code that stays: %s", to)
-	if f.handWritten && !pl.warned[f.file] {
-		pl.warned[f.file] = true
-		pl.note(f.expr.Pos(), "tests", Decide, "compat.NewRecorder calls only Eventf of the hand-written recorder, without annotations; check what depends on Event or AnnotatedEventf")
-	}
 }
 
 func (pl *planner) whyLeft(r ref) string {
@@ -1383,11 +1000,6 @@ func (pl *planner) reportLeft() {
 		}
 		if _, ok := pl.moves(r); !ok {
 			pl.note(l.call.Pos(), "GetEventRecorderFor", Left, "%s", pl.whyLeft(r))
-		}
-	}
-	for _, v := range sorted(pl.Program, pl.values) {
-		if _, ok := pl.moves(v.recv); !ok && !v.file.Outside {
-			pl.note(v.sel.Pos(), "types", Left, "the method value %s: %s", v.file.text(v.sel), pl.whyLeft(v.recv))
 		}
 	}
 }

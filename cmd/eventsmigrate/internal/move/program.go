@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/build/constraint"
 	"go/token"
 	"go/types"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -17,14 +15,12 @@ type Target string
 
 // The targets.
 const (
-	Record            Target = "record"
-	EventSeries       Target = "eventseries"
-	ClientGo          Target = "client-go"
-	ControllerRuntime Target = "controller-runtime"
+	Record      Target = "record"
+	EventSeries Target = "eventseries"
 )
 
 // Targets are all targets.
-var Targets = []Target{Record, EventSeries, ClientGo, ControllerRuntime}
+var Targets = []Target{Record, EventSeries}
 
 // Options configure a move.
 type Options struct {
@@ -88,10 +84,6 @@ type flow struct {
 	file     *File
 	fake     bool // to a *FakeRecorder, which compat cannot adapt
 	fromFake bool // from a *FakeRecorder
-
-	// handWritten reports whether src are the methods of a type of the patterns, and the
-	// file is outside of them: the sets are one unless the destination cannot move.
-	handWritten bool
 }
 
 // occurrence of a legacy type.
@@ -114,36 +106,22 @@ type call struct {
 	own   bool // of a method that this program declares
 }
 
-// value is a use of a method as a value.
-type value struct {
-	sel   *ast.SelectorExpr
-	shape shape
-	recv  ref
-	file  *File
-	expr  bool // a method expression
-	fun   *ast.FuncDecl
-}
-
-// constructor of a broadcaster or of a fake.
+// constructor of a fake.
 type constructor struct {
 	call *ast.CallExpr
-	kind kind
 	node node
 	file *File
-	fun  *ast.FuncDecl
-	list []ast.Node // the path to it
 }
 
-// use of a broadcaster.
-type use struct {
-	call   *ast.CallExpr
-	sel    *ast.SelectorExpr
-	method string
-	recv   ref
-	node   node // of the recorder that NewRecorder returns
-	file   *File
-	fun    *ast.FuncDecl
-	stack  []ast.Node
+// newRecorder is a call of NewRecorder of a broadcaster.
+type newRecorder struct {
+	call     *ast.CallExpr
+	sel      *ast.SelectorExpr
+	node     node // of the recorder
+	file     *File
+	foreign  string // the code outside of the program that makes the broadcaster, if any
+	local    bool   // the function makes the broadcaster
+	concrete bool   // the type is *record.Broadcaster of compat/record
 }
 
 // lookup is a call of GetEventRecorderFor.
@@ -177,27 +155,25 @@ type Program struct {
 	flows        []flow
 	occurrences  map[token.Pos]*occurrence
 	calls        map[token.Pos]*call
-	values       map[token.Pos]*value
 	constructors map[token.Pos]*constructor
-	uses         map[token.Pos]*use
+	uses         map[token.Pos]*newRecorder
 	lookups      map[token.Pos]*lookup
 	methods      map[token.Pos]*method
 	creations    map[token.Pos]*creation
 	options      map[token.Pos]*option
 	gets         []get
-	newCalls     []token.Pos   // of recorders of events.k8s.io, apart from tests
-	expectations []token.Pos   // of methods of mocks
-	asserted     bool          // code outside of the program returns what must be a *FakeRecorder
+	newCalls     []token.Pos // of recorders of events.k8s.io, apart from tests
+	expectations []token.Pos // of methods of mocks
+	asserted     bool        // code outside of the program returns what must be a *FakeRecorder
 	roles        map[token.Pos]*role
-	failures     map[*File]*Reason // files with a place that panics
 	reasons      map[string]bool
 
-	leaderElection bool // the program has it
-	sources        sources
+	sources sources
 
-	// Annotated reports whether the recorders of the target can emit annotations.
-	Annotated bool
-	// FakeAnnotated reports whether the FakeRecorder can.
+	broadcasters bool   // the program makes one, apart from tests
+	foreign      string // what makes a broadcaster that is not of compat/record, if anything does
+
+	// FakeAnnotated reports whether client-go's FakeRecorder can emit annotations.
 	FakeAnnotated bool
 }
 
@@ -205,10 +181,10 @@ type Program struct {
 func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
 		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
-		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{}, values: map[token.Pos]*value{},
-		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*use{}, lookups: map[token.Pos]*lookup{},
+		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{},
+		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*newRecorder{}, lookups: map[token.Pos]*lookup{},
 		methods: map[token.Pos]*method{}, reasons: map[string]bool{},
-		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, failures: map[*File]*Reason{},
+		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{},
 	}
 }
 
@@ -303,14 +279,10 @@ const ManagerPath = managerPath
 // Imports returns the packages that the result of a move can import, apart from
 // [ManagerPath].
 func Imports(t Target) []string {
-	switch t {
-	case Record:
+	if t == Record {
 		return []string{dropInPath}
-	case EventSeries:
-		return []string{eventsPath, compatPath, dropInPath}
-	default:
-		return []string{clientPath}
 	}
+	return []string{eventsPath, compatPath, dropInPath}
 }
 
 // compare orders positions by file and offset.
@@ -320,20 +292,4 @@ func (p *Program) compare(a, b token.Pos) int {
 		return int(a - b)
 	}
 	return strings.Compare(x.Name, y.Name)
-}
-
-// constrained reports whether a file is in some builds only.
-func (f *File) constrained() bool {
-	for _, g := range f.AST.Comments {
-		if g.Pos() > f.AST.Package {
-			break
-		}
-		for _, c := range g.List {
-			if constraint.IsGoBuild(c.Text) {
-				return true
-			}
-		}
-	}
-	name := strings.TrimSuffix(filepath.Base(f.Name), ".go")
-	return strings.Contains(name, "_") // possibly a platform
 }
