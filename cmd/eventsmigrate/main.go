@@ -97,7 +97,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return fail(err)
 	}
 	r, err := driver.Run(driver.Config{
-		Patterns: set.Args(), Tags: f.tags,
+		Patterns: set.Args(), Tags: f.tags, Progress: progress(stderr),
 		Options: move.Options{Target: move.Target(f.to), Related: f.related, Actions: actions},
 	})
 	if err != nil {
@@ -124,6 +124,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFindings
 	}
 	return exitOK
+}
+
+// progress returns what tells a terminal what the command does.
+func progress(w io.Writer) func(string) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	return func(what string) { fmt.Fprintf(w, "eventsmigrate: %s ...\n", what) }
 }
 
 // checkPatterns returns an error if there are no packages, or if flags follow them.
@@ -173,42 +185,26 @@ func readActions(name string) (map[string]string, error) {
 	return actions, nil
 }
 
-// write replaces files, and keeps their permissions. It replaces none if one cannot be
-// written.
+// write replaces files, and keeps their permissions. It replaces none if one is read-only.
 func write(files map[string][]byte) error {
-	temporary := map[string]string{}
-	defer func() {
-		for tmp := range temporary {
-			_ = os.Remove(tmp)
-		}
-	}()
+	perm := map[string]os.FileMode{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		target, err := filepath.EvalSymlinks(name)
-		if err != nil {
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, os.ErrNotExist): // go.sum
+			perm[name] = 0o644
+		case err != nil:
 			return err
-		}
-		info, err := os.Stat(target)
-		if err != nil {
-			return err
-		}
-		if info.Mode().Perm()&0o200 == 0 {
+		case info.Mode().Perm()&0o200 == 0:
 			return fmt.Errorf("%s is read-only, so nothing is written", name)
-		}
-		tmp, err := os.CreateTemp(filepath.Dir(target), ".eventsmigrate-*")
-		if err != nil {
-			return err
-		}
-		temporary[tmp.Name()] = target
-		_, err = tmp.Write(files[name])
-		if err := errors.Join(err, tmp.Close(), os.Chmod(tmp.Name(), info.Mode().Perm())); err != nil {
-			return err
+		default:
+			perm[name] = info.Mode().Perm()
 		}
 	}
-	for tmp, target := range temporary {
-		if err := os.Rename(tmp, target); err != nil {
+	for name, src := range files {
+		if err := os.WriteFile(name, src, perm[name]); err != nil {
 			return err
 		}
-		delete(temporary, tmp)
 	}
 	return nil
 }

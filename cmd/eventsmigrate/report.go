@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,8 +16,11 @@ import (
 
 // rules are the rows of the table, in this order.
 var rules = []string{
-	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "manager", "messages", "recorder", "shutdown", "tests", "RBAC", "lint",
+	"types", "Event", "Eventf", "AnnotatedEventf", "action", "related", "GetEventRecorderFor", "manager", "messages", "recorder", "shutdown", "tests", "RBAC", "series", "lint",
 }
+
+// harm orders the findings: what makes series impossible comes first.
+var harm = map[string]int{"series": -4, "recorder": -4, "manager": -4, "messages": -3, "shutdown": -2, "RBAC": -1, "related": 1, "lint": 2}
 
 // line of the report.
 type line struct {
@@ -62,7 +66,7 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 				list = append(list, l)
 			}
 		}
-		if len(list) == 0 {
+		if list = perPackage(list); len(list) == 0 {
 			return
 		}
 		fmt.Fprintf(w, "\n%s:\n", title)
@@ -92,7 +96,26 @@ func collect(r *driver.Result, f flags) (lines []line) {
 		lines = append(lines, line{d.Pos, d.Rule, move.Decide, d.Text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
-		return cmp.Or(strings.Compare(a.pos.Filename, b.pos.Filename), a.pos.Line-b.pos.Line)
+		return cmp.Or(harm[a.rule]-harm[b.rule], strings.Compare(a.pos.Filename, b.pos.Filename), a.pos.Line-b.pos.Line)
 	})
 	return lines
+}
+
+// perPackage replaces the places in generated files by a line for each package.
+func perPackage(lines []line) (list []line) {
+	index := map[string]int{}
+	count := map[string]int{}
+	for _, l := range lines {
+		if !strings.Contains(l.text, move.Generated) {
+			list = append(list, l)
+			continue
+		}
+		dir := filepath.Dir(l.pos.Filename)
+		if count[dir]++; count[dir] == 1 {
+			index[dir] = len(list)
+			list = append(list, l)
+		}
+		list[index[dir]].text = fmt.Sprintf("%d places in this package: %s", count[dir], move.Generated)
+	}
+	return list
 }

@@ -6,7 +6,7 @@
 //     eventsmigrate moves.
 //
 // An analyzer sees one package at a time. It learns about the others from facts: which
-// types are cluster-scoped, and which recorders a program has.
+// types are cluster-scoped.
 package analyzers
 
 import "golang.org/x/tools/go/analysis"

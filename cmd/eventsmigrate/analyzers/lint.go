@@ -1,6 +1,7 @@
 package analyzers
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -22,12 +23,10 @@ var Lint = &analysis.Analyzer{
 It reports reasons and actions that are variable, that take any number of values (from
 messages, numbers, and names of objects), that are equal, or that are not in
 UpperCamelCase; notes with a variable format or built with Sprintf; a related object that
-is namespaced although the regarding one is not; broadcasters that nothing shuts down; and
-managers of controller-runtime whose recorders are those of client-go although the program
-imports compat/record.`,
+is namespaced although the regarding one is not; and broadcasters that nothing shuts down.`,
 	URL:       "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
 	Run:       lint,
-	FactTypes: []analysis.Fact{(*scoped)(nil), (*recorders)(nil)},
+	FactTypes: []analysis.Fact{(*scoped)(nil)},
 }
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
@@ -54,7 +53,6 @@ func lint(pass *analysis.Pass) (any, error) {
 		})
 	}
 	l.broadcasters()
-	l.swaps()
 	return nil, nil
 }
 
@@ -64,9 +62,10 @@ func (l *linter) call(call *ast.CallExpr, stack []ast.Node) {
 		return
 	}
 	forwards := l.forwards(stack)
-	l.name("reason", call.Args[s.Reason], forwards)
+	note := call.Args[s.Note:]
+	l.name("reason", call.Args[s.Reason], note, forwards)
 	if s.Action >= 0 {
-		l.name("action", call.Args[s.Action], forwards)
+		l.name("action", call.Args[s.Action], note, forwards)
 		r, a := l.text(call.Args[s.Reason]), l.text(call.Args[s.Action])
 		if r != "" && r == a {
 			l.Reportf(call.Args[s.Action].Pos(), "the action equals the reason %q: the action says what the controller did, the reason says why", r)
@@ -96,7 +95,7 @@ func (l *linter) forwards(stack []ast.Node) bool {
 func (l *linter) text(e ast.Expr) string { return move.StringOf(l.TypesInfo, e) }
 
 // name checks a reason or an action.
-func (l *linter) name(what string, e ast.Expr, forwards bool) {
+func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 	if v := l.TypesInfo.Types[e].Value; v != nil {
 		if s := l.text(e); s == "" {
 			l.Reportf(e.Pos(), "the %s is empty", what)
@@ -108,8 +107,12 @@ func (l *linter) name(what string, e ast.Expr, forwards bool) {
 	if forwards {
 		return
 	}
-	if text := l.unbounded(e, map[types.Object]bool{}); text != "" {
-		l.Reportf(e.Pos(), "the %s %s", what, text)
+	text := l.unbounded(e, map[types.Object]bool{})
+	if o := move.ObjectOf(l.TypesInfo, e); o != nil && slices.ContainsFunc(note, func(n ast.Expr) bool { return move.ObjectOf(l.TypesInfo, n) == o }) {
+		text = "is the message: each message begins another series, so use a constant"
+	}
+	if text != "" {
+		l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: "series", Message: fmt.Sprintf("the %s %s", what, text)})
 		return
 	}
 	l.Reportf(e.Pos(), "the %s is variable: programs and people search for it, so use a constant", what)

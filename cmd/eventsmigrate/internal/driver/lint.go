@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/packages"
-	"golang.org/x/tools/go/types/objectpath"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
@@ -23,20 +22,12 @@ type Diagnostic struct {
 	Text string
 }
 
-// factKey identifies an object in all test variants of its package.
-type factKey struct {
-	pkg  string
-	path objectpath.Path
-	typ  reflect.Type
-}
-
 // lint runs an analyzer without requirements on the packages of a build, in the order of
 // their imports. It reads the files with the edits, so a run reports what another run would
 // report afterwards. Unlike the drivers of x/tools it needs no syntax of other packages:
 // those have no facts.
 func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list []Diagnostic, err error) {
-	facts := map[factKey]analysis.Fact{}
-	packageFacts := map[string]analysis.Fact{} // of this analyzer, which has one type of them
+	facts := map[string]analysis.Fact{} // by package and name; the analyzer has one type of them
 	seen := map[string]bool{}
 	roots := map[*packages.Package]bool{}
 	for _, r := range l.roots {
@@ -46,17 +37,19 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 		if err != nil || !roots[p] || p.TypesInfo == nil {
 			return
 		}
-		key := func(o types.Object, f analysis.Fact) (factKey, bool) {
-			path, err := objectpath.For(o)
-			return factKey{o.Pkg().Path(), path, reflect.TypeOf(f)}, err == nil
+		key := func(o types.Object) string {
+			if o.Pkg() == nil {
+				return o.Name()
+			}
+			return o.Pkg().Path() + "." + o.Name()
 		}
 		pass := &analysis.Pass{
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
 				pos := l.fset.Position(l.origin(d.Pos, l.after[p] != nil, out))
 				rule := "lint"
-				if d.Category == "shutdown" || d.Category == "manager" {
-					rule = d.Category // the move reports it, too
+				if d.Category == "shutdown" || d.Category == "series" {
+					rule = d.Category
 				}
 				if id := pos.String() + d.Message; !seen[id] {
 					seen[id] = true
@@ -64,29 +57,13 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 				}
 			},
 			ImportObjectFact: func(o types.Object, f analysis.Fact) bool {
-				if o.Pkg() == nil {
-					return false
-				}
-				k, ok := key(o, f)
-				if !ok || facts[k] == nil {
-					return false
-				}
-				reflect.ValueOf(f).Elem().Set(reflect.ValueOf(facts[k]).Elem())
-				return true
-			},
-			ImportPackageFact: func(t *types.Package, f analysis.Fact) bool {
-				known := packageFacts[t.Path()]
+				known := facts[key(o)]
 				if known != nil {
 					reflect.ValueOf(f).Elem().Set(reflect.ValueOf(known).Elem())
 				}
 				return known != nil
 			},
-			ExportPackageFact: func(f analysis.Fact) { packageFacts[p.PkgPath] = f },
-			ExportObjectFact: func(o types.Object, f analysis.Fact) {
-				if k, ok := key(o, f); ok {
-					facts[k] = f
-				}
-			},
+			ExportObjectFact: func(o types.Object, f analysis.Fact) { facts[key(o)] = f },
 		}
 		if r := l.after[p]; r != nil {
 			pass.Files, pass.Pkg, pass.TypesInfo = r.files, r.types, r.info

@@ -255,6 +255,8 @@ func (l *loader) add(p *move.Program) {
 				file.Skip = "the file belongs to the module " + r.Module.Path
 			case !slices.Contains(r.GoFiles, file.Name):
 				file.Skip = "cgo generates the file"
+			case r.Module != nil && !isBelow(name, r.Module.Dir):
+				file.Skip = "the file is a link out of the module"
 			}
 		}
 		added = append(added, pkg)
@@ -262,6 +264,17 @@ func (l *loader) add(p *move.Program) {
 	for _, pkg := range added {
 		p.Collect(pkg)
 	}
+}
+
+// isBelow reports whether a file is in a directory after all links.
+func isBelow(name, dir string) bool {
+	file, err := filepath.EvalSymlinks(name)
+	root, err2 := filepath.EvalSymlinks(dir)
+	if err != nil || err2 != nil {
+		return true // it is only in an overlay
+	}
+	rel, err := filepath.Rel(root, file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // importer imports packages for the type-check of a package with the edits.

@@ -10,111 +10,149 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
 // missingError is the error for a package that the result imports and that the module does
 // not require.
-type missingError struct {
-	target  move.Target
-	path    string
-	message string // of the go command
-	mod     *modfile.File
-}
+type missingError struct{ path, query string }
 
 func (e *missingError) Error() string {
-	text := fmt.Sprintf("%v: -to=%s needs package %s; run go get %s", ErrLoad, e.target, e.path, e.query())
-	if e.message != "" {
-		text += ": " + e.message
-	}
-	return text
+	return fmt.Sprintf("%v: the result needs package %s; run go get %s", ErrLoad, e.path, e.query)
 }
 
 func (*missingError) Unwrap() error { return ErrLoad }
 
+// requirements are copies of go.mod and go.sum with what the result needs.
+type requirements struct {
+	cfg  Config
+	dir  string // of the copies, "" if there are none
+	mod  string // go.mod
+	have map[string]bool
+}
+
+// expected returns the packages that the result certainly or probably imports.
+func (r *requirements) expected() []string {
+	list := move.Imports(r.cfg.Options.Target)
+	version, err := goCommand(r.cfg, "list", "-m", "-f={{if not .Replace}}{{.Version}}{{end}}", "sigs.k8s.io/controller-runtime")
+	if err == nil && semver.Compare(version, "v0.23.0") >= 0 {
+		list = append(list, move.ManagerPath)
+	}
+	return list
+}
+
+// require adds the modules of packages that are missing.
+func (r *requirements) require(paths []string) error {
+	if r.list(paths...) {
+		return nil
+	}
+	for _, path := range paths {
+		r.have[path] = true
+		if r.list(path) {
+			continue
+		}
+		missing := &missingError{path, r.query(path)}
+		if err := r.copy(); err != nil {
+			return fmt.Errorf("%w: %w", missing, err)
+		}
+		if _, err := goCommand(r.cfg, "get", "-modfile="+filepath.Join(r.dir, "go.mod"), missing.query); err != nil {
+			return fmt.Errorf("%w: %w", missing, err)
+		}
+	}
+	return nil
+}
+
+// list reports whether the module requires packages.
+func (r *requirements) list(paths ...string) bool {
+	args := []string{"list", "-f={{.Name}}"}
+	if r.dir != "" {
+		args = append(args, "-modfile="+filepath.Join(r.dir, "go.mod"))
+	}
+	if r.cfg.Tags != "" {
+		args = append(args, "-tags="+r.cfg.Tags)
+	}
+	if strings.Contains(os.Getenv("GOFLAGS"), "-mod=mod") {
+		args = append(args, "-mod=readonly")
+	}
+	_, err := goCommand(r.cfg, append(args, paths...)...)
+	return err == nil
+}
+
 // root is the path of the module of package events.
 const root = "github.com/eventseries/eventseries"
 
-// query returns the argument of go get that adds the module: the version that go.mod
-// replaces, that of the root module, whose modules have the same version, or the newest.
-func (e *missingError) query() string {
-	module := root
-	switch {
-	case strings.HasPrefix(e.path, "k8s.io/"):
-		module = "k8s.io/client-go"
-	case e.path == move.ManagerPath:
-		module = move.ManagerPath
+// query returns the argument of go get that adds the module of a package: with the version
+// that go.mod replaces, that of the root module, whose modules have the same version, or the
+// newest.
+func (r *requirements) query(path string) string {
+	module, version := root, "latest"
+	if path == move.ManagerPath {
+		module = path
 	}
-	version := "latest"
-	if e.mod != nil {
-		for _, r := range e.mod.Require {
-			if r.Mod.Path == root && module == move.ManagerPath {
-				version = r.Mod.Version
+	name, _ := goCommand(r.cfg, "env", "GOMOD")
+	src, _ := read(r.cfg, name)
+	if f, err := modfile.Parse(name, src, nil); err == nil {
+		for _, m := range f.Require {
+			if m.Mod.Path == root && module != root {
+				version = m.Mod.Version
 			}
 		}
-		for _, r := range e.mod.Replace {
-			if r.Old.Path == module {
-				version = cmp.Or(r.Old.Version, "v0.0.0")
+		for _, m := range f.Replace {
+			if m.Old.Path == module {
+				version = cmp.Or(m.Old.Version, "v0.0.0")
 			}
 		}
 	}
 	return module + "@" + version
 }
 
-// maxModules bounds how many modules a run adds.
-const maxModules = 3
-
-// modFiles are copies of go.mod and go.sum with more requirements.
-type modFiles struct {
-	file   string // the copy of go.mod
-	source string // go.mod
-	tried  int    // the modules that a run has added
-}
-
-// copyModFiles copies go.mod and go.sum to dir.
-func copyModFiles(cfg Config, dir string) (*modFiles, error) {
-	out, err := goCommand(cfg, "env", "GOMOD", "GOWORK")
+// copy copies go.mod and go.sum, unless that is done.
+func (r *requirements) copy() error {
+	if r.dir != "" {
+		return nil
+	}
+	out, err := goCommand(r.cfg, "env", "GOMOD", "GOWORK")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	mod, work, _ := strings.Cut(out, "\n")
-	if mod == "" || mod == os.DevNull || work != "" && work != "off" {
-		return nil, errors.New("only you know which module of the workspace needs it")
+	if mod == "" || mod == os.DevNull {
+		return errors.New("run eventsmigrate in a directory below a go.mod")
 	}
-	m := &modFiles{file: filepath.Join(dir, "go.mod"), source: mod}
-	for from, to := range m.pairs() {
-		src, err := read(cfg, from)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := errors.Join(err, os.WriteFile(to, src, 0o600)); err != nil {
-			return nil, err
-		}
+	if work != "" && work != "off" {
+		return errors.New("only you know which module of the workspace needs it")
 	}
-	return m, nil
-}
-
-// require adds the module of a missing package to the copies.
-func (m *modFiles) require(cfg Config, missing *missingError) error {
-	m.tried++
-	if _, err := goCommand(cfg, "get", "-modfile="+m.file, missing.query()); err != nil {
-		return fmt.Errorf("%w: %w", missing, err)
+	if r.dir, err = os.MkdirTemp("", "eventsmigrate"); err != nil {
+		return err
+	}
+	r.mod = mod
+	for from, to := range r.pairs() {
+		if src, err := read(r.cfg, from); err == nil {
+			if err := os.WriteFile(to, src, 0o600); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
 // pairs returns the files of the module, and their copies.
-func (m *modFiles) pairs() map[string]string {
-	return map[string]string{m.source: m.file, strings.TrimSuffix(m.source, ".mod") + ".sum": strings.TrimSuffix(m.file, ".mod") + ".sum"}
+func (r *requirements) pairs() map[string]string {
+	return map[string]string{r.mod: filepath.Join(r.dir, "go.mod"), strings.TrimSuffix(r.mod, ".mod") + ".sum": filepath.Join(r.dir, "go.sum")}
 }
 
+// indirect is the comment of a requirement that no package needed before the move.
+var indirect = regexp.MustCompile(`(?m)^(.*` + root + `\S* \S+) // indirect$`)
+
 // add adds the copies that differ to the changed files.
-func (m *modFiles) add(r *Result) error {
-	for name, changed := range m.pairs() {
+func (r *requirements) add(result *Result) error {
+	for name, changed := range r.pairs() {
 		now, err := os.ReadFile(changed)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -123,28 +161,14 @@ func (m *modFiles) add(r *Result) error {
 		if err2 != nil && !errors.Is(err2, fs.ErrNotExist) || err != nil {
 			return errors.Join(err, err2)
 		}
-		if !bytes.Equal(before, now) {
-			r.Changed[name], r.Source[name] = now, before
+		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link: run go get %s@latest", name, root)
+		}
+		if now = indirect.ReplaceAll(now, []byte("$1")); !bytes.Equal(before, now) {
+			result.Changed[name], result.Source[name] = now, before
 		}
 	}
 	return nil
-}
-
-// readModFile returns the go.mod of the run, or nil if there is none.
-func readModFile(cfg Config) *modfile.File {
-	name, err := goCommand(cfg, "env", "GOMOD")
-	if err != nil {
-		return nil
-	}
-	src, err := read(cfg, cmp.Or(cfg.modFile, name))
-	if err != nil {
-		return nil
-	}
-	f, err := modfile.Parse(name, src, nil)
-	if err != nil {
-		return nil
-	}
-	return f
 }
 
 func read(cfg Config, name string) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
@@ -32,31 +33,37 @@ const maxRounds = 25
 // If the module does not require what the result imports, Run lets the go command add it
 // to copies of go.mod and go.sum, which are then among the changed files.
 func Run(cfg Config) (*Result, error) {
-	var mod *modFiles
+	cfg.progress("looking for modules")
+	q := &requirements{cfg: cfg, have: map[string]bool{}}
+	defer func() { _ = os.RemoveAll(q.dir) }()
+	need := q.expected()
 	for {
-		r, err := run(cfg)
-		var missing *missingError
-		switch {
-		case errors.As(err, &missing) && (mod == nil || mod.tried < maxModules):
-		case err != nil || mod == nil:
-			return r, err
-		default:
-			return r, mod.add(r)
-		}
-		if mod == nil {
-			dir, err := os.MkdirTemp("", "eventsmigrate")
-			if err != nil {
-				return nil, err
+		if err := q.require(need); err != nil {
+			if broken := newLoader(cfg).load(); broken != nil {
+				return nil, broken // before everything else
 			}
-			defer os.RemoveAll(dir)
-			if mod, err = copyModFiles(cfg, dir); err != nil {
-				return nil, errors.Join(missing, err)
-			}
-			cfg.modFile = mod.file
-		}
-		if err := mod.require(cfg, missing); err != nil {
 			return nil, err
 		}
+		if q.dir != "" {
+			cfg.modFile = filepath.Join(q.dir, "go.mod")
+		}
+		r, err := run(cfg)
+		var missing *missingError
+		if errors.As(err, &missing) && !q.have[missing.path] {
+			need = []string{missing.path}
+			continue
+		}
+		if err != nil || len(r.Changed) == 0 || q.dir == "" {
+			return r, err
+		}
+		if q.have[move.ManagerPath] && !r.Plan.NeedsManagers() { // nothing imports it
+			defer func(dir string) { _ = os.RemoveAll(dir) }(q.dir)
+			q.dir, q.have = "", map[string]bool{}
+			if err := q.require(move.Imports(cfg.Options.Target)); err != nil || q.dir == "" {
+				return r, err
+			}
+		}
+		return r, q.add(r)
 	}
 }
 
@@ -68,9 +75,6 @@ func run(cfg Config) (_ *Result, err error) {
 	}()
 	l := newLoader(cfg)
 	if err := l.load(); err != nil {
-		return nil, err
-	}
-	if err := l.available(); err != nil {
 		return nil, err
 	}
 	p := move.NewProgram(l.fset)
@@ -117,11 +121,6 @@ func (l *loader) result(plan *move.Plan, out map[string]*move.Output) (*Result, 
 	}
 	var err error
 	r.Lint, err = l.lint(analyzers.Lint, out)
-	r.Lint = slices.DeleteFunc(r.Lint, func(d Diagnostic) bool {
-		return slices.ContainsFunc(plan.Items, func(i move.Item) bool {
-			return i.Rule == d.Rule && i.Text == d.Text && l.fset.Position(i.Pos) == d.Pos
-		})
-	})
 	return r, err
 }
 
@@ -155,27 +154,12 @@ func block(blocked map[token.Pos]string, failures []failure, out map[string]*mov
 	return len(blocked) > n
 }
 
-// available returns an error if the module does not require what the result imports.
-func (l *loader) available() error {
-	for _, path := range move.Imports(l.cfg.Options.Target) {
-		if err := l.provides(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // provides returns an error if the module does not require a package.
 func (l *loader) provides(path string) error {
-	p := l.byPath[path]
-	if p != nil && len(p.Errors) == 0 && p.Types != nil {
+	if p := l.byPath[path]; p != nil && len(p.Errors) == 0 && p.Types != nil {
 		return nil
 	}
-	text := ""
-	if p != nil && len(p.Errors) > 0 {
-		text = oneLine(p.Errors[0])
-	}
-	return &missingError{l.cfg.Options.Target, path, text, readModFile(l.cfg)}
+	return &missingError{path, (&requirements{cfg: l.cfg}).query(path)}
 }
 
 // annotated reports whether the recorders of client-go can emit annotations.

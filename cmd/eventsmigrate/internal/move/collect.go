@@ -31,7 +31,6 @@ func (p *Program) Collect(pkg *Package) {
 		if c.file == nil {
 			continue
 		}
-		c.observe(f)
 		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
 			c.stack = stack
 			c.visit(n)
@@ -185,12 +184,6 @@ func (c *collector) nodes(e ast.Expr) ref {
 		return c.nodes(e.X)
 	case *ast.IndexExpr:
 		return c.nodes(e.X).and(c.typ(e.Index))
-	case *ast.IndexListExpr:
-		r := c.nodes(e.X)
-		for _, i := range e.Indices {
-			r = r.and(c.typ(i))
-		}
-		return r
 	case *ast.TypeAssertExpr:
 		if e.Type != nil {
 			return c.typ(e.Type)
@@ -240,7 +233,6 @@ func (c *collector) result(e *ast.CallExpr) ref {
 		return ref{nodes: []node{e.Lparen}}
 	}
 	var r ref
-	generic := false
 	sig := fn.Type().(*types.Signature)
 	for v := range sig.Results().Variables() {
 		if mentions(v.Type()) {
@@ -248,35 +240,28 @@ func (c *collector) result(e *ast.CallExpr) ref {
 			if r.fixed != "" {
 				r.fixed = describe(fn)
 			}
-		} else {
-			generic = true
 		}
 	}
-	if generic && mentions(c.info.TypeOf(e)) {
-		r = r.and(c.typeArgs(e.Fun))
-		for _, a := range e.Args {
-			if mentions(c.info.TypeOf(a)) {
-				r = r.and(c.nodes(a))
-			}
-		}
-		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok && mentions(c.info.TypeOf(sel.X)) {
-			r = r.and(c.nodes(sel.X))
-		}
-		if len(r.nodes) == 0 && r.fixed == "" {
-			r.fixed = describe(fn)
-		}
+	if r.empty() && mentions(c.info.TypeOf(e)) { // by a type argument
+		r = c.typeArgs(e)
 	}
 	return r
 }
 
-func (c *collector) typeArgs(fun ast.Expr) (r ref) {
-	switch fun := ast.Unparen(fun).(type) {
-	case *ast.IndexExpr:
-		return c.typ(fun.Index)
-	case *ast.IndexListExpr:
-		for _, i := range fun.Indices {
-			r = r.and(c.typ(i))
+// typeArgs returns what determines the type of a call whose type parameter stands for a
+// recorder: everything that is one.
+func (c *collector) typeArgs(e *ast.CallExpr) ref {
+	r := c.typ(e.Fun)
+	for _, a := range e.Args {
+		if mentions(c.info.TypeOf(a)) {
+			r = r.and(c.nodes(a))
 		}
+	}
+	if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok && mentions(c.info.TypeOf(sel.X)) {
+		r = r.and(c.nodes(sel.X))
+	}
+	if r.empty() {
+		r.fixed = types.ExprString(e.Fun)
 	}
 	return r
 }
@@ -322,6 +307,7 @@ func (c *collector) visit(n ast.Node) {
 		if k := kindOfObject(c.info.Uses[n.Sel]); k != none {
 			c.occurs(n, k, n.Sel.Name)
 		} else {
+			c.methodValue(n)
 			c.mentionsCreator(n)
 			c.foreignBroadcaster(c.info.Uses[n.Sel])
 		}
@@ -908,6 +894,9 @@ func (c *collector) call(n *ast.CallExpr) {
 		return
 	}
 	fn, _ := callee.(*types.Func)
+	if fn != nil && !c.file.isTest() {
+		c.source(n, fn)
+	}
 	if fn != nil && !expression {
 		s, ok := SignatureOf(fn)
 		if ok && !s.Legacy && !c.file.isTest() && c.file.Skip == "" {
@@ -977,15 +966,8 @@ func (c *collector) parameter(n *ast.CallExpr, fn *types.Func, declared, sig *ty
 		}
 		return ref{}
 	}
-	if !mentions(v.Type()) { // by a type argument
-		r := c.typeArgs(n.Fun)
-		if res := c.info.TypeOf(n); mentions(res) {
-			r = r.and(c.result(n))
-		}
-		if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && mentions(c.info.TypeOf(sel.X)) {
-			r = r.and(c.nodes(sel.X))
-		}
-		return r
+	if !mentions(v.Type()) {
+		return c.typeArgs(n)
 	}
 	r := c.object(v)
 	if r.fixed != "" {
@@ -1062,6 +1044,28 @@ func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 	}
 	if c.file.Skip != "" {
 		c.block(n.Lparen, Reason{n.Pos(), c.file.Skip, false, true})
+	}
+}
+
+// methodValue leaves a recorder whose method is not called: its signature is the legacy one.
+func (c *collector) methodValue(n *ast.SelectorExpr) {
+	sel := c.info.Selections[n]
+	if sel == nil {
+		return
+	}
+	f, ok := sel.Obj().(*types.Func)
+	if call, isCall := c.parentNode().(*ast.CallExpr); !ok || shapeOf(f.Origin()) == noShape || isCall && ast.Unparen(call.Fun) == n && sel.Kind() != types.MethodExpr {
+		return
+	}
+	r := c.receiver(n)
+	switch {
+	case c.fileOf(f.Origin().Pos()) != nil:
+		r = ref{nodes: []node{f.Origin().Pos()}}
+	case sel.Kind() == types.MethodExpr:
+		r = c.typ(n.X)
+	}
+	for _, node := range r.nodes {
+		c.block(node, Reason{n.Pos(), "a method is used as a value", false, false})
 	}
 }
 

@@ -275,28 +275,24 @@ func (n *names) imports(o *Output) error {
 	}
 	from, to := region(fset, f)
 	changed := len(n.added) > 0
-	for _, legacy := range []string{recordPath, dropInPath} {
-		i := slices.IndexFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(legacy) })
-		if i < 0 {
-			continue
+	specs := slices.Clone(f.Imports)
+	for i, was := range n.f.AST.Imports {
+		spec, name := specs[i], ""
+		if was.Name != nil {
+			name = was.Name.Name
 		}
-		spec, name := f.Imports[i], ""
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		switch used := astutil.UsesImport(f, legacy); {
-		case !used && len(n.added) > 0:
-			spec.Path.Value = strconv.Quote(n.added[0])
-			spec.Name = n.alias(n.added[0])
-			n.added = n.added[1:]
-		case !used:
-			astutil.DeleteNamedImport(fset, f, name, legacy)
-		case legacy == recordPath && n.f.imports(dropInPath):
-			continue
-		case legacy == recordPath: // what stays is of compat/record
+		known, _ := strconv.Unquote(was.Path.Value)
+		keeps := n.keeps(f, was)
+		switch {
+		case keeps && known == recordPath && !n.f.imports(dropInPath): // what stays is of compat/record
 			spec.Path.Value = strconv.Quote(dropInPath)
-		default:
+		case keeps:
 			continue
+		case isLegacyPath(known) && len(n.added) > 0:
+			spec.Path.Value, spec.Name = strconv.Quote(n.added[0]), n.alias(n.added[0])
+			n.added = n.added[1:]
+		default:
+			astutil.DeleteNamedImport(fset, f, name, known)
 		}
 		changed = true
 	}
@@ -333,6 +329,31 @@ func (n *names) imports(o *Output) error {
 		}
 	}
 	return nil
+}
+
+// keeps reports whether a file with the edits still uses an import.
+func (n *names) keeps(f *ast.File, spec *ast.ImportSpec) (yes bool) {
+	o := n.pkgName(spec)
+	switch {
+	case spec.Name != nil && spec.Name.Name == ".":
+		for id, used := range n.f.Pkg.Info.Uses {
+			covered := slices.ContainsFunc(n.edits, func(e edit) bool { return e.pos <= id.Pos() && id.Pos() < e.end })
+			if used.Pkg() != nil && strconv.Quote(used.Pkg().Path()) == spec.Path.Value && used.Parent() == used.Pkg().Scope() && n.p.fileOf(id.Pos()) == n.f && !covered {
+				return true
+			}
+		}
+		return false
+	case o == nil || o.Name() == "_" || o.Name() == "C":
+		return true
+	}
+	ast.Inspect(f, func(x ast.Node) bool {
+		if sel, ok := x.(*ast.SelectorExpr); ok {
+			id, ok := sel.X.(*ast.Ident)
+			yes = yes || ok && id.Name == o.Name() && id.Obj == nil
+		}
+		return !yes
+	})
+	return yes
 }
 
 // region returns where the imports of a file are, or the end of its package clause.

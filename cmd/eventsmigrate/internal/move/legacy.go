@@ -132,14 +132,9 @@ func mention(t types.Type, seen map[types.Type]bool) bool {
 				return true
 			}
 		}
-	case *types.Union:
-		for term := range t.Terms() {
-			if mention(term.Type(), seen) {
-				return true
-			}
-		}
-	case *types.TypeParam:
-		return mention(t.Constraint(), seen)
+	}
+	if p, ok := t.(*types.TypeParam); ok {
+		return mention(p.Constraint(), seen)
 	}
 	return false
 }
@@ -168,54 +163,40 @@ const (
 	shapeEvent
 	shapeEventf
 	shapeAnnotated
+	shapeNew // of events.k8s.io/v1
+	shapeNewAnnotated
 )
+
+// parameters are the types of the methods that emit events, in their order.
+var parameters = map[string]shape{
+	"Event(Object, string, string, string)":                                                     shapeEvent,
+	"Eventf(Object, string, string, string, []any)":                                             shapeEventf,
+	"AnnotatedEventf(Object, map[string]string, string, string, string, []any)":                 shapeAnnotated,
+	"Eventf(Object, Object, string, string, string, string, []any)":                             shapeNew,
+	"AnnotatedEventf(Object, Object, map[string]string, string, string, string, string, []any)": shapeNewAnnotated,
+}
 
 // shapeOf returns the shape of a method by its name and its types. Names of parameters
 // do not matter.
 func shapeOf(f *types.Func) shape {
+	if s := anyShape(f); s < shapeNew {
+		return s
+	}
+	return noShape
+}
+
+func anyShape(f *types.Func) shape {
 	sig, ok := f.Type().(*types.Signature)
-	if !ok || sig.Recv() == nil || sig.Results().Len() != 0 {
+	if !ok || sig.Recv() == nil || sig.Results().Len() != 0 || sig.Params().Len() < 4 || sig.Params().Len() > 8 {
 		return noShape
 	}
-	var want string
-	var s shape
-	switch f.Name() {
-	case "Event":
-		want, s = "osss", shapeEvent
-	case "Eventf":
-		want, s = "osssv", shapeEventf
-	case "AnnotatedEventf":
-		want, s = "omsssv", shapeAnnotated
-	default:
-		return noShape
+	var list []string
+	for v := range sig.Params().Variables() {
+		t := types.TypeString(types.Unalias(v.Type()), nil)
+		t = strings.ReplaceAll(t, "interface{}", "any")
+		list = append(list, strings.TrimPrefix(t, runtimePath+"."))
 	}
-	if sig.Params().Len() != len(want) || sig.Variadic() != (want[len(want)-1] == 'v') {
-		return noShape
-	}
-	for i := range sig.Params().Len() {
-		t := types.Unalias(sig.Params().At(i).Type())
-		var ok bool
-		switch want[i] {
-		case 'o':
-			ok = isNamed(t, runtimePath, "Object")
-		case 's':
-			b, is := t.(*types.Basic)
-			ok = is && b.Kind() == types.String
-		case 'm':
-			m, is := t.(*types.Map)
-			ok = is && types.Identical(m.Key(), types.Typ[types.String]) && types.Identical(m.Elem(), types.Typ[types.String])
-		case 'v':
-			sl, is := t.(*types.Slice)
-			if is {
-				e, isInterface := sl.Elem().Underlying().(*types.Interface)
-				ok = isInterface && e.Empty()
-			}
-		}
-		if !ok {
-			return noShape
-		}
-	}
-	return s
+	return parameters[f.Name()+"("+strings.Join(list, ", ")+")"]
 }
 
 func isNamed(t types.Type, path, name string) bool {
@@ -231,35 +212,6 @@ func StringOf(info *types.Info, e ast.Expr) string {
 	return ""
 }
 
-// newNote returns the index of the note among the parameters of Eventf or
-// AnnotatedEventf of events.k8s.io/v1, or -1.
-func newNote(f *types.Func) int {
-	sig, ok := f.Type().(*types.Signature)
-	if !ok || sig.Recv() == nil || !sig.Variadic() || sig.Results().Len() != 0 {
-		return -1
-	}
-	var n int
-	switch {
-	case f.Name() == "Eventf" && sig.Params().Len() == 7:
-		n = 5
-	case f.Name() == "AnnotatedEventf" && sig.Params().Len() == 8:
-		n = 6
-	default:
-		return -1
-	}
-	for i := range 2 {
-		if !isNamed(sig.Params().At(i).Type(), runtimePath, "Object") {
-			return -1
-		}
-	}
-	for i := n - 3; i <= n; i++ {
-		if b, ok := types.Unalias(sig.Params().At(i).Type()).(*types.Basic); !ok || b.Kind() != types.String {
-			return -1
-		}
-	}
-	return n
-}
-
 // Signature contains the indices of the parameters of a method that emits an event. They
 // are -1 for parameters that the method does not have.
 type Signature struct {
@@ -271,17 +223,17 @@ type Signature struct {
 // SignatureOf returns the parameters of a method of a recorder, legacy or new. It returns
 // false for other functions.
 func SignatureOf(f *types.Func) (Signature, bool) {
-	switch shapeOf(f) {
+	switch anyShape(f) {
 	case shapeEvent:
 		return Signature{Related: -1, Reason: 2, Action: -1, Note: 3, Legacy: true}, true
 	case shapeEventf:
 		return Signature{Related: -1, Reason: 2, Action: -1, Note: 3, Format: true, Legacy: true}, true
 	case shapeAnnotated:
 		return Signature{Related: -1, Reason: 3, Action: -1, Note: 4, Format: true, Legacy: true}, true
-	case noShape:
-	}
-	if n := newNote(f); n >= 0 {
-		return Signature{Related: 1, Reason: n - 2, Action: n - 1, Note: n, Format: true}, true
+	case shapeNew:
+		return Signature{Related: 1, Reason: 3, Action: 4, Note: 5, Format: true}, true
+	case shapeNewAnnotated:
+		return Signature{Related: 1, Reason: 4, Action: 5, Note: 6, Format: true}, true
 	}
 	return Signature{}, false
 }
@@ -304,18 +256,6 @@ func IsRecorderPackage(path string) bool {
 
 // IsOurs reports whether a package is one of this project.
 func IsOurs(path string) bool { return path == projectPath || strings.HasPrefix(path, projectPath+"/") }
-
-// IsDropIn reports whether a package takes the place of client-go's package record.
-func IsDropIn(path string) bool { return path == dropInPath }
-
-// MakesSeries reports whether a function makes a broadcaster or a manager whose recorders
-// emit series.
-func MakesSeries(f *types.Func) bool {
-	if f.Pkg() == nil || !IsOurs(f.Pkg().Path()) || f.Signature().Recv() != nil {
-		return false
-	}
-	return strings.HasPrefix(f.Name(), "NewBroadcaster") || strings.HasPrefix(f.Name(), "NewEventBroadcaster") || f.Pkg().Path() == managerPath
-}
 
 // IsLegacyMethod reports whether a function is a method of the legacy recorder that emits an
 // event.

@@ -62,13 +62,6 @@ func hasRecorders(t types.Type) (has, both bool) {
 	return legacy || structured, structured
 }
 
-// CreatesManager reports whether a call creates a manager of controller-runtime, whose
-// recorders are those of client-go.
-func CreatesManager(info *types.Info, n *ast.CallExpr) bool {
-	o := ObjectOf(info, n.Fun)
-	return o != nil && o.Pkg() != nil && creators[describe(o)] == "NewManager"
-}
-
 // creates records a call of a function outside of the program that returns a manager or a
 // cluster.
 func (c *collector) creates(n *ast.CallExpr) {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/types/typeutil"
-
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 )
 
@@ -88,27 +86,6 @@ func (c *collector) role(n *ast.CompositeLit, t types.Type) {
 	if rbac.Has(fields["Resources"], "events", "*") && rbac.Writes(r.verbs) {
 		c.roles[n.Pos()] = r
 	}
-}
-
-// observe finds the recorders of a file that are not legacy ones, and expectations of mocks.
-func (c *collector) observe(f *ast.File) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if fn, ok := typeutil.Callee(c.info, call).(*types.Func); ok && !c.file.isTest() {
-			c.source(call, fn)
-		}
-		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"On", "AssertCalled", "AssertNotCalled", "AssertNumberOfCalls", "MethodCalled"}, sel.Sel.Name) {
-			for _, a := range call.Args {
-				if lit, ok := a.(*ast.BasicLit); ok && slices.Contains([]string{`"Event"`, `"Eventf"`, `"AnnotatedEventf"`}, lit.Value) {
-					c.expectations = append(c.expectations, lit.Pos())
-				}
-			}
-		}
-		return true
-	})
 }
 
 // source records a call that returns a recorder or a broadcaster, apart from legacy ones.

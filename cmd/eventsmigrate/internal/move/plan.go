@@ -83,7 +83,6 @@ type planner struct {
 	left      map[node][]Reason // by root
 	bridges   map[*flow]bool
 	legacy    map[node]bool // the sets that contain a legacy type
-	annotated map[node]bool // the sets that emit annotations
 	todos     map[string]*todo
 	todoOrder []*todo
 	todoNames map[*types.Package]map[string]bool
@@ -99,8 +98,8 @@ func qualify(path string) string { return "\x01" + path + "\x02" }
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
-		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
-		left: map[node][]Reason{}, annotated: map[node]bool{},
+		plan:    &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
+		left:    map[node][]Reason{},
 		bridges: map[*flow]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
 	}
 	pl.findOrigins()
@@ -128,9 +127,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		pl.call(c)
 	}
 	pl.methodDecls()
-	pl.mocks()
 	pl.pending()
-	pl.assertions()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
 		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
@@ -501,8 +498,11 @@ func (pl *planner) call(c *call) {
 					x += "." + f.Name()
 				}
 			}
+			if x == "" && isTypeParam(info.TypeOf(c.sel.X)) {
+				pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, "any(")
+				x = ")"
+			}
 			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
-			pl.annotated[set] = true
 			if !pl.FakeAnnotated && pl.hasType(set, fake) {
 				pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
 			}
@@ -612,7 +612,7 @@ func (pl *planner) message(c *call, m ast.Expr, set node) {
 	if tv := info.Types[m]; tv.Value != nil && tv.Value.Kind() == constant.String && !strings.Contains(constant.StringVal(tv.Value), "%") {
 		return // a constant
 	}
-	if s := sprintf(info, m); s != nil {
+	if s := sprintf(info, m); s != nil && !c.file.commented(m, s) {
 		pl.textEdits(c.file, Unwrapped(m, s), set)
 		return
 	}
@@ -627,6 +627,14 @@ func Unwrapped(e ast.Expr, call *ast.CallExpr) []analysis.TextEdit {
 		last = call.Ellipsis + 3
 	}
 	return []analysis.TextEdit{{Pos: e.Pos(), End: call.Args[0].Pos()}, {Pos: last, End: e.End()}}
+}
+
+// commented reports whether comments are in what an unwrapped call of Sprintf loses.
+func (f *File) commented(e ast.Expr, call *ast.CallExpr) bool {
+	edits := Unwrapped(e, call)
+	return slices.ContainsFunc(f.AST.Comments, func(g *ast.CommentGroup) bool {
+		return slices.ContainsFunc(edits, func(x analysis.TextEdit) bool { return x.Pos <= g.Pos() && g.End() <= x.End })
+	})
 }
 
 // literals returns the string literals of which an expression consists. It returns false
@@ -734,7 +742,7 @@ func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason s
 
 // nameAction asks for the name of an action, which a constant has for now.
 func (pl *planner) nameAction(pos token.Pos, reason, constant string) {
-	if reason == "" || reason == todoVariable {
+	if reason == "" {
 		pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", constant)
 	} else {
 		pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", reason, constant)
@@ -755,6 +763,9 @@ func (pl *planner) pending() {
 			text := g.Doc.List[len(g.Doc.List)-1].Text
 			reason, ok := strings.CutPrefix(text, todoReason)
 			if name := g.Specs[0].(*ast.ValueSpec).Names[0]; ok || text == todoVariable {
+				if text == todoVariable {
+					reason = ""
+				}
 				pl.nameAction(name.Pos(), strings.TrimSuffix(reason, "."), name.Name)
 			}
 		}
@@ -833,20 +844,6 @@ func (pl *planner) methodDecls() {
 		} else {
 			pl.note(m.name.Pos(), "types", Moved, "a method of an interface")
 		}
-	}
-}
-
-// mocks reports expectations that name a method as a string, if a recorder of the package
-// moves.
-func (pl *planner) mocks() {
-	seen := map[token.Pos]bool{}
-	for _, pos := range pl.expectations {
-		f := pl.fileOf(pos)
-		if f == nil || f.Skip != "" || seen[pos] || len(pl.plan.edits[f]) == 0 {
-			continue
-		}
-		seen[pos] = true
-		pl.note(pos, "tests", Decide, "an expectation of a mock names a method: callers use Eventf with the parameters related and action")
 	}
 }
 

@@ -163,7 +163,6 @@ type Program struct {
 	options      map[token.Pos]*option
 	gets         []get
 	newCalls     []token.Pos // of recorders of events.k8s.io, apart from tests
-	expectations []token.Pos // of methods of mocks
 	asserted     bool        // code outside of the program returns what must be a *FakeRecorder
 	roles        map[token.Pos]*role
 	reasons      map[string]bool
@@ -176,6 +175,9 @@ type Program struct {
 	// FakeAnnotated reports whether client-go's FakeRecorder can emit annotations.
 	FakeAnnotated bool
 }
+
+// Generated is why generated files stay.
+const Generated = "the file is generated"
 
 // NewProgram returns a Program without packages.
 func NewProgram(fset *token.FileSet) *Program {
@@ -200,7 +202,7 @@ func (p *Program) AddFile(pkg *Package, f *ast.File, src []byte) *File {
 	file := &File{Name: tf.Name(), Src: src, AST: f, Pkg: pkg, offset: tf.Base()}
 	switch {
 	case ast.IsGenerated(f):
-		file.Skip = "the file is generated"
+		file.Skip = Generated
 	case strings.Contains(pkg.Path, "/vendor/"):
 		file.Skip = "the file is vendored"
 	}

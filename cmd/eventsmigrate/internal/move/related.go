@@ -4,10 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
-
-	"golang.org/x/tools/go/types/typeutil"
+	"strings"
 )
 
 // relatedOf returns the only object besides the regarding one that the message of a call
@@ -15,10 +13,9 @@ import (
 func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 	info, pkg := c.file.Pkg.Info, c.file.Pkg.Types
 	regarding := c.expr.Args[0]
-	args := parts(info, c, message)
 	var found ast.Expr
 	nilable := false
-	for _, a := range args {
+	for _, a := range parts(info, c, message) {
 		x, accepts := nameIn(info, a)
 		switch {
 		case x == nil || rootOf(info, x) == rootOf(info, regarding):
@@ -42,7 +39,7 @@ func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 	if a == nil || b == nil || isReference(a) || isReference(b) {
 		return "", false // perhaps the same object
 	}
-	return expr, a != b && !nilable && !fails(info, c, args) && exists(info, c, rootOf(info, found))
+	return expr, a != b && !nilable && exists(info, c, rootOf(info, found))
 }
 
 // isReference reports whether values of a type can stand for objects of any kind.
@@ -128,94 +125,31 @@ func rootOf(info *types.Info, e ast.Expr) types.Object {
 	return ObjectOf(info, e)
 }
 
-// fails reports whether a call tells of a failure, after which the object may not exist: its
-// message or the condition of a branch around it contains an error, or the branch is one
-// for nil.
-func fails(info *types.Info, c *call, message []ast.Expr) bool {
-	tells := func(e ast.Expr) (yes bool) {
-		ast.Inspect(e, func(n ast.Node) bool {
-			if x, ok := n.(ast.Expr); ok {
-				t := info.TypeOf(x)
-				yes = yes || t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
-			}
-			if b, ok := n.(*ast.BinaryExpr); ok {
-				yes = yes || b.Op == token.EQL && info.Types[b.Y].IsNil()
-			}
-			return !yes
-		})
-		return yes
-	}
-	if slices.ContainsFunc(message, tells) {
-		return true
-	}
-	for _, s := range c.stack {
-		switch s := s.(type) {
-		case *ast.IfStmt:
-			if tells(s.Cond) {
-				return true
-			}
-		case *ast.CaseClause:
-			if slices.ContainsFunc(s.List, tells) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-var (
-	reads  = regexp.MustCompile(`^(Get|Create|Update|Patch|Apply)`)
-	writes = regexp.MustCompile(`^Create`)
-)
-
-// exists reports whether a variable certainly holds an object that the API server has seen:
-// a parameter, an element of a list, or what a client has returned or filled. The object that
-// a typed client gets to create has no UID.
+// exists reports whether a variable certainly holds an object that the API server has seen: a
+// parameter or an element of a list, which the function neither sets nor creates.
 func exists(info *types.Info, c *call, o types.Object) (yes bool) {
 	v, ok := o.(*types.Var)
 	if !ok || v.IsField() || c.fun == nil {
 		return false
 	}
-	n := 0 // assignments
-	ast.Inspect(c.fun, func(node ast.Node) bool {
-		switch node := node.(type) {
+	changes := false
+	ast.Inspect(c.fun, func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.FuncDecl:
-			yes = yes || declares(info, node.Type.Params, v)
+			yes = yes || declares(info, n.Type.Params, v)
 		case *ast.FuncLit:
-			yes = yes || declares(info, node.Type.Params, v)
+			yes = yes || declares(info, n.Type.Params, v)
 		case *ast.RangeStmt:
-			yes = yes || node.Value != nil && ObjectOf(info, node.Value) == v
+			yes = yes || n.Value != nil && ObjectOf(info, n.Value) == v
 		case *ast.AssignStmt:
-			for i, l := range node.Lhs {
-				if ObjectOf(info, l) != v {
-					continue
-				}
-				n++
-				switch value := ast.Unparen(node.Rhs[min(i, len(node.Rhs)-1)]).(type) {
-				case *ast.CallExpr:
-					fn, ok := typeutil.Callee(info, value).(*types.Func)
-					yes = ok && i == 0 && len(node.Rhs) == 1 && reads.MatchString(fn.Name())
-				case *ast.UnaryExpr:
-					_, element := value.X.(*ast.IndexExpr)
-					yes = element
-				default:
-					yes = false
-				}
-			}
+			changes = changes || slices.ContainsFunc(n.Lhs, func(l ast.Expr) bool { return ObjectOf(info, l) == v })
 		case *ast.CallExpr:
-			fn, ok := typeutil.Callee(info, node).(*types.Func)
-			if !ok || node.Pos() >= c.expr.Pos() || !slices.ContainsFunc(node.Args, func(a ast.Expr) bool { return rootOf(info, a) == v }) {
-				break
-			}
-			if results := fn.Signature().Results().Len(); results == 1 && reads.MatchString(fn.Name()) {
-				yes = true
-			} else if results == 2 && writes.MatchString(fn.Name()) {
-				yes, n = false, 2
-			}
+			f := ObjectOf(info, n.Fun)
+			changes = changes || f != nil && strings.HasPrefix(f.Name(), "Create") && slices.ContainsFunc(n.Args, func(a ast.Expr) bool { return rootOf(info, a) == v })
 		}
 		return true
 	})
-	return yes && n <= 1
+	return yes && !changes
 }
 
 // declares reports whether a list of parameters contains a variable.

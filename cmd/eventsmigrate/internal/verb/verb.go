@@ -17,28 +17,51 @@ import (
 )
 
 // Action returns the action of an event with the given reason, or "" if the reason has no
-// verb that this package knows, or consists of the verb alone.
+// verb that this package knows, or consists of the verb alone. A wrong action stays in the
+// API of a program, so in doubt there is none.
 func Action(reason string) string {
 	all := phrases(Words(reason))
 	words := trim(all)
-	if len(words) == 0 || slices.Contains(words, "No") || slices.Contains(all, "Invalid") {
+	if len(words) == 0 || slices.Contains(words, "No") || slices.Contains(words, "Not") || slices.Contains(all, "Invalid") {
 		return ""
 	}
 	first, last := words[0], words[len(words)-1]
-	v := base(first)
-	switch {
-	case v == "" || len(words) > 1 && !inflected(first) && inflected(last):
-		return base(last) // RequestParsing: the first word is a noun
-	case len(words) > 1 && !inflected(first) && states[strings.ToLower(last)]:
-		return "" // BackupPending: it is one here, too
+	v, rest := base(first), strings.Join(words[1:], "")
+	if len(words) > 1 && !participle(first) {
+		switch {
+		case participle(last), gerund(last), nouns[strings.ToLower(last)] != "":
+			return base(last) // AdmissionCheckUpdated, VolumeExpansion: what is before it, is a noun
+		case strings.HasSuffix(last, "ed"), states[strings.ToLower(last)]:
+			return "" // a participle or a state that this package does not know as a verb
+		case gerund(first) && !kinds[rest], nouns[strings.ToLower(first)] != "":
+			return "" // ProvisioningRequest and MigrationPlan are things
+		}
 	}
-	switch action := v + strings.Join(words[1:], ""); {
-	case !strings.EqualFold(action, reason):
-		return action
+	switch {
+	case v == "":
+		return base(last)
+	case !strings.EqualFold(v+rest, reason):
+		return v + rest
 	case len(words) > 1:
 		return v // CreateCertificate: an action that equals its reason says nothing
 	}
 	return ""
+}
+
+// participle reports whether a word is the past participle of a verb.
+func participle(word string) bool {
+	w := strings.ToLower(word)
+	v := forms[w]
+	return v != "" && v != w && nouns[w] == "" && !gerund(word) && !strings.HasSuffix(w, "s")
+}
+
+// gerund reports whether a word is a verb with ing.
+func gerund(word string) bool { return strings.HasSuffix(word, "ing") && base(word) != "" }
+
+// kinds are objects that a gerund acts on, as in ScalingReplicaSet.
+var kinds = map[string]bool{
+	"ReplicaSet": true, "StatefulSet": true, "DaemonSet": true, "Deployment": true, "Job": true, "Pod": true, "Pods": true, "Node": true, "Nodes": true,
+	"Container": true, "Image": true, "Volume": true, "LoadBalancer": true, "Service": true, "Secret": true, "ConfigMap": true, "Certificate": true,
 }
 
 // phrases joins the words of verbs such as fail over.
@@ -114,14 +137,6 @@ func base(word string) string {
 	return strings.ToUpper(v[:1]) + v[1:]
 }
 
-// inflected reports whether a word is a form of a verb that is not its base: a participle,
-// or a noun of an action.
-func inflected(word string) bool {
-	w := strings.ToLower(word)
-	v := forms[w]
-	return v != "" && v != w && v+"s" != w && v+"es" != w
-}
-
 // phrasal are the verbs with over.
 var phrasal = set("fail switch")
 
@@ -150,7 +165,7 @@ var nouns = map[string]string{
 	"admission": "admit", "assignment": "assign", "attachment": "attach", "authentication": "authenticate",
 	"authorization": "authorize", "calculation": "calculate", "cancellation": "cancel",
 	"execution": "execute", "promotion": "promote", "resolution": "resolve", "selection": "select", "suspension": "suspend",
-	"synchronization": "synchronize", "verification": "verify", "update": "update", "upgrade": "upgrade",
+	"synchronization": "synchronize", "verification": "verify",
 	"adoption": "adopt", "unregistration": "unregister", "finalization": "finalize", "reservation": "reserve",
 }
 

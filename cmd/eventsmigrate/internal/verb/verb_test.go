@@ -38,6 +38,21 @@ func TestAction(t *testing.T) {
 		"Unsealed":                    "Unseal",
 		"ErrUnsealFailed":             "Unseal",
 
+		// What is before the participle is a noun, and a noun alone is no action.
+		"AdmissionCheckUpdated":        "Update",
+		"ProvisioningRequestCreated":   "Create",
+		"MigrationPlanDeleted":         "Delete",
+		"ConfigurationRevisionApplied": "Apply",
+		"SchedulingGateRemoved":        "Remove",
+		"UpdateStrategyChanged":        "Change",
+		"FailedEvictionPolicyApplied":  "Apply",
+		"ProvisioningRequest":          "",
+		"MigrationPlan":                "",
+		"ScalingPolicyViolated":        "",
+		"UpdateWindowElapsed":          "",
+		"BackupNotFoundInStore":        "",
+		"CreatedProvisioningRequest":   "CreateProvisioningRequest",
+
 		// The reason is an imperative.
 		"CreateCertificate": "Create",
 		"DeletePod":         "Delete",

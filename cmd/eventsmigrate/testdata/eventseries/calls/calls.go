@@ -65,13 +65,3 @@ func (c *controller) reasons(pod *corev1.Pod, reason string) {
 	c.recorder.Event(pod, "Warning", reason, "variable")
 	c.recorder.Eventf(pod, "Warning", "Sync", "the reason is the verb")
 }
-
-func four() (*corev1.Pod, string, string, string) { return nil, "Normal", "A", "b" }
-
-func (c *controller) values(pod *corev1.Pod) {
-	emit := c.recorder.Eventf
-	emit(pod, "Normal", "Created", "a %s", "b")
-	event := c.recorder.Event
-	defer event(pod, "Normal", "Created", "a")
-	c.recorder.Event(four())
-}

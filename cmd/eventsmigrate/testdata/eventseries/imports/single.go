@@ -4,6 +4,5 @@ package imports
 import _ "k8s.io/client-go/kubernetes/scheme"
 
 func single(d dotted) func() {
-	emit := d.Event
-	return func() { emit(nil, "Normal", "Created", "a") }
+	return func() { d.Event(nil, "Normal", "Created", "a") }
 }

@@ -1,5 +1,0 @@
-package hostile // without imports
-
-func (c *controller) value() any {
-	return c.Event
-}
