@@ -53,6 +53,9 @@ func Run(cfg Config) (*Result, error) {
 			need = []string{missing.path}
 			continue
 		}
+		if err != nil && q.dir != "" {
+			err = fmt.Errorf("with what the result needs in go.mod: %w", err)
+		}
 		if err != nil || len(r.Changed) == 0 || q.dir == "" {
 			return r, err
 		}

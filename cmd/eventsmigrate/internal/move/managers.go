@@ -345,7 +345,11 @@ func (pl *planner) setBroadcaster(m *creation, place ast.Node) {
 	lit, ok := place.(*ast.CompositeLit)
 	switch {
 	case !ok:
-		pl.edit(m.file, place.Pos(), place.Pos(), set, m.file.text(m.call.Args[1])+".EventBroadcaster = "+value+why+"\n")
+		options := ast.Unparen(m.call.Args[1])
+		if star, ok := options.(*ast.StarExpr); ok {
+			options = star.X
+		}
+		pl.edit(m.file, place.Pos(), place.Pos(), set, m.file.text(options)+".EventBroadcaster = "+value+why+"\n")
 	case m.file.lineEnd(lit.Lbrace+1) > lit.Lbrace+1:
 		at := m.file.restOfLine(lit.Lbrace + 1)
 		pl.edit(m.file, at, at, set, "\n\tEventBroadcaster: "+value+","+why)
