@@ -1,0 +1,274 @@
+package tracker
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// hammer is a tracker that many goroutines use, and a server.
+type hammer struct {
+	tracker *Tracker
+	clock   atomic.Int64 // everybody moves it, so series end
+
+	mu      sync.Mutex
+	remote  *server
+	dropped int
+}
+
+func (h *hammer) now() time.Time {
+	return start.Add(time.Duration(h.clock.Add(int64(time.Millisecond))))
+}
+
+func (h *hammer) lose(drops []Drop) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range drops {
+		h.dropped += d.Count
+	}
+}
+
+func (h *hammer) emit(k *series.Key) {
+	now := h.now()
+	e, counted, wantNote := h.tracker.Count(k, h.tracker.offset(now))
+	switch {
+	case !counted:
+		h.lose(h.tracker.Observe(k, Occurrence{Note: "note"}, now))
+	case wantNote:
+		h.tracker.Describe(e, Occurrence{Note: "later", Annotations: map[string]string{"a": "1"}}, now)
+	}
+}
+
+// work makes one request, and reports whether there was one. The server accepts all requests if rng is
+// nil.
+func (h *hammer) work(rng *rand.Rand) bool {
+	w, drops, ok := h.tracker.Next(h.now())
+	h.lose(drops)
+	if !ok {
+		return false
+	}
+	outcome := 99
+	if rng != nil {
+		outcome = rng.IntN(100)
+	}
+	var r Result
+	switch {
+	case outcome == 0:
+		r.Outcome = PushedBack
+		h.clock.Add(int64(5 * time.Second)) // or the pause would fill the rest of the test
+	case outcome == 1:
+		r.Outcome, r.Unsent = Troubled, true
+		h.tracker.Slow(w, h.now())
+		h.clock.Add(int64(time.Second))
+	case outcome < 4:
+		r.Outcome, r.Reason = Refused, "Rejected"
+		h.clock.Add(int64(time.Minute))
+	default:
+		h.mu.Lock()
+		f := &flight{Write: w, key: "a"}
+		if ev := h.remote.events[w.Series.Name]; ev != nil {
+			f.key, f.ids = ev.key, ev.ids // this test has books of its own
+		}
+		r, _ = h.remote.do(f)
+		h.mu.Unlock()
+	}
+	h.lose(h.tracker.Apply(w, r, h.now()))
+	return true
+}
+
+// restore restores an Event as it was a moment ago.
+func (h *hammer) restore(rng *rand.Rand) {
+	h.mu.Lock()
+	all := h.remote.all("")
+	if len(all) == 0 {
+		h.mu.Unlock()
+		return
+	}
+	found, err := series.FromEvent(all[rng.IntN(len(all))].event)
+	h.mu.Unlock()
+	if err != nil {
+		panic(err)
+	}
+	runtime.Gosched()
+	_, drops := h.tracker.Restore(found, h.now())
+	h.lose(drops)
+}
+
+// Everything happens at the same time. In the end each occurrence is on the server, or was dropped
+// with a reason.
+func TestConcurrentUse(t *testing.T) {
+	const emitters, perEmitter, keys = 6, 3000, 12
+	h := &hammer{
+		// Series end soon by this clock, and there is not enough room for the keys, so they end and
+		// make room all the time.
+		tracker: New(Options{Capacity: 8, FinishAfter: 40 * time.Millisecond, HeartbeatInterval: 20 * time.Millisecond, Tallies: 5}, start),
+		remote:  newServer(t),
+	}
+	var emitting, others sync.WaitGroup
+	var stop atomic.Bool
+	for i := range emitters {
+		emitting.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 1))
+			for range perEmitter {
+				// Some keys are much more frequent than others.
+				h.emit(testKey(string("abcdefABCDEF"[min(rng.IntN(keys), rng.IntN(keys))])))
+			}
+		})
+	}
+	for i := range 3 {
+		others.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 2))
+			for !stop.Load() {
+				if !h.work(rng) {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	others.Go(func() {
+		rng := rand.New(rand.NewPCG(0, 3))
+		for !stop.Load() {
+			switch rng.IntN(8) {
+			case 0:
+				h.tracker.Stats(h.now())
+			case 1:
+				f := h.tracker.Flush(h.now())
+				f.Left()
+				f.Stop()
+			case 2:
+				h.restore(rng)
+			case 3:
+				h.tracker.Wake(h.now())
+			case 4:
+				h.tracker.Tallies()
+			case 5:
+				h.lose(h.tracker.Refilter(h.now()))
+			default:
+				h.lose(h.tracker.Advance(h.now()))
+			}
+			runtime.Gosched()
+		}
+	})
+	emitting.Wait()
+	stop.Store(true)
+	others.Wait()
+	checkInvariants(t, h.tracker, h.now(), 3)
+
+	for range 8 {
+		h.clock.Add(int64(3 * time.Hour))
+		h.lose(h.tracker.Advance(h.now()))
+		for h.work(nil) {
+		}
+	}
+	checkInvariants(t, h.tracker, h.now(), 3)
+	assert.Empty(t, h.tracker.all(), "all have ended and are written")
+	sum := 0
+	for _, ev := range h.remote.events {
+		sum += ev.count()
+	}
+	assert.Equal(t, emitters*perEmitter, sum+h.dropped, "%d on the server, %d dropped", sum, h.dropped)
+	s := h.tracker.Stats(start)
+	assert.EqualValues(t, emitters*perEmitter, s.Occurrences)
+	assert.Positive(t, sum)
+	tallied := uint64(0)
+	rows, _ := h.tracker.Tallies()
+	for _, r := range rows {
+		assert.Zero(t, r.Ongoing)
+		tallied += r.Occurrences
+	}
+	assert.Equal(t, s.Occurrences, tallied)
+}
+
+// Flush misses no series that ends, or that was evicted and recurs, while it goes through the parts.
+func TestFlushWhileSeriesMove(t *testing.T) {
+	tr, keys := ongoingSeries(t, 4*batch)
+	for i := range keys {
+		tr.Count(&keys[i], tr.offset(start))
+	}
+	evicted := entryOf(tr, &keys[0])
+	tr.evict(evicted, start)
+	var moving sync.WaitGroup
+	moving.Go(func() { tr.Observe(&keys[0], Occurrence{}, start) })
+	moving.Go(func() { tr.Advance(start.Add(tr.opts.FinishAfter)) })
+	f := tr.Flush(start)
+	moving.Wait()
+	require.Equal(t, len(keys), f.Left())
+	require.Contains(t, f.left, evicted)
+	f.Stop()
+}
+
+// A flush is not done while it lists the series, although all that it has listed is written.
+func TestFlushIsNotDoneWhileItLists(t *testing.T) {
+	tr := New(Options{}, start)
+	observe(t, tr, testKey("a"), start, Occurrence{})
+	f := tr.Flush(start)
+	f.listed = false
+	write(t, tr, start, Create)
+	require.Zero(t, f.Left())
+	select {
+	case <-f.Done:
+		require.Fail(t, "done")
+	default:
+	}
+	f.listed = true
+	f.checkDone()
+	<-f.Done
+}
+
+// Once the tracker is sealed, no occurrence is added to a series.
+func TestSealWhileCounting(t *testing.T) {
+	tr, k := New(Options{}, start), testKey("a")
+	observe(t, tr, k, start, Occurrence{}, Occurrence{})
+	var counting sync.WaitGroup
+	var dropped atomic.Int64
+	for range 4 {
+		counting.Go(func() {
+			for range 3000 {
+				if _, counted, _ := tr.Count(k, tr.offset(start)); !counted {
+					dropped.Add(int64(len(tr.Observe(k, Occurrence{}, start))))
+				}
+			}
+		})
+	}
+	tr.Seal("Shutdown")
+	w := send(t, tr, start, Create)
+	counting.Wait()
+	tr.Apply(w, Result{}, start)
+	assert.Zero(t, tr.Flush(start).Left(), "nothing was counted after Seal had returned")
+	assert.EqualValues(t, 12002, int64(w.Series.Count)+dropped.Load())
+	assert.EqualValues(t, 12002, tr.Stats(start).Occurrences)
+}
+
+// A request that takes long has few others beside it in its namespace, until one passes.
+func TestSlowRequests(t *testing.T) {
+	tr := New(Options{}, start)
+	observe(t, tr, named("a", "first"), start, Occurrence{})
+	write(t, tr, start, Create)
+	for _, name := range []string{"1", "2", "3", "4"} {
+		observe(t, tr, named("a", name), start, Occurrence{})
+	}
+	observe(t, tr, testKey("b"), start, Occurrence{})
+	slow := send(t, tr, start, Create)
+	tr.Slow(slow, start)
+	inFlight := map[string]int{}
+	for {
+		w, _, ok := tr.Next(start)
+		if !ok {
+			break
+		}
+		inFlight[w.Series.Namespace]++
+	}
+	assert.Equal(t, map[string]int{"ns-a": 1, "ns-b": 1}, inFlight)
+	tr.Apply(slow, Result{}, start)
+	tr.Slow(slow, start) // comes late
+	_, next := tr.Wake(start)
+	assert.False(t, next.IsZero())
+}

@@ -1,0 +1,445 @@
+package tracker
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eventseries/eventseries/series"
+)
+
+// Eviction. Its order is in testdata/scripts/05-evict.txt and 06-closing.txt.
+
+// The longest idle series is evicted, also if occurrences have come since that its list does not know.
+func TestLongestIdle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tr := New(Options{}, start)
+	list := &tr.lists[normal]
+	assert.Nil(t, tr.longestIdle(normal))
+	var entries []*Entry
+	for i := range 200 {
+		entries = append(entries, observe(t, tr, named("a", fmt.Sprint(i)), start.Add(time.Duration(i)*time.Microsecond), Occurrence{}, Occurrence{}))
+	}
+	for len(entries) > 0 {
+		for range 20 {
+			e := entries[rng.IntN(len(entries))]
+			k := e.Key()
+			tr.Count(&k, e.last+time.Duration(rng.IntN(100))*time.Microsecond)
+		}
+		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last, b.last) }).last
+		var e *Entry
+		for range entries { // each call corrects a bounded number of times
+			if e = tr.longestIdle(normal); list.At(e) == e.last {
+				break
+			}
+		}
+		require.Equal(t, want, e.last)
+		tr.drop(e, "Test", start)
+		entries = slices.DeleteFunc(entries, func(other *Entry) bool { return other == e })
+	}
+}
+
+// All series of a full table recur all the time, so all times in its lists are out of date. A new series
+// makes room for itself in microseconds all the same, because that looks at a bounded number of them.
+func TestEvictionAmongHotLoops(t *testing.T) {
+	const n = 20_000
+	tr, keys := ongoingSeries(t, n)
+	now := start.Add(time.Second)
+	for i := range keys {
+		tr.Count(&keys[i], tr.offset(now))
+	}
+	require.NotNil(t, tr.longestIdle(normal))
+	corrected := 0
+	for _, e := range tr.all() {
+		if tr.lists[normal].At(e) == e.last {
+			corrected++
+		}
+	}
+	assert.Equal(t, maxCorrections, corrected)
+	require.Empty(t, tr.Observe(testKey("b"), Occurrence{}, now))
+	assert.Equal(t, 1, tr.Stats(now).Closing)
+}
+
+// A Warning evicts all Normals before another Warning, though the Warnings have been idle longer. A
+// Normal never evicts a Warning that is not over, whether that is denied or not.
+func TestNormalsAreEvictedFirst(t *testing.T) {
+	for _, outcome := range []Outcome{Written, Denied} {
+		const normals, warnings = 20, 30
+		tr, now := New(Options{Capacity: normals + warnings}, start), start
+		emit := func(key string, n int) (lost []string) {
+			for i := range n {
+				now = now.Add(time.Second)
+				for _, d := range tr.Observe(named(key, fmt.Sprint(key, i)), Occurrence{}, now) {
+					lost = append(lost, d.Key.Type)
+				}
+			}
+			return lost
+		}
+		count := func() (n [2]int) {
+			for _, e := range tr.all() {
+				switch {
+				case e.life == closing:
+				case e.isWarning():
+					n[1]++
+				default:
+					n[0]++
+				}
+			}
+			return n
+		}
+		require.Empty(t, emit("B", warnings))
+		writeAll(tr, now, func(*Write) Outcome { return outcome })
+		require.Empty(t, emit("a", normals))
+		require.Empty(t, emit("d", 5))
+		assert.Equal(t, [2]int{normals, warnings}, count())
+		if outcome == Denied {
+			continue
+		}
+		require.Empty(t, emit("C", normals))
+		assert.Equal(t, [2]int{0, normals + warnings}, count())
+		require.Empty(t, emit("D", 5))
+		lost := emit("e", normals+warnings)
+		assert.Equal(t, [2]int{0, normals + warnings}, count(), "a Normal does not evict a Warning")
+		assert.NotContains(t, lost, corev1.EventTypeWarning)
+		checkInvariants(t, tr, now, 0)
+	}
+}
+
+// What was never sent, because its namespace fails for others, is evicted after those.
+func TestSeriesThatFailAreEvictedFirst(t *testing.T) {
+	for _, outcome := range []Outcome{Troubled, Denied, PushedBack} {
+		tr, now := New(Options{Capacity: 40}, start), start
+		warn := func(namespace string, i int) []Drop {
+			k := named("W", fmt.Sprint(namespace, i))
+			k.Regarding.Namespace = namespace
+			return tr.Observe(k, Occurrence{}, now)
+		}
+		for i := range 40 {
+			require.Empty(t, warn("ns", i))
+			now = now.Add(time.Millisecond)
+		}
+		tried := map[string]bool{}
+		for range 15 {
+			w, _, ok := tr.Next(now)
+			if !ok {
+				break
+			}
+			tried[w.Series.Key.Regarding.Name] = true
+			tr.Apply(w, Result{Outcome: outcome}, now)
+		}
+		require.NotEmpty(t, tried)
+		for i := range len(tried) {
+			require.Empty(t, warn("other", i))
+		}
+		for _, e := range tr.all() {
+			assert.Equal(t, tried[e.Key().Regarding.Name], e.life == closing, "%s: %s", outcome, e.Key().Regarding.Name)
+		}
+	}
+}
+
+// Tallies.
+
+func TestTallies(t *testing.T) {
+	x := tallies{limit: 2, rows: map[TallyKey]*row{}}
+	for _, step := range []struct{ of, want TallyKey }{
+		{TallyKey{"a", "Normal", Other}, TallyKey{"a", "Normal", Other}}, // a reason of that name
+		{TallyKey{"a", "Normal", "A"}, TallyKey{"a", "Normal", "A"}},
+		{TallyKey{"a", "Normal", "B"}, TallyKey{Other, "Normal", Other}},
+		{TallyKey{"a", "strange", "B"}, TallyKey{Other, Other, Other}},
+		{TallyKey{"a", "Warning", "B"}, TallyKey{Other, "Warning", Other}},
+		{TallyKey{"a", "Normal", "A"}, TallyKey{"a", "Normal", "A"}},
+		{TallyKey{"b", "Normal", "C"}, TallyKey{Other, "Normal", Other}},
+	} {
+		assert.Equal(t, step.want, x.row(&series.Key{ReportingController: step.of.Controller, Type: step.of.Type, Reason: step.of.Reason}).TallyKey, step.of)
+	}
+	assert.Equal(t, 2, x.own)
+	assert.True(t, x.limited)
+}
+
+// A million reasons: the rows are bounded in the whole life of the process, none disappears or
+// decreases, and the sum is exact.
+func TestTalliesOfAMillionReasons(t *testing.T) {
+	const limit, reasons = 100, 1_000_000
+	tr := New(Options{Tallies: limit, Capacity: 10}, start)
+	k := testKey("W")
+	before, counted := map[TallyKey]uint64{}, uint64(0)
+	for i := range reasons {
+		k.Reason = fmt.Sprint("Reason", i)
+		if counted++; i%100 == 0 {
+			tr.Observe(k, Occurrence{}, start)
+		} else {
+			tr.Tally(k)
+		}
+		if i%10_000 != 0 {
+			continue
+		}
+		sum := uint64(0)
+		rows, _ := tr.Tallies()
+		for _, r := range rows {
+			require.GreaterOrEqual(t, r.Occurrences, before[r.TallyKey], r.TallyKey)
+			before[r.TallyKey] = r.Occurrences
+			sum += r.Occurrences
+		}
+		require.Equal(t, counted, sum)
+		require.LessOrEqual(t, len(rows), limit+1)
+		require.Len(t, rows, len(before))
+	}
+	assert.EqualValues(t, 1, before[TallyKey{k.ReportingController, "Warning", "Reason0"}])
+	_, limited := tr.Tallies()
+	assert.True(t, limited)
+}
+
+// Filter.
+
+// What no Event contains is not written, however often it has occurred. If an Event may contain it,
+// that Event must not stay Ongoing.
+func TestRefilterBeforeTheFirstWrite(t *testing.T) {
+	for _, occurrences := range []int{1, 2, 5} {
+		for name, c := range map[string]struct {
+			respond  func(*Tracker, *Write, time.Time) []Drop
+			isBefore bool // the response comes before the change
+			isSent   bool // an Event may contain the series
+		}{
+			"waiting": {},
+			"denied": {isBefore: true, respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
+				return tr.Apply(w, Result{Outcome: Denied}, now)
+			}},
+			"in flight, then denied": {respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
+				return tr.Apply(w, Result{Outcome: Denied}, now)
+			}},
+			"in flight, then written": {isSent: true, respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
+				return tr.Apply(w, Result{}, now)
+			}},
+			"no response": {isBefore: true, isSent: true, respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
+				return tr.Apply(w, Result{Outcome: Troubled}, now)
+			}},
+		} {
+			t.Run(fmt.Sprint(name, " x", occurrences), func(t *testing.T) {
+				now, accepts := time.Now(), true
+				tr := New(Options{Accepts: func(series.Key) bool { return accepts }}, now)
+				for range occurrences {
+					require.Empty(t, tr.Observe(testKey("a"), Occurrence{}, now))
+				}
+				var w *Write
+				if c.respond != nil {
+					w = send(t, tr, now, Create)
+				}
+				var drops []Drop
+				if c.isBefore {
+					drops = c.respond(tr, w, now)
+				}
+				accepts = false
+				drops = append(drops, tr.Refilter(now)...)
+				if w != nil && !c.isBefore {
+					drops = append(drops, c.respond(tr, w, now)...)
+				}
+				assert.Zero(t, tr.Stats(now).Ongoing)
+				writes, delivered := 0, 0
+				if c.isSent && !c.isBefore {
+					delivered = occurrences
+				}
+				drops = append(drops, writeAll(tr, now.Add(10*time.Minute), func(w *Write) Outcome {
+					writes++
+					delivered = int(w.Series.Count)
+					assert.NotEqual(t, series.Ongoing, w.Series.State)
+					return Written
+				})...)
+				want := 0
+				if c.isSent && occurrences > 1 { // an Event of one occurrence is not Ongoing
+					want = 1
+				}
+				assert.Equal(t, want, writes)
+				for _, d := range drops {
+					assert.Equal(t, DropFiltered, d.Reason)
+					delivered += d.Count
+				}
+				assert.Equal(t, occurrences, delivered)
+			})
+		}
+	}
+}
+
+// What is excluded counts in no series any more, and a series that ends because of that has its exact
+// count.
+func TestRefilterFinishes(t *testing.T) {
+	accepts := true
+	tr, k := New(Options{Accepts: func(series.Key) bool { return accepts }, Tallies: 10}, start), testKey("a")
+	observe(t, tr, k, start, Occurrence{}, Occurrence{})
+	write(t, tr, start, Create)
+	tr.Count(k, tr.offset(start))
+	accepts = false
+	require.Empty(t, tr.Refilter(start))
+	w := write(t, tr, start, Finish)
+	assert.EqualValues(t, 3, w.Series.Count)
+	assert.Equal(t, series.Finished, w.Series.State)
+	drops := tr.Observe(k, Occurrence{}, start)
+	require.Len(t, drops, 1)
+	assert.Equal(t, DropFiltered, drops[0].Reason)
+	rows, _ := tr.Tallies()
+	require.Len(t, rows, 1)
+	assert.EqualValues(t, 4, rows[0].Occurrences, "also what is excluded")
+	assert.Zero(t, rows[0].Ongoing)
+}
+
+// Memory.
+
+// A hot loop allocates nothing.
+func TestCountAllocatesNothing(t *testing.T) {
+	tr, k := New(Options{}, start), testKey("a")
+	e := observe(t, tr, k, start, Occurrence{}, Occurrence{})
+	now := start
+	for name, do := range map[string]func(){
+		"count":                 func() { now = now.Add(time.Millisecond); tr.Count(k, tr.offset(now)) },
+		"describe with no news": func() { tr.Describe(e, Occurrence{Note: "later"}, now) },
+		"a key on the stack":    func() { own := *k; tr.Count(&own, tr.offset(now)) },
+	} {
+		assert.Zero(t, testing.AllocsPerRun(1000, do), name)
+	}
+	assert.EqualValues(t, 2+2*1001, e.count)
+}
+
+// A note that is formatted each time and stays the same is stored once.
+func TestNoteIsStoredOnce(t *testing.T) {
+	tr := New(Options{}, start)
+	note := func() Occurrence { return Occurrence{Note: strings.Clone("back-off restarting")} }
+	e := observe(t, tr, testKey("a"), start, note(), note())
+	assert.Empty(t, e.lastNote)
+	tr.Describe(e, Occurrence{Note: "another"}, start)
+	assert.Equal(t, "another", e.lastNote)
+	tr.Describe(e, note(), start)
+	assert.Equal(t, "back-off restarting", e.lastNote)
+	assert.Same(t, unsafe.StringData(e.note), unsafe.StringData(e.lastNote))
+}
+
+// All series together want 1,000 notes per second, and each at most one in ten seconds.
+func TestNotesHaveARate(t *testing.T) {
+	for size, want := range map[int]time.Duration{1: 10 * time.Second, 10_000: 10 * time.Second, 1_000_000: 1000 * time.Second} {
+		tr, k := New(Options{}, start), testKey("a")
+		observe(t, tr, k, start, Occurrence{}, Occurrence{})
+		tr.size = size
+		for at := 5 * time.Second; at <= want; at += 5 * time.Second {
+			_, counted, wantNote := tr.Count(k, at)
+			assert.Equal(t, []bool{true, at == want}, []bool{counted, wantNote}, "%d series, after %v", size, at)
+		}
+	}
+}
+
+// heap returns the size of the heap that is in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// 100,000 Ongoing series take at most 400 bytes each.
+func TestBytesPerSeries(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 || testing.Short() {
+		t.Skip("words have another size, or the race detector needs memory of its own")
+	}
+	const n = 100_000
+	keys := manyKeys(n)
+	before := heap()
+	tr := trackerOf(t, keys)
+	per := (heap() - before) / n
+	t.Logf("%d bytes a series", per)
+	assert.LessOrEqual(t, per, uint64(400))
+	runtime.KeepAlive(keys)
+	runtime.KeepAlive(tr)
+}
+
+// Strings of callers can be parts of long ones: an error with a response, or a file. An entry keeps
+// copies, so 100 series take kilobytes and not the 1 MB that each of their strings is a part of.
+func TestEntriesKeepCopies(t *testing.T) {
+	const n = 100
+	for name, set := range map[string]func(k *series.Key, o *Occurrence, part string){
+		"note":         func(_ *series.Key, o *Occurrence, part string) { o.Note = part },
+		"name":         func(k *series.Key, _ *Occurrence, part string) { k.Regarding.Name = part },
+		"namespace":    func(k *series.Key, _ *Occurrence, part string) { k.Regarding.Namespace = part },
+		"UID":          func(k *series.Key, _ *Occurrence, part string) { k.Regarding.UID = types.UID(part) },
+		"kind":         func(k *series.Key, _ *Occurrence, part string) { k.Regarding.Kind = part },
+		"apiVersion":   func(k *series.Key, _ *Occurrence, part string) { k.Regarding.APIVersion = part },
+		"field path":   func(k *series.Key, _ *Occurrence, part string) { k.Regarding.FieldPath = part },
+		"related name": func(k *series.Key, _ *Occurrence, part string) { k.Related.Name = part },
+		"related UID":  func(k *series.Key, _ *Occurrence, part string) { k.Related.UID = types.UID(part) },
+		"related kind": func(k *series.Key, _ *Occurrence, part string) { k.Related.Kind = part },
+		"reason":       func(k *series.Key, _ *Occurrence, part string) { k.Reason = part },
+		"action":       func(k *series.Key, _ *Occurrence, part string) { k.Action = part },
+		"controller":   func(k *series.Key, _ *Occurrence, part string) { k.ReportingController = part },
+		"instance":     func(k *series.Key, o *Occurrence, part string) { k.ReportingInstance = ""; o.Instance = part },
+		"distinct note": func(k *series.Key, o *Occurrence, part string) {
+			k.Note, o.Note, o.DistinctNotes = part, part, n
+		},
+		"annotation": func(_ *series.Key, o *Occurrence, part string) { o.Annotations = map[string]string{part[:5]: part} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := New(Options{Tallies: 10}, start)
+			before := heap()
+			for i := range n {
+				long := strings.Repeat(fmt.Sprintf("%-20d", i), 50_000) // 1 MB
+				k, o := named("a", fmt.Sprint("pod-", i)), Occurrence{}
+				for range 2 {
+					set(k, &o, long[20:40])
+					require.Empty(t, tr.Observe(k, o, start))
+				}
+				e, _, _ := tr.Count(k, tr.offset(start))
+				if e == nil {
+					e = entryOf(tr, k)
+				}
+				set(k, &o, long[40:60]) // the same text
+				tr.Describe(e, Occurrence{Note: long[39:59]}, start)
+				if i%2 == 0 { // the earlier process of the next one was told the same
+					s := restorable(named("a", fmt.Sprint("earlier-", i)), start.Add(-time.Minute), start)
+					s.Key.Regarding.UID, s.Note, s.LastNote, s.Annotations = types.UID(long[20:40]), long[20:40], long[19:39], map[string]string{long[:5]: long[20:40]}
+					s.Name = s.Key.Name(0)
+					ok, _ := tr.Restore(s, start)
+					require.True(t, ok)
+				}
+			}
+			per := (int64(heap()) - int64(before)) / n
+			assert.Less(t, per, int64(2<<10), "bytes a series")
+			runtime.KeepAlive(tr)
+		})
+	}
+}
+
+// manyKeys returns keys that differ in the object.
+func manyKeys(n int) []series.Key {
+	keys := make([]series.Key, n)
+	for i := range keys {
+		keys[i] = *named("a", fmt.Sprintf("some-deployment-5d4f8c7b9d-%05d", i))
+	}
+	return keys
+}
+
+// trackerOf returns a tracker with an ongoing series for each key, all written.
+func trackerOf(t testing.TB, keys []series.Key) *Tracker {
+	tr := New(Options{Capacity: len(keys)}, start)
+	o := Occurrence{Note: "back-off restarting failed container"}
+	for i := range keys {
+		tr.Observe(&keys[i], o, start)
+		tr.Observe(&keys[i], o, start)
+		w, _, ok := tr.Next(start)
+		require.True(t, ok)
+		tr.Apply(w, Result{}, start)
+	}
+	return tr
+}
+
+// ongoingSeries returns a tracker with n ongoing series, all written, and their keys.
+func ongoingSeries(t testing.TB, n int) (*Tracker, []series.Key) {
+	keys := manyKeys(n)
+	return trackerOf(t, keys), keys
+}

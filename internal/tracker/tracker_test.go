@@ -1,0 +1,674 @@
+package tracker
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eventseries/eventseries/heartbeat"
+	"github.com/eventseries/eventseries/internal/schedule"
+	"github.com/eventseries/eventseries/internal/wallclock"
+	"github.com/eventseries/eventseries/series"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// entryOf returns the entry of a key, nil if there is none.
+func entryOf(tr *Tracker, k *series.Key) *Entry { return tr.find(hashOf(tr.seed, k), k) }
+
+// observe records occurrences, and returns the entry that they belong to.
+func observe(t testing.TB, tr *Tracker, k *series.Key, now time.Time, occurrences ...Occurrence) *Entry {
+	t.Helper()
+	for _, o := range occurrences {
+		require.Empty(t, tr.Observe(k, o, now))
+	}
+	return entryOf(tr, k)
+}
+
+// send returns the next write, which must be of the given kind.
+func send(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
+	t.Helper()
+	require.Empty(t, tr.Advance(now))
+	w, drops, ok := tr.Next(now)
+	require.True(t, ok, "a %s is ready", kind)
+	require.Empty(t, drops)
+	require.Equal(t, kind.String(), w.Kind.String())
+	return w
+}
+
+// write sends the next write, which the server accepts.
+func write(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
+	t.Helper()
+	w := send(t, tr, now, kind)
+	require.Empty(t, tr.Apply(w, Result{}, now))
+	return w
+}
+
+// writeAll sends all writes that are ready, and returns what was dropped.
+func writeAll(tr *Tracker, now time.Time, respond func(*Write) Outcome) (drops []Drop) {
+	drops = tr.Advance(now)
+	for {
+		w, lost, ok := tr.Next(now)
+		drops = append(drops, lost...)
+		if !ok {
+			return drops
+		}
+		drops = append(drops, tr.Apply(w, Result{Outcome: respond(w)}, now)...)
+	}
+}
+
+// await returns the next write, and when it is ready.
+func await(t testing.TB, tr *Tracker, now time.Time) (*Write, time.Time) {
+	t.Helper()
+	for range 100 {
+		require.Empty(t, tr.Advance(now))
+		w, drops, ok := tr.Next(now)
+		require.Empty(t, drops)
+		if ok {
+			return w, now
+		}
+		advance, next := tr.Wake(now)
+		if now = next; next.IsZero() || !advance.IsZero() && advance.Before(next) {
+			now = advance
+		}
+		require.False(t, now.IsZero(), "nothing is ever ready")
+	}
+	require.Fail(t, "Wake returns what is over")
+	return nil, now
+}
+
+// accept is how a server responds that accepts everything.
+func accept(*Write) Outcome { return Written }
+
+// named returns a key of an object with a name of its own.
+func named(key, name string) *series.Key {
+	k := testKey(key)
+	k.Regarding.Name = name
+	return k
+}
+
+func TestOptions(t *testing.T) {
+	assert.Equal(t, Options{
+		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
+	}, Options{}.WithDefaults())
+	assert.Equal(t, time.Hour, Options{FinishAfter: time.Hour}.WithDefaults().MaxWindow)
+	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, Options{HeartbeatInterval: 1, FirstHeartbeat: 2}.intervals())
+	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
+}
+
+func TestNamesOfKindsAndOutcomes(t *testing.T) {
+	for kind := range Kinds {
+		assert.NotEmpty(t, kind.String())
+		w := Write{Kind: kind}
+		assert.Equal(t, kind == Create || kind == Recreate, w.Creates(), kind)
+	}
+	results := [Outcomes]schedule.Result{PushedBack: schedule.PushedBack, Troubled: schedule.Failed, Denied: schedule.Denied, Refused: schedule.Refused}
+	for outcome := range Outcomes {
+		assert.NotEmpty(t, outcome.String())
+		r := Result{Outcome: outcome}
+		assert.Equal(t, max(results[outcome], schedule.Passed), r.response().Result, outcome)
+	}
+}
+
+// A patch contains the note and the annotations that have changed since the latest one that the
+// server has accepted, and clears the managedFields that the server adds to a create.
+func TestPatchesContainWhatHasChanged(t *testing.T) {
+	k, at := testKey("a"), start
+	tr := New(Options{}, at)
+	stored := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
+	version := 0
+	emit := func(kind Kind, outcome Outcome, want string, o Occurrence) {
+		t.Helper()
+		at = at.Add(time.Minute)
+		observe(t, tr, k, at, o)
+		if kind == FlushCount {
+			defer tr.Flush(at).Stop()
+		}
+		w := send(t, tr, at, kind)
+		if kind != Create {
+			patch, err := w.Patch()
+			require.NoError(t, err)
+			var got struct {
+				Metadata struct{ Annotations map[string]*string }
+			}
+			require.NoError(t, json.Unmarshal(patch, &got))
+			delete(got.Metadata.Annotations, series.AnnotationHeartbeat)
+			assert.JSONEq(t, want, strings.ReplaceAll(toJSON(t, got.Metadata.Annotations), series.AnnotationPrefix, ""), "minute %v", at.Sub(start).Minutes())
+			assert.Equal(t, stored.ManagedFields != nil, strings.Contains(string(patch), `"managedFields":[{}]`), "minute %v", at.Sub(start).Minutes())
+			stored.ManagedFields = nil
+		}
+		version++
+		stored.ResourceVersion = strconv.Itoa(version)
+		require.Empty(t, tr.Apply(w, Result{Outcome: outcome, Event: stored.DeepCopy()}, at))
+	}
+	x := map[string]string{"x": "1"}
+	emit(Create, Written, "", Occurrence{Note: "one", Annotations: x})
+	emit(MakeSeries, Written, `{}`, Occurrence{Note: "one", Annotations: x})
+	emit(FlushCount, Written, `{"last-note":"two"}`, Occurrence{Note: "two"})
+	emit(FlushCount, Written, `null`, Occurrence{Note: "two", Annotations: x})
+	emit(FlushCount, PushedBack, `{"last-note":null,"x":"2"}`, Occurrence{Note: "one", Annotations: map[string]string{"x": "2"}})
+	at = at.Add(time.Minute)
+	emit(FlushCount, Written, `{"last-note":null,"x":"2"}`, Occurrence{})
+	emit(FlushCount, Written, `null`, Occurrence{Note: "one"})
+}
+
+// What is patched equals what would be created, however the series has changed.
+func TestPatchedIsCreated(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		w := newWorld(t, Options{}, newServer(t))
+		now := time.Duration(0)
+		w.see("a", "a", map[string]string{"first": "1"}, now)
+		for range 6 {
+			w.flush(now)
+			require.NotEqual(t, "no write", w.begin("a", now))
+			sent := w.inFlight[0].Series
+			w.answer("a", now)
+			want, got := sent.Event(), w.remote.all("a")[0].event.DeepCopy()
+			require.Equal(t, want.Annotations, got.Annotations, "seed %d", seed)
+			got.ObjectMeta = want.ObjectMeta
+			require.Equal(t, toJSON(t, want), toJSON(t, got), "seed %d", seed)
+			for range 1 + rng.IntN(3) {
+				now += 10 * time.Second
+				w.see("a", oneOf(rng, "", "a", "b", "c"), map[string]string{oneOf(rng, "first", "x", series.AnnotationLastNote, series.AnnotationPrefix+"x"): "new"}, now)
+			}
+		}
+	}
+}
+
+// A sink that returns no resourceVersion cannot reject a patch that arrives late, after a newer one.
+// The next write repairs all that it has overwritten: also the window.
+func TestPatchesWithoutVersionsRepeatAll(t *testing.T) {
+	tr, k := New(Options{}, start), testKey("a")
+	write := func(after time.Duration, o Outcome) string {
+		now := start.Add(after)
+		observe(t, tr, k, now, Occurrence{})
+		defer tr.Flush(now).Stop()
+		w, now := await(t, tr, now)
+		require.Empty(t, tr.Apply(w, Result{Outcome: o}, now))
+		if w.Creates() {
+			return ""
+		}
+		patch, err := w.Patch()
+		require.NoError(t, err)
+		return string(patch)
+	}
+	write(0, Written)
+	require.Contains(t, write(5*time.Minute, Troubled), `"eventseries.dev/window":"10m30s"`)
+	require.Contains(t, write(15*time.Minute, Written), `"eventseries.dev/window":"21m"`)
+	// The server applies the first patch now.
+	require.Contains(t, write(25*time.Minute, Written), `"eventseries.dev/window":"21m"`)
+}
+
+// The Event of an object without a namespace must be somewhere.
+func TestClusterNamespace(t *testing.T) {
+	node := &series.Key{Regarding: series.Reference{Kind: "Node", Name: "n1"}, Type: "Normal", Reason: "R", Action: "A"}
+	for option, want := range map[string]string{"": "kube-system", "default": "default"} {
+		tr := New(Options{ClusterNamespace: option}, start)
+		observe(t, tr, node, start, Occurrence{})
+		assert.Equal(t, want, send(t, tr, start, Create).Series.Namespace)
+		single := tr.Single(node, Occurrence{}, start)
+		assert.Equal(t, want, single.Namespace)
+	}
+}
+
+// What happened before it is observed has that time, unless it is in the future.
+func TestTimeOfAnOccurrence(t *testing.T) {
+	for at, want := range map[time.Duration]time.Duration{-time.Hour: -time.Hour, time.Hour: 0} {
+		tr := New(Options{}, start)
+		observe(t, tr, testKey("a"), start, Occurrence{At: start.Add(at)})
+		s := send(t, tr, start, Create).Series
+		assert.Equal(t, timeOf(want), s.First.UTC())
+		assert.Equal(t, timeOf(want), tr.Single(testKey("a"), Occurrence{At: start.Add(at)}, start).First.UTC().Truncate(time.Microsecond))
+	}
+}
+
+// Hash and equality: each field of a key makes a difference to the entry that is found. The hash
+// leaves out those of which there are few combinations for one object.
+func TestKeysAreToldApart(t *testing.T) {
+	tr := New(Options{}, start)
+	k := &series.Key{}
+	for i, word := range wordsOf(k) {
+		word.SetString(strings.Repeat(string(rune('a'+i)), i+1))
+	}
+	observe(t, tr, k, start, Occurrence{DistinctNotes: 100})
+	var leftOut []string
+	for i, word := range wordsOf(k) {
+		other := *k
+		wordsOf(&other)[i].SetString(word.String() + "x")
+		if hashOf(tr.seed, &other) == hashOf(tr.seed, k) {
+			leftOut = append(leftOut, word.String())
+		}
+		require.Nil(t, entryOf(tr, &other), "field %d", i)
+		observe(t, tr, &other, start, Occurrence{DistinctNotes: 100})
+		require.Equal(t, other, entryOf(tr, &other).Key(), "field %d", i)
+	}
+	assert.ElementsMatch(t, []string{
+		k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.Namespace,
+		k.Related.APIVersion, k.Related.Kind, k.Related.Namespace, k.Related.FieldPath,
+		k.Type, k.ReportingController, k.ReportingInstance, k.Note,
+	}, leftOut)
+	for _, r := range []*series.Reference{&k.Regarding, &k.Related} {
+		r.UID = ""
+		before := hashOf(tr.seed, k)
+		r.Namespace += "x"
+		assert.NotEqual(t, before, hashOf(tr.seed, k), "nothing else tells such objects apart")
+	}
+	checkInvariants(t, tr, start, 0)
+	tr.Clear("Test", start)
+	assert.Empty(t, tr.entries)
+	assert.Empty(t, tr.words.words)
+	assert.Empty(t, tr.words.namespaces)
+}
+
+// wordsOf returns the place of each string in a key.
+func wordsOf(k *series.Key) (places []reflect.Value) {
+	var walk func(reflect.Value)
+	walk = func(v reflect.Value) {
+		if v.Kind() == reflect.String {
+			places = append(places, v)
+			return
+		}
+		for i := range v.NumField() {
+			walk(v.Field(i))
+		}
+	}
+	walk(reflect.ValueOf(k).Elem())
+	return places
+}
+
+// Keys that differ in nothing but the object share their other words.
+func TestKeysShareWords(t *testing.T) {
+	tr := New(Options{}, start)
+	var entries []*Entry
+	for _, name := range []string{"a", "b"} {
+		k := testKey(name)
+		k.Regarding.Namespace = "ns"
+		entries = append(entries, observe(t, tr, k, start, Occurrence{}))
+	}
+	assert.Same(t, entries[0].key.shared, entries[1].key.shared)
+	assert.Same(t, entries[0].key.namespace, entries[1].key.namespace)
+	assert.Nil(t, entries[0].key.rare)
+}
+
+func TestMergeAnnotations(t *testing.T) {
+	long := strings.Repeat("x", MaxAnnotationBytes-1)
+	type m = map[string]string
+	for _, tt := range []struct {
+		name              string
+		old, latest, want m
+	}{
+		{"nothing", nil, nil, nil},
+		{"first", nil, m{"a": "1"}, m{"a": "1"}},
+		{"none later", m{"a": "1"}, nil, m{"a": "1"}},
+		{"same", m{"a": "1", "b": "2"}, m{"a": "1"}, m{"a": "1", "b": "2"}},
+		{"changed", m{"a": "1", "b": "2"}, m{"a": "3"}, m{"a": "3", "b": "2"}},
+		{"added", m{"a": "1"}, m{"b": ""}, m{"a": "1", "b": ""}},
+		{"reserved alone", nil, m{series.AnnotationLastNote: "Finished"}, nil},
+		{"reserved among others", m{"a": "1"}, m{series.AnnotationLastNote: "x", series.AnnotationPrefix + "y": "z", "b": "2"}, m{"a": "1", "b": "2"}},
+		{"as much as there is room for", nil, m{"a": long}, m{"a": long}},
+		{"reserved ones need no room", nil, m{"a": long, series.AnnotationLastNote: "x"}, m{"a": long}},
+		{"too much at once", nil, m{"ab": long}, nil},
+		{"too much in the end", m{"a": long}, m{"b": "x"}, m{"a": long}},
+		{"other values fit", m{"a": long}, m{"a": "x", "b": "y"}, m{"a": "x", "b": "y"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			old, latest := maps.Clone(tt.old), maps.Clone(tt.latest)
+			assert.Equal(t, tt.want, mergeAnnotations(tt.old, tt.latest))
+			assert.Equal(t, old, tt.old, "writes in flight share it")
+			assert.Equal(t, latest, tt.latest, "it belongs to the caller")
+		})
+	}
+}
+
+func TestStats(t *testing.T) {
+	tr := New(Options{Capacity: 5}, start)
+	check := func(now time.Time, want ...int) {
+		t.Helper()
+		s := tr.Stats(now)
+		assert.Equal(t, want, []int{s.Singletons, s.Ongoing, s.Ended, s.Closing, s.Ready, s.Waiting})
+	}
+	check(start, 0, 0, 0, 0, 0, 0)
+	a, b := testKey("a"), testKey("B")
+	observe(t, tr, a, start, Occurrence{})
+	observe(t, tr, b, start.Add(time.Second), Occurrence{})
+	check(start, 2, 0, 0, 0, 2, 2)
+	observe(t, tr, b, start, Occurrence{})
+	check(start, 1, 1, 0, 0, 2, 2)
+	assert.Equal(t, 3*time.Second, tr.Stats(start.Add(3*time.Second)).LongestWait)
+	w := send(t, tr, start, Create)
+	check(start, 1, 1, 0, 0, 1, 2)
+	tr.Apply(w, Result{Outcome: Troubled}, start)
+	check(start, 1, 1, 0, 0, 1, 2)
+	now := start.Add(time.Minute)
+	write(t, tr, now, Create)
+	w = send(t, tr, now, Create)
+	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: time.Second}, now)
+	s := tr.Stats(now.Add(time.Second))
+	assert.True(t, s.Paused)
+	assert.Equal(t, []any{now.Add(5 * time.Second), time.Second}, []any{s.PausedUntil, s.PausedTotal})
+	now = now.Add(5 * time.Second)
+	write(t, tr, now, Create)
+	check(now, 1, 1, 0, 0, 0, 0)
+	now = now.Add(7 * time.Minute)
+	tr.Advance(now)
+	check(now, 0, 0, 2, 0, 1, 1)
+	write(t, tr, now, Finish)
+	check(now, 0, 0, 2, 0, 0, 0)
+	assert.EqualValues(t, 3, tr.Stats(now).Occurrences)
+	assert.Equal(t, 5, tr.Stats(now).Capacity)
+	tr.Clear("Test", now)
+	check(now, 0, 0, 0, 0, 0, 0)
+}
+
+// A wall clock that is set neither ends a series nor keeps one, and the times that the server stores
+// do not go back.
+func TestWallClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		for _, restored := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restored %t", by, restored), func(t *testing.T) { testWallClockIsSet(t, by, restored) })
+		}
+	}
+}
+
+func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
+	begin := time.Now()
+	tr := New(Options{MaxWindow: 6 * time.Minute}, begin)
+	k := testKey("a")
+	at := func(d time.Duration) time.Time { return begin.Add(d).Round(0).Truncate(time.Microsecond) }
+	before, count := restorable(k, at(-time.Hour), at(-10*time.Minute)), 7
+	if restored {
+		ok, _ := tr.Restore(before, begin)
+		require.True(t, ok)
+	} else {
+		observe(t, tr, k, begin, Occurrence{})
+		observe(t, tr, k, begin.Add(time.Minute), Occurrence{})
+		before, count = &write(t, tr, begin.Add(time.Minute), Create).Series, 2
+		assert.False(t, before.Last.Before(before.First))
+	}
+
+	now := wallclock.Set(begin.Add(5*time.Minute), by)
+	assert.Empty(t, tr.Advance(now))
+	observe(t, tr, k, now, Occurrence{})
+	wake, _ := tr.Wake(now)
+	assert.Less(t, wake.Sub(now), 7*time.Minute)
+	flush := func() series.Series {
+		tr.Flush(now)
+		w, _, ok := tr.Next(now)
+		require.True(t, ok)
+		require.Empty(t, tr.Apply(w, Result{}, now))
+		return w.Series
+	}
+	after := flush()
+	assert.EqualValues(t, count+1, after.Count)
+	assert.False(t, after.Last.Before(before.Last))
+	if by > 0 {
+		assert.Equal(t, now.UnixMicro(), after.Last.UnixMicro(), "the new time is believed")
+	} else {
+		assert.Equal(t, before.Last.UnixMicro(), after.Last.UnixMicro())
+	}
+
+	// It is set right again.
+	now = begin.Add(6 * time.Minute)
+	observe(t, tr, k, now, Occurrence{})
+	assert.False(t, flush().Last.Before(after.Last))
+
+	tr.Advance(wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
+	assert.Equal(t, 1, tr.Stats(now).Ongoing)
+	now = wallclock.Set(begin.Add(12*time.Minute), by)
+	tr.Advance(now)
+	assert.Zero(t, tr.Stats(now).Ongoing)
+	assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Last))
+	checkInvariants(t, tr, now, 0)
+}
+
+// The first write comes after the clock was set back, so the first occurrence is in the future. The
+// latest is not before it. If there is no response, the server may have stored the request, so the
+// next attempt has no earlier time.
+func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
+	begin := time.Now()
+	tr, k := New(Options{}, begin), testKey("a")
+	observe(t, tr, k, begin, Occurrence{})
+	now := wallclock.Set(begin.Add(time.Minute), -time.Hour)
+	observe(t, tr, k, now, Occurrence{})
+	w := send(t, tr, now, Create)
+	assert.EqualValues(t, 2, w.Series.Count)
+	assert.Equal(t, begin.UnixMicro(), w.Series.First.UnixMicro())
+	assert.Equal(t, w.Series.First, w.Series.Last)
+	_, err := series.FromEvent(w.Series.Event())
+	assert.NoError(t, err)
+
+	tr.Apply(w, Result{Outcome: Troubled}, now)
+	later := send(t, tr, begin.Add(2*time.Minute), Create)
+	assert.Equal(t, begin.Add(time.Minute).UnixMicro(), later.Series.Last.UnixMicro(), "the clock was set right")
+	tr.Apply(later, Result{Outcome: Troubled}, begin.Add(2*time.Minute))
+	now = wallclock.Set(begin.Add(4*time.Minute), -time.Minute)
+	assert.Equal(t, later.Series.Last, send(t, tr, now, Create).Series.Last)
+}
+
+// A count stays where the API has no room for more, and times continue.
+func TestCountSaturates(t *testing.T) {
+	tr, k := New(Options{}, start), testKey("a")
+	e := observe(t, tr, k, start, Occurrence{}, Occurrence{})
+	write(t, tr, start, Create)
+	e.count = math.MaxInt32 - 2
+	for i, want := range []int32{math.MaxInt32 - 1, math.MaxInt32} {
+		now := start.Add(time.Duration(i+1) * time.Minute)
+		_, counted, _ := tr.Count(k, tr.offset(now))
+		require.True(t, counted)
+		tr.Flush(now)
+		w := write(t, tr, now, FlushCount)
+		assert.Equal(t, want, w.Series.Count)
+		assert.Equal(t, now.UnixMicro(), w.Series.Last.UnixMicro())
+	}
+	for i := range 10 {
+		tr.Count(k, tr.offset(start.Add(time.Duration(i+3)*time.Minute)))
+	}
+	assert.Zero(t, tr.Flush(start).Left())
+	now := start.Add(20 * time.Minute)
+	w := write(t, tr, now, Finish)
+	assert.EqualValues(t, math.MaxInt32, w.Series.Count)
+	assert.Equal(t, start.Add(12*time.Minute).UnixMicro(), w.Series.Last.UnixMicro())
+	checkInvariants(t, tr, now, 1)
+}
+
+// restorable returns a series of k that an earlier process has left.
+func restorable(k *series.Key, first, last time.Time) *series.Series {
+	return &series.Series{
+		Key: *k, State: series.Ongoing, Namespace: k.Regarding.Namespace, Name: k.Name(0), Instance: "controller-0",
+		Count: 7, First: first, Last: last,
+	}
+}
+
+// Series that have not been written for long, however long, are finished with the time that they have.
+func TestRestoreLongQuiet(t *testing.T) {
+	for _, last := range []time.Time{{}, start.AddDate(-1000, 0, 0), start.Add(-67 * time.Minute)} {
+		tr := New(Options{Capacity: math.MaxInt}, start)
+		restored, drops := tr.Restore(restorable(testKey("a"), last, last), start)
+		require.True(t, restored)
+		require.Empty(t, drops)
+		checkInvariants(t, tr, start, 0)
+		w := send(t, tr, start, Finish)
+		assert.Equal(t, series.Finished, w.Series.State)
+		assert.Equal(t, last.UnixMicro(), w.Series.Last.UnixMicro())
+	}
+}
+
+// Readers never take an Ongoing series for stale, however rarely it occurs.
+func TestHeartbeatIsKept(t *testing.T) {
+	for _, finishAfter := range []time.Duration{time.Minute, 6 * time.Minute, 20 * time.Minute, time.Hour} {
+		tr, k := New(Options{FinishAfter: finishAfter}, start), testKey("a")
+		observe(t, tr, k, start, Occurrence{}, Occurrence{})
+		stored := &write(t, tr, start, Create).Series
+		for now := start; now.Before(start.Add(5 * time.Hour)); now = now.Add(time.Minute) {
+			if now.Sub(start)%max(finishAfter-time.Minute, time.Minute) == 0 {
+				observe(t, tr, k, now, Occurrence{})
+			}
+			tr.Advance(now)
+			assert.Equal(t, series.Ongoing, stored.StateAt(now), "%s after the last occurrence that is stored", now.Sub(stored.Last))
+			if w, _, ok := tr.Next(now); ok {
+				tr.Apply(w, Result{}, now)
+				stored = &w.Series
+			}
+			assert.Equal(t, 30*time.Minute, stored.Heartbeat)
+		}
+	}
+}
+
+// Whatever the keys differ in, the heartbeats of many do not come at the same time: neither those of
+// one process, nor those of the processes of a DaemonSet. No heartbeat is later than an interval.
+func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
+	for name, vary := range map[string]func(*series.Key, string){
+		"namespace": func(k *series.Key, s string) { k.Regarding.Namespace = s },
+		"name":      func(k *series.Key, s string) { k.Regarding.Name = s },
+		"uid":       func(k *series.Key, s string) { k.Regarding.UID = types.UID(s) },
+		"related":   func(k *series.Key, s string) { k.Related.Namespace = s },
+		"note":      func(k *series.Key, s string) { k.Note = s },
+		"instance":  func(k *series.Key, s string) { k.ReportingInstance = s },
+	} {
+		tr := New(Options{}, start)
+		const n, minutes = 1500, 30
+		var due [minutes + 1]int
+		for i := range n {
+			k := testKey("a")
+			vary(k, fmt.Sprint("x-", i))
+			o := Occurrence{Note: "n", DistinctNotes: n}
+			e := observe(t, tr, k, start, o, o)
+			write(t, tr, start, Create)
+			require.LessOrEqual(t, e.beatAt, tr.offset(start)+minutes*time.Minute)
+			if i > spreadFrom {
+				due[e.beatAt/time.Minute]++
+			}
+		}
+		assert.Less(t, slices.Max(due[:]), 2*n/minutes, "%s: %v", name, due)
+	}
+}
+
+// What the server denies for longer than it keeps an Event, while it answers others, is dropped.
+// Other namespaces are not affected, and in an outage nothing is dropped.
+func TestGivingUp(t *testing.T) {
+	for outcome, reason := range map[Outcome]DropReason{Denied: DropDenied, Troubled: DropUnavailable} {
+		for _, isOutage := range []bool{false, true} {
+			tr, dropped := New(Options{}, start), 0
+			lose := func(drops []Drop) {
+				for _, d := range drops {
+					assert.Equal(t, reason, d.Reason)
+					assert.True(t, isOutage || d.Key.Regarding.Namespace == "ns-a")
+					dropped += d.Count
+				}
+			}
+			now := start
+			for range 75 {
+				lose(tr.Observe(testKey("a"), Occurrence{}, now))
+				lose(tr.Observe(testKey("b"), Occurrence{}, now))
+				lose(writeAll(tr, now, func(w *Write) Outcome {
+					if w.Series.Namespace == "ns-a" || isOutage {
+						return outcome
+					}
+					return Written
+				}))
+				checkInvariants(t, tr, now, 1)
+				now = now.Add(time.Minute)
+			}
+			if isOutage && outcome == Troubled {
+				assert.Zero(t, dropped, "the server has answered nothing")
+				continue
+			}
+			if !isOutage {
+				assert.GreaterOrEqual(t, dropped, 60, "%s", outcome)
+				assert.Equal(t, live, entryOf(tr, testKey("b")).phase)
+			}
+		}
+	}
+}
+
+// A permission arrives after more than EventTTL. Only the series that has just been denied again is
+// dropped: the others may be permitted by now.
+func TestGivingUpSparesTheOthers(t *testing.T) {
+	const n = 10
+	tr, now, denied := New(Options{}, start), start, true
+	for i := range n {
+		observe(t, tr, named("a", fmt.Sprint(i)), now, Occurrence{})
+	}
+	var drops []Drop
+	written := 0
+	for denied || tr.Stats(now).Waiting > 0 {
+		tr.Observe(testKey("b"), Occurrence{}, now) // the server answers others
+		drops = append(drops, writeAll(tr, now, func(w *Write) Outcome {
+			switch {
+			case w.Series.Namespace == "ns-b":
+			case denied:
+				denied = now.Sub(start) < time.Hour
+				return Denied
+			default:
+				written++
+			}
+			return Written
+		})...)
+		now = now.Add(time.Minute)
+		require.Less(t, now.Sub(start), 3*time.Hour)
+	}
+	assert.Len(t, drops, 1)
+	assert.Equal(t, n-1, written)
+}
+
+// Adopted counts series that continue in an Event found by its name.
+func TestAdopted(t *testing.T) {
+	w := newWorld(t, Options{}, newServer(t))
+	w.stand("a", series.Series{State: series.Ongoing, Count: 7, First: timeOf(-time.Hour), Last: timeOf(-time.Minute)}, "base", false)
+	w.see("a", "", nil, 0)
+	w.see("b", "", nil, 0)
+	for range 4 {
+		w.begin("", 0)
+		w.answer(w.inFlight[0].key, 0)
+	}
+	assert.EqualValues(t, 1, w.tracker.Stats(start).Adopted)
+}
+
+// A Warning goes before Normals that have waited for less than normalSlack, and after those that have
+// waited longer.
+func TestWarningsGoFirst(t *testing.T) {
+	for waits, first := range map[time.Duration]string{normalSlack - time.Second: corev1.EventTypeWarning, normalSlack + time.Second: corev1.EventTypeNormal} {
+		tr, now := New(Options{}, start), start.Add(waits)
+		observe(t, tr, testKey("a"), start, Occurrence{})
+		observe(t, tr, testKey("B"), now, Occurrence{})
+		w, _, ok := tr.Next(now)
+		require.True(t, ok)
+		assert.Equal(t, first, w.Series.Key.Type)
+	}
+}
+
+// A Warning waits behind no number of heartbeats.
+func TestWarningsGoBeforeHeartbeats(t *testing.T) {
+	tr, now := New(Options{}, start), start
+	for i := range 100 {
+		observe(t, tr, named("a", fmt.Sprint(i)), now, Occurrence{}, Occurrence{})
+		write(t, tr, now, Create)
+	}
+	for now.Before(start.Add(31 * time.Minute)) {
+		now = now.Add(2 * time.Minute)
+		for i := range 100 {
+			tr.Observe(named("a", fmt.Sprint(i)), Occurrence{}, now)
+		}
+	}
+	tr.Advance(now)
+	require.Greater(t, tr.Stats(now).Ready, 90)
+	observe(t, tr, testKey("B"), now, Occurrence{})
+	assert.Equal(t, corev1.EventTypeWarning, send(t, tr, now, Create).Series.Key.Type)
+}
