@@ -179,8 +179,7 @@ func (c *counters) dropped(reason DropReason, count int) {
 	c.drops[reason] += uint64(count)
 }
 
-// Stats returns the current numbers. It is cheap enough to be called every second. With
-// [Options].Reasons it looks at each series, at 1,000 or so under one lock.
+// Stats returns the current numbers. It is cheap enough to be called every second.
 func (b *Broadcaster) Stats() Stats {
 	t := b.tracker.Stats(b.clock.Now())
 	s := Stats{
