@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/eventseries/eventseries/internal/fakeapi"
 	"github.com/eventseries/eventseries/internal/workload"
+	"github.com/eventseries/eventseries/series"
 )
 
 var (
@@ -115,6 +117,7 @@ func (s *soak) allFaults(namespace string, begin time.Time) []*fault {
 		return nil
 	}
 	never := func(context.Context, request) error { time.Sleep(time.Minute); return io.EOF }
+	invalid := apierrors.NewInvalid(eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind(), "x", nil)
 	page := apierrors.NewGenericServerResponse(404, "post", eventResource, "", "default backend - 404", 0, true)
 	// some strikes for a part of the objects, as an admission webhook does.
 	part := uint32(2 + s.rng.IntN(5))
@@ -132,6 +135,9 @@ func (s *soak) allFaults(namespace string, begin time.Time) []*fault {
 	return []*fault{
 		{name: "two leaders", most: short, vague: true},
 		{name: "Events deleted", most: short},
+		{name: "Events edited", most: short},
+		{name: "policy refuses patches", most: long, before: here("patch", invalid)},
+		{name: "policy refuses some objects", most: long, before: some(always(invalid))},
 		{name: "503", most: long, mild: true, before: always(statusError(503, 0))},
 		{name: "connection refused", most: long, mild: true, before: always(urlError(syscall.ECONNREFUSED))},
 		{name: "push-back", most: long, mild: true, before: always(statusError(429, 0))},
@@ -230,11 +236,45 @@ func (s *soak) before(ctx context.Context, r request) error {
 }
 
 func (s *soak) after(ctx context.Context, r request) error {
+	if r.Verb == "create" && r.Err == nil {
+		s.checkOne(r)
+	}
 	err := s.strike(ctx, r, func(f *fault) hook { return f.after })
 	if err == nil && apierrors.IsNotFound(r.Err) && strings.Contains(r.Body, `"series"`) {
 		s.audit.Missing(r.Namespace, r.Name)
 	}
 	return err
+}
+
+// checkOne checks that an object has no other Event than the one that was just created. Each
+// has one key. An Event of the future is that of a stranger: a clock was wrong.
+func (s *soak) checkOne(r request) {
+	var created *eventsv1.Event
+	events := s.api.Events()
+	for _, event := range events {
+		if event.Namespace == r.Namespace && event.Name == r.Name {
+			created = &event
+		}
+	}
+	if created == nil {
+		return // it is deleted already
+	}
+	for _, leader := range s.leaders {
+		if leader.clock.Now().Round(0).Sub(s.clock.Now().Round(0)).Abs() > 5*time.Minute { // the wall clocks
+			return // to one with a wrong clock, times are impossible
+		}
+	}
+	const skew = 10*time.Minute - 5*time.Minute // that of a recorder, whose clock can be late
+	for _, event := range events {
+		other, err := series.FromEvent(&event)
+		if err != nil || event.Namespace != r.Namespace || event.Name == r.Name || event.Regarding.Name != created.Regarding.Name {
+			continue
+		}
+		other.Key.ReportingInstance = ""
+		// If it has a salt, a stranger had its name, and has expired since.
+		isStranger := other.Last.Sub(s.clock.Now()) > skew || event.Name != other.Key.Name(0)
+		s.audit.Check(isStranger, "two Events about %s: %s and %s", event.Regarding.Name, event.Name, r.Name)
+	}
 }
 
 // strike runs the hooks of the active faults until one fails the request.
@@ -262,6 +302,13 @@ func (s *soak) begin(f *fault, namespace string) {
 		if f.name == "Events deleted" && i%3 == 0 || f.name == "namespace deleted" && event.Namespace == namespace {
 			require.NoError(s.t, s.api.Delete(event.Namespace, event.Name))
 			s.try("Events deleted")
+		}
+	}
+	if f.name == "Events edited" {
+		for _, event := range s.api.Events() {
+			event.Labels = maps.Clone(event.Labels)
+			metav1.SetMetaDataLabel(&event.ObjectMeta, "example.com/edited", fmt.Sprint(s.tick))
+			s.api.Put(&event)
 		}
 	}
 	if f.name == "two leaders" {
