@@ -1,0 +1,258 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/eventseries/eventseries/internal/workload"
+	"github.com/eventseries/eventseries/series"
+)
+
+// All answers are lost for a while after a heartbeat. The next one counts from the write that
+// the server has stored, so the Event neither expires nor becomes stale.
+func TestAnswersAreLost(t *testing.T) {
+	for _, ttl := range []time.Duration{time.Hour, 3 * time.Hour} {
+		for _, during := range workload.Some(35, 5, 15, 25, 45, 55) { // minutes
+			during := time.Duration(during) * time.Minute
+			runBubble(t, fmt.Sprint(ttl, ", lost for ", during), func(t *testing.T) {
+				w := newWorld(t, Options{EventTTL: ttl, SkipList: true})
+				isLost := false
+				w.server.api.After(func(ctx context.Context, r request) error {
+					if isLost {
+						return io.ErrUnexpectedEOF
+					}
+					return w.server.after(ctx, r)
+				})
+				w.start(t)
+				w.emit(0)
+				w.emit(0)
+				w.flush(t)
+				emitted := 2
+				beats := w.server.requestsOf("patch")
+				emit := func() {
+					w.emit(0)
+					emitted++
+					time.Sleep(10 * time.Second)
+					synctest.Wait()
+				}
+				for w.server.requestsOf("patch") < beats+2 {
+					isLost = time.Since(w.server.log()[len(w.server.log())-1].Time) > ttl/2-11*time.Second
+					emit() // the answer to the heartbeat is lost, too
+				}
+				isLost = true
+				for end := time.Now().Add(during); time.Now().Before(end); {
+					emit()
+				}
+				isLost = false
+				for healed := time.Now(); time.Since(healed) < 150*time.Minute; {
+					emit()
+					if time.Since(healed) > 3*time.Minute {
+						require.Equal(t, series.Ongoing, series.StateAt(w.server.only(t), time.Now()), "%v after it has healed", time.Since(healed))
+					}
+				}
+				creates := 0
+				for _, r := range w.server.log() {
+					if r.Verb == "create" {
+						creates++
+					}
+				}
+				assert.Equal(t, 1, creates)
+				w.broadcaster.Shutdown()
+				assert.EqualValues(t, emitted, countOf(w.server.only(t)))
+			})
+		}
+	}
+}
+
+// A policy refuses the patches of a loop for a while. That changes no name.
+func TestPatchesAreRefused(t *testing.T) {
+	invalid := apierrors.NewInvalid(eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind(), "x", nil)
+	for _, during := range workload.Some(10, 1, 40) { // minutes
+		runInBubble(t, fmt.Sprint(during), Options{SkipList: true}, func(t *testing.T, w *world) {
+			w.unaccounted = true
+			emitted := 0
+			loop := func(minutes int) {
+				for range minutes * 6 {
+					w.emit(0)
+					emitted++
+					time.Sleep(10 * time.Second)
+				}
+			}
+			w.server.script(failing("patch", invalid))
+			loop(during)
+			before := len(w.server.log())
+			assert.LessOrEqual(t, before, 1+6, "one request in each wait, which doubles from a minute on")
+			w.server.script(nil)
+			loop(90)
+			time.Sleep(maxWindow)
+			synctest.Wait()
+			event := w.server.only(t)
+			assert.Equal(t, series.Finished.String(), stateOf(event))
+			dropped := w.broadcaster.Stats().Dropped
+			assert.EqualValues(t, emitted, uint64(countOf(event))+dropped[DropRejected])
+			assert.Len(t, dropped, 1)
+		})
+	}
+}
+
+// Patches are denied for the first 20 seconds of each process, as when a role reaches an API
+// server late. That changes no name either.
+func TestPatchesAreDeniedAtTheStart(t *testing.T) {
+	for _, scope := range []Scope{SameInstance, SameController} {
+		runBubble(t, scope.String(), func(t *testing.T) {
+			s := newServer()
+			emitted := 0
+			for process := range 4 {
+				opts := Options{Scope: scope, SkipList: true}
+				if scope == SameController {
+					opts.ReportingInstance = fmt.Sprint("tester-", process)
+				}
+				w := startOn(t, s, s, opts)
+				if process > 0 {
+					s.script(failing("patch", statusError(403, 0)))
+				}
+				for second := range 300 {
+					if second == 20 {
+						s.script(nil)
+					}
+					w.emit(0)
+					emitted++
+					time.Sleep(time.Second)
+				}
+				w.broadcaster.Shutdown()
+				assert.Empty(t, w.broadcaster.Stats().Dropped)
+				assert.EqualValues(t, emitted, countOf(s.only(t)))
+			}
+		})
+	}
+}
+
+// A stranger has the base name. The processes of a key find its Event under the next one.
+func TestStrangerHasTheName(t *testing.T) {
+	for _, scope := range []Scope{SameInstance, SameController} {
+		runBubble(t, scope.String(), func(t *testing.T) {
+			s := newServer()
+			emitted := 0
+			for process := range 4 {
+				opts := Options{Scope: scope, SkipList: true}
+				if scope == SameController {
+					opts.ReportingInstance = fmt.Sprint("tester-", process)
+				}
+				w := startOn(t, s, s, opts)
+				if process == 0 {
+					key := series.Key{
+						Regarding: series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0"}, Type: "Normal", Action: "Testing", Reason: "Tested", ReportingController: controller,
+					}
+					if scope == SameInstance {
+						key.ReportingInstance = identityOf(w.recorder).Instance
+					}
+					s.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: key.Name(0)}, Reason: "Foreign"})
+				}
+				for range 10 {
+					w.emit(0)
+					emitted++
+					time.Sleep(time.Minute)
+				}
+				w.broadcaster.Shutdown()
+				assert.Empty(t, w.broadcaster.Stats().Dropped)
+			}
+			list := s.list()
+			require.Len(t, list, 2)
+			for _, event := range list {
+				if event.Reason != "Foreign" {
+					assert.EqualValues(t, emitted, countOf(event))
+				}
+			}
+		})
+	}
+}
+
+// A restart, an outage in which every request but the create fails, and another restart.
+func TestLookFailsBetweenRestarts(t *testing.T) {
+	for _, scope := range []Scope{SameInstance, SameController} {
+		for _, outage := range []time.Duration{20 * time.Minute, time.Hour, 2 * time.Hour} {
+			runBubble(t, fmt.Sprint(scope, " ", outage), func(t *testing.T) {
+				s := newServer()
+				for process := range 3 {
+					opts := Options{Scope: scope, SkipList: true, EventTTL: 3 * time.Hour}
+					if scope == SameController {
+						opts.ReportingInstance = fmt.Sprint("tester-", process)
+					}
+					w := startOn(t, s, s, opts)
+					minutes := 10
+					if process == 1 {
+						s.script(failing("patch", statusError(503, 0)))
+						minutes = int(outage / time.Minute)
+					}
+					w.loop(minutes, time.Minute)
+					w.kill()
+					s.script(nil)
+				}
+				event := s.only(t)
+				assert.Equal(t, series.Ongoing.String(), stateOf(event))
+			})
+		}
+	}
+}
+
+// A process restarts because of a fix, after which nothing occurs. What the process before has
+// left is not Ongoing for ever.
+func TestNothingOccursAfterARestart(t *testing.T) {
+	for _, scope := range []Scope{SameInstance, SameController} {
+		runBubble(t, scope.String(), func(t *testing.T) {
+			s := newLister()
+			first := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour, SkipList: true})
+			first.loop(30, 10*time.Second)
+			first.flush(t)
+			first.kill()
+			second := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour})
+			time.Sleep(45 * time.Minute)
+			synctest.Wait()
+			if scope == SameController {
+				assert.Equal(t, series.Finished.String(), stateOf(s.only(t)))
+			} else {
+				assert.Zero(t, s.requestsOf("list"), "it emits nothing")
+			}
+			second.broadcaster.Shutdown()
+		})
+	}
+}
+
+// A shutdown does not wait for a server that is gone, or that does not serve the API, nor for
+// one namespace of several. What a slow server stores is written.
+func TestShutdownIsQuickWithoutHope(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(context.Context, request) error
+		lost   int
+	}{
+		"server gone":           {always(urlError(syscall.ECONNREFUSED)), 100},
+		"no such API":           {always(apierrors.NewGenericServerResponse(404, "post", eventResource, "", "404 page not found", 0, true)), 100},
+		"one namespace of ten":  {failIn(statusError(500, 0), "ns-3"), 10},
+		"a server that is slow": {func(context.Context, request) error { time.Sleep(100 * time.Millisecond); return nil }, 0},
+	} {
+		runInBubble(t, name, Options{SkipList: true}, func(t *testing.T, w *world) {
+			w.unaccounted = true
+			w.server.script(tt.answer)
+			for i := range 100 {
+				w.emitIn(fmt.Sprint("ns-", i%10), i)
+			}
+			begin := time.Now()
+			w.broadcaster.Shutdown()
+			if tt.lost > 0 {
+				assert.LessOrEqual(t, time.Since(begin), 2*time.Second)
+			}
+			assert.Len(t, w.server.list(), 100-tt.lost)
+		})
+	}
+}
