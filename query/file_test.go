@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/eventseries/eventseries/internal/apigroup"
 )
@@ -33,16 +32,28 @@ func TestReadEvents(t *testing.T) {
 	ours := *a
 	ours.SetGroupVersionKind(eventKind)
 	list := encode(t, corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: core})
-	asYAML, err := yaml.JSONToYAML([]byte(list))
-	require.NoError(t, err)
+	const asYAML = `apiVersion: v1
+items:
+- count: 1
+  involvedObject: {kind: Pod, name: checkout-0, namespace: shop}
+  message: |-
+    two
+    lines
+  metadata: {name: a, namespace: shop}
+- count: 3
+  firstTimestamp: "2026-01-02T12:00:00Z"
+  metadata: {name: b, namespace: shop}
+kind: EventList
+metadata: {resourceVersion: "7"}
+`
 	for name, test := range map[string]struct {
 		file string
 		want string
 	}{
 		"kubectl get events -o json": {`{"apiVersion": "v1", "kind": "List", "items": [` + encode(t, typed(core[0])) + "," + encode(t, typed(core[1])) + `]}`, "a b"},
 		"the API server":             {list, "a b"},
-		"must-gather":                {"---\n" + string(asYAML), "a b"},
-		"several documents":          {string(asYAML) + "---\n" + string(asYAML), "a b a b"},
+		"must-gather":                {"---\n" + asYAML, "a b"},
+		"several documents":          {asYAML + "---\n" + asYAML, "a b a b"},
 		"events.k8s.io":              {encode(t, eventsv1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "EventList"}, Items: []eventsv1.Event{*a, *b}}), "a b"},
 		"one event":                  {encode(t, ours) + "\n" + encode(t, typed(core[1])), "a b"},
 		"other objects":              {`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}, ` + encode(t, ours) + `]}`, "a"},
