@@ -37,7 +37,6 @@ func completeFlags(e *environment, root *cobra.Command) {
 		"color":      fixed("auto", "always", "never"),
 		"time":       fixed(timeFormats...),
 		"group-by":   fixed(group.All()...),
-		"by":         fixed(dimensionNames("")...),
 		"for":        completeObjects(e),
 		"controller": e.completeValues((*query.Item).Controller),
 		"instance":   e.completeInstances,

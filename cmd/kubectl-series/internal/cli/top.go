@@ -21,7 +21,6 @@ import (
 type top struct {
 	*environment
 	filters
-	by        []string
 	sortBy    string
 	limit     int
 	output    string
@@ -62,18 +61,17 @@ controller.`,
   # The noisiest objects of a namespace, by rate
   kubectl series top objects -n shop --sort-by rate`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			names := slices.DeleteFunc(dimensionNames("s"), func(s string) bool { return slices.Contains(args, s) })
+			names := slices.DeleteFunc(dimensionNames(), func(s string) bool { return slices.Contains(args, s) })
 			return withPrefix(names, prefix), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return t.run(c.Context(), append(t.by, args...))
+			return t.run(c.Context(), args)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
 	t.addTo(flags)
 	t.addFor(flags)
-	flags.StringSliceVar(&t.by, "by", nil, "Dimensions, as the arguments: "+strings.Join(dimensionNames(""), ", "))
 	flags.StringVar(&t.sortBy, "sort-by", "occurrences", "Order: "+strings.Join(topOrderNames(), ", "))
 	flags.IntVar(&t.limit, "limit", 10, "Show the first rows only. Pass 0 for all.")
 	flags.StringVarP(&t.output, "output", "o", "", "Output format: json, yaml")
@@ -89,11 +87,11 @@ func topOrderNames() []string {
 	return names
 }
 
-// dimensionNames returns the names of the dimensions with a suffix.
-func dimensionNames(suffix string) []string {
+// dimensionNames returns the names of the dimensions in plural.
+func dimensionNames() []string {
 	all := names(query.Dimensions())
 	for i := range all {
-		all[i] += suffix
+		all[i] += "s"
 	}
 	return all
 }
@@ -106,7 +104,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 	for _, name := range by {
 		d := query.Dimension(strings.TrimSuffix(strings.ToLower(name), "s"))
 		if !slices.Contains(query.Dimensions(), d) {
-			return fmt.Errorf("unknown dimension %q: want one of %s", name, strings.Join(dimensionNames("s"), ", "))
+			return fmt.Errorf("unknown dimension %q: want one of %s", name, strings.Join(dimensionNames(), ", "))
 		}
 		if !slices.Contains(dimensions, d) {
 			dimensions = append(dimensions, d)
