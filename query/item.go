@@ -166,7 +166,7 @@ func normalize(event *eventsv1.Event) *normalized {
 	n.event.EventTime = metav1.NewMicroTime(firstSet(n.first, time.Unix(0, 0)))
 	n.event.Series = nil
 	if n.count > 1 {
-		n.event.Series = &eventsv1.EventSeries{Count: n.count, LastObservedTime: metav1.NewMicroTime(firstSet(n.last, time.Unix(0, 0)))}
+		n.event.Series = &eventsv1.EventSeries{Count: n.count, LastObservedTime: metav1.NewMicroTime(firstSet(n.last, n.first, time.Unix(0, 0)))}
 	}
 	if event.ReportingController == "" {
 		n.event.ReportingController = event.DeprecatedSource.Component

@@ -146,6 +146,7 @@ func TestFromEvent(t *testing.T) {
 			item := FromEvent(event, t0.Add(tt.at))
 			assert.Equal(t, tt.state, item.State)
 			assert.Equal(t, tt.recorder, item.Recorder)
+			assert.Equal(t, event.Reason, item.Key.Reason)
 			assert.Equal(t, tt.count, item.Count)
 			assert.Equal(t, t0.Add(tt.first), item.First.UTC(), "first")
 			if tt.last == none {
