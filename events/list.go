@@ -214,7 +214,8 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 		of.retries = 0
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 		// The list has taken too long. To restore an Event a second time does no harm.
-		of.page, more = "", true
+		of.page, delay, more = "", min(listRetryFirst<<min(of.retries, 10), listRetryMax), true
+		of.retries++
 	case result.Outcome == tracker.Troubled, result.Outcome == tracker.PushedBack:
 		delay, more = max(min(listRetryFirst<<min(of.retries, 10), listRetryMax), result.RetryAfter), true
 		of.retries++

@@ -10,15 +10,12 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// maxClockSkew is how far ahead the clock of another process may be.
-const maxClockSkew = 10 * time.Minute
-
 // maxRate is how many occurrences a second are possible.
 const maxRate = 1_000_000
 
 // isPossible reports whether times and count of found can be true.
 func isPossible(found *series.Series, now time.Time) bool {
-	return found.First.Sub(now) <= maxClockSkew && found.Last.Sub(now) <= maxClockSkew && !found.Last.Before(found.First) &&
+	return found.First.Sub(now) <= series.ClockSkew && found.Last.Sub(now) <= series.ClockSkew && !found.Last.Before(found.First) &&
 		int64(found.Count) <= maxRate*(1+int64(found.Last.Sub(found.First)/time.Second))
 }
 
@@ -144,7 +141,7 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 // e. The process with the latest occurrence decides about the state, so the series is over
 // here if that is not this one.
 func (e *Entry) share(s *step, found *series.Series) {
-	switch isLater := found.Last.UnixMicro() > s.wall(e.last) && found.Last.Sub(s.now) <= maxClockSkew; {
+	switch isLater := found.Last.UnixMicro() > s.wall(e.last) && found.Last.Sub(s.now) <= series.ClockSkew; {
 	case isLater && found.State != series.Singleton:
 		e.state = found.State
 		e.life = max(e.life, over)

@@ -49,7 +49,8 @@ type Write struct {
 // [Write.Patch].
 func (w *Write) Creates() bool { return w.Kind == Create || w.Kind == Recreate }
 
-// Patch returns the JSON merge patch to send. It omits what the Event contains already.
+// Patch returns the JSON merge patch to send. It omits what the Event contains already, except
+// for a window that is not the default.
 func (w *Write) Patch() ([]byte, error) {
 	if w.Kind == Look {
 		return []byte("{}"), nil
