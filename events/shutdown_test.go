@@ -464,7 +464,7 @@ func TestShutdownDoesNotList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		s.script(always(statusError(500, 0)))
-		w := startOn(t, s.server, s, Options{})
+		w := startOn(t, s.server, s, Options{ListLimit: -1})
 		w.emit(0)
 		synctest.Wait()
 		time.AfterFunc(defaultShutdownTimeout/2, func() { s.script(nil) })
@@ -479,7 +479,7 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newLister()
 			s.latency = latency
-			w := newWorldOn(t, s.server, s, Options{})
+			w := newWorldOn(t, s.server, s, Options{ListLimit: -1})
 			cancel := w.startUntilCancelled(t)
 			w.list()
 			cancel()

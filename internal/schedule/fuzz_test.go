@@ -162,7 +162,7 @@ func (h *history) isFull(it *modelItem) bool {
 	if n.failures > 0 || n.slow > 0 {
 		return flights >= 2 || it.slot.last != None && retries >= 1
 	}
-	return !n.passed && flights >= 1
+	return !n.passed && flights >= 1 && !h.hurried
 }
 
 // next requires that Next returns an item that may take a request, or that there is none, and
