@@ -62,7 +62,7 @@ type dispatcher struct {
 	busy     int           // requests in flight that count against workers
 	idle     int           // goroutines that wait for a request
 	slow     int           // requests in flight that do not count, because they take long
-	progress time.Time     // when the server has stored something, or when a shutdown began; see despair
+	progress time.Time     // when the server has handled a request, or when a shutdown began; see despair
 	took     time.Duration // for how long that request was in flight
 	reserved time.Time     // of the latest reservation. If time goes back, the limiter counts the interval twice
 }
@@ -305,8 +305,8 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
 	}
-	if result.Outcome == tracker.Written {
-		d.wrote(answered, answered.Sub(dog.began))
+	if result.Outcome != tracker.Troubled && result.Outcome != tracker.PushedBack {
+		d.handled(answered, answered.Sub(dog.began))
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.report.wrote(w, result, err)
@@ -315,13 +315,13 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 }
 
 // errHopeless is why a shutdown ends early.
-var errHopeless = errors.New("the server stores nothing any more")
+var errHopeless = errors.New("the server handles nothing any more")
 
-// hopeless is for how long a shutdown goes on although nothing is written.
+// hopeless is for how long a shutdown goes on although the server handles nothing.
 const hopeless = 1500 * time.Millisecond
 
-// wrote records that the server has stored something, for which it took so long.
-func (d *dispatcher) wrote(at time.Time, took time.Duration) {
+// handled records that the server has handled a request, for which it took so long.
+func (d *dispatcher) handled(at time.Time, took time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.progress, d.took = at, took
@@ -337,9 +337,9 @@ func (d *dispatcher) beginShutdown() {
 	d.b.tracker.Hurry(now)
 }
 
-// despair returns when a shutdown has written nothing for a while, or for twice as long as
-// the latest write took: the server is gone, or fails or denies what is left. It waits for
-// the end of a pause that the server has asked for. err is that of ctx if that ends first.
+// despair returns when the server has handled nothing for a while, or for twice as long as the
+// latest request took: it is gone, or fails what is left. What it denies or refuses is dropped
+// soon. despair waits for the end of a pause that the server has asked for. err is that of ctx if that ends first.
 func (d *dispatcher) despair(ctx context.Context) (err error) {
 	for {
 		now := d.b.clock.Now()

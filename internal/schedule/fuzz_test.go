@@ -240,7 +240,7 @@ func (h *history) respond(it *modelItem, r Response) {
 
 func (h *history) check() {
 	s := h.s
-	h.hangs = h.hangs || s.allSick >= maxAllSick
+	h.hangs = h.hangs || s.allSick >= maxAllSick && !h.hurried
 	var pending []time.Duration
 	placed, tight := map[place]int{}, 0
 	perNamespace := map[string]int{}

@@ -313,7 +313,7 @@ func (s *Schedule[T]) best() (n *namespace[T], kind int, at time.Duration) {
 			from = s.retryAt()
 		}
 		switch {
-		case q.Len() == 0, sick == 1 && s.allSick >= maxAllSick:
+		case q.Len() == 0, sick == 1 && s.allSick >= maxAllSick && !s.hurried:
 		case from < at, from == at && q.first() < due && !s.server.on:
 			n, kind, at, due = q.First(), k, from, q.first()
 		}

@@ -80,7 +80,7 @@ func (e *Entry) need(at time.Duration) Kind {
 
 // normalSlack is how much later than a Warning a Normal is due, so Warnings go
 // first until Normals have waited this long.
-const normalSlack = 5 * time.Minute
+const normalSlack = 10 * time.Minute
 
 // due returns by when a write of the given kind should be made.
 func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
@@ -97,6 +97,8 @@ func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
 // deadline returns when to look at a series that has nothing to write.
 func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	switch {
+	case e.life != active && e.state == series.Ongoing:
+		return min(e.leftAt(r), e.expires(r))
 	case e.life != active:
 		return e.expires(r)
 	case e.isOngoing() && e.phase == live:
@@ -115,9 +117,16 @@ func (e *Entry) expires(r *rules) time.Duration {
 	return e.last + r.opts.EventTTL
 }
 
+// leftAt returns when the process to which e was left has stopped as well: readers take the
+// Event for stale.
+func (e *Entry) leftAt(r *rules) time.Duration {
+	return e.stored.at + r.opts.HeartbeatInterval + r.window.Of(e.rhythm, e.last)
+}
+
 // tick handles the deadlines of e.
 func (e *Entry) tick(s *step) {
-	if e.life == active && s.at-e.last >= s.window.Of(e.rhythm, e.last) {
+	isQuiet := e.life == active && s.at-e.last >= s.window.Of(e.rhythm, e.last)
+	if isQuiet || e.life == over && e.state == series.Ongoing && s.at >= e.leftAt(s.rules) {
 		e.finish(series.Finished)
 	}
 	switch {

@@ -179,6 +179,9 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	gap := at - e.last
 	if e.silent {
 		e.silent, e.beatAt = false, at // the first one in this process is written at once
+		if age := now.Sub(time.UnixMicro(e.stored.last)); age <= r.window.Of(e.rhythm, e.last) {
+			gap = max(gap, age) // there may have been others since, but none is known
+		}
 	}
 	switch {
 	case e.count == 0: // the server has refused what was before

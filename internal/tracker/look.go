@@ -113,11 +113,15 @@ func (e *Entry) merge(s *step, found *series.Series) {
 // continueFrom says that e continues the series of an earlier process.
 func (e *Entry) continueFrom(s *step, found *series.Series) {
 	gap := time.Duration(e.first-found.Last.UnixMicro()) * time.Microsecond
+	longest := s.opts.MaxWindow
 	if found.State == series.Ongoing {
-		// It has probably recurred since the latest occurrence that the Event contains.
-		gap -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
-	} else if gap <= s.opts.MaxWindow {
+		longest = found.QuietWindow() // after that, it has probably recurred in between
+	}
+	if gap <= longest {
 		s.window.Observe(&e.rhythm, gap, e.last)
+	}
+	if found.State == series.Ongoing {
+		gap -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
 	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 	switch {
