@@ -396,7 +396,7 @@ func TestFix(t *testing.T) {
 
 	out, code := start(t, dir, name, "./...")
 	assert.Equal(t, exitFindings, code, out)
-	assert.Contains(t, out, "looks like the related object")
+	assert.Contains(t, out, "-related sets the object that the message names: job")
 	out, code = start(t, dir, name, "-diff", "-related", "./...")
 	assert.Equal(t, exitFindings, code, out)
 	assert.Contains(t, out, "+++ b/eventseries/related/related.go\n")
