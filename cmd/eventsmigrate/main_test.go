@@ -426,7 +426,7 @@ func TestFixAddsModule(t *testing.T) {
 	}
 	out, code := start(t, dir, name, "-diff", "./programs/...")
 	assert.Equal(t, exitFindings, code, out)
-	assert.Contains(t, out, "+\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0 ")
+	assert.Contains(t, out, "+\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0\n")
 	out, code = start(t, dir, name, "-fix", "./programs/...")
 	assert.Equal(t, exitOK, code, out)
 	assertMoved(t, dir, []string{name, "./programs/..."}, "go", "vet", "./programs/...")

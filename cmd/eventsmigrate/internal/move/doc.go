@@ -14,8 +14,7 @@
 // # Guarantees
 //
 //   - A set moves completely or not at all. At the border to code outside of the program,
-//     package compat adapts a recorder, if the target is this project. It also adapts a
-//     hand-written recorder that a file outside of the patterns passes to code that stays.
+//     package compat adapts a recorder.
 //   - Edits replace as little as possible, so comments and formatting stay.
 //   - The result does not depend on the order in which files are parsed.
 //
