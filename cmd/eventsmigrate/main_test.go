@@ -461,6 +461,25 @@ func TestGoModStays(t *testing.T) {
 	assert.True(t, bytes.Equal(before, after), "%s", after)
 }
 
+// If nothing moves, go.mod stays, although the result could have needed a module.
+func TestFixOfNothing(t *testing.T) {
+	t.Parallel()
+	name, err := command()
+	require.NoError(t, err)
+	dir := copyModule(t, "order/generated")
+	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
+	out, code := start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries")
+	require.Zero(t, code, out)
+	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	out, code = start(t, dir, name, "-fix", "./...")
+	assert.NotEqual(t, exitBadInput, code, out)
+	assert.Contains(t, out, "places in this package: the file is generated")
+	after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	assert.Equal(t, string(before), string(after))
+}
+
 // assertMoved asserts that the check of a moved module passes, and that a second run of the
 // tool changes nothing.
 func assertMoved(t *testing.T, dir string, tool []string, check ...string) {

@@ -145,7 +145,7 @@ func plain(path string) string {
 }
 
 // patterns returns the patterns, and the other packages of the modules that import a package
-// of the patterns, perhaps through others: a type moves with all of its uses.
+// of the patterns with recorders, perhaps through others: a type moves with all of its uses.
 func (l *loader) patterns() ([]string, error) {
 	l.cfg.progress("listing packages")
 	patterns := slices.Clone(l.cfg.Patterns)
@@ -156,10 +156,13 @@ func (l *loader) patterns() ([]string, error) {
 	}
 	work, err := goCommand(l.cfg, "env", "GOWORK")
 	workspace := err == nil && work != "" && work != "off"
-	reached := map[string]bool{}
+	named, reached := map[string]bool{}, map[string]bool{}
 	var modules []string
 	for _, p := range inside {
-		reached[plain(p.PkgPath)] = true
+		named[plain(p.PkgPath)] = true
+		for path := range p.Imports {
+			reached[plain(p.PkgPath)] = reached[plain(p.PkgPath)] || move.IsRecorderPackage(path)
+		}
 		if p.Module != nil && p.Module.Main && !slices.Contains(modules, p.Module.Path+"/...") {
 			modules = append(modules, p.Module.Path+"/...")
 		}
@@ -180,11 +183,12 @@ func (l *loader) patterns() ([]string, error) {
 			path := plain(p.PkgPath)
 			for imported := range p.Imports {
 				if reached[imported] && !reached[path] {
-					reached[path], l.outside[path], changed = true, true, true
+					reached[path], l.outside[path], changed = true, !named[path], true
 				}
 			}
 		}
 	}
+	maps.DeleteFunc(l.outside, func(_ string, outside bool) bool { return !outside })
 	return append(patterns, slices.Sorted(maps.Keys(l.outside))...), nil
 }
 
