@@ -483,7 +483,7 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 			cancel := w.startUntilCancelled(t)
 			w.list()
 			cancel()
-			time.Sleep(defaultShutdownTimeout)
+			time.Sleep(defaultShutdownTimeout + time.Second)
 			w.emit(0)
 			var wg sync.WaitGroup
 			for i := range 100 {

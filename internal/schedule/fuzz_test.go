@@ -93,12 +93,7 @@ func (h *history) step(op, which, when byte) {
 			h.s.Slow(&it.pass, h.now)
 		}
 	case 14:
-		if op < 128 {
-			h.s.Release(it.item, h.now)
-		} else {
-			h.s.Forgive(it.item)
-			require.Zero(h.t, it.slot.Failures())
-		}
+		h.s.Release(it.item, h.now)
 	case 15:
 		if op >= 250 {
 			h.s.Hurry(h.now)

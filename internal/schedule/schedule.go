@@ -259,14 +259,6 @@ func (s *Schedule[T]) Release(item T, now time.Duration) {
 	}
 }
 
-// Forgive sets the failures of item to zero, and ends its back-off.
-func (s *Schedule[T]) Forgive(item T) {
-	if slot := item.Slot(); slot.last != None {
-		slot.failures, slot.alike, slot.last = 0, 0, None
-		s.place(item)
-	}
-}
-
 // InFlight reports whether a request for item is in flight.
 func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().in == &s.flights }
 

@@ -108,10 +108,7 @@ const (
 	// closing: the table had no room. The series waits for its last write, and is active
 	// again if it recurs before.
 	closing
-	lives // the number of lives
 )
-
-var lifeNames = [lives]string{"active", "over", "closing"}
 
 // phase says what is known of the Event. It determines the next write together with the
 // difference of spec and status.
@@ -125,12 +122,7 @@ const (
 	// looking: an Event with the name exists, and it is unknown what it contains. The next
 	// write looks.
 	looking
-	phases // the number of phases
 )
-
-var phaseNames = [phases]string{"unwritten", "live", "looking"}
-
-func (p phase) String() string { return phaseNames[p] }
 
 // Slot returns the place of e in the schedule of its tracker.
 func (e *Entry) Slot() *schedule.Slot[*Entry] { return &e.slot }

@@ -126,6 +126,8 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 	switch {
 	case e.count > 1:
+	case e.count == 0: // the server has refused what has occurred here
+		e.state = found.State
 	case gap <= s.opts.MaxWindow && e.life == active:
 		e.state = series.Ongoing
 	default:

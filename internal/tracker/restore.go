@@ -29,7 +29,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	}
 	hash := hashOf(t.seed, &key)
 	if e := t.find(hash, &key); e != nil {
-		if !e.isNew() || e.count == 0 || t.sched.InFlight(e) || salt != int(e.salt) {
+		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) {
 			return false, nil
 		}
 		s := t.step(e, now)

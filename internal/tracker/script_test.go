@@ -272,3 +272,7 @@ func newWorldWith(t *testing.T, words []string) *world {
 	w.distinct = *distinct
 	return w
 }
+
+func (l life) String() string { return [...]string{"active", "over", "closing"}[l] }
+
+func (p phase) String() string { return [...]string{"unwritten", "live", "looking"}[p] }

@@ -165,7 +165,7 @@ func (w *world) shade(e *Entry) *shade {
 func (w *world) place(e *Entry, now time.Duration) string {
 	text := e.state.String() + " " + e.phase.String()
 	if e.life != active {
-		text = lifeNames[e.life] + " " + text
+		text = e.life.String() + " " + text
 	}
 	if e.silent {
 		text = "silent " + text
