@@ -37,7 +37,7 @@ func newDestination(sink EventSink) (*destination, error) {
 	}
 	impl, ok := sink.(*typedcorev1.EventSinkImpl)
 	if !ok {
-		return &destination{EventSink: apigroup.LegacySink{Sink: sink, KeepSource: true}, id: sink}, nil
+		return &destination{EventSink: apigroup.LegacySink{Sink: sink}, id: sink}, nil
 	}
 	if impl == nil || impl.Interface == nil {
 		return nil, errNoSink
@@ -47,14 +47,14 @@ func newDestination(sink EventSink) (*destination, error) {
 		GetNamespace() string
 	})
 	if !ok {
-		return &destination{EventSink: apigroup.LegacySink{Sink: sink, KeepSource: true}, id: placeOf(impl.Interface)}, nil
+		return &destination{EventSink: apigroup.LegacySink{Sink: sink}, id: placeOf(impl.Interface)}, nil
 	}
 	client := typed.GetClient()
 	if r, ok := client.(*rest.RESTClient); client == nil || ok && r == nil {
 		return nil, errNoSink
 	}
 	return &destination{
-		EventSink: &apigroup.CoreSink{Interface: typedcorev1.New(client), Namespace: typed.GetNamespace(), KeepSource: true},
+		EventSink: &apigroup.CoreSink{Interface: typedcorev1.New(client), Namespace: typed.GetNamespace()},
 		id:        restDestination{client.Get().URL().String(), typed.GetNamespace()},
 	}, nil
 }

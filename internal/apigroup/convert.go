@@ -138,9 +138,10 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 
 // addCoreFields adds the fields to a merge patch that contains series which only core/v1 can
 // change: the deprecated ones, and the message if the patch contains the latest note. It
-// includes firstTimestamp and, unless keepSource is true, source, which the server lacks if
-// the Event was created through events.k8s.io.
-func addCoreFields(event *eventsv1.Event, data []byte, keepSource bool) ([]byte, error) {
+// includes firstTimestamp, which the server lacks if the Event was created through
+// events.k8s.io, and not source: like reportingInstance, that is of the process that
+// created the Event.
+func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, fmt.Errorf("parse merge patch: %w", err)
@@ -175,9 +176,6 @@ func addCoreFields(event *eventsv1.Event, data []byte, keepSource bool) ([]byte,
 	}
 	if !event.EventTime.IsZero() {
 		added["firstTimestamp"] = toSeconds(event.EventTime)
-	}
-	if event.ReportingController != "" && !keepSource {
-		added["source"] = sourceOf(event)
 	}
 	if last, ok := metadata.Annotations[series.AnnotationLastNote]; ok && event.Note != "" {
 		if last == nil { // the note of the first occurrence is the latest one again

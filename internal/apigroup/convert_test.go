@@ -223,27 +223,24 @@ func TestAddCoreFields(t *testing.T) {
 		count          = `"count":57`
 		firstTimestamp = `"firstTimestamp":"2026-01-02T03:04:05Z"`
 		lastTimestamp  = `"lastTimestamp":"2026-01-02T03:05:45Z"`
-		source         = `"source":{"component":"example.com/x","host":"node-1"}`
 	)
 	object := func(fields ...string) string { return "{" + strings.Join(fields, ",") + "}" }
 	for name, test := range map[string]struct {
 		event       *eventsv1.Event
 		patch, want string
-		keepSource  bool
 	}{
-		"series":         {event: newSeries(), patch: object(series, annotations), want: object(series, annotations, count, firstTimestamp, lastTimestamp, source)},
-		"source is kept": {newSeries(), object(series), object(series, count, firstTimestamp, lastTimestamp), true},
-		"event without eventTime and reportingController": {&eventsv1.Event{}, object(series), object(series, count, lastTimestamp), false},
+		"series": {newSeries(), object(series, annotations), object(series, annotations, count, firstTimestamp, lastTimestamp)},
+		"event without eventTime and reportingController": {&eventsv1.Event{}, object(series), object(series, count, lastTimestamp)},
 
-		"empty patch":           {newSeries(), `{}`, `{}`, false},
-		"no series":             {newSeries(), object(annotations), object(annotations), false},
-		"null series":           {newSeries(), `{"series":null}`, `{"series":null}`, false},
-		"only count":            {newSeries(), object(onlyCount), object(onlyCount, `"count":9`, firstTimestamp, source), false},
-		"only lastObservedTime": {newSeries(), object(onlyTime), object(onlyTime, lastTimestamp, firstTimestamp, source), false},
-		"own deprecated fields": {newSeries(), object(series, own), object(series, own, lastTimestamp, firstTimestamp), false},
+		"empty patch":           {newSeries(), `{}`, `{}`},
+		"no series":             {newSeries(), object(annotations), object(annotations)},
+		"null series":           {newSeries(), `{"series":null}`, `{"series":null}`},
+		"only count":            {newSeries(), object(onlyCount), object(onlyCount, `"count":9`, firstTimestamp)},
+		"only lastObservedTime": {newSeries(), object(onlyTime), object(onlyTime, lastTimestamp, firstTimestamp)},
+		"own deprecated fields": {newSeries(), object(series, own), object(series, own, lastTimestamp, firstTimestamp)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := addCoreFields(test.event, []byte(test.patch), test.keepSource)
+			got, err := addCoreFields(test.event, []byte(test.patch))
 			require.NoError(t, err)
 			assert.JSONEq(t, test.want, string(got))
 		})
@@ -255,7 +252,7 @@ func TestAddCoreFields(t *testing.T) {
 		`{"series":{},"metadata":7}`:      "parse metadata: ",
 		`{"series":{"count":9999999999}}`: "parse series: ",
 	} {
-		_, err := addCoreFields(newSeries(), []byte(patch), false)
+		_, err := addCoreFields(newSeries(), []byte(patch))
 		require.ErrorContains(t, err, want, patch)
 	}
 }
@@ -283,7 +280,7 @@ func TestMessageIsTheLatestNote(t *testing.T) {
 			}
 			assert.Equal(t, test.want, ToCoreWithDeprecatedFields(event).Message)
 			assert.Equal(t, test.note, ToCore(event).Message)
-			patched, err := addCoreFields(event, []byte(patch), false)
+			patched, err := addCoreFields(event, []byte(patch))
 			require.NoError(t, err)
 			var got struct{ Message *string }
 			require.NoError(t, json.Unmarshal(patched, &got))
@@ -297,11 +294,11 @@ func TestMessageIsTheLatestNote(t *testing.T) {
 	}
 	removed := `{"series":{"count":57},"metadata":{"annotations":{"eventseries.dev/last-note":null}}}`
 	event := newSeries()
-	patched, err := addCoreFields(event, []byte(removed), false)
+	patched, err := addCoreFields(event, []byte(removed))
 	require.NoError(t, err)
 	assert.NotContains(t, string(patched), `"message"`, "the note is not known")
 	event.Note = "1"
-	patched, err = addCoreFields(event, []byte(removed), false)
+	patched, err = addCoreFields(event, []byte(removed))
 	require.NoError(t, err)
 	assert.Contains(t, string(patched), `"message":"1"`, "the first note is the latest again")
 }

@@ -14,10 +14,6 @@ import (
 type LegacySink struct {
 	// Sink writes the Events. It is required.
 	Sink record.EventSink
-
-	// KeepSource says that patches do not contain the source: the Events have one since
-	// they were created, perhaps that of another process.
-	KeepSource bool
 }
 
 // Create creates event with the deprecated fields, and returns what the sink returns.
@@ -35,7 +31,7 @@ func (s LegacySink) Update(_ context.Context, event *eventsv1.Event) (*eventsv1.
 // the patch results in. The patch is a JSON merge patch, and a strategic merge patch with
 // the same effect.
 func (s LegacySink) Patch(_ context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	data, err := addCoreFields(event, data, s.KeepSource)
+	data, err := addCoreFields(event, data)
 	if err != nil {
 		return nil, fmt.Errorf("apigroup: patch event %s/%s: %w", event.Namespace, event.Name, err)
 	}

@@ -29,8 +29,6 @@ type CoreSink struct {
 	// all namespaces. A request for an Event in another namespace returns the error
 	// BadRequest.
 	Namespace string
-	// KeepSource is [LegacySink].KeepSource.
-	KeepSource bool
 
 	once   sync.Once
 	events *eventclient.Client[*corev1.Event, *corev1.EventList] // nil if Interface has no REST client
@@ -72,7 +70,7 @@ func (s *CoreSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte
 	if err := s.check("patch", event); err != nil {
 		return nil, err
 	}
-	data, err := addCoreFields(event, data, s.KeepSource)
+	data, err := addCoreFields(event, data)
 	if err != nil {
 		return nil, fmt.Errorf("apigroup: patch event %s/%s: %w", event.Namespace, event.Name, err)
 	}

@@ -81,8 +81,11 @@ func TestRestart(t *testing.T) {
 					assert.Equal(t, 20, occurrences(event))
 					assert.Equal(t, "Ongoing", state(event))
 					switch {
-					case after == "core":
+					case after == "core" && before == "core":
 						requireOldFields(t, clients, event)
+					case after == "core":
+						assert.Empty(t, event.DeprecatedSource)
+						requireOldSeries(t, clients, event)
 					case before == "core":
 						// The deprecated fields are immutable in events.k8s.io/v1.
 						assert.Equal(t, first.DeprecatedCount, event.DeprecatedCount)
