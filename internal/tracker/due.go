@@ -71,7 +71,7 @@ func (e *Entry) need(at time.Duration) Kind {
 		return MakeSeries
 	case e.state != st.state, e.state != series.Ongoing && e.lost() > 0:
 		return Finish
-	case e.lost() > 0 && (at >= e.beatAt || e.attempts != nil): // it is unknown what is stored
+	case e.lost() > 0 && (e.life != active || at >= e.beatAt || e.attempts != nil): // with attempts, it is unknown what is stored
 		return Heartbeat
 	default:
 		return none

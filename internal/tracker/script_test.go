@@ -118,14 +118,14 @@ func run(w *world, now time.Duration, words []string) string {
 		switch words[0] {
 		case "see": // KEY ["NOTE"] [NAME=VALUE] [xN]
 			note, times := "", 1
-			var annotations map[string]string
+			annotations := map[string]string{}
 			for _, word := range words[2:] {
 				name, value, isAnnotation := strings.Cut(word, "=")
 				switch {
 				case word[0] == 'x':
 					times = parse(w.t, strconv.Atoi, word[1:])
 				case isAnnotation:
-					annotations = map[string]string{name: value}
+					annotations[name] = value
 				default:
 					note = strings.Trim(word, `"`)
 				}
@@ -272,7 +272,3 @@ func newWorldWith(t *testing.T, words []string) *world {
 	w.distinct = *distinct
 	return w
 }
-
-func (l life) String() string { return [...]string{"active", "over", "closing"}[l] }
-
-func (p phase) String() string { return [...]string{"unwritten", "live", "looking"}[p] }

@@ -106,6 +106,7 @@ type remoteEvent struct {
 	stranger strangeness // empty if it has that key; otherwise nobody may change it
 	changed  time.Duration
 	ids      ids
+	writer   *Entry // that has written last; nil if it was somebody else
 }
 
 func newServer(t *testing.T) *server {
@@ -145,7 +146,7 @@ func (s *server) do(f *flight) (r Result, ev *remoteEvent) {
 		event, err := s.api.Create(ctx, w.Series.Event())
 		ev = s.events[w.Series.Name]
 		if err == nil {
-			ev.key, ev.ids = f.key, f.ids
+			ev.key, ev.ids, ev.writer = f.key, f.ids, f.entry
 			s.checkMetadata(w, event)
 		}
 		return s.result(event, err), ev
@@ -160,14 +161,16 @@ func (s *server) do(f *flight) (r Result, ev *remoteEvent) {
 		before = ev.event
 	}
 	event, err := s.api.Patch(ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: w.Series.Namespace, Name: w.Series.Name}}, patch)
-	if err == nil {
+	// Without versions, nothing can tell that the Event contains what was dropped.
+	isDoubted := s.versionless && ev != nil && ev.ids.not(f.ids).and(s.doubted).len() > 0
+	if err == nil && !isDoubted {
 		s.compare(w, before, ev)
 	}
 	if err == nil && w.Kind != Look {
-		if undone := ev.ids.not(f.ids).len(); undone > 0 {
+		if undone := ev.ids.not(f.ids).len(); undone > 0 && !isDoubted {
 			s.t.Errorf("%s of %s takes back %d occurrences", w.Kind, f.key, undone)
 		}
-		ev.ids = f.ids
+		ev.ids, ev.writer = f.ids, f.entry
 		if !s.versionless && event.ResourceVersion == before.ResourceVersion {
 			s.t.Errorf("%s of %s changes nothing: %s", w.Kind, f.key, patch)
 		}
@@ -252,7 +255,7 @@ func (s *server) meddle(ev *remoteEvent, n int, state series.State, at time.Time
 	require.NoError(s.t, err)
 	_, err = s.api.Patch(context.Background(), ev.event, patch)
 	require.NoError(s.t, err)
-	ev.ids = ev.ids.or(s.fresh(n))
+	ev.ids, ev.writer = ev.ids.or(s.fresh(n)), nil
 }
 
 // put stores an Event that nobody here has written.

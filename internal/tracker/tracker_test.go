@@ -372,6 +372,14 @@ func TestStats(t *testing.T) {
 	write(t, tr, now, Finish)
 	check(now, 0, 0, 2, 0, 0, 0)
 	assert.EqualValues(t, 3, tr.Stats(now).Occurrences)
+	// What occurs during a request waits since its response.
+	observe(t, tr, a, now, Occurrence{})
+	w = send(t, tr, now, MakeSeries)
+	later := now.Add(40 * time.Minute)
+	observe(t, tr, a, later, Occurrence{})
+	tr.Apply(w, Result{}, later)
+	assert.Zero(t, tr.Stats(later).LongestWait)
+	assert.Equal(t, 1, tr.Stats(later).Waiting)
 	assert.Equal(t, 5, tr.Stats(now).Capacity)
 	tr.Clear("Test", now)
 	check(now, 0, 0, 0, 0, 0, 0)
@@ -639,6 +647,59 @@ func TestAdopted(t *testing.T) {
 		w.answer(w.inFlight[0].key, 0)
 	}
 	assert.EqualValues(t, 1, w.tracker.Stats(start).Adopted)
+}
+
+// What is due at once is handled in parts, and all of it.
+func TestManyAreDue(t *testing.T) {
+	tr, keys := ongoingSeries(t, 2*batch+1)
+	now := start.Add(6 * time.Minute)
+	require.Empty(t, tr.Advance(now))
+	assert.Equal(t, len(keys), tr.Stats(now).Ended)
+}
+
+// The namespaces in which a patch was permitted are bounded.
+func TestPermitsAreBounded(t *testing.T) {
+	tr := New(Options{}, start)
+	w := &Write{Kind: Heartbeat, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
+	for i := range maxPermits {
+		tr.permits.Insert(fmt.Sprint(i))
+	}
+	tr.answer(w, Denied, 0)
+	assert.Len(t, tr.permits, maxPermits)
+	tr.answer(w, Gone, 0)
+	assert.Equal(t, []string{"ns-a"}, tr.permits.UnsortedList())
+}
+
+// The times of series that processes share are within a millisecond of those of their occurrences, do
+// not go back, and tell by which process they were written.
+func TestMarks(t *testing.T) {
+	for seed := range uint64(20) {
+		tr, k := New(Options{Scope: SameController, Seed: seed + 1}, start), testKey("a")
+		last := time.Time{}
+		for i := range 20 {
+			now := start.Add(time.Duration(i) * 700 * time.Microsecond)
+			observe(t, tr, k, now, Occurrence{Instance: "controller-0"})
+			defer tr.Flush(now).Stop()
+			w, _, ok := tr.Next(now)
+			require.True(t, ok)
+			require.Empty(t, tr.Apply(w, Result{}, now))
+			if i > 0 {
+				assert.EqualValues(t, seed+1, (w.Series.Last.UnixMicro()-tr.epoch.UnixMicro())%markRange)
+			}
+			assert.False(t, w.Series.Last.Before(last))
+			assert.LessOrEqual(t, w.Series.Last.Sub(now).Abs(), time.Millisecond)
+			last = w.Series.Last
+		}
+	}
+}
+
+// Versions that are no decimal numbers are none.
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]uint64{"": 0, "17": 17, "x": 0, "-1": 0, "18446744073709551616": 0} {
+		assert.Equal(t, want, versionNumber(text), text)
+	}
+	assert.Equal(t, "17", versionText(17))
+	assert.Empty(t, versionText(0))
 }
 
 // A Warning goes before Normals that have waited for less than normalSlack, and after those that have

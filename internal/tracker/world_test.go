@@ -86,6 +86,7 @@ type shade struct {
 	ids     ids  // its count
 	known   ids  // the part that is stored, as far as it can know
 	unsure  bool // responses were lost, so more can be stored
+	late    bool // the server has handled a request late: a look may have come before
 	refused bool // requests were refused, denied, or failed here, so it can wait for long
 }
 
@@ -161,11 +162,17 @@ func (w *world) shade(e *Entry) *shade {
 	return w.shades[e]
 }
 
+// The names that scripts have for phases and lives.
+var (
+	phaseNames = [...]string{unwritten: "unwritten", live: "live", looking: "looking"}
+	lifeNames  = [...]string{active: "active", over: "over", closing: "closing"}
+)
+
 // place is what a script shows of an entry: "[life] state phase: next write".
 func (w *world) place(e *Entry, now time.Duration) string {
-	text := e.state.String() + " " + e.phase.String()
+	text := e.state.String() + " " + phaseNames[e.phase]
 	if e.life != active {
-		text = e.life.String() + " " + text
+		text = lifeNames[e.life] + " " + text
 	}
 	if e.silent {
 		text = "silent " + text
@@ -217,7 +224,7 @@ func (w *world) lose(drops []Drop, before map[string]*Entry, seen string, own id
 		if e := before[key]; e != nil {
 			sh = w.shade(e)
 			lost = sh.ids.not(sh.known)
-			if sh.unsure || w.flight(e) != nil || len(w.remote.worlds) > 1 && len(w.remote.past[key]) > 0 {
+			if sh.unsure || sh.late || w.flight(e) != nil || len(w.remote.worlds) > 1 && len(w.remote.past[key]) > 0 {
 				w.remote.doubted = w.remote.doubted.or(lost)
 			}
 		}
@@ -367,7 +374,7 @@ func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration)
 	case r.Outcome == Written && f.Kind != Look:
 		sh.known, sh.unsure = f.ids, false
 	case r.Outcome == Written && e.class != unlisted && e.phase == live:
-		w.merge(e, ev.ids)
+		w.merge(e, ev.ids, ev.writer == e)
 	case isKnown:
 		sh.known, sh.unsure = nil, false
 	}
@@ -378,10 +385,10 @@ func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration)
 	return r.Outcome.String()
 }
 
-// merge says that e knows an Event now that contains the given occurrences. It must have added
-// those that it did not have. If responses were lost, or two processes have written to an
-// Event that was deleted, it cannot know which these are.
-func (w *world) merge(e *Entry, found ids) {
+// merge enters that e knows an Event now that contains the given occurrences. It must have added
+// those that it did not have. If responses were lost, and others have written since, or two
+// processes have written to an Event that was deleted, it cannot know which these are.
+func (w *world) merge(e *Entry, found ids, isOwn bool) {
 	w.t.Helper()
 	sh := w.shade(e)
 	all := sh.ids.or(found)
@@ -389,13 +396,12 @@ func (w *world) merge(e *Entry, found ids) {
 	if len(w.remote.worlds) > 1 {
 		past = w.remote.past[w.label(e)]
 	}
-	othersHaveWritten := found.not(sh.ids).len() > 0
 	switch missing := all.and(past).not(found); {
 	case twice < 0 && -twice <= missing.len():
 		all = all.not(missing.first(-twice)) // only the Event that was deleted contained them
 	case twice < 0:
 		w.t.Errorf("%s: a look loses %d occurrences", w.label(e), -twice)
-	case twice > sh.ids.and(found).len() || twice > 0 && past.len() == 0 && !(sh.unsure && othersHaveWritten):
+	case twice > sh.ids.and(found).len() || twice > 0 && past.len() == 0 && !sh.late && !(sh.unsure && !isOwn):
 		w.t.Errorf("%s: a look counts %d occurrences twice", w.label(e), twice)
 	default:
 		w.remote.doubled += twice
@@ -453,6 +459,7 @@ func (w *world) fail(name string, how failure, retryAfter, now time.Duration) st
 		w.remote.do(f)
 	case late:
 		w.late = append(w.late, f)
+		w.shade(f.entry).late = true
 	case pushedBack:
 		if r.RetryAfter = retryAfter; retryAfter > 0 {
 			w.pausedUntil = max(w.pausedUntil, now+retryAfter)
@@ -618,7 +625,8 @@ func (w *world) restore(now time.Duration) string {
 		if before[l.key] == nil {
 			w.shade(e).ids = l.ids
 		}
-		w.merge(e, l.ids)
+		w.merge(e, l.ids, false)
+		w.remote.doubted = w.remote.doubted.or(l.ids.and(w.remote.dropped)) // since the list was made
 		w.lose(drops, before, "", nil)
 		restored = append(restored, l.key)
 	}
