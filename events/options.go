@@ -64,8 +64,8 @@ type Options struct {
 	// on the server until they expire.
 	SkipList bool
 
-	// EventTTL is for how long the API server keeps an Event: its --event-ttl. If
-	// zero, one hour.
+	// EventTTL is for how long the API server keeps an Event: its --event-ttl, at least a
+	// second. If zero, one hour.
 	EventTTL time.Duration
 
 	// HeartbeatInterval is the time between two writes of an ongoing series. It must
@@ -219,6 +219,9 @@ func (o Options) Validate() error {
 		if n.value < 0 {
 			fail("%s is negative: %d", n.name, n.value)
 		}
+	}
+	if o.EventTTL > 0 && o.EventTTL < time.Second {
+		fail("EventTTL is shorter than a second: %v", o.EventTTL)
 	}
 	t := o.tracker().WithDefaults()
 	if t.FirstHeartbeat > t.HeartbeatInterval {

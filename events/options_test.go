@@ -46,6 +46,7 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 45m0s > 30m0s":   {FirstHeartbeat: 45 * time.Minute, EventTTL: time.Hour},
 		"events: Options.HeartbeatInterval is not shorter than EventTTL: 1h0m0s >= 1h0m0s": {HeartbeatInterval: time.Hour},
 		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: maxDuration + 1},
+		"events: Options.EventTTL is shorter than a second: 2ns":                           {EventTTL: 2},
 		"events: Options.EventTTL is longer than 8760h0m0s: 2562047h47m16.854775807s":      {EventTTL: math.MaxInt64},
 		"events: Options.Scope is Scope(2)":                                                {Scope: SameController + 1},
 		`events: Options.Namespaces contains "a.b": must not contain dots`:                 {Namespaces: []string{"a", "a.b", ""}},
