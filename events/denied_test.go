@@ -283,6 +283,23 @@ func TestShutdownSendsWhatIsPermitted(t *testing.T) {
 	}
 }
 
+// A shutdown sends each series once before it sends one again, so those that fail do not hold up
+// the others of their namespace.
+func TestShutdownSendsWhatDoesNotFail(t *testing.T) {
+	for _, code := range []int32{403, 500} {
+		runInBubble(t, fmt.Sprint(code), Options{SkipList: true}, func(t *testing.T, w *world) {
+			w.unaccounted = true
+			w.server.slow(50 * time.Millisecond)
+			w.server.script(bad(code, 100))
+			for i := range 120 {
+				w.emitAs("Warning", (i+50)%120) // 50 bad ones, 20 good ones, 50 bad ones
+			}
+			w.broadcaster.Shutdown()
+			assert.Len(t, w.server.list(), 20)
+		})
+	}
+}
+
 func TestShutdownOfForbiddenNamespaces(t *testing.T) {
 	for _, each := range workload.Some(1, 20) {
 		runInBubble(t, fmt.Sprint(each), Options{}, func(t *testing.T, w *world) {

@@ -54,7 +54,10 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 	n.share = share
 
 	var to [2]*Queue[*namespace[T]]
-	at := [2]time.Duration{n.ready[fresh].first() + n.shift + delay, n.ready[tried].first() + delay}
+	at := [2]time.Duration{n.ready[fresh].first() + delay, n.ready[tried].first() + delay}
+	if !s.hurried { // a shutdown tries each item once before it tries one again
+		at[fresh] += n.shift
+	}
 	for kind := range to {
 		if places[kind] > 0 && n.ready[kind].Len() > 0 {
 			to[kind] = &s.ready[kind][sick]
