@@ -44,7 +44,6 @@ type step struct {
 	at        time.Duration // now, since the epoch
 	isCrowded bool          // so many series are ongoing that their heartbeats are spread
 	permits   bool          // the server has permitted a patch in the namespace
-	isHurried bool          // a shutdown has begun
 
 	wasOngoing bool // when the step began
 

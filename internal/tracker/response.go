@@ -138,7 +138,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 // name that nobody else has, so that nothing is lost. That nobody finds the Event is the
 // lesser evil for such a process, and for no other.
 func (e *Entry) denied(s *step, w *Write) (least time.Duration) {
-	if w.Kind != Look || s.permits || s.isHurried || e.stored.count > 0 {
+	if w.Kind != Look || s.permits || e.stored.count > 0 {
 		return 0
 	}
 	if e.looks < deniedLooks {

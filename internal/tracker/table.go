@@ -120,7 +120,6 @@ func (t *table) step(e *Entry, now time.Time) step {
 		rules: &t.rules, now: now, at: t.offset(now),
 		isCrowded:  t.ongoing > spreadFrom,
 		permits:    t.permits.Has(e.Namespace()),
-		isHurried:  t.hurried,
 		wasOngoing: e.class != unlisted && e.isOngoing(),
 	}
 }
