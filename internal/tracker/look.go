@@ -167,8 +167,10 @@ func (e *Entry) attempted(r *rules, found *series.Series) (a attempt, ok bool) {
 	switch {
 	case found.Count == latest.count && last == latest.last:
 		return latest, true
+	case found.Count == first.count && last == first.last:
+		return first, true
 	case found.Count < first.count || found.Count > latest.count || last < first.last || last > latest.last,
-		found.Count > 1 && r.opts.Scope == SameController && r.distance(last) != r.distance(first.last):
+		found.Count > 1 && r.opts.Scope == SameController && r.distance(last) != 0: // see marked
 		return attempt{}, false
 	default:
 		return first, true
