@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eventseries/eventseries/internal/eventclient"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -83,7 +84,7 @@ func isLocal(err error) bool {
 	var response *apierrors.UnexpectedObjectError
 	var network net.Error // also the errors of connections, timeouts, and of package syscall
 	switch {
-	case errors.As(err, &status), errors.As(err, &response), errors.As(err, &network):
+	case errors.As(err, &status), errors.As(err, &response), errors.As(err, &network), eventclient.IsRequestError(err):
 		return false
 	}
 	for _, other := range []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errExited, errPanicked} {

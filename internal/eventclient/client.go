@@ -118,11 +118,24 @@ func (c *Client[T, L]) quiet(request *restclient.Request) *restclient.Request {
 func (c *Client[T, L]) object(ctx context.Context, namespace, name string, request *restclient.Request) (T, error) {
 	object, err := do[T](ctx, request)
 	if err == nil && (object.GetNamespace() != namespace || object.GetName() != name) {
-		var none T
-		return none, fmt.Errorf("eventclient: request for %s %s/%s returned %s/%s", resource, namespace, name, object.GetNamespace(), object.GetName())
+		err = fmt.Errorf("eventclient: request for %s %s/%s returned %s/%s", resource, namespace, name, object.GetNamespace(), object.GetName())
 	}
-	return object, err
+	if err != nil {
+		var none T
+		return none, requestError{err}
+	}
+	return object, nil
 }
+
+// requestError is an error of a request, which the network or the server can have caused,
+// such as a response that is HTML.
+type requestError struct{ error }
+
+func (e requestError) Unwrap() error { return e.error }
+
+// IsRequestError reports whether err is the error of a request of a [Client], and not one of
+// the code around it.
+func IsRequestError(err error) bool { return errors.As(err, new(requestError)) }
 
 // jsonClient returns a client for the same server with the same credentials and
 // connections that sends objects as JSON, without a rate limiter, and with

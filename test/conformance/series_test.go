@@ -1,7 +1,7 @@
 package conformance
 
 import (
-	"errors"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,7 +175,7 @@ func TestHeartbeatThatFails(t *testing.T) {
 		p.emit(pod("a"), "Testing")
 		p.sink.failWith(func(c call) error {
 			if len(p.sink.all()) == 3 {
-				return errors.New("connection refused")
+				return syscall.ECONNREFUSED
 			}
 			return nil
 		})
@@ -220,7 +220,7 @@ func TestEventIsRecreated(t *testing.T) {
 func TestFailedCreateIsRetried(t *testing.T) {
 	for name, err := range map[string]error{
 		"response that is not an Event": &apierrors.UnexpectedObjectError{Object: &metav1.Status{}},
-		"no response":                   errors.New("connection refused"),
+		"no response":                   syscall.ECONNREFUSED,
 	} {
 		t.Run(name, func(t *testing.T) {
 			withBoth(t, func(t *testing.T, p *program) {
