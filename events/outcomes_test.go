@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,14 +153,14 @@ func TestErrorsOfTheClient(t *testing.T) {
 		}, pods: 2, lost: 180, loops: true},
 	} {
 		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
-			calls, failing := 0, tt.pods
+			calls, failing := new(atomic.Int32), tt.pods
 			if name == "an object" {
 				failing = 1
 			}
 			w.server.script(func(ctx context.Context, r request) error {
 				err := tt.fail(ctx, r)
 				if err != nil {
-					calls++
+					calls.Add(1)
 				}
 				return err
 			})
@@ -172,7 +173,7 @@ func TestErrorsOfTheClient(t *testing.T) {
 				w.emitIn("good", i)
 				time.Sleep(time.Minute)
 			}
-			assertBetween(t, 4, 10*failing, calls)
+			assertBetween(t, 4, 10*failing, int(calls.Load()))
 			assertBetween(t, 2, 5, len(w.logs.with(`"error"=`)))
 			assert.Empty(t, w.logs.with("Events are written again"), "nothing has ended")
 			assert.Len(t, slices.DeleteFunc(w.server.list(), func(e *eventsv1.Event) bool { return e.Namespace != "good" }), 180)

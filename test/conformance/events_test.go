@@ -64,7 +64,7 @@ func emissions(t *testing.T) map[string]emission {
 		"object with its own kind":     about(&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Capsule"}, ObjectMeta: pod.ObjectMeta}, nil),
 		"cluster-scoped object":        about(node, nil),
 		"invalid name for an Event":    about(&networkingv1.IPAddress{ObjectMeta: meta("", "2001:db8::42")}, nil),
-		"object with a very long name": about(&corev1.Pod{ObjectMeta: meta("ns", strings.Repeat("x", 1000))}, nil),
+		"object with the longest name": about(&corev1.Pod{ObjectMeta: meta("ns", strings.Repeat("x", 253))}, nil),
 		"empty reference":              about(&corev1.ObjectReference{}, nil),
 		"related object not in scheme": about(pod, &unknown{}),
 	}
