@@ -262,6 +262,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	for i := range page.Items {
 		l.restore(&page.Items[i], of.controller)
 	}
+	d.poke()
 	of.page = page.Continue
 	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,
 		"events", len(page.Items), "more", page.Continue != "")
@@ -309,7 +310,4 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 		}
 		return drops
 	}))
-	if d := b.dispatcher.Load(); d != nil {
-		d.poke()
-	}
 }
