@@ -90,7 +90,7 @@ func (h *history) step(op, which, when byte) {
 		h.now += span
 	case 13:
 		if it.place == flying {
-			h.s.Slow(&it.pass, h.now)
+			h.s.Slow(it.item, h.now)
 		}
 	case 14:
 		h.s.Release(it.item, h.now)
@@ -155,7 +155,7 @@ func (h *history) isFull(it *modelItem) bool {
 	n := h.s.namespaces[it.namespace]
 	flights, retries := h.flights(it.namespace)
 	if n.failures > 0 || n.slow > 0 {
-		return flights >= 2 || it.slot.last != None && retries >= 1
+		return flights >= 2 || it.slot.Last != None && retries >= 1
 	}
 	return !n.passed && flights >= 1 && !h.hurried
 }
@@ -169,7 +169,7 @@ func (h *history) next() (ok bool) {
 	for _, it := range h.items {
 		full[it.item] = it.place == queued && h.isFull(it)
 	}
-	got, pass, ok := h.s.Next(h.now)
+	got, ok := h.s.Next(h.now)
 	require.Equal(h.t, ok, hasRequest && request <= h.now, "NextRequest is not exact")
 	if !ok {
 		h.none = never
@@ -180,18 +180,18 @@ func (h *history) next() (ok bool) {
 		return false
 	}
 	require.GreaterOrEqual(h.t, h.now, h.none, "no request was announced so early")
-	require.True(h.t, !paused || until <= h.now && pass.probe, "a request in a pause")
+	require.True(h.t, !paused || until <= h.now && got.slot.probe, "a request in a pause")
 	require.False(h.t, full[got], "too many requests in flight")
 	i := slices.IndexFunc(h.items, func(it *modelItem) bool { return it.item == got })
 	it := h.items[i]
 	require.Equal(h.t, queued, it.place)
-	if got.slot.last != None {
+	if got.slot.Last != None {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
 		if n := h.s.namespaces[got.namespace]; !paused && n.in[0] == &h.s.ready[fresh][0] {
 			require.Greater(h.t, n.ready[fresh].first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
 		}
 	}
-	got.pass, it.place, it.at = pass, flying, h.now
+	it.place, it.at = flying, h.now
 	h.sent = append(h.sent, i)
 	return true
 }
@@ -206,7 +206,7 @@ func (h *history) checkNone(full map[*item]bool) {
 		switch {
 		case it.place != queued || full[it.item] || h.hangs:
 		case n.failures >= Several && n.next > h.now && !h.hurried:
-		case it.slot.last == None:
+		case it.slot.Last == None:
 			require.Fail(h.t, "a new item waits for nothing")
 		default:
 			require.True(h.t, it.slot.until > h.now || !h.hurried && h.s.budget.at > h.now, "an item waits for nothing")
@@ -215,21 +215,21 @@ func (h *history) checkNone(full map[*item]bool) {
 }
 
 func (h *history) respond(it *modelItem, r Response) {
-	before, failures := it.slot.Failures(), h.s.Failures(it.namespace)
-	h.s.Done(it.item, it.pass, r, h.now)
+	before, failures := int(it.slot.Failures), h.s.Failures(it.namespace)
+	h.s.Done(it.item, r, h.now)
 	it.place = idle
 	switch until, _, paused := h.s.Pause(h.now); r.Result {
 	case None:
-		require.Equal(h.t, []int{before, failures}, []int{it.slot.Failures(), h.s.Failures(it.namespace)})
+		require.Equal(h.t, []int{before, failures}, []int{int(it.slot.Failures), h.s.Failures(it.namespace)})
 	case Passed:
-		require.Zero(h.t, it.slot.Failures()+h.s.Failures(it.namespace))
+		require.Zero(h.t, int(it.slot.Failures)+h.s.Failures(it.namespace))
 	case Refused:
 		require.Equal(h.t, failures, h.s.Failures(it.namespace))
 	case PushedBack:
 		require.True(h.t, r.RetryAfter == 0 || paused && until >= h.now+r.RetryAfter, "the server is to be left alone")
 		fallthrough
 	default:
-		require.Equal(h.t, []int{before + 1, failures + 1}, []int{it.slot.Failures(), h.s.Failures(it.namespace)})
+		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures), h.s.Failures(it.namespace)})
 	}
 }
 
@@ -242,7 +242,7 @@ func (h *history) check() {
 	for _, it := range h.items {
 		slot := it.Slot()
 		n := s.namespaces[it.namespace]
-		isQueued := slot.in == &s.held || n != nil && (slot.in == &n.ready[fresh] && slot.last == None || slot.in == &n.ready[tried] && slot.last != None)
+		isQueued := slot.in == &s.held || n != nil && (slot.in == &n.ready[fresh] && slot.Last == None || slot.in == &n.ready[tried] && slot.Last != None)
 		ok := s.InFlight(it.item) == (it.place == flying) &&
 			(slot.in == nil) == (it.place == idle) &&
 			(slot.in == &s.waiting) == (it.place == waiting) &&
@@ -279,7 +279,7 @@ func (h *history) check() {
 	for _, q := range []*Queue[*item]{&s.waiting, &s.held, &s.flights, &s.pending} {
 		checkHeap(h.t, q)
 	}
-	for _, q := range []*Queue[*namespace[*item]]{&s.ready[0][0], &s.ready[0][1], &s.ready[1][0], &s.ready[1][1], &s.paced, &s.idle} {
+	for _, q := range []*Queue[*namespace[*item]]{&s.ready[0][0], &s.ready[0][1], &s.ready[1][0], &s.ready[1][1], &s.paced} {
 		checkHeap(h.t, q)
 	}
 }
@@ -340,7 +340,9 @@ func (h *history) settle() {
 		require.Equal(h.t, idle, it.place, "%+v", it)
 	}
 	require.Zero(h.t, h.s.allSick)
-	require.Len(h.t, h.s.namespaces, h.s.idle.Len())
+	for _, n := range h.s.namespaces {
+		require.Equal(h.t, [2]*Queue[*namespace[*item]]{}, n.in)
+	}
 }
 
 func play(t *testing.T, ops []byte) []int {

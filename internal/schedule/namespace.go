@@ -64,8 +64,8 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 		}
 	}
 	switch {
-	case n.pending == 0 && n.inFlight == 0 && n.slow == 0:
-		to[0], at[0] = &s.idle, s.now
+	case n.pending == 0 && n.inFlight == 0 && n.slow == 0 && len(s.namespaces) > maxIdle:
+		delete(s.namespaces, n.name)
 	case n.failures >= Several && n.next > s.now && !s.hurried && (to[fresh] != nil || to[tried] != nil):
 		to[0], to[1], at[0] = &s.paced, nil, n.next
 	}

@@ -29,7 +29,7 @@ const (
 	later    = 5 * time.Minute // how much later is due what has failed, or waits where something has
 	maxLater = 8               // for how many failures at most
 	pace     = time.Second / 2 // between two requests of a namespace, after Several failures
-	maxIdle  = 1000            // namespaces that are remembered although they have nothing to do
+	maxIdle  = 1000            // namespaces up to which one with nothing to do is remembered
 
 	// The requests in flight of a sick namespace, those of them for items that have failed, and
 	// those of all sick namespaces, which can take until their timeouts. One that takes longer
@@ -45,51 +45,42 @@ type Item[T any] interface {
 	Namespace() string // of the requests for the item, always the same
 }
 
-// Slot is the place of an item in a [Schedule], and its failures. The zero value means that the
-// item is idle and has not failed.
+// Slot is the place of an item in a [Schedule], and its failures, which only the Schedule
+// changes. The zero value means that the item is idle and has not failed.
 type Slot[T any] struct {
-	in       *Queue[T]     // the queue that holds the item, nil if it is idle
-	until    time.Duration // when its back-off ends, if it has failed
-	due      time.Duration // see Schedule.Ready
-	index    int32         // in that queue
-	pending  int32         // in Schedule.pending; zero if nothing is to be written
-	failures uint8         // in a row
-	alike    uint8         // of these, the latest with the same result
-	last     Result        // of the latest request, if it has failed
-	kind     uint8         // of the request in flight
+	Failures uint8  // requests in a row that have failed, at most 255
+	Alike    uint8  // of these, the latest with the result Last
+	Last     Result // of the latest request, if it has failed
+
+	// Of the request in flight:
+	kind  uint8
+	probe bool // it probes whether the pause of the server is over
+	slow  bool // it takes long
+
+	index   int32         // in the queue in
+	pending int32         // in Schedule.pending; zero if nothing is to be written
+	in      *Queue[T]     // the queue that holds the item, nil if it is idle
+	until   time.Duration // when its back-off ends, if it has failed
+	due     time.Duration // see Schedule.Ready
 }
 
-// Failures returns how many requests for the item have failed in a row, at most 255.
-func (s *Slot[T]) Failures() int { return int(s.failures) }
-
-// Refusals returns how many requests for the item were Refused in a row.
-func (s *Slot[T]) Refusals() int {
-	if s.last != Refused {
-		return 0
-	}
-	return int(s.alike)
-}
-
-// IsDenied reports whether the latest request for the item was Denied.
-func (s *Slot[T]) IsDenied() bool { return s.last == Denied }
-
-func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.last == Denied && s.alike > n }
+func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.Last == Denied && s.Alike > n }
 
 // fail records that a request has failed, and returns for how long the item waits.
 func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) time.Duration {
-	if s.last != r.Result {
-		s.last, s.alike = r.Result, 0
+	if s.Last != r.Result {
+		s.Last, s.Alike = r.Result, 0
 	}
-	s.alike = min(s.alike, math.MaxUint8-1) + 1
-	s.failures = min(s.failures, math.MaxUint8-1) + 1
-	first, longest, failures := retryFirst, retryMax, s.failures
+	s.Alike = min(s.Alike, math.MaxUint8-1) + 1
+	s.Failures = min(s.Failures, math.MaxUint8-1) + 1
+	first, longest, failures := retryFirst, retryMax, s.Failures
 	switch {
-	case s.last == Refused:
+	case s.Last == Refused:
 		first = cmp.Or(r.Least, retryFirst)
-		longest, failures = refusedMax*first, s.alike
+		longest, failures = refusedMax*first, s.Alike
 	case s.isDeniedOften(deniedOften):
 		first, longest = deniedLong, deniedLong
-	case s.IsDenied():
+	case s.Last == Denied:
 		longest = deniedMax
 	}
 	return max(r.Least, jitter(backoff(first, longest, failures)))
@@ -100,13 +91,6 @@ func backoff(first, longest time.Duration, failures uint8) time.Duration {
 		first *= 2
 	}
 	return min(first, longest)
-}
-
-// Pass is the right to make one request. See [Schedule.Next].
-type Pass struct {
-	namespace string
-	probe     bool // the request probes whether the pause is over
-	slow      bool // it takes long
 }
 
 // Result is what the response to a request means.
@@ -147,7 +131,6 @@ type Schedule[T Item[T]] struct {
 	namespaces map[string]*namespace[T]
 	ready      [2][2]Queue[*namespace[T]] // with a request to make, by due: by kind, and whether they are sick
 	paced      Queue[*namespace[T]]       // by the time of their next request
-	idle       Queue[*namespace[T]]       // by the time since when
 	allSick    int                        // requests that count of sick namespaces
 
 	server pause
@@ -169,8 +152,7 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 		namespaces: make(map[string]*namespace[T]),
 		ready:      [2][2]Queue[*namespace[T]]{{first, first}, {second, second}},
 		paced:      first,
-		idle:       first,
-		budget:     fullBudget(),
+		budget:     newBudget(retryFirst),
 	}
 }
 
@@ -231,12 +213,12 @@ func (s *Schedule[T]) place(item T) {
 	}
 	switch {
 	case slot.pending == 0:
-	case slot.last == None:
+	case slot.Last == None:
 		s.put(item, &n.ready[fresh], slot.due-n.shift)
 	case slot.until > s.now:
 		s.put(item, &s.held, slot.until)
 	default: // fewer failures first
-		s.put(item, &n.ready[tried], max(slot.due, slot.until+later*time.Duration(min(slot.failures, maxLater))))
+		s.put(item, &n.ready[tried], max(slot.due, slot.until+later*time.Duration(min(slot.Failures, maxLater))))
 	}
 }
 
@@ -253,7 +235,7 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 // Release ends the back-off of item. Its namespace and the budget can still hold it up.
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
-	if slot := item.Slot(); slot.last != None {
+	if slot := item.Slot(); slot.Last != None {
 		slot.until = min(slot.until, now)
 		s.place(item)
 	}
@@ -274,22 +256,23 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 
 // Next returns the item that takes the next request, and puts it in flight: [Schedule.Done]
 // must follow. ok is false if no request can be made now.
-func (s *Schedule[T]) Next(now time.Duration) (item T, p Pass, ok bool) {
+func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	s.advance(now)
 	n, kind, at := s.best()
 	if at > now || s.server.on && (s.server.probing || now < s.server.until) {
-		return item, p, false
+		return item, false
 	}
 	if kind == tried {
 		s.budget.take(now)
 	}
 	item = n.ready[kind].First()
-	item.Slot().kind = uint8(kind)
+	slot := item.Slot()
+	slot.kind, slot.probe, slot.slow = uint8(kind), s.server.on, false
 	n.next = now + pace
 	n.count(1, kind)
 	s.put(item, &s.flights, now+flightCounts)
 	s.server.probing = s.server.on
-	return item, Pass{namespace: item.Namespace(), probe: s.server.on}, true
+	return item, true
 }
 
 // best returns the namespace of the next request, the kind of its item, and when it can be
@@ -302,7 +285,7 @@ func (s *Schedule[T]) best() (n *namespace[T], kind int, at time.Duration) {
 		k, sick, from := i/2, i%2, s.now
 		q := &s.ready[k][sick]
 		if k == tried {
-			from = s.retryAt()
+			from = max(s.now, s.budget.at)
 		}
 		switch {
 		case q.Len() == 0, sick == 1 && s.allSick >= maxAllSick && !s.hurried:
@@ -311,14 +294,6 @@ func (s *Schedule[T]) best() (n *namespace[T], kind int, at time.Duration) {
 		}
 	}
 	return n, kind, at
-}
-
-// retryAt returns when the budget permits a retry.
-func (s *Schedule[T]) retryAt() time.Duration {
-	if s.hurried {
-		return s.now
-	}
-	return max(s.now, s.budget.at)
 }
 
 // advance does what is due by now.
@@ -337,36 +312,31 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		n.count(-1, int(item.Slot().kind))
 		s.plan(n)
 	}
-	for s.idle.Len() > maxIdle {
-		n := s.idle.First()
-		s.idle.Remove(n)
-		delete(s.namespaces, n.name)
-	}
 }
 
-// Done takes the response to a request, with the item and the Pass that [Schedule.Next] has
-// returned. The item is idle then: the caller calls [Schedule.Ready], Wait or Remove.
-func (s *Schedule[T]) Done(item T, p Pass, r Response, now time.Duration) {
+// Done takes the response to the request for an item that [Schedule.Next] has returned. The
+// item is idle then: the caller calls [Schedule.Ready], Wait or Remove.
+func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	s.now = now
-	slot, n := item.Slot(), s.namespace(p.namespace)
+	slot, n := item.Slot(), s.namespace(item.Namespace())
 	kind := int(slot.kind)
 	if s.flights.At(item) != never {
 		n.count(-1, kind)
 	}
-	if p.slow {
+	if slot.slow {
 		n.slow--
 	}
 	move(item, &slot.in, nil, 0)
-	s.server.answer(p, r, s.jitter, now)
+	s.server.answer(n.name, slot.probe, slot.slow, r, s.jitter, now)
 	s.budget.answer(kind == tried, r.Result, now)
 	switch r.Result {
 	case None:
 	case Passed:
 		n.failures, n.passed = 0, true
 		if slot.isDeniedOften(Several) {
-			s.encourage(p.namespace)
+			s.encourage(n.name)
 		}
-		slot.failures, slot.alike, slot.last = 0, 0, None
+		slot.Failures, slot.Alike, slot.Last = 0, 0, None
 	default:
 		slot.until = now + slot.fail(r, s.jitter)
 		if r.Result != Refused {
@@ -389,30 +359,29 @@ func (s *Schedule[T]) encourage(namespace string) {
 	}
 }
 
-// Slow says that the request with p takes long: perhaps all requests for its namespace do.
-func (s *Schedule[T]) Slow(p *Pass, now time.Duration) {
-	if p.slow {
-		return
+// Slow says that the request in flight for item takes long: perhaps all requests for its
+// namespace do.
+func (s *Schedule[T]) Slow(item T, now time.Duration) {
+	s.now = now
+	if slot := item.Slot(); !slot.slow {
+		slot.slow = true
+		s.server.probing = s.server.probing && !slot.probe
+		n := s.namespace(item.Namespace())
+		n.slow++
+		s.plan(n)
 	}
-	s.now, p.slow = now, true
-	s.server.probing = s.server.probing && !p.probe
-	n := s.namespace(p.namespace)
-	n.slow++
-	s.plan(n)
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
 // requests have no rate. Failures of namespaces count from zero. Bulkheads and a pause of the server stay.
 func (s *Schedule[T]) Hurry(now time.Duration) {
-	s.now, s.hurried = now, true
+	s.now, s.hurried, s.budget = now, true, newBudget(0)
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
 		s.namespaces[name].failures = 0
 		s.plan(s.namespaces[name])
 	}
-	for _, q := range [...]*Queue[T]{&s.waiting, &s.flights, &s.pending} {
-		for _, node := range q.nodes {
-			s.place(node.item)
-		}
+	for _, node := range s.pending.nodes {
+		s.place(node.item)
 	}
 }
 
@@ -426,7 +395,7 @@ func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
 func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
 	s.advance(now)
 	_, _, at = s.best()
-	at = min(at, max(s.held.first(), s.retryAt()), s.paced.first())
+	at = min(at, max(s.held.first(), s.budget.at), s.paced.first())
 	if ready, _, _ := s.Backlog(); ready > 0 {
 		at = min(at, s.flights.first()) // it no longer counts then
 	}

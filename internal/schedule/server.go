@@ -20,18 +20,18 @@ type pause struct {
 	pusher   string        // a namespace
 }
 
-// answer takes the response to a request. One that was sent before the pause, and does not
-// probe, can only ask for more time.
-func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Duration, now time.Duration) {
-	g.probing = g.probing && (!p.probe || p.slow)
+// answer takes the response to a request of a namespace. One that was sent before the pause,
+// and does not probe, can only ask for more time.
+func (g *pause) answer(namespace string, probe, slow bool, r Response, jitter func(time.Duration) time.Duration, now time.Duration) {
+	g.probing = g.probing && (!probe || slow)
 	g.pushed = g.pushed && r.Result != Passed
 	switch {
-	case r.Result == PushedBack && (g.on || r.RetryAfter > 0 || g.pushed && g.pusher != p.namespace):
+	case r.Result == PushedBack && (g.on || r.RetryAfter > 0 || g.pushed && g.pusher != namespace):
 		delay, longest := r.RetryAfter, pauseMax
 		if delay == 0 {
 			longest = pauseGuess
 		}
-		if !g.on || p.probe {
+		if !g.on || probe {
 			g.failures = min(g.failures, math.MaxUint8-1) + 1
 			delay = max(delay, jitter(backoff(pauseFirst, longest, g.failures)))
 		}
@@ -40,9 +40,9 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 		}
 		g.until = max(g.until, now+delay)
 	case r.Result == PushedBack:
-		g.pushed, g.pusher = true, p.namespace
+		g.pushed, g.pusher = true, namespace
 	case r.Result == Passed || r.Result == Denied || r.Result == Refused:
-		if g.on && p.probe {
+		if g.on && probe {
 			*g = pause{total: g.total + now - g.since, pushed: g.pushed, pusher: g.pusher}
 		}
 	}
@@ -51,12 +51,14 @@ func (g *pause) answer(p Pass, r Response, jitter func(time.Duration) time.Durat
 // budget limits the retries of all namespaces together.
 type budget struct {
 	*rate.Limiter
+	least    time.Duration // the shortest interval. Zero: no limit
 	interval time.Duration
 	at       time.Duration // when the next retry can be made
 }
 
-func fullBudget() budget {
-	return budget{rate.NewLimiter(rate.Every(retryFirst), retryBurst), retryFirst, math.MinInt64}
+// newBudget returns a full budget.
+func newBudget(least time.Duration) budget {
+	return budget{rate.NewLimiter(rate.Every(least), retryBurst), least, least, math.MinInt64}
 }
 
 func (b *budget) take(now time.Duration) {
@@ -69,13 +71,13 @@ func (b *budget) take(now time.Duration) {
 func (b *budget) answer(isRetry bool, result Result, now time.Duration) {
 	switch {
 	case isRetry && result == Passed:
-		*b = fullBudget()
+		*b = newBudget(b.least)
 	case isRetry && (result == Failed || result == PushedBack):
 		b.interval = min(2*b.interval, retryMax)
 	case isRetry && result != None:
-		b.interval = retryFirst
+		b.interval = b.least
 	case result == Passed:
-		b.interval = max(b.interval*3/4, retryFirst)
+		b.interval = max(b.interval*3/4, b.least)
 	}
 	b.plan(now)
 }

@@ -21,7 +21,6 @@ type item struct {
 	good      bool          // see world.answer
 	began     time.Duration // when its request could be made
 	requests  int           // that were made
-	pass      Pass          // of its latest request
 }
 
 func (it *item) Slot() *Slot[*item] { return &it.slot }
@@ -73,10 +72,9 @@ func (w *world) add(namespace string, n int) (items []*item) {
 // next puts an item in flight if a request can be made.
 func (w *world) next() (it *item, ok bool) {
 	at, can := w.NextRequest(w.now)
-	it, p, ok := w.Schedule.Next(w.now)
+	it, ok = w.Schedule.Next(w.now)
 	require.Equal(w.t, ok, can && at <= w.now, "NextRequest is not exact")
 	if ok {
-		it.pass = p
 		it.requests++
 		w.requests++
 	}
@@ -93,7 +91,7 @@ func (w *world) sent() (sent []*item) {
 
 // done ends the request of it. If it has failed, the item is ready again.
 func (w *world) done(it *item, r Response) {
-	w.Done(it, it.pass, r, w.now)
+	w.Done(it, r, w.now)
 	switch r.Result {
 	case Passed:
 		w.latest = max(w.latest, w.now-it.began)
@@ -140,14 +138,14 @@ func (w *world) run(until time.Duration) {
 		r := w.responses[0]
 		w.responses = w.responses[1:]
 		switch {
-		case !r.slow && r.it.pass.slow:
+		case !r.slow && r.it.slot.slow:
 			w.slow--
 			w.done(r.it, w.answer(r.it))
 		case !r.slow:
 			w.busy--
 			w.done(r.it, w.answer(r.it))
 		case w.slow < w.maxSlow:
-			w.Slow(&r.it.pass, w.now)
+			w.Slow(r.it, w.now)
 			w.busy--
 			w.slow++
 		}

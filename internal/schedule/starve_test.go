@@ -94,16 +94,16 @@ func (l *load) request() {
 	for e, ok := l.s.Due(l.now); ok; e, ok = l.s.Due(l.now) {
 		l.ready(e)
 	}
-	e, pass, ok := l.s.Next(l.now)
+	e, ok := l.s.Next(l.now)
 	if !ok {
 		return
 	}
 	if e.namespace != "" && l.now > simFail {
-		l.s.Done(e, pass, Response{Result: Failed}, l.now)
+		l.s.Done(e, Response{Result: Failed}, l.now)
 		l.ready(e)
 		return
 	}
-	l.s.Done(e, pass, Response{Result: Passed}, l.now)
+	l.s.Done(e, Response{Result: Passed}, l.now)
 	switch late := l.now - e.began; {
 	case e.written > 0:
 		l.lateBeat = max(l.lateBeat, l.now-e.written)

@@ -42,7 +42,7 @@ const rank = 50 * 365 * 24 * time.Hour
 // flight cannot be dropped, so it goes last.
 func (t *table) order(e *Entry) time.Duration {
 	at := max(e.last, -longAgo)
-	if e.slot.Failures() > 0 {
+	if e.slot.Failures > 0 {
 		at -= rank
 	}
 	if e.life == closing && !e.isWarning() {
@@ -90,7 +90,7 @@ func (t *table) victim(forWarning bool) *Entry {
 		return e
 	}
 	n, w := t.longestIdle(normal), t.longestIdle(warning)
-	if n == nil || forWarning && w != nil && w.slot.Failures() > 0 && n.slot.Failures() == 0 {
+	if n == nil || forWarning && w != nil && w.slot.Failures > 0 && n.slot.Failures == 0 {
 		return w
 	}
 	return n

@@ -106,7 +106,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		}
 		if r.Local {
 			response = schedule.Response{Result: schedule.Refused, Least: refusedWait}
-			if e.slot.Refusals() >= localTries {
+			if e.slot.Last == schedule.Refused && e.slot.Alike >= localTries {
 				e.lose(s, r.Reason)
 			}
 		}

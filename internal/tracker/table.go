@@ -190,17 +190,17 @@ func (t *table) drop(e *Entry, reason DropReason, now time.Time) {
 
 // start returns the write of an entry that has just been put in flight. ok is
 // false if there is none after all.
-func (t *table) start(e *Entry, pass schedule.Pass, now time.Time) (w *Write, ok bool) {
+func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 	s := t.step(e, now)
 	e.tick(&s)
 	kind := e.need(s.at)
 	if k := e.Key(); kind != none && e.isUnknown() && !t.accepts(&k) {
-		t.sched.Done(e, pass, schedule.Response{}, s.at)
+		t.sched.Done(e, schedule.Response{}, s.at)
 		t.drop(e, DropFiltered, now)
 		return nil, false
 	}
 	if kind == none {
-		t.sched.Done(e, pass, schedule.Response{}, s.at)
+		t.sched.Done(e, schedule.Response{}, s.at)
 		t.settle(e, &s)
 		return nil, false
 	}
@@ -208,7 +208,6 @@ func (t *table) start(e *Entry, pass schedule.Pass, now time.Time) (w *Write, ok
 		kind = FlushCount
 	}
 	w = e.write(&s, kind)
-	w.pass = pass
 	t.count(e, s.wasOngoing, e.isOngoing())
 	t.classify(e)
 	return w, true
@@ -218,7 +217,7 @@ func (t *table) start(e *Entry, pass schedule.Pass, now time.Time) (w *Write, ok
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
 	response := e.respond(&s, w, r)
-	t.sched.Done(e, w.pass, response, s.at)
+	t.sched.Done(e, response, s.at)
 	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {
 		t.sched.Wait(e, s.at, s.at) // what waits from now on is something new
 	}
@@ -266,14 +265,14 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 	var lost []*Entry
 	switch {
 	case o == Denied && t.hurried:
-		if w.entry.slot.Failures() > 1 {
+		if w.entry.slot.Failures > 1 {
 			lost = []*Entry{w.entry}
 		}
 	case at-t.upSince >= t.opts.EventTTL && !t.isSilent(at):
 		failsAll := t.sched.Failures(w.entry.Namespace()) >= schedule.Several
 		for _, e := range t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL) {
-			hasFailed := e.slot.Failures() > 0
-			if e == w.entry || hasFailed && !e.slot.IsDenied() || !hasFailed && failsAll {
+			hasFailed := e.slot.Failures > 0
+			if e == w.entry || hasFailed && e.slot.Last != schedule.Denied || !hasFailed && failsAll {
 				lost = append(lost, e)
 			}
 		}

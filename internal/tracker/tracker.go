@@ -182,11 +182,11 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
-		e, pass, ok := t.sched.Next(t.offset(now))
+		e, ok := t.sched.Next(t.offset(now))
 		if !ok {
 			return nil, t.dropped(), false
 		}
-		if w, ok = t.start(e, pass, now); ok {
+		if w, ok = t.start(e, now); ok {
 			return w, t.dropped(), true
 		}
 	}
@@ -198,7 +198,7 @@ func (t *Tracker) Slow(w *Write, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !w.done { // the response may have just arrived
-		t.sched.Slow(&w.pass, t.offset(now))
+		t.sched.Slow(w.entry, t.offset(now))
 	}
 }
 
@@ -210,7 +210,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	at := t.offset(now)
 	t.answer(w, r.Outcome, at)
 	if w.entry.class == unlisted {
-		t.sched.Done(w.entry, w.pass, r.response(), at)
+		t.sched.Done(w.entry, r.response(), at)
 		return nil
 	}
 	t.respond(w.entry, w, &r, now)

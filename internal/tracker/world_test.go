@@ -297,26 +297,22 @@ func (w *world) begin(name string, now time.Duration) string {
 	var write *Write
 	w.tracker.mu.Lock()
 	t, at := w.tracker, w.tracker.offset(start.Add(now))
-	type pass struct {
-		e *Entry
-		p schedule.Pass
-	}
-	var others []pass
+	var others []*Entry
 	for write == nil {
-		e, p, ok := t.sched.Next(at)
+		e, ok := t.sched.Next(at)
 		if !ok {
 			break
 		}
 		if name != "" && w.label(e) != name {
-			others = append(others, pass{e, p})
+			others = append(others, e)
 			continue
 		}
-		write, _ = t.start(e, p, start.Add(now))
+		write, _ = t.start(e, start.Add(now))
 	}
 	for _, other := range others {
-		t.sched.Done(other.e, other.p, schedule.Response{}, at)
-		s := t.step(other.e, start.Add(now))
-		t.settle(other.e, &s)
+		t.sched.Done(other, schedule.Response{}, at)
+		s := t.step(other, start.Add(now))
+		t.settle(other, &s)
 	}
 	drops := t.dropped()
 	w.tracker.mu.Unlock()

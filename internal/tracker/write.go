@@ -3,7 +3,6 @@ package tracker
 import (
 	"time"
 
-	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -38,7 +37,6 @@ type Write struct {
 	Series series.Series
 
 	entry *Entry
-	pass  schedule.Pass
 	done  bool          // Apply has been called; guarded by Tracker.mu
 	at    time.Duration // when Next returned it
 	stale parts         // of the Event with Version of Series
