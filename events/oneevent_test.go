@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,6 +105,15 @@ func TestPatchesAreRefused(t *testing.T) {
 	}
 }
 
+// ofProcess returns the options of a process of a controller without lists.
+func ofProcess(n int, scope Scope) Options {
+	opts := Options{Scope: scope, SkipList: true}
+	if scope == SameController {
+		opts.ReportingInstance = fmt.Sprint("tester-", n)
+	}
+	return opts
+}
+
 // Patches are denied for the first 20 seconds of each process, as when a role reaches an API
 // server late. That changes no name either.
 func TestPatchesAreDeniedAtTheStart(t *testing.T) {
@@ -114,11 +122,7 @@ func TestPatchesAreDeniedAtTheStart(t *testing.T) {
 			s := newServer()
 			emitted := 0
 			for process := range 4 {
-				opts := Options{Scope: scope, SkipList: true}
-				if scope == SameController {
-					opts.ReportingInstance = fmt.Sprint("tester-", process)
-				}
-				w := startOn(t, s, s, opts)
+				w := startOn(t, s, s, ofProcess(process, scope))
 				if process > 0 {
 					s.script(failing("patch", statusError(403, 0)))
 				}
@@ -145,11 +149,7 @@ func TestStrangerHasTheName(t *testing.T) {
 			s := newServer()
 			emitted := 0
 			for process := range 4 {
-				opts := Options{Scope: scope, SkipList: true}
-				if scope == SameController {
-					opts.ReportingInstance = fmt.Sprint("tester-", process)
-				}
-				w := startOn(t, s, s, opts)
+				w := startOn(t, s, s, ofProcess(process, scope))
 				if process == 0 {
 					key := series.Key{
 						Regarding: series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0"}, Type: "Normal", Action: "Testing", Reason: "Tested", ReportingController: controller,
@@ -185,10 +185,8 @@ func TestLookFailsBetweenRestarts(t *testing.T) {
 			runBubble(t, fmt.Sprint(scope, " ", outage), func(t *testing.T) {
 				s := newServer()
 				for process := range 3 {
-					opts := Options{Scope: scope, SkipList: true, EventTTL: 3 * time.Hour}
-					if scope == SameController {
-						opts.ReportingInstance = fmt.Sprint("tester-", process)
-					}
+					opts := ofProcess(process, scope)
+					opts.EventTTL = 3 * time.Hour
 					w := startOn(t, s, s, opts)
 					minutes := 10
 					if process == 1 {
@@ -225,34 +223,6 @@ func TestNothingOccursAfterARestart(t *testing.T) {
 				assert.Zero(t, s.requestsOf("list"), "it emits nothing")
 			}
 			second.broadcaster.Shutdown()
-		})
-	}
-}
-
-// A shutdown does not wait for a server that is gone, or that does not serve the API, nor for
-// one namespace of several. What a slow server stores is written.
-func TestShutdownIsQuickWithoutHope(t *testing.T) {
-	for name, tt := range map[string]struct {
-		answer func(context.Context, request) error
-		lost   int
-	}{
-		"server gone":           {always(urlError(syscall.ECONNREFUSED)), 100},
-		"no such API":           {always(apierrors.NewGenericServerResponse(404, "post", eventResource, "", "404 page not found", 0, true)), 100},
-		"one namespace of ten":  {failIn(statusError(500, 0), "ns-3"), 10},
-		"a server that is slow": {func(context.Context, request) error { time.Sleep(100 * time.Millisecond); return nil }, 0},
-	} {
-		runInBubble(t, name, Options{SkipList: true}, func(t *testing.T, w *world) {
-			w.unaccounted = true
-			w.server.script(tt.answer)
-			for i := range 100 {
-				w.emitIn(fmt.Sprint("ns-", i%10), i)
-			}
-			begin := time.Now()
-			w.broadcaster.Shutdown()
-			if tt.lost > 0 {
-				assert.LessOrEqual(t, time.Since(begin), 2*time.Second)
-			}
-			assert.Len(t, w.server.list(), 100-tt.lost)
 		})
 	}
 }

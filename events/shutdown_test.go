@@ -6,12 +6,14 @@ import (
 	goruntime "runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -498,6 +500,34 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 			assert.Equal(t, 1, s.requestsOf("list"), "Shutdown does not list")
 			assert.NotEmpty(t, s.list())
 			s.assertNoProblems(t)
+		})
+	}
+}
+
+// A shutdown does not wait for a server that is gone, or that does not serve the API, nor for
+// one namespace of several. What a slow server stores is written.
+func TestShutdownIsQuickWithoutHope(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(context.Context, request) error
+		lost   int
+	}{
+		"server gone":           {always(urlError(syscall.ECONNREFUSED)), 100},
+		"no such API":           {always(apierrors.NewGenericServerResponse(404, "post", eventResource, "", "404 page not found", 0, true)), 100},
+		"one namespace of ten":  {failIn(statusError(500, 0), "ns-3"), 10},
+		"a server that is slow": {func(context.Context, request) error { time.Sleep(100 * time.Millisecond); return nil }, 0},
+	} {
+		runInBubble(t, name, Options{SkipList: true}, func(t *testing.T, w *world) {
+			w.unaccounted = true
+			w.server.script(tt.answer)
+			for i := range 100 {
+				w.emitIn(fmt.Sprint("ns-", i%10), i)
+			}
+			begin := time.Now()
+			w.broadcaster.Shutdown()
+			if tt.lost > 0 {
+				assert.LessOrEqual(t, time.Since(begin), 2*time.Second)
+			}
+			assert.Len(t, w.server.list(), 100-tt.lost)
 		})
 	}
 }

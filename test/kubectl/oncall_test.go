@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
@@ -198,24 +199,30 @@ func podOf(t *testing.T, clients kubernetes.Interface, namespace, name string, o
 	return created.UID
 }
 
+// deploymentWeb creates a Deployment web, which can have an owner, and its ReplicaSet. owner is the
+// reference of its Pods to that.
+func deploymentWeb(t *testing.T, clients kubernetes.Interface, namespace string, of ...metav1.OwnerReference) (deployment *appsv1.Deployment, owner *metav1.OwnerReference) {
+	labels := map[string]string{"app": "web"}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}}}
+	deployment, err := clients.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: of}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	set, err := clients.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-6d4cf9b7c", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deployment.UID, Controller: ptr.To(true)}}},
+		Spec:       appsv1.ReplicaSetSpec{Selector: selector, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return deployment, &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)}
+}
+
 // TestGroupByOwner has a Deployment of 100 Pods of which 40 crash, some of them deleted, also with their
 // ReplicaSet, and a Pod of the same name pattern that belongs to another owner.
 func TestGroupByOwner(t *testing.T) {
 	namespace := apiserver.Namespace(t)
 	clients, kubeconfig := apiserver.Clientset(t), apiserver.Kubeconfig(t)
-	yes := true
-	labels := map[string]string{"app": "web"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}}}
-	deployment, err := clients.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	set, err := clients.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web-6d4cf9b7c", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deployment.UID, Controller: &yes}}},
-		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &yes}
+	_, owner := deploymentWeb(t, clients, namespace)
 	var legacy []*corev1.Event
 	occurrences := 0
 	for i := range 100 {
@@ -235,7 +242,7 @@ func TestGroupByOwner(t *testing.T) {
 		}
 	}
 	job := objectIn(namespace, "Pod", "web-6d4cf9b7c-zzzzz")
-	job.UID = podOf(t, clients, namespace, job.Name, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "web", UID: "uid-of-the-job", Controller: &yes}, "", "")
+	job.UID = podOf(t, clients, namespace, job.Name, &metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "web", UID: "uid-of-the-job", Controller: ptr.To(true)}, "", "")
 	legacy = append(legacy, legacyEvent("job", job, "worker-0", "BackOff", 7, 12*time.Minute))
 	create(t, clients, nil, legacy)
 
@@ -279,21 +286,8 @@ func TestGroupByOwner(t *testing.T) {
 func TestBrokenDeployment(t *testing.T) {
 	namespace := apiserver.Namespace(t)
 	clients, kubeconfig := apiserver.Clientset(t), apiserver.Kubeconfig(t)
-	yes := true
-	labels := map[string]string{"app": "web"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}}}
-	deployment, err := clients.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-		// The Deployment of an operator is not the topmost owner of its Pods.
-		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Site", Name: "site", UID: "u", Controller: &yes}}},
-		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	set, err := clients.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web-6d4cf9b7c", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: deployment.UID, Controller: &yes}}},
-		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &yes}
+	// The Deployment of an operator is not the topmost owner of its Pods.
+	deployment, owner := deploymentWeb(t, clients, namespace, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Site", Name: "site", UID: "u", Controller: ptr.To(true)})
 	deleted := objectIn(namespace, "Pod", "web-6d4cf9b7c-zzzzz")
 	deleted.UID = "uid-of-a-deleted-pod"
 	legacy := []*corev1.Event{legacyEvent("evicted", deleted, "worker-1", "Evicted", 1, 0)}
