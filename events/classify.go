@@ -76,15 +76,20 @@ func classify(err error, creates bool) tracker.Result {
 	return result
 }
 
+// isAnswer reports whether a server has answered.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus
+	return err == nil || errors.As(err, &status)
+}
+
 // isLocal reports whether a sink has returned an error of which no server and no network is the
 // cause. It can be permanent: a client for one namespace returns it for each Event in another
 // one.
 func isLocal(err error) bool {
-	var status apierrors.APIStatus
 	var response *apierrors.UnexpectedObjectError
 	var network net.Error // also the errors of connections, timeouts, and of package syscall
 	switch {
-	case errors.As(err, &status), errors.As(err, &response), errors.As(err, &network), eventclient.IsRequestError(err):
+	case isAnswer(err), errors.As(err, &response), errors.As(err, &network), eventclient.IsRequestError(err):
 		return false
 	}
 	for _, other := range []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errExited, errPanicked} {

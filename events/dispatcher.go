@@ -62,7 +62,7 @@ type dispatcher struct {
 	busy     int           // requests in flight that count against workers
 	idle     int           // goroutines that wait for a request
 	slow     int           // requests in flight that do not count, because they take long
-	progress time.Time     // when the server has handled a request, or when a shutdown began; see despair
+	progress time.Time     // the latest, or when a shutdown began; see despair
 	took     time.Duration // for how long that request was in flight
 	reserved time.Time     // of the latest reservation. If time goes back, the limiter counts the interval twice
 }
@@ -305,8 +305,9 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
 	}
-	if result.Outcome != tracker.Troubled && result.Outcome != tracker.PushedBack {
-		d.handled(answered, answered.Sub(dog.began))
+	isHandled := result.Outcome != tracker.Troubled && result.Outcome != tracker.PushedBack
+	if isHandled || !w.Retries && isAnswer(err) {
+		d.advanced(answered, answered.Sub(dog.began))
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.report.wrote(w, result, err)
@@ -317,11 +318,12 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 // errHopeless is why a shutdown ends early.
 var errHopeless = errors.New("the server handles nothing any more")
 
-// hopeless is for how long a shutdown goes on although the server handles nothing.
+// hopeless is for how long a shutdown goes on without progress.
 const hopeless = 1500 * time.Millisecond
 
-// handled records that the server has handled a request, for which it took so long.
-func (d *dispatcher) handled(at time.Time, took time.Duration) {
+// advanced records progress: the server has handled a request, or answered one for a series
+// that had not failed before. For that it took so long.
+func (d *dispatcher) advanced(at time.Time, took time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.progress, d.took = at, took
@@ -337,8 +339,8 @@ func (d *dispatcher) beginShutdown() {
 	d.b.tracker.Hurry(now)
 }
 
-// despair returns when the server has handled nothing for a while, or for twice as long as the
-// latest request took: it is gone, or fails what is left. What it denies or refuses is dropped
+// despair returns when there was no progress for a while, or for twice as long as the
+// latest took: the server is gone, or fails what is left. What it denies or refuses is dropped
 // soon. despair waits for the end of a pause that the server has asked for. err is that of ctx if that ends first.
 func (d *dispatcher) despair(ctx context.Context) (err error) {
 	for {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -528,6 +529,31 @@ func TestShutdownIsQuickWithoutHope(t *testing.T) {
 				assert.LessOrEqual(t, time.Since(begin), 2*time.Second)
 			}
 			assert.Len(t, w.server.list(), 100-tt.lost)
+		})
+	}
+}
+
+// A shutdown writes what does not fail, although the server fails others for seconds before.
+func TestShutdownAmongObjectsThatFail(t *testing.T) {
+	for _, tt := range []struct {
+		takes       time.Duration
+		total, good int
+	}{{300 * time.Millisecond, 100, 70}, {100 * time.Millisecond, 200, 100}, {20 * time.Millisecond, 100, 10}} {
+		runInBubble(t, fmt.Sprint(tt.good, " of ", tt.total, " at ", tt.takes), Options{SkipList: true}, func(t *testing.T, w *world) {
+			w.unaccounted = true
+			w.server.script(func(_ context.Context, r request) error {
+				time.Sleep(tt.takes)
+				object, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "pod-"), ".")
+				if n, _ := strconv.Atoi(object); n >= tt.good {
+					return statusError(500, 0)
+				}
+				return nil
+			})
+			for i := range tt.total {
+				w.emit(i)
+			}
+			w.broadcaster.Shutdown()
+			assert.Len(t, w.server.list(), tt.good)
 		})
 	}
 }

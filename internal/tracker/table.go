@@ -208,6 +208,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 		kind = FlushCount
 	}
 	w = e.write(&s, kind)
+	w.Retries = e.slot.Failures > 0
 	t.count(e, s.wasOngoing, e.isOngoing())
 	t.classify(e)
 	return w, true

@@ -35,6 +35,8 @@ type Write struct {
 	// the Event that the request is for, and its Version is the resourceVersion that
 	// this Event must have, if any.
 	Series series.Series
+	// Retries reports whether the latest request for the series has failed.
+	Retries bool
 
 	entry *Entry
 	done  bool          // Apply has been called; guarded by Tracker.mu
