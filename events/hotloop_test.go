@@ -10,7 +10,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-func TestHotLoopCostsTwoRequests(t *testing.T) {
+func TestHotLoopBeginsWithTwoRequests(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before int // the start
 		want   []string
