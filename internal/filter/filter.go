@@ -15,12 +15,7 @@ import (
 
 // Selectors are lists of requirements, of which a key must meet at least one. Without a list,
 // they match every key. They never change.
-type Selectors [][]requirement
-
-type requirement struct {
-	field, value string
-	excludes     bool // the field must not have the value
-}
+type Selectors []fields.Requirements
 
 // names are the fields that selectors can contain.
 var names = []string{"action", "reason", "regarding.kind", "regarding.namespace", "related.kind", "reportingController", "type"}
@@ -49,15 +44,17 @@ func valueOf(field string, k *series.Key) string {
 // Match reports whether k meets all requirements of a list, or there is no list. It does not
 // allocate.
 func (s Selectors) Match(k *series.Key) bool {
-	return len(s) == 0 || slices.ContainsFunc(s, func(all []requirement) bool {
-		for i := range all {
-			if (valueOf(all[i].field, k) == all[i].value) == all[i].excludes {
+	return len(s) == 0 || slices.ContainsFunc(s, func(all fields.Requirements) bool {
+		for _, r := range all {
+			if (valueOf(r.Field, k) == r.Value) == excludes(r) {
 				return false
 			}
 		}
 		return true
 	})
 }
+
+func excludes(r fields.Requirement) bool { return r.Operator == selection.NotEquals }
 
 // Parse parses a text with a field selector in each line. It ignores spaces around
 // requirements, empty lines, and lines that begin with #. Errors contain the number of the line
@@ -79,11 +76,11 @@ func Parse(text string) (Selectors, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		if only := all[0]; len(all) == 1 && only.excludes {
-			if other, ok := excluding[only.field]; ok && other.value != only.value {
+		if only := all[0]; len(all) == 1 && excludes(only) {
+			if other, ok := excluding[only.Field]; ok && other.value != only.Value {
 				return nil, fmt.Errorf("line %d: with line %d, %q selects every event: write both in one line, with a comma between them", number, other.line, line)
 			}
-			excluding[only.field] = exclusion{number, only.value}
+			excluding[only.Field] = exclusion{number, only.Value}
 		}
 		parsed = append(parsed, all)
 	}
@@ -91,25 +88,31 @@ func Parse(text string) (Selectors, error) {
 }
 
 // parseLine returns at least one requirement.
-func parseLine(line string) (all []requirement, err error) {
+func parseLine(line string) (fields.Requirements, error) {
 	selector, err := fields.ParseSelector(line)
 	if err != nil {
 		return nil, fmt.Errorf("%w: want a field, =, ==, or !=, and a value in which commas, equals signs, and backslashes have a backslash before them", err)
 	}
-	for _, r := range selector.Requirements() {
-		field, value := strings.TrimSpace(r.Field), strings.TrimSpace(r.Value)
-		switch {
-		case !slices.Contains(names, field):
-			return nil, fmt.Errorf("unknown field %q: want one of %s", field, strings.Join(names, ", "))
-		case field == "type" && value != corev1.EventTypeNormal && value != corev1.EventTypeWarning:
-			return nil, fmt.Errorf("unknown type %q: want %s or %s", value, corev1.EventTypeNormal, corev1.EventTypeWarning)
-		case len(value) > 1 && strings.IndexByte("\"'`", value[0]) >= 0 && value[0] == value[len(value)-1]:
-			return nil, fmt.Errorf("the value %s of %s is in quotes: want it without them", value, field)
-		}
-		all = append(all, requirement{field, value, r.Operator == selection.NotEquals})
-	}
-	if len(all) == 0 {
+	selector, err = selector.Transform(parseTerm)
+	switch {
+	case err != nil:
+		return nil, err
+	case selector.Empty():
 		return nil, fmt.Errorf("no requirement in %q", line)
 	}
-	return all, nil
+	return selector.Requirements(), nil
+}
+
+// parseTerm returns the field and the value of a requirement without the spaces around them.
+func parseTerm(field, value string) (string, string, error) {
+	field, value = strings.TrimSpace(field), strings.TrimSpace(value)
+	switch {
+	case !slices.Contains(names, field):
+		return "", "", fmt.Errorf("unknown field %q: want one of %s", field, strings.Join(names, ", "))
+	case field == "type" && value != corev1.EventTypeNormal && value != corev1.EventTypeWarning:
+		return "", "", fmt.Errorf("unknown type %q: want %s or %s", value, corev1.EventTypeNormal, corev1.EventTypeWarning)
+	case len(value) > 1 && strings.IndexByte("\"'`", value[0]) >= 0 && value[0] == value[len(value)-1]:
+		return "", "", fmt.Errorf("the value %s of %s is in quotes: want it without them", value, field)
+	}
+	return field, value, nil
 }
