@@ -100,23 +100,15 @@ func escapeQuoted(s string) string {
 
 func escape(s string, keep func(rune) bool) string {
 	var b strings.Builder
-	done := 0
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if keep(r) && (r != utf8.RuneError || size > 1) {
-			i += size
-			continue
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		text := s[:size]
+		if s = s[size:]; !keep(r) || r == utf8.RuneError && size == 1 {
+			quoted := strconv.Quote(text)
+			text = quoted[1 : len(quoted)-1]
 		}
-		quoted := strconv.Quote(s[i : i+size])
-		b.WriteString(s[done:i])
-		b.WriteString(quoted[1 : len(quoted)-1])
-		i += size
-		done = i
+		b.WriteString(text)
 	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
 	return b.String()
 }
 
