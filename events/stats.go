@@ -2,6 +2,7 @@ package events
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/tracker"
-	"github.com/eventseries/eventseries/series"
 )
 
 // Stats are the numbers of a [Broadcaster] at one time. They never decrease, except for
@@ -133,50 +133,81 @@ type counters struct {
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
-	writes             [tracker.Kinds][tracker.Outcomes]atomic.Uint64
-	lists              [tracker.Outcomes]atomic.Uint64
-	reasons, actions   distinct
-	onMany             func(field, value string, key *series.Key) // see manyDistinct
 
 	mu        sync.Mutex
+	writes    map[WriteKey]uint64
+	durations map[string]Histogram // by verb
 	drops     map[DropReason]uint64
-	durations map[string]*durations // by verb
+	distinct  map[string]sets.Set[string] // up to MaxDistinct values of each field
 }
 
-func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
-	c.writes[w.Kind][outcome].Add(1)
-	verb := "patch"
-	if w.Creates() {
-		verb = "create"
-	}
-	c.took(verb, took)
-	if w.Kind == tracker.Create {
-		// Here and not where events are emitted, to keep it out of the hot path.
-		if key := &w.Series.Key; c.reasons.add(key.Reason) {
-			c.onMany("reason", key.Reason, key)
-		}
-		if key := &w.Series.Key; c.actions.add(key.Action) {
-			c.onMany("action", key.Action, key)
-		}
+func newCounters() counters {
+	return counters{
+		writes:    make(map[WriteKey]uint64),
+		durations: make(map[string]Histogram),
+		drops:     make(map[DropReason]uint64),
+		distinct:  map[string]sets.Set[string]{"reason": sets.New[string](), "action": sets.New[string]()},
 	}
 }
 
-// took records the duration of a request.
-func (c *counters) took(verb string, took time.Duration) {
+// requested counts a request, and how long it took.
+func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := c.durations[verb]
-	if d == nil {
-		d = &durations{}
-		c.durations[verb] = d
+	c.writes[WriteKey{kind, outcome.String()}]++
+	h, ok := c.durations[verb]
+	if !ok {
+		h = newHistogram()
 	}
-	d.observe(took)
+	h.observe(took)
+	c.durations[verb] = h
 }
 
 func (c *counters) dropped(reason DropReason, count int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drops[reason] += uint64(count)
+}
+
+// manyDistinct is how many different reasons or actions of a process are too many to come
+// from a list in its code. The alert EventSeriesHighCardinality has the same limit.
+const manyDistinct = 200
+
+// saw counts the different values of a field. It reports whether value makes them more than
+// manyDistinct.
+func (c *counters) saw(field, value string) (many bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := c.distinct[field]
+	before := seen.Len()
+	if before < MaxDistinct {
+		seen.Insert(value)
+	}
+	return before == manyDistinct && seen.Len() > before
+}
+
+// wrote counts a write, and logs once for each field that the Events of this process have too
+// many different values in it. Only created Events count, to keep that out of the hot path.
+func (b *Broadcaster) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
+	b.counters.requested(w.Kind.String(), verbOf(w), outcome, took)
+	if w.Kind != tracker.Create {
+		return
+	}
+	key := &w.Series.Key
+	for _, f := range [...]struct{ field, value string }{{"reason", key.Reason}, {"action", key.Action}} {
+		if b.counters.saw(f.field, f.value) {
+			b.logger().Info("Events have too many different values in a field, and do not become series", "field", f.field, "limit", manyDistinct,
+				"example", f.value, "reportingController", key.ReportingController, "regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
+		}
+	}
+}
+
+// verbOf returns the verb of the request of a write.
+func verbOf(w *tracker.Write) string {
+	if w.Creates() {
+		return "create"
+	}
+	return "patch"
 }
 
 // Stats returns the current numbers. It is cheap enough to be called every second.
@@ -190,9 +221,6 @@ func (b *Broadcaster) Stats() Stats {
 		Ongoing:            t.Ongoing,
 		Closing:            t.Closing,
 		Capacity:           t.Capacity,
-		Writes:             make(map[WriteKey]uint64),
-		Durations:          make(map[string]Histogram),
-		Dropped:            make(map[DropReason]uint64),
 		Filtered:           b.counters.filtered.Load(),
 		WatcherDropped:     b.watchers.dropped.Load(),
 		RelatedOmitted:     b.counters.relatedOmitted.Load(),
@@ -204,8 +232,6 @@ func (b *Broadcaster) Stats() Stats {
 		LongestWait:        t.LongestWait,
 		PausedUntil:        t.PausedUntil,
 		Paused:             t.PausedTotal,
-		DistinctReasons:    b.counters.reasons.count(),
-		DistinctActions:    b.counters.actions.count(),
 	}
 	if b.opts.Reasons > 0 {
 		var rows []tracker.Tally
@@ -215,28 +241,17 @@ func (b *Broadcaster) Stats() Stats {
 			s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
 		}
 	}
-	for kind := range b.counters.writes {
-		for o := range b.counters.writes[kind] {
-			if n := b.counters.writes[kind][o].Load(); n > 0 {
-				s.Writes[WriteKey{tracker.Kind(kind).String(), tracker.Outcome(o).String()}] = n
-			}
-		}
+	c := &b.counters
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Writes, s.Dropped, s.Durations = maps.Clone(c.writes), maps.Clone(c.drops), maps.Clone(c.durations)
+	for verb, h := range s.Durations {
+		h.Buckets = slices.Clone(h.Buckets)
+		s.Durations[verb] = h
 	}
-	for o := range b.counters.lists {
-		if n := b.counters.lists[o].Load(); n > 0 {
-			s.Writes[WriteKey{"list", tracker.Outcome(o).String()}] = n
-		}
-	}
-	b.counters.mu.Lock()
-	defer b.counters.mu.Unlock()
-	maps.Copy(s.Dropped, b.counters.drops)
-	for verb, d := range b.counters.durations {
-		s.Durations[verb] = d.histogram()
-	}
+	s.DistinctReasons, s.DistinctActions = c.distinct["reason"].Len(), c.distinct["action"].Len()
 	return s
 }
-
-func (b *Broadcaster) waitingSeries() int { return b.tracker.Stats(b.clock.Now()).Waiting }
 
 // Histogram is the distribution of request durations.
 type Histogram struct {
@@ -265,69 +280,22 @@ var durationBounds = [...]time.Duration{
 	time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
 }
 
-// durations collects the data of a Histogram.
-type durations struct {
-	counts [len(durationBounds)]uint64 // not cumulative
-	count  uint64
-	sum    time.Duration
-}
-
-func (d *durations) observe(took time.Duration) {
-	d.count++
-	d.sum += took
-	for i, bound := range durationBounds {
-		if took <= bound {
-			d.counts[i]++
-			return
-		}
-	}
-}
-
-func (d *durations) histogram() Histogram {
-	h := Histogram{Count: d.count, Sum: d.sum, Buckets: make([]Bucket, len(durationBounds))}
-	var n uint64
-	for i, bound := range durationBounds {
-		n += d.counts[i]
-		h.Buckets[i] = Bucket{Bound: bound, Count: n}
+func newHistogram() (h Histogram) {
+	for _, bound := range durationBounds {
+		h.Buckets = append(h.Buckets, Bucket{Bound: bound})
 	}
 	return h
 }
 
+func (h *Histogram) observe(took time.Duration) {
+	h.Count++
+	h.Sum += took
+	for i := range h.Buckets {
+		if took <= h.Buckets[i].Bound {
+			h.Buckets[i].Count++
+		}
+	}
+}
+
 // MaxDistinct is the limit of [Stats].DistinctReasons and [Stats].DistinctActions.
 const MaxDistinct = 1000
-
-// distinct counts different strings, up to MaxDistinct. It can be used concurrently.
-type distinct struct {
-	mu   sync.Mutex
-	seen sets.Set[string]
-}
-
-// manyDistinct is how many different reasons or actions of a process are too many to come
-// from a list in its code. The alert EventSeriesHighCardinality has the same limit.
-const manyDistinct = 200
-
-// add reports whether s makes them more than manyDistinct.
-func (d *distinct) add(s string) (many bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.seen == nil {
-		d.seen = sets.New[string]()
-	}
-	before := d.seen.Len()
-	if before < MaxDistinct {
-		d.seen.Insert(s)
-	}
-	return before == manyDistinct && d.seen.Len() > before
-}
-
-// logMany logs once for a field that the events of this process have too many values in it.
-func (b *Broadcaster) logMany(field, value string, key *series.Key) {
-	b.logger().Info("Events have too many different values in a field, and do not become series", "field", field, "limit", manyDistinct,
-		"example", value, "reportingController", key.ReportingController, "regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
-}
-
-func (d *distinct) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.seen)
-}

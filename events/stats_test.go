@@ -81,11 +81,10 @@ func TestStatsWaiting(t *testing.T) {
 }
 
 func TestDurations(t *testing.T) {
-	var d durations
+	h := newHistogram()
 	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {
-		d.observe(took)
+		h.observe(took)
 	}
-	h := d.histogram()
 	assert.EqualValues(t, 5, h.Count)
 	assert.Equal(t, time.Hour+time.Minute+11*time.Millisecond, h.Sum)
 	assert.Len(t, h.Buckets, len(durationBounds))
@@ -125,17 +124,17 @@ func TestStatsDurations(t *testing.T) {
 }
 
 func TestDistinct(t *testing.T) {
-	var d distinct
-	assert.Zero(t, d.count())
+	c := newCounters()
 	for range 2 {
-		d.add("a")
-		d.add("b")
+		c.saw("reason", "a")
+		c.saw("reason", "b")
 	}
-	assert.Equal(t, 2, d.count())
+	assert.Len(t, c.distinct["reason"], 2)
 	for i := range 2 * MaxDistinct {
-		d.add(fmt.Sprint(i))
+		c.saw("reason", fmt.Sprint(i))
 	}
-	assert.Equal(t, MaxDistinct, d.count())
+	assert.Len(t, c.distinct["reason"], MaxDistinct)
+	assert.Empty(t, c.distinct["action"])
 }
 
 // The sum of all reasons is that of all occurrences, whatever becomes of them.
