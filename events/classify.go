@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,14 +43,14 @@ func classify(err error, creates bool) tracker.Result {
 		retryAfter = min(time.Duration(s.Details.RetryAfterSeconds)*time.Second, retryAfterMax)
 	}
 	outcome := tracker.Refused
-	reason := DropRejected
+	reason := tracker.DropReason(DropRejected)
 	switch {
 	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && retryAfter > 0:
 		outcome = tracker.PushedBack
 	case s.Code == http.StatusRequestTimeout, s.Code >= 500, s.Code < 400:
 		outcome = tracker.Troubled
 	case s.Code == http.StatusForbidden && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		reason = DropNamespaceTerminating
+		reason = tracker.DropNamespaceTerminating
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden:
 		outcome = tracker.Denied
 	case apierrors.IsUnexpectedServerError(err):
@@ -61,7 +60,7 @@ func classify(err error, creates bool) tracker.Result {
 	case s.Code == http.StatusNotFound && !creates:
 		outcome = tracker.Gone
 	case s.Code == http.StatusNotFound:
-		reason = DropNamespaceNotFound
+		reason = tracker.DropNamespaceNotFound
 	case s.Code == http.StatusConflict && creates && s.Reason == metav1.StatusReasonAlreadyExists:
 		outcome = tracker.Taken
 	case s.Code == http.StatusConflict && !creates:
@@ -71,7 +70,7 @@ func classify(err error, creates bool) tracker.Result {
 	}
 	result := tracker.Result{Outcome: outcome, RetryAfter: retryAfter}
 	if outcome == tracker.Refused {
-		result.Reason = tracker.DropReason(reason)
+		result.Reason = reason
 	}
 	return result
 }
@@ -98,49 +97,4 @@ func isLocal(err error) bool {
 		}
 	}
 	return true
-}
-
-// namespaces remember where Events have existed lately, to tell the end of a namespace from one
-// that has never been there. They can be used concurrently.
-type namespaces struct {
-	ttl time.Duration // for how long
-
-	mu      sync.Mutex
-	existed map[string]time.Time
-}
-
-// maxNamespaces bounds how many namespaces are remembered. If there are more, all are forgotten,
-// and learned again.
-const maxNamespaces = 10_000
-
-// exists records that a namespace has an Event, or is terminating.
-func (n *namespaces) exists(namespace string, now time.Time) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.existed == nil || len(n.existed) >= maxNamespaces {
-		n.existed = make(map[string]time.Time)
-	}
-	n.existed[namespace] = now
-}
-
-// judge returns what the response to a write means after those before. A namespace that does
-// not exist was deleted if it has existed.
-func (n *namespaces) judge(w *tracker.Write, result tracker.Result, now time.Time) tracker.Result {
-	namespace := w.Series.Namespace
-	switch DropReason(result.Reason) {
-	case DropNamespaceTerminating:
-		n.exists(namespace, now)
-	case DropNamespaceNotFound:
-		n.mu.Lock()
-		existed, ok := n.existed[namespace]
-		n.mu.Unlock()
-		if ok && now.Sub(existed) < n.ttl || w.Kind == tracker.Recreate {
-			result.Reason = tracker.DropReason(DropNamespaceTerminating)
-		}
-	default:
-		if result.Outcome == tracker.Written {
-			n.exists(namespace, now)
-		}
-	}
-	return result
 }

@@ -44,10 +44,10 @@ const (
 	// for it each time that does not come from a server.
 	DropRejected DropReason = "Rejected"
 	// DropNamespaceNotFound: the namespace of the Event does not exist.
-	DropNamespaceNotFound DropReason = "NamespaceNotFound"
+	DropNamespaceNotFound = DropReason(tracker.DropNamespaceNotFound)
 	// DropNamespaceTerminating: the namespace of the Event is being deleted, or was deleted
 	// within [Options.EventTTL] after an Event was written there.
-	DropNamespaceTerminating DropReason = "NamespaceTerminating"
+	DropNamespaceTerminating = DropReason(tracker.DropNamespaceTerminating)
 	// DropShutdown: the event was emitted after Shutdown was called, or could not be
 	// written in time.
 	DropShutdown DropReason = "Shutdown"

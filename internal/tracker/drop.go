@@ -5,12 +5,15 @@ import "github.com/eventseries/eventseries/series"
 // DropReason says why occurrences were lost. The zero value is no reason.
 type DropReason string
 
-// The reasons for which a tracker drops occurrences by itself. Package events
-// documents them.
+// The reasons for which a tracker drops occurrences by itself, and those of refusals that it
+// tells from each other. Package events documents them.
 const (
 	DropTableFull   DropReason = "TableFull"
 	DropDenied      DropReason = "Denied"
 	DropUnavailable DropReason = "Unavailable"
+
+	DropNamespaceNotFound    DropReason = "NamespaceNotFound"
+	DropNamespaceTerminating DropReason = "NamespaceTerminating"
 	// DropFiltered: Options.Accepts does not accept the key. That is no loss.
 	DropFiltered DropReason = "Filtered"
 )

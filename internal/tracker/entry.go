@@ -128,12 +128,12 @@ const (
 func (e *Entry) Slot() *schedule.Slot[*Entry] { return &e.slot }
 
 // Namespace returns the namespace of the regarding object, which requests for e go to.
-func (e *Entry) Namespace() string { return e.key.namespace.value }
+func (e *Entry) Namespace() string { return e.key.namespace.Value() }
 
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() series.Key { return e.key.full() }
 
-func (e *Entry) isWarning() bool { return e.key.shared.eventType == corev1.EventTypeWarning }
+func (e *Entry) isWarning() bool { return e.key.shared.Type == corev1.EventTypeWarning }
 
 // isOngoing reports whether the series recurs, as far as is known here.
 func (e *Entry) isOngoing() bool { return e.life == active && e.state == series.Ongoing }

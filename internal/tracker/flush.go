@@ -6,10 +6,9 @@ import "time"
 // one with [Tracker.Flush].
 type Flush struct {
 	// Done is closed when the server knows everything, or it is lost.
-	Done <-chan struct{}
+	Done chan struct{}
 
 	tracker *Tracker
-	done    chan struct{}
 	left    map[*Entry]int32 // the counts that the server does not store yet
 	listed  bool             // left has every series
 }
@@ -21,8 +20,7 @@ type flushes map[*Flush]struct{}
 // even if it would wait for a heartbeat, and at once, even if a write has failed or was
 // refused. The caller must call [Flush.Stop]. What begins meanwhile can be missed.
 func (t *Tracker) Flush(now time.Time) *Flush {
-	done := make(chan struct{})
-	f := &Flush{Done: done, tracker: t, done: done, left: make(map[*Entry]int32)}
+	f := &Flush{Done: make(chan struct{}), tracker: t, left: make(map[*Entry]int32)}
 	t.mu.Lock()
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
@@ -55,39 +53,27 @@ func (f *Flush) Stop() {
 	delete(f.tracker.flushes, f)
 }
 
-// tell tells the flushes that wait what has become of e: whether the server knows of it what
-// they wait for, or never will.
-func (fs flushes) tell(e *Entry) {
+// follow tells the flushes that wait what has become of e, and reports whether one still waits
+// for it: until the server knows of it what it waits for, or never will. theirs are the
+// occurrences that e has taken over from the server: its count contains so many more.
+func (fs flushes) follow(e *Entry, theirs int32) (awaited bool) {
 	for f := range fs {
-		if count, ok := f.left[e]; ok && (e.class == unlisted || e.stored.count >= count || e.lost() == 0) {
+		count, ok := f.left[e]
+		switch count += theirs; {
+		case !ok:
+		case e.class == unlisted, e.stored.count >= count, e.lost() == 0:
 			delete(f.left, e)
 			f.checkDone()
+		default:
+			f.left[e], awaited = count, true
 		}
 	}
-}
-
-// shift says that the count of e contains so many occurrences more that the server stores.
-func (fs flushes) shift(e *Entry, theirs int32) {
-	for f := range fs {
-		if _, ok := f.left[e]; ok {
-			f.left[e] += theirs
-		}
-	}
-}
-
-// awaited reports whether a flush waits for e.
-func (fs flushes) awaited(e *Entry) bool {
-	for f := range fs {
-		if _, ok := f.left[e]; ok {
-			return true
-		}
-	}
-	return false
+	return awaited
 }
 
 func (f *Flush) checkDone() {
 	if _, waits := f.tracker.flushes[f]; waits && f.listed && len(f.left) == 0 {
-		close(f.done)
+		close(f.Done)
 		delete(f.tracker.flushes, f)
 	}
 }

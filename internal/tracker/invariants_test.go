@@ -71,7 +71,7 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 	assert.Equal(t, len(all), entries, "entries that can be found")
 	assert.Equal(t, len(all), tr.size)
 	assert.Equal(t, len(all)-inFlight-len(waits), pendingNotInFlight(tr, all, pending), "entries in the schedule")
-	assert.Len(t, tr.words.words, len(uses))
+	assert.Len(t, tr.words, len(uses))
 	for w, n := range uses {
 		assert.Equal(t, n, w.uses, "%v", w.wordKey)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"strings"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,129 +15,94 @@ import (
 // stored once for all of them, and what few have, separately. It takes 56 bytes; a Key takes
 // 288. All strings are copies: those of the caller can be parts of longer ones.
 type internedKey struct {
-	shared    *words
-	namespace *interned // of the regarding object
-	name      string
-	uid       types.UID
-	rare      *rareWords // nil for most keys
+	shared *words
+	object
+	rare *rareWords // nil for most keys
 }
 
-// interned is a string that several keys have.
-type interned struct {
-	value string
-	uses  int // by how many keys
-}
-
-// words are the strings that many keys share, such as the reason.
+// words are what many keys share, such as the reason.
 type words struct {
 	wordKey
-	uses int  // by how many keys
-	row  *row // where their occurrences are counted
+	handle unique.Handle[wordKey]
+	uses   int  // by how many keys
+	row    *row // where their occurrences are counted
 }
 
 type wordKey struct {
-	regarding, related objectKind
-
-	eventType, action, reason, controller, instance string
-
-	// reporter is the reportingInstance of Events. It is not part of the key, and
-	// equal to instance if that is not empty.
+	series.Key // without what object and rareWords contain
+	// reporter is the reportingInstance of Events. It is not part of the key, and equal to its
+	// instance if that is not empty.
 	reporter string
 }
 
-type objectKind struct{ apiVersion, kind, fieldPath string }
-
-func (o objectKind) clone() objectKind {
-	return objectKind{strings.Clone(o.apiVersion), strings.Clone(o.kind), strings.Clone(o.fieldPath)}
+// object is what distinguishes the references to objects of one kind.
+type object struct {
+	namespace unique.Handle[string]
+	name      string
+	uid       types.UID
 }
 
-func (o *objectKind) isOf(r *series.Reference) bool {
-	return o.kind == r.Kind && o.apiVersion == r.APIVersion && o.fieldPath == r.FieldPath
+var nobody = takeObject(&series.Reference{})
+
+// takeObject moves the object out of a reference.
+func takeObject(r *series.Reference) object {
+	names := strings.Join([]string{r.Name, string(r.UID)}, "") // a copy, also if one is empty
+	o := object{unique.Make(r.Namespace), names[:len(r.Name)], types.UID(names[len(r.Name):])}
+	r.Namespace, r.Name, r.UID = "", "", ""
+	return o
 }
 
-// rareWords are the strings that few keys have.
+func (o *object) putInto(r *series.Reference) {
+	r.Namespace, r.Name, r.UID = o.namespace.Value(), o.name, o.uid
+}
+
+// is reports whether r is the reference to o with what it has in common with others.
+func (o *object) is(r, common *series.Reference) bool {
+	return o.name == r.Name && o.uid == r.UID && o.namespace.Value() == r.Namespace &&
+		common.Kind == r.Kind && common.APIVersion == r.APIVersion && common.FieldPath == r.FieldPath
+}
+
+// rareWords are what few keys have.
 type rareWords struct {
-	relatedNamespace *interned
-	relatedName      string
-	relatedUID       types.UID
-	note             string
+	related object
+	note    string
 }
 
 // vocabulary holds what the keys of a table have in common.
-type vocabulary struct {
-	words      map[wordKey]*words
-	namespaces map[string]*interned
-}
+type vocabulary map[unique.Handle[wordKey]]*words
 
-func newVocabulary() vocabulary {
-	return vocabulary{make(map[wordKey]*words), make(map[string]*interned)}
-}
-
-// intern returns the interned form of k, whose Events have the given reportingInstance; if
-// it is empty, that of the key. The caller returns it with release. rowOf returns the row of
-// new words.
-func (v *vocabulary) intern(k *series.Key, reporter string, rowOf func(*series.Key) *row) internedKey {
-	of := wordKey{
-		regarding:  objectKind{k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.FieldPath},
-		related:    objectKind{k.Related.APIVersion, k.Related.Kind, k.Related.FieldPath},
-		eventType:  k.Type,
-		action:     k.Action,
-		reason:     k.Reason,
-		controller: k.ReportingController,
-		instance:   k.ReportingInstance,
-		reporter:   cmp.Or(reporter, k.ReportingInstance),
+// intern returns the interned form of k. Its Events have the given reportingInstance; if it is
+// empty, that of k. Its occurrences count in row. The caller returns it with release.
+func (v vocabulary) intern(k *series.Key, reporter string, row *row) internedKey {
+	common := wordKey{*k, cmp.Or(reporter, k.ReportingInstance)}
+	c := internedKey{object: takeObject(&common.Regarding)}
+	if related := takeObject(&common.Related); related != nobody || k.Note != "" {
+		c.rare = &rareWords{related, strings.Clone(k.Note)}
 	}
-	w := v.words[of]
-	if w == nil {
-		of.regarding, of.related = of.regarding.clone(), of.related.clone()
-		of.eventType, of.action, of.reason = strings.Clone(of.eventType), strings.Clone(of.action), strings.Clone(of.reason)
-		of.controller, of.instance, of.reporter = strings.Clone(of.controller), strings.Clone(of.instance), strings.Clone(of.reporter)
-		w = &words{wordKey: of, row: rowOf(k)}
-		v.words[of] = w
+	common.Note = ""
+	handle := unique.Make(common) // copies the strings
+	if c.shared = v[handle]; c.shared == nil {
+		c.shared = &words{wordKey: handle.Value(), handle: handle, row: row}
+		v[handle] = c.shared
 	}
-	w.uses++
-	c := internedKey{
-		shared:    w,
-		namespace: v.namespace(k.Regarding.Namespace),
-		name:      strings.Clone(k.Regarding.Name),
-		uid:       types.UID(strings.Clone(string(k.Regarding.UID))),
-	}
-	if k.Related.Namespace != "" || k.Related.Name != "" || k.Related.UID != "" || k.Note != "" {
-		c.rare = &rareWords{
-			relatedNamespace: v.namespace(k.Related.Namespace),
-			relatedName:      strings.Clone(k.Related.Name),
-			relatedUID:       types.UID(strings.Clone(string(k.Related.UID))),
-			note:             strings.Clone(k.Note),
-		}
-	}
+	c.shared.uses++
 	return c
 }
 
-func (v *vocabulary) namespace(name string) *interned {
-	i := v.namespaces[name]
-	if i == nil {
-		i = &interned{value: strings.Clone(name)}
-		v.namespaces[i.value] = i
-	}
-	i.uses++
-	return i
-}
-
 // release says that the entry with this key is forgotten. The key stays valid.
-func (v *vocabulary) release(c *internedKey) {
+func (v vocabulary) release(c *internedKey) {
 	if c.shared.uses--; c.shared.uses == 0 {
-		delete(v.words, c.shared.wordKey)
-	}
-	v.releaseNamespace(c.namespace)
-	if c.rare != nil {
-		v.releaseNamespace(c.rare.relatedNamespace)
+		delete(v, c.shared.handle)
 	}
 }
 
-func (v *vocabulary) releaseNamespace(i *interned) {
-	if i.uses--; i.uses == 0 {
-		delete(v.namespaces, i.value)
-	}
+// full returns the key.
+func (c *internedKey) full() series.Key {
+	k := c.shared.Key
+	c.putInto(&k.Regarding)
+	c.related().putInto(&k.Related)
+	k.Note = c.note()
+	return k
 }
 
 // is reports whether c is the interned form of k.
@@ -145,18 +111,17 @@ func (c *internedKey) is(k *series.Key) bool { return c.note() == k.Note && c.is
 // isOfTuple reports whether c is the interned form of k or of another key of the
 // same tuple.
 func (c *internedKey) isOfTuple(k *series.Key) bool {
-	if c.name != k.Regarding.Name || c.uid != k.Regarding.UID || c.namespace.value != k.Regarding.Namespace {
-		return false
+	s := c.shared
+	return s.Reason == k.Reason && s.Action == k.Action && s.Type == k.Type &&
+		s.ReportingController == k.ReportingController && s.ReportingInstance == k.ReportingInstance &&
+		c.object.is(&k.Regarding, &s.Regarding) && c.related().is(&k.Related, &s.Related)
+}
+
+func (c *internedKey) related() *object {
+	if c.rare == nil {
+		return &nobody
 	}
-	if s := c.shared; s.reason != k.Reason || s.action != k.Action || s.eventType != k.Type ||
-		s.controller != k.ReportingController || s.instance != k.ReportingInstance ||
-		!s.regarding.isOf(&k.Regarding) || !s.related.isOf(&k.Related) {
-		return false
-	}
-	if r := c.rare; r != nil {
-		return r.relatedName == k.Related.Name && r.relatedUID == k.Related.UID && r.relatedNamespace.value == k.Related.Namespace
-	}
-	return k.Related.Name == "" && k.Related.UID == "" && k.Related.Namespace == ""
+	return &c.rare.related
 }
 
 // note returns what distinguishes the key from others of its tuple, if anything.
@@ -165,30 +130,6 @@ func (c *internedKey) note() string {
 		return ""
 	}
 	return c.rare.note
-}
-
-// full returns the key.
-func (c *internedKey) full() series.Key {
-	s := c.shared
-	k := series.Key{
-		Regarding: series.Reference{
-			APIVersion: s.regarding.apiVersion, Kind: s.regarding.kind, FieldPath: s.regarding.fieldPath,
-			Namespace: c.namespace.value, Name: c.name, UID: c.uid,
-		},
-		Related: series.Reference{
-			APIVersion: s.related.apiVersion, Kind: s.related.kind, FieldPath: s.related.fieldPath,
-		},
-		Type:                s.eventType,
-		Action:              s.action,
-		Reason:              s.reason,
-		ReportingController: s.controller,
-		ReportingInstance:   s.instance,
-	}
-	if r := c.rare; r != nil {
-		k.Related.Namespace, k.Related.Name, k.Related.UID = r.relatedNamespace.value, r.relatedName, r.relatedUID
-		k.Note = r.note
-	}
-	return k
 }
 
 // hashOf returns the hash by which a key is found. Equal keys have the same, and so have keys

@@ -48,21 +48,16 @@ type Result struct {
 	Local bool
 }
 
+// results are what the outcomes mean for the schedule.
+var results = [Outcomes]schedule.Result{
+	Written: schedule.Passed, PushedBack: schedule.PushedBack, Troubled: schedule.Failed, Denied: schedule.Denied,
+	Gone: schedule.Passed, Changed: schedule.Passed, Taken: schedule.Passed, Refused: schedule.Refused,
+}
+
 // response returns what the result means for the schedule if the series of the write is
 // forgotten.
 func (r *Result) response() schedule.Response {
-	switch r.Outcome {
-	case PushedBack:
-		return schedule.Response{Result: schedule.PushedBack, RetryAfter: r.RetryAfter}
-	case Troubled:
-		return schedule.Response{Result: schedule.Failed}
-	case Denied:
-		return schedule.Response{Result: schedule.Denied}
-	case Refused:
-		return schedule.Response{Result: schedule.Refused}
-	default:
-		return schedule.Response{Result: schedule.Passed}
-	}
+	return schedule.Response{Result: results[r.Outcome], RetryAfter: r.RetryAfter}
 }
 
 const (

@@ -4,8 +4,6 @@ import (
 	"hash/maphash"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
@@ -31,7 +29,7 @@ type table struct {
 	tallies  tallies
 	flushes  flushes
 	ongoing  int              // the number of entries that are ongoing
-	permits  sets.Set[string] // namespaces in which the server has permitted a patch; see maxPermits
+	places   map[string]place // by namespace
 	sealed   DropReason       // why no occurrences are accepted; empty while they are
 	hurried  bool             // a shutdown has begun
 	answered time.Duration    // when the server answered last
@@ -42,9 +40,24 @@ type table struct {
 	drops []Drop // by the operation under way
 }
 
-// maxPermits bounds table.permits. Without a namespace that is in it, a process whose looks
-// are denied can begin a second Event.
-const maxPermits = 10_000
+// place is what the responses have shown of a namespace.
+type place struct {
+	exists  bool          // it had an Event, or was terminating, at the time seen
+	seen    time.Duration // see exists
+	permits bool          // the server has permitted a patch
+}
+
+// maxPlaces bounds table.places. If there are more, all are forgotten, and learned again. A
+// process whose looks are denied can begin a second Event in a namespace that is forgotten.
+const maxPlaces = 10_000
+
+// learn remembers what is known of a namespace.
+func (t *table) learn(namespace string, p place) {
+	if _, known := t.places[namespace]; !known && len(t.places) >= maxPlaces {
+		clear(t.places)
+	}
+	t.places[namespace] = p
+}
 
 // find returns the entry of a key, nil if there is none.
 func (t *table) find(hash uint64, k *series.Key) *Entry {
@@ -104,7 +117,7 @@ func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
 func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 	e := t.find(hash, k)
 	if e == nil {
-		e = &Entry{key: t.words.intern(k, o.Instance, t.tallies.row), last: t.offset(now)}
+		e = &Entry{key: t.words.intern(k, o.Instance, t.tallies.row(k)), last: t.offset(now)}
 		t.insert(hash, e)
 	}
 	s := t.step(e, now)
@@ -119,7 +132,6 @@ func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
 		isCrowded:  t.ongoing > spreadFrom,
-		permits:    t.permits.Has(e.Namespace()),
 		wasOngoing: e.class != unlisted && e.isOngoing(),
 	}
 }
@@ -136,9 +148,7 @@ func (t *table) settle(e *Entry, s *step) {
 	if s.adopted {
 		t.adopted++
 	}
-	t.flushes.shift(e, s.theirs)
-	t.flushes.tell(e)
-	if t.flushes.awaited(e) {
+	if t.flushes.follow(e, s.theirs) {
 		e.beatAt = min(e.beatAt, s.at)
 	}
 	kind := e.need(s.at)
@@ -178,7 +188,7 @@ func (t *table) forget(e *Entry) {
 	t.remove(e)
 	t.words.release(&e.key)
 	t.sched.Remove(e)
-	t.flushes.tell(e)
+	t.flushes.follow(e, 0)
 }
 
 // drop forgets e. What the server does not store is lost.
@@ -204,7 +214,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 		t.settle(e, &s)
 		return nil, false
 	}
-	if kind == Heartbeat && t.flushes.awaited(e) {
+	if kind == Heartbeat && t.flushes.follow(e, 0) {
 		kind = FlushCount
 	}
 	w = e.write(&s, kind)
@@ -217,6 +227,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
+	s.permits = t.places[e.Namespace()].permits
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
 	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {
@@ -228,21 +239,29 @@ func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	}
 }
 
-// answer says that the server has answered a request.
-func (t *table) answer(w *Write, o Outcome, at time.Duration) {
-	if o == Troubled || o == PushedBack {
+// answer takes what a response shows of the server and of the namespace. A namespace that does
+// not exist was deleted if it has existed lately.
+func (t *table) answer(w *Write, r *Result, at time.Duration) {
+	if r.Outcome == Troubled || r.Outcome == PushedBack {
 		return
 	}
 	if t.isSilent(at) {
 		t.upSince = at
 	}
 	t.answered = at
-	if namespace := w.entry.Namespace(); o != Denied && !w.Creates() && !t.permits.Has(namespace) {
-		if len(t.permits) >= maxPermits {
-			clear(t.permits)
-		}
-		t.permits.Insert(namespace)
+	if r.Outcome == Denied {
+		return
 	}
+	namespace := w.entry.Namespace()
+	p := t.places[namespace]
+	p.permits = p.permits || !w.Creates()
+	switch {
+	case r.Outcome == Written, r.Reason == DropNamespaceTerminating:
+		p.exists, p.seen = true, at
+	case r.Reason == DropNamespaceNotFound && (p.exists && at-p.seen < t.opts.EventTTL || w.Kind == Recreate):
+		r.Reason = DropNamespaceTerminating
+	}
+	t.learn(namespace, p)
 }
 
 // isSilent reports whether the server has not answered for so long that it is an outage:

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
@@ -37,10 +35,10 @@ func New(opts Options, now time.Time) *Tracker {
 	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % markRange)
 	t.seed = maphash.MakeSeed()
 	t.entries = make(map[uint64]*Entry)
-	t.words = newVocabulary()
+	t.words = make(vocabulary)
 	t.sched = schedule.New[*Entry](opts.Jitter)
 	t.flushes = make(flushes)
-	t.permits = sets.New[string]()
+	t.places = make(map[string]place)
 	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*row)}
 	for class := range t.lists {
 		t.lists[class] = schedule.NewQueue(func(e *Entry) *int32 { return &e.index })
@@ -208,7 +206,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	defer t.mu.Unlock()
 	w.done = true
 	at := t.offset(now)
-	t.answer(w, r.Outcome, at)
+	t.answer(w, &r, at)
 	if w.entry.class == unlisted {
 		t.sched.Done(w.entry, r.response(), at)
 		return nil

@@ -273,8 +273,7 @@ func TestKeysAreToldApart(t *testing.T) {
 	checkInvariants(t, tr, start, 0)
 	tr.Clear("Test", start)
 	assert.Empty(t, tr.entries)
-	assert.Empty(t, tr.words.words)
-	assert.Empty(t, tr.words.namespaces)
+	assert.Empty(t, tr.words)
 }
 
 // wordsOf returns the place of each string in a key.
@@ -303,7 +302,7 @@ func TestKeysShareWords(t *testing.T) {
 		entries = append(entries, observe(t, tr, k, start, Occurrence{}))
 	}
 	assert.Same(t, entries[0].key.shared, entries[1].key.shared)
-	assert.Same(t, entries[0].key.namespace, entries[1].key.namespace)
+	assert.Equal(t, entries[0].key.namespace, entries[1].key.namespace)
 	assert.Nil(t, entries[0].key.rare)
 }
 
@@ -657,17 +656,18 @@ func TestManyAreDue(t *testing.T) {
 	assert.Equal(t, len(keys), tr.Stats(now).Ended)
 }
 
-// The namespaces in which a patch was permitted are bounded.
-func TestPermitsAreBounded(t *testing.T) {
+// The namespaces that are remembered are bounded.
+func TestPlacesAreBounded(t *testing.T) {
 	tr := New(Options{}, start)
 	w := &Write{Kind: Heartbeat, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
-	for i := range maxPermits {
-		tr.permits.Insert(fmt.Sprint(i))
+	for i := range maxPlaces {
+		tr.learn(fmt.Sprint(i), place{permits: true})
 	}
-	tr.answer(w, Denied, 0)
-	assert.Len(t, tr.permits, maxPermits)
-	tr.answer(w, Gone, 0)
-	assert.Equal(t, []string{"ns-a"}, tr.permits.UnsortedList())
+	tr.answer(w, &Result{Outcome: Denied}, 0)
+	tr.learn("0", place{permits: true})
+	assert.Len(t, tr.places, maxPlaces)
+	tr.answer(w, &Result{Outcome: Gone}, 0)
+	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }
 
 // The times of series that processes share are within a millisecond of those of their occurrences, do
