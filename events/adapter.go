@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/legacyrecorder"
+	"github.com/eventseries/eventseries/internal/safelog"
 )
 
 // EventBroadcasterAdapter returns new and legacy recorders.
@@ -37,7 +38,7 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	a := &adapter{broadcaster: NewBroadcaster(&EventSinkImpl{Interface: client.EventsV1()}), logger: guarded(klog.FromContext(ctx))}
+	a := &adapter{broadcaster: NewBroadcaster(&EventSinkImpl{Interface: client.EventsV1()}), logger: safelog.Guard(klog.FromContext(ctx))}
 	context.AfterFunc(ctx, a.Shutdown)
 	return a
 }

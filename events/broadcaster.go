@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/internal/reference"
+	"github.com/eventseries/eventseries/internal/safelog"
 	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
@@ -41,16 +42,15 @@ type Broadcaster struct {
 	invalid error // what is wrong with the options
 	clock   clock.WithTicker
 
-	tracker    *tracker.Tracker
-	lists      *lists
-	epoch      time.Time // of the tracker
-	watchers   watchers
-	counters   counters
-	nameless   sync.Once // the line about an object without a name
-	report     reporter
-	namespaces namespaces
-	limiter    *rate.Limiter
-	tracking   sync.RWMutex // see track
+	tracker  *tracker.Tracker
+	lists    *lists
+	epoch    time.Time // of the tracker
+	watchers watchers
+	counters counters
+	nameless sync.Once // the line about an object without a name
+	report   reporter
+	limiter  *rate.Limiter
+	tracking sync.RWMutex // see track
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
@@ -81,10 +81,8 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
 	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, losses: make(map[tracker.DropReason]*losses)}
-	b.namespaces.ttl = b.opts.tracker().WithDefaults().EventTTL
-	b.counters.onMany = b.logMany
-	b.counters.drops, b.counters.durations = make(map[DropReason]uint64), make(map[string]*durations)
-	b.opts.Filter.add(b)
+	b.counters = newCounters()
+	b.opts.Filter.broadcasters.Store(b, nil)
 	return b
 }
 
@@ -155,7 +153,7 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 	if b.sink == nil {
 		return errors.New("events: cannot start: no sink")
 	}
-	logger := guarded(klog.FromContext(ctx))
+	logger := safelog.Guard(klog.FromContext(ctx))
 	if err := b.start(ctx, logger); err != nil {
 		return err
 	}
@@ -209,7 +207,7 @@ func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 		return
 	}
 	d.goroutines.Go(func() { _ = b.Flush(d.ctx) }) // Shutdown reports what is left
-	if !d.sleep(b.opts.ShutdownTimeout) {
+	if d.sleep(d.ctx, b.opts.ShutdownTimeout) != nil {
 		return
 	}
 	b.mu.Lock()
@@ -241,7 +239,7 @@ func (b *Broadcaster) Shutdown() {
 	d := b.dispatcher.Load()
 	b.mu.Unlock()
 	defer close(b.shutDown)
-	defer b.opts.Filter.remove(b)
+	defer b.opts.Filter.broadcasters.Delete(b)
 
 	logger := b.logger()
 	b.tracker.Seal(tracker.DropReason(DropShutdown))
@@ -306,7 +304,7 @@ func (b *Broadcaster) logger() klog.Logger {
 	if logger := b.log.Load(); logger != nil {
 		return *logger
 	}
-	return guarded(klog.Background())
+	return safelog.Guard(klog.Background())
 }
 
 // Flush returns when everything that was emitted before the call is on the server,

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/eventseries/eventseries/internal/safelog"
 )
 
 // Callbacks of the user can panic and can emit events. Neither stops the recorder.
@@ -177,7 +179,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		s := newLister()
 		s.script(failing("list", errors.New(hostileText)))
 		b := NewBroadcasterWithOptions(s, Options{ListLimit: -1, ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
-		guardedLogger := guarded(logger)
+		guardedLogger := safelog.Guard(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)
 		b.lists.add(identityOf(recorder).Controller)

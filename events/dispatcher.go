@@ -299,8 +299,7 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	b := d.b
 	dog.stop()
 	answered := b.clock.Now()
-	result = b.namespaces.judge(w, result, answered)
-	b.counters.wrote(w, result.Outcome, answered.Sub(dog.began))
+	b.wrote(w, result.Outcome, answered.Sub(dog.began))
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
@@ -342,7 +341,7 @@ func (d *dispatcher) beginShutdown() {
 // despair returns when there was no progress for a while, or for twice as long as the
 // latest took: the server is gone, or fails what is left. What it denies or refuses is dropped
 // soon. despair waits for the end of a pause that the server has asked for. err is that of ctx if that ends first.
-func (d *dispatcher) despair(ctx context.Context) (err error) {
+func (d *dispatcher) despair(ctx context.Context) error {
 	for {
 		now := d.b.clock.Now()
 		d.mu.Lock()
@@ -354,12 +353,8 @@ func (d *dispatcher) despair(ctx context.Context) (err error) {
 		if !until.After(now) {
 			return nil
 		}
-		timer := d.b.clock.NewTimer(until.Sub(now))
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := d.sleep(ctx, until.Sub(now)); err != nil {
+			return err
 		}
 	}
 }
@@ -378,19 +373,16 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	d.poke()
 }
 
-func (d *dispatcher) send(w *tracker.Write) (result tracker.Result, err error) {
-	var patch []byte
-	if !w.Creates() {
-		if patch, err = w.Patch(); err != nil {
-			return classify(err, false), err
-		}
-	}
+func (d *dispatcher) send(w *tracker.Write) (tracker.Result, error) {
 	var stored *eventsv1.Event
-	result, err = d.request(w.Creates(), func(ctx context.Context) (err error) {
+	result, err := d.request(w.Creates(), func(ctx context.Context) (err error) {
 		event := w.Series.Event() // of which a patch needs the namespace and the name
 		if w.Creates() {
 			stored, err = d.b.sink.Create(ctx, event)
-		} else {
+			return err
+		}
+		patch, err := w.Patch()
+		if err == nil {
 			stored, err = d.b.sink.Patch(ctx, event, patch)
 		}
 		return err
@@ -416,14 +408,14 @@ func (d *dispatcher) request(creates bool, call func(context.Context) error) (re
 	return classify(err, creates), err
 }
 
-// sleep waits. It returns false if the dispatcher is stopped before.
-func (d *dispatcher) sleep(delay time.Duration) bool {
+// sleep waits. It returns the error of ctx if that ends before.
+func (d *dispatcher) sleep(ctx context.Context, delay time.Duration) error {
 	timer := d.b.clock.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-		return true
-	case <-d.ctx.Done():
-		return false
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

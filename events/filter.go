@@ -81,26 +81,10 @@ func (f *Filter) String() string {
 // Type returns what a value of the flag is, for the help texts of pflag.
 func (f *Filter) Type() string { return "fieldSelectors" }
 
-// selects reports whether events with a key are recorded. A nil filter selects all.
+// selects reports whether events with a key are recorded.
 func (f *Filter) selects(k *series.Key) bool {
-	if f == nil {
-		return true
-	}
 	parsed := f.current.Load()
 	return parsed == nil || parsed.selectors.Match(k)
-}
-
-func (f *Filter) add(b *Broadcaster) {
-	if f != nil {
-		f.broadcasters.Store(b, nil)
-	}
-}
-
-// remove makes the filter forget b, which has been shut down.
-func (f *Filter) remove(b *Broadcaster) {
-	if f != nil {
-		f.broadcasters.Delete(b)
-	}
 }
 
 func (b *Broadcaster) refilter() {

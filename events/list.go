@@ -12,31 +12,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/lru"
 
 	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
-// maxRecent is how many of the latest values a recentSet has at least. It has at most twice
-// as many.
+// maxRecent is the number of recorders that the lists remember. A program can create recorders
+// for ever, each with a name of its own.
 const maxRecent = 10_000
-
-// recentSet has the values that were inserted lately. A program can create recorders for
-// ever, each with a name of its own. The zero value is empty.
-type recentSet[T comparable] struct {
-	new, old sets.Set[T] // when new is full, it takes the place of old
-}
-
-func (s *recentSet[T]) insert(value T) {
-	if s.new == nil || len(s.new) >= maxRecent {
-		s.new, s.old = sets.New[T](), s.new
-	}
-	s.new.Insert(value)
-}
-
-func (s *recentSet[T]) has(value T) bool { return s.new.Has(value) || s.old.Has(value) }
 
 // The API server has no watch cache for Events. For a list it reads all of them from etcd and
 // decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them
@@ -72,10 +57,11 @@ type lists struct {
 
 	jitter func(time.Duration) time.Duration
 
-	mu         sync.Mutex
-	known      recentSet[string]            // controllers whose Events are listed, or will be
-	identities recentSet[sanitize.Identity] // of the recorders, if the scope is SameInstance
-	due        []list                       // to make
+	identities *lru.Cache // of the recorders, if the scope is SameInstance
+
+	mu    sync.Mutex
+	known *lru.Cache // controllers whose Events are listed, or will be
+	due   []list     // to make, the earliest first
 }
 
 // list is a list of the Events of a controller in a namespace, or in all.
@@ -90,7 +76,7 @@ type list struct {
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
-	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter}
+	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(maxRecent), known: lru.New(maxRecent)}
 	if lister, ok := sink.(EventLister); ok && !b.opts.SkipList {
 		l.from = lister
 	}
@@ -106,9 +92,7 @@ func (l *lists) knows(id sanitize.Identity) {
 	case l.b.opts.Scope == SameController:
 		l.add(id.Controller)
 	default:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.identities.insert(id)
+		l.identities.Add(id, nil)
 	}
 }
 
@@ -121,10 +105,10 @@ func (l *lists) add(controller string) {
 	now := l.b.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known.has(controller) {
+	if _, ok := l.known.Get(controller); ok {
 		return
 	}
-	l.known.insert(controller)
+	l.known.Add(controller, nil)
 	if l.b.opts.Scope == SameInstance && l.b.opts.ListLimit > 0 {
 		now = now.Add(rand.N(l.b.opts.EventTTL / 2))
 	}
@@ -133,7 +117,7 @@ func (l *lists) add(controller string) {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		l.due = append(l.due, list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit < 0})
+		l.putLocked(list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit < 0})
 	}
 	select {
 	case l.wake <- struct{}{}:
@@ -149,16 +133,10 @@ func (l *lists) next(now time.Time) (next list, at time.Time, ok bool) {
 	if len(l.due) == 0 {
 		return list{}, time.Time{}, false
 	}
-	i := 0
-	for j := range l.due {
-		if l.due[j].at.Before(l.due[i].at) {
-			i = j
-		}
-	}
-	if next = l.due[i]; next.at.After(now) {
+	if next = l.due[0]; next.at.After(now) {
 		return list{}, next.at, false
 	}
-	l.due = slices.Delete(l.due, i, i+1)
+	l.due = l.due[1:]
 	return next, time.Time{}, true
 }
 
@@ -192,7 +170,12 @@ func (l *lists) run(d *dispatcher) {
 func (l *lists) put(of list) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.putLocked(of)
+}
+
+func (l *lists) putLocked(of list) {
 	l.due = append(l.due, of)
+	slices.SortStableFunc(l.due, func(a, b list) int { return a.at.Compare(b.at) })
 }
 
 // make makes the next request of a list: the question, or one for a page. It reports whether
@@ -212,11 +195,10 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	switch {
 	case err == nil:
 		of.retries = 0
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		// The list has taken too long. To restore an Event a second time does no harm.
-		of.page, delay, more = "", min(listRetryFirst<<min(of.retries, 10), listRetryMax), true
-		of.retries++
-	case result.Outcome == tracker.Troubled, result.Outcome == tracker.PushedBack:
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), result.Outcome == tracker.Troubled, result.Outcome == tracker.PushedBack:
+		if result.Outcome == tracker.Refused {
+			of.page = "" // the list has taken too long. To restore an Event a second time does no harm
+		}
 		delay, more = max(min(listRetryFirst<<min(of.retries, 10), listRetryMax), result.RetryAfter), true
 		of.retries++
 	case result.Outcome == tracker.Denied:
@@ -278,8 +260,7 @@ func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions
 		}
 		return err
 	})
-	l.b.counters.lists[result.Outcome].Add(1)
-	l.b.counters.took("list", l.b.clock.Since(began))
+	l.b.counters.requested("list", "list", result.Outcome, l.b.clock.Since(began))
 	return answer, result, err
 }
 
@@ -290,10 +271,7 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 		return // a fake clientset does not select
 	}
 	if b.opts.Scope == SameInstance {
-		l.mu.Lock()
-		own := l.identities.has(sanitize.Identity{Controller: controller, Instance: event.ReportingInstance})
-		l.mu.Unlock()
-		if !own {
+		if _, own := l.identities.Get(sanitize.Identity{Controller: controller, Instance: event.ReportingInstance}); !own {
 			return
 		}
 	}
@@ -302,7 +280,6 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 		return // this project writes no Event like that
 	}
 	now := b.clock.Now()
-	b.namespaces.exists(event.Namespace, now)
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
 		restored, drops := b.tracker.Restore(found, now)
 		if restored {

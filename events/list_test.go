@@ -216,7 +216,7 @@ func TestEndlessInstances(t *testing.T) {
 		for i := range 30_000 {
 			b.NewRecorderWithOptions(scheme, controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
 		}
-		assert.LessOrEqual(t, len(b.lists.identities.new)+len(b.lists.identities.old), 2*maxRecent)
+		assert.LessOrEqual(t, b.lists.identities.Len(), maxRecent)
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 		b.NewRecorder(scheme, controller).Eventf(testPod(1), nil, "Normal", "Tested", "Testing", "note")
 		synctest.Wait()

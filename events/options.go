@@ -253,12 +253,8 @@ func (o Options) Validate() error {
 }
 
 func (o Options) tracker() tracker.Options {
-	var accepts func(series.Key) bool
-	if o.Filter != nil {
-		accepts = func(k series.Key) bool { return o.Filter.selects(&k) }
-	}
 	return tracker.Options{
-		Accepts:           accepts,
+		Accepts:           func(k series.Key) bool { return o.Filter.selects(&k) },
 		Tallies:           o.Reasons,
 		Scope:             tracker.Scope(o.Scope),
 		FinishAfter:       o.FinishAfter,
@@ -279,6 +275,9 @@ func (o Options) withDefaults() Options {
 		o.ListLimit = listLimitOfControllers
 	}
 	o.ListLimit = cmp.Or(o.ListLimit, listLimitOfInstances)
+	if o.Filter == nil {
+		o.Filter = new(Filter)
+	}
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, defaultShutdownTimeout)
 	if o.Clock == nil {

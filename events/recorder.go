@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/reference"
+	"github.com/eventseries/eventseries/internal/safelog"
 	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
@@ -35,7 +36,7 @@ type recorder struct {
 // WithLogger returns a recorder that logs to logger if something is wrong with the
 // events that it emits.
 func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
-	logger = guarded(logger)
+	logger = safelog.Guard(logger)
 	return &recorder{source: r.source, logger: &logger}
 }
 

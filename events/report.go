@@ -79,21 +79,16 @@ const (
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	r.logRequest(w, result.Outcome, err)
 	now := r.b.clock.Now()
-	namespace, verb := w.Series.Namespace, "patch"
-	if w.Creates() {
-		verb = "create"
-	}
+	namespace, verb := w.Series.Namespace, verbOf(w)
 	writes, denied := subject{namespace, ""}, subject{namespace, verb}
 	switch {
-	case result.Local:
-		if details, ok := r.failed(subject{namespace, ofClient}, verb, now); ok {
-			details = append(details, "event", klog.KRef(namespace, w.Series.Name))
-			r.b.logger().Error(err, "Cannot write events, will try again", details...)
-		}
-		return
 	case result.Outcome == tracker.PushedBack, result.Outcome == tracker.Troubled:
+		var event []any
+		if result.Local {
+			writes.kind, event = ofClient, []any{"event", klog.KRef(namespace, w.Series.Name)}
+		}
 		if details, ok := r.failed(writes, verb, now); ok {
-			r.b.logger().Error(err, "Cannot write events, will try again", details...)
+			r.b.logger().Error(err, "Cannot write events, will try again", append(details, event...)...)
 		}
 		return // whether the recorder may write is unknown
 	case result.Outcome == tracker.Denied:
@@ -263,7 +258,7 @@ func (r *reporter) works(what subject, verb string, now time.Time, message, past
 	}
 	r.mu.Unlock()
 	if over && t.logged {
-		r.b.logger().Info(message, append(details, past+"For", now.Sub(t.since), past+"Requests", t.requests, "waiting", r.b.waitingSeries())...)
+		r.b.logger().Info(message, append(details, past+"For", now.Sub(t.since), past+"Requests", t.requests, "waiting", r.b.tracker.Stats(now).Waiting)...)
 	}
 }
 
@@ -281,8 +276,9 @@ func (r *reporter) logRequest(w *tracker.Write, outcome tracker.Outcome, err err
 	logger.Info("Sent an event", details...)
 }
 
-// losses are what one line is about.
+// losses are those of one reason that are not logged yet.
 type losses struct {
+	loggedKind
 	since       time.Time // the first loss
 	occurrences int
 	example     tracker.Drop // the latest loss
@@ -297,8 +293,11 @@ func (r *reporter) lost(logger klog.Logger, err error, drops []tracker.Drop) (wa
 	for _, drop := range drops {
 		sum := r.losses[drop.Reason]
 		if sum == nil {
-			sum = &losses{since: now}
+			sum = &losses{}
 			r.losses[drop.Reason] = sum
+		}
+		if sum.occurrences == 0 {
+			sum.since = now
 		}
 		sum.occurrences += drop.Count
 		sum.example, sum.err = drop, err
@@ -310,22 +309,22 @@ func (r *reporter) lost(logger klog.Logger, err error, drops []tracker.Drop) (wa
 // flush logs the losses that are due, or all, and returns when others are. The time is zero if
 // none wait.
 func (r *reporter) flush(logger klog.Logger, now time.Time, all bool) (next time.Time) {
-	var due []*losses
+	var due []losses
 	r.mu.Lock()
-	for reason, sum := range r.losses {
-		kind := "dropped " + string(reason)
-		if at := r.limit.next(kind); !all && now.Before(at) {
-			next = earlier(next, at)
-			continue
+	for _, sum := range r.losses {
+		switch {
+		case sum.occurrences == 0:
+		case sum.allow(now) || all:
+			due = append(due, *sum)
+			sum.occurrences = 0
+		default:
+			next = earlier(next, sum.next)
 		}
-		r.limit.allow(kind, now)
-		due = append(due, sum)
-		delete(r.losses, reason)
 	}
 	r.mu.Unlock()
-	slices.SortFunc(due, func(a, b *losses) int { return a.since.Compare(b.since) })
-	for _, l := range due {
-		r.logLosses(logger, l)
+	slices.SortFunc(due, func(a, b losses) int { return a.since.Compare(b.since) })
+	for i := range due {
+		r.logLosses(logger, &due[i])
 	}
 	return next
 }
@@ -372,9 +371,8 @@ type logLimit struct {
 }
 
 type loggedKind struct {
-	next       time.Time
-	again      time.Duration // how long before next the latest line was
-	suppressed int
+	next       time.Time // see allow
+	suppressed int       // lines since the latest one
 }
 
 // allow reports whether a line of this kind may be logged now, and how many were suppressed
@@ -398,29 +396,26 @@ func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
 		k = &loggedKind{}
 		l.kinds[kind] = k
 	}
-	if now.Before(k.next) {
+	if !k.allow(now) {
 		k.suppressed++
 		return 0, false
 	}
-	if now.Sub(k.next) >= logAgainMax {
-		k.again = logAgain
-	} else {
-		k.again = logAgainMax
-	}
-	k.next = now.Add(k.again)
 	suppressed = k.suppressed + l.others
 	k.suppressed, l.others = 0, 0
 	return suppressed, true
 }
 
-// next returns when a line of this kind may be logged. The time can have passed.
-func (l *logLimit) next(kind string) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k := l.kinds[kind]; k != nil {
-		return k.next
+// allow reports whether a line may be logged now, and plans the one after it.
+func (k *loggedKind) allow(now time.Time) bool {
+	if now.Before(k.next) {
+		return false
 	}
-	return time.Time{}
+	again := logAgainMax
+	if now.Sub(k.next) >= logAgainMax {
+		again = logAgain
+	}
+	k.next = now.Add(again)
+	return true
 }
 
 // recoverAndLog recovers from a panic in code of the user, which must not stop the process or
@@ -436,7 +431,3 @@ func (b *Broadcaster) recoverAndLog(logger klog.Logger, what string) {
 			"stack", safelog.Verbatim(debug.Stack()))
 	}
 }
-
-// guarded returns a logger that escapes user-supplied values and recovers from panics of
-// logger, which is code of the user. Emitters call it.
-func guarded(logger klog.Logger) klog.Logger { return safelog.Guard(logger) }

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"sync"
 	"time"
 
 	"github.com/eventseries/eventseries/internal/tracker"
@@ -25,7 +24,7 @@ type watchdog struct {
 	began time.Time // of the call
 	fired bool      // the timer may be firing: the next call needs another watchdog
 
-	mu       sync.Mutex
+	// dispatcher.mu guards these.
 	write    *tracker.Write // nil if the call has returned
 	released bool           // the call does not count against Options.Workers
 }
@@ -33,8 +32,8 @@ type watchdog struct {
 // watch starts to watch a call that begins now.
 func (w *watchdog) watch(write *tracker.Write) {
 	w.began = w.d.b.clock.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.d.mu.Lock()
+	defer w.d.mu.Unlock()
 	w.write, w.released = write, false
 	// Real time, like the context of the request.
 	if w.timer == nil {
@@ -44,36 +43,29 @@ func (w *watchdog) watch(write *tracker.Write) {
 	}
 }
 
-// fire is called when a call takes long.
+// fire lets another request take the place of a call that takes long, unless too many do.
 func (w *watchdog) fire() {
-	w.mu.Lock()
+	d := w.d
+	d.mu.Lock()
 	write := w.write
-	if write == nil || w.d.ctx.Err() != nil {
-		w.mu.Unlock()
+	if write == nil || d.ctx.Err() != nil {
+		d.mu.Unlock()
 		return
 	}
-	w.released = w.d.release()
-	w.mu.Unlock()
-	w.d.b.tracker.Slow(write, w.d.b.clock.Now())
-	w.d.poke()
-}
-
-// release lets another request take the place of one that takes long, unless too many do.
-func (d *dispatcher) release() (ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.slow == maxSlow {
-		return false
+	if d.slow < maxSlow {
+		d.busy--
+		d.slow++
+		w.released = true
 	}
-	d.busy--
-	d.slow++
-	return true
+	d.mu.Unlock()
+	d.b.tracker.Slow(write, d.b.clock.Now())
+	d.poke()
 }
 
 // stop records that the call has returned. released does not change any more.
 func (w *watchdog) stop() {
 	w.fired = !w.timer.Stop()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.d.mu.Lock()
+	defer w.d.mu.Unlock()
 	w.write = nil
 }

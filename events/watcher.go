@@ -9,6 +9,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/safelog"
 )
 
 // StartEventWatcher calls handler with every event that is emitted from now on, one
@@ -37,7 +39,7 @@ func (b *Broadcaster) watch(logger func() klog.Logger, handle func(runtime.Objec
 // logger.V(n) to set the verbosity. After [Broadcaster.Shutdown] the error is
 // [ErrShutDown].
 func (b *Broadcaster) StartLogging(logger klog.Logger) (stop func(), err error) {
-	logger = guarded(logger)
+	logger = safelog.Guard(logger)
 	return b.watch(func() klog.Logger { return logger }, func(object runtime.Object) {
 		event, ok := object.(*eventsv1.Event)
 		if !ok {
