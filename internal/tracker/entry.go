@@ -133,7 +133,7 @@ func (e *Entry) Namespace() string { return e.key.namespace.Value() }
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() series.Key { return e.key.full() }
 
-func (e *Entry) isWarning() bool { return e.key.shared.Type == corev1.EventTypeWarning }
+func (e *Entry) isWarning() bool { return e.key.shared.eventType == corev1.EventTypeWarning }
 
 // isOngoing reports whether the series recurs, as far as is known here.
 func (e *Entry) isOngoing() bool { return e.life == active && e.state == series.Ongoing }

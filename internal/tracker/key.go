@@ -23,43 +23,49 @@ type internedKey struct {
 // words are what many keys share, such as the reason.
 type words struct {
 	wordKey
-	handle unique.Handle[wordKey]
-	uses   int  // by how many keys
-	row    *row // where their occurrences are counted
+	uses int  // by how many keys
+	row  *row // where their occurrences are counted
 }
 
 type wordKey struct {
-	series.Key // without what object and rareWords contain
-	// reporter is the reportingInstance of Events. It is not part of the key, and equal to its
+	regarding, related                              kind
+	eventType, action, reason, controller, instance string
+	// reporter is the reportingInstance of Events. It is not part of the key, and equal to
 	// instance if that is not empty.
 	reporter string
 }
 
-// object is what distinguishes the references to objects of one kind.
-type object struct {
-	namespace unique.Handle[string]
-	name      string
-	uid       types.UID
-}
+// kind is what references to objects of one kind have in common, and object is what
+// distinguishes them.
+type (
+	kind   struct{ apiVersion, kind, fieldPath string }
+	object struct {
+		namespace unique.Handle[string]
+		name      string
+		uid       types.UID
+	}
+)
 
-var nobody = takeObject(&series.Reference{})
+func kindOf(r *series.Reference) kind { return kind{r.APIVersion, r.Kind, r.FieldPath} }
 
-// takeObject moves the object out of a reference.
-func takeObject(r *series.Reference) object {
+func objectOf(r *series.Reference) object {
 	names := strings.Join([]string{r.Name, string(r.UID)}, "") // a copy, also if one is empty
-	o := object{unique.Make(r.Namespace), names[:len(r.Name)], types.UID(names[len(r.Name):])}
-	r.Namespace, r.Name, r.UID = "", "", ""
-	return o
+	return object{unique.Make(r.Namespace), names[:len(r.Name)], types.UID(names[len(r.Name):])}
 }
 
-func (o *object) putInto(r *series.Reference) {
-	r.Namespace, r.Name, r.UID = o.namespace.Value(), o.name, o.uid
+var nobody = objectOf(&series.Reference{})
+
+// reference returns the reference to an object of kind k.
+func (k *kind) reference(to *object) series.Reference {
+	return series.Reference{
+		APIVersion: k.apiVersion, Kind: k.kind, Namespace: to.namespace.Value(), Name: to.name, UID: to.uid, FieldPath: k.fieldPath,
+	}
 }
 
-// is reports whether r is the reference to o with what it has in common with others.
-func (o *object) is(r, common *series.Reference) bool {
-	return o.name == r.Name && o.uid == r.UID && o.namespace.Value() == r.Namespace &&
-		common.Kind == r.Kind && common.APIVersion == r.APIVersion && common.FieldPath == r.FieldPath
+// isOf reports whether r is the reference to an object of kind k.
+func (k *kind) isOf(r *series.Reference, to *object) bool {
+	return to.name == r.Name && to.uid == r.UID && to.namespace.Value() == r.Namespace &&
+		k.kind == r.Kind && k.apiVersion == r.APIVersion && k.fieldPath == r.FieldPath
 }
 
 // rareWords are what few keys have.
@@ -69,21 +75,23 @@ type rareWords struct {
 }
 
 // vocabulary holds what the keys of a table have in common.
-type vocabulary map[unique.Handle[wordKey]]*words
+type vocabulary map[wordKey]*words
 
 // intern returns the interned form of k. Its Events have the given reportingInstance; if it is
 // empty, that of k. Its occurrences count in row. The caller returns it with release.
 func (v vocabulary) intern(k *series.Key, reporter string, row *row) internedKey {
-	common := wordKey{*k, cmp.Or(reporter, k.ReportingInstance)}
-	c := internedKey{object: takeObject(&common.Regarding)}
-	if related := takeObject(&common.Related); related != nobody || k.Note != "" {
+	c := internedKey{object: objectOf(&k.Regarding)}
+	if related := objectOf(&k.Related); related != nobody || k.Note != "" {
 		c.rare = &rareWords{related, strings.Clone(k.Note)}
 	}
-	common.Note = ""
-	handle := unique.Make(common) // copies the strings
-	if c.shared = v[handle]; c.shared == nil {
-		c.shared = &words{wordKey: handle.Value(), handle: handle, row: row}
-		v[handle] = c.shared
+	common := wordKey{
+		kindOf(&k.Regarding), kindOf(&k.Related),
+		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance),
+	}
+	if c.shared = v[common]; c.shared == nil {
+		common = unique.Make(common).Value() // copies of the strings
+		c.shared = &words{wordKey: common, row: row}
+		v[common] = c.shared
 	}
 	c.shared.uses++
 	return c
@@ -92,17 +100,23 @@ func (v vocabulary) intern(k *series.Key, reporter string, row *row) internedKey
 // release says that the entry with this key is forgotten. The key stays valid.
 func (v vocabulary) release(c *internedKey) {
 	if c.shared.uses--; c.shared.uses == 0 {
-		delete(v, c.shared.handle)
+		delete(v, c.shared.wordKey)
 	}
 }
 
 // full returns the key.
 func (c *internedKey) full() series.Key {
-	k := c.shared.Key
-	c.putInto(&k.Regarding)
-	c.related().putInto(&k.Related)
-	k.Note = c.note()
-	return k
+	s := c.shared
+	return series.Key{
+		Regarding:           s.regarding.reference(&c.object),
+		Related:             s.related.reference(c.related()),
+		Type:                s.eventType,
+		Action:              s.action,
+		Reason:              s.reason,
+		ReportingController: s.controller,
+		ReportingInstance:   s.instance,
+		Note:                c.note(),
+	}
 }
 
 // is reports whether c is the interned form of k.
@@ -112,9 +126,9 @@ func (c *internedKey) is(k *series.Key) bool { return c.note() == k.Note && c.is
 // same tuple.
 func (c *internedKey) isOfTuple(k *series.Key) bool {
 	s := c.shared
-	return s.Reason == k.Reason && s.Action == k.Action && s.Type == k.Type &&
-		s.ReportingController == k.ReportingController && s.ReportingInstance == k.ReportingInstance &&
-		c.object.is(&k.Regarding, &s.Regarding) && c.related().is(&k.Related, &s.Related)
+	return s.reason == k.Reason && s.action == k.Action && s.eventType == k.Type &&
+		s.controller == k.ReportingController && s.instance == k.ReportingInstance &&
+		s.regarding.isOf(&k.Regarding, &c.object) && s.related.isOf(&k.Related, c.related())
 }
 
 func (c *internedKey) related() *object {

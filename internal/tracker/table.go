@@ -231,7 +231,7 @@ func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
 	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {
-		t.sched.Wait(e, s.at, s.at) // what waits from now on is something new
+		t.sched.Remove(e) // what waits from now on is something new
 	}
 	t.settle(e, &s)
 	if r.Outcome == Troubled || r.Outcome == Denied {
@@ -303,7 +303,7 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 		}
 		s := t.step(e, now)
 		e.lose(&s, reason)
-		t.sched.Wait(e, at, at)
+		t.sched.Remove(e)
 		t.settle(e, &s)
 	}
 }
