@@ -53,14 +53,9 @@ type dispatcher struct {
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
-	// requests passes a write to an idle goroutine. A new one would have to grow its stack.
-	requests chan *tracker.Write
-
-	// Invariant: busy + idle <= workers, unless workers has just decreased.
 	mu       sync.Mutex
 	workers  int           // Options.Workers, or up to hurriedWorkers in a shutdown
 	busy     int           // requests in flight that count against workers
-	idle     int           // goroutines that wait for a request
 	slow     int           // requests in flight that do not count, because they take long
 	progress time.Time     // the latest, or when a shutdown began; see despair
 	took     time.Duration // for how long that request was in flight
@@ -69,7 +64,7 @@ type dispatcher struct {
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1), requests: make(chan *tracker.Write), workers: b.opts.Workers}
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1), workers: b.opts.Workers}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -214,71 +209,45 @@ func (d *dispatcher) hasRoom() bool {
 func (d *dispatcher) enter(w *tracker.Write) {
 	d.mu.Lock()
 	d.busy++
-	idle := d.idle > 0
-	if idle {
-		d.idle--
-	}
 	d.mu.Unlock()
-	if idle {
-		select {
-		case d.requests <- w:
-			return
-		case <-d.ctx.Done():
-		}
-	}
 	d.goroutines.Go(func() { d.work(w) })
 }
 
-// work makes the requests of writes, at first of the given one, unless that is nil. It
-// returns when enough other goroutines wait for requests.
+// work makes the request of a write, and those that can be made when it has ended.
 func (d *dispatcher) work(w *tracker.Write) {
-	dog := &watchdog{d: d}
-	inSink := false
-	defer func() {
-		if inSink && d.leave(dog.released) { // see write
-			d.goroutines.Go(func() { d.work(nil) })
-		}
-	}()
-	for {
-		if w == nil {
-			select {
-			case w = <-d.requests:
-			case <-d.ctx.Done():
-				return
-			}
-		}
-		if dog.fired {
-			dog = &watchdog{d: d}
-		}
-		dog.watch(w)
-		inSink = true
-		d.write(w, dog)
-		w, inSink = nil, false
-		if !dog.released {
-			w = d.follow()
-		}
-		if w == nil && !d.leave(dog.released) {
-			return
-		}
+	var dog *watchdog
+	defer func() { d.leave(dog.released) }() // also if the sink ends the goroutine
+	for w != nil {
+		dog = &watchdog{d: d}
+		w = d.burst(w, dog)
 	}
 }
 
-// leave records that a request has ended. It reports whether the goroutine waits for
-// another one.
-func (d *dispatcher) leave(released bool) (idle bool) {
-	defer d.poke()
+// burst makes the requests of a goroutine that begin within a second, and returns the next one,
+// nil if there is none. They share a context: one for each would be a third of all allocations.
+func (d *dispatcher) burst(w *tracker.Write, dog *watchdog) *tracker.Write {
+	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
+	defer cancel()
+	for began := time.Now(); w != nil && !dog.fired && time.Since(began) < time.Second; {
+		dog.watch(w)
+		d.write(ctx, w, dog)
+		if w = nil; !dog.released {
+			w = d.follow()
+		}
+	}
+	return w
+}
+
+// leave records that a goroutine makes no more requests.
+func (d *dispatcher) leave(released bool) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if released {
 		d.slow--
 	} else {
 		d.busy--
 	}
-	if d.busy+d.idle >= d.workers {
-		return false
-	}
-	d.idle++
-	return true
+	d.mu.Unlock()
+	d.poke()
 }
 
 // The errors of requests whose sink does not return.
@@ -289,10 +258,16 @@ var (
 
 // write makes the request of a write and applies the response. A mock can end the goroutine,
 // because it fails its test. Only deferred functions run then.
-func (d *dispatcher) write(w *tracker.Write, dog *watchdog) {
-	result, err := classify(errExited, w.Creates()), errExited
-	defer func() { d.apply(w, dog, result, err) }()
-	result, err = d.send(w)
+func (d *dispatcher) write(ctx context.Context, w *tracker.Write, dog *watchdog) {
+	var result tracker.Result
+	err := errExited
+	defer func() {
+		if err == errExited {
+			result = classify(err, w.Creates())
+		}
+		d.apply(w, dog, result, err)
+	}()
+	result, err = d.send(ctx, w)
 }
 
 func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Result, err error) {
@@ -373,9 +348,9 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	d.poke()
 }
 
-func (d *dispatcher) send(w *tracker.Write) (tracker.Result, error) {
+func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result, error) {
 	var stored *eventsv1.Event
-	result, err := d.request(w.Creates(), func(ctx context.Context) (err error) {
+	result, err := callSink(w.Creates(), func() (err error) {
 		event := w.Series.Event() // of which a patch needs the namespace and the name
 		if w.Creates() {
 			stored, err = d.b.sink.Create(ctx, event)
@@ -391,18 +366,16 @@ func (d *dispatcher) send(w *tracker.Write) (tracker.Result, error) {
 	return result, err
 }
 
-// request calls the sink. A panic of the sink, or of the methods of its error, becomes an
+// callSink calls the sink. A panic of the sink, or of the methods of its error, becomes an
 // error.
-func (d *dispatcher) request(creates bool, call func(context.Context) error) (result tracker.Result, err error) {
+func callSink(creates bool, call func() error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %s", errPanicked, eventtext.Panic(r))
 			result = classify(err, creates)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
-	defer cancel()
-	if err = call(ctx); err != nil {
+	if err = call(); err != nil {
 		_ = err.Error() // the logger calls it later
 	}
 	return classify(err, creates), err

@@ -252,8 +252,10 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 }
 
 func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Result, err error) {
+	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
+	defer cancel()
 	began := l.b.clock.Now()
-	result, err = d.request(true, func(ctx context.Context) (err error) {
+	result, err = callSink(true, func() (err error) {
 		answer, err = l.from.List(ctx, namespace, opts)
 		if err == nil && answer == nil {
 			err = errors.New("events: sink lists nothing")

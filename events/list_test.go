@@ -198,7 +198,7 @@ func TestManyInstancesOfOneController(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		assert.LessOrEqual(t, goroutines(t), atRest+defaultWorkers)
+		assert.LessOrEqual(t, goroutines(t), atRest)
 		assert.Equal(t, 2, s.requestsOf("list"), "two pages")
 		assert.EqualValues(t, 2, b.Stats().Restored, "those of node-1 and node-2")
 		b.Shutdown()
