@@ -55,6 +55,18 @@ var everywhere = subject{}
 // lasts reports whether a retry probably does not help.
 func (s subject) lasts() bool { return s.kind != "" && s.kind != listing }
 
+// details name the subject in a line of the log.
+func (s subject) details() []any {
+	switch s.kind {
+	case "create", "patch":
+		return []any{"namespace", s.namespace, "verb", s.kind}
+	}
+	if s == everywhere {
+		return nil
+	}
+	return []any{"namespace", s.namespace}
+}
+
 // trouble is a time during which a subject does not work.
 type trouble struct {
 	since, last time.Time
@@ -78,7 +90,7 @@ const (
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	r.logRequest(w, result.Outcome, err)
-	now := r.b.clock.Now()
+	logger, now := r.b.logger(), r.b.clock.Now()
 	namespace, verb := w.Series.Namespace, verbOf(w)
 	writes, denied := subject{namespace, ""}, subject{namespace, verb}
 	switch {
@@ -88,26 +100,26 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 			writes.kind, event = ofClient, []any{"event", klog.KRef(namespace, w.Series.Name)}
 		}
 		if details, ok := r.failed(writes, verb, now); ok {
-			r.b.logger().Error(err, "Cannot write events, will try again", append(details, event...)...)
+			logger.Error(err, "Cannot write events, will try again", append(details, event...)...)
 		}
 		return // whether the recorder may write is unknown
 	case result.Outcome == tracker.Denied:
 		if details, ok := r.failed(denied, verb, now); ok {
-			details = append(details, "verb", verb, "resource", deniedResource(err))
-			r.b.logger().Error(err, "May not write events, will try again", append(details, hint(&w.Series.Key)...)...)
+			details = append(details, "resource", deniedResource(err))
+			logger.Error(err, "May not write events, will try again", append(details, hint(&w.Series.Key)...)...)
 		}
 	case result.Outcome == tracker.Written:
-		r.works(writes, verb, now, "Events are written again", "failed", "namespace", namespace)
+		r.works(logger, writes, verb, now, "Events are written again", "failed")
 	default:
 		// What the server responds to this Event says nothing about others.
 	}
 	if result.Outcome != tracker.Denied {
-		r.works(denied, verb, now, "May write events again", "denied", "namespace", namespace, "verb", verb)
+		r.works(logger, denied, verb, now, "May write events again", "denied")
 	}
 	r.mu.Lock()
 	r.handled++
 	r.mu.Unlock()
-	r.works(everywhere, "", now, "Events are written again", "failed")
+	r.works(logger, everywhere, "", now, "Events are written again", "failed")
 }
 
 // deniedResource returns the resource that a role must permit: "events", or by default
@@ -141,9 +153,8 @@ func (b *Broadcaster) noteList(controller, namespace string, outcome tracker.Out
 		}
 		return
 	}
+	r.works(logger, subject{namespace, listing}, listing, now, "The list of events is answered again", "failed")
 	logger = logger.WithValues("namespace", namespace)
-	r.works(subject{namespace, listing}, listing, now, "The list of events is answered again", "failed",
-		"reportingController", controller, "namespace", namespace)
 	switch {
 	case outcome == tracker.Denied:
 		if _, ok := r.failed(subject{namespace, deniedListing}, listing, now); ok {
@@ -191,10 +202,7 @@ func (r *reporter) failed(what subject, verb string, now time.Time) (details []a
 		return nil, false
 	}
 	stats := r.b.tracker.Stats(now)
-	if what != everywhere {
-		details = []any{"namespace", what.namespace}
-	}
-	details = append(details, "since", since, "failedRequests", requests, "waiting", stats.Waiting, "suppressed", suppressed)
+	details = append(what.details(), "since", since, "failedRequests", requests, "waiting", stats.Waiting, "suppressed", suppressed)
 	if stats.Paused {
 		details = append(details, "pausedUntil", stats.PausedUntil)
 	}
@@ -249,7 +257,7 @@ func (r *reporter) othersLocked(what subject, t *trouble) (since time.Time, othe
 // works records that a verb works. If no other verb has failed and not worked since, the trouble
 // is over. works logs that if the trouble was logged: if something fails now and then, there
 // would be a line for each event.
-func (r *reporter) works(what subject, verb string, now time.Time, message, past string, details ...any) {
+func (r *reporter) works(logger klog.Logger, what subject, verb string, now time.Time, message, past string) {
 	r.mu.Lock()
 	t := r.open[what]
 	over := t != nil && (what == everywhere || t.verbs.Delete(verb).Len() == 0)
@@ -258,7 +266,7 @@ func (r *reporter) works(what subject, verb string, now time.Time, message, past
 	}
 	r.mu.Unlock()
 	if over && t.logged {
-		r.b.logger().Info(message, append(details, past+"For", now.Sub(t.since), past+"Requests", t.requests, "waiting", r.b.tracker.Stats(now).Waiting)...)
+		logger.Info(message, append(what.details(), past+"For", now.Sub(t.since), past+"Requests", t.requests, "waiting", r.b.tracker.Stats(now).Waiting)...)
 	}
 }
 
