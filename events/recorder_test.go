@@ -252,7 +252,7 @@ func TestEventfAllocatesNothing(t *testing.T) {
 		"partial metadata":     &metav1.PartialObjectMetadata{TypeMeta: typed, ObjectMeta: meta},
 		"reference":            &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0"},
 		"unstructured": &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "ns", "name": "pod-0"},
+			"apiVersion": "example.com/v1", "kind": "Backup", "metadata": map[string]any{"namespace": "ns", "name": "pod-0"},
 		}},
 	} {
 		runBubble(t, name, func(t *testing.T) { // no time passes, so the note is not sampled
