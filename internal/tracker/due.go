@@ -22,6 +22,9 @@ type rules struct {
 // offset returns the time since the epoch.
 func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
 
+// windowOf returns the bounds of the window of e, which are those of every series.
+func (r *rules) windowOf(*Entry) heartbeat.Window { return r.window }
+
 // wall returns the wall time of a time since the epoch, in microseconds since 1970. It counts
 // back from now, so a wall clock that was set right since is believed.
 func (s *step) wall(at time.Duration) int64 { return s.now.Add(at - s.at).UnixMicro() }
@@ -101,9 +104,9 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	case e.life != active:
 		return e.expires(r)
 	case e.isOngoing() && e.phase == live:
-		return min(r.window.Due(e.rhythm, e.last, at), e.beatAt)
+		return min(r.windowOf(e).Due(e.rhythm, e.last, at), e.beatAt)
 	default:
-		return r.window.Due(e.rhythm, e.last, at)
+		return r.windowOf(e).Due(e.rhythm, e.last, at)
 	}
 }
 
@@ -119,12 +122,12 @@ func (e *Entry) expires(r *rules) time.Duration {
 // leftAt returns when the process to which e was left has stopped as well: readers take the
 // Event for stale.
 func (e *Entry) leftAt(r *rules) time.Duration {
-	return e.stored.at + r.opts.HeartbeatInterval + r.window.Of(e.rhythm, e.last)
+	return e.stored.at + r.opts.HeartbeatInterval + r.windowOf(e).Of(e.rhythm, e.last)
 }
 
 // tick handles the deadlines of e.
 func (e *Entry) tick(s *step) {
-	isQuiet := e.life == active && s.at-e.last >= s.window.Of(e.rhythm, e.last)
+	isQuiet := e.life == active && s.at-e.last >= s.windowOf(e).Of(e.rhythm, e.last)
 	if isQuiet || e.life == over && e.state == series.Ongoing && s.at >= e.leftAt(s.rules) {
 		e.finish(series.Finished)
 	}
@@ -143,19 +146,19 @@ func (e *Entry) beat(s *step) {
 		return
 	}
 	e.countBeat()
-	next := s.at + s.intervals.After(e.beats) // an early heartbeat
+	next := s.at + s.intervals.After(e.dueBeats) // an early heartbeat
 	if regular := e.stored.at + s.opts.HeartbeatInterval; next > regular {
 		next = max(regular, s.at+(s.opts.EventTTL-s.opts.HeartbeatInterval)/4)
 	}
 	e.beatAt = next
 }
 
-func (e *Entry) countBeat() { e.beats = min(e.beats, math.MaxUint8-1) + 1 }
+func (e *Entry) countBeat() { e.dueBeats = min(e.dueBeats, math.MaxUint8-1) + 1 }
 
 // planBeat decides when the next heartbeat of e is due: an interval after the latest write
 // that the server has stored.
 func (e *Entry) planBeat(s *step) {
-	interval := s.intervals.After(e.beats)
+	interval := s.intervals.After(e.dueBeats)
 	e.beatAt = e.stored.at + interval
 	if interval == s.opts.HeartbeatInterval && s.isCrowded {
 		e.beatAt = s.jitter(e, e.beatAt)

@@ -42,7 +42,7 @@ type Entry struct {
 	phase    phase
 	salt     uint8 // of the name, see Entry.name
 	looks    uint8 // looks since the latest accepted write that were answered or denied, at most maxLooks
-	beats    uint8 // heartbeats of this process that were due so far
+	dueBeats uint8 // heartbeats that were due in this process, also if there was no news
 	beatAt   time.Duration
 	stored   stored
 	attempts *attempts // writes whose outcome is unknown; nil if there are none
@@ -171,7 +171,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	gap := at - e.last
 	if e.silent {
 		e.silent, e.beatAt = false, at // the first one in this process is written at once
-		if age := now.Sub(time.UnixMicro(e.stored.last)); age <= r.window.Of(e.rhythm, e.last) {
+		if age := now.Sub(time.UnixMicro(e.stored.last)); age <= r.windowOf(e).Of(e.rhythm, e.last) {
 			gap = max(gap, age) // there may have been others since, but none is known
 		}
 	}
@@ -180,7 +180,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 		e.life, e.state, e.first = active, series.Singleton, o.at(now).UnixMicro()
 		e.note, e.lastNote = r.noteFor(e, o.Note), ""
 	case gap <= r.opts.MaxWindow:
-		r.window.Observe(&e.rhythm, gap, at)
+		r.windowOf(e).Observe(&e.rhythm, gap, at)
 		e.life, e.state = active, series.Ongoing
 	default:
 		e.life, e.state = over, series.Finished

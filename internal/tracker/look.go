@@ -118,12 +118,12 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 		longest = found.QuietWindow() // after that, it has probably recurred in between
 	}
 	if gap <= longest {
-		s.window.Observe(&e.rhythm, gap, e.last)
+		s.windowOf(e).Observe(&e.rhythm, gap, e.last)
 	}
 	if found.State == series.Ongoing {
 		gap -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
-	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
+	s.windowOf(e).Remember(&e.rhythm, found.QuietWindow(), s.at)
 	switch {
 	case e.count > 1:
 	case e.count == 0: // the server has refused what has occurred here

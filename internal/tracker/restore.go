@@ -67,7 +67,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	e.stored.count = found.Count // nothing of it is to be counted
 	e.merge(&s, found)
 	if isOngoing && isAlive {
-		s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
+		s.windowOf(e).Remember(&e.rhythm, found.QuietWindow(), s.at)
 	} else {
 		e.last = s.at - min(now.Sub(found.Last), longAgo)
 	}

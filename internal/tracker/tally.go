@@ -37,12 +37,9 @@ type tallies struct {
 
 // row returns the row of a key.
 func (x *tallies) row(of *series.Key) *row {
-	k := TallyKey{of.ReportingController, Other, of.Reason}
-	switch of.Type {
-	case corev1.EventTypeNormal:
-		k.Type = corev1.EventTypeNormal
-	case corev1.EventTypeWarning:
-		k.Type = corev1.EventTypeWarning
+	k := TallyKey{of.ReportingController, of.Type, of.Reason}
+	if k.Type != corev1.EventTypeNormal && k.Type != corev1.EventTypeWarning {
+		k.Type = Other
 	}
 	r := x.rows[k]
 	switch {
@@ -50,8 +47,6 @@ func (x *tallies) row(of *series.Key) *row {
 		return r
 	case x.own < x.limit:
 		x.own++
-		// Copies, because the strings can be parts of longer ones.
-		k.Controller, k.Reason = strings.Clone(k.Controller), strings.Clone(k.Reason)
 	default:
 		x.limited = true
 		k = TallyKey{Other, k.Type, Other}
@@ -59,6 +54,8 @@ func (x *tallies) row(of *series.Key) *row {
 			return r
 		}
 	}
+	// Copies, because the strings can be parts of longer ones.
+	k = TallyKey{strings.Clone(k.Controller), strings.Clone(k.Type), strings.Clone(k.Reason)}
 	r = &row{TallyKey: k}
 	x.rows[k] = r
 	return r
