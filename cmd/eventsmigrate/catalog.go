@@ -56,7 +56,7 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	c, calls := catalog.New(programs, packages, catalog.Options{Lines: lines})
+	c, calls := catalog.New(programs, packages, lines)
 	got, err := render(c)
 	if err != nil {
 		return fail(err)

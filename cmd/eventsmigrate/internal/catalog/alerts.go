@@ -13,21 +13,14 @@ import (
 // metric is the number of Ongoing series of a broadcaster by controller, type, and reason.
 const metric = "eventseries_ongoing_series"
 
-type rules struct {
-	Groups []group `yaml:"groups"`
-}
-
 type group struct {
-	Name  string `yaml:"name"`
-	Rules []rule `yaml:"rules"`
+	Name  string
+	Rules []rule
 }
 
 type rule struct {
-	Alert       string            `yaml:"alert"`
-	Expr        string            `yaml:"expr"`
-	For         string            `yaml:"for"`
-	Labels      map[string]string `yaml:"labels"`
-	Annotations map[string]string `yaml:"annotations"`
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
 }
 
 // Alerts returns a rule file of Prometheus with an alert for each constant reason of a
@@ -53,6 +46,6 @@ func (c *Catalog) Alerts() ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	err := e.Encode(rules{[]group{g}})
+	err := e.Encode(map[string][]group{"groups": {g}})
 	return b.Bytes(), err
 }

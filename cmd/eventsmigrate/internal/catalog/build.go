@@ -1,21 +1,16 @@
 package catalog
 
 import (
-	"go/ast"
 	"go/types"
 	"maps"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
-
-// Options configure a catalogue.
-type Options struct {
-	Lines bool // places have line numbers
-}
 
 // maxDepth bounds through how many functions the catalogue follows the parameters of one
 // event, and maxPaths through how many calls. A wrapper of a large program has some
@@ -26,54 +21,70 @@ const (
 )
 
 // tooMany is bound to a function whose callers are more than the catalogue follows.
-var tooMany = &call{}
+var tooMany ssa.CallInstruction = &ssa.Call{}
 
 // New returns the catalogue of programs, and the number of calls of recorders in it.
-// packages contains the programs, and the packages that they import.
-func New(programs, packages []*packages.Package, opts Options) (*Catalog, int) {
+// packages contains the programs, and the packages that they import. With lines, places have
+// line numbers.
+func New(programs, packages []*packages.Package, lines bool) (*Catalog, int) {
 	roots := map[string]bool{}
 	for _, r := range programs {
 		roots[r.PkgPath] = true
 	}
 	p := newProgram(packages, roots)
 	c := &Catalog{}
-	calls := 0
+	instances := map[*ssa.Function]bool{}
+	for fn := range p.live {
+		instances[fn.Origin()] = true
+	}
+	calls := map[string]bool{}
 	for _, m := range p.emissions {
-		if !p.live[m.in.outermost()] || p.passesOn(m) {
+		if p.passesOn(m) || instances[outermost(m.Parent())] {
 			continue
 		}
-		calls++
-		b := &builder{p, c, opts, m, 0}
+		calls[p.Fset.Position(m.Pos()).String()] = true
+		b := &builder{p, c, lines, m, 0}
 		b.expand(bindings{})
 	}
-	for _, o := range p.open {
-		if !p.live[o.in.outermost()] {
+	for fn, uses := range p.values {
+		if !isRecorder(fn) || !isWrapper(fn) || !p.escapes(fn) {
 			continue
 		}
-		c.Open = append(c.Open, Open{p.place(o, o.in, opts.Lines), "event", types.ExprString(o.Expr), o.why})
+		for _, use := range uses {
+			at := p.place(use.Instruction.Pos(), use.Instruction.Parent(), lines)
+			c.Open = append(c.Open, Open{at, "event", source(use.Value), "a method of a recorder that is a value: its calls are not here"})
+		}
 	}
-	return c.sorted(), calls
+	return c.sorted(), len(calls)
 }
 
 // passesOn reports whether a method of a recorder emits an event of its caller, who decides
 // about the reason. It can have events of its own besides these.
 func (p *program) passesOn(m emission) bool {
-	if !forwards(m.in) {
+	outer := outermost(m.Parent())
+	if !isRecorder(outer) {
 		return false
 	}
-	if len(m.Args) <= m.args.Reason {
-		return true
+	needs := &need{}
+	t := &tracer{p, nil, needs, map[ssa.Value]bool{}}
+	t.texts(m.args[m.params.Reason], false, func(ssa.Value, string) {})
+	return needs.of == outer
+}
+
+// isRecorder reports whether a function is a method of a recorder.
+func isRecorder(fn *ssa.Function) bool {
+	f, ok := fn.Object().(*types.Func)
+	if ok {
+		_, ok = move.SignatureOf(f)
 	}
-	t := p.tracer(nil)
-	t.texts(expr{m.Args[m.args.Reason], m.in}, false, func(expr, string) {})
-	return t.needs == m.in.outermost()
+	return ok
 }
 
 // builder makes the events of one call of a recorder.
 type builder struct {
 	*program
 	catalog *Catalog
-	opts    Options
+	lines   bool
 	emission
 	paths int
 }
@@ -82,25 +93,25 @@ type builder struct {
 // caller makes an event of its own.
 func (b *builder) expand(bound bindings) {
 	e := b.evaluate(bound)
-	if e.needs == nil {
+	if e.needs.of == nil {
 		b.paths++
 		b.catalog.Events = append(b.catalog.Events, e.events...)
 		b.catalog.Open = append(b.catalog.Open, e.open...)
 		return
 	}
-	callers, all := b.callers(e.needs)
-	var others *call
+	callers, all := b.callers(e.needs.of)
+	var others ssa.CallInstruction
 	if len(bound) >= maxDepth || b.paths+len(callers) > maxPaths {
 		callers, others = nil, tooMany
 	}
 	for _, c := range callers {
 		next := maps.Clone(bound)
-		next[e.needs] = &c
+		next[e.needs.of] = c
 		b.expand(next)
 	}
 	if !all || len(callers) == 0 {
 		next := maps.Clone(bound)
-		next[e.needs] = others
+		next[e.needs.of] = others
 		b.expand(next)
 	}
 }
@@ -109,43 +120,32 @@ func (b *builder) expand(bound bindings) {
 type evaluation struct {
 	*builder
 	bound  bindings
-	needs  *function // whose caller decides, if there is one
+	needs  *need
 	events []Event
 	open   []Open
 }
 
 func (b *builder) evaluate(bound bindings) *evaluation {
-	e := &evaluation{builder: b, bound: bound}
-	if len(b.Args) <= b.args.Note { // f(g())
-		e.unknown("event", expr{b.CallExpr, b.in}, "one call makes all arguments")
-		e.events = []Event{{Regarding: []string{Any}, Types: []string{Any}, Reason: "%s", Notes: []string{"%s"}, Variable: true, Places: []Place{b.at()}}}
-		return e
-	}
+	e := &evaluation{builder: b, bound: bound, needs: &need{}}
 	event := Event{
 		Regarding: e.kinds("regarding", 0),
-		Types:     e.values("type", b.args.Reason-1),
+		Types:     e.values("type", b.params.Reason-1),
 		Places:    []Place{b.at()},
 	}
 	if len(event.Regarding) == 0 {
 		event.Regarding = []string{Any}
 	}
-	if b.args.Related >= 0 {
-		event.Related = e.kinds("related", b.args.Related)
+	if b.params.Related >= 0 {
+		event.Related = e.kinds("related", b.params.Related)
 	}
-	if b.args.Action >= 0 {
-		event.Actions = e.values("action", b.args.Action)
+	if b.params.Action >= 0 {
+		event.Actions = e.values("action", b.params.Action)
 	}
-	note, isFormat := b.args.Note, b.args.Format
-	if isFormat && b.wraps() {
-		note, isFormat = note+1, false
-	}
-	notes, needs := e.texts(note, isFormat, func(expr, string) {})
-	e.need(needs)
-	for _, n := range notes {
+	note, isFormat := b.note()
+	for _, n := range e.texts(note, isFormat, func(ssa.Value, string) {}) {
 		event.Notes = append(event.Notes, n.format)
 	}
-	reasons, needs := e.texts(b.args.Reason, false, func(x expr, why string) { e.unknown("reason", x, why) })
-	e.need(needs)
+	reasons := e.texts(b.args[b.params.Reason], false, func(v ssa.Value, why string) { e.unknown("reason", v, why) })
 	for _, r := range reasons {
 		event.Reason, event.Variable = r.format, r.open
 		if !r.open {
@@ -156,48 +156,65 @@ func (b *builder) evaluate(bound bindings) *evaluation {
 	return e
 }
 
-// wraps reports whether the format is "%s", so that the string after it is the note.
-func (b *builder) wraps() bool {
-	info, i := b.in.pkg.TypesInfo, b.args.Note
-	if len(b.Args) != i+2 || b.Ellipsis.IsValid() || move.StringOf(info, b.Args[i]) != "%s" {
-		return false
+// note returns the note, and whether it is a format. The format "%s" has the note after it.
+func (b *builder) note() (ssa.Value, bool) {
+	note := b.args[b.params.Note]
+	if !b.params.Format {
+		return note, false
 	}
-	t, ok := types.Unalias(info.TypeOf(b.Args[i+1])).(*types.Basic)
-	return ok && t.Info()&types.IsString != 0
-}
-
-func (b *builder) at() Place { return b.place(b.CallExpr, b.in, b.opts.Lines) }
-
-func (e *evaluation) need(f *function) {
-	if e.needs == nil {
-		e.needs = f
-	}
-}
-
-func (e *evaluation) unknown(field string, x expr, why string) {
-	e.open = append(e.open, Open{e.at(), field, types.ExprString(x.Expr), why})
-}
-
-func (e *evaluation) argument(i int) expr { return expr{e.Args[i], e.in} }
-
-// texts returns the values of an argument, at least one.
-func (e *evaluation) texts(i int, isFormat bool, unknown func(expr, string)) ([]text, *function) {
-	t := e.tracer(e.bound)
-	list := t.texts(e.argument(i), isFormat, unknown)
-	if len(list) == 0 {
-		if t.needs == nil {
-			unknown(e.argument(i), "nothing sets it")
+	args, _ := b.variadic(b.args[b.params.Note+1])
+	if s, _ := stringOf(note); s == "%s" && len(args) == 1 {
+		if i, ok := args[0].(*ssa.MakeInterface); ok && isString(i.X.Type()) {
+			return i.X, false
 		}
-		list = []text{{"%s", true}}
 	}
-	return list, t.needs
+	return note, true
+}
+
+func (b *builder) at() Place { return b.place(b.Common().Pos(), b.Parent(), b.lines) }
+
+func (e *evaluation) unknown(field string, v ssa.Value, why string) {
+	e.open = append(e.open, Open{e.at(), field, source(v), why})
+}
+
+// source returns the expression of a value, or of what is at an address.
+func source(v ssa.Value) string {
+	if i, ok := v.(*ssa.MakeInterface); ok {
+		return source(i.X)
+	}
+	text := strings.TrimSuffix(v.Name(), "$thunk")
+	if v.Referrers() == nil {
+		return text
+	}
+	for _, r := range slices.Backward(*v.Referrers()) {
+		switch r := r.(type) {
+		case *ssa.UnOp:
+			return source(r)
+		case *ssa.DebugRef:
+			if !r.IsAddr {
+				text = types.ExprString(r.Expr)
+			}
+		}
+	}
+	return text
+}
+
+func (e *evaluation) tracer() *tracer {
+	return &tracer{e.program, e.bound, e.needs, map[ssa.Value]bool{}}
+}
+
+// texts returns the values of an argument, apart from that of a variable that nothing has set.
+func (e *evaluation) texts(v ssa.Value, isFormat bool, unknown func(ssa.Value, string)) []text {
+	list := e.tracer().texts(v, isFormat, unknown)
+	if len(list) > 1 {
+		list = slices.DeleteFunc(list, func(t text) bool { return t.format == "" })
+	}
+	return list
 }
 
 // values returns the values of an argument that takes few of them.
 func (e *evaluation) values(field string, i int) (list []string) {
-	texts, needs := e.texts(i, false, func(x expr, why string) { e.unknown(field, x, why) })
-	e.need(needs)
-	for _, t := range texts {
+	for _, t := range e.texts(e.args[i], false, func(v ssa.Value, why string) { e.unknown(field, v, why) }) {
 		switch {
 		case !t.open:
 			list = append(list, plain(t.format))
@@ -214,49 +231,37 @@ func plain(format string) string { return strings.ReplaceAll(format, "%%", "%") 
 
 // kinds returns the kinds of the object that an argument can be.
 func (e *evaluation) kinds(field string, i int) (list []string) {
-	t := e.tracer(e.bound)
-	// Readers look for the argument: where its kind is lost is often far away.
-	open := func(why string) {
-		e.unknown(field, e.argument(i), why)
-		list = append(list, Any)
-	}
-	t.trace(e.argument(i), func(x expr, why string) bool {
-		typ := x.in.pkg.TypesInfo.TypeOf(x.Expr)
-		if t, ok := typ.(*types.Tuple); ok && t.Len() > 0 {
-			typ = t.At(0).Type()
+	t := e.tracer()
+	t.trace(e.args[i], func(v ssa.Value, why string) bool {
+		n := namedOf(v.Type())
+		if p, ok := v.Type().(*types.Tuple); ok {
+			n = namedOf(p.At(0).Type())
 		}
-		if name := typeName(typ); why != "" && name != nil && namesKind[name.Name()] {
+		isReference := n != nil && namesKind[n.Obj().Name()]
+		alloc, isAlloc := v.(*ssa.Alloc)
+		constant, isConst := v.(*ssa.Const)
+		switch {
+		case isReference && isAlloc:
+			if kinds := t.kindIn(alloc); len(kinds) > 0 {
+				list = append(list, kinds...)
+				return true
+			}
 			why = fromData
-		}
-		if why != "" {
-			open(why)
+		case isReference && why != "":
+			why = fromData
+		case isConst && constant.IsNil():
 			return true
-		}
-		if x.in.pkg.TypesInfo.Types[x.Expr].IsNil() {
-			return true
-		}
-		if p, ok := types.Unalias(typ).(*types.Pointer); ok {
-			typ = p.Elem()
-		}
-		n, ok := types.Unalias(typ).(*types.Named)
-		if !ok || types.IsInterface(n) {
-			return false
-		}
-		if !namesKind[n.Obj().Name()] {
+		case why == "" && n != nil && !isReference && !types.IsInterface(n):
 			list = append(list, n.Obj().Name())
 			return true
 		}
-		lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
-		if ok {
-			if kinds := e.kindIn(t, x, lit); len(kinds) > 0 {
-				list = append(list, kinds...)
-			} else {
-				open(fromData)
-			}
+		if why != "" {
+			// Readers look for the argument: where its kind is lost is often far away.
+			e.unknown(field, e.args[i], why)
+			list = append(list, Any)
 		}
-		return ok
+		return why != ""
 	})
-	e.need(t.needs)
 	return unique(list, strings.Compare)
 }
 
@@ -266,28 +271,32 @@ var namesKind = map[string]bool{"ObjectReference": true, "PartialObjectMetadata"
 // fromData is why the kind of an object is open that a program does not have a type for.
 const fromData = "its kind comes from data"
 
-// kindIn returns the values of the field Kind of a reference, of the TypeMeta in a literal,
-// or of the key "kind" of unstructured data. It returns none if they are not constant.
-func (e *evaluation) kindIn(t *tracer, x expr, lit *ast.CompositeLit) (list []string) {
-	ast.Inspect(lit, func(n ast.Node) bool {
-		kv, ok := n.(*ast.KeyValueExpr)
-		if !ok {
-			return true
+// kindIn returns the values of the field Kind of a reference, also of its TypeMeta. It returns
+// none if they are not constant.
+func (t *tracer) kindIn(base ssa.Value) (list []string) {
+	s := elem(base.Type()).Underlying().(*types.Struct)
+	open := false
+	for i := range s.NumFields() {
+		switch s.Field(i).Name() {
+		case "Kind":
+			inner := &tracer{t.program, t.bound, t.needs, map[ssa.Value]bool{}}
+			inner.field(base, base, i, func(v ssa.Value, why string) bool {
+				kind, ok := stringOf(v)
+				if open = open || why != ""; ok {
+					list = append(list, kind)
+				}
+				return ok
+			})
+		case "TypeMeta":
+			for _, s := range t.stores[s.Field(i)] {
+				if a, ok := s.Addr.(*ssa.FieldAddr); ok && isSame(a.X, base) {
+					list = append(list, t.kindIn(s.Val)...)
+				}
+			}
 		}
-		id, isField := kv.Key.(*ast.Ident)
-		key, isKey := kv.Key.(*ast.BasicLit)
-		if !(isField && id.Name == "Kind" || isKey && key.Value == `"kind"`) {
-			// The literal contains other references: to the owners of the object.
-			return !isField || id.Name == "TypeMeta" || id.Name == "Object"
-		}
-		values := t.part(expr{kv.Value, x.in}, false, func(expr, string) {})
-		for _, v := range values {
-			list = append(list, plain(v.format))
-		}
-		if slices.ContainsFunc(values, func(v text) bool { return v.open }) {
-			list = nil
-		}
-		return false
-	})
+	}
+	if open {
+		return nil
+	}
 	return list
 }

@@ -1,8 +1,8 @@
 // Package catalog lists the events that a program can emit.
 //
-// It finds each call of a recorder, and follows the arguments to what decides about them:
-// constants, and the types of objects. It goes through variables, fields, results, and
-// parameters. A function that passes its parameters to a recorder is a wrapper: each of
+// It finds each call of a recorder in the SSA form of the program, and follows the arguments to
+// what decides about them: constants, and the types of objects. It goes through variables,
+// fields, results, and parameters. A function that passes its parameters to a recorder is a wrapper: each of
 // its callers is an event of its own. Code that the program cannot reach does not count.
 //
 // # Guarantees
@@ -14,8 +14,10 @@
 //
 // # Limitations
 //
-//   - It does not know in which order code runs: all assignments of a variable count. A
-//     type that the program mentions counts with all its methods.
+//   - It does not know in which order functions run: all assignments of a field or of a shared
+//     variable count. A type that the program mentions counts with all its methods.
+//   - What calls a function that is a value comes from variable type analysis, which does not
+//     follow values through packages without syntax.
 //   - It follows values through lists and maps that a literal makes and the same variable
 //     changes, and not through channels, nor through packages without syntax. Fields with a
 //     tag come from outside, so their values are open.

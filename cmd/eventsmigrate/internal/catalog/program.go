@@ -1,604 +1,371 @@
 package catalog
 
 import (
-	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/callgraph/vta"
 	"golang.org/x/tools/go/packages"
-	"golang.org/x/tools/go/types/typeutil"
+	"golang.org/x/tools/go/ssa"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
-// expr is an expression and where it is.
-type expr struct {
-	ast.Expr
-	in *function // the innermost function around it, or a pseudo-function for a package
-}
-
-// function is a declared function, a literal, or the package level.
-type function struct {
-	name    string
-	pkg     *packages.Package
-	node    ast.Node
-	object  *types.Func  // nil for literals
-	params  []*types.Var // without the receiver
-	results []*types.Var
-	returns []*ast.ReturnStmt
-
-	variadic bool
-
-	outer *function // around a literal
-	uses  []types.Object
-
-	// known are the variables and fields that hold a literal. Its callers are theirs.
-	known []types.Object
-	// escapes reports whether the function is a value that the catalogue does not follow.
-	escapes bool
-}
-
-// param is a parameter of a function.
-type param struct {
-	of    *function
-	index int
-}
-
-// source is what a variable or a field gets.
-type source struct {
-	expr
-	index    int  // of the result, if the expression has several
-	elements bool // the variable gets its elements
-	literal  bool // the expression is in a literal of the struct
-}
-
-// call of a function of the program, or of a variable with a function.
-type call struct {
-	*ast.CallExpr
-	in *function
-}
-
 // emission is a call of a recorder.
 type emission struct {
-	call
-	args move.Signature
+	ssa.CallInstruction
+	args   []ssa.Value // without the recorder
+	params move.Signature
 }
 
-// openCall is a method of a recorder that is not called with an event, and why.
-type openCall struct {
-	expr
-	why string
+// use is an instruction that uses a function as a value.
+type use struct {
+	ssa.Instruction
+	ssa.Value
 }
 
-// program is an index of all packages.
+// program is the SSA form of all packages, and an index of what its live functions do.
+//
+// A variable is an [ssa.Global], an [ssa.Alloc], or a field, which is a [types.Var].
 type program struct {
-	fset      *token.FileSet
-	functions map[types.Object]*function
-	params    map[types.Object]param
-	sources   map[types.Object][]source
-	stored    map[types.Object][]source // what elements of a list or a map are set to
-	opaque    map[types.Object]bool     // changed in a way that the catalogue does not follow
-	leaks     map[types.Object]bool     // a variable of a function that is a value: not all its calls are known
-	calls     map[types.Object][]call
-	methods   map[string][]*types.Func // of interfaces, by name, that the program calls
-	embedding []types.Type             // structs that get methods from others
-	emissions []emission
-	open      []openCall
-	literals  map[*ast.FuncLit]*function
+	*ssa.Program
+	packages map[*types.Package]*packages.Package // those with syntax
+	live     map[*ssa.Function]bool
+	types    map[types.Type]bool // whose methods are live
 
-	// What the program can reach.
-	types map[types.Object]*function // pseudo-functions for declarations of types
-	start []*function                // what runs first
-	live  map[*function]bool
+	calls    map[*ssa.Function][]ssa.CallInstruction
+	invokes  map[string][]ssa.CallInstruction // of methods of interfaces, by name
+	values   map[*ssa.Function][]use          // functions that are values
+	passed   map[*ssa.Function]bool           // other code gets the function
+	stores   map[any][]*ssa.Store             // by variable
+	elements map[any][]ssa.Value              // of the list or the map in a variable
+	opaque   map[any]bool                     // variables whose address other code gets
+
+	emissions []emission
 }
 
 // newProgram reads the packages. Tests and fakes do not count.
 //
-// roots are the packages whose exported names other programs can use.
+// roots are the packages whose names other programs can use.
 func newProgram(list []*packages.Package, roots map[string]bool) *program {
 	p := &program{
-		functions: map[types.Object]*function{}, params: map[types.Object]param{}, sources: map[types.Object][]source{},
-		stored: map[types.Object][]source{}, opaque: map[types.Object]bool{}, leaks: map[types.Object]bool{}, calls: map[types.Object][]call{}, methods: map[string][]*types.Func{},
-		literals: map[*ast.FuncLit]*function{}, types: map[types.Object]*function{}, live: map[*function]bool{},
+		packages: map[*types.Package]*packages.Package{}, live: map[*ssa.Function]bool{}, types: map[types.Type]bool{},
+		calls: map[*ssa.Function][]ssa.CallInstruction{}, invokes: map[string][]ssa.CallInstruction{}, values: map[*ssa.Function][]use{},
+		passed: map[*ssa.Function]bool{}, stores: map[any][]*ssa.Store{}, elements: map[any][]ssa.Value{}, opaque: map[any]bool{},
 	}
-	var readers []*reader
 	for _, pkg := range list {
-		if pkg.TypesInfo != nil && !isFakePackage(pkg) {
-			p.fset = pkg.Fset
-			readers = append(readers, &reader{program: p, pkg: pkg, info: pkg.TypesInfo})
+		if p.Program == nil {
+			p.Program = ssa.NewProgram(pkg.Fset, ssa.InstantiateGenerics|ssa.GlobalDebug)
+		}
+		if pkg.TypesInfo != nil && !isFake(pkg) {
+			p.packages[pkg.Types] = pkg
+			p.CreatePackage(pkg.Types, pkg.Syntax, pkg.TypesInfo, true)
 		}
 	}
-	for _, r := range readers {
-		r.each((*reader).declare)
+	for _, pkg := range list {
+		p.create(pkg.Types)
 	}
-	for _, r := range readers {
-		r.each((*reader).declaration)
+	p.Build()
+	for _, pkg := range p.packages {
+		p.start(pkg, roots[pkg.PkgPath])
 	}
-	p.reach(roots)
+	for fn := range p.live {
+		for _, i := range instructions(fn) {
+			p.index(i)
+		}
+	}
+	for fn, node := range vta.CallGraph(p.live, nil).Nodes {
+		for _, e := range node.In {
+			if c := e.Site.Common(); !c.IsInvoke() && c.StaticCallee() == nil {
+				p.calls[fn] = append(p.calls[fn], e.Site)
+				p.emission(e.Site, fn)
+			}
+		}
+	}
+	for _, sites := range slices.AppendSeq(slices.Collect(maps.Values(p.calls)), maps.Values(p.invokes)) {
+		slices.SortFunc(sites, func(a, b ssa.CallInstruction) int { // always the same if there are too many
+			return strings.Compare(p.Fset.Position(a.Pos()).String(), p.Fset.Position(b.Pos()).String())
+		})
+	}
 	return p
 }
+
+// create adds the packages without syntax that a package needs.
+func (p *program) create(pkg *types.Package) {
+	if p.Package(pkg) == nil {
+		p.CreatePackage(pkg, nil, nil, true)
+	} else if p.packages[pkg] == nil {
+		return
+	}
+	for _, imported := range pkg.Imports() {
+		p.create(imported)
+	}
+}
+
+// start finds what a package makes live: main, the initialization, and all functions of a
+// root that is neither a program nor for tests.
+func (p *program) start(pkg *packages.Package, isRoot bool) {
+	ssa := p.Package(pkg.Types)
+	switch {
+	case isForTests(pkg):
+		return
+	case pkg.Name == "main":
+		p.reach(ssa.Func("main"))
+	case isRoot:
+		for _, o := range pkg.TypesInfo.Defs {
+			if f, ok := o.(*types.Func); ok {
+				p.reach(p.FuncValue(f))
+			}
+		}
+	}
+	p.reach(ssa.Func("init"))
+}
+
+// reach makes a function live, with all that it mentions. A type counts with all its methods,
+// since interfaces and reflection call them.
+func (p *program) reach(fn *ssa.Function) {
+	if fn == nil || p.live[fn] || isInit(fn) && p.packages[fn.Pkg.Pkg] != nil && isForTests(p.packages[fn.Pkg.Pkg]) {
+		return
+	}
+	p.live[fn] = true
+	for _, i := range instructions(fn) {
+		if v, ok := i.(ssa.Value); ok {
+			p.mention(v.Type())
+		}
+		for _, o := range i.Operands(nil) {
+			if f, ok := (*o).(*ssa.Function); ok {
+				p.reach(f)
+			} else if *o != nil {
+				p.mention((*o).Type())
+			}
+		}
+	}
+}
+
+func (p *program) mention(t types.Type) {
+	n := namedOf(t)
+	if n == nil || p.types[n] || p.packages[n.Obj().Pkg()] == nil || types.IsInterface(n) {
+		return
+	}
+	p.types[n] = true
+	set := p.MethodSets.MethodSet(types.NewPointer(n))
+	for m := range set.Methods() {
+		p.reach(p.MethodValue(m))
+	}
+}
+
+var (
+	testPath = regexp.MustCompile(`/testing(/|$)`)
+	fakePath = regexp.MustCompile(`/(fakes?|mocks?)(/|$)`)
+)
 
 // isForTests reports whether a package exists for tests: it imports package testing, or
 // its path says so. Only what a program calls of it counts. A program is not for tests.
 func isForTests(pkg *packages.Package) bool {
-	return pkg.Name != "main" && (pkg.Imports["testing"] != nil || isIn(pkg, "testing"))
+	return pkg.Name != "main" && (pkg.Imports["testing"] != nil || testPath.MatchString(inModule(pkg)))
 }
 
-// isFakePackage reports whether a package has the name of a fake. A program does not.
-func isFakePackage(pkg *packages.Package) bool {
-	return pkg.Name != "main" && isIn(pkg, "fake", "fakes", "mock", "mocks")
+// isFake reports whether a package has the name of a fake. A program does not.
+func isFake(pkg *packages.Package) bool {
+	return pkg.Name != "main" && fakePath.MatchString(inModule(pkg))
 }
 
-// isIn reports whether one of the directories of a module has a package.
-func isIn(pkg *packages.Package, directories ...string) bool {
-	path := pkg.PkgPath
-	if pkg.Module != nil {
-		path = strings.TrimPrefix(path, pkg.Module.Path)
+// inModule returns the path of a package below its module.
+func inModule(pkg *packages.Package) string {
+	if pkg.Module == nil {
+		return "/" + pkg.PkgPath
 	}
-	return slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return slices.Contains(directories, s) })
+	return strings.TrimPrefix(pkg.PkgPath, pkg.Module.Path)
 }
 
-// reader reads a package.
-type reader struct {
-	*program
-	pkg  *packages.Package
-	info *types.Info
-}
-
-func (r *reader) each(visit func(*reader, ast.Decl)) {
-	for _, f := range r.pkg.Syntax {
-		for _, d := range f.Decls {
-			visit(r, d)
+// index records what an instruction does.
+func (p *program) index(i ssa.Instruction) {
+	var callee ssa.Value
+	switch i := i.(type) {
+	case *ssa.DebugRef:
+		return
+	case *ssa.Store:
+		if a, ok := i.Addr.(*ssa.IndexAddr); ok {
+			p.elements[variable(a.X)] = append(p.elements[variable(a.X)], i.Val)
+		} else {
+			p.stores[variable(i.Addr)] = append(p.stores[variable(i.Addr)], i)
+		}
+	case *ssa.MapUpdate:
+		p.elements[variable(i.Map)] = append(p.elements[variable(i.Map)], i.Value)
+	case ssa.CallInstruction:
+		c := i.Common()
+		if callee = c.Value; c.IsInvoke() {
+			p.invokes[c.Method.Name()] = append(p.invokes[c.Method.Name()], i)
+			p.emit(i, c.Method)
+		} else if fn := c.StaticCallee(); fn != nil {
+			p.calls[fn] = append(p.calls[fn], i)
+			p.emission(i, fn)
+		}
+	}
+	for _, o := range i.Operands(nil) {
+		if *o != nil && *o != callee {
+			p.use(i, *o)
 		}
 	}
 }
 
-// declare adds the declared functions, before anything reads their uses.
-func (r *reader) declare(d ast.Decl) {
-	f, ok := d.(*ast.FuncDecl)
+// use records that an instruction uses a function or an address as a value.
+func (p *program) use(i ssa.Instruction, v ssa.Value) {
+	fn, ok := v.(*ssa.Function)
+	if c, isClosure := v.(*ssa.MakeClosure); isClosure {
+		fn, ok = c.Fn.(*ssa.Function), true
+	}
+	passed := false
+	switch i := i.(type) {
+	case *ssa.MakeClosure:
+		return // its free variables belong to the same variables
+	case *ssa.Store:
+		if i.Addr == v {
+			return
+		}
+	case *ssa.UnOp, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.Slice, *ssa.BinOp:
+		return
+	case *ssa.MakeInterface:
+		passed = true
+	case ssa.CallInstruction:
+		passed = i.Common().StaticCallee() == nil || i.Common().StaticCallee().Blocks == nil
+	}
+	if ok {
+		p.values[fn] = append(p.values[fn], use{i, v})
+		p.passed[fn] = p.passed[fn] || passed
+		return
+	}
+	switch v.(type) {
+	case *ssa.Global, *ssa.Alloc, *ssa.FieldAddr, *ssa.FreeVar:
+		// The fields of a struct are variables of their own.
+		if _, ok := elem(v.Type()).Underlying().(*types.Struct); !ok {
+			p.opaque[variable(v)] = true
+		}
+	}
+}
+
+// emission records a call of a method of a recorder.
+func (p *program) emission(site ssa.CallInstruction, callee *ssa.Function) {
+	f, ok := callee.Object().(*types.Func)
 	if !ok {
 		return
 	}
-	if object, ok := r.info.Defs[f.Name].(*types.Func); ok {
-		fn := r.function(f, object.Signature(), object)
-		fn.name = nameOf(object)
-		r.functions[object] = fn
-	}
-}
-
-func (r *reader) declaration(d ast.Decl) {
-	f, ok := d.(*ast.FuncDecl)
-	if !ok {
-		for _, s := range d.(*ast.GenDecl).Specs {
-			r.spec(s)
-		}
+	if n := receiver(f); n != nil && strings.HasPrefix(strings.ToLower(n.Obj().Name()), "fake") {
 		return
 	}
-	if fn := r.functions[r.info.Defs[f.Name]]; fn != nil {
-		r.use(f.Type, fn)
-		if f.Body != nil {
-			r.read(f.Body, fn)
-		}
-	}
+	p.emit(site, f)
 }
 
-// spec reads a declaration of a package. Its variables are set when the program starts.
-func (r *reader) spec(s ast.Spec) {
-	fn := &function{pkg: r.pkg}
-	switch s := s.(type) {
-	case *ast.TypeSpec:
-		r.types[r.info.Defs[s.Name]] = fn
-	case *ast.ValueSpec:
-		if !isForTests(r.pkg) && (s.Names[0].Name != "_" || r.runs(s)) { // not var _ T = (*t)(nil)
-			r.start = append(r.start, fn)
-		}
-	}
-	r.read(s, fn)
-}
-
-// runs reports whether a declaration calls functions.
-func (r *reader) runs(s *ast.ValueSpec) (runs bool) {
-	ast.Inspect(s, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && !r.info.Types[call.Fun].IsType() {
-			runs = true
-		}
-		return !runs
-	})
-	return runs
-}
-
-// use adds the objects in a tree to the uses of a function.
-func (r *reader) use(root ast.Node, in *function) {
-	ast.Inspect(root, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			in.uses = append(in.uses, r.info.Uses[id])
-		}
-		return true
-	})
-}
-
-func nameOf(f *types.Func) string {
-	recv := f.Signature().Recv()
-	if recv == nil {
-		return f.Name()
-	}
-	t := typeName(recv.Type())
-	if t == nil {
-		return f.Name()
-	}
-	if _, ok := recv.Type().(*types.Pointer); ok {
-		return "(*" + t.Name() + ")." + f.Name()
-	}
-	return t.Name() + "." + f.Name()
-}
-
-func (r *reader) function(node ast.Node, sig *types.Signature, object *types.Func) *function {
-	fn := &function{pkg: r.pkg, node: node, object: object, variadic: sig.Variadic()}
-	for v := range sig.Params().Variables() {
-		r.params[v] = param{fn, len(fn.params)}
-		fn.params = append(fn.params, v)
-	}
-	for v := range sig.Results().Variables() {
-		fn.results = append(fn.results, v)
-	}
-	return fn
-}
-
-// read indexes a tree in a function.
-func (r *reader) read(root ast.Node, in *function) {
-	ast.PreorderStack(root, nil, func(n ast.Node, stack []ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			fn := r.literal(n, in)
-			fn.outer = in
-			r.use(n.Type, in.outermost())
-			r.read(n.Body, fn)
-			if len(stack) > 0 && !r.holds(stack[len(stack)-1], n) {
-				fn.escapes = true
-			}
-			return false
-		case *ast.AssignStmt:
-			r.assignment(n, in)
-		case *ast.ValueSpec:
-			for i, name := range n.Names {
-				r.assign(r.sources, r.info.Defs[name], n.Values, i, len(n.Names), in)
-			}
-		case *ast.RangeStmt:
-			if n.Value != nil {
-				add(r.sources, move.ObjectOf(r.info, n.Value), source{expr: expr{n.X, in}, elements: true})
-			}
-			if n.Key != nil {
-				r.hide(n.Key)
-			}
-		case *ast.IncDecStmt:
-			r.hide(n.X)
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				r.address(n)
-			}
-		case *ast.StructType:
-			if t := r.embeds(stack); t != nil {
-				r.embedding = append(r.embedding, t)
-			}
-		case *ast.CompositeLit:
-			r.composite(n, in)
-		case *ast.ReturnStmt:
-			in.returns = append(in.returns, n)
-		case *ast.CallExpr:
-			r.call(n, in)
-		case *ast.SelectorExpr:
-			r.value(n, n.Sel, stack, in)
-		case *ast.Ident:
-			if o := r.info.Uses[n]; o != nil {
-				outer := in.outermost()
-				outer.uses = append(outer.uses, o)
-			}
-			r.value(n, n, stack, in)
-		}
-		return true
-	})
-}
-
-// embeds returns a pointer to the type that a specification at the end of stack declares,
-// if it is a struct with an embedded field.
-func (r *reader) embeds(stack []ast.Node) types.Type {
-	if len(stack) == 0 {
-		return nil
-	}
-	spec, ok := stack[len(stack)-1].(*ast.TypeSpec)
-	if !ok {
-		return nil
-	}
-	t := r.info.Defs[spec.Name].Type()
-	if s := structOf(t); s != nil {
-		for f := range s.Fields() {
-			if f.Embedded() {
-				return types.NewPointer(t)
-			}
-		}
-	}
-	return nil
-}
-
-func (r *reader) literal(n *ast.FuncLit, in *function) *function {
-	if fn := r.literals[n]; fn != nil {
-		return fn
-	}
-	sig, _ := r.info.TypeOf(n).(*types.Signature)
-	fn := r.function(n, sig, nil)
-	fn.name = in.name
-	r.literals[n] = fn
-	return fn
-}
-
-// holds reports whether a literal is the value of a variable or a field, or is called.
-func (r *reader) holds(parent ast.Node, n *ast.FuncLit) bool {
-	fn := r.literals[n]
-	switch parent := parent.(type) {
-	case *ast.AssignStmt:
-		for i, e := range parent.Rhs {
-			if ast.Unparen(e) == n && len(parent.Lhs) == len(parent.Rhs) {
-				if o := move.ObjectOf(r.info, parent.Lhs[i]); o != nil {
-					fn.known = append(fn.known, o)
-					return true
-				}
-			}
-		}
-	case *ast.ValueSpec:
-		for i, e := range parent.Values {
-			if ast.Unparen(e) == n && len(parent.Names) == len(parent.Values) {
-				fn.known = append(fn.known, r.info.Defs[parent.Names[i]])
-				return true
-			}
-		}
-	case *ast.KeyValueExpr:
-		if id, ok := parent.Key.(*ast.Ident); ok && r.info.Uses[id] != nil {
-			fn.known = append(fn.known, r.info.Uses[id])
-			return true
-		}
-	case *ast.CallExpr:
-		return ast.Unparen(parent.Fun) == n && len(fn.params) == 0
-	}
-	return false
-}
-
-func (r *reader) assignment(n *ast.AssignStmt, in *function) {
-	for i, l := range n.Lhs {
-		if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
-			r.hide(l)
-			continue
-		}
-		if x, ok := ast.Unparen(l).(*ast.IndexExpr); ok {
-			r.assign(r.stored, move.ObjectOf(r.info, x.X), n.Rhs, i, len(n.Lhs), in)
-			continue
-		}
-		r.assign(r.sources, move.ObjectOf(r.info, l), n.Rhs, i, len(n.Lhs), in)
-	}
-}
-
-// assign adds what the variable i of n gets from a list of values to sources.
-func (r *reader) assign(sources map[types.Object][]source, o types.Object, values []ast.Expr, i, n int, in *function) {
-	switch {
-	case len(values) == n:
-		add(sources, o, source{expr: expr{values[i], in}})
-	case len(values) == 1:
-		add(sources, o, source{expr: expr{values[0], in}, index: i})
-	}
-}
-
-func add(sources map[types.Object][]source, o types.Object, s source) {
-	if v, ok := o.(*types.Var); ok {
-		sources[v.Origin()] = append(sources[v.Origin()], s)
-	}
-}
-
-// hide says that a variable or a field has values that the catalogue does not follow.
-func (r *reader) hide(e ast.Expr) {
-	if v, ok := move.ObjectOf(r.info, e).(*types.Var); ok {
-		r.opaque[v.Origin()] = true
-	}
-}
-
-// address hides a variable whose address leaves the function, except for structs, whose
-// fields are variables of their own.
-func (r *reader) address(n *ast.UnaryExpr) {
-	if v, ok := move.ObjectOf(r.info, n.X).(*types.Var); ok {
-		if _, isStruct := v.Type().Underlying().(*types.Struct); !isStruct {
-			r.opaque[v.Origin()] = true
-		}
-	}
-}
-
-func (r *reader) composite(n *ast.CompositeLit, in *function) {
-	s := structOf(r.info.TypeOf(n))
-	if s == nil {
+func (p *program) emit(site ssa.CallInstruction, f *types.Func) {
+	params, ok := move.SignatureOf(f)
+	if !ok || isWrapper(site.Parent()) {
 		return
 	}
-	for i, e := range n.Elts {
-		if kv, ok := e.(*ast.KeyValueExpr); ok {
-			if id, ok := kv.Key.(*ast.Ident); ok {
-				add(r.sources, r.info.Uses[id], source{expr: expr{kv.Value, in}, literal: true})
-			}
-		} else if i < s.NumFields() {
-			add(r.sources, s.Field(i), source{expr: expr{e, in}, literal: true})
-		}
-	}
-}
-
-func structOf(t types.Type) *types.Struct {
-	if t == nil {
-		return nil
-	}
-	u := t.Underlying()
-	if p, ok := u.(*types.Pointer); ok {
-		u = p.Elem().Underlying()
-	}
-	s, _ := u.(*types.Struct)
-	return s
-}
-
-func (r *reader) call(n *ast.CallExpr, in *function) {
-	c := call{n, in}
-	callee := typeutil.Callee(r.info, n)
-	f, ok := callee.(*types.Func)
-	if !ok {
-		if v, ok := callee.(*types.Var); ok {
-			r.calls[v.Origin()] = append(r.calls[v.Origin()], c)
-		}
-		return
-	}
-	f = f.Origin()
-	if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && r.info.Selections[sel] != nil && r.info.Selections[sel].Kind() == types.MethodExpr {
-		if fn := r.functions[f]; fn != nil {
-			fn.escapes = true // the arguments begin with the receiver
-		}
-		if _, ok := move.SignatureOf(f); ok {
-			r.open = append(r.open, openCall{expr{n.Fun, in}, "a method of a recorder that is called as a function: its arguments are not here"})
-		}
-		return
-	}
-	if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) && len(r.calls[f]) == 0 {
-		r.methods[f.Name()] = append(r.methods[f.Name()], f)
-	}
-	r.calls[f] = append(r.calls[f], c)
-	if args, ok := move.Emission(r.info, n); ok && !isFake(r.info, n) {
-		r.emissions = append(r.emissions, emission{c, args})
-	}
-}
-
-// forwards reports whether a function is a method of a recorder, which can pass on the
-// events of its callers.
-func forwards(in *function) bool {
-	outer := in.outermost()
-	if outer.object == nil {
-		return false
-	}
-	_, ok := move.SignatureOf(outer.object)
-	return ok
-}
-
-// isFake reports whether a call emits to a FakeRecorder.
-func isFake(info *types.Info, n *ast.CallExpr) bool {
-	sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	t := typeName(info.TypeOf(sel.X))
-	return t != nil && strings.HasPrefix(strings.ToLower(t.Name()), "fake")
-}
-
-// value finds functions that are values: nothing knows all their callers.
-func (r *reader) value(e ast.Expr, id *ast.Ident, stack []ast.Node, in *function) {
-	o := r.info.Uses[id]
-	switch o.(type) {
-	case *types.Func, *types.Var:
-	default:
-		return
-	}
-	for _, n := range slices.Backward(stack) {
-		switch n := n.(type) {
-		case *ast.ParenExpr, *ast.IndexExpr, *ast.IndexListExpr:
-			continue
-		case *ast.SelectorExpr:
-			if n.Sel == id {
-				return // as a part of it
-			}
-		case *ast.CallExpr:
-			if contains(n.Fun, e) {
-				return
-			}
-		case *ast.AssignStmt:
-			if slices.ContainsFunc(n.Lhs, func(l ast.Expr) bool { return contains(l, e) }) {
-				return
-			}
-		case *ast.KeyValueExpr:
-			if n.Key == e {
-				return
-			}
-		case *ast.BinaryExpr:
-			return // it is compared
-		}
-		break
-	}
-	switch o := o.(type) {
-	case *types.Var:
-		switch o.Type().Underlying().(type) {
-		case *types.Signature, *types.Interface:
-			r.leaks[o.Origin()] = true
-		}
-	case *types.Func:
-		if fn := r.functions[o.Origin()]; fn != nil {
-			fn.escapes = true
-		}
-		if _, ok := move.SignatureOf(o); ok && !forwards(in) {
-			r.open = append(r.open, openCall{expr{e, in}, "a method of a recorder that is a value: its calls are not here"})
-		}
-	}
-}
-
-func contains(outer, inner ast.Expr) bool {
-	return outer.Pos() <= inner.Pos() && inner.End() <= outer.End()
+	args := site.Common().Args
+	p.emissions = append(p.emissions, emission{site, args[len(args)-f.Signature().Params().Len():], params})
 }
 
 // callers returns the calls of a function that the program can reach, also through
-// interfaces and through the variables that hold it. It returns false if there are others.
-func (p *program) callers(fn *function) (list []call, all bool) {
-	defer func() {
-		list = slices.DeleteFunc(list, func(c call) bool { return !p.live[c.in.outermost()] })
-	}()
-	all = !fn.escapes
-	for _, o := range fn.known {
-		o = originOf(o)
-		list = append(list, p.calls[o]...)
-		all = all && !p.leaks[o]
-	}
-	if fn.object == nil {
-		return list, all
-	}
-	list = append(list, p.calls[fn.object]...)
-	if fn.object.Signature().Recv() == nil {
-		return list, all
-	}
-	for _, m := range p.methods[fn.object.Name()] {
-		if m != fn.object && p.implements(fn.object, m) {
-			list = append(list, p.calls[m]...)
+// interfaces and through variables. It returns false if there are others.
+func (p *program) callers(fn *ssa.Function) (list []ssa.CallInstruction, all bool) {
+	list = slices.Clone(p.calls[fn])
+	if recv := fn.Signature.Recv(); recv != nil {
+		for _, site := range p.invokes[fn.Name()] {
+			if i, ok := site.Common().Value.Type().Underlying().(*types.Interface); ok && types.Implements(recv.Type(), i) {
+				list = append(list, site)
+			}
 		}
 	}
-	return list, all
+	return list, !p.escapes(fn)
 }
 
-// implements reports whether a call of the method m of an interface can call f: because the
-// receiver of f implements the interface, or a struct that embeds it.
-func (p *program) implements(f, m *types.Func) bool {
-	recv, t := f.Signature().Recv().Type(), m.Signature().Recv().Type()
-	i, ok := t.Underlying().(*types.Interface)
-	if !ok {
-		return false
-	}
-	if n, ok := types.Unalias(t).(*types.Named); ok && n.TypeParams().Len() > 0 {
-		return f.Signature().Params().Len() == m.Signature().Params().Len() // for some type arguments, perhaps
-	}
-	return types.Implements(recv, i) || slices.ContainsFunc(p.embedding, func(t types.Type) bool {
-		o, _, _ := types.LookupFieldOrMethod(t, true, f.Pkg(), f.Name())
-		promoted, ok := o.(*types.Func)
-		return ok && promoted.Origin() == f && types.Implements(t, i)
-	})
+// escapes reports whether other code can call a function that is a value.
+func (p *program) escapes(fn *ssa.Function) bool {
+	return p.passed[fn] || p.values[fn] != nil && len(p.calls[fn]) == 0
 }
 
-// place returns where a node is.
-func (p *program) place(n ast.Node, in *function, lines bool) Place {
-	pos := p.fset.Position(n.Pos())
-	place := Place{File: in.pkg.PkgPath + "/" + filepath.Base(pos.Filename), Function: in.name}
-	if m := in.pkg.Module; m != nil && m.Main && m.Dir != "" {
-		if rel, err := filepath.Rel(m.Dir, pos.Filename); err == nil && !strings.HasPrefix(rel, "..") {
+// place returns where a call is.
+func (p *program) place(pos token.Pos, fn *ssa.Function, lines bool) Place {
+	outer := outermost(fn)
+	at := p.Fset.Position(pos)
+	place := Place{Function: nameOf(outer)}
+	pkg := p.packages[packageOf(outer)]
+	place.File = pkg.PkgPath + "/" + filepath.Base(at.Filename)
+	if m := pkg.Module; m != nil && m.Main && m.Dir != "" {
+		if rel, err := filepath.Rel(m.Dir, at.Filename); err == nil && !strings.HasPrefix(rel, "..") {
 			place.File = filepath.ToSlash(rel)
 		}
 	}
 	if lines {
-		place.Line = pos.Line
+		place.Line = at.Line
 	}
 	return place
+}
+
+func instructions(fn *ssa.Function) (list []ssa.Instruction) {
+	for _, b := range fn.Blocks {
+		list = append(list, b.Instrs...)
+	}
+	return list
+}
+
+// outermost returns the function around literals.
+func outermost(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn
+}
+
+func isInit(fn *ssa.Function) bool { return fn.Synthetic == "package initializer" }
+
+// isWrapper reports whether a function has no source, and calls a method for others.
+func isWrapper(fn *ssa.Function) bool { return fn.Syntax() == nil && !isInit(fn) }
+
+func packageOf(fn *ssa.Function) *types.Package {
+	if fn.Pkg != nil {
+		return fn.Pkg.Pkg
+	}
+	return fn.Object().Pkg()
+}
+
+func nameOf(fn *ssa.Function) string {
+	f, ok := fn.Object().(*types.Func)
+	if !ok {
+		return ""
+	}
+	n := receiver(f)
+	if n == nil {
+		return f.Name()
+	}
+	if _, ok := f.Signature().Recv().Type().(*types.Pointer); ok {
+		return "(*" + n.Obj().Name() + ")." + f.Name()
+	}
+	return n.Obj().Name() + "." + f.Name()
+}
+
+func receiver(f *types.Func) *types.Named {
+	if recv := f.Signature().Recv(); recv != nil {
+		return namedOf(recv.Type())
+	}
+	return nil
+}
+
+// namedOf returns the type with a name that t is or points to, or nil.
+func namedOf(t types.Type) *types.Named {
+	n, _ := types.Unalias(elem(t)).(*types.Named)
+	return n
+}
+
+// elem returns the type to which t points, or t.
+func elem(t types.Type) types.Type {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
 }

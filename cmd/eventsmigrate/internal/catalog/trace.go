@@ -1,319 +1,292 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
-	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/types/typeutil"
-
-	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
+	"golang.org/x/tools/go/ssa"
 )
 
 // bindings say which call of a function the catalogue follows. A function that is bound to
 // nil has callers that it does not know; see also tooMany.
-type bindings map[*function]*call
+type bindings map[*ssa.Function]ssa.CallInstruction
 
-// tracer follows an expression to the expressions that decide about its value.
+// tracer follows a value to what decides about it.
 type tracer struct {
 	*program
 	bound bindings
-
-	// needs is a function whose caller decides, if there is one.
-	needs *function
-	seen  map[types.Object]bool
-
-	// stored, if not nil, receives what the elements of the variables on the path are set to.
-	stored *[]source
+	needs *need
+	seen  map[ssa.Value]bool
 }
 
-func (p *program) tracer(b bindings) *tracer {
-	return &tracer{program: p, bound: b, seen: map[types.Object]bool{}}
-}
+// need is a function whose caller decides about a value, if there is one.
+type need struct{ of *ssa.Function }
 
-// fork returns a tracer that follows another expression on the same path.
+// leaf receives a value that decides about another one. It reports whether it knows the
+// value; why tells why the tracer cannot follow it further, or is empty if it can.
+type leaf func(v ssa.Value, why string) bool
+
+// fork returns a tracer that follows another value on the same path.
 func (t *tracer) fork() *tracer {
-	return &tracer{program: t.program, bound: t.bound, seen: maps.Clone(t.seen), stored: t.stored}
+	return &tracer{t.program, t.bound, t.needs, maps.Clone(t.seen)}
 }
 
-// join takes over what a fork needs.
-func (t *tracer) join(inner *tracer) {
-	if t.needs == nil {
-		t.needs = inner.needs
-	}
-}
-
-// trace calls leaf with each expression that can be the value of e. leaf reports whether
-// it knows the value of an expression; why tells why the tracer cannot follow it further,
-// or is empty if it can.
-func (t *tracer) trace(e expr, leaf func(e expr, why string) bool) {
-	if leaf(e, "") {
-		return
-	}
-	info := e.in.pkg.TypesInfo
-	stop := func(format string, args ...any) { leaf(e, fmt.Sprintf(format, args...)) }
-	switch n := ast.Unparen(e.Expr).(type) {
-	case *ast.Ident:
-		t.object(e, info.Uses[n], leaf)
-	case *ast.SelectorExpr:
-		if s := info.Selections[n]; s != nil && s.Kind() == types.FieldVal {
-			t.field(e, n, s, leaf)
-			return
-		}
-		t.object(e, info.Uses[n.Sel], leaf)
-	case *ast.CallExpr:
-		t.result(expr{n, e.in}, 0, leaf)
-	case *ast.StarExpr:
-		t.trace(expr{n.X, e.in}, leaf)
-	case *ast.UnaryExpr:
-		if n.Op != token.AND {
-			stop("an operator computes it")
-			return
-		}
-		t.trace(expr{n.X, e.in}, leaf)
-	case *ast.TypeAssertExpr:
-		t.trace(expr{n.X, e.in}, leaf)
-	case *ast.IndexExpr:
-		t.elements(e, expr{n.X, e.in}, leaf)
-	default:
-		stop("the catalogue does not follow it")
-	}
-}
-
-func (t *tracer) object(e expr, o types.Object, leaf func(expr, string) bool) {
-	v, ok := o.(*types.Var)
-	if !ok {
-		leaf(e, "the catalogue does not follow it")
-		return
-	}
-	v = v.Origin()
+// trace calls leaf with each value that can be v. An address stands for what it contains.
+func (t *tracer) trace(v ssa.Value, leaf leaf) {
 	if t.seen[v] {
 		return
 	}
-	t.see(v)
-	switch p, ok := t.params[v]; {
-	case t.opaque[v]:
-		leaf(e, "other code sets the variable")
-		return
-	case ok:
-		t.parameter(e, p, leaf)
-	case len(t.sources[v]) == 0:
-		leaf(e, "nothing sets the variable")
-	}
-	t.all(t.sources[v], leaf)
-}
-
-// see says that a variable is on the path.
-func (t *tracer) see(v *types.Var) {
 	t.seen[v] = true
-	if t.stored != nil {
-		*t.stored = append(*t.stored, t.program.stored[v]...)
+	if leaf(v, "") {
+		return
+	}
+	switch v := v.(type) {
+	case *ssa.Phi:
+		for _, e := range v.Edges {
+			t.trace(e, leaf)
+		}
+	case *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.ChangeType, *ssa.Convert, *ssa.TypeAssert:
+		t.trace(*v.(ssa.Instruction).Operands(nil)[0], leaf)
+	case *ssa.Slice:
+		if isString(v.Type()) {
+			leaf(v, "an operator computes it")
+			return
+		}
+		t.trace(v.X, leaf)
+	case *ssa.UnOp:
+		if v.Op != token.MUL {
+			leaf(v, "an operator computes it")
+			return
+		}
+		t.trace(v.X, leaf)
+	case *ssa.Parameter:
+		t.parameter(v, leaf)
+	case *ssa.FreeVar:
+		if b := binding(v); b != nil {
+			t.trace(b, leaf)
+			return
+		}
+		leaf(v, "the catalogue does not follow it")
+	case *ssa.Alloc, *ssa.Global:
+		t.variable(v, leaf)
+	case *ssa.FieldAddr:
+		t.field(v, v.X, v.Field, leaf)
+	case *ssa.Field:
+		t.field(v, v.X, v.Field, leaf)
+	case *ssa.IndexAddr:
+		t.element(v, v.X, leaf)
+	case *ssa.Index:
+		t.element(v, v.X, leaf)
+	case *ssa.Lookup:
+		t.element(v, v.X, leaf)
+	case *ssa.Call:
+		t.result(v, v, 0, leaf)
+	case *ssa.Extract:
+		switch tuple := v.Tuple.(type) {
+		case *ssa.Call:
+			t.result(v, tuple, v.Index, leaf)
+		case *ssa.Next:
+			t.element(v, tuple.Iter.(*ssa.Range).X, leaf)
+		default:
+			t.trace(tuple, leaf)
+		}
+	default:
+		leaf(v, "the catalogue does not follow it")
 	}
 }
 
-func (t *tracer) all(list []source, leaf func(expr, string) bool) {
-	for _, s := range list {
-		switch n := ast.Unparen(s.Expr).(type) {
-		case *ast.CallExpr:
-			if !leaf(s.expr, "") {
-				t.result(expr{n, s.in}, s.index, leaf)
-			}
-		default:
-			if s.elements {
-				t.elements(s.expr, s.expr, leaf)
-			} else {
-				t.trace(s.expr, leaf)
-			}
-		}
+// variable follows a variable to all that the program sets it to.
+func (t *tracer) variable(v ssa.Value, leaf leaf) {
+	switch {
+	case t.opaque[v]:
+		leaf(v, "other code sets the variable")
+		return
+	case len(t.stores[v]) == 0:
+		leaf(v, "nothing sets the variable")
+	}
+	for _, s := range t.stores[v] {
+		t.trace(s.Val, leaf)
 	}
 }
 
 // parameter follows a parameter to the argument of the call that is bound, or says whose
 // callers decide.
-func (t *tracer) parameter(e expr, p param, leaf func(expr, string) bool) {
-	c, ok := t.bound[p.of]
+func (t *tracer) parameter(v *ssa.Parameter, leaf leaf) {
+	fn := v.Parent()
+	call, ok := t.bound[fn]
 	switch {
 	case !ok:
-		if t.needs == nil {
-			t.needs = p.of
-		}
-	case c == nil:
-		leaf(e, "a parameter of "+p.of.name+", whose callers the program does not contain")
-	case c == tooMany:
-		leaf(e, "a parameter of "+p.of.name+", which is called in too many ways")
-	case p.index >= len(c.Args), len(c.Args) == 1 && len(p.of.params) > 1, p.of.variadic && p.index == len(p.of.params)-1:
-		leaf(e, "a parameter of "+p.of.name)
+		t.needs.of = cmp.Or(t.needs.of, fn)
+	case call == nil:
+		leaf(v, "a parameter of "+nameOf(outermost(fn))+", whose callers the program does not contain")
+	case call == tooMany:
+		leaf(v, "a parameter of "+nameOf(outermost(fn))+", which is called in too many ways")
 	default:
-		t.trace(expr{c.Args[p.index], c.in}, leaf)
+		args := call.Common().Args
+		if call.Common().IsInvoke() {
+			args = append([]ssa.Value{call.Common().Value}, args...)
+		}
+		t.trace(args[slices.Index(fn.Params, v)], leaf)
 	}
 }
 
 // field follows a field to all values that the program sets it to. If it has a tag, other
-// programs set it, too: then only a literal in a variable tells.
-func (t *tracer) field(e expr, n *ast.SelectorExpr, sel *types.Selection, leaf func(expr, string) bool) {
-	v := sel.Obj().(*types.Var).Origin()
-	if t.seen[v] {
-		return
-	}
-	t.see(v)
-	if isDecoded(sel) || t.opaque[v] || len(t.sources[v]) == 0 {
-		var values []expr
-		for _, s := range t.sources[v] {
-			if s.in == e.in && !s.literal && s.index == 0 {
-				values = append(values, s.expr)
-			}
-		}
-		var unknown bool
-		base := t.fork()
-		base.trace(expr{n.X, e.in}, func(x expr, why string) bool {
-			lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
-			if ok {
-				if value := fieldOf(x.in.pkg.TypesInfo, lit, v); value != nil {
-					values = append(values, expr{value, x.in})
-				} else {
-					unknown = true
-				}
-			}
-			unknown = unknown || why != ""
-			return ok
-		})
-		t.join(base)
-		if unknown || len(values) == 0 && t.needs == nil {
-			leaf(e, "a field that other code sets")
-			return
-		}
-		for _, x := range values {
-			t.trace(x, leaf)
+// programs set it, too: then only the same struct tells.
+func (t *tracer) field(v, base ssa.Value, index int, leaf leaf) {
+	f, tag := fieldOf(base, index)
+	if stores := t.stores[f]; tag == "" && !t.opaque[f] && len(stores) > 0 {
+		for _, s := range stores {
+			t.trace(s.Val, leaf)
 		}
 		return
 	}
-	t.all(t.sources[v], leaf)
-}
-
-// isDecoded reports whether a field has a tag.
-func isDecoded(sel *types.Selection) bool {
-	tag := ""
-	typ := sel.Recv()
-	for _, i := range sel.Index() { // through embedded fields
-		s := structOf(typ)
-		if s == nil {
+	var values []ssa.Value
+	var unknown bool
+	t.fork().trace(base, func(x ssa.Value, why string) bool {
+		if _, zero := x.(*ssa.Const); zero {
+			return true
+		}
+		unknown = unknown || why != ""
+		found := false
+		for _, s := range t.stores[f] {
+			if a, ok := s.Addr.(*ssa.FieldAddr); ok && isSame(a.X, x) {
+				values, found = append(values, s.Val), true
+			}
+		}
+		if _, ok := x.(*ssa.Alloc); !ok || len(t.stores[x]) > 0 {
 			return false
 		}
-		typ, tag = s.Field(i).Type(), s.Tag(i)
+		unknown = unknown || !found
+		return true
+	})
+	if unknown || len(values) == 0 && t.needs.of == nil {
+		leaf(v, "a field that other code sets")
+		return
 	}
-	return tag != ""
+	for _, x := range values {
+		t.trace(x, leaf)
+	}
 }
 
-// fieldOf returns what a literal sets a field to, or nil.
-func fieldOf(info *types.Info, lit *ast.CompositeLit, v *types.Var) ast.Expr {
-	for _, e := range lit.Elts {
-		if kv, ok := e.(*ast.KeyValueExpr); ok {
-			if id, ok := kv.Key.(*ast.Ident); ok && info.Uses[id] != nil && originOf(info.Uses[id]) == v {
-				return kv.Value
-			}
+// element follows the elements of a list or a map that a literal makes, and what they are
+// set to.
+func (t *tracer) element(v, of ssa.Value, leaf leaf) {
+	var values []ssa.Value
+	var unknown bool
+	t.fork().trace(of, func(x ssa.Value, why string) bool {
+		unknown = unknown || why != ""
+		_, isMap := x.(*ssa.MakeMap)
+		_, isArray := elem(x.Type()).Underlying().(*types.Array)
+		values = append(values, t.elements[variable(x)]...)
+		return isMap || isArray
+	})
+	if unknown || len(values) == 0 && t.needs.of == nil {
+		leaf(v, "an element of a list or a map")
+		return
+	}
+	for _, x := range values {
+		t.trace(x, leaf)
+	}
+}
+
+// result follows a result of a call to what the function returns.
+func (t *tracer) result(v ssa.Value, call *ssa.Call, index int, leaf leaf) {
+	c := call.Common()
+	fn := c.StaticCallee()
+	name := "a function value"
+	switch {
+	case c.IsInvoke():
+		name = c.Method.FullName()
+	case fn != nil && fn.Object() != nil:
+		name = fn.Object().(*types.Func).FullName()
+	}
+	switch {
+	case name == "k8s.io/client-go/tools/reference.GetReference" && index == 0: // it has the kind of the object
+		t.trace(c.Args[1], leaf)
+		return
+	case strings.Contains(name, ").DeepCopy"):
+		if c.IsInvoke() {
+			t.trace(c.Value, leaf)
+		} else {
+			t.trace(c.Args[0], leaf)
+		}
+		return
+	case fn == nil || fn.Blocks == nil:
+		leaf(v, "the result of "+name)
+		return
+	}
+	if _, ok := t.bound[fn]; ok || len(t.bound) > maxDepth {
+		leaf(v, "the result of "+nameOf(outermost(fn))+", which calls itself or many functions")
+		return
+	}
+	// Its parameters have the arguments of this call, and its values depend on them.
+	inner := t.fork()
+	inner.bound = maps.Clone(t.bound)
+	inner.bound[fn] = call
+	maps.DeleteFunc(inner.seen, func(v ssa.Value, _ bool) bool { return v.Parent() == fn })
+	for _, i := range instructions(fn) {
+		if r, ok := i.(*ssa.Return); ok && len(r.Results) > index {
+			inner.trace(r.Results[index], leaf)
+		}
+	}
+}
+
+// variable returns the variable that contains what is at an address, or in a list or a map.
+func variable(v ssa.Value) any {
+	switch v := v.(type) {
+	case *ssa.FieldAddr:
+		f, _ := fieldOf(v.X, v.Field)
+		return f
+	case *ssa.UnOp:
+		return variable(v.X)
+	case *ssa.Slice:
+		return variable(v.X)
+	case *ssa.FreeVar:
+		if b := binding(v); b != nil {
+			return variable(b)
+		}
+	}
+	return v
+}
+
+// binding returns the variable of the function around a literal, or nil in a wrapper.
+func binding(v *ssa.FreeVar) ssa.Value {
+	fn := v.Parent()
+	if fn.Parent() == nil {
+		return nil
+	}
+	for _, r := range *fn.Referrers() {
+		if c, ok := r.(*ssa.MakeClosure); ok && c.Fn == fn {
+			return c.Bindings[slices.Index(fn.FreeVars, v)]
 		}
 	}
 	return nil
 }
 
-func originOf(o types.Object) types.Object {
-	if v, ok := o.(*types.Var); ok {
-		return v.Origin()
-	}
-	return o
+// fieldOf returns a field of a struct or of that to which a pointer points, and its tag.
+func fieldOf(base ssa.Value, index int) (*types.Var, reflect.StructTag) {
+	s := elem(base.Type()).Underlying().(*types.Struct)
+	return s.Field(index).Origin(), reflect.StructTag(s.Tag(index))
 }
 
-// result follows a result of a call to what the function returns.
-func (t *tracer) result(e expr, index int, leaf func(expr, string) bool) {
-	n := e.Expr.(*ast.CallExpr)
-	info := e.in.pkg.TypesInfo
-	if info.Types[n.Fun].IsType() && len(n.Args) == 1 {
-		t.trace(expr{n.Args[0], e.in}, leaf)
-		return
+// isSame reports whether two values of a function are the same, or the same part of the same.
+func isSame(a, b ssa.Value) bool {
+	switch x := a.(type) {
+	case *ssa.FieldAddr:
+		y, ok := b.(*ssa.FieldAddr)
+		return ok && x.Field == y.Field && isSame(x.X, y.X)
+	case *ssa.UnOp:
+		y, ok := b.(*ssa.UnOp)
+		return ok && x.Op == y.Op && isSame(x.X, y.X)
 	}
-	callee, ok := typeutil.Callee(info, n).(*types.Func)
-	if !ok {
-		leaf(e, "the result of a function value")
-		return
-	}
-	if isReference(callee) && index == 0 { // it has the kind of the object
-		t.trace(expr{n.Args[1], e.in}, leaf)
-		return
-	}
-	if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && strings.HasPrefix(callee.Name(), "DeepCopy") && len(n.Args) == 0 {
-		t.trace(expr{sel.X, e.in}, leaf)
-		return
-	}
-	fn := t.functions[callee.Origin()]
-	if fn == nil || len(fn.returns) == 0 {
-		leaf(e, "the result of "+callee.FullName())
-		return
-	}
-	if _, ok := t.bound[fn]; ok || len(t.bound) > maxDepth || t.seen[callee] {
-		leaf(e, "the result of "+fn.name+", which calls itself or many functions")
-		return
-	}
-	// Its parameters have the arguments of this call, and its variables depend on them.
-	inner := t.fork()
-	inner.bound = maps.Clone(t.bound)
-	inner.bound[fn] = &call{n, e.in}
-	inner.seen[callee] = true
-	maps.DeleteFunc(inner.seen, func(o types.Object, _ bool) bool {
-		return fn.node.Pos() <= o.Pos() && o.Pos() < fn.node.End() && o != callee
-	})
-	defer func() { t.join(inner) }()
-	for _, r := range fn.returns {
-		switch {
-		case index < len(r.Results) && len(r.Results) == len(fn.results):
-			inner.trace(expr{r.Results[index], fn}, leaf)
-		case len(r.Results) == 0 && index < len(fn.results):
-			inner.all(t.sources[fn.results[index]], leaf)
-		default:
-			leaf(e, "the result of "+callee.FullName())
-		}
-	}
-}
-
-// isReference reports whether a function returns a reference to its second argument.
-func isReference(f *types.Func) bool {
-	return f.FullName() == "k8s.io/client-go/tools/reference.GetReference"
-}
-
-// elements follows the elements of a slice, an array, or a map that a literal makes, and
-// what they are set to.
-func (t *tracer) elements(e, of expr, leaf func(expr, string) bool) {
-	var list []expr
-	var unknown bool
-	var stored []source
-	inner := t.fork()
-	inner.stored = &stored
-	inner.trace(of, func(x expr, why string) bool {
-		lit, ok := ast.Unparen(x.Expr).(*ast.CompositeLit)
-		if ok {
-			for _, el := range lit.Elts {
-				if kv, ok := el.(*ast.KeyValueExpr); ok {
-					el = kv.Value
-				}
-				list = append(list, expr{el, x.in})
-			}
-		}
-		unknown = unknown || why != ""
-		return ok
-	})
-	t.join(inner)
-	if unknown || len(list) == 0 && t.needs == nil {
-		leaf(e, "an element of a list or a map")
-		return
-	}
-	for _, x := range list {
-		t.trace(x, leaf)
-	}
-	t.all(stored, leaf)
+	return a == b
 }
 
 // text is a format with the constant parts of a string.
@@ -325,104 +298,84 @@ type text struct {
 // maxTexts bounds how many values a string has in the catalogue.
 const maxTexts = 24
 
-// texts returns the values of a string, as formats. If isFormat is true, the string is a
-// format itself. unknown receives the parts that are variable.
-func (t *tracer) texts(e expr, isFormat bool, unknown func(e expr, why string)) (list []text) {
-	t.trace(e, func(e expr, why string) bool {
+// texts returns the values of a string, as formats, at least one. If isFormat is true, the
+// string is a format itself. unknown receives the parts that are variable.
+func (t *tracer) texts(v ssa.Value, isFormat bool, unknown func(ssa.Value, string)) (list []text) {
+	t.trace(v, func(v ssa.Value, why string) bool {
 		if why != "" {
-			unknown(e, why)
+			unknown(v, why)
 			list = append(list, text{"%s", true})
 			return true
 		}
-		found, ok := t.literal(e, isFormat, unknown)
+		found, ok := t.literal(v, isFormat, unknown)
 		list = append(list, found...)
 		return ok
 	})
 	list = unique(list, func(a, b text) int { return strings.Compare(a.format, b.format) })
-	if len(list) > maxTexts {
-		unknown(e, fmt.Sprintf("one of %d values", len(list)))
-		return []text{{"%s", true}}
+	switch {
+	case len(list) > maxTexts:
+		unknown(v, fmt.Sprintf("one of %d values", len(list)))
+	case len(list) > 0:
+		return list
+	case t.needs.of == nil:
+		unknown(v, "nothing that the catalogue follows sets it")
 	}
-	return list
+	return []text{{"%s", true}}
 }
 
 // literal returns the values of a constant, and of an expression that formats a string.
-func (t *tracer) literal(e expr, isFormat bool, unknown func(expr, string)) ([]text, bool) {
-	info := e.in.pkg.TypesInfo
-	if v := info.Types[e.Expr].Value; v != nil {
-		if v.Kind() != constant.String {
-			return nil, false
-		}
-		s := constant.StringVal(v)
+func (t *tracer) literal(v ssa.Value, isFormat bool, unknown func(ssa.Value, string)) ([]text, bool) {
+	switch v := v.(type) {
+	case *ssa.Const:
+		s, ok := stringOf(v)
 		if !isFormat {
 			s = strings.ReplaceAll(s, "%", "%%")
 		}
-		return []text{{s, false}}, true
-	}
-	if b, ok := ast.Unparen(e.Expr).(*ast.BinaryExpr); ok && b.Op == token.ADD {
+		return []text{{s, false}}, ok
+	case *ssa.BinOp:
+		if v.Op != token.ADD {
+			return nil, false
+		}
 		var list []text
-		right := t.part(expr{b.Y, e.in}, isFormat, unknown)
-		for _, x := range t.part(expr{b.X, e.in}, isFormat, unknown) {
+		right := t.fork().texts(v.Y, isFormat, unknown)
+		for _, x := range t.fork().texts(v.X, isFormat, unknown) {
 			for _, y := range right {
 				list = append(list, text{x.format + y.format, x.open || y.open})
 			}
 		}
 		return list, true
-	}
-	if inner := move.Sprintf(info, e.Expr); inner != nil {
-		return t.sprintf(expr{inner, e.in}, unknown), true
+	case *ssa.Call:
+		if fn := v.Common().StaticCallee(); fn != nil && fn.String() == "fmt.Sprintf" {
+			unknown(v, "fmt.Sprintf makes it")
+			list := t.fork().texts(v.Call.Args[0], true, unknown)
+			for i := range list {
+				list[i].open = true
+			}
+			return list, true
+		}
 	}
 	return nil, false
 }
 
-// part returns the values of a part of a string.
-func (t *tracer) part(e expr, isFormat bool, unknown func(expr, string)) []text {
-	inner := t.fork()
-	list := inner.texts(e, isFormat, unknown)
-	t.join(inner)
-	if len(list) == 0 { // the caller decides, or a loop
-		return []text{{"%s", true}}
+// stringOf returns a constant string.
+func stringOf(v ssa.Value) (string, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil || c.Value.Kind() != constant.String {
+		return "", false
 	}
-	return list
+	return constant.StringVal(c.Value), true
 }
 
-// sprintf returns the values of a call of Sprintf: its format with the arguments that are
-// constant.
-func (t *tracer) sprintf(e expr, unknown func(expr, string)) []text {
-	n := e.Expr.(*ast.CallExpr)
-	list := t.part(expr{n.Args[0], e.in}, true, unknown)
-	for _, f := range list {
-		if f.open || n.Ellipsis.IsValid() || strings.Count(f.format, "%") != len(n.Args)-1 {
-			return variable(list, e, unknown)
-		}
+// variadic returns the variadic arguments of a call, unless the caller passes a list.
+func (p *program) variadic(v ssa.Value) ([]ssa.Value, bool) {
+	if s, ok := v.(*ssa.Slice); ok {
+		return p.elements[variable(s)], true
 	}
-	for _, arg := range n.Args[1:] {
-		var next []text
-		var values []text
-		if b, ok := e.in.pkg.TypesInfo.TypeOf(arg).Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
-			values = t.part(expr{arg, e.in}, false, func(expr, string) {})
-		}
-		if len(values) == 0 || slices.ContainsFunc(values, func(x text) bool { return x.open }) {
-			return variable(list, e, unknown)
-		}
-		for _, f := range list {
-			i := strings.Index(f.format, "%")
-			if i < 0 || i+1 == len(f.format) || f.format[i+1] != 's' && f.format[i+1] != 'v' {
-				return variable(list, e, unknown)
-			}
-			for _, v := range values {
-				next = append(next, text{f.format[:i] + v.format + f.format[i+2:], false})
-			}
-		}
-		list = next
-	}
-	return list
+	_, none := v.(*ssa.Const)
+	return nil, none
 }
 
-func variable(list []text, e expr, unknown func(expr, string)) []text {
-	unknown(e, "fmt.Sprintf makes it")
-	for i := range list {
-		list[i].open = true
-	}
-	return list
+func isString(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsString != 0
 }

@@ -1,9 +1,10 @@
-// Command callers emits events whose reasons come through indirect calls. Each reason that
-// begins with Want is in the catalogue. The others are of calls that it lists as open.
+// Command callers emits events whose reasons come through indirect calls. Each of them is
+// in the catalogue. Other code can call a method that is a value.
 package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,13 +94,13 @@ func generics(r record.EventRecorder) {
 	ofWorker(&controller{&base{r}})
 }
 
-func apply(emit func(string)) { emit("OfAParameter") }
+func apply(emit func(string)) { emit("WantOfAParameter") }
 
 func variables(r record.EventRecorder) {
 	emit := func(reason string) { r.Event(pod, "Normal", reason, "of a variable") }
 	emit("WantCalled")
 	other := emit
-	other("OfACopy")
+	other("WantOfACopy")
 	passed := func(reason string) { r.Event(pod, "Normal", reason, "of an argument") }
 	passed("WantCalledToo")
 	apply(passed)
@@ -134,8 +135,9 @@ func collections(r record.EventRecorder, key string) {
 }
 
 func forms(r record.EventRecorder) {
-	record.EventRecorder.Event(r, pod, "Normal", "OfAMethodExpression", "note")
+	record.EventRecorder.Event(r, pod, "Normal", "WantOfAMethodExpression", "note")
 	defer r.Event(pod, "Normal", "WantDeferred", "note")
+	fmt.Sprint(r.Event)
 	reason := ""
 	switch err := errors.Unwrap(nil); {
 	case err != nil:
