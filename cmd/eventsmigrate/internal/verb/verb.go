@@ -20,7 +20,7 @@ import (
 // verb that this package knows, or consists of the verb alone. A wrong action stays in the
 // API of a program, so in doubt there is none.
 func Action(reason string) string {
-	all := phrases(Words(reason))
+	all := Words(reason)
 	words := trim(all)
 	if len(words) == 0 || slices.Contains(words, "No") || slices.Contains(words, "Not") || slices.Contains(all, "Invalid") {
 		return ""
@@ -62,26 +62,6 @@ func gerund(word string) bool { return strings.HasSuffix(word, "ing") && base(wo
 var kinds = map[string]bool{
 	"ReplicaSet": true, "StatefulSet": true, "DaemonSet": true, "Deployment": true, "Job": true, "Pod": true, "Pods": true, "Node": true, "Nodes": true,
 	"Container": true, "Image": true, "Volume": true, "LoadBalancer": true, "Service": true, "Secret": true, "ConfigMap": true, "Certificate": true,
-}
-
-// phrases joins the words of verbs such as fail over.
-func phrases(words []string) (joined []string) {
-	for _, w := range words {
-		n := len(joined)
-		switch {
-		case n > 0 && w == "Over" && strings.HasPrefix(joined[n-1], "Fail"):
-			joined[n-1] = "Failingover"
-			continue
-		case n > 0 && w == "Off" && joined[n-1] == "Back":
-			joined[n-1] = "Backoff" // a noun
-			continue
-		case n > 0 && w == "Over" && base(joined[n-1]) == "Switch":
-			joined[n-1] = "Switchingover"
-			continue
-		}
-		joined = append(joined, w)
-	}
-	return joined
 }
 
 // trim removes the words that tell a result.
@@ -131,14 +111,8 @@ func base(word string) string {
 	if !ok {
 		return ""
 	}
-	if stem, ok := strings.CutSuffix(v, "over"); ok && phrasal[stem] {
-		return strings.ToUpper(stem[:1]) + stem[1:] + "Over"
-	}
 	return strings.ToUpper(v[:1]) + v[1:]
 }
-
-// phrasal are the verbs with over.
-var phrasal = set("fail switch")
 
 // states are words that tell how something is, after a noun.
 var states = set(`available degraded expired healthy invalid missing pending ready running unavailable unhealthy unknown`)
@@ -151,7 +125,7 @@ var results = set(`err errs success successful successfully succeeded succeed su
 var irregular = map[string]string{
 	"bind": "bound", "build": "built", "choose": "chosen", "find": "found", "get": "got", "hold": "held", "lose": "lost", "make": "made",
 	"read": "read", "run": "ran", "send": "sent", "set": "set", "shut": "shut", "split": "split", "write": "written", "take": "taken",
-	"failover": "failingover", "switchover": "switchingover", "freeze": "frozen", "give": "given", "keep": "kept", "put": "put", "leave": "left", "reset": "reset", "withdraw": "withdrawn", "rebuild": "rebuilt",
+	"freeze": "frozen", "give": "given", "keep": "kept", "put": "put", "leave": "left", "reset": "reset", "withdraw": "withdrawn", "rebuild": "rebuilt",
 }
 
 // nouns are names of actions.
@@ -170,10 +144,10 @@ var nouns = map[string]string{
 }
 
 var verbs = strings.Fields(`abort accept acquire activate add adjust admit adopt aggregate allocate annotate apply approve archive assign attach
-	authenticate authorize back backup balance bind block bootstrap build calculate call cancel change check choose claim clean cleanup clone
+	authenticate authorize backup balance bind block bootstrap build calculate call cancel change check choose claim clean cleanup clone
 	close cluster collect commit compare complete compute configure confirm connect construct convert copy cordon count create deactivate
 	decode decrease decrypt delete demote deny deploy deprovision deregister deschedule destroy detach detect determine disable disconnect discover dispatch
-	download drain drop elect eliminate enable encode encrypt enforce enqueue ensure evaluate evict exec execute expand export expose extend extract failover
+	download drain drop elect eliminate enable encode encrypt enforce enqueue ensure evaluate evict exec execute expand export expose extend extract
 	fence fetch fill finalize find flush force format forward freeze generate get give grant handle hold import increase init
 	initialize inject insert inspect install interpret invalidate invoke issue join keep kill label launch leave link list load lock log lose
 	make manage mark match merge migrate mirror modify monitor mount move mutate notify observe open orphan parse patch pause
@@ -182,7 +156,7 @@ var verbs = strings.Fields(`abort accept acquire activate add adjust admit adopt
 	recycle redeploy reflect refresh regenerate register reject release relabel reload remediate remove rename render renew reopen replace replicate report request
 	requeue rescale reschedule reserve reset resize resolve restart restore resume resync retain retrieve retry revert revoke roll
 	rollback rotate route run save scale schedule seal select send serve set setup shut shutdown sign snapshot split stage start stop store
-	submit suspend switch switchover sync synchronize tag taint take teardown terminate test throttle track transfer transition trigger
+	submit suspend switch sync synchronize tag taint take teardown terminate test throttle track transfer transition trigger
 	uncordon undeploy unfence uninstall unlock unmap unmount unpublish unregister unschedule unseal unset update upgrade upload use validate verify
 	view wait wake watch withdraw wipe write zap`)
 

@@ -27,10 +27,6 @@ func TestAction(t *testing.T) {
 		"failed_to_create":            "Create",
 		"PVCsDeleted":                 "Delete",
 		"ErrGetKeyPair":               "GetKeyPair",
-		"FailingOver":                 "FailOver",
-		"FailedOver":                  "FailOver",
-		"SwitchingOver":               "SwitchOver",
-		"FailoverTarget":              "FailOver",
 		"RequestParsingError":         "Parse",
 		"BackupDeleted":               "Delete",
 		"SyncWorkSucceed":             "SyncWork",
@@ -77,6 +73,9 @@ func TestAction(t *testing.T) {
 		"NoScaleDown":            "",
 		"InvalidRequest":         "",
 		"BackOff":                "",
+		"FailingOver":            "",
+		"SwitchingOver":          "",
+		"FailoverTarget":         "",
 	} {
 		assert.Equal(t, want, Action(reason), reason)
 	}
