@@ -5,6 +5,7 @@ package rbac
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -79,26 +80,25 @@ func complete(verbs []string) []string {
 	return verbs
 }
 
-var marker = regexp.MustCompile(`^(//\s*\+kubebuilder:rbac:)(.*)$`)
+var (
+	marker   = regexp.MustCompile(`^(//\s*\+kubebuilder:rbac:)(.*)$`)
+	argument = regexp.MustCompile(`\b(groups|resources|verbs|resourceNames)=(\{[^}]*\}|(?:"[^"]*"|[^,"])*)`)
+)
 
 // Markers returns what the markers among the comments of a file lack. Each comment is a
 // line.
 func Markers(comments []string, group bool) []Finding {
 	var rules []rule
 	for i, text := range comments {
-		m := marker.FindStringSubmatch(strings.TrimRight(text, " \t\r"))
+		m := marker.FindStringSubmatch(strings.TrimSpace(text))
 		if m == nil {
 			continue
 		}
-		args, rest := map[string][]string{}, []string(nil)
-		for _, part := range split(m[2], ',') {
-			key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-			if Has([]string{"groups", "resources", "verbs", "resourceNames"}, key) {
-				args[key] = items(value)
-			} else {
-				rest = append(rest, part)
-			}
+		args := map[string][]string{}
+		for _, a := range argument.FindAllStringSubmatch(m[2], -1) {
+			args[a[1]] = items(a[2])
 		}
+		rest := strings.FieldsFunc(argument.ReplaceAllString(m[2], ""), func(r rune) bool { return r == ',' })
 		text := func(groups, resources, verbs []string) string {
 			lists := []string{"groups=" + join(groups), "resources=" + join(resources), "verbs=" + join(verbs)}
 			return m[1] + strings.Join(append(lists, rest...), ",")
@@ -108,40 +108,10 @@ func Markers(comments []string, group bool) []Finding {
 	return missing(rules, group)
 }
 
-// split splits at separators outside of quotes and braces.
-func split(s string, sep byte) (parts []string) {
-	depth, quoted, start := 0, byte(0), 0
-	for i := range len(s) {
-		switch c := s[i]; {
-		case quoted != 0:
-			if c == quoted {
-				quoted = 0
-			}
-		case c == '"' || c == '`' || c == '\'':
-			quoted = c
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-		case c == sep && depth == 0:
-			parts = append(parts, s[start:i])
-			start = i + 1
-		}
-	}
-	return append(parts, s[start:])
-}
-
 // items returns the items of an argument: a;b, {a,b}, or "a;b".
 func items(value string) (list []string) {
-	sep := byte(';')
-	if inner, ok := strings.CutPrefix(value, "{"); ok {
-		value, sep = strings.TrimSuffix(inner, "}"), ','
-	}
-	if len(value) > 2 && value[0] == '"' && strings.Count(value, `"`) == 2 {
-		value = strings.Trim(value, `"`)
-	}
-	for _, item := range split(value, sep) {
-		list = append(list, strings.Trim(strings.TrimSpace(item), "\"`'"))
+	for item := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune("{;,}", r) }) {
+		list = append(list, strings.Trim(item, " \"'`"))
 	}
 	return list
 }
@@ -159,188 +129,127 @@ func join(list []string) string {
 
 var (
 	action   = regexp.MustCompile(`\{\{.*?\}\}`)
-	ruleItem = regexp.MustCompile(`(?m)^ *- +(apiGroups|resources|resourceNames|verbs):`)
 	document = regexp.MustCompile(`(?m)^---.*$`)
+	events   = regexp.MustCompile(`(?m)^[^#]*\bevents\b`)
 )
+
+const noYAML = "the file is no valid YAML: check whether its rules for events grant create and patch"
 
 // YAML returns what the rules in a manifest or in a template lack. A rule is a mapping with
 // the keys of one, wherever it is.
-func YAML(src []byte, group bool) []Finding {
+func YAML(src []byte, group bool) (list []Finding) {
 	if !bytes.Contains(src, []byte("verbs")) {
 		return nil
 	}
-	f := &file{}
+	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(string(src), "\r\n", "\n")) {
 		bare := action.ReplaceAllString(line, "")
 		if trimmed := strings.TrimSpace(bare); bare != line && (trimmed == "" || trimmed[0] == '#') {
 			line = "\n" // an action of a template
 		}
-		f.lines = append(f.lines, action.ReplaceAllString(line, "x"))
+		lines = append(lines, action.ReplaceAllString(line, "x"))
 	}
-	all := strings.Join(f.lines, "")
+	all := strings.Join(lines, "")
+	f := &file{lines: lines}
 	start := 0
 	for _, at := range append(document.FindAllStringIndex(all, -1), []int{len(all), len(all)}) {
-		f.read(all, start, at[0])
-		start = at[1]
+		text := all[start:at[0]]
+		f.line, start = strings.Count(all[:start], "\n"), at[1]
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(text), &doc); err == nil {
+			f.visit(nil, &doc)
+		} else if strings.Contains(text, "verbs") && events.MatchString(text) {
+			list = append(list, Finding{f.line + 1, noYAML})
+		}
 	}
-	return missing(f.rules, group)
+	return append(list, missing(f.rules, group)...)
 }
 
 // file is a manifest without the actions of templates.
 type file struct {
 	lines []string
+	line  int // before the document
 	rules []rule
 }
 
-// read reads a part of the text: a document, or the items of lists that begin like rules, if
-// the document is no valid YAML.
-func (f *file) read(all string, from, to int) {
-	line := strings.Count(all[:from], "\n")
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(all[from:to]), &doc); err == nil {
-		f.visit(line, nil, &doc)
-		return
-	}
-	for _, at := range ruleItem.FindAllStringIndex(all[from:to], -1) {
-		end := from + at[0]
-		depth := indent(all[end:])
-		for next := range strings.Lines(all[end:to]) {
-			if strings.TrimSpace(next) != "" && end > from+at[0] && indent(next) <= depth {
-				break
-			}
-			end += len(next)
-		}
-		var item yaml.Node
-		if yaml.Unmarshal([]byte(all[from+at[0]:end]), &item) == nil {
-			f.visit(strings.Count(all[:from+at[0]], "\n"), nil, &item)
-		}
-	}
-}
-
-func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-
-// visit finds the rules below a node that begins after a number of lines.
-func (f *file) visit(line int, parent, n *yaml.Node) {
+// visit finds the rules below a node.
+func (f *file) visit(parent, n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
-		if strings.Contains(name(n), "leader-election") {
+		if name := value(value(n, "metadata"), "name"); name != nil && strings.Contains(name.Value, "leader-election") {
 			return // a role of its own
 		}
-		if r, ok := f.rule(line, n); ok {
-			r.scope = fmt.Sprintf("%p", parent)
-			f.rules = append(f.rules, r)
+		if f.rule(parent, n) {
 			return
 		}
 	}
 	for _, c := range n.Content {
-		f.visit(line, n, c)
+		f.visit(n, c)
 	}
 }
 
-// get returns the value of a key, also if it is an alias or merged.
-func get(n *yaml.Node, key string) *yaml.Node {
-	if n == nil {
-		return nil
-	}
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+// value returns the value of a key of a mapping, or nil.
+func value(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n != nil && n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			return n.Content[i+1]
-		}
-	}
-	if key != "<<" {
-		if merged := get(n, "<<"); merged != nil {
-			return get(merged, key)
 		}
 	}
 	return nil
 }
 
-func name(n *yaml.Node) string {
-	if n := get(get(n, "metadata"), "name"); n != nil {
-		return n.Value
-	}
-	return ""
+// lists are the keys of a rule. The rules of a FlowSchema, for example, have others.
+type lists struct {
+	Groups    []string       `yaml:"apiGroups"`
+	Resources []string       `yaml:"resources"`
+	Verbs     []string       `yaml:"verbs"`
+	Names     []string       `yaml:"resourceNames,omitempty"`
+	URLs      []string       `yaml:"nonResourceURLs,omitempty"`
+	Others    map[string]any `yaml:",inline"`
 }
 
-// rule returns the rule that a mapping is. The rules of a FlowSchema, for example, have
-// other keys.
-func (f *file) rule(line int, n *yaml.Node) (rule, bool) {
-	for i := 0; i < len(n.Content); i += 2 {
-		if !Has([]string{"apiGroups", "resources", "verbs", "resourceNames", "nonResourceURLs", "<<"}, n.Content[i].Value) {
-			return rule{}, false
-		}
+// rule adds the rule that a mapping is.
+func (f *file) rule(parent, n *yaml.Node) bool {
+	var l lists
+	if n.Decode(&l) != nil || len(l.Others) > 0 || l.Resources == nil || l.Verbs == nil {
+		return false
 	}
-	groups, resources, verbs := get(n, "apiGroups"), get(n, "resources"), get(n, "verbs")
-	if groups == nil || resources == nil || verbs == nil {
-		return rule{}, false
-	}
-	row := f.lines[line+n.Line-1]
-	s := form{before: row[:min(max(n.Column-1, 0), len(row))], flow: resources.Style&yaml.FlowStyle != 0}
-	if n.Style&yaml.FlowStyle != 0 {
-		s = form{before: strings.Repeat(" ", indent(row)) + "- ", one: true}
-	}
-	if resources.Kind == yaml.SequenceNode && len(resources.Content) > 0 {
-		for _, c := range append(slices.Clone(resources.Content), verbs.Content...) {
-			switch {
-			case s.quote != "":
-			case c.Style&yaml.DoubleQuotedStyle != 0:
-				s.quote = `"`
-			case c.Style&yaml.SingleQuotedStyle != 0:
-				s.quote = "'"
-			}
-		}
-		if first := resources.Content[0]; !s.flow && !s.one {
-			s.inner = strings.Repeat(" ", max(0, first.Column-2-n.Column))
-		}
-	}
-	return rule{
-		index: line + n.Line, groups: values(groups), resources: values(resources), verbs: values(verbs), named: get(n, "resourceNames") != nil, text: s.rule,
-	}, true
+	row := f.lines[f.line+n.Line-1]
+	indent := row[:len(row)-len(strings.TrimLeft(row, " "))]
+	f.rules = append(f.rules, rule{
+		index: f.line + n.Line, groups: l.Groups, resources: l.Resources, verbs: l.Verbs, scope: fmt.Sprintf("%p", parent), named: l.Names != nil,
+		text: func(groups, resources, verbs []string) string {
+			return indent + strings.ReplaceAll(like(n, parent, lists{Groups: groups, Resources: resources, Verbs: verbs}), "\n", "\n"+indent)
+		},
+	})
+	return true
 }
 
-func values(n *yaml.Node) (list []string) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	for _, c := range n.Content {
-		if c.Kind == yaml.AliasNode {
-			c = c.Alias
+// like returns a rule in the style of another one.
+func like(other, parent *yaml.Node, l lists) string {
+	var n yaml.Node
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	_ = n.Encode(l) // lists of strings have a form in YAML
+	n.Style = other.Style
+	model := value(other, "resources")
+	for i := 1; i < len(n.Content); i += 2 {
+		list := n.Content[i]
+		list.Style = yaml.FlowStyle
+		if model == nil || len(model.Content) == 0 {
+			continue
 		}
-		list = append(list, c.Value)
-	}
-	return list
-}
-
-// form is how a file writes rules.
-type form struct {
-	before, inner, quote string
-
-	flow bool // the lists are in brackets
-	one  bool // the rule is in braces
-}
-
-func (f form) rule(groups, resources, verbs []string) string {
-	keys := []string{f.list("apiGroups", groups), f.list("resources", resources), f.list("verbs", verbs)}
-	if f.one {
-		return f.before + "{" + strings.Join(keys, ", ") + "}"
-	}
-	return f.before + strings.Join(keys, "\n"+strings.Repeat(" ", len(f.before)))
-}
-
-func (f form) list(key string, items []string) string {
-	quoted := make([]string, len(items))
-	for i, item := range items {
-		q := f.quote
-		if q == "" && (item == "" || item == "*") {
-			q = `"`
+		list.Style = model.Style
+		for _, item := range list.Content {
+			item.Style = cmp.Or(model.Content[0].Style, item.Style)
 		}
-		quoted[i] = q + item + q
+		if model.Content[0].Column == other.Column+len("- ") {
+			e.CompactSeqIndent()
+		}
 	}
-	if f.flow || f.one {
-		return key + ": [" + strings.Join(quoted, ", ") + "]"
+	if parent.Kind == yaml.SequenceNode {
+		n = yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{{Kind: n.Kind, Style: n.Style, Content: n.Content}}}
 	}
-	sep := "\n" + strings.Repeat(" ", len(f.before)) + f.inner + "- "
-	return key + ":" + sep + strings.Join(quoted, sep)
+	_ = e.Encode(&n)
+	return strings.TrimSuffix(b.String(), "\n")
 }

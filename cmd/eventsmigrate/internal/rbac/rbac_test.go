@@ -73,8 +73,7 @@ func TestYAML(t *testing.T) {
 			"  - apiGroups:\n      - 'events.k8s.io'\n    resources:\n      - 'events'\n    verbs:\n      - 'create'\n      - 'patch'",
 		},
 		"a template that is no YAML": {
-			"metadata:\n{{ include \"a\" . | indent 2 }}\n  b: c: d\nrules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create, patch]\nother:\n",
-			"- apiGroups: [events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]",
+			"metadata:\n{{ include \"a\" . | indent 2 }}\n  b: c: d\nrules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create, patch]\nother:\n", noYAML,
 		},
 		"CRLF": {
 			"rules:\r\n- apiGroups: ['']\r\n  resources: ['*'] # all\r\n  verbs: ['*']\r\n",
