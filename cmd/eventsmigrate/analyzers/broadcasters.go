@@ -5,10 +5,10 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/types/typeutil"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
@@ -19,17 +19,16 @@ import (
 type holders struct {
 	*linter
 
-	made  map[types.Object]token.Pos    // where each broadcaster is made
-	shut  map[types.Object]bool         // Shutdown is called
-	given map[types.Object]bool         // other code receives the broadcaster
-	field map[types.Object]types.Object // the unexported field that gets the variable
+	made  map[*types.Var]token.Pos  // where each broadcaster is made
+	shut  map[*types.Var]bool       // Shutdown is called
+	given map[*types.Var]bool       // other code receives the broadcaster
+	field map[*types.Var]*types.Var // the unexported field that gets the variable
 }
 
 // broadcasters reports local variables and fields that nobody shuts down, unless other
 // code receives them.
 func (l *linter) broadcasters() {
-	h := &holders{linter: l, made: map[types.Object]token.Pos{}, shut: map[types.Object]bool{},
-		given: map[types.Object]bool{}, field: map[types.Object]types.Object{}}
+	h := &holders{l, map[*types.Var]token.Pos{}, map[*types.Var]bool{}, map[*types.Var]bool{}, map[*types.Var]*types.Var{}}
 	h.collect()
 	if len(h.made) == 0 {
 		return
@@ -41,38 +40,15 @@ func (l *linter) broadcasters() {
 // collect finds the variables and fields that get a new broadcaster. A broadcaster of a
 // test or of generated code may stay open.
 func (h *holders) collect() {
+	open := map[*token.File]bool{}
 	for _, f := range h.Files {
-		if ast.IsGenerated(f) || strings.HasSuffix(h.Fset.File(f.FileStart).Name(), "_test.go") {
-			continue
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			h.assign(n)
-			return true
-		})
+		file := h.Fset.File(f.FileStart)
+		open[file] = ast.IsGenerated(f) || strings.HasSuffix(file.Name(), "_test.go")
 	}
-}
-
-// assign adds the objects to which a node assigns a new broadcaster.
-func (h *holders) assign(n ast.Node) {
-	switch n := n.(type) {
-	case *ast.AssignStmt:
-		for i, r := range n.Rhs {
-			if len(n.Lhs) == len(n.Rhs) && h.newBroadcaster(r) {
-				if o := move.ObjectOf(h.TypesInfo, n.Lhs[i]); o != nil {
-					h.made[o] = r.Pos()
-				}
-			}
-		}
-	case *ast.ValueSpec:
-		for i, r := range n.Values {
-			if len(n.Names) == len(n.Values) && h.newBroadcaster(r) {
-				h.made[h.TypesInfo.Defs[n.Names[i]]] = r.Pos()
-			}
-		}
-	case *ast.KeyValueExpr:
-		if id, ok := n.Key.(*ast.Ident); ok && h.newBroadcaster(n.Value) {
-			if v, ok := h.TypesInfo.Uses[id].(*types.Var); ok && v.IsField() {
-				h.made[v] = n.Value.Pos()
+	for o, values := range h.assigned {
+		for _, e := range values {
+			if h.newBroadcaster(e) && !open[h.Fset.File(e.Pos())] {
+				h.made[o] = e.Pos()
 			}
 		}
 	}
@@ -94,6 +70,7 @@ func (h *holders) follow() {
 
 // see interprets one use of a variable or field, whose parent says what it is.
 func (h *holders) see(v *types.Var, e ast.Expr, parent ast.Node) {
+	var target ast.Expr
 	switch p := parent.(type) {
 	case *ast.TypeAssertExpr:
 		return // to take its structured recorders
@@ -103,91 +80,44 @@ func (h *holders) see(v *types.Var, e ast.Expr, parent ast.Node) {
 		}
 		return
 	case *ast.KeyValueExpr:
-		if id, ok := p.Key.(*ast.Ident); ok && p.Value == e {
-			if field, ok := h.TypesInfo.Uses[id].(*types.Var); ok && h.hidden(field) {
-				h.field[v] = field
-				return
-			}
-		}
 		if p.Key == e {
 			return
 		}
+		target = p.Key
 	case *ast.AssignStmt:
-		for i, left := range p.Lhs {
-			if left == e {
-				return
-			}
-			if i < len(p.Rhs) && p.Rhs[i] == e {
-				if field, ok := move.ObjectOf(h.TypesInfo, left).(*types.Var); ok && field.IsField() && h.hidden(field) {
-					h.field[v] = field
-					return
-				}
-			}
+		if slices.Contains(p.Lhs, e) {
+			return
 		}
+		if i := slices.Index(p.Rhs, e); i >= 0 && i < len(p.Lhs) {
+			target = p.Lhs[i]
+		}
+	}
+	if field, ok := move.ObjectOf(h.TypesInfo, target).(*types.Var); ok && field.IsField() && field.Pkg() == h.Pkg && !field.Exported() {
+		h.field[v] = field
+		return
 	}
 	h.given[v] = true
 }
 
-// hidden reports whether only this package sees a field.
-func (h *holders) hidden(field *types.Var) bool { return field.Pkg() == h.Pkg && !field.Exported() }
-
 // report reports the broadcasters that only this package sees, and that it does not shut
 // down.
 func (h *holders) report() {
-	for o, pos := range h.made {
-		v, ok := o.(*types.Var)
-		if !ok || v.IsField() && v.Exported() || h.given[v] {
+	for v, pos := range h.made {
+		if v.IsField() && v.Exported() || h.given[v] || h.shut[v] || h.shut[h.field[v]] {
 			continue
 		}
-		if h.shut[v] || h.shut[h.field[v]] {
-			continue
+		text := noShutdown
+		if !v.IsField() && v.Parent() != h.Pkg.Scope() {
+			text += fmt.Sprintf(ifHere, v.Name())
 		}
-		h.Report(analysis.Diagnostic{Pos: pos, Category: "shutdown", Message: noShutdown + h.line(v, pos)})
+		h.Report(analysis.Diagnostic{Pos: pos, Category: "shutdown", Message: text})
 	}
 }
 
-const noShutdown = "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended"
-
-// line returns the line to add for a local variable, if its function outlives the emitters,
-// and the calls after it that skip deferred functions.
-func (h *holders) line(v *types.Var, pos token.Pos) string {
-	if v.IsField() || v.Parent() == h.Pkg.Scope() {
-		return ""
-	}
-	text := fmt.Sprintf(". If that is here, add: defer %s.Shutdown()", v.Name())
-	for _, f := range h.Files {
-		path, _ := astutil.PathEnclosingInterval(f, pos, pos)
-		for _, n := range path {
-			d, ok := n.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			ast.Inspect(d, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok && call.Pos() > pos && isExit(h.TypesInfo, call) {
-					text = fmt.Sprintf("%s, and call it before %s, which does not run deferred functions", text, types.ExprString(call.Fun))
-					return false
-				}
-				return !strings.Contains(text, "before")
-			})
-		}
-	}
-	return text
-}
-
-// isExit reports whether a call ends the program without deferred functions.
-func isExit(info *types.Info, c *ast.CallExpr) bool {
-	f, ok := move.ObjectOf(info, c.Fun).(*types.Func)
-	if !ok || f.Pkg() == nil {
-		return false
-	}
-	switch f.Pkg().Path() {
-	case "os":
-		return f.Name() == "Exit"
-	case "log", "k8s.io/klog/v2":
-		return strings.HasPrefix(f.Name(), "Fatal") || strings.HasPrefix(f.Name(), "Exit") || f.Name() == "FlushAndExit"
-	}
-	return false
-}
+const (
+	noShutdown = "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended"
+	ifHere     = ". If that is here, add: defer %s.Shutdown() (os.Exit and log.Fatal skip it)"
+)
 
 // use returns the object that an identifier or a selector uses.
 func (l *linter) use(e ast.Expr) types.Object {

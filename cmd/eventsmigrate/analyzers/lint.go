@@ -34,7 +34,7 @@ var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 type linter struct {
 	*analysis.Pass
 
-	assigned map[types.Object][]ast.Expr // to local variables
+	assigned map[*types.Var][]ast.Expr
 }
 
 func lint(pass *analysis.Pass) (any, error) {
@@ -107,7 +107,7 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 	if forwards {
 		return
 	}
-	text := l.unbounded(e, map[types.Object]bool{})
+	text := l.unbounded(e, map[*types.Var]bool{})
 	if o := move.ObjectOf(l.TypesInfo, e); o != nil && slices.ContainsFunc(note, func(n ast.Expr) bool { return move.ObjectOf(l.TypesInfo, n) == o }) {
 		text = "is the message: each message begins another series, so use a constant"
 	}
@@ -127,7 +127,7 @@ const (
 
 // unbounded tells why an expression takes any number of values, or returns "". It follows
 // local variables.
-func (l *linter) unbounded(e ast.Expr, seen map[types.Object]bool) string {
+func (l *linter) unbounded(e ast.Expr, seen map[*types.Var]bool) string {
 	found := map[string]bool{}
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -145,9 +145,9 @@ func (l *linter) unbounded(e ast.Expr, seen map[types.Object]bool) string {
 				found[ofMessage] = true
 			}
 		case *ast.Ident:
-			if o := l.TypesInfo.Uses[n]; o != nil && !seen[o] {
-				seen[o] = true
-				for _, value := range l.assigned[o] {
+			if v, ok := l.TypesInfo.Uses[n].(*types.Var); ok && !seen[v] && v.Parent() != l.Pkg.Scope() {
+				seen[v] = true
+				for _, value := range l.assigned[v] {
 					found[l.unbounded(value, seen)] = true
 				}
 			}
@@ -192,11 +192,11 @@ func isIdentity(name string) bool {
 	return slices.Contains([]string{"Name", "GenerateName", "Namespace", "UID", "ResourceVersion"}, name)
 }
 
-// readAssignments collects what the local variables get.
+// readAssignments collects what the variables and fields get.
 func (l *linter) readAssignments() {
-	l.assigned = map[types.Object][]ast.Expr{}
+	l.assigned = map[*types.Var][]ast.Expr{}
 	add := func(name, value ast.Expr) {
-		if v, ok := move.ObjectOf(l.TypesInfo, name).(*types.Var); ok && !v.IsField() && v.Parent() != l.Pkg.Scope() {
+		if v, ok := move.ObjectOf(l.TypesInfo, name).(*types.Var); ok {
 			l.assigned[v] = append(l.assigned[v], value)
 		}
 	}
@@ -210,6 +210,10 @@ func (l *linter) readAssignments() {
 			case *ast.ValueSpec:
 				for i := range min(len(n.Names), len(n.Values)) {
 					add(n.Names[i], n.Values[i])
+				}
+			case *ast.KeyValueExpr:
+				if v, ok := move.ObjectOf(l.TypesInfo, n.Key).(*types.Var); ok && v.IsField() {
+					add(n.Key, n.Value)
 				}
 			}
 			return true

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -38,9 +39,9 @@ func (l *linter) exportScopes() {
 				if !ok {
 					continue
 				}
-				groups := l.markers(f, g, t)
-				isCluster := marked(groups, clusterMarker)
-				if !isCluster && !marked(groups, objectMarker) {
+				text := l.comments(f, g, t)
+				isCluster := clusterMarker.MatchString(text)
+				if !isCluster && !objectMarker.MatchString(text) {
 					continue
 				}
 				if o := l.TypesInfo.Defs[t.Name]; o != nil && o.Parent() == l.Pkg.Scope() {
@@ -51,36 +52,22 @@ func (l *linter) exportScopes() {
 	}
 }
 
-// markers returns the comments that belong to a type: its documentation, and the group
-// above it, which tools read, too.
-func (l *linter) markers(f *ast.File, g *ast.GenDecl, t *ast.TypeSpec) (groups []*ast.CommentGroup) {
-	doc := g.Doc
-	if t.Doc != nil {
-		doc = t.Doc
+// comments returns the comments above a type: its documentation, and the group above it, which
+// tools read, too.
+func (l *linter) comments(f *ast.File, g *ast.GenDecl, t *ast.TypeSpec) (text string) {
+	line := l.Fset.Position(g.Pos()).Line
+	if g.Lparen.IsValid() {
+		line = l.Fset.Position(t.Pos()).Line
 	}
-	start := g.Pos()
-	if doc != nil {
-		groups = append(groups, doc)
-		start = doc.Pos()
-	}
-	line := l.Fset.Position(start).Line
-	for _, c := range f.Comments {
-		if end := l.Fset.Position(c.End()).Line; c != doc && end < line && end >= line-2 {
-			groups = append(groups, c)
-		}
-	}
-	return groups
-}
-
-func marked(groups []*ast.CommentGroup, marker *regexp.Regexp) bool {
-	for _, g := range groups {
-		for _, c := range g.List {
-			if marker.MatchString(c.Text) {
-				return true
+	for _, group := range slices.Backward(f.Comments) {
+		if end := l.Fset.Position(group.End()).Line; end < line && end >= line-2 {
+			line = l.Fset.Position(group.Pos()).Line
+			for _, c := range group.List {
+				text += c.Text + "\n"
 			}
 		}
 	}
-	return false
+	return text
 }
 
 // clusterKinds are the kinds of k8s.io/api and of its aggregated APIs without a namespace,
@@ -142,12 +129,10 @@ func (l *linter) scopeOf(e ast.Expr) scope {
 		}
 	}
 	group, _, _ = strings.Cut(group, "/")
-	for kind := range strings.FieldsSeq(clusterKinds[group]) {
-		if kind == n.Obj().Name() {
-			return cluster
-		}
-	}
-	if n.Obj().Name() == "ObjectReference" {
+	switch {
+	case slices.Contains(strings.Fields(clusterKinds[group]), n.Obj().Name()):
+		return cluster
+	case n.Obj().Name() == "ObjectReference":
 		return unknown
 	}
 	return namespaced
