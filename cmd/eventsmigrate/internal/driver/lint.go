@@ -37,12 +37,7 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 		if err != nil || !roots[p] || p.TypesInfo == nil {
 			return
 		}
-		key := func(o types.Object) string {
-			if o.Pkg() == nil {
-				return o.Name()
-			}
-			return o.Pkg().Path() + "." + o.Name()
-		}
+		key := func(o types.Object) string { return o.Pkg().Path() + "." + o.Name() }
 		pass := &analysis.Pass{
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {

@@ -28,7 +28,6 @@ type Config struct {
 	Dir      string
 	Patterns []string
 	Tags     string
-	Env      []string          // in addition to that of the process
 	Overlay  map[string][]byte // replaces files
 	Options  move.Options
 
@@ -68,19 +67,23 @@ type loader struct {
 }
 
 func newLoader(cfg Config) *loader {
-	l := &loader{cfg: cfg, fset: token.NewFileSet(), sources: map[string][]byte{}}
+	return &loader{cfg: cfg, fset: token.NewFileSet(), flags: cfg.flags(), sources: map[string][]byte{}}
+}
+
+// flags returns the flags of the go command.
+func (c Config) flags() (flags []string) {
 	// With -mod=mod, which programs with a vendor directory need, the go command adds the
 	// modules of missing packages to go.mod. Only the user decides about that.
-	if flags, err := goCommand(cfg, "env", "GOFLAGS"); err == nil && strings.Contains(flags, "-mod=mod") {
-		l.flags = []string{"-mod=readonly"}
+	if env, err := goCommand(c, "env", "GOFLAGS"); err == nil && strings.Contains(env, "-mod=mod") {
+		flags = append(flags, "-mod=readonly")
 	}
-	if cfg.Tags != "" {
-		l.flags = append(l.flags, "-tags="+cfg.Tags)
+	if c.Tags != "" {
+		flags = append(flags, "-tags="+c.Tags)
 	}
-	if cfg.modFile != "" {
-		l.flags = append(l.flags, "-modfile="+cfg.modFile)
+	if c.modFile != "" {
+		flags = append(flags, "-modfile="+c.modFile)
 	}
-	return l
+	return flags
 }
 
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
@@ -97,7 +100,7 @@ func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File,
 func (l *loader) config(mode packages.LoadMode) *packages.Config {
 	return &packages.Config{
 		Mode: mode, Dir: l.cfg.Dir, Fset: l.fset, Tests: true, ParseFile: l.parse, Overlay: l.cfg.Overlay,
-		Env: append(os.Environ(), l.cfg.Env...), BuildFlags: l.flags,
+		BuildFlags: l.flags,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -61,7 +62,7 @@ func (r *requirements) require(paths []string) error {
 		if err := r.copy(); err != nil {
 			return fmt.Errorf("%w: %w", missing, err)
 		}
-		if _, err := goCommand(r.cfg, "get", "-modfile="+filepath.Join(r.dir, "go.mod"), missing.query); err != nil {
+		if _, err := goCommand(r.cfg, "get", "-modfile="+r.cfg.modFile, missing.query); err != nil {
 			return fmt.Errorf("%w: %w", missing, err)
 		}
 	}
@@ -70,17 +71,7 @@ func (r *requirements) require(paths []string) error {
 
 // list reports whether the module requires packages.
 func (r *requirements) list(paths ...string) bool {
-	args := []string{"list", "-f={{.Name}}"}
-	if r.dir != "" {
-		args = append(args, "-modfile="+filepath.Join(r.dir, "go.mod"))
-	}
-	if r.cfg.Tags != "" {
-		args = append(args, "-tags="+r.cfg.Tags)
-	}
-	if strings.Contains(os.Getenv("GOFLAGS"), "-mod=mod") {
-		args = append(args, "-mod=readonly")
-	}
-	_, err := goCommand(r.cfg, append(args, paths...)...)
+	_, err := goCommand(r.cfg, slices.Concat([]string{"list", "-f={{.Name}}"}, r.cfg.flags(), paths)...)
 	return err == nil
 }
 
@@ -131,7 +122,7 @@ func (r *requirements) copy() error {
 	if r.dir, err = os.MkdirTemp("", "eventsmigrate"); err != nil {
 		return err
 	}
-	r.mod = mod
+	r.mod, r.cfg.modFile = mod, filepath.Join(r.dir, "go.mod")
 	for from, to := range r.pairs() {
 		if src, err := read(r.cfg, from); err == nil {
 			if err := os.WriteFile(to, src, 0o600); err != nil {
@@ -144,7 +135,7 @@ func (r *requirements) copy() error {
 
 // pairs returns the files of the module, and their copies.
 func (r *requirements) pairs() map[string]string {
-	return map[string]string{r.mod: filepath.Join(r.dir, "go.mod"), strings.TrimSuffix(r.mod, ".mod") + ".sum": filepath.Join(r.dir, "go.sum")}
+	return map[string]string{r.mod: r.cfg.modFile, strings.TrimSuffix(r.mod, ".mod") + ".sum": filepath.Join(r.dir, "go.sum")}
 }
 
 // indirect is the comment of a requirement that no package needed before the move.
@@ -181,7 +172,7 @@ func read(cfg Config, name string) ([]byte, error) {
 // goCommand runs the go command, and returns its output.
 func goCommand(cfg Config, args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "go", args...)
-	cmd.Dir, cmd.Env = cfg.Dir, append(os.Environ(), cfg.Env...)
+	cmd.Dir = cfg.Dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

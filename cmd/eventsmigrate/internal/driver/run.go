@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
@@ -39,15 +38,12 @@ func Run(cfg Config) (*Result, error) {
 	need := q.expected()
 	for {
 		if err := q.require(need); err != nil {
-			if broken := newLoader(cfg).load(); broken != nil {
+			if broken := newLoader(q.cfg).load(); broken != nil {
 				return nil, broken // before everything else
 			}
 			return nil, err
 		}
-		if q.dir != "" {
-			cfg.modFile = filepath.Join(q.dir, "go.mod")
-		}
-		r, err := run(cfg)
+		r, err := run(q.cfg)
 		var missing *missingError
 		if errors.As(err, &missing) && !q.have[missing.path] {
 			need = []string{missing.path}
@@ -61,7 +57,7 @@ func Run(cfg Config) (*Result, error) {
 		}
 		if q.have[move.ManagerPath] && !r.Plan.NeedsManagers() { // nothing imports it
 			defer func(dir string) { _ = os.RemoveAll(dir) }(q.dir)
-			q.dir, q.have = "", map[string]bool{}
+			q = &requirements{cfg: cfg, have: map[string]bool{}}
 			if err := q.require(move.Imports(cfg.Options.Target)); err != nil || q.dir == "" {
 				return r, err
 			}
