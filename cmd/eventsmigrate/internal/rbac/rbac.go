@@ -127,8 +127,11 @@ func join(list []string) string {
 	return strings.Join(quoted, ";")
 }
 
+const templateAction = `\{\{(?:[^}]|\}[^}])*\}\}`
+
 var (
-	action   = regexp.MustCompile(`\{\{.*?\}\}`)
+	action   = regexp.MustCompile(templateAction)
+	alone    = regexp.MustCompile(`(?m)^[ \t]*(?:` + templateAction + `[ \t]*)+$`)
 	document = regexp.MustCompile(`(?m)^---.*$`)
 	events   = regexp.MustCompile(`(?m)^[^#]*\bevents\b`)
 )
@@ -141,16 +144,10 @@ func YAML(src []byte, group bool) (list []Finding) {
 	if !bytes.Contains(src, []byte("verbs")) {
 		return nil
 	}
-	var lines []string
-	for line := range strings.Lines(strings.ReplaceAll(string(src), "\r\n", "\n")) {
-		bare := action.ReplaceAllString(line, "")
-		if trimmed := strings.TrimSpace(bare); bare != line && (trimmed == "" || trimmed[0] == '#') {
-			line = "\n" // an action of a template
-		}
-		lines = append(lines, action.ReplaceAllString(line, "x"))
-	}
-	all := strings.Join(lines, "")
-	f := &file{lines: lines}
+	lines := func(text string) string { return strings.Repeat("\n", strings.Count(text, "\n")) }
+	all := alone.ReplaceAllStringFunc(strings.ReplaceAll(string(src), "\r\n", "\n"), lines)
+	all = action.ReplaceAllStringFunc(all, func(a string) string { return "x" + lines(a) })
+	f := &file{lines: strings.Split(all, "\n")}
 	start := 0
 	for _, at := range append(document.FindAllStringIndex(all, -1), []int{len(all), len(all)}) {
 		text := all[start:at[0]]

@@ -72,6 +72,10 @@ func TestYAML(t *testing.T) {
 				"    verbs:\n      - 'create'\n      - 'patch'\n{{- end }}\n{{ end }}\n",
 			"  - apiGroups:\n      - 'events.k8s.io'\n    resources:\n      - 'events'\n    verbs:\n      - 'create'\n      - 'patch'",
 		},
+		"an action of several lines": {
+			"{{- $x := dict\n  \"a\" }}\nrules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: {{ list\n    \"a\" }}\n---\nrules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create, patch]\n",
+			"- apiGroups: [events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]",
+		},
 		"a template that is no YAML": {
 			"metadata:\n{{ include \"a\" . | indent 2 }}\n  b: c: d\nrules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create, patch]\nother:\n", noYAML,
 		},
