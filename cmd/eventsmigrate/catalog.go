@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/catalog"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/driver"
@@ -16,32 +15,21 @@ import (
 
 // runCatalog lists the events of a program, or compares them with a file.
 func runCatalog(args []string, stdout, stderr io.Writer) int {
-	fail := func(err error) int {
-		fmt.Fprintf(stderr, "eventsmigrate: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-		return exitBadInput
-	}
+	fail := func(err error) int { return badInput(stderr, err) }
 	var format, check, tags string
 	var update, lines bool
 	set := flag.NewFlagSet("eventsmigrate catalog", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	set.StringVar(&format, "format", "", "markdown, json, or alerts; the default is that of the name of the file, or markdown")
 	set.StringVar(&check, "check", "", "compare the catalogue with a `file`, and print the difference")
 	set.BoolVar(&update, "update", false, "write the file of -check")
 	set.BoolVar(&lines, "lines", false, "print line numbers")
 	set.StringVar(&tags, "tags", "", "build tags, separated by commas")
-	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: eventsmigrate catalog [flags] packages\n\nIt lists the events that a program can emit.")
-		set.SetOutput(stdout)
-		set.PrintDefaults()
-		return exitOK
-	} else if err != nil {
-		return fail(err)
+	const help = "usage: eventsmigrate catalog [flags] packages\n\nIt lists the events that a program can emit."
+	if code, ok := parse(set, args, help, stdout, stderr); !ok {
+		return code
 	}
 	if update && check == "" {
 		return fail(errors.New("-update needs -check, which names the file"))
-	}
-	if err := checkPatterns(set); err != nil {
-		return fail(err)
 	}
 	if format == "" {
 		if format = formats[filepath.Ext(check)]; format == "" {

@@ -63,13 +63,9 @@ type flags struct {
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	fail := func(err error) int {
-		fmt.Fprintf(stderr, "eventsmigrate: %s\n", strings.Join(strings.Fields(err.Error()), " "))
-		return exitBadInput
-	}
+	fail := func(err error) int { return badInput(stderr, err) }
 	var f flags
 	set := flag.NewFlagSet("eventsmigrate", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	set.StringVar(&f.to, "to", string(move.EventSeries), "where to move: record or eventseries")
 	set.StringVar(&f.actions, "actions", "", "a YAML `file` with the actions of reasons: SuccessfulCreate: CreateJob")
 	set.BoolVar(&f.related, "related", false, "set the related objects that messages name")
@@ -77,20 +73,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	set.BoolVar(&f.fix, "fix", false, "write the changes")
 	set.StringVar(&f.tags, "tags", "", "build tags, separated by commas")
 	set.BoolVar(&f.verbose, "v", false, "list each change in the report")
-	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
-		usage(stdout, set)
-		return exitOK
-	} else if err != nil {
-		return fail(err)
+	if code, ok := parse(set, args, usage, stdout, stderr); !ok {
+		return code
 	}
 	if f.diff && f.fix {
 		return fail(errors.New("-diff and -fix exclude each other"))
 	}
 	if !slices.Contains(move.Targets, move.Target(f.to)) {
 		return fail(fmt.Errorf("unknown -to=%s: want record or eventseries", f.to))
-	}
-	if err := checkPatterns(set); err != nil {
-		return fail(err)
 	}
 	actions, err := readActions(f.actions)
 	if err != nil {
@@ -138,24 +128,35 @@ func progress(w io.Writer) func(string) {
 	return func(what string) { fmt.Fprintf(w, "eventsmigrate: %s ...\n", what) }
 }
 
-// checkPatterns returns an error if there are no packages, or if flags follow them.
-func checkPatterns(set *flag.FlagSet) error {
-	if set.NArg() == 0 {
-		return errors.New("no packages: name them, or use ./... for all")
+const usage = "usage: eventsmigrate [flags] packages\n       eventsmigrate catalog [flags] packages\n\n" +
+	"The first form reports what it would change, unless -diff or -fix is set. The second one lists the events of a program."
+
+// parse parses flags, which packages follow. If the command ends here, it returns false and
+// the exit code.
+func parse(set *flag.FlagSet, args []string, help string, stdout, stderr io.Writer) (code int, ok bool) {
+	set.SetOutput(io.Discard)
+	err := set.Parse(args)
+	switch i := slices.IndexFunc(set.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(stdout, help)
+		set.SetOutput(stdout)
+		set.PrintDefaults()
+		return exitOK, false
+	case err != nil:
+	case set.NArg() == 0:
+		err = errors.New("no packages: name them, or use ./... for all")
+	case i >= 0:
+		err = fmt.Errorf("the flag %s follows the packages: flags come first", set.Arg(i))
 	}
-	for _, arg := range set.Args() {
-		if strings.HasPrefix(arg, "-") {
-			return fmt.Errorf("the flag %s follows the packages: flags come first", arg)
-		}
+	if err != nil {
+		return badInput(stderr, err), false
 	}
-	return nil
+	return exitOK, true
 }
 
-func usage(w io.Writer, set *flag.FlagSet) {
-	fmt.Fprintln(w, "usage: eventsmigrate [flags] packages\n       eventsmigrate catalog [flags] packages\n\n"+
-		"The first form reports what it would change, unless -diff or -fix is set. The second one lists the events of a program.")
-	set.SetOutput(w)
-	set.PrintDefaults()
+func badInput(stderr io.Writer, err error) int {
+	fmt.Fprintf(stderr, "eventsmigrate: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+	return exitBadInput
 }
 
 var upperCamelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,127}$`)
