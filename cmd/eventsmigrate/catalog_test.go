@@ -50,9 +50,9 @@ func TestCatalogOfIndirectCalls(t *testing.T) {
 	assert.ElementsMatch(t, want, got)
 	var open []string
 	for _, o := range c.Open {
-		open = append(open, o.Function+" "+o.Field+" "+o.Expression)
+		open = append(open, o.File+" "+o.Function+" "+o.Field+" "+o.Expression)
 	}
-	assert.Equal(t, []string{"(*decorator).Event regarding object", "forms event r.Event"}, open)
+	assert.Equal(t, []string{"catalog/callers/main.go (*decorator).Event regarding object", "catalog/callers/main.go forms event r.Event"}, open)
 }
 
 // A large program has a wrapper with very many callers.

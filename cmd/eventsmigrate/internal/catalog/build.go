@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"cmp"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -51,8 +53,9 @@ func New(programs, packages []*packages.Package, lines bool) (*Catalog, int) {
 			continue
 		}
 		for _, use := range uses {
-			at := p.place(use.Instruction.Pos(), use.Instruction.Parent(), lines)
-			c.Open = append(c.Open, Open{at, "event", source(use.Value), "a method of a recorder that is a value: its calls are not here"})
+			text, pos := source(use.Value)
+			at := p.place(cmp.Or(use.Instruction.Pos(), pos, use.Instruction.Parent().Pos()), use.Instruction.Parent(), lines)
+			c.Open = append(c.Open, Open{at, "event", text, "a method of a recorder that is a value: its calls are not here"})
 		}
 	}
 	return c.sorted(), len(calls)
@@ -174,17 +177,18 @@ func (b *builder) note() (ssa.Value, bool) {
 func (b *builder) at() Place { return b.place(b.Common().Pos(), b.Parent(), b.lines) }
 
 func (e *evaluation) unknown(field string, v ssa.Value, why string) {
-	e.open = append(e.open, Open{e.at(), field, source(v), why})
+	text, _ := source(v)
+	e.open = append(e.open, Open{e.at(), field, text, why})
 }
 
-// source returns the expression of a value, or of what is at an address.
-func source(v ssa.Value) string {
+// source returns the expression of a value, or of what is at an address, and where that is.
+func source(v ssa.Value) (text string, pos token.Pos) {
 	if i, ok := v.(*ssa.MakeInterface); ok {
 		return source(i.X)
 	}
-	text := strings.TrimSuffix(v.Name(), "$thunk")
+	text = strings.TrimSuffix(v.Name(), "$thunk")
 	if v.Referrers() == nil {
-		return text
+		return text, pos
 	}
 	for _, r := range slices.Backward(*v.Referrers()) {
 		switch r := r.(type) {
@@ -192,11 +196,11 @@ func source(v ssa.Value) string {
 			return source(r)
 		case *ssa.DebugRef:
 			if !r.IsAddr {
-				text = types.ExprString(r.Expr)
+				text, pos = types.ExprString(r.Expr), r.Expr.Pos()
 			}
 		}
 	}
-	return text
+	return text, pos
 }
 
 func (e *evaluation) tracer() *tracer {
