@@ -45,23 +45,25 @@ func lint(pass *analysis.Pass) (any, error) {
 		if ast.IsGenerated(f) {
 			continue
 		}
-		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok {
-				l.call(call, stack)
-			}
-			return true
-		})
+		for _, d := range f.Decls {
+			forwards := l.isRecorder(d)
+			ast.Inspect(d, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					l.call(call, forwards)
+				}
+				return true
+			})
+		}
 	}
 	l.broadcasters()
 	return nil, nil
 }
 
-func (l *linter) call(call *ast.CallExpr, stack []ast.Node) {
+func (l *linter) call(call *ast.CallExpr, forwards bool) {
 	s, ok := move.Emission(l.TypesInfo, call)
 	if !ok || len(call.Args) <= s.Note {
 		return
 	}
-	forwards := l.forwards(stack)
 	note := call.Args[s.Note:]
 	l.name("reason", call.Args[s.Reason], note, forwards)
 	if s.Action >= 0 {
@@ -77,19 +79,13 @@ func (l *linter) call(call *ast.CallExpr, stack []ast.Node) {
 	}
 }
 
-// forwards reports whether a node is in a function that is a recorder itself.
-func (l *linter) forwards(stack []ast.Node) bool {
-	for _, n := range slices.Backward(stack) {
-		d, ok := n.(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
-		if f, ok := l.TypesInfo.Defs[d.Name].(*types.Func); ok {
-			_, is := move.SignatureOf(f)
-			return is
-		}
+// isRecorder reports whether a declaration is a method of a recorder, which passes on events.
+func (l *linter) isRecorder(d ast.Decl) bool {
+	f, ok := d.(*ast.FuncDecl)
+	if ok {
+		_, ok = move.SignatureOf(l.TypesInfo.Defs[f.Name].(*types.Func))
 	}
-	return false
+	return ok
 }
 
 func (l *linter) text(e ast.Expr) string { return move.StringOf(l.TypesInfo, e) }
