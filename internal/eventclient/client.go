@@ -116,12 +116,17 @@ func (c *Client[T, L]) quiet(request *restclient.Request) *restclient.Request {
 // misbehaving proxy can mix up responses. object then returns an error, because the
 // outcome of the request is unknown.
 func (c *Client[T, L]) object(ctx context.Context, namespace, name string, request *restclient.Request) (T, error) {
-	object, err := do[T](ctx, request)
+	// Into would ignore a response of another type. A rate limiter, even one that never
+	// waits, takes 16 allocations for the metrics of client-go.
+	response, err := request.MaxRetries(0).Throttle(nil).Do(ctx).Get()
+	var object, none T
+	if err == nil {
+		object, err = expect[T](response)
+	}
 	if err == nil && (object.GetNamespace() != namespace || object.GetName() != name) {
 		err = fmt.Errorf("eventclient: request for %s %s/%s returned %s/%s", resource, namespace, name, object.GetNamespace(), object.GetName())
 	}
 	if err != nil {
-		var none T
 		return none, requestError{err}
 	}
 	return object, nil
@@ -157,17 +162,6 @@ func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) (*restcli
 		GroupVersion:       gv,
 		Negotiator:         runtime.NewClientNegotiator(codecs, gv),
 	}, nil, &httpClient)
-}
-
-func do[T runtime.Object](ctx context.Context, request *restclient.Request) (T, error) {
-	var none T
-	// Into would ignore a response of another type. A rate limiter, even one that never
-	// waits, takes 16 allocations for the metrics of client-go.
-	object, err := request.MaxRetries(0).Throttle(nil).Do(ctx).Get()
-	if err != nil {
-		return none, err
-	}
-	return expect[T](object)
 }
 
 // expect returns an object of the type T, or an error if object is none.
