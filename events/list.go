@@ -61,7 +61,7 @@ type lists struct {
 
 	mu    sync.Mutex
 	known *lru.Cache // controllers whose Events are listed, or will be
-	due   []list     // to make, the earliest first
+	due   []*list    // to make, the earliest first
 }
 
 // list is a list of the Events of a controller in a namespace, or in all.
@@ -117,7 +117,7 @@ func (l *lists) add(controller string) {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		l.putLocked(list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit < 0})
+		l.putLocked(&list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit < 0})
 	}
 	select {
 	case l.wake <- struct{}{}:
@@ -125,19 +125,20 @@ func (l *lists) add(controller string) {
 	}
 }
 
-// next takes the next list. If there is none that is due, ok is false, and at is when one is;
-// zero if there is none.
-func (l *lists) next(now time.Time) (next list, at time.Time, ok bool) {
+// next takes a list whose next request can be made: not while the server wants none. If there is
+// no such list, next is nil, and at is when there is one; zero if there is none at all.
+func (l *lists) next(now time.Time) (next *list, at time.Time) {
+	paused := l.b.tracker.Stats(now).PausedUntil
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.due) == 0 {
-		return list{}, time.Time{}, false
+		return nil, time.Time{}
 	}
-	if next = l.due[0]; next.at.After(now) {
-		return list{}, next.at, false
+	if at = later(l.due[0].at, paused); at.After(now) {
+		return nil, at
 	}
-	l.due = l.due[1:]
-	return next, time.Time{}, true
+	next, l.due = l.due[0], l.due[1:]
+	return next, at
 }
 
 // run makes lists until d is stopped or a shutdown begins, which needs its time for writes.
@@ -145,16 +146,12 @@ func (l *lists) run(d *dispatcher) {
 	deadline := timer{clock: l.b.clock}
 	defer deadline.stop()
 	for d.ctx.Err() == nil && !d.hurry.Load() {
-		now := l.b.clock.Now()
-		next, at, ok := l.next(now)
-		if until := l.b.tracker.Stats(now).PausedUntil; ok && until.After(now) {
-			next.at = until // the server wants no requests
-			l.put(next)
-			continue
-		}
-		if ok {
-			if l.make(d, &next) {
-				l.put(next)
+		next, at := l.next(l.b.clock.Now())
+		if next != nil {
+			if l.make(d, next) {
+				l.mu.Lock()
+				l.putLocked(next)
+				l.mu.Unlock()
 			}
 			continue
 		}
@@ -166,16 +163,9 @@ func (l *lists) run(d *dispatcher) {
 	}
 }
 
-// put puts back a list that goes on.
-func (l *lists) put(of list) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.putLocked(of)
-}
-
-func (l *lists) putLocked(of list) {
+func (l *lists) putLocked(of *list) {
 	l.due = append(l.due, of)
-	slices.SortStableFunc(l.due, func(a, b list) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(l.due, func(a, b *list) int { return a.at.Compare(b.at) })
 }
 
 // make makes the next request of a list: the question, or one for a page. It reports whether
