@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -65,11 +64,3 @@ func (o Options) WithDefaults() Options {
 // DefaultMaxWindow is the longest quiet window. A loop that backs off to 1,000 seconds,
 // as those of controllers do, needs 35 minutes.
 const DefaultMaxWindow = 36 * time.Minute
-
-func (o Options) window() heartbeat.Window {
-	return heartbeat.Window{Min: o.FinishAfter, Max: o.MaxWindow}
-}
-
-func (o Options) intervals() heartbeat.Intervals {
-	return heartbeat.Intervals{Heartbeat: o.HeartbeatInterval, First: o.FirstHeartbeat}
-}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
@@ -27,7 +28,8 @@ type Tracker struct {
 func New(opts Options, now time.Time) *Tracker {
 	t := &Tracker{}
 	t.opts = opts.WithDefaults()
-	t.window, t.intervals = t.opts.window(), t.opts.intervals()
+	t.window = heartbeat.Window{Min: t.opts.FinishAfter, Max: t.opts.MaxWindow}
+	t.intervals = heartbeat.Intervals{Heartbeat: t.opts.HeartbeatInterval, First: t.opts.FirstHeartbeat}
 	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic
 	// reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
