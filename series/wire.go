@@ -257,22 +257,13 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 // without a state, as client-go writes it, is Unknown. FromEvent ignores other labels,
 // and a heartbeat or window that is not a positive duration of at most ten years.
 func FromEvent(event *eventsv1.Event) (*Series, error) {
-	s := new(Series) // inlined, so that it need not be on the heap
-	if err := s.setEvent(event); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// setEvent sets s to the series that event describes.
-func (s *Series) setEvent(event *eventsv1.Event) error {
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))
+	fail := func(format string, args ...any) (*Series, error) {
+		return nil, fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))
 	}
 	if event.EventTime.IsZero() {
 		return fail("no eventTime")
 	}
-	*s = Series{
+	s := &Series{
 		Key: Key{
 			Regarding:           ReferenceOf(&event.Regarding),
 			Related:             ReferenceOf(event.Related),
@@ -311,7 +302,7 @@ func (s *Series) setEvent(event *eventsv1.Event) error {
 		if state != Singleton {
 			return fail("label %s is %q, but there is no series", LabelState, said)
 		}
-		return nil
+		return s, nil
 	}
 
 	if event.Series.Count < 2 {
@@ -332,5 +323,5 @@ func (s *Series) setEvent(event *eventsv1.Event) error {
 	if !hasState {
 		s.State = Unknown
 	}
-	return nil
+	return s, nil
 }
