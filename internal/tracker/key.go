@@ -17,7 +17,7 @@ import (
 type internedKey struct {
 	shared *words
 	object
-	rare *rareWords // nil for most keys
+	rare *rareWords // noRareWords for most keys
 }
 
 // words are what many keys share, such as the reason.
@@ -53,8 +53,6 @@ func objectOf(r *series.Reference) object {
 	return object{unique.Make(r.Namespace), names[:len(r.Name)], types.UID(names[len(r.Name):])}
 }
 
-var nobody = objectOf(&series.Reference{})
-
 // reference returns the reference to an object of kind k.
 func (k *kind) reference(to *object) series.Reference {
 	return series.Reference{
@@ -71,8 +69,10 @@ func (k *kind) isOf(r *series.Reference, to *object) bool {
 // rareWords are what few keys have.
 type rareWords struct {
 	related object
-	note    string
+	note    string // what distinguishes the key from others of its tuple, if anything
 }
+
+var noRareWords = rareWords{related: objectOf(&series.Reference{})}
 
 // vocabulary holds what the keys of a table have in common.
 type vocabulary map[wordKey]*words
@@ -80,9 +80,9 @@ type vocabulary map[wordKey]*words
 // intern returns the interned form of k. Its Events have the given reportingInstance; if it is
 // empty, that of k. Its occurrences count in row. The caller returns it with release.
 func (v vocabulary) intern(k *series.Key, reporter string, row *row) internedKey {
-	c := internedKey{object: objectOf(&k.Regarding)}
-	if related := objectOf(&k.Related); related != nobody || k.Note != "" {
-		c.rare = &rareWords{related, strings.Clone(k.Note)}
+	c := internedKey{object: objectOf(&k.Regarding), rare: &noRareWords}
+	if rare := (rareWords{objectOf(&k.Related), k.Note}); rare != noRareWords {
+		c.rare = &rareWords{rare.related, strings.Clone(k.Note)}
 	}
 	common := wordKey{
 		kindOf(&k.Regarding), kindOf(&k.Related),
@@ -109,18 +109,18 @@ func (c *internedKey) full() series.Key {
 	s := c.shared
 	return series.Key{
 		Regarding:           s.regarding.reference(&c.object),
-		Related:             s.related.reference(c.related()),
+		Related:             s.related.reference(&c.rare.related),
 		Type:                s.eventType,
 		Action:              s.action,
 		Reason:              s.reason,
 		ReportingController: s.controller,
 		ReportingInstance:   s.instance,
-		Note:                c.note(),
+		Note:                c.rare.note,
 	}
 }
 
 // is reports whether c is the interned form of k.
-func (c *internedKey) is(k *series.Key) bool { return c.note() == k.Note && c.isOfTuple(k) }
+func (c *internedKey) is(k *series.Key) bool { return c.rare.note == k.Note && c.isOfTuple(k) }
 
 // isOfTuple reports whether c is the interned form of k or of another key of the
 // same tuple.
@@ -128,22 +128,7 @@ func (c *internedKey) isOfTuple(k *series.Key) bool {
 	s := c.shared
 	return s.reason == k.Reason && s.action == k.Action && s.eventType == k.Type &&
 		s.controller == k.ReportingController && s.instance == k.ReportingInstance &&
-		s.regarding.isOf(&k.Regarding, &c.object) && s.related.isOf(&k.Related, c.related())
-}
-
-func (c *internedKey) related() *object {
-	if c.rare == nil {
-		return &nobody
-	}
-	return &c.rare.related
-}
-
-// note returns what distinguishes the key from others of its tuple, if anything.
-func (c *internedKey) note() string {
-	if c.rare == nil {
-		return ""
-	}
-	return c.rare.note
+		s.regarding.isOf(&k.Regarding, &c.object) && s.related.isOf(&k.Related, &c.rare.related)
 }
 
 // hashOf returns the hash by which a key is found. Equal keys have the same, and so have keys

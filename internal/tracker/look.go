@@ -29,23 +29,14 @@ func (r *rules) isOf(k *series.Key, found *series.Series) bool {
 	return key == *k && found.Namespace == r.namespace(k)
 }
 
-// read returns the series of the Event that answers a look, nil if that is none.
-func read(w *Write, event *eventsv1.Event) *series.Series {
-	if event == nil || event.Name != w.Series.Name {
-		return nil
-	}
-	found, err := series.FromEvent(event)
-	if err != nil {
-		return nil
-	}
-	return found
-}
-
 // found decides what the Event with the name of e is to e: its own, or that of a stranger,
 // which has another key, or contains what cannot be true. A stranger keeps its name, and e
 // takes the next one. Nothing else changes the name of a series.
 func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
-	found := read(w, event)
+	var found *series.Series // nil if the answer is no Event of a series
+	if event != nil && event.Name == w.Series.Name {
+		found, _ = series.FromEvent(event)
+	}
 	if e.silent && (found == nil || !e.began(found)) {
 		e.gone(s) // somebody has replaced it
 		return

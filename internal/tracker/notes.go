@@ -31,7 +31,7 @@ func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 			return *k
 		case e.key.is(&rest):
 			distinct = limit
-		case e.key.note() != "" && e.key.isOfTuple(k):
+		case e.key.rare.note != "" && e.key.isOfTuple(k):
 			distinct++
 		}
 	}
@@ -43,7 +43,7 @@ func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 
 // noteFor returns the first note of e, whose first occurrence has the given one.
 func (r *rules) noteFor(e *Entry, note string) string {
-	if e.key.note() == series.CombinedPrefix {
+	if e.key.rare.note == series.CombinedPrefix {
 		return eventtext.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
 	}
 	return strings.Clone(note)

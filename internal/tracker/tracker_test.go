@@ -303,7 +303,7 @@ func TestKeysShareWords(t *testing.T) {
 	}
 	assert.Same(t, entries[0].key.shared, entries[1].key.shared)
 	assert.Equal(t, entries[0].key.namespace, entries[1].key.namespace)
-	assert.Nil(t, entries[0].key.rare)
+	assert.Same(t, &noRareWords, entries[0].key.rare)
 }
 
 func TestMergeAnnotations(t *testing.T) {
