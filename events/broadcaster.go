@@ -80,7 +80,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
-	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, losses: make(map[tracker.DropReason]*losses)}
+	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, open: make(map[subject]*trouble), losses: make(map[tracker.DropReason]*losses)}
 	b.counters = newCounters()
 	b.opts.Filter.broadcasters.Store(b, nil)
 	return b

@@ -110,8 +110,8 @@ func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 			next, _ = d.b.tracker.Wake(d.b.clock.Now())
 			return next
 		}
-		w, next, ok := d.take()
-		if !ok {
+		w, next := d.take()
+		if w == nil {
 			return next
 		}
 		d.enter(w)
@@ -120,27 +120,27 @@ func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 }
 
 // take returns a write to make now, which has a token of the rate limiter. If there is
-// none, ok is false, and next is when to come back, as in startRequests.
-func (d *dispatcher) take() (w *tracker.Write, next time.Time, ok bool) {
+// none, next is when to come back, as in startRequests.
+func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
 	b := d.b
 	now := b.clock.Now()
 	advance, request := b.tracker.Wake(now)
 	if request.IsZero() {
-		return nil, advance, false
+		return nil, advance
 	}
 	token, at, ok := d.reserve(request, now)
 	if !ok {
-		return nil, earlier(advance, at), false
+		return nil, earlier(advance, at)
 	}
 	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
-		w, drops, ok = b.tracker.Next(at)
+		w, drops, _ = b.tracker.Next(at)
 		return drops
 	}))
-	if !ok {
+	if w == nil {
 		// Another goroutine was faster, or all that is ready waits at closed gates now.
 		token.CancelAt(at)
 	}
-	return w, now, ok
+	return w, now
 }
 
 func (d *dispatcher) advance(now time.Time) {
@@ -177,8 +177,8 @@ func (d *dispatcher) follow() *tracker.Write {
 		return nil
 	}
 	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
-	w, _, ok := d.take()
-	if ok && d.hasRoom() {
+	w, _ := d.take()
+	if w != nil && d.hasRoom() {
 		d.poke() // the response before can have opened a gate, or set a deadline that run does not know
 	}
 	return w

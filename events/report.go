@@ -229,9 +229,6 @@ func (r *reporter) troubleLocked(what subject, now time.Time) *trouble {
 		}
 	}
 	t = &trouble{since: now, verbs: sets.New[string](), handled: r.handled}
-	if r.open == nil {
-		r.open = make(map[subject]*trouble)
-	}
 	r.open[what] = t
 	return t
 }
