@@ -1,53 +1,28 @@
 package move
 
 import (
-	"fmt"
 	"go/ast"
-	"go/token"
 	"go/types"
 )
 
-// leaveRecorders leaves the recorders of broadcasters that have no structured ones.
-// Broadcasters stay: with the import of compat/record, they write to the same sink with the
-// same role, and have recorders of both kinds.
-func (pl *planner) leaveRecorders() {
-	for _, u := range sorted(pl.Program, pl.uses) {
-		foreign := u.foreign
-		if foreign == "" && !u.local && !u.concrete {
-			foreign = pl.foreign
-		}
-		switch {
-		case foreign != "":
-			pl.leave(u.node, Reason{u.call.Pos(), fmt.Sprintf("%s makes the broadcaster", foreign), true, true})
-		case len(u.call.Args) != 2:
-			pl.leave(u.node, Reason{u.call.Pos(), "NewRecorder receives the results of a call", true, true})
-		}
+// newRecorder takes the structured recorder of a broadcaster of compat/record. Broadcasters
+// stay: with the import of compat/record, they write to the same sink with the same role, and
+// have recorders of both kinds.
+func (pl *planner) newRecorder(f *File, call *ast.CallExpr, sel *ast.SelectorExpr, own bool, set node) {
+	events := ".Events()"
+	if !own {
+		events = ".(*" + qualify(dropInPath) + "Broadcaster)" + events
 	}
-}
-
-// newRecorders takes the structured recorders of broadcasters of compat/record.
-func (pl *planner) newRecorders() {
-	for _, u := range sorted(pl.Program, pl.uses) {
-		set, ok := pl.moves(ref{nodes: []node{u.node}})
-		if !ok || u.file.Skip != "" {
-			continue
-		}
-		events := ".Events()"
-		if !u.concrete {
-			events = ".(*" + qualify(dropInPath) + "Broadcaster)" + events
-		}
-		pl.edit(u.file, u.sel.X.End(), u.sel.X.End(), set, events)
-		pl.source(u, set)
-		pl.note(u.call.Pos(), "types", Moved, "NewRecorder")
-	}
+	pl.edit(f, sel.X.End(), sel.X.End(), set, events)
+	pl.source(f, call.Args[1], set)
+	pl.note(call.Pos(), "types", Moved, "NewRecorder")
 }
 
 // source replaces an EventSource by its component.
-func (pl *planner) source(u *newRecorder, set node) {
-	arg := u.call.Args[1]
+func (pl *planner) source(f *File, arg ast.Expr, set node) {
 	lit, ok := ast.Unparen(arg).(*ast.CompositeLit)
 	if !ok {
-		pl.edit(u.file, arg.End(), arg.End(), set, ".Component")
+		pl.edit(f, arg.End(), arg.End(), set, ".Component")
 		return
 	}
 	var component ast.Expr
@@ -59,30 +34,17 @@ func (pl *planner) source(u *newRecorder, set node) {
 		case ok && kv.Key.(*ast.Ident).Name == "Component":
 			component = kv.Value
 		default:
-			pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host", u.file.text(valueOf(e)))
+			pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host", f.text(valueOf(e)))
 		}
 	}
 	if component == nil {
-		pl.edit(u.file, arg.Pos(), arg.End(), set, `""`)
+		pl.edit(f, arg.Pos(), arg.End(), set, `""`)
 		pl.note(arg.Pos(), "types", Decide, "the recorder has no component, but the API server requires a reporting controller")
 		return
 	}
-	pl.edit(u.file, arg.Pos(), component.Pos(), set, "")
-	pl.edit(u.file, component.End(), arg.End(), set, "")
-	pl.checkName(u.file, component, "types")
-}
-
-func (pl *planner) hasType(n node, k kind) bool {
-	for _, o := range pl.occurrences {
-		if o.kind == k && pl.find(o.expr.Pos()) == n {
-			return true
-		}
-	}
-	return false
-}
-
-func scopeAt(pkg *types.Package, pos token.Pos) *types.Scope {
-	return pkg.Scope().Innermost(pos)
+	pl.edit(f, arg.Pos(), component.Pos(), set, "")
+	pl.edit(f, component.End(), arg.End(), set, "")
+	pl.checkName(f, component, "types")
 }
 
 // assigned returns the only expression that a function assigns to a variable, or nil.
@@ -131,30 +93,4 @@ func ObjectOf(info *types.Info, e ast.Expr) types.Object {
 		return info.Uses[e.Sel]
 	}
 	return nil
-}
-
-// visible reports whether an expression of names has the same meaning at pos.
-func (pl *planner) visible(info *types.Info, pkg *types.Package, e ast.Expr, pos token.Pos) bool {
-	ok := true
-	ast.Inspect(e, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			ok = ok && pl.visible(info, pkg, n.X, pos)
-			return false
-		case *ast.Ident:
-			o := info.Uses[n]
-			scope := scopeAt(pkg, pos)
-			if o == nil || scope == nil {
-				ok = false
-				return false
-			}
-			if _, at := scope.LookupParent(n.Name, pos); at != o {
-				ok = false
-			}
-		case *ast.CallExpr, *ast.FuncLit, *ast.CompositeLit:
-			ok = false
-		}
-		return ok
-	})
-	return ok
 }

@@ -3,7 +3,6 @@ package move
 import (
 	"cmp"
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 	"iter"
@@ -16,16 +15,15 @@ import (
 // collector reads a package.
 type collector struct {
 	*Program
-	pkg    *Package
-	info   *types.Info
-	elided map[*ast.CompositeLit]ref
-	file   *File
-	stack  []ast.Node
+	pkg   *Package
+	info  *types.Info
+	file  *File
+	stack []ast.Node
 }
 
 // Collect adds a package, whose files must have been added before.
 func (p *Program) Collect(pkg *Package) {
-	c := &collector{Program: p, pkg: pkg, info: pkg.Info, elided: map[*ast.CompositeLit]ref{}}
+	c := &collector{Program: p, pkg: pkg, info: pkg.Info}
 	for _, f := range pkg.Files {
 		c.file = p.fileOf(f.FileStart)
 		if c.file == nil {
@@ -37,6 +35,22 @@ func (p *Program) Collect(pkg *Package) {
 			return true
 		})
 	}
+}
+
+// enclosing returns the signature of the innermost function.
+func (c *collector) enclosing() *types.Signature {
+	for _, s := range slices.Backward(c.stack) {
+		switch s := s.(type) {
+		case *ast.FuncLit:
+			sig, _ := c.info.TypeOf(s).(*types.Signature)
+			return sig
+		case *ast.FuncDecl:
+			if f, ok := c.info.Defs[s.Name].(*types.Func); ok {
+				return f.Signature()
+			}
+		}
+	}
+	return nil
 }
 
 func (c *collector) fun() *ast.FuncDecl {
@@ -68,7 +82,7 @@ func (c *collector) object(o types.Object) ref {
 		}
 		return ref{fixed: describe(v)}
 	case *types.Func:
-		return c.signature(o.Origin().Type().(*types.Signature), o)
+		return c.signature(o.Origin().Signature(), o)
 	}
 	return ref{}
 }
@@ -122,7 +136,7 @@ func (c *collector) typeName(e ast.Expr, id *ast.Ident) ref {
 	if !ok {
 		return ref{}
 	}
-	if kindOfObject(t) != none {
+	if legacyType(t) != "" {
 		return ref{nodes: []node{e.Pos()}}
 	}
 	if !mentions(t.Type()) {
@@ -172,23 +186,15 @@ func (c *collector) nodes(e ast.Expr) ref {
 			return c.signature(sig, nil)
 		}
 	case *ast.CompositeLit:
-		if e.Type == nil {
-			return c.elided[e]
-		}
 		return c.typ(e.Type)
 	case *ast.StarExpr:
 		return c.nodes(e.X)
 	case *ast.UnaryExpr:
 		return c.nodes(e.X)
-	case *ast.SliceExpr:
-		return c.nodes(e.X)
 	case *ast.IndexExpr:
-		return c.nodes(e.X).and(c.typ(e.Index))
-	case *ast.TypeAssertExpr:
-		if e.Type != nil {
-			return c.typ(e.Type)
-		}
 		return c.nodes(e.X)
+	case *ast.TypeAssertExpr:
+		return c.typ(e.Type)
 	case *ast.ArrayType, *ast.MapType, *ast.ChanType, *ast.FuncType, *ast.StructType, *ast.InterfaceType:
 		return c.typ(e)
 	}
@@ -197,71 +203,52 @@ func (c *collector) nodes(e ast.Expr) ref {
 
 // result returns what determines the type of the result of a call.
 func (c *collector) result(e *ast.CallExpr) ref {
-	if tv := c.info.Types[e.Fun]; tv.IsType() {
+	if c.info.Types[e.Fun].IsType() {
 		return c.typ(e.Fun)
 	}
-	if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok {
-		if b, ok := c.info.Uses[id].(*types.Builtin); ok {
-			switch b.Name() {
-			case "new", "make":
-				return c.typ(e.Args[0])
-			case "append", "min", "max":
-				var r ref
-				for _, a := range e.Args {
-					r = r.and(c.nodes(a))
-				}
-				return r
-			}
-			return ref{}
-		}
-	}
-	fn, ok := typeutil.Callee(c.info, e).(*types.Func)
-	if !ok {
-		return c.nodes(e.Fun)
-	}
-	fn = fn.Origin()
-	switch {
-	case fn.Pkg() != nil && isLegacyPath(fn.Pkg().Path()):
-		switch fn.Name() {
-		case "WithLogger":
-			return c.receiver(e.Fun)
-		case "NewFakeRecorder", "NewRecorder":
-			return ref{nodes: []node{e.Lparen}}
-		}
-		return ref{fixed: describe(fn)}
-	case fn.Name() == "GetEventRecorderFor" && c.canLookUp(e):
-		return ref{nodes: []node{e.Lparen}}
-	}
-	var r ref
-	sig := fn.Type().(*types.Signature)
-	for v := range sig.Results().Variables() {
-		if mentions(v.Type()) {
-			r = r.and(c.object(v))
-			if r.fixed != "" {
-				r.fixed = describe(fn)
-			}
-		}
-	}
-	if r.empty() && mentions(c.info.TypeOf(e)) { // by a type argument
-		r = c.typeArgs(e)
-	}
-	return r
-}
-
-// typeArgs returns what determines the type of a call whose type parameter stands for a
-// recorder: everything that is one.
-func (c *collector) typeArgs(e *ast.CallExpr) ref {
-	r := c.typ(e.Fun)
-	for _, a := range e.Args {
-		if mentions(c.info.TypeOf(a)) {
+	switch fn := typeutil.Callee(c.info, e).(type) {
+	case *types.Builtin:
+		var r ref // of new, make or append
+		for _, a := range e.Args {
 			r = r.and(c.nodes(a))
 		}
+		return r
+	case *types.Func:
+		switch {
+		case c.makes(e, fn):
+			return ref{nodes: []node{e.Lparen}}
+		case isLegacy(fn) && fn.Name() == "WithLogger":
+			return c.receiver(e.Fun)
+		}
+		var r ref
+		for v := range c.info.TypeOf(e.Fun).Underlying().(*types.Signature).Results().Variables() {
+			r = r.and(c.variable(v, fn))
+		}
+		return r
 	}
-	if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok && mentions(c.info.TypeOf(sel.X)) {
-		r = r.and(c.nodes(sel.X))
+	return c.nodes(e.Fun)
+}
+
+// resultAt returns what determines the type of one result.
+func (c *collector) resultAt(call *ast.CallExpr, i int) ref {
+	if fn, ok := typeutil.Callee(c.info, call).(*types.Func); ok {
+		return c.variable(c.info.TypeOf(call.Fun).Underlying().(*types.Signature).Results().At(i), fn)
 	}
-	if r.empty() {
-		r.fixed = types.ExprString(e.Fun)
+	return c.nodes(call)
+}
+
+// variable returns what determines the type of a variable, a field, or a parameter or result
+// of a function.
+func (c *collector) variable(v *types.Var, of *types.Func) ref {
+	switch {
+	case !mentions(v.Type()):
+		return ref{}
+	case !mentions(v.Origin().Type()):
+		return ref{nodes: []node{dynamic}}
+	}
+	r := c.object(v)
+	if r.fixed != "" && of != nil {
+		r.fixed = describe(of)
 	}
 	return r
 }
@@ -285,27 +272,26 @@ func (c *collector) receiver(fun ast.Expr) ref {
 	return c.nodes(e.X)
 }
 
-// canLookUp reports whether a call of GetEventRecorderFor can become one of
-// GetEventRecorder.
-func (c *collector) canLookUp(e *ast.CallExpr) bool {
+// makes reports whether a call gets a recorder that can move: a fake, one of a broadcaster,
+// or one of what has GetEventRecorder, too.
+func (c *collector) makes(e *ast.CallExpr, fn *types.Func) bool {
 	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-	if !ok || len(e.Args) != 1 {
+	switch {
+	case isLegacy(fn):
+		return fn.Name() == "NewFakeRecorder" || fn.Name() == "NewRecorder"
+	case !ok || len(e.Args) != 1 || fn.Name() != "GetEventRecorderFor":
 		return false
 	}
 	o, _, _ := types.LookupFieldOrMethod(c.info.TypeOf(sel.X), true, c.pkg.Types, "GetEventRecorder")
 	f, ok := o.(*types.Func)
-	if !ok || c.fileOf(f.Pos()) != nil {
-		return false
-	}
-	s := f.Type().(*types.Signature)
-	return s.Params().Len() == 1 && s.Results().Len() == 1
+	return ok && c.fileOf(f.Pos()) == nil && f.Signature().Params().Len() == 1 && f.Signature().Results().Len() == 1
 }
 
 func (c *collector) visit(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.SelectorExpr:
-		if k := kindOfObject(c.info.Uses[n.Sel]); k != none {
-			c.occurs(n, k, n.Sel.Name)
+		if name := legacyType(c.info.Uses[n.Sel]); name != "" {
+			c.occurs(n, name)
 		} else {
 			c.methodValue(n)
 			c.mentionsCreator(n)
@@ -313,18 +299,12 @@ func (c *collector) visit(n ast.Node) {
 		}
 	case *ast.Ident:
 		c.ident(n)
-	case *ast.Field:
-		c.field(n)
 	case *ast.FuncDecl:
 		if f, ok := c.info.Defs[n.Name].(*types.Func); ok {
-			c.declare(f.Type().(*types.Signature), n.Type)
-			c.method(f, n.Name, n.Type, n.Body, nil)
+			c.declare(f.Signature(), n.Type)
+			c.method(f, n.Name, n.Type, nil)
 		}
-	case *ast.FuncLit:
-		if sig, ok := c.info.TypeOf(n).(*types.Signature); ok {
-			c.declare(sig, n.Type)
-		}
-	case *ast.FuncType:
+	case *ast.FuncType: // of literals, interfaces and type expressions
 		if sig, ok := c.info.TypeOf(n).(*types.Signature); ok {
 			c.declare(sig, n)
 		}
@@ -332,14 +312,14 @@ func (c *collector) visit(n ast.Node) {
 		for _, f := range n.Methods.List {
 			if len(f.Names) == 1 {
 				if m, ok := c.info.Defs[f.Names[0]].(*types.Func); ok {
-					t := f.Type.(*ast.FuncType)
-					c.declare(m.Type().(*types.Signature), t)
-					c.method(m, f.Names[0], t, nil, n.Methods)
+					c.method(m, f.Names[0], f.Type.(*ast.FuncType), n.Methods)
 				}
 			}
 		}
 	case *ast.StructType:
-		c.structType(n)
+		if s, ok := c.info.TypeOf(n).(*types.Struct); ok {
+			c.variables(s.Fields(), n.Fields)
+		}
 	case *ast.TypeSpec:
 		if o := c.info.Defs[n.Name]; o != nil && mentions(o.Type()) {
 			c.link(ref{nodes: []node{n.Name.Pos()}}, c.typ(n.Type), n.Pos())
@@ -350,10 +330,6 @@ func (c *collector) visit(n ast.Node) {
 		c.assignment(n)
 	case *ast.ReturnStmt:
 		c.returns(n)
-	case *ast.SendStmt:
-		if ch, ok := under(c.info.TypeOf(n.Chan)).(*types.Chan); ok {
-			c.assign(c.nodes(n.Chan), ch.Elem(), n.Value, nil)
-		}
 	case *ast.RangeStmt:
 		if mentions(c.info.TypeOf(n.X)) {
 			x := c.nodes(n.X)
@@ -362,10 +338,6 @@ func (c *collector) visit(n ast.Node) {
 					c.link(x, c.nodes(v), n.Pos())
 				}
 			}
-		}
-	case *ast.BinaryExpr:
-		if n.Op == token.EQL || n.Op == token.NEQ {
-			c.compare(n.X, n.Y)
 		}
 	case *ast.CompositeLit:
 		c.literal(n)
@@ -388,8 +360,8 @@ func (c *collector) ident(id *ast.Ident) {
 			return
 		}
 	}
-	if k := kindOfObject(o); k != none {
-		c.occurs(id, k, id.Name)
+	if name := legacyType(o); name != "" {
+		c.occurs(id, name)
 	}
 	if c.info.Defs[id] == nil {
 		c.mentionsCreator(id) // with a dot import
@@ -417,11 +389,21 @@ func (c *collector) foreignBroadcaster(o types.Object) {
 	}
 }
 
-func (c *collector) occurs(e ast.Expr, k kind, name string) {
-	c.occurrences[e.Pos()] = &occurrence{expr: e, kind: k, name: name, file: c.file}
+// place adds a place. It stays if its file does.
+func (c *collector) place(p place) {
+	p.file = c.file
+	c.places[p.node] = &p
 	if c.file.Skip != "" {
-		c.block(e.Pos(), Reason{e.Pos(), c.file.Skip, false, true})
+		c.block(p.node, Reason{p.node, c.file.Skip, false})
 	}
+}
+
+func (c *collector) occurs(e ast.Expr, name string) {
+	f := c.file
+	c.place(place{node: e.Pos(), typ: name, left: Item{Rule: "types", Text: name + ": "}, move: func(pl *planner, set node) {
+		pl.edit(f, e.Pos(), e.End(), set, qualify(eventsPath)+name)
+		pl.note(e.Pos(), "types", Moved, "%s", name)
+	}})
 }
 
 // declare links the parameters and results of a function with the occurrences of their
@@ -446,27 +428,11 @@ func (c *collector) variables(all iter.Seq[*types.Var], list *ast.FieldList) {
 	}
 }
 
-// field links type parameters with their constraints.
-func (c *collector) field(f *ast.Field) {
-	for _, name := range f.Names {
-		if t, ok := c.info.Defs[name].(*types.TypeName); ok && mentions(t.Type()) {
-			c.link(ref{nodes: []node{name.Pos()}}, c.typ(f.Type), f.Pos())
-		}
-	}
-}
-
-func (c *collector) structType(n *ast.StructType) {
-	if s, ok := c.info.TypeOf(n).(*types.Struct); ok {
-		c.variables(s.Fields(), n.Fields)
-	}
-}
-
-func (c *collector) method(f *types.Func, name *ast.Ident, t *ast.FuncType, body *ast.BlockStmt, list *ast.FieldList) {
-	if s := shapeOf(f); s != noShape {
-		c.methods[name.Pos()] = &method{fn: f, shape: s, decl: t, name: name, body: body, list: list, file: c.file}
-		if c.file.Skip != "" {
-			c.block(name.Pos(), Reason{name.Pos(), c.file.Skip, false, true})
-		}
+func (c *collector) method(f *types.Func, name *ast.Ident, t *ast.FuncType, list *ast.FieldList) {
+	if isLegacySignature(f) {
+		m := &method{fn: f, decl: t, list: list, file: c.file}
+		c.methods[name.Pos()] = m
+		c.place(place{node: name.Pos(), move: func(pl *planner, set node) { pl.method(m, set) }})
 	}
 }
 
@@ -476,149 +442,63 @@ func (c *collector) valueSpec(n *ast.ValueSpec) {
 			c.link(ref{nodes: []node{name.Pos()}}, c.typ(n.Type), n.Pos())
 		}
 	}
+	if len(n.Values) == 1 && len(n.Names) > 1 {
+		c.tuple(n.Values[0], func(i int) (ref, types.Type) { return c.nodes(n.Names[i]), c.info.TypeOf(n.Names[i]) })
+		return
+	}
 	for i, v := range n.Values {
-		if len(n.Values) != len(n.Names) {
-			c.tuple(v, identifiers(n.Names))
-			return
+		if n.Type != nil { // var _ T = v
+			c.assign(c.typ(n.Type), c.info.TypeOf(n.Type), v)
+		} else {
+			c.assign(c.nodes(n.Names[i]), c.info.TypeOf(n.Names[i]), v)
 		}
-		t := c.info.TypeOf(n.Names[i])
-		if n.Type != nil {
-			t = c.info.TypeOf(n.Type) // var _ T = v
-		}
-		dst := c.nodes(n.Names[i])
-		if n.Names[i].Name == "_" {
-			dst = c.typ(n.Type)
-			if n.Type != nil && !mentions(t) {
-				dst = ref{}
-			}
-		}
-		c.assign(dst, t, v, nil)
 	}
-}
-
-func identifiers(names []*ast.Ident) (list []ast.Expr) {
-	for _, n := range names {
-		list = append(list, n)
-	}
-	return list
 }
 
 func (c *collector) assignment(n *ast.AssignStmt) {
 	if len(n.Rhs) == 1 && len(n.Lhs) > 1 {
-		c.tuple(n.Rhs[0], n.Lhs)
+		c.tuple(n.Rhs[0], func(i int) (ref, types.Type) { return c.nodes(n.Lhs[i]), c.info.TypeOf(n.Lhs[i]) })
 		return
 	}
 	for i, l := range n.Lhs {
-		if i < len(n.Rhs) {
-			if id, ok := l.(*ast.Ident); ok && id.Name == "_" {
-				continue
-			}
-			c.option(l, n.Rhs[i])
-			c.assign(c.nodes(l), c.info.TypeOf(l), n.Rhs[i], nil)
-		}
+		c.option(l, n.Rhs[i])
+		c.assign(c.nodes(l), c.info.TypeOf(l), n.Rhs[i])
 	}
 }
 
-// tuple assigns the results of a call, or a value and a bool.
-func (c *collector) tuple(src ast.Expr, dst []ast.Expr) {
+// tuple assigns the results of a call, or a value and a bool, to places. It reports whether
+// src is one of these.
+func (c *collector) tuple(src ast.Expr, dst func(i int) (ref, types.Type)) bool {
 	t, ok := c.info.TypeOf(src).(*types.Tuple)
 	if !ok {
-		if len(dst) > 0 && !blank(dst[0]) {
-			c.assign(c.nodes(dst[0]), c.info.TypeOf(dst[0]), src, c.info.TypeOf(src))
-		}
-		return
+		return false
 	}
-	for i, d := range dst {
-		if i >= t.Len() || blank(d) {
-			continue
-		}
-		dt := c.info.TypeOf(d)
+	for i := range t.Len() {
+		to, toType := dst(i)
+		from := c.nodes(src)
 		if call, ok := ast.Unparen(src).(*ast.CallExpr); ok {
-			c.assignRef(c.nodes(d), dt, c.resultAt(call, i), t.At(i).Type(), src)
-			continue
+			from = c.resultAt(call, i)
 		}
-		c.assignRef(c.nodes(d), dt, c.nodes(src), t.At(i).Type(), src)
+		c.assignRef(flow{dst: to, src: from, expr: src, rigid: true}, toType, t.At(i).Type())
 	}
-}
-
-// resultAt returns what determines the type of one result.
-func (c *collector) resultAt(call *ast.CallExpr, i int) ref {
-	fn, ok := typeutil.Callee(c.info, call).(*types.Func)
-	if !ok {
-		return c.nodes(call)
-	}
-	if sig := fn.Origin().Type().(*types.Signature); i < sig.Results().Len() && mentions(sig.Results().At(i).Type()) {
-		r := c.object(sig.Results().At(i))
-		if r.fixed != "" {
-			r.fixed = describe(fn)
-		}
-		return r
-	}
-	return c.nodes(call)
-}
-
-func blank(e ast.Expr) bool {
-	id, ok := e.(*ast.Ident)
-	return ok && id.Name == "_"
+	return true
 }
 
 func (c *collector) returns(n *ast.ReturnStmt) {
-	var sig *types.Signature
-	for _, s := range slices.Backward(c.stack) {
-		if lit, ok := s.(*ast.FuncLit); ok {
-			sig, _ = c.info.TypeOf(lit).(*types.Signature)
-			break
-		}
-		if d, ok := s.(*ast.FuncDecl); ok {
-			if f, ok := c.info.Defs[d.Name].(*types.Func); ok {
-				sig = f.Type().(*types.Signature)
-			}
-			break
-		}
-	}
+	sig := c.enclosing()
 	if sig == nil {
 		return
 	}
-	if len(n.Results) == 1 && sig.Results().Len() > 1 {
-		t, ok := c.info.TypeOf(n.Results[0]).(*types.Tuple)
-		call, isCall := ast.Unparen(n.Results[0]).(*ast.CallExpr)
-		if ok && isCall {
-			for i := range t.Len() {
-				v := sig.Results().At(i)
-				if mentions(v.Type()) || mentions(t.At(i).Type()) {
-					c.link(c.object(v), c.resultAt(call, i), n.Pos())
-				}
-			}
-		}
+	dst := func(i int) (ref, types.Type) {
+		v := sig.Results().At(i)
+		return c.variable(v, nil), v.Type()
+	}
+	if len(n.Results) == 1 && c.tuple(n.Results[0], dst) {
 		return
 	}
 	for i, e := range n.Results {
-		if i < sig.Results().Len() {
-			v := sig.Results().At(i)
-			c.assign(c.variable(v), v.Type(), e, nil)
-		}
-	}
-}
-
-// variable returns the node of a variable with a legacy type.
-func (c *collector) variable(v *types.Var) ref {
-	if !mentions(v.Origin().Type()) {
-		return ref{}
-	}
-	return c.object(v)
-}
-
-func (c *collector) compare(x, y ast.Expr) {
-	if mentions(c.info.TypeOf(x)) && mentions(c.info.TypeOf(y)) {
-		c.link(c.nodes(x), c.nodes(y), x.Pos())
-		return
-	}
-	for _, pair := range [][2]ast.Expr{{x, y}, {y, x}} {
-		if t := c.info.TypeOf(pair[0]); mentions(t) {
-			if o := c.info.TypeOf(pair[1]); o != nil && !isNil(o) {
-				c.satisfy(c.nodes(pair[0]), t, ref{}, o, x.Pos())
-			}
-		}
+		to, toType := dst(i)
+		c.assign(to, toType, e)
 	}
 }
 
@@ -629,14 +509,7 @@ func (c *collector) literal(n *ast.CompositeLit) {
 	if p, ok := u.(*types.Pointer); ok { // &T elided
 		u = p.Elem().Underlying()
 	}
-	self := c.nodes(n)
-	elem := func(e ast.Expr, et types.Type) {
-		if inner, ok := e.(*ast.CompositeLit); ok && inner.Type == nil {
-			c.elided[inner] = self
-			return
-		}
-		c.assign(self, et, e, nil)
-	}
+	elem := func(e ast.Expr, et types.Type) { c.assign(c.typ(n.Type), et, e) }
 	switch u := u.(type) {
 	case *types.Struct:
 		for i, e := range n.Elts {
@@ -644,11 +517,11 @@ func (c *collector) literal(n *ast.CompositeLit) {
 				if id, ok := kv.Key.(*ast.Ident); ok {
 					if v, ok := c.info.Uses[id].(*types.Var); ok {
 						c.option(id, kv.Value)
-						c.assign(c.orSelf(v, self), v.Type(), kv.Value, nil)
+						c.assign(c.variable(v, nil), v.Type(), kv.Value)
 					}
 				}
 			} else if i < u.NumFields() {
-				c.assign(c.orSelf(u.Field(i), self), u.Field(i).Type(), e, nil)
+				c.assign(c.variable(u.Field(i), nil), u.Field(i).Type(), e)
 			}
 		}
 	case *types.Map:
@@ -665,15 +538,6 @@ func (c *collector) literal(n *ast.CompositeLit) {
 	}
 }
 
-// orSelf returns the node of a field, or that of the literal if only a type argument makes
-// the field a recorder.
-func (c *collector) orSelf(v *types.Var, self ref) ref {
-	if mentions(v.Type()) && !mentions(v.Origin().Type()) {
-		return self
-	}
-	return c.variable(v)
-}
-
 func valueOf(e ast.Expr) ast.Expr {
 	if kv, ok := e.(*ast.KeyValueExpr); ok {
 		return kv.Value
@@ -682,47 +546,42 @@ func valueOf(e ast.Expr) ast.Expr {
 }
 
 // assign handles an assignment of src to a place with a type.
-func (c *collector) assign(dst ref, dstType types.Type, src ast.Expr, srcType types.Type) {
-	if srcType == nil {
-		srcType = c.info.TypeOf(src)
-	}
+func (c *collector) assign(dst ref, dstType types.Type, src ast.Expr) {
 	var s ref
+	srcType := c.info.TypeOf(src)
 	if mentions(srcType) {
 		s = c.nodes(src)
 	}
-	c.assignRef(dst, dstType, s, srcType, src)
+	c.assignRef(flow{dst: dst, src: s, expr: src}, dstType, srcType)
 }
 
-func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType types.Type, expr ast.Expr) {
+func (c *collector) assignRef(f flow, dstType, srcType types.Type) {
 	if dstType == nil || srcType == nil || isNil(srcType) {
 		return
 	}
+	f.file = c.file
+	f.fake = recorderOf(srcType) == fake
+	f.rigid = f.rigid || recorderOf(dstType) == fake
 	to, from := mentions(dstType), mentions(srcType)
+	if !to {
+		f.dst.nodes = nil
+	}
+	i, isInterface := dstType.Underlying().(*types.Interface)
 	switch {
-	case to && from && isRecorder(dstType) && isRecorder(srcType):
-		c.flows = append(c.flows, flow{dst: dst, src: src, expr: expr, file: c.file, fake: kindOf(dstType) == fake, fromFake: kindOf(srcType) == fake})
+	case to && from && recorderOf(dstType) != "" && recorderOf(srcType) != "":
+		c.flows = append(c.flows, f)
 	case to && from:
-		c.link(dst, src, expr.Pos())
-	case to:
-		c.satisfy(dst, dstType, ref{}, srcType, expr.Pos())
-	case from:
-		i, ok := dstType.Underlying().(*types.Interface)
-		if !ok || isTypeParam(dstType) {
-			return
-		}
-		if i.NumMethods() == 0 {
-			if dst.fixed == "" {
-				c.link(src, ref{nodes: []node{dynamic}}, expr.Pos())
-			}
-			return
-		}
-		if fixed := c.outside(i); fixed != "" && isRecorder(srcType) {
-			c.flows = append(c.flows, flow{dst: ref{fixed: fixed}, src: src, expr: expr, file: c.file, fromFake: kindOf(srcType) == fake})
-			return
-		}
-		c.satisfy(ref{}, dstType, src, srcType, expr.Pos())
+		c.link(f.dst, f.src, f.expr.Pos())
+	case !from:
+		c.satisfy(f.dst, dstType, ref{}, srcType, f.expr.Pos())
+	case !isInterface || isTypeParam(dstType):
+	case i.NumMethods() == 0 && f.dst.fixed == "":
+		c.link(f.src, ref{nodes: []node{dynamic}}, f.expr.Pos())
+	case c.outside(i) != "" && recorderOf(srcType) != "":
+		f.dst = ref{fixed: c.outside(i)}
+		c.flows = append(c.flows, f)
 	default:
-		c.satisfy(ref{}, dstType, ref{}, srcType, expr.Pos())
+		c.satisfy(ref{}, dstType, f.src, srcType, f.expr.Pos())
 	}
 }
 
@@ -730,19 +589,11 @@ func (c *collector) assignRef(dst ref, dstType types.Type, src ref, srcType type
 // the program declares, or "".
 func (c *collector) outside(i *types.Interface) string {
 	for m := range i.Methods() {
-		if shapeOf(m) != noShape && c.fileOf(m.Origin().Pos()) == nil {
+		if isLegacySignature(m) && c.fileOf(m.Origin().Pos()) == nil {
 			return describe(m)
 		}
 	}
 	return ""
-}
-
-// under returns the underlying type. Packages of other builds can have unknown types.
-func under(t types.Type) types.Type {
-	if t == nil {
-		return types.Typ[types.Invalid]
-	}
-	return t.Underlying()
 }
 
 func isTypeParam(t types.Type) bool {
@@ -772,8 +623,7 @@ func (c *collector) satisfy(dst ref, dstType types.Type, src ref, srcType types.
 		dst.fixed = "package record"
 	}
 	for m := range i.Methods() {
-		s := shapeOf(m)
-		if s == noShape && !mentions(m.Type()) {
+		if !isLegacySignature(m) && !mentions(m.Type()) {
 			continue
 		}
 		o, index, _ := types.LookupFieldOrMethod(srcType, true, c.pkg.Types, m.Name())
@@ -801,10 +651,10 @@ func (c *collector) methodOf(f *types.Func, self ref) ref {
 	if c.fileOf(f.Pos()) == nil {
 		return ref{fixed: describe(f)}
 	}
-	if shapeOf(f) != noShape {
+	if isLegacySignature(f) {
 		return ref{nodes: []node{f.Pos()}}
 	}
-	return c.signature(f.Type().(*types.Signature), f)
+	return c.signature(f.Signature(), f)
 }
 
 // promoted returns the embedded field through which a type has a method.
@@ -837,7 +687,7 @@ func (c *collector) assert(x ast.Expr, t types.Type, to ref, pos token.Pos) {
 	switch {
 	case mentions(xt) && mentions(t):
 		from := c.nodes(x)
-		c.asserted = c.asserted || kindOf(t) == fake && from.fixed != ""
+		c.asserted = c.asserted || recorderOf(t) == fake && from.fixed != ""
 		c.link(from, to, pos)
 	case mentions(xt):
 		c.satisfy(c.nodes(x), xt, ref{}, t, pos)
@@ -847,204 +697,186 @@ func (c *collector) assert(x ast.Expr, t types.Type, to ref, pos token.Pos) {
 }
 
 func (c *collector) typeSwitch(n *ast.TypeSwitchStmt) {
-	var x ast.Expr
-	var lhs *ast.Ident
-	switch a := n.Assign.(type) {
-	case *ast.ExprStmt:
-		x = a.X.(*ast.TypeAssertExpr).X
-	case *ast.AssignStmt:
-		x = a.Rhs[0].(*ast.TypeAssertExpr).X
-		lhs = a.Lhs[0].(*ast.Ident)
-	}
-	for _, s := range n.Body.List {
-		for _, t := range s.(*ast.CaseClause).List {
-			if !c.info.Types[t].IsType() {
-				continue
-			}
-			c.assert(x, c.info.TypeOf(t), c.typ(t), t.Pos())
-			if lhs != nil && mentions(c.info.TypeOf(t)) {
-				c.link(ref{nodes: []node{lhs.Pos()}}, c.typ(t), t.Pos())
+	ast.Inspect(n.Assign, func(a ast.Node) bool {
+		x, ok := a.(*ast.TypeAssertExpr)
+		if !ok || x.Type != nil {
+			return true
+		}
+		for _, s := range n.Body.List {
+			for _, t := range s.(*ast.CaseClause).List {
+				if c.info.Types[t].IsType() {
+					c.assert(x.X, c.info.TypeOf(t), c.typ(t), t.Pos())
+				}
 			}
 		}
-	}
-	if lhs != nil && mentions(c.info.TypeOf(x)) {
-		c.link(ref{nodes: []node{lhs.Pos()}}, c.nodes(x), n.Pos())
-	}
+		return false
+	})
 }
 
 func (c *collector) call(n *ast.CallExpr) {
-	if tv := c.info.Types[n.Fun]; tv.IsType() {
-		if len(n.Args) == 1 {
-			if mentions(tv.Type) || mentions(c.info.TypeOf(n.Args[0])) {
-				dst := ref{}
-				if mentions(tv.Type) {
-					dst = c.typ(n.Fun)
-				}
-				c.assign(dst, tv.Type, n.Args[0], nil)
-			}
-		}
+	if c.info.Types[n.Fun].IsType() {
+		c.assign(c.typ(n.Fun), c.info.TypeOf(n.Fun), n.Args[0])
 		return
 	}
 	c.creates(n)
 	c.lookUp(n)
 	callee := typeutil.Callee(c.info, n)
-	expression := isMethodExpr(c.info, n.Fun)
-	if _, ok := callee.(*types.Builtin); ok {
-		c.builtin(n) // it has a signature, too
+	if b, ok := callee.(*types.Builtin); ok { // it has a signature, too
+		if b.Name() == "append" || b.Name() == "copy" {
+			c.builtin(n)
+		}
 		return
 	}
 	fn, _ := callee.(*types.Func)
 	if fn != nil && !c.file.isTest() {
 		c.source(n, fn)
 	}
-	if fn != nil && !expression {
-		s, ok := SignatureOf(fn)
-		if ok && !s.Legacy && !c.file.isTest() && c.file.Skip == "" {
-			c.newCalls = append(c.newCalls, n.Lparen)
-		}
-		if ok && s.Reason < len(n.Args) {
-			if v := c.info.Types[n.Args[s.Reason]].Value; v != nil && v.Kind() == constant.String {
-				c.reasons[constant.StringVal(v)] = true
-			}
-		}
+	if fn != nil && !isMethodExpr(c.info, n.Fun) {
 		c.special(n, fn)
 	}
-	sig, ok := under(c.info.TypeOf(n.Fun)).(*types.Signature)
+	sig, ok := c.info.TypeOf(n.Fun).Underlying().(*types.Signature)
 	if !ok {
 		return
 	}
-	var declared *types.Signature
-	if fn != nil {
-		declared = fn.Origin().Type().(*types.Signature)
-	}
-	if len(n.Args) == 1 && sig.Params().Len() > 1 {
-		if t, ok := c.info.TypeOf(n.Args[0]).(*types.Tuple); ok {
-			for i := range min(t.Len(), sig.Params().Len()) {
-				if mentions(t.At(i).Type()) {
-					c.link(c.parameter(n, fn, declared, sig, i), c.resultAt(ast.Unparen(n.Args[0]).(*ast.CallExpr), i), n.Pos())
-				}
-			}
-			return
-		}
-	}
-	for i, a := range n.Args {
-		j := min(i, sig.Params().Len()-1)
-		if j < 0 {
-			break
-		}
-		t := sig.Params().At(j).Type()
-		if sig.Variadic() && j == sig.Params().Len()-1 && !n.Ellipsis.IsValid() {
+	dst := func(i int) (ref, types.Type) {
+		last := sig.Params().Len() - 1
+		t := sig.Params().At(min(i, last)).Type()
+		r := c.parameter(n, fn, sig.Params().At(min(i, last)))
+		if sig.Variadic() && i >= last && !n.Ellipsis.IsValid() {
 			t = t.(*types.Slice).Elem()
 		}
-		c.assign(c.parameter(n, fn, declared, sig, j), t, a, nil)
+		return r, t
+	}
+	if len(n.Args) == 1 && c.tuple(n.Args[0], dst) {
+		return
+	}
+	for i, a := range n.Args {
+		to, toType := dst(i)
+		c.assign(to, toType, a)
 	}
 }
 
 // parameter returns what determines the type of a parameter.
-func (c *collector) parameter(n *ast.CallExpr, fn *types.Func, declared, sig *types.Signature, i int) ref {
-	t := sig.Params().At(i).Type()
-	if fn == nil {
-		if mentions(t) {
-			return c.nodes(n.Fun)
-		}
-		return ref{}
-	}
-	if isMethodExpr(c.info, n.Fun) {
-		if i--; i < 0 { // the receiver
-			if mentions(t) {
-				return c.typ(ast.Unparen(n.Fun).(*ast.SelectorExpr).X)
-			}
-			return ref{}
-		}
-	}
-	v := declared.Params().At(i)
-	if !mentions(t) {
+func (c *collector) parameter(n *ast.CallExpr, fn *types.Func, v *types.Var) ref {
+	switch {
+	case fn == nil && mentions(v.Type()):
+		return c.nodes(n.Fun)
+	case fn == nil || mentions(v.Type()):
+		return c.variable(v, fn)
+	case c.fileOf(fn.Pos()) == nil && fn.FullName() != "context.WithValue" && fn.FullName() != "(*sync.Map).Store":
 		// Functions outside of the program do not assert the types of their
 		// arguments, except for those that store them.
-		if c.fileOf(fn.Pos()) == nil && fn.FullName() != "context.WithValue" && fn.FullName() != "(*sync.Map).Store" {
-			return ref{fixed: describe(fn)}
-		}
-		return ref{}
+		return ref{fixed: describe(fn)}
 	}
-	if !mentions(v.Type()) {
-		return c.typeArgs(n)
-	}
-	r := c.object(v)
-	if r.fixed != "" {
-		r.fixed = describe(fn)
-	}
-	return r
+	return ref{}
 }
 
+// builtin handles a call of append or copy.
 func (c *collector) builtin(n *ast.CallExpr) {
-	id, ok := ast.Unparen(n.Fun).(*ast.Ident)
-	if !ok || (id.Name != "append" && id.Name != "copy") {
-		return
+	t := c.info.TypeOf(n.Args[0])
+	if s, ok := t.Underlying().(*types.Slice); ok && n.Fun.(*ast.Ident).Name == "append" && !n.Ellipsis.IsValid() {
+		t = s.Elem()
 	}
 	for _, a := range n.Args[1:] {
-		if mentions(c.info.TypeOf(n.Args[0])) {
-			if s, ok := under(c.info.TypeOf(n.Args[0])).(*types.Slice); ok && !n.Ellipsis.IsValid() && id.Name == "append" {
-				c.assign(c.nodes(n.Args[0]), s.Elem(), a, nil)
-			} else {
-				c.link(c.nodes(n.Args[0]), c.nodes(a), n.Pos())
-			}
-		}
+		c.assign(c.nodes(n.Args[0]), t, a)
 	}
 }
 
-// special records calls of the legacy API.
+// special records calls of the legacy API, and of methods with its signatures.
 func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 	sel, _ := ast.Unparen(n.Fun).(*ast.SelectorExpr)
 	origin := fn.Origin()
-	stack := slices.Clone(c.stack)
-	if s := shapeOf(origin); s != noShape && (isLegacy(origin) || c.fileOf(origin.Pos()) != nil) {
-		x := &call{expr: n, sel: sel, shape: s, file: c.file, fun: c.fun(), stack: stack}
-		if isLegacy(origin) {
-			x.recv = c.receiver(n.Fun)
-		} else {
-			x.recv, x.own = ref{nodes: []node{origin.Pos()}}, true
-		}
-		c.calls[n.Lparen] = x
-		if c.file.Skip != "" {
-			for _, r := range x.recv.nodes {
-				c.block(r, Reason{n.Pos(), c.file.Skip, false, true})
-			}
-		}
-		return
-	}
-	if fn.Name() == "GetEventRecorderFor" && c.canLookUp(n) && sel != nil {
-		c.lookups[n.Lparen] = &lookup{n, sel, n.Lparen, c.file}
-		return
-	}
-	if !isLegacy(origin) {
-		return
-	}
-	sig := origin.Type().(*types.Signature)
+	s, emits := SignatureOf(origin)
 	switch {
-	case sig.Recv() == nil && strings.HasPrefix(fn.Name(), "NewBroadcaster"):
+	case emits:
+		if s.Reason < len(n.Args) {
+			c.reasons[StringOf(c.info, n.Args[s.Reason])] = true
+		}
+		switch {
+		case !s.Legacy && !c.file.isTest() && c.file.Skip == "":
+			c.newCalls = append(c.newCalls, n.Lparen)
+		case s.Legacy && (isLegacy(origin) || c.fileOf(origin.Pos()) != nil):
+			c.emission(n, sel, origin)
+		}
+	case c.makes(n, fn):
+		c.recorder(n, sel, fn)
+	case isLegacy(fn) && strings.HasPrefix(fn.Name(), "NewBroadcaster"):
 		c.broadcasters = c.broadcasters || !c.file.isTest() && c.file.Skip == ""
-	case sig.Recv() == nil && fn.Name() == "NewFakeRecorder":
-		c.constructors[n.Lparen] = &constructor{n, n.Lparen, c.file}
-	case sig.Recv() != nil && sel != nil && fn.Name() == "NewRecorder":
-		u := &newRecorder{call: n, sel: sel, node: n.Lparen, file: c.file, concrete: isOneOf(sig.Recv().Type(), dropInPath, "Broadcaster")}
-		if o := ObjectOf(c.info, sel.X); o != nil && c.fileOf(o.Pos()) == nil {
-			u.foreign = describe(o)
-		} else if call, ok := ast.Unparen(sel.X).(*ast.CallExpr); ok {
-			if o := ObjectOf(c.info, call.Fun); o != nil && c.fileOf(o.Pos()) == nil && !isLegacyPath(o.Pkg().Path()) {
-				u.foreign = describe(o)
-			}
-		}
-		if v, ok := ObjectOf(c.info, sel.X).(*types.Var); ok && c.fun() != nil {
-			if call, ok := ast.Unparen(assigned(c.info, c.fun(), v)).(*ast.CallExpr); ok {
-				o := ObjectOf(c.info, call.Fun)
-				u.local = o != nil && o.Pkg() != nil && isLegacyPath(o.Pkg().Path())
-			}
-		}
-		c.uses[n.Lparen] = u
 	}
-	if c.file.Skip != "" {
-		c.block(n.Lparen, Reason{n.Pos(), c.file.Skip, false, true})
+}
+
+// emission records a call that emits an event.
+func (c *collector) emission(n *ast.CallExpr, sel *ast.SelectorExpr, fn *types.Func) {
+	x := &call{expr: n, sel: sel, name: fn.Name(), file: c.file, fun: c.fun()}
+	if isLegacy(fn) {
+		x.recv = c.receiver(n.Fun)
+	} else {
+		x.recv, x.own = ref{nodes: []node{fn.Pos()}}, true
 	}
+	c.calls[n.Lparen] = x
+	for _, r := range x.recv.nodes {
+		switch {
+		case c.file.Skip != "":
+			c.block(r, Reason{n.Pos(), c.file.Skip, false})
+		case sel == nil || len(n.Args) < 4:
+			c.block(r, Reason{n.Pos(), "the method receives the results of a call", false})
+		}
+	}
+}
+
+// recorder records a call that gets a recorder.
+func (c *collector) recorder(n *ast.CallExpr, sel *ast.SelectorExpr, fn *types.Func) {
+	p := place{node: n.Lparen, typ: "EventRecorder"}
+	switch f := c.file; fn.Name() {
+	case "NewFakeRecorder":
+		p.typ = ""
+		p.move = func(pl *planner, set node) {
+			pl.edit(f, n.Fun.Pos(), n.Fun.End(), set, qualify(eventsPath)+"NewFakeRecorder")
+			pl.note(n.Pos(), "tests", Moved, "NewFakeRecorder")
+		}
+	case "NewRecorder":
+		p.origin = c.maker(sel.X)
+		own := isOneOf(fn.Signature().Recv().Type(), dropInPath, "Broadcaster")
+		p.shared = p.origin == "" && !own && !c.local(sel.X)
+		p.move = func(pl *planner, set node) { pl.newRecorder(f, n, sel, own, set) }
+		if p.origin != "" {
+			c.block(n.Lparen, Reason{n.Pos(), p.origin + " makes the broadcaster", true})
+		} else if len(n.Args) != 2 {
+			c.block(n.Lparen, Reason{n.Pos(), "NewRecorder receives the results of a call", true})
+		}
+	default:
+		p.left, p.origin = Item{Rule: "GetEventRecorderFor"}, managers
+		p.move = func(pl *planner, set node) { pl.lookUp(f, n, sel, set) }
+	}
+	c.place(p)
+}
+
+// maker returns the code outside of the program that makes a broadcaster, or "".
+func (c *collector) maker(e ast.Expr) string {
+	o := ObjectOf(c.info, e)
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if o = ObjectOf(c.info, call.Fun); o != nil && isLegacyPath(o.Pkg().Path()) {
+			return ""
+		}
+	}
+	if o == nil || c.fileOf(o.Pos()) != nil {
+		return ""
+	}
+	return describe(o)
+}
+
+// local reports whether a function makes the broadcaster that a variable holds.
+func (c *collector) local(e ast.Expr) bool {
+	v, ok := ObjectOf(c.info, e).(*types.Var)
+	if !ok || c.fun() == nil {
+		return false
+	}
+	call, ok := ast.Unparen(assigned(c.info, c.fun(), v)).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	o := ObjectOf(c.info, call.Fun)
+	return o != nil && o.Pkg() != nil && isLegacyPath(o.Pkg().Path())
 }
 
 // methodValue leaves a recorder whose method is not called: its signature is the legacy one.
@@ -1054,7 +886,7 @@ func (c *collector) methodValue(n *ast.SelectorExpr) {
 		return
 	}
 	f, ok := sel.Obj().(*types.Func)
-	if call, isCall := c.parentNode().(*ast.CallExpr); !ok || shapeOf(f.Origin()) == noShape || isCall && ast.Unparen(call.Fun) == n && sel.Kind() != types.MethodExpr {
+	if call, isCall := c.parentNode().(*ast.CallExpr); !ok || !isLegacySignature(f.Origin()) || isCall && ast.Unparen(call.Fun) == n && sel.Kind() != types.MethodExpr {
 		return
 	}
 	r := c.receiver(n)
@@ -1065,7 +897,7 @@ func (c *collector) methodValue(n *ast.SelectorExpr) {
 		r = c.typ(n.X)
 	}
 	for _, node := range r.nodes {
-		c.block(node, Reason{n.Pos(), "a method is used as a value", false, false})
+		c.block(node, Reason{n.Pos(), "a method is used as a value", false})
 	}
 }
 

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
-	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/tools/go/ast/astutil"
 )
 
 // Output is a changed file.
@@ -49,16 +47,8 @@ func (p *Program) Outputs(plan *Plan, target Target) map[string]*Output {
 // Sets returns the sets that change the line of an offset in Raw, or all that change the
 // file if there are none.
 func (o *Output) Sets(offset int) (sets []token.Pos) {
-	if sets = o.SetsOnLine(offset); len(sets) == 0 {
-		return o.sets
-	}
-	return sets
-}
-
-// SetsOnLine returns the sets that change the line of an offset in Raw.
-func (o *Output) SetsOnLine(offset int) (sets []token.Pos) {
 	if offset < 0 || offset > len(o.Raw) {
-		return nil
+		return o.sets
 	}
 	from := bytes.LastIndexByte(o.Raw[:offset], '\n') + 1
 	to := len(o.Raw)
@@ -69,6 +59,9 @@ func (o *Output) SetsOnLine(offset int) (sets []token.Pos) {
 		if s.to >= from && s.from <= to && s.set != 0 && !slices.Contains(sets, s.set) {
 			sets = append(sets, s.set)
 		}
+	}
+	if len(sets) == 0 {
+		return o.sets
 	}
 	return sets
 }
@@ -123,8 +116,9 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 	}
 	n := &names{p: p, f: f, edits: edits, chosen: map[string]string{}}
 	n.choose()
+	edits = append(edits, n.imports()...)
 	if todos := plan.constants[f]; len(todos) > 0 {
-		edits = append(edits, edit{pos: afterImports(f), end: afterImports(f), text: constants(todos)})
+		edits = append(edits, edit{pos: f.afterImports(), end: f.afterImports(), text: constants(todos)})
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(int(a.pos-b.pos), int(a.end-b.end)) })
 	o := &Output{File: f}
@@ -146,64 +140,40 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 	}
 	b.Write(f.Src[last:])
 	o.Raw = b.Bytes()
-	if o.Err = n.imports(o); o.Err != nil {
-		return o
-	}
 	o.Src = o.Raw
-	// A file that is not formatted keeps its form.
-	mark := []byte("\ufeff")
-	body, marked := bytes.CutPrefix(f.Src, mark)
-	if was, err := format.Source(body); err == nil && bytes.Equal(was, bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))) {
-		if now, err := format.Source(bytes.TrimPrefix(o.Raw, mark)); err == nil {
-			if f.crlf() {
-				now = bytes.ReplaceAll(now, []byte("\n"), []byte("\r\n"))
-			}
-			if marked {
-				now = slices.Concat(mark, now)
-			}
-			o.Src = now
+	// A file that is not formatted keeps its form, for example its line ends.
+	if was, err := format.Source(f.Src); err == nil && bytes.Equal(was, f.Src) {
+		if o.Src, err = format.Source(o.Raw); err != nil {
+			o.Err = err
 		}
 	}
 	return o
 }
 
-func (f *File) crlf() bool { return bytes.Contains(f.Src, []byte("\r\n")) }
-
-// The comments of constants for actions that a person must name.
+// todoComment is above a constant for an action that a person must name.
 const (
-	todoReason   = "// TODO(eventsmigrate): name what the controller does when it emits the reason "
-	todoVariable = "// TODO(eventsmigrate): name what the controller does; the reason is variable."
+	todoPrefix  = "// TODO(eventsmigrate): "
+	todoComment = todoPrefix + "name what the controller does."
 )
 
-func constants(todos []todo) string {
+func constants(todos []*todo) string {
 	var b strings.Builder
 	for _, t := range todos {
-		if t.reason != "" {
-			fmt.Fprintf(&b, "\n\n%s%s.\nconst %s = \"Reconcile\"", todoReason, word(t.reason), t.name)
-		} else {
-			fmt.Fprintf(&b, "\n\n%s\nconst %s = \"Reconcile\"", todoVariable, t.name)
-		}
+		fmt.Fprintf(&b, "\n%s\nconst %s = \"Reconcile\"\n", todoComment, t.name)
 	}
 	return b.String()
 }
 
-// afterImports returns the end of the last import, or that of the package clause.
-func afterImports(f *File) token.Pos {
+// afterImports returns the begin of the line after the last import, or after the package
+// clause.
+func (f *File) afterImports() token.Pos {
 	end := f.AST.Name.End()
-	for _, g := range f.importDecls() {
-		end = g.End()
-	}
-	return f.restOfLine(end) // a comment is behind it
-}
-
-// importDecls returns the declarations of imports.
-func (f *File) importDecls() (list []*ast.GenDecl) {
 	for _, d := range f.AST.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
-			list = append(list, g)
+			end = g.End()
 		}
 	}
-	return list
+	return f.lineEnd(f.restOfLine(end))
 }
 
 // restOfLine returns the end of the line that contains pos.
@@ -219,177 +189,114 @@ type names struct {
 	f      *File
 	edits  []edit
 	chosen map[string]string // by path; with the dot
-	added  []string          // paths
+	added  []string          // the specifications of new imports
 }
 
 // choose chooses a name for each import that the edits need.
 func (n *names) choose() {
 	needed := map[string][]token.Pos{}
-	var paths []string
 	for _, e := range n.edits {
 		for _, p := range qualifiers(e.text) {
-			if needed[p] == nil {
-				paths = append(paths, p)
-			}
 			needed[p] = append(needed[p], e.pos)
 		}
 	}
-	slices.Sort(paths)
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(needed)) {
 		if name, ok := n.existing(p, needed[p]); ok {
 			n.chosen[p] = name
 			continue
 		}
-		base := path.Base(p)
-		candidates := append([]string{base}, alternatives[p]...)
-		for i := 2; n.chosen[p] == ""; i++ {
-			for _, name := range candidates {
-				if n.free(name, needed[p]) {
-					n.chosen[p] = name + "."
-					break
-				}
+		name, spec := path.Base(p), strconv.Quote(p)
+		if !n.free(name, needed[p]) {
+			name = cmp.Or(alternatives[p], name)
+			for base, i := name, 2; !n.free(name, needed[p]); i++ {
+				name = fmt.Sprintf("%s%d", base, i)
 			}
-			candidates = []string{fmt.Sprintf("%s%d", base, i)}
+			spec = name + " " + spec
 		}
-		n.added = append(n.added, p)
+		n.chosen[p] = name + "."
+		n.added = append(n.added, spec)
 	}
 }
 
 // alternatives are names for imports whose first choice is taken.
-var alternatives = map[string][]string{
-	eventsPath:  {"eventseries"},
-	clientPath:  {"clientevents"},
-	dropInPath:  {"compatrecord"},
-	managerPath: {"eventsruntime"},
-	compatPath:  {"eventscompat"},
-	runtimePath: {"apiruntime"},
+var alternatives = map[string]string{
+	eventsPath:  "eventseries",
+	dropInPath:  "compatrecord",
+	managerPath: "eventsruntime",
+	compatPath:  "eventscompat",
 }
 
-// imports changes the imports of a file with the other edits. An import of the legacy
-// package that nothing uses makes room for a new one.
-func (n *names) imports(o *Output) error {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, n.f.Name, o.Raw, parser.ParseComments)
-	if err != nil {
-		return err
-	}
-	from, to := region(fset, f)
-	changed := len(n.added) > 0
-	specs := slices.Clone(f.Imports)
-	for i, was := range n.f.AST.Imports {
-		spec, name := specs[i], ""
-		if was.Name != nil {
-			name = was.Name.Name
+// imports returns the edits of the imports. New ones are beside that of the legacy package,
+// or another one of Kubernetes, and those that nothing uses go.
+func (n *names) imports() (edits []edit) {
+	for _, d := range n.f.AST.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.IMPORT {
+			break
 		}
-		known, _ := strconv.Unquote(was.Path.Value)
-		keeps := n.keeps(f, was)
-		switch {
-		case keeps && known == recordPath && !n.f.imports(dropInPath): // what stays is of compat/record
-			spec.Path.Value = strconv.Quote(dropInPath)
-		case keeps:
-			continue
-		case isLegacyPath(known) && len(n.added) > 0:
-			spec.Path.Value, spec.Name = strconv.Quote(n.added[0]), n.alias(n.added[0])
-			n.added = n.added[1:]
-		default:
-			astutil.DeleteNamedImport(fset, f, name, known)
-		}
-		changed = true
-	}
-	if !changed {
-		return nil
-	}
-	for _, p := range n.added {
-		name := ""
-		if id := n.alias(p); id != nil {
-			name = id.Name
-		}
-		astutil.AddNamedImport(fset, f, name, p)
-	}
-	var b bytes.Buffer
-	if err := format.Node(&b, fset, f); err != nil {
-		return err
-	}
-	fset = token.NewFileSet()
-	if f, err = parser.ParseFile(fset, n.f.Name, b.Bytes(), parser.ImportsOnly|parser.ParseComments); err != nil {
-		return err
-	}
-	first, last := region(fset, f)
-	text := b.Bytes()[first:last]
-	if from == to && len(text) > 0 {
-		text = slices.Concat([]byte("\n\n"), text)
-	}
-	if n.f.crlf() {
-		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
-	}
-	o.Raw = slices.Concat(o.Raw[:from], text, o.Raw[to:])
-	for i := range o.spans {
-		if s := &o.spans[i]; s.from >= to {
-			s.from, s.to = s.from+len(text)-(to-from), s.to+len(text)-(to-from)
+		for _, s := range g.Specs {
+			edits = append(edits, n.spec(g, s.(*ast.ImportSpec))...)
 		}
 	}
-	return nil
+	if len(n.added) > 0 {
+		at := n.f.afterImports()
+		edits = append(edits, edit{pos: at, end: at, text: "\nimport " + strings.Join(n.added, "\nimport ") + "\n"})
+	}
+	return edits
+}
+
+// spec returns the edits of an import, and of new ones before it.
+func (n *names) spec(g *ast.GenDecl, s *ast.ImportSpec) (edits []edit) {
+	known, _ := strconv.Unquote(s.Path.Value)
+	from, to, doc, keyword := s.Pos(), s.End(), s.Doc, "\t"
+	if !g.Lparen.IsValid() {
+		from, to, doc, keyword = g.Pos(), g.End(), g.Doc, "import "
+	}
+	if doc != nil {
+		from = doc.Pos()
+	}
+	from, to = n.f.lineStart(from), n.f.lineEnd(n.f.restOfLine(to))
+	if len(n.added) > 0 && (isLegacyPath(known) || !n.f.imports(recordPath) && !n.f.imports(dropInPath) && strings.Contains(known, "k8s.io/")) {
+		for _, spec := range n.added {
+			edits = append(edits, edit{pos: from, end: from, text: keyword + spec + "\n"})
+		}
+		n.added = nil
+	}
+	switch {
+	case !n.keeps(s, known):
+		edits = append(edits, edit{pos: from, end: to})
+	case known == recordPath && !n.f.imports(dropInPath): // what stays is of compat/record
+		edits = append(edits, edit{pos: s.Path.Pos(), end: s.Path.End(), text: strconv.Quote(dropInPath)})
+	}
+	return edits
 }
 
 // keeps reports whether a file with the edits still uses an import.
-func (n *names) keeps(f *ast.File, spec *ast.ImportSpec) (yes bool) {
-	o := n.pkgName(spec)
-	switch {
-	case spec.Name != nil && spec.Name.Name == ".":
-		for id, used := range n.f.Pkg.Info.Uses {
-			covered := slices.ContainsFunc(n.edits, func(e edit) bool { return e.pos <= id.Pos() && id.Pos() < e.end })
-			if used.Pkg() != nil && strconv.Quote(used.Pkg().Path()) == spec.Path.Value && used.Parent() == used.Pkg().Scope() && n.p.fileOf(id.Pos()) == n.f && !covered {
-				return true
-			}
-		}
-		return false
-	case o == nil || o.Name() == "_" || o.Name() == "C":
+func (n *names) keeps(s *ast.ImportSpec, path string) bool {
+	o := n.pkgName(s)
+	if o == nil || o.Name() == "_" || o.Name() == "C" {
 		return true
 	}
-	ast.Inspect(f, func(x ast.Node) bool {
-		if sel, ok := x.(*ast.SelectorExpr); ok {
-			id, ok := sel.X.(*ast.Ident)
-			yes = yes || ok && id.Name == o.Name() && id.Obj == nil
+	after := path
+	if path == recordPath && !n.f.imports(dropInPath) {
+		after = dropInPath
+	}
+	if name, ok := n.chosen[after]; ok && (name == "" || name == o.Name()+".") {
+		return true
+	}
+	for id, used := range n.f.Pkg.Info.Uses {
+		if used != o && (o.Name() != "." || used.Pkg() == nil || used.Pkg().Path() != path || used.Parent() != used.Pkg().Scope()) {
+			continue
 		}
-		return !yes
-	})
-	return yes
-}
-
-// region returns where the imports of a file are, or the end of its package clause.
-func region(fset *token.FileSet, f *ast.File) (from, to int) {
-	from = fset.Position(f.Name.End()).Offset
-	to = from
-	first := true
-	for _, d := range f.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
-			at := g.Pos()
-			if g.Doc != nil {
-				at = g.Doc.Pos()
-			}
-			if first {
-				from, first = fset.Position(at).Offset, false
-			}
-			to = fset.Position(g.End()).Offset
+		if n.p.fileOf(id.Pos()) == n.f && !slices.ContainsFunc(n.edits, func(e edit) bool { return e.pos <= id.Pos() && id.Pos() < e.end }) {
+			return true
 		}
 	}
-	return from, to
-}
-
-// alias returns the name of an import, or nil if it is that of the package.
-func (n *names) alias(p string) *ast.Ident {
-	if name := strings.TrimSuffix(n.chosen[p], "."); name != path.Base(p) {
-		return ast.NewIdent(name)
-	}
-	return nil
+	return false
 }
 
 func (f *File) imports(p string) bool {
 	return slices.ContainsFunc(f.AST.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(p) })
-}
-
-func isLetter(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
 }
 
 // existing returns the qualifier of an import that the file has, or gets in the place of the

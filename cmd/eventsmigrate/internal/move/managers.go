@@ -69,7 +69,7 @@ func (c *collector) creates(n *ast.CallExpr) {
 	if o == nil || o.Pkg() == nil || c.fileOf(o.Pos()) != nil {
 		return
 	}
-	sig, ok := under(o.Type()).(*types.Signature)
+	sig, ok := o.Type().Underlying().(*types.Signature)
 	if !ok || sig.Recv() != nil && creators[describe(o)] == "" {
 		return // a method returns what somebody created
 	}
@@ -117,7 +117,7 @@ func (c *collector) lookUp(n *ast.CallExpr) {
 	if has, _ := hasRecorders(t); !has {
 		return
 	}
-	c.gets = append(c.gets, get{n.Lparen, c.pkg, isNamed(t, runtimeClusterPath, "Cluster"), sel.Sel.Name == "GetEventRecorder"})
+	c.gets = append(c.gets, get{n.Lparen, c.pkg, isOneOf(t, runtimeClusterPath, "Cluster"), sel.Sel.Name == "GetEventRecorder"})
 }
 
 // get is a call that gets a recorder from a manager or from a cluster.
@@ -172,9 +172,9 @@ func (pl *planner) planCreations(blocked map[token.Pos]string) {
 	if i < 0 {
 		return
 	}
-	for _, l := range pl.lookups {
-		if !l.file.isTest() {
-			pl.leave(l.node, Reason{pl.created[i].expr.Pos(), "the manager stays", true, true})
+	for n, m := range pl.places {
+		if m.origin == managers && !m.file.isTest() {
+			pl.leave(n, Reason{pl.created[i].expr.Pos(), "the manager stays", true})
 		}
 	}
 }
@@ -205,22 +205,17 @@ func (pl *planner) whyStays(m *creation, blocked map[token.Pos]string) (why stri
 		return text, false
 	}
 	o := pl.optionOf(m)
-	switch n := len(m.call.Args); {
+	switch {
 	case o != nil && (m.old || m.by == "NewCluster" || !pl.ownBroadcaster(o)):
 		return "Options.EventBroadcaster is set: remove it, or pass a broadcaster as docs/manager.md shows", o.fun == m.fun && pl.ownBroadcaster(o)
 	case m.by == "NewCluster" && m.old:
 		return "clusters have GetEventRecorder since controller-runtime v0.23: set EventBroadcaster in its options to record.NewBroadcaster()", false
-	case n == 0 || m.by == "NewManager" && n != 2 || isTuple(m):
+	case m.by == "NewManager" && len(m.call.Args) != 2:
 		return "it receives the results of a call", false
 	case m.old && pl.place(m) == nil:
 		return "its options are the result of a call: set Options.EventBroadcaster to record.NewBroadcaster()", false
 	}
 	return "", false
-}
-
-func isTuple(m *creation) bool {
-	_, tuple := m.file.Pkg.Info.TypeOf(m.call.Args[0]).(*types.Tuple)
-	return tuple
 }
 
 // optionOf returns the value of Options.EventBroadcaster that a manager can have, or nil.
@@ -229,7 +224,7 @@ func (pl *planner) optionOf(m *creation) *option {
 		switch {
 		case o.fun == m.fun && o.file == m.file:
 			return o
-		case !m.old && m.by == "NewManager" && o.file.Pkg.Path == m.file.Pkg.Path && pl.optionsLiteral(m) == nil && !o.file.isTest():
+		case !m.old && m.by == "NewManager" && o.file.Pkg.Path == m.file.Pkg.Path && m.options() == nil && !o.file.isTest():
 			return o // perhaps of these options
 		}
 	}
@@ -253,27 +248,13 @@ func (pl *planner) ownBroadcaster(o *option) bool {
 	return ok && fn.Pkg() != nil && (isLegacyPath(fn.Pkg().Path()) || fn.Pkg().Path() == compatPath || fn.Pkg().Path() == managerPath)
 }
 
-// optionsLiteral returns the literal of the options of a manager, or nil.
-func (pl *planner) optionsLiteral(m *creation) *ast.CompositeLit {
+// options returns the literal of the options of a manager, or nil.
+func (m *creation) options() *ast.CompositeLit {
 	if m.call == nil || len(m.call.Args) != 2 {
 		return nil
 	}
-	e := m.call.Args[1]
-	if id, ok := ast.Unparen(e).(*ast.Ident); ok && m.fun != nil {
-		if v, ok := m.file.Pkg.Info.Uses[id].(*types.Var); ok {
-			e = assigned(m.file.Pkg.Info, m.fun, v)
-		}
-	}
-	lit, ok := e.(*ast.CompositeLit)
-	if !ok || len(lit.Elts) > 0 && !isKeyed(lit) || !isNamed(m.file.Pkg.Info.TypeOf(lit), runtimeManagerPath, "Options") {
-		return nil
-	}
+	lit, _ := m.call.Args[1].(*ast.CompositeLit)
 	return lit
-}
-
-func isKeyed(lit *ast.CompositeLit) bool {
-	_, ok := lit.Elts[0].(*ast.KeyValueExpr)
-	return ok
 }
 
 // NeedsManagers reports whether the result of a move imports [ManagerPath].
@@ -320,7 +301,7 @@ func (pl *planner) moveCreations() {
 // place returns where a manager can get a broadcaster: the literal of its options, or the
 // statement that uses a variable with them. It returns nil if there is neither.
 func (pl *planner) place(m *creation) ast.Node {
-	if lit := pl.optionsLiteral(m); lit != nil {
+	if lit := m.options(); lit != nil {
 		return lit
 	}
 	if len(m.call.Args) != 2 || !m.file.Pkg.Info.Types[m.call.Args[1]].Addressable() || hasCall(m.call.Args[1]) {
@@ -340,22 +321,21 @@ func (pl *planner) place(m *creation) ast.Node {
 // setBroadcaster gives a manager a broadcaster of compat/record.
 func (pl *planner) setBroadcaster(m *creation, place ast.Node) {
 	const why = " //nolint:staticcheck // its messages distinguish events"
-	set, value := m.call.Lparen, qualify(dropInPath)+"NewBroadcaster()"
+	value := qualify(dropInPath) + "NewBroadcaster()"
 	pl.note(m.call.Pos(), "messages", Moved, "Options.EventBroadcaster, with an Event for each of ten messages, as before")
-	lit, ok := place.(*ast.CompositeLit)
-	switch {
+	var at token.Pos
+	var text string
+	switch lit, ok := place.(*ast.CompositeLit); {
 	case !ok:
 		options := ast.Unparen(m.call.Args[1])
 		if star, ok := options.(*ast.StarExpr); ok {
 			options = star.X
 		}
-		pl.edit(m.file, place.Pos(), place.Pos(), set, m.file.text(options)+".EventBroadcaster = "+value+why+"\n")
-	case m.file.lineEnd(lit.Lbrace+1) > lit.Lbrace+1:
-		at := m.file.restOfLine(lit.Lbrace + 1)
-		pl.edit(m.file, at, at, set, "\n\tEventBroadcaster: "+value+","+why)
-	case len(lit.Elts) > 0:
-		pl.edit(m.file, lit.Lbrace+1, lit.Lbrace+1, set, "EventBroadcaster: "+value+", ")
+		at, text = place.Pos(), m.file.text(options)+".EventBroadcaster = "+value+why+"\n"
+	case pl.Fset.Position(lit.Lbrace).Line < pl.Fset.Position(lit.Rbrace).Line:
+		at, text = m.file.restOfLine(lit.Lbrace+1), "\n\tEventBroadcaster: "+value+","+why
 	default:
-		pl.edit(m.file, lit.Lbrace+1, lit.Lbrace+1, set, "EventBroadcaster: "+value)
+		at, text = lit.Lbrace+1, "EventBroadcaster: "+value+", "
 	}
+	pl.edit(m.file, at, at, m.call.Lparen, text)
 }

@@ -16,7 +16,7 @@ type origin struct {
 }
 
 // managers is the key of the origin of all recorders of managers and clusters.
-const managers = ""
+const managers = "managers"
 
 // findOrigins finds where the legacy recorders of calls come from. It ignores tests, and
 // follows recorders through sets that adapters will separate.
@@ -48,17 +48,14 @@ func (pl *planner) findOrigins() {
 			names[n] = append(names[n], name)
 		}
 	}
-	for _, l := range pl.lookups {
-		add(managers, l.call.Pos(), l.file, ref{nodes: []node{l.node}})
+	for n, m := range pl.places {
+		if m.origin != "" {
+			add(m.origin, n, m.file, ref{nodes: []node{n}})
+		}
 	}
 	for _, f := range pl.flows {
 		if f.src.fixed != "" {
 			add(f.src.fixed, f.expr.Pos(), f.file, f.dst)
-		}
-	}
-	for _, u := range pl.uses {
-		if u.file.Skip == "" && u.foreign != "" {
-			add(u.foreign, u.call.Pos(), u.file, ref{nodes: []node{u.node}})
 		}
 	}
 	for _, c := range pl.calls {

@@ -5,17 +5,14 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
@@ -39,7 +36,6 @@ type Item struct {
 	Rule   string
 	Status Status
 	Text   string
-	Call   bool // counts as a call
 }
 
 // edit replaces source.
@@ -65,13 +61,13 @@ type Plan struct {
 	managers  bool // the result imports ManagerPath
 	swap      bool // an import of compat/record instead of package record has an effect
 	edits     map[*File][]edit
-	constants map[*File][]todo
+	constants map[*File][]*todo
 }
 
 // todo is a constant for an action that a person must name.
 type todo struct {
-	name, reason string
-	files        []*File // that use it
+	name  string
+	files []*File // that use it
 }
 
 // planner makes a Plan.
@@ -80,15 +76,13 @@ type planner struct {
 	Options
 	plan *Plan
 
-	left      map[node][]Reason // by root
-	bridges   map[*flow]bool
-	legacy    map[node]bool // the sets that contain a legacy type
-	todos     map[string]*todo
-	todoOrder []*todo
-	todoNames map[*types.Package]map[string]bool
-	created   []*creation
-	given     bool // a manager before v0.23 has a broadcaster of the program
-	from      map[string]*origin
+	left    map[node][]Reason // by root
+	bridges map[*flow]bool
+	legacy  map[node]bool // the sets that contain a legacy type
+	todos   map[string]*todo
+	created []*creation
+	given   bool // a manager before v0.23 has a broadcaster of the program
+	from    map[string]*origin
 }
 
 // qualify returns a placeholder for the name of an import, which the file decides.
@@ -98,9 +92,8 @@ func qualify(path string) string { return "\x01" + path + "\x02" }
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
-		plan:    &Plan{edits: map[*File][]edit{}, constants: map[*File][]todo{}},
-		left:    map[node][]Reason{},
-		bridges: map[*flow]bool{}, todos: map[string]*todo{}, todoNames: map[*types.Package]map[string]bool{},
+		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
+		left: map[node][]Reason{}, bridges: map[*flow]bool{}, legacy: map[node]bool{}, todos: map[string]*todo{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
@@ -120,13 +113,18 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		}
 	}
 	pl.decide(blocked)
-	pl.types()
-	pl.newRecorders()
-	pl.lookUps()
+	for _, m := range sorted(p, p.places) {
+		set, ok := pl.moves(ref{nodes: []node{m.node}})
+		switch {
+		case ok && m.file.Skip == "":
+			m.move(pl, set)
+		case !ok && m.left.Rule != "" && !m.file.Outside:
+			pl.note(m.node, m.left.Rule, Left, "%s%s", m.left.Text, pl.whyLeft(ref{nodes: []node{m.node}}))
+		}
+	}
 	for _, c := range sorted(p, p.calls) {
 		pl.call(c)
 	}
-	pl.methodDecls()
 	pl.pending()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
 	for i := range p.flows {
@@ -138,7 +136,6 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl.moveCreations()
 	pl.placeConstants()
 	pl.permissions()
-	pl.reportLeft()
 	pl.reportOrigins()
 	pl.sort()
 	return pl.plan
@@ -163,12 +160,6 @@ func (pl *planner) note(pos token.Pos, rule string, s Status, format string, arg
 
 func (pl *planner) edit(f *File, pos, end token.Pos, set node, text string) {
 	pl.plan.edits[f] = append(pl.plan.edits[f], edit{pos, end, text, set})
-}
-
-func (pl *planner) textEdits(f *File, edits []analysis.TextEdit, set node) {
-	for _, e := range edits {
-		pl.edit(f, e.Pos, e.End, set, string(e.NewText))
-	}
 }
 
 // root returns the set of a ref. It returns false if code outside of the program
@@ -204,10 +195,9 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 		}
 	}
 	for pos, text := range blocked {
-		pl.leave(pos, Reason{pos, text, false, false})
+		pl.leave(pos, Reason{pos, text, false})
 	}
 	pl.unsupported()
-	pl.leaveRecorders()
 	pl.planCreations(blocked)
 	pl.keepFakes()
 	outside := map[node]bool{}
@@ -228,20 +218,8 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 	pl.left = rekeyed
 	pl.leaveOutside()
 	pl.propagate()
-}
-
-// places yields the nodes that are not variables, and their files.
-func (pl *planner) places() iter.Seq2[node, *File] {
-	return func(yield func(node, *File) bool) {
-		for _, all := range []iter.Seq[node]{
-			maps.Keys(pl.occurrences), maps.Keys(pl.methods), maps.Keys(pl.lookups), maps.Keys(pl.constructors), maps.Keys(pl.uses),
-		} {
-			for n := range all {
-				if !yield(n, pl.fileOf(n)) {
-					return
-				}
-			}
-		}
+	for n, m := range pl.places {
+		pl.legacy[pl.find(n)] = pl.legacy[pl.find(n)] || m.typ != ""
 	}
 }
 
@@ -267,8 +245,8 @@ func (pl *planner) propagate() {
 // that what such code returns is one.
 func (pl *planner) keepFakes() {
 	for _, f := range pl.flows {
-		if n, ok := pl.root(f.src); ok && pl.asserted && f.fromFake && f.dst.fixed != "" && len(f.dst.nodes) == 0 {
-			pl.leave(n, Reason{f.expr.Pos(), f.dst.fixed + " receives the fake, which must be one of package record", true, true})
+		if n, ok := pl.root(f.src); ok && pl.asserted && f.fake && f.dst.fixed != "" && len(f.dst.nodes) == 0 {
+			pl.leave(n, Reason{f.expr.Pos(), f.dst.fixed + " receives the fake, which must be one of package record", true})
 		}
 	}
 }
@@ -276,8 +254,8 @@ func (pl *planner) keepFakes() {
 // leaveOutside leaves the other sets of which no place is in a package of the patterns.
 func (pl *planner) leaveOutside() {
 	inside, outside := map[node]bool{}, map[node]token.Pos{}
-	for n, f := range pl.places() {
-		if !f.Outside {
+	for n, m := range pl.places {
+		if !m.file.Outside {
 			inside[pl.find(n)] = true
 		} else if first, ok := outside[pl.find(n)]; !ok || pl.compare(n, first) < 0 {
 			outside[pl.find(n)] = n
@@ -285,7 +263,7 @@ func (pl *planner) leaveOutside() {
 	}
 	for n, pos := range outside {
 		if !inside[n] && len(pl.left[n]) == 0 {
-			pl.leave(n, Reason{pos, "the package is not among the patterns", true, true})
+			pl.leave(n, Reason{pos, "the package is not among the patterns", true})
 		}
 	}
 }
@@ -300,17 +278,17 @@ func (pl *planner) settle(f *flow) bool {
 		if f.src.fixed != "" {
 			text = fmt.Sprintf("%s returns a legacy recorder", f.src.fixed)
 		}
-		pl.leave(d, Reason{f.expr.Pos(), text, true, true})
+		pl.leave(d, Reason{f.expr.Pos(), text, true})
 		return true
 	case from && !to:
-		if !f.fake && f.file.Skip == "" {
+		if !f.rigid && f.file.Skip == "" {
 			return false
 		}
 		text := "code that stays receives the recorder"
 		if f.dst.fixed != "" {
 			text = fmt.Sprintf("%s receives the recorder", f.dst.fixed)
 		}
-		pl.leave(s, Reason{f.expr.Pos(), text, true, false})
+		pl.leave(s, Reason{f.expr.Pos(), text, true})
 		return true
 	}
 	return false
@@ -318,46 +296,29 @@ func (pl *planner) settle(f *flow) bool {
 
 // unsupported leaves sets that use what the new recorders do not have.
 func (pl *planner) unsupported() {
-	leave := func(r ref, pos token.Pos, text string) {
-		if n, ok := pl.root(r); ok {
-			pl.leave(n, Reason{pos, text, false, false})
-		}
-	}
-	for _, c := range sorted(pl.Program, pl.calls) {
-		if c.sel == nil || len(c.expr.Args) < 4 {
-			leave(c.recv, c.expr.Pos(), "the method receives the results of a call")
-		}
-	}
-	for _, m := range sorted(pl.Program, pl.methods) {
-		self := ref{nodes: []node{m.name.Pos()}}
+	for pos, m := range pl.methods {
 		switch {
-		case m.shape == shapeAnnotated && m.list != nil:
-			leave(self, m.name.Pos(), "an interface declares AnnotatedEventf")
-		case m.shape == shapeEvent && m.list == nil && pl.sibling(m, shapeEventf) == nil:
-			leave(self, m.name.Pos(), "a type declares Event without Eventf")
+		case m.fn.Name() == "AnnotatedEventf" && m.list != nil:
+			pl.leave(pos, Reason{pos, "an interface declares AnnotatedEventf", false})
+		case m.fn.Name() == "Event" && !m.besideEventf():
+			pl.leave(pos, Reason{pos, "a type declares Event without Eventf", false})
+		}
+	}
+	for n, m := range pl.places {
+		if m.shared && pl.foreign != "" {
+			pl.leave(n, Reason{n, pl.foreign + " makes the broadcaster", true})
 		}
 	}
 }
 
-// sibling returns the method of another shape of the same type, or nil.
-func (pl *planner) sibling(m *method, s shape) *method {
-	for _, o := range pl.methods {
-		if o.shape != s || o.file.Pkg != m.file.Pkg {
-			continue
-		}
-		if m.list != nil && o.list == m.list {
-			return o
-		}
-		if m.list == nil && o.list == nil && sameType(receiverType(m.fn), receiverType(o.fn)) {
-			return o
-		}
-	}
-	return nil
+// besideEventf reports whether the type of a method has Eventf, too.
+func (m *method) besideEventf() bool {
+	o, _, _ := types.LookupFieldOrMethod(receiverType(m.fn), true, m.fn.Pkg(), "Eventf")
+	f, ok := o.(*types.Func)
+	return ok && isLegacySignature(f)
 }
 
-func receiverType(f *types.Func) types.Type { return f.Type().(*types.Signature).Recv().Type() }
-
-func sameType(a, b types.Type) bool { return named(a) != nil && named(a) == named(b) }
+func receiverType(f *types.Func) types.Type { return f.Signature().Recv().Type() }
 
 // named returns the name of a type or of that to which it points, or nil.
 func named(t types.Type) *types.TypeName {
@@ -378,13 +339,6 @@ func isOneOf(t types.Type, path string, names ...string) bool {
 	return n != nil && n.Pkg() != nil && n.Pkg().Path() == path && slices.Contains(names, n.Name())
 }
 
-func isNilExpr(c *call, i int) bool {
-	if i >= len(c.expr.Args) {
-		return false
-	}
-	return c.file.Pkg.Info.Types[c.expr.Args[i]].IsNil()
-}
-
 func hasCall(e ast.Expr) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if _, ok := n.(*ast.CallExpr); ok {
@@ -395,44 +349,22 @@ func hasCall(e ast.Expr) (found bool) {
 	return found
 }
 
-// types moves the occurrences of types and the constructors of fakes.
-func (pl *planner) types() {
-	for _, o := range sorted(pl.Program, pl.occurrences) {
-		if set, ok := pl.moves(ref{nodes: []node{o.expr.Pos()}}); ok && o.file.Skip == "" {
-			pl.edit(o.file, o.expr.Pos(), o.expr.End(), set, qualify(eventsPath)+o.name)
-			pl.note(o.expr.Pos(), "types", Moved, "%s", o.name)
-		}
-	}
-	for _, c := range sorted(pl.Program, pl.constructors) {
-		if set, ok := pl.moves(ref{nodes: []node{c.node}}); ok {
-			pl.edit(c.file, c.call.Fun.Pos(), c.call.Fun.End(), set, qualify(eventsPath)+"NewFakeRecorder")
-			pl.note(c.call.Pos(), "tests", Moved, "NewFakeRecorder")
-		}
-	}
-}
-
-func (pl *planner) lookUps() {
-	for _, l := range sorted(pl.Program, pl.lookups) {
-		set, ok := pl.moves(ref{nodes: []node{l.node}})
-		if !ok {
-			continue
-		}
-		pl.edit(l.file, l.sel.Sel.Pos(), l.sel.Sel.End(), set, "GetEventRecorder")
-		pl.note(l.call.Pos(), "GetEventRecorderFor", Moved, "GetEventRecorder")
-		pl.checkName(l.file, l.call.Args[0], "GetEventRecorderFor")
-		pl.removeNolint(l.file, l.call, set)
-	}
+// lookUp makes GetEventRecorderFor the method that returns a structured recorder.
+func (pl *planner) lookUp(f *File, call *ast.CallExpr, sel *ast.SelectorExpr, set node) {
+	pl.edit(f, sel.Sel.Pos(), sel.Sel.End(), set, "GetEventRecorder")
+	pl.note(call.Pos(), "GetEventRecorderFor", Moved, "GetEventRecorder")
+	pl.checkName(f, call.Args[0], "GetEventRecorderFor")
+	pl.removeNolint(f, call, set)
 }
 
 var qualifiedName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
 // checkName reports names that the API server rejects as a reporting controller.
 func (pl *planner) checkName(f *File, e ast.Expr, rule string) {
-	v := f.Pkg.Info.Types[e].Value
-	if v == nil || v.Kind() != constant.String {
+	if f.Pkg.Info.Types[e].Value == nil {
 		return
 	}
-	if name := constant.StringVal(v); !qualifiedName.MatchString(name) {
+	if name := StringOf(f.Pkg.Info, e); !qualifiedName.MatchString(name) {
 		pl.note(e.Pos(), rule, Decide, "%q is not a qualified name, so the API server rejects it as the reporting controller", name)
 	}
 }
@@ -451,8 +383,7 @@ func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
 			case alone && at == line-1:
 				pl.edit(f, f.lineStart(c.Pos()), f.lineEnd(c.End()), set, "")
 			case at == line || at == pl.Fset.Position(call.Lparen).Line:
-				before := lineBefore(f, c.Pos())
-				pl.edit(f, c.Pos()-token.Pos(len(before)-len(strings.TrimRight(before, " \t"))), c.End(), set, "")
+				pl.edit(f, c.Pos(), c.End(), set, "")
 			}
 		}
 	}
@@ -469,13 +400,13 @@ func (pl *planner) call(c *call) {
 	if !ok {
 		if !c.own && !c.file.Outside {
 			pl.plan.Calls.Left++
-			pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Left, Text: pl.whyLeft(c.recv), Call: true})
+			pl.note(c.expr.Pos(), c.name, Left, "%s", pl.whyLeft(c.recv))
 		}
 		return
 	}
 	if c.own {
 		m := pl.methods[c.recv.nodes[0]]
-		if m == nil || !pl.connected(m) || m.list == nil && m.shape != shapeEventf {
+		if m == nil || !pl.legacy[set] || m.list == nil && c.name != "Eventf" {
 			return // the method keeps its signature
 		}
 	}
@@ -485,135 +416,97 @@ func (pl *planner) call(c *call) {
 	pl.plan.Calls.Moved++
 	args := c.expr.Args
 	reason := 2
-	if c.shape == shapeAnnotated {
+	switch c.name {
+	case "AnnotatedEventf":
 		reason = 3
-		info := c.file.Pkg.Info
-		if isNilExpr(c, 1) {
-			pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, "")
-			pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
-		} else if sel := info.Selections[c.sel]; sel == nil || kindOf(receiverType(sel.Obj().(*types.Func))) != fake {
-			x := ""
-			if sel != nil {
-				for _, f := range embedded(sel.Recv(), sel.Index()) {
-					x += "." + f.Name()
-				}
-			}
-			if x == "" && isTypeParam(info.TypeOf(c.sel.X)) {
-				pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, "any(")
-				x = ")"
-			}
-			pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, x+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
-			if !pl.FakeAnnotated && pl.hasType(set, fake) {
-				pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
-			}
-		}
-	}
-	if c.shape == shapeEvent {
+		pl.annotations(c, set)
+	case "Event":
 		pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
-		pl.message(c, args[3], set)
-	} else {
-		pl.format(c, reason+1, set)
 	}
-	related, plain := pl.relatedOf(c, reason+1)
-	text := "nil"
-	within := pl.wrapper(c)
-	switch {
-	case within != nil && pl.isParam(c.file, args[0], within.fn, 0):
-		text = "related"
+	pl.message(c, reason+1, set)
+	within := pl.wrapper(c, args[reason])
+	related, action := "nil", ""
+	switch x, plain := pl.relatedOf(c, reason+1); {
+	case within != nil && within.fn.Name() == "Eventf" && within.isParam(args[0], 0):
+		related = "related"
 	case plain && pl.Related:
-		text = related
-		pl.note(c.expr.Pos(), "related", Moved, "%s", related)
+		related = x
+		pl.note(c.expr.Pos(), "related", Moved, "%s", x)
 	case plain:
-		pl.note(c.expr.Pos(), "related", Decide, "-related sets the object that the message names: %s", related)
-	case related != "":
-		pl.note(c.expr.Pos(), "related", Decide, "if %s exists here, and came from the API server, pass it in place of nil", related)
+		pl.note(c.expr.Pos(), "related", Decide, "-related sets the object that the message names: %s", x)
+	case x != "":
+		pl.note(c.expr.Pos(), "related", Decide, "if %s exists here, and came from the API server, pass it in place of nil", x)
 	}
-	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+text)
-	var action string
 	switch {
-	case within != nil && pl.isParam(c.file, args[reason], within.fn, 2):
+	case within == nil:
+		action = pl.actionFor(c, args[reason])
+	case within.fn.Name() == "Eventf":
 		action = "action"
-	case pl.passesReason(c, args[reason]):
+	default: // as in package compat
 		action = c.file.text(args[reason])
-	default:
-		action = pl.actionFor(c.file, c.fun, args[reason].Pos(), StringOf(c.file.Pkg.Info, args[reason]), set)
 	}
+	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+related)
 	pl.edit(c.file, args[reason].End(), args[reason].End(), set, ", "+action)
-	pl.plan.Items = append(pl.plan.Items, Item{Pos: c.expr.Pos(), Rule: ruleOf[c.shape], Status: Moved, Text: "action " + action, Call: true})
+	pl.note(c.expr.Pos(), c.name, Moved, "action %s", action)
 }
 
-// ruleOf are the rules of the report about calls of methods.
-var ruleOf = map[shape]string{shapeEvent: "Event", shapeEventf: "Eventf", shapeAnnotated: "AnnotatedEventf"}
+// annotations makes AnnotatedEventf a method of the new recorder: Eventf without
+// annotations, and that of another interface with them.
+func (pl *planner) annotations(c *call, set node) {
+	info := c.file.Pkg.Info
+	sel := info.Selections[c.sel]
+	if args := c.expr.Args; info.Types[args[1]].IsNil() {
+		pl.edit(c.file, args[1].Pos(), args[2].Pos(), set, "")
+		pl.edit(c.file, c.sel.Sel.Pos(), c.sel.Sel.End(), set, "Eventf")
+		return
+	}
+	if recorderOf(receiverType(sel.Obj().(*types.Func))) == fake {
+		return
+	}
+	embedding := ""
+	for _, f := range embedded(sel.Recv(), sel.Index()) {
+		embedding += "." + f.Name()
+	}
+	pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, embedding+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
+	if !pl.FakeAnnotated && slices.ContainsFunc(slices.Collect(maps.Values(pl.places)), func(p *place) bool { return p.typ == fake && pl.find(p.node) == set }) {
+		pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
+	}
+}
 
-// wrapper returns the method that contains a call, if the method gets the parameters
-// related and action.
-func (pl *planner) wrapper(c *call) *method {
+// wrapper returns the method of a hand-written recorder that passes its reason to a call, or
+// nil. If it is Eventf, it gets the parameters related and action.
+func (pl *planner) wrapper(c *call, reason ast.Expr) *method {
 	if c.fun == nil {
 		return nil
 	}
 	m := pl.methods[c.fun.Name.Pos()]
-	if m == nil || m.shape != shapeEventf || !m.canName() {
+	if m == nil {
 		return nil
 	}
-	for _, s := range c.stack {
-		if _, ok := s.(*ast.FuncLit); ok {
-			return nil
-		}
-	}
-	if _, ok := pl.moves(ref{nodes: []node{m.name.Pos()}}); !ok || !pl.connected(m) {
+	set, ok := pl.moves(ref{nodes: []node{m.fn.Pos()}})
+	if s, _ := SignatureOf(m.fn); !m.isParam(reason, s.Reason) || m.fn.Name() == "Eventf" && (!ok || !pl.legacy[set]) {
 		return nil
 	}
 	return m
 }
 
-// passesReason reports whether a call is in a method Event or AnnotatedEventf of a
-// hand-written recorder, and its reason is that of the method. Its action is the reason,
-// as in package compat.
-func (pl *planner) passesReason(c *call, reason ast.Expr) bool {
-	if c.fun == nil {
-		return false
-	}
-	m := pl.methods[c.fun.Name.Pos()]
-	if m == nil || m.shape == shapeEventf {
-		return false
-	}
-	i := 2
-	if m.shape == shapeAnnotated {
-		i = 3
-	}
-	return pl.isParam(c.file, reason, m.fn, i)
+// isParam reports whether e is the i-th parameter of a method.
+func (m *method) isParam(e ast.Expr, i int) bool {
+	o := ObjectOf(m.file.Pkg.Info, e)
+	return o != nil && o.Pos() == m.fn.Signature().Params().At(i).Pos()
 }
 
-// isParam reports whether e is the i-th parameter of a function.
-func (pl *planner) isParam(f *File, e ast.Expr, fn *types.Func, i int) bool {
-	id, ok := ast.Unparen(e).(*ast.Ident)
-	if !ok {
-		return false
-	}
-	v, ok := f.Pkg.Info.Uses[id].(*types.Var)
-	return ok && v.Pos() == fn.Type().(*types.Signature).Params().At(i).Pos()
-}
-
-// message turns the message of Event into a format.
-func (pl *planner) message(c *call, m ast.Expr, set node) {
-	info := c.file.Pkg.Info
-	if lits, ok := literals(m); ok {
-		for _, lit := range lits {
-			src := c.file.text(lit)
-			for i := range len(src) {
-				if src[i] == '%' {
-					at := lit.Pos() + token.Pos(i)
-					pl.edit(c.file, at, at, set, "%")
-				}
-			}
-		}
+// message makes the message of Event a format, and the variable format of a call without
+// arguments an argument.
+func (pl *planner) message(c *call, i int, set node) {
+	m, info := c.expr.Args[i], c.file.Pkg.Info
+	if len(c.expr.Args) > i+1 || info.Types[m].Value != nil && (c.name != "Event" || !strings.Contains(StringOf(info, m), "%")) {
 		return
 	}
-	if tv := info.Types[m]; tv.Value != nil && tv.Value.Kind() == constant.String && !strings.Contains(constant.StringVal(tv.Value), "%") {
-		return // a constant
-	}
 	if s := sprintf(info, m); s != nil && !c.file.commented(m, s) {
-		pl.textEdits(c.file, Unwrapped(m, s), set)
+		for _, e := range Unwrapped(m, s) {
+			pl.edit(c.file, e.Pos, e.End, set, "")
+		}
 		return
 	}
 	pl.edit(c.file, m.Pos(), m.Pos(), set, `"%s", `)
@@ -637,24 +530,6 @@ func (f *File) commented(e ast.Expr, call *ast.CallExpr) bool {
 	})
 }
 
-// literals returns the string literals of which an expression consists. It returns false
-// if an escape sequence contains a %.
-func literals(e ast.Expr) (list []*ast.BasicLit, ok bool) {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.BasicLit:
-		value, err := strconv.Unquote(e.Value)
-		return []*ast.BasicLit{e}, err == nil && strings.Count(value, "%") == strings.Count(e.Value, "%")
-	case *ast.BinaryExpr:
-		if e.Op != token.ADD {
-			return nil, false
-		}
-		x, xok := literals(e.X)
-		y, yok := literals(e.Y)
-		return append(x, y...), xok && yok
-	}
-	return nil, false
-}
-
 // Sprintf returns e as a call of fmt.Sprintf with arguments, or nil.
 func Sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
@@ -673,207 +548,91 @@ func sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 	if call == nil {
 		return nil
 	}
-	if info.Types[call.Args[0]].Value == nil {
-		return nil
-	}
-	if _, tuple := info.TypeOf(call.Args[0]).(*types.Tuple); tuple {
+	if info.Types[call.Args[0]].Value == nil { // perhaps the results of a call
 		return nil
 	}
 	return call
 }
 
-// format makes a variable format without arguments an argument.
-func (pl *planner) format(c *call, i int, set node) {
-	if len(c.expr.Args) == i+1 && c.file.Pkg.Info.Types[c.expr.Args[i]].Value == nil {
-		at := c.expr.Args[i].Pos()
-		if s := sprintf(c.file.Pkg.Info, c.expr.Args[i]); s != nil {
-			pl.message(c, c.expr.Args[i], set)
-			return
-		}
-		pl.edit(c.file, at, at, set, `"%s", `)
-	}
-}
-
 // actionFor returns the expression of an action for a reason, which is "" if it is not
-// constant.
-func (pl *planner) actionFor(f *File, fun *ast.FuncDecl, pos token.Pos, reason string, set node) string {
-	if reason != "" {
-		if a := pl.Actions[reason]; a != "" {
-			return fmt.Sprintf("%q", a)
-		}
-		if a := verb.Action(reason); isCamelCase(a) {
-			return fmt.Sprintf("%q", a)
-		}
+// constant: that of the user, the verb of the reason, or a constant that a person must name.
+func (pl *planner) actionFor(c *call, e ast.Expr) string {
+	reason := StringOf(c.file.Pkg.Info, e)
+	if a := cmp.Or(pl.Actions[reason], verb.Action(reason)); token.IsIdentifier(a) {
+		return strconv.Quote(a)
 	}
-	base := ""
-	if reason != "" {
-		base = strings.Join(verb.Words(reason), "")
-	} else if fun != nil {
-		base = fun.Name.Name
-	}
+	base := strings.Join(verb.Words(reason), "")
 	if !token.IsIdentifier(base) {
 		base = "Unknown"
-	}
-	if r, size := utf8.DecodeRuneInString(base); size > 0 {
-		base = string(unicode.ToUpper(r)) + base[size:]
-	}
-	// Test variants are other packages with the same files.
-	key := f.Pkg.Types.Path() + "\x00" + f.AST.Name.Name + "\x00" + reason + "\x00" + base
-	t, ok := pl.todos[key]
-	if !ok {
-		taken := pl.todoNames[f.Pkg.Types]
-		if taken == nil {
-			taken = map[string]bool{}
-			pl.todoNames[f.Pkg.Types] = taken
+		if c.fun != nil {
+			base = c.fun.Name.Name
 		}
-		name := "action" + base
-		for i := 2; taken[name] || f.Pkg.Types.Scope().Lookup(name) != nil; i++ {
-			name = fmt.Sprintf("action%s%d", base, i)
-		}
-		taken[name] = true
-		t = &todo{name: name, reason: reason}
-		pl.todos[key] = t
-		pl.todoOrder = append(pl.todoOrder, t)
-		pl.nameAction(pos, word(reason), name)
 	}
-	t.files = append(t.files, f)
-	return t.name
+	first := []rune(base)
+	first[0] = unicode.ToUpper(first[0])
+	name := "action" + string(first)
+	pkg := c.file.Pkg.Types
+	if _, ok := pkg.Scope().Lookup(name).(*types.Const); ok {
+		return name // of an earlier run
+	}
+	key := pkg.Path() + "." + name // test variants are other packages with the same files
+	if pl.todos[key] == nil {
+		pl.todos[key] = &todo{name: name}
+		pl.nameAction(e.Pos(), name)
+	}
+	pl.todos[key].files = append(pl.todos[key].files, c.file)
+	return name
 }
 
 // nameAction asks for the name of an action, which a constant has for now.
-func (pl *planner) nameAction(pos token.Pos, reason, constant string) {
-	if reason == "" {
-		pl.note(pos, "action", Decide, "name the action of a variable reason: the constant %s", constant)
-	} else {
-		pl.note(pos, "action", Decide, "name the action of the reason %s: the constant %s", reason, constant)
-	}
+func (pl *planner) nameAction(pos token.Pos, constant string) {
+	pl.note(pos, "action", Decide, "name what the controller does: the constant %s", constant)
 }
 
 // pending reports the constants of an earlier run that nobody has named yet.
 func (pl *planner) pending() {
 	for _, f := range pl.Files {
-		if f.Skip != "" || f.Outside {
-			continue
-		}
 		for _, d := range f.AST.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.CONST || g.Doc == nil {
-				continue
-			}
-			text := g.Doc.List[len(g.Doc.List)-1].Text
-			reason, ok := strings.CutPrefix(text, todoReason)
-			if name := g.Specs[0].(*ast.ValueSpec).Names[0]; ok || text == todoVariable {
-				if text == todoVariable {
-					reason = ""
-				}
-				pl.nameAction(name.Pos(), strings.TrimSuffix(reason, "."), name.Name)
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST && g.Doc != nil && strings.HasPrefix(g.Doc.List[len(g.Doc.List)-1].Text, todoPrefix) && !f.Outside {
+				name := g.Specs[0].(*ast.ValueSpec).Names[0]
+				pl.nameAction(name.Pos(), name.Name)
 			}
 		}
 	}
 }
 
-// isCamelCase reports whether a name is one of an action.
-func isCamelCase(name string) bool {
-	return name != "" && len(name) <= 128 && !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 || r == '_' || !isLetter(byte(r)) })
-}
-
-// word quotes a reason that is no name.
-func word(reason string) string {
-	if reason == "" || isCamelCase(reason) {
-		return reason
-	}
-	return strconv.Quote(reason)
-}
-
-// placeConstants declares each constant in the first file that uses it.
+// placeConstants declares each constant in the first file that uses it, preferably no test.
 func (pl *planner) placeConstants() {
-	for _, t := range pl.todoOrder {
+	for _, key := range slices.Sorted(maps.Keys(pl.todos)) {
+		t := pl.todos[key]
 		slices.SortFunc(t.files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
-		first := t.files[0]
-		if i := slices.IndexFunc(t.files, func(f *File) bool { return !f.isTest() }); i > 0 {
-			first = t.files[i]
-		}
-		pl.plan.constants[first] = append(pl.plan.constants[first], *t)
+		first := t.files[max(0, slices.IndexFunc(t.files, func(f *File) bool { return !f.isTest() }))]
+		pl.plan.constants[first] = append(pl.plan.constants[first], t)
 	}
 }
 
-// canName reports whether the method can have parameters related and action.
-func (m *method) canName() bool {
-	if m.body == nil {
-		return len(m.decl.Params.List[0].Names) > 0 && m.free("related", "action")
-	}
-	return m.free("related", "action")
-}
-
-func (m *method) free(names ...string) bool {
-	ok := true
-	check := func(n ast.Node) bool {
-		if id, is := n.(*ast.Ident); is && slices.Contains(names, id.Name) {
-			ok = false
-		}
-		return ok
-	}
-	ast.Inspect(m.decl, check)
-	if m.body != nil {
-		ast.Inspect(m.body, check)
-	}
-	return ok
-}
-
-// methodDecls gives the methods of moved sets the new signature.
-func (pl *planner) methodDecls() {
-	for _, m := range sorted(pl.Program, pl.methods) {
-		set, ok := pl.moves(ref{nodes: []node{m.name.Pos()}})
-		if !ok || m.file.Skip != "" || !pl.connected(m) {
-			continue
-		}
-		if m.list == nil && m.shape != shapeEventf {
-			pl.note(m.name.Pos(), "tests", Decide, "a hand-written recorder: callers use Eventf now, and not %s", m.name.Name)
-			continue
-		}
-		if m.shape == shapeEvent {
-			if pl.sibling(m, shapeEventf) != nil {
-				pl.removeMethod(m, set)
-				continue
-			}
-			pl.edit(m.file, m.name.Pos(), m.name.End(), set, "Eventf")
-		}
+// method gives a method the new signature. Hand-written recorders that no legacy interface
+// holds stay.
+func (pl *planner) method(m *method, set node) {
+	pos := m.fn.Pos()
+	switch name := m.fn.Name(); {
+	case !pl.legacy[set]:
+	case m.list != nil && name == "Event":
+		pl.removeMethod(m, set)
+	case name != "Eventf":
+		pl.note(pos, "tests", Decide, "a hand-written recorder: callers use Eventf now, and not %s", name)
+	case m.list == nil:
 		pl.resign(m, set)
-		if m.list == nil {
-			pl.note(m.name.Pos(), "tests", Decide, "a hand-written recorder: Eventf has the new parameters; check what it does with them")
-		} else {
-			pl.note(m.name.Pos(), "types", Moved, "a method of an interface")
-		}
+		pl.note(pos, "tests", Decide, "a hand-written recorder: Eventf has the new parameters; check what it does with them")
+	default:
+		pl.resign(m, set)
+		pl.note(pos, "types", Moved, "a method of an interface")
 	}
-}
-
-// connected reports whether a legacy recorder is in the set of a method. Hand-written
-// recorders that no legacy interface holds stay.
-func (pl *planner) connected(m *method) bool {
-	if pl.legacy == nil {
-		pl.legacy = pl.legacySets()
-	}
-	return pl.legacy[pl.find(m.name.Pos())]
-}
-
-// legacySets returns the sets that contain a legacy recorder.
-func (pl *planner) legacySets() map[node]bool {
-	sets := map[node]bool{}
-	for _, o := range pl.occurrences {
-		sets[pl.find(o.expr.Pos())] = true
-	}
-	for _, l := range pl.lookups {
-		sets[pl.find(l.node)] = true
-	}
-	for _, u := range pl.uses {
-		sets[pl.find(u.node)] = true
-	}
-	return sets
 }
 
 func (pl *planner) removeMethod(m *method, set node) {
 	for _, f := range m.list.List {
-		if len(f.Names) == 1 && f.Names[0] == m.name {
+		if len(f.Names) == 1 && f.Names[0].Pos() == m.fn.Pos() {
 			from, to := f.Pos(), f.End()
 			if f.Doc != nil {
 				from = f.Doc.Pos()
@@ -882,7 +641,7 @@ func (pl *planner) removeMethod(m *method, set node) {
 				to = f.Comment.End()
 			}
 			pl.edit(m.file, m.file.lineStart(from), m.file.lineEnd(to), set, "")
-			pl.note(m.name.Pos(), "types", Moved, "removed the method Event of an interface")
+			pl.note(m.fn.Pos(), "types", Moved, "removed the method Event of an interface")
 		}
 	}
 }
@@ -911,29 +670,21 @@ func (f *File) lineEnd(pos token.Pos) token.Pos {
 // resign inserts the parameters related and action.
 func (pl *planner) resign(m *method, set node) {
 	list := m.decl.Params.List
-	object := m.file.text(list[0].Type)
-	if len(list[0].Names) == 0 {
-		pl.edit(m.file, list[0].End(), list[0].End(), set, ", "+object)
-		pl.edit(m.file, list[2].End(), list[2].End(), set, ", string")
-		if m.shape == shapeEvent {
-			pl.edit(m.file, list[3].End(), list[3].End(), set, ", ...any")
-		}
-		return
-	}
-	related, action := "related", "action"
-	if !m.canName() {
-		related, action = "_", "_"
-	}
-	pl.edit(m.file, list[0].End(), list[0].End(), set, ", "+related+" "+object)
-	var names []*ast.Ident
+	object, related, action := list[0], "", "string"
+	var names []ast.Node
 	for _, f := range list {
-		names = append(names, f.Names...)
+		for _, name := range f.Names {
+			names = append(names, name)
+		}
+		if len(f.Names) == 0 {
+			names = append(names, f)
+		}
 	}
+	if len(object.Names) > 0 {
+		related, action = "related ", "action"
+	}
+	pl.edit(m.file, object.End(), object.End(), set, ", "+related+m.file.text(object.Type))
 	pl.edit(m.file, names[2].End(), names[2].End(), set, ", "+action)
-	if m.shape == shapeEvent {
-		end := list[len(list)-1].End()
-		pl.edit(m.file, end, end, set, ", args ...any")
-	}
 }
 
 // bridge adapts a recorder that moves to code that stays.
@@ -977,26 +728,4 @@ func (pl *planner) reason(r Reason) string {
 func shorten(name string) string {
 	parts := strings.Split(name, "/")
 	return strings.Join(parts[max(0, len(parts)-2):], "/")
-}
-
-// reportLeft reports the types that stay.
-func (pl *planner) reportLeft() {
-	for _, o := range sorted(pl.Program, pl.occurrences) {
-		r := ref{nodes: []node{o.expr.Pos()}}
-		if o.file.Outside {
-			continue
-		}
-		if _, ok := pl.moves(r); !ok {
-			pl.note(o.expr.Pos(), "types", Left, "%s: %s", o.name, pl.whyLeft(r))
-		}
-	}
-	for _, l := range sorted(pl.Program, pl.lookups) {
-		r := ref{nodes: []node{l.node}}
-		if l.file.Outside {
-			continue
-		}
-		if _, ok := pl.moves(r); !ok {
-			pl.note(l.call.Pos(), "GetEventRecorderFor", Left, "%s", pl.whyLeft(r))
-		}
-	}
 }

@@ -2,7 +2,6 @@ package move
 
 import (
 	"cmp"
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -53,7 +52,8 @@ type File struct {
 // of a package share their syntax, and so their nodes.
 type node = token.Pos
 
-// dynamic stands for all values that lose their type: those in a context, for example.
+// dynamic stands for all values that lose their type, in a context for example, or that get it
+// by a type argument.
 const dynamic node = -1
 
 // ref are the nodes that determine the type of an expression.
@@ -73,7 +73,6 @@ type Reason struct {
 	Pos     token.Pos
 	Text    string
 	Outside bool // only code outside of the program requires it, so its uses can adapt
-	In      bool // the value comes from code that stays
 }
 
 // flow is an assignment of a recorder to a place that could have another type, if compat
@@ -82,65 +81,39 @@ type flow struct {
 	dst, src ref
 	expr     ast.Expr
 	file     *File
-	fake     bool // to a *FakeRecorder, which compat cannot adapt
-	fromFake bool // from a *FakeRecorder
+	rigid    bool // compat cannot adapt it: to a *FakeRecorder, or one of several results
+	fake     bool // from a *FakeRecorder
 }
 
-// occurrence of a legacy type.
-type occurrence struct {
-	expr ast.Expr // an identifier or a selector
-	kind kind
-	name string
-	file *File
+// place is an occurrence of a legacy type, a constructor, a call that gets a recorder, or a
+// method with a legacy signature.
+type place struct {
+	node   node
+	file   *File
+	left   Item   // in the report if the place stays; without a rule, it is not
+	typ    string // the legacy type that it certainly has, or ""
+	origin string // the code outside of the program that makes the recorder, or managers
+	shared bool   // the recorder is that of a broadcaster from elsewhere in the program
+	move   func(*planner, node)
 }
 
 // call of a method of a recorder.
 type call struct {
-	expr  *ast.CallExpr
-	sel   *ast.SelectorExpr // nil in f(g()), where f is a method value
-	shape shape
-	recv  ref
-	file  *File
-	fun   *ast.FuncDecl // around it, or nil
-	stack []ast.Node
-	own   bool // of a method that this program declares
-}
-
-// constructor of a fake.
-type constructor struct {
-	call *ast.CallExpr
-	node node
+	expr *ast.CallExpr
+	sel  *ast.SelectorExpr // nil in f(g()), where f is a method value
+	name string            // of the method
+	recv ref
 	file *File
-}
-
-// newRecorder is a call of NewRecorder of a broadcaster.
-type newRecorder struct {
-	call     *ast.CallExpr
-	sel      *ast.SelectorExpr
-	node     node // of the recorder
-	file     *File
-	foreign  string // the code outside of the program that makes the broadcaster, if any
-	local    bool   // the function makes the broadcaster
-	concrete bool   // the type is *record.Broadcaster of compat/record
-}
-
-// lookup is a call of GetEventRecorderFor.
-type lookup struct {
-	call *ast.CallExpr
-	sel  *ast.SelectorExpr
-	node node
-	file *File
+	fun  *ast.FuncDecl // around it, or nil
+	own  bool          // of a method that this program declares
 }
 
 // method is a method that the program declares with the signature of a legacy one.
 type method struct {
-	fn    *types.Func
-	shape shape
-	decl  *ast.FuncType
-	name  *ast.Ident
-	body  *ast.BlockStmt // nil in an interface
-	list  *ast.FieldList // the methods of the interface, or nil
-	file  *File
+	fn   *types.Func
+	decl *ast.FuncType
+	list *ast.FieldList // the methods of the interface, or nil
+	file *File
 }
 
 // Program is what a move changes.
@@ -152,20 +125,17 @@ type Program struct {
 	parent map[node]node
 	why    map[node][]Reason
 
-	flows        []flow
-	occurrences  map[token.Pos]*occurrence
-	calls        map[token.Pos]*call
-	constructors map[token.Pos]*constructor
-	uses         map[token.Pos]*newRecorder
-	lookups      map[token.Pos]*lookup
-	methods      map[token.Pos]*method
-	creations    map[token.Pos]*creation
-	options      map[token.Pos]*option
-	gets         []get
-	newCalls     []token.Pos // of recorders of events.k8s.io, apart from tests
-	asserted     bool        // code outside of the program returns what must be a *FakeRecorder
-	roles        map[token.Pos]*role
-	reasons      map[string]bool
+	flows     []flow
+	places    map[node]*place
+	calls     map[token.Pos]*call
+	methods   map[node]*method
+	creations map[token.Pos]*creation
+	options   map[token.Pos]*option
+	gets      []get
+	newCalls  []token.Pos // of recorders of events.k8s.io, apart from tests
+	asserted  bool        // code outside of the program returns what must be a *FakeRecorder
+	roles     map[token.Pos]*role
+	reasons   map[string]bool
 
 	sources sources
 
@@ -183,9 +153,7 @@ const Generated = "the file is generated"
 func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
 		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
-		occurrences: map[token.Pos]*occurrence{}, calls: map[token.Pos]*call{},
-		constructors: map[token.Pos]*constructor{}, uses: map[token.Pos]*newRecorder{}, lookups: map[token.Pos]*lookup{},
-		methods: map[token.Pos]*method{}, reasons: map[string]bool{},
+		places: map[node]*place{}, calls: map[token.Pos]*call{}, methods: map[node]*method{}, reasons: map[string]bool{},
 		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{},
 	}
 }
@@ -224,29 +192,19 @@ func (p *Program) fileOf(pos token.Pos) *File {
 }
 
 func (p *Program) find(n node) node {
-	root := n
-	for {
-		up, ok := p.parent[root]
-		if !ok || up == root {
-			break
-		}
-		root = up
+	up, ok := p.parent[n]
+	if !ok {
+		return n
 	}
-	for n != root {
-		n, p.parent[n] = p.parent[n], root
-	}
+	root := p.find(up)
+	p.parent[n] = root
 	return root
 }
 
 func (p *Program) union(a, b node) {
-	a, b = p.find(a), p.find(b)
-	if a == b {
-		return
+	if a, b = p.find(a), p.find(b); a != b {
+		p.parent[b] = a
 	}
-	if b < a {
-		a, b = b, a
-	}
-	p.parent[b] = a
 }
 
 // block leaves the set of a node as it is.
@@ -262,7 +220,7 @@ func (p *Program) link(a, b ref, pos token.Pos) {
 		return
 	}
 	if fixed := cmp.Or(a.fixed, b.fixed); fixed != "" {
-		p.block(all[0], Reason{pos, fmt.Sprintf("%s determines the type", fixed), true, false})
+		p.block(all[0], Reason{pos, fixed + " determines the type", true})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // relatedOf returns the only object besides the regarding one that the message of a call
 // names. It is plainly the related one if it is of another type, exists, and has a UID.
 func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
-	info, pkg := c.file.Pkg.Info, c.file.Pkg.Types
+	info := c.file.Pkg.Info
 	regarding := c.expr.Args[0]
 	var found ast.Expr
 	nilable := false
@@ -25,12 +25,12 @@ func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 			return "", false
 		}
 	}
-	if found == nil || hasCall(found) || !pl.visible(info, pkg, found, c.expr.Pos()) {
+	if found == nil || hasCall(found) {
 		return "", false
 	}
 	t, expr := types.Unalias(info.TypeOf(found)), c.file.text(found)
-	if !isObject(t, pkg) {
-		if t = types.NewPointer(t); !isObject(t, pkg) || !info.Types[found].Addressable() {
+	if !isObject(t) {
+		if t = types.NewPointer(t); !isObject(t) || !info.Types[found].Addressable() {
 			return "", false
 		}
 		expr = "&" + expr
@@ -101,15 +101,9 @@ func nameIn(info *types.Info, a ast.Expr) (x ast.Expr, nilable bool) {
 }
 
 // isObject reports whether t implements runtime.Object.
-func isObject(t types.Type, pkg *types.Package) bool {
-	for _, name := range []string{"GetObjectKind", "DeepCopyObject"} {
-		o, _, _ := types.LookupFieldOrMethod(t, false, pkg, name)
-		f, ok := o.(*types.Func)
-		if !ok || f.Signature().Params().Len() != 0 || f.Signature().Results().Len() != 1 {
-			return false
-		}
-	}
-	return true
+func isObject(t types.Type) bool {
+	methods := types.NewMethodSet(t)
+	return methods.Lookup(nil, "GetObjectKind") != nil && methods.Lookup(nil, "DeepCopyObject") != nil
 }
 
 // rootOf returns the variable or field that an expression denotes.
@@ -127,18 +121,14 @@ func rootOf(info *types.Info, e ast.Expr) types.Object {
 
 // exists reports whether a variable certainly holds an object that the API server has seen: a
 // parameter or an element of a list, which the function neither sets nor creates.
-func exists(info *types.Info, c *call, o types.Object) (yes bool) {
+func exists(info *types.Info, c *call, o types.Object) bool {
 	v, ok := o.(*types.Var)
-	if !ok || v.IsField() || c.fun == nil {
+	if !ok || c.fun == nil {
 		return false
 	}
-	changes := false
+	yes, changes := v.Kind() == types.ParamVar, false
 	ast.Inspect(c.fun, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncDecl:
-			yes = yes || declares(info, n.Type.Params, v)
-		case *ast.FuncLit:
-			yes = yes || declares(info, n.Type.Params, v)
 		case *ast.RangeStmt:
 			yes = yes || n.Value != nil && ObjectOf(info, n.Value) == v
 		case *ast.AssignStmt:
@@ -150,11 +140,4 @@ func exists(info *types.Info, c *call, o types.Object) (yes bool) {
 		return true
 	})
 	return yes && !changes
-}
-
-// declares reports whether a list of parameters contains a variable.
-func declares(info *types.Info, list *ast.FieldList, v *types.Var) bool {
-	return slices.ContainsFunc(list.List, func(f *ast.Field) bool {
-		return slices.ContainsFunc(f.Names, func(id *ast.Ident) bool { return info.Defs[id] == v })
-	})
 }

@@ -25,10 +25,6 @@ func (c *controller) annotated(pod *corev1.Pod) {
 	c.AnnotatedEventf(pod, map[string]string{"a": "b"}, "Normal", "Created", "a")
 }
 
-func annotated[R record.EventRecorder](recorder R, pod *corev1.Pod) {
-	recorder.AnnotatedEventf(pod, map[string]string{"a": "b"}, "Normal", "Created", "a")
-}
-
 func (c *controller) reasons(pod *corev1.Pod) {
 	c.Event(pod, "Normal", "Create:a", "not the name of an action")
 	c.Event(pod, "Normal", "a\nb", "two lines")

@@ -15,7 +15,7 @@ func stays(r legacy.EventRecorder, pod *corev1.Pod) {
 	emit(r, pod, "Normal", "Created", "a")
 }
 
-// So does one that is called. The first parameter of a method expression is the receiver.
+// One that is called receives an adapter: its first parameter is the receiver.
 func staysToo(r legacy.EventRecorder, pod *corev1.Pod, d time.Duration) {
 	legacy.EventRecorder.Event(r, pod, "Normal", "Created", "a")
 	(*sink).keep(&sink{}, r)
