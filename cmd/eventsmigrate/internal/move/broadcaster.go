@@ -20,26 +20,18 @@ func (pl *planner) newRecorder(f *File, call *ast.CallExpr, sel *ast.SelectorExp
 
 // source replaces an EventSource by its component.
 func (pl *planner) source(f *File, arg ast.Expr, set node) {
-	lit, ok := ast.Unparen(arg).(*ast.CompositeLit)
-	if !ok {
-		pl.edit(f, arg.End(), arg.End(), set, ".Component")
-		return
-	}
 	var component ast.Expr
-	for i, e := range lit.Elts {
-		kv, ok := e.(*ast.KeyValueExpr)
-		switch {
-		case !ok && i == 0:
-			component = e
-		case ok && kv.Key.(*ast.Ident).Name == "Component":
-			component = kv.Value
-		default:
-			pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host", f.text(valueOf(e)))
+	if lit, ok := ast.Unparen(arg).(*ast.CompositeLit); ok {
+		for _, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && kv.Key.(*ast.Ident).Name == "Component" {
+				component = kv.Value
+			} else {
+				pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host", f.text(valueOf(e)))
+			}
 		}
 	}
 	if component == nil {
-		pl.edit(f, arg.Pos(), arg.End(), set, `""`)
-		pl.note(arg.Pos(), "types", Decide, "the recorder has no component, but the API server requires a reporting controller")
+		pl.edit(f, arg.End(), arg.End(), set, ".Component")
 		return
 	}
 	pl.edit(f, arg.Pos(), component.Pos(), set, "")

@@ -210,7 +210,9 @@ func (c *collector) result(e *ast.CallExpr) ref {
 	case *types.Builtin:
 		var r ref // of new, make or append
 		for _, a := range e.Args {
-			r = r.and(c.nodes(a))
+			if mentions(c.info.TypeOf(a)) {
+				r = r.and(c.nodes(a))
+			}
 		}
 		return r
 	case *types.Func:
@@ -574,7 +576,7 @@ func (c *collector) assignRef(f flow, dstType, srcType types.Type) {
 		c.link(f.dst, f.src, f.expr.Pos())
 	case !from:
 		c.satisfy(f.dst, dstType, ref{}, srcType, f.expr.Pos())
-	case !isInterface || isTypeParam(dstType):
+	case !isInterface:
 	case i.NumMethods() == 0 && f.dst.fixed == "":
 		c.link(f.src, ref{nodes: []node{dynamic}}, f.expr.Pos())
 	case c.outside(i) != "" && recorderOf(srcType) != "":
@@ -594,11 +596,6 @@ func (c *collector) outside(i *types.Interface) string {
 		}
 	}
 	return ""
-}
-
-func isTypeParam(t types.Type) bool {
-	_, ok := types.Unalias(t).(*types.TypeParam)
-	return ok
 }
 
 func isNil(t types.Type) bool {

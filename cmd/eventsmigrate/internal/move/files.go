@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +133,8 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 		if from < last {
 			return &Output{File: f, Err: fmt.Errorf("overlapping edits at %s", p.Fset.Position(e.pos)), sets: o.sets}
 		}
-		text := strings.ReplaceAll(n.expand(e.text), "\n", f.newline(e.pos))
+		text := qualifier.ReplaceAllStringFunc(e.text, func(q string) string { return n.chosen[strings.Trim(q, "\x01\x02")] })
+		text = strings.ReplaceAll(text, "\n", f.newline(e.pos))
 		b.Write(f.Src[last:from])
 		o.spans = append(o.spans, span{b.Len(), b.Len() + len(text), e.set, e.pos, e.end})
 		b.WriteString(text)
@@ -196,8 +198,8 @@ type names struct {
 func (n *names) choose() {
 	needed := map[string][]token.Pos{}
 	for _, e := range n.edits {
-		for _, p := range qualifiers(e.text) {
-			needed[p] = append(needed[p], e.pos)
+		for _, m := range qualifier.FindAllStringSubmatch(e.text, -1) {
+			needed[m[1]] = append(needed[m[1]], e.pos)
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(needed)) {
@@ -305,10 +307,10 @@ func (n *names) existing(p string, at []token.Pos) (string, bool) {
 	for _, s := range n.f.AST.Imports {
 		known, _ := strconv.Unquote(s.Path.Value)
 		switch o := n.pkgName(s); {
-		case known != p && (p != dropInPath || known != recordPath || n.f.imports(dropInPath)), s.Name != nil && s.Name.Name == "_":
-		case s.Name != nil && s.Name.Name == ".":
+		case known != p && (p != dropInPath || known != recordPath || n.f.imports(dropInPath)), o == nil || o.Name() == "_":
+		case o.Name() == ".":
 			return "", true
-		case o != nil && n.resolves(o.Name(), at, o):
+		case n.means(o.Name(), at, o):
 			return o.Name() + ".", true
 		}
 	}
@@ -323,73 +325,26 @@ func (n *names) pkgName(s *ast.ImportSpec) types.Object {
 	return n.f.Pkg.Info.Implicits[s]
 }
 
-// resolves reports whether a name means o at all positions.
-func (n *names) resolves(name string, at []token.Pos, o types.Object) bool {
-	for _, pos := range at {
-		scope := n.scope(pos)
-		if scope == nil {
-			continue
-		}
-		if _, found := scope.LookupParent(name, pos); found != o {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *names) scope(pos token.Pos) *types.Scope {
-	fileScope := n.f.Pkg.Info.Scopes[n.f.AST]
-	if fileScope == nil {
-		return nil
-	}
-	if s := fileScope.Innermost(pos); s != nil {
-		return s
-	}
-	return fileScope
+// means reports whether a name means o at all positions. It is nil for a name without a
+// meaning.
+func (n *names) means(name string, at []token.Pos, o types.Object) bool {
+	file := n.f.Pkg.Info.Scopes[n.f.AST]
+	return !slices.ContainsFunc(at, func(pos token.Pos) bool {
+		_, found := cmp.Or(file.Innermost(pos), file).LookupParent(name, pos)
+		return found != o
+	})
 }
 
 // free reports whether the file can import a package under a name.
 func (n *names) free(name string, at []token.Pos) bool {
-	for _, f := range n.p.Files { // of test variants, too
-		if f.Pkg.Types.Path() == n.f.Pkg.Types.Path() && f.Pkg.Types.Scope().Lookup(name) != nil {
-			return false
-		}
-	}
-	for _, c := range n.chosen {
-		if c == name+"." {
-			return false
-		}
-	}
-	for _, s := range n.f.AST.Imports {
-		if o := n.pkgName(s); o != nil && o.Name() == name {
-			return false
-		}
-	}
-	for _, pos := range at {
-		if scope := n.scope(pos); scope != nil {
-			if _, o := scope.LookupParent(name, pos); o != nil && o.Parent() != types.Universe {
-				return false
-			}
-		}
-	}
-	return true
+	return n.means(name, at, nil) && !slices.Contains(slices.Collect(maps.Values(n.chosen)), name+".") &&
+		!slices.ContainsFunc(n.p.Files, func(f *File) bool { // of test variants, too
+			return f.Pkg.Types.Path() == n.f.Pkg.Types.Path() && f.Pkg.Types.Scope().Lookup(name) != nil
+		})
 }
 
-func qualifiers(text string) (paths []string) {
-	for {
-		_, rest, ok := strings.Cut(text, "\x01")
-		if !ok {
-			return paths
-		}
-		p, rest, _ := strings.Cut(rest, "\x02")
-		paths = append(paths, p)
-		text = rest
-	}
-}
+// qualifier is a placeholder for the name of an import.
+var qualifier = regexp.MustCompile("\x01([^\x02]*)\x02")
 
-func (n *names) expand(text string) string {
-	for _, p := range qualifiers(text) {
-		text = strings.Replace(text, "\x01"+p+"\x02", n.chosen[p], 1)
-	}
-	return text
-}
+// qualify returns a placeholder for the name of an import, which the file decides.
+func qualify(path string) string { return "\x01" + path + "\x02" }

@@ -133,13 +133,12 @@ func (pl *planner) relevant(m *creation) bool {
 	return slices.ContainsFunc(pl.gets, func(g get) bool {
 		path := m.file.Pkg.Path
 		return g.cluster == (m.by == "NewCluster") &&
-			(g.pkg.Path == path || reaches(m.file.Pkg.Types, []string{g.pkg.Path}) || reaches(g.pkg.Types, []string{path}))
+			(g.pkg.Path == path || reaches(m.file.Pkg.Types, g.pkg.Path) || reaches(g.pkg.Types, path))
 	})
 }
 
-// reaches reports whether a package imports one of several packages, or imports one that
-// does.
-func reaches(pkg *types.Package, paths []string) bool {
+// reaches reports whether a package imports another one, perhaps through others.
+func reaches(pkg *types.Package, path string) bool {
 	seen := map[string]bool{}
 	var visit func(p *types.Package) bool
 	visit = func(p *types.Package) bool {
@@ -147,7 +146,7 @@ func reaches(pkg *types.Package, paths []string) bool {
 			return false
 		}
 		seen[p.Path()] = true
-		return slices.Contains(paths, p.Path()) || slices.ContainsFunc(p.Imports(), visit)
+		return p.Path() == path || slices.ContainsFunc(p.Imports(), visit)
 	}
 	return slices.ContainsFunc(pkg.Imports(), visit)
 }

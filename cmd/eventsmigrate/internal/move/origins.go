@@ -82,18 +82,13 @@ func originName(fixed string) string {
 	return fixed
 }
 
-// isSeries reports whether the recorders that a function returns emit series.
-func isSeries(name string) bool {
-	return strings.Contains(name, projectPath+"/")
-}
-
 // reportOrigins reports the recorders that go on through that of client-go, and how many
 // calls they have.
 func (pl *planner) reportOrigins() {
 	stays := map[token.Pos]bool{}
 	for _, name := range slices.Sorted(maps.Keys(pl.from)) {
 		o := pl.from[name]
-		if name == managers || isSeries(name) {
+		if name == managers || strings.Contains(name, projectPath+"/") {
 			continue
 		}
 		text := fmt.Sprintf("the recorder comes from %s, which is outside of the program: %s", name, others(len(o.calls)))

@@ -77,68 +77,66 @@ type planner struct {
 	plan *Plan
 
 	left    map[node][]Reason // by root
-	bridges map[*flow]bool
-	legacy  map[node]bool // the sets that contain a legacy type
+	legacy  map[node]bool     // the sets that contain a legacy type
 	todos   map[string]*todo
 	created []*creation
 	given   bool // a manager before v0.23 has a broadcaster of the program
 	from    map[string]*origin
 }
 
-// qualify returns a placeholder for the name of an import, which the file decides.
-func qualify(path string) string { return "\x01" + path + "\x02" }
-
 // Plan decides what moves. Blocked are places that must stay, with the reasons.
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
-		left: map[node][]Reason{}, bridges: map[*flow]bool{}, legacy: map[node]bool{}, todos: map[string]*todo{},
+		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
 		pl.planCreations(blocked)
-		pl.moveCreations()
-		pl.reportOrigins()
-		pl.permissions()
-		pl.sort()
-		return pl.plan
+	} else {
+		saved := maps.Clone(p.parent)
+		defer func() { p.parent = saved }()
+		pl.decide(blocked)
+		pl.moveSets()
 	}
-	saved := maps.Clone(p.parent)
-	defer func() { p.parent = saved }()
+	pl.moveCreations()
+	pl.permissions()
+	pl.reportOrigins()
+	slices.SortStableFunc(pl.plan.Items, func(a, b Item) int { return pl.compare(a.Pos, b.Pos) })
+	return pl.plan
+}
 
-	for _, reason := range slices.Sorted(maps.Keys(opts.Actions)) {
-		if !p.reasons[reason] {
+// moveSets writes the edits of the sets that move, and reports the others.
+func (pl *planner) moveSets() {
+	for _, reason := range slices.Sorted(maps.Keys(pl.Actions)) {
+		if !pl.reasons[reason] {
 			pl.plan.Unused = append(pl.plan.Unused, reason)
 		}
 	}
-	pl.decide(blocked)
-	for _, m := range sorted(p, p.places) {
-		set, ok := pl.moves(ref{nodes: []node{m.node}})
+	for _, m := range sorted(pl.Program, pl.places) {
+		r := ref{nodes: []node{m.node}}
+		set, ok := pl.moves(r)
 		switch {
 		case ok && m.file.Skip == "":
 			m.move(pl, set)
 		case !ok && m.left.Rule != "" && !m.file.Outside:
-			pl.note(m.node, m.left.Rule, Left, "%s%s", m.left.Text, pl.whyLeft(ref{nodes: []node{m.node}}))
+			pl.note(m.node, m.left.Rule, Left, "%s%s", m.left.Text, pl.whyLeft(r))
 		}
 	}
-	for _, c := range sorted(p, p.calls) {
+	for _, c := range sorted(pl.Program, pl.calls) {
 		pl.call(c)
 	}
-	pl.pending()
 	bridged := map[token.Pos]bool{} // test variants have the same flows
-	for i := range p.flows {
-		if f := &p.flows[i]; pl.bridges[f] && !bridged[f.expr.Pos()] {
+	for _, f := range pl.flows {
+		set, from := pl.moves(f.src)
+		if _, to := pl.moves(f.dst); from && !to && !bridged[f.expr.Pos()] {
 			bridged[f.expr.Pos()] = true
-			pl.bridge(f)
+			pl.bridge(f, set)
 		}
 	}
-	pl.moveCreations()
+	pl.pending()
 	pl.placeConstants()
-	pl.permissions()
-	pl.reportOrigins()
-	pl.sort()
-	return pl.plan
 }
 
 // sorted returns the values in the order of their files. Positions do not order files,
@@ -148,10 +146,6 @@ func sorted[T any](p *Program, m map[token.Pos]T) (list []T) {
 		list = append(list, m[k])
 	}
 	return list
-}
-
-func (pl *planner) sort() {
-	slices.SortStableFunc(pl.plan.Items, func(a, b Item) int { return pl.compare(a.Pos, b.Pos) })
 }
 
 func (pl *planner) note(pos token.Pos, rule string, s Status, format string, args ...any) {
@@ -217,27 +211,14 @@ func (pl *planner) decide(blocked map[token.Pos]string) {
 	}
 	pl.left = rekeyed
 	pl.leaveOutside()
-	pl.propagate()
-	for n, m := range pl.places {
-		pl.legacy[pl.find(n)] = pl.legacy[pl.find(n)] || m.typ != ""
-	}
-}
-
-// propagate leaves what depends on sets that stay, and finds the flows that compat adapts.
-func (pl *planner) propagate() {
 	for changed := true; changed; {
 		changed = false
-		for i := range pl.flows {
-			changed = pl.settle(&pl.flows[i]) || changed
+		for _, f := range pl.flows {
+			changed = pl.settle(f) || changed
 		}
 	}
-	for i := range pl.flows {
-		f := &pl.flows[i]
-		_, to := pl.moves(f.dst)
-		_, from := pl.moves(f.src)
-		if !to && from {
-			pl.bridges[f] = true
-		}
+	for n, m := range pl.places {
+		pl.legacy[pl.find(n)] = pl.legacy[pl.find(n)] || m.typ != ""
 	}
 }
 
@@ -253,23 +234,19 @@ func (pl *planner) keepFakes() {
 
 // leaveOutside leaves the other sets of which no place is in a package of the patterns.
 func (pl *planner) leaveOutside() {
-	inside, outside := map[node]bool{}, map[node]token.Pos{}
+	inside := map[node]bool{}
 	for n, m := range pl.places {
-		if !m.file.Outside {
-			inside[pl.find(n)] = true
-		} else if first, ok := outside[pl.find(n)]; !ok || pl.compare(n, first) < 0 {
-			outside[pl.find(n)] = n
-		}
+		inside[pl.find(n)] = inside[pl.find(n)] || !m.file.Outside
 	}
-	for n, pos := range outside {
-		if !inside[n] && len(pl.left[n]) == 0 {
-			pl.leave(n, Reason{pos, "the package is not among the patterns", true})
+	for n, yes := range inside {
+		if !yes && len(pl.left[n]) == 0 {
+			pl.leave(n, Reason{n, "the package is not among the patterns", true})
 		}
 	}
 }
 
 // settle propagates that one side of a flow stays. It reports whether anything changed.
-func (pl *planner) settle(f *flow) bool {
+func (pl *planner) settle(f flow) bool {
 	d, to := pl.moves(f.dst)
 	s, from := pl.moves(f.src)
 	switch {
@@ -545,10 +522,7 @@ func Sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 // sprintf is [Sprintf] with a constant format.
 func sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 	call := Sprintf(info, e)
-	if call == nil {
-		return nil
-	}
-	if info.Types[call.Args[0]].Value == nil { // perhaps the results of a call
+	if call == nil || info.Types[call.Args[0]].Value == nil {
 		return nil
 	}
 	return call
@@ -633,14 +607,11 @@ func (pl *planner) method(m *method, set node) {
 func (pl *planner) removeMethod(m *method, set node) {
 	for _, f := range m.list.List {
 		if len(f.Names) == 1 && f.Names[0].Pos() == m.fn.Pos() {
-			from, to := f.Pos(), f.End()
+			from := f.Pos()
 			if f.Doc != nil {
 				from = f.Doc.Pos()
 			}
-			if f.Comment != nil {
-				to = f.Comment.End()
-			}
-			pl.edit(m.file, m.file.lineStart(from), m.file.lineEnd(to), set, "")
+			pl.edit(m.file, m.file.lineStart(from), m.file.lineEnd(m.file.restOfLine(f.End())), set, "")
 			pl.note(m.fn.Pos(), "types", Moved, "removed the method Event of an interface")
 		}
 	}
@@ -688,8 +659,7 @@ func (pl *planner) resign(m *method, set node) {
 }
 
 // bridge adapts a recorder that moves to code that stays.
-func (pl *planner) bridge(f *flow) {
-	set, _ := pl.root(f.src)
+func (pl *planner) bridge(f flow, set node) {
 	pl.edit(f.file, f.expr.Pos(), f.expr.Pos(), set, qualify(compatPath)+"NewRecorder(")
 	pl.edit(f.file, f.expr.End(), f.expr.End(), set, ", nil)")
 	to := f.dst.fixed
