@@ -277,7 +277,7 @@ func (pl *planner) unsupported() {
 		switch {
 		case m.fn.Name() == "AnnotatedEventf" && m.list != nil:
 			pl.leave(pos, Reason{pos, "an interface declares AnnotatedEventf", false})
-		case m.fn.Name() == "Event" && !m.besideEventf():
+		case m.fn.Name() == "Event" && m.list == nil && !m.besideEventf():
 			pl.leave(pos, Reason{pos, "a type declares Event without Eventf", false})
 		}
 	}
@@ -591,9 +591,9 @@ func (pl *planner) method(m *method, set node) {
 	pos := m.fn.Pos()
 	switch name := m.fn.Name(); {
 	case !pl.legacy[set]:
-	case m.list != nil && name == "Event":
+	case m.list != nil && name == "Event" && m.besideEventf():
 		pl.removeMethod(m, set)
-	case name != "Eventf":
+	case m.list == nil && name != "Eventf":
 		pl.note(pos, "tests", Decide, "a hand-written recorder: callers use Eventf now, and not %s", name)
 	case m.list == nil:
 		pl.resign(m, set)
@@ -641,7 +641,7 @@ func (f *File) lineEnd(pos token.Pos) token.Pos {
 // resign inserts the parameters related and action.
 func (pl *planner) resign(m *method, set node) {
 	list := m.decl.Params.List
-	object, related, action := list[0], "", "string"
+	object, related, action, arguments := list[0], "", "string", "...any"
 	var names []ast.Node
 	for _, f := range list {
 		for _, name := range f.Names {
@@ -652,10 +652,14 @@ func (pl *planner) resign(m *method, set node) {
 		}
 	}
 	if len(object.Names) > 0 {
-		related, action = "related ", "action"
+		related, action, arguments = "related ", "action", "args ...any"
 	}
 	pl.edit(m.file, object.End(), object.End(), set, ", "+related+m.file.text(object.Type))
 	pl.edit(m.file, names[2].End(), names[2].End(), set, ", "+action)
+	if m.fn.Name() == "Event" {
+		pl.edit(m.file, m.fn.Pos(), m.decl.Pos(), set, "Eventf")
+		pl.edit(m.file, m.decl.Params.Closing, m.decl.Params.Closing, set, ", "+arguments)
+	}
 }
 
 // bridge adapts a recorder that moves to code that stays.
