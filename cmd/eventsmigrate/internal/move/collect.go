@@ -193,6 +193,8 @@ func (c *collector) nodes(e ast.Expr) ref {
 		return c.nodes(e.X)
 	case *ast.IndexExpr:
 		return c.nodes(e.X)
+	case *ast.SliceExpr:
+		return c.nodes(e.X)
 	case *ast.TypeAssertExpr:
 		return c.typ(e.Type)
 	case *ast.ArrayType, *ast.MapType, *ast.ChanType, *ast.FuncType, *ast.StructType, *ast.InterfaceType:
@@ -565,8 +567,11 @@ func (c *collector) assignRef(f flow, dstType, srcType types.Type) {
 	f.fake = recorderOf(srcType) == fake
 	f.rigid = f.rigid || recorderOf(dstType) == fake
 	to, from := mentions(dstType), mentions(srcType)
-	if !to {
+	switch {
+	case !to:
 		f.dst.nodes = nil
+	case f.dst.empty():
+		f.dst.nodes = []node{dynamic}
 	}
 	i, isInterface := dstType.Underlying().(*types.Interface)
 	switch {
