@@ -145,14 +145,12 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 	o.Src = o.Raw
 	// A file that is not formatted keeps its form, for example its line ends.
 	if was, err := format.Source(f.Src); err == nil && bytes.Equal(was, f.Src) {
-		if o.Src, err = format.Source(o.Raw); err != nil {
-			o.Err = err
-		}
+		o.Src, o.Err = format.Source(o.Raw)
 	}
 	return o
 }
 
-// todoComment is above a constant for an action that a person must name.
+// The comment of a constant for an action that a person must name, and how it begins.
 const (
 	todoPrefix  = "// TODO(eventsmigrate): "
 	todoComment = todoPrefix + "name what the controller does."
@@ -274,23 +272,25 @@ func (n *names) spec(g *ast.GenDecl, s *ast.ImportSpec) (edits []edit) {
 }
 
 // keeps reports whether a file with the edits still uses an import.
-func (n *names) keeps(s *ast.ImportSpec, path string) bool {
+func (n *names) keeps(s *ast.ImportSpec, known string) bool {
 	o := n.pkgName(s)
 	if o == nil || o.Name() == "_" || o.Name() == "C" {
 		return true
 	}
-	after := path
-	if path == recordPath && !n.f.imports(dropInPath) {
+	after := known
+	if known == recordPath && !n.f.imports(dropInPath) {
 		after = dropInPath
 	}
 	if name, ok := n.chosen[after]; ok && (name == "" || name == o.Name()+".") {
 		return true
 	}
-	for id, used := range n.f.Pkg.Info.Uses {
-		if used != o && (o.Name() != "." || used.Pkg() == nil || used.Pkg().Path() != path || used.Parent() != used.Pkg().Scope()) {
+	for x := range ast.Preorder(n.f.AST) {
+		id, _ := x.(*ast.Ident)
+		used := n.f.Pkg.Info.Uses[id]
+		if used == nil || used != o && (o.Name() != "." || used.Pkg() == nil || used.Pkg().Path() != known || used.Parent() != used.Pkg().Scope()) {
 			continue
 		}
-		if n.p.fileOf(id.Pos()) == n.f && !slices.ContainsFunc(n.edits, func(e edit) bool { return e.pos <= id.Pos() && id.Pos() < e.end }) {
+		if !slices.ContainsFunc(n.edits, func(e edit) bool { return e.pos <= id.Pos() && id.Pos() < e.end }) {
 			return true
 		}
 	}
