@@ -27,17 +27,27 @@ func Action(reason string) string {
 	}
 	first, last := words[0], words[len(words)-1]
 	v, rest := base(first), strings.Join(words[1:], "")
-	if len(words) > 1 && !participle(first) {
-		switch {
-		case participle(last), gerund(last), nouns[strings.ToLower(last)] != "":
-			return base(last) // AdmissionCheckUpdated, VolumeExpansion: what is before it, is a noun
+	if len(words) > 1 {
+		switch hasResult := last != all[len(all)-1]; {
+		case participle(last):
+			return base(last) // AdmissionCheckUpdated, ScaledObjectDeleted: what is before it, is a noun
 		case strings.HasSuffix(last, "ed"), states[strings.ToLower(last)]:
 			return "" // a participle or a state that this package does not know as a verb
+		case participle(first) && hasResult: // ScaledObjectUpdateFailed
+			if forms[strings.ToLower(last)] != strings.ToLower(last) || isSet(last) {
+				return ""
+			}
+			return base(last)
+		case participle(first):
+		case gerund(last), nouns[strings.ToLower(last)] != "":
+			return base(last) // VolumeExpansion
 		case gerund(first) && !kinds[rest], nouns[strings.ToLower(first)] != "":
 			return "" // ProvisioningRequest and MigrationPlan are things
 		}
 	}
 	switch {
+	case v == "" && isSet(last):
+		return "" // StatefulSet
 	case v == "":
 		return base(last)
 	case !strings.EqualFold(v+rest, reason):
@@ -47,6 +57,9 @@ func Action(reason string) string {
 	}
 	return ""
 }
+
+// isSet reports whether a word at the end is that of a StatefulSet, ReplicaSet, and so on.
+func isSet(word string) bool { return strings.EqualFold(word, "set") }
 
 // participle reports whether a word is the past participle of a verb.
 func participle(word string) bool {
@@ -115,7 +128,7 @@ func base(word string) string {
 }
 
 // states are words that tell how something is, after a noun.
-var states = set(`available degraded expired healthy invalid missing pending ready running unavailable unhealthy unknown`)
+var states = set(`active available degraded expired healthy inactive invalid missing pending ready running unavailable unhealthy unknown`)
 
 var results = set(`err errs success successful successfully succeeded succeed succeeds failed fail fails failure failing
 	error errors errored unable cannot could couldnt not to invalid warning done complete finished
@@ -196,7 +209,7 @@ func conjugate() map[string]string {
 
 // nounOnly are words that are more often nouns than verbs at the places where Action
 // looks for verbs.
-var nounOnly = set(`claim claims cluster clusters clustered project projects uses use left views view label labels tags tag taint taints log logs
+var nounOnly = set(`binding bindings claim claims cluster clusters clustered project projects uses use left views view label labels tags tag taint taints log logs
 	routes route builds queue queues stage stages tests events records requests links locks plans processes report reports store
 	stores counts count setting settings changes force forced matches places sets issue issues given rolls`)
 
