@@ -101,6 +101,16 @@ func (a *Audit) Missing(namespace, name string) {
 	}
 }
 
+// Creating says that the recorder tries to create an Event. If a new series of the object
+// begins, no drop is about an Event of an earlier one from now on.
+func (a *Audit) Creating(event *eventsv1.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.missed, func(_ types.NamespacedName, d *departed) bool {
+		return d.regarding == regardingOf(event) && d.first != event.EventTime.UnixMicro()
+	})
+}
+
 // Dropped says that the recorder drops the occurrences of a series about an object.
 func (a *Audit) Dropped(namespace, name string) {
 	a.mu.Lock()
@@ -205,7 +215,7 @@ func (a *Audit) left(event *eventsv1.Event) {
 		first:     event.EventTime.UnixMicro(),
 		count:     countOf(event),
 		at:        a.now(),
-		regarding: types.NamespacedName{Namespace: event.Regarding.Namespace, Name: event.Regarding.Name},
+		regarding: regardingOf(event),
 	}
 }
 
@@ -227,6 +237,10 @@ func (a *Audit) returned(event *eventsv1.Event) (known int32) {
 	delete(a.gone, name)
 	delete(a.missed, name)
 	return known
+}
+
+func regardingOf(event *eventsv1.Event) types.NamespacedName {
+	return types.NamespacedName{Namespace: event.Regarding.Namespace, Name: event.Regarding.Name}
 }
 
 func countOf(event *eventsv1.Event) int32 {

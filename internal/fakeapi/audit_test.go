@@ -66,6 +66,11 @@ func TestAuditOfEventsThatAreGone(t *testing.T) {
 	audit.Dropped("shop", "cart-7")
 	create(noon.Add(time.Second), 1, 1) // another series
 	lose()
+	next := valid()
+	next.EventTime.Time = noon.Add(2 * time.Second)
+	audit.Creating(next) // it fails, so a drop is not about the previous series
+	audit.Dropped("shop", "cart-7")
+	assert.EqualValues(t, 1, audit.Repeated())
 	clock.SetTime(noon.Add(time.Hour))
 	audit.Forget(time.Hour - 1)
 	create(noon.Add(time.Second), 2, 1)
