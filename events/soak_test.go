@@ -343,6 +343,7 @@ func (s *soak) end(f *fault) {
 	s.mu.Unlock()
 	if f.name == "two leaders" && len(s.leaders) > 1 {
 		s.stop()
+		time.Sleep(10 * time.Millisecond) // what it canceled reaches the server before the next fault ends
 		s.audit.Share(false)
 	}
 }
