@@ -86,12 +86,13 @@ type soakObject struct {
 
 // fault is what can happen to requests.
 type fault struct {
-	name   string
-	most   time.Duration
-	before hook // returns the error instead of the response
-	after  hook // the same, although the request took effect
-	vague  bool // the recorder cannot know whether requests took effect, or who counted what
-	mild   bool // nothing is dropped because of it, and nobody else writes
+	name    string
+	most    time.Duration
+	before  hook // returns the error instead of the response
+	after   hook // the same, although the request took effect
+	vague   bool // the recorder cannot know whether requests took effect, or who counted what
+	mild    bool // nothing is dropped because of it, and nobody else writes
+	refuses bool // requests are refused
 }
 
 type hook func(context.Context, request) error
@@ -140,8 +141,8 @@ func (s *soak) allFaults(namespace string, begin time.Time) []*fault {
 		{name: "two leaders", most: short, vague: true},
 		{name: "Events deleted", most: short},
 		{name: "Events edited", most: short},
-		{name: "policy refuses patches", most: long, before: here("patch", invalid)},
-		{name: "policy refuses some objects", most: long, before: some(always(invalid))},
+		{name: "policy refuses patches", most: long, refuses: true, before: here("patch", invalid)},
+		{name: "policy refuses some objects", most: long, refuses: true, before: some(always(invalid))},
 		{name: "503", most: long, mild: true, before: always(statusError(503, 0))},
 		{name: "connection refused", most: long, mild: true, before: always(urlError(syscall.ECONNREFUSED))},
 		{name: "push-back", most: long, mild: true, before: always(statusError(429, 0))},
@@ -173,7 +174,7 @@ func (s *soak) allFaults(namespace string, begin time.Time) []*fault {
 			}
 			return statusError(500, 0)
 		}},
-		{name: "namespace deleted", most: long, before: func(_ context.Context, r request) error {
+		{name: "namespace deleted", most: long, refuses: true, before: func(_ context.Context, r request) error {
 			if r.Namespace != namespace || r.Verb != "create" {
 				return nil
 			}
@@ -496,7 +497,7 @@ func (s *soak) slot() {
 		} else if overlap {
 			jump, back = -1, -1
 		}
-		if strings.HasPrefix(e.name, "policy refuses") {
+		if e.refuses {
 			settles = soakSettlesAfterRefusals
 		}
 		e.end = e.begin + 6 + s.rng.IntN(int(e.most/soakTick)-6)
