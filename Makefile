@@ -57,10 +57,8 @@ test: unit race controlplane ## run all tests
 # compile once more; the workflow tests them.
 PACKAGES_32 := ./heartbeat ./internal/schedule ./internal/tracker ./series
 
-# Before go vet looks at a package it looks at everything that the package imports, once
-# for each set of analyzers and of versions. So make integration vets most packages at once,
-# with the newest versions, and the other targets none whose dependencies are large. make lint
-# vets all modules.
+# make lint vets all modules. In each of these targets, go vet would look at all that the
+# packages import once more.
 #
 # Some kernels run no 32-bit programs. A test binary that runs no test shows that.
 unit: ## run the unit tests, with the oldest client-go, and those of the core as 32-bit programs
@@ -97,7 +95,6 @@ OLD = bin/servers/$(1)/controlplane
 # supply.
 ifeq ($(SERVER),)
 integration: controlplane ## run the tests on a real API server; SERVER=v1.30.4 selects an old one
-	cd test && $(PURE) vet $(ROOT)/...
 	cd test && $(GO) test $(RACE) -vet=off -timeout 20m $$($(call racy)) $(ROOT)/controllerruntime
 	cd test && $(PURE) test -vet=off -timeout 20m $$($(call racy,-v) | grep -vE '/test/(docs|supply)$$')
 else
