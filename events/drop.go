@@ -20,7 +20,8 @@ type Drop struct {
 	Key series.Key
 	// Note of the lost occurrence, or of the first one if there are several.
 	Note string
-	// Count is the number of lost occurrences.
+	// Count is the number of lost occurrences. If the response to a write was lost, the
+	// server can store some of them nevertheless.
 	Count int
 }
 
