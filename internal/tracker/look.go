@@ -75,8 +75,8 @@ func (e *Entry) merge(s *step, found *series.Series) {
 		e.stored.count = found.Count // all of it is counted
 	case !isFirst && e.stored.count > 0: // somebody has replaced the Event
 		e.stored.count = 0
-	case isFirst && e.stored.count == 0 && e.attempts != nil && found.Instance == e.key.shared.reporter:
-		e.stored.count = min(e.attempts.first.count, found.Count) // the create was stored, and others have written since
+	case isFirst && e.stored.count == 0 && e.attempts != nil && found.Instance == e.key.shared.reporter && found.Count >= e.attempts.first.count:
+		e.stored.count = e.attempts.first.count // the create was stored, and others have written since
 	}
 	if last != e.stored.last && !isAttempt {
 		st.at = min(s.offsetOf(found.Last), s.at) // the write cannot be older

@@ -116,9 +116,14 @@ func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
 // observe counts an occurrence of k, which begins a series if there is none.
 func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time) {
 	e := t.find(hash, k)
-	if e == nil {
+	switch {
+	case e == nil:
 		e = &Entry{key: t.words.intern(k, o.Instance, t.tallies.row(k)), last: t.offset(now)}
 		t.insert(hash, e)
+	case e.silent: // if it is created again, this process does that
+		restored := e.key
+		e.key = t.words.intern(k, o.Instance, restored.shared.row)
+		t.words.release(&restored)
 	}
 	s := t.step(e, now)
 	e.occur(&t.rules, o, now)
