@@ -28,13 +28,16 @@ var Forms = []string{"typed", "typed with TypeMeta", "Unstructured", "PartialObj
 // names identify a Pod of a Deployment.
 type names struct{ namespace, name, uid string }
 
+// namespaces is the number of namespaces of the Pods.
+const namespaces = 200
+
 // podNames returns the names of the i-th Pod, in newly allocated strings.
 func podNames(i int) names {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, i)
 	x := h.Sum64()
 	return names{
-		namespace: fmt.Sprintf("team-%03d-production", i%200),
+		namespace: fmt.Sprintf("team-%03d-production", i%namespaces),
 		name:      fmt.Sprintf("checkout-service-%03d-%010x-%06x", i%1000, x>>24, i),
 		uid:       fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", uint32(x), uint16(x>>32), x>>48&0xfff, x>>52&0xfff, i),
 	}

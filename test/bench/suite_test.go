@@ -75,7 +75,7 @@ var (
 	}
 	// small is for tests of the measurements themselves.
 	small = size{
-		rounds: 2, turn: 2 * time.Millisecond, series: []int{100, 1000}, fresh: 2000,
+		rounds: 2, turn: 2 * time.Millisecond, series: []int{300, 1000}, fresh: 2000,
 		serverNodes: 1, serverRounds: 1, serverStories: func(s story) bool { return s.name == "Crash loops" }, idle: 200 * time.Millisecond, fleetNodes: 20,
 	}
 )
