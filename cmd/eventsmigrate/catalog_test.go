@@ -59,7 +59,7 @@ func TestCatalogOfIndirectCalls(t *testing.T) {
 func TestCatalogOfManyCallers(t *testing.T) {
 	t.Parallel()
 	const callers = 1000
-	dir := copyModule(t, "catalog/backups")
+	dir := copyModule(t, "testdata", "catalog/backups")
 	src := strings.Builder{}
 	src.WriteString("package main\n\nimport (\n\tcorev1 \"k8s.io/api/core/v1\"\n\t\"k8s.io/client-go/tools/record\"\n)\n\n" +
 		"var r record.EventRecorder\n\nfunc warn(reason string) { r.Event(&corev1.Pod{}, \"Warning\", reason, \"note\") }\n\nfunc main() {\n")
@@ -78,7 +78,7 @@ func TestCatalogOfManyCallers(t *testing.T) {
 
 // A changed event is a difference, until somebody updates the file.
 func TestCatalogCheck(t *testing.T) {
-	dir := copyModule(t, "catalog/backups")
+	dir := copyModule(t, "testdata", "catalog/backups")
 	t.Chdir(dir)
 	check := func(want int, args ...string) string {
 		t.Helper()

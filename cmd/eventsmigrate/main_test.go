@@ -23,6 +23,7 @@ import (
 	"github.com/golangci/plugin-module-register/register"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
@@ -34,14 +35,12 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // moveTestdata moves the programs of a target.
-func moveTestdata(t *testing.T, target string, overlay map[string][]byte) *driver.Result {
+func moveTestdata(t *testing.T, dir, target string) *driver.Result {
 	t.Helper()
-	dir, err := filepath.Abs("testdata")
-	require.NoError(t, err)
-	actions, err := readActions(filepath.Join(dir, "actions.yaml"))
+	actions, err := readActions(filepath.Join("testdata", "actions.yaml"))
 	require.NoError(t, err)
 	r, err := driver.Run(driver.Config{
-		Dir: dir, Patterns: []string{"./" + target + "/..."}, Overlay: overlay,
+		Dir: dir, Patterns: []string{"./" + target + "/..."},
 		Options: move.Options{Target: move.Target(target), Related: true, Actions: actions},
 	})
 	require.NoError(t, err)
@@ -55,9 +54,9 @@ func TestGolden(t *testing.T) {
 	for _, target := range move.Targets {
 		t.Run(string(target), func(t *testing.T) {
 			t.Parallel()
-			r := moveTestdata(t, string(target), nil)
 			dir, err := filepath.Abs("testdata")
 			require.NoError(t, err)
+			r := moveTestdata(t, dir, string(target))
 			for _, name := range slices.Sorted(maps.Keys(r.Changed)) {
 				golden(t, goldenName(dir, name, string(target)), r.Changed[name])
 			}
@@ -66,9 +65,10 @@ func TestGolden(t *testing.T) {
 			golden(t, filepath.Join(dir, string(target)+".report"), b.Bytes())
 			assert.Equal(t, goldenFiles(t, dir, string(target)), len(r.Changed), "golden files without an output")
 
-			again := moveTestdata(t, string(target), r.Changed)
+			copied := copyMoved(t, dir, r, string(target), string(target)+"-outside", "config", "charts")
+			again := moveTestdata(t, copied, string(target))
 			assert.Empty(t, slices.Sorted(maps.Keys(again.Changed)), "a second run changes files")
-			assert.ElementsMatch(t, findings(again), findings(r))
+			assert.ElementsMatch(t, findings(copied, again), findings(dir, r))
 		})
 	}
 }
@@ -90,16 +90,16 @@ func TestPrograms(t *testing.T) {
 				t.Parallel()
 				dir, err := filepath.Abs(name)
 				require.NoError(t, err)
-				move := func(overlay map[string][]byte) (*driver.Result, string) {
-					r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./..."}, Overlay: overlay, Options: move.Options{Target: target, Related: true}})
+				move := func(dir string) (*driver.Result, string) {
+					r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./..."}, Options: move.Options{Target: target, Related: true}})
 					require.NoError(t, err)
 					maps.DeleteFunc(r.Changed, func(name string, _ []byte) bool { return filepath.Ext(name) != ".go" }) // of all programs
 					r.Manifests = nil
 					var b bytes.Buffer
-					report(&b, dir, r, flags{fix: true, verbose: overlay == nil})
+					report(&b, dir, r, flags{fix: true, verbose: true})
 					return r, b.String()
 				}
-				r, text := move(nil)
+				r, text := move(dir)
 				golden(t, filepath.Join(dir, string(target)+".report"), []byte(text))
 				for name, src := range r.Changed {
 					golden(t, name+"."+string(target), src)
@@ -110,9 +110,13 @@ func TestPrograms(t *testing.T) {
 				require.NoError(t, err)
 				assert.Len(t, r.Changed, len(goldens)+len(inside), "golden files without an output")
 
-				again, second := move(r.Changed)
+				module := filepath.Dir(filepath.Dir(dir))
+				program, err := filepath.Rel(module, dir)
+				require.NoError(t, err)
+				copied := copyMoved(t, module, r, program)
+				again, second := move(copied)
 				assert.Empty(t, slices.Sorted(maps.Keys(again.Changed)), "a second run changes files")
-				assert.ElementsMatch(t, findings(again), findings(r))
+				assert.ElementsMatch(t, findings(copied, again), findings(module, r))
 				assert.Equal(t, r.Plan.Stock, again.Plan.Stock, second)
 				assert.Equal(t, r.Plan.Others, again.Plan.Others, second)
 			})
@@ -122,9 +126,9 @@ func TestPrograms(t *testing.T) {
 
 // findings returns what the linter reports, the actions that nobody has named, and the
 // managers that may not emit series.
-func findings(r *driver.Result) (list []string) {
+func findings(dir string, r *driver.Result) (list []string) {
 	for _, d := range r.Lint {
-		list = append(list, d.Pos.Filename+": "+d.Text)
+		list = append(list, relative(dir, d.Pos.Filename)+": "+d.Text)
 	}
 	for _, i := range r.Plan.Items {
 		if (i.Rule == "action" || i.Rule == "manager") && i.Status == move.Decide {
@@ -157,17 +161,15 @@ func TestPermissions(t *testing.T) {
 // Files keep their line ends, their byte order mark, and a form that is not that of gofmt.
 func TestForm(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.Abs(filepath.Join("testdata", "eventseries", "generated"))
-	require.NoError(t, err)
-	name := filepath.Join(dir, "code.go")
+	dir := copyModule(t, "testdata", "eventseries/generated")
+	name := filepath.Join(dir, "eventseries", "generated", "code.go")
 	src, err := os.ReadFile(name)
 	require.NoError(t, err)
 	want, err := os.ReadFile(name + ".golden")
 	require.NoError(t, err)
 	form := "\ufeff" + strings.ReplaceAll(strings.Replace(string(src), "func ", "func  ", 1), "\n", "\r\n")
-	r, err := driver.Run(driver.Config{
-		Dir: dir, Patterns: []string{"."}, Overlay: map[string][]byte{name: []byte(form)}, Options: move.Options{Target: move.EventSeries},
-	})
+	require.NoError(t, os.WriteFile(name, []byte(form), 0o600))
+	r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./..."}, Options: move.Options{Target: move.EventSeries}})
 	require.NoError(t, err)
 	got := string(r.Changed[name])
 	assert.True(t, strings.HasPrefix(got, "\ufeff"), got)
@@ -212,14 +214,18 @@ func golden(t *testing.T, name string, got []byte) {
 	assert.Equal(t, string(want), string(got), name)
 }
 
-func TestLint(t *testing.T) {
+// The packages of both analyzers load at once, since this reads the source of all
+// dependencies.
+func TestAnalyzers(t *testing.T) {
 	t.Parallel()
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzers.Lint, "./lint/...")
-}
-
-func TestLegacy(t *testing.T) {
-	t.Parallel()
-	analysistest.Run(t, analysistest.TestData(), analyzers.Legacy, "./legacy/...")
+	either := *analyzers.Lint
+	either.Run = func(p *analysis.Pass) (any, error) {
+		if strings.Contains(p.Pkg.Path(), "/legacy") {
+			return analyzers.Legacy.Run(p)
+		}
+		return analyzers.Lint.Run(p)
+	}
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), &either, "./lint/...", "./legacy/...")
 }
 
 func TestBadInput(t *testing.T) {
@@ -299,7 +305,7 @@ func TestWrite(t *testing.T) {
 // What is behind a link out of the module stays.
 func TestLinkOutOfTheModule(t *testing.T) {
 	t.Parallel()
-	dir, outside := copyModule(t), filepath.Join(t.TempDir(), "a.go")
+	dir, outside := copyModule(t, "testdata"), filepath.Join(t.TempDir(), "a.go")
 	const src = "package linked\n\nimport (\n\tcorev1 \"k8s.io/api/core/v1\"\n\t\"k8s.io/client-go/tools/record\"\n)\n\n" +
 		"func emit(r record.EventRecorder) { r.Event(&corev1.Pod{}, \"Normal\", \"Created\", \"a\") }\n"
 	require.NoError(t, os.WriteFile(outside, []byte(src), 0o600))
@@ -360,21 +366,35 @@ func start(t *testing.T, dir, name string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// copyModule returns a copy of the module in testdata with some of its packages.
-func copyModule(t *testing.T, packages ...string) string {
+// copyModule returns a copy of a module with some of its packages.
+func copyModule(t *testing.T, module string, packages ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	require.NoError(t, err)
-	replaced := regexp.MustCompile(`=> \.\./\.\./\.\.(\S*)`)
+	replaced := regexp.MustCompile(`=> (\.\S*)`)
 	for _, name := range []string{"go.mod", "go.sum", "require.go"} {
-		src, err := os.ReadFile(filepath.Join("testdata", name))
+		src, err := os.ReadFile(filepath.Join(module, name))
 		require.NoError(t, err)
-		src = replaced.ReplaceAll(src, []byte("=> "+strconv.Quote(root+"$1"))) // the root can contain spaces
+		src = replaced.ReplaceAllFunc(src, func(r []byte) []byte {
+			target, err := filepath.Abs(filepath.Join(module, string(r[len("=> "):])))
+			require.NoError(t, err)
+			return []byte("=> " + strconv.Quote(target)) // it can contain spaces
+		})
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), src, 0o600))
 	}
 	for _, pkg := range packages {
-		require.NoError(t, os.CopyFS(filepath.Join(dir, pkg), os.DirFS(filepath.Join("testdata", pkg))))
+		if _, err := os.Stat(filepath.Join(module, pkg)); err == nil {
+			require.NoError(t, os.CopyFS(filepath.Join(dir, pkg), os.DirFS(filepath.Join(module, pkg))))
+		}
+	}
+	return dir
+}
+
+// copyMoved returns a copy of a module with the changed files.
+func copyMoved(t *testing.T, module string, r *driver.Result, packages ...string) string {
+	t.Helper()
+	dir := copyModule(t, module, packages...)
+	for name, src := range r.Changed {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, relative(module, name)), src, 0o600))
 	}
 	return dir
 }
@@ -383,7 +403,7 @@ func TestFix(t *testing.T) {
 	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
-	dir := copyModule(t, "eventseries/variants", "eventseries/related")
+	dir := copyModule(t, "testdata", "eventseries/variants", "eventseries/related")
 	file := filepath.Join(dir, "eventseries", "related", "related.go")
 	require.NoError(t, os.Chmod(file, 0o640))
 
@@ -410,7 +430,7 @@ func TestFixAddsModule(t *testing.T) {
 	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
-	dir := copyModule(t, "programs/manager")
+	dir := copyModule(t, "testdata", "programs/manager")
 	for file, line := range map[string]string{"go.mod": "\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0-00010101000000-000000000000\n", "require.go": "\t_ \"github.com/eventseries/eventseries/controllerruntime\"\n"} {
 		src, err := os.ReadFile(filepath.Join(dir, file))
 		require.NoError(t, err)
@@ -422,10 +442,10 @@ func TestFixAddsModule(t *testing.T) {
 	assert.Contains(t, out, "+\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0\n")
 	out, code = start(t, dir, name, "-fix", "./programs/...")
 	assert.Equal(t, exitOK, code, out)
-	assertMoved(t, dir, []string{name, "./programs/..."}, "go", "vet", "./programs/...")
+	assertMoved(t, dir, []string{name, "./programs/..."}, "go", "list", "-test", "-export", "./programs/...")
 
 	// Only the user knows which module of a workspace needs it.
-	dir = copyModule(t, "programs/manager")
+	dir = copyModule(t, "testdata", "programs/manager")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse .\n"), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
 	out, code = start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries/controllerruntime")
@@ -440,7 +460,7 @@ func TestFixAddsModule(t *testing.T) {
 func TestGoModStays(t *testing.T) {
 	name, err := command()
 	require.NoError(t, err)
-	dir := copyModule(t, "programs/structured")
+	dir := copyModule(t, "testdata", "programs/structured")
 	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
 	t.Setenv("GOFLAGS", "-mod=mod")
 	out, code := start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries/controllerruntime", "-droprequire=github.com/eventseries/eventseries")
@@ -459,7 +479,7 @@ func TestFixOfNothing(t *testing.T) {
 	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
-	dir := copyModule(t, "order/generated")
+	dir := copyModule(t, "testdata", "order/generated")
 	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
 	out, code := start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries")
 	require.Zero(t, code, out)
@@ -496,26 +516,26 @@ func TestFixIndirect(t *testing.T) {
 		// The plan does not understand this, but the type-check does.
 		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert"},
 	} {
-		dir := copyModule(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
+		dir := copyModule(t, "testdata", "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
 		if c.extra != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
 		}
 		out, code := start(t, dir, name, "-fix", "-to="+c.target, "./eventseries/...")
 		assert.Equal(t, exitOK, code, out)
 		assert.Contains(t, out, c.want)
-		assertMoved(t, dir, []string{name, "-to=" + c.target, "./eventseries/..."}, "go", "vet", "./...")
+		assertMoved(t, dir, []string{name, "-to=" + c.target, "./eventseries/..."}, "go", "list", "-test", "-export", "./...")
 	}
 }
 
+// A module with few dependencies, since go vet runs its tool on the source of all.
 func TestVetTool(t *testing.T) {
 	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
-	dir := copyModule(t, "lint", "eventseries/seen")
-	out, code := start(t, dir, "go", "vet", "-vettool="+name, "./...")
+	out, code := start(t, filepath.Join("testdata", "vet"), "go", "vet", "-vettool="+name, "./...")
 	assert.Equal(t, 1, code, out)
-	assert.Contains(t, out, "Event of the legacy recorder")
-	assert.Equal(t, 4, strings.Count(out, "the regarding object is cluster-scoped"), "three of them by facts: %s", out)
+	assert.Contains(t, out, "vet.go:13:2: Event of the legacy recorder")
+	assert.Equal(t, 1, strings.Count(out, "the regarding object is cluster-scoped"), "by a fact: %s", out)
 }
 
 func TestPlugin(t *testing.T) {

@@ -28,7 +28,6 @@ type Config struct {
 	Dir      string
 	Patterns []string
 	Tags     string
-	Overlay  map[string][]byte // replaces files
 	Options  move.Options
 
 	Progress func(what string) // is told what the run does, if it is set
@@ -58,6 +57,9 @@ type loader struct {
 
 	// after are the packages that the last check found to change, with the edits.
 	after map[*packages.Package]*result
+
+	// exports are the files with the types of importable packages.
+	exports map[string]string
 
 	// universe are the types from export data, so that each type exists once.
 	universe map[string]*types.Package
@@ -99,13 +101,12 @@ func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File,
 
 func (l *loader) config(mode packages.LoadMode) *packages.Config {
 	return &packages.Config{
-		Mode: mode, Dir: l.cfg.Dir, Fset: l.fset, Tests: true, ParseFile: l.parse, Overlay: l.cfg.Overlay,
+		Mode: mode, Dir: l.cfg.Dir, Fset: l.fset, Tests: true, ParseFile: l.parse,
 		BuildFlags: l.flags,
 	}
 }
 
-// load loads the packages of the patterns, those that can see their types, and those that
-// the result of the move can import.
+// load loads the packages of the patterns, and those that can see their types.
 func (l *loader) load() error {
 	patterns, err := l.patterns()
 	if err != nil {
@@ -113,8 +114,7 @@ func (l *loader) load() error {
 	}
 	l.cfg.progress("compiling and reading packages")
 	cfg := l.config(mode)
-	extras := append(move.Imports(l.cfg.Options.Target), move.ManagerPath, "k8s.io/client-go/tools/events") // perhaps missing
-	all, err := packages.Load(cfg, append(patterns, extras...)...)
+	all, err := packages.Load(cfg, patterns...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLoad, err)
 	}
@@ -126,8 +126,7 @@ func (l *loader) load() error {
 	})
 	for _, p := range all {
 		path := plain(p.PkgPath)
-		// Patterns can contain the extras, as in this repository.
-		if slices.Contains(extras, path) || strings.HasSuffix(p.ID, ".test") || l.outside[path] && len(p.Errors) > 0 {
+		if slices.Contains(l.cfg.importable(), path) || strings.HasSuffix(p.ID, ".test") || l.outside[path] && len(p.Errors) > 0 {
 			continue
 		}
 		for _, e := range p.Errors {
@@ -151,54 +150,50 @@ func plain(path string) string {
 // of the patterns with recorders, perhaps through others: a type moves with all of its uses.
 func (l *loader) patterns() ([]string, error) {
 	l.cfg.progress("listing packages")
-	patterns := slices.Clone(l.cfg.Patterns)
-	cfg := l.config(packages.NeedName | packages.NeedImports | packages.NeedModule)
-	inside, err := packages.Load(cfg, patterns...)
+	out, err := goCommand(l.cfg, "list", "-m", "-f={{.Path}}\t{{.Dir}}")
+	modules := strings.Fields(out)
+	dir, err2 := filepath.Abs(l.cfg.Dir)
+	if err != nil || err2 != nil || len(modules) == 2 && modules[1] == dir && slices.Contains(l.cfg.Patterns, "./...") {
+		return l.cfg.Patterns, nil
+	}
+	all := slices.Clone(l.cfg.Patterns)
+	for line := range strings.Lines(out) {
+		path, _, _ := strings.Cut(line, "\t")
+		all = append(all, path+"/...")
+	}
+	args := slices.Concat([]string{"list", "-e", "-test", "-f={{.ImportPath}}\t{{join .Match \" \"}}\t{{join .Imports \"\t\"}}"}, l.flags)
+	out, err = goCommand(l.cfg, append(args, all...)...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+		return l.cfg.Patterns, nil // the load tells why
 	}
-	work, err := goCommand(l.cfg, "env", "GOWORK")
-	workspace := err == nil && work != "" && work != "off"
-	named, reached := map[string]bool{}, map[string]bool{}
-	var modules []string
-	for _, p := range inside {
-		named[plain(p.PkgPath)] = true
-		for path := range p.Imports {
-			reached[plain(p.PkgPath)] = reached[plain(p.PkgPath)] || move.IsRecorderPackage(path)
+	named, reached, imports := map[string]bool{}, map[string]bool{}, map[string][]string{}
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		for i, f := range fields {
+			fields[i], _, _ = strings.Cut(f, " [") // the test that a package is compiled for
 		}
-		if p.Module != nil && p.Module.Main && !slices.Contains(modules, p.Module.Path+"/...") {
-			modules = append(modules, p.Module.Path+"/...")
+		path := plain(fields[0])
+		imports[path] = append(imports[path], fields[2:]...)
+		if slices.ContainsFunc(strings.Fields(fields[1]), func(match string) bool { return slices.Contains(l.cfg.Patterns, match) }) {
+			named[path] = true
 		}
 	}
-	if workspace && len(modules) > 0 {
-		modules = []string{"work"} // the packages of all modules
-	} else if len(modules) == 0 || slices.Contains(patterns, "./...") && l.atRoot(inside) {
-		return patterns, nil
-	}
-	all, err := packages.Load(cfg, modules...)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	for path := range named {
+		reached[path] = slices.ContainsFunc(imports[path], move.IsRecorderPackage)
 	}
 	l.outside = map[string]bool{}
 	for changed := true; changed; {
 		changed = false
-		for _, p := range all {
-			path := plain(p.PkgPath)
-			for imported := range p.Imports {
-				if reached[imported] && !reached[path] {
-					reached[path], l.outside[path], changed = true, !named[path], true
+		for path, list := range imports {
+			if !reached[path] && slices.ContainsFunc(list, func(imported string) bool { return reached[imported] }) {
+				reached[path], changed = true, true
+				if !named[path] {
+					l.outside[path] = true
 				}
 			}
 		}
 	}
-	maps.DeleteFunc(l.outside, func(_ string, outside bool) bool { return !outside })
-	return append(patterns, slices.Sorted(maps.Keys(l.outside))...), nil
-}
-
-// atRoot reports whether the run starts in the directory of the only module.
-func (l *loader) atRoot(list []*packages.Package) bool {
-	dir, err := filepath.Abs(l.cfg.Dir)
-	return err == nil && !slices.ContainsFunc(list, func(p *packages.Package) bool { return p.Module == nil || p.Module.Dir != dir })
+	return append(slices.Clone(l.cfg.Patterns), slices.Sorted(maps.Keys(l.outside))...), nil
 }
 
 var (
@@ -210,7 +205,7 @@ var (
 // miss remembers the ignored files of a package that can use recorders.
 func (l *loader) miss(p *packages.Package) {
 	for _, name := range p.IgnoredFiles {
-		src, err := read(l.cfg, name)
+		src, err := os.ReadFile(name)
 		if err != nil || filepath.Ext(name) != ".go" || !recording.Match(src) && !emission.Match(src) || slices.ContainsFunc(l.missed, func(d Diagnostic) bool { return d.Pos.Filename == name }) {
 			continue
 		}
@@ -237,7 +232,11 @@ func (l *loader) cause(cfg *packages.Config, e packages.Error, patterns []string
 }
 
 func oneLine(e packages.Error) string {
-	msg := strings.Join(strings.Fields(e.Error()), " ")
+	lines := strings.Split(e.Error(), "\n")
+	if len(lines) > 1 && strings.HasPrefix(strings.TrimPrefix(lines[0], "-: "), "# ") {
+		lines = lines[1:] // the package, before the errors of the compiler
+	}
+	msg := strings.Join(strings.Fields(lines[0]), " ")
 	if strings.Contains(msg, "does not contain main module") {
 		msg += "; run eventsmigrate in a directory below a go.mod"
 	}
@@ -305,7 +304,7 @@ func (i *importer) Import(path string) (*types.Package, error) {
 		p = i.l.byPath[path]
 	}
 	if p == nil {
-		return nil, fmt.Errorf("no required module provides package %s", path)
+		return i.l.importable(path)
 	}
 	if t := i.checked[p.ID]; t != nil {
 		return t, nil
@@ -313,10 +312,32 @@ func (i *importer) Import(path string) (*types.Package, error) {
 	if p.Types != nil && p.Types.Complete() {
 		return p.Types, nil
 	}
-	if p.ExportFile == "" {
-		return nil, fmt.Errorf("package %s has no export data", path)
+	return i.l.export(path, p.ExportFile)
+}
+
+// importable returns the types of a package that only the result of the move imports.
+func (l *loader) importable(path string) (*types.Package, error) {
+	if l.exports == nil {
+		l.exports = map[string]string{}
+		args := slices.Concat([]string{"list", "-e", "-export", "-f={{.ImportPath}} {{.Export}}"}, l.flags, l.cfg.importable())
+		out, err := goCommand(l.cfg, args...)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(out) {
+			path, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+			l.exports[path] = name
+		}
 	}
-	file, err := os.Open(p.ExportFile)
+	return l.export(path, l.exports[path])
+}
+
+// export returns the types of a package that is not loaded from source.
+func (l *loader) export(path, name string) (*types.Package, error) {
+	if name == "" {
+		return nil, fmt.Errorf("no required module provides package %s", path)
+	}
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -325,15 +346,24 @@ func (i *importer) Import(path string) (*types.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i.l.universe == nil {
-		i.l.universe = map[string]*types.Package{}
-		for path, p := range i.l.byPath {
-			if p.Types != nil {
-				i.l.universe[path] = p.Types
-			}
+	if l.universe == nil {
+		l.universe = map[string]*types.Package{}
+		for _, p := range l.byPath {
+			l.know(p.Types)
 		}
 	}
-	return gcexportdata.Read(r, i.l.fset, i.l.universe, path)
+	return gcexportdata.Read(r, l.fset, l.universe, path)
+}
+
+// know adds a package and those that it imports to the universe.
+func (l *loader) know(t *types.Package) {
+	if t == nil || l.universe[t.Path()] != nil {
+		return
+	}
+	l.universe[t.Path()] = t
+	for _, imported := range t.Imports() {
+		l.know(imported)
+	}
 }
 
 // result is a package with the edits.

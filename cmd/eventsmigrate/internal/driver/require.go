@@ -71,9 +71,17 @@ func (r *requirements) require(paths []string) error {
 
 // list reports whether the module requires packages.
 func (r *requirements) list(paths ...string) bool {
-	_, err := goCommand(r.cfg, slices.Concat([]string{"list", "-f={{.Name}}"}, r.cfg.flags(), paths)...)
+	_, err := goCommand(r.cfg, slices.Concat([]string{"list", "-find", "-f={{.Name}}"}, r.cfg.flags(), paths)...)
 	return err == nil
 }
+
+// importable returns the packages that the result of the move can import, and the one that
+// tells what the recorders of client-go can do.
+func (c Config) importable() []string {
+	return append(move.Imports(c.Options.Target), move.ManagerPath, clientPath)
+}
+
+const clientPath = "k8s.io/client-go/tools/events"
 
 // root is the path of the module of package events.
 const root = "github.com/eventseries/eventseries"
@@ -87,7 +95,7 @@ func (r *requirements) query(path string) string {
 		module = path
 	}
 	name, _ := goCommand(r.cfg, "env", "GOMOD")
-	src, _ := read(r.cfg, name)
+	src, _ := os.ReadFile(name)
 	if f, err := modfile.Parse(name, src, nil); err == nil {
 		for _, m := range f.Require {
 			if m.Mod.Path == root && module != root {
@@ -124,7 +132,7 @@ func (r *requirements) copy() error {
 	}
 	r.mod, r.cfg.modFile = mod, filepath.Join(r.dir, "go.mod")
 	for from, to := range r.pairs() {
-		if src, err := read(r.cfg, from); err == nil {
+		if src, err := os.ReadFile(from); err == nil {
 			if err := os.WriteFile(to, src, 0o600); err != nil {
 				return err
 			}
@@ -160,13 +168,6 @@ func (r *requirements) add(result *Result) error {
 		}
 	}
 	return nil
-}
-
-func read(cfg Config, name string) ([]byte, error) {
-	if src, ok := cfg.Overlay[name]; ok {
-		return src, nil
-	}
-	return os.ReadFile(name)
 }
 
 // goCommand runs the go command, and returns its output.

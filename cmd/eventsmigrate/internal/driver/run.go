@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/token"
@@ -38,10 +39,7 @@ func Run(cfg Config) (*Result, error) {
 	need := q.expected()
 	for {
 		if err := q.require(need); err != nil {
-			if broken := newLoader(q.cfg).load(); broken != nil {
-				return nil, broken // before everything else
-			}
-			return nil, err
+			return nil, cmp.Or(newLoader(cfg).load(), err) // what is wrong without the requirements is more important
 		}
 		r, err := run(q.cfg)
 		var missing *missingError
@@ -50,7 +48,7 @@ func Run(cfg Config) (*Result, error) {
 			continue
 		}
 		if err != nil && q.dir != "" {
-			err = fmt.Errorf("with what the result needs in go.mod: %w", err)
+			err = cmp.Or(newLoader(cfg).load(), fmt.Errorf("with what the result needs in go.mod: %w", err))
 		}
 		if err != nil || len(r.Changed) == 0 || q.dir == "" {
 			return r, err
@@ -77,7 +75,7 @@ func run(cfg Config) (_ *Result, err error) {
 		return nil, err
 	}
 	p := move.NewProgram(l.fset)
-	p.FakeAnnotated = l.annotated()
+	p.FakeAnnotated = l.annotated
 	l.add(p)
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
@@ -155,7 +153,7 @@ func block(blocked map[token.Pos]string, failures []failure, out map[string]*mov
 
 // provides returns an error if the module does not require a package.
 func (l *loader) provides(path string) error {
-	if p := l.byPath[path]; p != nil && len(p.Errors) == 0 && p.Types != nil {
+	if (&requirements{cfg: l.cfg}).list(path) {
 		return nil
 	}
 	return &missingError{path, (&requirements{cfg: l.cfg}).query(path)}
@@ -163,6 +161,6 @@ func (l *loader) provides(path string) error {
 
 // annotated reports whether the recorders of client-go can emit annotations.
 func (l *loader) annotated() bool {
-	p := l.byPath["k8s.io/client-go/tools/events"]
-	return p != nil && p.Types != nil && p.Types.Scope().Lookup("AnnotatedEventRecorder") != nil
+	p, err := l.importable(clientPath)
+	return err == nil && p.Scope().Lookup("AnnotatedEventRecorder") != nil
 }

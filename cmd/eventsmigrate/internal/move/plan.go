@@ -445,7 +445,7 @@ func (pl *planner) annotations(c *call, set node) {
 		embedding += "." + f.Name()
 	}
 	pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, embedding+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
-	if !pl.FakeAnnotated && slices.ContainsFunc(slices.Collect(maps.Values(pl.places)), func(p *place) bool { return p.typ == fake && pl.find(p.node) == set }) {
+	if slices.ContainsFunc(slices.Collect(maps.Values(pl.places)), func(p *place) bool { return p.typ == fake && pl.find(p.node) == set }) && !pl.FakeAnnotated() {
 		pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
 	}
 }

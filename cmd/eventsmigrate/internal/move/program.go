@@ -143,7 +143,7 @@ type Program struct {
 	foreign      string // what makes a broadcaster that is not of compat/record, if anything does
 
 	// FakeAnnotated reports whether client-go's FakeRecorder can emit annotations.
-	FakeAnnotated bool
+	FakeAnnotated func() bool
 }
 
 // Generated is why generated files stay.
