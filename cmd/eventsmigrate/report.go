@@ -28,6 +28,8 @@ type line struct {
 	rule   string
 	status move.Status
 	text   string
+	cause  token.Position
+	why    string // the same for all places of a cause
 }
 
 // report prints what moved, what stays and why, and what a person must decide.
@@ -54,7 +56,7 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	_ = t.Flush()
 	calls := r.Plan.Calls
 	if all := calls.Moved + calls.Left; all > 0 {
-		fmt.Fprintf(w, "\n%d of %d calls (%.1f percent), %d files\n", calls.Moved, all, 100*float64(calls.Moved)/float64(all), len(r.Changed))
+		fmt.Fprintf(w, "\n%d of %d calls emit series, %d %s, %d files\n", calls.Series, all, calls.Moved, moved, len(r.Changed))
 	}
 	if n := r.Plan.Others; n > 0 {
 		fmt.Fprintf(w, "\nNo series: %d calls still use the recorder of client-go; see the rules manager and recorder\n", n)
@@ -66,7 +68,7 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 				list = append(list, l)
 			}
 		}
-		if list = perPackage(list); len(list) == 0 {
+		if list = perCause(list); len(list) == 0 {
 			return
 		}
 		fmt.Fprintf(w, "\n%s:\n", title)
@@ -78,22 +80,26 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	if f.verbose {
 		section(strings.ToUpper(moved[:1])+moved[1:], move.Moved)
 	}
-	section("Left as it is", move.Left)
 	section("To decide", move.Decide)
+	left := "Left as it is"
+	if calls.Left > 0 && calls.Series == calls.Moved+calls.Left {
+		left += "; these calls emit series, too"
+	}
+	section(left, move.Left)
 }
 
 func collect(r *driver.Result, f flags) (lines []line) {
 	for _, reason := range r.Plan.Unused {
-		lines = append(lines, line{token.Position{Filename: f.actions, Line: 1}, "action", move.Decide, "no call has the constant reason " + reason})
+		lines = append(lines, line{pos: token.Position{Filename: f.actions, Line: 1}, rule: "action", status: move.Decide, text: "no call has the constant reason " + reason})
 	}
 	for _, i := range r.Plan.Items {
-		lines = append(lines, line{r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text})
+		lines = append(lines, line{r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text, r.Fset.Position(i.Cause.Pos), i.Cause.Text})
 	}
 	for _, d := range r.Missed {
-		lines = append(lines, line{d.Pos, d.Rule, move.Left, d.Text})
+		lines = append(lines, line{pos: d.Pos, rule: d.Rule, status: move.Left, text: d.Text})
 	}
 	for _, d := range slices.Concat(r.Manifests, r.Lint) {
-		lines = append(lines, line{d.Pos, d.Rule, move.Decide, d.Text})
+		lines = append(lines, line{pos: d.Pos, rule: d.Rule, status: move.Decide, text: d.Text})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
 		return cmp.Or(harm[a.rule]-harm[b.rule], strings.Compare(a.pos.Filename, b.pos.Filename), a.pos.Line-b.pos.Line)
@@ -101,21 +107,29 @@ func collect(r *driver.Result, f flags) (lines []line) {
 	return lines
 }
 
-// perPackage replaces the places in generated files by a line for each package.
-func perPackage(lines []line) (list []line) {
-	index := map[string]int{}
-	count := map[string]int{}
+// perCause replaces the places that stay for the same cause by a line, and those in generated
+// files by a line for each package.
+func perCause(lines []line) (list []line) {
+	type key struct{ where, why string }
+	index, count := map[key]int{}, map[key]int{}
 	for _, l := range lines {
-		if !strings.Contains(l.text, move.Generated) {
-			list = append(list, l)
-			continue
+		k := key{l.cause.String(), l.why}
+		text := "%d places stay: " + l.why
+		if strings.Contains(l.text, move.Generated) {
+			k = key{filepath.Dir(l.pos.Filename), move.Generated}
+			text, l.cause = "%d places in this package: "+move.Generated, l.pos
 		}
-		dir := filepath.Dir(l.pos.Filename)
-		if count[dir]++; count[dir] == 1 {
-			index[dir] = len(list)
+		count[k]++
+		switch n := count[k]; {
+		case k.why == "" || n == 1:
+			index[k] = len(list)
 			list = append(list, l)
+		default:
+			first := &list[index[k]]
+			if first.text = fmt.Sprintf(text, n); l.cause.IsValid() && n == 2 && k.why != move.Generated {
+				first.pos = l.cause
+			}
 		}
-		list[index[dir]].text = fmt.Sprintf("%d places in this package: %s", count[dir], move.Generated)
 	}
 	return list
 }

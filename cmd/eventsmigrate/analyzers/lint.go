@@ -34,6 +34,7 @@ var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 type linter struct {
 	*analysis.Pass
 
+	within   ast.Decl
 	assigned map[*types.Var][]ast.Expr
 }
 
@@ -46,6 +47,7 @@ func lint(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		for _, d := range f.Decls {
+			l.within = d
 			forwards := l.isRecorder(d)
 			ast.Inspect(d, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok {
@@ -88,12 +90,12 @@ func (l *linter) isRecorder(d ast.Decl) bool {
 	return ok
 }
 
-func (l *linter) text(e ast.Expr) string { return move.StringOf(l.TypesInfo, e) }
+func (l *linter) text(e ast.Expr) string { return move.ConstantOf(l.TypesInfo, l.within, e) }
 
 // name checks a reason or an action.
 func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
-	if v := l.TypesInfo.Types[e].Value; v != nil {
-		if s := l.text(e); s == "" {
+	if s := l.text(e); s != "" || l.TypesInfo.Types[e].Value != nil {
+		if s == "" {
 			l.Reportf(e.Pos(), "the %s is empty", what)
 		} else if !camelCase.MatchString(s) {
 			l.Reportf(e.Pos(), "the %s %q is not in UpperCamelCase", what, s)
@@ -118,6 +120,7 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 const (
 	ofObject  = "contains the name of an object: each object begins another series, so use a constant, and name the object in the note"
 	ofNumber  = "contains a number: each value begins another series, so use a constant"
+	ofFormat  = "is formatted: each value begins another series, so use a constant"
 	ofMessage = "comes from a message: each value begins another series, so use a constant"
 )
 
@@ -138,7 +141,7 @@ func (l *linter) unbounded(e ast.Expr, seen map[*types.Var]bool) string {
 			}
 		case *ast.BinaryExpr:
 			if n.Op == token.ADD {
-				found[ofMessage] = true
+				found[ofFormat] = true
 			}
 		case *ast.Ident:
 			if v, ok := l.TypesInfo.Uses[n].(*types.Var); ok && !seen[v] && v.Parent() != l.Pkg.Scope() {
@@ -150,7 +153,7 @@ func (l *linter) unbounded(e ast.Expr, seen map[*types.Var]bool) string {
 		}
 		return true
 	})
-	for _, text := range []string{ofObject, ofNumber, ofMessage} {
+	for _, text := range []string{ofObject, ofNumber, ofMessage, ofFormat} {
 		if found[text] {
 			return text
 		}
@@ -161,8 +164,10 @@ func (l *linter) unbounded(e ast.Expr, seen map[*types.Var]bool) string {
 // callee tells why the result of a function takes any number of values, or returns "".
 func callee(f *types.Func) string {
 	switch name := f.FullName(); {
-	case strings.HasPrefix(name, "fmt.S"), f.Name() == "Error" && f.Signature().Params().Len() == 0:
+	case f.Name() == "Error" && f.Signature().Params().Len() == 0:
 		return ofMessage
+	case strings.HasPrefix(name, "fmt.S"):
+		return ofFormat
 	case strings.HasPrefix(name, "strconv."):
 		return ofNumber
 	case f.Signature().Recv() != nil && f.Signature().Params().Len() == 0 && f.Pkg() != nil && f.Pkg().Path() == metaPath &&
@@ -248,13 +253,12 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 
 // unwrap reports a note that e builds: the note itself, or the argument after it.
 func (l *linter) unwrap(note, e ast.Expr, inner *ast.CallExpr) {
-	d := analysis.Diagnostic{Pos: note.Pos(), End: e.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder"}
-	if l.TypesInfo.Types[inner.Args[0]].Value != nil {
-		edits := move.Unwrapped(e, inner)
-		if note != e {
-			edits = append(edits, analysis.TextEdit{Pos: note.Pos(), End: e.Pos()})
-		}
-		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: edits}}
+	edits := move.Unwrapped(e, inner)
+	if note != e {
+		edits = append(edits, analysis.TextEdit{Pos: note.Pos(), End: e.Pos()})
 	}
-	l.Report(d)
+	l.Report(analysis.Diagnostic{
+		Pos: note.Pos(), End: e.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder",
+		SuggestedFixes: []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: edits}},
+	})
 }

@@ -2,6 +2,7 @@ package move
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 )
 
@@ -39,11 +40,22 @@ func (pl *planner) source(f *File, arg ast.Expr, set node) {
 	pl.checkName(f, component, "types")
 }
 
-// assigned returns the only expression that a function assigns to a variable, or nil.
-func assigned(info *types.Info, fun *ast.FuncDecl, v *types.Var) ast.Expr {
+// assigned returns the only expression that a declaration assigns to a variable, or nil. It
+// reports whether the variable begins with it.
+func assigned(info *types.Info, within ast.Node, v *types.Var) (value ast.Expr, begins bool) {
 	var found []ast.Expr
-	ast.Inspect(fun, func(n ast.Node) bool {
+	ast.Inspect(within, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.UnaryExpr:
+			if n.Op == token.AND && ObjectOf(info, n.X) == v {
+				found = append(found, nil)
+			}
+		case *ast.RangeStmt:
+			for _, e := range []ast.Expr{n.Key, n.Value} {
+				if e != nil && ObjectOf(info, e) == v {
+					found = append(found, nil)
+				}
+			}
 		case *ast.KeyValueExpr:
 			if id, ok := n.Key.(*ast.Ident); ok && info.Uses[id] == v {
 				found = append(found, n.Value)
@@ -51,6 +63,7 @@ func assigned(info *types.Info, fun *ast.FuncDecl, v *types.Var) ast.Expr {
 		case *ast.AssignStmt:
 			for i, l := range n.Lhs {
 				if ObjectOf(info, l) == v {
+					begins = begins || info.Defs[identOf(l)] == v
 					if len(n.Lhs) == len(n.Rhs) {
 						found = append(found, n.Rhs[i])
 					} else {
@@ -61,16 +74,37 @@ func assigned(info *types.Info, fun *ast.FuncDecl, v *types.Var) ast.Expr {
 		case *ast.ValueSpec:
 			for i, l := range n.Names {
 				if info.Defs[l] == v && i < len(n.Values) {
-					found = append(found, n.Values[i])
+					found, begins = append(found, n.Values[i]), true
 				}
 			}
 		}
 		return true
 	})
 	if len(found) != 1 {
-		return nil
+		return nil, false
 	}
-	return found[0]
+	return found[0], begins
+}
+
+func identOf(e ast.Expr) *ast.Ident {
+	id, _ := e.(*ast.Ident)
+	return id
+}
+
+// ConstantOf returns the value of a constant string, or of a variable of a declaration whose
+// only value is one. It returns "" for any other expression.
+func ConstantOf(info *types.Info, within ast.Node, e ast.Expr) string {
+	if s := StringOf(info, e); s != "" {
+		return s
+	}
+	v, ok := info.Uses[identOf(ast.Unparen(e))].(*types.Var)
+	if !ok || v.Pos() < within.Pos() || v.Pos() > within.End() {
+		return ""
+	}
+	if value, begins := assigned(info, within, v); begins && value != nil {
+		return StringOf(info, value)
+	}
+	return ""
 }
 
 // ObjectOf returns the object of an identifier or of the field that a selector selects.

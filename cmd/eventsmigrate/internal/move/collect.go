@@ -792,7 +792,7 @@ func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 	switch {
 	case emits:
 		if s.Reason < len(n.Args) {
-			c.reasons[StringOf(c.info, n.Args[s.Reason])] = true
+			c.reasons[c.file.constant(c.fun(), n.Args[s.Reason])] = true
 		}
 		switch {
 		case !s.Legacy && !c.file.isTest() && c.file.Skip == "":
@@ -873,7 +873,8 @@ func (c *collector) local(e ast.Expr) bool {
 	if !ok || c.fun() == nil {
 		return false
 	}
-	call, ok := ast.Unparen(assigned(c.info, c.fun(), v)).(*ast.CallExpr)
+	value, _ := assigned(c.info, c.fun(), v)
+	call, ok := value.(*ast.CallExpr)
 	if !ok {
 		return false
 	}

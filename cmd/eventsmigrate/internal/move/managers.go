@@ -1,7 +1,6 @@
 package move
 
 import (
-	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -236,7 +235,9 @@ func (pl *planner) ownBroadcaster(o *option) bool {
 	e := o.value
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok && o.fun != nil {
 		if v, ok := o.file.Pkg.Info.Uses[id].(*types.Var); ok {
-			e = cmp.Or(assigned(o.file.Pkg.Info, o.fun, v), e)
+			if value, _ := assigned(o.file.Pkg.Info, o.fun, v); value != nil {
+				e = value
+			}
 		}
 	}
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
@@ -319,7 +320,7 @@ func (pl *planner) place(m *creation) ast.Node {
 
 // setBroadcaster gives a manager a broadcaster of compat/record.
 func (pl *planner) setBroadcaster(m *creation, place ast.Node) {
-	const why = " //nolint:staticcheck // its messages distinguish events"
+	const why = " //nolint:staticcheck // so that each message gets an Event"
 	value := qualify(dropInPath) + "NewBroadcaster()"
 	pl.note(m.call.Pos(), "messages", Moved, "Options.EventBroadcaster, with an Event for each of ten messages, as before")
 	var at token.Pos

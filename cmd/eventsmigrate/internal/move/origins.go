@@ -98,7 +98,7 @@ func (pl *planner) reportOrigins() {
 		pl.note(o.pos, "recorder", Left, "%s", text)
 		maps.Copy(stays, o.calls)
 	}
-	users := map[token.Pos]bool{}
+	users, unclear := map[token.Pos]bool{}, map[token.Pos]bool{}
 	if o := pl.from[managers]; o != nil {
 		maps.Copy(users, o.calls)
 	}
@@ -124,6 +124,7 @@ func (pl *planner) reportOrigins() {
 	if len(pl.created) == 0 && len(pl.gets) > 0 && !pl.sources.series && !pl.given {
 		first := slices.MinFunc(pl.gets, func(a, b get) int { return pl.compare(a.pos, b.pos) })
 		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, its recorders are those of client-go")
+		unclear = users
 	}
 	if pos := pl.sources.client; pos.IsValid() {
 		pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: change the import (docs/migration.md#programs-on-toolsevents). Until then, %s", others(len(pl.newCalls)))
@@ -131,6 +132,11 @@ func (pl *planner) reportOrigins() {
 	}
 	pl.plan.swap = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || pl.broadcasters ||
 		slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" || m.series })
+	for at, moves := range pl.counted {
+		if (moves || users[at]) && !stays[at] && !unclear[at] {
+			pl.plan.Calls.Series++
+		}
+	}
 	pl.plan.Others = len(stays)
 	pl.plan.Stock = pl.plan.Stock || len(stays) > 0
 }

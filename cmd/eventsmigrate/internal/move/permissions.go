@@ -45,9 +45,9 @@ func (pl *planner) permissions() {
 		switch {
 		case !rbac.Has(r.groups, "", "core", rbac.Group, "*"):
 		case !rbac.Has(r.verbs, "patch", "*"):
-			pl.note(pos, "RBAC", Decide, "a series needs patch: add it to the verbs")
+			pl.note(pos, "RBAC", Decide, "if this is a role of the program, add patch to the verbs: a series needs it")
 		case group && !complete:
-			pl.note(pos, "RBAC", Decide, "the program writes events of the group events.k8s.io, too; add:\n"+
+			pl.note(pos, "RBAC", Decide, "if this is a role of the program, which writes events of the group events.k8s.io, too, add:\n"+
 				`{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},`)
 		}
 	}

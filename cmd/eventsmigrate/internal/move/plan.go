@@ -36,6 +36,7 @@ type Item struct {
 	Rule   string
 	Status Status
 	Text   string
+	Cause  Reason // the place stays for it
 }
 
 // edit replaces source.
@@ -48,7 +49,9 @@ type edit struct {
 // Plan is what a move changes.
 type Plan struct {
 	Items []Item
-	Calls struct{ Moved, Left int }
+	// Calls are those that change, those that stay, and those of both that emit series: their
+	// recorders move, or are those of managers that have a broadcaster of this project.
+	Calls struct{ Moved, Left, Series int }
 	// Stock reports whether events of the program certainly go on through the recorder of
 	// client-go, and Others is the number of calls that do.
 	Stock  bool
@@ -82,6 +85,7 @@ type planner struct {
 	created []*creation
 	given   bool // a manager before v0.23 has a broadcaster of the program
 	from    map[string]*origin
+	counted map[token.Pos]bool // the calls; true if their recorder moves, or is that of a test
 }
 
 // Plan decides what moves. Blocked are places that must stay, with the reasons.
@@ -89,7 +93,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts,
 		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
-		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{},
+		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{}, counted: map[token.Pos]bool{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
@@ -121,7 +125,7 @@ func (pl *planner) moveSets() {
 		case ok && m.file.Skip == "":
 			m.move(pl, set)
 		case !ok && m.left.Rule != "" && !m.file.Outside:
-			pl.note(m.node, m.left.Rule, Left, "%s%s", m.left.Text, pl.whyLeft(r))
+			pl.leaves(m.node, m.left.Rule, m.left.Text, r)
 		}
 	}
 	for _, c := range sorted(pl.Program, pl.calls) {
@@ -338,12 +342,29 @@ var qualifiedName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za
 
 // checkName reports names that the API server rejects as a reporting controller.
 func (pl *planner) checkName(f *File, e ast.Expr, rule string) {
-	if f.Pkg.Info.Types[e].Value == nil {
-		return
+	if name := shape(f.Pkg.Info, e); !qualifiedName.MatchString(name) {
+		text := f.text(e)
+		if f.Pkg.Info.Types[e].Value != nil {
+			text = strconv.Quote(name)
+		}
+		pl.note(e.Pos(), rule, Decide, "%s is not a qualified name, so the API server rejects it as the reporting controller", text)
 	}
-	if name := StringOf(f.Pkg.Info, e); !qualifiedName.MatchString(name) {
-		pl.note(e.Pos(), rule, Decide, "%q is not a qualified name, so the API server rejects it as the reporting controller", name)
+}
+
+var formatted = regexp.MustCompile(`%[^a-zA-Z%]*[a-zA-Z]`)
+
+// shape returns the value of a string with an x for each part that is not constant.
+func shape(info *types.Info, e ast.Expr) string {
+	if info.Types[e].Value != nil {
+		return StringOf(info, e)
 	}
+	if call := Sprintf(info, e); call != nil {
+		return formatted.ReplaceAllString(StringOf(info, call.Args[0]), "x")
+	}
+	if sum, ok := ast.Unparen(e).(*ast.BinaryExpr); ok {
+		return shape(info, sum.X) + shape(info, sum.Y)
+	}
+	return "x"
 }
 
 // nolint is a comment that only allows a deprecated call.
@@ -377,7 +398,8 @@ func (pl *planner) call(c *call) {
 	if !ok {
 		if !c.own && !c.file.Outside {
 			pl.plan.Calls.Left++
-			pl.note(c.expr.Pos(), c.name, Left, "%s", pl.whyLeft(c.recv))
+			pl.counted[c.expr.Lparen] = c.file.isTest()
+			pl.leaves(c.expr.Pos(), c.name, "", c.recv)
 		}
 		return
 	}
@@ -391,6 +413,7 @@ func (pl *planner) call(c *call) {
 		return
 	}
 	pl.plan.Calls.Moved++
+	pl.counted[c.expr.Lparen] = true
 	args := c.expr.Args
 	reason := 2
 	switch c.name {
@@ -480,7 +503,7 @@ func (pl *planner) message(c *call, i int, set node) {
 	if len(c.expr.Args) > i+1 || info.Types[m].Value != nil && (c.name != "Event" || !strings.Contains(StringOf(info, m), "%")) {
 		return
 	}
-	if s := sprintf(info, m); s != nil && !c.file.commented(m, s) {
+	if s := Sprintf(info, m); s != nil && !c.file.commented(m, s) {
 		for _, e := range Unwrapped(m, s) {
 			pl.edit(c.file, e.Pos, e.End, set, "")
 		}
@@ -507,10 +530,10 @@ func (f *File) commented(e ast.Expr, call *ast.CallExpr) bool {
 	})
 }
 
-// Sprintf returns e as a call of fmt.Sprintf with arguments, or nil.
+// Sprintf returns e as a call of fmt.Sprintf with a constant format, or nil.
 func Sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok || len(call.Args) == 0 {
+	if !ok || len(call.Args) == 0 || info.Types[call.Args[0]].Value == nil {
 		return nil
 	}
 	if f, ok := typeutil.Callee(info, call).(*types.Func); ok && f.FullName() == "fmt.Sprintf" {
@@ -519,19 +542,10 @@ func Sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
 	return nil
 }
 
-// sprintf is [Sprintf] with a constant format.
-func sprintf(info *types.Info, e ast.Expr) *ast.CallExpr {
-	call := Sprintf(info, e)
-	if call == nil || info.Types[call.Args[0]].Value == nil {
-		return nil
-	}
-	return call
-}
-
 // actionFor returns the expression of an action for a reason, which is "" if it is not
 // constant: that of the user, the verb of the reason, or a constant that a person must name.
 func (pl *planner) actionFor(c *call, e ast.Expr) string {
-	reason := StringOf(c.file.Pkg.Info, e)
+	reason := c.file.constant(c.fun, e)
 	if a := cmp.Or(pl.Actions[reason], verb.Action(reason)); token.IsIdentifier(a) {
 		return strconv.Quote(a)
 	}
@@ -556,6 +570,14 @@ func (pl *planner) actionFor(c *call, e ast.Expr) string {
 	}
 	pl.todos[key].files = append(pl.todos[key].files, c.file)
 	return name
+}
+
+// constant returns the value of an expression in a function, which can be nil.
+func (f *File) constant(fun *ast.FuncDecl, e ast.Expr) string {
+	if fun == nil {
+		return StringOf(f.Pkg.Info, e)
+	}
+	return ConstantOf(f.Pkg.Info, fun, e)
 }
 
 // nameAction asks for the name of an action, which a constant has for now.
@@ -675,16 +697,15 @@ func (pl *planner) bridge(f flow, set node) {
 	pl.note(f.expr.Pos(), "types", Moved, "compat.NewRecorder adapts the recorder to code that stays: %s", to)
 }
 
-func (pl *planner) whyLeft(r ref) string {
-	if n, ok := pl.root(r); ok {
-		if rs := pl.left[n]; len(rs) > 0 {
-			return pl.reason(pl.first(rs))
-		}
+// leaves reports a place that stays, after a text.
+func (pl *planner) leaves(pos token.Pos, rule, text string, r ref) {
+	cause := Reason{Text: "unknown"}
+	if n, ok := pl.root(r); ok && len(pl.left[n]) > 0 {
+		cause = pl.first(pl.left[n])
+	} else if r.fixed != "" {
+		cause.Text = r.fixed + " determines the type"
 	}
-	if r.fixed != "" {
-		return r.fixed + " determines the type"
-	}
-	return "unknown"
+	pl.plan.Items = append(pl.plan.Items, Item{pos, rule, Left, text + pl.reason(cause), cause})
 }
 
 // first returns the first reason in the order of the files.

@@ -52,7 +52,7 @@ func isReference(n *types.TypeName) bool {
 func parts(info *types.Info, c *call, message int) (list []ast.Expr) {
 	var add func(e ast.Expr)
 	add = func(e ast.Expr) {
-		if s := sprintf(info, e); s != nil {
+		if s := Sprintf(info, e); s != nil {
 			list = append(list, s.Args[1:]...)
 		} else if x, ok := ast.Unparen(e).(*ast.BinaryExpr); ok && x.Op == token.ADD {
 			add(x.X)

@@ -169,10 +169,12 @@ type file struct {
 	rules []rule
 }
 
+var leaderElection = regexp.MustCompile(`leader-?election`)
+
 // visit finds the rules below a node.
 func (f *file) visit(parent, n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
-		if name := value(value(n, "metadata"), "name"); name != nil && strings.Contains(name.Value, "leader-election") {
+		if name := value(value(n, "metadata"), "name"); name != nil && leaderElection.MatchString(name.Value) {
 			return // a role of its own
 		}
 		if f.rule(parent, n) {

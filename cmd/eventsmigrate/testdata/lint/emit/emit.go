@@ -23,7 +23,7 @@ func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, site *api.
 	r.Eventf(pod, nil, "Normal", reason, variable, "note")                    // want `the action is variable`
 	r.Eventf(pod, nil, "Normal", err.Error(), "Start", "note")                // want `the reason comes from a message`
 	r.Eventf(pod, nil, "Normal", "Created-"+pod.Name, "Start", "note")        // want `the reason contains the name of an object`
-	r.Eventf(pod, nil, "Normal", reason, fmt.Sprintf("a%d", 1), "note")       // want `the action comes from a message`
+	r.Eventf(pod, nil, "Normal", reason, fmt.Sprintf("a%d", 1), "note")       // want `the action is formatted`
 	r.Eventf(pod, nil, "Normal", reason, "Started", "note")                   // want `the action equals the reason "Started"`
 	r.Eventf(pod, nil, "Normal", "not_camel", "Start", "note")                // want `the reason "not_camel" is not in UpperCamelCase`
 	r.Eventf(pod, nil, "Normal", reason, "", "note")                          // want `the action is empty`
@@ -53,7 +53,7 @@ func cardinality(r events.EventRecorder, pod *corev1.Pod, err error, code int) {
 	r.Eventf(pod, nil, "Normal", fmt.Sprint("Pod", pod.Name), "S", "n") // want `the reason contains the name of an object`
 	r.Eventf(pod, nil, "Normal", strconv.Itoa(code), "Start", "note")   // want `the reason contains a number`
 	formatted := fmt.Sprintf("Failed%d", code)
-	r.Eventf(pod, nil, "Normal", formatted, "Start", "note") // want `the reason comes from a message`
+	r.Eventf(pod, nil, "Normal", formatted, "Start", "note") // want `the reason is formatted`
 	message := "Failed"
 	if err != nil {
 		message = err.Error()
@@ -68,8 +68,36 @@ func cardinality(r events.EventRecorder, pod *corev1.Pod, err error, code int) {
 	r.Eventf(pod, nil, "Normal", bounded, "Start", "note") // want `the reason is variable`
 	looped := "Started"
 	looped = looped + looped
-	r.Eventf(pod, nil, "Normal", looped, "Start", "note") // want `the reason comes from a message`
+	r.Eventf(pod, nil, "Normal", looped, "Start", "note") // want `the reason is formatted`
 }
+
+// once has variables with one value, and some with more.
+func once(r events.EventRecorder, pod *corev1.Pod, given, template string, args ...any) {
+	reason := "Recycled"
+	r.Eventf(pod, nil, "Normal", reason, "Recycle", "note")
+	lower := "recycled"
+	r.Eventf(pod, nil, "Normal", lower, "Recycle", "note") // want `the reason "recycled" is not in UpperCamelCase`
+	if given == "" {
+		given = "Recycled"
+	}
+	r.Eventf(pod, nil, "Normal", given, "Recycle", "note") // want `the reason is variable`
+	var late string
+	if template != "" {
+		late = "Recycled"
+	}
+	r.Eventf(pod, nil, "Normal", late, "Recycle", "note") // want `the reason is variable`
+	ranged := "Recycled"
+	for _, ranged = range []string{"Started", "Stopped"} {
+		r.Eventf(pod, nil, "Normal", ranged, "Recycle", "note") // want `the reason is variable`
+	}
+	pointed := "Recycled"
+	fill(&pointed)
+	r.Eventf(pod, nil, "Normal", pointed, "Recycle", "note") // want `the reason is variable`
+	r.Eventf(pod, nil, "Normal", reason, "Recycle", "%s", fmt.Sprintf(template, args...))
+	r.Eventf(pod, nil, "Normal", reason, "Recycle", fmt.Sprintf(template, args...)) // want `the format of the note is variable`
+}
+
+func fill(s *string) { *s += "Twice" }
 
 type controller struct{ kept, lost record.EventBroadcaster }
 
