@@ -229,6 +229,7 @@ func TestAnalyzers(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
+	module := copyModule(t, "testdata", "order/generated")
 	t.Chdir("testdata")
 	dir := t.TempDir()
 	invalid, lower, broken := filepath.Join(dir, "invalid"), filepath.Join(dir, "lower"), filepath.Join(dir, "broken")
@@ -267,6 +268,17 @@ func TestBadInput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "a.go:3")
+
+	// A program that does not compile did not compile without the requirements either.
+	require.NoError(t, os.Remove(filepath.Join(module, "require.go")))
+	require.NoError(t, os.WriteFile(filepath.Join(module, "order", "generated", "code_test.go"), []byte("package generated\n\nfunc init() { undefined(); missing() }\n"), 0o600))
+	out, code := start(t, module, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries")
+	require.Zero(t, code, out)
+	t.Chdir(module)
+	stderr.Reset()
+	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "code_test.go:3:15: undefined: undefined\n")
+	assert.NotContains(t, stderr.String(), "what the result needs")
 
 	// The module of an import is missing, as in a copy from the module cache.
 	missing := filepath.Join(dir, "missing")
@@ -502,6 +514,23 @@ func assertMoved(t *testing.T, dir string, tool []string, check ...string) {
 	out, code = start(t, dir, tool[0], append([]string{"-diff"}, tool[1:]...)...)
 	assert.Zero(t, code, out)
 	assert.Empty(t, out)
+}
+
+// A program whose messages distinguish its events has an Event for each of them after the move,
+// as before.
+func TestMessagesStay(t *testing.T) {
+	t.Parallel()
+	name, err := command()
+	require.NoError(t, err)
+	dir := copyModule(t, "testdata", "messages")
+	out, code := start(t, dir, name, "-fix", "-related", "./...")
+	assert.Equal(t, exitOK, code, out)
+	assert.Contains(t, out, "1 of 1 calls emit series, 1 moved")
+	out, code = start(t, dir, "go", "run", "./messages")
+	assert.Zero(t, code, out)
+	for i := range 5 {
+		assert.Contains(t, out, fmt.Sprintf("urgent Preempted Preempted victim-%d\n", i))
+	}
 }
 
 // Packages that get a type that moves through another package compile after the move.
