@@ -222,6 +222,7 @@ func (h *history) step() {
 		if h.rng.IntN(4) == 0 {
 			h.do("clear Shutdown") // whoever clears does not write any more
 		}
+		h.w.opts.Seed += 2 // leaders have different marks
 		h.do("kill")
 		h.setClock()
 		h.put()

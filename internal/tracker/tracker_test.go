@@ -396,7 +396,7 @@ func TestWallClockIsSet(t *testing.T) {
 
 func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	begin := time.Now()
-	tr := New(Options{MaxWindow: 6 * time.Minute}, begin)
+	tr := New(Options{MaxWindow: 6 * time.Minute, Seed: markRange}, begin)
 	k := testKey("a")
 	at := func(d time.Duration) time.Time { return begin.Add(d).Round(0).Truncate(time.Microsecond) }
 	before, count := restorable(k, at(-time.Hour), at(-10*time.Minute)), 7
@@ -450,7 +450,7 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 // next attempt has no earlier time.
 func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 	begin := time.Now()
-	tr, k := New(Options{}, begin), testKey("a")
+	tr, k := New(Options{Seed: markRange}, begin), testKey("a")
 	observe(t, tr, k, begin, Occurrence{})
 	now := wallclock.Set(begin.Add(time.Minute), -time.Hour)
 	observe(t, tr, k, now, Occurrence{})
@@ -471,7 +471,7 @@ func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 
 // A count stays where the API has no room for more, and times continue.
 func TestCountSaturates(t *testing.T) {
-	tr, k := New(Options{}, start), testKey("a")
+	tr, k := New(Options{Seed: markRange}, start), testKey("a")
 	e := observe(t, tr, k, start, Occurrence{}, Occurrence{})
 	write(t, tr, start, Create)
 	e.count = math.MaxInt32 - 2
@@ -670,11 +670,32 @@ func TestPlacesAreBounded(t *testing.T) {
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }
 
-// The times of series that processes share are within a millisecond of those of their occurrences, do
-// not go back, and tell by which process they were written.
+// A write of the previous process that the server handles late is not one of two writes of this
+// process whose responses were lost, although its count and its time are between theirs.
+func TestLateWriteOfThePreviousProcess(t *testing.T) {
+	tr, k := New(Options{Seed: 1}, start), testKey("a")
+	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+	e := observe(t, tr, k, at(0), Occurrence{}, Occurrence{})
+	found := write(t, tr, at(0), Create).Series
+	fail := func(minutes int, occurrences ...Occurrence) {
+		observe(t, tr, k, at(minutes), occurrences...)
+		defer tr.Flush(at(minutes)).Stop()
+		require.Empty(t, tr.Apply(send(t, tr, at(minutes), FlushCount), Result{Outcome: Troubled}, at(minutes)))
+	}
+	fail(1, Occurrence{})
+	fail(10, Occurrence{}, Occurrence{})
+	found.Count, found.Last = 4, at(5) // with another mark
+	defer tr.Flush(at(20)).Stop()
+	require.Empty(t, tr.Apply(send(t, tr, at(20), FlushCount), Result{Outcome: Changed}, at(20)))
+	require.Empty(t, tr.Apply(send(t, tr, at(20), Look), Result{Event: found.Event()}, at(20)))
+	assert.EqualValues(t, 5+2, e.count)
+}
+
+// The times of series are within a millisecond of those of their occurrences, do not go back, and
+// tell by which process they were written.
 func TestMarks(t *testing.T) {
 	for seed := range uint64(20) {
-		tr, k := New(Options{Scope: SameController, Seed: seed + 1}, start), testKey("a")
+		tr, k := New(Options{Scope: Scope(seed % 2), Seed: seed + 1}, start), testKey("a")
 		last := time.Time{}
 		for i := range 20 {
 			now := start.Add(time.Duration(i) * 700 * time.Microsecond)

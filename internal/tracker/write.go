@@ -116,7 +116,7 @@ func (e *Entry) lastWall(s *step) int64 {
 	switch {
 	case e.silent:
 		return least
-	case s.opts.Scope == SameController && e.state != series.Singleton:
+	case e.state != series.Singleton:
 		return s.marked(max(s.wall(e.last), least), least)
 	default:
 		return max(s.wall(e.last), least)
