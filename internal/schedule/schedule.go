@@ -430,12 +430,7 @@ func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok b
 }
 
 // Failures returns how many requests of a namespace have failed in a row.
-func (s *Schedule[T]) Failures(namespace string) int {
-	if n := s.namespaces[namespace]; n != nil {
-		return n.failures
-	}
-	return 0
-}
+func (s *Schedule[T]) Failures(namespace string) int { return s.namespace(namespace).failures }
 
 // PendingSince returns the items of a namespace that have had something to write since the
 // given time or longer, and are not in flight.

@@ -161,7 +161,7 @@ func (e *Entry) attempted(r *rules, found *series.Series) (a attempt, ok bool) {
 	case found.Count == first.count && last == first.last:
 		return first, true
 	case found.Count < first.count || found.Count > latest.count || last < first.last || last > latest.last,
-		found.Count > 1 && r.distance(last) != 0: // see marked
+		found.Count > 1 && e.isShared(r) && r.distance(last) != 0: // see marked
 		return attempt{}, false
 	default:
 		return first, true

@@ -121,9 +121,8 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 		e = &Entry{key: t.words.intern(k, o.Instance, t.tallies.row(k)), last: t.offset(now)}
 		t.insert(hash, e)
 	case e.silent: // if it is created again, this process does that
-		restored := e.key
-		e.key = t.words.intern(k, o.Instance, restored.shared.row)
-		t.words.release(&restored)
+		t.words.release(&e.key)
+		e.key = t.words.intern(k, o.Instance, e.key.shared.row)
 	}
 	s := t.step(e, now)
 	e.occur(&t.rules, o, now)

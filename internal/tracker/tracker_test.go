@@ -675,27 +675,29 @@ func TestPlacesAreBounded(t *testing.T) {
 func TestLateWriteOfThePreviousProcess(t *testing.T) {
 	tr, k := New(Options{Seed: 1}, start), testKey("a")
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
-	e := observe(t, tr, k, at(0), Occurrence{}, Occurrence{})
-	found := write(t, tr, at(0), Create).Series
-	fail := func(minutes int, occurrences ...Occurrence) {
-		observe(t, tr, k, at(minutes), occurrences...)
-		defer tr.Flush(at(minutes)).Stop()
-		require.Empty(t, tr.Apply(send(t, tr, at(minutes), FlushCount), Result{Outcome: Troubled}, at(minutes)))
+	found := restorable(k, at(-60), at(-1))
+	ok, _ := tr.Restore(found, start)
+	require.True(t, ok)
+	var e *Entry
+	for minutes := range 2 {
+		e = observe(t, tr, k, at(10*minutes), Occurrence{}, Occurrence{})
+		defer tr.Flush(at(10 * minutes)).Stop()
+		w := send(t, tr, at(10*minutes), FlushCount)
+		require.Empty(t, tr.Apply(w, Result{Outcome: Troubled}, at(10*minutes)))
 	}
-	fail(1, Occurrence{})
-	fail(10, Occurrence{}, Occurrence{})
-	found.Count, found.Last = 4, at(5) // with another mark
+	found.Count += 3
+	found.Last = at(5) // the clock was set back by six minutes
 	defer tr.Flush(at(20)).Stop()
 	require.Empty(t, tr.Apply(send(t, tr, at(20), FlushCount), Result{Outcome: Changed}, at(20)))
 	require.Empty(t, tr.Apply(send(t, tr, at(20), Look), Result{Event: found.Event()}, at(20)))
-	assert.EqualValues(t, 5+2, e.count)
+	assert.EqualValues(t, found.Count+4, e.count)
 }
 
-// The times of series are within a millisecond of those of their occurrences, do not go back, and
-// tell by which process they were written.
+// The times of series that processes share are within a millisecond of those of their occurrences, do
+// not go back, and tell by which process they were written.
 func TestMarks(t *testing.T) {
 	for seed := range uint64(20) {
-		tr, k := New(Options{Scope: Scope(seed % 2), Seed: seed + 1}, start), testKey("a")
+		tr, k := New(Options{Scope: SameController, Seed: seed + 1}, start), testKey("a")
 		last := time.Time{}
 		for i := range 20 {
 			now := start.Add(time.Duration(i) * 700 * time.Microsecond)

@@ -116,11 +116,16 @@ func (e *Entry) lastWall(s *step) int64 {
 	switch {
 	case e.silent:
 		return least
-	case e.state != series.Singleton:
+	case e.isShared(s.rules) && e.state != series.Singleton:
 		return s.marked(max(s.wall(e.last), least), least)
 	default:
 		return max(s.wall(e.last), least)
 	}
+}
+
+// isShared reports whether other processes write to the Event of e, or have begun it.
+func (e *Entry) isShared(r *rules) bool {
+	return r.opts.Scope == SameController || e.first < r.epoch.UnixMicro()
 }
 
 // markRange is the number of microseconds that can name a process.
