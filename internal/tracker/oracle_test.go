@@ -103,7 +103,10 @@ func newHistory(t *testing.T, seed uint64, rng *rand.Rand, leaders int) *history
 	for i := range leaders {
 		opts.Seed = markRange + uint64(i)
 		h.w = newWorld(t, opts, remote)
-		h.w.distinct, h.w.age = distinct, 24*time.Hour // the clock can be set back, but not to before that
+		h.w.distinct = distinct
+		if leaders > 1 {
+			h.w.age = 24 * time.Hour // the clock can be set back, but not to before that
+		}
 		h.w.begun(0)
 		if i > 0 {
 			h.setClock()
@@ -223,8 +226,8 @@ func (h *history) step() {
 			h.do("clear Shutdown") // whoever clears does not write any more
 		}
 		h.w.opts.Seed += 2 // leaders have different marks
-		h.do("kill")
 		h.setClock()
+		h.do("kill")
 		h.put()
 	case pick < 98:
 		h.list()
