@@ -32,7 +32,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	t.learn(key.Regarding.Namespace, p)
 	hash := hashOf(t.seed, &key)
 	if e := t.find(hash, &key); e != nil {
-		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) {
+		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || found.First.UnixMicro() == e.first { // it is gone
 			return false, nil
 		}
 		s := t.step(e, now)
