@@ -64,27 +64,6 @@ type stored struct {
 	stale   parts // of the Event that may differ from the spec
 }
 
-// parts are parts of an Event, as bits. A patch contains those that are stale.
-type parts uint8
-
-const (
-	partHeartbeat   parts = 1 << iota // the annotation of the heartbeat
-	partWindow                        // the annotation of the window
-	partNote                          // the last note
-	partAnnotations                   // annotations of the caller
-	partManaged                       // managedFields, which a patch clears
-)
-
-func (p parts) has(part parts) bool { return p&part != 0 }
-
-// with returns p with or without part.
-func (p parts) with(part parts, is bool) parts {
-	if is {
-		return p | part
-	}
-	return p &^ part
-}
-
 // attempts are the first and the latest write whose outcomes are unknown. All of them name
 // the same version, so the server has stored at most one, with a content between these two.
 type attempts struct{ first, latest attempt }

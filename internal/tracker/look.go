@@ -167,19 +167,3 @@ func (e *Entry) attempted(r *rules, found *series.Series) (a attempt, ok bool) {
 		return first, true
 	}
 }
-
-// compare returns the parts that the Event found does not have as e has them.
-func (e *Entry) compare(r *rules, found *series.Series) parts {
-	isStale := false
-	for k, v := range e.annotations {
-		if stored, ok := found.Annotations[k]; !ok || stored != v {
-			isStale = true
-		}
-	}
-	return parts(0).
-		with(partAnnotations, isStale).
-		with(partNote, e.differingNote() != found.LastNote).
-		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
-		with(partWindow, found.QuietWindow() != series.FinishAfter).
-		with(partManaged, found.Managed)
-}

@@ -152,12 +152,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 		last:    w.Series.Last.UnixMicro(),
 		count:   w.Series.Count,
 		state:   w.Series.State,
-		// What has changed while the request was in flight, and what only a series has.
-		stale: e.stored.stale&(partNote|partAnnotations) |
-			parts(0).with(partManaged, event != nil && series.IsManaged(event)).
-				with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.stale.has(partHeartbeat))).
-				with(partWindow, w.Series.QuietWindow() != series.FinishAfter && w.Series.Count > 1).
-				with(partNote, w.Series.Count == 1 && e.differingNote() != ""),
+		stale:   e.staleAfter(w, event != nil && series.IsManaged(event)),
 	}
 	e.becomeLive()
 	e.looks = 0

@@ -75,6 +75,52 @@ func (w *Write) Patch() ([]byte, error) {
 	return s.PatchSince(&known)
 }
 
+// parts are parts of an Event, as bits. A patch contains those that are stale.
+type parts uint8
+
+const (
+	partHeartbeat   parts = 1 << iota // the annotation of the heartbeat
+	partWindow                        // the annotation of the window
+	partNote                          // the last note
+	partAnnotations                   // annotations of the caller
+	partManaged                       // managedFields, which a patch clears
+)
+
+func (p parts) has(part parts) bool { return p&part != 0 }
+
+// with returns p with or without part.
+func (p parts) with(part parts, is bool) parts {
+	if is {
+		return p | part
+	}
+	return p &^ part
+}
+
+// compare returns the parts that the Event found does not have as e has them.
+func (e *Entry) compare(r *rules, found *series.Series) parts {
+	isStale := false
+	for k, v := range e.annotations {
+		stored, ok := found.Annotations[k]
+		isStale = isStale || !ok || stored != v
+	}
+	return parts(0).
+		with(partAnnotations, isStale).
+		with(partNote, e.differingNote() != found.LastNote).
+		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
+		with(partWindow, found.QuietWindow() != series.FinishAfter).
+		with(partManaged, found.Managed)
+}
+
+// staleAfter returns the parts that an Event which w has just stored does not have: what has
+// changed while the request was in flight, and what only a series has.
+func (e *Entry) staleAfter(w *Write, isManaged bool) parts {
+	return (e.stored.stale&(partNote|partAnnotations)).
+		with(partManaged, isManaged).
+		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.stale.has(partHeartbeat))).
+		with(partWindow, w.Series.QuietWindow() != series.FinishAfter && w.Series.Count > 1).
+		with(partNote, e.stored.stale.has(partNote) || w.Series.Count == 1 && e.differingNote() != "")
+}
+
 // write returns the write of the given kind.
 func (e *Entry) write(s *step, kind Kind) *Write {
 	w := &Write{Kind: kind, entry: e, at: s.at, state: e.stored.state}
