@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"time"
@@ -34,10 +35,7 @@ func (s *step) offsetOf(wall time.Time) time.Duration { return s.at - s.now.Sub(
 
 // namespace returns where the Event of a key is.
 func (r *rules) namespace(k *series.Key) string {
-	if k.Regarding.Namespace != "" {
-		return k.Regarding.Namespace
-	}
-	return r.opts.ClusterNamespace
+	return cmp.Or(k.Regarding.Namespace, r.opts.ClusterNamespace)
 }
 
 // step is one step of a series: its input from the table, and its effects on it.
