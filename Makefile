@@ -62,6 +62,7 @@ PACKAGES_32 := ./heartbeat ./internal/schedule ./internal/tracker ./series
 #
 # Some kernels run no 32-bit programs. A test binary that runs no test shows that.
 unit: ## run the unit tests, with the oldest client-go, and those of the core as 32-bit programs
+	@mkdir -p "$$($(GO) env GOPATH)/pkg/sumdb" || { echo 'unit: set HOME or GOPATH to a directory where the go command can keep checksums of modules'; exit 1; }
 	$(PURE) test -vet=off -timeout 20m ./...
 	@if GOARCH=386 $(PURE) test -count 1 -vet=off -run '^$$' $(firstword $(PACKAGES_32)) >/dev/null 2>&1; then set -x; \
 		GOARCH=386 $(PURE) test -short -vet=off -timeout 20m $(PACKAGES_32); \
