@@ -54,16 +54,6 @@ type Entry struct {
 	slot  schedule.Slot[*Entry]
 }
 
-// stored is what the server is known to store of a series.
-type stored struct {
-	version uint64        // resourceVersion of the Event; zero if unknown
-	at      time.Duration // of the write that is stored; not later than that
-	last    int64         // the time of the latest occurrence; zero if there has been no Event
-	count   int32         // zero if there is no Event
-	state   series.State
-	stale   parts // of the Event that may differ from the spec
-}
-
 // attempts are the first and the latest write whose outcomes are unknown. All of them name
 // the same version, so the server has stored at most one, with a content between these two.
 type attempts struct{ first, latest attempt }

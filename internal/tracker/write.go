@@ -75,6 +75,16 @@ func (w *Write) Patch() ([]byte, error) {
 	return s.PatchSince(&known)
 }
 
+// stored is what the server is known to store of a series.
+type stored struct {
+	version uint64        // resourceVersion of the Event; zero if unknown
+	at      time.Duration // of the write that is stored; not later than that
+	last    int64         // the time of the latest occurrence; zero if there has been no Event
+	count   int32         // zero if there is no Event
+	state   series.State
+	stale   parts // of the Event that may differ from the spec
+}
+
 // parts are parts of an Event, as bits. A patch contains those that are stale.
 type parts uint8
 
