@@ -30,11 +30,11 @@ type Entry struct {
 	first       int64         // wall time of the first occurrence, in microseconds since 1970
 	last        time.Duration // when the latest occurrence was, since Tracker.epoch
 	count       int32
-	notedAt     int32 // when the note was formatted last, see tenths
+	rhythm      heartbeat.Rhythm // the long gaps between occurrences
 	note        string
 	lastNote    string            // the latest that was formatted; empty if none was since the first
 	annotations map[string]string // never changes, because writes in flight share it
-	rhythm      heartbeat.Rhythm  // the long gaps between occurrences
+	notedAt     int32             // when the note was formatted last, see tenths
 	state       series.State
 	life        life
 	silent      bool // restored, and has not occurred in this process
@@ -43,15 +43,15 @@ type Entry struct {
 	salt     uint8 // of the name, see Entry.name
 	looks    uint8 // looks since the latest accepted write that were answered or denied, at most maxLooks
 	dueBeats uint8 // heartbeats that were due in this process, also if there was no news
+	class    class // the list of the table that it is in; none: the tracker has forgotten it
+	index    int32 // in that list
 	beatAt   time.Duration
 	stored   stored
 	attempts *attempts // writes whose outcome is unknown; nil if there are none
 
-	// The table alone uses the rest.
-	next  *Entry // with the same hash
-	class class  // the list that it is in; none: the tracker has forgotten it
-	index int32  // in that list
-	slot  schedule.Slot[*Entry]
+	// The table alone uses the rest, class, and index.
+	next *Entry // with the same hash
+	slot schedule.Slot[*Entry]
 }
 
 // attempts are the first and the latest write whose outcomes are unknown. All of them name
