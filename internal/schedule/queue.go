@@ -27,22 +27,20 @@ func NewQueue[T any](index func(T) *int32) Queue[T] { return Queue[T]{index: ind
 // Len returns the number of items.
 func (q *Queue[T]) Len() int { return len(q.nodes) }
 
-// Add adds item, which must be in no queue.
-func (q *Queue[T]) Add(item T, at time.Duration) {
-	q.nodes = append(q.nodes, node[T]{at, item})
-	*q.index(item) = int32(len(q.nodes))
-	heap.Fix((*nodes[T])(q), len(q.nodes)-1)
+// Put adds item, which can be in this queue and in no other, or changes its time.
+func (q *Queue[T]) Put(item T, at time.Duration) {
+	i := int(*q.index(item)) - 1
+	if i < 0 {
+		i = len(q.nodes)
+		q.nodes = append(q.nodes, node[T]{item: item})
+		*q.index(item) = int32(len(q.nodes))
+	}
+	q.nodes[i].at = at
+	heap.Fix((*nodes[T])(q), i)
 }
 
 // At returns the time of item, which must be in the queue.
 func (q *Queue[T]) At(item T) time.Duration { return q.nodes[*q.index(item)-1].at }
-
-// Move changes the time of item, which must be in the queue.
-func (q *Queue[T]) Move(item T, at time.Duration) {
-	i := int(*q.index(item)) - 1
-	q.nodes[i].at = at
-	heap.Fix((*nodes[T])(q), i)
-}
 
 // Remove removes item, which must be in the queue.
 func (q *Queue[T]) Remove(item T) { heap.Remove((*nodes[T])(q), int(*q.index(item))-1) }
@@ -84,15 +82,11 @@ func (q *nodes[T]) Pop() any {
 
 // move moves item from the queue *in to another one, and sets *in. Each can be nil for none.
 func move[T any](item T, in **Queue[T], to *Queue[T], at time.Duration) {
-	if *in == to && to != nil {
-		to.Move(item, at)
-		return
-	}
-	if *in != nil {
+	if *in != nil && *in != to {
 		(*in).Remove(item)
 	}
 	if *in = to; to != nil {
-		to.Add(item, at)
+		to.Put(item, at)
 	}
 }
 

@@ -196,7 +196,7 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	s.now = now
 	slot := item.Slot()
 	if slot.pending == 0 {
-		s.pending.Add(item, now)
+		s.pending.Put(item, now)
 		s.namespace(item.Namespace()).pending++
 	} else if slot.in != nil && slot.due <= due {
 		return
@@ -307,7 +307,7 @@ func (s *Schedule[T]) advance(now time.Duration) {
 	}
 	for s.flights.first() <= now {
 		item := s.flights.First()
-		s.flights.Move(item, never)
+		s.flights.Put(item, never)
 		n := s.namespaces[item.Namespace()]
 		n.count(-1, int(item.Slot().kind))
 		s.plan(n)

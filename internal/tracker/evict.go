@@ -56,15 +56,12 @@ func (t *table) order(e *Entry) time.Duration {
 
 // classify puts e into the list of its class.
 func (t *table) classify(e *Entry) {
-	if is := e.classOf(); is != e.class {
-		if e.class != unlisted {
-			t.lists[e.class].Remove(e)
-		}
-		e.class = is
-		t.lists[is].Add(e, t.order(e))
-		return
+	is := e.classOf()
+	if e.class != is && e.class != unlisted {
+		t.lists[e.class].Remove(e)
 	}
-	t.lists[e.class].Move(e, t.order(e))
+	e.class = is
+	t.lists[is].Put(e, t.order(e))
 }
 
 // makeRoom evicts entries after an occurrence of k, until there are no more than
@@ -125,7 +122,7 @@ func (t *table) longestIdle(of class) *Entry {
 		if at == list.At(e) {
 			break
 		}
-		list.Move(e, at)
+		list.Put(e, at)
 	}
 	return list.First()
 }
