@@ -2,9 +2,7 @@ package schedule
 
 import (
 	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -373,13 +371,9 @@ func (s *Schedule[T]) Slow(item T, now time.Duration) {
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
-// requests have no rate. Failures of namespaces count from zero. Bulkheads and a pause of the server stay.
+// requests have no rate. Bulkheads and a pause of the server stay.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.now, s.hurried, s.budget = now, true, newBudget(0)
-	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) { // in one order
-		s.namespaces[name].failures = 0
-		s.plan(s.namespaces[name])
-	}
 	for _, node := range s.pending.nodes {
 		s.place(node.item)
 	}
