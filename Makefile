@@ -19,6 +19,9 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 ROOT := github.com/eventseries/eventseries
 
+# go.mod of test, with the versions of controllerruntime/go.mod.
+MATRIX := bin/matrix/controllerruntime.mod
+
 # Users import the modules in RELEASED. Each of the others belongs to tests.
 RELEASED := . controllerruntime cmd/kubectl-series cmd/eventsmigrate
 MODULES := $(RELEASED) test test/controlplane test/monitoring
@@ -71,7 +74,6 @@ unit: ## run the unit tests, with the oldest client-go, and those of the core as
 		GOOS=linux GOARCH=386 $(PURE) vet $(PACKAGES_32) && GOOS=linux GOARCH=386 $(PURE) test -c -o /dev/null $(PACKAGES_32); \
 	fi
 	cd cmd/kubectl-series && $(PURE) test -vet=off ./...
-	cd test && $(PURE) test -vet=off ./docs ./supply
 
 # go.mod requires the oldest client-go that works, so make unit tests it. test/go.mod
 # requires the newest one. Code that works with both works with those in between.
@@ -82,9 +84,10 @@ race: ## run the unit tests with the race detector and few random histories, wit
 controlplane: ## compile the API server of the tests into bin
 	$(BUILD)
 
-# The tests in which several goroutines use a recorder. The race detector would compile what
-# the others import once more.
-RACY := chaos|conformance|controllerruntime|faultproxy|integration
+# The tests in which several goroutines use a recorder. For the others, the race detector
+# would compile more packages than they are worth, and the guards of the benchmarks do not
+# work with it.
+RACY := chaos|conformance|controllerruntime|faultproxy|integration|knative
 racy = $(GO) list ./... | grep -E $(1) '^$(ROOT)/test/($(RACY))(/|$$)'
 
 # An old API server, such as v1.30.4, for make integration. v1.19 is the oldest one with
@@ -92,12 +95,9 @@ racy = $(GO) list ./... | grep -E $(1) '^$(ROOT)/test/($(RACY))(/|$$)'
 SERVER ?=
 OLD = bin/servers/$(1)/controlplane
 
-# The guards of the benchmarks do not work with the race detector. make unit runs docs and
-# supply.
 ifeq ($(SERVER),)
-integration: controlplane ## run the tests on a real API server; SERVER=v1.30.4 selects an old one
+integration: controlplane ## run the tests on a real API server, with the race detector and the newest client-go; SERVER=v1.30.4 selects an old one
 	cd test && $(GO) test $(RACE) -vet=off -timeout 20m $$($(call racy)) $(ROOT)/controllerruntime
-	cd test && $(PURE) test -vet=off -timeout 20m $$($(call racy,-v) | grep -vE '/test/(docs|supply)$$')
 else
 integration: $(call OLD,$(SERVER))
 	cd test && EVENTSERIES_CONTROLPLANE="$(CURDIR)/$<" $(GO) test -count 1 -timeout 20m ./integration
@@ -108,14 +108,14 @@ $(call OLD,%): test/controlplane/old.sh $(wildcard test/controlplane/*.go)
 	GO="$(GO)" $< $* $(@D)
 
 # controllerruntime/go.mod requires the oldest controller-runtime that works, and the oldest
-# client-go that works with it. The tests of both modules use these versions, so these
-# compile once. make integration runs the same tests with the newest ones, and with the race
-# detector.
-managers: controlplane bin/matrix/controllerruntime.mod ## run the manager tests with the oldest supported controller-runtime
+# client-go that works with it. make integration runs the tests of managers with the newest
+# ones. The tests that make integration does not run use these versions as well, so that all
+# tests without the race detector share what they compile.
+managers: controlplane $(MATRIX) ## run the tests of managers, and all that need no race detector, with the oldest controller-runtime
 	cd controllerruntime && $(PURE) test -vet=off ./...
-	cd test && $(PURE) test -vet=off -modfile=../bin/matrix/controllerruntime.mod ./controllerruntime/...
+	cd test && $(PURE) test -vet=off -timeout 20m -modfile=../$(MATRIX) ./controllerruntime/... $$($(call racy,-v))
 
-bin/matrix/controllerruntime.mod: controllerruntime/go.mod test/go.mod test/go.sum
+$(MATRIX): controllerruntime/go.mod test/go.mod test/go.sum
 	@mkdir -p $(@D)
 	cp test/go.mod $(@D)/next.mod
 	cp test/go.sum $(@D)/next.sum
@@ -123,12 +123,12 @@ bin/matrix/controllerruntime.mod: controllerruntime/go.mod test/go.mod test/go.s
 	mv $(@D)/next.sum $(@D)/controllerruntime.sum
 	mv $(@D)/next.mod $@
 
-# The events of two programs are a part of what a reviewer sees. The demo is loaded with the
-# versions that make demo compiles, which make integration has compiled.
+# The events of two programs are a part of what a reviewer sees. They are loaded with the
+# versions and flags with which make controlplane and make integration compile them.
 migrate: ## test eventsmigrate, and compare two programs with their events.md; CATALOG_FLAGS=-update writes these
 	cd cmd/eventsmigrate && $(PURE) build -o ../../bin/eventsmigrate .
 	CGO_ENABLED=0 GOWORK="$(CURDIR)/test/controlplane/go.work" bin/eventsmigrate catalog -check cmd/demo/events.md $(CATALOG_FLAGS) ./cmd/demo
-	cd test && CGO_ENABLED=0 ../bin/eventsmigrate catalog -check controllerruntime/backup/events.md $(CATALOG_FLAGS) ./controllerruntime/backup
+	cd test && GOFLAGS=$(RACE) ../bin/eventsmigrate catalog -check controllerruntime/backup/events.md $(CATALOG_FLAGS) ./controllerruntime/backup
 	cd cmd/eventsmigrate && $(PURE) test -vet=all -timeout 20m ./...
 
 monitoring: ## test the dashboard and the alert rules

@@ -27,7 +27,8 @@ import (
 // serveEvents serves lists of n Events in pages, as kube-apiserver encodes them.
 func serveEvents(t *testing.T, n int) (kubeconfig string) {
 	t.Helper()
-	now := time.Now()
+	now, fields := time.Now(), &metav1.FieldsV1{}
+	require.NoError(t, fields.UnmarshalJSON([]byte(`{"f:action":{},"f:note":{},"f:reason":{},"f:regarding":{},"f:reportingController":{},"f:series":{".":{},"f:count":{},"f:lastObservedTime":{}},"f:type":{}}`)))
 	event := func(i int) eventsv1.Event {
 		e := *newEvent("shop", fmt.Sprintf("checkout-%d.%x", i, now.UnixNano()), objectIn("shop", "Pod", fmt.Sprintf("checkout-%d", i%2000)))
 		e.UID, e.ResourceVersion, e.CreationTimestamp = "0b15ecc7-dc9d-4bda-8a7f-0123456789ab", strconv.Itoa(i+1), metav1.NewTime(now)
@@ -35,7 +36,7 @@ func serveEvents(t *testing.T, n int) (kubeconfig string) {
 		e.Note = "Back-off restarting failed container app in pod checkout-0_shop: " + strings.Repeat("x", i%100)
 		e.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: "kubelet", Operation: "Update", APIVersion: "events.k8s.io/v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:action":{},"f:note":{},"f:reason":{},"f:regarding":{},"f:reportingController":{},"f:series":{".":{},"f:count":{},"f:lastObservedTime":{}},"f:type":{}}`),
+			FieldsV1: fields,
 		}}
 		if i%3 > 0 {
 			e.Series = &eventsv1.EventSeries{Count: int32(2 + i%1000), LastObservedTime: metav1.NewMicroTime(now)}
