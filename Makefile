@@ -84,9 +84,8 @@ race: ## run the unit tests with the race detector and few random histories, wit
 controlplane: ## compile the API server of the tests into bin
 	$(BUILD)
 
-# The tests in which several goroutines use a recorder. For the others, the race detector
-# would compile more packages than they are worth, and the guards of the benchmarks do not
-# work with it.
+# The tests in which several goroutines use a recorder. The guards of the benchmarks, which
+# are among the others, do not work with the race detector.
 RACY := chaos|conformance|controllerruntime|faultproxy|integration|knative
 racy = $(GO) list ./... | grep -E $(1) '^$(ROOT)/test/($(RACY))(/|$$)'
 
