@@ -279,8 +279,7 @@ func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Resul
 	if d.hurry.Load() {
 		d.adapt(result.Outcome)
 	}
-	isHandled := result.Outcome != tracker.Troubled && result.Outcome != tracker.PushedBack
-	if isHandled || !w.Retries && isAnswer(err) {
+	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
 		d.advanced(answered, answered.Sub(dog.began))
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
@@ -341,7 +340,7 @@ func (d *dispatcher) adapt(outcome tracker.Outcome) {
 	switch {
 	case outcome == tracker.PushedBack:
 		d.workers = d.b.opts.Workers
-	case outcome != tracker.Troubled && d.workers < hurriedWorkers:
+	case outcome.Handled() && d.workers < hurriedWorkers:
 		d.workers++
 	}
 	d.mu.Unlock()

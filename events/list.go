@@ -185,7 +185,7 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	switch {
 	case err == nil:
 		of.retries = 0
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), result.Outcome == tracker.Troubled, result.Outcome == tracker.PushedBack:
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), !result.Outcome.Handled():
 		if result.Outcome == tracker.Refused {
 			of.page = "" // the list has taken too long. To restore an Event a second time does no harm
 		}

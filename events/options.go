@@ -84,8 +84,8 @@ type Options struct {
 
 	// FinishAfter is the shortest quiet window: a series that has been quiet for its
 	// window is Finished. The window follows the loop. It is 2.1 times the longest time
-	// between two occurrences in the last 36 minutes or somewhat more, so that a loop
-	// that backs off stays Ongoing. If zero, 6 minutes.
+	// between two occurrences in the last 72 minutes, so that a loop that backs off stays
+	// Ongoing. If zero, 6 minutes.
 	FinishAfter time.Duration
 
 	// MaxWindow is the longest quiet window. An event within this time of the previous

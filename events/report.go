@@ -94,7 +94,7 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	namespace, verb := w.Series.Namespace, verbOf(w)
 	writes, denied := subject{namespace, ""}, subject{namespace, verb}
 	switch {
-	case result.Outcome == tracker.PushedBack, result.Outcome == tracker.Troubled:
+	case !result.Outcome.Handled():
 		var event []any
 		if result.Local {
 			writes.kind, event = ofClient, []any{"event", klog.KRef(namespace, w.Series.Name)}
@@ -147,7 +147,7 @@ func hint(key *series.Key) []any {
 func (b *Broadcaster) noteList(controller, namespace string, outcome tracker.Outcome, err error) {
 	r, now := &b.report, b.clock.Now()
 	logger := b.logger().WithValues("reportingController", controller)
-	if outcome == tracker.PushedBack || outcome == tracker.Troubled {
+	if !outcome.Handled() {
 		if details, ok := r.failed(subject{namespace, listing}, listing, now); ok {
 			logger.Error(err, "Cannot list events, will try again", details...)
 		}

@@ -30,6 +30,12 @@ var outcomeNames = [Outcomes]string{"written", "pushedBack", "troubled", "denied
 // String returns the name of the outcome.
 func (o Outcome) String() string { return outcomeNames[o] }
 
+// Handled reports whether the server has handled the request, and not failed it for a reason
+// that can concern others.
+func (o Outcome) Handled() bool {
+	return results[o] != schedule.PushedBack && results[o] != schedule.Failed
+}
+
 // Result is the response to a [Write].
 type Result struct {
 	// Outcome says what became of the request.

@@ -246,7 +246,7 @@ func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 // answer takes what a response shows of the server and of the namespace. A namespace that does
 // not exist was deleted if it has existed lately.
 func (t *table) answer(w *Write, r *Result, at time.Duration) {
-	if r.Outcome == Troubled || r.Outcome == PushedBack {
+	if !r.Outcome.Handled() {
 		return
 	}
 	if t.isSilent(at) {
