@@ -7,6 +7,6 @@
 //     minute has 1.05 times the mean of 100,000 series, and about 1.4 times that of 1,000.
 //   - A [Window] outlasts a loop whose period is at most 1,000 seconds, and one that doubles
 //     its delays up to that, with 5 percent of jitter. With at least 6 minutes and at most
-//     36, a loop faster than 2 minutes is over after 6 minutes, and any other after at most
-//     2.5 times its period.
+//     36, a loop that is regular is over after 2.1 times its period, at least 6 and at most 36
+//     minutes.
 package heartbeat

@@ -17,19 +17,24 @@ import (
 // caller chooses; they can be negative.
 type Window struct{ Min, Max time.Duration }
 
-// Rhythm remembers the window of the longest recent gap of a series, which is the time between
-// two occurrences, in twelve bytes: for twice Window.Max, or for longMemory times Window.Max if
-// the window was too short twice, since an irregular loop would otherwise seem to end again and
-// again. Before it is forgotten, in the last half of Window.Max, a shorter window replaces it:
-// each gap that is longer than this half has the window Window.Max. The zero value
-// remembers no gap. Not safe for concurrent use.
+// Rhythm remembers the longest recent gap of a series, which is the time between two
+// occurrences, as the window that follows from it. The zero value remembers none. Not safe for
+// concurrent use.
+//
+// It forgets the gap after twice Window.Max. In the last half of Window.Max before that, a
+// shorter gap from Window.Slow on replaces it, so a loop that becomes faster is not over then.
+// One that is longer than this half has the window Window.Max, and so replaces it at any time.
+//
+// If the window was too short twice, the loop is irregular, and would seem to end again and
+// again: then Rhythm remembers the gap longMemory times Window.Max. The first gap above
+// Window.Min counts as the first time.
 type Rhythm struct {
 	window int32 // in seconds
 	at     int32 // when its gap ended, in seconds
 	early  uint8 // how often the window was too short, at most 2
 }
 
-// longMemory is a day if Window.Max is 36 minutes.
+// longMemory times Window.Max is a day if that is 36 minutes.
 const longMemory = 40
 
 // Slow returns the time between two occurrences from which [Window.Observe] has to be
@@ -46,7 +51,7 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	if gap < w.Slow() {
 		return
 	}
-	if now >= w.until(*r)+longMemory*w.Max {
+	if now >= w.until(*r)+longMemory*w.Max { // it has been regular for as long
 		*r = Rhythm{}
 	}
 	if gap >= w.Of(*r, now-gap) {
@@ -55,8 +60,8 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	w.Remember(r, w.For(gap), now)
 }
 
-// Remember makes r remember a window, at most Max, as if it had seen such a gap just now: for
-// example the one that an Event of an earlier process has.
+// Remember makes r remember a window, at most Max, as if it had observed a gap with that window
+// at the time now: for example the window that an Event of an earlier process has.
 func (w Window) Remember(r *Rhythm, window, now time.Duration) {
 	rounded := roundUp(min(window, w.Max))
 	if rounded >= r.window || now >= w.until(*r)-w.Max/2 {
@@ -89,8 +94,8 @@ func (w Window) Of(r Rhythm, now time.Duration) time.Duration {
 }
 
 // Due returns when the caller should check whether a series is over: whether it has been
-// quiet for Of(r, last), where last is the time of its latest occurrence. It is not over
-// at now. Due is not too late if fast occurrences follow, which are not observed.
+// quiet for Of(r, last), where last is the time of its latest occurrence. At the time now it
+// must not be over. Due is not too late if fast occurrences follow, which are not observed.
 func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
 	return min(last+w.Of(r, last), max(now, w.until(r))+w.Min)
 }
