@@ -10,6 +10,10 @@ GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GO_LICENSES ?= $(GO) run github.com/google/go-licenses@v1.6.0
 LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
 
+# Most of what these tasks do is compiling. With more memory, the Go compiler and the programs
+# collect garbage less often, which takes a fifth less CPU.
+export GOGC ?= 400
+
 # A test without the race detector does not use cgo either: so it shares what it compiles
 # with the control plane and the other modules.
 PURE := CGO_ENABLED=0 $(GO)
@@ -167,6 +171,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 # One file contains the results of all parts. A run replaces the results of its parts.
 RESULTS = "$(CURDIR)/docs/benchmarks/results.json"
 
+bench: export GOGC = 100
 bench: controlplane ## run the benchmarks with client-go's recorders, and write their pages; BENCH_FLAGS=-suite.parts=… selects parts
 	cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench -suite.results=$(RESULTS) $(BENCH_FLAGS)
 	@$(MAKE) --no-print-directory report
