@@ -102,10 +102,14 @@ func (a *Audit) Missing(namespace, name string) {
 }
 
 // Creating says that the recorder tries to create an Event. If a new series of the object
-// begins, no drop is about an Event of an earlier one from now on.
+// begins, no drop is about an Event of an earlier one from now on. If it is one that is gone,
+// the recorder knows what that contained.
 func (a *Audit) Creating(event *eventsv1.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if d := a.gone[nameOf(event)]; d != nil && d.first == event.EventTime.UnixMicro() {
+		a.missed[nameOf(event)] = d
+	}
 	maps.DeleteFunc(a.missed, func(_ types.NamespacedName, d *departed) bool {
 		return d.regarding == regardingOf(event) && d.first != event.EventTime.UnixMicro()
 	})
