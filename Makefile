@@ -55,10 +55,12 @@ install-plugin: ## install kubectl series where go install puts programs
 	ln -sf kubectl-series "$(PLUGINS)/kubectl_complete-series"
 	@case ":$$PATH:" in *":$(PLUGINS):"*) ;; *) echo 'Add $(PLUGINS) to $$PATH, or kubectl does not find the plugin.' ;; esac
 
-# The tests on the real API server mostly wait, so the last parts run two at a time. They
-# begin when the control plane is there, whose progress is shown.
-test: unit race controlplane ## run all tests
-	$(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=line) integration managers migrate monitoring
+# Two parts run at a time, since some tests mostly wait. What parts have in common compiles
+# once: unit needs the packages of controlplane last, and integration those of race.
+test: ## run all tests
+	@mkdir -p "$$($(GO) env GOPATH)/pkg/sumdb" || { echo 'test: set HOME or GOPATH to a directory where the go command can keep checksums of modules'; exit 1; }
+	$(MAKE) --no-print-directory --jobs=2 controlplane unit race
+	$(MAKE) --no-print-directory --jobs=2 integration managers migrate monitoring
 
 # Controllers run on 32-bit machines, too. The other packages import client-go, which would
 # compile once more; the workflow tests them.
@@ -69,7 +71,6 @@ PACKAGES_32 := ./heartbeat ./internal/schedule ./internal/tracker ./series
 #
 # Some kernels run no 32-bit programs. A test binary that runs no test shows that.
 unit: ## run the unit tests, with the oldest client-go, and those of the core as 32-bit programs
-	@mkdir -p "$$($(GO) env GOPATH)/pkg/sumdb" || { echo 'unit: set HOME or GOPATH to a directory where the go command can keep checksums of modules'; exit 1; }
 	$(PURE) test -vet=off -timeout 20m ./...
 	@if GOARCH=386 $(PURE) test -count 1 -vet=off -run '^$$' $(firstword $(PACKAGES_32)) >/dev/null 2>&1; then set -x; \
 		GOARCH=386 $(PURE) test -short -vet=off -timeout 20m $(PACKAGES_32); \
