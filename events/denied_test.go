@@ -58,6 +58,7 @@ func TestPermissionIsASwitch(t *testing.T) {
 // If a role is withdrawn for all namespaces, a recorder with many series has about one
 // request a second denied, and with many namespaces one in two minutes for each.
 func TestAllNamespacesAreDenied(t *testing.T) {
+	workload.Large(t)
 	const series = 2000
 	type limit struct{ namespaces, most int }
 	for _, l := range workload.Some(limit{200, 6000}, limit{20, 3700}) {
@@ -226,6 +227,7 @@ func TestSomeObjectsAreDenied(t *testing.T) {
 // A webhook fails or denies new objects all the time. A Warning about another object is
 // written within seconds.
 func TestEndlessNewObjectsHoldUpNoOther(t *testing.T) {
+	workload.Large(t)
 	for _, code := range []int32{403, 500} {
 		for _, each := range workload.Some(3*time.Second, time.Second, 2*time.Second) {
 			runInBubble(t, fmt.Sprint(code, " ", each), Options{}, func(t *testing.T, w *world) {

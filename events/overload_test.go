@@ -115,6 +115,7 @@ func (w *world) flood(perSecond int, during time.Duration, each func()) {
 }
 
 func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
+	workload.Large(t)
 	const warnings = 20
 	type burst struct {
 		perSecond int
@@ -145,6 +146,7 @@ func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
 }
 
 func TestWaitingIsBoundedByTheTable(t *testing.T) {
+	workload.Large(t)
 	for _, during := range workload.Some(20*time.Minute, 2*time.Hour) {
 		runInBubble(t, fmt.Sprint(during), Options{QPS: 5, Capacity: 1000}, func(t *testing.T, w *world) {
 			most := 0
@@ -161,6 +163,7 @@ func TestWaitingIsBoundedByTheTable(t *testing.T) {
 
 // A Warning runs while more Normals begin than the rate limit lets through.
 func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
+	workload.Large(t)
 	for _, during := range workload.Some(25*time.Minute, time.Hour) {
 		runInBubble(t, during.String(), Options{QPS: 5, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
 			w.flood(6, during, func() { w.emitAs("Warning", 0) })
@@ -193,6 +196,7 @@ func (w *world) emitBroken(eventtype string, i int) {
 }
 
 func TestNamespaceThatFailsHoldsUpNoOther(t *testing.T) {
+	workload.Large(t)
 	const failing = 12_000
 	for reason, code := range map[DropReason]int32{DropDenied: 403, DropUnavailable: 500} {
 		runInBubble(t, string(reason), Options{EventTTL: time.Hour}, func(t *testing.T, w *world) {
@@ -275,6 +279,7 @@ func TestWarningBeforeAFloodOfNormals(t *testing.T) {
 
 // 5,000 heartbeats of 5 ms each are due.
 func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
+	workload.Large(t)
 	const n = 5000
 	inBubble(t, Options{QPS: -1, Workers: 1, HeartbeatInterval: 5 * time.Minute, FinishAfter: 20 * time.Minute}, func(t *testing.T, w *world) {
 		for range 2 {

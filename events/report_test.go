@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 // logTime formats a time as the logger does.
@@ -283,6 +285,7 @@ func TestOutageOfANamespace(t *testing.T) {
 
 // If all namespaces fail, the server does: a line for each would say less.
 func TestOutageOfTheServer(t *testing.T) {
+	workload.Large(t)
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		emit := func(rounds int) {
 			for i := range rounds {

@@ -20,3 +20,11 @@ func Seeds(n uint64) uint64 {
 	}
 	return n
 }
+
+// Large skips a test with thousands of series with -short. See [Some].
+func Large(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("too many series for the race detector")
+	}
+}
