@@ -48,7 +48,7 @@ var (
 	historySteps   = []time.Duration{0, 0, 1, time.Millisecond, time.Second, 5 * time.Second, 40 * time.Second, 5 * time.Minute}
 	historyResults = []Response{
 		{}, {Result: Passed}, {Result: Passed}, {Result: PushedBack}, {Result: Failed}, {Result: Failed}, {Result: Denied},
-		{Result: Refused, Least: time.Minute},
+		{Result: Refused, Least: time.Minute, Most: 30 * time.Minute},
 	}
 )
 

@@ -19,7 +19,6 @@ const (
 	deniedMax            = 5 * time.Minute  // of an item that the server denies
 	deniedLong           = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
 	deniedOften          = 24
-	refusedMax           = 30 // times Response.Least
 	hurriedMax           = 100 * time.Millisecond
 )
 
@@ -71,11 +70,10 @@ func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) tim
 	}
 	s.Alike = min(s.Alike, math.MaxUint8-1) + 1
 	s.Failures = min(s.Failures, math.MaxUint8-1) + 1
-	first, longest, failures := retryFirst, retryMax, s.Failures
+	first, longest, failures := retryFirst, cmp.Or(r.Most, retryMax), s.Failures
 	switch {
 	case s.Last == Refused:
-		first = cmp.Or(r.Least, retryFirst)
-		longest, failures = refusedMax*first, s.Alike
+		first, failures = cmp.Or(r.Least, retryFirst), s.Alike
 	case s.isDeniedOften(deniedOften):
 		first, longest = deniedLong, deniedLong
 	case s.Last == Denied:
@@ -100,14 +98,15 @@ const (
 	PushedBack               // the server asks for fewer requests
 	Failed                   // the server could not handle the request, or did not respond
 	Denied                   // the server does not permit the request
-	Refused                  // the server rejects what the request contains
+	Refused                  // the request failed because of its item alone, such as what it contains
 )
 
 // Response is what became of a request.
 type Response struct {
 	Result     Result
 	RetryAfter time.Duration // for how long the server wants no request, if PushedBack; zero: it does not say
-	Least      time.Duration // the item waits at least this long, if its request has failed
+	Least      time.Duration // the item waits at least this long, if its request has failed. If Refused, the first delay
+	Most       time.Duration // the longest delay, unless Denied; zero: 2 minutes
 }
 
 // Schedule decides which item takes the next request. Each item is in one place: idle;

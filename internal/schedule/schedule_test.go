@@ -40,7 +40,7 @@ func TestBackoff(t *testing.T) {
 	}{
 		"failed":      {Response{Result: Failed}, seconds(2, 4, 8, 16, 32, 64, 128, 240, 240)},
 		"pushed back": {Response{Result: PushedBack}, seconds(2, 4, 8, 16, 32, 64, 128, 240, 240)},
-		"refused":     {Response{Result: Refused, Least: time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
+		"refused":     {Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
 		"denied": {Response{Result: Denied}, append(append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512),
 			slices.Repeat(seconds(600), 15)...), seconds(4800, 4800)...)},
 		"at least": {Response{Result: Failed, Least: 3 * time.Second}, seconds(3, 4, 8)},

@@ -158,7 +158,7 @@ const slowAfter = 100 * time.Millisecond
 func results() map[string]Response {
 	return map[string]Response{
 		"429": {Result: PushedBack}, "500": {Result: Failed}, "403": {Result: Denied},
-		"422": {Result: Refused, Least: time.Minute},
+		"422": {Result: Refused, Least: time.Minute, Most: 30 * time.Minute},
 	}
 }
 

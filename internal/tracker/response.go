@@ -54,7 +54,8 @@ type Result struct {
 	Local bool
 }
 
-// results are what the outcomes mean for the schedule.
+// results are what the outcomes mean for other series. What they mean for their own, respond
+// decides, and when it is given up, table.giveUp.
 var results = [Outcomes]schedule.Result{
 	Written: schedule.Passed, PushedBack: schedule.PushedBack, Troubled: schedule.Failed, Denied: schedule.Denied,
 	Gone: schedule.Passed, Changed: schedule.Passed, Taken: schedule.Passed, Refused: schedule.Refused,
@@ -68,8 +69,8 @@ func (r *Result) response() schedule.Response {
 
 const (
 	// refusedWait is the first delay after the server has refused a write. It doubles with
-	// each further one, up to half an hour.
-	refusedWait = time.Minute
+	// each further one, up to refusedMax.
+	refusedWait, refusedMax = time.Minute, 30 * time.Minute
 	// localTries is how many Local failures in a row lose nothing: those of half an hour.
 	localTries = 5
 	// deniedLookWait is the least time between two looks that the server denies: an API
@@ -106,7 +107,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 			e.attempt(w)
 		}
 		if r.Local {
-			response = schedule.Response{Result: schedule.Refused, Least: refusedWait}
+			response = schedule.Response{Result: schedule.Refused, Least: refusedWait, Most: refusedMax}
 			if e.slot.Last == schedule.Refused && e.slot.Alike >= localTries {
 				e.lose(s, r.Reason)
 			}
@@ -118,7 +119,8 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	case Taken, Changed:
 		e.phase = looking
 		if e.looks > 0 {
-			response = schedule.Response{Result: schedule.Refused, Least: conflictWait << e.looks}
+			wait := conflictWait << e.looks
+			response = schedule.Response{Result: schedule.Refused, Least: wait, Most: wait}
 		}
 	case Refused:
 		switch {
@@ -128,7 +130,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		case w.Kind != Look:
 			e.lose(s, r.Reason)
 		}
-		response.Least = refusedWait
+		response.Least, response.Most = refusedWait, refusedMax
 	}
 	return response
 }
