@@ -173,17 +173,29 @@ var leaderElection = regexp.MustCompile(`leader-?election`)
 
 // visit finds the rules below a node.
 func (f *file) visit(parent, n *yaml.Node) {
-	if n.Kind == yaml.MappingNode {
-		if name := value(value(n, "metadata"), "name"); name != nil && leaderElection.MatchString(name.Value) {
-			return // a role of its own
-		}
-		if f.rule(parent, n) {
-			return
-		}
+	if name := value(value(n, "metadata"), "name"); name != nil && leaderElection.MatchString(name.Value) {
+		return // a role of its own
+	}
+	if n.Kind == yaml.MappingNode && f.rule(parent, n) || n.Kind == yaml.SequenceNode && locks(n) {
+		return
 	}
 	for _, c := range n.Content {
 		f.visit(n, c)
 	}
+}
+
+// locks reports whether rules are those of leader election, which has events of its own: they
+// grant leases and, apart from events, no objects that are not locks. The roles of a
+// ClusterServiceVersion have no names.
+func locks(n *yaml.Node) bool {
+	var rules []lists
+	var all []string
+	_ = n.Decode(&rules) // other lists have no leases
+	for _, r := range rules {
+		all = append(all, r.Resources...)
+	}
+	other := func(r string) bool { return !Has([]string{r}, "leases", "configmaps", "endpoints", "events") }
+	return Has(all, "leases") && !slices.ContainsFunc(all, other)
 }
 
 // value returns the value of a key of a mapping, or nil.

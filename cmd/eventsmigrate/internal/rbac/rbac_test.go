@@ -102,13 +102,21 @@ func TestYAML(t *testing.T) {
 			"  - apiGroups: [events.k8s.io]\n    resources: [events]\n    verbs: [create, patch]",
 		},
 		"leader election in one word": {"kind: Role\nmetadata: {name: \"{{ .Release.Name }}:leaderelection\"}\nrules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create]\n", ""},
-		"a FlowSchema":                {"resourceRules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create]\n  namespaces: ['*']\n", ""},
-		"a webhook":                   {"rules:\n- apiGroups: ['']\n  resources: [events]\n  operations: [CREATE]\n  verbsNot: []\n", ""},
-		"a viewer":                    {"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [get, list, watch]\n", ""},
-		"a viewer in a template":      {"{{ if .Values.viewer }}\nrules:\n- apiGroups: ['']\n  resources:\n  - events\n  verbs: [get, list, watch]\n{{ end }}", ""},
-		"a rule for the events of b":  {"rules:\n- apiGroups: [b]\n  resources: [events]\n  verbs: [create]\n", ""},
-		"granted":                     {"rules:\n- apiGroups: ['', events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n", ""},
-		"no valid YAML":               {"rules: [\n", ""},
+		"leader election without a name": {
+			"permissions:\n- rules:\n  - apiGroups: [coordination.k8s.io]\n    resources: [leases]\n    verbs: [create]\n  - apiGroups: ['']\n    resources: [configmaps]\n    verbs: [get]\n" +
+				"  - apiGroups: ['']\n    resources: [events]\n    verbs: [create]\n", "",
+		},
+		"leader election in a role with other rules": {
+			"rules:\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [create]\n- apiGroups: ['']\n  resources: [pods, events]\n  verbs: [create, patch]\n",
+			"- apiGroups: [events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]",
+		},
+		"a FlowSchema":               {"resourceRules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [create]\n  namespaces: ['*']\n", ""},
+		"a webhook":                  {"rules:\n- apiGroups: ['']\n  resources: [events]\n  operations: [CREATE]\n  verbsNot: []\n", ""},
+		"a viewer":                   {"rules:\n- apiGroups: ['']\n  resources: [events]\n  verbs: [get, list, watch]\n", ""},
+		"a viewer in a template":     {"{{ if .Values.viewer }}\nrules:\n- apiGroups: ['']\n  resources:\n  - events\n  verbs: [get, list, watch]\n{{ end }}", ""},
+		"a rule for the events of b": {"rules:\n- apiGroups: [b]\n  resources: [events]\n  verbs: [create]\n", ""},
+		"granted":                    {"rules:\n- apiGroups: ['', events.k8s.io]\n  resources: [events]\n  verbs: [create, patch]\n", ""},
+		"no valid YAML":              {"rules: [\n", ""},
 	} {
 		assert.Equal(t, c.want, strings.Join(texts(YAML([]byte(c.in), true)), "\n"), name)
 	}
