@@ -46,8 +46,9 @@ type Item[T any] interface {
 // changes. The zero value means that the item is idle and has not failed.
 type Slot[T any] struct {
 	Failures uint8  // requests in a row that have failed, at most 255
-	Alike    uint8  // of these, the latest with the result Last
+	Alike    uint8  // of these, the latest with the result Last and the reason Reason
 	Last     Result // of the latest request, if it has failed
+	Reason   uint8  // of the latest request, see Response
 
 	// Of the request in flight:
 	kind  uint8
@@ -65,8 +66,8 @@ func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.Last == Denied && s.Ali
 
 // fail records that a request has failed, and returns for how long the item waits.
 func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) time.Duration {
-	if s.Last != r.Result {
-		s.Last, s.Alike = r.Result, 0
+	if s.Last != r.Result || s.Reason != r.Reason {
+		s.Last, s.Reason, s.Alike = r.Result, r.Reason, 0
 	}
 	s.Alike = min(s.Alike, math.MaxUint8-1) + 1
 	s.Failures = min(s.Failures, math.MaxUint8-1) + 1
@@ -104,6 +105,7 @@ const (
 // Response is what became of a request.
 type Response struct {
 	Result     Result
+	Reason     uint8         // tells failures with the same result apart, for the caller and in Slot.Alike
 	RetryAfter time.Duration // for how long the server wants no request, if PushedBack; zero: it does not say
 	Least      time.Duration // the item waits at least this long, if its request has failed. If Refused, the first delay
 	Most       time.Duration // the longest delay, unless Denied; zero: 2 minutes

@@ -64,7 +64,7 @@ var results = [Outcomes]schedule.Result{
 // response returns what the result means for the schedule if the series of the write is
 // forgotten.
 func (r *Result) response() schedule.Response {
-	return schedule.Response{Result: results[r.Outcome], RetryAfter: r.RetryAfter}
+	return schedule.Response{Result: results[r.Outcome], Reason: uint8(r.Outcome), RetryAfter: r.RetryAfter}
 }
 
 const (
@@ -107,8 +107,8 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 			e.attempt(w)
 		}
 		if r.Local {
-			response = schedule.Response{Result: schedule.Refused, Least: refusedWait, Most: refusedMax}
-			if e.slot.Last == schedule.Refused && e.slot.Alike >= localTries {
+			response.Result, response.Least, response.Most = schedule.Refused, refusedWait, refusedMax
+			if e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled) && e.slot.Alike >= localTries {
 				e.lose(s, r.Reason)
 			}
 		}
@@ -120,7 +120,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		e.phase = looking
 		if e.looks > 0 {
 			wait := conflictWait << e.looks
-			response = schedule.Response{Result: schedule.Refused, Least: wait, Most: wait}
+			response.Result, response.Least, response.Most = schedule.Refused, wait, wait
 		}
 	case Refused:
 		switch {
