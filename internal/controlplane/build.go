@@ -72,7 +72,7 @@ func build(ctx context.Context, root, goCommand string, w io.Writer, dirs []stri
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("controlplane: %w", err)
 	}
-	unlock, err := lock(filepath.Join(bin, ".controlplane.lock"), func() {
+	unlock, err := lock(ctx, filepath.Join(bin, ".controlplane.lock"), func() {
 		fmt.Fprintln(w, "controlplane: waiting for another process that compiles")
 	})
 	if err != nil {

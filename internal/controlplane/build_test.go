@@ -64,6 +64,19 @@ func TestBuildFails(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+func TestInterruptWhileAnotherProcessCompiles(t *testing.T) {
+	root := newRepository(t)
+	bin := filepath.Join(root, "bin")
+	require.NoError(t, os.MkdirAll(bin, 0o755))
+	unlock, err := lock(t.Context(), filepath.Join(bin, ".controlplane.lock"), nil)
+	require.NoError(t, err)
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, err = build(ctx, root, os.Args[0], io.Discard, []string{moduleDir})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, unlock())
+}
+
 func TestFindRoot(t *testing.T) {
 	root := newRepository(t)
 	for _, dir := range []string{root, filepath.Join(root, "test", "controlplane", "deep")} {

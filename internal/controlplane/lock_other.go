@@ -2,8 +2,10 @@
 
 package controlplane
 
+import "context"
+
 // lock does nothing on platforms without flock in the standard library. The go
 // command supports concurrent builds of the same program; they are only slower.
-func lock(string, func()) (unlock func() error, err error) {
+func lock(context.Context, string, func()) (unlock func() error, err error) {
 	return func() error { return nil }, nil
 }
