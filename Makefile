@@ -10,9 +10,10 @@ GOVULNCHECK ?= $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GO_LICENSES ?= $(GO) run github.com/google/go-licenses@v1.6.0
 LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
 
-# Most of what these tasks do is compiling. With more memory, the Go compiler and the programs
-# collect garbage less often, which takes a fifth less CPU.
-export GOGC ?= 400
+# Most of what these tasks do is compiling. With up to 2 GiB for each process, the Go compiler
+# collects garbage less often, which takes a fifth less CPU.
+export GOGC ?= 1000
+export GOMEMLIMIT ?= 2GiB
 
 # A test without the race detector does not use cgo either: so it shares what it compiles
 # with the control plane and the other modules.
@@ -133,7 +134,7 @@ migrate: ## test eventsmigrate, and compare two programs with their events.md; C
 	cd cmd/eventsmigrate && $(PURE) build -o ../../bin/eventsmigrate .
 	CGO_ENABLED=0 GOWORK="$(CURDIR)/test/controlplane/go.work" bin/eventsmigrate catalog -check cmd/demo/events.md $(CATALOG_FLAGS) ./cmd/demo
 	cd test && GOFLAGS=$(RACE) ../bin/eventsmigrate catalog -check controllerruntime/backup/events.md $(CATALOG_FLAGS) ./controllerruntime/backup
-	cd cmd/eventsmigrate && $(PURE) test -vet=all -timeout 20m ./...
+	cd cmd/eventsmigrate && $(PURE) test -vet=off -timeout 20m ./...
 
 monitoring: ## test the dashboard and the alert rules
 	cd test/monitoring && $(PURE) test -vet=off ./...
@@ -173,6 +174,7 @@ fuzz: ## run each fuzz target for FUZZTIME
 RESULTS = "$(CURDIR)/docs/benchmarks/results.json"
 
 bench: export GOGC = 100
+bench: export GOMEMLIMIT = off
 bench: controlplane ## run the benchmarks with client-go's recorders, and write their pages; BENCH_FLAGS=-suite.parts=… selects parts
 	cd test && $(GO) test -count 1 -timeout 0 -v -run '^TestSuite$$' ./bench -suite.results=$(RESULTS) $(BENCH_FLAGS)
 	@$(MAKE) --no-print-directory report

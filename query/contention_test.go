@@ -20,6 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/workload"
 )
 
 // occurrence is an event of the kubelet about one Pod.
@@ -99,6 +100,7 @@ func rand01(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(
 // TestLoopsThatShareATokenBucket looks each minute at loops about one Pod, and for half an hour after
 // they have ended.
 func TestLoopsThatShareATokenBucket(t *testing.T) {
+	workload.Large(t)
 	const runs, end, recently = 4, 3 * time.Hour, 6 * time.Minute
 	for name, loops := range map[string][]func(*rand.Rand, time.Duration) []occurrence{
 		"one back-off":                       {backOff("a")},

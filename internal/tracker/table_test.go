@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -363,6 +364,7 @@ func TestBytesPerSeries(t *testing.T) {
 // Strings of callers can be parts of long ones: an error with a response, or a file. An entry keeps
 // copies, so 100 series take kilobytes and not the 1 MB that each of their strings is a part of.
 func TestEntriesKeepCopies(t *testing.T) {
+	workload.Large(t)
 	const n = 100
 	for name, set := range map[string]func(k *series.Key, o *Occurrence, part string){
 		"note":         func(_ *series.Key, o *Occurrence, part string) { o.Note = part },

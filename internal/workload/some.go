@@ -21,10 +21,10 @@ func Seeds(n uint64) uint64 {
 	return n
 }
 
-// Large skips a test with thousands of series with -short. See [Some].
+// Large skips a test with thousands of series, or as much work, with -short. See [Some].
 func Large(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("too many series for the race detector")
+		t.Skip("too much work for the race detector")
 	}
 }
