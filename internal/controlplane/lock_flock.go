@@ -15,8 +15,8 @@ import (
 const pollLock = 200 * time.Millisecond
 
 // lock acquires an exclusive lock on file. If another process holds it, lock calls waiting,
-// and waits until ctx is done. The kernel releases the lock when the process exits, so a killed process
-// leaves nothing locked.
+// and waits until ctx is done. The kernel releases the lock when the process exits, so a
+// killed process leaves nothing locked.
 func lock(ctx context.Context, file string, waiting func()) (unlock func() error, err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -75,7 +75,7 @@ var figures = map[string]func(t *testing.T) string{
 	"written every 30 minutes": func(*testing.T) string {
 		return fmt.Sprintf("written every %.0f minutes", series.DefaultHeartbeat.Minutes())
 	},
-	"25 to 43 times less CPU": func(t *testing.T) string {
+	"22 to 45 times less CPU": func(t *testing.T) string {
 		times := find(t, read(t, "docs/benchmarks.md"), `than .tools/events. \| (\d+\.\d) to (\d+\.\d) times`)
 		least, err := strconv.ParseFloat(times[0], 64)
 		require.NoError(t, err)
