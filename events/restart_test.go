@@ -191,7 +191,7 @@ func TestListPermissionThatComesLate(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		assert.Zero(t, second.broadcaster.Stats().Restored)
 		s.script(nil)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(5 * time.Minute)
 		assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 	})
 }
