@@ -86,7 +86,7 @@ type books struct {
 	killed  ids // only a process that was killed knew them
 	doubled int // counted twice
 
-	blind map[string]bool // tuples with a unique name: the process could not look
+	blind map[string]bool // tuples with a unique name, which no other process finds
 }
 
 // fresh returns n new occurrences.

@@ -374,7 +374,7 @@ func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration)
 	case isKnown:
 		sh.known, sh.unsure = nil, false
 	}
-	if e.salt == series.Salts && e.phase == unwritten && len(w.remote.all(f.key)) > 0 {
+	if e.salt == series.Salts && e.phase == unwritten {
 		w.remote.blind[tupleOf(f.key)] = true
 	}
 	w.lose(drops, before, "", nil)
@@ -566,7 +566,7 @@ func (w *world) strange(key, name string, what strangeness, now time.Duration) {
 
 func (w *world) meddle(key string, n int, state series.State, now time.Duration) {
 	for _, ev := range w.remote.all(key) {
-		if ev.stranger == "" {
+		if ev.stranger == "" && ev.count()+n > 1 {
 			w.remote.meddle(ev, n, state, start.Add(now))
 		}
 	}
