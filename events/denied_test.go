@@ -322,6 +322,33 @@ func TestShutdownOfForbiddenNamespaces(t *testing.T) {
 	}
 }
 
+// Namespaces have hung for long, and much waits in them. Then a shutdown writes what others have.
+func TestShutdownBesideNamespacesThatHang(t *testing.T) {
+	for _, namespaces := range []int{5, 50} {
+		runInBubble(t, fmt.Sprint(namespaces), Options{}, func(t *testing.T, w *world) {
+			w.server.script(func(ctx context.Context, r request) error {
+				if r.Namespace == "ns" {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			w.unaccounted = true
+			for i := range 6 * namespaces {
+				pod := testPod(i)
+				pod.Namespace = fmt.Sprint("hangs-", i%namespaces)
+				w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+			}
+			time.Sleep(5 * time.Minute)
+			for i := range 100 {
+				w.emitAs("Warning", 1000+i)
+			}
+			w.broadcaster.Shutdown()
+			assert.Len(t, w.server.list(), 100)
+		})
+	}
+}
+
 // An admission webhook hangs in some namespaces, until its timeout. A healthy namespace
 // does not wait, neither when they begin to hang nor later.
 func TestNamespacesThatHang(t *testing.T) {

@@ -229,7 +229,7 @@ func (d *dispatcher) burst(w *tracker.Write, dog *watchdog) *tracker.Write {
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
 	for began := time.Now(); w != nil && !dog.fired && time.Since(began) < time.Second; {
-		dog.watch(w)
+		dog.watch()
 		d.write(ctx, w, dog)
 		if w = nil; !dog.released {
 			w = d.follow()

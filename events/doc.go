@@ -78,7 +78,7 @@
 //     because of its timeout or a missing permission, the server can have them
 //     nevertheless.
 //   - If a sink hangs after its context has ended, the series of that call waits
-//     until the call returns. If [Options].Workers and 64 calls hang, the recorder
+//     until the call returns. If [Options].Workers and 100 calls hang, the recorder
 //     writes nothing until one of them returns. [EventSinkImpl] does not hang.
 //   - If a sink returns no resourceVersion, patches do not name one. Then a patch
 //     that the server applies late can overwrite a newer count until the next write.

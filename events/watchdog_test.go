@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
+
+	"github.com/eventseries/eventseries/internal/schedule"
 )
 
 // hanging makes the first n requests hang until release, or all if n is negative.
@@ -127,12 +129,10 @@ func TestWatchdogHoldsNoLockWhileItUsesTheClock(t *testing.T) {
 	clock := &unlockedClock{t: t}
 	w := newWorld(t, Options{Clock: clock})
 	w.emit(0)
-	write, _, ok := w.broadcaster.tracker.Next(clock.Now())
-	require.True(t, ok)
 	d := &dispatcher{b: w.broadcaster, ctx: t.Context(), wake: make(chan struct{}, 1), busy: 1}
 	dog := &watchdog{d: d}
 	clock.locks = []*sync.Mutex{&d.mu}
-	dog.watch(write)
+	dog.watch()
 	dog.fire()
 	assert.True(t, dog.released)
 	dog.stop()
@@ -146,19 +146,19 @@ func TestEveryCallHangs(t *testing.T) {
 		w.server.script(answer)
 		synctest.Wait()
 		atRest := goroutines(t)
-		for i := range 200 {
+		for i := range 2 * maxReleased {
 			w.emit(i)
 		}
 		time.Sleep(24 * time.Hour)
-		assert.Len(t, w.server.log(), maxSlow+defaultWorkers)
-		assert.Equal(t, atRest+maxSlow+defaultWorkers, goroutines(t))
+		assert.Len(t, w.server.log(), maxReleased+defaultWorkers)
+		assert.Equal(t, atRest+maxReleased+defaultWorkers, goroutines(t))
 
 		answer, most := counting(nil)
 		w.server.script(answer)
 		release()
 		w.flush(t)
 		synctest.Wait()
-		assert.Len(t, w.server.list(), 200)
+		assert.Len(t, w.server.list(), 2*maxReleased)
 		assert.EqualValues(t, defaultWorkers, most())
 		assert.Equal(t, atRest, goroutines(t))
 	})
@@ -201,7 +201,7 @@ func counting(err error) (answer func(context.Context, request) error, most func
 	answer = func(context.Context, request) error {
 		add(1)
 		defer add(-1)
-		time.Sleep(slowAfter / 2)
+		time.Sleep(schedule.SlowAfter / 2)
 		return err
 	}
 	return answer, func() int { mu.Lock(); defer mu.Unlock(); return peak }
@@ -210,7 +210,7 @@ func counting(err error) (answer func(context.Context, request) error, most func
 // goroutines counts those in the bubble of the caller.
 func goroutines(t *testing.T) int {
 	t.Helper()
-	stacks := make([]byte, 1<<20)
+	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	bubble := regexp.MustCompile(`, synctest bubble \d+\]:\n`)
 	own := bubble.Find(stacks) // the caller's is the first

@@ -38,7 +38,7 @@ type history struct {
 	unique  time.Duration
 	none    time.Duration // Next has no result before, unless something happens
 	hurried bool
-	hangs   bool  // many requests of sick namespaces have been in flight
+	crowded bool  // many requests have taken long
 	sent    []int // the items that took a request
 }
 
@@ -89,9 +89,8 @@ func (h *history) step(op, which, when byte) {
 		h.none = before
 		h.now += span
 	case 13:
-		if it.place == flying {
-			h.s.Slow(it.item, h.now)
-		}
+		h.none = before
+		h.now += SlowAfter
 	case 14:
 		h.s.Release(it.item, h.now)
 	case 15:
@@ -140,9 +139,9 @@ func (h *history) due() (ok bool) {
 // flights returns how many requests of a namespace count, and how many of these are retries.
 func (h *history) flights(namespace string) (n, retries int) {
 	for _, it := range h.items {
-		if it.place == flying && it.namespace == namespace && h.now-it.at < time.Minute {
+		if it.place == flying && it.namespace == namespace && h.now-it.at < SlowAfter+hangsAfter {
 			n++
-			if it.slot.kind == tried {
+			if it.slot.kind() == tried {
 				retries++
 			}
 		}
@@ -155,27 +154,24 @@ func (h *history) isFull(it *modelItem) bool {
 	n := h.s.namespaces[it.namespace]
 	flights, retries := h.flights(it.namespace)
 	if n.failures > 0 || n.slow > 0 {
-		return flights >= 2 || it.slot.Last != None && retries >= 1
+		return flights >= 2 || it.slot.Last != None && retries >= 1 || h.s.slow >= slowPlaces && !h.hurried
 	}
-	return !n.passed && flights >= 1 && !h.hurried
+	return false
 }
 
 // next requires that Next returns an item that may take a request, or that there is none, and
-// that NextRequest knows.
+// that Wake knows.
 func (h *history) next() (ok bool) {
 	until, _, paused := h.s.Pause(h.now)
-	request, hasRequest := h.s.NextRequest(h.now)
+	_, request := h.s.Wake(h.now)
 	full := make(map[*item]bool)
 	for _, it := range h.items {
 		full[it.item] = it.place == queued && h.isFull(it)
 	}
 	got, ok := h.s.Next(h.now)
-	require.Equal(h.t, ok, hasRequest && request <= h.now, "NextRequest is not exact")
+	require.Equal(h.t, ok, request <= h.now, "Wake is not exact")
 	if !ok {
-		h.none = never
-		if hasRequest {
-			h.none = request
-		}
+		h.none = request
 		h.checkNone(full)
 		return false
 	}
@@ -187,7 +183,7 @@ func (h *history) next() (ok bool) {
 	require.Equal(h.t, queued, it.place)
 	if got.slot.Last != None {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
-		if n := h.s.namespaces[got.namespace]; !paused && n.in[0] == &h.s.ready[fresh][0] {
+		if n := h.s.namespaces[got.namespace]; !paused && n.ready[fresh].Len() > 0 {
 			require.Greater(h.t, n.ready[fresh].first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
 		}
 	}
@@ -204,40 +200,46 @@ func (h *history) checkNone(full map[*item]bool) {
 	for _, it := range h.items {
 		n := h.s.namespaces[it.namespace]
 		switch {
-		case it.place != queued || full[it.item] || h.hangs:
+		case it.place != queued || full[it.item] || h.crowded && n.inFlight > 0:
 		case n.failures >= Several && n.next > h.now && !h.hurried:
 		case it.slot.Last == None:
 			require.Fail(h.t, "a new item waits for nothing")
 		default:
-			require.True(h.t, it.slot.until > h.now || !h.hurried && h.s.budget.at > h.now, "an item waits for nothing")
+			require.True(h.t, it.slot.until > h.now || !h.hurried && h.s.budget.at(h.now) > h.now, "an item waits for nothing")
 		}
 	}
 }
 
+func (h *history) failures(namespace string) int {
+	if n := h.s.namespaces[namespace]; n != nil {
+		return n.failures
+	}
+	return 0
+}
+
 func (h *history) respond(it *modelItem, r Response) {
-	before, failures := int(it.slot.Failures), h.s.Failures(it.namespace)
+	before, failures := int(it.slot.Failures), h.failures(it.namespace)
 	h.s.Done(it.item, r, h.now)
 	it.place = idle
 	switch until, _, paused := h.s.Pause(h.now); r.Result {
 	case None:
-		require.Equal(h.t, []int{before, failures}, []int{int(it.slot.Failures), h.s.Failures(it.namespace)})
+		require.Equal(h.t, []int{before, failures}, []int{int(it.slot.Failures), h.failures(it.namespace)})
 	case Passed:
-		require.Zero(h.t, int(it.slot.Failures)+h.s.Failures(it.namespace))
+		require.Zero(h.t, int(it.slot.Failures)+h.failures(it.namespace))
 	case Refused:
-		require.Equal(h.t, failures, h.s.Failures(it.namespace))
+		require.Equal(h.t, failures, h.failures(it.namespace))
 	case PushedBack:
 		require.True(h.t, r.RetryAfter == 0 || paused && until >= h.now+r.RetryAfter, "the server is to be left alone")
 		fallthrough
 	default:
-		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures), h.s.Failures(it.namespace)})
+		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures), h.failures(it.namespace)})
 	}
 }
 
 func (h *history) check() {
 	s := h.s
-	h.hangs = h.hangs || s.allSick >= maxAllSick && !h.hurried
 	var pending []time.Duration
-	placed, tight := map[place]int{}, 0
+	placed := map[place]int{}
 	perNamespace := map[string]int{}
 	for _, it := range h.items {
 		slot := it.Slot()
@@ -270,16 +272,28 @@ func (h *history) check() {
 	for name, n := range s.namespaces {
 		require.Equal(h.t, perNamespace[name], n.pending)
 		sum += n.ready[fresh].Len() + n.ready[tried].Len()
-		tight += n.share
 		checkHeap(h.t, &n.ready[fresh])
 		checkHeap(h.t, &n.ready[tried])
 	}
 	require.Equal(h.t, placed[queued], sum)
-	require.Equal(h.t, tight, s.allSick)
+	slow, slowIn := 0, map[string]int{}
+	for _, node := range s.flights.nodes {
+		if node.item.slot.slow {
+			slowIn[node.item.namespace]++
+		}
+		if node.item.slot.slow && node.at != Never {
+			slow++
+		}
+	}
+	require.Equal(h.t, slow, s.slow)
+	h.crowded = h.crowded || slow >= slowPlaces
+	for name, n := range s.namespaces {
+		require.Equal(h.t, slowIn[name], n.slow)
+	}
 	for _, q := range []*Queue[*item]{&s.waiting, &s.held, &s.flights, &s.pending} {
 		checkHeap(h.t, q)
 	}
-	for _, q := range []*Queue[*namespace[*item]]{&s.ready[0][0], &s.ready[0][1], &s.ready[1][0], &s.ready[1][1], &s.paced} {
+	for _, q := range []*Queue[*namespace[*item]]{&s.ready[fresh][0], &s.ready[fresh][1], &s.ready[tried][0], &s.ready[tried][1], &s.paced} {
 		checkHeap(h.t, q)
 	}
 }
@@ -319,17 +333,10 @@ func (h *history) settle() {
 		for h.next() {
 			pass()
 		}
-		due, isDue := h.s.NextDue()
-		request, isRequest := h.s.NextRequest(h.now)
+		due, request := h.s.Wake(h.now)
 		at := min(due, request)
-		switch {
-		case !isDue && !isRequest:
-			end = 0
-			continue
-		case !isDue:
-			at = request
-		case !isRequest:
-			at = due
+		if at == Never {
+			break
 		}
 		require.Greater(h.t, at, h.now)
 		h.now = at - 1
@@ -339,9 +346,8 @@ func (h *history) settle() {
 	for _, it := range h.items {
 		require.Equal(h.t, idle, it.place, "%+v", it)
 	}
-	require.Zero(h.t, h.s.allSick)
 	for _, n := range h.s.namespaces {
-		require.Equal(h.t, [2]*Queue[*namespace[*item]]{}, n.in)
+		require.Nil(h.t, n.in)
 	}
 }
 

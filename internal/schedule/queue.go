@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-const never = math.MaxInt64
+// Never is the time of what does not happen.
+const Never = math.MaxInt64
 
 // Queue is a priority queue, the earliest item first. Items know their indexes, so they
 // move and leave in O(log n). Make one with [NewQueue]. Not safe for concurrent use.
@@ -48,10 +49,10 @@ func (q *Queue[T]) Remove(item T) { heap.Remove((*nodes[T])(q), int(*q.index(ite
 // First returns the earliest item. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.nodes[0].item }
 
-// first returns the time of the earliest item, or never.
+// first returns the time of the earliest item, or Never.
 func (q *Queue[T]) first() time.Duration {
 	if len(q.nodes) == 0 {
-		return never
+		return Never
 	}
 	return q.nodes[0].at
 }

@@ -23,17 +23,20 @@ const (
 )
 
 const (
-	later    = 5 * time.Minute // how much later is due what has failed, or waits where something has
-	maxLater = 8               // for how many failures at most
+	later    = 5 * time.Minute // a request that is less likely to pass is due this much later
+	maxLater = 8               // for how many failures of its item at most
+	turn     = time.Second     // for each request in flight, the next one of its namespace is due this much later
 	pace     = time.Second / 2 // between two requests of a namespace, after Several failures
-	maxIdle  = 1000            // namespaces up to which one with nothing to do is remembered
+	maxIdle  = 1000            // idle namespaces are forgotten while there are more
 
-	// The requests in flight of a sick namespace, those of them for items that have failed, and
-	// those of all sick namespaces, which can take until their timeouts. One that takes longer
-	// than flightCounts does not count: whoever makes it hangs.
-	maxSick, maxSickRetries, maxAllSick = 2, 1, 16
-	flightCounts                        = time.Minute
+	// The requests in flight of a sick namespace, and those of them for items that have failed.
+	// While slowPlaces requests take long, sick namespaces make none, and others about one.
+	maxSick, maxSickRetries, slowPlaces = 2, 1, 16
 )
+
+// SlowAfter is when a request takes long: perhaps all requests for its namespace do. Another
+// hangsAfter later, it does not count as in flight: whoever makes it hangs.
+const SlowAfter, hangsAfter = 100 * time.Millisecond, time.Minute
 
 // Item is an element of a [Schedule]: usually a pointer to a struct with a [Slot].
 type Item[T any] interface {
@@ -50,19 +53,19 @@ type Slot[T any] struct {
 	Last     Result // of the latest request, if it has failed
 	Reason   uint8  // of the latest request, see Response
 
-	// Of the request in flight:
-	kind  uint8
-	probe bool // it probes whether the pause of the server is over
-	slow  bool // it takes long
+	probe, slow bool // the request in flight probes whether the server's pause is over; it takes long
 
-	index   int32         // in the queue in
-	pending int32         // in Schedule.pending; zero if nothing is to be written
+	index   int32         // in the queue in, plus one
+	pending int32         // in Schedule.pending, plus one; zero if nothing is to be written
 	in      *Queue[T]     // the queue that holds the item, nil if it is idle
 	until   time.Duration // when its back-off ends, if it has failed
 	due     time.Duration // see Schedule.Ready
 }
 
-func (s *Slot[T]) isDeniedOften(n uint8) bool { return s.Last == Denied && s.Alike > n }
+// kind returns the kind of an item: see namespace.ready. It is the same from Next to Done.
+func (s *Slot[T]) kind() int { return int(min(s.Failures, 1)) }
+
+func (s *Slot[T]) isDeniedOften() bool { return s.Last == Denied && s.Alike > deniedOften }
 
 // fail records that a request has failed, and returns for how long the item waits.
 func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) time.Duration {
@@ -75,8 +78,8 @@ func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) tim
 	switch {
 	case s.Last == Refused:
 		first, failures = cmp.Or(r.Least, retryFirst), s.Alike
-	case s.isDeniedOften(deniedOften):
-		first, longest = deniedLong, deniedLong
+	case s.isDeniedOften():
+		return deniedLong // exactly: see place
 	case s.Last == Denied:
 		longest = deniedMax
 	}
@@ -107,7 +110,7 @@ type Response struct {
 	Result     Result
 	Reason     uint8         // tells failures with the same result apart, for the caller and in Slot.Alike
 	RetryAfter time.Duration // for how long the server wants no request, if PushedBack; zero: it does not say
-	Least      time.Duration // the item waits at least this long, if its request has failed. If Refused, the first delay
+	Least      time.Duration // the item waits at least this long, if its request has failed, up to 40 minutes. If Refused, the first delay
 	Most       time.Duration // the longest delay, unless Denied; zero: 2 minutes
 }
 
@@ -123,14 +126,14 @@ type Schedule[T Item[T]] struct {
 	now     time.Duration // of the latest call
 
 	waiting Queue[T] // by the time until which they wait
-	held    Queue[T] // by the end of their back-off
-	flights Queue[T] // by the time until which they count, then never
+	held    Queue[T] // by the end of their back-off, or when to look again whether it is over
+	flights Queue[T] // by when they take long, then by when they hang, then Never
 	pending Queue[T] // items with something to write, by the time since when, wherever they are
 
 	namespaces map[string]*namespace[T]
 	ready      [2][2]Queue[*namespace[T]] // with a request to make, by due: by kind, and whether they are sick
 	paced      Queue[*namespace[T]]       // by the time of their next request
-	allSick    int                        // requests that count of sick namespaces
+	slow       int                        // requests in flight that take long, except those that hang
 
 	server pause
 	budget budget
@@ -143,14 +146,13 @@ func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
 		jitter = func(d time.Duration) time.Duration { return d }
 	}
 	items := NewQueue(func(item T) *int32 { return &item.Slot().index })
-	first := NewQueue(func(n *namespace[T]) *int32 { return &n.index[0] })
-	second := NewQueue(func(n *namespace[T]) *int32 { return &n.index[1] })
+	namespaces := NewQueue(func(n *namespace[T]) *int32 { return &n.index })
 	return &Schedule[T]{
 		jitter: jitter, waiting: items, held: items, flights: items,
 		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
 		namespaces: make(map[string]*namespace[T]),
-		ready:      [2][2]Queue[*namespace[T]]{{first, first}, {second, second}},
-		paced:      first,
+		ready:      [2][2]Queue[*namespace[T]]{{namespaces, namespaces}, {namespaces, namespaces}},
+		paced:      namespaces,
 		budget:     newBudget(retryFirst),
 	}
 }
@@ -207,13 +209,17 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 // place puts an item with something to write where it belongs.
 func (s *Schedule[T]) place(item T) {
 	n, slot := s.namespaces[item.Namespace()], item.Slot()
-	if s.hurried {
+	switch {
+	case s.hurried:
 		slot.until = min(slot.until, s.now+hurriedMax)
+	case slot.isDeniedOften() && n.permitted > slot.until-deniedLong: // since it was denied
+		slot.until = min(slot.until, s.now)
 	}
 	switch {
-	case slot.pending == 0:
-	case slot.Last == None:
+	case slot.kind() == fresh:
 		s.put(item, &n.ready[fresh], slot.due-n.shift)
+	case slot.until > s.now && slot.isDeniedOften():
+		s.put(item, &s.held, min(slot.until, s.now+deniedMax))
 	case slot.until > s.now:
 		s.put(item, &s.held, slot.until)
 	default: // fewer failures first
@@ -234,8 +240,8 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 // Release ends the back-off of item. Its namespace and the budget can still hold it up.
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
-	if slot := item.Slot(); slot.Last != None {
-		slot.until = min(slot.until, now)
+	slot := item.Slot()
+	if slot.until = min(slot.until, now); slot.pending != 0 {
 		s.place(item)
 	}
 }
@@ -245,12 +251,11 @@ func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().in == &s.flight
 
 // Due returns an item whose time to wait is over, and makes it idle.
 func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
-	if s.waiting.Len() == 0 || s.waiting.first() > now {
-		return item, false
+	if ok = s.waiting.first() <= now; ok {
+		item = s.waiting.First()
+		s.put(item, nil, 0)
 	}
-	item = s.waiting.First()
-	s.put(item, nil, 0)
-	return item, true
+	return item, ok
 }
 
 // Next returns the item that takes the next request, and puts it in flight: [Schedule.Done]
@@ -261,34 +266,34 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	if at > now || s.server.on && (s.server.probing || now < s.server.until) {
 		return item, false
 	}
-	if kind == tried {
-		s.budget.take(now)
+	if (kind == tried || s.isTriedDue(n)) && s.budget.AllowN(time.Unix(0, int64(now)), 1) {
+		kind = tried
 	}
 	item = n.ready[kind].First()
 	slot := item.Slot()
-	slot.kind, slot.probe, slot.slow = uint8(kind), s.server.on, false
+	slot.probe, slot.slow = s.server.on, false
 	n.next = now + pace
 	n.count(1, kind)
-	s.put(item, &s.flights, now+flightCounts)
+	s.put(item, &s.flights, now+SlowAfter)
 	s.server.probing = s.server.on
 	return item, true
 }
 
 // best returns the namespace of the next request, the kind of its item, and when it can be
-// made, or never. The earliest due goes first; the request that probes whether a pause is over
-// is the most promising one.
+// made, or Never. The earliest due goes first. In a shutdown, and to probe whether a pause of the
+// server is over, new items of healthy namespaces do, then those of sick ones, then retries.
 func (s *Schedule[T]) best() (n *namespace[T], kind int, at time.Duration) {
-	at = never
+	at = Never
 	var due time.Duration
 	for i := range 4 {
 		k, sick, from := i/2, i%2, s.now
 		q := &s.ready[k][sick]
 		if k == tried {
-			from = max(s.now, s.budget.at)
+			from = s.budget.at(s.now)
 		}
 		switch {
-		case q.Len() == 0, sick == 1 && s.allSick >= maxAllSick && !s.hurried:
-		case from < at, from == at && q.first() < due && !s.server.on:
+		case q.Len() == 0, sick == 1 && s.slow >= slowPlaces && !s.hurried:
+		case from < at, from == at && q.first() < due && !s.server.on && !s.hurried:
 			n, kind, at, due = q.First(), k, from, q.first()
 		}
 	}
@@ -304,11 +309,20 @@ func (s *Schedule[T]) advance(now time.Duration) {
 	for s.paced.first() <= now {
 		s.plan(s.paced.First())
 	}
-	for s.flights.first() <= now {
+	for at := s.flights.first(); at <= now; at = s.flights.first() {
 		item := s.flights.First()
-		s.flights.Put(item, never)
-		n := s.namespaces[item.Namespace()]
-		n.count(-1, int(item.Slot().kind))
+		n, slot := s.namespaces[item.Namespace()], item.Slot()
+		if slot.slow {
+			s.flights.Put(item, Never)
+			n.count(-1, slot.kind())
+			s.slow--
+		} else {
+			s.flights.Put(item, at+hangsAfter)
+			slot.slow = true
+			n.slow++
+			s.slow++
+			s.server.probing = s.server.probing && !slot.probe // another one may
+		}
 		s.plan(n)
 	}
 }
@@ -318,12 +332,16 @@ func (s *Schedule[T]) advance(now time.Duration) {
 func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	s.now = now
 	slot, n := item.Slot(), s.namespace(item.Namespace())
-	kind := int(slot.kind)
-	if s.flights.At(item) != never {
+	kind := slot.kind()
+	hangs := s.flights.At(item) == Never
+	if !hangs {
 		n.count(-1, kind)
 	}
 	if slot.slow {
 		n.slow--
+	}
+	if slot.slow && !hangs {
+		s.slow--
 	}
 	move(item, &slot.in, nil, 0)
 	s.server.answer(n.name, slot.probe, slot.slow, r, s.jitter, now)
@@ -331,44 +349,21 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	switch r.Result {
 	case None:
 	case Passed:
-		n.failures, n.passed = 0, true
-		if slot.isDeniedOften(Several) {
-			s.encourage(n.name)
+		n.failures = 0
+		if slot.Last == Denied {
+			n.permitted = now
 		}
 		slot.Failures, slot.Alike, slot.Last = 0, 0, None
+	case Refused:
+		slot.until = now + slot.fail(r, s.jitter)
 	default:
 		slot.until = now + slot.fail(r, s.jitter)
-		if r.Result != Refused {
-			n.fail(kind, now)
+		n.failures++
+		if n.failures > 1 && n.ready[fresh].Len() > 0 { // what waits may be alike: what arrives from now on goes first
+			n.shift = max(n.shift, now+later-n.ready[fresh].first())
 		}
 	}
 	s.plan(n)
-}
-
-// encourage has the items of a namespace that have been denied for long tried soon: one like
-// them has passed. If one is denied nevertheless, it waits for as long as before.
-func (s *Schedule[T]) encourage(namespace string) {
-	for _, q := range [...]*Queue[T]{&s.pending, &s.waiting} {
-		for _, node := range q.nodes {
-			if slot := node.item.Slot(); slot.isDeniedOften(deniedOften) && node.item.Namespace() == namespace {
-				slot.until = min(slot.until, s.now+s.jitter(deniedMax))
-				s.place(node.item)
-			}
-		}
-	}
-}
-
-// Slow says that the request in flight for item takes long: perhaps all requests for its
-// namespace do.
-func (s *Schedule[T]) Slow(item T, now time.Duration) {
-	s.now = now
-	if slot := item.Slot(); !slot.slow {
-		slot.slow = true
-		s.server.probing = s.server.probing && !slot.probe
-		n := s.namespace(item.Namespace())
-		n.slow++
-		s.plan(n)
-	}
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
@@ -380,38 +375,31 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 	}
 }
 
-// NextDue returns when [Schedule.Due] has a result. ok is false if no item waits.
-func (s *Schedule[T]) NextDue() (at time.Duration, ok bool) {
-	return s.waiting.first(), s.waiting.Len() > 0
-}
-
-// NextRequest returns the time before which [Schedule.Next] has no result if nothing else
-// happens. If that time has come, it has one. ok is false if there is no such time.
-func (s *Schedule[T]) NextRequest(now time.Duration) (at time.Duration, ok bool) {
+// Wake returns when [Schedule.Due] has a result, and a time before which [Schedule.Next] has
+// none if nothing else happens. If that time has come, it has one. Each is [Never] if there is no
+// such time.
+func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 	s.advance(now)
-	_, _, at = s.best()
-	at = min(at, max(s.held.first(), s.budget.at), s.paced.first())
-	if ready, _, _ := s.Backlog(); ready > 0 {
-		at = min(at, s.flights.first()) // it no longer counts then
+	_, _, request = s.best()
+	request = min(request, s.held.first(), s.paced.first(), s.flights.first())
+	switch {
+	case s.server.probing:
+		request = s.flights.first() // it may take long
+	case s.server.on:
+		request = max(request, s.server.until)
 	}
-	if s.server.on {
-		at = max(at, s.server.until)
-	}
-	return at, at != never && !s.server.probing
+	return s.waiting.first(), request
 }
 
 // Backlog returns the number of items whose request can be made when their namespace, the
 // budget and the server permit it, the number of all with something to write, wherever they
-// are, and since when the first of these has it.
+// are, and since when the first of these has it, [Never] if there is none.
 func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
 	ready = s.pending.Len() - s.held.Len()
 	for _, node := range s.flights.nodes {
 		ready -= int(min(node.item.Slot().pending, 1))
 	}
-	if s.pending.Len() > 0 {
-		since = s.pending.first()
-	}
-	return ready, s.pending.Len(), since
+	return ready, s.pending.Len(), s.pending.first()
 }
 
 // Pause returns until when the server wants no requests, and the total of all pauses. ok is
@@ -424,19 +412,18 @@ func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok b
 	return s.server.until, total, s.server.on
 }
 
-// Failures returns how many requests of a namespace have failed in a row.
-func (s *Schedule[T]) Failures(namespace string) int { return s.namespace(namespace).failures }
-
 // PendingSince returns the items of a namespace that have had something to write since the
-// given time or longer, and are not in flight.
-func (s *Schedule[T]) PendingSince(namespace string, before time.Duration) (items []T) {
-	if s.pending.first() > before {
-		return nil
+// given time or longer, and are not in flight, and how many requests of the namespace have failed
+// in a row.
+func (s *Schedule[T]) PendingSince(namespace string, before time.Duration) (items []T, failures int) {
+	n := s.namespaces[namespace]
+	if n == nil || s.pending.first() > before {
+		return nil, 0
 	}
-	for _, n := range s.pending.nodes {
-		if n.at <= before && !s.InFlight(n.item) && n.item.Namespace() == namespace {
-			items = append(items, n.item)
+	for _, node := range s.pending.nodes {
+		if node.at <= before && !s.InFlight(node.item) && node.item.Namespace() == namespace {
+			items = append(items, node.item)
 		}
 	}
-	return items
+	return items, n.failures
 }

@@ -21,7 +21,7 @@ func seconds(n ...int) (ds []time.Duration) {
 // fail has the next request fail, which is for it, and returns when the item can be tried again.
 func (w *world) fail(it *item, r Response) time.Duration {
 	w.now += pace
-	w.budget.at = w.now
+	w.budget = newBudget(retryFirst)
 	require.Equal(w.t, []*item{it}, w.sent())
 	w.done(it, r)
 	return it.slot.until - w.now
@@ -42,7 +42,7 @@ func TestBackoff(t *testing.T) {
 		"pushed back": {Response{Result: PushedBack}, seconds(2, 4, 8, 16, 32, 64, 128, 240, 240)},
 		"refused":     {Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
 		"denied": {Response{Result: Denied}, append(append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512),
-			slices.Repeat(seconds(600), 15)...), seconds(4800, 4800)...)},
+			slices.Repeat(seconds(600), 15)...), seconds(2400, 2400)...)},
 		"at least": {Response{Result: Failed, Least: 3 * time.Second}, seconds(3, 4, 8)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,15 +110,16 @@ func TestProbes(t *testing.T) {
 	failed := w.add("a", 1)
 	w.done(w.sent()[0], Response{Result: PushedBack, RetryAfter: time.Second})
 	w.now += time.Minute
-	fresh := w.add("a", 1)[0]
-	elsewhere := w.add("b", 1)[0]
+	fresh, elsewhere := &item{namespace: "a"}, &item{namespace: "b"}
+	w.Ready(fresh, w.now+time.Hour, w.now)
+	w.Ready(elsewhere, w.now+2*time.Hour, w.now)
 	for _, want := range []*item{elsewhere, fresh, failed[0]} {
 		sent := w.sent()
 		require.Equal(t, []*item{want}, sent)
-		_, ok := w.NextRequest(w.now)
-		require.False(t, ok)
+		_, request := w.Wake(w.now)
+		require.Equal(t, w.now+SlowAfter, request)
 		if want != failed[0] {
-			w.Slow(want, w.now)
+			w.now += SlowAfter
 		}
 	}
 	w.done(elsewhere, Response{Result: Failed})
@@ -127,7 +128,7 @@ func TestProbes(t *testing.T) {
 	w.done(fresh, Response{Result: Refused})
 	_, total, paused := w.Pause(w.now)
 	assert.False(t, paused)
-	assert.Equal(t, time.Minute, total)
+	assert.Equal(t, time.Minute+2*SlowAfter, total)
 }
 
 // A request that was sent before a pause can only prolong it for as long as it says.
@@ -162,13 +163,21 @@ func TestOrder(t *testing.T) {
 	w.Ready(other, w.now+later, w.now)
 	w.Ready(other, w.now, w.now)
 	w.Release(other, w.now)
-	w.budget.at = w.now
+	w.budget = newBudget(retryFirst)
 	for _, want := range []*item{other, young, old} {
 		it, ok := w.next()
 		require.True(t, ok)
 		require.Same(t, want, it)
 		w.done(it, Response{Result: Passed})
 	}
+
+	// What waits in a sick namespace is due later.
+	w = newWorld(t)
+	w.fail(w.add("sick", 1)[0], Response{Result: Failed})
+	w.add("sick", 1)
+	w.Ready(&item{namespace: "healthy"}, w.now+later/2, w.now)
+	it, _ = w.next()
+	require.Equal(t, "healthy", it.namespace)
 
 	// One failure makes nothing that waits due later, and two do.
 	w = newWorld(t)
@@ -193,10 +202,6 @@ func TestBulkheads(t *testing.T) {
 			w.done(it, Response{Result: Passed})
 		}
 	}
-	w.add("a", 10)
-	assert.Len(t, w.sent(), 1, "nothing has passed yet")
-	w = newWorld(t)
-	pass("a")
 	items := w.add("a", 10)
 	assert.Len(t, w.sent(), 10)
 	w.done(items[0], Response{Result: Failed})
@@ -207,10 +212,10 @@ func TestBulkheads(t *testing.T) {
 		w.done(it, Response{Result: Failed})
 	}
 	w.now += time.Second
-	sent := w.sent()
-	require.Len(t, sent, 2)
-	assert.Equal(t, 1, sent[0].requests*sent[1].requests, "new ones first")
-	w.done(sent[0], Response{Result: Passed})
+	both := w.sent()
+	require.Len(t, both, 2)
+	assert.Equal(t, 1, both[0].requests*both[1].requests, "new ones first")
+	w.done(both[0], Response{Result: Passed})
 	assert.Greater(t, len(w.sent()), 10, "one that passes opens the namespace")
 
 	// One that takes long makes a namespace sick. After a minute its request does not count.
@@ -218,29 +223,54 @@ func TestBulkheads(t *testing.T) {
 	pass("a")
 	items = w.add("a", 1)
 	w.sent()
-	w.Slow(items[0], w.now)
+	w.now += SlowAfter
 	w.add("a", 5)
 	assert.Len(t, w.sent(), 1)
-	w.now += flightCounts
-	assert.Len(t, w.sent(), maxSick)
+	w.now += SlowAfter + hangsAfter
+	assert.Len(t, w.sent(), 2)
 
-	// Many namespaces that hang have a bounded number of requests in flight.
+	// Sick namespaces that hang share few places. Beside them, a healthy one has one.
 	w = newWorld(t)
+	w.takes = func(*item) time.Duration { return 30 * time.Second }
 	for i := range 100 {
-		w.add(strconv.Itoa(i), 2)
+		w.add(strconv.Itoa(i), 3)
 	}
-	for _, it := range w.sent() {
-		w.Slow(it, w.now)
-		w.done(it, Response{Result: Failed})
+	for _, n := range w.namespaces {
+		n.failures = 1
+		w.plan(n)
 	}
-	assert.Len(t, w.sent(), maxAllSick)
+	w.run(w.now + 20*time.Second)
+	assertBetween(t, slowPlaces, slowPlaces+w.workers, w.flights.Len())
+	w.add("a", 3)
+	sent := w.sent()
+	require.Len(t, sent, 1)
+	assert.Equal(t, "a", sent[0].namespace)
+
+	// A shutdown uses the places of the sick ones, too.
+	w.Hurry(w.now)
+	sent = w.sent()
+	assert.Greater(t, len(sent), 50)
+	assert.True(t, slices.ContainsFunc(sent, func(it *item) bool { return it.namespace == "a" }))
+
+	// Namespaces take turns, if what they have is due at about the same time.
+	for _, late := range []time.Duration{time.Second / 2, 2 * time.Second} {
+		w = newWorld(t)
+		w.add("a", 10)
+		w.Ready(&item{namespace: "b"}, w.now+late, w.now)
+		w.next()
+		it, _ := w.next()
+		assert.Equal(t, late < time.Second, it.namespace == "b")
+	}
 }
 
 // After several failures in a row, new items of a namespace have a rate. What arrives after
 // the failures goes first.
 func TestPace(t *testing.T) {
 	w := newWorld(t)
-	w.add("a", 200)
+	first := w.add("a", 1)[0]
+	w.fail(first, Response{Result: Denied})
+	w.Remove(first)
+	w.add("a", 199)
 	for begin := w.now; w.now < begin+10*time.Second; w.now += time.Millisecond {
 		for _, it := range w.sent() {
 			w.done(it, Response{Result: Denied})
@@ -253,6 +283,7 @@ func TestPace(t *testing.T) {
 	assert.Equal(t, []*item{late}, w.sent())
 	w.done(late, Response{Result: Passed})
 	assert.Len(t, w.sent(), 200-w.requests+1+len(w.flights.nodes), "one that passes ends it")
+	assert.Zero(t, w.namespaces["a"].shift)
 }
 
 // All namespaces share the budget of retries.
@@ -298,7 +329,7 @@ func TestBudget(t *testing.T) {
 }
 
 // When a permission arrives, what has been denied for long is tried soon.
-func TestEncourage(t *testing.T) {
+func TestPermissionArrives(t *testing.T) {
 	w := newWorld(t)
 	w.answer = goodOrBad(Response{Result: Denied})
 	items := w.add("a", 20)
@@ -313,13 +344,20 @@ func TestEncourage(t *testing.T) {
 		w.run(w.now + time.Second)
 	}
 	w.run(w.now + deniedMax + time.Minute)
+	items[2].slot.until = w.now + time.Minute
+	w.Ready(items[2], w.now, w.now)
+	w.run(w.now + time.Second)
 	ready, pending, _ := w.Backlog()
 	assert.Equal(t, []int{0, 2}, []int{ready, pending})
-	assert.Less(t, items[2].slot.until, w.now)
 	w.run(w.now + deniedMax)
 	assert.Greater(t, items[0].slot.until, w.now+deniedLong-2*deniedMax, "denied again")
+	other.slot.until = w.now + deniedLong/2
+	requests := other.requests
+	w.add("b", 1)[0].good = true
+	w.run(w.now + deniedMax + time.Minute)
+	assert.Equal(t, requests, other.requests, "what has passed had not been denied")
 	assert.Less(t, w.requests-first, 2*len(items))
-	assert.True(t, other.slot.isDeniedOften(deniedOften))
+	assert.True(t, other.slot.isDeniedOften())
 }
 
 // A shutdown tries everything at once, in one order, and again soon.
@@ -354,17 +392,99 @@ func TestHurry(t *testing.T) {
 	}
 }
 
+// A shutdown makes the requests first that are most likely to pass.
+func TestOrderOfAShutdown(t *testing.T) {
+	w := newWorld(t)
+	for _, n := range []string{"sick", "tried"} {
+		w.fail(w.add(n, 1)[0], Response{Result: Failed})
+	}
+	w.now += time.Hour
+	w.Ready(&item{namespace: "sick"}, w.now+time.Hour, w.now)
+	w.add("healthy", 5)
+	w.Hurry(w.now)
+	var order []string
+	for _, it := range w.sent() {
+		order = append(order, it.namespace)
+	}
+	assert.Equal(t, []string{"healthy", "healthy", "healthy", "healthy", "healthy", "sick", "tried", "sick"}, order)
+}
+
+// What waits is forgotten with its namespace, unless it has something to write.
+func TestReleaseInANamespaceThatIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	it := w.add("a", 1)[0]
+	for range deniedOften + 1 {
+		w.now += deniedLong
+		w.fail(it, Response{Result: Denied})
+	}
+	w.Wait(it, w.now+time.Hour, w.now)
+	for i := range 2 * maxIdle {
+		w.Remove(w.add(strconv.Itoa(i), 1)[0])
+	}
+	w.add("busy", 1)
+	w.Remove(w.add("a", 1)[0])
+	require.NotContains(t, w.namespaces, "a")
+	w.Release(it, w.now)
+	w.Ready(it, w.now, w.now)
+	assert.Contains(t, w.sent(), it)
+}
+
+// A retry is due at most 40 minutes after its back-off.
+func TestManyFailures(t *testing.T) {
+	w := newWorld(t)
+	it := w.add("a", 1)[0]
+	for range 100 {
+		w.now = max(w.now, it.slot.until)
+		w.fail(it, Response{Result: Failed})
+	}
+	w.now = it.slot.until
+	w.Wake(w.now)
+	assert.Equal(t, w.now+40*time.Minute, w.namespaces["a"].ready[tried].first())
+}
+
+// Push-backs of several namespaces count together until something passes, and not longer.
+func TestPushBacksOfSeveralNamespaces(t *testing.T) {
+	w := newWorld(t)
+	for _, step := range []struct {
+		namespace string
+		result    Result
+		paused    bool
+	}{
+		{"a", PushedBack, false}, {"c", Passed, false}, {"b", PushedBack, false}, {"a", PushedBack, true},
+		{"c", Denied, false}, {"a", PushedBack, true}, {"c", Passed, false}, {"a", PushedBack, false},
+	} {
+		w.now += time.Hour
+		it := w.add(step.namespace, 1)[0]
+		require.Equal(t, []*item{it}, w.sent())
+		w.done(it, Response{Result: step.result})
+		w.Remove(it)
+		_, _, paused := w.Pause(w.now)
+		require.Equal(t, step.paused, paused, "%+v", step)
+	}
+}
+
 func TestPendingSince(t *testing.T) {
 	w := newWorld(t)
 	old := w.add("a", 1)[0]
 	w.add("b", 1)
 	w.now += time.Minute
 	young := w.add("a", 1)[0]
-	assert.Equal(t, []*item{old}, w.PendingSince("a", w.now-time.Minute))
-	assert.ElementsMatch(t, []*item{old, young}, w.PendingSince("a", w.now))
-	assert.Empty(t, w.PendingSince("a", w.now-2*time.Minute))
-	w.next()
-	assert.Equal(t, []*item{young}, w.PendingSince("a", w.now), "one is in flight")
+	for before, want := range map[time.Duration][]*item{
+		w.now - time.Minute: {old}, w.now: {old, young}, w.now - 2*time.Minute: nil,
+	} {
+		got, failures := w.PendingSince("a", before)
+		assert.ElementsMatch(t, want, got)
+		assert.Zero(t, failures)
+	}
+	it, _ := w.next()
+	require.Same(t, old, it)
+	w.done(old, Response{Result: Failed})
+	require.Len(t, w.sent(), 2)
+	got, failures := w.PendingSince("a", w.now)
+	assert.Equal(t, []*item{old}, got, "one is in flight")
+	assert.Equal(t, 1, failures)
+	got, _ = w.PendingSince("unknown", w.now)
+	assert.Empty(t, got)
 }
 
 // What is remembered about namespaces is bounded.
@@ -379,7 +499,7 @@ func TestNamespacesAreForgotten(t *testing.T) {
 		w.now++
 	}
 	assert.LessOrEqual(t, len(w.namespaces), maxIdle)
-	assert.Equal(t, 1, w.Failures("0"))
+	assert.Equal(t, 1, w.namespaces["0"].failures)
 }
 
 func TestDueIsNeverEarly(t *testing.T) {
@@ -388,7 +508,7 @@ func TestDueIsNeverEarly(t *testing.T) {
 		w.Wait(it, at, w.now)
 		_, ok := w.Due(at - 1)
 		assert.False(t, ok)
-		due, _ := w.NextDue()
+		due, _ := w.Wake(w.now)
 		assert.Equal(t, at, due)
 		got, _ := w.Due(at)
 		assert.Same(t, it, got)
@@ -423,10 +543,9 @@ func TestAllocations(t *testing.T) {
 		now++
 		it, _ := s.Due(now)
 		s.Ready(it, now, now)
-		s.NextRequest(now)
+		s.Wake(now)
 		s.Backlog()
 		it, _ = s.Next(now)
-		s.Slow(it, now)
 		s.Done(it, Response{Result: Passed}, now)
 		s.Wait(it, now+n, now)
 	}))

@@ -16,17 +16,15 @@ type pause struct {
 	until    time.Duration // when the next request may probe
 	since    time.Duration // when it began
 	total    time.Duration // of all pauses that have ended
-	pushed   bool          // pusher has been pushed back, and nothing has passed since
-	pusher   string        // a namespace
+	pusher   string        // the namespace of the latest push-back without a pause, empty if something has passed since
 }
 
 // answer takes the response to a request of a namespace. One that was sent before the pause,
 // and does not probe, can only ask for more time.
 func (g *pause) answer(namespace string, probe, slow bool, r Response, jitter func(time.Duration) time.Duration, now time.Duration) {
 	g.probing = g.probing && (!probe || slow)
-	g.pushed = g.pushed && r.Result != Passed
 	switch {
-	case r.Result == PushedBack && (g.on || r.RetryAfter > 0 || g.pushed && g.pusher != namespace):
+	case r.Result == PushedBack && (g.on || r.RetryAfter > 0 || g.pusher != "" && g.pusher != namespace):
 		delay, longest := r.RetryAfter, pauseMax
 		if delay == 0 {
 			longest = pauseGuess
@@ -40,30 +38,33 @@ func (g *pause) answer(namespace string, probe, slow bool, r Response, jitter fu
 		}
 		g.until = max(g.until, now+delay)
 	case r.Result == PushedBack:
-		g.pushed, g.pusher = true, namespace
-	case r.Result == Passed || r.Result == Denied || r.Result == Refused:
-		if g.on && probe {
-			*g = pause{total: g.total + now - g.since, pushed: g.pushed, pusher: g.pusher}
-		}
+		g.pusher = namespace
+	case g.on && probe && r.Result != Failed && r.Result != None:
+		*g = pause{total: g.total + now - g.since, pusher: g.pusher}
+	}
+	if r.Result == Passed {
+		g.pusher = ""
 	}
 }
 
 // budget limits the retries of all namespaces together.
 type budget struct {
 	*rate.Limiter
-	least    time.Duration // the shortest interval. Zero: no limit
-	interval time.Duration
-	at       time.Duration // when the next retry can be made
+	least, interval time.Duration // the shortest interval, and the one of now. Zero: no limit
 }
 
 // newBudget returns a full budget.
 func newBudget(least time.Duration) budget {
-	return budget{rate.NewLimiter(rate.Every(least), retryBurst), least, least, math.MinInt64}
+	return budget{rate.NewLimiter(rate.Every(least), retryBurst), least, least}
 }
 
-func (b *budget) take(now time.Duration) {
-	b.ReserveN(time.Unix(0, int64(now)), 1)
-	b.plan(now)
+// at returns when the next retry can be made.
+func (b *budget) at(now time.Duration) time.Duration {
+	missing := 1 - b.TokensAt(time.Unix(0, int64(now)))
+	if missing <= 0 {
+		return now
+	}
+	return now + max(1, time.Duration(missing*float64(b.interval)))
 }
 
 // answer takes the response to a request. A retry that the server cannot handle doubles the
@@ -79,12 +80,5 @@ func (b *budget) answer(isRetry bool, result Result, now time.Duration) {
 	case result == Passed:
 		b.interval = max(b.interval*3/4, b.least)
 	}
-	b.plan(now)
-}
-
-// plan sets at, which alone decides: the Limiter rounds.
-func (b *budget) plan(now time.Duration) {
-	t := time.Unix(0, int64(now))
-	b.SetLimitAt(t, rate.Every(b.interval))
-	b.at = now + time.Duration(math.Ceil(max(0, 1-b.TokensAt(t))*float64(b.interval)))
+	b.SetLimitAt(time.Unix(0, int64(now)), rate.Every(b.interval))
 }

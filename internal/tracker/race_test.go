@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -66,7 +67,6 @@ func (h *hammer) work(rng *rand.Rand) bool {
 		h.clock.Add(int64(5 * time.Second)) // or the pause would fill the rest of the test
 	case outcome == 1:
 		r.Outcome, r.Unsent = Troubled, true
-		h.tracker.Slow(w, h.now())
 		h.clock.Add(int64(time.Second))
 	case outcome < 4:
 		r.Outcome, r.Reason = Refused, "Rejected"
@@ -257,18 +257,17 @@ func TestSlowRequests(t *testing.T) {
 	}
 	observe(t, tr, testKey("b"), start, Occurrence{})
 	slow := send(t, tr, start, Create)
-	tr.Slow(slow, start)
+	later := start.Add(schedule.SlowAfter)
 	inFlight := map[string]int{}
 	for {
-		w, _, ok := tr.Next(start)
+		w, _, ok := tr.Next(later)
 		if !ok {
 			break
 		}
 		inFlight[w.Series.Namespace]++
 	}
 	assert.Equal(t, map[string]int{"ns-a": 1, "ns-b": 1}, inFlight)
-	tr.Apply(slow, Result{}, start)
-	tr.Slow(slow, start) // comes late
-	_, next := tr.Wake(start)
-	assert.False(t, next.IsZero())
+	tr.Apply(slow, Result{}, later)
+	_, _, ok := tr.Next(later)
+	assert.True(t, ok)
 }

@@ -293,10 +293,10 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 			lost = []*Entry{w.entry}
 		}
 	case at-t.upSince >= t.opts.EventTTL && !t.isSilent(at):
-		failsAll := t.sched.Failures(w.entry.Namespace()) >= schedule.Several
-		for _, e := range t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL) {
+		pending, failures := t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL)
+		for _, e := range pending {
 			hasFailed := e.slot.Failures > 0
-			if e == w.entry || hasFailed && e.slot.Last != schedule.Denied || !hasFailed && failsAll {
+			if e == w.entry || hasFailed && e.slot.Last != schedule.Denied || !hasFailed && failures >= schedule.Several {
 				lost = append(lost, e)
 			}
 		}

@@ -167,10 +167,11 @@ func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	at := t.offset(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if due, ok := t.sched.NextDue(); ok {
+	due, request := t.sched.Wake(at)
+	if due < schedule.Never {
 		advance = now.Add(due - at)
 	}
-	if request, ok := t.sched.NextRequest(at); ok {
+	if request < schedule.Never {
 		next = now.Add(request - at)
 	}
 	return advance, next
@@ -192,21 +193,10 @@ func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
 	}
 }
 
-// Slow says that the request of w takes long. The schedule makes fewer requests for its
-// namespace until one passes.
-func (t *Tracker) Slow(w *Write, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !w.done { // the response may have just arrived
-		t.sched.Slow(w.entry, t.offset(now))
-	}
-}
-
 // Apply interprets the response to a write.
 func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.done = true
 	at := t.offset(now)
 	t.answer(w, &r, at)
 	if w.entry.class == unlisted {

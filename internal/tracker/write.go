@@ -39,7 +39,6 @@ type Write struct {
 	Retries bool
 
 	entry *Entry
-	done  bool          // Apply has been called; guarded by Tracker.mu
 	at    time.Duration // when Next returned it
 	stale parts         // of the Event with Version of Series
 	state series.State  // of that Event
