@@ -266,7 +266,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	if at > now || s.server.on && (s.server.probing || now < s.server.until) {
 		return item, false
 	}
-	if (kind == tried || s.isTriedDue(n)) && s.budget.AllowN(time.Unix(0, int64(now)), 1) {
+	if (kind == tried || s.isTriedDue(n)) && s.budget.take(now) {
 		kind = tried
 	}
 	item = n.ready[kind].First()
@@ -339,9 +339,9 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	}
 	if slot.slow {
 		n.slow--
-	}
-	if slot.slow && !hangs {
-		s.slow--
+		if !hangs {
+			s.slow--
+		}
 	}
 	move(item, &slot.in, nil, 0)
 	s.server.answer(n.name, slot.probe, slot.slow, r, s.jitter, now)

@@ -67,6 +67,9 @@ func (b *budget) at(now time.Duration) time.Duration {
 	return now + max(1, time.Duration(missing*float64(b.interval)))
 }
 
+// take reports whether a retry can be made now, and takes its place if so.
+func (b *budget) take(now time.Duration) bool { return b.AllowN(time.Unix(0, int64(now)), 1) }
+
 // answer takes the response to a request. A retry that the server cannot handle doubles the
 // interval. A new item that passes makes it shorter: what has failed can be of another kind.
 func (b *budget) answer(isRetry bool, result Result, now time.Duration) {
