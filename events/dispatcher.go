@@ -35,28 +35,19 @@ func newLimiter(opts Options) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(qps), max(1, int(2*qps)))
 }
 
-// hurriedWorkers is how many requests can be in flight at the end of a shutdown. With
-// responses after 100 ms, 2,500 series can be written in the default timeout, instead of 360.
-const hurriedWorkers = 32
-
 // dispatcher makes the requests that the tracker wants, from its start to its stop: when the
-// tracker has a write, the rate limiter permits it, and fewer than Options.Workers requests
-// are in flight, without those that take long. The goroutine of a request makes the next one
-// if it can be made then. Otherwise run starts that at its time.
+// tracker has a write, and the rate limiter permits it. The goroutine of a request makes the next
+// one if it can be made then. Otherwise run starts that at its time.
 type dispatcher struct {
 	b      *Broadcaster
 	ctx    context.Context // ends when the dispatcher is stopped
 	cancel context.CancelFunc
 	wake   chan struct{} // see poke
-	// hurry is set when little time is left: the dispatcher ignores the rate limiter, and
-	// each request that the server handles permits one more at a time.
+	// hurry is set when little time is left: the dispatcher ignores the rate limiter.
 	hurry      atomic.Bool
 	goroutines sync.WaitGroup
 
 	mu       sync.Mutex
-	workers  int           // Options.Workers, or up to hurriedWorkers in a shutdown
-	busy     int           // requests in flight that count against workers
-	slow     int           // requests in flight that do not count, because they take long
 	progress time.Time     // the latest, or when a shutdown began; see despair
 	took     time.Duration // for how long that request was in flight
 	reserved time.Time     // of the latest reservation. If time goes back, the limiter counts the interval twice
@@ -64,7 +55,7 @@ type dispatcher struct {
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1), workers: b.opts.Workers}
+	d := &dispatcher{b: b, wake: make(chan struct{}, 1)}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -106,7 +97,7 @@ const startBatch = 1000
 // back. The time is zero if time alone changes nothing.
 func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 	for range startBatch {
-		if detached || !d.hasRoom() {
+		if detached {
 			next, _ = d.b.tracker.Wake(d.b.clock.Now())
 			return next
 		}
@@ -114,7 +105,7 @@ func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 		if w == nil {
 			return next
 		}
-		d.enter(w)
+		d.goroutines.Go(func() { d.work(w) })
 	}
 	return d.b.clock.Now()
 }
@@ -125,19 +116,20 @@ func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
 	b := d.b
 	now := b.clock.Now()
 	advance, request := b.tracker.Wake(now)
-	if request.IsZero() {
-		return nil, advance
+	if request.IsZero() || request.After(now) {
+		return nil, earlier(advance, request)
 	}
-	token, at, ok := d.reserve(request, now)
-	if !ok {
-		return nil, earlier(advance, at)
+	hurried := d.hurry.Load()
+	token, delay, at := d.reserve(now, hurried)
+	if delay > 0 && !hurried {
+		return nil, earlier(advance, at.Add(delay))
 	}
 	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
 		w, drops, _ = b.tracker.Next(at)
 		return drops
 	}))
 	if w == nil {
-		// Another goroutine was faster, or all that is ready waits at closed gates now.
+		// Another goroutine was faster.
 		token.CancelAt(at)
 	}
 	return w, now
@@ -148,13 +140,10 @@ func (d *dispatcher) advance(now time.Time) {
 	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(now) }))
 }
 
-// reserve takes a token of the rate limiter at the time at, for a request that the tracker
-// has from the given time. ok is false if the request cannot be made before at.
-func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at time.Time, ok bool) {
-	if request.After(now) {
-		return token, request, false
-	}
-	d.mu.Lock() // a reservation of another goroutine in between would keep the token
+// reserve takes the next token of the rate limiter, for a request that can be made after delay. If
+// waits is false, it takes one only if there is no delay. It acts as of the time at.
+func (d *dispatcher) reserve(now time.Time, waits bool) (token *rate.Reservation, delay time.Duration, at time.Time) {
+	d.mu.Lock() // a reservation of another goroutine before the cancellation would keep the token
 	defer d.mu.Unlock()
 	at = now
 	// Goroutines come here out of order. If it is more than that, the clock was set back.
@@ -162,26 +151,11 @@ func (d *dispatcher) reserve(request, now time.Time) (token rate.Reservation, at
 		at = d.reserved
 	}
 	d.reserved = at
-	token = *d.b.limiter.ReserveN(at, 1) // a pointer would be allocated
-	if delay := token.DelayFrom(at); delay > 0 && !d.hurry.Load() {
+	token = d.b.limiter.ReserveN(at, 1)
+	if delay = token.DelayFrom(at); delay > 0 && !waits {
 		token.CancelAt(at)
-		return token, at.Add(delay), false
 	}
-	return token, at, true
-}
-
-// follow returns the write to make in place of one that has just ended, nil if none can be
-// made now.
-func (d *dispatcher) follow() *tracker.Write {
-	if d.ctx.Err() != nil || d.b.detached() != nil {
-		return nil
-	}
-	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
-	w, _ := d.take()
-	if w != nil && d.hasRoom() {
-		d.poke() // the response before can have opened a gate, or set a deadline that run does not know
-	}
-	return w
+	return token, delay, at
 }
 
 // earlier returns the earlier of two times, which are zero for never.
@@ -192,62 +166,27 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func (d *dispatcher) hasRoom() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.busy < d.workers
-}
-
-// enter makes the request of a write in a goroutine.
-func (d *dispatcher) enter(w *tracker.Write) {
-	d.mu.Lock()
-	d.busy++
-	d.mu.Unlock()
-	d.goroutines.Go(func() { d.work(w) })
-}
-
 // work makes the request of a write, and those that can be made when it has ended.
 func (d *dispatcher) work(w *tracker.Write) {
-	var dog *watchdog
-	defer func() { d.leave(dog.released) }() // also if the sink ends the goroutine
+	defer d.poke() // also if the sink ends the goroutine
 	for w != nil {
-		dog = &watchdog{d: d}
-		w = d.burst(w, dog)
+		d.write(w)
+		w = d.follow()
 	}
 }
 
-// burst makes the requests of a goroutine that begin within a second, and returns the next one,
-// nil if there is none. They share a context: one for each would be a third of all allocations.
-func (d *dispatcher) burst(w *tracker.Write, dog *watchdog) *tracker.Write {
-	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
-	defer cancel()
-	for began := time.Now(); w != nil && !dog.fired && time.Since(began) < time.Second; {
-		dog.watch()
-		d.write(ctx, w, dog)
-		if w = nil; !dog.released {
-			w = d.follow()
-		}
+// follow returns the write to make in place of one that has just ended, nil if none can be
+// made now.
+func (d *dispatcher) follow() *tracker.Write {
+	if d.ctx.Err() != nil || d.b.detached() != nil {
+		return nil
+	}
+	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
+	w, _ := d.take()
+	if w != nil {
+		d.poke() // the response before can permit more than one, or set a deadline that run does not know
 	}
 	return w
-}
-
-// leave records that a goroutine makes no more requests.
-func (d *dispatcher) leave(released bool) {
-	d.mu.Lock()
-	if released {
-		d.slow--
-	} else {
-		d.busy--
-	}
-	d.mu.Unlock()
-	d.poke()
 }
 
 // The errors of requests whose sink does not return.
@@ -258,29 +197,29 @@ var (
 
 // write makes the request of a write and applies the response. A mock can end the goroutine,
 // because it fails its test. Only deferred functions run then.
-func (d *dispatcher) write(ctx context.Context, w *tracker.Write, dog *watchdog) {
+func (d *dispatcher) write(w *tracker.Write) {
+	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
+	began := d.b.clock.Now()
 	var result tracker.Result
 	err := errExited
 	defer func() {
+		cancel()
 		if err == errExited {
 			result = classify(err, w.Creates())
 		}
-		d.apply(w, dog, result, err)
+		d.apply(w, result, err, began)
 	}()
 	result, err = d.send(ctx, w)
 }
 
-func (d *dispatcher) apply(w *tracker.Write, dog *watchdog, result tracker.Result, err error) {
+func (d *dispatcher) apply(w *tracker.Write, result tracker.Result, err error, began time.Time) {
 	b := d.b
-	dog.stop()
 	answered := b.clock.Now()
-	b.wrote(w, result.Outcome, answered.Sub(dog.began))
+	took := answered.Sub(began)
+	b.wrote(w, result.Outcome, took)
 	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })
-	if d.hurry.Load() {
-		d.adapt(result.Outcome)
-	}
 	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
-		d.advanced(answered, answered.Sub(dog.began))
+		d.advanced(answered, took)
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.report.wrote(w, result, err)
@@ -314,15 +253,19 @@ func (d *dispatcher) beginShutdown() {
 
 // despair returns when there was no progress for a while, or for twice as long as the
 // latest took: the server is gone, or fails what is left. What it denies or refuses is dropped
-// soon. despair waits for the end of a pause that the server has asked for. err is that of ctx if that ends first.
+// soon. despair waits for the end of a pause that the server has asked for, if there is time. err
+// is that of ctx if that ends first.
 func (d *dispatcher) despair(ctx context.Context) error {
+	deadline, _ := ctx.Deadline()
 	for {
 		now := d.b.clock.Now()
 		d.mu.Lock()
 		until := d.progress.Add(max(hopeless, 2*d.took))
 		d.mu.Unlock()
-		if stats := d.b.tracker.Stats(now); stats.Paused {
-			until = later(until, stats.PausedUntil.Add(hopeless))
+		for _, n := range d.b.tracker.Stats(now).Sick {
+			if paused := n.PausedUntil.Add(hopeless); n.PausedUntil.Before(deadline) && paused.After(until) {
+				until = paused
+			}
 		}
 		if !until.After(now) {
 			return nil
@@ -331,20 +274,6 @@ func (d *dispatcher) despair(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// adapt permits one more request at a time after one that the server has handled, in a
-// shutdown. If the server pushes back, Options.Workers counts again.
-func (d *dispatcher) adapt(outcome tracker.Outcome) {
-	d.mu.Lock()
-	switch {
-	case outcome == tracker.PushedBack:
-		d.workers = d.b.opts.Workers
-	case outcome.Handled() && d.workers < hurriedWorkers:
-		d.workers++
-	}
-	d.mu.Unlock()
-	d.poke()
 }
 
 func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result, error) {

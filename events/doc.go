@@ -45,12 +45,9 @@
 //     handlers bound the goroutines.
 //   - The recorder repairs what the API server would reject: it truncates values that
 //     are too long, and replaces invalid and missing ones.
-//   - If the server pushes back (429), the recorder pauses: for Retry-After, up to an
-//     hour, and for 5 seconds at first and up to 5 minutes. Without Retry-After it
-//     pauses for up to 40 seconds, and only for the namespace and verb until a request
-//     for another namespace is pushed back, too.
-//   - If the server denies requests for a namespace (401, 403), or fails for one
-//     namespace, the series of other namespaces continue.
+//   - Each namespace is a client of its own. If the server denies the requests for one,
+//     fails or delays them, or pushes back (429), the series of others continue.
+//     The recorder makes no request for a namespace before its Retry-After has passed.
 //   - If the table of series is full, series that have ended are evicted first, and a
 //     Normal never evicts a Warning that has not ended.
 //   - The recorder holds no lock while it calls a sink, a handler, a logger, or

@@ -22,7 +22,7 @@ func TestBackOff(t *testing.T) {
 		requests          int // at least
 		afterSuccess, max time.Duration
 	}{
-		{429, retryFirst, retryMax, 2 * time.Hour, 50, time.Second, 1200 * time.Millisecond},
+		{429, retryFirst, 16 * time.Second, 2 * time.Minute, 8, time.Second, 1200 * time.Millisecond},
 		{500, retryFirst, retryMax, 6 * time.Hour, 100, time.Second, 1200 * time.Millisecond},
 		{403, retryFirst, 5 * time.Minute, time.Hour, 15, time.Second, 1200 * time.Millisecond},
 	} {
@@ -91,8 +91,8 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 		most   int // requests during that time
 	}{
 		{"429", always(statusError(429, 0)), 250},
-		{"429 with Retry-After", always(statusError(429, 10)), 14},
-		{"503 with Retry-After", always(statusError(503, 1)), 14},
+		{"429 with Retry-After", always(statusError(429, 10)), 250},
+		{"503 with Retry-After", always(statusError(503, 1)), 250},
 		{"500", always(statusError(500, 0)), 250},
 		{"503", always(statusError(503, 0)), 250},
 		{"refused", always(urlError(syscall.ECONNREFUSED)), 250},

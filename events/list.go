@@ -71,7 +71,8 @@ type list struct {
 	at      time.Time // of the next request
 	counted bool      // it may be made: there are not too many Events
 	page    string    // the token of the next page
-	retries int       // requests in a row that have failed
+	listed  int       // Events in the pages so far
+	retries int       // requests that have failed
 	denials int       // how often it was denied
 }
 
@@ -125,16 +126,15 @@ func (l *lists) add(controller string) {
 	}
 }
 
-// next takes a list whose next request can be made: not while the server wants none. If there is
-// no such list, next is nil, and at is when there is one; zero if there is none at all.
+// next takes a list whose next request can be made. If there is no such list, next is nil, and
+// at is when there is one; zero if there is none at all.
 func (l *lists) next(now time.Time) (next *list, at time.Time) {
-	paused := l.b.tracker.Stats(now).PausedUntil
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.due) == 0 {
 		return nil, time.Time{}
 	}
-	if at = later(l.due[0].at, paused); at.After(now) {
+	if at = l.due[0].at; at.After(now) {
 		return nil, at
 	}
 	next, l.due = l.due[0], l.due[1:]
@@ -146,8 +146,12 @@ func (l *lists) run(d *dispatcher) {
 	deadline := timer{clock: l.b.clock}
 	defer deadline.stop()
 	for d.ctx.Err() == nil && !d.hurry.Load() {
-		next, at := l.next(l.b.clock.Now())
+		now := l.b.clock.Now()
+		next, at := l.next(now)
 		if next != nil {
+			if _, delay, _ := d.reserve(now, true); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
+				return
+			}
 			if l.make(d, next) {
 				l.mu.Lock()
 				l.putLocked(next)
@@ -184,10 +188,9 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	var delay time.Duration
 	switch {
 	case err == nil:
-		of.retries = 0
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), !result.Outcome.Handled():
 		if result.Outcome == tracker.Refused {
-			of.page = "" // the list has taken too long. To restore an Event a second time does no harm
+			of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
 		}
 		delay, more = max(min(listRetryFirst<<min(of.retries, 10), listRetryMax), result.RetryAfter), true
 		of.retries++
@@ -236,9 +239,20 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	}
 	d.poke()
 	of.page = page.Continue
+	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.limit() {
+		of.page = "" // a proxy can answer each page with the token of the next one, for ever
+	}
 	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,
 		"events", len(page.Items), "more", page.Continue != "")
 	return result, nil
+}
+
+// limit is how many Events a list reads.
+func (l *lists) limit() int {
+	if l.b.opts.ListLimit < 0 {
+		return l.b.tracker.Stats(l.b.clock.Now()).Capacity
+	}
+	return l.b.opts.ListLimit
 }
 
 func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Result, err error) {

@@ -264,6 +264,7 @@ func (o Options) tracker() tracker.Options {
 		EventTTL:          o.EventTTL,
 		Capacity:          o.Capacity,
 		ClusterNamespace:  o.ClusterNamespace,
+		Workers:           o.Workers,
 		Jitter:            jitter,
 	}
 }

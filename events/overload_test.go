@@ -164,9 +164,11 @@ func TestWaitingIsBoundedByTheTable(t *testing.T) {
 // A Warning runs while more Normals begin than the rate limit lets through.
 func TestHeartbeatsGoBeforeNewNormals(t *testing.T) {
 	workload.Large(t)
-	for _, during := range workload.Some(25*time.Minute, time.Hour) {
-		runInBubble(t, during.String(), Options{QPS: 5, EventTTL: 10 * time.Minute}, func(t *testing.T, w *world) {
-			w.flood(6, during, func() { w.emitAs("Warning", 0) })
+	type flood struct{ during, ttl, finishAfter time.Duration }
+	for _, f := range workload.Some(flood{25 * time.Minute, 10 * time.Minute, 0},
+		flood{4 * time.Hour, time.Hour, 6 * time.Minute}, flood{4 * time.Hour, time.Hour, time.Hour}) {
+		runInBubble(t, fmt.Sprint(f), Options{QPS: 5, EventTTL: f.ttl, FinishAfter: f.finishAfter}, func(t *testing.T, w *world) {
+			w.flood(6, f.during, func() { w.emitAs("Warning", 0) })
 			created := 0
 			for _, r := range w.server.log() {
 				if r.Verb == "create" && strings.HasPrefix(r.Name, "pod-0.") {

@@ -34,8 +34,7 @@ var replayLog = flag.String("replay.log", "", "the file to which requests and lo
 //   - The order of goroutines that wake at the same time. [replay.sink] has requests begin
 //     and end one at a time, each at a time of its own, which follows from the request, and
 //     [replay.fix] has the rate limiter let them through one at a time. A shutdown ignores the
-//     limiter: if the sink takes longer than schedule.SlowAfter then, the watchdogs of requests that
-//     began together fire in any order.
+//     limiter.
 //   - What the dispatcher does while the test does something else. [replay.settle] waits
 //     until nothing runs.
 //

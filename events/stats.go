@@ -75,11 +75,15 @@ type Stats struct {
 	Waiting int
 	// LongestWait is for how long the first of these has waited.
 	LongestWait time.Duration
-	// PausedUntil is when the next request can be made after the server pushed back.
-	// It is zero without a pause. If it is in the past, one request probes the server.
+	// PausedUntil is until when the server has asked for no request in at least one namespace:
+	// with the status 429 or 503, and Retry-After. It is zero if there is no such namespace.
 	PausedUntil time.Time
-	// Paused is the total time of all pauses.
+	// Paused is the total time in which at least one namespace was paused.
 	Paused time.Duration
+	// Namespaces are those in which something waits, because the server fails, denies, slows, or
+	// pauses their requests: at most 10, and those first that have waited longest. No other
+	// namespace waits for them.
+	Namespaces []NamespaceStats
 	// DistinctReasons is the number of different reasons of created Events, up to
 	// [MaxDistinct]. A controller has some dozens. If it makes reasons from names,
 	// numbers, or errors, the number grows, and its events do not become series.
@@ -87,6 +91,10 @@ type Stats struct {
 	// DistinctActions is the same for actions.
 	DistinctActions int
 }
+
+// NamespaceStats are the numbers of a namespace in which something waits; see
+// [Stats].Namespaces.
+type NamespaceStats = tracker.Namespace
 
 // ReasonStats are the numbers of the events with one controller, type, and reason. The first
 // [Options].Reasons combinations have rows. The occurrences and series of all others count in
@@ -232,6 +240,7 @@ func (b *Broadcaster) Stats() Stats {
 		LongestWait:        t.LongestWait,
 		PausedUntil:        t.PausedUntil,
 		Paused:             t.PausedTotal,
+		Namespaces:         t.Sick,
 	}
 	if b.opts.Reasons > 0 {
 		var rows []tracker.Tally

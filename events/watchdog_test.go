@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"regexp"
 	"runtime"
 	"sync"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/utils/clock"
 
 	"github.com/eventseries/eventseries/internal/schedule"
 )
@@ -43,8 +43,8 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		assert.Len(t, w.server.list(), 1, "every worker has one")
-		time.Sleep(time.Minute)
-		assert.Len(t, w.server.list(), 1+20-defaultWorkers, "their places in the namespace are free again")
+		time.Sleep(4 * time.Minute)
+		assert.Len(t, w.server.list(), 1+20-defaultWorkers, "three of them, one after 1, 2, and 4 minutes, take no place in the namespace")
 
 		// Their series wait, because a late request must not follow a newer one.
 		for i := range 20 {
@@ -54,7 +54,7 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 		release()
 		w.flush(t)
 		assert.Len(t, w.server.list(), 21)
-		assert.Zero(t, w.broadcaster.dispatcher.Load().slow)
+		assert.Empty(t, w.broadcaster.Stats().Namespaces)
 	})
 }
 
@@ -107,61 +107,34 @@ func TestHangingList(t *testing.T) {
 	})
 }
 
-// unlockedClock fails the test if a lock is held while it is used.
-type unlockedClock struct {
-	clock.RealClock
-	t     *testing.T
-	locks []*sync.Mutex
-}
-
-func (c *unlockedClock) Now() time.Time {
-	for i, lock := range c.locks {
-		if assert.True(c.t, lock.TryLock(), "lock %d is held", i) {
-			lock.Unlock()
-		}
-	}
-	return c.RealClock.Now()
-}
-
-func (c *unlockedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-func TestWatchdogHoldsNoLockWhileItUsesTheClock(t *testing.T) {
-	clock := &unlockedClock{t: t}
-	w := newWorld(t, Options{Clock: clock})
-	w.emit(0)
-	d := &dispatcher{b: w.broadcaster, ctx: t.Context(), wake: make(chan struct{}, 1), busy: 1}
-	dog := &watchdog{d: d}
-	clock.locks = []*sync.Mutex{&d.mu}
-	dog.watch()
-	dog.fire()
-	assert.True(t, dog.released)
-	dog.stop()
-}
-
-// The number of calls is bounded. Afterwards, their goroutines have ended.
+// The number of calls is bounded: in a namespace, one more after 1, 2, 4 minutes and so on, and
+// in all. Afterwards, their goroutines have ended.
 func TestEveryCallHangs(t *testing.T) {
-	inBubble(t, Options{QPS: -1}, func(t *testing.T, w *world) {
-		answer, release := hanging(-1)
-		defer release()
-		w.server.script(answer)
-		synctest.Wait()
-		atRest := goroutines(t)
-		for i := range 2 * maxReleased {
-			w.emit(i)
-		}
-		time.Sleep(24 * time.Hour)
-		assert.Len(t, w.server.log(), maxReleased+defaultWorkers)
-		assert.Equal(t, atRest+maxReleased+defaultWorkers, goroutines(t))
+	for namespaces, most := range map[int]int{1: defaultWorkers + 10, 50: schedule.MaxSlow + 50*10} {
+		runInBubble(t, fmt.Sprint(namespaces), Options{QPS: -1}, func(t *testing.T, w *world) {
+			answer, release := hanging(-1)
+			defer release()
+			w.server.script(answer)
+			synctest.Wait()
+			atRest := goroutines(t)
+			for i := range 20 * namespaces {
+				w.emitIn(fmt.Sprint("ns-", i%namespaces), i)
+			}
+			time.Sleep(24 * time.Hour)
+			calls := len(w.server.log())
+			assertBetween(t, 10, most, calls)
+			assert.Equal(t, atRest+calls, goroutines(t))
 
-		answer, most := counting(nil)
-		w.server.script(answer)
-		release()
-		w.flush(t)
-		synctest.Wait()
-		assert.Len(t, w.server.list(), 2*maxReleased)
-		assert.EqualValues(t, defaultWorkers, most())
-		assert.Equal(t, atRest, goroutines(t))
-	})
+			answer, peak := counting(nil)
+			w.server.script(answer)
+			release()
+			w.flush(t)
+			synctest.Wait()
+			assert.Len(t, w.server.list(), 20*namespaces)
+			assert.EqualValues(t, defaultWorkers, peak())
+			assert.Equal(t, atRest, goroutines(t))
+		})
+	}
 }
 
 // A mock that fails its test ends the goroutine of the caller.

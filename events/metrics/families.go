@@ -113,7 +113,7 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_queue_length",
-	help: "Writes that are due and wait for a worker, the rate limit or the end of a pause.",
+	help: "Writes that can be sent as far as their series is concerned: they wait for a worker, the rate limit, or their namespace.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Queue)) },
 }, {
 	name: "eventseries_waiting_series",
@@ -124,8 +124,17 @@ var families = []family{{
 	help: "How long the first of the waiting series has waited.",
 	read: func(s *events.Stats, to *sender) { to.gauge(s.LongestWait.Seconds()) },
 }, {
+	name:   "eventseries_namespace_wait_seconds",
+	help:   "How long the first series has waited in a namespace whose requests fail, are denied, slow, or paused. At most 10 namespaces.",
+	labels: []string{"event_namespace"},
+	read: func(s *events.Stats, to *sender) {
+		for _, n := range s.Namespaces {
+			to.gauge(n.LongestWait.Seconds(), n.Name)
+		}
+	},
+}, {
 	name: "eventseries_paused",
-	help: "Whether writes pause because the server asked for it.",
+	help: "Whether the server has asked for no request in at least one namespace.",
 	read: func(s *events.Stats, to *sender) {
 		paused := 0.0
 		if !s.PausedUntil.IsZero() {
@@ -135,7 +144,7 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_paused_seconds_total",
-	help: "How long writes have paused because the server asked for it.",
+	help: "How long the server has asked for no request in at least one namespace.",
 	read: func(s *events.Stats, to *sender) { to.counter(s.Paused.Seconds()) },
 }, {
 	name:   "eventseries_distinct_values",

@@ -38,16 +38,17 @@ type history struct {
 	unique  time.Duration
 	none    time.Duration // Next has no result before, unless something happens
 	hurried bool
-	crowded bool  // many requests have taken long
-	sent    []int // the items that took a request
+	crowded bool                     // many requests have taken long
+	pauses  map[string]time.Duration // until when, by namespace
+	sent    []int                    // the items that took a request
 }
 
 const historyOps = 600 // see history.step
 
 var (
-	historySteps   = []time.Duration{0, 0, 1, time.Millisecond, time.Second, 5 * time.Second, 40 * time.Second, 5 * time.Minute}
+	historySteps   = []time.Duration{0, SlowAfter, 1, time.Millisecond, time.Second, 5 * time.Second, 40 * time.Second, 5 * time.Minute}
 	historyResults = []Response{
-		{}, {Result: Passed}, {Result: Passed}, {Result: PushedBack}, {Result: Failed}, {Result: Failed}, {Result: Denied},
+		{}, {Result: Passed}, {Result: PushedBack}, {Result: Failed}, {Result: Failed}, {Result: Failed}, {Result: Denied},
 		{Result: Refused, Least: time.Minute, Most: 30 * time.Minute},
 	}
 )
@@ -79,22 +80,21 @@ func (h *history) step(op, which, when byte) {
 	case 10, 11:
 		if it.place == flying {
 			r := historyResults[when%8]
-			r.RetryAfter = historySteps[when/8%8] * time.Duration(when/64%2)
+			if r.Result == PushedBack {
+				r.RetryAfter = historySteps[when/8%8] * time.Duration(when/64%2)
+			}
 			h.respond(it, r)
 			if it.pending {
 				h.ready(it, at)
 			}
 		}
-	case 12:
+	case 12, 13:
 		h.none = before
 		h.now += span
-	case 13:
-		h.none = before
-		h.now += SlowAfter
-	case 14:
-		h.s.Release(it.item, h.now)
-	case 15:
-		if op >= 250 {
+	case 14, 15:
+		if op == 254 {
+			h.s.Release(it.item, h.now)
+		} else if op == 255 {
 			h.s.Hurry(h.now)
 			h.hurried = true
 		}
@@ -136,33 +136,18 @@ func (h *history) due() (ok bool) {
 	return ok
 }
 
-// flights returns how many requests of a namespace count, and how many of these are retries.
-func (h *history) flights(namespace string) (n, retries int) {
-	for _, it := range h.items {
-		if it.place == flying && it.namespace == namespace && h.now-it.at < SlowAfter+hangsAfter {
-			n++
-			if it.slot.kind() == tried {
-				retries++
-			}
-		}
-	}
-	return n, retries
-}
-
-// isFull reports whether the bulkhead of its namespace holds up an item that is ready.
+// isFull reports whether a bulkhead or a throttle holds up an item that is ready.
 func (h *history) isFull(it *modelItem) bool {
 	n := h.s.namespaces[it.namespace]
-	flights, retries := h.flights(it.namespace)
-	if n.failures > 0 || n.slow > 0 {
-		return flights >= 2 || it.slot.Last != None && retries >= 1 || h.s.slow >= slowPlaces && !h.hurried
-	}
-	return false
+	isFull := n.inFlight >= 2 || it.slot.Last != None && n.retries >= 1
+	isCrowded := h.s.slow-h.s.hangs >= slowPlaces && !h.hurried
+	isThrottled := n.throttle.at() > h.now || n.throttle.failures > 0 && h.s.throttle.at() > h.now
+	return isFull && n.failures+n.slow > 0 || isCrowded && (n.hung || n.slow > 0) || it.slot.Last != None && isThrottled && !h.hurried
 }
 
 // next requires that Next returns an item that may take a request, or that there is none, and
 // that Wake knows.
 func (h *history) next() (ok bool) {
-	until, _, paused := h.s.Pause(h.now)
 	_, request := h.s.Wake(h.now)
 	full := make(map[*item]bool)
 	for _, it := range h.items {
@@ -176,15 +161,15 @@ func (h *history) next() (ok bool) {
 		return false
 	}
 	require.GreaterOrEqual(h.t, h.now, h.none, "no request was announced so early")
-	require.True(h.t, !paused || until <= h.now && got.slot.probe, "a request in a pause")
+	require.GreaterOrEqual(h.t, h.now, h.pauses[got.namespace], "a request in a pause")
 	require.False(h.t, full[got], "too many requests in flight")
 	i := slices.IndexFunc(h.items, func(it *modelItem) bool { return it.item == got })
 	it := h.items[i]
 	require.Equal(h.t, queued, it.place)
 	if got.slot.Last != None {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
-		if n := h.s.namespaces[got.namespace]; !paused && n.ready[fresh].Len() > 0 {
-			require.Greater(h.t, n.ready[fresh].first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
+		if n := h.s.namespaces[got.namespace]; n.lanes[fresh].items.Len() > 0 {
+			require.Greater(h.t, n.lanes[fresh].due(), got.slot.until, "an item that has not failed is due earlier")
 		}
 	}
 	it.place, it.at = flying, h.now
@@ -194,108 +179,108 @@ func (h *history) next() (ok bool) {
 
 // checkNone requires a reason why each item that is ready takes no request.
 func (h *history) checkNone(full map[*item]bool) {
-	if _, _, paused := h.s.Pause(h.now); paused {
+	s := h.s
+	if s.flights.Len()-s.slow >= s.places+s.extra { // no history has MaxSlow items
 		return
 	}
 	for _, it := range h.items {
-		n := h.s.namespaces[it.namespace]
+		n := s.namespaces[it.namespace]
 		switch {
-		case it.place != queued || full[it.item] || h.crowded && n.inFlight > 0:
-		case n.failures >= Several && n.next > h.now && !h.hurried:
+		case it.place != queued || full[it.item] || h.crowded && n.inFlight > 0 || h.pauses[it.namespace] > h.now:
+		case n.failures >= Several && n.pace > h.now && !h.hurried:
 		case it.slot.Last == None:
 			require.Fail(h.t, "a new item waits for nothing")
 		default:
-			require.True(h.t, it.slot.until > h.now || !h.hurried && h.s.budget.at(h.now) > h.now, "an item waits for nothing")
+			require.Greater(h.t, it.slot.until, h.now, "an item waits for nothing")
 		}
 	}
 }
 
-func (h *history) failures(namespace string) int {
-	if n := h.s.namespaces[namespace]; n != nil {
-		return n.failures
-	}
-	return 0
-}
-
 func (h *history) respond(it *modelItem, r Response) {
-	before, failures := int(it.slot.Failures), h.failures(it.namespace)
+	n := h.s.namespaces[it.namespace]
+	before, failures := int(it.slot.Failures), n.failures
 	h.s.Done(it.item, r, h.now)
 	it.place = idle
-	switch until, _, paused := h.s.Pause(h.now); r.Result {
+	switch r.Result {
 	case None:
-		require.Equal(h.t, []int{before, failures}, []int{int(it.slot.Failures), h.failures(it.namespace)})
+		require.Equal(h.t, []int{before, failures}, []int{int(it.slot.Failures), n.failures})
 	case Passed:
-		require.Zero(h.t, int(it.slot.Failures)+h.failures(it.namespace))
+		require.Zero(h.t, int(it.slot.Failures)+n.failures)
 	case Refused:
-		require.Equal(h.t, failures, h.failures(it.namespace))
+		require.Equal(h.t, failures, n.failures)
 	case PushedBack:
-		require.True(h.t, r.RetryAfter == 0 || paused && until >= h.now+r.RetryAfter, "the server is to be left alone")
+		h.pauses[it.namespace] = max(h.pauses[it.namespace], h.now+r.RetryAfter)
 		fallthrough
 	default:
-		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures), h.failures(it.namespace)})
+		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures), n.failures})
 	}
 }
 
 func (h *history) check() {
 	s := h.s
 	var pending []time.Duration
-	placed := map[place]int{}
-	perNamespace := map[string]int{}
+	placed, counts := map[place]int{}, map[string]namespace[*item]{}
 	for _, it := range h.items {
-		slot := it.Slot()
-		n := s.namespaces[it.namespace]
-		isQueued := slot.in == &s.held || n != nil && (slot.in == &n.ready[fresh] && slot.Last == None || slot.in == &n.ready[tried] && slot.Last != None)
+		slot, n := it.Slot(), s.namespaces[it.namespace]
+		isQueued := slot.in == &s.held || n != nil && slot.in == &n.lanes[min(slot.Failures, 1)].items
 		ok := s.InFlight(it.item) == (it.place == flying) &&
 			(slot.in == nil) == (it.place == idle) &&
 			(slot.in == &s.waiting) == (it.place == waiting) &&
 			isQueued == (it.place == queued) &&
 			(it.place != waiting || s.waiting.At(it.item) == it.at) &&
 			(it.place != queued || slot.due == it.at) &&
-			(slot.pending != 0) == it.pending && (!it.pending || s.pending.At(it.item) == it.since)
-		if !ok {
-			require.Fail(h.t, "wrong place", "%+v instead of %+v", slot, it)
-		}
+			(slot.pending != 0) == it.pending && (!it.pending || n.pending.At(it.item) == it.since)
+		require.True(h.t, ok, "%+v instead of %+v", slot, it)
 		placed[it.place]++
 		if it.pending {
 			pending = append(pending, it.since)
-			perNamespace[it.namespace]++
+		}
+		if it.place == flying {
+			count := counts[it.namespace]
+			if slot.slow {
+				count.slow++
+			}
+			if s.flights.At(it.item) == Never {
+				count.hangs++
+				require.True(h.t, h.hurried || h.now-it.at >= SlowAfter+hangsAfter, "it does not hang")
+			} else {
+				count.count(1, slot.kind())
+			}
+			counts[it.namespace] = count
 		}
 	}
 	ready, gotPending, gotSince := s.Backlog()
-	require.Equal(h.t, len(pending), gotPending)
-	require.Equal(h.t, placed[queued]-s.held.Len(), ready)
+	require.Equal(h.t, []int{len(pending), placed[queued] - s.held.Len()}, []int{gotPending, ready})
 	if len(pending) > 0 {
 		require.Equal(h.t, slices.Min(pending), gotSince)
 	}
 	require.Equal(h.t, []int{placed[waiting], placed[flying]}, []int{s.waiting.Len(), s.flights.Len()})
-	sum := s.held.Len()
+	slow, hangs, sum, lanes := 0, 0, s.held.Len(), s.paced.Len()
 	for name, n := range s.namespaces {
-		require.Equal(h.t, perNamespace[name], n.pending)
-		sum += n.ready[fresh].Len() + n.ready[tried].Len()
-		checkHeap(h.t, &n.ready[fresh])
-		checkHeap(h.t, &n.ready[tried])
-	}
-	require.Equal(h.t, placed[queued], sum)
-	slow, slowIn := 0, map[string]int{}
-	for _, node := range s.flights.nodes {
-		if node.item.slot.slow {
-			slowIn[node.item.namespace]++
-		}
-		if node.item.slot.slow && node.at != Never {
-			slow++
+		c := counts[name]
+		require.Equal(h.t, []int{c.inFlight, c.retries, c.slow, c.hangs}, []int{n.inFlight, n.retries, n.slow, n.hangs}, name)
+		slow, hangs = slow+c.slow, hangs+c.hangs
+		checkHeap(h.t, &n.pending)
+		for k := range n.lanes {
+			l := &n.lanes[k]
+			sum += l.items.Len()
+			if l.in != nil {
+				lanes--
+			}
+			checkHeap(h.t, &l.items)
 		}
 	}
-	require.Equal(h.t, slow, s.slow)
-	h.crowded = h.crowded || slow >= slowPlaces
-	for name, n := range s.namespaces {
-		require.Equal(h.t, slowIn[name], n.slow)
+	require.Equal(h.t, []int{placed[queued], slow, hangs}, []int{sum, s.slow, s.hangs})
+	h.crowded = h.crowded || slow-hangs >= slowPlaces
+	for rank := range s.ready {
+		lanes += s.ready[rank].Len()
+		checkHeap(h.t, &s.ready[rank])
 	}
-	for _, q := range []*Queue[*item]{&s.waiting, &s.held, &s.flights, &s.pending} {
-		checkHeap(h.t, q)
-	}
-	for _, q := range []*Queue[*namespace[*item]]{&s.ready[fresh][0], &s.ready[fresh][1], &s.ready[tried][0], &s.ready[tried][1], &s.paced} {
-		checkHeap(h.t, q)
-	}
+	checkHeap(h.t, &s.paced)
+	checkHeap(h.t, &s.waiting)
+	checkHeap(h.t, &s.held)
+	checkHeap(h.t, &s.flights)
+	require.Zero(h.t, lanes, "each lane is in the queue that it knows")
 }
 
 // checkHeap requires that q is a heap that knows its items and keeps no other one alive.
@@ -347,30 +332,29 @@ func (h *history) settle() {
 		require.Equal(h.t, idle, it.place, "%+v", it)
 	}
 	for _, n := range h.s.namespaces {
-		require.Nil(h.t, n.in)
+		require.True(h.t, n.lanes[fresh].in == nil && n.lanes[tried].in == nil)
 	}
 }
 
 func play(t *testing.T, ops []byte) []int {
-	h := &history{t: t, s: New[*item](nil), now: time.Hour}
+	h := &history{t: t, s: New[*item]([]int{3, many}[len(ops)%2], nil), now: time.Hour, pauses: map[string]time.Duration{}}
 	for i := range 24 {
 		h.items = append(h.items, &modelItem{item: &item{namespace: string("aaab"[i%4] + byte(i%3))}})
 	}
-	for ops = ops[:min(len(ops), 3*historyOps)]; len(ops) >= 3; ops = ops[3:] {
+	for ops = ops[:min(len(ops), 3*historyOps+1)]; len(ops) >= 3; ops = ops[3:] {
 		h.step(ops[0], ops[1], ops[2])
 	}
 	h.settle()
 	return h.sent
 }
 
-// FuzzSchedule takes a Schedule through a history, twice. Run it with -fuzzminimizetime 10x,
-// or most of the time goes into minimizing.
+// FuzzSchedule takes a Schedule, with few places or many, through a history, twice. Run it with
+// -fuzzminimizetime 10x, or most of the time goes into minimizing.
 func FuzzSchedule(f *testing.F) {
-	f.Add([]byte{1, 0, 0, 7, 0, 0, 10, 0, 4, 1, 0, 0, 7, 0, 0, 12, 0, 5, 7, 0, 0, 10, 0, 1})   // fail, hold, retry, pass
-	f.Add([]byte{1, 0, 0, 1, 1, 0, 7, 0, 0, 7, 0, 0, 10, 0, 3, 10, 1, 3, 12, 0, 5, 255, 0, 0}) // two push-backs
-	for seed := range byte(workload.Seeds(40)) {
-		history := make([]byte, 3*historyOps)
-		_, _ = rand.NewChaCha8([32]byte{seed}).Read(history)
+	f.Add([]byte{1, 0, 0, 7, 0, 0, 10, 0, 4, 1, 0, 0, 7, 0, 0, 12, 0, 5, 7, 0, 0, 10, 0, 1}) // fail, hold, retry, pass
+	for seed := range int(workload.Seeds(40)) {
+		history := make([]byte, 3*historyOps+seed%2)
+		_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(history)
 		f.Add(history)
 	}
 	f.Fuzz(func(t *testing.T, ops []byte) { require.Equal(t, play(t, ops), play(t, ops)) })

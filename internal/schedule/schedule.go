@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -12,30 +14,42 @@ const Several = 16
 
 // Delays double from the first to the longest with each failure in a row.
 const (
-	pauseFirst, pauseMax = 5 * time.Second, 5 * time.Minute // of the server
-	pauseGuess           = 40 * time.Second                 // the longest, if it does not ask for more
-	retryFirst, retryMax = time.Second, 2 * time.Minute     // of an item, and between retries
-	retryBurst           = 10
-	deniedMax            = 5 * time.Minute  // of an item that the server denies
-	deniedLong           = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
+	retryFirst, retryMax = time.Second, 2 * time.Minute // of an item, and between retries of a namespace
+	retryMaxOfAll        = time.Minute                  // between retries of all
+	pushedMax            = 16 * time.Second             // after a push-back, which can concern a share of the requests
+	deniedMax            = 5 * time.Minute              // of an item that the server denies
+	deniedLong           = 40 * time.Minute             // after deniedOften in a row, which take an hour and a half
 	deniedOften          = 24
 	hurriedMax           = 100 * time.Millisecond
 )
 
+// Retries that may fail in a row before others wait for more than their items: those of a
+// namespace, and those of all.
+const freeRetries, freeRetriesOfAll = 3, 10
+
 const (
-	later    = 5 * time.Minute // a request that is less likely to pass is due this much later
-	maxLater = 8               // for how many failures of its item at most
-	turn     = time.Second     // for each request in flight, the next one of its namespace is due this much later
-	pace     = time.Second / 2 // between two requests of a namespace, after Several failures
-	maxIdle  = 1000            // idle namespaces are forgotten while there are more
+	later    = 5 * time.Minute  // a request that is less likely to pass is due this much later
+	maxLater = 8                // for how many failures of its item at most
+	lately   = 10 * time.Minute // for so long, retries of a namespace that fails go before those of others
+	turn     = time.Second      // for each request in flight, the next one of its namespace is due this much later
+	pace     = time.Second / 2  // between two requests of a namespace, after Several failures
+	maxIdle  = 1000             // idle namespaces are forgotten while there are more
 
 	// The requests in flight of a sick namespace, and those of them for items that have failed.
 	// While slowPlaces requests take long, sick namespaces make none, and others about one.
 	maxSick, maxSickRetries, slowPlaces = 2, 1, 16
+	maxHangs                            = 10 // doublings
 )
 
-// SlowAfter is when a request takes long: perhaps all requests for its namespace do. Another
-// hangsAfter later, it does not count as in flight: whoever makes it hangs.
+// MaxSlow is how many requests that take long leave their places to others.
+const MaxSlow = 100
+
+// HurriedPlaces is how many requests can be in flight at the end of a shutdown. With
+// responses after 100 ms, 2,500 series can be written in ten seconds, instead of 360.
+const HurriedPlaces = 32
+
+// SlowAfter is when a request takes long: perhaps all requests for its namespace do. hangsAfter
+// later, it may not count as in flight: whoever makes it hangs. See namespace.hang.
 const SlowAfter, hangsAfter = 100 * time.Millisecond, time.Minute
 
 // Item is an element of a [Schedule]: usually a pointer to a struct with a [Slot].
@@ -53,17 +67,17 @@ type Slot[T any] struct {
 	Last     Result // of the latest request, if it has failed
 	Reason   uint8  // of the latest request, see Response
 
-	probe, slow bool // the request in flight probes whether the server's pause is over; it takes long
+	slow bool // the request in flight takes long
 
 	index   int32         // in the queue in, plus one
-	pending int32         // in Schedule.pending, plus one; zero if nothing is to be written
+	pending int32         // in namespace.pending, plus one; zero if nothing is to be written
 	in      *Queue[T]     // the queue that holds the item, nil if it is idle
 	until   time.Duration // when its back-off ends, if it has failed
 	due     time.Duration // see Schedule.Ready
 }
 
-// kind returns the kind of an item: see namespace.ready. It is the same from Next to Done.
-func (s *Slot[T]) kind() int { return int(min(s.Failures, 1)) }
+// kind returns the kind of an item. It is the same from Next to Done.
+func (s *Slot[T]) kind() kind { return kind(min(s.Failures, 1)) }
 
 func (s *Slot[T]) isDeniedOften() bool { return s.Last == Denied && s.Alike > deniedOften }
 
@@ -74,16 +88,26 @@ func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) tim
 	}
 	s.Alike = min(s.Alike, math.MaxUint8-1) + 1
 	s.Failures = min(s.Failures, math.MaxUint8-1) + 1
-	first, longest, failures := retryFirst, cmp.Or(r.Most, retryMax), s.Failures
+	first, longest, failures := retryFirst, cmp.Or(r.Most, s.longest()), s.Failures
 	switch {
 	case s.Last == Refused:
 		first, failures = cmp.Or(r.Least, retryFirst), s.Alike
 	case s.isDeniedOften():
 		return deniedLong // exactly: see place
-	case s.Last == Denied:
-		longest = deniedMax
 	}
 	return max(r.Least, jitter(backoff(first, longest, failures)))
+}
+
+// longest returns the longest delay after the latest result.
+func (s *Slot[T]) longest() time.Duration {
+	switch s.Last {
+	case PushedBack:
+		return pushedMax
+	case Denied:
+		return deniedMax
+	default:
+		return retryMax
+	}
 }
 
 func backoff(first, longest time.Duration, failures uint8) time.Duration {
@@ -99,7 +123,7 @@ type Result uint8
 const (
 	None       Result = iota // no request was made
 	Passed                   // the server handled the request
-	PushedBack               // the server asks for fewer requests
+	PushedBack               // the server asks for fewer requests of the namespace
 	Failed                   // the server could not handle the request, or did not respond
 	Denied                   // the server does not permit the request
 	Refused                  // the request failed because of its item alone, such as what it contains
@@ -109,9 +133,9 @@ const (
 type Response struct {
 	Result     Result
 	Reason     uint8         // tells failures with the same result apart, for the caller and in Slot.Alike
-	RetryAfter time.Duration // for how long the server wants no request, if PushedBack; zero: it does not say
+	RetryAfter time.Duration // for how long the server wants no request of the namespace, if PushedBack; zero: it does not say
 	Least      time.Duration // the item waits at least this long, if its request has failed, up to 40 minutes. If Refused, the first delay
-	Most       time.Duration // the longest delay, unless Denied; zero: 2 minutes
+	Most       time.Duration // the longest delay; zero: 2 minutes, 16 seconds if PushedBack, 5 minutes if Denied
 }
 
 // Schedule decides which item takes the next request. Each item is in one place: idle;
@@ -122,50 +146,61 @@ type Response struct {
 // safe for concurrent use. Make one with [New].
 type Schedule[T Item[T]] struct {
 	jitter  func(time.Duration) time.Duration
-	hurried bool          // see Hurry
+	places  int           // requests in flight that do not take long, at most
 	now     time.Duration // of the latest call
+	hurried bool          // see Hurry
+	extra   int           // places, in a shutdown: one for each request that the server has handled
 
 	waiting Queue[T] // by the time until which they wait
 	held    Queue[T] // by the end of their back-off, or when to look again whether it is over
-	flights Queue[T] // by when they take long, then by when they hang, then Never
-	pending Queue[T] // items with something to write, by the time since when, wherever they are
+	flights Queue[T] // by when they take long, then by when they can hang, then Never
 
 	namespaces map[string]*namespace[T]
-	ready      [2][2]Queue[*namespace[T]] // with a request to make, by due: by kind, and whether they are sick
-	paced      Queue[*namespace[T]]       // by the time of their next request
-	slow       int                        // requests in flight that take long, except those that hang
+	ready      [ranks]Queue[*lane[T]] // with a request to make, by rank
+	paced      Queue[*lane[T]]        // by when the next request can be made
+	pending    int                    // items with something to write
+	slow       int                    // requests in flight that take long
+	hangs      int                    // of these, the ones that hang
+	throttle   throttle               // of the retries of all
 
-	server pause
-	budget budget
+	pausedUntil, pausedTotal time.Duration // see Pause
 }
 
-// New returns an empty Schedule. It applies jitter to the delays after failed requests,
-// unless jitter is nil.
-func New[T Item[T]](jitter func(time.Duration) time.Duration) *Schedule[T] {
+// New returns an empty Schedule with room for so many requests in flight. Up to [MaxSlow] others
+// that take long do not count, nor do those that hang. The Schedule applies jitter to the delays
+// after failed requests, unless jitter is nil.
+func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Schedule[T] {
 	if jitter == nil {
 		jitter = func(d time.Duration) time.Duration { return d }
 	}
 	items := NewQueue(func(item T) *int32 { return &item.Slot().index })
-	namespaces := NewQueue(func(n *namespace[T]) *int32 { return &n.index })
-	return &Schedule[T]{
-		jitter: jitter, waiting: items, held: items, flights: items,
-		pending:    NewQueue(func(item T) *int32 { return &item.Slot().pending }),
-		namespaces: make(map[string]*namespace[T]),
-		ready:      [2][2]Queue[*namespace[T]]{{namespaces, namespaces}, {namespaces, namespaces}},
-		paced:      namespaces,
-		budget:     newBudget(retryFirst),
+	lanes := NewQueue(func(l *lane[T]) *int32 { return &l.index })
+	s := &Schedule[T]{
+		jitter: jitter, places: places, waiting: items, held: items, flights: items,
+		namespaces: make(map[string]*namespace[T]), paced: lanes,
+		throttle: throttle{free: freeRetriesOfAll}, pausedUntil: never,
 	}
+	for rank := range s.ready {
+		s.ready[rank] = lanes
+	}
+	return s
 }
 
 // namespace returns the namespace with this name, and remembers it.
 func (s *Schedule[T]) namespace(name string) *namespace[T] {
 	n := s.namespaces[name]
 	if n == nil {
-		items := NewQueue(s.waiting.index)
-		n = &namespace[T]{name: name, ready: [2]Queue[T]{items, items}}
+		n = newNamespace(name, NewQueue(s.waiting.index), NewQueue(func(item T) *int32 { return &item.Slot().pending }))
 		s.namespaces[name] = n
 	}
 	return n
+}
+
+// forget forgets a namespace that is idle, while there are many. One that is paused is not.
+func (s *Schedule[T]) forget(n *namespace[T]) {
+	if n.pending.Len() == 0 && n.inFlight == 0 && n.slow == 0 && n.until <= s.now && len(s.namespaces) > maxIdle {
+		delete(s.namespaces, n.name)
+	}
 }
 
 // Wait makes item wait until the given time, unless it is in flight. Nothing of it is to be
@@ -185,8 +220,8 @@ func (s *Schedule[T]) Remove(item T) {
 // unmark records that nothing of item is to be written. The caller puts it somewhere.
 func (s *Schedule[T]) unmark(item T) {
 	if item.Slot().pending != 0 {
-		s.pending.Remove(item)
-		s.namespaces[item.Namespace()].pending--
+		s.namespaces[item.Namespace()].pending.Remove(item)
+		s.pending--
 	}
 }
 
@@ -197,8 +232,8 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	s.now = now
 	slot := item.Slot()
 	if slot.pending == 0 {
-		s.pending.Put(item, now)
-		s.namespace(item.Namespace()).pending++
+		s.namespace(item.Namespace()).pending.Put(item, now)
+		s.pending++
 	} else if slot.in != nil && slot.due <= due {
 		return
 	}
@@ -217,13 +252,13 @@ func (s *Schedule[T]) place(item T) {
 	}
 	switch {
 	case slot.kind() == fresh:
-		s.put(item, &n.ready[fresh], slot.due-n.shift)
+		s.put(item, &n.lanes[fresh].items, slot.due-n.shift)
 	case slot.until > s.now && slot.isDeniedOften():
 		s.put(item, &s.held, min(slot.until, s.now+deniedMax))
 	case slot.until > s.now:
 		s.put(item, &s.held, slot.until)
 	default: // fewer failures first
-		s.put(item, &n.ready[tried], max(slot.due, slot.until+later*time.Duration(min(slot.Failures, maxLater))))
+		s.put(item, &n.lanes[tried].items, slot.until+later*time.Duration(min(slot.Failures, maxLater)))
 	}
 }
 
@@ -234,14 +269,18 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 	}
 	if n := s.namespaces[item.Namespace()]; n != nil {
 		s.plan(n)
+		s.forget(n)
 	}
 }
 
-// Release ends the back-off of item. Its namespace and the budget can still hold it up.
+// Release ends the back-off of item, and lets retries fail in a row once more. A pause of its
+// namespace stays.
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
 	slot := item.Slot()
-	if slot.until = min(slot.until, now); slot.pending != 0 {
+	slot.until = min(slot.until, now)
+	if slot.pending != 0 {
+		s.throttle.failures, s.namespaces[item.Namespace()].throttle.failures = 0, 0
 		s.place(item)
 	}
 }
@@ -262,42 +301,62 @@ func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
 // must follow. ok is false if no request can be made now.
 func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	s.advance(now)
-	n, kind, at := s.best()
-	if at > now || s.server.on && (s.server.probing || now < s.server.until) {
+	l, at := s.best()
+	if at > now {
 		return item, false
 	}
-	if (kind == tried || s.isTriedDue(n)) && s.budget.take(now) {
-		kind = tried
-	}
-	item = n.ready[kind].First()
+	item = l.items.First()
 	slot := item.Slot()
-	slot.probe, slot.slow = s.server.on, false
-	n.next = now + pace
-	n.count(1, kind)
+	slot.slow = false
+	l.pace = now + pace
+	if l.kind == tried {
+		if l.rank(now) > triedFirst {
+			s.throttle.take(now, retryMaxOfAll, s.jitter)
+		}
+		l.throttle.take(now, slot.longest(), s.jitter)
+	}
+	l.count(1, l.kind)
 	s.put(item, &s.flights, now+SlowAfter)
-	s.server.probing = s.server.on
 	return item, true
 }
 
-// best returns the namespace of the next request, the kind of its item, and when it can be
-// made, or Never. The earliest due goes first. In a shutdown, and to probe whether a pause of the
-// server is over, new items of healthy namespaces do, then those of sick ones, then retries.
-func (s *Schedule[T]) best() (n *namespace[T], kind int, at time.Duration) {
-	at = Never
-	var due time.Duration
-	for i := range 4 {
-		k, sick, from := i/2, i%2, s.now
-		q := &s.ready[k][sick]
-		if k == tried {
-			from = s.budget.at(s.now)
+// best returns the lane of the next request, and when it can be made, or Never. The earliest due
+// goes first, and of retries the lowest rank. A shutdown follows the ranks.
+func (s *Schedule[T]) best() (*lane[T], time.Duration) {
+	var best [kinds]*lane[T]
+	at, due := [kinds]time.Duration{Never, Never}, [kinds]time.Duration{}
+	if s.isFullOfAll() {
+		return nil, Never
+	}
+	for q := &s.ready[triedLately]; q.Len() > 0 && q.First().rank(s.now) != triedLately; {
+		s.plan(q.First().namespace)
+	}
+	for rank := range s.ready {
+		q := &s.ready[rank]
+		if q.Len() == 0 || (rank == freshHanging || rank == triedHanging) && s.isCrowded() {
+			continue
 		}
-		switch {
-		case q.Len() == 0, sick == 1 && s.slow >= slowPlaces && !s.hurried:
-		case from < at, from == at && q.first() < due && !s.server.on && !s.hurried:
-			n, kind, at, due = q.First(), k, from, q.first()
+		k, from := q.First().kind, s.now
+		if rank > triedFirst && !s.hurried {
+			from = max(from, s.throttle.at())
+		}
+		if from < at[k] || from == at[k] && k == fresh && !s.hurried && q.first() < due[k] {
+			best[k], at[k], due[k] = q.First(), from, q.first()
 		}
 	}
-	return n, kind, at
+	if at[tried] < at[fresh] || at[tried] == at[fresh] && !s.hurried && due[tried] < due[fresh] {
+		return best[tried], at[tried]
+	}
+	return best[fresh], at[fresh]
+}
+
+// isCrowded reports whether so many requests take long that few others shall.
+func (s *Schedule[T]) isCrowded() bool { return s.slow-s.hangs >= slowPlaces && !s.hurried }
+
+// isFullOfAll reports whether no more requests can be in flight.
+func (s *Schedule[T]) isFullOfAll() bool {
+	quick := s.flights.Len() - s.slow
+	return quick+max(0, s.slow-s.hangs-MaxSlow) >= s.places+s.extra
 }
 
 // advance does what is due by now.
@@ -306,50 +365,67 @@ func (s *Schedule[T]) advance(now time.Duration) {
 	for s.held.first() <= now {
 		s.place(s.held.First())
 	}
-	for s.paced.first() <= now {
-		s.plan(s.paced.First())
-	}
 	for at := s.flights.first(); at <= now; at = s.flights.first() {
 		item := s.flights.First()
 		n, slot := s.namespaces[item.Namespace()], item.Slot()
-		if slot.slow {
-			s.flights.Put(item, Never)
-			n.count(-1, slot.kind())
-			s.slow--
-		} else {
+		switch {
+		case !slot.slow:
 			s.flights.Put(item, at+hangsAfter)
 			slot.slow = true
 			n.slow++
 			s.slow++
-			s.server.probing = s.server.probing && !slot.probe // another one may
+		case n.hang(at):
+			s.discount(item)
+		default:
+			s.flights.Put(item, n.hangsNext)
 		}
 		s.plan(n)
 	}
+	for s.paced.first() <= now {
+		n := s.paced.First().namespace
+		s.plan(n)
+		s.forget(n)
+	}
+}
+
+// discount stops counting a request that takes long as in flight.
+func (s *Schedule[T]) discount(item T) {
+	n := s.namespaces[item.Namespace()]
+	s.flights.Put(item, Never)
+	n.count(-1, item.Slot().kind())
+	n.hangs++
+	s.hangs++
 }
 
 // Done takes the response to the request for an item that [Schedule.Next] has returned. The
 // item is idle then: the caller calls [Schedule.Ready], Wait or Remove.
 func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	s.now = now
-	slot, n := item.Slot(), s.namespace(item.Namespace())
-	kind := slot.kind()
-	hangs := s.flights.At(item) == Never
-	if !hangs {
-		n.count(-1, kind)
+	slot, n := item.Slot(), s.namespaces[item.Namespace()]
+	k := slot.kind()
+	if s.flights.At(item) == Never {
+		n.hangs--
+		s.hangs--
+	} else {
+		n.count(-1, k)
 	}
 	if slot.slow {
 		n.slow--
-		if !hangs {
-			s.slow--
-		}
+		s.slow--
 	}
 	move(item, &slot.in, nil, 0)
-	s.server.answer(n.name, slot.probe, slot.slow, r, s.jitter, now)
-	s.budget.answer(kind == tried, r.Result, now)
+	switch {
+	case k == tried:
+		s.throttle.answer(r.Result, now)
+		n.throttle.answer(r.Result, now)
+	case r.Result == Passed:
+		s.throttle.restart()
+		n.throttle.restart()
+	}
 	switch r.Result {
 	case None:
 	case Passed:
-		n.failures = 0
+		n.failures, n.hung = 0, false
 		if slot.Last == Denied {
 			n.permitted = now
 		}
@@ -358,20 +434,54 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 		slot.until = now + slot.fail(r, s.jitter)
 	default:
 		slot.until = now + slot.fail(r, s.jitter)
-		n.failures++
-		if n.failures > 1 && n.ready[fresh].Len() > 0 { // what waits may be alike: what arrives from now on goes first
-			n.shift = max(n.shift, now+later-n.ready[fresh].first())
+		if n.failures++; n.failures == 1 {
+			n.since = now
+			s.throttle.restart() // what begins now is no old trouble
+		}
+		n.hung = n.hung || slot.slow
+		if n.failures > 1 && n.lanes[fresh].items.Len() > 0 { // what waits may be alike: what arrives from now on goes first
+			n.shift = max(n.shift, now+later-n.lanes[fresh].items.first())
+		}
+		if r.Result == PushedBack && r.RetryAfter > 0 {
+			n.until = max(n.until, now+r.RetryAfter)
+			slot.until = max(slot.until, n.until)
+			s.pausedTotal += max(0, n.until-max(now, s.pausedUntil))
+			s.pausedUntil = max(s.pausedUntil, n.until)
 		}
 	}
+	if s.hurried {
+		s.adapt(r.Result)
+	}
 	s.plan(n)
+	s.forget(n)
+}
+
+// adapt changes the number of places in a shutdown.
+func (s *Schedule[T]) adapt(result Result) {
+	switch {
+	case result == PushedBack:
+		s.extra = 0
+	case result != Failed && result != None:
+		s.extra = max(0, min(s.extra+1, HurriedPlaces-s.places))
+	}
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
-// requests have no rate. Bulkheads and a pause of the server stay.
+// requests have no rate. Each that the server handles makes place for one more, up to
+// [HurriedPlaces], until it pushes back. Bulkheads and pauses stay, but what takes long already
+// does not count.
 func (s *Schedule[T]) Hurry(now time.Duration) {
-	s.now, s.hurried, s.budget = now, true, newBudget(0)
-	for _, node := range s.pending.nodes {
-		s.place(node.item)
+	s.advance(now)
+	s.hurried = true
+	for _, item := range s.flights.AppendTo(nil) {
+		if item.Slot().slow && s.flights.At(item) != Never {
+			s.discount(item)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) {
+		for _, node := range s.namespaces[name].pending.nodes {
+			s.place(node.item)
+		}
 	}
 }
 
@@ -380,50 +490,69 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 // such time.
 func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 	s.advance(now)
-	_, _, request = s.best()
-	request = min(request, s.held.first(), s.paced.first(), s.flights.first())
-	switch {
-	case s.server.probing:
-		request = s.flights.first() // it may take long
-	case s.server.on:
-		request = max(request, s.server.until)
-	}
-	return s.waiting.first(), request
+	_, request = s.best()
+	return s.waiting.first(), min(request, s.held.first(), s.paced.first(), s.flights.first())
 }
 
-// Backlog returns the number of items whose request can be made when their namespace, the
-// budget and the server permit it, the number of all with something to write, wherever they
-// are, and since when the first of these has it, [Never] if there is none.
+// Backlog returns the number of items whose request can be made when their namespace and the
+// throttle of retries permit it, the number of all with something to write, wherever they
+// are, and since when the first of these has it, [Never] if there is none. It takes time for
+// each namespace and each request in flight.
 func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
-	ready = s.pending.Len() - s.held.Len()
+	ready, since = s.pending-s.held.Len(), Never
 	for _, node := range s.flights.nodes {
 		ready -= int(min(node.item.Slot().pending, 1))
 	}
-	return ready, s.pending.Len(), s.pending.first()
+	for _, n := range s.namespaces {
+		since = min(since, n.pending.first())
+	}
+	return ready, s.pending, since
 }
 
-// Pause returns until when the server wants no requests, and the total of all pauses. ok is
-// false if there is none now.
+// Pause returns until when at least one namespace is paused, and for how long that has been so
+// in total. ok is false if none is paused now.
 func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok bool) {
-	total = s.server.total
-	if s.server.on {
-		total += now - s.server.since
+	until = s.pausedUntil
+	if until <= now {
+		return until, s.pausedTotal, false
 	}
-	return s.server.until, total, s.server.on
+	return until, s.pausedTotal - (until - now), true
+}
+
+// Namespace is what waits in a namespace.
+type Namespace struct {
+	Name     string
+	Pending  int           // items with something to write
+	Since    time.Duration // when the first of them had something to write
+	Failures int           // requests in a row that have failed
+	Slow     int           // requests in flight that take long
+	Until    time.Duration // the server wants no request before
+}
+
+// Sick returns the namespaces in which something waits, and which are sick or paused: at most so
+// many, those first that have waited longest.
+func (s *Schedule[T]) Sick(most int, now time.Duration) (sick []Namespace) {
+	for _, n := range s.namespaces {
+		if n.pending.Len() > 0 && (n.isSick() || n.until > now) {
+			sick = append(sick, Namespace{n.name, n.pending.Len(), n.pending.first(), n.failures, n.slow, n.until})
+		}
+	}
+	slices.SortFunc(sick, func(a, b Namespace) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Name, b.Name)) })
+	return sick[:min(most, len(sick))]
 }
 
 // PendingSince returns the items of a namespace that have had something to write since the
 // given time or longer, and are not in flight, and how many requests of the namespace have failed
-// in a row.
+// in a row. It takes time for these items alone.
 func (s *Schedule[T]) PendingSince(namespace string, before time.Duration) (items []T, failures int) {
 	n := s.namespaces[namespace]
-	if n == nil || s.pending.first() > before {
+	if n == nil {
 		return nil, 0
 	}
-	for _, node := range s.pending.nodes {
-		if node.at <= before && !s.InFlight(node.item) && node.item.Namespace() == namespace {
-			items = append(items, node.item)
+	n.pending.each(0, before, func(item T) {
+		if !s.InFlight(item) {
+			items = append(items, item)
 		}
-	}
+	})
 	return items, n.failures
 }

@@ -21,8 +21,14 @@ type item struct {
 	good      bool          // see world.answer
 	began     time.Duration // when its request could be made
 	requests  int           // that were made
-	released  bool          // the one in flight is slow, and does not count against world.workers
+	passed    time.Duration // when the latest one passed, or zero
+	beat      time.Duration // if not zero, from one that passed to the next one
+	ready     time.Duration // when it had something to write
+	turns     []turnOf
 }
+
+// turnOf is a request of an item: when it had something to write, and when it was sent.
+type turnOf struct{ ready, sent time.Duration }
 
 func (it *item) Slot() *Slot[*item] { return &it.slot }
 func (it *item) Namespace() string  { return it.namespace }
@@ -33,28 +39,32 @@ type world struct {
 	t   *testing.T
 	now time.Duration
 
-	answer     func(*item) Response      // what the server responds
-	takes      func(*item) time.Duration // how long it takes
-	responses  []response                // that have not arrived, by the time when they do
-	workers    int                       // requests in flight that are not slow, at most
-	maxSlow    int                       // requests in flight that are
-	busy, slow int
+	answer    func(*item) Response      // what the server responds
+	takes     func(*item) time.Duration // how long it takes
+	responses []response                // that have not arrived, by the time when they do
+
+	qps    float64 // if not zero, tokens a second, up to twice as many at once
+	tokens float64
+	filled time.Duration
 
 	requests int
 	latest   time.Duration // of the items that have passed, the longest time since item.began
 }
 
 type response struct {
-	at   time.Duration
-	it   *item
-	slow bool // no response: it takes long
+	at time.Duration
+	it *item
 }
 
-const latency = 5 * time.Millisecond
+const (
+	latency = 5 * time.Millisecond
+	places  = 4
+	many    = 1 << 20 // places, where they are not the subject
+)
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, places int) *world {
 	return &world{
-		Schedule: New[*item](nil), t: t, now: time.Hour, workers: 4, maxSlow: 64,
+		Schedule: New[*item](places, nil), t: t, now: time.Hour,
 		answer: func(it *item) Response { return Response{Result: Passed} },
 		takes:  func(*item) time.Duration { return latency },
 	}
@@ -63,7 +73,7 @@ func newWorld(t *testing.T) *world {
 // add makes n items of a namespace ready, due now.
 func (w *world) add(namespace string, n int) (items []*item) {
 	for range n {
-		it := &item{namespace: namespace, began: w.now}
+		it := &item{namespace: namespace, began: w.now, ready: w.now}
 		w.Ready(it, w.now, w.now)
 		items = append(items, it)
 	}
@@ -76,6 +86,7 @@ func (w *world) next() (it *item, ok bool) {
 	it, ok = w.Schedule.Next(w.now)
 	require.Equal(w.t, ok, at <= w.now, "Wake is not exact")
 	if ok {
+		it.turns = append(it.turns, turnOf{it.ready, w.now})
 		it.requests++
 		w.requests++
 	}
@@ -96,10 +107,26 @@ func (w *world) done(it *item, r Response) {
 	switch r.Result {
 	case Passed:
 		w.latest = max(w.latest, w.now-it.began)
+		if it.passed = w.now; it.beat > 0 {
+			w.Wait(it, w.now+it.beat, w.now)
+			return
+		}
 		w.Remove(it)
 	default:
 		w.Ready(it, w.now, w.now)
 	}
+}
+
+// token returns when the next request has a token of the rate limiter.
+func (w *world) token() time.Duration {
+	if w.qps == 0 {
+		return never
+	}
+	w.tokens = min(w.tokens+w.qps*(w.now-w.filled).Seconds(), 2*w.qps)
+	if w.filled = w.now; w.tokens >= 1 {
+		return w.now
+	}
+	return w.now + time.Duration((1-w.tokens)/w.qps*float64(time.Second)) + 1
 }
 
 func (w *world) later(r response) {
@@ -110,23 +137,21 @@ func (w *world) later(r response) {
 // run makes requests as a dispatcher does, until the given time.
 func (w *world) run(until time.Duration) {
 	for {
-		for w.busy < w.workers {
+		for it, ok := w.Due(w.now); ok; it, ok = w.Due(w.now) {
+			it.ready = w.now
+			w.Ready(it, w.now+15*time.Minute, w.now)
+		}
+		for w.token() <= w.now {
 			it, ok := w.next()
 			if !ok {
 				break
 			}
-			w.busy++
-			took := w.takes(it)
-			if took > SlowAfter {
-				w.later(response{w.now + SlowAfter, it, true})
-			}
-			w.later(response{w.now + took, it, false})
+			w.tokens--
+			w.later(response{w.now + w.takes(it), it})
 		}
-		at := until
-		if _, next := w.Wake(w.now); w.busy < w.workers {
-			require.Greater(w.t, next, w.now)
-			at = min(at, next)
-		}
+		due, next := w.Wake(w.now)
+		at := min(until, due, max(next, w.token()))
+		require.True(w.t, at > w.now || at == until)
 		if len(w.responses) > 0 {
 			at = min(at, w.responses[0].at)
 		}
@@ -138,19 +163,7 @@ func (w *world) run(until time.Duration) {
 		}
 		r := w.responses[0]
 		w.responses = w.responses[1:]
-		switch {
-		case !r.slow && r.it.released:
-			w.slow--
-			r.it.released = false
-			w.done(r.it, w.answer(r.it))
-		case !r.slow:
-			w.busy--
-			w.done(r.it, w.answer(r.it))
-		case w.slow < w.maxSlow:
-			w.busy--
-			w.slow++
-			r.it.released = true
-		}
+		w.done(r.it, w.answer(r.it))
 	}
 }
 
@@ -176,7 +189,7 @@ func TestBadObjectsDelayNoOther(t *testing.T) {
 		for _, bad := range []int{1, 10, 30, 100, 300} {
 			for _, namespaces := range []int{1, 2} {
 				t.Run(fmt.Sprint(name, " ", bad, " ", namespaces), func(t *testing.T) {
-					w := newWorld(t)
+					w := newWorld(t, places)
 					w.answer = goodOrBad(r)
 					for i := range bad {
 						w.add(fmt.Sprint("ns-", i%namespaces), 1)
@@ -197,7 +210,7 @@ func TestBadObjectsDelayNoOther(t *testing.T) {
 func TestNewObjectsOfWhichManyFail(t *testing.T) {
 	for name, r := range results() {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, places)
 			w.answer = goodOrBad(r)
 			for i := range 4 * 3600 {
 				w.add("ns", 1)[0].good = i*7%10 >= 4
@@ -210,14 +223,14 @@ func TestNewObjectsOfWhichManyFail(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	for _, namespaces := range []int{1, 20, 200} {
-		w := newWorld(t)
+	for namespaces, most := range map[int]int{1: 250, 20: 300, 200: 450} {
+		w := newWorld(t, places)
 		w.answer = goodOrBad(Response{Result: Failed})
 		for i := range 200 {
 			w.add(fmt.Sprint(i%namespaces), 1)
 		}
 		w.run(w.now + 30*time.Minute)
-		assert.LessOrEqual(t, w.requests, 250)
+		assert.LessOrEqual(t, w.requests, most)
 		t.Log(w.requests)
 		w.answer = func(*item) Response { return Response{Result: Passed} }
 		w.run(w.now + 5*time.Minute)
@@ -231,7 +244,7 @@ func TestOutage(t *testing.T) {
 func TestNamespacesThatHang(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		for _, burst := range []int{1, 4, 10} {
-			w, hangs := newWorld(t), false
+			w, hangs := newWorld(t, places), false
 			w.answer = goodOrBad(Response{Result: Failed})
 			w.takes = func(it *item) time.Duration {
 				if it.good || !hangs {
@@ -260,7 +273,7 @@ func TestNamespacesThatHang(t *testing.T) {
 }
 
 func TestManyAreDenied(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, places)
 	w.answer = goodOrBad(Response{Result: Denied})
 	w.add("ns", 12_000)
 	w.run(w.now + time.Hour)

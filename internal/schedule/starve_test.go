@@ -123,7 +123,7 @@ func (l *load) request() {
 
 // run lets events arrive until the given time, and then sends what is left.
 func (l *load) run(until time.Duration) {
-	l.s = New[*simSeries](nil)
+	l.s = New[*simSeries](1, nil)
 	due, warning := 0.0, false
 	end := until + simSlack + time.Duration(4*l.capacity)*simRequest
 	for l.now = simRequest; l.now < until || l.unsent > 0 && l.now <= end; l.now += simRequest {

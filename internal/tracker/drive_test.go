@@ -13,10 +13,10 @@ import (
 
 // The bounds of liveness: without new faults, a tracker writes what is due, ends what is quiet, and
 // forgets what has expired within this time. It counts from when that is due, from the last fault,
-// or from the end of the last pause that the server has asked for, whichever is latest.
+// or from the end of the last pause of a namespace, whichever is latest.
 //
-// The longest waits are a pause after repeated push-backs (5 minutes), and a back-off of 2 minutes: of
-// a request, and of the next one if that finds a conflict. What was refused waits for 30 minutes.
+// The longest waits are a back-off of 2 minutes of a request, and of the next one if that finds a
+// conflict. What was refused waits for 30 minutes.
 const (
 	settlesWithin        = 10 * time.Minute
 	settlesAfterRefusals = 45 * time.Minute
@@ -283,7 +283,9 @@ func (d *drive) turn() {
 		d.calmSince = max(d.calmSince, f.at)
 	}
 	for _, w := range d.worlds {
-		d.calmSince = max(d.calmSince, w.pausedUntil-d.clocks[w])
+		for _, until := range w.paused {
+			d.calmSince = max(d.calmSince, until-d.clocks[w])
+		}
 	}
 	d.phaseEnds = d.calmSince + settlesWithin + time.Duration(d.rng.Int64N(int64(2*time.Hour)))
 	d.told = append(d.told, fmt.Sprintf("%s calm", d.now))

@@ -78,19 +78,18 @@ func (e *Entry) need(at time.Duration) Kind {
 	}
 }
 
-// normalSlack is how much later than a Warning a Normal is due, so Warnings go
-// first until Normals have waited this long.
-const normalSlack = 10 * time.Minute
-
-// due returns by when a write of the given kind should be made.
+// due returns by when a write of the given kind should be made. Warnings go first, until
+// others have waited for long: a Normal for most of the time for which the server keeps an Event. A
+// heartbeat waits like a Normal that occurred a little before the latest write, so no flood of
+// Normals lets the Event expire.
 func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
 	switch {
-	case kind == Heartbeat: // a quarter of the TTL before the Event expires
-		return max(at, e.stored.at+r.opts.EventTTL-r.opts.EventTTL/4)
+	case kind == Heartbeat:
+		return max(at, e.stored.at+r.opts.EventTTL/2)
 	case e.isWarning() && !e.silent:
 		return at
 	default: // a Normal, or a series of an earlier process that is only to be finished
-		return at + normalSlack
+		return at + r.opts.EventTTL*3/4
 	}
 }
 

@@ -32,6 +32,7 @@ type Options struct {
 	EventTTL          time.Duration // if zero, one hour
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
+	Workers           int           // requests in flight at a time; if zero, no limit
 
 	// Tallies is the number of combinations of controller, type, and reason that
 	// Tracker.Tallies counts by themselves.

@@ -32,8 +32,9 @@ type table struct {
 	places   map[string]place // by namespace
 	sealed   DropReason       // why no occurrences are accepted; empty while they are
 	hurried  bool             // a shutdown has begun
-	answered time.Duration    // when the server answered last
-	upSince  time.Duration    // since when it has answered now and then
+	failing  bool             // requests have failed since the latest answer of the server:
+	failedAt time.Duration    // since then
+	upSince  time.Duration    // since when the server has not been away for long, see isAway
 
 	occurrences, adopted uint64
 
@@ -247,12 +248,15 @@ func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 // not exist was deleted if it has existed lately.
 func (t *table) answer(w *Write, r *Result, at time.Duration) {
 	if !r.Outcome.Handled() {
+		if !t.failing {
+			t.failing, t.failedAt = true, at
+		}
 		return
 	}
-	if t.isSilent(at) {
+	if t.isAway(at) {
 		t.upSince = at
 	}
-	t.answered = at
+	t.failing = false
 	if r.Outcome == Denied {
 		return
 	}
@@ -268,10 +272,12 @@ func (t *table) answer(w *Write, r *Result, at time.Duration) {
 	t.learn(namespace, p)
 }
 
-// isSilent reports whether the server has not answered for so long that it is an outage:
-// for more than half of EventTTL, because one series alone may need only a heartbeat in
-// each half.
-func (t *table) isSilent(at time.Duration) bool { return at-t.answered > t.opts.EventTTL*5/8 }
+// isAway reports whether requests have failed for so long, without an answer to any, that it is
+// an outage: for more than half of EventTTL, because one series alone may need only a heartbeat
+// in each half.
+func (t *table) isAway(at time.Duration) bool {
+	return t.failing && at-t.failedAt > t.opts.EventTTL*5/8
+}
 
 // giveUp drops what has waited for longer than the server keeps an Event, because its
 // requests have failed, although the server has answered for as long. Of those that have
@@ -292,7 +298,7 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 		if w.entry.slot.Failures > 1 {
 			lost = []*Entry{w.entry}
 		}
-	case at-t.upSince >= t.opts.EventTTL && !t.isSilent(at):
+	case at-t.upSince >= t.opts.EventTTL && !t.isAway(at):
 		pending, failures := t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL)
 		for _, e := range pending {
 			hasFailed := e.slot.Failures > 0

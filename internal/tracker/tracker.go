@@ -3,6 +3,7 @@ package tracker
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -38,7 +39,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.seed = maphash.MakeSeed()
 	t.entries = make(map[uint64]*Entry)
 	t.words = make(vocabulary)
-	t.sched = schedule.New[*Entry](opts.Jitter)
+	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), opts.Jitter)
 	t.flushes = make(flushes)
 	t.places = make(map[string]place)
 	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*row)}
@@ -275,6 +276,20 @@ func (t *Tracker) Tallies() (rows []Tally, limited bool) {
 	return rows, t.tallies.limited
 }
 
+// maxSick bounds Stats.Sick: somebody reads them.
+const maxSick = 10
+
+// Namespace is a namespace in which something waits because the server fails, denies, slows, or
+// pauses its requests.
+type Namespace struct {
+	Name        string
+	Waiting     int           // series with something to write
+	LongestWait time.Duration // of the first of these
+	Failures    int           // requests in a row that have failed
+	Slow        int           // requests in flight that take long
+	PausedUntil time.Time     // when the server wants the next request; zero if it has not said
+}
+
 // Stats are numbers of a [Tracker] at one time. Package events documents them.
 type Stats struct {
 	Occurrences         uint64 // that arrived, including dropped ones
@@ -288,9 +303,10 @@ type Stats struct {
 	Waiting     int           // series with something to write: ready, in flight, or retried
 	LongestWait time.Duration // of the first of these
 
-	Paused      bool // the server wants no requests, until PausedUntil
+	Paused      bool // the server wants no requests in at least one namespace, until PausedUntil
 	PausedUntil time.Time
 	PausedTotal time.Duration // so far
+	Sick        []Namespace   // those that have waited longest first, at most maxSick
 }
 
 // Stats returns the current numbers.
@@ -315,6 +331,13 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	until, s.PausedTotal, s.Paused = t.sched.Pause(at)
 	if s.Paused {
 		s.PausedUntil = now.Add(until - at)
+	}
+	for _, n := range t.sched.Sick(maxSick, at) {
+		sick := Namespace{Name: n.Name, Waiting: n.Pending, LongestWait: at - n.Since, Failures: n.Failures, Slow: n.Slow}
+		if n.Until > at {
+			sick.PausedUntil = now.Add(n.Until - at)
+		}
+		s.Sick = append(s.Sick, sick)
 	}
 	return s
 }

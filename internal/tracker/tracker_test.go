@@ -358,10 +358,12 @@ func TestStats(t *testing.T) {
 	now := start.Add(time.Minute)
 	write(t, tr, now, Create)
 	w = send(t, tr, now, Create)
-	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: time.Second}, now)
+	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: 5 * time.Second}, now)
 	s := tr.Stats(now.Add(time.Second))
 	assert.True(t, s.Paused)
-	assert.Equal(t, []any{now.Add(5 * time.Second), time.Second}, []any{s.PausedUntil, s.PausedTotal})
+	until := now.Add(5 * time.Second)
+	assert.Equal(t, []any{until, time.Second}, []any{s.PausedUntil, s.PausedTotal})
+	assert.Equal(t, []Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute + time.Second, Failures: 1, PausedUntil: until}}, s.Sick)
 	now = now.Add(5 * time.Second)
 	write(t, tr, now, Create)
 	check(now, 1, 1, 0, 0, 0, 0)
@@ -725,10 +727,10 @@ func TestVersions(t *testing.T) {
 	assert.Empty(t, versionText(0))
 }
 
-// A Warning goes before Normals that have waited for less than normalSlack, and after those that have
+// A Warning goes before Normals that have waited for less than 3/4 of the TTL, and after those that have
 // waited longer.
 func TestWarningsGoFirst(t *testing.T) {
-	for waits, first := range map[time.Duration]string{normalSlack - time.Second: corev1.EventTypeWarning, normalSlack + time.Second: corev1.EventTypeNormal} {
+	for waits, first := range map[time.Duration]string{45*time.Minute - time.Second: corev1.EventTypeWarning, 45*time.Minute + time.Second: corev1.EventTypeNormal} {
 		tr, now := New(Options{}, start), start.Add(waits)
 		observe(t, tr, testKey("a"), start, Occurrence{})
 		observe(t, tr, testKey("B"), now, Occurrence{})

@@ -76,9 +76,9 @@ type world struct {
 	lost     []string
 
 	maxInFlight int
-	latest      time.Duration // that the tracker was told
-	taken       int           // occurrences that this tracker has seen
-	pausedUntil time.Duration // by the server
+	latest      time.Duration            // that the tracker was told
+	taken       int                      // occurrences that this tracker has seen
+	paused      map[string]time.Duration // until when, by the server, by namespace
 }
 
 // shade is what an entry should know.
@@ -119,7 +119,7 @@ func (w *world) begun(now time.Duration) {
 	now -= w.age
 	w.tracker = New(w.opts, start.Add(now))
 	w.shades, w.inFlight, w.pending, w.listed, w.taken = map[*Entry]*shade{}, nil, nil, nil, 0
-	w.latest, w.pausedUntil = now, -1<<62
+	w.latest, w.paused = now, map[string]time.Duration{}
 }
 
 // key returns the key with a short name, and the instance of this process.
@@ -320,8 +320,8 @@ func (w *world) begin(name string, now time.Duration) string {
 	if write == nil {
 		return "no write"
 	}
-	if now < w.pausedUntil {
-		w.t.Errorf("%s writes, and the server wants no requests until %s", w.label(write.entry), w.pausedUntil)
+	if until, ok := w.paused[write.Series.Namespace]; ok && now < until {
+		w.t.Errorf("%s writes, and the server wants no requests there until %s", w.label(write.entry), until)
 	}
 	f := &flight{write, w.label(write.entry), w.shade(write.entry).ids}
 	w.inFlight = append(w.inFlight, f)
@@ -458,7 +458,10 @@ func (w *world) fail(name string, how failure, retryAfter, now time.Duration) st
 		w.shade(f.entry).late = true
 	case pushedBack:
 		if r.RetryAfter = retryAfter; retryAfter > 0 {
-			w.pausedUntil = max(w.pausedUntil, now+retryAfter)
+			namespace := f.Series.Namespace
+			if before, ok := w.paused[namespace]; !ok || before < now+retryAfter {
+				w.paused[namespace] = now + retryAfter
+			}
 		}
 	}
 	w.respond(f, r, nil, now)

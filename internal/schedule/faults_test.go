@@ -1,0 +1,389 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/workload"
+)
+
+// The simulation: namespaces, items, and a server whose responses are a function of namespace,
+// object, time, and chance. It measures how long the first Warnings of healthy namespaces wait.
+// To see what a constant does, change it and run
+//
+//	go test -run TestFaults -v ./internal/schedule
+
+// fault is how a namespace responds, from begin to end.
+type fault struct {
+	Response
+	takes      time.Duration // zero: the usual time
+	share      float64       // of the requests; zero: all
+	begin, end time.Duration // since the start; zero: always, and for ever
+}
+
+func (f *fault) hits(now time.Duration, rng *rand.Rand) bool {
+	return now >= f.begin && (f.end == 0 || now < f.end) && (f.share == 0 || rng.Float64() < f.share)
+}
+
+var (
+	fails     = fault{Response: Response{Result: Failed}}
+	denies    = fault{Response: Response{Result: Denied}}
+	limits    = fault{Response: Response{Result: PushedBack}}
+	hangs     = fault{Response: Response{Result: Failed}, takes: 30 * time.Second}
+	neverEnds = fault{Response: Response{Result: Failed}, takes: 1000 * time.Hour}
+)
+
+func limitsFor(d time.Duration) fault {
+	return fault{Response: Response{Result: PushedBack, RetryAfter: d}}
+}
+
+// simulation is a world with faults.
+type simulation struct {
+	*world
+	rng    *rand.Rand
+	start  time.Duration
+	faults map[string][]fault // by namespace; those of "" concern all
+	waits  []time.Duration    // of Warnings that were written
+	lost   int                // Warnings that were not
+	marked []*item            // Warnings to measure
+	loops  []*item
+}
+
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := &simulation{world: newWorld(t, places), rng: rng, faults: map[string][]fault{}}
+	s.Schedule = New[*item](places, func(d time.Duration) time.Duration { return d + time.Duration(rng.Float64()*float64(d/5)) })
+	s.start, s.qps = s.now, 50
+	current := map[*item]*fault{}
+	s.takes = func(it *item) time.Duration {
+		delete(current, it)
+		for _, namespace := range []string{"", it.namespace} {
+			for i, f := range s.faults[namespace] {
+				if f.hits(s.now-s.start, rng) && !it.good {
+					current[it] = &s.faults[namespace][i]
+					return max(f.takes, latency)
+				}
+			}
+		}
+		return latency
+	}
+	s.answer = func(it *item) Response {
+		if f := current[it]; f != nil {
+			return f.Response
+		}
+		return Response{Result: Passed}
+	}
+	return s
+}
+
+// warn makes a Warning of a namespace ready, which is measured.
+func (s *simulation) warn(namespace string) *item {
+	it := s.add(namespace, 1)[0]
+	s.marked = append(s.marked, it)
+	return it
+}
+
+// loop adds a series that is written twice, and then each half hour.
+func (s *simulation) loop(namespace string) {
+	it := s.add(namespace, 1)[0]
+	it.beat = 30 * time.Minute
+	s.loops = append(s.loops, it)
+}
+
+// at runs until a time since the start.
+func (s *simulation) at(since time.Duration) { s.run(s.start + since) }
+
+// measure returns how long the Warnings have waited, the shortest first, and how many were not
+// written.
+func (s *simulation) measure() (waits []time.Duration, missing int) {
+	for _, it := range s.marked {
+		if it.passed == 0 {
+			missing++
+		} else {
+			waits = append(waits, it.passed-it.began)
+		}
+	}
+	slices.Sort(waits)
+	return waits, missing
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+func (s *simulation) String() string {
+	waits, missing := s.measure()
+	return fmt.Sprintf("p50 %v, p99 %v, worst %v of %d; %d missing; %d requests", quantile(waits, 0.5).Round(time.Millisecond),
+		quantile(waits, 0.99).Round(time.Millisecond), quantile(waits, 1).Round(time.Millisecond), len(waits), missing, s.requests)
+}
+
+func names(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(prefix, i))
+	}
+	return names
+}
+
+// sicken adds namespaces with a fault, each with a loop.
+func (s *simulation) sicken(n int, f fault) (namespaces []string) {
+	namespaces = names("sick-", n)
+	for _, namespace := range namespaces {
+		s.faults[namespace] = []fault{f}
+		s.loop(namespace)
+	}
+	return namespaces
+}
+
+// pass lets time pass, while so many new objects a minute appear in each of some namespaces.
+func (s *simulation) pass(d time.Duration, namespaces []string, perMinute int) {
+	for end := s.now + d; s.now < end; {
+		for _, namespace := range namespaces {
+			s.add(namespace, 1)
+		}
+		s.run(min(end, s.now+time.Minute/time.Duration(max(1, perMinute))))
+	}
+}
+
+// A blip of all namespaces, beside some that fail for good: whoever was healthy is well again
+// soon after.
+func TestFaultsBlip(t *testing.T) {
+	for name, f := range map[string]fault{"500": fails, "429": limits, "429 for 30 s": limitsFor(30 * time.Second), "403": denies, "hang": hangs} {
+		for _, sick := range workload.Some(200, 0, 1, 5, 20) {
+			for _, blip := range []time.Duration{time.Second, 5 * time.Second, 30 * time.Second} {
+				for _, each := range []int{1, 20} {
+					t.Run(fmt.Sprintf("%s/%d/%v/%d", name, sick, blip, each), func(t *testing.T) {
+						t.Parallel()
+						s := newSimulation(t, 1)
+						s.pass(2*time.Hour, append(s.sicken(sick, f), names("healthy-", 20)...), 1)
+						begin := s.now - s.start
+						s.faults[""] = []fault{{Response: Response{Result: Failed}, begin: begin, end: begin + blip}}
+						for i := range 20 * each {
+							s.at(begin + time.Duration(i)*blip/time.Duration(20*each))
+							s.warn(fmt.Sprint("healthy-", i%20))
+						}
+						end := s.start + begin + blip
+						s.run(end + time.Hour)
+						after := time.Duration(0)
+						for _, it := range s.marked {
+							require.NotZero(t, it.passed, "not written")
+							after = max(after, it.passed-end)
+						}
+						most := max(10*time.Second, blip+5*time.Second)
+						if each > 1 && blip == time.Second {
+							most = 14 * time.Second // 400 events in a second, at 50 requests a second
+						}
+						assert.LessOrEqual(t, after, most)
+						t.Log(after.Round(time.Millisecond), s)
+					})
+				}
+			}
+		}
+	}
+}
+
+// Namespaces fail for good. Others notice nothing.
+func TestFaultsOfOthers(t *testing.T) {
+	for name, f := range map[string]fault{
+		"500": fails, "403": denies, "429": limits, "429 for 1 s": limitsFor(time.Second), "429 for 30 s": limitsFor(30 * time.Second),
+		"429 for 600 s": limitsFor(600 * time.Second), "hang": hangs, "hang for ever": neverEnds,
+	} {
+		for _, sick := range workload.Some(200, 1, 5, 20) {
+			t.Run(fmt.Sprint(name, "/", sick), func(t *testing.T) {
+				t.Parallel()
+				s := newSimulation(t, 1)
+				namespaces := s.sicken(sick, f)
+				s.at(10 * time.Minute) // that all hang at once is the subject of TestFaultsOfManyAtOnce
+				for i := range 9000 {
+					s.warn(fmt.Sprint("healthy-", i%50))
+					if i%100 == 0 {
+						s.add(namespaces[s.rng.IntN(sick)], 1)
+					}
+					s.run(s.now + 2*time.Second)
+				}
+				waits, missing := s.measure()
+				assert.Zero(t, missing)
+				assert.LessOrEqual(t, quantile(waits, 1), 5*time.Second)
+				assert.LessOrEqual(t, quantile(waits, 0.99), 10*time.Millisecond)
+				t.Log(s)
+			})
+		}
+	}
+}
+
+// The server pushes back a share of all requests, as API Priority and Fairness does.
+func TestFaultsOfAShare(t *testing.T) {
+	for _, tt := range []struct {
+		share      float64
+		p50, worst time.Duration
+	}{{0.05, latency, 16 * time.Second}, {0.2, latency, time.Minute}, {0.5, time.Second * 2, 10 * time.Minute}, {0.8, 2 * time.Minute, 4 * time.Hour}} {
+		for _, loops := range workload.Some(100, 2000) {
+			for _, after := range []time.Duration{0, time.Second} {
+				t.Run(fmt.Sprint(tt.share, "/", loops, "/", after), func(t *testing.T) {
+					t.Parallel()
+					s := newSimulation(t, 1)
+					s.faults[""] = []fault{{Response: Response{Result: PushedBack, RetryAfter: after}, share: tt.share}}
+					for i := range loops {
+						s.loop(fmt.Sprint(i % 50))
+					}
+					s.at(5 * time.Minute) // the first writes of the loops take their time
+					for i := range 10_000 {
+						s.warn(fmt.Sprint(i % 50))
+						s.run(s.now + 6*time.Hour/10_000)
+					}
+					waits, _ := s.measure()
+					assert.LessOrEqual(t, quantile(waits, 0.5), tt.p50)
+					assert.LessOrEqual(t, quantile(waits, 1), tt.worst)
+					t.Log(s)
+				})
+			}
+		}
+	}
+}
+
+// An outage of half an hour costs few requests, and everything is written soon after.
+func TestFaultsOutage(t *testing.T) {
+	for name, f := range map[string]fault{"500": fails, "429": limits, "429 for 1 s": limitsFor(time.Second)} {
+		for _, tt := range []struct{ items, namespaces, most int }{{200, 1, 250}, {200, 10, 250}, {200, 50, 400}, {1000, 1000, 3000}} {
+			t.Run(fmt.Sprint(name, "/", tt.namespaces), func(t *testing.T) {
+				t.Parallel()
+				s := newSimulation(t, 1)
+				f := f
+				f.end = 30 * time.Minute
+				s.faults[""] = []fault{f}
+				for i := range tt.items {
+					s.warn(fmt.Sprint(i % tt.namespaces))
+				}
+				s.at(30 * time.Minute)
+				requests := s.requests
+				assert.LessOrEqual(t, requests, tt.most)
+				s.at(time.Hour)
+				waits, missing := s.measure()
+				assert.Zero(t, missing)
+				after := quantile(waits, 1) - 30*time.Minute
+				assert.LessOrEqual(t, after, 3*time.Minute)
+				t.Log(requests, "requests; all written after", after)
+			})
+		}
+	}
+}
+
+// Many namespaces begin to hang at the same moment.
+func TestFaultsOfManyAtOnce(t *testing.T) {
+	for sick, most := range map[int]time.Duration{150: 33 * time.Second, 1000: 293 * time.Second} {
+		t.Run(fmt.Sprint(sick), func(t *testing.T) {
+			t.Parallel()
+			s := newSimulation(t, 1)
+			namespaces := s.sicken(sick, fault{Response: hangs.Response, takes: hangs.takes, begin: time.Hour, end: 2 * time.Hour})
+			s.at(time.Hour)
+			for _, namespace := range namespaces {
+				s.add(namespace, 2)
+			}
+			for range 600 {
+				s.warn(fmt.Sprint("healthy-", s.rng.IntN(20)))
+				s.run(s.now + time.Second)
+			}
+			s.at(3 * time.Hour)
+			waits, missing := s.measure()
+			assert.Zero(t, missing)
+			assert.LessOrEqual(t, quantile(waits, 1), most)
+			_, pending, _ := s.Backlog()
+			assert.Zero(t, pending)
+			t.Log(s)
+		})
+	}
+}
+
+// requireTurns requires that no item waits while another one has two turns.
+func requireTurns(t *testing.T, items []*item) {
+	for _, waits := range items {
+		for _, turn := range waits.turns {
+			for _, other := range items {
+				if i, _ := slices.BinarySearchFunc(other.turns, turn.ready+1, func(t turnOf, at time.Duration) int { return cmp.Compare(t.sent, at) }); i+1 < len(other.turns) {
+					require.GreaterOrEqual(t, other.turns[i+1].sent, turn.sent)
+				}
+			}
+		}
+	}
+}
+
+// A namespace takes long for each request. Its series take turns.
+func TestFaultsSlowNamespace(t *testing.T) {
+	s := newSimulation(t, 1)
+	s.faults["slow"] = []fault{{Response: Response{Result: Passed}, takes: 20 * time.Second}}
+	var slow []*item
+	for i := range 600 {
+		it := s.add("slow", 1)[0]
+		it.beat = time.Minute
+		slow = append(slow, it)
+		s.run(s.now + 3*time.Second)
+		s.warn(fmt.Sprint("healthy-", i%20))
+		s.run(s.now + 3*time.Second)
+	}
+	requireTurns(t, slow)
+	waits, missing := s.measure()
+	assert.LessOrEqual(t, missing, 1)
+	assert.LessOrEqual(t, quantile(waits, 1), 10*time.Millisecond)
+	t.Log(s)
+}
+
+// Faults of random kinds, namespaces and times. Healthy namespaces notice nothing but faults of
+// all, and everything is written after the last fault.
+func TestFaultsMixed(t *testing.T) {
+	for seed := range workload.Seeds(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			s := newSimulation(t, seed)
+			namespaces := names("ns-", 50)
+			last := time.Duration(0)
+			var ofAll []fault
+			for i := range 60 {
+				f := []fault{fails, denies, limits, hangs, limitsFor(time.Second), limitsFor(10 * time.Second), {Response: Response{Result: PushedBack}, share: 0.5},
+					{Response: Response{Result: Failed}, share: 0.3}, {Response: Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, share: 0.3}}[s.rng.IntN(9)]
+				f.begin = time.Duration(s.rng.Int64N(int64(5 * time.Hour)))
+				f.end = f.begin + time.Duration(s.rng.Int64N(int64(time.Hour)))
+				name := namespaces[s.rng.IntN(30)] // 20 stay healthy
+				if i < 3 {
+					name, f.end = "", f.begin+(f.end-f.begin)/12
+					ofAll = append(ofAll, f)
+				} else {
+					last = max(last, f.end)
+				}
+				s.faults[name] = append(s.faults[name], f)
+			}
+			for i := range 300 {
+				s.loop(namespaces[i%50])
+			}
+			for s.now < s.start+6*time.Hour {
+				s.warn(namespaces[s.rng.IntN(50)])
+				s.run(s.now + time.Duration(s.rng.Int64N(int64(10*time.Second))))
+			}
+			s.run(s.now + time.Hour)
+			worst, late := time.Duration(0), time.Duration(0)
+			for _, it := range s.marked {
+				require.NotZero(t, it.passed)
+				began, settled := it.began-s.start, true
+				for _, f := range ofAll {
+					settled = settled && (began < f.begin-time.Minute || began > f.end+3*time.Minute)
+				}
+				if isHealthy := len(s.faults[it.namespace]) == 0; isHealthy && settled {
+					worst = max(worst, it.passed-it.began)
+				}
+				late = max(late, it.passed-s.start-max(last, began))
+			}
+			assert.LessOrEqual(t, worst, 5*time.Second)
+			assert.LessOrEqual(t, late, 40*time.Minute)
+			t.Log("worst of healthy", worst, "after the last fault", late, strings.TrimSpace(s.String()))
+		})
+	}
+}
