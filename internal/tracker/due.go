@@ -85,7 +85,7 @@ func (e *Entry) need(at time.Duration) Kind {
 func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
 	switch {
 	case kind == Heartbeat:
-		return max(at, e.stored.at+r.opts.EventTTL/2)
+		return max(at, e.stored.at+r.opts.EventTTL*5/8)
 	case e.isWarning() && !e.silent:
 		return at
 	default: // a Normal, or a series of an earlier process that is only to be finished
