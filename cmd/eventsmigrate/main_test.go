@@ -34,93 +34,144 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// moveTestdata moves the programs of a target.
-func moveTestdata(t *testing.T, dir, target string) *driver.Result {
-	t.Helper()
-	actions, err := readActions(filepath.Join("testdata", "actions.yaml"))
-	require.NoError(t, err)
-	r, err := driver.Run(driver.Config{
-		Dir: dir, Patterns: []string{"./" + target + "/..."},
-		Options: move.Options{Target: move.Target(target), Related: true, Actions: actions},
-	})
-	require.NoError(t, err)
-	return r
+// program is what a golden test moves: the packages below a directory of a module.
+type program struct {
+	module string // its path
+	name   string // the directory in the module
+	target move.Target
+	opts   move.Options
+
+	dir string // of the reported names
+	r   *driver.Result
+	out string // the report
 }
 
-// The input of each golden file is the file beside it. A second run, which type-checks the
-// golden files first, changes nothing, and its linter has the same findings.
+// run moves the program. Its packages are among those that are loaded.
+func (p *program) run(t *testing.T, loaded *driver.Packages, module, name string, f flags) {
+	t.Helper()
+	p.opts.Target = p.target
+	r, err := loaded.Move(p.opts, p.module+"/"+name)
+	require.NoError(t, err)
+	p.r, p.dir = r, module
+	if name != string(p.target) {
+		p.dir = filepath.Join(module, name)
+		r.Manifests = nil // of all programs
+	}
+	within := func(d driver.Diagnostic) bool { return strings.HasPrefix(d.Pos.Filename, filepath.Join(module, name)) }
+	r.Missed = slices.DeleteFunc(slices.Clone(r.Missed), func(d driver.Diagnostic) bool { return !within(d) })
+	var b bytes.Buffer
+	report(&b, p.dir, r, f)
+	p.out = b.String()
+}
+
+// golden returns the name of the golden file of a changed one.
+func (p *program) golden(name string) string {
+	if p.name == string(p.target) {
+		return name + ".golden"
+	}
+	return name + "." + string(p.target)
+}
+
+// The input of each golden file is the file beside it. The packages of a module load once, and
+// once more with their golden files: a second move changes nothing, and what a person must decide
+// is in both reports. Each program is moved alone, since its recorders depend on its managers.
 func TestGolden(t *testing.T) {
 	t.Parallel()
+	actions, err := readActions(filepath.Join("testdata", "actions.yaml"))
+	require.NoError(t, err)
+	var all []*program
 	for _, target := range move.Targets {
-		t.Run(string(target), func(t *testing.T) {
-			t.Parallel()
-			dir, err := filepath.Abs("testdata")
+		all = append(all, &program{module: "example.com/testdata", name: string(target), target: target, opts: move.Options{Related: true, Actions: actions}})
+	}
+	for dir, module := range map[string]string{"testdata": "example.com/testdata", "testdata/old": "example.com/old"} {
+		reports, err := filepath.Glob(filepath.Join(dir, "programs", "*", "*.report"))
+		require.NoError(t, err)
+		for _, name := range reports {
+			rel, err := filepath.Rel(dir, filepath.Dir(name))
 			require.NoError(t, err)
-			r := moveTestdata(t, dir, string(target))
-			for _, name := range slices.Sorted(maps.Keys(r.Changed)) {
-				golden(t, goldenName(dir, name, string(target)), r.Changed[name])
-			}
-			var b bytes.Buffer
-			report(&b, dir, r, flags{actions: filepath.Join(dir, "actions.yaml"), fix: true, verbose: true})
-			golden(t, filepath.Join(dir, string(target)+".report"), b.Bytes())
-			assert.Equal(t, goldenFiles(t, dir, string(target)), len(r.Changed), "golden files without an output")
-
-			copied := copyMoved(t, dir, r, string(target), string(target)+"-outside", "config", "charts")
-			again := moveTestdata(t, copied, string(target))
-			assert.Empty(t, slices.Sorted(maps.Keys(again.Changed)), "a second run changes files")
-			assert.ElementsMatch(t, findings(copied, again), findings(dir, r))
+			all = append(all, &program{module: module, name: filepath.ToSlash(rel), target: move.Target(strings.TrimSuffix(filepath.Base(name), ".report")), opts: move.Options{Related: true}})
+		}
+	}
+	for dir, module := range map[string]string{"testdata": "example.com/testdata", "testdata/old": "example.com/old"} {
+		programs := slices.DeleteFunc(slices.Clone(all), func(p *program) bool { return p.module != module })
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			dir, err := filepath.Abs(dir)
+			require.NoError(t, err)
+			testGolden(t, dir, programs)
 		})
 	}
 }
 
-// Each program is moved alone, since its recorders depend on its managers. A second run
-// changes nothing, and what does not move is in both reports.
-func TestPrograms(t *testing.T) {
-	t.Parallel()
-	names, err := filepath.Glob("testdata/programs/*")
+func testGolden(t *testing.T, dir string, programs []*program) {
+	t.Helper()
+	var names []string
+	for _, p := range programs {
+		names = append(names, "./"+p.name+"/...")
+	}
+	loaded, err := driver.Load(driver.Config{Dir: dir, Patterns: names})
 	require.NoError(t, err)
-	old, err := filepath.Glob("testdata/old/programs/*")
-	require.NoError(t, err)
-	for _, name := range append(names, old...) {
-		for _, target := range []move.Target{move.Record, move.EventSeries} {
-			if _, err := os.Stat(filepath.Join(name, string(target)+".report")); err != nil {
-				continue // this program shows nothing more for the target
-			}
-			t.Run(name+"/"+string(target), func(t *testing.T) {
-				t.Parallel()
-				dir, err := filepath.Abs(name)
-				require.NoError(t, err)
-				move := func(dir string) (*driver.Result, string) {
-					r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./..."}, Options: move.Options{Target: target, Related: true}})
-					require.NoError(t, err)
-					maps.DeleteFunc(r.Changed, func(name string, _ []byte) bool { return filepath.Ext(name) != ".go" }) // of all programs
-					r.Manifests = nil
-					var b bytes.Buffer
-					report(&b, dir, r, flags{fix: true, verbose: true})
-					return r, b.String()
-				}
-				r, text := move(dir)
-				golden(t, filepath.Join(dir, string(target)+".report"), []byte(text))
-				for name, src := range r.Changed {
-					golden(t, name+"."+string(target), src)
-				}
-				goldens, err := filepath.Glob(filepath.Join(dir, "*.go."+string(target)))
-				require.NoError(t, err)
-				inside, err := filepath.Glob(filepath.Join(dir, "*", "*.go."+string(target)))
-				require.NoError(t, err)
-				assert.Len(t, r.Changed, len(goldens)+len(inside), "golden files without an output")
-
-				module := filepath.Dir(filepath.Dir(dir))
-				program, err := filepath.Rel(module, dir)
-				require.NoError(t, err)
-				copied := copyMoved(t, module, r, program)
-				again, second := move(copied)
-				assert.Empty(t, slices.Sorted(maps.Keys(again.Changed)), "a second run changes files")
-				assert.ElementsMatch(t, findings(copied, again), findings(module, r))
-				assert.Equal(t, r.Plan.Stock, again.Plan.Stock, second)
-				assert.Equal(t, r.Plan.Others, again.Plan.Others, second)
-			})
+	copied := copyModule(t, dir)
+	names = nil
+	for _, p := range programs {
+		p.run(t, loaded, dir, p.name, flags{actions: filepath.Join(dir, "actions.yaml"), fix: true, verbose: true})
+		golden(t, filepath.Join(p.dir, string(p.target)+".report"), []byte(p.out))
+		for name, src := range p.r.Changed {
+			golden(t, p.golden(name), src)
 		}
+		assert.Len(t, p.r.Changed, goldenFiles(t, filepath.Join(dir, p.name), filepath.Ext(p.golden(""))), "golden files without an output: %s", p.name)
+		names = append(names, p.second())
+		copyProgram(t, dir, copied, p)
+	}
+	patterns := make([]string, len(names))
+	for i, name := range names {
+		patterns[i] = "./" + name + "/..."
+	}
+	loaded, err = driver.Load(driver.Config{Dir: copied, Patterns: patterns})
+	require.NoError(t, err)
+	for i, p := range programs {
+		first, dir := *p, p.dir
+		p.run(t, loaded, copied, names[i], flags{fix: true, verbose: true})
+		assert.Empty(t, slices.Sorted(maps.Keys(p.r.Changed)), "a second run changes files")
+		assert.ElementsMatch(t, findings(p.dir, p.r), findings(dir, first.r), p.name)
+		assert.Equal(t, first.r.Plan.Stock, p.r.Plan.Stock, p.out)
+		assert.Equal(t, first.r.Plan.Others, p.r.Plan.Others, p.out)
+	}
+}
+
+// second returns the directory of the moved program in the copy, which has one for each target.
+func (p *program) second() string {
+	if p.name == string(p.target) {
+		return p.name
+	}
+	return p.name + "-" + string(p.target)
+}
+
+// copyProgram copies a moved program.
+func copyProgram(t *testing.T, dir, copied string, p *program) {
+	t.Helper()
+	for _, suffix := range []string{"", "-outside"} {
+		from := filepath.Join(dir, p.name+suffix)
+		if _, err := os.Stat(from); err != nil {
+			continue
+		}
+		require.NoError(t, fs.WalkDir(os.DirFS(from), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			name := filepath.Join(from, path)
+			src, ok := p.r.Changed[name]
+			if !ok {
+				if src, err = os.ReadFile(name); err != nil {
+					return err
+				}
+			}
+			to := filepath.Join(copied, p.second()+suffix, path)
+			if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+				return err
+			}
+			return os.WriteFile(to, bytes.ReplaceAll(src, []byte(p.module+"/"+p.name), []byte(p.module+"/"+p.second())), 0o600)
+		}))
 	}
 }
 
@@ -184,19 +235,13 @@ func TestForm(t *testing.T) {
 	assert.Equal(t, string(want), string(formatted))
 }
 
-// goldenName adds the target to the names of manifests, which all targets share.
-func goldenName(dir, name, target string) string {
-	if filepath.Ext(name) == ".go" {
-		return name + ".golden"
-	}
-	return filepath.Join(dir, target, strings.ReplaceAll(relative(dir, name), "/", "-")+".golden")
-}
-
-func goldenFiles(t *testing.T, dir, target string) (n int) {
+// goldenFiles counts the files below a directory, and below that of packages outside of the
+// patterns.
+func goldenFiles(t *testing.T, dir, ext string) (n int) {
 	t.Helper()
-	for _, name := range []string{target, target + "-outside"} {
-		require.NoError(t, fs.WalkDir(os.DirFS(dir), name, func(path string, _ os.DirEntry, err error) error {
-			if filepath.Ext(path) == ".golden" {
+	for _, name := range []string{dir, dir + "-outside"} {
+		require.NoError(t, filepath.WalkDir(name, func(path string, _ os.DirEntry, err error) error {
+			if filepath.Ext(path) == ext {
 				n++
 			}
 			if errors.Is(err, fs.ErrNotExist) {
@@ -218,8 +263,7 @@ func golden(t *testing.T, name string, got []byte) {
 	assert.Equal(t, string(want), string(got), name)
 }
 
-// The packages of both analyzers load at once, since this reads the source of all
-// dependencies.
+// In a module with few dependencies, since this reads the source of all.
 func TestAnalyzers(t *testing.T) {
 	t.Parallel()
 	either := *analyzers.Lint
@@ -229,7 +273,9 @@ func TestAnalyzers(t *testing.T) {
 		}
 		return analyzers.Lint.Run(p)
 	}
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), &either, "./lint/...", "./legacy/...")
+	dir, err := filepath.Abs(filepath.Join("testdata", "vet"))
+	require.NoError(t, err)
+	analysistest.RunWithSuggestedFixes(t, dir, &either, "./lint/...", "./legacy/...")
 }
 
 func TestBadInput(t *testing.T) {
@@ -569,7 +615,7 @@ func TestVetTool(t *testing.T) {
 	t.Parallel()
 	name, err := command()
 	require.NoError(t, err)
-	out, code := start(t, filepath.Join("testdata", "vet"), "go", "vet", "-vettool="+name, "./...")
+	out, code := start(t, filepath.Join("testdata", "vet"), "go", "vet", "-vettool="+name, ".")
 	assert.Equal(t, 1, code, out)
 	assert.Contains(t, out, "vet.go:13:2: Event of the legacy recorder")
 	assert.Equal(t, 1, strings.Count(out, "the regarding object is cluster-scoped"), "by a fact: %s", out)

@@ -23,12 +23,13 @@ type holders struct {
 	shut  map[*types.Var]bool       // Shutdown is called
 	given map[*types.Var]bool       // other code receives the broadcaster
 	field map[*types.Var]*types.Var // the unexported field that gets the variable
+	local map[*types.Var]bool       // no recorder of the variable outlives its function
 }
 
 // broadcasters reports local variables and fields that nobody shuts down, unless other
 // code receives them.
 func (l *linter) broadcasters() {
-	h := &holders{l, map[*types.Var]token.Pos{}, map[*types.Var]bool{}, map[*types.Var]bool{}, map[*types.Var]*types.Var{}}
+	h := &holders{l, map[*types.Var]token.Pos{}, map[*types.Var]bool{}, map[*types.Var]bool{}, map[*types.Var]*types.Var{}, map[*types.Var]bool{}}
 	h.collect()
 	if len(h.made) == 0 {
 		return
@@ -106,18 +107,76 @@ func (h *holders) report() {
 		if v.IsField() && v.Exported() || h.given[v] || h.shut[v] || h.shut[h.field[v]] {
 			continue
 		}
-		text := noShutdown
-		if !v.IsField() && v.Parent() != h.Pkg.Scope() {
-			text += fmt.Sprintf(ifHere, v.Name())
+		text := "nothing shuts down the broadcaster: "
+		switch {
+		case v.IsField() || v.Parent() == h.Pkg.Scope():
+			text += "call Shutdown when its last emitter has ended"
+		case !h.inMain(v) && h.leaves(v):
+			text += fmt.Sprintf("its recorder leaves the function: return %s.Shutdown, too, and defer it in the caller, before the controller runs (docs/migration.md#programs-on-toolsrecord)", v.Name())
+		default:
+			text += fmt.Sprintf("add: defer %s.Shutdown() (os.Exit and log.Fatal skip it)", v.Name())
 		}
 		h.Report(analysis.Diagnostic{Pos: pos, Category: "shutdown", Message: text})
 	}
 }
 
-const (
-	noShutdown = "nothing shuts down the broadcaster: call Shutdown when its last emitter has ended"
-	ifHere     = ". If that is here, add: defer %s.Shutdown() (os.Exit and log.Fatal skip it)"
-)
+// inMain reports whether main declares a variable: its end is that of all emitters.
+func (h *holders) inMain(v *types.Var) bool {
+	for _, f := range h.Files {
+		for n := range ast.Preorder(f) {
+			if lit, ok := n.(*ast.FuncLit); ok && lit.Pos() < v.Pos() && v.Pos() < lit.End() {
+				return false
+			}
+		}
+	}
+	main, ok := h.Pkg.Scope().Lookup("main").(*types.Func)
+	return ok && h.Pkg.Name() == "main" && main.Scope().Contains(v.Pos())
+}
+
+// leaves reports whether the broadcaster or a recorder that a local variable holds can outlive
+// the function, because this returns it, stores it, or passes it on.
+func (h *holders) leaves(v *types.Var) (found bool) {
+	for _, f := range h.Files {
+		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && h.TypesInfo.Uses[id] == v && !found {
+				found = h.leavesAt(v, id, stack)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// leavesAt does this for one use, which is a part of the nodes of a stack.
+func (h *holders) leavesAt(v *types.Var, e ast.Expr, stack []ast.Node) bool {
+	if slices.ContainsFunc(stack, func(n ast.Node) bool { lit, ok := n.(*ast.FuncLit); return ok && lit.Pos() > v.Pos() }) {
+		return true // perhaps of a goroutine
+	}
+	for _, n := range slices.Backward(stack) {
+		switch n := n.(type) {
+		case *ast.SelectorExpr, *ast.TypeAssertExpr, *ast.ParenExpr:
+			e = n.(ast.Expr)
+			continue
+		case *ast.CallExpr:
+			if n.Fun == e {
+				e = n
+				continue
+			}
+		case *ast.ExprStmt, *ast.DeferStmt:
+			return false
+		case *ast.AssignStmt:
+			i := slices.Index(n.Rhs, e)
+			if i < 0 {
+				return false
+			}
+			if to, ok := move.ObjectOf(h.TypesInfo, n.Lhs[min(i, len(n.Lhs)-1)]).(*types.Var); ok && to != v && !to.IsField() && to.Parent() != h.Pkg.Scope() {
+				return move.Emits(h.TypesInfo.TypeOf(e)) && h.leaves(to)
+			}
+		}
+		return move.Emits(h.TypesInfo.TypeOf(e))
+	}
+	return false
+}
 
 // use returns the object that an identifier or a selector uses.
 func (l *linter) use(e ast.Expr) types.Object {

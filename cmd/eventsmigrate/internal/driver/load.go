@@ -126,7 +126,7 @@ func (l *loader) load() error {
 	})
 	for _, p := range all {
 		path := plain(p.PkgPath)
-		if slices.Contains(l.cfg.importable(), path) || strings.HasSuffix(p.ID, ".test") || l.outside[path] && len(p.Errors) > 0 {
+		if slices.Contains(importable, path) || strings.HasSuffix(p.ID, ".test") || l.outside[path] && len(p.Errors) > 0 {
 			continue
 		}
 		for _, e := range p.Errors {
@@ -254,6 +254,7 @@ func (l *loader) add(p *move.Program) {
 		for _, f := range r.Syntax {
 			name := l.fset.File(f.FileStart).Name()
 			file := p.AddFile(pkg, f, l.sources[name])
+			file.Test = r.Imports[envtest] != nil || r.Module != nil && testFolder.MatchString(strings.TrimPrefix(r.PkgPath, r.Module.Path))
 			switch {
 			case l.outside[plain(r.PkgPath)]:
 				file.Outside = true
@@ -271,6 +272,11 @@ func (l *loader) add(p *move.Program) {
 		p.Collect(pkg)
 	}
 }
+
+// Packages for tests have the name of one, or start the server of tests.
+const envtest = "sigs.k8s.io/controller-runtime/pkg/envtest"
+
+var testFolder = regexp.MustCompile(`/(e2e|envtest|tests?|testing|testutils?|testhelpers?)(/|$)`)
 
 // isBelow reports whether a file is in a directory after all links.
 func isBelow(name, dir string) bool {
@@ -319,7 +325,7 @@ func (i *importer) Import(path string) (*types.Package, error) {
 func (l *loader) importable(path string) (*types.Package, error) {
 	if l.exports == nil {
 		l.exports = map[string]string{}
-		args := slices.Concat([]string{"list", "-e", "-export", "-f={{.ImportPath}} {{.Export}}"}, l.flags, l.cfg.importable())
+		args := slices.Concat([]string{"list", "-e", "-export", "-f={{.ImportPath}} {{.Export}}"}, l.flags, importable)
 		out, err := goCommand(l.cfg, args...)
 		if err != nil {
 			return nil, err

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/version"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -40,7 +40,7 @@ type requirements struct {
 
 // expected returns the packages that the result certainly or probably imports.
 func (r *requirements) expected() []string {
-	list := move.Imports(r.cfg.Options.Target)
+	list := slices.Clone(move.Imports)
 	version, err := goCommand(r.cfg, "list", "-m", "-f={{if not .Replace}}{{.Version}}{{end}}", "sigs.k8s.io/controller-runtime")
 	if err == nil && semver.Compare(version, "v0.23.0") >= 0 {
 		list = append(list, move.ManagerPath)
@@ -75,11 +75,9 @@ func (r *requirements) list(paths ...string) bool {
 	return err == nil
 }
 
-// importable returns the packages that the result of the move can import, and the one that
-// tells what the recorders of client-go can do.
-func (c Config) importable() []string {
-	return append(move.Imports(c.Options.Target), move.ManagerPath, clientPath)
-}
+// importable are the packages that the result of the move can import, and the one that tells
+// what the recorders of client-go can do.
+var importable = slices.Concat(move.Imports, []string{move.ManagerPath, clientPath})
 
 const clientPath = "k8s.io/client-go/tools/events"
 
@@ -146,8 +144,24 @@ func (r *requirements) pairs() map[string]string {
 	return map[string]string{r.mod: r.cfg.modFile, strings.TrimSuffix(r.mod, ".mod") + ".sum": filepath.Join(r.dir, "go.sum")}
 }
 
-// indirect is the comment of a requirement that no package needed before the move.
-var indirect = regexp.MustCompile(`(?m)^(.*` + root + `\S* \S+) // indirect$`)
+// tidy returns a changed go.mod in which what the result imports is a direct requirement, and
+// which still has the toolchain. The command go get does neither.
+func tidy(before, changed []byte) []byte {
+	f, err := modfile.Parse("go.mod", changed, nil)
+	old, err2 := modfile.Parse("go.mod", before, nil)
+	if err != nil || err2 != nil {
+		return changed
+	}
+	for _, r := range f.Require {
+		r.Indirect = r.Indirect && !strings.HasPrefix(r.Mod.Path, root)
+	}
+	f.SetRequireSeparateIndirect(f.Require)
+	if old.Toolchain != nil && f.Toolchain == nil && version.Compare(old.Toolchain.Name, "go"+f.Go.Version) > 0 {
+		_ = f.AddToolchainStmt(old.Toolchain.Name)
+	}
+	f.Cleanup()
+	return modfile.Format(f.Syntax)
+}
 
 // add adds the copies that differ to the changed files.
 func (r *requirements) add(result *Result) error {
@@ -163,7 +177,10 @@ func (r *requirements) add(result *Result) error {
 		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%s is a link: run go get %s@latest", name, root)
 		}
-		if now = indirect.ReplaceAll(now, []byte("$1")); !bytes.Equal(before, now) {
+		if name == r.mod {
+			now = tidy(before, now)
+		}
+		if !bytes.Equal(before, now) {
 			result.Changed[name], result.Source[name] = now, before
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/analyzers"
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
@@ -56,7 +59,7 @@ func Run(cfg Config) (*Result, error) {
 		if q.have[move.ManagerPath] && !r.Plan.NeedsManagers() { // nothing imports it
 			defer func(dir string) { _ = os.RemoveAll(dir) }(q.dir)
 			q = &requirements{cfg: cfg, have: map[string]bool{}}
-			if err := q.require(move.Imports(cfg.Options.Target)); err != nil || q.dir == "" {
+			if err := q.require(move.Imports); err != nil || q.dir == "" {
 				return r, err
 			}
 		}
@@ -64,16 +67,39 @@ func Run(cfg Config) (*Result, error) {
 	}
 }
 
-func run(cfg Config) (_ *Result, err error) {
+func run(cfg Config) (*Result, error) {
+	p, err := Load(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return p.Move(cfg.Options, "")
+}
+
+// Packages are those of the patterns, and those that can see their types.
+type Packages struct{ l *loader }
+
+// Load loads packages, of which several moves can each plan some. It adds no requirements.
+func Load(cfg Config) (*Packages, error) {
+	l := newLoader(cfg)
+	return &Packages{l}, l.load()
+}
+
+// Move plans a move of the packages whose paths begin with a prefix, and type-checks its result.
+func (p *Packages) Move(opts move.Options, prefix string) (_ *Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error: %v; leave out packages to find out which one causes it, and report it", r)
 		}
 	}()
-	l := newLoader(cfg)
-	if err := l.load(); err != nil {
-		return nil, err
-	}
+	all := p.l.roots
+	p.l.roots = slices.DeleteFunc(slices.Clone(all), func(r *packages.Package) bool { return !strings.HasPrefix(r.PkgPath, prefix) })
+	defer func() { p.l.roots = all }()
+	p.l.cfg.Options = opts
+	return p.l.move()
+}
+
+func (l *loader) move() (*Result, error) {
+	cfg := l.cfg
 	p := move.NewProgram(l.fset)
 	p.FakeAnnotated = l.annotated
 	l.add(p)

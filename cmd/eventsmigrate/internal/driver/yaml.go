@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"go/token"
 	"io/fs"
 	"os"
@@ -11,9 +12,9 @@ import (
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 )
 
-// manifestDirs are the names of directories that contain the permissions of the program:
-// a repository can contain those of others.
-var manifestDirs = regexp.MustCompile(`(^rbac|(^|/)(config|charts?|helm|bundle|manifests|deploy(ments?)?|olm|kustomize|install))/`)
+// permissions are what the files of a program that grant permissions contain: roles, those that
+// a ClusterServiceVersion or a template makes, and patches of roles.
+var permissions = regexp.MustCompile(`(?m)\b(Cluster)?Role\b|\bClusterServiceVersion\b|\bpath:\s*["']?/rules\b|^[\s-]*rules:`)
 
 // manifests reports what the roles in the YAML files of the modules lack.
 func (l *loader) manifests(group bool, r *Result) error {
@@ -27,18 +28,20 @@ func (l *loader) manifests(group bool, r *Result) error {
 			if err != nil {
 				return err
 			}
-			rel, _ := filepath.Rel(p.Module.Dir, path)
 			if d.IsDir() {
 				_, err := os.Stat(filepath.Join(path, "go.mod"))
-				if rel != "." && (err == nil || slices.Contains([]string{"vendor", "node_modules", "testdata", ".git"}, d.Name())) {
+				if path != p.Module.Dir && (err == nil || slices.Contains([]string{"vendor", "node_modules", "testdata", ".git"}, d.Name())) {
 					return fs.SkipDir
 				}
 				return nil
 			}
-			if !d.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".tpl"}, filepath.Ext(path)) || !manifestDirs.MatchString(filepath.ToSlash(rel)) {
+			if !d.Type().IsRegular() || !slices.Contains([]string{".yaml", ".yml", ".tpl"}, filepath.Ext(path)) {
 				return nil
 			}
 			src, err := os.ReadFile(path)
+			if !bytes.Contains(src, []byte("events")) || !permissions.Match(src) {
+				return err
+			}
 			for _, f := range rbac.YAML(src, group) {
 				r.Manifests = append(r.Manifests, Diagnostic{token.Position{Filename: path, Line: f.Index}, "RBAC", f.Text})
 			}

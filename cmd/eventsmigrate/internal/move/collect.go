@@ -403,11 +403,66 @@ func (c *collector) place(p place) {
 }
 
 func (c *collector) occurs(e ast.Expr, name string) {
-	f := c.file
+	f, owner := c.file, c.exported()
 	c.place(place{node: e.Pos(), typ: name, left: Item{Rule: "types", Text: name + ": "}, move: func(pl *planner, set node) {
 		pl.edit(f, e.Pos(), e.End(), set, qualify(eventsPath)+name)
 		pl.note(e.Pos(), "types", Moved, "%s", name)
+		if owner != "" {
+			pl.gather("exported "+f.Pkg.Path, e.Pos(), "types", "other modules that use what changes must change, too: "+f.Pkg.Types.Name(), owner)
+		}
 	}})
+}
+
+// exported returns the exported identifier whose type contains the current node, if other
+// modules can import it. Otherwise it returns "".
+func (c *collector) exported() (name string) {
+	path := c.pkg.Types.Path()
+	if c.file.isTest() || c.pkg.Types.Name() == "main" || slices.Contains(strings.Split(path, "/"), "internal") {
+		return ""
+	}
+	for _, n := range c.stack {
+		ids := []*ast.Ident{}
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			return ""
+		case *ast.FuncDecl:
+			if n.Recv != nil {
+				ids = append(ids, identOf(receiverName(n.Recv.List[0].Type)))
+			}
+			ids = append(ids, n.Name)
+		case *ast.TypeSpec:
+			ids = append(ids, n.Name)
+		case *ast.ValueSpec:
+			ids = append(ids, n.Names[0])
+		case *ast.Field:
+			if isParam := slices.ContainsFunc(c.stack, func(s ast.Node) bool {
+				t, ok := s.(*ast.FuncType)
+				return ok && t.Pos() <= n.Pos() && n.End() <= t.End()
+			}); !isParam && len(n.Names) > 0 {
+				ids = append(ids, n.Names[0])
+			}
+		}
+		for _, id := range ids {
+			if id == nil || !id.IsExported() {
+				return ""
+			}
+			name += "." + id.Name
+		}
+	}
+	return name
+}
+
+// receiverName returns the name in the type of a receiver.
+func receiverName(e ast.Expr) ast.Expr {
+	switch t := e.(type) {
+	case *ast.StarExpr:
+		return receiverName(t.X)
+	case *ast.IndexExpr:
+		return receiverName(t.X)
+	case *ast.IndexListExpr:
+		return receiverName(t.X)
+	}
+	return e
 }
 
 // declare links the parameters and results of a function with the occurrences of their

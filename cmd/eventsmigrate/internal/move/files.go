@@ -112,10 +112,11 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 		return nil
 	}
 	edits := slices.Clone(plan.edits[f])
-	if len(edits) == 0 && (f.Outside || !f.imports(recordPath) || !plan.swap || target == EventSeries && !f.constructs()) {
+	swaps := f.imports(recordPath) && plan.swap[recordPath] && (target == Record || f.constructs()) || f.imports(clientPath) && plan.swap[clientPath]
+	if len(edits) == 0 && (f.Outside || !swaps) {
 		return nil
 	}
-	n := &names{p: p, f: f, edits: edits, chosen: map[string]string{}}
+	n := &names{p: p, f: f, edits: edits, chosen: map[string]string{}, swap: plan.swap[clientPath] && !f.Outside}
 	n.choose()
 	edits = append(edits, n.imports()...)
 	if todos := plan.constants[f]; len(todos) > 0 {
@@ -190,6 +191,18 @@ type names struct {
 	edits  []edit
 	chosen map[string]string // by path; with the dot
 	added  []string          // the specifications of new imports
+	swap   bool              // the import of client-go's package events changes
+}
+
+// becomes returns the path of an import after the edits.
+func (n *names) becomes(known string) string {
+	switch {
+	case known == recordPath && !n.f.imports(dropInPath): // what stays is of compat/record
+		return dropInPath
+	case known == clientPath && n.swap:
+		return eventsPath
+	}
+	return known
 }
 
 // choose chooses a name for each import that the edits need.
@@ -265,8 +278,12 @@ func (n *names) spec(g *ast.GenDecl, s *ast.ImportSpec) (edits []edit) {
 	switch {
 	case !n.keeps(s, known):
 		edits = append(edits, edit{pos: from, end: to})
-	case known == recordPath && !n.f.imports(dropInPath): // what stays is of compat/record
-		edits = append(edits, edit{pos: s.Path.Pos(), end: s.Path.End(), text: strconv.Quote(dropInPath)})
+	case n.becomes(known) != known:
+		e := edit{pos: s.Path.Pos(), end: s.Path.End(), text: strconv.Quote(n.becomes(known))}
+		if known == clientPath {
+			e.set = imports
+		}
+		edits = append(edits, e)
 	}
 	return edits
 }
@@ -277,11 +294,7 @@ func (n *names) keeps(s *ast.ImportSpec, known string) bool {
 	if o == nil || o.Name() == "_" || o.Name() == "C" {
 		return true
 	}
-	after := known
-	if known == recordPath && !n.f.imports(dropInPath) {
-		after = dropInPath
-	}
-	if name, ok := n.chosen[after]; ok && (name == "" || name == o.Name()+".") {
+	if name, ok := n.chosen[n.becomes(known)]; ok && (name == "" || name == o.Name()+".") {
 		return true
 	}
 	for x := range ast.Preorder(n.f.AST) {
@@ -307,7 +320,7 @@ func (n *names) existing(p string, at []token.Pos) (string, bool) {
 	for _, s := range n.f.AST.Imports {
 		known, _ := strconv.Unquote(s.Path.Value)
 		switch o := n.pkgName(s); {
-		case known != p && (p != dropInPath || known != recordPath || n.f.imports(dropInPath)), o == nil || o.Name() == "_":
+		case n.becomes(known) != p, o == nil || o.Name() == "_":
 		case o.Name() == ".":
 			return "", true
 		case n.means(o.Name(), at, o):

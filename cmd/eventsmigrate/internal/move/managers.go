@@ -152,12 +152,12 @@ func reaches(pkg *types.Package, path string) bool {
 
 // planCreations decides which managers and clusters move. If one stays, its recorders must
 // not become those of events.k8s.io, for which its role may not suffice.
-func (pl *planner) planCreations(blocked map[token.Pos]string) {
+func (pl *planner) planCreations() {
 	for _, m := range sorted(pl.Program, pl.creations) {
 		if m.file.isTest() || !pl.relevant(m) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
 			continue
 		}
-		if m.why, m.series = pl.whyStays(m, blocked); m.old && m.series {
+		if m.why, m.series = pl.whyStays(m); m.old && m.series {
 			pl.given = true
 			continue // all of its recorders are legacy ones
 		}
@@ -189,7 +189,7 @@ func (pl *planner) wrapped(m *creation) bool {
 
 // whyStays returns the reason for which a manager or a cluster stays, or "". It reports
 // whether legacy recorders of it emit series nevertheless.
-func (pl *planner) whyStays(m *creation, blocked map[token.Pos]string) (why string, series bool) {
+func (pl *planner) whyStays(m *creation) (why string, series bool) {
 	if m.call == nil {
 		return "the function is a value here", false
 	}
@@ -199,7 +199,7 @@ func (pl *planner) whyStays(m *creation, blocked map[token.Pos]string) (why stri
 	if m.file.Skip != "" {
 		return m.file.Skip, false
 	}
-	if text, ok := blocked[m.call.Lparen]; ok {
+	if text, ok := pl.blocked[m.call.Lparen]; ok {
 		return text, false
 	}
 	o := pl.optionOf(m)

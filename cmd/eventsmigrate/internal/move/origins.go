@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"fmt"
 	"go/token"
 	"maps"
@@ -126,11 +127,8 @@ func (pl *planner) reportOrigins() {
 		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, its recorders are those of client-go")
 		unclear = users
 	}
-	if pos := pl.sources.client; pos.IsValid() {
-		pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: change the import (docs/migration.md#programs-on-toolsevents). Until then, %s", others(len(pl.newCalls)))
-		pl.plan.Stock = true
-	}
-	pl.plan.swap = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || pl.broadcasters ||
+	pl.moveClients()
+	pl.plan.swap[recordPath] = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || pl.broadcasters ||
 		slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" || m.series })
 	for at, moves := range pl.counted {
 		if (moves || users[at]) && !stays[at] && !unclear[at] {
@@ -139,6 +137,34 @@ func (pl *planner) reportOrigins() {
 	}
 	pl.plan.Others = len(stays)
 	pl.plan.Stock = pl.plan.Stock || len(stays) > 0
+}
+
+// moveClients moves the broadcasters of client-go's package events, by the import of the
+// package.
+func (pl *planner) moveClients() {
+	seen := map[token.Pos]bool{} // test variants have the same calls
+	for _, pos := range pl.sources.client {
+		why := cmp.Or(pl.blocked[imports], pl.fileOf(pos).Skip)
+		if why == "" && pl.fileOf(pos).Outside {
+			why = notNamed
+		}
+		switch {
+		case seen[pos]:
+		case why != "":
+			pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: %s. Until its import changes, %s", why, others(len(pl.newCalls)))
+			pl.plan.Stock = true
+		default:
+			pl.note(pos, "recorder", Moved, "the broadcaster is that of %s", eventsPath)
+			pl.plan.swap[clientPath] = true
+		}
+		seen[pos] = true
+	}
+	for _, at := range pl.newCalls {
+		if _, ok := pl.counted[at]; !ok && pl.plan.swap[clientPath] && !pl.plan.Stock {
+			pl.counted[at] = true
+			pl.plan.Calls.Left++
+		}
+	}
 }
 
 // others tells how many calls emit events that are not series.

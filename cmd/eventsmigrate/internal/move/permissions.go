@@ -16,8 +16,8 @@ import (
 type sources struct {
 	group bool // of events.k8s.io: broadcasters, and managers of controller-runtime
 
-	series bool      // a manager emits series
-	client token.Pos // of a broadcaster of client-go's package events
+	series bool        // a manager emits series
+	client []token.Pos // the broadcasters of client-go's package events
 }
 
 // permissions reports the rules that the program lacks, in markers and in Go code. The
@@ -100,8 +100,8 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 	case path == managerPath && sig.Recv() == nil:
 		c.sources.series = true
 	case sig.Recv() == nil && (path == clientPath || path == eventsPath) && (strings.HasPrefix(fn.Name(), "NewBroadcaster") || strings.HasPrefix(fn.Name(), "NewEventBroadcaster")):
-		if path == clientPath && fn.Name() == "NewBroadcaster" && c.file.Skip == "" && !c.sources.client.IsValid() {
-			c.sources.client = n.Pos()
+		if path == clientPath {
+			c.sources.client = append(c.sources.client, n.Pos())
 		}
 		c.sources.group = c.sources.group || len(n.Args) == 0 || !isOneOf(c.info.TypeOf(n.Args[0]), compatPath, "CoreSink")
 	}

@@ -61,8 +61,8 @@ type Plan struct {
 	// Unused are the reasons in Actions that no call has.
 	Unused []string
 
-	managers  bool // the result imports ManagerPath
-	swap      bool // an import of compat/record instead of package record has an effect
+	managers  bool            // the result imports ManagerPath
+	swap      map[string]bool // the imports of client-go whose replacement has an effect
 	edits     map[*File][]edit
 	constants map[*File][]*todo
 }
@@ -79,6 +79,8 @@ type planner struct {
 	Options
 	plan *Plan
 
+	blocked map[token.Pos]string
+
 	left    map[node][]Reason // by root
 	legacy  map[node]bool     // the sets that contain a legacy type
 	todos   map[string]*todo
@@ -86,22 +88,24 @@ type planner struct {
 	given   bool // a manager before v0.23 has a broadcaster of the program
 	from    map[string]*origin
 	counted map[token.Pos]bool // the calls; true if their recorder moves, or is that of a test
+
+	gathered map[string]int // the items that are one line for several places
 }
 
 // Plan decides what moves. Blocked are places that must stay, with the reasons.
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
-		Program: p, Options: opts,
-		plan: &Plan{edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
-		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{}, counted: map[token.Pos]bool{},
+		Program: p, Options: opts, blocked: blocked,
+		plan: &Plan{swap: map[string]bool{}, edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
+		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{}, counted: map[token.Pos]bool{}, gathered: map[string]int{},
 	}
 	pl.findOrigins()
 	if opts.Target == Record {
-		pl.planCreations(blocked)
+		pl.planCreations()
 	} else {
 		saved := maps.Clone(p.parent)
 		defer func() { p.parent = saved }()
-		pl.decide(blocked)
+		pl.decide()
 		pl.moveSets()
 	}
 	pl.moveCreations()
@@ -156,6 +160,17 @@ func (pl *planner) note(pos token.Pos, rule string, s Status, format string, arg
 	pl.plan.Items = append(pl.plan.Items, Item{Pos: pos, Rule: rule, Status: s, Text: fmt.Sprintf(format, args...)})
 }
 
+// gather notes what a person must decide once for each key, and adds the items of the others
+// to the line.
+func (pl *planner) gather(key string, pos token.Pos, rule, text, item string) {
+	if i, ok := pl.gathered[key]; !ok {
+		pl.gathered[key] = len(pl.plan.Items)
+		pl.note(pos, rule, Decide, "%s%s", text, item)
+	} else if text := &pl.plan.Items[i].Text; !strings.HasSuffix(*text, item) {
+		*text += ", " + item
+	}
+}
+
 func (pl *planner) edit(f *File, pos, end token.Pos, set node, text string) {
 	pl.plan.edits[f] = append(pl.plan.edits[f], edit{pos, end, text, set})
 }
@@ -186,17 +201,17 @@ func (pl *planner) leave(n node, r Reason) {
 
 // decide determines the sets, and which of them stay. Sets that only code outside of the
 // program holds back adapt at their borders. All others stay as a whole, so they unite.
-func (pl *planner) decide(blocked map[token.Pos]string) {
+func (pl *planner) decide() {
 	for n, rs := range pl.why {
 		for _, r := range rs {
 			pl.leave(n, r)
 		}
 	}
-	for pos, text := range blocked {
+	for pos, text := range pl.blocked {
 		pl.leave(pos, Reason{pos, text, false})
 	}
 	pl.unsupported()
-	pl.planCreations(blocked)
+	pl.planCreations()
 	pl.keepFakes()
 	outside := map[node]bool{}
 	for n, rs := range pl.left {
@@ -244,7 +259,7 @@ func (pl *planner) leaveOutside() {
 	}
 	for n, yes := range inside {
 		if !yes && len(pl.left[n]) == 0 {
-			pl.leave(n, Reason{n, "the package is not among the patterns", true})
+			pl.leave(n, Reason{n, notNamed, true})
 		}
 	}
 }
@@ -433,9 +448,9 @@ func (pl *planner) call(c *call) {
 		related = x
 		pl.note(c.expr.Pos(), "related", Moved, "%s", x)
 	case plain:
-		pl.note(c.expr.Pos(), "related", Decide, "-related sets the object that the message names: %s", x)
+		pl.related(c, "-related sets what messages name: ", x)
 	case x != "":
-		pl.note(c.expr.Pos(), "related", Decide, "if %s exists here, and came from the API server, pass it in place of nil", x)
+		pl.related(c, "in place of nil, pass what exists here, and came from the API server: ", x)
 	}
 	switch {
 	case within == nil:
@@ -448,6 +463,11 @@ func (pl *planner) call(c *call) {
 	pl.edit(c.file, args[0].End(), args[0].End(), set, ", "+related)
 	pl.edit(c.file, args[reason].End(), args[reason].End(), set, ", "+action)
 	pl.note(c.expr.Pos(), c.name, Moved, "action %s", action)
+}
+
+// related reports an object that the message of a call names, in one line for each function.
+func (pl *planner) related(c *call, text, x string) {
+	pl.gather(fmt.Sprint(text, c.fun, c.file.Name), c.expr.Pos(), "related", text, fmt.Sprintf("%s (line %d)", x, pl.Fset.Position(c.expr.Pos()).Line))
 }
 
 // annotations makes AnnotatedEventf a method of the new recorder: Eventf without
@@ -580,9 +600,9 @@ func (f *File) constant(fun *ast.FuncDecl, e ast.Expr) string {
 	return ConstantOf(f.Pkg.Info, fun, e)
 }
 
-// nameAction asks for the name of an action, which a constant has for now.
+// nameAction asks for the name of an action, which a constant has for now, in each package.
 func (pl *planner) nameAction(pos token.Pos, constant string) {
-	pl.note(pos, "action", Decide, "name what the controller does: the constant %s", constant)
+	pl.gather(constant, pos, "action", "name what the controller does: the constant "+constant+" of package ", pl.fileOf(pos).Pkg.Types.Name())
 }
 
 // pending reports the constants of an earlier run that nobody has named yet.
@@ -616,14 +636,20 @@ func (pl *planner) method(m *method, set node) {
 	case m.list != nil && name == "Event" && m.besideEventf():
 		pl.removeMethod(m, set)
 	case m.list == nil && name != "Eventf":
-		pl.note(pos, "tests", Decide, "a hand-written recorder: callers use Eventf now, and not %s", name)
+		pl.handWritten(m)
 	case m.list == nil:
 		pl.resign(m, set)
-		pl.note(pos, "tests", Decide, "a hand-written recorder: Eventf has the new parameters; check what it does with them")
+		pl.handWritten(m)
 	default:
 		pl.resign(m, set)
 		pl.note(pos, "types", Moved, "a method of an interface")
 	}
+}
+
+// handWritten reports a method of a hand-written recorder, in one line for each type.
+func (pl *planner) handWritten(m *method) {
+	name := types.TypeString(receiverType(m.fn), nil)
+	pl.gather(name, m.fn.Pos(), "tests", "a hand-written recorder: callers use only Eventf now, with the new parameters; check what becomes of ", m.fn.Name())
 }
 
 func (pl *planner) removeMethod(m *method, set node) {

@@ -44,6 +44,7 @@ type File struct {
 	Pkg     *Package
 	Skip    string // the reason not to edit it, if any
 	Outside bool   // its package is not among the patterns: it changes only with the others
+	Test    bool   // of a test, or of a package for tests
 	offset  int    // of the base of the file
 }
 
@@ -55,6 +56,9 @@ type node = token.Pos
 // dynamic stands for all values that lose their type, in a context for example, or that get it
 // by a type argument.
 const dynamic node = -1
+
+// imports stands for the imports of client-go's package events, which change together.
+const imports node = -2
 
 // ref are the nodes that determine the type of an expression.
 type ref struct {
@@ -146,8 +150,11 @@ type Program struct {
 	FakeAnnotated func() bool
 }
 
-// Generated is why generated files stay.
-const Generated = "the file is generated"
+// Why places stay.
+const (
+	Generated = "the file is generated"
+	notNamed  = "the package is not among the patterns"
+)
 
 // NewProgram returns a Program without packages.
 func NewProgram(fset *token.FileSet) *Program {
@@ -227,7 +234,7 @@ func (p *Program) link(a, b ref, pos token.Pos) {
 // text returns the source of a node.
 func (f *File) text(n ast.Node) string { return string(f.Src[f.at(n.Pos()):f.at(n.End())]) }
 
-func (f *File) isTest() bool { return strings.HasSuffix(f.Name, "_test.go") }
+func (f *File) isTest() bool { return f.Test || strings.HasSuffix(f.Name, "_test.go") }
 
 // at returns an offset in Src.
 func (f *File) at(pos token.Pos) int { return int(pos) - f.offset }
@@ -236,14 +243,8 @@ func (f *File) at(pos token.Pos) int { return int(pos) - f.offset }
 // The result of a move imports it if the program creates one that moves.
 const ManagerPath = managerPath
 
-// Imports returns the packages that the result of a move can import, apart from
-// [ManagerPath].
-func Imports(t Target) []string {
-	if t == Record {
-		return []string{dropInPath}
-	}
-	return []string{eventsPath, compatPath, dropInPath}
-}
+// Imports are the packages that the result of a move can import, apart from [ManagerPath].
+var Imports = []string{eventsPath, compatPath, dropInPath}
 
 // compare orders positions by file and offset.
 func (p *Program) compare(a, b token.Pos) int {

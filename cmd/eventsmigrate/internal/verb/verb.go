@@ -29,6 +29,8 @@ func Action(reason string) string {
 	v, rest := base(first), strings.Join(words[1:], "")
 	if len(words) > 1 {
 		switch hasResult := last != all[len(all)-1]; {
+		case observed[strings.ToLower(last)]:
+			return "" // ControlPlaneInitialized: the controller can have waited for it
 		case participle(last):
 			return base(last) // AdmissionCheckUpdated, ScaledObjectDeleted: what is before it, is a noun
 		case strings.HasSuffix(last, "ed"), states[strings.ToLower(last)]:
@@ -129,6 +131,9 @@ func base(word string) string {
 
 // states are words that tell how something is, after a noun.
 var states = set(`active available degraded expired healthy inactive invalid missing pending ready running unavailable unhealthy unknown`)
+
+// observed are participles of what happens to a thing while its controller waits.
+var observed = set(`attached bound connected detached disconnected elected initialized joined left lost observed registered terminated unregistered`)
 
 var results = set(`err errs success successful successfully succeeded succeed succeeds failed fail fails failure failing
 	error errors errored unable cannot could couldnt not to invalid warning done complete finished

@@ -63,6 +63,17 @@ func TestAction(t *testing.T) {
 		"BackupNotFoundInStore":        "",
 		"CreatedProvisioningRequest":   "CreateProvisioningRequest",
 
+		// What is before the participle may have happened without the controller.
+		"NodesDetached":        "",
+		"ClusterInitialized":   "",
+		"WorkerJoined":         "",
+		"PrimaryLost":          "",
+		"DiskNotAttached":      "",
+		"SuccessfullyAttached": "Attach",
+		"FailedInitialized":    "Initialize",
+		"DetachedVolume":       "DetachVolume",
+		"FailedToDetachVolume": "DetachVolume",
+
 		// The reason is an imperative.
 		"CreateCertificate": "Create",
 		"DeletePod":         "Delete",

@@ -1,4 +1,4 @@
-// Package events stands for that of client-go.
+// Package events has the API of client-go that the tests use.
 package events
 
 import "k8s.io/apimachinery/pkg/runtime"
@@ -7,3 +7,16 @@ import "k8s.io/apimachinery/pkg/runtime"
 type EventRecorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
+
+// EventSinkImpl writes events.
+type EventSinkImpl struct{ Interface any }
+
+// EventBroadcaster has recorders.
+type EventBroadcaster interface {
+	NewRecorder(controller string) EventRecorder
+	StartRecordingToSinkWithContext(any) error
+	Shutdown()
+}
+
+// NewBroadcaster returns a broadcaster.
+func NewBroadcaster(*EventSinkImpl) EventBroadcaster { return nil }

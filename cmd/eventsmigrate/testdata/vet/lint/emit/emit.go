@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 
-	"example.com/testdata/lint/api"
+	"example.com/vet/lint/api"
 )
 
 const reason = "Started"
