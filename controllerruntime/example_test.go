@@ -3,11 +3,10 @@ package controllerruntime_test
 import (
 	"os"
 
-	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 )
@@ -25,11 +24,23 @@ func ExampleNewManager() {
 	}
 }
 
+// Options, and metrics in the registry that the manager serves.
+func ExampleNewBroadcasterOrDie() {
+	config := ctrl.GetConfigOrDie()
+	eventOptions := controllerruntime.BroadcasterOptions{Events: events.Options{Capacity: 1000}, Registerer: metrics.Registry}
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, controllerruntime.NewBroadcasterOrDie(config, eventOptions)) // was ctrl.NewManager
+	if err != nil {
+		os.Exit(1)
+	}
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		os.Exit(1)
+	}
+}
+
 // Other code creates the manager, here manager.New.
 func ExampleWrap() {
 	config := ctrl.GetConfigOrDie()
-	clientset := kubernetes.NewForConfigOrDie(config)
-	broadcaster := events.NewBroadcaster(compat.NewSink(clientset))
+	broadcaster := controllerruntime.NewBroadcasterOrDie(config, controllerruntime.BroadcasterOptions{})
 
 	options := ctrl.Options{LeaderElection: true, LeaderElectionID: "backup-controller"}
 	lock, err := controllerruntime.ResourceLock(config, options, broadcaster)

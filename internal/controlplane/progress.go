@@ -11,6 +11,10 @@ import (
 // reportInterval is the time between two lines about a build.
 const reportInterval = 10 * time.Second
 
+// all is the number of packages of the control plane, of which a build compiles those that are
+// not in the build cache. They take about the same time each.
+const all = 2050
+
 // progress is the standard error of "go build -v". It writes a line about the progress when
 // the go command prints something, at most every reportInterval. It is silent if the build
 // compiles only packages of the repository, which takes seconds.
@@ -21,6 +25,8 @@ type progress struct {
 	start    time.Time
 	next     time.Time // of the next line; zero before the first one
 	packages int
+	// compiling is the time of the first package: before it, the go command downloads.
+	compiling time.Time
 	partial  []byte // the beginning of a line
 	errors   strings.Builder
 }
@@ -45,22 +51,33 @@ func (p *progress) line(s string) {
 			fmt.Fprintln(&p.errors, s)
 			return
 		}
-		p.packages++
+		if p.packages++; p.packages == 1 {
+			p.compiling = p.now()
+		}
 	}
 	if p.next.IsZero() {
 		if strings.HasPrefix(s, "github.com/eventseries/eventseries/") {
 			return
 		}
-		what := p.dir + "; the first build takes a minute or two"
+		what := p.dir + "; the first build takes a minute or two on 2 cores"
 		if p.dir == moduleDir {
-			what = "a real kube-apiserver and etcd; the first build takes 3 to 7 minutes"
+			what = "a real kube-apiserver and etcd; the first build takes 10 to 20 minutes of CPU, and 3 GB of disk"
 		}
-		fmt.Fprintf(p.w, "controlplane: compiling %s on 2 cores\n", what)
+		fmt.Fprintf(p.w, "controlplane: compiling %s\n", what)
 	}
 	if now := p.now(); !now.Before(p.next) {
 		p.next = now.Add(reportInterval)
-		fmt.Fprintf(p.w, "  %v: %d packages compiled, latest: %s\n", p.elapsed(), p.packages, s)
+		fmt.Fprintf(p.w, "  %v: %d packages compiled%s, latest: %s\n", p.elapsed(), p.packages, p.left(), s)
 	}
+}
+
+// left estimates how long the build takes from now on, if nothing of it is in the build cache.
+func (p *progress) left() string {
+	if p.dir != moduleDir || p.packages < all/100 || p.packages >= all {
+		return ""
+	}
+	left := p.now().Sub(p.compiling) / time.Duration(p.packages) * time.Duration(all-p.packages)
+	return fmt.Sprintf(" of at most %d, at most %v left", all, left.Round(time.Minute)+time.Minute)
 }
 
 func (p *progress) elapsed() time.Duration { return p.now().Sub(p.start).Truncate(time.Second) }

@@ -7,16 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/events/metrics"
 )
 
 // Reconciler backs up ConfigMaps.
@@ -37,12 +34,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // Run runs the controller until ctx is done.
 func Run(ctx context.Context, config *rest.Config, options ctrl.Options) error {
-	clientset, err := kubernetes.NewForConfig(config)
+	broadcaster, err := controllerruntime.NewBroadcaster(config, controllerruntime.BroadcasterOptions{Registerer: metrics.Registry})
 	if err != nil {
 		return err
 	}
-	broadcaster := events.NewBroadcaster(compat.NewSink(clientset))
-	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
 	mgr, err := controllerruntime.NewManager(config, options, broadcaster) // was ctrl.NewManager
 	if err != nil {
 		return err
