@@ -100,7 +100,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		for _, name := range names {
 			printDiff(stdout, relative(cwd, name), r.Source[name], r.Changed[name])
 		}
-		if len(names) > 0 {
+		if len(names) > 0 || r.Plan.Stock {
 			return exitFindings
 		}
 		return exitOK

@@ -111,7 +111,7 @@ func (h *holders) report() {
 		switch {
 		case v.IsField() || v.Parent() == h.Pkg.Scope():
 			text += "call Shutdown when its last emitter has ended"
-		case !h.inMain(v) && h.leaves(v):
+		case h.leaves(v):
 			text += fmt.Sprintf("its recorder leaves the function: return %s.Shutdown, too, and defer it in the caller, before the controller runs (docs/migration.md#programs-on-toolsrecord)", v.Name())
 		default:
 			text += fmt.Sprintf("add: defer %s.Shutdown() (os.Exit and log.Fatal skip it)", v.Name())
@@ -120,21 +120,8 @@ func (h *holders) report() {
 	}
 }
 
-// inMain reports whether main declares a variable: its end is that of all emitters.
-func (h *holders) inMain(v *types.Var) bool {
-	for _, f := range h.Files {
-		for n := range ast.Preorder(f) {
-			if lit, ok := n.(*ast.FuncLit); ok && lit.Pos() < v.Pos() && v.Pos() < lit.End() {
-				return false
-			}
-		}
-	}
-	main, ok := h.Pkg.Scope().Lookup("main").(*types.Func)
-	return ok && h.Pkg.Name() == "main" && main.Scope().Contains(v.Pos())
-}
-
 // leaves reports whether the broadcaster or a recorder that a local variable holds can outlive
-// the function, because this returns it, stores it, or passes it on.
+// the function, because this returns it, stores it, or passes it on. The end of main is that of all.
 func (h *holders) leaves(v *types.Var) (found bool) {
 	for _, f := range h.Files {
 		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
@@ -149,8 +136,16 @@ func (h *holders) leaves(v *types.Var) (found bool) {
 
 // leavesAt does this for one use, which is a part of the nodes of a stack.
 func (h *holders) leavesAt(v *types.Var, e ast.Expr, stack []ast.Node) bool {
-	if slices.ContainsFunc(stack, func(n ast.Node) bool { lit, ok := n.(*ast.FuncLit); return ok && lit.Pos() > v.Pos() }) {
-		return true // perhaps of a goroutine
+	d, ok := stack[1].(*ast.FuncDecl)
+	main, within := ok && h.Pkg.Name() == "main" && d.Recv == nil && d.Name.Name == "main", false
+	for _, n := range stack {
+		if lit, ok := n.(*ast.FuncLit); ok {
+			main = main && lit.Pos() > v.Pos()
+			within = within || lit.Pos() > v.Pos() // perhaps of a goroutine
+		}
+	}
+	if main || within {
+		return !main
 	}
 	for _, n := range slices.Backward(stack) {
 		switch n := n.(type) {

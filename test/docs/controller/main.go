@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +22,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 }
 
-// Reconcile looks at one ConfigMap, and again after 10 seconds while its Secret has no password.
+// Reconcile looks again after 10 seconds while the Secret has no password.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var backup corev1.ConfigMap
 	if err := r.Get(ctx, req.NamespacedName, &backup); err != nil || backup.Data["secret"] == "" {
@@ -39,6 +40,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func main() {
+	ctrl.SetLogger(klog.Background())
 	mgr, err := controllerruntime.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{}, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -44,7 +44,11 @@ func Run(cfg Config) (*Result, error) {
 		if err := q.require(need); err != nil {
 			return nil, cmp.Or(newLoader(cfg).load(), err) // what is wrong without the requirements is more important
 		}
-		r, err := run(q.cfg)
+		var r *Result
+		p, err := Load(q.cfg)
+		if err == nil {
+			r, err = p.Move(cfg.Options, "")
+		}
 		var missing *missingError
 		if errors.As(err, &missing) && !q.have[missing.path] {
 			need = []string{missing.path}
@@ -65,14 +69,6 @@ func Run(cfg Config) (*Result, error) {
 		}
 		return r, q.add(r)
 	}
-}
-
-func run(cfg Config) (*Result, error) {
-	p, err := Load(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return p.Move(cfg.Options, "")
 }
 
 // Packages are those of the patterns, and those that can see their types.

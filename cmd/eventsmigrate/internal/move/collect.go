@@ -413,56 +413,38 @@ func (c *collector) occurs(e ast.Expr, name string) {
 	}})
 }
 
-// exported returns the exported identifier whose type contains the current node, if other
-// modules can import it. Otherwise it returns "".
+// exported returns the exported function, method, variable, or type that contains the current
+// node, if other modules can import it and see the node.
 func (c *collector) exported() (name string) {
-	path := c.pkg.Types.Path()
-	if c.file.isTest() || c.pkg.Types.Name() == "main" || slices.Contains(strings.Split(path, "/"), "internal") {
+	if c.file.isTest() || c.pkg.Types.Name() == "main" || slices.Contains(strings.Split(c.pkg.Path, "/"), "internal") {
 		return ""
 	}
 	for _, n := range c.stack {
-		ids := []*ast.Ident{}
+		id := &ast.Ident{Name: "Any"}
 		switch n := n.(type) {
 		case *ast.BlockStmt:
 			return ""
 		case *ast.FuncDecl:
-			if n.Recv != nil {
-				ids = append(ids, identOf(receiverName(n.Recv.List[0].Type)))
+			if id = n.Name; n.Recv != nil {
+				name = named(receiverType(c.info.Defs[id].(*types.Func))).Name() + "."
 			}
-			ids = append(ids, n.Name)
+			name += id.Name
 		case *ast.TypeSpec:
-			ids = append(ids, n.Name)
+			id, name = n.Name, n.Name.Name
 		case *ast.ValueSpec:
-			ids = append(ids, n.Names[0])
+			id, name = n.Names[0], n.Names[0].Name
+		case *ast.StructType:
+			name += "." // until a field follows
 		case *ast.Field:
-			if isParam := slices.ContainsFunc(c.stack, func(s ast.Node) bool {
-				t, ok := s.(*ast.FuncType)
-				return ok && t.Pos() <= n.Pos() && n.End() <= t.End()
-			}); !isParam && len(n.Names) > 0 {
-				ids = append(ids, n.Names[0])
+			if strings.HasSuffix(name, ".") && len(n.Names) > 0 {
+				id, name = n.Names[0], name+n.Names[0].Name
 			}
 		}
-		for _, id := range ids {
-			if id == nil || !id.IsExported() {
-				return ""
-			}
-			name += "." + id.Name
+		if !id.IsExported() || !token.IsExported(name) && name != "" {
+			return ""
 		}
 	}
-	return name
-}
-
-// receiverName returns the name in the type of a receiver.
-func receiverName(e ast.Expr) ast.Expr {
-	switch t := e.(type) {
-	case *ast.StarExpr:
-		return receiverName(t.X)
-	case *ast.IndexExpr:
-		return receiverName(t.X)
-	case *ast.IndexListExpr:
-		return receiverName(t.X)
-	}
-	return e
+	return strings.TrimSuffix(name, ".")
 }
 
 // declare links the parameters and results of a function with the occurrences of their
