@@ -3,7 +3,6 @@ package analyzers
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -14,142 +13,84 @@ import (
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
-// holders are the variables and fields that hold the broadcasters of a package, and what
-// the package does with them.
-type holders struct {
-	*linter
-
-	made  map[*types.Var]token.Pos  // where each broadcaster is made
-	shut  map[*types.Var]bool       // Shutdown is called
-	given map[*types.Var]bool       // other code receives the broadcaster
-	field map[*types.Var]*types.Var // the unexported field that gets the variable
-	local map[*types.Var]bool       // no recorder of the variable outlives its function
+// fate is what a package does with a broadcaster that a variable or a field holds.
+type fate struct {
+	shut   bool       // it calls Shutdown
+	given  bool       // other code receives the broadcaster
+	field  *types.Var // the unexported field that gets the broadcaster
+	leaves bool       // the function returns, stores, or passes on a recorder
 }
 
-// broadcasters reports local variables and fields that nobody shuts down, unless other
-// code receives them.
+// broadcasters reports the variables and fields with a broadcaster that only this package
+// sees, and that it does not shut down.
 func (l *linter) broadcasters() {
-	h := &holders{l, map[*types.Var]token.Pos{}, map[*types.Var]bool{}, map[*types.Var]bool{}, map[*types.Var]*types.Var{}, map[*types.Var]bool{}}
-	h.collect()
-	if len(h.made) == 0 {
-		return
-	}
-	h.follow()
-	h.report()
-}
-
-// collect finds the variables and fields that get a new broadcaster. A broadcaster of a
-// test or of generated code may stay open.
-func (h *holders) collect() {
-	open := map[*token.File]bool{}
-	for _, f := range h.Files {
-		file := h.Fset.File(f.FileStart)
-		open[file] = ast.IsGenerated(f) || strings.HasSuffix(file.Name(), "_test.go")
-	}
-	for o, values := range h.assigned {
-		for _, e := range values {
-			if h.newBroadcaster(e) && !open[h.Fset.File(e.Pos())] {
-				h.made[o] = e.Pos()
-			}
+	for v, values := range l.assigned {
+		i := slices.IndexFunc(values, l.newBroadcaster)
+		if i < 0 || v.IsField() && v.Exported() {
+			continue
 		}
+		f := l.fateOf(v)
+		if f.given || f.shut || f.field != nil && l.fateOf(f.field).shut {
+			continue
+		}
+		text := "add: defer " + v.Name() + ".Shutdown() (os.Exit and log.Fatal skip it)"
+		switch {
+		case v.IsField() || v.Parent() == l.Pkg.Scope():
+			text = "call Shutdown when its last emitter has ended"
+		case f.leaves:
+			text = fmt.Sprintf("its recorder leaves the function: return %s.Shutdown, too, and defer it in the caller, before the controller runs (docs/migration.md#programs-on-toolsrecord)", v.Name())
+		}
+		l.Report(analysis.Diagnostic{Pos: values[i].Pos(), Category: "shutdown", Message: "nothing shuts down the broadcaster: " + text})
 	}
 }
 
-// follow finds what the package does with variables and fields.
-func (h *holders) follow() {
-	for _, f := range h.Files {
-		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-			if e, ok := n.(ast.Expr); ok && len(stack) > 0 {
-				if v, ok := h.use(e).(*types.Var); ok {
-					h.see(v, e, stack[len(stack)-1])
-				}
+// newBroadcaster reports whether an expression makes a broadcaster. Those of tests and of
+// generated code may stay open.
+func (l *linter) newBroadcaster(e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
+	return ok && f.Pkg() != nil && strings.HasPrefix(f.Name(), "NewBroadcaster") && move.IsRecorderPackage(f.Pkg().Path()) &&
+		!slices.ContainsFunc(l.Files, func(f *ast.File) bool {
+			return f.FileStart <= e.Pos() && e.Pos() < f.FileEnd && (ast.IsGenerated(f) || strings.HasSuffix(l.Fset.File(e.Pos()).Name(), "_test.go"))
+		})
+}
+
+// fateOf follows all uses of a variable or a field with a broadcaster or a recorder.
+func (l *linter) fateOf(v *types.Var) (f fate) {
+	for _, file := range l.Files {
+		ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && l.TypesInfo.Uses[id] == v {
+				l.follow(v, id, stack, &f)
 			}
 			return true
 		})
 	}
+	return f
 }
 
-// see interprets one use of a variable or field, whose parent says what it is.
-func (h *holders) see(v *types.Var, e ast.Expr, parent ast.Node) {
-	var target ast.Expr
-	switch p := parent.(type) {
-	case *ast.TypeAssertExpr:
-		return // to take its structured recorders
-	case *ast.SelectorExpr:
-		if p.X == e && p.Sel.Name == "Shutdown" {
-			h.shut[v] = true
-		}
-		return
-	case *ast.KeyValueExpr:
-		if p.Key == e {
-			return
-		}
-		target = p.Key
-	case *ast.AssignStmt:
-		if slices.Contains(p.Lhs, e) {
-			return
-		}
-		if i := slices.Index(p.Rhs, e); i >= 0 && i < len(p.Lhs) {
-			target = p.Lhs[i]
-		}
-	}
-	if field, ok := move.ObjectOf(h.TypesInfo, target).(*types.Var); ok && field.IsField() && field.Pkg() == h.Pkg && !field.Exported() {
-		h.field[v] = field
-		return
-	}
-	h.given[v] = true
-}
-
-// report reports the broadcasters that only this package sees, and that it does not shut
-// down.
-func (h *holders) report() {
-	for v, pos := range h.made {
-		if v.IsField() && v.Exported() || h.given[v] || h.shut[v] || h.shut[h.field[v]] {
-			continue
-		}
-		text := "nothing shuts down the broadcaster: "
-		switch {
-		case v.IsField() || v.Parent() == h.Pkg.Scope():
-			text += "call Shutdown when its last emitter has ended"
-		case h.leaves(v):
-			text += fmt.Sprintf("its recorder leaves the function: return %s.Shutdown, too, and defer it in the caller, before the controller runs (docs/migration.md#programs-on-toolsrecord)", v.Name())
-		default:
-			text += fmt.Sprintf("add: defer %s.Shutdown() (os.Exit and log.Fatal skip it)", v.Name())
-		}
-		h.Report(analysis.Diagnostic{Pos: pos, Category: "shutdown", Message: text})
-	}
-}
-
-// leaves reports whether the broadcaster or a recorder that a local variable holds can outlive
-// the function, because this returns it, stores it, or passes it on. The end of main is that of all.
-func (h *holders) leaves(v *types.Var) (found bool) {
-	for _, f := range h.Files {
-		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && h.TypesInfo.Uses[id] == v && !found {
-				found = h.leavesAt(v, id, stack)
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-// leavesAt does this for one use, which is a part of the nodes of a stack.
-func (h *holders) leavesAt(v *types.Var, e ast.Expr, stack []ast.Node) bool {
+// follow interprets one use of a variable or a field, which is in all nodes of the stack. A
+// recorder of main ends with the program, and one in a function literal perhaps never.
+func (l *linter) follow(v *types.Var, e ast.Expr, stack []ast.Node, f *fate) {
 	d, ok := stack[1].(*ast.FuncDecl)
-	main, within := ok && h.Pkg.Name() == "main" && d.Recv == nil && d.Name.Name == "main", false
+	isMain, isLater := ok && l.Pkg.Name() == "main" && d.Recv == nil && d.Name.Name == "main", false
 	for _, n := range stack {
 		if lit, ok := n.(*ast.FuncLit); ok {
-			main = main && lit.Pos() > v.Pos()
-			within = within || lit.Pos() > v.Pos() // perhaps of a goroutine
+			isMain = isMain && lit.Pos() > v.Pos()
+			isLater = isLater || lit.Pos() > v.Pos()
 		}
 	}
-	if main || within {
-		return !main
-	}
+	f.leaves = f.leaves || isLater && !isMain
+	var to ast.Expr
 	for _, n := range slices.Backward(stack) {
 		switch n := n.(type) {
-		case *ast.SelectorExpr, *ast.TypeAssertExpr, *ast.ParenExpr:
+		case *ast.SelectorExpr:
+			f.shut = f.shut || n.X == e && n.Sel.Name == "Shutdown"
+			e = n
+			continue
+		case *ast.TypeAssertExpr, *ast.ParenExpr:
 			e = n.(ast.Expr)
 			continue
 		case *ast.CallExpr:
@@ -157,39 +98,29 @@ func (h *holders) leavesAt(v *types.Var, e ast.Expr, stack []ast.Node) bool {
 				e = n
 				continue
 			}
-		case *ast.ExprStmt, *ast.DeferStmt:
-			return false
+		case *ast.KeyValueExpr:
+			if to = n.Key; to == e {
+				return
+			}
 		case *ast.AssignStmt:
 			i := slices.Index(n.Rhs, e)
 			if i < 0 {
-				return false
+				return
 			}
-			if to, ok := move.ObjectOf(h.TypesInfo, n.Lhs[min(i, len(n.Lhs)-1)]).(*types.Var); ok && to != v && !to.IsField() && to.Parent() != h.Pkg.Scope() {
-				return move.Emits(h.TypesInfo.TypeOf(e)) && h.leaves(to)
-			}
+			to = n.Lhs[min(i, len(n.Lhs)-1)]
 		}
-		return move.Emits(h.TypesInfo.TypeOf(e))
+		break
 	}
-	return false
-}
-
-// use returns the object that an identifier or a selector uses.
-func (l *linter) use(e ast.Expr) types.Object {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return l.TypesInfo.Uses[e]
-	case *ast.SelectorExpr:
-		return l.TypesInfo.Uses[e.Sel]
+	target, _ := move.ObjectOf(l.TypesInfo, to).(*types.Var)
+	isBroadcaster := move.HasMethod(l.TypesInfo.TypeOf(e), "NewRecorder")
+	switch {
+	case !isBroadcaster && !move.HasMethod(l.TypesInfo.TypeOf(e), "Eventf") || target == v:
+	case target != nil && !target.IsField() && target.Pos() > v.Pos(): // of the function
+		other := l.fateOf(target)
+		f.shut, f.given, f.leaves = f.shut || other.shut, f.given || other.given, f.leaves || other.leaves
+	case isBroadcaster && target != nil && target.IsField() && target.Pkg() == l.Pkg && !target.Exported():
+		f.field, f.leaves = target, true
+	default:
+		f.given, f.leaves = f.given || isBroadcaster, f.leaves || !isMain
 	}
-	return nil
-}
-
-// newBroadcaster reports whether an expression makes a broadcaster.
-func (l *linter) newBroadcaster(e ast.Expr) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
-	return ok && f.Pkg() != nil && strings.HasPrefix(f.Name(), "NewBroadcaster") && move.IsRecorderPackage(f.Pkg().Path())
 }

@@ -75,11 +75,8 @@ func (r *requirements) list(paths ...string) bool {
 	return err == nil
 }
 
-// importable are the packages that the result of the move can import, and the one that tells
-// what the recorders of client-go can do.
-var importable = slices.Concat(move.Imports, []string{move.ManagerPath, clientPath})
-
-const clientPath = "k8s.io/client-go/tools/events"
+// importable are the packages that the result of the move can import.
+var importable = slices.Concat(move.Imports, []string{move.ManagerPath})
 
 // root is the path of the module of package events.
 const root = "github.com/eventseries/eventseries"

@@ -97,7 +97,6 @@ func (p *Packages) Move(opts move.Options, prefix string) (_ *Result, err error)
 func (l *loader) move() (*Result, error) {
 	cfg := l.cfg
 	p := move.NewProgram(l.fset)
-	p.FakeAnnotated = l.annotated
 	l.add(p)
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
@@ -179,10 +178,4 @@ func (l *loader) provides(path string) error {
 		return nil
 	}
 	return &missingError{path, (&requirements{cfg: l.cfg}).query(path)}
-}
-
-// annotated reports whether the recorders of client-go can emit annotations.
-func (l *loader) annotated() bool {
-	p, err := l.importable(clientPath)
-	return err == nil && p.Scope().Lookup("AnnotatedEventRecorder") != nil
 }

@@ -37,7 +37,6 @@ func (pl *planner) source(f *File, arg ast.Expr, set node) {
 	}
 	pl.edit(f, arg.Pos(), component.Pos(), set, "")
 	pl.edit(f, component.End(), arg.End(), set, "")
-	pl.checkName(f, component, "types")
 }
 
 // assigned returns the only expression that a declaration assigns to a variable, or nil. It

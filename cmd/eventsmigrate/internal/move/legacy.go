@@ -172,12 +172,13 @@ func IsRecorderPackage(path string) bool {
 	return isLegacyPath(path) || path == clientPath || path == eventsPath || path == compatPath
 }
 
-// Emits reports whether a type is a recorder or has some.
-func Emits(t types.Type) bool {
-	return slices.ContainsFunc([]string{"Eventf", "NewRecorder"}, func(name string) bool {
-		o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
-		return o != nil
-	})
+// HasMethod reports whether values of a type have a method.
+func HasMethod(t types.Type, name string) bool {
+	if t == nil {
+		return false
+	}
+	o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+	return o != nil
 }
 
 // IsOurs reports whether a package is one of this project.

@@ -349,37 +349,7 @@ func hasCall(e ast.Expr) (found bool) {
 func (pl *planner) lookUp(f *File, call *ast.CallExpr, sel *ast.SelectorExpr, set node) {
 	pl.edit(f, sel.Sel.Pos(), sel.Sel.End(), set, "GetEventRecorder")
 	pl.note(call.Pos(), "GetEventRecorderFor", Moved, "GetEventRecorder")
-	pl.checkName(f, call.Args[0], "GetEventRecorderFor")
 	pl.removeNolint(f, call, set)
-}
-
-var qualifiedName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-
-// checkName reports names that the API server rejects as a reporting controller.
-func (pl *planner) checkName(f *File, e ast.Expr, rule string) {
-	if name := shape(f.Pkg.Info, e); !qualifiedName.MatchString(name) {
-		text := f.text(e)
-		if f.Pkg.Info.Types[e].Value != nil {
-			text = strconv.Quote(name)
-		}
-		pl.note(e.Pos(), rule, Decide, "%s is not a qualified name, so the API server rejects it as the reporting controller", text)
-	}
-}
-
-var formatted = regexp.MustCompile(`%[^a-zA-Z%]*[a-zA-Z]`)
-
-// shape returns the value of a string with an x for each part that is not constant.
-func shape(info *types.Info, e ast.Expr) string {
-	if info.Types[e].Value != nil {
-		return StringOf(info, e)
-	}
-	if call := Sprintf(info, e); call != nil {
-		return formatted.ReplaceAllString(StringOf(info, call.Args[0]), "x")
-	}
-	if sum, ok := ast.Unparen(e).(*ast.BinaryExpr); ok {
-		return shape(info, sum.X) + shape(info, sum.Y)
-	}
-	return "x"
 }
 
 // nolint is a comment that only allows a deprecated call.
@@ -488,9 +458,6 @@ func (pl *planner) annotations(c *call, set node) {
 		embedding += "." + f.Name()
 	}
 	pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, embedding+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
-	if slices.ContainsFunc(slices.Collect(maps.Values(pl.places)), func(p *place) bool { return p.typ == fake && pl.find(p.node) == set }) && !pl.FakeAnnotated() {
-		pl.note(c.expr.Pos(), "tests", Decide, "the FakeRecorder of this client-go has no AnnotatedEventf, so this panics in tests with it: use eventstest.NewRecorder")
-	}
 }
 
 // wrapper returns the method of a hand-written recorder that passes its reason to a call, or

@@ -145,9 +145,6 @@ type Program struct {
 
 	broadcasters bool   // the program makes one, apart from tests
 	foreign      string // what makes a broadcaster that is not of compat/record, if anything does
-
-	// FakeAnnotated reports whether client-go's FakeRecorder can emit annotations.
-	FakeAnnotated func() bool
 }
 
 // Why places stay.
