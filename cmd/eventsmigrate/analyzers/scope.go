@@ -1,6 +1,7 @@
 package analyzers
 
 import (
+	_ "embed" // clusterkinds.txt
 	"go/ast"
 	"go/types"
 	"regexp"
@@ -70,24 +71,11 @@ func (l *linter) comments(f *ast.File, g *ast.GenDecl, t *ast.TypeSpec) (text st
 	return text
 }
 
-// clusterKinds are the kinds of k8s.io/api and of its aggregated APIs without a namespace,
-// by group.
-var clusterKinds = map[string]string{
-	"core":                  "Node Namespace PersistentVolume ComponentStatus",
-	"rbac":                  "ClusterRole ClusterRoleBinding",
-	"storage":               "StorageClass VolumeAttachment CSINode CSIDriver VolumeAttributesClass",
-	"certificates":          "CertificateSigningRequest ClusterTrustBundle",
-	"scheduling":            "PriorityClass",
-	"node":                  "RuntimeClass",
-	"networking":            "IngressClass IPAddress ServiceCIDR",
-	"flowcontrol":           "FlowSchema PriorityLevelConfiguration",
-	"admissionregistration": "MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding MutatingAdmissionPolicy MutatingAdmissionPolicyBinding",
-	"resource":              "DeviceClass ResourceSlice DeviceTaintRule",
-	"apiserverinternal":     "StorageVersion",
-	"storagemigration":      "StorageVersionMigration",
-	"apiextensions":         "CustomResourceDefinition",
-	"apiregistration":       "APIService",
-}
+// clusterKinds has a line for each group of k8s.io/api and of its aggregated APIs, with the kinds
+// that have no namespace.
+//
+//go:embed clusterkinds.txt
+var clusterKinds string
 
 // scope is that of a type.
 type scope uint8
@@ -129,8 +117,10 @@ func (l *linter) scopeOf(e ast.Expr) scope {
 		}
 	}
 	group, _, _ = strings.Cut(group, "/")
+	_, kinds, _ := strings.Cut("\n"+clusterKinds, "\n"+group+" ")
+	kinds, _, _ = strings.Cut(kinds, "\n")
 	switch {
-	case slices.Contains(strings.Fields(clusterKinds[group]), n.Obj().Name()):
+	case slices.Contains(strings.Fields(kinds), n.Obj().Name()):
 		return cluster
 	case n.Obj().Name() == "ObjectReference":
 		return unknown

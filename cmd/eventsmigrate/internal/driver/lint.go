@@ -29,12 +29,8 @@ type Diagnostic struct {
 func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list []Diagnostic, err error) {
 	facts := map[string]analysis.Fact{} // by package and name; the analyzer has one type of them
 	seen := map[string]bool{}
-	roots := map[*packages.Package]bool{}
-	for _, r := range l.roots {
-		roots[r] = true
-	}
 	packages.Visit(l.roots, nil, func(p *packages.Package) {
-		if err != nil || !roots[p] || p.TypesInfo == nil {
+		if err != nil || !slices.Contains(l.roots, p) || p.TypesInfo == nil {
 			return
 		}
 		key := func(o types.Object) string { return o.Pkg().Path() + "." + o.Name() }

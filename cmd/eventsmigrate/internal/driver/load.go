@@ -254,7 +254,7 @@ func (l *loader) add(p *move.Program) {
 		for _, f := range r.Syntax {
 			name := l.fset.File(f.FileStart).Name()
 			file := p.AddFile(pkg, f, l.sources[name])
-			file.Test = r.Imports[envtest] != nil || r.Module != nil && testFolder.MatchString(strings.TrimPrefix(r.PkgPath, r.Module.Path))
+			file.Test = r.Imports["sigs.k8s.io/controller-runtime/pkg/envtest"] != nil || r.Module != nil && testFolder.MatchString(strings.TrimPrefix(r.PkgPath, r.Module.Path))
 			switch {
 			case l.outside[plain(r.PkgPath)]:
 				file.Outside = true
@@ -273,9 +273,7 @@ func (l *loader) add(p *move.Program) {
 	}
 }
 
-// Packages for tests have the name of one, or start the server of tests.
-const envtest = "sigs.k8s.io/controller-runtime/pkg/envtest"
-
+// testFolder is the name of a package for tests. Others import envtest.
 var testFolder = regexp.MustCompile(`/(e2e|envtest|tests?|testing|testutils?|testhelpers?)(/|$)`)
 
 // isBelow reports whether a file is in a directory after all links.
@@ -399,11 +397,7 @@ type failure struct {
 // returns the first error of each package.
 func (l *loader) check(out map[string]*move.Output) (failures []failure) {
 	l.after = map[*packages.Package]*result{}
-	checked := map[string]*types.Package{} // by ID
-	roots := map[*packages.Package]bool{}
-	for _, r := range l.roots {
-		roots[r] = true
-	}
+	checked := map[string]*types.Package{}                   // by ID
 	packages.Visit(l.roots, nil, func(p *packages.Package) { // dependencies come first
 		dirty := false
 		for _, imp := range p.Imports {
@@ -412,7 +406,7 @@ func (l *loader) check(out map[string]*move.Output) (failures []failure) {
 		for _, f := range p.Syntax {
 			dirty = dirty || out[l.fset.File(f.FileStart).Name()] != nil
 		}
-		if !dirty || !roots[p] {
+		if !dirty || !slices.Contains(l.roots, p) {
 			return
 		}
 		t, f := l.checkPackage(p, out, checked)

@@ -95,19 +95,18 @@ func (p *Packages) Move(opts move.Options, prefix string) (_ *Result, err error)
 }
 
 func (l *loader) move() (*Result, error) {
-	cfg := l.cfg
 	p := move.NewProgram(l.fset)
 	l.add(p)
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
-		cfg.progress("planning and type-checking")
-		plan := p.Plan(cfg.Options, blocked)
+		l.cfg.progress("planning and type-checking")
+		plan := p.Plan(l.cfg.Options, blocked)
 		if plan.NeedsManagers() {
 			if err := l.provides(move.ManagerPath); err != nil {
 				return nil, err
 			}
 		}
-		out := p.Outputs(plan, cfg.Options.Target)
+		out := p.Outputs(plan, l.cfg.Options.Target)
 		var failures []failure
 		for _, name := range slices.Sorted(maps.Keys(out)) {
 			if o := out[name]; o.Err != nil {

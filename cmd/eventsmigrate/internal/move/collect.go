@@ -408,7 +408,7 @@ func (c *collector) occurs(e ast.Expr, name string) {
 		pl.edit(f, e.Pos(), e.End(), set, qualify(eventsPath)+name)
 		pl.note(e.Pos(), "types", Moved, "%s", name)
 		if owner != "" {
-			pl.gather("exported "+f.Pkg.Path, e.Pos(), "types", "other modules that use what changes must change, too: "+f.Pkg.Types.Name(), owner)
+			pl.gather("exported "+f.Pkg.Path, e.Pos(), "types", "other modules must change, too, if they use these of package "+f.Pkg.Types.Name()+": ", owner)
 		}
 	}})
 }

@@ -49,16 +49,8 @@ type option struct {
 // hasRecorders reports whether values of a type create recorders, as managers and clusters
 // of controller-runtime do.
 func hasRecorders(t types.Type) (has, both bool) {
-	if t == nil {
-		return false, false
-	}
-	find := func(name string) bool {
-		o, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
-		f, ok := o.(*types.Func)
-		return ok && f.Signature().Params().Len() == 1 && f.Signature().Results().Len() == 1
-	}
-	legacy, structured := find("GetEventRecorderFor"), find("GetEventRecorder")
-	return legacy || structured, structured
+	structured := HasMethod(t, "GetEventRecorder")
+	return structured || HasMethod(t, "GetEventRecorderFor"), structured
 }
 
 // creates records a call of a function outside of the program that returns a manager or a

@@ -139,18 +139,15 @@ func (pl *planner) reportOrigins() {
 	pl.plan.Stock = pl.plan.Stock || len(stays) > 0
 }
 
-// moveClients moves the broadcasters of client-go's package events, by the import of the
-// package.
+// moveClients moves the broadcasters of client-go's package events, by their import.
 func (pl *planner) moveClients() {
 	seen := map[token.Pos]bool{} // test variants have the same calls
 	for _, pos := range pl.sources.client {
-		why := cmp.Or(pl.blocked[imports], pl.fileOf(pos).Skip)
-		if why == "" && pl.fileOf(pos).Outside {
-			why = notNamed
-		}
-		switch {
+		f := pl.fileOf(pos)
+		switch why := cmp.Or(pl.blocked[imports], f.Skip); {
 		case seen[pos]:
-		case why != "":
+		case why != "" || f.Outside:
+			why = cmp.Or(why, notNamed)
 			pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: %s. Until its import changes, %s", why, others(len(pl.newCalls)))
 			pl.plan.Stock = true
 		default:

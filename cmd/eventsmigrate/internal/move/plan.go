@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -166,7 +167,7 @@ func (pl *planner) gather(key string, pos token.Pos, rule, text, item string) {
 	if i, ok := pl.gathered[key]; !ok {
 		pl.gathered[key] = len(pl.plan.Items)
 		pl.note(pos, rule, Decide, "%s%s", text, item)
-	} else if text := &pl.plan.Items[i].Text; !strings.HasSuffix(*text, item) {
+	} else if text := &pl.plan.Items[i].Text; !strings.HasSuffix(*text, " "+item) {
 		*text += ", " + item
 	}
 }
@@ -435,7 +436,7 @@ func (pl *planner) call(c *call) {
 	pl.note(c.expr.Pos(), c.name, Moved, "action %s", action)
 }
 
-// related reports an object that the message of a call names, in one line for each function.
+// related reports an object that a message names, in one line for each function.
 func (pl *planner) related(c *call, text, x string) {
 	pl.gather(fmt.Sprint(text, c.fun, c.file.Name), c.expr.Pos(), "related", text, fmt.Sprintf("%s (line %d)", x, pl.Fset.Position(c.expr.Pos()).Line))
 }
@@ -615,8 +616,7 @@ func (pl *planner) method(m *method, set node) {
 
 // handWritten reports a method of a hand-written recorder, in one line for each type.
 func (pl *planner) handWritten(m *method) {
-	name := types.TypeString(receiverType(m.fn), nil)
-	pl.gather(name, m.fn.Pos(), "tests", "a hand-written recorder: callers use only Eventf now, with the new parameters; check what becomes of ", m.fn.Name())
+	pl.gather(types.TypeString(receiverType(m.fn), nil), m.fn.Pos(), "tests", "a hand-written recorder: callers use only Eventf now, with the new parameters; check what becomes of ", m.fn.Name())
 }
 
 func (pl *planner) removeMethod(m *method, set node) {
@@ -708,12 +708,7 @@ func (pl *planner) first(rs []Reason) Reason {
 
 func (pl *planner) reason(r Reason) string {
 	if pos := pl.Fset.Position(r.Pos); pos.IsValid() && pl.fileOf(r.Pos) != nil {
-		return fmt.Sprintf("%s (%s:%d)", r.Text, shorten(pos.Filename), pos.Line)
+		return fmt.Sprintf("%s (%s:%d)", r.Text, filepath.Join(filepath.Base(filepath.Dir(pos.Filename)), filepath.Base(pos.Filename)), pos.Line)
 	}
 	return r.Text
-}
-
-func shorten(name string) string {
-	parts := strings.Split(name, "/")
-	return strings.Join(parts[max(0, len(parts)-2):], "/")
 }

@@ -9,6 +9,8 @@
 package verb
 
 import (
+	"cmp"
+	_ "embed" // words.txt
 	"maps"
 	"slices"
 	"strings"
@@ -29,11 +31,11 @@ func Action(reason string) string {
 	v, rest := base(first), strings.Join(words[1:], "")
 	if len(words) > 1 {
 		switch hasResult := last != all[len(all)-1]; {
-		case observed[strings.ToLower(last)]:
+		case observed[strings.ToLower(last)] != "":
 			return "" // ControlPlaneInitialized: the controller can have waited for it
 		case participle(last):
 			return base(last) // AdmissionCheckUpdated, ScaledObjectDeleted: what is before it, is a noun
-		case strings.HasSuffix(last, "ed"), states[strings.ToLower(last)]:
+		case strings.HasSuffix(last, "ed"), states[strings.ToLower(last)] != "":
 			return "" // a participle or a state that this package does not know as a verb
 		case participle(first) && hasResult: // ScaledObjectUpdateFailed
 			if forms[strings.ToLower(last)] != strings.ToLower(last) || isSet(last) {
@@ -43,7 +45,7 @@ func Action(reason string) string {
 		case participle(first):
 		case gerund(last), nouns[strings.ToLower(last)] != "":
 			return base(last) // VolumeExpansion
-		case gerund(first) && !kinds[rest], nouns[strings.ToLower(first)] != "":
+		case gerund(first) && kinds[rest] == "", nouns[strings.ToLower(first)] != "":
 			return "" // ProvisioningRequest and MigrationPlan are things
 		}
 	}
@@ -73,18 +75,12 @@ func participle(word string) bool {
 // gerund reports whether a word is a verb with ing.
 func gerund(word string) bool { return strings.HasSuffix(word, "ing") && base(word) != "" }
 
-// kinds are objects that a gerund acts on, as in ScalingReplicaSet.
-var kinds = map[string]bool{
-	"ReplicaSet": true, "StatefulSet": true, "DaemonSet": true, "Deployment": true, "Job": true, "Pod": true, "Pods": true, "Node": true, "Nodes": true,
-	"Container": true, "Image": true, "Volume": true, "LoadBalancer": true, "Service": true, "Secret": true, "ConfigMap": true, "Certificate": true,
-}
-
 // trim removes the words that tell a result.
 func trim(words []string) []string {
-	for len(words) > 0 && results[strings.ToLower(words[0])] {
+	for len(words) > 0 && results[strings.ToLower(words[0])] != "" {
 		words = words[1:]
 	}
-	for len(words) > 0 && results[strings.ToLower(words[len(words)-1])] {
+	for len(words) > 0 && results[strings.ToLower(words[len(words)-1])] != "" {
 		words = words[:len(words)-1]
 	}
 	return words
@@ -129,61 +125,36 @@ func base(word string) string {
 	return strings.ToUpper(v[:1]) + v[1:]
 }
 
-// states are words that tell how something is, after a noun.
-var states = set(`active available degraded expired healthy inactive invalid missing pending ready running unavailable unhealthy unknown`)
+//go:embed words.txt
+var text string
 
-// observed are participles of what happens to a thing while its controller waits.
-var observed = set(`attached bound connected detached disconnected elected initialized joined left lost observed registered terminated unregistered`)
+var (
+	lists                            = read()
+	states, observed, results, kinds = lists["state"], lists["observed"], lists["result"], lists["kind"]
+	nouns                            = lists["action"]
+	forms                            = conjugate()
+)
 
-var results = set(`err errs success successful successfully succeeded succeed succeeds failed fail fails failure failing
-	error errors errored unable cannot could couldnt not to invalid warning done complete finished
-	unsuccessful unsuccessfully skipped`)
-
-// irregular are forms that the rules below do not produce.
-var irregular = map[string]string{
-	"bind": "bound", "build": "built", "choose": "chosen", "find": "found", "get": "got", "hold": "held", "lose": "lost", "make": "made",
-	"read": "read", "run": "ran", "send": "sent", "set": "set", "shut": "shut", "split": "split", "write": "written", "take": "taken",
-	"freeze": "frozen", "give": "given", "keep": "kept", "put": "put", "leave": "left", "reset": "reset", "withdraw": "withdrawn", "rebuild": "rebuilt",
+// read returns the lists of words.txt. A word without a value has itself.
+func read() map[string]map[string]string {
+	lists := map[string]map[string]string{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if lists[words[0]] == nil {
+			lists[words[0]] = map[string]string{}
+		}
+		for _, w := range words[1:] {
+			key, value, _ := strings.Cut(w, "=")
+			lists[words[0]][key] = cmp.Or(value, key)
+		}
+	}
+	return lists
 }
-
-// nouns are names of actions.
-var nouns = map[string]string{
-	"creation": "create", "deletion": "delete", "eviction": "evict", "allocation": "allocate", "validation": "validate",
-	"provision": "provision", "termination": "terminate", "migration": "migrate", "reconciliation": "reconcile",
-	"registration": "register", "installation": "install", "initialization": "initialize", "expansion": "expand",
-	"recovery": "recover", "restoration": "restore", "rotation": "rotate", "removal": "remove", "renewal": "renew",
-	"replacement": "replace", "placement": "place", "preemption": "preempt", "configuration": "configure",
-	"generation": "generate", "propagation": "propagate", "activation": "activate", "deactivation": "deactivate",
-	"admission": "admit", "assignment": "assign", "attachment": "attach", "authentication": "authenticate",
-	"authorization": "authorize", "calculation": "calculate", "cancellation": "cancel",
-	"execution": "execute", "promotion": "promote", "resolution": "resolve", "selection": "select", "suspension": "suspend",
-	"synchronization": "synchronize", "verification": "verify",
-	"adoption": "adopt", "unregistration": "unregister", "finalization": "finalize", "reservation": "reserve",
-}
-
-var verbs = strings.Fields(`abort accept acquire activate add adjust admit adopt aggregate allocate annotate apply approve archive assign attach
-	authenticate authorize backup balance bind block bootstrap build calculate call cancel change check choose claim clean cleanup clone
-	close cluster collect commit compare complete compute configure confirm connect construct convert copy cordon count create deactivate
-	decode decrease decrypt delete demote deny deploy deprovision deregister deschedule destroy detach detect determine disable disconnect discover dispatch
-	download drain drop elect eliminate enable encode encrypt enforce enqueue ensure evaluate evict exec execute expand export expose extend extract
-	fence fetch fill finalize find flush force format forward freeze generate get give grant handle hold import increase init
-	initialize inject insert inspect install interpret invalidate invoke issue join keep kill label launch leave link list load lock log lose
-	make manage mark match merge migrate mirror modify monitor mount move mutate notify observe open orphan parse patch pause
-	perform persist pick ping place plan populate prepare preempt prepull present probe process project promote propagate provision prune publish pull
-	purge push put query quarantine queue read rebalance reboot rebuild receive reclaim reconcile reconfigure record recover recreate
-	recycle redeploy reflect refresh regenerate register reject release relabel reload remediate remove rename render renew reopen replace replicate report request
-	requeue rescale reschedule reserve reset resize resolve restart restore resume resync retain retrieve retry revert revoke roll
-	rollback rotate route run save scale schedule seal select send serve set setup shut shutdown sign snapshot split stage start stop store
-	submit suspend switch sync synchronize tag taint take teardown terminate test throttle track transfer transition trigger
-	uncordon undeploy unfence uninstall unlock unmap unmount unpublish unregister unschedule unseal unset update upgrade upload use validate verify
-	view wait wake watch withdraw wipe write zap`)
-
-var forms = conjugate()
 
 // conjugate returns the verb of each form.
 func conjugate() map[string]string {
 	forms := map[string]string{}
-	for _, v := range verbs {
+	for _, v := range slices.Sorted(maps.Keys(lists["verb"])) {
 		switch {
 		case strings.HasSuffix(v, "e") && !strings.HasSuffix(v, "ee"):
 			stem := v[:len(v)-1]
@@ -202,26 +173,12 @@ func conjugate() map[string]string {
 			forms[v+"s"] = v
 		}
 	}
-	for v, form := range irregular {
+	for v, form := range lists["irregular"] {
 		forms[v], forms[form] = v, v
 	}
 	maps.Copy(forms, nouns)
-	for w := range nounOnly {
+	for w := range lists["noun"] {
 		delete(forms, w)
 	}
 	return forms
-}
-
-// nounOnly are words that are more often nouns than verbs at the places where Action
-// looks for verbs.
-var nounOnly = set(`binding bindings claim claims cluster clusters clustered project projects uses use left views view label labels tags tag taint taints log logs
-	routes route builds queue queues stage stages tests events records requests links locks plans processes report reports store
-	stores counts count setting settings changes force forced matches places sets issue issues given rolls`)
-
-func set(words string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
 }
