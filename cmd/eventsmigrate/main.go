@@ -1,15 +1,6 @@
 // Command eventsmigrate moves programs from the legacy recorder of Kubernetes events to
 // one of events.k8s.io/v1, and finds mistakes in the events of programs.
-//
-//	eventsmigrate ./...                  # report what would change
-//	eventsmigrate -diff ./...            # print the changes
-//	eventsmigrate -fix -related ./...    # write them
-//	eventsmigrate catalog ./...          # list the events of the program
-//	go vet -vettool=$(which eventsmigrate) ./...
-//
-// It exits with 0 if nothing is left to do for it, with 1 if there are changes or
-// findings that it does not write or if calls still use the recorder of client-go,
-// and with 2 for bad input.
+// README.md has the flags and the exit codes.
 package main
 
 import (

@@ -113,7 +113,15 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 		l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: "series", Message: fmt.Sprintf("the %s %s", what, text)})
 		return
 	}
-	l.Reportf(e.Pos(), "the %s is variable: programs and people search for it, so use a constant", what)
+	l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: l.category(e, "name"), Message: fmt.Sprintf("the %s is variable: programs and people search for it, so use a constant", what)})
+}
+
+// category returns the category of a finding, which is another one in wrappers.
+func (l *linter) category(e ast.Expr, otherwise string) string {
+	if f, _ := l.within.(*ast.FuncDecl); move.Forwards(l.TypesInfo, f, e) {
+		return "wrapper"
+	}
+	return otherwise
 }
 
 // Sources of strings that take any number of values, the worst one first.
@@ -231,7 +239,7 @@ func (l *linter) note(call *ast.CallExpr, s move.Signature, forwards bool) {
 		return
 	}
 	if s.Format && l.TypesInfo.Types[note].Value == nil && !forwards {
-		d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: "note", Message: "the format of the note is variable: a % in it is read as a verb"}
+		d := analysis.Diagnostic{Pos: note.Pos(), End: note.End(), Category: l.category(note, "note"), Message: "the format of the note is variable: a % in it is read as a verb"}
 		if last == s.Note && !call.Ellipsis.IsValid() {
 			d.SuggestedFixes = []analysis.SuggestedFix{{
 				Message:   `Use "%s"`,

@@ -38,11 +38,15 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
 				pos := l.fset.Position(l.origin(d.Pos, l.after[p] != nil, out))
-				rule := "lint"
-				if d.Category == "shutdown" || d.Category == "series" {
+				rule, id := "lint", pos.String()+d.Message
+				switch d.Category {
+				case "shutdown", "series":
 					rule = d.Category
+				case "wrapper": // one line for each file
+					d.Message = "wrappers pass on reasons and formats: give them a parameter for the action, and pass constants to them"
+					id = pos.Filename + d.Message
 				}
-				if id := pos.String() + d.Message; !seen[id] {
+				if !seen[id] {
 					seen[id] = true
 					list = append(list, Diagnostic{pos, rule, d.Message})
 				}

@@ -14,10 +14,7 @@ import (
 // LoadProgram loads what decides about the events of a program: the packages of the
 // patterns, which it returns first, and with those in their dependencies that emit events
 // and those between them. It loads one build, without tests.
-//
-// A package that calls a function that emits events imports its package, so the result
-// contains all callers in the program. All its types come from source or from one export
-// file, so that each object exists once.
+// All types come from source or from one export file, so that each object exists once.
 func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 	l := newLoader(cfg)
 	graph := l.config(packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule)

@@ -172,6 +172,16 @@ func IsRecorderPackage(path string) bool {
 	return isLegacyPath(path) || path == clientPath || path == eventsPath || path == compatPath
 }
 
+// Forwards reports whether a string, or the argument of a call, is a parameter of a function,
+// which can be nil: the function is a wrapper of a recorder.
+func Forwards(info *types.Info, fun *ast.FuncDecl, e ast.Expr) bool {
+	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
+		e = call.Args[0]
+	}
+	v, ok := ObjectOf(info, e).(*types.Var)
+	return ok && fun != nil && v.Kind() == types.ParamVar && fun.Pos() < v.Pos() && v.Pos() < fun.End() && types.Identical(v.Type(), types.Typ[types.String])
+}
+
 // HasMethod reports whether values of a type have a method.
 func HasMethod(t types.Type, name string) bool {
 	if t == nil {

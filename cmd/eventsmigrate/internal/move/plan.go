@@ -424,6 +424,8 @@ func (pl *planner) call(c *call) {
 		pl.related(c, "in place of nil, pass what exists here, and came from the API server: ", x)
 	}
 	switch {
+	case within == nil && Forwards(c.file.Pkg.Info, c.fun, args[reason]) && !strings.Contains(c.file.text(c.expr)[args[reason].End()-c.expr.Pos():], c.file.text(args[reason])):
+		action = c.file.text(args[reason])
 	case within == nil:
 		action = pl.actionFor(c, args[reason])
 	case within.fn.Name() == "Eventf":
@@ -436,9 +438,9 @@ func (pl *planner) call(c *call) {
 	pl.note(c.expr.Pos(), c.name, Moved, "action %s", action)
 }
 
-// related reports an object that a message names, in one line for each function.
+// related reports an object that a message names, in one line for each file.
 func (pl *planner) related(c *call, text, x string) {
-	pl.gather(fmt.Sprint(text, c.fun, c.file.Name), c.expr.Pos(), "related", text, fmt.Sprintf("%s (line %d)", x, pl.Fset.Position(c.expr.Pos()).Line))
+	pl.gather(text+c.file.Name, c.expr.Pos(), "related", text, fmt.Sprintf("%s (line %d)", x, pl.Fset.Position(c.expr.Pos()).Line))
 }
 
 // annotations makes AnnotatedEventf a method of the new recorder: Eventf without

@@ -1,11 +1,5 @@
-// Package verb derives the action of an event from the name of its reason.
-//
-//	Action("SuccessfulCreate") // "Create"
-//	Action("FailedAttachVolume") // "AttachVolume"
-//	Action("VolumeRecycled") // "Recycle"
-//	Action("NodeNotReady") // "", because it has no verb
-//
-// An action is what the controller did or tried, so the words for a result do not count.
+// Package verb derives the action of an event from the name of its reason: "Create" from
+// SuccessfulCreate, and "" from NodeNotReady, which has no verb. An action is what the controller did or tried, so the words for a result do not count.
 package verb
 
 import (
