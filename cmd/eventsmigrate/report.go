@@ -32,7 +32,7 @@ type line struct {
 	why    string // the same for all places of a cause
 }
 
-// report prints what moved, what stays and why, and what a person must decide.
+// report prints what moved, what stays, and what a person must decide.
 func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	lines := collect(r, f)
 	count := map[string]map[move.Status]int{}

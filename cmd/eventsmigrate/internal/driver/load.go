@@ -276,7 +276,7 @@ func (l *loader) add(p *move.Program) {
 // testFolder is the name of a package for tests. Others import envtest.
 var testFolder = regexp.MustCompile(`/(e2e|envtest|tests?|testing|testutils?|testhelpers?)(/|$)`)
 
-// isBelow reports whether a file is in a directory after all links.
+// isBelow reports whether a file is below a directory after all links.
 func isBelow(name, dir string) bool {
 	file, err := filepath.EvalSymlinks(name)
 	root, err2 := filepath.EvalSymlinks(dir)

@@ -141,8 +141,7 @@ func (r *requirements) pairs() map[string]string {
 	return map[string]string{r.mod: r.cfg.modFile, strings.TrimSuffix(r.mod, ".mod") + ".sum": filepath.Join(r.dir, "go.sum")}
 }
 
-// tidy returns a changed go.mod in which what the result imports is a direct requirement, and
-// which still has the toolchain. The command go get does neither.
+// tidy makes what the result imports direct requirements, and keeps the toolchain: go get does not.
 func tidy(before, changed []byte) []byte {
 	f, err := modfile.Parse("go.mod", changed, nil)
 	old, err2 := modfile.Parse("go.mod", before, nil)

@@ -413,8 +413,7 @@ func (c *collector) occurs(e ast.Expr, name string) {
 	}})
 }
 
-// exported returns the exported function, method, variable, or type that contains the current
-// node, if other modules can import it and see the node.
+// exported returns what contains the current node, if other modules can see both.
 func (c *collector) exported() (name string) {
 	if c.file.isTest() || c.pkg.Types.Name() == "main" || slices.Contains(strings.Split(c.pkg.Path, "/"), "internal") {
 		return ""

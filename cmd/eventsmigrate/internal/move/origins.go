@@ -164,7 +164,6 @@ func (pl *planner) moveClients() {
 	}
 }
 
-// others tells how many calls emit events that are not series.
 func others(n int) string {
 	if n == 1 {
 		return "1 call uses the recorder of client-go"

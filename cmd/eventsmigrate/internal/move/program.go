@@ -53,8 +53,7 @@ type File struct {
 // of a package share their syntax, and so their nodes.
 type node = token.Pos
 
-// dynamic stands for all values that lose their type, in a context for example, or that get it
-// by a type argument.
+// dynamic stands for all values that lose their type, or that get it by a type argument.
 const dynamic node = -1
 
 // imports stands for the imports of client-go's package events, which change together.
@@ -101,7 +100,6 @@ type place struct {
 	move   func(*planner, node)
 }
 
-// call of a method of a recorder.
 type call struct {
 	expr *ast.CallExpr
 	sel  *ast.SelectorExpr // nil in f(g()), where f is a method value
@@ -162,9 +160,8 @@ func NewProgram(fset *token.FileSet) *Program {
 	}
 }
 
-// AddFile adds a file, and returns it. A file that several packages share, such as a
-// package and its test variant, is added once; the last package wins, so add the variant
-// last.
+// AddFile adds a file, and returns it. One that several packages share, such as a package and its
+// test variant, is added once; the last package wins, so add the variant last.
 func (p *Program) AddFile(pkg *Package, f *ast.File, src []byte) *File {
 	tf := p.Fset.File(f.FileStart)
 	if known, ok := p.byBase[tf.Base()]; ok {
