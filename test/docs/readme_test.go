@@ -65,6 +65,10 @@ var figures = map[string]func(t *testing.T) string{
 		row := find(t, read(t, "docs/case-study.md"), `(?m)^\| 1,000 Pods, 10 min \| eventseries \| \S+ \| (\S+) \| \S+ \| \S+ \| \S+ \| 0 \|`)
 		return fmt.Sprintf("it sends %s, and [none is lost]", row[0])
 	},
+	"10 to 20 minutes of CPU and 3 GB of disk": func(t *testing.T) string {
+		cost := find(t, read(t, "internal/controlplane/progress.go"), `takes (\d+ to \d+ minutes of CPU), and (\d+ GB of disk)`)
+		return cost[0] + " and " + cost[1]
+	},
 	"`Finished` after 6 quiet minutes": func(*testing.T) string {
 		return fmt.Sprintf("`Finished` after %.0f quiet minutes", series.FinishAfter.Minutes())
 	},
