@@ -387,3 +387,43 @@ func TestFaultsMixed(t *testing.T) {
 		})
 	}
 }
+
+// A fleet of processes, each with a loop in 30 namespaces, loses the server for half an hour. The
+// server gets few requests meanwhile, and not all at once when it is back.
+func TestFaultsFleet(t *testing.T) {
+	const processes = 100
+	sent := make([]int, 35*60)
+	for seed := range uint64(processes) {
+		s := newSimulation(t, seed)
+		for _, namespace := range names("", 30) {
+			s.loop(namespace)
+		}
+		s.at(time.Duration(10+s.rng.IntN(50)) * time.Second) // they did not start together
+		s.faults[""] = []fault{{Response: fails.Response, begin: s.now - s.start, end: s.now - s.start + 30*time.Minute}}
+		begin := s.now
+		for i := range sent {
+			for _, it := range s.loops { // each has something to write
+				if it.passed > 0 && it.passed < begin {
+					s.Ready(it, s.now, s.now)
+				}
+			}
+			before := s.requests
+			s.run(begin + time.Duration(i+1)*time.Second)
+			sent[i] += s.requests - before
+		}
+		_, pending, _ := s.Backlog()
+		assert.Zero(t, pending)
+	}
+	rate := func(from, to int) float64 {
+		n := 0
+		for _, requests := range sent[from:to] {
+			n += requests
+		}
+		return float64(n) / float64(to-from) / processes
+	}
+	during, after, peak := rate(60, 1800), rate(1800, 1860), float64(slices.Max(sent[1800:]))/processes
+	t.Logf("requests a second of each process: %.3f in the outage, %.2f in the minute after it, at most %.2f", during, after, peak)
+	assert.Less(t, during, 0.1)
+	assert.Less(t, after, 1.0)
+	assert.Less(t, peak, 3.0)
+}
