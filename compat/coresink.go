@@ -17,20 +17,26 @@ import (
 // before events.k8s.io/v1. It implements [events.EventSink] and
 // [events.EventLister].
 //
-// CoreSink writes the same fields as [events.EventSinkImpl], and derives those from them
-// that only core/v1 permits to set, or to change:
+// CoreSink writes Events in the form of the legacy recorder's, which most programs read. It
+// writes the same fields as [events.EventSinkImpl], except for eventTime, and derives those from
+// them that only core/v1 permits to set, or to change:
 //
-//   - firstTimestamp is eventTime;
-//   - lastTimestamp and count are those of the series, or eventTime and 1 if the
+//   - firstTimestamp is the first time;
+//   - lastTimestamp and count are those of the series, or the first time and 1 if the
 //     Event has no series;
 //   - source consists of the reporting controller and the reporting instance, as in
 //     the Events of the legacy recorder, unless event sets another. The host is empty
 //     if the instance begins with "<controller>-", as the default does;
-//   - message is the latest note of a series whose notes differ.
+//   - message is the latest note of a series whose notes differ;
+//   - eventTime is empty: programs take it for the latest time. The annotation
+//     eventseries.dev/event-time contains the first time to the microsecond, and CoreSink
+//     puts it back into eventTime of the Events that it returns. The server does not permit
+//     that for an Event in another namespace than its object's, or about a cluster-scoped
+//     object outside of default, so such an Event keeps eventTime.
 //
 // It updates them with every patch of a series, which only core/v1 permits.
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes
-// a legacy Event, which has no eventTime, unchanged.
+// a legacy Event unchanged.
 //
 // If Interface has a REST client, requests are sent without retries, bypass the
 // client's rate limiter, and have its content type, as with EventSinkImpl. A fake
@@ -69,7 +75,7 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 // name of event, and returns the server's version of it.
 //
 // If the patch contains series, Patch adds the deprecated fields that the patch does
-// not set itself. It takes firstTimestamp and source from event, the others from the
+// not set itself. It takes the first time from event, the others from the
 // series. If the patch contains the latest note, Patch adds the message, and takes the first
 // note from event. It sends any other patch unchanged.
 //

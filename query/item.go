@@ -112,7 +112,7 @@ func (n *normalized) problem(format string, args ...any) {
 // normalize takes count and times of an Event from where its recorder writes them.
 func normalize(event *eventsv1.Event) *normalized {
 	n := &normalized{event: *event, count: 1, heartbeat: series.DefaultHeartbeat}
-	eventTime, legacyFirst, legacyLast := n.known(event.EventTime.Time), n.known(event.DeprecatedFirstTimestamp.Time), n.known(event.DeprecatedLastTimestamp.Time)
+	eventTime, legacyFirst, legacyLast := n.known(series.EventTime(event).Time), n.known(event.DeprecatedFirstTimestamp.Time), n.known(event.DeprecatedLastTimestamp.Time)
 	n.first = firstSet(eventTime, legacyFirst, legacyLast)
 	switch {
 	case event.Series != nil:
@@ -198,6 +198,9 @@ func firstSet(times ...time.Time) time.Time {
 
 // recorderOf returns the kind of recorder that wrote an Event with a key.
 func recorderOf(event *eventsv1.Event, key *series.Key) Recorder {
+	if event.Annotations[series.AnnotationEventTime] != "" {
+		return Eventseries
+	}
 	for k := range event.Labels {
 		if strings.HasPrefix(k, series.AnnotationPrefix) {
 			return Eventseries

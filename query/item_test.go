@@ -36,6 +36,13 @@ func legacy(count int32, first, last time.Duration) func(*eventsv1.Event) {
 	}
 }
 
+// annotated says when an Event without eventTime occurred first.
+func annotated(first time.Duration) func(*eventsv1.Event) {
+	return func(e *eventsv1.Event) {
+		metav1.SetMetaDataAnnotation(&e.ObjectMeta, series.AnnotationEventTime, micro(first).UTC().Format(metav1.RFC3339Micro))
+	}
+}
+
 // newEvent returns an Event of tools/events at t0, with changes.
 func newEvent(changes ...func(*eventsv1.Event)) *eventsv1.Event {
 	event := &eventsv1.Event{
@@ -103,6 +110,9 @@ func TestFromEvent(t *testing.T) {
 		"through core/v1": {changes{labeled("Ongoing"), recurred(7, 10*m+m/8), legacy(7, 0, 10*m), func(e *eventsv1.Event) { e.EventTime = micro(m / 8) }},
 			11 * m, Eventseries, Ongoing, 7, m / 8, 10*m + m/8, 56*m + m/8, ""},
 		"singleton through core/v1": {changes{legacy(1, 0, 0), func(e *eventsv1.Event) { e.EventTime = micro(s / 4) }}, m, ToolsEvents, Singleton, 1, s / 4, s / 4, 0, ""},
+		"series without eventTime": {changes{labeled("Ongoing"), recurred(7, 10*m+m/8), legacy(7, 0, 10*m), annotated(m / 8)},
+			11 * m, Eventseries, Ongoing, 7, m / 8, 10*m + m/8, 56*m + m/8, ""},
+		"singleton without eventTime": {changes{legacy(1, 0, 0), annotated(s / 4)}, m, Eventseries, Singleton, 1, s / 4, s / 4, 0, ""},
 
 		// client-go and others.
 		"tools/events":           {changes{recurred(2, 10*m)}, 56 * m, ToolsEvents, Ongoing, 2, 0, 10 * m, 56 * m, ""},

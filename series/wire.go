@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +38,11 @@ const (
 	// follows the loop: it is about twice the longest recent time between two
 	// occurrences. See [Series.StateAt].
 	AnnotationWindow = AnnotationPrefix + "window"
+
+	// AnnotationEventTime holds the time of the first occurrence if eventTime is empty, as
+	// in an Event that was written through core/v1: programs take an Event with eventTime
+	// for one that never recurs. See [EventTime].
+	AnnotationEventTime = AnnotationPrefix + "event-time"
 
 	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
 	// `note`, which the API server does not permit to change.
@@ -95,8 +99,6 @@ type Series struct {
 	// Window is for how long an Ongoing series must be quiet before its recorder
 	// finishes it. If zero, [FinishAfter].
 	Window time.Duration
-	// Managed is [IsManaged] of the Event. See [Series.PatchSince].
-	Managed bool
 }
 
 // Event returns the Event to create for s. It has `series` if there was more than
@@ -154,9 +156,7 @@ func (s *Series) Patch() ([]byte, error) { return s.PatchSince(&Series{}) }
 
 // PatchSince is [Series.Patch] for an Event that is known to have the state, the
 // heartbeat, and the window of known: the patch omits those that are the same. A zero
-// Window of known is not known; if that of s is zero, too, the patch omits it. If known is
-// Managed, the patch clears metadata.managedFields, and the API server adds none later.
-// They would be a third of an Event that etcd stores again with each patch.
+// Window of known is not known; if that of s is zero, too, the patch omits it.
 func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
@@ -201,31 +201,26 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 			ResourceVersion string             `json:"resourceVersion,omitempty"`
 			Labels          map[string]string  `json:"labels,omitempty"`
 			Annotations     map[string]*string `json:"annotations,omitempty"`
-
-			ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields,omitempty"`
 		} `json:"metadata,omitzero"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
 	patch.Metadata.ResourceVersion = s.Version
 	patch.Metadata.Labels, patch.Metadata.Annotations = labels, annotations
-	if known.Managed {
-		patch.Metadata.ManagedFields = noManagedFields
-	}
 	patch.Series = s.eventSeries()
 	return json.Marshal(patch)
 }
 
-// IsManaged reports whether event has metadata.managedFields that a recorder may clear.
-// It may not if somebody has applied event, who would lose the ownership of fields.
-func IsManaged(event *eventsv1.Event) bool {
-	return len(event.ManagedFields) > 0 && !slices.ContainsFunc(event.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Operation == metav1.ManagedFieldsOperationApply
-	})
+// EventTime returns when event occurred first, to the microsecond: its eventTime, or that
+// in [AnnotationEventTime]. It returns zero if event has neither, like an Event of the
+// legacy recorder.
+func EventTime(event *eventsv1.Event) metav1.MicroTime {
+	if event.EventTime.IsZero() {
+		if t, err := time.Parse(metav1.RFC3339Micro, event.Annotations[AnnotationEventTime]); err == nil {
+			return metav1.NewMicroTime(t.Local())
+		}
+	}
+	return event.EventTime
 }
-
-// noManagedFields clears metadata.managedFields:
-// https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields
-var noManagedFields = []metav1.ManagedFieldsEntry{{}}
 
 // shortDuration shortens what Duration.String returns: 30m0s to 30m, and 1h0m0s to 1h.
 var shortDuration = strings.NewReplacer("h0m0s", "h", "m0s", "m")
@@ -249,7 +244,7 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 }
 
 // FromEvent returns the series that an Event describes. Any recorder can have
-// written the Event. FromEvent returns an error that names the Event and the
+// written the Event, through either API group. FromEvent returns an error that names the Event and the
 // offending value if no series could have that value. The result shares no memory
 // with event.
 //
@@ -260,7 +255,8 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 	fail := func(format string, args ...any) (*Series, error) {
 		return nil, fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))
 	}
-	if event.EventTime.IsZero() {
+	first := EventTime(event)
+	if first.IsZero() {
 		return fail("no eventTime")
 	}
 	s := &Series{
@@ -278,10 +274,9 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 		Name:      event.Name,
 		Version:   event.ResourceVersion,
 		Note:      event.Note,
-		First:     event.EventTime.Time,
-		Last:      event.EventTime.Time,
+		First:     first.Time,
+		Last:      first.Time,
 		Count:     1,
-		Managed:   IsManaged(event),
 	}
 	for k, v := range event.Annotations {
 		if strings.HasPrefix(k, AnnotationPrefix) {
@@ -312,7 +307,7 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 		return fail("no series.lastObservedTime")
 	}
 	if event.Series.LastObservedTime.Time.Before(s.First) {
-		return fail("series.lastObservedTime %s is before eventTime %s", event.Series.LastObservedTime, event.EventTime)
+		return fail("series.lastObservedTime %s is before eventTime %s", event.Series.LastObservedTime, first)
 	}
 	s.Count = event.Series.Count
 	s.Last = event.Series.LastObservedTime.Time

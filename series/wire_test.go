@@ -94,7 +94,6 @@ func TestPatch(t *testing.T) {
 		{"window of 6 minutes known", func(s *Series) { plain(s); s.Window = FinishAfter }, Series{State: Ongoing, Window: FinishAfter}, `{` + counted},
 		{"window of 6 minutes not known", func(s *Series) { plain(s); s.Window = FinishAfter }, Series{State: Ongoing},
 			`{"metadata":{"annotations":{"eventseries.dev/window":null}},` + counted},
-		{"managed", plain, Series{State: Ongoing, Managed: true}, `{"metadata":{"managedFields":[{}]},` + counted},
 		{"heartbeat known", func(s *Series) { plain(s); s.State, s.Heartbeat = Finished, time.Hour }, Series{State: Ongoing, Heartbeat: time.Hour},
 			`{"metadata":{"labels":{"eventseries.dev/state":"Finished"}},` + counted},
 	} {
@@ -125,7 +124,7 @@ func equalSeries(a, b *Series) bool {
 	}
 	return a.Key == b.Key && a.State == b.State && a.Namespace == b.Namespace && a.Name == b.Name &&
 		a.Note == b.Note && lastNote(a) == lastNote(b) && maps.Equal(a.Annotations, b.Annotations) &&
-		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat && a.QuietWindow() == b.QuietWindow() && a.Managed == b.Managed
+		a.First.Equal(b.First) && a.Last.Equal(b.Last) && a.Count == b.Count && a.Heartbeat == b.Heartbeat && a.QuietWindow() == b.QuietWindow()
 }
 
 func TestFromEvent(t *testing.T) {
@@ -205,10 +204,22 @@ func TestFromEventOfOtherRecorders(t *testing.T) {
 		})
 	}
 
-	// client-go writes series without a state.
-	event := testSeries().Event()
-	delete(event.Labels, LabelState)
+	// Through core/v1, an annotation has the time of the first occurrence.
+	want := testSeries()
+	event := want.Event()
+	event.Annotations[AnnotationEventTime] = "2026-01-02T03:04:05.678901Z"
+	event.EventTime = metav1.MicroTime{}
 	s, err := FromEvent(event)
+	require.NoError(t, err)
+	assert.True(t, equalSeries(want, s), "%+v is read as %+v", want, s)
+	event.Annotations[AnnotationEventTime] = "soon"
+	_, err = FromEvent(event)
+	require.ErrorContains(t, err, "no eventTime")
+
+	// client-go writes series without a state.
+	event = testSeries().Event()
+	delete(event.Labels, LabelState)
+	s, err = FromEvent(event)
 	require.NoError(t, err)
 	assert.Equal(t, Unknown, s.State)
 

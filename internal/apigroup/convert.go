@@ -1,6 +1,7 @@
 package apigroup
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -107,6 +108,39 @@ func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
 	return core
 }
 
+// toStored converts an Event to what a sink for core/v1 writes: the form of the legacy
+// recorder's Events, with the exact first time in an annotation. Most programs take eventTime
+// for the time of the latest occurrence.
+func toStored(event *eventsv1.Event) *corev1.Event {
+	core := ToCoreWithDeprecatedFields(event)
+	if !core.EventTime.IsZero() && canBeLegacy(event) {
+		core.EventTime = metav1.MicroTime{}
+		metav1.SetMetaDataAnnotation(&core.ObjectMeta, series.AnnotationEventTime, eventTimeText(event))
+	}
+	return core
+}
+
+// fromStored reverses toStored: it puts eventTime back. It leaves the deprecated fields.
+func fromStored(core *corev1.Event) *eventsv1.Event {
+	event := FromCore(core)
+	if event.EventTime.IsZero() {
+		if event.EventTime = series.EventTime(event); !event.EventTime.IsZero() {
+			delete(event.Annotations, series.AnnotationEventTime)
+		}
+	}
+	return event
+}
+
+// canBeLegacy reports whether the server permits event without eventTime: in the namespace of
+// its object, and in default for an object without one.
+func canBeLegacy(event *eventsv1.Event) bool {
+	return event.Namespace == cmp.Or(event.Regarding.Namespace, metav1.NamespaceDefault)
+}
+
+func eventTimeText(event *eventsv1.Event) string {
+	return event.EventTime.UTC().Format(metav1.RFC3339Micro)
+}
+
 // messageOf returns the message of an Event in core/v1, which shows the latest note, as
 // that of the legacy recorder does. The prefix of a combined series stays: a restarted
 // process recognizes the series by it.
@@ -137,10 +171,10 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 }
 
 // addCoreFields adds the fields to a merge patch that contains series which only core/v1 can
-// change: the deprecated ones, and the message if the patch contains the latest note. It
-// includes firstTimestamp, which the server lacks if the Event was created through
-// events.k8s.io, and not source: like reportingInstance, that is of the process that
-// created the Event.
+// change: the deprecated ones, the message if the patch contains the latest note, and the
+// form of eventTime. It includes those that are set when the Event is created, because that
+// can have been through events.k8s.io, and not source: like reportingInstance, that is of
+// the process that created the Event.
 func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(data, &patch); err != nil {
@@ -158,11 +192,14 @@ func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	if observed == nil {
 		return data, nil
 	}
-	var metadata struct {
-		Annotations map[string]*string `json:"annotations"`
-	}
+	var metadata, annotations map[string]json.RawMessage
 	if raw, ok := patch["metadata"]; ok {
 		if err := json.Unmarshal(raw, &metadata); err != nil {
+			return nil, fmt.Errorf("parse metadata: %w", err)
+		}
+	}
+	if raw, ok := metadata["annotations"]; ok {
+		if err := json.Unmarshal(raw, &annotations); err != nil {
 			return nil, fmt.Errorf("parse metadata: %w", err)
 		}
 	}
@@ -177,23 +214,43 @@ func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	if !event.EventTime.IsZero() {
 		added["firstTimestamp"] = toSeconds(event.EventTime)
 	}
-	if last, ok := metadata.Annotations[series.AnnotationLastNote]; ok && event.Note != "" {
-		if last == nil { // the note of the first occurrence is the latest one again
-			last = &event.Note
+	if raw, ok := annotations[series.AnnotationLastNote]; ok && event.Note != "" {
+		last := event.Note // null: the note of the first occurrence is the latest one again
+		if err := json.Unmarshal(raw, &last); err != nil {
+			return nil, fmt.Errorf("parse metadata: %w", err)
 		}
-		added["message"] = messageOf(event.Note, *last)
+		added["message"] = messageOf(event.Note, last)
+	}
+	if !event.EventTime.IsZero() && canBeLegacy(event) {
+		added["eventTime"] = nil
+		if err := put(&annotations, series.AnnotationEventTime, eventTimeText(event)); err != nil {
+			return nil, err
+		}
+		if err := put(&metadata, "annotations", annotations); err != nil {
+			return nil, err
+		}
+		if err := put(&patch, "metadata", metadata); err != nil {
+			return nil, err
+		}
 	}
 	for field, value := range added {
 		if _, ok := patch[field]; ok {
 			continue
 		}
-		raw, err := json.Marshal(value)
-		if err != nil {
+		if err := put(&patch, field, value); err != nil {
 			return nil, err
 		}
-		patch[field] = raw
 	}
 	return json.Marshal(patch)
+}
+
+// put sets a field of a JSON object.
+func put(object *map[string]json.RawMessage, field string, value any) (err error) {
+	if *object == nil {
+		*object = make(map[string]json.RawMessage)
+	}
+	(*object)[field], err = json.Marshal(value)
+	return err
 }
 
 // toSeconds truncates a time to the precision of the deprecated fields.

@@ -257,6 +257,48 @@ func TestAddCoreFields(t *testing.T) {
 	}
 }
 
+// Where the server permits that, Events have the form of the legacy recorder's. The sink puts the
+// first time back.
+func TestStoredForm(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace, regarding string
+		legacy               bool
+	}{
+		"namespaced":                {"ns", "ns", true},
+		"cluster-scoped":            {"default", "", true},
+		"cluster-scoped, elsewhere": {"kube-system", "", false},
+		"another namespace":         {"ns", "other", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			event := newSeries()
+			event.Namespace, event.Regarding.Namespace, event.Annotations = test.namespace, test.regarding, map[string]string{"a": "1"}
+			before := event.DeepCopy()
+			patch := `{"metadata":{"resourceVersion":"7","annotations":{"b":null}},"series":{"count":57}}`
+			want := `{"count":57,"firstTimestamp":"2026-01-02T03:04:05Z",` + patch[1:]
+			core := toStored(event)
+			if test.legacy {
+				assert.True(t, core.EventTime.IsZero())
+				assert.Equal(t, map[string]string{"a": "1", "eventseries.dev/event-time": "2026-01-02T03:04:05.999999Z"}, core.Annotations)
+				want = strings.Replace(want, `"b":null`, `"b":null,"eventseries.dev/event-time":"2026-01-02T03:04:05.999999Z"`, 1)
+				want = `{"eventTime":null,` + want[1:]
+			} else {
+				assert.Equal(t, first, core.EventTime)
+				assert.Equal(t, event.Annotations, core.Annotations)
+			}
+			stored := fromStored(core)
+			assert.True(t, first.Equal(&stored.EventTime))
+			assert.Equal(t, event.Annotations, stored.Annotations)
+			got, err := addCoreFields(event, []byte(patch))
+			require.NoError(t, err)
+			assert.JSONEq(t, want, string(got))
+			assert.Equal(t, before, event)
+		})
+	}
+	legacy := &eventsv1.Event{DeprecatedCount: 7}
+	assert.Equal(t, ToCore(legacy), toStored(legacy))
+	assert.Equal(t, legacy, fromStored(ToCore(legacy)))
+}
+
 // The latest note of a series is the message, which only core/v1 permits to change.
 func TestMessageIsTheLatestNote(t *testing.T) {
 	const combined = "(combined from similar events): "

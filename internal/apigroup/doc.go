@@ -18,7 +18,7 @@
 //
 //   - [ToCore] and [FromCore] are lossless, and copy their argument.
 //   - [CoreSink] derives the deprecated fields and the message from the new ones with each
-//     write; see [ToCoreWithDeprecatedFields].
+//     write, and stores eventTime in an annotation.
 //   - [Fallback] returns a 403, or a 404 without an object, only if the server responds like
 //     this in both groups.
 //   - Everything is safe for concurrent use.

@@ -18,13 +18,13 @@ type LegacySink struct {
 
 // Create creates event with the deprecated fields, and returns what the sink returns.
 func (s LegacySink) Create(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	return fromResponse(s.Sink.Create(ToCoreWithDeprecatedFields(event)))
+	return fromResponse(s.Sink.Create(toStored(event)))
 }
 
 // Update replaces event, including the deprecated fields, and returns what the sink
 // returns. The recorder does not call Update.
 func (s LegacySink) Update(_ context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	return fromResponse(s.Sink.Update(ToCoreWithDeprecatedFields(event)))
+	return fromResponse(s.Sink.Update(toStored(event)))
 }
 
 // Patch patches event like [CoreSink.Patch]. The sink receives the patch and the Event that
@@ -35,5 +35,5 @@ func (s LegacySink) Patch(_ context.Context, event *eventsv1.Event, data []byte)
 	if err != nil {
 		return nil, fmt.Errorf("apigroup: patch event %s/%s: %w", event.Namespace, event.Name, err)
 	}
-	return fromResponse(s.Sink.Patch(ToCoreWithDeprecatedFields(event), data))
+	return fromResponse(s.Sink.Patch(toStored(event), data))
 }

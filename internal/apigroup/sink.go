@@ -16,8 +16,8 @@ import (
 	"github.com/eventseries/eventseries/internal/eventclient"
 )
 
-// CoreSink writes Events through the core/v1 API, and keeps their deprecated fields
-// consistent with the new ones. The documentation of compat.CoreSink describes it.
+// CoreSink writes Events through the core/v1 API, in the form of the legacy recorder's
+// Events. The documentation of compat.CoreSink describes it.
 //
 // A CoreSink is safe for concurrent use. All methods of the zero value and of a nil CoreSink
 // return an error.
@@ -42,7 +42,7 @@ func (s *CoreSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1
 	if err := s.check("create", event); err != nil {
 		return nil, err
 	}
-	core := ToCoreWithDeprecatedFields(event)
+	core := toStored(event)
 	if client := s.client(); client != nil {
 		return fromResponse(client.Create(ctx, core.Namespace, core))
 	}
@@ -55,7 +55,7 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 	if err := s.check("update", event); err != nil {
 		return nil, err
 	}
-	core := ToCoreWithDeprecatedFields(event)
+	core := toStored(event)
 	if client := s.client(); client != nil {
 		return fromResponse(client.Update(ctx, core.Namespace, core.Name, core))
 	}
@@ -112,7 +112,7 @@ func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListO
 	list := &eventsv1.EventList{ListMeta: page.ListMeta, Items: make([]eventsv1.Event, 0, len(page.Items))}
 	for i := range page.Items {
 		if event := &page.Items[i]; selector.selects(event.ReportingController) { // a fake clientset does not select
-			list.Items = append(list.Items, *FromCore(event))
+			list.Items = append(list.Items, *fromStored(event))
 		}
 	}
 	return list, nil
@@ -158,5 +158,5 @@ func fromResponse(event *corev1.Event, err error) (*eventsv1.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	return FromCore(event), nil
+	return fromStored(event), nil
 }

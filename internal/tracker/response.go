@@ -160,7 +160,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 		last:    w.Series.Last.UnixMicro(),
 		count:   w.Series.Count,
 		state:   w.Series.State,
-		stale:   e.staleAfter(w, event != nil && series.IsManaged(event)),
+		stale:   e.staleAfter(w),
 	}
 	e.becomeLive()
 	e.looks = 0

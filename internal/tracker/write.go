@@ -58,7 +58,7 @@ func (w *Write) Patch() ([]byte, error) {
 	if s.Version == "" { // a late patch may have changed the Event
 		return s.Patch()
 	}
-	known.State, known.Managed = w.state, w.stale.has(partManaged)
+	known.State = w.state
 	if !w.stale.has(partHeartbeat) {
 		known.Heartbeat = s.Heartbeat
 	}
@@ -92,7 +92,6 @@ const (
 	partWindow                        // the annotation of the window
 	partNote                          // the last note
 	partAnnotations                   // annotations of the caller
-	partManaged                       // managedFields, which a patch clears
 )
 
 func (p parts) has(part parts) bool { return p&part != 0 }
@@ -116,15 +115,13 @@ func (e *Entry) compare(r *rules, found *series.Series) parts {
 		with(partAnnotations, isStale).
 		with(partNote, e.differingNote() != found.LastNote).
 		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
-		with(partWindow, found.QuietWindow() != series.FinishAfter).
-		with(partManaged, found.Managed)
+		with(partWindow, found.QuietWindow() != series.FinishAfter)
 }
 
 // staleAfter returns the parts that an Event which w has just stored does not have: what has
 // changed while the request was in flight, and what only a series has.
-func (e *Entry) staleAfter(w *Write, isManaged bool) parts {
+func (e *Entry) staleAfter(w *Write) parts {
 	return (e.stored.stale&(partNote|partAnnotations)).
-		with(partManaged, isManaged).
 		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.stale.has(partHeartbeat))).
 		with(partWindow, w.Series.QuietWindow() != series.FinishAfter && w.Series.Count > 1).
 		with(partNote, e.stored.stale.has(partNote) || w.Series.Count == 1 && e.differingNote() != "")

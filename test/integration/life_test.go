@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	applyeventsv1 "k8s.io/client-go/applyconfigurations/events/v1"
 	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -235,27 +234,8 @@ func TestLabelsSelectEvents(t *testing.T) {
 			event := eventAbout(t, clients, namespace, looping.UID)
 			assert.Equal(t, 3, occurrences(event))
 			assert.Equal(t, "20m", event.Annotations[series.AnnotationHeartbeat])
-			assert.Empty(t, event.ManagedFields, "the first patch clears them, and the server adds none later")
 			requireSelected("eventseries.dev/state=Ongoing", "looping")
 		})
-	}
-}
-
-// Others own the fields that they apply. If the recorder cleared the managedFields, their
-// next apply would conflict with "before-first-apply".
-func TestAppliedFieldsKeepTheirOwner(t *testing.T) {
-	t.Parallel()
-	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
-	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{})
-	pod := podIn(namespace, "looping")
-	for i, note := range []string{"one", "two", "two"} {
-		emit(r.recorder(), pod, 1)
-		r.flush(t)
-		event := eventAbout(t, clients, namespace, pod.UID)
-		require.Equal(t, i+1, occurrences(event))
-		applied := applyeventsv1.Event(event.Name, namespace).WithAnnotations(map[string]string{"example.com/seen": note})
-		_, err := clients.EventsV1().Events(namespace).Apply(t.Context(), applied, metav1.ApplyOptions{FieldManager: "auditor"})
-		require.NoError(t, err)
 	}
 }
 
@@ -279,7 +259,7 @@ func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv
 func requireOldSeries(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
-	assert.Equal(t, second(event.EventTime.Time), event.DeprecatedFirstTimestamp)
+	assert.Equal(t, second(series.EventTime(event).Time), event.DeprecatedFirstTimestamp)
 	assert.Equal(t, second(lastObserved(event)), event.DeprecatedLastTimestamp)
 	assert.EqualValues(t, occurrences(event), event.DeprecatedCount)
 	requireSameInCore(t, clients, event)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -117,7 +118,7 @@ func TestSinkWithPartialPermissions(t *testing.T) {
 			default:
 				assert.EqualValues(t, emitted, event.DeprecatedCount)
 				assert.Equal(t, event.Series.LastObservedTime.Unix(), event.DeprecatedLastTimestamp.Unix())
-				assert.Equal(t, event.EventTime.Unix(), event.DeprecatedFirstTimestamp.Unix())
+				assert.Equal(t, series.EventTime(event).Unix(), event.DeprecatedFirstTimestamp.Unix())
 				want := controller
 				if row.noSource {
 					want = ""
