@@ -125,7 +125,7 @@ func (r *recorder) record(o *occurrence) {
 			})
 		}
 	}
-	details := r.details(&key, o, !counted || watched || wantNote)
+	details := r.details(&key, o, !counted || watched || wantNote || len(o.annotations) > 0)
 	now := b.clock.Now()
 	if counted {
 		b.tracker.Describe(entry, details, now)

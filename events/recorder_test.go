@@ -165,21 +165,73 @@ func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 	})
 }
 
+// The latest note is that of the latest occurrence, whoever watches.
 func TestLastNote(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		formatted := 0
-		pod := testPod(0)
-		for i := range 100 {
-			pod.ResourceVersion = fmt.Sprint(i) // does not tell events apart
-			w.recorder.Eventf(pod, pod, "Normal", "Tested", "Testing", "note %v", counter{i, &formatted})
-			time.Sleep(time.Second)
+	say := func(w *world, note string, args ...any) {
+		w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", note, args...)
+	}
+	for name, program := range map[string]func(w *world) (last string){
+		"progress": func(w *world) string {
+			for i := range 5 {
+				say(w, "%d of 4 groups ready", i)
+				time.Sleep(time.Second)
+			}
+			return "4 of 4 groups ready"
+		},
+		"retries": func(w *world) string {
+			for i := range 66 {
+				say(w, "attempt %d failed, retrying", i+1)
+				time.Sleep(time.Second)
+			}
+			say(w, "gave up after 66 attempts")
+			return "gave up after 66 attempts"
+		},
+		"ten a second": func(w *world) string {
+			for i := range 600 {
+				say(w, "step %d", i)
+				time.Sleep(time.Second / 10)
+			}
+			say(w, "done")
+			return "done"
+		},
+		"beside a hot loop": func(w *world) string {
+			for i := range 10_000 {
+				w.recorder.Eventf(testPod(1), nil, "Normal", "Tested", "Testing", "step %d", i)
+				if i%1000 == 0 {
+					say(w, "thousand %d", i)
+				}
+				time.Sleep(time.Second / 5000)
+			}
+			return "thousand 9000"
+		},
+		"annotations": func(w *world) string {
+			for _, cause := range []string{"a", "b", "c"} {
+				w.recorder.(Recorder).AnnotatedEventf(testPod(0), nil, map[string]string{"cause": cause}, "Normal", "Tested", "Testing", "because of %s", cause)
+			}
+			return "because of c"
+		},
+	} {
+		for _, watched := range []bool{false, true} {
+			runInBubble(t, fmt.Sprintf("%s, watched=%t", name, watched), Options{}, func(t *testing.T, w *world) {
+				if watched {
+					stop, err := w.broadcaster.StartEventWatcher(func(runtime.Object) {})
+					require.NoError(t, err)
+					defer stop()
+				}
+				want := program(w)
+				w.flush(t)
+				for _, event := range w.server.list() {
+					if event.Regarding.Name != testPod(0).Name {
+						continue
+					}
+					assert.Equal(t, want, event.Annotations[series.AnnotationLastNote])
+					if cause, ok := event.Annotations["cause"]; ok {
+						assert.Equal(t, "because of "+cause, want)
+					}
+				}
+			})
 		}
-		w.flush(t)
-		event := w.server.only(t)
-		assert.Equal(t, "note 0", event.Note)
-		assert.Equal(t, "note 91", event.Annotations[series.AnnotationLastNote])
-		assert.Equal(t, 11, formatted)
-	})
+	}
 }
 
 // counter is an argument that counts how often it is formatted.

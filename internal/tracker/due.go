@@ -3,7 +3,6 @@ package tracker
 import (
 	"cmp"
 	"hash/fnv"
-	"math"
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
@@ -100,7 +99,7 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 		return min(e.leftAt(r), e.expires(r))
 	case e.life != active:
 		return e.expires(r)
-	case e.isOngoing() && e.phase == live:
+	case e.isOngoing() && e.phase == live && at < e.beatAt:
 		return min(r.windowOf(e).Due(e.rhythm, e.last, at), e.beatAt)
 	default:
 		return r.windowOf(e).Due(e.rhythm, e.last, at)
@@ -128,34 +127,23 @@ func (e *Entry) tick(s *step) {
 	if isQuiet || e.life == over && e.state == series.Ongoing && s.at >= e.leftAt(s.rules) {
 		e.finish(series.Finished)
 	}
-	switch {
-	case e.life != active && e.need(s.at) == none:
+	if e.life != active && e.need(s.at) == none {
 		s.isOver = e.life == closing || s.at >= e.expires(s.rules)
-	case e.isOngoing() && e.phase == live && s.at >= e.beatAt:
-		e.beat(s)
 	}
 }
 
-// beat handles a heartbeat whose time has come. Without news it would change nothing, so the
-// server would neither write it nor renew the TTL. It waits then, and looks again.
-func (e *Entry) beat(s *step) {
-	if e.lost() > 0 {
-		return
-	}
-	e.countBeat()
-	next := s.at + s.intervals.After(e.dueBeats) // an early heartbeat
-	if regular := e.stored.at + s.opts.HeartbeatInterval; next > regular {
-		next = max(regular, s.at+(s.opts.EventTTL-s.opts.HeartbeatInterval)/4)
-	}
-	e.beatAt = next
+// isFresh reports whether an occurrence at the given time is written at once: the server
+// stores all earlier ones, and the heartbeat is overdue, or due within a quarter of its
+// interval. A loop with gaps of 4 minutes would otherwise be known up to 4 minutes late with
+// a heartbeat of 5.
+func (e *Entry) isFresh(at time.Duration) bool {
+	return e.lost() == 0 && at >= e.beatAt-(e.beatAt-e.stored.at)/4
 }
-
-func (e *Entry) countBeat() { e.dueBeats = min(e.dueBeats, math.MaxUint8-1) + 1 }
 
 // planBeat decides when the next heartbeat of e is due: an interval after the latest write
 // that the server has stored.
 func (e *Entry) planBeat(s *step) {
-	interval := s.intervals.After(e.dueBeats)
+	interval := s.intervals.After(e.beats)
 	e.beatAt = e.stored.at + interval
 	if interval == s.opts.HeartbeatInterval && s.isCrowded {
 		e.beatAt = s.jitter(e, e.beatAt)

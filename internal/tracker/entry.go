@@ -42,7 +42,7 @@ type Entry struct {
 	phase    phase
 	salt     uint8 // of the name, see Entry.name
 	looks    uint8 // looks since the latest accepted write that were answered or denied, at most maxLooks
-	dueBeats uint8 // heartbeats that were due in this process, also if there was no news
+	beats    uint8 // heartbeats of this process, at most 255
 	class    class // the list of the table that it is in; none: the tracker has forgotten it
 	index    int32 // in that list
 	beatAt   time.Duration
@@ -153,6 +153,9 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 		e.life, e.state = active, series.Ongoing
 	default:
 		e.life, e.state = over, series.Finished
+	}
+	if e.isFresh(at) {
+		e.beatAt = min(e.beatAt, at)
 	}
 	e.add(1)
 	e.last = max(e.last, at)

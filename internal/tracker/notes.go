@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"strings"
+	"time"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
@@ -47,6 +48,29 @@ func (r *rules) noteFor(e *Entry, note string) string {
 		return eventtext.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
 	}
 	return strings.Clone(note)
+}
+
+// maxNotes is how many notes of ongoing series are formatted per second. To format more would
+// be the largest cost of an occurrence. Beyond that, a series has its turn each noteInterval,
+// or less often, so that all of them together format maxNotes.
+const (
+	maxNotes     = 1000
+	noteInterval = 10 * time.Second
+)
+
+// takesNote reports whether the note of an occurrence of e is to be formatted. The last half of
+// the bucket is for series of which none was in this tenth of a second, so a hot loop does not
+// take the notes of slow ones.
+func (t *table) takesNote(e *Entry, at time.Duration) bool {
+	const each, all = time.Second / maxNotes, time.Second
+	t.noted = max(t.noted, at-all)
+	now, left := tenths(at), at-t.noted
+	isTurn := now-e.notedAt >= max(tenths(noteInterval), int32(t.size/(maxNotes/10)))
+	if !isTurn && (left < each || left < all/2 && now == e.notedAt) {
+		return false
+	}
+	e.notedAt, t.noted = now, min(t.noted+each, at)
+	return true
 }
 
 // keyOf returns the key of a series that was found on the server, and the salt of its name.

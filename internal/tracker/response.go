@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -165,7 +166,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 	e.becomeLive()
 	e.looks = 0
 	if w.Kind == Heartbeat {
-		e.countBeat()
+		e.beats = min(e.beats, math.MaxUint8-1) + 1
 	}
 	e.planBeat(s)
 }

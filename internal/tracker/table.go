@@ -35,6 +35,7 @@ type table struct {
 	failing  bool             // requests have failed since the latest answer of the server:
 	failedAt time.Duration    // since then
 	upSince  time.Duration    // since when the server has not been away for long, see isAway
+	noted    time.Duration    // the bucket of takesNote contains what has been added since
 
 	occurrences, adopted uint64
 

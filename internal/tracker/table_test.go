@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,9 @@ func TestEvictionAmongHotLoops(t *testing.T) {
 	tr, keys := ongoingSeries(t, n)
 	now := start.Add(time.Second)
 	for i := range keys {
-		tr.Count(&keys[i], tr.offset(now))
+		if _, counted, _ := tr.Count(&keys[i], tr.offset(now)); !counted { // its heartbeat is due soon
+			tr.Observe(&keys[i], Occurrence{}, now)
+		}
 	}
 	require.NotNil(t, tr.longestIdle(normal))
 	corrected := 0
@@ -323,13 +326,52 @@ func TestNoteIsStoredOnce(t *testing.T) {
 	assert.Same(t, unsafe.StringData(e.note), unsafe.StringData(e.lastNote))
 }
 
-// All series together want 1,000 notes per second, and each at most one in ten seconds.
+// Each note is wanted while there are fewer than 1,000 per second. Beyond that, series have their
+// turn, and a loop leaves those of slower ones alone.
 func TestNotesHaveARate(t *testing.T) {
+	const step, whole = time.Second / 10_000, 20 * time.Second
+	for name, tt := range map[string]struct {
+		every    []int // steps between the occurrences of each series
+		wantEach []int // how many notes of each are wanted, at least
+	}{
+		"a few":               {[]int{10_000, 1000, 20}, []int{20, 200, 10_000}},
+		"a hot loop":          {[]int{1}, []int{19_000}},
+		"beside a hot loop":   {[]int{10_000, 1000, 1, 1}, []int{20, 200, 400, 400}},
+		"more than in a turn": {slices.Repeat([]int{1000}, 200), slices.Repeat([]int{2}, 200)},
+	} {
+		tr := New(Options{}, start)
+		got, total := make([]int, len(tt.every)), 0
+		for i := range tt.every {
+			observe(t, tr, testKey(strconv.Itoa(i)), start, Occurrence{}, Occurrence{})
+		}
+		keys := make([]*series.Key, len(tt.every))
+		for i := range keys {
+			keys[i] = testKey(strconv.Itoa(i))
+		}
+		for n := range int(whole / step) {
+			for i, every := range tt.every {
+				if n%every != i%every {
+					continue
+				}
+				if _, _, wantNote := tr.Count(keys[i], time.Second+time.Duration(n)*step); wantNote {
+					got[i]++
+					total++
+				}
+			}
+		}
+		for i, want := range tt.wantEach {
+			assert.GreaterOrEqual(t, got[i], want, "%s: %d", name, i)
+		}
+		assert.LessOrEqual(t, total, 21_100, name)
+	}
+
+	// All together want 1,000 per second.
 	for size, want := range map[int]time.Duration{1: 10 * time.Second, 10_000: 10 * time.Second, 1_000_000: 1000 * time.Second} {
 		tr, k := New(Options{}, start), testKey("a")
 		observe(t, tr, k, start, Occurrence{}, Occurrence{})
 		tr.size = size
 		for at := 5 * time.Second; at <= want; at += 5 * time.Second {
+			tr.noted = at // others have taken all
 			_, counted, wantNote := tr.Count(k, at)
 			assert.Equal(t, []bool{true, at == want}, []bool{counted, wantNote}, "%d series, after %v", size, at)
 		}

@@ -52,14 +52,6 @@ func New(opts Options, now time.Time) *Tracker {
 // Epoch returns the time from which the tracker counts. It never changes.
 func (t *Tracker) Epoch() time.Time { return t.epoch }
 
-// noteInterval is how often the note of an ongoing series is formatted. Formatting
-// would otherwise be the largest cost of an occurrence. With more than 10,000 series,
-// each has its turn less often, so that all of them format maxNotes per second.
-const (
-	noteInterval = 10 * time.Second
-	maxNotes     = 1000
-)
-
 // Count counts an occurrence of a series that is Ongoing: the hot path. It allocates
 // nothing. at is the time since [Tracker.Epoch], which takes half as long to read as a
 // time.Time.
@@ -76,18 +68,14 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 		e = t.find(hash, &rest)
 	}
 	// Only an occurrence that changes nothing but the count counts here.
-	if e == nil || !e.isOngoing() || e.silent || at-e.last >= t.gap || t.sealed != "" {
+	if e == nil || !e.isOngoing() || e.silent || at-e.last >= t.gap || e.isFresh(at) || t.sealed != "" {
 		return nil, false, false
 	}
 	e.add(1)
 	e.last = max(e.last, at) // concurrent callers can arrive with their times out of order
 	e.key.shared.row.Occurrences++
 	t.occurrences++
-	if now := tenths(at); now-e.notedAt >= max(tenths(noteInterval), int32(t.size/(maxNotes/10))) {
-		// One of several callers gets to format the note.
-		e.notedAt, wantNote = now, true
-	}
-	return e, true, wantNote
+	return e, true, t.takesNote(e, at)
 }
 
 // Describe passes the note and the annotations of the latest occurrence to a
