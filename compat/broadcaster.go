@@ -6,10 +6,10 @@ import (
 	"errors"
 	"regexp"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/record"
@@ -69,10 +69,16 @@ var _ record.EventBroadcaster = (*Broadcaster)(nil)
 //
 // Programs with legacy recorders often end without [Broadcaster.Shutdown], and have no
 // permission to list Events. So the first heartbeat comes after one second
-// ([events.Options].FirstHeartbeat), and the recorder does not list. For other options,
-// use [NewBroadcasterFor].
+// ([events.Options].FirstHeartbeat), later ones each 5 minutes, as often as client-go writes,
+// Events about cluster-scoped objects are in the namespace default, and the recorder does
+// not list. For other options, use [NewBroadcasterFor].
 func NewBroadcaster(sink events.EventSink) *Broadcaster {
-	return NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, events.Options{FirstHeartbeat: time.Second, SkipList: true}), Options{})
+	return NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, events.Options{
+		ClusterNamespace:  metav1.NamespaceDefault,
+		HeartbeatInterval: legacyrecorder.Heartbeat,
+		FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
+		SkipList:          true,
+	}), Options{})
 }
 
 // NewBroadcasterFor returns a Broadcaster whose recorders emit events to the given

@@ -31,14 +31,13 @@
 //
 // Use [NewSink] unless you have a reason for another sink:
 //
-//   - [Sink] writes through events.k8s.io/v1 if the server serves and permits it, and
-//     through core/v1 otherwise. It works with the role of a legacy recorder, and on
-//     servers without events.k8s.io/v1 (before Kubernetes 1.19).
+//   - [Sink] writes through core/v1 if the server permits it, and through events.k8s.io/v1
+//     otherwise. It works with the role of either recorder of client-go.
 //   - [events.EventSinkImpl] writes through events.k8s.io/v1 only. Use it if no Event may
 //     have the deprecated fields, and in programs that should not import this package.
-//   - [CoreSink] writes through core/v1 only. Use it if consumers of Events read only
-//     firstTimestamp, lastTimestamp, count and source. events.k8s.io/v1 deprecates these
-//     fields and rejects new Events that set them.
+//   - [CoreSink] writes through core/v1 only, in the form of the legacy recorder's Events:
+//     with firstTimestamp, lastTimestamp, count and source, and without eventTime. Most programs
+//     read these fields. events.k8s.io/v1 rejects new Events that set them.
 //
 // All of them work with any broadcaster:
 //
@@ -53,8 +52,8 @@
 //   - The conversions are lossless: converting an Event to the other group and back
 //     returns the original. They invent nothing: an Event without eventTime does
 //     not get one.
-//   - All sinks write the same Event, with the same series. A program can switch between
-//     them and continue its series.
+//   - All sinks write the same series. A program can switch between them and continue its
+//     Events.
 //   - Sink loses no event for a permission or an API that one of the two groups has. It
 //     makes no request that is not about an Event.
 //   - Each write of CoreSink keeps the deprecated fields consistent with the new
@@ -79,12 +78,11 @@
 //     denies patches through core/v1.
 //   - Sink needs two requests instead of one for the first denied request of each verb and
 //     namespace, and for each request that both groups deny.
-//   - Sink returns to events.k8s.io/v1 only if the server denies core/v1, or when the
-//     program restarts.
+//   - Sink notices within an hour that it may use core/v1.
 //   - [CoreSink.Patch] supports patches of metadata and series. It does not translate
 //     other fields.
 //   - Servers before Kubernetes 1.19 cannot select Events by their reporting
 //     controller. [CoreSink.List] and [Sink.List] then read all Events of the namespace.
 //   - The admission plugin EventRateLimit limits requests of the core group only. If
-//     it is enabled, it throttles CoreSink, and Sink while that uses core/v1.
+//     it is enabled, it throttles CoreSink and Sink, as it does the legacy recorder.
 package compat

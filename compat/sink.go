@@ -14,8 +14,9 @@ import (
 	"github.com/eventseries/eventseries/internal/apigroup"
 )
 
-// Sink writes Events through events.k8s.io/v1 if the server serves and permits it, and
-// through core/v1 otherwise. So a program with a role for either group loses no events.
+// Sink writes Events through core/v1 if the server permits create and patch there, because
+// most programs read the fields that only core/v1 permits to set, and through events.k8s.io/v1
+// otherwise. So a program with a role for either group loses no events.
 // Use it unless you need exactly one group; see [events.EventSinkImpl] and [CoreSink].
 // It implements [events.EventSink] and [events.EventLister]. Create one with [NewSink],
 // or from two typed clients:
@@ -26,24 +27,24 @@ import (
 // patched through the other. Sink chooses the group for each verb and namespace, as
 // roles do:
 //
-//   - It begins with events.k8s.io/v1. If the server does not serve it (404 without an
-//     object) or denies the request (403), Sink makes the same request through core/v1.
+//   - It begins with core/v1. If the server denies the request (403), or does not serve the
+//     group (404 without an object), Sink makes the same request through events.k8s.io/v1.
 //     It makes no other requests, such as discovery.
-//   - It uses what works until the server denies that. Then it tries the other group
-//     again. It remembers up to 10,000 namespaces.
-//   - If both groups deny a request, Sink returns the error of events.k8s.io/v1, or that
-//     of core/v1 if the server serves only core/v1. It uses a permission that arrives
+//   - Create and patch go to the same group. If the server denies one of them in core/v1, Sink
+//     uses events.k8s.io/v1 for both, until the server denies that, and for an hour at most.
+//     Then it tries core/v1 again. It remembers up to 10,000 namespaces.
+//   - If both groups deny a request, Sink returns the error of core/v1, or that of
+//     events.k8s.io/v1 if the server serves only that. It uses a permission that arrives
 //     later in either group.
 //   - It returns all other errors at once, including 401 and 429.
 //
-// It logs once which rule the role lacks in events.k8s.io, to the logger of the context
+// It logs once which rule the role lacks in the core group, to the logger of the context
 // (klog.FromContext). The line names the first namespace. For list, which is optional, it
 // does so at verbosity 2.
 //
-// Through core/v1, Sink fills in the deprecated fields and the message like CoreSink. It
-// then keeps them consistent: after it has created an Event through core/v1, or has seen
-// one of events.k8s.io/v1 that has the deprecated fields, it patches through core/v1 as long
-// as the server permits that. events.k8s.io/v1 cannot update them.
+// Through core/v1, Sink writes the form of CoreSink, also of an Event that was begun through
+// events.k8s.io/v1. Only core/v1 can update the deprecated fields: if the server does not permit
+// patches there any more, they stay as they are.
 //
 // Requests and errors are those of EventSinkImpl and CoreSink. A Sink is safe for
 // concurrent use. All methods of the zero value return an error.

@@ -55,9 +55,7 @@ func TestSinkOnAnOldServer(t *testing.T) {
 		sent = append(sent, strings.ReplaceAll(fields[0]+" "+fields[1], "/namespaces/ns/events", ""))
 	}
 	assert.Equal(t, []string{
-		"POST /apis/events.k8s.io/v1", "POST /api/v1", // and so patches begin with core/v1
-		"PUT /apis/events.k8s.io/v1/x", "PUT /api/v1/x", "PATCH /api/v1/x",
-		"GET /apis/events.k8s.io/v1", "GET /api/v1",
+		"POST /api/v1", "PUT /api/v1/x", "PATCH /api/v1/x", "GET /api/v1",
 		"POST /api/v1", "PUT /api/v1/x", "PATCH /api/v1/x", "GET /api/v1",
 	}, sent)
 }

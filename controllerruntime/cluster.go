@@ -22,9 +22,8 @@ import (
 // this replica becomes leader: add broadcaster to the manager, too. Start logs each event
 // once, as that of [NewManager] does, to the logger of the cluster.
 //
-// If broadcaster is nil, NewCluster creates one with default options, which writes to the
-// API server of config with the HTTP client of the cluster, and with whichever role the
-// program has; see [compat.Sink]. The option EventBroadcaster is that of [NewManager].
+// If broadcaster is nil, NewCluster creates one as [NewManager] does, which writes to the
+// API server of config with the HTTP client of the cluster. The option EventBroadcaster is that of [NewManager].
 func NewCluster(config *rest.Config, broadcaster *events.Broadcaster, opts ...cluster.Option) (cluster.Cluster, error) {
 	if config == nil {
 		return nil, errors.New("controllerruntime: config is nil")

@@ -23,8 +23,11 @@ const defaultRenewDeadline = 10 * time.Second
 // NewManager takes the place of [sigs.k8s.io/controller-runtime.NewManager]. The
 // recorders of the manager emit to broadcaster. See [Wrap] for what else changes.
 //
-// If broadcaster is nil, NewManager creates one with default options, which writes to
-// the API server of config, with whichever role the program has; see [compat.Sink].
+// If broadcaster is nil, NewManager creates one that writes to the API server of config, with
+// whichever role the program has; see [compat.Sink]. So that Events are as recent as those of
+// the legacy recorder, and in the same namespaces, its options differ from the defaults of
+// package events: the first heartbeat comes after one second, later ones each 5 minutes, and
+// Events about cluster-scoped objects are in the namespace default.
 //
 // These options have an effect on events:
 //

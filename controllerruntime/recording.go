@@ -22,6 +22,7 @@ import (
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/compat/record"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
 // failureGrace is how long the end of a manager waits for the last writes if the manager
@@ -60,7 +61,11 @@ func newRecording(config *rest.Config, client *http.Client, broadcaster *events.
 			if err != nil {
 				return nil, err
 			}
-			broadcaster = events.NewBroadcaster(compat.NewSink(clientset))
+			broadcaster = events.NewBroadcasterWithOptions(compat.NewSink(clientset), events.Options{
+				ClusterNamespace:  corev1.NamespaceDefault,
+				HeartbeatInterval: legacyrecorder.Heartbeat,
+				FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
+			})
 		}
 		r.broadcasters = []*events.Broadcaster{broadcaster}
 		r.legacy = compat.NewBroadcasterFor(broadcaster, compat.Options{})

@@ -212,7 +212,7 @@ func TestOptions(t *testing.T) {
 	var got events.Options
 	look := WithOptions(func(o *events.Options) { got = *o })
 	NewBroadcaster(look, WithOptions(nil), WithSleepDuration(time.Hour))
-	assert.Equal(t, events.Options{ClusterNamespace: "default", DistinctNotes: 10, FirstHeartbeat: time.Second, SkipList: true}, got)
+	assert.Equal(t, events.Options{ClusterNamespace: "default", DistinctNotes: 10, HeartbeatInterval: 5 * time.Minute, FirstHeartbeat: time.Second, SkipList: true}, got)
 
 	ctx, with := logged(t.Context())
 	NewBroadcaster(WithContext(ctx), WithCorrelatorOptions(CorrelatorOptions{}))

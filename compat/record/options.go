@@ -8,15 +8,11 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
-const (
-	// firstHeartbeat is the default of events.Options.FirstHeartbeat. Most programs on
-	// the legacy recorder never call Shutdown, so the server must learn counts early.
-	firstHeartbeat = time.Second
-	// defaultShutdownTimeout is that of events.Options.
-	defaultShutdownTimeout = 10 * time.Second
-)
+// defaultShutdownTimeout is that of events.Options.
+const defaultShutdownTimeout = 10 * time.Second
 
 // BroadcasterOption configures a [Broadcaster].
 type BroadcasterOption func(*config)
@@ -31,16 +27,20 @@ func newConfig(opts []BroadcasterOption) *config {
 	c := &config{
 		ctx: context.Background(),
 		events: events.Options{
-			ClusterNamespace: metav1.NamespaceDefault, // as in client-go
-			DistinctNotes:    compat.DefaultDistinctNotes,
-			FirstHeartbeat:   firstHeartbeat,
-			SkipList:         true, // no role for the legacy recorder grants list
+			ClusterNamespace:  metav1.NamespaceDefault, // as in client-go
+			DistinctNotes:     compat.DefaultDistinctNotes,
+			HeartbeatInterval: legacyrecorder.Heartbeat,
+			FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
+			SkipList:          true, // no role for the legacy recorder grants list
 		},
 	}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(c)
 		}
+	}
+	if o := &c.events; o.HeartbeatInterval == legacyrecorder.Heartbeat && (o.EventTTL > 0 && o.EventTTL/2 < o.HeartbeatInterval || o.FirstHeartbeat > o.HeartbeatInterval) {
+		o.HeartbeatInterval = 0 // the caller has changed what it depends on: half of EventTTL
 	}
 	return c
 }

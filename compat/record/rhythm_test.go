@@ -113,7 +113,7 @@ func testLoop(t *testing.T, loop workload.Loop, processes []process) {
 		}
 	})
 	// A process that starts again first tries to create the Event.
-	assert.LessOrEqual(t, ours.writes(), 2*hours+12*len(processes)+len(processes)-1)
+	assert.LessOrEqual(t, ours.writes(), 12*hours+12*len(processes)+len(processes)-1)
 	time.Sleep(last + max(6*time.Minute+15*time.Second, loop.Longest*5/2) - hours*time.Hour)
 	synctest.Wait()
 

@@ -1,5 +1,5 @@
 // Package apigroup converts Events between events.k8s.io/v1 and core/v1, and writes
-// Events through core/v1, or through the group that the server serves and permits.
+// Events through core/v1, or through the group that the server permits.
 //
 // Users import package compat, which exports this functionality. Package events needs
 // it as well, for a name that client-go defines there, but must not import compat.
@@ -10,7 +10,7 @@
 //	sink := &apigroup.CoreSink{Interface: clientset.CoreV1()}
 //	event, err := sink.Create(ctx, event)
 //
-// [Fallback] begins with events.k8s.io/v1:
+// [Fallback] begins with core/v1:
 //
 //	sink := &apigroup.Fallback{Events: &events.EventSinkImpl{Interface: clientset.EventsV1()}, Core: sink}
 //

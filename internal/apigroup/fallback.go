@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -33,8 +34,9 @@ type Group interface {
 	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
 }
 
-// Fallback writes Events through events.k8s.io/v1 if the server serves and permits it, and
-// through core/v1 otherwise. The documentation of compat.Sink describes it.
+// Fallback writes Events through core/v1, which most programs read, if the server permits
+// create and patch there, and through events.k8s.io/v1 otherwise. The documentation of
+// compat.Sink describes it.
 //
 // A Fallback is safe for concurrent use. All methods of the zero value and of a nil
 // Fallback return an error.
@@ -43,21 +45,22 @@ type Fallback struct {
 	Events, Core Group
 
 	mu sync.Mutex
-	// known has the namespaces in which a verb does not begin with events.k8s.io/v1, or
-	// has come back to it.
-	known map[string]choice
+	// newer says which verbs begin with events.k8s.io/v1, by namespace: core/v1 has denied
+	// them, or another verb of their rule.
+	newer map[string]choice
 	// loggedCore and loggedEvents are the verbs whose move to a group is logged.
 	loggedCore, loggedEvents verbs
 }
 
-// choice is what the server has permitted in a namespace.
+// choice says which verbs begin with events.k8s.io/v1.
 type choice struct {
-	core   verbs // begin with core/v1
-	events verbs // core/v1 denied them, and events.k8s.io/v1 permitted them
+	verbs verbs
+	since time.Time
 }
 
-// patchThroughCore makes patches begin with core/v1, unless they were denied there.
-func (c *choice) patchThroughCore() { c.core |= patch &^ c.events }
+// retryCore is after how long requests begin with core/v1 again: a rule may have been added, or
+// an API server that has just started may have denied what it permits.
+const retryCore = time.Hour
 
 var errNoGroup = errors.New("apigroup: sink requires clients for events.k8s.io/v1 and core/v1")
 
@@ -83,8 +86,8 @@ func (v verbs) String() string {
 	return strings.Join(names, ",")
 }
 
-// rule returns the verbs of the rule that permits v. A recorder that creates Events also
-// patches them.
+// rule returns the verbs that go to the same group as v. A recorder that creates Events also
+// patches them, and only core/v1 can patch all fields of an Event that it has created.
 func (v verbs) rule() verbs {
 	if v&(create|patch) != 0 {
 		return create | patch
@@ -106,25 +109,13 @@ func (f *Fallback) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 // Patch applies a JSON merge patch (RFC 7386) to the Event with the namespace and name of
 // event, and returns the server's version of it.
 func (f *Fallback) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	patched, err := try(ctx, f, patch, namespaceOf(event), func(g Group) (*eventsv1.Event, error) { return g.Patch(ctx, event, data) })
-	if err == nil && patched != nil {
-		f.keepDeprecatedFields(patched)
-	}
-	return patched, err
+	return try(ctx, f, patch, namespaceOf(event), func(g Group) (*eventsv1.Event, error) { return g.Patch(ctx, event, data) })
 }
 
 // List returns the Events in a namespace that match opts. An empty namespace selects all
 // namespaces.
 func (f *Fallback) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	page, err := try(ctx, f, list, namespace, func(g Group) (*eventsv1.EventList, error) {
-		return g.List(ctx, namespace, opts)
-	})
-	if err == nil && page != nil {
-		for i := range page.Items {
-			f.keepDeprecatedFields(&page.Items[i])
-		}
-	}
-	return page, err
+	return try(ctx, f, list, namespace, func(g Group) (*eventsv1.EventList, error) { return g.List(ctx, namespace, opts) })
 }
 
 func namespaceOf(event *eventsv1.Event) string {
@@ -141,9 +132,9 @@ func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, 
 	if f == nil || f.Events == nil || f.Core == nil {
 		return none, errNoGroup
 	}
-	first, second := f.Events, f.Core
-	beginsWithCore := f.beginsWithCore(verb, namespace)
-	if beginsWithCore {
+	first, second := f.Core, f.Events
+	isNewer := f.isNewer(verb, namespace)
+	if isNewer {
 		first, second = second, first
 	}
 	result, firstErr := request(first)
@@ -155,7 +146,7 @@ func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, 
 	secondAnswer := answerOf(secondErr)
 	switch secondAnswer {
 	case permitted:
-		f.move(ctx, verb, namespace, !beginsWithCore, firstAnswer, firstErr)
+		f.move(ctx, verb, namespace, !isNewer, firstAnswer, firstErr)
 		return result, secondErr
 	case unclear:
 		// The server may have carried it out, so the first error would mislead the caller.
@@ -164,99 +155,82 @@ func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, 
 		// Neither group accepts the request.
 	}
 
-	eventsErr, coreErr := firstErr, secondErr
-	eventsAnswer, coreAnswer := firstAnswer, secondAnswer
-	if beginsWithCore {
-		eventsErr, coreErr = secondErr, firstErr
-		eventsAnswer, coreAnswer = secondAnswer, firstAnswer
+	coreErr, eventsErr := firstErr, secondErr
+	coreAnswer, eventsAnswer := firstAnswer, secondAnswer
+	if isNewer {
+		coreErr, eventsErr = secondErr, firstErr
+		coreAnswer, eventsAnswer = secondAnswer, firstAnswer
 	}
-	if eventsAnswer == unserved && coreAnswer == denied {
-		return none, coreErr // only a rule for core/v1 can help
+	if coreAnswer == unserved && eventsAnswer == denied {
+		return none, eventsErr // only a rule for events.k8s.io/v1 can help
 	}
-	return none, eventsErr
+	return none, coreErr
 }
 
-// beginsWithCore reports whether the next request is for core/v1.
-func (f *Fallback) beginsWithCore(verb verbs, namespace string) bool {
+// isNewer reports whether the next request begins with events.k8s.io/v1.
+func (f *Fallback) isNewer(verb verbs, namespace string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.known[namespace].core&verb != 0
+	newer := f.newer[namespace]
+	return newer.verbs&verb != 0 && time.Since(newer.since) < retryCore
 }
 
-// move makes a verb begin with the group that permits it, and logs that once for each rule.
-// answer and err are the response of the other group.
-func (f *Fallback) move(ctx context.Context, verb verbs, namespace string, toCore bool, answer answer, err error) {
+// move makes a verb, and those of its rule, begin with the group that permits it, and logs
+// that once for each rule. answer and err are the response of the other group.
+func (f *Fallback) move(ctx context.Context, verb verbs, namespace string, toNewer bool, answer answer, err error) {
 	rule := verb.rule()
 	if answer == unserved {
 		rule = allVerbs // no role changes that
 	}
-	if !f.remember(verb, namespace, toCore, rule) {
+	if !f.remember(verb, namespace, toNewer, rule) {
 		return
 	}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	switch {
-	case !toCore:
-		logger.V(2).Info("Using events.k8s.io/v1, because the server does not permit core/v1", "verbs", rule.String(), "namespace", namespace, "err", err)
+	case !toNewer:
+		logger.V(2).Info("Using core/v1, because the server does not permit events.k8s.io/v1", "verbs", rule.String(), "namespace", namespace, "err", err)
 	case answer == unserved:
-		logger.Info("Using core/v1, because the server does not serve events.k8s.io/v1", "err", err)
-	case verb == list: // the recorder does without
-		logger.V(2).Info("Listing through core/v1, because events.k8s.io/v1 is denied. To change that, grant the verb",
-			"verbs", rule.String(), "resource", "events.events.k8s.io", "namespace", namespace, "err", err)
+		logger.Info("Using events.k8s.io/v1, because the server does not serve core/v1", "err", err)
+	case verb == list: // the recorder does without, and programs read the same
+		logger.V(2).Info("Listing through events.k8s.io/v1, because core/v1 is denied. To change that, grant the verb",
+			"verbs", rule.String(), "resource", "events", "namespace", namespace, "err", err)
 	default:
-		logger.Info("Using core/v1, because events.k8s.io/v1 is denied. To change that, grant the verbs",
-			"verbs", rule.String(), "resource", "events.events.k8s.io", "namespace", namespace, "err", err)
+		logger.Info("Using events.k8s.io/v1, whose Events many programs show without times and counts, because core/v1 is denied. To change that, grant the verbs",
+			"verbs", rule.String(), "resource", "events", "namespace", namespace, "err", err)
 	}
 }
 
-// remember changes the group with which a verb begins, and reports whether to log that. A
-// line is about all verbs in rule.
-func (f *Fallback) remember(verb verbs, namespace string, toCore bool, rule verbs) (news bool) {
+// remember changes the group with which the verbs of a rule begin, and reports whether to log
+// that.
+func (f *Fallback) remember(verb verbs, namespace string, toNewer bool, rule verbs) (news bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known, logged := f.known[namespace], &f.loggedEvents
-	if toCore {
-		logged = &f.loggedCore
-		known.core, known.events = known.core|verb, known.events&^verb
-		if verb == create {
-			known.patchThroughCore() // or the deprecated fields of the Event become stale
-		}
-	} else {
-		known.core, known.events = known.core&^verb, known.events|verb
+	logged, newer := &f.loggedCore, f.newer[namespace].verbs&^verb.rule()
+	if toNewer {
+		logged, newer = &f.loggedEvents, newer|verb.rule()
 	}
-	f.set(namespace, known)
+	f.set(namespace, newer)
 	news = *logged&verb == 0
 	*logged |= rule
 	return news
 }
 
-// keepDeprecatedFields makes patches begin with core/v1 in the namespace of an Event that
-// has the deprecated fields, because only core/v1 can update them. An Event without
-// eventTime belongs to a legacy recorder.
-func (f *Fallback) keepDeprecatedFields(event *eventsv1.Event) {
-	if event.DeprecatedCount == 0 || event.EventTime.IsZero() {
+// set replaces what is known about a namespace. If there is no room, it forgets another one.
+func (f *Fallback) set(namespace string, newer verbs) {
+	if newer == 0 {
+		delete(f.newer, namespace)
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	known := f.known[event.Namespace]
-	before := known
-	if known.patchThroughCore(); known != before {
-		f.set(event.Namespace, known)
+	if f.newer == nil {
+		f.newer = make(map[string]choice)
 	}
-}
-
-// set replaces what is known about a namespace. If there is no room, it forgets another one.
-func (f *Fallback) set(namespace string, known choice) {
-	if f.known == nil {
-		f.known = make(map[string]choice)
-	}
-	if _, ok := f.known[namespace]; !ok && len(f.known) >= maxNamespaces {
-		for other := range f.known {
-			delete(f.known, other)
+	if _, ok := f.newer[namespace]; !ok && len(f.newer) >= maxNamespaces {
+		for other := range f.newer {
+			delete(f.newer, other)
 			break
 		}
 	}
-	f.known[namespace] = known
+	f.newer[namespace] = choice{newer, time.Now()}
 }
 
 // answer is what the response to a request says about the API group.

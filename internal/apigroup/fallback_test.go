@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
@@ -47,7 +49,7 @@ type pair struct {
 }
 
 func newPair() *pair {
-	p := &pair{events: newSeries(), core: FromCore(ToCoreWithDeprecatedFields(newSeries()))}
+	p := &pair{events: newSeries(), core: fromStored(toStored(newSeries()))}
 	respond := func(name string, event **eventsv1.Event, err *error) Group {
 		return group(func(string) (*eventsv1.Event, error) {
 			p.calls = append(p.calls, name)
@@ -151,15 +153,15 @@ func TestFallback(t *testing.T) {
 			return 2, 0, false
 		}
 	}
-	try := func(t *testing.T, verb string, core bool, one, two answer, oneErr, twoErr error, name string) {
+	try := func(t *testing.T, verb string, newer bool, one, two answer, oneErr, twoErr error, name string) {
 		t.Helper()
-		p, order := newPair(), []string{"events", "core"}
-		firstErr, secondErr := &p.eventsErr, &p.coreErr
-		if core {
-			p.eventsErr = errDenied
+		p, order := newPair(), []string{"core", "events"}
+		firstErr, secondErr := &p.coreErr, &p.eventsErr
+		if newer {
+			p.coreErr = errDenied
 			_, err := p.call(t, verb, "ns")
 			require.NoError(t, err)
-			order, firstErr, secondErr = []string{"core", "events"}, secondErr, firstErr
+			order, firstErr, secondErr = []string{"events", "core"}, secondErr, firstErr
 		}
 		*firstErr, *secondErr = oneErr, twoErr
 		sent, result, moves := decide(one, two)
@@ -167,9 +169,9 @@ func TestFallback(t *testing.T) {
 		require.Equal(t, strings.Join(order[:sent], " "), calls, name)
 		want := map[int]error{first: oneErr, second: twoErr}[result]
 		if result == 0 {
-			want = p.eventsErr
-			if answerOf(p.eventsErr) == unserved && answerOf(p.coreErr) == denied {
-				want = p.coreErr
+			want = p.coreErr
+			if answerOf(p.coreErr) == unserved && answerOf(p.eventsErr) == denied {
+				want = p.eventsErr
 			}
 		}
 		require.Equal(t, want, err, name)
@@ -180,13 +182,13 @@ func TestFallback(t *testing.T) {
 		require.Equal(t, moves, calls == order[1], name)
 	}
 	for _, verb := range []string{"create", "update", "patch", "list"} {
-		for _, core := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, begins with core %t", verb, core), func(t *testing.T) {
+		for _, newer := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, begins with events.k8s.io %t", verb, newer), func(t *testing.T) {
 				for one, oneErrs := range answers {
 					for oneName, oneErr := range oneErrs {
 						for two, twoErrs := range answers {
 							for twoName, twoErr := range twoErrs {
-								try(t, verb, core, one, two, oneErr, twoErr, oneName+", then "+twoName)
+								try(t, verb, newer, one, two, oneErr, twoErr, oneName+", then "+twoName)
 							}
 						}
 					}
@@ -196,51 +198,37 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// A role permits verbs one by one, in each namespace.
+// A role permits verbs one by one, in each namespace. Those that create and patch Events go to the
+// same group.
 func TestFallbackChoosesForEachVerbAndNamespace(t *testing.T) {
-	p := newPair()
-	request := func(verb, namespace string, eventsErr, coreErr error, begins string) {
-		t.Helper()
-		p.eventsErr, p.coreErr = eventsErr, coreErr
-		_, err := p.call(t, verb, namespace)
-		require.NoError(t, err)
-		assert.Equal(t, begins, p.known[namespace].core.String())
-	}
-	request("update", "a", errDenied, nil, "update")
-	request("update", "b", errDenied, nil, "update")
-	request("create", "b", errDenied, nil, "create,update,patch") // events.k8s.io/v1 cannot patch the deprecated fields
-	request("patch", "b", nil, errDenied, "create,update")
-	request("create", "b", nil, errDenied, "update")
-	request("create", "b", errDenied, nil, "create,update") // core/v1 denied patches
-	request("patch", "c", nil, errDenied, "")
-	assert.Equal(t, "update", p.known["a"].core.String())
-}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair()
+		request := func(verb, namespace string, coreErr, eventsErr error, want string) {
+			t.Helper()
+			p.eventsErr, p.coreErr = eventsErr, coreErr
+			calls, err := p.call(t, verb, namespace)
+			require.NoError(t, err)
+			assert.Equal(t, want, calls)
+		}
+		request("list", "a", errDenied, nil, "core events")
+		request("create", "a", nil, nil, "core")
+		request("patch", "a", errDenied, nil, "core events")
+		request("create", "a", nil, nil, "events")
+		request("create", "b", errDenied, nil, "core events")
+		request("patch", "b", nil, nil, "events")
+		request("list", "b", nil, nil, "core")
+		request("patch", "b", nil, errDenied, "events core")
+		request("create", "b", nil, nil, "core")
+		request("update", "c", nil, nil, "core")
 
-func TestFallbackKeepsDeprecatedFields(t *testing.T) {
-	legacy := newSeries()
-	legacy.EventTime, legacy.DeprecatedCount = metav1.MicroTime{}, 7
-	for _, verb := range []string{"patch", "list"} {
-		t.Run(verb, func(t *testing.T) {
-			p := newPair()
-			request := func(verb, want string) {
-				t.Helper()
-				calls, err := p.call(t, verb, "ns")
-				require.NoError(t, err)
-				assert.Equal(t, want, calls)
-			}
-			for _, event := range []*eventsv1.Event{newSeries(), legacy} {
-				p.events = event
-				request(verb, "events")
-			}
-			p.events = p.core // it has the deprecated fields
-			request(verb, "events")
-			request("patch", "core")
-			p.coreErr = errDenied
-			request("patch", "core events")
-			request(verb, "events")
-			request("patch", "events")
-		})
-	}
+		// A rule may have been added.
+		time.Sleep(retryCore)
+		request("create", "a", errDenied, nil, "core events")
+		request("patch", "a", nil, nil, "events")
+		time.Sleep(retryCore)
+		request("patch", "a", nil, nil, "core")
+		request("create", "a", nil, nil, "core")
+	})
 }
 
 // There is one line for each rule that the role lacks, whatever the number of namespaces.
@@ -258,28 +246,29 @@ func TestFallbackLogsOnce(t *testing.T) {
 	requests(errDenied, errDenied)
 	assert.Empty(t, p.log)
 	for range 2 {
-		requests(errDenied, nil)
 		requests(nil, errDenied)
+		requests(errDenied, nil)
 	}
 	require.Len(t, p.log, 1, "the recorder does not need list")
-	assert.Contains(t, p.log[0], `"msg"="Using core/v1, because events.k8s.io/v1 is denied. To change that, grant the verbs" "verbs"="create,patch" `+
-		`"resource"="events.events.k8s.io" "namespace"="ns-0" "err"="events.events.k8s.io is forbidden: `)
+	assert.Contains(t, p.log[0], `because core/v1 is denied. To change that, grant the verbs" "verbs"="create,patch" `+
+		`"resource"="events" "namespace"="ns-0" "err"="events.events.k8s.io is forbidden: `)
 
 	p = newPair()
+	requests(nil, errUnserved)
 	requests(errUnserved, nil)
 	require.Len(t, p.log, 1)
-	assert.Contains(t, p.log[0], "does not serve events.k8s.io/v1")
+	assert.Contains(t, p.log[0], "does not serve core/v1")
 }
 
 func TestFallbackRemembersALimitedNumberOfNamespaces(t *testing.T) {
 	p := newPair()
-	p.eventsErr = errDenied
+	p.coreErr = errDenied
 	for i := range maxNamespaces + 5 {
 		_, err := p.call(t, "create", fmt.Sprintf("ns-%d", i))
 		require.NoError(t, err)
-		require.True(t, p.beginsWithCore(create, fmt.Sprintf("ns-%d", i)))
+		require.True(t, p.isNewer(create, fmt.Sprintf("ns-%d", i)))
 	}
-	assert.Len(t, p.known, maxNamespaces)
+	assert.Len(t, p.newer, maxNamespaces)
 }
 
 // Permissions change while requests are in flight.
@@ -336,10 +325,10 @@ func TestFallbackRequiresBothGroups(t *testing.T) {
 
 func TestFallbackAllocatesNothing(t *testing.T) {
 	p := newPair()
-	p.eventsErr = errDenied
+	p.coreErr = errDenied
 	_, err := p.call(t, "create", "ns")
 	require.NoError(t, err)
-	p.Core = group(func(string) (*eventsv1.Event, error) { return p.core, nil })
+	p.Events = group(func(string) (*eventsv1.Event, error) { return p.events, nil })
 	ctx, event := t.Context(), p.events
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = p.Create(ctx, event)

@@ -15,6 +15,15 @@ import (
 // otherwise pass as the related object.
 const DistinctNotes = 10
 
+const (
+	// Heartbeat is the default of events.Options.HeartbeatInterval where this project
+	// replaces the legacy recorder: its spam filter permits an event each 5 minutes.
+	Heartbeat = 5 * time.Minute
+	// FirstHeartbeat is that of events.Options.FirstHeartbeat. Most programs never call
+	// Shutdown, so the server must learn counts early.
+	FirstHeartbeat = time.Second
+)
+
 // Action returns the action of an event about regarding with the given reason. "" means
 // the reason. A recorder calls it for every occurrence, possibly concurrently, so it
 // should be fast.
