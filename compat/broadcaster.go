@@ -46,6 +46,11 @@ type Options struct {
 	// DefaultDistinctNotes. If DistinctNotes is negative, such events share one
 	// Event whatever their messages are.
 	DistinctNotes int
+
+	// MessageFunc, if set, returns the message of an Event that events with different
+	// messages share, like that of record.CorrelatorOptions; see
+	// [events.RecorderOptions].CombinedNote. It receives the latest event.
+	MessageFunc func(event *corev1.Event) string
 }
 
 // Broadcaster is a [record.EventBroadcaster] whose recorders emit events to an
@@ -104,10 +109,11 @@ func (b *Broadcaster) Events() *events.Broadcaster { return b.target }
 // "<host name>_<UUID>", which changes with every restart. NewRecorder replaces it
 // with [LeaderElection]. The messages of leader election contain the identity.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) record.EventRecorderLogger {
-	to := b.target.NewRecorderWithOptions(scheme, controllerOf(source.Component), events.RecorderOptions{
-		DistinctNotes:     b.opts.DistinctNotes,
-		ReportingInstance: source.Host,
-	})
+	opts := events.RecorderOptions{DistinctNotes: b.opts.DistinctNotes, ReportingInstance: source.Host}
+	if message := b.opts.MessageFunc; message != nil {
+		opts.CombinedNote = func(event *eventsv1.Event) string { return message(apigroup.ToCoreWithDeprecatedFields(event)) }
+	}
+	to := b.target.NewRecorderWithOptions(scheme, controllerOf(source.Component), opts)
 	return NewRecorder(to, b.opts.Action)
 }
 

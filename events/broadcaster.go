@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -103,6 +104,12 @@ type RecorderOptions struct {
 	// ReportingInstance is [Options].ReportingInstance for the events of this
 	// recorder. If empty, it is that of the broadcaster.
 	ReportingInstance string
+	// CombinedNote, if set, returns the note of an Event that occurrences with different
+	// notes share: all of them, or those for which DistinctNotes leaves no Event of their
+	// own. It receives the occurrence as an Event. It is called by Eventf, possibly
+	// concurrently, and not for each occurrence of a fast loop. If nil, it is the note of
+	// the occurrence, with a prefix if DistinctNotes is positive.
+	CombinedNote func(occurrence *eventsv1.Event) string
 }
 
 // NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of
@@ -122,6 +129,7 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 		references:    reference.Resolver{Scheme: scheme},
 		identity:      id,
 		distinctNotes: max(cmp.Or(opts.DistinctNotes, b.opts.DistinctNotes), 0),
+		combinedNote:  opts.CombinedNote,
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
@@ -24,7 +25,8 @@ type source struct {
 	identity    sanitize.Identity
 
 	distinctNotes int
-	emitted       sync.Once // see lists.add
+	combinedNote  func(*eventsv1.Event) string // nil: the note of the occurrence
+	emitted       sync.Once                    // see lists.add
 }
 
 // recorder emits events; see [Broadcaster.NewRecorder].
@@ -185,14 +187,28 @@ func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.O
 	if r.distinctNotes == 0 && noted {
 		note = sanitize.Note(o.note, o.args)
 	}
-	return tracker.Occurrence{
+	details := tracker.Occurrence{
 		Note:          note,
 		DistinctNotes: r.distinctNotes,
 		Instance:      r.identity.Instance,
 		Annotations:   annotations,
 		At:            o.at,
 	}
+	if r.combinedNote != nil && note != "" {
+		single := r.broadcaster.tracker.Single(key, details, r.broadcaster.clock.Now())
+		details.Combined = sanitize.Note("%v", []any{combination{r.combinedNote, single.Event()}})
+	}
+	return details
 }
+
+// combination is an argument of a note that calls RecorderOptions.CombinedNote. A panic becomes
+// a part of the note.
+type combination struct {
+	note  func(*eventsv1.Event) string
+	event *eventsv1.Event
+}
+
+func (c combination) String() string { return c.note(c.event) }
 
 func (r *recorder) omitRelated(err error, key *series.Key) {
 	r.omit("its related object", &r.broadcaster.counters.relatedOmitted, err, key)

@@ -47,11 +47,13 @@ func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
 		Broadcaster: compat.NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, c.events), compat.Options{
 			Context:       c.ctx,
 			DistinctNotes: cmp.Or(c.events.DistinctNotes, -1),
+			MessageFunc:   c.correlator.MessageFunc,
 		}),
 		sink:         sink,
 		flushTimeout: cmp.Or(c.events.ShutdownTimeout, defaultShutdownTimeout),
 		logger:       safelog.Guard(klog.FromContext(c.ctx)),
 	}
+	c.correlator.MaxEvents, c.correlator.MessageFunc = 0, nil
 	if ignored := setFields(c.correlator); len(ignored) > 0 {
 		b.logger.Info("Ignored correlator options", "options", ignored)
 	}
@@ -64,8 +66,7 @@ func NewBroadcasterForTests(sleepDuration time.Duration) EventBroadcaster {
 	return NewBroadcaster(WithSleepDuration(sleepDuration))
 }
 
-// NewBroadcasterWithCorrelatorOptions is [NewBroadcaster] with [WithCorrelatorOptions],
-// which has no effect.
+// NewBroadcasterWithCorrelatorOptions is [NewBroadcaster] with [WithCorrelatorOptions].
 func NewBroadcasterWithCorrelatorOptions(options CorrelatorOptions) EventBroadcaster {
 	return NewBroadcaster(WithCorrelatorOptions(options))
 }

@@ -43,7 +43,7 @@
 //     calls Create and Patch.
 //   - The broadcaster writes events that are emitted before StartRecordingToSink.
 //   - Without Shutdown, the server knows at least half of the occurrences of a steady loop:
-//     the first heartbeat comes after one second, and the intervals double up to 30 minutes.
+//     the first heartbeat comes after one second, and the intervals double up to 5 minutes.
 //   - involvedObject (without resourceVersion), type, reason, message, source, count,
 //     firstTimestamp, lastTimestamp and the namespace of an Event are those that client-go
 //     would write.
@@ -54,9 +54,9 @@
 //
 // # Differences to client-go
 //
-//   - Events also have the fields of events.k8s.io/v1: eventTime, series, action, which is
-//     the reason, and reportingInstance, which is "<component>-<host name>" if the source
-//     has no host. A label contains the state of a series.
+//   - Events also have fields of events.k8s.io/v1: series, action, which is the reason, and
+//     reportingInstance, which is "<component>-<host name>" if the source has no host. A label
+//     contains the state of a series, and an annotation the first time to the microsecond.
 //   - The API server requires a qualified name as reportingComponent. The broadcaster
 //     repairs others, and logs that. The component of leader election, "<host name>_<UUID>",
 //     becomes compat.LeaderElection. source stays as it is. If two sources become the same
@@ -72,9 +72,10 @@
 //     share an Event, whose message begins with "(combined from similar events): " and ends
 //     with the latest one, as in client-go. There, the tenth message is the first that is
 //     combined, and annotations get lost.
-//   - Correlator options ([WithCorrelatorOptions]) have no effect, and the broadcaster logs
-//     them. Neither does the sleep duration: the broadcaster backs off exponentially,
-//     separately for each namespace, and does not drop events after twelve attempts.
+//   - Of the correlator options, MaxEvents and MessageFunc have an effect
+//     ([WithCorrelatorOptions]). The broadcaster logs others. The sleep duration has none: the
+//     broadcaster backs off exponentially, separately for each namespace, and does not drop
+//     events after twelve attempts.
 //   - Stopping the result of StartRecordingToSink writes pending events first. Shutdown and
 //     the end of the context of [WithContext] do the same. Shutdown therefore takes up to
 //     events.Options.ShutdownTimeout.

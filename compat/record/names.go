@@ -21,8 +21,8 @@ type (
 	// FakeRecorder sends events to a channel of strings, for tests.
 	FakeRecorder = record.FakeRecorder
 
-	// CorrelatorOptions configures the correlator of client-go. [NewBroadcaster] ignores
-	// it.
+	// CorrelatorOptions configures the correlator of client-go. [WithCorrelatorOptions] says
+	// which of its fields have an effect.
 	CorrelatorOptions = record.CorrelatorOptions
 	// EventCorrelator is the correlator of client-go. [Broadcaster] does not use it.
 	EventCorrelator = record.EventCorrelator

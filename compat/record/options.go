@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,10 +58,23 @@ func WithContext(ctx context.Context) BroadcasterOption {
 	}
 }
 
-// WithCorrelatorOptions has no effect. If the options are not zero, the broadcaster logs
-// which ones it ignores.
+// WithCorrelatorOptions sets MaxEvents, how many different messages of events that differ in
+// nothing else make the last of them and all later ones share an Event, and MessageFunc, which
+// returns the message of that Event. With a MaxEvents of 1, all messages share it. The
+// broadcaster logs which other options it ignores.
 func WithCorrelatorOptions(options CorrelatorOptions) BroadcasterOption {
-	return func(c *config) { c.correlator = options }
+	return func(c *config) {
+		c.correlator = options
+		switch {
+		case options.MaxEvents > 0:
+			c.events.DistinctNotes = options.MaxEvents - 1
+		case options.MaxEvents < 0: // client-go converts it to a uint
+			c.events.DistinctNotes = math.MaxInt
+		}
+		if options.MaxEvents == 1 && options.MessageFunc == nil {
+			c.correlator.MessageFunc = EventAggregatorByReasonMessageFunc
+		}
+	}
 }
 
 // WithSleepDuration has no effect: the broadcaster backs off exponentially.

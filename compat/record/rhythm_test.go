@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -129,5 +130,45 @@ func testLoop(t *testing.T, loop workload.Loop, processes []process) {
 		assert.Equal(t, want.FirstTimestamp.Unix(), event.FirstTimestamp.Unix())
 		assert.Equal(t, want.LastTimestamp.Unix(), event.LastTimestamp.Unix())
 		assert.Equal(t, want.Source, event.Source)
+	}
+}
+
+// A program that reports progress in messages has one Event, whose watchers read them.
+func TestProgress(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options CorrelatorOptions
+		prefix  string
+	}{
+		"MessageFunc": {CorrelatorOptions{MaxEvents: 1, MessageFunc: func(e *corev1.Event) string { return e.Message }}, ""},
+		"default":     {CorrelatorOptions{MaxEvents: 1}, series.CombinedPrefix},
+		"MaxEvents 3": {CorrelatorOptions{MaxEvents: 3, MessageFunc: func(e *corev1.Event) string { return e.Reason + ": " + e.Message }}, "Progress: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				broadcaster := NewBroadcaster(WithCorrelatorOptions(tt.options))
+				broadcaster.StartRecordingToSink(s.sink())
+				defer broadcaster.Shutdown()
+				recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester", Host: "node-1"})
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+				for i := range 30 {
+					recorder.Eventf(pod, "Normal", "Progress", "%d of 30", i+1)
+					time.Sleep(time.Second / 4)
+				}
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				list, err := s.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				got := make(map[string]int32)
+				for _, event := range list.Items {
+					got[event.Message] += event.Count
+				}
+				want := map[string]int32{tt.prefix + "30 of 30": 30}
+				for i := 1; i < tt.options.MaxEvents; i++ {
+					want[fmt.Sprintf("%d of 30", i)], want[tt.prefix+"30 of 30"] = 1, want[tt.prefix+"30 of 30"]-1
+				}
+				assert.Equal(t, want, got)
+			})
+		})
 	}
 }

@@ -147,7 +147,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	switch {
 	case e.count == 0: // the server has refused what was before
 		e.life, e.state, e.first = active, series.Singleton, o.at(now).UnixMicro()
-		e.note, e.lastNote = r.noteFor(e, o.Note), ""
+		e.note, e.lastNote = r.noteFor(e, &o), ""
 	case gap <= r.opts.MaxWindow:
 		r.windowOf(e).Observe(&e.rhythm, gap, at)
 		e.life, e.state = active, series.Ongoing
@@ -175,9 +175,9 @@ func (e *Entry) finish(as series.State) {
 // describe takes the note and the annotations of the latest occurrence.
 func (e *Entry) describe(o Occurrence, at time.Duration) {
 	before := e.differingNote()
-	if o.Note != "" {
-		if o.Note != e.note || e.lastNote != "" {
-			e.setLastNote(o.Note)
+	if note := e.noteOf(&o); note != "" {
+		if note != e.note || e.lastNote != "" {
+			e.setLastNote(note)
 		}
 		e.notedAt = tenths(at)
 	}

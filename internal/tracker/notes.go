@@ -42,12 +42,12 @@ func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 	return rest
 }
 
-// noteFor returns the first note of e, whose first occurrence has the given one.
-func (r *rules) noteFor(e *Entry, note string) string {
-	if e.key.rare.note == series.CombinedPrefix {
-		return eventtext.Cut(series.CombinedPrefix+note, series.MaxNoteBytes)
+// noteFor returns the first note of e, whose first occurrence is the given one.
+func (r *rules) noteFor(e *Entry, o *Occurrence) string {
+	if e.key.rare.note == series.CombinedPrefix && o.Combined == "" {
+		return eventtext.Cut(series.CombinedPrefix+o.Note, series.MaxNoteBytes)
 	}
-	return strings.Clone(note)
+	return strings.Clone(e.noteOf(o))
 }
 
 // maxNotes is how many notes of ongoing series are formatted per second. To format more would
@@ -81,11 +81,7 @@ func (r *rules) keyOf(found *series.Series) (key series.Key, salt int, ok bool) 
 	if r.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
-	notes := []string{"", found.Note}
-	if strings.HasPrefix(found.Note, series.CombinedPrefix) {
-		notes = []string{"", series.CombinedPrefix, found.Note}
-	}
-	for _, key.Note = range notes {
+	for _, key.Note = range []string{"", found.Note, series.CombinedPrefix} {
 		if salt, ok = key.Salt(found.Name, found.First); ok {
 			return key, salt, true
 		}

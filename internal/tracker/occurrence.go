@@ -17,6 +17,9 @@ const MaxAnnotationBytes = 64 << 10
 type Occurrence struct {
 	// Note is the text for people. If empty, the series keeps the one it has.
 	Note string
+	// Combined is Note for a series whose occurrences have different notes. If empty, it is
+	// Note, with series.CombinedPrefix as DistinctNotes says.
+	Combined string
 	// DistinctNotes is how many series of the same tuple can differ in nothing but
 	// their notes, which their keys have then. Once so many are tracked, the rest
 	// share one series, whose note begins with series.CombinedPrefix. It has no effect
@@ -38,6 +41,14 @@ func (o *Occurrence) at(now time.Time) time.Time {
 		return now
 	}
 	return o.At
+}
+
+// noteOf returns the note that e takes from an occurrence.
+func (e *Entry) noteOf(o *Occurrence) string {
+	if shared := e.key.rare.note == "" || e.key.rare.note == series.CombinedPrefix; shared && o.Combined != "" {
+		return o.Combined
+	}
+	return o.Note
 }
 
 // mergeAnnotations returns old with latest applied, as the server has it after
