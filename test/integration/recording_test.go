@@ -190,7 +190,7 @@ func occurrences(event *eventsv1.Event) int {
 
 func lastObserved(event *eventsv1.Event) time.Time {
 	if event.Series == nil {
-		return event.EventTime.Time
+		return series.EventTime(event).Time
 	}
 	return event.Series.LastObservedTime.Time
 }

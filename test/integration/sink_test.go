@@ -39,22 +39,23 @@ func TestSinkWithPartialPermissions(t *testing.T) {
 		// deprecated is when the deprecated fields were last written: by the last patch
 		// ("up to date"), by an earlier request ("stale"), or never.
 		deprecated string
-		logged     int  // lines about core/v1
+		logged     int  // lines about events.k8s.io/v1
 		noSource   bool // created through events.k8s.io/v1; patches do not add the source
 	}{
-		"core":                               {roles: []role{core}, deprecated: "up to date", logged: 1},
-		"events.k8s.io":                      {roles: []role{newer}},
-		"both":                               {roles: []role{both}},
-		"not served":                         {roles: []role{both}, unserved: true, deprecated: "up to date", logged: 1},
-		"role of tools/events, and core":     {roles: []role{{eventsResource: {"create", "update"}, coreResource: write}}, deprecated: "up to date", logged: 1, noSource: true},
+		"core":                               {roles: []role{core}, deprecated: "up to date"},
+		"events.k8s.io":                      {roles: []role{newer}, logged: 1},
+		"both":                               {roles: []role{both}, deprecated: "up to date"},
+		"not served":                         {roles: []role{both}, unserved: true, deprecated: "up to date"},
+		"create in core, both in the other":  {roles: []role{{coreResource: {"create"}, eventsResource: write}}, deprecated: "stale", logged: 1},
 		"create in core, patch in the other": {roles: []role{{coreResource: {"create"}, eventsResource: {"patch"}}}, deprecated: "stale", logged: 1},
-		"nothing, then core":                 {roles: []role{{}, core}, deprecated: "up to date", logged: 1},
-		"nothing, then events.k8s.io":        {roles: []role{{}, newer}},
+		"patch in core, both in the other":   {roles: []role{{coreResource: {"patch"}, eventsResource: write}}, logged: 1},
+		"nothing, then core":                 {roles: []role{{}, core}, deprecated: "up to date"},
+		"nothing, then events.k8s.io":        {roles: []role{{}, newer}, logged: 1},
 		"core, then events.k8s.io":           {roles: []role{core, newer}, deprecated: "stale", logged: 1},
-		"core, nothing, then both":           {roles: []role{core, {}, both}, deprecated: "up to date", logged: 1},
+		"core, nothing, then both":           {roles: []role{core, {}, both}, deprecated: "up to date"},
 		"events.k8s.io, then core":           {roles: []role{newer, core}, deprecated: "up to date", logged: 1, noSource: true},
-		"core, restart with both":            {roles: []role{core, both}, restart: true, deprecated: "up to date", logged: 1},
-		"events.k8s.io, restart with core":   {roles: []role{newer, core}, restart: true, deprecated: "up to date", logged: 1, noSource: true},
+		"core, restart with both":            {roles: []role{core, both}, restart: true, deprecated: "up to date"},
+		"events.k8s.io, restart with both":   {roles: []role{newer, both}, restart: true, deprecated: "up to date", logged: 1, noSource: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +83,7 @@ func TestSinkWithPartialPermissions(t *testing.T) {
 				a.setRole(t, clients, role)
 				if i > 0 && row.restart {
 					r.Shutdown()
-					logs += len(logged("Using core/v1"))
+					logs += len(logged("Using events.k8s.io/v1"))
 					r, logged = begin()
 				}
 				if len(role) == 0 {
@@ -105,7 +106,7 @@ func TestSinkWithPartialPermissions(t *testing.T) {
 					})
 				}
 			}
-			logs += len(logged("Using core/v1"))
+			logs += len(logged("Using events.k8s.io/v1"))
 			assert.Equal(t, row.logged, logs)
 			assert.Empty(t, r.Stats().Dropped)
 			requireSameInCore(t, clients, event)
