@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 )
 
@@ -20,7 +21,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: kubernetes.NewForConfigOrDie(config).EventsV1()})
+	broadcaster := events.NewBroadcaster(compat.NewSink(kubernetes.NewForConfigOrDie(config)))
 	if err := broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
 		log.Fatal(err)
 	}
