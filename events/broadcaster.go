@@ -104,11 +104,8 @@ type RecorderOptions struct {
 	// ReportingInstance is [Options].ReportingInstance for the events of this
 	// recorder. If empty, it is that of the broadcaster.
 	ReportingInstance string
-	// CombinedNote, if set, returns the note of an Event that occurrences with different
-	// notes share: all of them, or those for which DistinctNotes leaves no Event of their
-	// own. It receives the occurrence as an Event. It is called by Eventf, possibly
-	// concurrently, and not for each occurrence of a fast loop. If nil, it is the note of
-	// the occurrence, with a prefix if DistinctNotes is positive.
+	// CombinedNote, if set, returns the note of an Event that different notes share, for an
+	// occurrence that it receives as an Event, concurrently. Fast loops do not pass each.
 	CombinedNote func(occurrence *eventsv1.Event) string
 }
 

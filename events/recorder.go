@@ -201,8 +201,7 @@ func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.O
 	return details
 }
 
-// combination is an argument of a note that calls RecorderOptions.CombinedNote. A panic becomes
-// a part of the note.
+// combination is an argument of a note. A panic of CombinedNote becomes a part of the note.
 type combination struct {
 	note  func(*eventsv1.Event) string
 	event *eventsv1.Event

@@ -18,14 +18,10 @@ import (
 // in client-go. Set Interface; with the zero value every call returns an error. It is
 // safe for concurrent use.
 //
-// If Interface has a REST client, EventSinkImpl sends each request once and directly.
-// It does not use the client's retries and rate limiter: the [Broadcaster] retries,
-// and has a rate limiter of its own, so events do not use the budget of the
-// controller. Events have the content type that the client is configured for, and
-// protobuf by default, as with the typed client; patches are JSON. A fake clientset has
-// no REST client, so EventSinkImpl calls its methods.
-//
-// A response that is not an Event is an error.
+// If Interface has a REST client, EventSinkImpl sends each request once, without the retries
+// and the rate limiter of the client: the [Broadcaster] has its own. Events have the content
+// type of the client; patches are JSON. A fake clientset has no REST client, so EventSinkImpl
+// calls its methods. A response that is not an Event is an error. Many programs ignore `series`; for them, use NewSink of package compat.
 type EventSinkImpl struct {
 	// Interface is the client to use, such as clientset.EventsV1().
 	Interface typedeventsv1.EventsV1Interface

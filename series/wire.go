@@ -40,8 +40,7 @@ const (
 	AnnotationWindow = AnnotationPrefix + "window"
 
 	// AnnotationEventTime holds the time of the first occurrence if eventTime is empty, as
-	// in an Event that was written through core/v1: programs take an Event with eventTime
-	// for one that never recurs. See [EventTime].
+	// in an Event that was written through core/v1. See [EventTime].
 	AnnotationEventTime = AnnotationPrefix + "event-time"
 
 	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
@@ -210,9 +209,8 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// EventTime returns when event occurred first, to the microsecond: its eventTime, or that
-// in [AnnotationEventTime]. It returns zero if event has neither, like an Event of the
-// legacy recorder.
+// EventTime returns when event occurred first: eventTime, or that in [AnnotationEventTime].
+// It is zero if event has neither, like one of the legacy recorder.
 func EventTime(event *eventsv1.Event) metav1.MicroTime {
 	if event.EventTime.IsZero() {
 		if t, err := time.Parse(metav1.RFC3339Micro, event.Annotations[AnnotationEventTime]); err == nil {

@@ -3,12 +3,6 @@
 // from, and does not retry. The broadcaster limits and retries requests itself, because it
 // knows which ones matter most.
 //
-// # Usage
-//
-//	client := eventclient.New[*eventsv1.Event, *eventsv1.EventList](
-//		clientset.EventsV1().RESTClient(), eventsv1.SchemeGroupVersion)
-//	event, err := client.Create(ctx, event.Namespace, event)
-//
 // # Guarantees
 //
 //   - Requests use the credentials, connections and transports of the given client.
@@ -16,20 +10,16 @@
 //     client would send them: the configured one, or protobuf by default. If the server
 //     rejects that with a 415, the Event and all later ones are sent as JSON. A merge patch
 //     is always JSON.
-//   - Responses to patches and lists are protobuf if the server supports it. The content of a
-//     list decides how it is read.
+//   - Responses to patches and lists are protobuf if the server supports it.
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response
 //     with another object is an error. Other errors are those of client-go.
 //   - In a response to a patch, a list, or an Event in JSON, a Retry-After header may contain
 //     a date as well as seconds.
 //   - Warnings in a response to a create or an update go to the warning handler of the given
 //     client. Those in other responses, such as one to each heartbeat, are ignored.
-//   - A [Client] is safe for concurrent use.
 //
 // # Limitations
 //
 //   - A fake clientset has no REST client. [New] returns nil for it.
-//   - In other responses, client-go reads only a Retry-After in seconds: in all those of a
-//     client that is not a [restclient.RESTClient], and in those to a create or an update in
-//     another content type than JSON.
+//   - In other responses, client-go reads only a Retry-After in seconds.
 package eventclient

@@ -15,14 +15,9 @@ import (
 // otherwise pass as the related object.
 const DistinctNotes = 10
 
-const (
-	// Heartbeat is the default of events.Options.HeartbeatInterval where this project
-	// replaces the legacy recorder: its spam filter permits an event each 5 minutes.
-	Heartbeat = 5 * time.Minute
-	// FirstHeartbeat is that of events.Options.FirstHeartbeat. Most programs never call
-	// Shutdown, so the server must learn counts early.
-	FirstHeartbeat = time.Second
-)
+// Heartbeat and FirstHeartbeat are defaults of what replaces the legacy recorder, whose spam
+// filter permits an event each 5 minutes, and which few programs shut down.
+const Heartbeat, FirstHeartbeat = 5 * time.Minute, time.Second
 
 // Action returns the action of an event about regarding with the given reason. "" means
 // the reason. A recorder calls it for every occurrence, possibly concurrently, so it

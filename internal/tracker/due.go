@@ -132,16 +132,11 @@ func (e *Entry) tick(s *step) {
 	}
 }
 
-// isFresh reports whether an occurrence at the given time is written at once: the heartbeat is
-// overdue because there was no news, or is due within a quarter of its interval, and the loop
-// is so slow that there may be no other occurrence before. A heartbeat at its time would show
-// one that is minutes old, and with gaps of 4 minutes the next one only after 5.
+// isFresh reports whether an occurrence is written at once: the heartbeat is overdue, for there
+// was no news, or due within a quarter of its interval, and would contain nothing newer.
 func (e *Entry) isFresh(at time.Duration) bool {
-	if at >= e.beatAt {
-		return e.lost() == 0
-	}
 	quarter := (e.beatAt - e.stored.at) / 4
-	return at >= e.beatAt-quarter && at-e.last >= quarter
+	return at >= e.beatAt && e.lost() == 0 || at < e.beatAt && at >= e.beatAt-quarter && at-e.last >= quarter
 }
 
 // planBeat decides when the next heartbeat of e is due: an interval after the latest write

@@ -175,29 +175,20 @@ func (e *Entry) finish(as series.State) {
 // describe takes the note and the annotations of the latest occurrence.
 func (e *Entry) describe(o Occurrence, at time.Duration) {
 	before := e.differingNote()
-	if note := e.noteOf(&o); note != "" {
-		if note != e.note || e.lastNote != "" {
-			e.setLastNote(note)
-		}
-		e.notedAt = tenths(at)
+	switch note := e.noteOf(&o); {
+	case note == "", note == e.lastNote, note == e.note && e.lastNote == "":
+	case note == e.note:
+		e.lastNote = e.note // share the memory
+	default:
+		e.lastNote = strings.Clone(note) // it can be a part of a longer string
 	}
+	e.notedAt = tenths(at)
 	if e.differingNote() != before {
 		e.stored.stale |= partNote
 	}
 	if merged := mergeAnnotations(e.annotations, o.Annotations); !maps.Equal(merged, e.annotations) {
 		e.annotations = merged
 		e.stored.stale |= partAnnotations
-	}
-}
-
-// setLastNote keeps a copy of note, which can be a part of a longer string.
-func (e *Entry) setLastNote(note string) {
-	switch note {
-	case e.lastNote:
-	case e.note:
-		e.lastNote = e.note // share the memory
-	default:
-		e.lastNote = strings.Clone(note)
 	}
 }
 

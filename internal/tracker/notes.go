@@ -50,17 +50,15 @@ func (r *rules) noteFor(e *Entry, o *Occurrence) string {
 	return strings.Clone(e.noteOf(o))
 }
 
-// maxNotes is how many notes of ongoing series are formatted per second. To format more would
-// be the largest cost of an occurrence. Beyond that, a series has its turn each noteInterval,
-// or less often, so that all of them together format maxNotes.
+// maxNotes is how many notes of ongoing series are formatted per second. Beyond that, a series
+// has its turn each noteInterval, or less often.
 const (
 	maxNotes     = 1000
 	noteInterval = 10 * time.Second
 )
 
-// takesNote reports whether the note of an occurrence of e is to be formatted. The last half of
-// the bucket is for series of which none was in this tenth of a second, so a hot loop does not
-// take the notes of slow ones.
+// takesNote reports whether to format the note of an occurrence. The bucket holds a second. Its
+// last half is for series without a note in this tenth of a second, and not for hot loops.
 func (t *table) takesNote(e *Entry, at time.Duration) bool {
 	const each, all = time.Second / maxNotes, time.Second
 	t.noted = max(t.noted, at-all)

@@ -17,8 +17,7 @@ const MaxAnnotationBytes = 64 << 10
 type Occurrence struct {
 	// Note is the text for people. If empty, the series keeps the one it has.
 	Note string
-	// Combined is Note for a series whose occurrences have different notes. If empty, it is
-	// Note, with series.CombinedPrefix as DistinctNotes says.
+	// Combined is Note in a series of different notes. If empty, see DistinctNotes.
 	Combined string
 	// DistinctNotes is how many series of the same tuple can differ in nothing but
 	// their notes, which their keys have then. Once so many are tracked, the rest
@@ -55,9 +54,8 @@ func (e *Entry) noteOf(o *Occurrence) string {
 // both were patched in. It changes neither map, because writes in flight share
 // them.
 //
-// Callers whose annotation keys never recur would fill the memory, and then the
-// Event until the server rejects it: a patch removes nothing. So annotations that
-// would exceed MaxAnnotationBytes are ignored.
+// Annotations that would exceed MaxAnnotationBytes are ignored: a patch removes nothing, so
+// keys that never recur would fill the memory and the Event.
 func mergeAnnotations(old, latest map[string]string) map[string]string {
 	merged, copied := old, false
 	for k, v := range latest {
@@ -70,16 +68,12 @@ func mergeAnnotations(old, latest map[string]string) map[string]string {
 		}
 		merged[strings.Clone(k)] = strings.Clone(v)
 	}
-	if size(merged) > MaxAnnotationBytes {
+	size := 0
+	for k, v := range merged {
+		size += len(k) + len(v)
+	}
+	if size > MaxAnnotationBytes {
 		return old
 	}
 	return merged
-}
-
-func size(annotations map[string]string) int {
-	n := 0
-	for k, v := range annotations {
-		n += len(k) + len(v)
-	}
-	return n
 }

@@ -3,6 +3,7 @@ package tracker
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"maps"
 	"slices"
 	"strconv"
@@ -532,7 +533,11 @@ func (w *world) status(name string, now time.Duration) string {
 		text += fmt.Sprintf(", stored %s x%d at %s", e.stored.state, e.stored.count, since(e.stored.at))
 	}
 	if e.isOngoing() && e.phase == live {
-		text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
+		if e.beatAt == math.MinInt64 {
+			text += ", heartbeat overdue"
+		} else {
+			text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
+		}
 	}
 	if window := w.tracker.window.Of(e.rhythm, e.last); window != series.FinishAfter {
 		text += fmt.Sprintf(", window %s", window)
