@@ -3,8 +3,8 @@ package tracker
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
