@@ -49,6 +49,9 @@ const (
 	// DropNamespaceTerminating: the namespace of the Event is being deleted, or was deleted
 	// within [Options.EventTTL] after an Event was written there.
 	DropNamespaceTerminating = DropReason(tracker.DropNamespaceTerminating)
+	// DropNameTaken: Events that are not of the series, or that somebody has changed beyond
+	// recognition, have all of its names.
+	DropNameTaken = DropReason(tracker.DropNameTaken)
 	// DropShutdown: the event was emitted after Shutdown was called, or could not be
 	// written in time.
 	DropShutdown DropReason = "Shutdown"

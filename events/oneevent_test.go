@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eventseries/eventseries/internal/fakeapi"
 	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
@@ -224,5 +225,81 @@ func TestNothingOccursAfterARestart(t *testing.T) {
 			}
 			second.broadcaster.Shutdown()
 		})
+	}
+}
+
+// An admission webhook changes a field of the key, or sets an odd state, from the beginning or from
+// the middle on, when somebody also changes what is stored. Every 10 minutes somebody annotates the
+// Event, and some answers are lost. There is one Event, and its count is right.
+func TestWebhookChangesTheKey(t *testing.T) {
+	const hours = 6
+	for field, change := range fakeapi.Fields {
+		for _, scope := range []Scope{SameInstance, SameController} {
+			for _, from := range []time.Duration{0, hours * time.Hour / 2} {
+				runBubble(t, fmt.Sprint(field, " ", scope, " from ", from), func(t *testing.T) {
+					w := newWorld(t, Options{Scope: scope, SkipList: true, EventTTL: time.Hour})
+					begin := time.Now()
+					w.server.api.Admit = func(verb string, event *eventsv1.Event) {
+						if time.Since(begin) >= from && (verb == "create" || field == "state") {
+							change(event)
+						}
+					}
+					requests := 0
+					w.server.api.After(func(context.Context, request) error {
+						if requests++; requests%5 == 1 {
+							return io.ErrUnexpectedEOF
+						}
+						return nil
+					})
+					w.start(t)
+					for minute := range hours * 60 {
+						for range 6 {
+							w.emit(0)
+							time.Sleep(10 * time.Second)
+						}
+						if minute%10 == 7 || minute == 0 || minute == int(from/time.Minute) {
+							event := w.server.only(t).DeepCopy()
+							metav1.SetMetaDataAnnotation(&event.ObjectMeta, "example.com/edited", fmt.Sprint(minute))
+							if minute >= int(from/time.Minute) {
+								change(event)
+							}
+							w.server.put(event)
+						}
+					}
+					w.broadcaster.Shutdown()
+					assert.EqualValues(t, hours*360, countOf(w.server.only(t)))
+					assert.LessOrEqual(t, requests, 14*hours)
+				})
+			}
+		}
+	}
+}
+
+// The process stops, and the next one finds what a webhook has changed by its label, but not if it
+// has occurred once.
+func TestWebhookChangesTheKeyOverRestarts(t *testing.T) {
+	for field, change := range fakeapi.Fields {
+		for _, scope := range []Scope{SameInstance, SameController} {
+			runBubble(t, fmt.Sprint(field, " ", scope), func(t *testing.T) {
+				s := newServer()
+				s.api.Admit = func(verb string, event *eventsv1.Event) {
+					if verb == "create" || field == "state" {
+						change(event)
+					}
+				}
+				emitted := 0
+				for process := range 4 {
+					w := startOn(t, s, s, ofProcess(process, scope))
+					for range 10 {
+						w.emit(0)
+						emitted++
+						time.Sleep(time.Minute)
+					}
+					w.broadcaster.Shutdown()
+					assert.Empty(t, w.broadcaster.Stats().Dropped)
+				}
+				assert.EqualValues(t, emitted, countOf(s.only(t)))
+			})
+		}
 	}
 }

@@ -168,6 +168,7 @@ var dropReasons = []events.DropReason{
 	events.DropRejected,
 	events.DropNamespaceNotFound,
 	events.DropNamespaceTerminating,
+	events.DropNameTaken,
 	events.DropShutdown,
 }
 

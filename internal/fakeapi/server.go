@@ -36,6 +36,9 @@ type Server struct {
 	// [Server.Restore]; or "expire". before is nil for a new Event, after is nil for a deleted one. OnChange
 	// must neither modify the Events nor call the server, which holds its lock.
 	OnChange func(verb string, before, after *eventsv1.Event)
+	// Admit, if set, changes an Event that is to be created or patched, like an admission webhook. It
+	// must not call the server.
+	Admit func(verb string, event *eventsv1.Event)
 
 	mu       sync.Mutex
 	events   map[types.NamespacedName]*stored

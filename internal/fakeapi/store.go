@@ -45,6 +45,7 @@ func (s *Server) create(event *eventsv1.Event) (*eventsv1.Event, error) {
 	if event.Name == "" && event.GenerateName != "" {
 		event.Name = generateName(event, s.created+1)
 	}
+	s.admit("create", event)
 	if errs := ValidateCreate(event); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(kind, event.Name, errs)
 	}
@@ -66,6 +67,7 @@ func (s *Server) replace(verb string, old *stored, event *eventsv1.Event) (*even
 		return nil, apierrors.NewConflict(resource, event.Name, fmt.Errorf("the resourceVersion is %s, not %s", was.ResourceVersion, event.ResourceVersion))
 	}
 	event.ResourceVersion = was.ResourceVersion
+	s.admit(verb, event)
 	inherit(event, was)
 	if errs := validateUpdate(event, was); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(kind, event.Name, errs)
@@ -75,6 +77,12 @@ func (s *Server) replace(verb string, old *stored, event *eventsv1.Event) (*even
 	}
 	s.write(verb, old, event)
 	return event, nil
+}
+
+func (s *Server) admit(verb string, event *eventsv1.Event) {
+	if s.Admit != nil {
+		s.Admit(verb, event)
+	}
 }
 
 // inherit fills in the system metadata of an Event that replaces old. The server tracks

@@ -389,6 +389,9 @@ func (d *drive) judgeState(e *emitter, wasRefused bool) {
 	}
 	all := slices.DeleteFunc(d.w.remote.all(e.key), func(ev *remoteEvent) bool { return ev.stranger != "" })
 	isOngoing := slices.ContainsFunc(all, func(ev *remoteEvent) bool { return ev.event.Labels[series.LabelState] == series.Ongoing.String() })
+	if slices.ContainsFunc(all, func(ev *remoteEvent) bool { return ev.event.Labels[series.LabelState] == "odd" }) {
+		return // until the next write, which can be half an hour away
+	}
 	calm := max(d.calmSince, e.fast)
 	quiet := d.now - e.last
 	switch isFast := e.fast != never && o.FinishAfter < o.EventTTL && quiet < o.FinishAfter && e.last > d.calmSince; {

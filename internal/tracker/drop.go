@@ -14,6 +14,8 @@ const (
 
 	DropNamespaceNotFound    DropReason = "NamespaceNotFound"
 	DropNamespaceTerminating DropReason = "NamespaceTerminating"
+	// DropNameTaken: Events of strangers have all names of the series.
+	DropNameTaken DropReason = "NameTaken"
 	// DropFiltered: Options.Accepts does not accept the key. That is no loss.
 	DropFiltered DropReason = "Filtered"
 )

@@ -19,36 +19,55 @@ func isPossible(found *series.Series, now time.Time) bool {
 		int64(found.Count) <= maxRate*(1+int64(found.Last.Sub(found.First)/time.Second))
 }
 
-// isOf reports whether found is the Event of k. Its name is known to be right.
-func (r *rules) isOf(k *series.Key, found *series.Series) bool {
+// isOf reports whether an Event with a name of k is the Event of k: it has the key, or a sign of
+// this recorder. A name contains a hash of its key, and admission webhooks and people can
+// change what the key is read back from.
+func (r *rules) isOf(k *series.Key, event *eventsv1.Event, found *series.Series) bool {
+	_, hasState := event.Labels[series.LabelState]
+	_, hasHeartbeat := event.Annotations[series.AnnotationHeartbeat]
 	key := found.Key
 	key.Note = k.Note
 	if r.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
-	return key == *k && found.Namespace == r.namespace(k)
+	return hasState || hasHeartbeat || key == *k
 }
 
-// found decides what the Event with the name of e is to e: its own, or that of a stranger,
-// which has another key, or contains what cannot be true. A stranger keeps its name, and e
-// takes the next one. Nothing else changes the name of a series.
-func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) {
+// found decides what the Event with the name of e is to e: its own, that of its key, or that of a
+// stranger, which keeps its name. Then e takes the next one; nothing else changes the name of a
+// series. ok is false if strangers have all names.
+func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) (ok bool) {
 	var found *series.Series // nil if the answer is no Event of a series
-	if event != nil && event.Name == w.Series.Name {
-		found, _ = series.FromEvent(event)
+	if event != nil && event.Name == w.Series.Name && event.Namespace == w.Series.Namespace {
+		found = read(event)
 	}
-	if e.silent && (found == nil || !e.began(found)) {
+	isOwn := found != nil && e.began(found)
+	switch {
+	case e.silent && !isOwn:
 		e.gone(s) // somebody has replaced it
-		return
-	}
-	if k := e.Key(); found != nil && s.isOf(&k, found) && (e.began(found) || isPossible(found, s.now)) {
+	case isOwn, found != nil && s.isOf(&w.Series.Key, event, found) && isPossible(found, s.now):
 		s.adopted = e.stored.last == 0 && e.attempts == nil
 		e.merge(s, found)
-		return
-	}
-	if e.gone(s); !s.isOver && e.salt < series.Salts {
+	default:
+		e.gone(s)
+		if e.salt == series.Salts {
+			return false
+		}
 		e.salt++
 	}
+	return true
+}
+
+// read returns the series that an Event describes, nil if it describes none. A state that somebody
+// else has set may be impossible; then it is as if the Event had none.
+func read(event *eventsv1.Event) *series.Series {
+	found, err := series.FromEvent(event)
+	if err != nil {
+		event = event.DeepCopy()
+		delete(event.Labels, series.LabelState)
+		found, _ = series.FromEvent(event)
+	}
+	return found
 }
 
 // began reports whether e has begun found, or has written to it. If a wall clock was set since,
@@ -65,26 +84,25 @@ func (e *Entry) began(found *series.Series) bool {
 // occurrences that are new in that attempt can count twice.
 func (e *Entry) merge(s *step, found *series.Series) {
 	last := found.Last.UnixMicro()
-	isFirst := found.First.UnixMicro() == e.first
-	a, isAttempt := e.attempted(s.rules, found)
-	isAttempt = isAttempt && isFirst
-	st := stored{version: versionNumber(found.Version), at: e.stored.at, last: last, count: found.Count, state: found.State}
+	counted, at := e.stored.count, e.stored.at // what e has counted of found, and when it was written
+	if last != e.stored.last {
+		at = min(s.offsetOf(found.Last), s.at) // the write cannot be older
+	}
+	result, isResult := e.attempted(s.rules, found)
+	switch isFirst := found.First.UnixMicro() == e.first; {
+	case isFirst && isResult:
+		counted, at = found.Count, result.at
+	case !isFirst: // another process has begun it
+		counted, isResult = 0, false
+	case counted == 0 && e.attempts != nil && found.Instance == e.key.shared.reporter && found.Count >= e.attempts.first.count:
+		counted = e.attempts.first.count // the create was stored, and others have written since
+	}
+	theirs := max(found.Count-counted, 0)
 	switch {
-	case isAttempt:
-		st.at = a.at
-		e.stored.count = found.Count // all of it is counted
-	case !isFirst && e.stored.count > 0: // somebody has replaced the Event
-		e.stored.count = 0
-	case isFirst && e.stored.count == 0 && e.attempts != nil && found.Instance == e.key.shared.reporter && found.Count >= e.attempts.first.count:
-		e.stored.count = e.attempts.first.count // the create was stored, and others have written since
-	}
-	if last != e.stored.last && !isAttempt {
-		st.at = min(s.offsetOf(found.Last), s.at) // the write cannot be older
-	}
-	theirs := max(found.Count-e.stored.count, 0)
-	if e.stored.count == 0 && theirs > 0 {
+	case theirs == 0:
+	case counted == 0:
 		e.continueFrom(s, found)
-	} else if theirs > 0 {
+	default:
 		e.share(s, found)
 	}
 	e.add(theirs)
@@ -92,11 +110,12 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	if e.lastNote == "" {
 		e.lastNote = strings.Clone(found.LastNote)
 	}
-	st.stale = e.compare(s.rules, found)
-	e.stored = st
+	e.stored = stored{
+		version: versionNumber(found.Version), at: at, last: last, count: found.Count, state: found.State, stale: e.compare(s.rules, found),
+	}
 	e.becomeLive()
 	e.planBeat(s)
-	if e.lost() > 0 && !isAttempt {
+	if e.lost() > 0 && !isResult {
 		e.beatAt = min(e.beatAt, s.at) // what is stored may be half an hour old
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/fakeapi"
 	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
@@ -303,13 +305,20 @@ func (h *history) delete() {
 	}
 }
 
-// meddle makes another process of the controller write.
+// meddle makes another process of the controller write, or a webhook change an Event.
 func (h *history) meddle() {
 	all := slices.DeleteFunc(h.w.remote.all(""), func(ev *remoteEvent) bool { return ev.stranger != "" })
-	if h.w.opts.Scope != SameController || len(all) == 0 {
+	if len(all) == 0 {
 		return
 	}
 	ev := oneOf(h.rng, all...)
+	if h.rng.IntN(6) == 0 && (ev.event.Series != nil || !h.restarts && len(h.worlds) == 1) {
+		h.do("change %s %s", ev.key, oneOf(h.rng, slices.Sorted(maps.Keys(fakeapi.Fields))...))
+		return
+	}
+	if h.w.opts.Scope != SameController {
+		return
+	}
 	n, state := 1+h.rng.IntN(5), oneOf(h.rng, series.Ongoing, series.Ongoing, series.Ongoing, series.Finished)
 	if ev.count() > 1 && h.rng.IntN(4) == 0 {
 		n, state = 0, series.Finished // it was restored, and has not occurred there

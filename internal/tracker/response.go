@@ -98,10 +98,12 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	}
 	switch r.Outcome {
 	case Written:
-		if w.Kind == Look {
-			e.found(s, w, r.Event)
-		} else {
+		switch {
+		case w.Kind != Look:
 			e.accepted(s, w, r.Event)
+		case !e.found(s, w, r.Event):
+			e.lose(s, DropNameTaken)
+			response.Result, response.Least, response.Most = schedule.Refused, refusedWait, refusedMax
 		}
 	case Troubled:
 		if w.Kind != Look && !r.Unsent {
@@ -145,11 +147,23 @@ func (e *Entry) denied(s *step, w *Write) (least time.Duration) {
 	if w.Kind != Look || s.permits || e.stored.count > 0 {
 		return 0
 	}
-	if e.looks < deniedLooks {
+	switch {
+	case e.looks < deniedLooks:
 		return deniedLookWait
+	case e.salt < series.Salts:
+		e.salt = series.Salts
+		e.becomeUnwritten()
+	case e.attempts == nil:
+		e.lose(s, DropNameTaken)
+		e.becomeUnwritten()
+	default: // nobody else has this name, so the server has stored an attempt
+		a := e.attempts.first
+		e.stored.at, e.stored.last, e.stored.count = a.at, a.last, a.count
+		if a.count > 1 {
+			e.stored.state = e.state
+		}
+		e.becomeLive()
 	}
-	e.salt = series.Salts
-	e.becomeUnwritten()
 	return 0
 }
 

@@ -218,6 +218,9 @@ func run(w *world, now time.Duration, words []string) string {
 		case "meddle": // KEY xCOUNT STATE
 			w.meddle(arg(1), parse(w.t, strconv.Atoi, strings.TrimPrefix(arg(2), "x")), parseState(w.t, arg(3)), now)
 			return w.server(arg(1))
+		case "change": // KEY FIELD
+			w.remote.change(arg(1), arg(2))
+			return w.server(arg(1))
 		case "delete": // KEY [NAME]
 			k, _ := w.key(arg(1))
 			require.True(w.t, w.remote.remove(nameOf(k, arg(2))), "nothing is there")

@@ -364,6 +364,9 @@ func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration)
 	switch isKnown := r.Outcome == Written || r.Outcome == Gone; {
 	case r.Outcome == Refused || r.Outcome == Denied:
 		sh.refused = true
+		if r.Outcome == Denied && e.phase == live && sh.known.len() == 0 { // it is certain of an attempt
+			sh.known, sh.unsure = sh.ids.first(int(e.stored.count)), true
+		}
 	case r.Local:
 		sh.refused, sh.unsure = true, true
 	case r.Outcome == Troubled && !r.Unsent && f.Kind != Look:
@@ -589,8 +592,7 @@ func (w *world) server(key string) string {
 			events = append(events, strings.TrimSpace(string(ev.stranger)+" "+nameText(s.Name, s)))
 			continue
 		}
-		found, err := series.FromEvent(ev.event)
-		require.NoError(w.t, err)
+		found := read(ev.event)
 		found.Key = *k
 		events = append(events, seriesText(found))
 	}
