@@ -17,21 +17,28 @@ import (
 // caller chooses; they can be negative.
 type Window struct{ Min, Max time.Duration }
 
-// Rhythm remembers the longest recent gap of a series, which is the time between two
-// occurrences, as the window that follows from it. The zero value remembers none. Not safe for
+// Rhythm remembers the longest recent gaps of a series as the windows that follow from them. A
+// gap is the time between two occurrences. The zero value remembers none. Not safe for
 // concurrent use.
 //
-// It forgets the gap after twice Window.Max. In the last half of Window.Max before that, a
-// shorter gap from Window.Slow on replaces it, so a loop that becomes faster is not over then.
-// One that is longer than this half has the window Window.Max, and so replaces it at any time.
+// It remembers a gap for at least a period, which is Window.Max, and for at most two. So it has two
+// maxima: that of a period and of the one before. A gap that is longer than both begins anew.
 //
 // If the window was too short twice, the loop is irregular, and would seem to end again and
-// again: then Rhythm remembers the gap longMemory times Window.Max. The first gap above
-// Window.Min counts as the first time.
+// again: then two periods are longMemory times Window.Max. The first gap above Window.Min counts
+// as the first time.
 type Rhythm struct {
-	window int32 // in seconds
-	at     int32 // when its gap ended, in seconds
-	early  uint8 // how often the window was too short, at most 2
+	window int32  // of the longest gap of a period, in seconds
+	at     int32  // when this period began, in seconds
+	next   uint16 // of the longest gap of the period after it; if that does not fit, it is as long as window
+	early  uint8  // how often the window was too short, at most 2
+}
+
+func (r Rhythm) after() int32 {
+	if r.next == math.MaxUint16 {
+		return r.window
+	}
+	return int32(r.next)
 }
 
 // longMemory times Window.Max is a day if that is 36 minutes.
@@ -51,7 +58,7 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	if gap < w.Slow() {
 		return
 	}
-	if now >= w.until(*r)+longMemory*w.Max { // it has been regular for as long
+	if now >= w.until(*r, now)+longMemory*w.Max { // it has been regular for as long
 		*r = Rhythm{}
 	}
 	if gap >= w.Of(*r, now-gap) {
@@ -63,18 +70,32 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 // Remember makes r remember a window, at most Max, as if it had observed a gap with that window
 // at the time now: for example the window that an Event of an earlier process has.
 func (w Window) Remember(r *Rhythm, window, now time.Duration) {
-	rounded := roundUp(min(window, w.Max))
-	if rounded >= r.window || now >= w.until(*r)-w.Max/2 {
-		r.window, r.at = rounded, roundUp(now)
+	rounded, period := roundUp(min(window, w.Max)), w.period(*r)
+	for ; now >= seconds(r.at)+2*period && r.window > 0; r.at += roundUp(period) {
+		r.window, r.next = r.after(), 0
+	}
+	switch {
+	case rounded >= r.window:
+		r.window, r.next, r.at = rounded, 0, roundUp(now)
+	case now >= seconds(r.at)+period:
+		r.next = max(r.next, uint16(min(max(rounded, 0), math.MaxUint16)))
 	}
 }
 
-// until returns when r forgets its window.
-func (w Window) until(r Rhythm) time.Duration {
+func (w Window) period(r Rhythm) time.Duration {
 	if r.early > 1 {
-		return seconds(r.at) + longMemory*w.Max
+		return longMemory / 2 * w.Max
 	}
-	return seconds(r.at) + 2*w.Max
+	return w.Max
+}
+
+// until returns when the window of r changes next after now. If it does not, the time has passed.
+func (w Window) until(r Rhythm, now time.Duration) time.Duration {
+	period := w.period(r)
+	if end := seconds(r.at) + 2*period; now < end || r.next == 0 {
+		return end
+	}
+	return seconds(r.at) + 3*period
 }
 
 // For returns the window of a series whose longest gap is the given one. It is a whole number
@@ -87,17 +108,22 @@ func (w Window) For(gap time.Duration) time.Duration {
 // Of returns the window at the time now of a series with rhythm r. Without occurrences,
 // it becomes shorter when the longest gap is forgotten.
 func (w Window) Of(r Rhythm, now time.Duration) time.Duration {
-	if now >= w.until(r) {
-		return w.Min
+	longest := r.after()
+	switch since, period := now-seconds(r.at), w.period(r); {
+	case since < 2*period:
+		longest = r.window
+	case since >= 3*period:
+		longest = 0
 	}
-	return max(w.Min, min(seconds(r.window), w.Max))
+	return max(w.Min, min(seconds(longest), w.Max))
 }
 
 // Due returns when the caller should check whether a series is over: whether it has been
 // quiet for Of(r, last), where last is the time of its latest occurrence. At the time now it
 // must not be over. Due is not too late if fast occurrences follow, which are not observed.
 func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
-	return min(last+w.Of(r, last), max(now, w.until(r))+w.Min)
+	changes := max(now, w.until(r, now))
+	return min(last+w.Of(r, last), changes+w.Of(r, changes))
 }
 
 // roundUp returns d in seconds, which fit for 68 years.

@@ -66,6 +66,43 @@ func TestWindowOutlastsLoops(t *testing.T) {
 	}
 }
 
+// The gaps of a loop vary. None is longer than 1,000 seconds, nor more than twice the longest of the
+// 36 minutes before. It is never over while it runs; when it stops, at most 36 minutes later, and after
+// 6 if it has been fast for twice as long.
+func TestWindowOutlastsIrregularLoops(t *testing.T) {
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var r Rhythm
+		type gap struct{ length, end time.Duration }
+		gaps := []gap{{time.Duration(rng.Int64N(int64(1000 * time.Second))), time.Duration(rng.Int64N(int64(20*time.Hour))) - 10*time.Hour}}
+		last := gaps[0].end
+		standard.Observe(&r, gaps[0].length, last)
+		shortest := time.Duration(rng.Int64N(int64(5 * time.Minute)))
+		for range 20 + rng.IntN(300) {
+			longest, slow := time.Duration(0), false
+			for _, g := range gaps {
+				if last-g.end <= standard.Max {
+					longest = max(longest, g.length)
+				}
+				slow = slow || last-g.end <= 2*standard.Max && g.length >= standard.Slow()
+			}
+			window := standard.Of(r, last)
+			require.GreaterOrEqual(t, standard.Max, window)
+			if !slow {
+				require.Equal(t, standard.Min, window, "seed %d", seed)
+			}
+			most := min(1000*time.Second, max(2*longest, time.Minute))
+			next := min(shortest, most-1) + time.Duration(rng.Float64()*rng.Float64()*float64(most-min(shortest, most-1)))
+			require.Less(t, next, window, "seed %d: a gap of %v, after one of %v in the last 36 minutes", seed, next, longest)
+			last += next
+			if next >= standard.Slow() { // the hot path does not observe others
+				standard.Observe(&r, next, last)
+			}
+			gaps = append(gaps, gap{next, last})
+		}
+	}
+}
+
 // A back-off doubles up to a limit. Work and jitter add at most a twentieth.
 func TestWindowOutlastsBackoff(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
