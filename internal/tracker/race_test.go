@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/internal/schedule"
+	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -221,6 +222,36 @@ func TestFlushIsNotDoneWhileItLists(t *testing.T) {
 	f.listed = true
 	f.checkDone()
 	<-f.Done
+}
+
+// Who waits for the lock gets it while a full table is cleared.
+func TestClearLetsOthersIn(t *testing.T) {
+	workload.Large(t)
+	tr, keys := ongoingSeries(t, 65536)
+	done := make(chan struct{})
+	var drops []Drop
+	var clearing sync.WaitGroup
+	clearing.Go(func() {
+		defer close(done)
+		for i := range keys {
+			tr.Count(&keys[i], tr.offset(start))
+		}
+		drops = tr.Clear("Shutdown", start)
+	})
+	between := 0
+	for ended := false; !ended; {
+		if left := tr.Stats(start).Ongoing; left > 0 && left < len(keys) {
+			between++
+		}
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+	}
+	clearing.Wait()
+	assert.Positive(t, between)
+	assert.Len(t, drops, len(keys))
 }
 
 // Once the tracker is sealed, no occurrence is added to a series.

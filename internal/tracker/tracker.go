@@ -235,13 +235,12 @@ func (t *Tracker) Seal(reason DropReason) {
 
 // Clear forgets every series, and returns what the server does not know, as lost
 // for the given reason.
-func (t *Tracker) Clear(reason DropReason, now time.Time) []Drop {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range slices.Backward(t.all()) { // to remove the last item of a queue takes no time
+func (t *Tracker) Clear(reason DropReason, now time.Time) (drops []Drop) {
+	t.inParts(func(e *Entry) {
 		t.drop(e, reason, now)
-	}
-	return t.dropped()
+		drops = append(drops, t.dropped()...)
+	})
+	return drops
 }
 
 // Tally counts an occurrence of k that is not passed to Observe.
