@@ -18,13 +18,16 @@ const (
 	normal                // active
 	warning
 	closed  // closing
+	leaving // closing, and in flight, so it cannot be dropped
 	classes // the number of classes
 )
 
-func (e *Entry) classOf() class {
+func (t *table) classOf(e *Entry) class {
 	switch {
 	case e.life == over:
 		return ended
+	case e.life == closing && t.sched.InFlight(e):
+		return leaving
 	case e.life == closing:
 		return closed
 	case e.isWarning():
@@ -38,8 +41,7 @@ func (e *Entry) classOf() class {
 const rank = 50 * 365 * 24 * time.Hour
 
 // order returns the place of e in its list: the longest idle first, what the server denies
-// or fails before them, and of those that are closing Normals before all Warnings. What is in
-// flight cannot be dropped, so it goes last.
+// or fails before them, and of those that are closing Normals before all Warnings.
 func (t *table) order(e *Entry) time.Duration {
 	at := max(e.last, -longAgo)
 	if e.slot.Failures > 0 {
@@ -48,15 +50,12 @@ func (t *table) order(e *Entry) time.Duration {
 	if e.life == closing && !e.isWarning() {
 		at -= 2 * rank
 	}
-	if e.life == closing && t.sched.InFlight(e) {
-		at += 4 * rank
-	}
 	return at
 }
 
 // classify puts e into the list of its class.
 func (t *table) classify(e *Entry) {
-	is := e.classOf()
+	is := t.classOf(e)
 	if e.class != is && e.class != unlisted {
 		t.lists[e.class].Remove(e)
 	}
@@ -65,18 +64,14 @@ func (t *table) classify(e *Entry) {
 }
 
 // makeRoom evicts entries after an occurrence of k, until there are no more than
-// Options.Capacity, and as many that are closing. A Normal evicts no Warning that is not
+// Options.Capacity, and as many that are closing and not in flight. A Normal evicts no Warning that is not
 // over: if there are only Warnings, it is evicted itself.
 func (t *table) makeRoom(k *series.Key, now time.Time) {
 	for t.lists[ended].Len()+t.lists[normal].Len()+t.lists[warning].Len() > t.opts.Capacity {
 		t.evict(t.victim(k.Type == corev1.EventTypeWarning), now)
 	}
 	for t.lists[closed].Len() > t.opts.Capacity {
-		e := t.lists[closed].First()
-		if t.sched.InFlight(e) {
-			return
-		}
-		t.drop(e, DropTableFull, now)
+		t.drop(t.lists[closed].First(), DropTableFull, now)
 	}
 }
 

@@ -31,8 +31,8 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 		if e.isOngoing() {
 			ongoing[e.key.shared.row]++
 		}
-		if e.class != e.classOf() {
-			t.Errorf("%v has class %d, and not %d", k, e.class, e.classOf())
+		if e.class != tr.classOf(e) {
+			t.Errorf("%v has class %d, and not %d", k, e.class, tr.classOf(e))
 		}
 		if listed := tr.lists[e.class].At(e); listed > tr.order(e) {
 			t.Errorf("%v is in its list at %v, after %v", k, listed, tr.order(e))
@@ -58,7 +58,7 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 		checkEntry(t, e, tr.sched.InFlight(e))
 	}
 
-	closing := tr.lists[closed].Len()
+	closing := tr.lists[closed].Len() + tr.lists[leaving].Len()
 	if held := len(all) - closing; held > tr.opts.Capacity || closing > tr.opts.Capacity+maxInFlight {
 		t.Errorf("%d entries and %d that are closing are more than the capacity of %d", held, closing, tr.opts.Capacity)
 	}

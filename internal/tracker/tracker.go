@@ -306,7 +306,7 @@ func (t *Tracker) Stats(now time.Time) Stats {
 		Singletons:  t.lists[normal].Len() + t.lists[warning].Len() - t.ongoing,
 		Ongoing:     t.ongoing,
 		Ended:       t.lists[ended].Len(),
-		Closing:     t.lists[closed].Len(),
+		Closing:     t.lists[closed].Len() + t.lists[leaving].Len(),
 		Capacity:    t.opts.Capacity,
 		Adopted:     t.adopted,
 	}
