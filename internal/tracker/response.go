@@ -111,7 +111,12 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		}
 		if r.Local {
 			response.Result, response.Least, response.Most = schedule.Refused, refusedWait, refusedMax
-			if e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled) && e.slot.Alike >= localTries {
+			isLast := e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled) && e.slot.Alike >= localTries
+			switch {
+			case isLast && w.Kind != Look && e.attempts != nil:
+				e.phase = looking // what an attempt may have stored, a look says first
+				return schedule.Response{}
+			case isLast:
 				e.lose(s, r.Reason)
 			}
 		}
