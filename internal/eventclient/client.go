@@ -61,8 +61,11 @@ func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVer
 	}
 	c := &Client[T, L]{given: client, json: client, gv: gv}
 	if isREST {
-		if own, err := jsonClient(rest, gv); err == nil {
-			c.json, c.ownJSON = own, true
+		own := *rest //nolint:govet // copies a flag, which says what the server has not accepted so far
+		own.Client = httpClient(rest)
+		c.given = &own
+		if json, err := jsonClient(&own, gv); err == nil {
+			c.json, c.ownJSON = json, true
 		}
 	}
 	return c
@@ -143,25 +146,28 @@ func (e requestError) Unwrap() error { return e.error }
 func IsRequestError(err error) bool { return errors.As(err, new(requestError)) }
 
 // jsonClient returns a client for the same server with the same credentials and
-// connections that sends objects as JSON, without a rate limiter, and with
-// retryAfterSeconds.
+// connections that sends objects as JSON, without a rate limiter.
 func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) (*restclient.RESTClient, error) {
-	httpClient := http.Client{}
-	if client.Client != nil {
-		httpClient = *client.Client
-	}
-	transport := httpClient.Transport
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
-	httpClient.Transport = retryAfterSeconds{transport}
 	codecs := restclient.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
 	return restclient.NewRESTClient(client.Get().URL(), "", restclient.ClientContentConfig{
 		AcceptContentTypes: accept,
 		ContentType:        runtime.ContentTypeJSON,
 		GroupVersion:       gv,
 		Negotiator:         runtime.NewClientNegotiator(codecs, gv),
-	}, nil, &httpClient)
+	}, nil, client.Client)
+}
+
+// httpClient returns the HTTP client of a client, with retryAfterSeconds and bounded.
+func httpClient(client *restclient.RESTClient) *http.Client {
+	own := http.Client{}
+	if client.Client != nil {
+		own = *client.Client
+	}
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	own.Transport = retryAfterSeconds{bounded{own.Transport}}
+	return &own
 }
 
 // expect returns an object of the type T, or an error if object is none.

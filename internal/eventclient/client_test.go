@@ -2,6 +2,7 @@ package eventclient
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -193,6 +194,70 @@ func TestResponseTypes(t *testing.T) {
 			check(test.list, list, err)
 		})
 	}
+}
+
+// A response is in memory while it is read, and a compressed one is a thousand times as long as what
+// was sent.
+func TestResponsesAreBounded(t *testing.T) {
+	for _, code := range []int{http.StatusOK, http.StatusInternalServerError} {
+		respond := func(length int, request func(*Client[*corev1.Event, *corev1.EventList]) error) error {
+			read := 0
+			clients := clientsetOf(t, nil, restclient.ContentConfig{})
+			rest := clients.CoreV1().RESTClient().(*restclient.RESTClient)
+			rest.Client = &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+				const object = `{"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ns","name":"x"}}`
+				body := io.MultiReader(strings.NewReader(object), io.LimitReader(countingSpaces{&read}, int64(length-len(object))))
+				header := http.Header{"Content-Type": {"application/json"}}
+				return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: req}, nil
+			})}
+			err := request(coreEventsOf(rest))
+			assert.LessOrEqual(t, read, maxPage+64<<10)
+			return err
+		}
+		create := func(c *Client[*corev1.Event, *corev1.EventList]) error {
+			_, err := c.Create(t.Context(), "ns", &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}})
+			return err
+		}
+		for name, request := range map[string]func(*Client[*corev1.Event, *corev1.EventList]) error{
+			"create": create,
+			"patch": func(c *Client[*corev1.Event, *corev1.EventList]) error {
+				_, err := c.Patch(t.Context(), "ns", "x", nil)
+				return err
+			},
+			"list": func(c *Client[*corev1.Event, *corev1.EventList]) error {
+				_, err := c.List(t.Context(), "ns", metav1.ListOptions{})
+				return err
+			},
+		} {
+			limit := maxObject
+			if name == "list" {
+				limit = maxPage
+			}
+			require.ErrorContains(t, respond(1<<30, request), "response with more than", name)
+			require.ErrorContains(t, respond(limit+1, request), "response with more than", name)
+			if err := respond(limit, request); err != nil {
+				assert.NotContains(t, err.Error(), "response with more than", name)
+			}
+		}
+		if code == http.StatusOK {
+			require.NoError(t, respond(maxObject, create))
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// countingSpaces has spaces without end, and counts those that are read.
+type countingSpaces struct{ n *int }
+
+func (s countingSpaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	*s.n += len(p)
+	return len(p), nil
 }
 
 func TestResponsesWithAnotherObject(t *testing.T) {
