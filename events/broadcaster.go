@@ -52,6 +52,7 @@ type Broadcaster struct {
 	report   reporter
 	limiter  *rate.Limiter
 	tracking sync.RWMutex // see track
+	telling  sync.Map     // the goroutines that call OnDrop, see tell
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start

@@ -67,8 +67,10 @@ func TestCallbacksThatEmit(t *testing.T) {
 		}
 		// The documentation forbids this one, because the event could be dropped as well.
 		onDrop := callback("OnDrop")
-		w = newWorld(t, Options{OnDrop: func(Drop) {
-			onDrop()
+		w = newWorld(t, Options{OnDrop: func(d Drop) {
+			if d.Reason != DropShutdown {
+				onDrop()
+			}
 			w.broadcaster.Stats()
 			_ = w.broadcaster.Flush(expired()) // must not block, whether something waits or not
 		}})
@@ -94,6 +96,30 @@ func TestCallbacksThatEmit(t *testing.T) {
 		}
 		w.broadcaster.Shutdown()
 		w.assertAccounted(t)
+	})
+}
+
+// Who emits in OnDrop, which is forbidden, does not call it again. What is dropped is counted.
+func TestOnDropThatEmits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w, other *world
+		calls := 0
+		w = newWorld(t, Options{OnDrop: func(Drop) {
+			calls++
+			for range 2 {
+				w.emit(0)
+			}
+			other.emit(0)
+		}})
+		other = newWorld(t, Options{OnDrop: func(Drop) { w.emit(0) }})
+		w.broadcaster.Shutdown()
+		other.broadcaster.Shutdown()
+		for range 3 {
+			w.emit(0)
+		}
+		assert.Equal(t, 3, calls)
+		assert.Len(t, other.dropped(), 3, "another broadcaster reports its own")
+		assert.EqualValues(t, 3*4, w.broadcaster.Stats().Dropped[DropShutdown])
 	})
 }
 

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"bytes"
+	"runtime"
 	"slices"
 
 	"k8s.io/klog/v2"
@@ -83,12 +85,23 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 		return
 	}
 	if b.opts.OnDrop != nil {
-		for _, d := range drops {
-			b.callOnDrop(logger, Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
-		}
+		b.tell(logger, drops)
 	}
 	if d := b.dispatcher.Load(); b.report.lost(logger, err, drops) && d != nil {
 		d.poke()
+	}
+}
+
+// tell passes losses to OnDrop, unless OnDrop causes them itself: it would call itself without end.
+func (b *Broadcaster) tell(logger klog.Logger, drops []tracker.Drop) {
+	stack := make([]byte, 64) // which begins with "goroutine 7 "
+	id := string(bytes.Fields(stack[:runtime.Stack(stack, false)])[1])
+	if _, isNested := b.telling.LoadOrStore(id, true); isNested {
+		return
+	}
+	defer b.telling.Delete(id)
+	for _, d := range drops {
+		b.callOnDrop(logger, Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
 	}
 }
 

@@ -145,8 +145,8 @@ type Options struct {
 
 	// OnDrop, if set, is called with every loss. It can be called from any goroutine,
 	// including one that emits an event, and must not block. It must not emit events
-	// through this broadcaster: they can be dropped as well. A panic in it is caught
-	// and logged.
+	// through this broadcaster: they can be dropped as well, and those are counted
+	// only. A panic in it is caught and logged.
 	OnDrop func(Drop)
 
 	// Clock is the source of time. If nil, the real clock, which is also right in a
