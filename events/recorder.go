@@ -130,7 +130,9 @@ func (r *recorder) record(o *occurrence) {
 	details := r.details(&key, o, !counted || watched || wantNote || len(o.annotations) > 0)
 	now := b.clock.Now()
 	if counted {
-		b.tracker.Describe(entry, details, now)
+		if d := b.dispatcher.Load(); b.tracker.Describe(entry, details, now) && d != nil {
+			d.poke()
+		}
 	} else {
 		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, details, now) }))
 		r.emitted.Do(func() { b.lists.add(r.identity.Controller) })

@@ -37,6 +37,7 @@ type table struct {
 	failedAt time.Duration    // since then
 	upSince  time.Duration    // since when the server has not been away for long, see isAway
 	noted    time.Duration    // the bucket of takesNote contains what has been added since
+	ahead    time.Duration    // by how much the wall clock was ahead of the monotonic one, see catchUp
 
 	occurrences, adopted uint64
 
@@ -228,7 +229,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 		kind = FlushCount
 	}
 	w = e.write(&s, kind)
-	w.Retries = e.slot.Failures > 0
+	w.Retries, w.ahead = e.slot.Failures > 0, t.ahead
 	t.count(e, s.wasOngoing, e.isOngoing())
 	t.classify(e)
 	return w, true
@@ -238,6 +239,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
 	s.permits = t.places[e.Namespace()].permits
+	w.at -= min(max(t.ahead-w.ahead, 0), longAgo)
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
 	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {

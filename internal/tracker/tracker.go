@@ -80,10 +80,14 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 
 // Describe passes the note and the annotations of the latest occurrence to a
 // series. Its next write carries them.
-func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
+//
+// It reports whether the wall clock has jumped. Then call [Tracker.Advance]: until now, the hot path
+// has not seen the wall clock.
+func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) (jumped bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.describe(o, t.offset(now))
+	return t.jump(now) >= minJump
 }
 
 // Observe records an occurrence of any key, and evicts a series if the tracker is full.
@@ -129,6 +133,7 @@ const batch = 256
 // Advance handles the deadlines up to now: heartbeats become due, quiet series are over, and
 // those whose Events have expired are forgotten.
 func (t *Tracker) Advance(now time.Time) (drops []Drop) {
+	t.catchUp(now)
 	part := func() (more bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()

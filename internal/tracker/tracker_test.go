@@ -647,6 +647,43 @@ func TestAdopted(t *testing.T) {
 	assert.EqualValues(t, 1, w.tracker.Stats(start).Adopted)
 }
 
+// The wall clock jumps ahead, as when the machine is suspended, before or after the answer to a write, or
+// to a look after that answer is lost. The next occurrence is written.
+func TestWallClockJumpsAhead(t *testing.T) {
+	for _, moment := range []string{"after", "in flight", "lost before", "lost after"} {
+		now := time.Now()
+		tr, k := New(Options{}, now), testKey("a")
+		observe(t, tr, k, now, Occurrence{}, Occurrence{})
+		w := send(t, tr, now, Create)
+		stored := w.Series.Event()
+		answer := Result{Event: stored}
+		if strings.HasPrefix(moment, "lost") {
+			answer = Result{Outcome: Troubled}
+		}
+		if moment != "in flight" && moment != "lost after" {
+			require.Empty(t, tr.Apply(w, answer, now))
+		}
+		now = wallclock.Set(now.Add(time.Second), time.Hour)
+		e, counted, _ := tr.Count(k, tr.offset(now))
+		require.True(t, counted)
+		require.True(t, tr.Describe(e, Occurrence{}, now), moment)
+		require.Empty(t, tr.Advance(now))
+		require.False(t, tr.Describe(e, Occurrence{}, now), moment)
+		if moment == "in flight" || moment == "lost after" {
+			require.Empty(t, tr.Apply(w, answer, now))
+		}
+		now = now.Add(time.Minute)
+		if answer.Outcome == Troubled {
+			require.Empty(t, tr.Apply(send(t, tr, now, Create), Result{Outcome: Taken}, now))
+			require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
+			require.Negative(t, entryOf(tr, k).stored.at, moment)
+		}
+		write(t, tr, now, Heartbeat)
+	}
+}
+
+func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
+
 // What is due at once is handled in parts, and all of it.
 func TestManyAreDue(t *testing.T) {
 	tr, keys := ongoingSeries(t, 2*batch+1)
