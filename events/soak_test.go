@@ -67,7 +67,15 @@ type soak struct {
 	dropped map[DropReason]uint64
 	tried   map[string]int
 	salted  map[string]bool // names that were chosen because of a stranger, and are kept
-	denied  map[string]int  // looks at names that were denied in a row
+	created map[string]created
+	always  *fault         // a webhook that changes Events the whole time; nil if there is none
+	denied  map[string]int // looks at names that were denied in a row
+}
+
+// created is what a process has sent to create an Event.
+type created struct {
+	base, instance string
+	at             time.Time
 }
 
 // replica is one process of the controller.
@@ -94,6 +102,7 @@ type fault struct {
 	vague   bool // the recorder cannot know whether requests took effect, or who counted what
 	mild    bool // nothing is dropped because of it, and nobody else writes
 	refuses bool // requests are refused
+	admit   func(verb string, event *eventsv1.Event)
 }
 
 type hook func(context.Context, request) error
@@ -157,6 +166,7 @@ func (s *soak) allFaults(namespace string, begin time.Time) []*fault {
 		{name: "role taken", most: long, before: here("", statusError(403, 0))},
 		{name: "permission to patch taken", most: long, before: here("patch", statusError(403, 0))},
 		{name: "quota", most: long, before: here("create", statusError(403, 0))},
+		s.webhook(),
 		{name: "webhook", most: long, before: here("", statusError(500, 0))},
 		{name: "webhook denies some objects", most: long, before: some(always(statusError(403, 0)))},
 		{name: "webhook fails for some objects", most: long, before: some(always(statusError(500, 0)))},
@@ -184,6 +194,28 @@ func (s *soak) allFaults(namespace string, begin time.Time) []*fault {
 			}
 			return apierrors.NewNotFound(corev1.Resource("namespaces"), r.Namespace)
 		}},
+	}
+}
+
+// webhook returns a webhook that changes a field of the key in new Events, or their state.
+func (s *soak) webhook() *fault {
+	fields := slices.Sorted(maps.Keys(fakeapi.Fields))
+	field := fields[s.rng.IntN(len(fields))]
+	return &fault{name: "webhook changes " + field, most: 80 * time.Minute, mild: true, admit: func(verb string, event *eventsv1.Event) {
+		if verb == "create" || field == "state" {
+			fakeapi.Fields[field](event)
+		}
+	}}
+}
+
+func (s *soak) admit(verb string, event *eventsv1.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range append(slices.Clone(s.faults), s.always) {
+		if f != nil && f.admit != nil {
+			f.admit(verb, event)
+			s.tried[f.name]++
+		}
 	}
 }
 
@@ -253,6 +285,16 @@ func (s *soak) before(ctx context.Context, r request) error {
 }
 
 func (s *soak) after(ctx context.Context, r request) error {
+	if r.Verb == "create" && r.Err == nil {
+		event := &eventsv1.Event{}
+		assert.NoError(s.t, json.Unmarshal([]byte(r.Body), event))
+		found, err := series.FromEvent(event)
+		assert.NoError(s.t, err)
+		found.Key.ReportingInstance = ""
+		s.mu.Lock()
+		s.created[r.Name] = created{found.Key.Name(0), event.ReportingInstance, r.Time}
+		s.mu.Unlock()
+	}
 	err := s.strike(ctx, r, func(f *fault) hook { return f.after })
 	if err == nil && apierrors.IsNotFound(r.Err) && strings.Contains(r.Body, `"series"`) {
 		s.audit.Missing(r.Namespace, r.Name)
@@ -264,31 +306,39 @@ func (s *soak) after(ctx context.Context, r request) error {
 // has one key. An Event of the future is that of a stranger: a clock was wrong. A name that was
 // chosen then does not change. One that was denied three looks chooses a name of its own.
 func (s *soak) checkOne(r request) {
-	created := &eventsv1.Event{}
-	assert.NoError(s.t, json.Unmarshal([]byte(r.Body), created))
-	s.audit.Creating(created)
-	found, err := series.FromEvent(created)
+	event := &eventsv1.Event{}
+	assert.NoError(s.t, json.Unmarshal([]byte(r.Body), event))
+	s.audit.Creating(event)
+	found, err := series.FromEvent(event)
 	assert.NoError(s.t, err)
 	found.Key.ReportingInstance = ""
 	base := found.Key.Name(0)
 	s.mu.Lock()
 	isKept := s.salted[r.Name]
 	s.salted[r.Name] = r.Name != base
-	isBlind := r.Name == found.Key.UniqueName(created.EventTime.Time) && s.denied[base] >= 3
+	isBlind := r.Name == found.Key.UniqueName(event.EventTime.Time) && s.denied[base] >= 3
+	known := maps.Clone(s.created)
 	s.mu.Unlock()
 	if isKept || isBlind || slices.ContainsFunc(s.leaders, s.isWrong) { // to one with a wrong clock, times are impossible
 		return
 	}
 	const skew = 10*time.Minute - 5*time.Minute // that of a recorder, whose clock can be late
-	for _, event := range s.api.Events() {
-		other, err := series.FromEvent(&event)
-		if err != nil || event.Namespace != r.Namespace || event.Name == r.Name || event.Regarding.Name != created.Regarding.Name {
+	for _, other := range s.api.Events() {
+		if other.Namespace != r.Namespace || other.Name == r.Name || other.Regarding.Name != event.Regarding.Name {
 			continue
 		}
-		other.Key.ReportingInstance = ""
-		// If it has a salt, a stranger had its name, and has expired since.
-		isStranger := other.Last.Sub(s.clock.Now()) > skew || event.Name != other.Key.Name(0)
-		s.audit.Check(isStranger, "two Events about %s: %s and %s", event.Regarding.Name, event.Name, r.Name)
+		last, has := other.EventTime.Time, known[other.Name]
+		if other.Series != nil {
+			last = other.Series.LastObservedTime.Time
+		}
+		// If it has a salt, a stranger had its name, and has expired since. If a webhook has changed an
+		// Event that has occurred once, no other process knows it, nor does this one when it has forgotten it.
+		isForgotten := has.instance != event.ReportingInstance || r.Time.Sub(has.at) > s.api.TTL-time.Second
+		isChanged := other.Series == nil && isForgotten &&
+			(other.Reason != event.Reason || other.Type != event.Type || other.Action != event.Action || other.Related != nil ||
+				other.Regarding != event.Regarding || other.ReportingController != event.ReportingController)
+		isStranger := last.Sub(s.clock.Now()) > skew || other.Name != has.base || isChanged
+		s.audit.Check(isStranger, "two Events about %s: %s and %s", other.Regarding.Name, other.Name, r.Name)
 	}
 }
 
@@ -574,9 +624,14 @@ func TestSoak(t *testing.T) {
 			tried:   make(map[string]int),
 			salted:  make(map[string]bool),
 			denied:  make(map[string]int),
+			created: make(map[string]created),
 		}
 		s.audit = fakeapi.NewAudit(&s.api)
 		s.api.TTL = 10*time.Minute + time.Duration(s.rng.Int64N(int64(3*time.Hour)))
+		if s.rng.IntN(3) == 0 {
+			s.always = s.webhook()
+		}
+		s.api.Admit = s.admit
 		s.api.Before(s.before)
 		s.api.After(s.after)
 		for i := range *soakSeries {
