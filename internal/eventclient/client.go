@@ -40,10 +40,6 @@ type ObjectList interface {
 type Client[T Object, L ObjectList] struct {
 	given restclient.Interface // knows in which content type to send Events
 	json  restclient.Interface // sends everything else
-	gv    schema.GroupVersion
-
-	// ownJSON says that json is not the given client.
-	ownJSON bool
 
 	// onlyJSON is set when the server rejects the content type of the given client.
 	onlyJSON atomic.Bool
@@ -59,13 +55,20 @@ func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVer
 	if client == nil || isREST && rest == nil {
 		return nil
 	}
-	c := &Client[T, L]{given: client, json: client, gv: gv}
+	c := &Client[T, L]{given: client, json: client}
 	if isREST {
 		own := *rest //nolint:govet // copies a flag, which says what the server has not accepted so far
-		own.Client = httpClient(rest)
+		own.Client = &http.Client{}
+		if rest.Client != nil {
+			*own.Client = *rest.Client
+		}
+		if own.Client.Transport == nil {
+			own.Client.Transport = http.DefaultTransport
+		}
+		own.Client.Transport = transport{own.Client.Transport}
 		c.given = &own
 		if json, err := jsonClient(&own, gv); err == nil {
-			c.json, c.ownJSON = json, true
+			c.json = json
 		}
 	}
 	return c
@@ -89,7 +92,7 @@ func (c *Client[T, L]) Update(ctx context.Context, namespace, name string, objec
 // Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's
 // version of it.
 func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
-	request := c.quiet(c.json.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
+	request := quiet(c.json.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
 	return c.object(ctx, namespace, name, request)
 }
 
@@ -103,16 +106,13 @@ func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object 
 		}
 		c.onlyJSON.Store(true)
 	}
-	return c.object(ctx, namespace, name, c.quiet(request(c.json)).Body(object))
+	return c.object(ctx, namespace, name, quiet(request(c.json)).Body(object))
 }
 
 // quiet ignores the warnings of a request of the json client. That client does not know the
 // warning handler of the given one, and a webhook can warn of each heartbeat.
-func (c *Client[T, L]) quiet(request *restclient.Request) *restclient.Request {
-	if c.ownJSON {
-		request.WarningHandler(restclient.NoWarnings{})
-	}
-	return request
+func quiet(request *restclient.Request) *restclient.Request {
+	return request.WarningHandler(restclient.NoWarnings{})
 }
 
 // object sends a request for one object and returns the object in the response. A
@@ -155,19 +155,6 @@ func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) (*restcli
 		GroupVersion:       gv,
 		Negotiator:         runtime.NewClientNegotiator(codecs, gv),
 	}, nil, client.Client)
-}
-
-// httpClient returns the HTTP client of a client, with retryAfterSeconds and bounded.
-func httpClient(client *restclient.RESTClient) *http.Client {
-	own := http.Client{}
-	if client.Client != nil {
-		own = *client.Client
-	}
-	if own.Transport == nil {
-		own.Transport = http.DefaultTransport
-	}
-	own.Transport = retryAfterSeconds{bounded{own.Transport}}
-	return &own
 }
 
 // expect returns an object of the type T, or an error if object is none.

@@ -233,10 +233,10 @@ func TestResponsesAreBounded(t *testing.T) {
 			if name == "list" {
 				limit = maxPage
 			}
-			require.ErrorContains(t, respond(1<<30, request), "response with more than", name)
-			require.ErrorContains(t, respond(limit+1, request), "response with more than", name)
+			require.ErrorContains(t, respond(1<<30, request), "body too large", name)
+			require.ErrorContains(t, respond(limit+1, request), "body too large", name)
 			if err := respond(limit, request); err != nil {
-				assert.NotContains(t, err.Error(), "response with more than", name)
+				assert.NotContains(t, err.Error(), "body too large", name)
 			}
 		}
 		if code == http.StatusOK {
@@ -383,7 +383,7 @@ func TestRetryAfterSeconds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{"Retry-After": {test.retryAfter}, "Date": {test.date}}
-			response, err := retryAfterSeconds{&eventclienttest.Transport{Header: header}}.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			response, err := transport{&eventclienttest.Transport{Header: header}}.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			assert.Equal(t, test.want, response.Header.Get("Retry-After"))

@@ -16,28 +16,8 @@
 // [Tracker.Restore] adds the Event of an earlier process. [Tracker.Flush], [Tracker.Seal], and
 // [Tracker.Clear] are for a shutdown.
 //
-// # Phases
-//
-// The next write follows from the phase, and from the difference of spec and status:
-//
-//	phase      next write                              written     gone        changed, taken  refused
-//	unwritten  create                                  live        –           looking         the same; what is not stored is lost
-//	live       patch if the state or the count differ  live        unwritten   looking         the same; what is not stored is lost
-//	looking    empty patch                             see merge   unwritten   looking         the same
-//
-// After any other response the write is retried. If the server may have stored it, an
-// [attempts] remembers what it contained. A look compares that with the Event:
-//
-//   - The Event results from an attempt. It is as if the response had arrived.
-//   - It has the same key. What others have counted is added, and the series continues in it.
-//   - It is that of a stranger. The entry becomes unwritten, with the next name.
-//
-// # Lives
-//
-//	life     occurrence                             quiet for its window   Event has expired   table full
-//	active   counts; the series is Ongoing          over: Finished         –                   closing: Unknown
-//	over     within MaxWindow: active; else counts  –                      forgotten           forgotten, or closing
-//	closing  as over                                –                      –                   dropped
+// The next write follows from the phase, and from the difference of spec and status. The section "The
+// machine" of docs/design.md has the tables of phases and lives.
 //
 // # Files
 //

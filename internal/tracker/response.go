@@ -174,8 +174,11 @@ func (e *Entry) denied(s *step, w *Write) (least time.Duration) {
 
 // accepted says that the server has stored a write.
 func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
+	if event == nil {
+		event = &eventsv1.Event{}
+	}
 	e.stored = stored{
-		version: versionOf(event),
+		version: versionNumber(event.ResourceVersion),
 		at:      w.at,
 		last:    w.Series.Last.UnixMicro(),
 		count:   w.Series.Count,
@@ -223,25 +226,13 @@ func (e *Entry) lose(s *step, reason DropReason) {
 	s.isOver = s.isOver || e.life == closing
 }
 
-// versionOf returns the resourceVersion of an Event as a number. It is zero if the
-// sink returns none, or one that is not decimal; the API server returns decimal
-// ones for its own types.
-func versionOf(event *eventsv1.Event) uint64 {
-	if event == nil {
-		return 0
-	}
-	return versionNumber(event.ResourceVersion)
-}
-
+// versionNumber returns a resourceVersion as a number. It is zero if the sink returns none, or one
+// that is not decimal; the API server returns decimal ones for its own types.
 func versionNumber(text string) uint64 {
-	if text == "" {
-		return 0 // an error of ParseUint would allocate
+	if version, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return version
 	}
-	version, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return version
+	return 0
 }
 
 func versionText(version uint64) string {

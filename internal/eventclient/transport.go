@@ -8,18 +8,30 @@ import (
 	"time"
 )
 
-// retryAfterSeconds is a transport that converts Retry-After headers to seconds that
-// client-go can read. RFC 9110 (10.2.3) also allows dates, which proxies send, but
-// client-go ignores them. It also truncates seconds to an int32, so retryAfterSeconds
+// A response is read into memory, and a compressed one can be a thousand times as long as what was
+// sent. etcd stores objects of up to 1.5 MiB. A page of 500 Events has 1 MiB.
+const (
+	maxObject = 2 << 20
+	maxPage   = 16 << 20
+)
+
+// transport bounds the bodies of responses: to read a longer one is an error. It also converts
+// Retry-After headers to seconds that client-go can read. RFC 9110 (10.2.3) also allows dates, which
+// proxies send, but client-go ignores them. It also truncates seconds to an int32, so transport
 // caps them at the maximum.
-type retryAfterSeconds struct{ http.RoundTripper }
+type transport struct{ http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
-func (t retryAfterSeconds) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
 	if err != nil {
 		return response, err
 	}
+	limit := int64(maxObject)
+	if request.Method == http.MethodGet {
+		limit = maxPage
+	}
+	response.Body = http.MaxBytesReader(nil, response.Body, limit)
 	if seconds, ok := parseRetryAfter(response.Header); ok {
 		seconds = min(max(math.Ceil(seconds), 0), math.MaxInt32)
 		response.Header.Set("Retry-After", strconv.Itoa(int(seconds)))
