@@ -40,6 +40,11 @@ func TestTakenNamesAreRetriedWithBackOff(t *testing.T) {
 			w.server.script(nil)
 			w.server.remove()
 			w.flush(t)
+			if look == nil {
+				assert.Equal(t, map[DropReason]uint64{DropNameTaken: 1}, w.broadcaster.Stats().Dropped)
+				assert.Len(t, w.logs.with("Dropped events", "NameTaken"), 1)
+				return
+			}
 			assert.EqualValues(t, 1, countOf(w.server.only(t)))
 		})
 	}

@@ -111,13 +111,11 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		}
 		if r.Local {
 			response.Result, response.Least, response.Most = schedule.Refused, refusedWait, refusedMax
-			isLast := e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled) && e.slot.Alike >= localTries
-			switch {
-			case isLast && w.Kind != Look && e.attempts != nil:
-				e.phase = looking // what an attempt may have stored, a look says first
-				return schedule.Response{}
-			case isLast:
+			switch isLocal := e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled); {
+			case isLocal && e.slot.Alike >= localTries:
 				e.lose(s, r.Reason)
+			case isLocal && e.slot.Alike == localTries-1:
+				e.phase = looking // the last try says what an attempt may have stored
 			}
 		}
 	case Denied:
