@@ -38,10 +38,10 @@ type ObjectList interface {
 // Client sends requests for Events of type T and lists of type L. Create one with [New].
 // A Client is safe for concurrent use.
 type Client[T Object, L ObjectList] struct {
-	given restclient.Interface // knows in which content type to send Events
-	json  restclient.Interface // sends everything else
+	client restclient.Interface
+	gv     schema.GroupVersion
 
-	// onlyJSON is set when the server rejects the content type of the given client.
+	// onlyJSON is set when the server rejects the content type of the client.
 	onlyJSON atomic.Bool
 }
 
@@ -55,7 +55,6 @@ func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVer
 	if client == nil || isREST && rest == nil {
 		return nil
 	}
-	c := &Client[T, L]{given: client, json: client}
 	if isREST {
 		own := *rest //nolint:govet // copies a flag, which says what the server has not accepted so far
 		own.Client = &http.Client{}
@@ -66,53 +65,53 @@ func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVer
 			own.Client.Transport = http.DefaultTransport
 		}
 		own.Client.Transport = transport{own.Client.Transport}
-		c.given = &own
-		if json, err := jsonClient(&own, gv); err == nil {
-			c.json = json
-		}
+		client = &own
 	}
-	return c
+	return &Client[T, L]{client: client, gv: gv}
 }
 
 // Create creates an Event in a namespace and returns the server's version of it. The
 // Event requires a name.
 func (c *Client[T, L]) Create(ctx context.Context, namespace string, object T) (T, error) {
-	return c.send(ctx, namespace, object.GetName(), object, func(client restclient.Interface) *restclient.Request {
-		return client.Post().Namespace(namespace).Resource(resource)
+	return c.send(ctx, namespace, object.GetName(), object, func() *restclient.Request {
+		return c.client.Post().Namespace(namespace).Resource(resource)
 	})
 }
 
 // Update replaces an Event and returns the server's version of it.
 func (c *Client[T, L]) Update(ctx context.Context, namespace, name string, object T) (T, error) {
-	return c.send(ctx, namespace, name, object, func(client restclient.Interface) *restclient.Request {
-		return client.Put().Namespace(namespace).Resource(resource).Name(name)
+	return c.send(ctx, namespace, name, object, func() *restclient.Request {
+		return c.client.Put().Namespace(namespace).Resource(resource).Name(name)
 	})
 }
 
 // Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's
 // version of it.
 func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
-	request := quiet(c.json.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
+	request := quiet(c.client.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
 	return c.object(ctx, namespace, name, request)
 }
 
 // send sends an Event in the content type of the given client. If the client cannot encode
 // it, or the server rejects it, send encodes this Event and all later ones as JSON.
-func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object T, request func(restclient.Interface) *restclient.Request) (T, error) {
+func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object T, request func() *restclient.Request) (T, error) {
 	if !c.onlyJSON.Load() {
-		stored, err := c.object(ctx, namespace, name, request(c.given).UseProtobufAsDefault().Body(object))
+		stored, err := c.object(ctx, namespace, name, request().UseProtobufAsDefault().Body(object))
 		if !apierrors.IsUnsupportedMediaType(err) && !errors.As(err, new(runtime.NegotiateError)) {
 			return stored, err
 		}
 		c.onlyJSON.Store(true)
 	}
-	return c.object(ctx, namespace, name, quiet(request(c.json)).Body(object))
+	body, err := runtime.Encode(scheme.Codecs.LegacyCodec(c.gv), object)
+	if err != nil {
+		return object, err
+	}
+	return c.object(ctx, namespace, name, quiet(request()).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
 }
 
-// quiet ignores the warnings of a request of the json client. That client does not know the
-// warning handler of the given one, and a webhook can warn of each heartbeat.
+// quiet ignores the warnings of a request, because a webhook can warn of each heartbeat.
 func quiet(request *restclient.Request) *restclient.Request {
-	return request.WarningHandler(restclient.NoWarnings{})
+	return request.WarningHandler(restclient.NoWarnings{}).SetHeader("Accept", accept)
 }
 
 // object sends a request for one object and returns the object in the response. A
@@ -144,18 +143,6 @@ func (e requestError) Unwrap() error { return e.error }
 // IsRequestError reports whether err is the error of a request of a [Client], and not one of
 // the code around it.
 func IsRequestError(err error) bool { return errors.As(err, new(requestError)) }
-
-// jsonClient returns a client for the same server with the same credentials and
-// connections that sends objects as JSON, without a rate limiter.
-func jsonClient(client *restclient.RESTClient, gv schema.GroupVersion) (*restclient.RESTClient, error) {
-	codecs := restclient.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
-	return restclient.NewRESTClient(client.Get().URL(), "", restclient.ClientContentConfig{
-		AcceptContentTypes: accept,
-		ContentType:        runtime.ContentTypeJSON,
-		GroupVersion:       gv,
-		Negotiator:         runtime.NewClientNegotiator(codecs, gv),
-	}, nil, client.Client)
-}
 
 // expect returns an object of the type T, or an error if object is none.
 func expect[T runtime.Object](object runtime.Object) (T, error) {

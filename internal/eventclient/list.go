@@ -14,7 +14,7 @@ import (
 // namespaces.
 func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
 	var none L
-	request := quiet(c.json.Get()).Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec).SetHeader("Accept", accept)
+	request := quiet(c.client.Get()).Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec)
 	body, err := request.MaxRetries(0).Throttle(nil).Stream(ctx)
 	if err != nil {
 		return none, err
