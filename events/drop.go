@@ -101,11 +101,9 @@ func (b *Broadcaster) tell(logger klog.Logger, drops []tracker.Drop) {
 	}
 	defer b.telling.Delete(id)
 	for _, d := range drops {
-		b.callOnDrop(logger, Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
+		func() {
+			defer b.recoverAndLog(logger, "OnDrop")
+			b.opts.OnDrop(Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
+		}()
 	}
-}
-
-func (b *Broadcaster) callOnDrop(logger klog.Logger, drop Drop) {
-	defer b.recoverAndLog(logger, "OnDrop")
-	b.opts.OnDrop(drop)
 }
