@@ -82,6 +82,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
+	b.lists.limiter = b.limiter
 	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, open: make(map[subject]*trouble), losses: make(map[tracker.DropReason]*losses)}
 	b.counters = newCounters()
 	b.opts.Filter.broadcasters.Store(b, nil)
