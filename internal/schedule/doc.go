@@ -19,7 +19,8 @@
 //     except those of a namespace in which no retry has failed. A retry that passes ends it.
 //     One that the server handles otherwise, and a new item that passes, bring back the first
 //     interval; for all, also a namespace that begins to fail. Those of namespaces that
-//     have failed for less than 10 minutes go first.
+//     are healthy, or have failed for less than 10 minutes, go first, but others that wait
+//     have a turn each 10 minutes.
 //   - Slow: a request that takes longer than [SlowAfter] leaves its place, up to [MaxSlow] of them.
 //     While 16 do, namespaces that have failed so get no other one, and each of the rest has one.
 //     In its namespace it keeps its place, unless it hangs: one request counts no more after a

@@ -98,9 +98,8 @@ const (
 	freshHealthy = iota
 	freshFailing
 	freshHanging
-	triedFirst // no retry of the namespace has failed: old failures are no news about it
-	triedHealthy
-	triedLately // the namespace has not failed for long
+	triedFirst  // no retry of the namespace has failed: old failures are no news about it
+	triedLately // the namespace is healthy, or has not failed for long
 	triedOld
 	triedHanging
 	ranks
@@ -109,13 +108,11 @@ const (
 // rank returns the rank of l.
 func (l *lane[T]) rank(now time.Duration) int {
 	switch isTried := l.kind == tried; {
-	case isTried && l.isHanging():
+	case isTried && (l.slow > 0 || l.hung && now-l.since > lately):
 		return triedHanging
-	case isTried && l.throttle.failures == 0:
+	case isTried && l.throttle.failures == 0 && !l.hung:
 		return triedFirst
-	case isTried && l.failures == 0:
-		return triedHealthy
-	case isTried && now-l.since <= lately:
+	case isTried && (l.failures == 0 || now-l.since <= lately):
 		return triedLately
 	case isTried:
 		return triedOld

@@ -162,6 +162,7 @@ type Schedule[T Item[T]] struct {
 	slow       int                    // requests in flight that take long
 	hangs      int                    // of these, the ones that hang
 	throttle   throttle               // of the retries of all
+	served     [ranks]time.Duration   // when the latest retry of a rank took it
 
 	pausedUntil, pausedTotal time.Duration // see Pause
 }
@@ -312,6 +313,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	if l.kind == tried {
 		if l.rank(now) > triedFirst {
 			s.throttle.take(now, retryMaxOfAll, s.jitter)
+			s.served[l.rank(now)] = now
 		}
 		l.throttle.take(now, slot.longest(), s.jitter)
 	}
@@ -340,7 +342,8 @@ func (s *Schedule[T]) best() (*lane[T], time.Duration) {
 		if rank > triedFirst && !s.hurried {
 			from = max(from, s.throttle.at())
 		}
-		if from < at[k] || from == at[k] && k == fresh && !s.hurried && q.first() < due[k] {
+		isStarved := rank > triedLately && max(s.served[rank], q.first()) < s.now-lately
+		if from < at[k] || from == at[k] && !s.hurried && (k == fresh && q.first() < due[k] || isStarved) {
 			best[k], at[k], due[k] = q.First(), from, q.first()
 		}
 	}

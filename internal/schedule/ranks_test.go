@@ -1,0 +1,67 @@
+package schedule
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// In each of many namespaces, one object fails for good, and others pass. One without other traffic
+// fails for a while, or hangs. Its Warning is written all the same.
+func TestFaultsBesideBadObjects(t *testing.T) {
+	for _, takes := range []time.Duration{latency, 10 * time.Second} {
+		for outage, most := range map[time.Duration]time.Duration{30 * time.Second: 75 * time.Second, 20 * time.Minute: 90 * time.Minute} {
+			t.Run(fmt.Sprint(takes, "/", outage), func(t *testing.T) {
+				t.Parallel()
+				s := newSimulation(t, 1)
+				all := names("ns-", 300)
+				for _, name := range all {
+					s.faults[name] = []fault{{Response: Response{Result: Failed}, end: time.Second}}
+					s.loop(name)
+				}
+				answer := s.answer
+				s.answer = func(it *item) Response {
+					if it.beat > 0 {
+						return Response{Result: Failed}
+					}
+					return answer(it)
+				}
+				tick := func(d time.Duration) {
+					for end := s.now + d; s.now < end; s.run(s.now + 200*time.Millisecond) {
+						s.add(all[s.rng.IntN(len(all))], 1)
+					}
+				}
+				tick(time.Hour)
+				begin := s.now - s.start
+				s.faults["victim"] = []fault{{Response: Response{Result: Failed}, takes: takes, begin: begin, end: begin + outage}}
+				s.warn("victim")
+				tick(most)
+				_, missing := s.measure()
+				assert.Zero(t, missing)
+				t.Log(s)
+			})
+		}
+	}
+}
+
+// Requests take long and fail for a while, beside namespaces that fail for good. There is no other
+// traffic.
+func TestFaultsBlipThatHangs(t *testing.T) {
+	for name, f := range map[string]fault{"500": fails, "429": limits, "403": denies, "hang": hangs} {
+		for _, sick := range []int{5, 200} {
+			t.Run(fmt.Sprint(name, "/", sick), func(t *testing.T) {
+				t.Parallel()
+				s := newSimulation(t, 1)
+				s.sicken(sick, f)
+				s.at(2 * time.Hour)
+				s.faults["healthy"] = []fault{{Response: Response{Result: Failed}, takes: 10 * time.Second, begin: s.now - s.start, end: s.now - s.start + 5*time.Second}}
+				s.warn("healthy")
+				s.run(s.now + 25*time.Second)
+				_, missing := s.measure()
+				assert.Zero(t, missing)
+			})
+		}
+	}
+}
