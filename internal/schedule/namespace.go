@@ -62,7 +62,7 @@ func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
 	return n
 }
 
-func (n *namespace[T]) isSick() bool { return n.failures+n.slow > 0 }
+func (n *namespace[T]) isSick() bool { return n.failures+n.slow > n.hangs }
 
 // count changes the number of requests in flight.
 func (n *namespace[T]) count(by int, k kind) {
@@ -91,7 +91,7 @@ func (l *lane[T]) due() time.Duration {
 
 // isHanging reports whether requests of n probably hang. One that takes long and passes is of a
 // slow server, which all need.
-func (n *namespace[T]) isHanging() bool { return n.hung || n.slow > 0 }
+func (n *namespace[T]) isHanging() bool { return n.hung || n.slow > n.hangs }
 
 // The ranks of lanes. A shutdown makes requests in their order.
 const (
@@ -108,7 +108,7 @@ const (
 // rank returns the rank of l.
 func (l *lane[T]) rank(now time.Duration) int {
 	switch isTried := l.kind == tried; {
-	case isTried && (l.slow > 0 || l.hung && now-l.since > lately):
+	case isTried && (l.slow > l.hangs || l.hung && now-l.since > lately):
 		return triedHanging
 	case isTried && l.throttle.failures == 0 && !l.hung:
 		return triedFirst

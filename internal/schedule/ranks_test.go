@@ -65,3 +65,21 @@ func TestFaultsBlipThatHangs(t *testing.T) {
 		}
 	}
 }
+
+// A request of a namespace never ends, beside many that hang. After a minute, that is no news.
+func TestFaultsOneHangsForEver(t *testing.T) {
+	s := newSimulation(t, 1)
+	sick := s.sicken(200, hangs)
+	s.at(10 * time.Minute)
+	s.faults["victim"] = []fault{{Response: fails.Response, takes: neverEnds.takes, end: 10*time.Minute + time.Second}}
+	s.add("victim", 1)
+	s.pass(10*time.Minute, sick, 1)
+	for range 120 {
+		s.warn("victim")
+		s.pass(time.Minute, sick, 1)
+	}
+	waits, missing := s.measure()
+	assert.Zero(t, missing)
+	assert.Less(t, quantile(waits, 1), time.Second)
+	t.Log(s)
+}
