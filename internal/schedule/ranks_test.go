@@ -83,3 +83,33 @@ func TestFaultsOneHangsForEver(t *testing.T) {
 	assert.Less(t, quantile(waits, 1), time.Second)
 	t.Log(s)
 }
+
+// A flush releases all that has failed for long. Healthy namespaces notice nothing.
+func TestFaultsFlush(t *testing.T) {
+	for name, f := range map[string]fault{"500": fails, "429": limits, "403": denies} {
+		for _, sick := range []int{200, 1200} {
+			t.Run(fmt.Sprint(name, "/", sick), func(t *testing.T) {
+				t.Parallel()
+				s := newSimulation(t, 1)
+				for _, namespace := range s.sicken(sick, f) {
+					s.add(namespace, 2)
+				}
+				s.at(20 * time.Minute)
+				for _, name := range names("sick-", sick) {
+					items, _ := s.PendingSince(name, s.now)
+					for _, it := range items {
+						s.Release(it, s.now)
+					}
+				}
+				for i := range 60 {
+					s.warn(fmt.Sprint("healthy-", i))
+					s.run(s.now + time.Second)
+				}
+				waits, missing := s.measure()
+				assert.Zero(t, missing)
+				assert.Less(t, quantile(waits, 1), time.Second)
+				t.Log(s)
+			})
+		}
+	}
+}

@@ -279,7 +279,7 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 func (s *Schedule[T]) Release(item T, now time.Duration) {
 	s.now = now
 	slot := item.Slot()
-	slot.until = min(slot.until, now)
+	slot.until = now // and no earlier, so it is due after what has not failed
 	if slot.pending != 0 {
 		s.throttle.failures, s.namespaces[item.Namespace()].throttle.failures = 0, 0
 		s.place(item)
