@@ -479,6 +479,7 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 	for _, item := range s.flights.AppendTo(nil) {
 		if item.Slot().slow && s.flights.At(item) != Never {
 			s.discount(item)
+			s.namespaces[item.Namespace()].hung = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) {
