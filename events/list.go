@@ -160,6 +160,8 @@ func (l *lists) run(d *dispatcher) {
 				l.putLocked(next)
 				l.mu.Unlock()
 			}
+			// Writes do not wait in line for a token: they get at least every other one.
+			_ = d.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(l.b.limiter.Limit())))
 			continue
 		}
 		select {
