@@ -71,12 +71,13 @@ type lists struct {
 type list struct {
 	controller, namespace string
 
-	at      time.Time // of the next request
-	counted bool      // it may be made: there are not too many Events
-	page    string    // the token of the next page
-	listed  int       // Events in the pages so far
-	retries int       // requests that have failed
-	denials int       // how often it was denied
+	at       time.Time // of the next request
+	counted  bool      // it may be made: there are not too many Events
+	page     string    // the token of the next page
+	listed   int       // Events in the pages so far
+	retries  int       // requests in a row that have failed, and restarts
+	restarts int       // how often it began again
+	denials  int       // how often it was denied
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
@@ -193,8 +194,10 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	var delay time.Duration
 	switch {
 	case err == nil:
+		of.retries = of.restarts // a list that never ends becomes rare
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), !result.Outcome.Handled():
 		if result.Outcome == tracker.Refused {
+			of.restarts++
 			of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
 		}
 		delay, more = max(min(listRetryFirst<<min(of.retries, 10), listRetryMax), result.RetryAfter), true

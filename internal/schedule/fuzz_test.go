@@ -142,7 +142,8 @@ func (h *history) isFull(it *modelItem) bool {
 	isFull := n.inFlight >= 2 || it.slot.Last != None && n.retries >= 1
 	isCrowded := h.s.slow-h.s.hangs >= slowPlaces && !h.hurried
 	isThrottled := n.throttle.at() > h.now || n.throttle.failures > 0 && h.s.throttle.at() > h.now
-	return isFull && n.failures+n.slow > 0 || isCrowded && (n.hung || n.slow > 0) || it.slot.Last != None && isThrottled && !h.hurried
+	isHanging := n.slow > n.hangs || n.hung && (it.slot.Last == None || h.now-n.since > lately)
+	return isFull && n.failures+n.slow > n.hangs || isCrowded && isHanging || it.slot.Last != None && isThrottled && !h.hurried
 }
 
 // next requires that Next returns an item that may take a request, or that there is none, and
