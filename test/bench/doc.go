@@ -1,7 +1,7 @@
 // Package bench compares this recorder with client-go's tools/events and tools/record: an
 // occurrence, the first event, memory, the load of a real server, and the requests of a large
 // cluster. Each recorder does the same work in the same process. Package report generates
-// docs/benchmarks.md and docs/scale.md from the results. TestSuite runs all parts:
+// docs/benchmarks.md from the results. TestSuite runs all parts:
 //
 //	make bench
 //

@@ -1,4 +1,4 @@
-// Command report generates docs/benchmarks.md, docs/scale.md, and the picture of the README
+// Command report generates docs/benchmarks.md and the picture of the README
 // from the results of the benchmarks. The same results always produce the same files.
 //
 //	go run ./bench/report -results ../docs/benchmarks/results.json -docs ../docs
@@ -35,9 +35,6 @@ func report(resultsFile string) (map[string][]byte, error) {
 	}
 	files := make(map[string][]byte)
 	if files["benchmarks.md"], err = page("benchmarks.md.tmpl", &r); err != nil {
-		return nil, err
-	}
-	if files["scale.md"], err = page("scale.md.tmpl", &r); err != nil {
 		return nil, err
 	}
 	files["benchmarks/hour.svg"], err = hourPicture(&r)
