@@ -19,8 +19,8 @@
 // [Options].HeartbeatInterval. When the series has been quiet for its window, the
 // recorder writes the last count and finishes it. The window follows the loop: it is
 // about twice the longest recent time between two occurrences, at least
-// [Options].FinishAfter and at most MaxWindow. A series that recurs within MaxWindow
-// continues in the same Event. With the default options a hot loop takes three
+// [Options].FinishAfter and at most MaxWindow. A series that recurs later continues
+// in the same Event while the server keeps that. With the default options a hot loop takes three
 // requests, and two more per hour.
 //
 // Call [Broadcaster.Shutdown] after the last emitter has returned. In a program that
@@ -31,8 +31,8 @@
 //   - Eventf does not wait for the network or for event handlers, and starts no
 //     goroutine. It does not panic, whatever its arguments are.
 //   - Every occurrence reaches the server, or the recorder drops it: counts it in
-//     [Stats].Dropped, passes it to [Options].OnDrop, and logs it, at most once per
-//     minute and reason. An outage of the server drops nothing while
+//     [Stats].Dropped, passes it to [Options].OnDrop, and logs it, with a bounded
+//     number of lines for each reason. An outage of the server drops nothing while
 //     [Options].Capacity suffices. What [Options].Filter excludes is counted in
 //     [Stats].Filtered instead.
 //   - One write per series is in flight at a time. The count and the time of an Event
@@ -41,8 +41,8 @@
 //     sink returns one. A patch that the server applies late fails instead of
 //     overwriting newer data. If several processes write to one Event, the recorder
 //     adds up their counts.
-//   - [Options].Capacity bounds the memory. [Options].Workers and the number of event
-//     handlers bound the goroutines.
+//   - [Options].Capacity bounds the memory. [Options].Workers, the limit of slow
+//     requests, and the number of event handlers bound the goroutines.
 //   - The recorder repairs what the API server would reject: it truncates values that
 //     are too long, and replaces invalid and missing ones.
 //   - Each namespace is a client of its own. If the server denies the requests for one,
@@ -61,8 +61,8 @@
 // # Limitations
 //
 //   - If the time between two occurrences more than doubles, the Event can be Finished in
-//     between. The next occurrence within [Options].MaxWindow continues it. Later ones
-//     begin Events of their own.
+//     between. The next occurrence within [Options].MaxWindow makes it Ongoing again.
+//     A later one counts in the same Event, which stays Finished.
 //   - A process that is killed loses the occurrences since the last write of each
 //     series.
 //   - The recorder formats the note of an ongoing series once every 10 seconds, and at

@@ -25,8 +25,8 @@ type (
 	// return when their context ends. They should return errors of the types that
 	// client-go's REST client returns, and the Event that the server stored: without
 	// its resourceVersion, the recorder cannot detect concurrent writes. The recorder drops
-	// an Event for which they return an error of another type for 20 minutes or more. It
-	// does not call Update. It passes JSON merge patches to Patch, which are valid
+	// the occurrences of an Event for which they return an error of another type six times
+	// in a row, which takes half an hour. It does not call Update. It passes JSON merge patches to Patch, which are valid
 	// strategic merge patches, too.
 	EventSink = clientevents.EventSink
 )

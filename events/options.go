@@ -92,7 +92,7 @@ type Options struct {
 	// one makes the series Ongoing. A later one counts in the same Event, for as long as the
 	// server keeps that, and the series stays Finished. If MaxWindow equals FinishAfter, the window is fixed, as KEP-383 has it. If
 	// zero, 36 minutes, or FinishAfter if that is longer: a loop that backs off to 1,000
-	// seconds needs 35 minutes. See [Options].Capacity.
+	// seconds needs 35 minutes.
 	MaxWindow time.Duration
 
 	// Filter says which events are recorded, and can be changed at any time. The others
@@ -132,7 +132,7 @@ type Options struct {
 	// [EventSinkImpl].
 	QPS float32
 
-	// Workers is how many requests can be in flight at a time. Up to 64 that take longer
+	// Workers is how many requests can be in flight at a time. Up to 100 that take longer
 	// than 100 milliseconds do not count: in a namespace whose admission webhook hangs,
 	// each takes until its timeout. While Shutdown writes what is left, each request that
 	// the server handles permits one more at a time, up to 32, until the server pushes

@@ -61,13 +61,14 @@ type Stats struct {
 	// AnnotationsOmitted is the number of occurrences that were recorded without some
 	// of their annotations, because the API server would have rejected them.
 	AnnotationsOmitted uint64
-	// Adopted is the number of series that continued in the Event of an earlier
-	// process, found by its name.
+	// Adopted is the number of series that continued in an Event that was found by its name:
+	// one of an earlier process, or of this one before it evicted the series.
 	Adopted uint64
 	// Restored is the number of series of earlier processes that were found by a
 	// list.
 	Restored uint64
-	// Queue is the number of series whose write can be sent at the moment.
+	// Queue is the number of series whose write can be sent at the moment, if the rate, the
+	// workers, and the limits of their namespaces permit.
 	Queue int
 	// Waiting is the number of series with something to write at the moment: in the
 	// queue, in flight, or waiting to be retried. It is at most the number of tracked

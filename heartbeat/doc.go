@@ -2,8 +2,7 @@
 // quiet one is over ([Window] and [Rhythm]). It reads no clock, does no I/O, and knows nothing of
 // events.
 //
-//   - [Intervals.Jitter] spreads the heartbeats of series that begin together: the busiest
-//     minute has 1.05 times the mean of 100,000 series, and about 1.4 times that of 1,000.
+//   - [Intervals.Jitter] spreads the heartbeats of series that begin together.
 //   - A [Window] outlasts a loop whose period is at most 1,000 seconds, and one that doubles
 //     its delays up to that, with 5 percent of jitter. With at least 6 minutes and at most
 //     36, a loop that is regular is over after 2.1 times its period.

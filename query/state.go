@@ -22,7 +22,8 @@ const (
 	// Quiet: the recorder would have written another occurrence since [series.Series.Last].
 	// The loop or its process has probably ended.
 	Quiet State = "Quiet"
-	// Finished: the recorder says that the event does not recur. The count is final.
+	// Finished: the recorder says that the event does not recur. If it occurs again, the
+	// count goes up, and the series can be Ongoing again.
 	Finished State = "Finished"
 	// Singleton: the event has occurred once.
 	Singleton State = "Singleton"

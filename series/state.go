@@ -20,7 +20,8 @@ const (
 	// Ongoing: the event recurs. Heartbeats update the count.
 	Ongoing
 	// Finished: the event has not occurred for the window of the series, see
-	// [Series.QuietWindow]. The series can continue if the event recurs soon.
+	// [Series.QuietWindow]. The series continues if the event recurs while the server
+	// keeps the Event.
 	Finished
 	// Unknown: nobody knows whether the event still recurs. The recorder evicted the
 	// series while it was Ongoing, writes no states, or no longer updates the Event.

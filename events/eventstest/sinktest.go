@@ -97,8 +97,8 @@ var errSkipped = errors.New("rule does not apply")
 // processes by listing. A sink in front of core/v1 receives Events of events.k8s.io/v1, as
 // every sink does.
 //
-// The recorder takes an error that is not one of the API (apierrors.APIStatus) for a
-// network problem, and retries.
+// The recorder retries after errors of the API (apierrors.APIStatus), the network, and
+// contexts. After any other error, it gives up in half an hour: see [events.EventSink].
 func TestSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	t.Helper()
 	for _, rule := range sinkRules {

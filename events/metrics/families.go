@@ -77,7 +77,7 @@ var families = []family{{
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.WatcherDropped)) },
 }, {
 	name:   "eventseries_series",
-	help:   "Tracked series, by state: singleton has occurred once, ongoing recurs, ended is quiet and continues if it recurs soon, closing waits for its last write before it is forgotten.",
+	help:   "Tracked series, by state: singleton has occurred once, ongoing recurs, ended is over and continues if it recurs, closing waits for its last write before it is forgotten.",
 	labels: []string{"state"},
 	read: func(s *events.Stats, to *sender) {
 		to.gauge(float64(s.Singletons), "singleton")
@@ -91,7 +91,7 @@ var families = []family{{
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Capacity)) },
 }, {
 	name: "eventseries_series_adopted_total",
-	help: "Series that continue the Event of an earlier process, which was found by its name.",
+	help: "Series that continue an Event that was found by its name: of an earlier process, or of this one before an eviction.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Adopted)) },
 }, {
 	name: "eventseries_series_restored_total",

@@ -79,7 +79,7 @@ func TestAlertsAreTested(t *testing.T) {
 			tested[a.Alert] = outcomes
 		}
 	}
-	page := string(read(t, "metrics.md"))
+	page := string(read(t, "oncall.md"))
 	n := 0
 	for _, group := range alerts.Groups {
 		for _, r := range group.Rules {
@@ -87,7 +87,7 @@ func TestAlertsAreTested(t *testing.T) {
 			assert.Equal(t, [2]bool{true, true}, tested[r.Alert], "%s: no test in which it is silent, or fires", r.Alert)
 			assert.NotEmpty(t, r.Annotations["summary"], r.Alert)
 			assert.NotEmpty(t, r.Annotations["description"], r.Alert)
-			assert.Equal(t, "https://github.com/eventseries/eventseries/blob/main/docs/metrics.md#"+strings.ToLower(r.Alert), r.Annotations["runbook_url"])
+			assert.Equal(t, "https://github.com/eventseries/eventseries/blob/main/docs/oncall.md#"+strings.ToLower(r.Alert), r.Annotations["runbook_url"])
 			assert.Contains(t, page, "\n### "+r.Alert+"\n", "no runbook")
 		}
 	}
