@@ -35,124 +35,145 @@ const retryJitter = 0.2
 
 func jitter(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) }
 
-// Options of a [Broadcaster]. The zero value stands for the defaults.
+// Options of a [Broadcaster]. The zero value stands for the defaults, and suits most
+// controllers.
+//
+// docs/operations.md shows the first paragraph of each comment, and the default.
 type Options struct {
-	// ReportingInstance names this process in its Events. If empty, the name of the
-	// reporting controller and the host name, as in client-go.
+	// ReportingInstance names this process in its Events. Set it to the name of the Pod if
+	// several processes of one controller run on a host. If empty, the name of the reporting
+	// controller and the host name, as in client-go.
 	ReportingInstance string
 
 	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are those whose Events are listed, to find the series that earlier
-	// processes have left. If empty, all. A series that is not found this way is found by its
-	// name when it occurs again. ListLimit applies to each of the Namespaces.
+	// Namespaces are those whose Events are listed. Set them if the controller may list in
+	// some namespaces only. If empty, all.
+	//
+	// The list finds the series that earlier processes have left. A series that is not found
+	// this way is found by its name when it occurs again. ListLimit applies to each of the
+	// Namespaces.
 	//
 	// In the scope [SameInstance], the list comes within half of EventTTL after the first
 	// event of a controller. In the scope [SameController], it comes when the broadcaster
 	// starts, and for a recorder that is created later, when that is created.
 	Namespaces []string
 
-	// ListLimit is the maximum number of Events on the server, whosever they are, with which
-	// the list is made: to find those of one process, the server reads all of them. So the
-	// recorder asks for their number first. If zero, 2,000, or 50,000 in the scope
-	// [SameController], which has fewer processes. If negative, the list is made at once,
-	// whatever it costs.
+	// ListLimit is the maximum number of Events on the server with which the list is made. If
+	// negative, the list is made at once, whatever it costs. If zero, 2,000, or 50,000 in the
+	// scope [SameController].
+	//
+	// To find the Events of one process, the server reads all of them, whosever they are. So
+	// the recorder asks for their number first. Few processes have the scope SameController.
 	ListLimit int
 
-	// SkipList disables the list. Series that no process continues then stay Ongoing
-	// on the server until they expire.
+	// SkipList disables the list. Set it if you do not grant the verb. Series that no process
+	// continues then stay Ongoing on the server until they expire.
 	SkipList bool
 
 	// EventTTL is for how long the API server keeps an Event: its --event-ttl, at least a
-	// second. If zero, one hour.
+	// second. If zero, 1 hour.
 	EventTTL time.Duration
 
-	// HeartbeatInterval is the time between two writes of an ongoing series. It must
-	// be shorter than EventTTL, and should be half of it: a heartbeat keeps the server
-	// from deleting the Event. If many series are ongoing, one interval of each is
-	// shorter, to spread the heartbeats. If zero, half of EventTTL.
+	// HeartbeatInterval is the time between two writes of an ongoing series. It must be shorter
+	// than EventTTL. If zero, half of EventTTL.
+	//
+	// A heartbeat keeps the server from deleting the Event, so the interval should be half of
+	// EventTTL. If many series are ongoing, one interval of each is shorter, to spread the
+	// heartbeats.
 	HeartbeatInterval time.Duration
 
-	// FirstHeartbeat is the first interval of a series in this process, and the second.
-	// Each following one is twice the previous one, up to HeartbeatInterval. With one
-	// second, the count on the server is never older than half of the time that this
-	// process has emitted the series, even if it is killed, for about twelve additional
-	// writes in the first half hour. Early heartbeats without news are skipped. If zero,
+	// FirstHeartbeat is the first interval of a series in this process, and the second. Each
+	// following one is twice the previous one, up to HeartbeatInterval. If zero,
 	// HeartbeatInterval.
+	//
+	// With one second, the count on the server is never older than half of the time that this
+	// process has emitted the series, even if it is killed, for about twelve additional writes
+	// in the first half hour. Early heartbeats without news are skipped.
 	FirstHeartbeat time.Duration
 
-	// FinishAfter is the shortest quiet window: a series that has been quiet for its
-	// window is Finished. The window follows the loop. It is 2.1 times the longest time
-	// between two occurrences in the last 72 minutes, so that a loop that backs off stays
-	// Ongoing. If zero, 6 minutes.
+	// FinishAfter is the shortest quiet window: a fast loop that has been quiet for this long is
+	// Finished. If zero, 6 minutes.
+	//
+	// The window follows the loop. It is 2.1 times the longest time between two occurrences in
+	// the last 72 minutes, so that a loop that backs off stays Ongoing.
 	FinishAfter time.Duration
 
-	// MaxWindow is the longest quiet window. An event within this time of the previous
-	// one makes the series Ongoing. A later one counts in the same Event, for as long as the
-	// server keeps that, and the series stays Finished. If MaxWindow equals FinishAfter, the window is fixed, as KEP-383 has it. If
-	// zero, 36 minutes, or FinishAfter if that is longer: a loop that backs off to 1,000
-	// seconds needs 35 minutes.
+	// MaxWindow is the longest quiet window. An event within this time of the previous one makes
+	// the series Ongoing. If zero, 36 minutes, or FinishAfter if that is longer.
+	//
+	// A loop that backs off to 1,000 seconds needs 35 minutes. A later event counts in the same
+	// Event, for as long as the server keeps that, and the series stays Finished. If MaxWindow
+	// equals FinishAfter, the window is fixed, as KEP-383 has it.
 	MaxWindow time.Duration
 
-	// Filter says which events are recorded, and can be changed at any time. The others
-	// are counted in [Stats].Filtered. Several broadcasters can have the same filter. If
-	// nil, all events are recorded.
+	// Filter says which events are recorded, and can be changed at any time. If nil, all.
+	//
+	// The others are counted in [Stats].Filtered. Several broadcasters can have the same filter.
 	Filter *Filter
 
-	// Reasons is the number of combinations of controller, type, and reason that are counted
-	// by themselves, in [Stats].Reasons and in the metrics: the first ones. Others count as
-	// "other". If zero, nothing is counted by reason. 200 suffice for most programs: a
-	// controller has some dozens.
+	// Reasons is the number of combinations of controller, type, and reason that [Stats] and the
+	// metrics count separately: the first ones. 200 suffice for most programs. If zero, none.
+	//
+	// Others count as "other". A controller has some dozens.
 	Reasons int
 
-	// DistinctNotes is how many series can differ in their notes alone. Further notes
-	// share one series, whose note begins with "(combined from similar events): ". It is
-	// for controllers whose notes distinguish their events, like those of the legacy
-	// recorder. The recorder then formats each note. If zero, notes distinguish nothing.
-	// [RecorderOptions] can override it.
+	// DistinctNotes is how many series can differ in their notes alone, for controllers whose
+	// notes distinguish their events, like those of the legacy recorder. If zero, none.
+	//
+	// Further notes share one series, whose note begins with "(combined from similar events): ".
+	// The recorder then formats each note. [RecorderOptions] can override it.
 	DistinctNotes int
 
-	// Capacity is the number of series that are tracked at a time. A series that is over
-	// keeps its place until its Event expires if there is room. It is the first to be evicted,
-	// and costs two more requests if it recurs then. As many series again can wait for their
-	// last write.
-	// If zero, 65536.
+	// Capacity is the number of series that are tracked at a time. As many again can wait for
+	// their last write. If zero, 65536.
+	//
+	// A series that is over keeps its place until its Event expires if there is room. It is the
+	// first to be evicted, and costs two more requests if it recurs then.
 	Capacity int
 
-	// ClusterNamespace is the namespace of Events about cluster-scoped objects:
-	// "kube-system" or "default", because the API server accepts no other. If empty,
-	// "kube-system".
+	// ClusterNamespace is the namespace of Events about cluster-scoped objects: kube-system or
+	// default, because the API server accepts no other. If empty, kube-system.
 	ClusterNamespace string
 
-	// QPS limits the requests per second. After a quiet time, twice as many can be made
-	// at once. If zero, 50. If negative, there is no limit. A limit of less than one request
-	// per day is one per day. Shutdown ignores it, because
-	// what it has no time for is lost. The rate limiter of the client is not used; see
+	// QPS limits the requests per second. After a quiet time, twice as many can be made at once.
+	// If negative, there is no limit. If zero, 50.
+	//
+	// A limit of less than one request per day is one per day. Shutdown ignores it, because what
+	// it has no time for is lost. The rate limiter of the client is not used; see
 	// [EventSinkImpl].
 	QPS float32
 
-	// Workers is how many requests can be in flight at a time. Up to 100 that take longer
-	// than 100 milliseconds do not count: in a namespace whose admission webhook hangs,
-	// each takes until its timeout. While Shutdown writes what is left, each request that
-	// the server handles permits one more at a time, up to 32, until the server pushes
-	// back. If zero, 4.
+	// Workers is how many requests can be in flight at a time, without up to 100 that take longer
+	// than 100 milliseconds. To reach QPS, the recorder needs QPS × seconds for a response, such as
+	// 50 × 0.08 = 4. If zero, 4.
+	//
+	// In a namespace whose admission webhook hangs, each request takes until its timeout. While
+	// Shutdown writes what is left, each request that the server handles permits one more at a
+	// time, up to 32, until the server pushes back.
 	Workers int
 
-	// ShutdownTimeout limits [Broadcaster.Shutdown], and the writing after the context
-	// of [Broadcaster.StartRecordingToSinkWithContext] has ended. If zero, 10 seconds.
+	// ShutdownTimeout limits [Broadcaster.Shutdown]. Adapt it to the Pod's
+	// terminationGracePeriodSeconds. If zero, 10 seconds.
+	//
+	// It also limits the writing after the context of
+	// [Broadcaster.StartRecordingToSinkWithContext] has ended.
 	ShutdownTimeout time.Duration
 
-	// OnDrop, if set, is called with every loss. It can be called from any goroutine,
-	// including one that emits an event, and must not block. It must not emit events
-	// through this broadcaster: they can be dropped as well, and those are counted
-	// only. A panic in it is caught and logged.
+	// OnDrop is called with every loss. It must not block, and must not emit events through this
+	// broadcaster. If nil, none.
+	//
+	// It can be called from any goroutine, including one that emits an event. Events that it
+	// emitted can be dropped as well, and those are counted only. A panic in it is caught and
+	// logged.
 	OnDrop func(Drop)
 
-	// Clock is the source of time. If nil, the real clock, which is also right in a
-	// testing/synctest bubble. A clock whose times have no monotonic reading, unlike those
-	// of time.Now, ends all series if it jumps ahead by an hour: the recorder cannot tell
-	// the jump from a quiet hour.
+	// Clock is the source of time, for tests. If nil, the real clock.
+	//
+	// The real clock is also right in a testing/synctest bubble. A clock whose times have no
+	// monotonic reading, unlike those of time.Now, ends all series if it jumps ahead by an hour:
+	// the recorder cannot tell the jump from a quiet hour.
 	Clock clock.WithTicker
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,18 +20,6 @@ import (
 )
 
 const operations = "docs/operations.md"
-
-func TestOptionsAreDocumented(t *testing.T) {
-	var fields, documented []string
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[events.Options]()) {
-		fields = append(fields, field.Name)
-	}
-	for _, row := range readPage(t, operations).tableAfter(t, "## Options") {
-		require.Len(t, row, 3, row)
-		documented = append(documented, codes(row[0])...)
-	}
-	assert.Equal(t, fields, documented)
-}
 
 func TestDifferencesOfManagersAreTested(t *testing.T) {
 	var tests strings.Builder
