@@ -114,7 +114,7 @@ var (
 	placeholder = regexp.MustCompile(`\{[^{}]+\}`)
 	testName    = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
 	number      = regexp.MustCompile(`(?:^|[^\w.-])(\d[\d.]*)`) // not in a name, such as checkout-0
-	quantity    = regexp.MustCompile(`(?:^|[^\w.,/:×-])((?:\d[\d.]*(?:,| to| or| and) )*\d+(?:\.\d+)?(?:-| ?)(?:[µmn]?s|m|h|d|milliseconds?|(?:quiet )?(?:seconds?|minutes?)|min|hours?|days?|months?|%|[kMG]i?B|bytes?|×|times|requests?|series|occurrences|goroutines|failures|denials|Events|per second))(?:[^\w%]|$)`)
+	quantity    = regexp.MustCompile(`(?:^|[^\w.,/:×-])((?:\d[\d.]*(?:,| to| or| and) )*\d+(?:\.\d+)?(?:-| ?)(?:[µmn]?s|m|h|d|milliseconds?|(?:quiet )?(?:seconds?|minutes?)|min|hours?|days?|months?|%|[kMG]i?B|bytes?|×|times|requests?|series|occurrences|goroutines|failures|denials|Events|per second)|exits with \d|exit code is \d)(?:[^\w%]|$)`)
 )
 
 // readFacts returns the phrases with numbers, and those that no text may contain.
