@@ -125,6 +125,18 @@ func walk(t *testing.T, suffix string, f func(path string)) {
 	require.NoError(t, err)
 }
 
+// The pages stay short enough to be read.
+func TestWords(t *testing.T) {
+	words := 0
+	for path := range pages(t) {
+		if path == "README.md" || strings.HasPrefix(path, "docs/") {
+			words += len(strings.Fields(read(t, path)))
+		}
+	}
+	t.Log(words)
+	assert.LessOrEqual(t, words, 30_000)
+}
+
 var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
 
 func TestLinksResolve(t *testing.T) {

@@ -134,7 +134,7 @@ func TestMetricsAreUsed(t *testing.T) {
 
 var (
 	logMessage  = regexp.MustCompile(`\.(?:Info|Error)\((?:\w+, )?("[^"]+")`)
-	userPackage = regexp.MustCompile("^(compat|events|internal/(apigroup|tracker))/")
+	userPackage = regexp.MustCompile("^(compat|controllerruntime|events|internal/(apigroup|tracker))/")
 )
 
 // The table of the log contains the messages of the packages that users' programs include.
