@@ -46,11 +46,11 @@
 //	others                none of these times              Singleton at creationTimestamp
 //
 // The window is for how long a series can be quiet although it goes on: 6 minutes
-// ([series.FinishAfter]), or more for a slow loop. The Events of this project say it. Those of
-// the legacy recorder do not, so it is 2.1 times the longest gap between two occurrences of a loop
-// that backs off and has this count and these times: about half of the time from the first
-// to the last one, at least 6 and at most 36 minutes. For the kubelet it is at most 10 minutes
-// and a half, because its back-off is at most 5 minutes.
+// ([series.FinishAfter]), or more for a slow loop. The Events of this project say it. An Event of
+// the legacy recorder has no gaps. This package assumes back-off, so the last gap is about half of
+// the time from the first to the last occurrence; the window is 2.1 times that, at least 6 and at
+// most 36 minutes. For the kubelet it is at most 10 minutes and a half, because its back-off is
+// at most 5 minutes.
 //
 // The legacy recorder writes one event of an object every 5 minutes if many occur, whichever comes
 // first, and drops the others. So the silence of a series says nothing while other events of the
