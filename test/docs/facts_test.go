@@ -191,7 +191,7 @@ func TestFacts(t *testing.T) {
 	facts, gone := readFacts(t)
 	for phrase := range figures {
 		text := plain(phrase)
-		facts = append(facts, &fact{text: text, literal: text, exact: whole(regexp.QuoteMeta(text)), similar: whole(regexp.QuoteMeta(text)), used: true})
+		facts = append(facts, &fact{text: text, literal: text, exact: whole(regexp.QuoteMeta(text)), similar: whole(regexp.QuoteMeta(text))})
 	}
 	for _, p := range allProse(t) {
 		text := p.text.String()
