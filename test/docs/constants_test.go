@@ -27,7 +27,7 @@ const module = "github.com/eventseries/eventseries/"
 
 // constantsIn are the packages whose constants, also unexported ones, a page can name.
 var constantsIn = []string{
-	"cmd/eventsmigrate", "compat", "compat/record", "events", "heartbeat", "internal/eventclient", "internal/sanitize", "internal/schedule", "internal/tracker", "query", "series",
+	"cmd/eventsmigrate", "compat", "compat/record", "events", "heartbeat", "internal/eventclient", "internal/legacyrecorder", "internal/sanitize", "internal/schedule", "internal/tracker", "query", "series",
 }
 
 var defaults = tracker.Options{}.WithDefaults()

@@ -76,9 +76,9 @@ var (
 	shortFlag = regexp.MustCompile(`^-([a-z]{2,})\b`) // of package flag
 )
 
-// Flags of kubectl, krew, kube-apiserver, gh, and gremlins.
+// Flags of kubectl, krew, kube-apiserver, gh, gremlins, and grep.
 var othersFlags = map[string]bool{
-	"sort-by": true, "as": true, "raw": true, "context": true, "event-ttl": true, "repo": true, "manifest-url": true, "timeout-coefficient": true,
+	"sort-by": true, "as": true, "raw": true, "context": true, "event-ttl": true, "repo": true, "manifest-url": true, "timeout-coefficient": true, "include": true, "exclude-dir": true,
 }
 
 // Programs of this project have the flags that pages name.

@@ -58,7 +58,7 @@ func (s statistics) Stats() events.Stats { return events.Stats(s) }
 // metrics by reason come from reasons.
 func exposed(t *testing.T, reasons ...events.ReasonStats) (all []string, values map[string][]string) {
 	t.Helper()
-	stats := statistics{Reasons: reasons, Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}}
+	stats := statistics{Reasons: reasons, Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}, Namespaces: []events.NamespaceStats{{}}}
 	for _, outcome := range []string{"pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
 		stats.Writes[events.WriteKey{Kind: "create", Outcome: outcome}] = 1
 	}
