@@ -27,8 +27,8 @@ type progress struct {
 	packages int
 	// compiling is the time of the first package: before it, the go command downloads.
 	compiling time.Time
-	partial  []byte // the beginning of a line
-	errors   strings.Builder
+	partial   []byte // the beginning of a line
+	errors    strings.Builder
 }
 
 func (p *progress) Write(text []byte) (int, error) {
