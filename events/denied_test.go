@@ -55,6 +55,33 @@ func TestPermissionIsASwitch(t *testing.T) {
 	})
 }
 
+// What is dropped of a loop that is denied does not depend on how many others are. What waits is
+// written soon after the permission.
+func TestDeniedLoopsLoseTheSame(t *testing.T) {
+	for _, loops := range []int{1, 3, 40} {
+		runInBubble(t, fmt.Sprint(loops), Options{}, func(t *testing.T, w *world) {
+			w.server.script(always(statusError(403, 0)))
+			w.minutes(24*60, [2]int{0, loops})
+			dropped := make(map[string]int)
+			for _, d := range w.dropped() {
+				assert.Equal(t, DropDenied, d.Reason)
+				dropped[d.Key.Regarding.Name] += d.Count
+			}
+			assert.Len(t, dropped, loops)
+			for _, n := range dropped {
+				assertBetween(t, 24*60-90, 24*60-1, n) // the latest 80 minutes or so still wait
+			}
+			w.server.script(nil)
+			before := total(w.broadcaster.Stats().Dropped)
+			w.minutes(45, [2]int{0, loops})
+			for pod := range loops {
+				assert.True(t, w.isShown(pod), pod)
+			}
+			assert.Equal(t, before, total(w.broadcaster.Stats().Dropped))
+		})
+	}
+}
+
 // If a role is withdrawn for all namespaces, a recorder with many series has about one
 // request a second denied, and with many namespaces one in two minutes for each.
 func TestAllNamespacesAreDenied(t *testing.T) {
