@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -426,4 +427,26 @@ func TestFaultsFleet(t *testing.T) {
 	assert.Less(t, during, 0.1)
 	assert.Less(t, after, 1.0)
 	assert.Less(t, peak, 3.0)
+}
+
+// The latency of the server rises to 20 seconds and falls again, within an hour. Nothing is lost.
+func TestFaultsLatency(t *testing.T) {
+	s := newSimulation(t, 1)
+	s.takes = func(*item) time.Duration {
+		share := 1 - math.Abs((s.now-s.start-time.Hour).Minutes())/30
+		return latency + time.Duration(max(0, share)*float64(20*time.Second))
+	}
+	s.answer = func(*item) Response { return Response{Result: Passed} }
+	for i := range 200 {
+		s.loop(fmt.Sprint(i % 50))
+	}
+	for s.now < s.start+2*time.Hour {
+		s.warn(fmt.Sprint(s.rng.IntN(50)))
+		s.run(s.now + 2*time.Second)
+	}
+	s.run(s.now + time.Minute)
+	waits, missing := s.measure()
+	assert.Zero(t, missing)
+	assert.LessOrEqual(t, quantile(waits, 1), 50*time.Second) // its response takes 20 of them
+	t.Log(s)
 }
