@@ -166,8 +166,8 @@ func serverMetric(t require.TestingT, admin kubernetes.Interface, name, label, v
 	return sum
 }
 
-// firstPause is the shortest first pause of a broadcaster.
-const firstPause = 5 * time.Second
+// firstPause is for how long API Priority and Fairness asks for no request: Retry-After is 1.
+const firstPause = time.Second
 
 // eventRateLimit allows a burst of 60 writes of Events in a namespace, and then
 // hardly any. It tracks only one namespace: an Event in another one resets it.

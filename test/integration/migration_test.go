@@ -40,7 +40,7 @@ func TestMigratedProgram(t *testing.T) {
 	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "migration.md"))
 	require.NoError(t, err)
-	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(page)
+	block := regexp.MustCompile("(?s)```sh\n(kubectl auth .*?)```").FindSubmatch(page)
 	require.NotNil(t, block)
 	commands := strings.Split(strings.TrimSpace(string(block[1])), "\n")
 	want := []string{"(?m)^yes", "(?m)^yes", "nightly.*created job nightly-1", `ScheduleReached +3 +Ongoing`, `verb="PATCH"`}

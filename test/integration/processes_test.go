@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -76,7 +77,7 @@ func TestRestart(t *testing.T) {
 					}
 					event := eventAbout(t, clients, namespace, pod.UID)
 					assert.Equal(t, first.Name, event.Name)
-					assert.Equal(t, first.EventTime, event.EventTime)
+					assert.Equal(t, series.EventTime(first), series.EventTime(event))
 					assert.Equal(t, one.instance, event.ReportingInstance, "it is immutable")
 					assert.Equal(t, 20, occurrences(event))
 					assert.Equal(t, "Ongoing", state(event))

@@ -386,9 +386,12 @@ func TestManifests(t *testing.T) {
 	apiserver.CreateNamespace(t, clients, manifestNamespace)
 	own, system := manifestNamespace, metav1.NamespaceSystem
 	namespaces := []string{own, system, metav1.NamespaceDefault, "kube-public"}
+	inBothGroups := func(namespace string, verbs ...string) []permission {
+		return append(in(namespace, eventsResource, verbs...), in(namespace, "events", verbs...)...)
+	}
 	everywhere := func(verbs ...string) (all []permission) {
 		for _, namespace := range namespaces {
-			all = append(all, in(namespace, eventsResource, verbs...)...)
+			all = append(all, inBothGroups(namespace, verbs...)...)
 		}
 		return all
 	}
@@ -405,10 +408,10 @@ func TestManifests(t *testing.T) {
 	}{
 		{"all namespaces", mayWrite, everywhere("create", "patch")},
 		{"all namespaces, and list", slices.Concat(mayWrite, mayList), everywhere("create", "patch", "list")},
-		{"one namespace", mayWriteAndListInOne, in(own, eventsResource, "create", "patch", "list")},
+		{"one namespace", mayWriteAndListInOne, inBothGroups(own, "create", "patch", "list")},
 		{
 			"one namespace, and cluster-scoped objects", slices.Concat(mayWriteAndListInOne, mayWriteAboutClusterToo),
-			slices.Concat(in(own, eventsResource, "create", "patch", "list"), in(system, eventsResource, "create", "patch", "list")),
+			slices.Concat(inBothGroups(own, "create", "patch", "list"), inBothGroups(system, "create", "patch", "list")),
 		},
 		{
 			"leader election", mayLead,
