@@ -62,7 +62,10 @@ func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
 	return n
 }
 
-func (n *namespace[T]) isSick() bool { return n.failures+n.slow > n.hangs }
+func (n *namespace[T]) isSick() bool { return n.failures > 0 || n.isSlow() }
+
+// isSlow reports whether a request takes long, without those that hang.
+func (n *namespace[T]) isSlow() bool { return n.slow > n.hangs }
 
 // count changes the number of requests in flight.
 func (n *namespace[T]) count(by int, k kind) {
@@ -91,7 +94,7 @@ func (l *lane[T]) due() time.Duration {
 
 // isHanging reports whether requests of n probably hang. One that takes long and passes is of a
 // slow server, which all need.
-func (n *namespace[T]) isHanging() bool { return n.hung || n.slow > n.hangs }
+func (n *namespace[T]) isHanging() bool { return n.hung || n.isSlow() }
 
 // The ranks of lanes. A shutdown makes requests in their order.
 const (
@@ -108,7 +111,7 @@ const (
 // rank returns the rank of l.
 func (l *lane[T]) rank(now time.Duration) int {
 	switch isTried := l.kind == tried; {
-	case isTried && (l.slow > l.hangs || l.hung && now-l.since > lately):
+	case isTried && (l.isSlow() || l.hung && now-l.since > lately):
 		return triedHanging
 	case isTried && l.throttle.failures == 0 && !l.hung:
 		return triedFirst

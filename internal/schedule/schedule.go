@@ -44,9 +44,9 @@ const (
 // MaxSlow is how many requests that take long leave their places to others.
 const MaxSlow = 100
 
-// HurriedPlaces is how many requests can be in flight at the end of a shutdown. With
+// hurriedPlaces is how many requests can be in flight at the end of a shutdown. With
 // responses after 100 ms, 2,500 series can be written in ten seconds, instead of 360.
-const HurriedPlaces = 32
+const hurriedPlaces = 32
 
 // SlowAfter is when a request takes long: perhaps all requests for its namespace do. hangsAfter
 // later, it may not count as in flight: whoever makes it hangs. See namespace.hang.
@@ -465,13 +465,13 @@ func (s *Schedule[T]) adapt(result Result) {
 	case result == PushedBack:
 		s.extra = 0
 	case result != Failed && result != None:
-		s.extra = max(0, min(s.extra+1, HurriedPlaces-s.places))
+		s.extra = max(0, min(s.extra+1, hurriedPlaces-s.places))
 	}
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
 // requests have no rate. Each that the server handles makes place for one more, up to
-// [HurriedPlaces], until it pushes back. Bulkheads and pauses stay, but what takes long already
+// hurriedPlaces, until it pushes back. Bulkheads and pauses stay, but what takes long already
 // does not count.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.advance(now)

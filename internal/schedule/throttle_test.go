@@ -179,7 +179,7 @@ func TestPlaces(t *testing.T) {
 // In a shutdown, each request that the server handles makes place for one more.
 func TestPlacesOfAShutdown(t *testing.T) {
 	for want, results := range map[int][]Result{
-		5: {Passed, Denied, Refused}, 3: {Passed, None, Failed}, 2: {Passed, Passed, PushedBack}, HurriedPlaces: slices.Repeat([]Result{Passed}, 40),
+		5: {Passed, Denied, Refused}, 3: {Passed, None, Failed}, 2: {Passed, Passed, PushedBack}, hurriedPlaces: slices.Repeat([]Result{Passed}, 40),
 	} {
 		w := newWorld(t, 2)
 		w.Hurry(w.now)
@@ -189,7 +189,7 @@ func TestPlacesOfAShutdown(t *testing.T) {
 			w.Done(it, Response{Result: result}, w.now)
 			w.Remove(it)
 		}
-		w.add("a", 2*HurriedPlaces)
+		w.add("a", 2*hurriedPlaces)
 		assert.Len(t, w.sent(), want)
 	}
 }
