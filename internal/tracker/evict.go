@@ -64,12 +64,18 @@ func (t *table) classify(e *Entry) {
 }
 
 // makeRoom evicts entries after an occurrence of k, until there are no more than
-// Options.Capacity, and as many that are closing and not in flight. A Normal evicts no Warning that is not
-// over: if there are only Warnings, it is evicted itself.
+// Options.Capacity. A Normal evicts no Warning that is not over: if there are only Warnings, it
+// is evicted itself.
 func (t *table) makeRoom(k *series.Key, now time.Time) {
 	for t.lists[ended].Len()+t.lists[normal].Len()+t.lists[warning].Len() > t.opts.Capacity {
 		t.evict(t.victim(k.Type == corev1.EventTypeWarning), now)
 	}
+	t.bound(now)
+}
+
+// bound drops entries that are closing and not in flight, until there are no more than
+// Options.Capacity. One whose request has failed counts again.
+func (t *table) bound(now time.Time) {
 	for t.lists[closed].Len() > t.opts.Capacity {
 		t.drop(t.lists[closed].First(), DropTableFull, now)
 	}

@@ -249,6 +249,9 @@ func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	if r.Outcome == Troubled || r.Outcome == Denied {
 		t.giveUp(w, r.Outcome, now)
 	}
+	if !r.Outcome.Handled() || r.Outcome == Denied {
+		t.bound(now) // it waits again
+	}
 }
 
 // answer takes what a response shows of the server and of the namespace. A namespace that does
