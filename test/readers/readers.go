@@ -30,17 +30,31 @@ var readers = []reader{
 		_, count, _ := printed(s)
 		return s.LastTimestamp.Time, count, true
 	}},
-	{"k9s", "derailed/k9s 02098d4, the table of the server", printed},
-	{"Kubernetes Dashboard", "kubernetes/dashboard v7", func(s sight) (time.Time, int32, bool) {
+	{"k9s", "derailed/k9s 6d2b42c, the table of the server", printed},
+	{"Kubernetes Dashboard", "kubernetes/dashboard 2f3f7b0", func(s sight) (time.Time, int32, bool) {
 		return firstOf(s.LastTimestamp.Time, s.FirstTimestamp.Time, s.EventTime.Time), s.Count, true
 	}},
-	{"Headlamp", "headlamp v0.45.0", seriesFirst},
-	{"OpenShift console", "openshift/console", seriesFirst},
-	{"Argo CD", "argo-cd, event table", func(s sight) (time.Time, int32, bool) {
+	{"Headlamp", "kubernetes-sigs/headlamp 24cf462, event.ts", func(s sight) (time.Time, int32, bool) {
+		at, count, _ := seriesFirst(s)
+		if s.Series == nil {
+			count = s.Count
+		}
+		return at, count, true
+	}},
+	{"OpenShift console", "openshift/console 35c3690, events.jsx", func(s sight) (time.Time, int32, bool) {
+		at, count, _ := seriesFirst(s)
+		return firstOf(s.LastTimestamp.Time, at), count, true
+	}},
+	{"Argo CD", "argoproj/argo-cd 37ee009, events-list.tsx", func(s sight) (time.Time, int32, bool) {
 		return firstOf(s.LastTimestamp.Time, s.EventTime.Time), s.Count, true
 	}},
-	{"Botkube", "botkube", seriesFirst},
-	{"Argo Events, `afterStart`", "argo-events, resource source", func(s sight) (time.Time, int32, bool) {
+	{"Botkube", "kubeshop/botkube ee94e19", func(s sight) (time.Time, int32, bool) {
+		if s.LastTimestamp.IsZero() && s.Series != nil {
+			return s.Series.LastObservedTime.Time, s.Series.Count, true
+		}
+		return firstOf(s.LastTimestamp.Time, s.EventTime.Time), s.Count, true
+	}},
+	{"Argo Events, `afterStart`", "argoproj/argo-events 6478ece, resource source", func(s sight) (time.Time, int32, bool) {
 		changed := firstOf(s.written, s.CreationTimestamp.Time)
 		return changed, s.count(), !changed.Before(s.start)
 	}},
@@ -56,9 +70,9 @@ var readers = []reader{
 		return at, s.Count, !at.Before(s.start)
 	}},
 	{"OpenTelemetry `k8sobjects`", "opentelemetry-collector-contrib v0.111.0, whole Events", seriesFirst},
-	{"Grafana Alloy", "grafana/alloy a02fd0d", func(s sight) (time.Time, int32, bool) {
+	{"Grafana Alloy", "grafana/alloy 66ebea8", func(s sight) (time.Time, int32, bool) {
 		at := firstOf(s.LastTimestamp.Time, s.EventTime.Time)
-		return at, s.Count, !at.Before(s.start)
+		return at, s.Count, at.After(s.start)
 	}},
 	{"Datadog agent", "DataDog/datadog-agent 042183c", func(s sight) (time.Time, int32, bool) {
 		return firstOf(s.LastTimestamp.Time, s.EventTime.Time), s.Count, true
@@ -67,7 +81,7 @@ var readers = []reader{
 		at := firstOf(s.LastTimestamp.Time, s.FirstTimestamp.Time, s.CreationTimestamp.Time)
 		return at, s.Count, s.now.Sub(at) < time.Hour
 	}},
-	{"kubernetes-event-exporter", "resmoio/kubernetes-event-exporter 4412484", func(s sight) (time.Time, int32, bool) {
+	{"kubernetes-event-exporter", "resmoio/kubernetes-event-exporter 907ce91", func(s sight) (time.Time, int32, bool) {
 		at := firstOf(s.LastTimestamp.Time, s.EventTime.Time)
 		return at, s.Count, s.created && s.now.Sub(at) <= 5*time.Second
 	}},
