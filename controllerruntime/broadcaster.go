@@ -15,7 +15,8 @@ import (
 
 // BroadcasterOptions configure the broadcaster of a manager. The zero value has the defaults.
 type BroadcasterOptions struct {
-	// Events are the options of the broadcaster.
+	// Events are the options of the broadcaster. The defaults of HeartbeatInterval,
+	// FirstHeartbeat, and ClusterNamespace are those of [NewManager].
 	Events events.Options
 	// HTTPClient sends the requests, such as the result of mgr.GetHTTPClient(). If it is nil,
 	// config determines the client, which shares its connections with that of a manager with
@@ -39,7 +40,7 @@ func NewBroadcaster(config *rest.Config, options BroadcasterOptions) (*events.Br
 	if err != nil {
 		return nil, err
 	}
-	broadcaster := events.NewBroadcasterWithOptions(compat.NewSink(clientset), options.Events)
+	broadcaster := events.NewBroadcasterWithOptions(compat.NewSink(clientset), withDefaults(options.Events))
 	if options.Registerer == nil {
 		return broadcaster, nil
 	}

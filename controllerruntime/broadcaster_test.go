@@ -2,9 +2,9 @@ package controllerruntime
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -39,9 +39,9 @@ func TestNewBroadcaster(t *testing.T) {
 		broadcaster, err := NewBroadcaster(&rest.Config{Host: "https://cluster.invalid"}, options)
 		require.NoError(t, err)
 		require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}}
-		broadcaster.NewRecorder(scheme.Scheme, "backup").Eventf(pod, nil, "Normal", "PodCreated", "Create", "note")
-		assert.True(t, strings.HasPrefix(<-requests, "POST /"))
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-7"}}
+		broadcaster.NewRecorder(scheme.Scheme, "backup").Eventf(node, nil, "Normal", "NodeDrained", "Drain", "note")
+		assert.Equal(t, "POST /api/v1/namespaces/default/events", <-requests)
 		families, err := registry.Gather()
 		require.NoError(t, err)
 		capacity := 0.0
@@ -59,6 +59,23 @@ func TestNewBroadcaster(t *testing.T) {
 		NewBroadcasterOrDie(&rest.Config{}, options).Shutdown()
 		broadcaster.Shutdown()
 	})
+}
+
+// A broadcaster with options is as fresh as that of a manager without one.
+func TestDefaults(t *testing.T) {
+	const minute = time.Minute
+	for _, tt := range []struct{ options, want events.Options }{
+		{events.Options{}, events.Options{HeartbeatInterval: 5 * minute, FirstHeartbeat: time.Second}},
+		{events.Options{EventTTL: 24 * time.Hour}, events.Options{HeartbeatInterval: 5 * minute, FirstHeartbeat: time.Second}},
+		{events.Options{EventTTL: 4 * minute}, events.Options{HeartbeatInterval: 2 * minute, FirstHeartbeat: time.Second}},
+		{events.Options{EventTTL: time.Second}, events.Options{HeartbeatInterval: time.Second / 2, FirstHeartbeat: time.Second / 2}},
+		{events.Options{HeartbeatInterval: 20 * minute}, events.Options{HeartbeatInterval: 20 * minute, FirstHeartbeat: time.Second}},
+		{events.Options{FirstHeartbeat: 10 * minute}, events.Options{HeartbeatInterval: 10 * minute, FirstHeartbeat: 10 * minute}},
+	} {
+		got := withDefaults(tt.options)
+		assert.Equal(t, [2]time.Duration{tt.want.HeartbeatInterval, tt.want.FirstHeartbeat}, [2]time.Duration{got.HeartbeatInterval, got.FirstHeartbeat}, "%+v", tt.options)
+		assert.NoError(t, got.Validate())
+	}
 }
 
 func TestNewBroadcasterOfAnInvalidConfig(t *testing.T) {

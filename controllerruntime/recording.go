@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,11 +62,7 @@ func newRecording(config *rest.Config, client *http.Client, broadcaster *events.
 			if err != nil {
 				return nil, err
 			}
-			broadcaster = events.NewBroadcasterWithOptions(compat.NewSink(clientset), events.Options{
-				ClusterNamespace:  corev1.NamespaceDefault,
-				HeartbeatInterval: legacyrecorder.Heartbeat,
-				FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
-			})
+			broadcaster = events.NewBroadcasterWithOptions(compat.NewSink(clientset), withDefaults(events.Options{}))
 		}
 		r.broadcasters = []*events.Broadcaster{broadcaster}
 		r.legacy = compat.NewBroadcasterFor(broadcaster, compat.Options{})
@@ -94,6 +91,18 @@ func newRecording(config *rest.Config, client *http.Client, broadcaster *events.
 	}
 	r.broadcasters = []*events.Broadcaster{target}
 	return r, nil
+}
+
+// withDefaults returns o with the defaults of managers in place of zero values.
+func withDefaults(o events.Options) events.Options {
+	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, corev1.NamespaceDefault)
+	interval := cmp.Or(o.HeartbeatInterval, o.EventTTL/2)
+	if o.HeartbeatInterval == 0 && (interval == 0 || interval > legacyrecorder.Heartbeat) {
+		interval = max(legacyrecorder.Heartbeat, o.FirstHeartbeat)
+	}
+	o.HeartbeatInterval = interval
+	o.FirstHeartbeat = cmp.Or(o.FirstHeartbeat, min(legacyrecorder.FirstHeartbeat, interval))
+	return o
 }
 
 // newClientset returns clients for the API server of config. client can be nil.
